@@ -139,7 +139,7 @@ func (a *arriving) expect(sum int) {
 }
 
 func (a *arriving) wait(ctx context.Context) (time.Time, error) {
-	ctx, cancel := context.WithTimeout(ctx, fakes.Patience)
+	ctx, cancel := context.WithTimeout(ctx, fakes.Timeout)
 	defer cancel()
 	select {
 	case at := <-a.at:

@@ -132,7 +132,7 @@ func (w *widening) placeOne(ctx context.Context, name string) (placed, error) {
 	since := func(at time.Time) float64 { return float64(at.Sub(answered).Microseconds()) / 1000 }
 	out := placed{First: since(arrival.First), Members: since(arrival.Last)}
 	for what, into := range map[string]*float64{stored: &out.Stored, applied: &out.Applied, back: &out.Status} {
-		at, err := w.seen.All(ctx, what+name, 1, fakes.Patience)
+		at, err := w.seen.All(ctx, what+name, 1, fakes.Timeout)
 		if err != nil {
 			return placed{}, err
 		}

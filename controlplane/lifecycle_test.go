@@ -87,7 +87,7 @@ func TestStopWhileSomebodyWatches(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-	case <-time.After(40 * time.Second): // upstream's own patience is a minute
+	case <-time.After(40 * time.Second): // upstream's own timeout is a minute
 		t.Error("the control plane waits for the watch to end")
 		watch.Stop()
 		<-stopped

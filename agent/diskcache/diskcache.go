@@ -40,9 +40,9 @@ type Options struct {
 	// Trust errs while what is on disk may be older than what the member has seen of the
 	// hub, so that nobody starts from it without the hub. Nil: it never is.
 	Trust func(context.Context) error
-	// Patience is how long the hub may take to answer the first list of a kind that
+	// Timeout is how long the hub may take to answer the first list of a kind that
 	// is on disk; zero means 10 c.
-	Patience time.Duration
+	Timeout time.Duration
 	// Again is how often a hub that gives no list is asked again after a start
 	// without it; zero means 30 c.
 	Again time.Duration
@@ -76,7 +76,7 @@ func Open(o Options) (*Cache, error) {
 			*d = value
 		}
 	}
-	set(&o.Patience, 10*time.Second)
+	set(&o.Timeout, 10*time.Second)
 	set(&o.Again, 30*time.Second)
 	set(&o.Late, 15*time.Second)
 	if o.Clock == nil {

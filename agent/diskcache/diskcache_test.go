@@ -28,7 +28,7 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 )
 
-const patience = 2 * time.Minute
+const timeout = 2 * time.Minute
 
 // hub is where Works are listed and watched.
 type hub struct {
@@ -226,7 +226,7 @@ func runFor(t *testing.T, dir string, h *hub, back func() <-chan struct{}, anew 
 		}
 	})
 	t.Cleanup(s.stop)
-	waitCtx, done := context.WithTimeout(ctx, patience)
+	waitCtx, done := context.WithTimeout(ctx, timeout)
 	defer done()
 	if !cache.WaitForCacheSync(waitCtx.Done(), s.informer.HasSynced) {
 		t.Fatal("nothing is known")
@@ -262,7 +262,7 @@ func onDisk(t *testing.T, s *diskcache.Cache) []string {
 func eventually(t *testing.T, want []string, is func() []string) {
 	t.Helper()
 	var got []string
-	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, patience, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, timeout, true, func(context.Context) (bool, error) {
 		got = is()
 		return slices.Equal(got, want), nil
 	})

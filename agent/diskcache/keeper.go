@@ -64,7 +64,7 @@ func (k *keeper) ListWithContext(ctx context.Context, o metav1.ListOptions) (run
 			return nil, err
 		}
 	case kept.whole:
-		asking, cancel = context.WithTimeout(ctx, k.store.cache.options.Patience)
+		asking, cancel = context.WithTimeout(ctx, k.store.cache.options.Timeout)
 	}
 	defer cancel()
 	met, anew := k.store.back(), k.store.cache.options.Anew()

@@ -33,8 +33,8 @@ import (
 // Together is how many agents start at the same time.
 const Together = 4
 
-// patience is how long an agent may take until it is ready.
-const patience = 2 * time.Minute
+// timeout is how long an agent may take until it is ready.
+const timeout = 2 * time.Minute
 
 // Options say whose agents run, and where. All are required.
 type Options struct {
@@ -65,7 +65,7 @@ func Start(ctx context.Context, o Options) (*Fleet, error) {
 			if err := agent.Start(); err != nil {
 				return err
 			}
-			ctx, cancel := context.WithTimeout(ctx, patience)
+			ctx, cancel := context.WithTimeout(ctx, timeout)
 			defer cancel()
 			return agent.Ready(ctx)
 		})

@@ -48,8 +48,8 @@ type Reply struct {
 	Error string    `json:"error,omitempty"`
 }
 
-// Patience is how long an object may take into every member.
-const Patience = 30 * time.Second
+// Timeout is how long an object may take into every member.
+const Timeout = 30 * time.Second
 
 // Serve is the process with n fakes.
 func Serve(ctx context.Context, n int) (err error) {
@@ -101,7 +101,7 @@ func obey(ctx context.Context, fleet *fake.Fleet, words []string) (out Reply, er
 }
 
 func arrival(ctx context.Context, fleet *fake.Fleet, object string) (fake.Arrival, error) {
-	ctx, cancel := context.WithTimeout(ctx, Patience)
+	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
 	return fleet.Arrived(ctx, object)
 }

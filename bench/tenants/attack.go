@@ -66,7 +66,7 @@ func NewAttack(ctx context.Context, fleet Fleet) (*Attack, error) {
 	if err := t.source(ctx, name, t.url, once); err != nil {
 		return nil, err
 	}
-	err = wait.PollUntilContextTimeout(ctx, often/10, patience, true, func(ctx context.Context) (bool, error) {
+	err = wait.PollUntilContextTimeout(ctx, often/10, timeout, true, func(ctx context.Context) (bool, error) {
 		var source sourcev1.GitRepository
 		err := a.hub.Get(ctx, client.ObjectKey{Namespace: name, Name: name}, &source)
 		return source.Status.Artifact != nil, err

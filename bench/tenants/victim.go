@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// patience is how long a commit may take until it is applied.
-const patience = 2 * time.Minute
+// timeout is how long a commit may take until it is applied.
+const timeout = 2 * time.Minute
 
 // Victim is the tenant whose commits are timed.
 type Victim struct {
@@ -149,7 +149,7 @@ func (v *Victim) Commits(ctx context.Context, n int) ([]Sample, error) {
 
 // await returns when a commit is told of.
 func await(ctx context.Context, told <-chan string, commit string) error {
-	late := time.After(patience)
+	late := time.After(timeout)
 	for {
 		select {
 		case revision, watching := <-told:
@@ -160,7 +160,7 @@ func await(ctx context.Context, told <-chan string, commit string) error {
 				return nil
 			}
 		case <-late:
-			return fmt.Errorf("the commit %s is not applied after %s", commit, patience)
+			return fmt.Errorf("the commit %s is not applied after %s", commit, timeout)
 		case <-ctx.Done():
 			return ctx.Err()
 		}

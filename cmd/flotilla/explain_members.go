@@ -38,7 +38,7 @@ func (f *explainFlags) examine(ctx context.Context, errOut io.Writer, e explain.
 	defer waiting.End()
 	answers := fleet.Each(ctx, clusters, func(ctx context.Context, cluster string) (symptom.Symptom, error) {
 		defer waiting.Done(cluster)
-		set, err := f.hub.Server(cluster, fleet.Patience).KubernetesClientSet()
+		set, err := f.hub.Server(cluster, fleet.Timeout).KubernetesClientSet()
 		if err != nil {
 			return symptom.Symptom{}, err
 		}

@@ -27,8 +27,8 @@ import (
 const (
 	// doubt is how long a write whose outcome is not known may still take effect.
 	doubt = 15 * time.Second
-	// patience is how long a write waits until the quotas are known.
-	patience = 10 * time.Second
+	// timeout is how long a write waits until the quotas are known.
+	timeout = 10 * time.Second
 )
 
 // Bindings lists the bindings of a namespace as they were at a version of the

@@ -98,7 +98,7 @@ func (q *Quotas) of(ctx context.Context, namespace string) ([]*policyv1alpha1.Fe
 	select {
 	case <-q.synced:
 	default:
-		ctx, cancel := context.WithTimeout(ctx, patience)
+		ctx, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()
 		select {
 		case <-q.synced:

@@ -19,7 +19,7 @@ import (
 func hold(config *genericapiserver.RecommendedConfig, up <-chan struct{}) {
 	build := config.BuildHandlerChainFunc
 	config.BuildHandlerChainFunc = func(handler http.Handler, c *genericapiserver.Config) http.Handler {
-		return withPatience(build(handler, c), up, c.LoopbackClientConfig.BearerToken)
+		return waiting(build(handler, c), up, c.LoopbackClientConfig.BearerToken)
 	}
 }
 
@@ -29,8 +29,8 @@ func always(path string) bool {
 	return slices.Contains([]string{"healthz", "livez", "readyz", "version"}, first)
 }
 
-// withPatience passes on requests with the token, and all once up is closed.
-func withPatience(next http.Handler, up <-chan struct{}, token string) http.Handler {
+// waiting passes on requests with the token, and all once up is closed.
+func waiting(next http.Handler, up <-chan struct{}, token string) http.Handler {
 	own := []byte("Bearer " + token)
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		select {

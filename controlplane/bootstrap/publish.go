@@ -80,15 +80,15 @@ func Publish(ctx context.Context, config *rest.Config, facts Facts) error {
 }
 
 const (
-	// systemPatience is how long the server may take to make its namespaces.
-	systemPatience = 30 * time.Second
-	systemPoll     = 50 * time.Millisecond
+	// systemTimeout is how long the server may take to make its namespaces.
+	systemTimeout = 30 * time.Second
+	systemPoll    = 50 * time.Millisecond
 )
 
 // identityOf returns the identity of the control plane: the UID of its namespace
 // kube-system, which the server makes when it starts for the first time.
 func identityOf(ctx context.Context, hub kubernetes.Interface) (identity string, err error) {
-	err = wait.PollUntilContextTimeout(ctx, systemPoll, systemPatience, true, func(ctx context.Context) (bool, error) {
+	err = wait.PollUntilContextTimeout(ctx, systemPoll, systemTimeout, true, func(ctx context.Context) (bool, error) {
 		system, err := hub.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return false, nil
@@ -105,8 +105,8 @@ func identityOf(ctx context.Context, hub kubernetes.Interface) (identity string,
 	return identity, nil
 }
 
-// probePatience is how long a published address may take to answer.
-const probePatience = 5 * time.Second
+// probeTimeout is how long a published address may take to answer.
+const probeTimeout = 5 * time.Second
 
 // published is the address that is published if a server of the authority answers
 // there, and this server's otherwise.
@@ -127,7 +127,7 @@ func (f Facts) published(ctx context.Context, hub kubernetes.Interface) string {
 
 // answers reports whether a server with a certificate of the authority is at an address.
 func (f Facts) answers(ctx context.Context, server string) bool {
-	probe, err := rest.HTTPClientFor(&rest.Config{Host: server, TLSClientConfig: rest.TLSClientConfig{CAFile: f.CAFile}, Timeout: probePatience})
+	probe, err := rest.HTTPClientFor(&rest.Config{Host: server, TLSClientConfig: rest.TLSClientConfig{CAFile: f.CAFile}, Timeout: probeTimeout})
 	if err != nil {
 		return false
 	}

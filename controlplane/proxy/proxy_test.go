@@ -35,14 +35,14 @@ var shared servertest.Shared
 func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
 
 const (
-	patience = 2 * time.Minute
-	often    = 20 * time.Millisecond
+	timeout = 2 * time.Minute
+	often   = 20 * time.Millisecond
 )
 
 // eventually waits until done says so.
 func eventually(t *testing.T, what string, done func(context.Context) (bool, error)) {
 	t.Helper()
-	if err := wait.PollUntilContextTimeout(t.Context(), often, patience, true, done); err != nil {
+	if err := wait.PollUntilContextTimeout(t.Context(), often, timeout, true, done); err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
 }
@@ -68,7 +68,7 @@ func newFleet(t *testing.T) *fleet {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), timeout)
 		defer cancel()
 		if err := f.hub.Hub.Delete(ctx, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: f.name}}); err != nil {
 			t.Error(err)
@@ -104,7 +104,7 @@ func (f *fleet) grant(t *testing.T, own client.Client) {
 	for _, obj := range []client.Object{reach, read, bound(reach, subjects...), bound(read, reader)} {
 		create(t, f.hub.Hub, obj)
 		t.Cleanup(func() {
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), timeout)
 			defer cancel()
 			if err := f.hub.Hub.Delete(ctx, obj); err != nil {
 				t.Error(err)
@@ -298,7 +298,7 @@ func tenant(t *testing.T, of kubernetes.Interface) {
 
 // watch hears of what is made while it watches.
 func (f *fleet) watch(t *testing.T, admin kubernetes.Interface) {
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	w, err := admin.CoreV1().ConfigMaps("shop").Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=seen"})
 	if err != nil {

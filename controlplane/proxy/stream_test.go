@@ -82,7 +82,7 @@ func logs(t *testing.T, admin *rest.Config) {
 	if err != nil || !strings.HasPrefix(string(all), "container main of pod shop/web started\n") {
 		t.Errorf("logs = %q, %v", all, err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	stream, err := pods.GetLogs("web", &corev1.PodLogOptions{Follow: true}).Stream(ctx)
 	if err != nil {
@@ -123,7 +123,7 @@ func command(t *testing.T, admin *rest.Config, executor func(*rest.Config, *rest
 			if err != nil {
 				t.Fatal(err)
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			ctx, cancel := context.WithTimeout(t.Context(), timeout)
 			defer cancel()
 			var out, errOut bytes.Buffer
 			err = with.StreamWithContext(ctx, remotecommand.StreamOptions{Stdin: strings.NewReader(test.in), Stdout: &out, Stderr: &errOut})
@@ -168,7 +168,7 @@ func forward(t *testing.T, admin *rest.Config, dialer func(*rest.Config, *rest.R
 	if err != nil {
 		t.Fatal(err)
 	}
-	local := &http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}
+	local := &http.Client{Timeout: timeout, Transport: &http.Transport{DisableKeepAlives: true}}
 	resp, err := local.Get(fmt.Sprintf("http://127.0.0.1:%d/path", ports[0].Local)) //nolint:noctx // it has a timeout
 	if err != nil {
 		t.Fatal(err)

@@ -21,8 +21,8 @@ import (
 	"github.com/flotilla-io/flotilla/internal/tenure"
 )
 
-// patience is how long one request to the store may take.
-const patience = 30 * time.Second
+// timeout is how long one request to the store may take.
+const timeout = 30 * time.Second
 
 // DefaultPrefix is the path of a store's keys unless another one is given.
 const DefaultPrefix = "/registry"
@@ -76,7 +76,7 @@ func (v *Vault) Close() error { return v.client.Close() }
 // nothing yet. Errors say which file has to be copied from where, if it is the key
 // that is missing or another one.
 func (v *Vault) Load(ctx context.Context) (map[string][]byte, int64, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	answer, err := v.client.Get(ctx, v.place)
 	if err != nil {
@@ -150,7 +150,7 @@ func (v *Vault) Save(ctx context.Context, files map[string][]byte, version int64
 	if err != nil {
 		return false, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	answer, err := v.client.Txn(ctx).
 		If(clientv3.Compare(clientv3.ModRevision(v.place), "=", version)).

@@ -9,16 +9,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// patience is how long a test waits for what takes milliseconds where nothing else
+// timeout is how long a test waits for what takes milliseconds where nothing else
 // goes on.
-const patience = 2 * time.Minute
+const timeout = 2 * time.Minute
 
 // Eventually waits until check finds nothing wrong, and fails the test with what was
 // wrong last if that takes too long.
 func Eventually(t testing.TB, what string, check func(context.Context) error) {
 	t.Helper()
 	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), pollEvery, patience, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), pollEvery, timeout, true, func(ctx context.Context) (bool, error) {
 		last = check(ctx)
 		return last == nil, nil
 	})

@@ -23,15 +23,15 @@ import (
 // mostAsked is how many bytes a question may have.
 const mostAsked = 8 << 20
 
-// patience is how long a caller may take to send its question.
-const patience = 10 * time.Second
+// timeout is how long a caller may take to send its question.
+const timeout = 10 * time.Second
 
 func main() {
 	address := flag.String("listen", ":8443", "the address to listen at")
 	certificate := flag.String("cert", "tls.crt", "the file of the certificate")
 	key := flag.String("key", "tls.key", "the file of its key")
 	flag.Parse()
-	server := &http.Server{Addr: *address, Handler: http.HandlerFunc(answer), ReadTimeout: patience}
+	server := &http.Server{Addr: *address, Handler: http.HandlerFunc(answer), ReadTimeout: timeout}
 	if err := server.ListenAndServeTLS(*certificate, *key); err != nil {
 		_, _ = fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)

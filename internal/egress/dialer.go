@@ -74,8 +74,8 @@ func (e *NotAllowedError) Error() string {
 // Unwrap returns ErrNotAllowed.
 func (e *NotAllowedError) Unwrap() error { return ErrNotAllowed }
 
-// patience is how long an address may take while the host has others.
-const patience = 5 * time.Second
+// timeout is how long an address may take while the host has others.
+const timeout = 5 * time.Second
 
 // DialContext connects to a host, given as host:port. Errors: NotAllowedError,
 // before anything is sent, also for a name that there is not; what the resolver or
@@ -151,7 +151,7 @@ func (d Dialer) Connect(ctx context.Context, network, address string, at []netip
 func (d Dialer) try(ctx context.Context, network, address string, last bool) (net.Conn, error) {
 	if !last {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, patience)
+		ctx, cancel = context.WithTimeout(ctx, timeout)
 		defer cancel()
 	}
 	if d.Dial != nil {

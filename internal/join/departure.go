@@ -60,10 +60,10 @@ type voice struct {
 const (
 	// everySome is how often progress is told, and a silent member asked again.
 	everySome = 5 * time.Second
-	// agentPatience is how long an agent may be silent without a Lease that says so.
-	agentPatience = 20 * time.Second
-	// answerPatience is how long a member may take to answer.
-	answerPatience = 2 * time.Second
+	// agentTimeout is how long an agent may be silent without a Lease that says so.
+	agentTimeout = 20 * time.Second
+	// answerTimeout is how long a member may take to answer.
+	answerTimeout = 2 * time.Second
 )
 
 // Look takes in how far the cluster is; nil is one that is gone.
@@ -170,7 +170,7 @@ func (d *Departure) hear(ctx context.Context) {
 	if d.voice.at = now; d.voice.renewed == nil && lease.Spec.RenewTime.Time.Before(now) {
 		d.voice.at = lease.Spec.RenewTime.Time
 	}
-	d.voice.renewed, d.voice.patient = lease.Spec.RenewTime, agentPatience
+	d.voice.renewed, d.voice.patient = lease.Spec.RenewTime, agentTimeout
 	if of := ptr.Deref(lease.Spec.LeaseDurationSeconds, 0); of > 0 {
 		d.voice.patient = time.Duration(of) * time.Second / 2 //nolint:mnd // it is renewed in a quarter of it
 	}
@@ -178,7 +178,7 @@ func (d *Departure) hear(ctx context.Context) {
 
 // ask asks the member. A refusal is an answer.
 func (d *Departure) ask(ctx context.Context) {
-	short, cancel := context.WithTimeout(ctx, answerPatience)
+	short, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	err := d.Answers(short)
 	now := d.Clock.Now()

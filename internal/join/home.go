@@ -71,7 +71,7 @@ func (o *UnjoinOptions) here(ctx context.Context) error {
 		if o.Witness == nil || o.Force {
 			return nil
 		}
-		short, cancel := context.WithTimeout(ctx, witnessPatience)
+		short, cancel := context.WithTimeout(ctx, witnessTimeout)
 		defer cancel()
 		ctx, member = short, o.Witness
 	}
@@ -95,6 +95,6 @@ func (o *UnjoinOptions) here(ctx context.Context) error {
 	return setback.Weigh(ctx, o.Hub, o.Opened, o.Name, claim.Mark)
 }
 
-// witnessPatience is how long a member may take to say what it has seen, where nobody said
+// witnessTimeout is how long a member may take to say what it has seen, where nobody said
 // that it is to be reached.
-const witnessPatience = 5 * time.Second
+const witnessTimeout = 5 * time.Second

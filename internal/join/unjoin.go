@@ -75,8 +75,8 @@ const (
 	leavePoll   = 250 * time.Millisecond
 	// lookEvery is after how many polls what is left is looked at.
 	lookEvery = 4
-	// patience is how long a member may take to say who it is.
-	patience = 20 * time.Second
+	// timeout is how long a member may take to say who it is.
+	timeout = 20 * time.Second
 )
 
 func (o *UnjoinOptions) complete() error {
@@ -185,7 +185,7 @@ func (o *UnjoinOptions) meet(ctx context.Context, id string) error {
 	if o.Member == nil {
 		return nil
 	}
-	short, cancel := context.WithTimeout(ctx, patience)
+	short, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	is, err := identity(short, o.Member)
 	switch {

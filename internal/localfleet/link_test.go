@@ -39,9 +39,9 @@ func echo(t *testing.T) string {
 }
 
 // says sends a line and returns what comes back: the line, "silence", or "end".
-func says(t *testing.T, conn net.Conn, line string, patience time.Duration) string {
+func says(t *testing.T, conn net.Conn, line string, timeout time.Duration) string {
 	t.Helper()
-	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(timeout)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := io.WriteString(conn, line+"\n"); err != nil {

@@ -271,9 +271,9 @@ func (s *Site) tell() {
 	}
 }
 
-// patience is how long a hub is not asked again that has no run written down, or whose
+// recheck is how long a hub is not asked again that has no run written down, or whose
 // last run was known already.
-const patience = time.Minute
+const recheck = time.Minute
 
 // soon is how long it is not asked again that has another run to write down.
 const soon = 5 * time.Second
@@ -293,8 +293,8 @@ func (s *Site) Next(ctx context.Context, _ string, have *claims.Mark) (*claims.M
 func (s *Site) next(ctx context.Context, have *claims.Mark) (*claims.Mark, error) {
 	s.mu.Lock()
 	seen, forgiven := s.seen, s.history.Forgives(have)
-	waits := !s.met || s.options.Clock.Since(s.nobody) < patience
-	doubts := have != nil && !s.doubted.IsZero() && s.options.Clock.Since(s.doubted) >= patience
+	waits := !s.met || s.options.Clock.Since(s.nobody) < recheck
+	doubts := have != nil && !s.doubted.IsZero() && s.options.Clock.Since(s.doubted) >= recheck
 	s.mu.Unlock()
 	if _, ok := claims.Next(have, claims.Run{}, seen, forgiven); waits || !ok && !doubts {
 		return nil, nil
@@ -314,7 +314,7 @@ func (s *Site) next(ctx context.Context, have *claims.Mark) (*claims.Mark, error
 	case history.Hold.Of(s.options.Cluster) != nil || !s.met:
 		return nil, nil
 	case s.opened > 0 && seen > s.opened && history.Since(s.opened) == "":
-		s.nobody = s.options.Clock.Now().Add(soon - patience) // the present run is about to be written down
+		s.nobody = s.options.Clock.Now().Add(soon - recheck) // the present run is about to be written down
 		return nil, nil
 	}
 	known, _ := s.history.Last()

@@ -98,9 +98,9 @@ func once(ask func(cluster string) bool) func(string) bool {
 }
 
 const (
-	// patience is how long a cluster may take to say whether it has a copy, and askAgain
+	// timeout is how long a cluster may take to say whether it has a copy, and askAgain
 	// when it is asked again if it has not.
-	patience = 5 * time.Second
+	timeout  = 5 * time.Second
 	askAgain = 5 * time.Second
 )
 
@@ -108,7 +108,7 @@ const (
 // reads watches alone may not have been told what has gone. One that cannot be asked from
 // here is believed.
 func (p writer) confirms(ctx context.Context, s *state, cluster string, again *loop.Next) bool {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	for _, work := range worksIn(s.works, cluster) {
 		known, err := p.asks(ctx, cluster, work)

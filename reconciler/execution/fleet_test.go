@@ -46,8 +46,8 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
-// patience is how long a test waits for what takes milliseconds.
-const patience = 2 * time.Minute
+// timeout is how long a test waits for what takes milliseconds.
+const timeout = 2 * time.Minute
 
 // period is how often the cluster loop looks at the member.
 const period = time.Second
@@ -160,7 +160,7 @@ func (f *fleet) join(t *testing.T) {
 func eventually(t *testing.T, what string, check func(ctx context.Context) error) {
 	t.Helper()
 	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, timeout, true, func(ctx context.Context) (bool, error) {
 		last = check(ctx)
 		return last == nil, nil
 	})

@@ -220,7 +220,7 @@ func testLatency(t *testing.T, f *fleet) {
 		template.Data["key"] = strconv.Itoa(i + 1)
 		f.carry(t, b, template)
 		start := time.Now()
-		err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, timeout, true, func(ctx context.Context) (bool, error) {
 			got, err := f.value(ctx, "latency")
 			return got == template.Data["key"], err
 		})
@@ -473,7 +473,7 @@ func testUnjoin(t *testing.T, f *fleet) {
 	}
 	var steps []string
 	err := join.Unjoin(t.Context(), join.UnjoinOptions{
-		Name: "eu-1", Hub: f.hub.Hub, Member: f.edge, Wait: patience,
+		Name: "eu-1", Hub: f.hub.Hub, Member: f.edge, Wait: timeout,
 		Progress: func(s join.Step) {
 			if !strings.HasPrefix(s.Object, "Secret") { // the garbage collector may be quicker
 				steps = append(steps, s.String())

@@ -214,7 +214,7 @@ func (f *fleet) start() {
 	templates, err := templatestore.New(f.env.Config, templatestore.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
 	f.check(err)
 	templates.Want("test", appsv1.SchemeGroupVersion.WithKind("Deployment"), networkingv1.SchemeGroupVersion.WithKind("Ingress"))
-	f.check(status.New(mgr.GetClient(), templates, credulous{interpreter.Native()}, status.Options{Patience: 200 * time.Millisecond}).Register(mgr))
+	f.check(status.New(mgr.GetClient(), templates, credulous{interpreter.Native()}, status.Options{OverdueAfter: 200 * time.Millisecond}).Register(mgr))
 	f.check(templates.Register(mgr))
 	ctx, cancel := context.WithCancel(f.Context())
 	done := make(chan error, 1)

@@ -21,7 +21,7 @@ const (
 	// passedOver is how many times as long a cluster may leave one Work behind while it
 	// takes others up.
 	passedOver = 6
-	// looks is how often within its patience it is looked at.
+	// looks is how often it is looked at until it is overdue.
 	looks = 5
 )
 
@@ -30,8 +30,8 @@ const (
 // to tell of each that it waits would cost a write for each. It is safe for use by
 // several goroutines.
 type overdue struct {
-	clock    clock.PassiveClock
-	patience time.Duration
+	clock clock.PassiveClock
+	after time.Duration
 
 	mu     sync.Mutex
 	behind map[client.ObjectKey]*lag
@@ -47,7 +47,7 @@ type lag struct {
 }
 
 func newOverdue(o Options) *overdue {
-	return &overdue{clock: o.Clock, patience: o.Patience, behind: map[client.ObjectKey]*lag{}, active: map[string]time.Time{}}
+	return &overdue{clock: o.Clock, after: o.OverdueAfter, behind: map[client.ObjectKey]*lag{}, active: map[string]time.Time{}}
 }
 
 // observe takes note of what a Work says; found: one that is heard of for the first time.
@@ -115,7 +115,7 @@ func (o *overdue) sweep() []reconcile.Request {
 	for key, l := range o.behind {
 		waits := now.Sub(l.since)
 		idle := min(waits, now.Sub(o.active[key.Namespace]))
-		if !l.told && (idle >= o.patience || waits >= passedOver*o.patience) {
+		if !l.told && (idle >= o.after || waits >= passedOver*o.after) {
 			l.told = true
 			out = append(out, l.tellTo...)
 		}
@@ -129,6 +129,6 @@ func (o *overdue) attach(ctx context.Context, queue workqueue.TypedRateLimitingI
 		for _, req := range o.sweep() {
 			queue.Add(req)
 		}
-	}, o.patience/looks)
+	}, o.after/looks)
 	return nil
 }

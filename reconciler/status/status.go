@@ -53,9 +53,9 @@ type Options struct {
 	// Behind is how long a binding waits for more of what its template tells
 	// already; zero means 1 s, and three times that in all.
 	Behind time.Duration
-	// Patience is for how long a cluster may take up nothing of what it is sent before
+	// OverdueAfter is for how long a cluster may take up nothing of what it is sent before
 	// it counts as not having it; zero means 10 s.
-	Patience time.Duration
+	OverdueAfter time.Duration
 	// Metrics is where the loop counts; nil counts for nobody.
 	Metrics prometheus.Registerer
 	// Clock is the time; nil means the machine's.
@@ -69,7 +69,7 @@ const (
 	defaultMaxWait = time.Second
 	defaultBehind  = time.Second
 	// By then a cluster at work has taken something up.
-	defaultPatience = 10 * time.Second
+	defaultOverdueAfter = 10 * time.Second
 
 	// A rule that fails is asked again after a while: a webhook may recover.
 	firstRetry = time.Second
@@ -148,8 +148,8 @@ func defaults(o Options) Options {
 	if o.Behind == 0 {
 		o.Behind = defaultBehind
 	}
-	if o.Patience == 0 {
-		o.Patience = defaultPatience
+	if o.OverdueAfter == 0 {
+		o.OverdueAfter = defaultOverdueAfter
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}

@@ -23,8 +23,8 @@ import (
 // members are the clusters of the example fleet, as its policies name them.
 var members = []string{"east", "west", "edge"}
 
-// patience is how long the example may take before the demo gives up.
-const patience = 3 * time.Minute
+// timeout is how long the example may take before the demo gives up.
+const timeout = 3 * time.Minute
 
 // Options describe one run.
 type Options struct {
@@ -163,7 +163,7 @@ func (d *demonstration) follow(ctx context.Context, fleet *localfleet.Fleet) (cl
 
 // watch shows the view until it is finished.
 func (d *demonstration) watch(ctx context.Context, hub client.Reader, on target) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, errors.New("it took too long"))
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errors.New("it took too long"))
 	defer cancel()
 	ticker := d.Clock.NewTicker(100 * time.Millisecond)
 	defer ticker.Stop()

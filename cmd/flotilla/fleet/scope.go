@@ -30,9 +30,9 @@ const (
 // Hub is the name of the control plane among clusters. No cluster can have it.
 const Hub = "Karmada"
 
-// Patience is how long a request may take where many servers are asked: one that
+// Timeout is how long a request may take where many servers are asked: one that
 // is gone does not hold up what the others say for longer.
-const Patience = 15 * time.Second
+const Timeout = 15 * time.Second
 
 // Scope says which servers a command asks. The zero value is the control plane.
 type Scope struct {
@@ -166,7 +166,7 @@ func (s *Scope) Members(ctx context.Context, f *Flags) ([]string, error) {
 	if len(s.clusters) > 0 {
 		return slices.Compact(slices.Sorted(slices.Values(s.clusters))), nil
 	}
-	clusters, err := f.clusters(ctx, Patience)
+	clusters, err := f.clusters(ctx, Timeout)
 	if apierrors.IsForbidden(err) {
 		return nil, fmt.Errorf("%w: name clusters with --clusters, or ask for the right to list them", err)
 	}

@@ -27,7 +27,7 @@ func newAPIResourcesCommand(f *fleet.Flags) *cobra.Command {
 			if err := o.Validate(); err != nil {
 				return command.Usage(err)
 			}
-			if err := o.Complete(f.Server(cluster, fleet.Patience), cmd, args); err != nil {
+			if err := o.Complete(f.Server(cluster, fleet.Timeout), cmd, args); err != nil {
 				return fleet.Completed(err)
 			}
 			return fleet.DescribeOf(cluster, fleet.Until(cmd.Context(), o.RunAPIResources))

@@ -26,7 +26,7 @@ func newAPIVersionsCommand(f *fleet.Flags) *cobra.Command {
 				return err
 			}
 			return fleet.DescribeOf(cluster, fleet.Until(cmd.Context(), func() error {
-				return printVersions(cmd.OutOrStdout(), f.Server(cluster, fleet.Patience))
+				return printVersions(cmd.OutOrStdout(), f.Server(cluster, fleet.Timeout))
 			}))
 		},
 	}

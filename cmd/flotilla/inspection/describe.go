@@ -31,7 +31,7 @@ cluster that --cluster names.`,
 			if len(args) == 0 && cmdutil.IsFilenameSliceEmpty(flags.FilenameOptions.Filenames, flags.FilenameOptions.Kustomize) {
 				return command.Usage(errors.New("KIND is missing: flotilla describe deployment web -n shop"))
 			}
-			flags.Factory, flags.IOStreams = f.Server(cluster, fleet.Patience), streams(cmd)
+			flags.Factory, flags.IOStreams = f.Server(cluster, fleet.Timeout), streams(cmd)
 			options, err := flags.ToOptions("flotilla", args)
 			if err != nil {
 				return fleet.Completed(err)

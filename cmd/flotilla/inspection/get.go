@@ -182,7 +182,7 @@ func (g *getter) chunk() int64 {
 }
 
 func (g *getter) builder(server string, chunk int64) *resource.Builder {
-	return g.build(g.fleet.Server(server, fleet.Patience).NewBuilder(), chunk)
+	return g.build(g.fleet.Server(server, fleet.Timeout).NewBuilder(), chunk)
 }
 
 func (g *getter) build(b *resource.Builder, chunk int64) *resource.Builder {

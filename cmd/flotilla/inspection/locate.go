@@ -52,7 +52,7 @@ func locate(ctx context.Context, f *fleet.Flags, scope *fleet.Scope, errOut io.W
 
 // find looks for an object on a server, and reports whether it is there.
 func find(f *fleet.Flags, server, namespace string, object []string) (bool, error) {
-	b := f.Server(server, fleet.Patience).NewBuilder().Unstructured().NamespaceParam(namespace).DefaultNamespace()
+	b := f.Server(server, fleet.Timeout).NewBuilder().Unstructured().NamespaceParam(namespace).DefaultNamespace()
 	if len(object) == 1 {
 		b.ResourceNames("pods", object[0])
 	} else {

@@ -43,7 +43,7 @@ func (w *world) start(t *testing.T, args ...string) *running {
 		select {
 		case c := <-code:
 			return said{c, r.out.String(), r.err.String()}
-		case <-time.After(patience):
+		case <-time.After(timeout):
 			t.Fatalf("%s does not end", strings.Join(args, " "))
 			return said{}
 		}
@@ -138,7 +138,7 @@ func testPortForward(t *testing.T, w *world) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(timeout)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := io.WriteString(conn, "ahoy\n"); err != nil {

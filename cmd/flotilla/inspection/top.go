@@ -164,7 +164,7 @@ func (t *top) nothing(cmd *cobra.Command) {
 
 // connect returns clients of a cluster that serves metrics.
 func (t *top) connect(ctx context.Context, cluster string) (metrics.MetricsV1beta1Interface, kubernetes.Interface, error) {
-	cfg, err := t.fleet.Server(cluster, fleet.Patience).ToRESTConfig()
+	cfg, err := t.fleet.Server(cluster, fleet.Timeout).ToRESTConfig()
 	if err != nil {
 		return nil, nil, err
 	}

@@ -99,7 +99,7 @@ type listed struct {
 }
 
 func (g *getter) list(server string) (*listed, error) {
-	r := g.build(g.fleet.Server(server, fleet.Patience).NewBuilder(), g.ChunkSize).SingleResourceType().Do()
+	r := g.build(g.fleet.Server(server, fleet.Timeout).NewBuilder(), g.ChunkSize).SingleResourceType().Do()
 	obj, err := r.Object()
 	if err != nil {
 		return nil, err

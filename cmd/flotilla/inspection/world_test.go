@@ -39,8 +39,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite golden files")
 
-// patience is how long a test waits for what takes milliseconds.
-const patience = time.Minute
+// timeout is how long a test waits for what takes milliseconds.
+const timeout = time.Minute
 
 // world is a control plane with the loops that let people through, and three
 // clusters: east, west, which is the same member under another name, and north,
@@ -65,7 +65,7 @@ func newWorld(t *testing.T) *world {
 	if err := join.Join(t.Context(), join.Options{Name: "east", Hub: w.hub.Hub, Member: w.own, MemberConfig: w.member.Config}); err != nil {
 		t.Fatal(err)
 	}
-	if err := join.Ready(t.Context(), w.hub.Hub, "east", patience); err != nil {
+	if err := join.Ready(t.Context(), w.hub.Hub, "east", timeout); err != nil {
 		t.Fatal(err)
 	}
 	w.register(t, "west", w.member.Server, "")
@@ -238,7 +238,7 @@ func golden(t *testing.T, name string, got said) {
 func eventually(t *testing.T, what string, check func(ctx context.Context) error) {
 	t.Helper()
 	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, timeout, true, func(ctx context.Context) (bool, error) {
 		last = check(ctx)
 		return last == nil, nil
 	})

@@ -225,7 +225,7 @@ func (p *prune) connect(ctx context.Context) (err error) {
 	if id == "" {
 		return errors.New("the identity of the control plane cannot be read, so nobody knows what it has applied: an account that may read its namespace kube-system is needed")
 	}
-	if p.member, err = p.fleet.Server(p.cluster, fleet.Patience).ToRESTConfig(); err != nil {
+	if p.member, err = p.fleet.Server(p.cluster, fleet.Timeout).ToRESTConfig(); err != nil {
 		return fleet.Describe(err)
 	}
 	p.member.WarningHandler = rest.NoWarnings{} // of all kinds that are listed, some are deprecated

@@ -88,7 +88,7 @@ func serverOf(ctx context.Context, f *fleet.Flags) (*serverVersion, error) {
 	if err != nil {
 		return nil, fleet.Describe(err)
 	}
-	cfg.Timeout = fleet.Patience
+	cfg.Timeout = fleet.Timeout
 	server := &serverVersion{}
 	err = fleet.Until(ctx, func() error {
 		d, err := discovery.NewDiscoveryClientForConfig(cfg)

@@ -54,7 +54,7 @@ func workOf(obj *unstructured.Unstructured, cluster string) (client.ObjectKey, b
 }
 
 func (t *tracer) owner(ctx context.Context, cluster, namespace string, ref *metav1.OwnerReference) (*unstructured.Unstructured, error) {
-	factory := t.flags.Server(cluster, fleet.Patience)
+	factory := t.flags.Server(cluster, fleet.Timeout)
 	mapper, err := factory.ToRESTMapper()
 	if err != nil {
 		return nil, err

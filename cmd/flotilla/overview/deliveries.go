@@ -222,7 +222,7 @@ func unserved(cluster string, like *unstructured.Unstructured, err error) error 
 
 // memberClient reads a member through the proxy.
 func memberClient(f *fleet.Flags, cluster string) (dynamic.Interface, error) {
-	cfg, err := f.Server(cluster, fleet.Patience).ToRESTConfig()
+	cfg, err := f.Server(cluster, fleet.Timeout).ToRESTConfig()
 	if err != nil {
 		return nil, err
 	}

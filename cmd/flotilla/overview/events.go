@@ -211,7 +211,7 @@ type found struct {
 
 // list asks one server.
 func (s *search) list(ctx context.Context, server string) (found, error) {
-	set, err := s.flags.Server(server, fleet.Patience).KubernetesClientSet()
+	set, err := s.flags.Server(server, fleet.Timeout).KubernetesClientSet()
 	if err != nil {
 		return found{}, err
 	}
@@ -234,7 +234,7 @@ func (s *search) list(ctx context.Context, server string) (found, error) {
 		out.version = page.ResourceVersion
 		if next = page.Continue; next == "" {
 			out.nowhere = len(out.entries) == 0 && !presence.Namespace(ctx, set, s.namespace)
-			out.missing = len(out.entries) == 0 && s.kind != "" && !presence.Object(ctx, s.flags.Server(server, fleet.Patience), s.word, s.namespace, s.name)
+			out.missing = len(out.entries) == 0 && s.kind != "" && !presence.Object(ctx, s.flags.Server(server, fleet.Timeout), s.word, s.namespace, s.name)
 			return out, nil
 		}
 	}

@@ -26,7 +26,7 @@ import (
 // lookup reads the object that a kind and a name mean on the control plane, or in
 // a member. Elsewhere says how to look elsewhere.
 func lookup(ctx context.Context, f *fleet.Flags, cluster, kind, name, elsewhere string) (*unstructured.Unstructured, error) {
-	factory := f.Server(cluster, fleet.Patience)
+	factory := f.Server(cluster, fleet.Timeout)
 	namespace, _, err := factory.ToRawKubeConfigLoader().Namespace()
 	if err != nil {
 		return nil, err

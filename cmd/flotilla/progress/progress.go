@@ -16,8 +16,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Patience is how long somebody waits without wondering what for.
-const Patience = time.Second
+// Delay is how long somebody waits without wondering what for.
+const Delay = time.Second
 
 // Line is the line. It is safe for use by several goroutines.
 type Line struct {
@@ -41,13 +41,13 @@ func New(out io.Writer, servers []string) *Line {
 	return l
 }
 
-// Late starts to wait for servers, and says nothing before the Patience of who looks is over.
+// Late starts to wait for servers, and says nothing before the Delay is over.
 func Late(out io.Writer, now clock.Clock, servers []string) *Line {
 	l := newLine(out, servers)
 	if l.out == nil || len(servers) == 0 {
 		return l
 	}
-	over := now.After(Patience)
+	over := now.After(Delay)
 	go func() {
 		select {
 		case <-over:

@@ -57,7 +57,7 @@ func TestOneIsToldOfOnceItLasts(t *testing.T) {
 	soon.End()
 	late := Late(out, now, []string{"east", "west"})
 	late.Done("east")
-	now.Step(Patience)
+	now.Step(Delay)
 	shows("\r1 of 2 answered; waiting for west")
 	late.End()
 	shows("\r" + strings.Repeat(" ", 33) + "\r")

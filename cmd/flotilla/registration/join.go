@@ -131,6 +131,6 @@ func Join(ctx context.Context, hubKubeconfig, name, memberKubeconfig string) err
 	if err := join.Join(ctx, join.Options{Name: name, Hub: hub, Member: member, MemberConfig: cfg}); err != nil {
 		return err
 	}
-	const patience = 30 * time.Second
-	return join.Ready(ctx, hub, name, patience)
+	const timeout = 30 * time.Second
+	return join.Ready(ctx, hub, name, timeout)
 }

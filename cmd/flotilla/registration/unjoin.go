@@ -87,8 +87,8 @@ func unjoin(cmd *cobra.Command, f *fleet.Flags, member *memberFlags, opts join.U
 
 // witness reads a member through the control plane; nil if that is of no use.
 func witness(f *fleet.Flags, cluster string) client.Reader {
-	const patience = 5 * time.Second // it may be gone for good
-	cfg, err := f.Server(cluster, patience).ToRESTConfig()
+	const timeout = 5 * time.Second // it may be gone for good
+	cfg, err := f.Server(cluster, timeout).ToRESTConfig()
 	if err != nil {
 		return nil
 	}

@@ -36,8 +36,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 )
 
-// patience is how long a test waits for what must come.
-const patience = 2 * time.Minute
+// timeout is how long a test waits for what must come.
+const timeout = 2 * time.Minute
 
 // server is a webhook. It speaks HTTPS with a certificate of its own authority.
 type server struct {
@@ -172,7 +172,7 @@ func start(t *testing.T, o webhook.Options) *layer {
 			if err != nil {
 				t.Errorf("webhooks: %v", err)
 			}
-		case <-time.After(patience):
+		case <-time.After(timeout):
 			t.Error("calls do not end")
 		}
 	})
@@ -185,7 +185,7 @@ func (l *layer) called() webhook.Call {
 	select {
 	case c := <-l.calls:
 		return c
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		l.t.Fatal("no call came to its end")
 		return webhook.Call{}
 	}

@@ -455,7 +455,7 @@ func await(t *testing.T, c chan struct{}, what string) {
 	t.Helper()
 	select {
 	case <-c:
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		t.Fatalf("%s does not come", what)
 	}
 }
@@ -493,7 +493,7 @@ func TestQueueThatIsFull(t *testing.T) {
 	for i := range 50 {
 		left[fmt.Sprint("w", i)] = true
 	}
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(timeout)
 	for len(left) > 0 && time.Now().Before(deadline) {
 		for name := range left {
 			if _, err := l.Rules(widgets).Health(widget(t, name)); err == nil {

@@ -22,9 +22,9 @@ const (
 	shrinkPause = time.Second
 	// longestPause bounds what a member may ask for with Retry-After.
 	longestPause = time.Minute
-	// patience is how long somebody waits for a place while no answer comes. Who
+	// timeout is how long somebody waits for a place while no answer comes. Who
 	// would wait longer is sent away, to look after what does get an answer.
-	patience = 5 * time.Second
+	timeout = 5 * time.Second
 )
 
 // ErrBusy says that a member leaves too many requests of this kind unanswered to
@@ -67,7 +67,7 @@ func (l *limiter) acquire(ctx context.Context) error {
 	for {
 		place, pause := l.enter()
 		switch {
-		case pause > patience:
+		case pause > timeout:
 			return ErrBusy
 		case pause > 0:
 			if err := l.sleep(ctx, pause); err != nil {
@@ -109,7 +109,7 @@ func (l *limiter) hope() time.Duration {
 	if l.hung {
 		return 0
 	}
-	return max(0, l.moved.Add(patience).Sub(l.clock.Now()))
+	return max(0, l.moved.Add(timeout).Sub(l.clock.Now()))
 }
 
 // enter takes a place, or a position in the line, or says how long nobody may.

@@ -143,7 +143,7 @@ func TestLimiterSendsAwayWhoWouldWaitInVain(t *testing.T) {
 				time.AfterFunc(after, func() { l.release(verdict{}) })
 			}
 		}, answer{nil, 12 * s}},
-		"while none comes, for a little": {full, answer{ErrBusy, patience}},
+		"while none comes, for a little": {full, answer{ErrBusy, timeout}},
 		"not where the last one never came": {func(t *testing.T, l *limiter) {
 			full(t, l)
 			l.release(verdict{crowded: true, hung: true})

@@ -147,7 +147,7 @@ func (a *Agent) watch(ctx context.Context) error {
 			in = append(in, client.InNamespace(a.Space()))
 		}
 		// Rights come a moment after what they are rights to.
-		err := wait.PollUntilContextTimeout(ctx, poll, patience, true, func(ctx context.Context) (bool, error) {
+		err := wait.PollUntilContextTimeout(ctx, poll, timeout, true, func(ctx context.Context) (bool, error) {
 			err := a.List(ctx, list, in...)
 			if apierrors.IsForbidden(err) && what == "works" {
 				return false, nil
@@ -169,7 +169,7 @@ func (a *Agent) watch(ctx context.Context) error {
 // Report writes the status of its Cluster as ready, once the control plane holds it.
 func (a *Agent) Report(ctx context.Context) error {
 	var last error
-	err := wait.PollUntilContextTimeout(ctx, poll, patience, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, poll, timeout, true, func(ctx context.Context) (bool, error) {
 		cluster := &clusterv1alpha1.Cluster{}
 		if last = a.Get(ctx, client.ObjectKey{Name: a.Cluster}, cluster); last != nil {
 			return false, nil

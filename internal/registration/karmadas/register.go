@@ -36,9 +36,9 @@ const (
 	generatorName = agentPrefix + "rbac-generator"
 	tokensGroup   = "system:bootstrappers:karmada:default-cluster-token"
 
-	// patience is how long one step may take.
-	patience = time.Minute
-	poll     = 50 * time.Millisecond
+	// timeout is how long one step may take.
+	timeout = time.Minute
+	poll    = 50 * time.Millisecond
 	// year is how long an agent's certificate is good for, unless somebody says otherwise.
 	year = 365 * 24 * time.Hour
 )
@@ -75,7 +75,7 @@ func (r *Register) Discover(ctx context.Context) (*rest.Config, error) {
 	insecure := &rest.Config{Host: r.Endpoint, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}
 	id, secret, _ := strings.Cut(r.Token, ".")
 	var content, signature string
-	err := wait.PollUntilContextTimeout(ctx, poll, patience, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, poll, timeout, true, func(ctx context.Context) (bool, error) {
 		anonymous, err := kubernetes.NewForConfig(insecure)
 		if err != nil {
 			return false, err
@@ -152,7 +152,7 @@ func (r *Register) certificate(ctx context.Context, by *rest.Config, request, us
 		return nil, err
 	}
 	var certificate []byte
-	err = wait.PollUntilContextTimeout(ctx, poll, patience, true, func(ctx context.Context) (bool, error) {
+	err = wait.PollUntilContextTimeout(ctx, poll, timeout, true, func(ctx context.Context) (bool, error) {
 		got, err := requests.Get(ctx, request, metav1.GetOptions{})
 		if err != nil {
 			return false, err

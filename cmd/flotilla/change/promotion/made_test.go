@@ -196,7 +196,7 @@ func TestAnUndoThatIsCutOffAnywhereIsFinishedByTheNext(t *testing.T) {
 	for step := 1; ; step++ {
 		writes, from := 0, step
 		hub, member := carriedPair(&writes, &from)
-		o := promotion.UndoOptions{Cluster: "east", Hub: hub, Member: member, Within: patience}
+		o := promotion.UndoOptions{Cluster: "east", Hub: hub, Member: member, Within: timeout}
 		returned, err := promotion.Undo(t.Context(), web, o)
 		if err != nil && !errors.Is(err, errCut) {
 			t.Fatalf("step %d: %v", step, err)
@@ -250,7 +250,7 @@ func TestWhoMayNotWriteInTheMemberIsToldWhatIsLeft(t *testing.T) {
 			return apierrors.NewForbidden(corev1.Resource("configmaps"), "settings", errors.New("no"))
 		},
 	})
-	returned, err := promotion.Undo(t.Context(), web, promotion.UndoOptions{Cluster: "east", Hub: hub, Member: forbidden, Within: patience})
+	returned, err := promotion.Undo(t.Context(), web, promotion.UndoOptions{Cluster: "east", Hub: hub, Member: forbidden, Within: timeout})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -263,5 +263,5 @@ func TestWhoMayNotWriteInTheMemberIsToldWhatIsLeft(t *testing.T) {
 	}
 }
 
-// patience is more than the loops of the tests ever take.
-const patience = time.Minute
+// timeout is more than the loops of the tests ever take.
+const timeout = time.Minute

@@ -263,8 +263,8 @@ func unmade(obj client.Object, err error) error {
 	return fmt.Errorf("make %s: %w", nameOf(obj), err)
 }
 
-// patience is how long it may take to remove what was made.
-const patience = 30 * time.Second
+// timeout is how long it may take to remove what was made.
+const timeout = 30 * time.Second
 
 // missing are the objects that the hub does not hold yet, in the order in which
 // they are made: the object itself is the last.
@@ -283,7 +283,7 @@ func (p *Promotion) missing() []client.Object {
 }
 
 func (p *Promotion) rollBack(ctx context.Context, made []client.Object) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 	defer cancel()
 	var faults []error
 	for _, obj := range slices.Backward(made) {

@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// Patience is how long all clusters together may take to say what ails workloads: a
+	// Timeout is how long all clusters together may take to say what ails workloads: a
 	// status is of use without that.
-	Patience = 3 * time.Second
+	Timeout = 3 * time.Second
 	// mostAsked is how many clusters of one workload are asked: more hardly say anything else.
 	mostAsked = 3
 )
@@ -41,7 +41,7 @@ func Examine(ctx context.Context, f *fleet.Flags, found *situation.Fleet) {
 		clusters = append(clusters, cluster)
 	}
 	slices.Sort(clusters)
-	ctx, cancel := context.WithTimeout(ctx, Patience)
+	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
 	answers := fleet.Each(ctx, clusters, func(ctx context.Context, cluster string) (map[int]string, error) {
 		return symptoms(ctx, f, cluster, shown, asked[cluster])
@@ -61,7 +61,7 @@ func Examine(ctx context.Context, f *fleet.Flags, found *situation.Fleet) {
 
 // symptoms are what one cluster tells of workloads, by their place among the problems.
 func symptoms(ctx context.Context, f *fleet.Flags, cluster string, problems []situation.Problem, which []int) (map[int]string, error) {
-	set, err := f.Server(cluster, Patience).KubernetesClientSet()
+	set, err := f.Server(cluster, Timeout).KubernetesClientSet()
 	if err != nil {
 		return nil, err
 	}

@@ -89,7 +89,7 @@ func TestExamine(t *testing.T) {
 	got := found("", "", "")
 	begin := time.Now()
 	checkup.Examine(t.Context(), f, &got)
-	if took := time.Since(begin); took > 3*checkup.Patience {
+	if took := time.Since(begin); took > 3*checkup.Timeout {
 		t.Errorf("it took %s", took)
 	}
 	want := found("ErrImagePull: no such image (1 of 1 Pod)", "east: FailedScheduling: no node has room (1 of 1 Pod)", "east: ErrImagePull: no such image (1 of 1 Pod)")
