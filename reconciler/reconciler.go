@@ -69,8 +69,8 @@ type Options struct {
 	Scheduling Scheduling
 	// Silence says when nothing heard of a cluster is news.
 	Silence cluster.Silence
-	// Pace says how often members are looked at, and how much is done side by side.
-	Pace Pace
+	// Tuning says how often members are looked at, and how much is done side by side.
+	Tuning Tuning
 	// Reporting says how much is told of what succeeds.
 	Reporting Reporting
 	// Tenure ends what is written to members with the lease; nil: there is none.
@@ -251,7 +251,7 @@ const bindingDebounce = 50 * time.Millisecond
 
 func registerTemplate(ctx context.Context, f *fleet) error {
 	off := f.opts.Scheduling.Off
-	opts := template.Options{Skip: *f.opts.Skip, NoPreemption: off.Preemption, NoPriority: off.Priority, NoComponents: off.Components, Workers: f.opts.Pace.Workers.Templates, Metrics: f.opts.Metrics}
+	opts := template.Options{Skip: *f.opts.Skip, NoPreemption: off.Preemption, NoPriority: off.Priority, NoComponents: off.Components, Workers: f.opts.Tuning.Workers.Templates, Metrics: f.opts.Metrics}
 	if f.chosen["binding"] {
 		opts.Debounce = bindingDebounce
 	}
@@ -277,7 +277,7 @@ func registerRebalance(_ context.Context, f *fleet) error {
 }
 
 func registerDependency(ctx context.Context, f *fleet) error {
-	opts := dependency.Options{Skip: *f.opts.Skip, Off: f.opts.Scheduling.Off.Dependencies, Workers: f.opts.Pace.Workers.Dependents}
+	opts := dependency.Options{Skip: *f.opts.Skip, Off: f.opts.Scheduling.Off.Dependencies, Workers: f.opts.Tuning.Workers.Dependents}
 	if f.template != nil {
 		opts.Carried = f.template.Carries
 	}
@@ -288,9 +288,9 @@ func registerDependency(ctx context.Context, f *fleet) error {
 
 func registerBinding(ctx context.Context, f *fleet) error {
 	opts := binding.Options{
-		Workers: f.opts.Pace.Workers.Bindings,
+		Workers: f.opts.Tuning.Workers.Bindings,
 		Metrics: f.opts.Metrics,
-		Doubts:  cmp.Or(f.opts.Silence.Grace, cluster.DefaultGrace) + cmp.Or(f.opts.Pace.Period, lookEvery),
+		Doubts:  cmp.Or(f.opts.Silence.Grace, cluster.DefaultGrace) + cmp.Or(f.opts.Tuning.Period, lookEvery),
 
 		IgnoreQuotas: f.opts.Scheduling.Off.Quotas,
 	}
@@ -319,12 +319,12 @@ func (f *fleet) ends(c *clusterv1alpha1.Cluster) bool {
 }
 
 func registerNamespace(_ context.Context, f *fleet) error {
-	return namespace.New(f.mgr.GetClient(), namespace.Options{Skip: f.opts.Skip, Workers: f.opts.Pace.Workers.Namespaces}).Register(f.mgr)
+	return namespace.New(f.mgr.GetClient(), namespace.Options{Skip: f.opts.Skip, Workers: f.opts.Tuning.Workers.Namespaces}).Register(f.mgr)
 }
 
 func registerExecution(_ context.Context, f *fleet) error {
 	f.knowledge.OnChange(func(_ context.Context, affects func(schema.GroupVersionKind) bool) { f.registry.Reinterpret(affects) })
-	carry := execution.New(f.mgr.GetClient(), f.registry, f.interpreter, f.events, execution.Options{Hold: f.setback.HoldOf, Workers: f.opts.Pace.Workers.Works, Metrics: f.opts.Metrics})
+	carry := execution.New(f.mgr.GetClient(), f.registry, f.interpreter, f.events, execution.Options{Hold: f.setback.HoldOf, Workers: f.opts.Tuning.Workers.Works, Metrics: f.opts.Metrics})
 	f.setback.OnChange(carry.Wake)
 	return carry.Register(f.mgr)
 }
@@ -339,10 +339,10 @@ func registerCluster(ctx context.Context, f *fleet) error {
 	cluster.Count(ctx, f.opts.Metrics, f.mgr.GetClient())
 	f.cluster = cluster.New(f.mgr.GetClient(), f.mgr.GetAPIReader(), f.registry, f.events, cluster.Options{
 		Place: f.opts.Store.Place, Marks: f.setback, Hold: f.setback.Hold, OnHold: f.setback.OnChange,
-		NoModels: f.opts.Scheduling.Off.Models || f.opts.Pace.NoModels,
+		NoModels: f.opts.Scheduling.Off.Models || f.opts.Tuning.NoModels,
 		Silence:  f.opts.Silence,
-		Period:   f.opts.Pace.Period, FailureThreshold: f.opts.Pace.FailureThreshold, SuccessThreshold: f.opts.Pace.SuccessThreshold,
-		Workers: f.opts.Pace.Workers.Clusters,
+		Period:   f.opts.Tuning.Period, FailureThreshold: f.opts.Tuning.FailureThreshold, SuccessThreshold: f.opts.Tuning.SuccessThreshold,
+		Workers: f.opts.Tuning.Workers.Clusters,
 	})
 	return f.cluster.Register(f.mgr)
 }

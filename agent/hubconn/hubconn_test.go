@@ -47,7 +47,7 @@ func (w *wire) count() int {
 	return w.sent
 }
 
-var errCut = errors.New("the cable is cut")
+var errCut = errors.New("the link is cut")
 
 func cut(*http.Request) (*http.Response, error) { return nil, errCut }
 
@@ -187,7 +187,7 @@ func TestWhatTurnsAHubAway(t *testing.T) {
 		"a proxy before one that is away":         {probe: says(502), use: says(200), want: []string{`it answers "Bad Gateway" when asked for its kube-system namespace`}},
 		"one that ceases to take the credentials": {probe: is("a"), use: says(401), want: []string{"there", "the hub refuses the credentials"}},
 		"one whose proxy finds it no more":        {probe: is("a"), use: says(503), want: []string{"there", "it answers Service Unavailable"}},
-		"one whose cable is cut":                  {probe: is("a"), use: cut, want: []string{"there", errCut.Error()}},
+		"one whose link is cut":                   {probe: is("a"), use: cut, want: []string{"there", errCut.Error()}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

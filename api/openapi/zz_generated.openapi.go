@@ -1150,7 +1150,7 @@ func schema_flotilla_api_policy_v1alpha1_ClusterPropagationPolicy(ref common.Ref
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Status says whether the policy can act.",
+							Description: "Status reports whether the policy can act.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(policyv1alpha1.PropagationStatus{}.OpenAPIModelName()),
 						},
@@ -2479,7 +2479,7 @@ func schema_flotilla_api_policy_v1alpha1_PropagationPolicy(ref common.ReferenceC
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Status says whether the policy can act.",
+							Description: "Status reports whether the policy can act.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(policyv1alpha1.PropagationStatus{}.OpenAPIModelName()),
 						},
@@ -2593,7 +2593,7 @@ func schema_flotilla_api_policy_v1alpha1_PropagationSpec(ref common.ReferenceCal
 					},
 					"preemption": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Preemption says whether this policy takes over templates that a policy of lower priority claimed before. Default Never.",
+							Description: "Preemption reports whether this policy takes over templates that a policy of lower priority claimed before. Default Never.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2678,7 +2678,7 @@ func schema_flotilla_api_policy_v1alpha1_PropagationStatus(ref common.ReferenceC
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "PropagationStatus says whether a policy can act, and what came of it.",
+				Description: "PropagationStatus reports whether a policy can act, and what came of it.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"observedGeneration": {

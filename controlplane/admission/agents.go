@@ -36,7 +36,7 @@ import (
 type Agents struct {
 	*admission.Handler
 	hub  dynamic.Interface
-	pace *pace
+	rate *rateLimit
 	// karmadas says that some may be Karmada's, and registered by karmadactl.
 	karmadas bool
 	rules    map[schema.GroupResource]agentRule
@@ -61,7 +61,7 @@ type agentWrite struct {
 // NewAgents returns the plugin. karmadas has clusters be registered by karmadactl, too,
 // and have Karmada's agent.
 func NewAgents(clk clock.PassiveClock, karmadas bool) *Agents {
-	p := &Agents{Handler: admission.NewHandler(admission.Create, admission.Update), pace: newPace(clk), karmadas: karmadas}
+	p := &Agents{Handler: admission.NewHandler(admission.Create, admission.Update), rate: newRateLimit(clk), karmadas: karmadas}
 	p.rules = map[schema.GroupResource]agentRule{
 		{Group: clusterv1alpha1.GroupName, Resource: "clusters"}: p.cluster,
 		{Group: workv1alpha1.GroupName, Resource: "works"}:       agentWork,
@@ -133,7 +133,7 @@ func (p *Agents) request(w agentWrite) error {
 	if err != nil {
 		return admission.NewForbidden(w, err)
 	}
-	if !w.IsDryRun() && !p.pace.allows(w.GetUserInfo().GetName()) {
+	if !w.IsDryRun() && !p.rate.allows(w.GetUserInfo().GetName()) {
 		return apierrors.NewTooManyRequests(w.GetUserInfo().GetName()+" asks for certificates too often: the next one is due in some seconds", retryAfter)
 	}
 	return nil
@@ -341,16 +341,18 @@ const (
 	askers = 4096
 )
 
-// pace limits how often certificates are asked for.
-type pace struct {
+// rateLimit limits how often certificates are asked for.
+type rateLimit struct {
 	limits *lru.Cache
 	clock  clock.PassiveClock
 }
 
-func newPace(clk clock.PassiveClock) *pace { return &pace{limits: lru.New(askers), clock: clk} }
+func newRateLimit(clk clock.PassiveClock) *rateLimit {
+	return &rateLimit{limits: lru.New(askers), clock: clk}
+}
 
 // allows reports whether a user may ask now, and counts it.
-func (p *pace) allows(name string) bool {
+func (p *rateLimit) allows(name string) bool {
 	limit, known := p.limits.Get(name)
 	if !known {
 		limit = flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(asksPerSecond, asksAtOnce, p.clock)

@@ -74,7 +74,7 @@ func (c *counts) name(gvk schema.GroupVersionKind) string {
 // and the name of its kind, are taken with the first answer.
 type meter struct {
 	clock    clock.PassiveClock
-	pace     pace
+	cooldown cooldown
 	labels   func() []string
 	seconds  func() prometheus.Observer
 	failures *prometheus.CounterVec
@@ -94,7 +94,7 @@ func (c *counts) meter(layer, operation string, gvk schema.GroupVersionKind) *me
 func (m *meter) took(since time.Time, err error) error {
 	now := m.clock.Now()
 	m.add(now.Sub(since), err)
-	return m.pace.spread(err, now)
+	return m.cooldown.spread(err, now)
 }
 
 func (m *meter) add(took time.Duration, err error) {

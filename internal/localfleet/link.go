@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Link carries TCP connections to one address. It can be cut, as a cable is:
+// Link carries TCP connections to one address. It can be cut:
 // nobody is told, what is on its way is lost, and new connections find silence.
 // Once it is mended, connections of before are dead.
 type Link struct {

@@ -164,8 +164,8 @@ func (o *Options) ask(ctx context.Context, hub kubernetes.Interface, request *ce
 	}
 	var certificate []byte
 	var last error
-	pace := wait.Backoff{Duration: 50 * time.Millisecond, Factor: 1.5, Cap: 2 * time.Second, Steps: 100} //nolint:mnd // said here once
-	err := pace.DelayFunc().Until(ctx, true, false, func(ctx context.Context) (bool, error) {
+	backoff := wait.Backoff{Duration: 50 * time.Millisecond, Factor: 1.5, Cap: 2 * time.Second, Steps: 100} //nolint:mnd // said here once
+	err := backoff.DelayFunc().Until(ctx, true, false, func(ctx context.Context) (bool, error) {
 		current, err := requests.Get(ctx, request.Name, metav1.GetOptions{})
 		switch {
 		case apierrors.IsUnauthorized(err):

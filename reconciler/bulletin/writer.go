@@ -49,7 +49,7 @@ type Writer struct {
 	scheme     *runtime.Scheme
 	opts       Options
 	correlator *record.EventCorrelator
-	pace       flowcontrol.RateLimiter
+	limiter    flowcontrol.RateLimiter
 	outcomes   *prometheus.CounterVec
 	lines      [2]*line
 
@@ -80,7 +80,7 @@ func New(sink record.EventSink, scheme *runtime.Scheme, opts Options) *Writer {
 		scheme:     scheme,
 		opts:       opts,
 		correlator: record.NewEventCorrelatorWithOptions(record.CorrelatorOptions{Clock: opts.Clock}),
-		pace:       flowcontrol.NewTokenBucketRateLimiterWithClock(opts.PerSecond, opts.Burst, opts.Clock),
+		limiter:    flowcontrol.NewTokenBucketRateLimiterWithClock(opts.PerSecond, opts.Burst, opts.Clock),
 		lines:      [2]*line{newLine(opts), newLine(opts)},
 		held:       map[key]*corev1.Event{},
 		outcomes:   newOutcomes(opts.Metrics),
@@ -206,7 +206,7 @@ func (w *Writer) take(l *line, k key) *corev1.Event {
 
 // yield waits until one more may be written, as the hub is left to others.
 func (w *Writer) yield(ctx context.Context) {
-	for !w.pace.TryAccept() {
+	for !w.limiter.TryAccept() {
 		select {
 		case <-w.opts.Clock.After(time.Duration(float64(time.Second) / float64(w.opts.PerSecond))):
 		case <-ctx.Done():

@@ -90,13 +90,13 @@ func (s Succession) inherit(ctx context.Context, work, former *workv1alpha1.Work
 	if len(work.Status.Conditions) > 0 || len(work.Status.ManifestStatuses) > 0 || len(work.Status.Applied) > 0 {
 		return nil
 	}
-	heir := work.DeepCopy()
-	heir.Status = *plan.Inherited(work, former, members.Hash)
-	err := s.hub.Status().Patch(ctx, heir, client.MergeFromWithOptions(work, client.MergeFromWithOptimisticLock{}))
+	successor := work.DeepCopy()
+	successor.Status = *plan.Inherited(work, former, members.Hash)
+	err := s.hub.Status().Patch(ctx, successor, client.MergeFromWithOptions(work, client.MergeFromWithOptimisticLock{}))
 	if err != nil {
 		return fmt.Errorf("have work %s inherit the status of %s: %w", client.ObjectKeyFromObject(work), former.Name, err)
 	}
-	s.wrote.Wrote(heir)
+	s.wrote.Wrote(successor)
 	return nil
 }
 

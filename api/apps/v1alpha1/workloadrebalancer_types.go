@@ -88,7 +88,7 @@ type ObservedWorkload struct {
 	// +required
 	Workload ObjectReference `json:"workload"`
 
-	// Result says whether a new placement was asked for. Empty: not yet.
+	// Result reports whether a new placement was asked for. Empty: not yet.
 	// +optional
 	Result RebalanceResult `json:"result,omitempty"`
 
@@ -97,7 +97,7 @@ type ObservedWorkload struct {
 	Reason RebalanceFailedReason `json:"reason,omitempty"`
 }
 
-// RebalanceResult says whether a new placement was asked for.
+// RebalanceResult reports whether a new placement was asked for.
 type RebalanceResult string
 
 const (

@@ -5,7 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// APIEnablementStatus says whether a member serves an API.
+// APIEnablementStatus reports whether a member serves an API.
 type APIEnablementStatus string
 
 const (
@@ -17,7 +17,7 @@ const (
 	APIUnknown APIEnablementStatus = "APIUnknown"
 )
 
-// APIEnablement says whether the member serves kind gvk, as far as its status
+// APIEnablement reports whether the member serves kind gvk, as far as its status
 // tells.
 func (c *Cluster) APIEnablement(gvk schema.GroupVersionKind) APIEnablementStatus {
 	if _, ok := c.APIResource(gvk); ok {

@@ -91,7 +91,7 @@ type CustomizationRules struct {
 	// +optional
 	StatusAggregation *CustomizationScript `json:"statusAggregation,omitempty"`
 
-	// HealthInterpretation says whether the member's object is healthy. The script
+	// HealthInterpretation reports whether the member's object is healthy. The script
 	// defines InterpretHealth(observedObj) and returns a boolean.
 	// +optional
 	HealthInterpretation *CustomizationScript `json:"healthInterpretation,omitempty"`

@@ -1,6 +1,6 @@
 package v1alpha1
 
-// CommitStatusSynced is the condition type that says whether the forge knows
+// CommitStatusSynced is the condition type that reports whether the forge knows
 // what a CommitStatus says.
 const CommitStatusSynced = "Synced"
 

@@ -16,7 +16,7 @@ type ServiceExport struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Status says whether the Service is offered.
+	// Status reports whether the Service is offered.
 	// +optional
 	Status ServiceExportStatus `json:"status,omitempty"`
 }
@@ -34,7 +34,7 @@ type ServiceExportList struct {
 	Items []ServiceExport `json:"items"`
 }
 
-// ServiceExportStatus says whether a Service is offered.
+// ServiceExportStatus reports whether a Service is offered.
 type ServiceExportStatus struct {
 	// Conditions of the export: Valid and Conflict.
 	// +optional

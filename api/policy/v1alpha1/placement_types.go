@@ -134,7 +134,7 @@ type ReplicaSchedulingStrategy struct {
 	WeightPreference *ClusterPreferences `json:"weightPreference,omitempty"`
 }
 
-// ReplicaSchedulingType says whether replicas are shared or repeated.
+// ReplicaSchedulingType reports whether replicas are shared or repeated.
 type ReplicaSchedulingType string
 
 const (

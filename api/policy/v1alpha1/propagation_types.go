@@ -40,7 +40,7 @@ type PropagationPolicy struct {
 	// +required
 	Spec PropagationSpec `json:"spec"`
 
-	// Status says whether the policy can act.
+	// Status reports whether the policy can act.
 	// +optional
 	Status PropagationStatus `json:"status,omitempty"`
 }
@@ -81,7 +81,7 @@ type ClusterPropagationPolicy struct {
 	// +required
 	Spec PropagationSpec `json:"spec"`
 
-	// Status says whether the policy can act.
+	// Status reports whether the policy can act.
 	// +optional
 	Status PropagationStatus `json:"status,omitempty"`
 }
@@ -132,7 +132,7 @@ type PropagationSpec struct {
 	// +kubebuilder:default=0
 	Priority *int32 `json:"priority,omitempty"`
 
-	// Preemption says whether this policy takes over templates that a policy of
+	// Preemption reports whether this policy takes over templates that a policy of
 	// lower priority claimed before. Default Never.
 	// +optional
 	// +kubebuilder:default="Never"
@@ -192,7 +192,7 @@ type PropagationSpec struct {
 	SchedulePriority *SchedulePriority `json:"schedulePriority,omitempty"`
 }
 
-// PropagationStatus says whether a policy can act, and what came of it.
+// PropagationStatus reports whether a policy can act, and what came of it.
 type PropagationStatus struct {
 	// ObservedGeneration is the metadata.generation that the conditions are about.
 	// 0: not seen yet.
@@ -246,7 +246,7 @@ type PolicyProblem struct {
 	At metav1.Time `json:"at"`
 }
 
-// PreemptionBehavior says whether a policy takes over claimed templates.
+// PreemptionBehavior reports whether a policy takes over claimed templates.
 type PreemptionBehavior string
 
 const (

@@ -66,7 +66,7 @@ const (
 // DefaultSchedulerName is the scheduler built in.
 const DefaultSchedulerName = "default-scheduler"
 
-// PolicyReady is the condition type that says whether a policy can act.
+// PolicyReady is the condition type that reports whether a policy can act.
 const PolicyReady = "Ready"
 
 // Reasons of the condition Ready of a policy.

@@ -76,7 +76,7 @@ func (s *stage) ready(ctx context.Context) error {
 
 func (s *stage) testRegister(t *testing.T) *process {
 	with, hash := s.token(t)
-	p := s.run(t, "--bootstrap-token", with, "--hub-endpoint", s.cable.address(), "--discovery-token-ca-cert-hash", hash,
+	p := s.run(t, "--bootstrap-token", with, "--hub-endpoint", s.link.address(), "--discovery-token-ca-cert-hash", hash,
 		"--cluster-region", "north", "--cluster-provider", "acme", "--cluster-lease-duration", "4s")
 	eventually(t, "the cluster is ready", s.ready)
 	system := &corev1.Namespace{}
@@ -239,7 +239,7 @@ func (s *stage) testCopy(t *testing.T, first *process) *process {
 }
 
 func (s *stage) testCutOff(t *testing.T, p *process) {
-	to := s.cable.cut()
+	to := s.link.cut()
 	since, before := time.Now(), len(p.log.String())
 	for range 3 {
 		s.tamper(t, "one")
@@ -251,13 +251,13 @@ func (s *stage) testCutOff(t *testing.T, p *process) {
 	s.stands(t, "two", "1")
 	// What was under way, then a look every 0.9 s at most, and no request besides. A slow
 	// machine looks less often.
-	if tries, most := s.cable.tried(), 12+int(time.Since(since)/(800*time.Millisecond)); tries > most {
+	if tries, most := s.link.tried(), 12+int(time.Since(since)/(800*time.Millisecond)); tries > most {
 		t.Errorf("%d connections in %s to a hub that is away", tries, time.Since(since))
 	}
 	if log := p.log.String()[before:]; strings.Contains(log, "Work is tried again") {
 		t.Errorf("a hub that is away is no fault of a Work:\n%s", log)
 	}
-	s.cable.plug(to)
+	s.link.plug(to)
 	eventually(t, "what was put back is told", func(ctx context.Context) error {
 		w := &workv1alpha1.Work{}
 		if err := s.env.Hub.Get(ctx, client.ObjectKey{Namespace: space(), Name: "two"}, w); err != nil {
@@ -271,7 +271,7 @@ func (s *stage) testCutOff(t *testing.T, p *process) {
 }
 
 func (s *stage) testStartAlone(t *testing.T, p *process) *process {
-	to := s.cable.cut()
+	to := s.link.cut()
 	if err := p.stop(); err != nil {
 		t.Error(err)
 	}
@@ -287,7 +287,7 @@ func (s *stage) testStartAlone(t *testing.T, p *process) *process {
 		t.Fatal(err)
 	}
 	s.stands(t, "three", "1")
-	s.cable.plug(to)
+	s.link.plug(to)
 	s.stands(t, "one", "hub-4")
 	s.stands(t, "three", "")
 	eventually(t, "the work is gone", func(ctx context.Context) error {
@@ -306,7 +306,7 @@ func (s *stage) testStartAlone(t *testing.T, p *process) *process {
 }
 
 func (s *stage) testHubRestarts(t *testing.T, p *process) {
-	s.cable.cut()
+	s.link.cut()
 	s.lower(t)
 	s.raise(t, s.dir)
 	eventually(t, "the agent is there", func(context.Context) error {
@@ -321,7 +321,7 @@ func (s *stage) testHubRestarts(t *testing.T, p *process) {
 }
 
 func (s *stage) testEmptyHub(t *testing.T, p *process) {
-	s.cable.cut()
+	s.link.cut()
 	s.lower(t)
 	other := t.TempDir()
 	if err := os.CopyFS(filepath.Join(other, "pki"), os.DirFS(filepath.Join(s.dir, "pki"))); err != nil {
@@ -340,7 +340,7 @@ func (s *stage) testEmptyHub(t *testing.T, p *process) {
 	if err := s.env.Hub.Get(t.Context(), client.ObjectKey{Name: site1}, &clusterv1alpha1.Cluster{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the agent wrote to a hub that it does not know: %v", err)
 	}
-	s.cable.cut()
+	s.link.cut()
 	s.lower(t)
 	s.raise(t, s.dir)
 	s.set(t, "one", "home")
@@ -414,7 +414,7 @@ func (s *stage) leave(t *testing.T) {
 // told it, and it goes on.
 func (s *stage) testBeside(t *testing.T, p *process) {
 	with, hash := s.token(t)
-	other := s.run(t, "--data-dir", t.TempDir(), "--bootstrap-token", with, "--hub-endpoint", s.cable.address(), "--discovery-token-ca-cert-hash", hash)
+	other := s.run(t, "--data-dir", t.TempDir(), "--bootstrap-token", with, "--hub-endpoint", s.link.address(), "--discovery-token-ca-cert-hash", hash)
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("the other agent's log:\n%s", other.log)
@@ -433,7 +433,7 @@ func (s *stage) testBeside(t *testing.T, p *process) {
 // there is any more.
 func (s *stage) testAnew(t *testing.T) *process {
 	with, hash := s.token(t)
-	anew := s.run(t, "--bootstrap-token", with, "--hub-endpoint", s.cable.address(), "--discovery-token-ca-cert-hash", hash)
+	anew := s.run(t, "--bootstrap-token", with, "--hub-endpoint", s.link.address(), "--discovery-token-ca-cert-hash", hash)
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("the agent's log:\n%s", anew.log)

@@ -48,13 +48,13 @@ import (
 // site is the name of the cluster on the stage.
 const site1 = "site-1"
 
-// stage is a hub, a member, and a cable between the hub and the member's agent.
+// stage is a hub, a member, and a link between the hub and the member's agent.
 type stage struct {
 	life   *testing.T // of the whole test: agents go on from one step to the next
 	dir    string     // of the hub
 	env    *servertest.Env
 	loops  func() error // ends those of the hub
-	cable  *cable
+	link   *link
 	member *membertest.Member
 	edge   client.Client
 	folder string // of the agent
@@ -63,7 +63,7 @@ type stage struct {
 func newStage(t *testing.T) *stage {
 	t.Helper()
 	ctrl.SetLogger(logr.Discard())
-	s := &stage{life: t, dir: t.TempDir(), folder: filepath.Join(t.TempDir(), "agent"), cable: newCable(t)}
+	s := &stage{life: t, dir: t.TempDir(), folder: filepath.Join(t.TempDir(), "agent"), link: newLink(t)}
 	s.member = membertest.Start(t, member.Options{Name: site1, Nodes: 1})
 	var err error
 	if s.edge, err = client.New(s.member.Config, client.Options{Scheme: scheme.New()}); err != nil {
@@ -74,7 +74,7 @@ func newStage(t *testing.T) *stage {
 	return s
 }
 
-// raise starts a hub on a folder, and plugs the cable in.
+// raise starts a hub on a folder, and plugs the link in.
 func (s *stage) raise(t *testing.T, dir string) {
 	t.Helper()
 	env, err := servertest.StartIn(context.WithoutCancel(t.Context()), dir)
@@ -87,7 +87,7 @@ func (s *stage) raise(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	s.loops = env.StartLoops(t, agentstest.Register) // what clusters in pull mode need of the hub
-	s.cable.plug(strings.TrimPrefix(admin.Host, "https://"))
+	s.link.plug(strings.TrimPrefix(admin.Host, "https://"))
 }
 
 // lower stops the hub.
@@ -187,8 +187,8 @@ func (l *lines) String() string {
 
 func (l *lines) logger() logr.Logger { return logr.FromSlogHandler(slog.NewTextHandler(l, nil)) }
 
-// cable carries bytes to a server, until it is cut.
-type cable struct {
+// link carries bytes to a server, until it is cut.
+type link struct {
 	listener net.Listener
 
 	mu    sync.Mutex
@@ -197,13 +197,13 @@ type cable struct {
 	tries int // connections while it was cut
 }
 
-func newCable(t *testing.T) *cable {
+func newLink(t *testing.T) *link {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &cable{listener: listener, open: map[net.Conn]bool{}}
+	c := &link{listener: listener, open: map[net.Conn]bool{}}
 	go c.serve()
 	t.Cleanup(func() {
 		_ = listener.Close()
@@ -212,9 +212,9 @@ func newCable(t *testing.T) *cable {
 	return c
 }
 
-func (c *cable) address() string { return c.listener.Addr().String() }
+func (c *link) address() string { return c.listener.Addr().String() }
 
-func (c *cable) serve() {
+func (c *link) serve() {
 	for {
 		conn, err := c.listener.Accept()
 		if err != nil {
@@ -224,7 +224,7 @@ func (c *cable) serve() {
 	}
 }
 
-func (c *cable) carry(conn net.Conn) {
+func (c *link) carry(conn net.Conn) {
 	defer conn.Close()
 	c.mu.Lock()
 	to := c.to
@@ -258,14 +258,14 @@ func (c *cable) carry(conn net.Conn) {
 	c.mu.Unlock()
 }
 
-func (c *cable) plug(to string) {
+func (c *link) plug(to string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.to, c.tries = to, 0
 }
 
 // cut ends all connections and lets none through.
-func (c *cable) cut() (to string) {
+func (c *link) cut() (to string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	to, c.to, c.tries = c.to, "", 0
@@ -276,7 +276,7 @@ func (c *cable) cut() (to string) {
 	return to
 }
 
-func (c *cable) tried() int {
+func (c *link) tried() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.tries

@@ -71,12 +71,12 @@ func TestWhatIsSetReachesTheLoops(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := reconciler.Pace{
+	want := reconciler.Tuning{
 		Period: 3e9, FailureThreshold: 7e9, SuccessThreshold: 1, NoModels: true,
 		Workers: reconciler.Workers{Clusters: 1, Works: 2, Bindings: 4, Namespaces: 5, Templates: 6, Dependents: 7},
 	}
-	if diff := cmp.Diff(want, o.loops.pace.loops); diff != "" {
-		t.Errorf("pace (-want +got):\n%s", diff)
+	if diff := cmp.Diff(want, o.loops.tuning.loops); diff != "" {
+		t.Errorf("tuning (-want +got):\n%s", diff)
 	}
 	var said bytes.Buffer
 	if o.loops.warn(&said); said.Len() > 0 {

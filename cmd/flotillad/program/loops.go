@@ -39,7 +39,7 @@ type loopOptions struct {
 	tenancy     tenancy.Rules
 	skip        skipOptions
 	scheduling  reconciler.Scheduling
-	pace        paceOptions
+	tuning      tuningOptions
 	reporting   string
 	gates       map[string]bool
 	// features are what the gates mean, once they are validated.
@@ -113,7 +113,7 @@ func (o *loopOptions) addFlags(flags *pflag.FlagSet) {
 		"which plugins choose clusters: names, * for all, -name for all but that one; there are "+strings.Join(o.scheduling.PluginNames(), ", "))
 	flags.BoolVar(&o.scheduling.KeepEmpty, "enable-empty-workload-propagation", false,
 		"carry a workload to clusters that were chosen for it and get no replicas, too")
-	o.pace.addFlags(flags)
+	o.tuning.addFlags(flags)
 	flags.StringVar(&o.reporting, "reporting", string(reconciler.ReportChanges),
 		"how much is told of what succeeds: changes tells of what begins and of what fails; karmada writes each Event that Karmada's controllers do, and dates each try to place a binding")
 	flags.Var(flag.NewMapStringBool(&o.gates), "feature-gates",
@@ -146,7 +146,7 @@ func (o *loopOptions) validate(kubernetes func(gate string) bool) (err error) {
 	if o.features, err = features.Read(o.gates, kubernetes); err != nil {
 		return command.Usage(fmt.Errorf("--feature-gates: %w", err))
 	}
-	if err := o.pace.validate(); err != nil {
+	if err := o.tuning.validate(); err != nil {
 		return err
 	}
 	if err := reconciler.Reporting(o.reporting).Check(); err != nil {
@@ -247,8 +247,8 @@ func (o *loopOptions) runOnce(ctx context.Context, cfg *rest.Config, store *arti
 		Tenancy:     o.tenancy,
 		Egress:      o.sources.dialer(options.Tenure, artifacts, cfg.Host, o.addresses.metrics, o.addresses.health, o.addresses.profiles),
 		Scheduling:  o.scheduling,
-		Silence:     o.pace.silence,
-		Pace:        o.pace.loops,
+		Silence:     o.tuning.silence,
+		Tuning:      o.tuning.loops,
 		Reporting:   reconciler.Reporting(o.reporting),
 		Tenure:      options.Tenure,
 		Busy:        o.plane.busy,

@@ -10,18 +10,18 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 )
 
-// A entry may ask burst questions at once, and then pace a second. One that stands asks
+// A entry may ask burst questions at once, and then qps a second. One that stands asks
 // once in minutes; where lists and watches end as soon as they begin, as with a member that
 // calls each version expired, client-go asks again without a pause.
 const (
 	burst = 10
-	pace  = 0.5
+	qps   = 0.5
 )
 
 // brake slows the questions of one entry down.
 type brake struct{ limiter flowcontrol.RateLimiter }
 
-func newBrake() brake { return brake{flowcontrol.NewTokenBucketRateLimiter(pace, burst)} }
+func newBrake() brake { return brake{flowcontrol.NewTokenBucketRateLimiter(qps, burst)} }
 
 // wait waits for the next question. Errors: that ctx ended.
 func (b brake) wait(ctx context.Context) error { return b.limiter.Wait(ctx) }

@@ -67,7 +67,7 @@ type Retainer interface {
 	Retain(ctx context.Context, edge retention.Member, desired, live *unstructured.Unstructured, record *workv1alpha1.AppliedHash) (*unstructured.Unstructured, error)
 }
 
-// Pauses says whether an Event about a Work is due.
+// Pauses reports whether an Event about a Work is due.
 type Pauses interface {
 	MayReport(work client.ObjectKey) bool
 }

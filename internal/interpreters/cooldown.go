@@ -13,15 +13,15 @@ import (
 // many objects the rule is asked about.
 const slot = time.Second
 
-// pace spreads out in time what is asked of one rule again. The zero value is
+// cooldown spreads out in time what is asked of one rule again. The zero value is
 // ready.
-type pace struct {
+type cooldown struct {
 	mu   sync.Mutex
 	next time.Time
 }
 
 // spread returns err, along with when to ask again if the rule used up its budget.
-func (p *pace) spread(err error, now time.Time) error {
+func (p *cooldown) spread(err error, now time.Time) error {
 	var spent *lua.BudgetError
 	if !errors.As(err, &spent) {
 		return err

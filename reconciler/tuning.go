@@ -2,9 +2,9 @@ package reconciler
 
 import "time"
 
-// Pace says how often clusters are looked at, and how much is done side by side. What
+// Tuning says how often clusters are looked at, and how much is done side by side. What
 // is zero is left to the loops.
-type Pace struct {
+type Tuning struct {
 	// Period is how often a cluster's health is asked for.
 	Period time.Duration
 	// FailureThreshold and SuccessThreshold are how long a cluster must fail, or be

@@ -15,10 +15,10 @@ import (
 // mostWorkers bounds what one number may ask for.
 const mostWorkers = 10_000
 
-// paceOptions are the flags about how often and how much.
-type paceOptions struct {
+// tuningOptions are the flags about how often and how much.
+type tuningOptions struct {
 	silence cluster.Silence
-	loops   reconciler.Pace
+	loops   reconciler.Tuning
 	// models is whether nodes are counted by the clusters' resource models.
 	models bool
 	// clusterWide are the workers of bindings without a namespace, which are those
@@ -26,7 +26,7 @@ type paceOptions struct {
 	clusterWide int
 }
 
-func (o *paceOptions) addFlags(flags *pflag.FlagSet) {
+func (o *tuningOptions) addFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.silence.Grace, "cluster-monitor-grace-period", cluster.DefaultGrace,
 		"how long a cluster in pull mode may be silent before it counts as not known to be ready")
 	flags.DurationVar(&o.silence.Startup, "cluster-startup-grace-period", cluster.DefaultStartup,
@@ -41,7 +41,7 @@ func (o *paceOptions) addFlags(flags *pflag.FlagSet) {
 }
 
 // workers are the flags of numbers of workers.
-func (o *paceOptions) workers() []struct {
+func (o *tuningOptions) workers() []struct {
 	flag, of string
 	number   *int
 } {
@@ -61,7 +61,7 @@ func (o *paceOptions) workers() []struct {
 }
 
 // validate refuses what cannot work, and completes the rest.
-func (o *paceOptions) validate() error {
+func (o *tuningOptions) validate() error {
 	if o.silence.Grace < time.Second || o.silence.Startup < time.Second {
 		return command.Usage(errors.New("--cluster-monitor-grace-period and --cluster-startup-grace-period must be at least 1s: agents report every few seconds"))
 	}
