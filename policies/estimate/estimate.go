@@ -10,9 +10,9 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 )
 
-// Room is what a cluster has free, made ready to be asked often. It never
+// Capacity is what a cluster has free, made ready to be asked often. It never
 // changes. The zero value has nothing free.
-type Room struct {
+type Capacity struct {
 	// free is what is allocatable, less what pods hold and wait for.
 	free amounts
 	// nodes are what single nodes have free, where that is known.
@@ -21,12 +21,12 @@ type Room struct {
 
 // NewRoom returns what c reports to be free. A cluster that reports no summary
 // has nothing free.
-func NewRoom(c *clusterv1alpha1.Cluster) Room {
+func NewRoom(c *clusterv1alpha1.Cluster) Capacity {
 	summary := c.Status.ResourceSummary
 	if summary == nil {
-		return Room{}
+		return Capacity{}
 	}
-	r := Room{free: make(amounts, 0, len(summary.Allocatable))}
+	r := Capacity{free: make(amounts, 0, len(summary.Allocatable))}
 	for name, q := range summary.Allocatable {
 		have := q.DeepCopy() // a large one is held by reference
 		have.Sub(summary.Allocated[name])
@@ -37,17 +37,17 @@ func NewRoom(c *clusterv1alpha1.Cluster) Room {
 	return r
 }
 
-// WithoutNodes returns the room without what is known about single nodes.
-func (r Room) WithoutNodes() Room { return Room{free: r.free} }
+// WithoutNodes returns the capacity without what is known about single nodes.
+func (r Capacity) WithoutNodes() Capacity { return Capacity{free: r.free} }
 
-// Less returns the room that is left when l is taken from it; r stays as it is.
+// Less returns the capacity that is left when l is taken from it; r stays as it is.
 // Of single nodes it takes as if all replicas of the load were equal, from the
 // smallest nodes first.
-func (r Room) Less(l *Load) Room {
+func (r Capacity) Less(l *Load) Capacity {
 	if l == nil || len(l.Resources) == 0 {
 		return r
 	}
-	out := Room{free: slices.Clone(r.free), nodes: r.nodes}
+	out := Capacity{free: slices.Clone(r.free), nodes: r.nodes}
 	for name, q := range l.Resources {
 		free := out.free.at(name)
 		*free = minus(*free, max(amount(name, &q), 0))
@@ -59,7 +59,7 @@ func (r Room) Less(l *Load) Room {
 }
 
 // Fits returns how many units of what is needed fit, at most MaxInt32.
-func (r Room) Fits(n Need) int32 {
+func (r Capacity) Fits(n Need) int32 {
 	most := int64(math.MaxInt32)
 	for i := range n.unit {
 		most = min(most, quotient(r.free.of(n.unit[i].name), n.unit[i].n))

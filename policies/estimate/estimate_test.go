@@ -64,8 +64,8 @@ func TestReplicas(t *testing.T) {
 			if tc.request != nil {
 				req = &workv1alpha2.ReplicaRequirements{ResourceRequest: tc.request}
 			}
-			room := estimate.NewRoom(clusterOf(tc.summary)).Less(&estimate.Load{Resources: tc.promised})
-			if got := room.Fits(estimate.NeedOf(req)); got != tc.want {
+			capacity := estimate.NewRoom(clusterOf(tc.summary)).Less(&estimate.Load{Resources: tc.promised})
+			if got := capacity.Fits(estimate.NeedOf(req)); got != tc.want {
 				t.Errorf("room for %d, want %d", got, tc.want)
 			}
 		})
@@ -73,7 +73,7 @@ func TestReplicas(t *testing.T) {
 }
 
 // Quantities over 64 bits are held by reference.
-func TestNewRoomChangesNothing(t *testing.T) {
+func TestNewCapacityChangesNothing(t *testing.T) {
 	c := clusterOf(&clusterv1alpha1.ResourceSummary{
 		Allocatable: resources("pods", "18446744073709551616"),
 		Allocated:   resources("pods", "18446744073709551610"),
@@ -147,8 +147,8 @@ func TestNodesAndSets(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			room := estimate.NewRoom(clusterOf(tc.summary, models...)).Less(&tc.promised)
-			if got := room.Fits(tc.need); got != tc.want {
+			capacity := estimate.NewRoom(clusterOf(tc.summary, models...)).Less(&tc.promised)
+			if got := capacity.Fits(tc.need); got != tc.want {
 				t.Errorf("room for %d, want %d", got, tc.want)
 			}
 		})
@@ -189,10 +189,10 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// FuzzRoom holds for whatever a cluster reports: room is never negative, a
-// promise never makes room, what fits also fits one at a time, and neither
-// nodes nor more parts make room.
-func FuzzRoom(f *testing.F) {
+// FuzzCapacity holds for whatever a cluster reports: capacity is never negative, a
+// promise never makes capacity, what fits also fits one at a time, and neither
+// nodes nor more parts make capacity.
+func FuzzCapacity(f *testing.F) {
 	f.Add("4", "1", "500m", "2", "1", int64(3), int32(2))
 	f.Add("9e18", "-9e18", "1n", "1e30", "0", int64(math.MaxInt64), int32(math.MaxInt32))
 	f.Add("0", "0", "0", "-1", "1", int64(-1), int32(-7))
@@ -216,13 +216,13 @@ func FuzzRoom(f *testing.F) {
 			{Name: "a", Replicas: n, ReplicaRequirements: &workv1alpha2.ComponentReplicaRequirements{ResourceRequest: req.ResourceRequest}},
 			{Name: "b", Replicas: 1, ReplicaRequirements: &workv1alpha2.ComponentReplicaRequirements{ResourceRequest: corev1.ResourceList{"cpu": wantOther}}},
 		}
-		room := estimate.NewRoom(c)
+		capacity := estimate.NewRoom(c)
 		load := estimate.LoadOf(n, req)
 		if want.Sign() < 0 {
 			load = estimate.LoadOf(n, nil)
 		}
 		for name, need := range map[string]estimate.Need{"replicas": estimate.NeedOf(req), "sets": estimate.NeedOfSet(parts)} {
-			fits, sums, promised := room.Fits(need), room.WithoutNodes().Fits(need), room.Less(&load).Fits(need)
+			fits, sums, promised := capacity.Fits(need), capacity.WithoutNodes().Fits(need), capacity.Less(&load).Fits(need)
 			if fits < 0 || fits > sums {
 				t.Errorf("%s: room for %d, by sums for %d", name, fits, sums)
 			}
@@ -231,7 +231,7 @@ func FuzzRoom(f *testing.F) {
 			}
 		}
 		if n > 0 {
-			if sets, single := room.Fits(estimate.NeedOfSet(parts)), room.Fits(estimate.NeedOf(req)); sets > single {
+			if sets, single := capacity.Fits(estimate.NeedOfSet(parts)), capacity.Fits(estimate.NeedOf(req)); sets > single {
 				t.Errorf("room for %d sets, but for %d of one part", sets, single)
 			}
 		}

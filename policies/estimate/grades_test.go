@@ -87,8 +87,8 @@ func TestCountedNodesPromiseNoMoreThanTheyHave(t *testing.T) {
 		Allocatable: free, AllocatableModelings: estimate.CountNodes(models, slices.Values([]corev1.ResourceList{free})),
 	}
 	need := estimate.NeedOf(&workv1alpha2.ReplicaRequirements{ResourceRequest: resources("cpu", "1500m", "memory", "1Gi")})
-	room := estimate.NewRoom(cluster)
-	if byNodes, bySums := room.Fits(need), room.WithoutNodes().Fits(need); byNodes != 2 || bySums != 4 {
+	capacity := estimate.NewRoom(cluster)
+	if byNodes, bySums := capacity.Fits(need), capacity.WithoutNodes().Fits(need); byNodes != 2 || bySums != 4 {
 		t.Errorf("%d fit by nodes and %d by sums, want 2 and 4", byNodes, bySums)
 	}
 }

@@ -125,7 +125,7 @@ func (d Decision) Annotations() map[string]string {
 // again with the decision written says no.
 //
 // Where no cluster fits, the placement is cleared, unless it comes to that by
-// nothing but a change of its clusters' labels. Where room is lacking, or
+// nothing but a change of its clusters' labels. Where capacity is lacking, or
 // the placement asks for what cannot be, it stays as it is, but for clusters that
 // are leaving.
 func Decide(b workv1alpha2.Binding, in Situation, opts Options) (Decision, bool) {
@@ -197,7 +197,7 @@ func (s *state) outcome(result Result, err error) Decision {
 		Record: Record{Reason: workv1alpha2.BindingReasonSchedulerError, Message: err.Error(), AffinityName: s.affinity()},
 	}
 	var fit *FitError
-	var room *UnschedulableError
+	var capacity *UnschedulableError
 	var caused interface{ Cause() string }
 	if errors.As(err, &caused) {
 		d.Record.Cause = caused.Cause()
@@ -207,7 +207,7 @@ func (s *state) outcome(result Result, err error) Decision {
 		d.Clusters = nil
 		d.AppliedPlacement = s.placement
 		d.Record.Reason = workv1alpha2.BindingReasonNoClusterFit
-	case errors.As(err, &room):
+	case errors.As(err, &capacity):
 		d.Record.Reason = workv1alpha2.BindingReasonUnschedulable
 	}
 	return d

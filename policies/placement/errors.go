@@ -119,7 +119,7 @@ func causeOf(texts []string) string {
 	return strconv.FormatUint(h.Sum64(), 16)
 }
 
-// UnschedulableError says that clusters fit but lack room; a later try may
+// UnschedulableError says that clusters fit but lack capacity; a later try may
 // succeed.
 type UnschedulableError = framework.UnschedulableError
 

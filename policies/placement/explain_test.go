@@ -128,7 +128,7 @@ func TestPlugins(t *testing.T) {
 }
 
 // A failure is written again when its cause is another one, and not when it
-// counts other clusters or less room.
+// counts other clusters or less capacity.
 func TestFailuresDoNotChurn(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	tainted := func(n int, keys int) placement.Snapshot {
@@ -206,7 +206,7 @@ func reserved(in placement.Snapshot, cluster string, load *estimate.Load) placem
 	return in.WithReservations(map[string]*estimate.Load{cluster: load})
 }
 
-// Reservations for others take room until the clusters report it themselves, and
+// Reservations for others take capacity until the clusters report it themselves, and
 // being asked for a fresh look does not give it back.
 func TestReservationsAndModels(t *testing.T) {
 	aggregated := policyv1alpha1.Placement{ReplicaScheduling: divided(policyv1alpha1.ReplicaDivisionPreferenceAggregated, nil)}
@@ -255,11 +255,11 @@ func TestRenew(t *testing.T) {
 	if diff := cmp.Diff([]string{"a", "b", "c"}, got.Names()); diff != "" {
 		t.Errorf("clusters (-want +got):\n%s", diff)
 	}
-	var room []int64
+	var capacity []int64
 	for _, v := range placement.Explain(req, got, placement.Options{}).Terms[0].Verdicts {
-		room = append(room, v.Available)
+		capacity = append(capacity, v.Available)
 	}
-	if diff := cmp.Diff([]int64{99, 20, 30}, room); diff != "" {
+	if diff := cmp.Diff([]int64{99, 20, 30}, capacity); diff != "" {
 		t.Errorf("room (-want +got):\n%s", diff)
 	}
 }

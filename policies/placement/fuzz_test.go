@@ -69,11 +69,11 @@ func scale(t *testing.T, req placement.Request, snap placement.Snapshot, rnd *ra
 		req.Spec = &spec
 		got, err := placement.Place(req, snap, placement.Options{})
 		if err != nil {
-			return // there is no more room
+			return // there is no more capacity
 		}
 		checkSum(t, &spec, got.Clusters)
 		if onlyClusterLimit(spec.Placement) {
-			return // clusters without room are exchanged, as they are in Karmada
+			return // clusters without capacity are exchanged, as they are in Karmada
 		}
 		for _, before := range was.Clusters {
 			after := replicasOn(got.Clusters, before.Name)

@@ -22,7 +22,7 @@ type Options struct {
 	Plugins []framework.Plugin
 	// KeepEmpty keeps chosen clusters that got no replicas.
 	KeepEmpty bool
-	// NoModels estimates room from the sums of a cluster alone, although it counts
+	// NoModels estimates capacity from the sums of a cluster alone, although it counts
 	// its nodes by size.
 	NoModels bool
 	// NoComponents gives workloads with several components to clusters without
@@ -54,7 +54,7 @@ type Result struct {
 // Place decides where the binding runs.
 //
 // Errors: *FitError where no cluster fits, whatever the term; *UnschedulableError
-// where those that fit lack room; anything else means that the placement asks for
+// where those that fit lack capacity; anything else means that the placement asks for
 // what cannot be. Of several terms it is the first for which clusters fit that says
 // what is wrong.
 func Place(req Request, snap Snapshot, opts Options) (Result, error) {
@@ -172,7 +172,7 @@ func (a *attempt) compile() (*framework.Request, error) {
 	return ask, nil
 }
 
-// measure finds out what every candidate holds, how much room it has and to
+// measure finds out what every candidate holds, how much capacity it has and to
 // which tier it belongs.
 func (a *attempt) measure(ask *framework.Request, fit []framework.Candidate) {
 	spec := a.req.Spec
@@ -181,16 +181,16 @@ func (a *attempt) measure(ask *framework.Request, fit []framework.Candidate) {
 		held[spec.Clusters[i].Name] = max(Units(spec, spec.Clusters[i]), 0)
 	}
 	var need estimate.Need
-	matters := roomMatters(spec, a.placement)
+	matters := capacityMatters(spec, a.placement)
 	if matters {
 		need = needOf(spec)
 	}
 	for i := range fit {
 		c := &fit[i]
 		c.Held, c.Targeted = held[c.Name], ask.Targets(c.Name)
-		c.Room = math.MaxInt32
+		c.Capacity = math.MaxInt32
 		if matters {
-			c.Room = int64(a.free(c.Cluster).Fits(need))
+			c.Capacity = int64(a.free(c.Cluster).Fits(need))
 		}
 		c.Tier = tierOf(ask, c.Cluster)
 	}
@@ -198,16 +198,16 @@ func (a *attempt) measure(ask *framework.Request, fit []framework.Candidate) {
 }
 
 // free returns what c has free once reservations are kept.
-func (a *attempt) free(c *framework.Cluster) estimate.Room {
-	room := c.Free
+func (a *attempt) free(c *framework.Cluster) estimate.Capacity {
+	capacity := c.Free
 	if a.opts.NoModels {
-		room = room.WithoutNodes()
+		capacity = capacity.WithoutNodes()
 	}
-	return room.Less(c.Reserved)
+	return capacity.Less(c.Reserved)
 }
 
-// roomMatters reports whether free resources have any influence on the placement.
-func roomMatters(spec *workv1alpha2.ResourceBindingSpec, p *policyv1alpha1.Placement) bool {
+// capacityMatters reports whether free resources have any influence on the placement.
+func capacityMatters(spec *workv1alpha2.ResourceBindingSpec, p *policyv1alpha1.Placement) bool {
 	if amountOf(spec) == 0 || replicas.Static(p.ReplicaScheduling) {
 		return false
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/placement/plugins"
 )
 
-// cluster returns one that serves Deployments and has room for pods pods.
+// cluster returns one that serves Deployments and has capacity for pods pods.
 func cluster(name string, pods int64, edits ...func(*clusterv1alpha1.Cluster)) *clusterv1alpha1.Cluster {
 	c := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"name": name}}}
 	c.Status.APIEnablements = []clusterv1alpha1.APIEnablement{
@@ -236,15 +236,15 @@ func TestErrorClasses(t *testing.T) {
 	full := divided(policyv1alpha1.ReplicaDivisionPreferenceAggregated, nil)
 	_, err := placement.Place(placement.Request{Spec: deployment(9, policyv1alpha1.Placement{ReplicaScheduling: full})},
 		placement.NewSnapshot([]*clusterv1alpha1.Cluster{cluster("a", 1)}), placement.Options{})
-	var room *placement.UnschedulableError
-	if !errors.As(err, &room) {
+	var capacity *placement.UnschedulableError
+	if !errors.As(err, &capacity) {
 		t.Errorf("lack of room is %T, want *UnschedulableError", err)
 	}
 	_, err = placement.Place(placement.Request{Spec: deployment(9, policyv1alpha1.Placement{ReplicaScheduling: full, ClusterAffinities: []policyv1alpha1.ClusterAffinityTerm{
 		{AffinityName: "nobody", ClusterAffinity: policyv1alpha1.ClusterAffinity{ClusterNames: []string{"x"}}},
 		{AffinityName: "full", ClusterAffinity: policyv1alpha1.ClusterAffinity{ClusterNames: []string{"a"}}},
 	}})}, placement.NewSnapshot([]*clusterv1alpha1.Cluster{cluster("a", 1)}), placement.Options{})
-	if !errors.As(err, &room) {
+	if !errors.As(err, &capacity) {
 		t.Errorf("lack of room in the group that fits is %T, want *UnschedulableError", err)
 	}
 	_, err = placement.Place(placement.Request{Spec: deployment(9, policyv1alpha1.Placement{ClusterAffinity: &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"x"}}})},

@@ -8,14 +8,14 @@ import (
 	"github.com/flotilla-io/flotilla/policies/estimate"
 )
 
-// RoomMatters reports whether the free resources of clusters have any influence on
+// CapacityMatters reports whether the free resources of clusters have any influence on
 // where the binding is placed.
-func RoomMatters(spec *workv1alpha2.ResourceBindingSpec) bool {
+func CapacityMatters(spec *workv1alpha2.ResourceBindingSpec) bool {
 	p := spec.Placement
 	if p == nil {
 		p = &policyv1alpha1.Placement{}
 	}
-	return roomMatters(spec, p)
+	return capacityMatters(spec, p)
 }
 
 // WithReservations returns a snapshot in which of each cluster that loads names its
@@ -36,9 +36,9 @@ func (s Snapshot) WithReservations(loads map[string]*estimate.Load) Snapshot {
 	return Snapshot{clusters: clusters}
 }
 
-// HasRoom reports whether the cluster has room for at least one more replica of the
+// HasCapacity reports whether the cluster has capacity for at least one more replica of the
 // workload, or set of its components, by all that it counts and that was reserved.
-func (s Snapshot) HasRoom(cluster string, spec *workv1alpha2.ResourceBindingSpec) bool {
+func (s Snapshot) HasCapacity(cluster string, spec *workv1alpha2.ResourceBindingSpec) bool {
 	i, ok := slices.BinarySearchFunc(s.clusters, cluster, nameCompare)
 	return ok && s.clusters[i].Free.Less(s.clusters[i].Reserved).Fits(needOf(spec)) > 0
 }

@@ -51,7 +51,7 @@ type Verdict struct {
 	// Scores by plugin, from 0 to 100 each. Nil for a cluster that was refused.
 	Scores map[string]int64
 	// Available is how many replicas it could run in all, those that it runs today
-	// included; sets, for workloads with several components. -1 where room does
+	// included; sets, for workloads with several components. -1 where capacity does
 	// not matter, and for a cluster that was refused.
 	Available int64
 	// Held is how many replicas it runs today.
@@ -106,7 +106,7 @@ func (v *Verdict) scored(plugin string, score int64) {
 	}
 }
 
-// measured notes the room of the candidates; matters is false where nobody
+// measured notes the capacity of the candidates; matters is false where nobody
 // looked for it.
 func (t *TermTrace) measured(fit []framework.Candidate, matters bool) {
 	if t == nil {

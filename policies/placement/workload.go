@@ -20,7 +20,7 @@ func InSets(spec *workv1alpha2.ResourceBindingSpec) bool {
 	return len(spec.Components) > 1 || len(spec.Components) == 1 && spec.Replicas == 0
 }
 
-// amountOf returns how many units must find room somewhere: replicas, or one set
+// amountOf returns how many units must find capacity somewhere: replicas, or one set
 // of components.
 func amountOf(spec *workv1alpha2.ResourceBindingSpec) int64 {
 	if InSets(spec) {
@@ -30,7 +30,7 @@ func amountOf(spec *workv1alpha2.ResourceBindingSpec) int64 {
 }
 
 // Units returns how much of the workload t runs: replicas, or the one set of
-// all components; zero for resources that take no room.
+// all components; zero for resources that take no capacity.
 func Units(spec *workv1alpha2.ResourceBindingSpec, t workv1alpha2.TargetCluster) int32 {
 	if InSets(spec) {
 		return 1

@@ -19,7 +19,7 @@ import (
 func BenchmarkDecide(b *testing.B) {
 	var members []client.Object
 	for i := range 100 {
-		members = append(members, cluster(fmt.Sprintf("m%03d", i), room(1_000_000), func(c *clusterv1alpha1.Cluster) {
+		members = append(members, cluster(fmt.Sprintf("m%03d", i), capacity(1_000_000), func(c *clusterv1alpha1.Cluster) {
 			c.Spec.Region = fmt.Sprint("region-", i%5)
 			c.Status.ResourceSummary.Allocatable[corev1.ResourcePods] = resource.MustParse("100M")
 		}))

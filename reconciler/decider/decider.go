@@ -65,7 +65,7 @@ func New(hub client.Reader, opts Options) *Decider {
 const optimism = 3
 
 // Decide returns what should be written on b, and false where that is nothing.
-// The room that the decision takes is reserved for b from here on: a caller that
+// The capacity that the decision takes is reserved for b from here on: a caller that
 // does not write it says so by Withdraw.
 func (d *Decider) Decide(ctx context.Context, b workv1alpha2.Binding) (placement.Decision, bool, error) {
 	began := d.opts.Clock.Now()
@@ -139,7 +139,7 @@ func (d *Decider) evaluate(ctx context.Context, b workv1alpha2.Binding) (placeme
 	if err != nil {
 		return placement.Decision{}, false, 0, err
 	}
-	clusters, asOf := d.reservations.look(base, placement.RoomMatters(b.BindingSpec()))
+	clusters, asOf := d.reservations.look(base, placement.CapacityMatters(b.BindingSpec()))
 	if clusters, err = d.arriving(ctx, b, clusters); err != nil {
 		return placement.Decision{}, false, 0, err
 	}

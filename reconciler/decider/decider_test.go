@@ -29,12 +29,12 @@ func decide(t *testing.T, d *Decider, b workv1alpha2.Binding) placement.Decision
 }
 
 // TestNoClusterIsOvercommitted: of 200 bindings that are decided at once, as many
-// are placed as there is room for, and not one more.
+// are placed as there is capacity for, and not one more.
 func TestNoClusterIsOvercommitted(t *testing.T) {
 	cores := map[string]int64{"m1": 100, "m2": 60, "m3": 40, "m4": 100}
 	var members []client.Object
 	for name, n := range cores {
-		members = append(members, cluster(name, room(n)))
+		members = append(members, cluster(name, capacity(n)))
 	}
 	d := New(hubOf(members...).Build(), Options{Clock: clocktesting.NewFakeClock(time.Unix(0, 0))})
 	const each, fit = 2, 150
@@ -78,7 +78,7 @@ func TestNoClusterIsOvercommitted(t *testing.T) {
 func TestPeersStayApart(t *testing.T) {
 	var members []client.Object
 	for i := range 6 {
-		members = append(members, cluster(fmt.Sprint("m", i), room(1000)))
+		members = append(members, cluster(fmt.Sprint("m", i), capacity(1000)))
 	}
 	d := New(hubOf(members...).Build(), Options{})
 	var (
@@ -113,7 +113,7 @@ func reported(cluster string, health workv1alpha2.ResourceHealth, raw string) wo
 	return workv1alpha2.AggregatedStatusItem{ClusterName: cluster, Applied: true, Health: health, Status: &runtime.RawExtension{Raw: []byte(raw)}}
 }
 
-// TestReservations: what has to happen for room that was reserved for one binding to
+// TestReservations: what has to happen for capacity that was reserved for one binding to
 // be given to another.
 func TestReservations(t *testing.T) {
 	on := func(b *workv1alpha2.ResourceBinding, generation int64, replicas int32, items ...workv1alpha2.AggregatedStatusItem) *workv1alpha2.ResourceBinding {
@@ -127,8 +127,8 @@ func TestReservations(t *testing.T) {
 		return b
 	}
 	cases := map[string]struct {
-		happens func(d *Decider, b *workv1alpha2.ResourceBinding, clock *clocktesting.FakeClock)
-		room    int64 // for others, of 10
+		happens  func(d *Decider, b *workv1alpha2.ResourceBinding, clock *clocktesting.FakeClock)
+		capacity int64 // for others, of 10
 	}{
 		"nothing":            {func(*Decider, *workv1alpha2.ResourceBinding, *clocktesting.FakeClock) {}, 4},
 		"it was not written": {func(d *Decider, b *workv1alpha2.ResourceBinding, _ *clocktesting.FakeClock) { d.Withdraw(b) }, 10},
@@ -186,16 +186,16 @@ func TestReservations(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			clock := clocktesting.NewFakeClock(time.Unix(0, 0))
-			d := New(hubOf(cluster("m1", room(10))).Build(), Options{Clock: clock})
+			d := New(hubOf(cluster("m1", capacity(10))).Build(), Options{Clock: clock})
 			b := divided("web", 6)
 			decide(t, d, b)
 			d.unschedulable.Add(divided("waits", 9), workv1alpha2.BindingReasonUnschedulable, 0)
 			tc.happens(d, b, clock)
-			if got := decidertest.Fits(t, d); got != tc.room {
-				t.Errorf("room for %d, want %d", got, tc.room)
+			if got := decidertest.Fits(t, d); got != tc.capacity {
+				t.Errorf("room for %d, want %d", got, tc.capacity)
 			}
 			freed := len(d.unschedulable.Due(func(workv1alpha2.Binding, string) bool { return true }))
-			if (freed == 1) != (tc.room > 4) {
+			if (freed == 1) != (tc.capacity > 4) {
 				t.Errorf("%d that wait for room were woken", freed)
 			}
 		})
@@ -205,7 +205,7 @@ func TestReservations(t *testing.T) {
 // TestRequestsThatChange: what is reserved of a cluster follows what the replicas
 // ask for, even where their number stays, and ends in nothing.
 func TestRequestsThatChange(t *testing.T) {
-	d := New(hubOf(cluster("m1", room(10)), cluster("m2", room(1))).Build(), Options{Clock: clocktesting.NewFakeClock(time.Unix(0, 0))})
+	d := New(hubOf(cluster("m1", capacity(10)), cluster("m2", capacity(1))).Build(), Options{Clock: clocktesting.NewFakeClock(time.Unix(0, 0))})
 	b := divided("web", 3)
 	place := func(targets ...workv1alpha2.TargetCluster) int64 {
 		decision := placement.Decision{Clusters: targets}
@@ -232,7 +232,7 @@ func TestRequestsThatChange(t *testing.T) {
 // there ever were, and takes no decision for good that may have been overtaken.
 func TestWhatIsForgotten(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
-	d := New(hubOf(cluster("m1", room(1000))).Build(), Options{Clock: clock})
+	d := New(hubOf(cluster("m1", capacity(1000))).Build(), Options{Clock: clock})
 	slow, asOf := divided("slow", 1), d.reservations.seq
 	decision, _, err := d.Preview(t.Context(), slow)
 	if err != nil {
@@ -255,7 +255,7 @@ func TestWhatIsForgotten(t *testing.T) {
 
 // TestScaling: only what is new is reserved, until the cluster reports news.
 func TestScaling(t *testing.T) {
-	d := New(hubOf(cluster("m1", room(10))).Build(), Options{Clock: clocktesting.NewFakeClock(time.Unix(0, 0))})
+	d := New(hubOf(cluster("m1", capacity(10))).Build(), Options{Clock: clocktesting.NewFakeClock(time.Unix(0, 0))})
 	b := divided("web", 3, func(b *workv1alpha2.ResourceBinding) {
 		// It runs two, which the cluster counts among what is allocated.
 		b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "m1", Replicas: 2}}
@@ -291,7 +291,7 @@ func TestPeersInTheCache(t *testing.T) {
 	})
 	elsewhere := other.DeepCopy()
 	elsewhere.Namespace = "else"
-	hub := hubOf(cluster("m1", room(10)), cluster("m2", room(1)), other, elsewhere).Build()
+	hub := hubOf(cluster("m1", capacity(10)), cluster("m2", capacity(1)), other, elsewhere).Build()
 	d := New(hub, Options{})
 	place := func() string {
 		decision, _, err := d.Preview(t.Context(), divided("web", 1, apart("app=web")))

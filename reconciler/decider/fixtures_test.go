@@ -11,11 +11,11 @@ import (
 
 // What the tests of this package place, and where.
 var (
-	cluster = decidertest.Cluster
-	room    = decidertest.Cores
-	bound   = decidertest.Binding
-	divided = decidertest.Divided
-	apart   = decidertest.Apart
+	cluster  = decidertest.Cluster
+	capacity = decidertest.Cores
+	bound    = decidertest.Binding
+	divided  = decidertest.Divided
+	apart    = decidertest.Apart
 )
 
 func hubOf(objects ...client.Object) *fake.ClientBuilder {

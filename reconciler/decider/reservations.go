@@ -28,7 +28,7 @@ type reservations struct {
 	clock clock.PassiveClock
 	// disabled reserves nothing, and knows of placements alone.
 	disabled bool
-	// freed is told of clusters that have more room than they had.
+	// freed is told of clusters that have more capacity than they had.
 	freed func(clusters ...string)
 
 	mu        sync.Mutex
@@ -86,12 +86,12 @@ func newReservations(c clock.PassiveClock, freed func(clusters ...string)) *rese
 	}
 }
 
-// look returns the clusters and the commit that the answer is as of. Where room
+// look returns the clusters and the commit that the answer is as of. Where capacity
 // matters, they come with all that was reserved of them.
-func (r *reservations) look(base *placement.Snapshot, room bool) (placement.Snapshot, uint64) {
+func (r *reservations) look(base *placement.Snapshot, capacity bool) (placement.Snapshot, uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !room {
+	if !capacity {
 		return *base, r.seq
 	}
 	if r.base != base {
@@ -159,7 +159,7 @@ func (r *reservations) disturbed(spec *workv1alpha2.ResourceBindingSpec, more []
 	if asOf < r.forgotten {
 		return true
 	}
-	if placement.RoomMatters(spec) {
+	if placement.CapacityMatters(spec) {
 		for _, cluster := range more {
 			if r.grown[cluster] > asOf {
 				return true
@@ -313,7 +313,7 @@ func (r *reservations) keys() []client.ObjectKey {
 }
 
 // change edits the entry under key, if there is one, and tells which clusters
-// have more room for it.
+// have more capacity for it.
 func (r *reservations) change(key client.ObjectKey, edit func(*reservation)) {
 	r.mu.Lock()
 	was, ok := r.byBinding[key]

@@ -32,7 +32,7 @@ type Unschedulable struct {
 
 // entry is a binding in the queue.
 type entry struct {
-	// reason is why it could not be placed: those that lack room wait for room,
+	// reason is why it could not be placed: those that lack capacity wait for capacity,
 	// those over a quota for its edit.
 	reason string
 	// binding as it was when it could not be placed; shared, not to be changed.

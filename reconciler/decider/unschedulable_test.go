@@ -82,7 +82,7 @@ func TestAStandByKeepsNothing(t *testing.T) {
 	other.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "m1", Replicas: 1}}
 	d.BindingChanged(one, other)
 	d.BindingGone(other)
-	d.ClusterChanged(cluster("m1", room(1)), cluster("m1", room(2)))
+	d.ClusterChanged(cluster("m1", capacity(1)), cluster("m1", capacity(2)))
 	got := []int{len(d.unschedulable.groups), len(d.unschedulable.clusters), len(d.reservations.byBinding), len(d.reservations.groups)}
 	if diff := cmp.Diff([]int{0, 0, 0, 0}, got); diff != "" {
 		t.Errorf("groups and clusters that have changed, reservations, groups (-want +got):\n%s", diff)

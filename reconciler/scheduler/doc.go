@@ -5,7 +5,7 @@
 //
 // In go bindings and clusters; out come spec.clusters of bindings, as a decider decides, with
 // the applied placement and the record of the decision in the same patch. What could not be placed waits: for
-// room, peers, a quota's edit, a cluster, or for a while. Bindings that name
+// capacity, peers, a quota's edit, a cluster, or for a while. Bindings that name
 // another scheduler are left alone, and so are those whose scheduling is
 // suspended or that no policy carries, except that they let go of clusters that
 // leave. The package never writes a status: reasons it leaves in the record are

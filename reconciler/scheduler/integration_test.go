@@ -86,7 +86,7 @@ func (w world) do(err error) {
 	}
 }
 
-// cluster makes a cluster, or changes its room and label.
+// cluster makes a cluster, or changes its capacity and label.
 func (w world) cluster(name string, cores int64, tier string) {
 	w.Helper()
 	c := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -108,7 +108,7 @@ func (w world) cluster(name string, cores int64, tier string) {
 	w.do(w.hub.Status().Update(w.Context(), c))
 }
 
-// binding makes a binding of replicas of one core each, divided by room.
+// binding makes a binding of replicas of one core each, divided by capacity.
 func (w world) binding(name string, replicas int32, change func(*workv1alpha2.ResourceBinding)) {
 	w.Helper()
 	b := &workv1alpha2.ResourceBinding{
@@ -157,7 +157,7 @@ func TestScheduling(t *testing.T) {
 	w := world{t, env.Hub}
 	stop := loops(t, env)
 
-	// Not enough room; then there is.
+	// Not enough capacity; then there is.
 	w.cluster("m1", 4, "silver")
 	w.binding("web", 6, nil)
 	w.await("web", "{} Unschedulable")

@@ -18,7 +18,7 @@ func TestAFailedWriteGivesItsReservationBack(t *testing.T) {
 	for name, refusal := range map[string]error{"the server is away": errors.New("no answer"), "it has changed meanwhile": stale()} {
 		t.Run(name, func(t *testing.T) {
 			b := divided("web", 6)
-			hub := hubOf(cluster("m1", room(10)), b).WithInterceptorFuncs(interceptor.Funcs{
+			hub := hubOf(cluster("m1", capacity(10)), b).WithInterceptorFuncs(interceptor.Funcs{
 				Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
 					return refusal
 				},

@@ -36,25 +36,25 @@ type Options struct {
 }
 
 // Bounds of the pause between two tries to place a binding that nothing has
-// woken meanwhile: where room was lacking, and where something went wrong.
+// woken meanwhile: where capacity was lacking, and where something went wrong.
 const (
-	firstRetry    = time.Second
-	lastRoomRetry = time.Minute
-	lastRetry     = 10 * time.Second
+	firstRetry        = time.Second
+	lastCapacityRetry = time.Minute
+	lastRetry         = 10 * time.Second
 )
 
 // Reconciler places bindings. Requests without a namespace are about
 // cluster-scoped ones. Use New.
 type Reconciler struct {
-	hub     client.Client
-	decider *decider.Decider
-	events  loop.Recorder
-	opts    Options
-	written *writecache.Cache[workv1alpha2.Binding]
-	woken   loop.Inbox[reconcile.Request]
-	trials  trials
-	room    workqueue.TypedRateLimiter[reconcile.Request]
-	faults  workqueue.TypedRateLimiter[reconcile.Request]
+	hub      client.Client
+	decider  *decider.Decider
+	events   loop.Recorder
+	opts     Options
+	written  *writecache.Cache[workv1alpha2.Binding]
+	woken    loop.Inbox[reconcile.Request]
+	trials   trials
+	capacity workqueue.TypedRateLimiter[reconcile.Request]
+	faults   workqueue.TypedRateLimiter[reconcile.Request]
 }
 
 // New returns the loop. hub reads from a cache.
@@ -66,13 +66,13 @@ func New(hub client.Client, decider *decider.Decider, events loop.Recorder, opts
 		opts.Workers = 16
 	}
 	return &Reconciler{
-		hub:     hub,
-		decider: decider,
-		events:  events,
-		opts:    opts,
-		written: writecache.New[workv1alpha2.Binding](opts.Clock),
-		room:    workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRoomRetry),
-		faults:  workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
+		hub:      hub,
+		decider:  decider,
+		events:   events,
+		opts:     opts,
+		written:  writecache.New[workv1alpha2.Binding](opts.Clock),
+		capacity: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastCapacityRetry),
+		faults:   workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
 	}
 }
 
@@ -108,14 +108,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 
 // next says when to look at b again, about which record was decided; mark is
 // from before the decision. A cluster that comes or changes, an edit of b and,
-// for those that wait, room and peers bring it back at once.
+// for those that wait, capacity and peers bring it back at once.
 func (r *Reconciler) next(req reconcile.Request, b workv1alpha2.Binding, record placement.Record, mark uint64) ctrl.Result {
 	switch record.Reason {
 	case "", workv1alpha2.BindingReasonSuccess:
 		r.forget(req)
 		return ctrl.Result{}
 	case workv1alpha2.BindingReasonNoClusterFit:
-		r.room.Forget(req)
+		r.capacity.Forget(req)
 		r.faults.Forget(req)
 		if !r.decider.Unschedulable().Add(b, record.Reason, mark) {
 			return ctrl.Result{RequeueAfter: firstRetry}
@@ -126,14 +126,14 @@ func (r *Reconciler) next(req reconcile.Request, b workv1alpha2.Binding, record 
 		return ctrl.Result{RequeueAfter: r.faults.When(req)}
 	default:
 		r.decider.Unschedulable().Add(b, record.Reason, mark)
-		return ctrl.Result{RequeueAfter: r.room.When(req)}
+		return ctrl.Result{RequeueAfter: r.capacity.When(req)}
 	}
 }
 
 // forget ends all waiting of a binding.
 func (r *Reconciler) forget(req reconcile.Request) {
 	r.decider.Unschedulable().Forget(req.NamespacedName)
-	r.room.Forget(req)
+	r.capacity.Forget(req)
 	r.faults.Forget(req)
 }
 

@@ -121,7 +121,7 @@ func TestReconcile(t *testing.T) {
 		"there is no room, and a cluster leaves": {
 			binding: divided("web", 5, func(b *workv1alpha2.ResourceBinding) {
 				b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "m1", Replicas: 3}, {Name: "m2", Replicas: 2}}
-			}), clusters: []client.Object{cluster("m1", leaves), cluster("m2", room(2))},
+			}), clusters: []client.Object{cluster("m1", leaves), cluster("m2", capacity(2))},
 			want: "{m2:2}", retries: true, events: recorder{"web ScheduleBindingFailed"},
 		},
 		"another scheduler's, and a cluster leaves": {

@@ -31,8 +31,8 @@ func TestWhatWakesWhat(t *testing.T) {
 		placed    = "placed"    // on m1, by a policy for all clusters
 		duplicate = "duplicate" // on m1, wherever it fits
 		elsewhere = "elsewhere" // on m2, by a policy for m2 alone
-		waits     = "waits"     // for room on any cluster
-		waitsM2   = "waits-m2"  // for room on m2
+		waits     = "waits"     // for capacity on any cluster
+		waitsM2   = "waits-m2"  // for capacity on m2
 		misfit    = "misfit"    // no cluster fits
 		lonely    = "lonely"    // keeps away from others of its group, which are everywhere
 	)
@@ -60,8 +60,8 @@ func TestWhatWakesWhat(t *testing.T) {
 		want          []string
 	}{
 		"a heartbeat":           {after: func(c *clusterv1alpha1.Cluster) { c.Status.Conditions = []metav1.Condition{{Type: "Ready"}} }},
-		"resources are used":    {after: room(0)},
-		"resources become free": {after: room(9), want: []string{waits}},
+		"resources are used":    {after: capacity(0)},
+		"resources become free": {after: capacity(9), want: []string{waits}},
 		"pods fit more": {after: func(c *clusterv1alpha1.Cluster) {
 			c.Status.ResourceSummary.Allocatable[corev1.ResourcePods] = resource.MustParse("20k")
 		}},
@@ -82,7 +82,7 @@ func TestWhatWakesWhat(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			m1 := cluster("m1", room(1), func(c *clusterv1alpha1.Cluster) {
+			m1 := cluster("m1", capacity(1), func(c *clusterv1alpha1.Cluster) {
 				if tc.before != nil {
 					tc.before(c)
 				}
@@ -100,7 +100,7 @@ func TestWhatWakesWhat(t *testing.T) {
 				divided(lonely, 1, apart("app=x")),
 				neighbour, divided("neighbour2", 1, apart("app=x"), at("m2", 1)),
 			}
-			objects := []client.Object{m1, cluster("m2", room(0))}
+			objects := []client.Object{m1, cluster("m2", capacity(0))}
 			for _, b := range bindings {
 				objects = append(objects, b)
 			}
@@ -122,7 +122,7 @@ func TestWhatWakesWhat(t *testing.T) {
 			if tc.happens != nil {
 				tc.happens(r.decider)
 			} else {
-				after := cluster("m1", room(1), func(c *clusterv1alpha1.Cluster) {
+				after := cluster("m1", capacity(1), func(c *clusterv1alpha1.Cluster) {
 					if tc.after != nil {
 						tc.after(c)
 					}
@@ -173,7 +173,7 @@ func TestBackoff(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			hub := hubOf(cluster("m1", room(1)), tc.binding).Build()
+			hub := hubOf(cluster("m1", capacity(1)), tc.binding).Build()
 			r := New(hub, decider.New(hub, decider.Options{}), &recorder{}, Options{})
 			var got []time.Duration
 			for range tc.want {
@@ -215,7 +215,7 @@ func TestPriority(t *testing.T) {
 				t.Fatal(err)
 			}
 			r.decider.Unschedulable().Add(important, workv1alpha2.BindingReasonUnschedulable, 0)
-			r.decider.ClusterChanged(cluster("m1", room(0)), cluster("m1", room(1)))
+			r.decider.ClusterChanged(cluster("m1", capacity(0)), cluster("m1", capacity(1)))
 			r.wake(t.Context())
 		}, want: 1000},
 		"a quota was edited": {happen: func(r *Reconciler, q queue) {
@@ -229,7 +229,7 @@ func TestPriority(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			hub := hubOf(important.DeepCopy(), cluster("m1", room(1))).Build()
+			hub := hubOf(important.DeepCopy(), cluster("m1", capacity(1))).Build()
 			r := New(hub, decider.New(hub, decider.Options{}), &recorder{}, tc.opts)
 			q := fairqueue.New("", workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]()).(*fairqueue.Queue[reconcile.Request])
 			tc.happen(r, q)

@@ -72,7 +72,7 @@ func (r *Reconciler) wake(ctx context.Context) {
 	}
 	for _, b := range r.decider.Unschedulable().Due(func(b workv1alpha2.Binding, name string) bool {
 		c, ok := clusters.Cluster(name)
-		return ok && affects(b.BindingSpec(), c) && clusters.HasRoom(name, b.BindingSpec())
+		return ok && affects(b.BindingSpec(), c) && clusters.HasCapacity(name, b.BindingSpec())
 	}) {
 		r.woken.AddWithPriority(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)}, r.priorityOf(b))
 	}
@@ -198,7 +198,7 @@ func (r *Reconciler) enqueueAffected(ctx context.Context, q queue, versions ...*
 }
 
 // matters reports whether placements may depend on what changed. Free resources
-// are for those that wait for room alone, see unschedulable: nothing is moved because
+// are for those that wait for capacity alone, see unschedulable: nothing is moved because
 // they changed. Whether the cluster is ready, its taints tell.
 func matters(before, after *clusterv1alpha1.Cluster) bool {
 	was, is := &before.Spec, &after.Spec

@@ -461,7 +461,7 @@ func await(t *testing.T, c chan struct{}, what string) {
 }
 
 // Answers are kept while there is room: those asked for last.
-func TestRoom(t *testing.T) {
+func TestCapacity(t *testing.T) {
 	for name, o := range map[string]webhook.Options{
 		"entries": {Entries: 2},
 		"bytes":   {Bytes: 1500}, // two answers of about 650

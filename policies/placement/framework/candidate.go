@@ -10,8 +10,8 @@ type Candidate struct {
 	*Cluster
 	// Score is the sum over all plugins.
 	Score int64
-	// Room is how many more replicas fit, or sets of components.
-	Room int64
+	// Capacity is how many more replicas fit, or sets of components.
+	Capacity int64
 	// Held is how many of them the binding has there today; never negative.
 	Held int32
 	// Targeted is whether the binding is placed there today.
@@ -22,7 +22,7 @@ type Candidate struct {
 }
 
 // Available is how many replicas the cluster could run in all.
-func (c *Candidate) Available() int64 { return c.Room + int64(c.Held) }
+func (c *Candidate) Available() int64 { return c.Capacity + int64(c.Held) }
 
 // Sort orders candidates from the most to the least preferred: lower tier,
 // higher score, more available replicas, name.
@@ -37,7 +37,7 @@ func Sort(cs []Candidate) {
 	})
 }
 
-// UnschedulableError says that clusters fit but lack room; a later try may
+// UnschedulableError says that clusters fit but lack capacity; a later try may
 // succeed.
 type UnschedulableError struct{ Message string }
 

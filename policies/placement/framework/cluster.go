@@ -17,7 +17,7 @@ type Cluster struct {
 	// Object must not be changed.
 	*clusterv1alpha1.Cluster
 	// Free is what it reports to be free.
-	Free estimate.Room
+	Free estimate.Capacity
 	// Reserved is what was placed here lately and what the cluster does not
 	// report yet; nil where there is nothing.
 	Reserved *estimate.Load

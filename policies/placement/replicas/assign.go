@@ -45,7 +45,7 @@ func Assign(in Input, s *policyv1alpha1.ReplicaSchedulingStrategy) ([]workv1alph
 }
 
 // Static reports whether the strategy divides by fixed weights, for which the
-// room of clusters does not matter.
+// capacity of clusters does not matter.
 func Static(s *policyv1alpha1.ReplicaSchedulingStrategy) bool {
 	return !Duplicates(s) && s.ReplicaDivisionPreference == policyv1alpha1.ReplicaDivisionPreferenceWeighted &&
 		(s.WeightPreference == nil || s.WeightPreference.DynamicWeight == "")
@@ -56,7 +56,7 @@ func Duplicates(s *policyv1alpha1.ReplicaSchedulingStrategy) bool {
 	return s == nil || s.ReplicaSchedulingType == policyv1alpha1.ReplicaSchedulingTypeDuplicated
 }
 
-// Overflows reports whether the strategy looks at room, so that what does not fit
+// Overflows reports whether the strategy looks at capacity, so that what does not fit
 // into an affinity goes to its overflow affinities.
 func Overflows(s *policyv1alpha1.ReplicaSchedulingStrategy) bool {
 	return !Duplicates(s) && !Static(s)
@@ -70,7 +70,7 @@ func strategyOf(s *policyv1alpha1.ReplicaSchedulingStrategy) (Strategy, error) {
 		return func(in Input) ([]workv1alpha2.TargetCluster, error) { return static(in, s.WeightPreference) }, nil
 	case s.ReplicaDivisionPreference == policyv1alpha1.ReplicaDivisionPreferenceWeighted &&
 		s.WeightPreference.DynamicWeight == policyv1alpha1.DynamicWeightByAvailableReplicas:
-		return tiered(byRoom), nil
+		return tiered(byCapacity), nil
 	case s.ReplicaDivisionPreference == policyv1alpha1.ReplicaDivisionPreferenceAggregated:
 		return tiered(aggregate), nil
 	default:
@@ -130,12 +130,12 @@ func weigh(shares []Share, clusters []framework.Candidate, rules []policyv1alpha
 // up to amount at least.
 type divider func(amount int32, shares []Share, cs []framework.Candidate, order Order)
 
-func byRoom(amount int32, shares []Share, _ []framework.Candidate, order Order) {
+func byCapacity(amount int32, shares []Share, _ []framework.Candidate, order Order) {
 	Webster(amount, shares, order)
 }
 
 // aggregate uses as few clusters as will do: those that run replicas already
-// first, then those with the most room.
+// first, then those with the most capacity.
 func aggregate(amount int32, shares []Share, cs []framework.Candidate, order Order) {
 	index := make([]int, len(shares))
 	for i := range index {
@@ -170,7 +170,7 @@ func compareBool(a, b bool) int {
 	}
 }
 
-// tiered fills the tiers of candidates in order, each as far as its room goes.
+// tiered fills the tiers of candidates in order, each as far as its capacity goes.
 func tiered(divide divider) Strategy {
 	return func(in Input) ([]workv1alpha2.TargetCluster, error) {
 		last := 0
@@ -186,7 +186,7 @@ func tiered(divide divider) Strategy {
 
 func fillTiers(in Input, last int, divide divider) ([]workv1alpha2.TargetCluster, error) {
 	var out []workv1alpha2.TargetCluster
-	left, room := in.Desired, int64(0)
+	left, capacity := in.Desired, int64(0)
 	for tier := 0; tier <= last && left > 0; tier++ {
 		part := Input{Fresh: in.Fresh, Order: in.Order, Trace: in.Trace}
 		var available int64
@@ -196,7 +196,7 @@ func fillTiers(in Input, last int, divide divider) ([]workv1alpha2.TargetCluster
 				available += c.Available()
 			}
 		}
-		room += available
+		capacity += available
 		part.Desired = int32(min(int64(left), available))
 		if part.Desired <= 0 {
 			continue
@@ -210,7 +210,7 @@ func fillTiers(in Input, last int, divide divider) ([]workv1alpha2.TargetCluster
 		left -= part.Desired
 	}
 	if left > 0 {
-		return nil, shortage(room)
+		return nil, shortage(capacity)
 	}
 	return out, nil
 }
@@ -230,7 +230,7 @@ type claim struct {
 var (
 	byAvailable = claim{"room, whoever runs them now", "room", func(c *framework.Candidate) int64 { return c.Available() }, false}
 	byHeld      = claim{"what each cluster runs", "runs", func(c *framework.Candidate) int64 { return int64(c.Held) }, false}
-	byFree      = claim{"the room that is left", "room", func(c *framework.Candidate) int64 { return c.Room }, true}
+	byFree      = claim{"the room that is left", "room", func(c *framework.Candidate) int64 { return c.Capacity }, true}
 )
 
 // dynamic keeps replicas where they run: it adds only what is missing, and
@@ -284,9 +284,9 @@ func divideBy(by claim, amount int32, in Input, divide divider) ([]workv1alpha2.
 	return targets(shares), nil
 }
 
-func shortage(room int64) error {
+func shortage(capacity int64) error {
 	return &framework.UnschedulableError{
-		Message: fmt.Sprintf("Clusters available replicas %d are not enough to schedule.", room),
+		Message: fmt.Sprintf("Clusters available replicas %d are not enough to schedule.", capacity),
 	}
 }
 

@@ -15,10 +15,10 @@ import (
 
 // spot is a candidate in short.
 type spot struct {
-	name string
-	room int64
-	held int32
-	tier int
+	name     string
+	capacity int64
+	held     int32
+	tier     int
 }
 
 // candidates are clusters of the spots, each labelled with its name.
@@ -26,7 +26,7 @@ func candidates(spots []spot) []framework.Candidate {
 	out := make([]framework.Candidate, len(spots))
 	for i, s := range spots {
 		cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: s.name, Labels: map[string]string{"is": s.name}}}
-		out[i] = framework.Candidate{Cluster: framework.NewCluster(cluster), Room: s.room, Held: s.held, Tier: s.tier}
+		out[i] = framework.Candidate{Cluster: framework.NewCluster(cluster), Capacity: s.capacity, Held: s.held, Tier: s.tier}
 	}
 	return out
 }
@@ -68,7 +68,7 @@ func assign(t *testing.T, in replicas.Input, s *policyv1alpha1.ReplicaScheduling
 var (
 	duplicated = &policyv1alpha1.ReplicaSchedulingStrategy{ReplicaSchedulingType: policyv1alpha1.ReplicaSchedulingTypeDuplicated}
 	aggregated = divided(policyv1alpha1.ReplicaDivisionPreferenceAggregated, nil)
-	byRoom     = divided(policyv1alpha1.ReplicaDivisionPreferenceWeighted,
+	byCapacity = divided(policyv1alpha1.ReplicaDivisionPreferenceWeighted,
 		&policyv1alpha1.ClusterPreferences{DynamicWeight: policyv1alpha1.DynamicWeightByAvailableReplicas})
 	evenly = divided(policyv1alpha1.ReplicaDivisionPreferenceWeighted, nil)
 )
@@ -88,7 +88,7 @@ func weight(n int64, clusters ...string) policyv1alpha1.StaticClusterWeight {
 	return policyv1alpha1.StaticClusterWeight{Weight: n, TargetCluster: policyv1alpha1.ClusterAffinity{ClusterNames: clusters}}
 }
 
-// TestDuplicate: every cluster gets all replicas, whatever its room.
+// TestDuplicate: every cluster gets all replicas, whatever its capacity.
 func TestDuplicate(t *testing.T) {
 	spots := []spot{{"b", 0, 7, 1}, {"a", 1, 0, 0}}
 	want := outcome{Targets: map[string]int32{"a": 3, "b": 3}, Words: "every cluster runs 3 replicas"}
@@ -110,7 +110,7 @@ func TestDuplicate(t *testing.T) {
 }
 
 // TestFixedWeights: replicas are divided by the highest weight that a rule gives a
-// cluster, whatever room there is and wherever they run.
+// cluster, whatever capacity there is and wherever they run.
 func TestFixedWeights(t *testing.T) {
 	labelled := func(n int64, operator metav1.LabelSelectorOperator, values ...string) policyv1alpha1.StaticClusterWeight {
 		return policyv1alpha1.StaticClusterWeight{Weight: n, TargetCluster: policyv1alpha1.ClusterAffinity{
@@ -164,7 +164,7 @@ func TestFixedWeights(t *testing.T) {
 			outcome{Error: `label selector of a cluster affinity: "Near" is not a valid label selector operator`},
 		},
 	}
-	// Without room for any, and with more running than are asked for.
+	// Without capacity for any, and with more running than are asked for.
 	spots := []spot{{"c", 0, 0, 0}, {"a", 0, 9, 0}, {"b", 0, 0, 1}}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -176,10 +176,10 @@ func TestFixedWeights(t *testing.T) {
 	}
 }
 
-// TestRoom: replicas stay where they run; what is missing goes by the room that is
+// TestCapacity: replicas stay where they run; what is missing goes by the capacity that is
 // left, what is too many is taken by what each cluster runs, and where all start
 // afresh, by all that a cluster could run.
-func TestRoom(t *testing.T) {
+func TestCapacity(t *testing.T) {
 	cases := map[string]struct {
 		desired int32
 		spots   []spot
@@ -245,7 +245,7 @@ func TestRoom(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			in := replicas.Input{Desired: tc.desired, Candidates: candidates(tc.spots), Fresh: tc.fresh}
-			if diff := cmp.Diff(tc.want, assign(t, in, byRoom)); diff != "" {
+			if diff := cmp.Diff(tc.want, assign(t, in, byCapacity)); diff != "" {
 				t.Errorf("division (-want +got):\n%s", diff)
 			}
 		})
@@ -253,7 +253,7 @@ func TestRoom(t *testing.T) {
 }
 
 // TestAggregate: as few clusters as will do get replicas, first those that run
-// some, then those with the most room.
+// some, then those with the most capacity.
 func TestAggregate(t *testing.T) {
 	cases := map[string]struct {
 		desired int32
@@ -303,7 +303,7 @@ func TestAggregate(t *testing.T) {
 	}
 }
 
-// TestTiers: an affinity is filled as far as its room goes, and what is left goes
+// TestTiers: an affinity is filled as far as its capacity goes, and what is left goes
 // to its overflow affinities, one after the other.
 func TestTiers(t *testing.T) {
 	cases := map[string]struct {
@@ -347,7 +347,7 @@ func TestTiers(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			in := replicas.Input{Desired: tc.desired, Candidates: candidates(tc.spots)}
-			for _, s := range []*policyv1alpha1.ReplicaSchedulingStrategy{byRoom, aggregated} {
+			for _, s := range []*policyv1alpha1.ReplicaSchedulingStrategy{byCapacity, aggregated} {
 				if diff := cmp.Diff(tc.want, assign(t, in, s)); diff != "" {
 					t.Errorf("division, %s (-want +got):\n%s", s.ReplicaDivisionPreference, diff)
 				}
@@ -356,10 +356,10 @@ func TestTiers(t *testing.T) {
 	}
 }
 
-// TestShortageMayPass: that there is no room is an error of the kind that a later
+// TestShortageMayPass: that there is no capacity is an error of the kind that a later
 // try may not meet.
 func TestShortageMayPass(t *testing.T) {
-	_, err := replicas.Assign(replicas.Input{Desired: 2, Candidates: candidates([]spot{{"a", 1, 0, 0}})}, byRoom)
+	_, err := replicas.Assign(replicas.Input{Desired: 2, Candidates: candidates([]spot{{"a", 1, 0, 0}})}, byCapacity)
 	want := &framework.UnschedulableError{Message: "Clusters available replicas 1 are not enough to schedule."}
 	var got *framework.UnschedulableError
 	if !errors.As(err, &got) {
@@ -386,7 +386,7 @@ func TestStrategies(t *testing.T) {
 		"duplicated":                        {duplicated, answers{Duplicates: true}},
 		"divided by no weights":             {evenly, answers{Static: true}},
 		"divided by fixed weights":          {weighted(weight(1, "a")), answers{Static: true}},
-		"divided by room":                   {byRoom, answers{Overflows: true}},
+		"divided by room":                   {byCapacity, answers{Overflows: true}},
 		"divided among few":                 {aggregated, answers{Overflows: true}},
 		"divided by what nobody knows":      {odd, answers{Overflows: true, Error: `unsupported replica scheduling strategy: type "Divided", division preference "Weighted"`}},
 		"divided in a way that nobody does": {divided("Fairly", nil), answers{Overflows: true, Error: `unsupported replica scheduling strategy: type "Divided", division preference "Fairly"`}},
@@ -413,7 +413,7 @@ func TestTraceNamesTen(t *testing.T) {
 	want := outcome{Targets: map[string]int32{}, Weights: map[string]int64{}}
 	for i := range 12 {
 		name := string(rune('a' + i))
-		spots = append(spots, spot{name: name, room: 100})
+		spots = append(spots, spot{name: name, capacity: 100})
 		want.Targets[name], want.Weights[name] = 1, 100
 	}
 	want.Words = "12 replicas divided by the room that is left: a 1 (room 100 of 1200)"
@@ -422,7 +422,7 @@ func TestTraceNamesTen(t *testing.T) {
 	}
 	want.Words += ", and 2 more"
 	in := replicas.Input{Desired: 12, Candidates: candidates(spots)}
-	if diff := cmp.Diff(want, assign(t, in, byRoom)); diff != "" {
+	if diff := cmp.Diff(want, assign(t, in, byCapacity)); diff != "" {
 		t.Errorf("division (-want +got):\n%s", diff)
 	}
 	want = outcome{

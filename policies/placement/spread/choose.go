@@ -8,14 +8,14 @@ import (
 )
 
 // stay returns a selection that has all clusters that run the resource today,
-// and false where nothing runs, or the constraints or the lack of room do not
+// and false where nothing runs, or the constraints or the lack of capacity do not
 // let them.
 func (f *field) stay() ([]framework.Candidate, bool) {
 	need := int64(0)
 	if f.in.divides() {
 		need = f.in.Amount
 	}
-	if need > 0 && f.mostRoom() < need {
+	if need > 0 && f.mostCapacity() < need {
 		return nil, false
 	}
 	s := f.search(need)
@@ -44,7 +44,7 @@ func (f *field) stay() ([]framework.Candidate, bool) {
 
 // choose returns a selection that does not mind where the resource runs, other
 // than by the preference for such clusters; and false where none satisfies the
-// constraints. Only if the best one lacks room it looks for others.
+// constraints. Only if the best one lacks capacity it looks for others.
 func (f *field) choose() ([]framework.Candidate, bool) {
 	chosen, ok := f.byFirst()
 	if !ok {
@@ -54,10 +54,10 @@ func (f *field) choose() ([]framework.Candidate, bool) {
 		}
 		chosen = s.fill(false)
 	}
-	if !f.in.divides() || room(chosen) >= f.in.Amount {
+	if !f.in.divides() || capacity(chosen) >= f.in.Amount {
 		return chosen, true
 	}
-	if f.mostRoom() < f.in.Amount {
+	if f.mostCapacity() < f.in.Amount {
 		return chosen, true
 	}
 	if s := f.search(f.in.Amount); s.run() != nil {
@@ -66,11 +66,11 @@ func (f *field) choose() ([]framework.Candidate, bool) {
 	return chosen, true
 }
 
-// mostRoom returns the room of the roomiest clusters, as many as are allowed.
-func (f *field) mostRoom() int64 {
+// mostCapacity returns the capacity of the roomiest clusters, as many as are allowed.
+func (f *field) mostCapacity() int64 {
 	all := slices.Clone(f.in.Candidates)
-	sortByRoom(all)
-	return room(all[:min(len(all), f.rules.clusters.most)])
+	sortByCapacity(all)
+	return capacity(all[:min(len(all), f.rules.clusters.most)])
 }
 
 // byFirst chooses by the first dimension alone, and reports whether the others are
@@ -93,10 +93,10 @@ func (f *field) byFirst() ([]framework.Candidate, bool) {
 	return chosen, true
 }
 
-// fillFor takes the most preferred clusters if they have room for need, and the
+// fillFor takes the most preferred clusters if they have capacity for need, and the
 // roomiest otherwise.
 func (s *search) fillFor(need int64) []framework.Candidate {
-	if chosen := s.fill(false); room(chosen) >= need {
+	if chosen := s.fill(false); capacity(chosen) >= need {
 		return chosen
 	}
 	return s.fill(true)
@@ -105,14 +105,14 @@ func (s *search) fillFor(need int64) []framework.Candidate {
 // fill takes of the first cells of the path, the kept ones, what runs the
 // resource, of each other cell its first cluster, and then the most preferred
 // of all that is left in these groups, as many as are allowed. Roomy prefers
-// room to everything else.
+// capacity to everything else.
 func (s *search) fill(roomy bool) []framework.Candidate {
 	var chosen, rest []framework.Candidate
 	for at, i := range s.path {
 		members := s.f.cells[i].members
 		if roomy {
 			members = slices.Clone(members)
-			sortByRoom(members)
+			sortByCapacity(members)
 		}
 		for j := range members {
 			if at < s.kept && members[j].Targeted || at >= s.kept && j == 0 {
@@ -129,11 +129,11 @@ func (s *search) fill(roomy bool) []framework.Candidate {
 	}
 	framework.Sort(rest)
 	if roomy {
-		sortByRoom(rest)
+		sortByCapacity(rest)
 	}
 	return append(chosen, rest[:min(len(rest), max(s.f.rules.clusters.most-len(chosen), 0))]...)
 }
 
-func sortByRoom(cs []framework.Candidate) {
+func sortByCapacity(cs []framework.Candidate) {
 	slices.SortStableFunc(cs, func(a, b framework.Candidate) int { return cmp.Compare(b.Available(), a.Available()) })
 }

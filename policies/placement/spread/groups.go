@@ -11,11 +11,11 @@ import (
 // cell is the candidates that are in the same groups, most preferred first. By
 // region alone each region is a cell.
 type cell struct {
-	name    string
-	groups  [][]int // by dimension, what groups its members are in
-	members []framework.Candidate
-	score   int64
-	room    int64
+	name     string
+	groups   [][]int // by dimension, what groups its members are in
+	members  []framework.Candidate
+	score    int64
+	capacity int64
 }
 
 // field is all candidates in cells.
@@ -26,7 +26,7 @@ type field struct {
 	sizes []int // by dimension, how many groups there are
 }
 
-// perReplica makes room count for more than preference.
+// perReplica makes capacity count for more than preference.
 const perReplica = 1000
 
 func group(in Input, r rules) *field {
@@ -42,7 +42,7 @@ func group(in Input, r rules) *field {
 		}
 		c := &f.cells[at]
 		c.members = append(c.members, in.Candidates[i])
-		c.room += in.Candidates[i].Available()
+		c.capacity += in.Candidates[i].Available()
 	}
 	for i := range f.sizes {
 		f.sizes[i] = len(g.ids[i])
@@ -109,7 +109,7 @@ func byScore(a, b *cell) int {
 	return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.name, b.name))
 }
 
-// score rates a cell by the room that it has for its part of the amount.
+// score rates a cell by the capacity that it has for its part of the amount.
 func (f *field) score(members []framework.Candidate) int64 {
 	if replicas.Duplicates(f.in.Placement.ReplicaScheduling) {
 		return scoreDuplicated(members, f.in.Amount)

@@ -172,8 +172,8 @@ func (b bounds) text(by framework.Grouping) string {
 	}
 }
 
-func noRoom(in Input, chosen []framework.Candidate) error {
+func noCapacity(in Input, chosen []framework.Candidate) error {
 	return &framework.UnschedulableError{
-		Message: fmt.Sprintf("no enough resource when selecting %s: room for %d of %d %s", byCluster.Count(len(chosen)), room(chosen), in.Amount, in.Unit),
+		Message: fmt.Sprintf("no enough resource when selecting %s: room for %d of %d %s", byCluster.Count(len(chosen)), capacity(chosen), in.Amount, in.Unit),
 	}
 }

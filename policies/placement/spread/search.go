@@ -10,7 +10,7 @@ const maxVisits = 1 << 16
 // search walks combinations of cells, depth first.
 type search struct {
 	f *field
-	// need is the room that the chosen clusters must have together; 0 for none.
+	// need is the capacity that the chosen clusters must have together; 0 for none.
 	need int64
 	// kept is how many cells at the start of the path run the resource.
 	kept int
@@ -19,7 +19,7 @@ type search struct {
 	groups   []int   // by dimension: how many groups the path is in
 	clusters int     // the least clusters that the path stands for
 	members  int
-	room     int64
+	capacity int64
 	score    int64
 	path     []int // indices of cells, in the order in which they were added
 
@@ -83,7 +83,7 @@ func (s *search) add(i, clusters int) {
 	s.path = append(s.path, i)
 	s.clusters += clusters
 	s.members += len(c.members)
-	s.room += c.room
+	s.capacity += c.capacity
 	s.score += c.score
 }
 
@@ -100,7 +100,7 @@ func (s *search) drop(clusters int) {
 	s.path = s.path[:len(s.path)-1]
 	s.clusters -= clusters
 	s.members -= len(c.members)
-	s.room -= c.room
+	s.capacity -= c.capacity
 	s.score -= c.score
 }
 
@@ -110,14 +110,14 @@ func (s *search) satisfied() bool {
 			return false
 		}
 	}
-	if s.members < s.f.rules.clusters.least || s.room < s.need {
+	if s.members < s.f.rules.clusters.least || s.capacity < s.need {
 		return false
 	}
 	if s.need == 0 || s.f.rules.clusters.most >= s.members {
 		return true
 	}
 	s.visits += s.members
-	return room(s.fill(true)) >= s.need
+	return capacity(s.fill(true)) >= s.need
 }
 
 // run returns the path of the combination with the highest sum of scores, then

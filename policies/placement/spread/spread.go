@@ -14,7 +14,7 @@ type Input struct {
 	Candidates []framework.Candidate
 	// Placement with the constraints.
 	Placement *policyv1alpha1.Placement
-	// Amount that must find room: replicas, or sets of components. Zero for
+	// Amount that must find capacity: replicas, or sets of components. Zero for
 	// resources that need none.
 	Amount int64
 	// Unit of the amount, for messages: "replicas".
@@ -28,9 +28,9 @@ type Input struct {
 // maximum.
 //
 // By clusters alone the most preferred are taken, and exchanged for roomier
-// ones where they lack room. By anything else groups are chosen first: those
+// ones where they lack capacity. By anything else groups are chosen first: those
 // that run the resource already as long as the constraints let them, and
-// otherwise the ones with the most room and preference.
+// otherwise the ones with the most capacity and preference.
 func Select(in Input) ([]framework.Candidate, error) {
 	if !Counts(in.Placement) {
 		return in.Candidates, nil
@@ -50,13 +50,13 @@ func Counts(p *policyv1alpha1.Placement) bool {
 	return len(p.SpreadConstraints) > 0 && !replicas.Static(p.ReplicaScheduling)
 }
 
-// divides reports whether the chosen clusters must have room for all together.
+// divides reports whether the chosen clusters must have capacity for all together.
 func (in *Input) divides() bool {
 	return in.Amount > 0 && !replicas.Duplicates(in.Placement.ReplicaScheduling)
 }
 
 // selectClusters takes the first candidates, as many as are allowed; where
-// they lack room it exchanges the least preferred for roomier ones.
+// they lack capacity it exchanges the least preferred for roomier ones.
 func selectClusters(in Input, want bounds) ([]framework.Candidate, error) {
 	if len(in.Candidates) < want.least {
 		return nil, tooFewClusters(len(in.Candidates), want.least)
@@ -66,14 +66,14 @@ func selectClusters(in Input, want bounds) ([]framework.Candidate, error) {
 	if !in.divides() || len(rest) == 0 {
 		return chosen, nil
 	}
-	if chosen = exchange(chosen, rest, in.Amount); room(chosen) < in.Amount {
-		return nil, noRoom(in, chosen)
+	if chosen = exchange(chosen, rest, in.Amount); capacity(chosen) < in.Amount {
+		return nil, noCapacity(in, chosen)
 	}
 	return chosen, nil
 }
 
 func exchange(chosen, rest []framework.Candidate, need int64) []framework.Candidate {
-	sum := room(chosen)
+	sum := capacity(chosen)
 	if sum >= need {
 		return chosen
 	}
@@ -93,7 +93,7 @@ func exchange(chosen, rest []framework.Candidate, need int64) []framework.Candid
 	return chosen
 }
 
-func room(cs []framework.Candidate) int64 {
+func capacity(cs []framework.Candidate) int64 {
 	var sum int64
 	for i := range cs {
 		sum += cs[i].Available()

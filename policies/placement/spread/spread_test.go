@@ -22,7 +22,7 @@ import (
 func candidate(line string) framework.Candidate {
 	fields := strings.Fields(line)
 	c := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: fields[0], Labels: map[string]string{}}}
-	out := framework.Candidate{Room: 100}
+	out := framework.Candidate{Capacity: 100}
 	for _, f := range fields[1:] {
 		k, v, _ := strings.Cut(f, "=")
 		switch k {
@@ -33,7 +33,7 @@ func candidate(line string) framework.Candidate {
 		case "provider":
 			c.Spec.Provider = v
 		case "room":
-			_, _ = fmt.Sscan(v, &out.Room)
+			_, _ = fmt.Sscan(v, &out.Capacity)
 		case "runs":
 			_, _ = fmt.Sscan(v, &out.Held)
 			out.Targeted, out.Score = true, 100
@@ -60,7 +60,7 @@ func constraint(text string) policyv1alpha1.SpreadConstraint {
 	return c
 }
 
-var byRoom = &policyv1alpha1.ReplicaSchedulingStrategy{
+var byCapacity = &policyv1alpha1.ReplicaSchedulingStrategy{
 	ReplicaSchedulingType: policyv1alpha1.ReplicaSchedulingTypeDivided, ReplicaDivisionPreference: policyv1alpha1.ReplicaDivisionPreferenceAggregated,
 }
 
@@ -134,18 +134,18 @@ func TestSelect(t *testing.T) {
 		"no more clusters than regions need":          {clusters: world, constraints: []string{"region 1..2", "cluster 1..1"}, want: "eu-1"},
 		"fewer regions than are there":                {clusters: world, constraints: []string{"region 4..4", "cluster 1..1"}, wantErr: "spread over 4 regions: only 3 have clusters that fit (as, eu, us)"},
 
-		"clusters with too little room are exchanged":          {clusters: []string{"a room=1", "b room=2", "c room=9", "d room=8"}, constraints: []string{"cluster 1..2"}, strategy: byRoom, amount: 17, want: "c d"},
+		"clusters with too little room are exchanged":          {clusters: []string{"a room=1", "b room=2", "c room=9", "d room=8"}, constraints: []string{"cluster 1..2"}, strategy: byCapacity, amount: 17, want: "c d"},
 		"but not where all run all replicas":                   {clusters: []string{"a room=1 runs=1", "b room=2 runs=1", "c room=9"}, constraints: []string{"cluster 1..2"}, amount: 5, want: "a b"},
-		"room that no choice has":                              {clusters: []string{"a room=1", "b room=2", "c room=3"}, constraints: []string{"cluster 1..2"}, strategy: byRoom, amount: 6, wantErr: "no enough resource when selecting 2 clusters: room for 5 of 6 replicas"},
-		"the roomiest region":                                  {clusters: roomy, constraints: []string{"region 1..1", "cluster 1..9"}, strategy: byRoom, amount: 50, want: "us-1 us-2"},
-		"what runs stays, and another region is added":         {clusters: roomy, constraints: []string{"region 1..2", "cluster 1..9"}, strategy: byRoom, amount: 20, want: "eu-1 us-1 us-2"},
+		"room that no choice has":                              {clusters: []string{"a room=1", "b room=2", "c room=3"}, constraints: []string{"cluster 1..2"}, strategy: byCapacity, amount: 6, wantErr: "no enough resource when selecting 2 clusters: room for 5 of 6 replicas"},
+		"the roomiest region":                                  {clusters: roomy, constraints: []string{"region 1..1", "cluster 1..9"}, strategy: byCapacity, amount: 50, want: "us-1 us-2"},
+		"what runs stays, and another region is added":         {clusters: roomy, constraints: []string{"region 1..2", "cluster 1..9"}, strategy: byCapacity, amount: 20, want: "eu-1 us-1 us-2"},
 		"what runs stays although another region has more":     {clusters: roomy, constraints: []string{"region 1..2", "cluster 1..9"}, amount: 10, want: "eu-1"},
 		"a fresh look forgets what runs":                       {clusters: roomy, constraints: []string{"region 1..2", "cluster 1..9"}, amount: 10, fresh: true, want: "us-1 us-2"},
-		"what runs moves where it has no room and nobody else": {clusters: roomy, constraints: []string{"region 1..1", "cluster 1..9"}, strategy: byRoom, amount: 20, want: "us-1 us-2"},
+		"what runs moves where it has no room and nobody else": {clusters: roomy, constraints: []string{"region 1..1", "cluster 1..9"}, strategy: byCapacity, amount: 20, want: "us-1 us-2"},
 		"what runs moves where constraints forbid it":          {clusters: []string{"eu-1 region=eu runs=1", "eu-2 region=eu", "us-1 region=us runs=1"}, constraints: []string{"region 1..1", "cluster 1..9"}, amount: 1, want: "eu-1 eu-2"},
 		"what runs stays within the most clusters":             {clusters: []string{"eu-1 region=eu", "eu-2 region=eu runs=1", "eu-3 region=eu runs=1"}, constraints: []string{"region 1..1", "cluster 1..2"}, amount: 1, want: "eu-2 eu-3"},
-		"the roomiest clusters where only they will do":        {clusters: []string{"eu-1 region=eu room=1 runs=3", "eu-2 region=eu room=2", "eu-3 region=eu room=9"}, constraints: []string{"region 1..1", "cluster 1..2"}, strategy: byRoom, amount: 13, want: "eu-1 eu-3"},
-		"another choice where the best one lacks room":         {clusters: []string{"a region=a room=9", "b1 region=b room=5", "b2 region=b room=5", "c region=c room=7"}, constraints: []string{"region 1..2", "cluster 1..2"}, strategy: byRoom, amount: 16, want: "a c"},
+		"the roomiest clusters where only they will do":        {clusters: []string{"eu-1 region=eu room=1 runs=3", "eu-2 region=eu room=2", "eu-3 region=eu room=9"}, constraints: []string{"region 1..1", "cluster 1..2"}, strategy: byCapacity, amount: 13, want: "eu-1 eu-3"},
+		"another choice where the best one lacks room":         {clusters: []string{"a region=a room=9", "b1 region=b room=5", "b2 region=b room=5", "c region=c room=7"}, constraints: []string{"region 1..2", "cluster 1..2"}, strategy: byCapacity, amount: 16, want: "a c"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -189,7 +189,7 @@ func TestDescribe(t *testing.T) {
 }
 
 // FuzzSelect compares with all choices that there are: what is selected
-// satisfies every constraint, has room for all where any choice has, and
+// satisfies every constraint, has capacity for all where any choice has, and
 // nothing is selected only where no choice satisfies the constraints.
 func FuzzSelect(f *testing.F) {
 	for i := range uint64(64) {
@@ -199,7 +199,7 @@ func FuzzSelect(f *testing.F) {
 		rnd := rand.New(rand.NewPCG(seed, 2))
 		in := randomInput(rnd, 1+rnd.IntN(8))
 		chosen, err := spread.Select(in)
-		var room *framework.UnschedulableError
+		var capacity *framework.UnschedulableError
 		possible, roomy := false, false
 		for set := range 1 << len(in.Candidates) {
 			choice := subset(in.Candidates, set)
@@ -209,7 +209,7 @@ func FuzzSelect(f *testing.F) {
 			}
 		}
 		switch {
-		case errors.As(err, &room):
+		case errors.As(err, &capacity):
 			if roomy {
 				t.Errorf("there is room: %v", err)
 			}
@@ -242,7 +242,7 @@ func randomInput(rnd *rand.Rand, n int) spread.Input {
 			constraints = append(constraints, fmt.Sprintf("%s %d..%d", by, rnd.IntN(4), rnd.IntN(5)))
 		}
 	}
-	strategy := byRoom
+	strategy := byCapacity
 	if rnd.IntN(2) == 0 {
 		strategy = nil
 	}
