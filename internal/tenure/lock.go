@@ -89,13 +89,13 @@ func (l *Lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []b
 
 // Create implements resourcelock.Interface.
 func (l *Lock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
-	return l.hold(ctx, func() error { return l.Interface.Create(ctx, record) })
+	return l.hold(ctx, func(ctx context.Context) error { return l.Interface.Create(ctx, record) })
 }
 
 // Update implements resourcelock.Interface.
 func (l *Lock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	if record.HolderIdentity != "" {
-		return l.hold(ctx, func() error { return l.Interface.Update(ctx, record) })
+		return l.hold(ctx, func(ctx context.Context) error { return l.Interface.Update(ctx, record) })
 	}
 	if l.holder != l.Identity() { // client-go goes by what it saw before it was stopped
 		return fmt.Errorf("%w: %q holds it", ErrOver, l.holder)
@@ -107,13 +107,16 @@ func (l *Lock) Update(ctx context.Context, record resourcelock.LeaderElectionRec
 }
 
 // hold takes or renews the lease. Whoever has just taken it is its holder once the
-// epoch is its own, too.
-func (l *Lock) hold(ctx context.Context, write func() error) error {
-	if err := l.tenure.ends(); err != nil { // a tenure does not begin twice, and one that has lapsed keeps nobody out
+// epoch is its own, too. What was begun is seen to its end, whoever stops meanwhile: a lease
+// of which its elector does not know is given up by nobody.
+func (l *Lock) hold(ctx context.Context, write func(context.Context) error) error {
+	if err := errors.Join(ctx.Err(), l.tenure.ends()); err != nil { // a tenure does not begin twice, and one that has lapsed keeps nobody out
 		return err
 	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.tenure.deadline)
+	defer cancel()
 	since := l.tenure.clock.Now()
-	if err := write(); err != nil {
+	if err := write(ctx); err != nil {
 		return err
 	}
 	l.holder = l.Identity()

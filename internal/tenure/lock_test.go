@@ -1,7 +1,9 @@
 package tenure_test
 
 import (
+	"context"
 	"errors"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -149,5 +151,42 @@ func TestAnOldLeaderWritesNothing(t *testing.T) {
 	}
 	if got := strings.Join(made, " "); strings.Contains(got, "early") || strings.Contains(got, "late") || strings.Contains(got, "after") {
 		t.Errorf("there are %s", got)
+	}
+}
+
+// stopper ends a context once the first write of a Lease was answered.
+type stopper struct {
+	http.RoundTripper
+	stop context.CancelFunc
+}
+
+func (s stopper) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := s.RoundTripper.RoundTrip(r)
+	if r.Method != http.MethodGet {
+		s.stop()
+	}
+	return resp, err
+}
+
+// TestALeaderThatIsStoppedAsItBegins: it has the lease and its epoch, or neither, so that its
+// elector gives up what it has.
+func TestALeaderThatIsStoppedAsItBegins(t *testing.T) {
+	env := servertest.New(t)
+	ctx, stop := context.WithCancel(t.Context())
+	cfg := rest.CopyConfig(env.Config)
+	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return stopper{next, stop} })
+	c := enter(t, cfg, clocktesting.NewFakeClock(time.Unix(1e9, 0)))
+	if err := c.Create(ctx, resourcelock.LeaderElectionRecord{HolderIdentity: c.Identity(), LeaseDurationSeconds: 15}); err != nil {
+		t.Fatalf("it took the lease and does not know: %v", err)
+	}
+	if _, _, err := c.Get(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Update(t.Context(), resourcelock.LeaderElectionRecord{LeaseDurationSeconds: 1}); err != nil {
+		t.Errorf("it does not give up the lease: %v", err)
+	}
+	late := enter(t, env.Config, clocktesting.NewFakeClock(time.Unix(1e9, 0)))
+	if err := late.Create(ctx, resourcelock.LeaderElectionRecord{HolderIdentity: late.Identity()}); !errors.Is(err, context.Canceled) {
+		t.Errorf("one that was stopped before takes the lease: %v", err)
 	}
 }
