@@ -36,7 +36,7 @@ func Retained(desired, retained, live *unstructured.Unstructured) (*unstructured
 	if _, wanted := desired.Object["status"]; !wanted {
 		delete(out.Object, "status")
 	}
-	t := territory{in: &reader{}, ours: ownedFields(live), all: &claim{}}
+	t := territory{in: &reader{}, ours: ownedFields(live), all: &fieldTree{}}
 	for _, entry := range entriesOf(live) {
 		if fields, ok := entry["fieldsV1"].(map[string]any); ok {
 			t.all.add(fields)

@@ -13,7 +13,7 @@ type territory struct {
 	in *reader
 	// ours is our field set, as in metadata.managedFields.
 	ours map[string]any
-	all  *claim // of everybody, us included
+	all  *fieldTree // of everybody, us included
 }
 
 // below returns the territory one path element further down, and whether we own
@@ -23,12 +23,12 @@ func (t territory) below(element string) (territory, bool) {
 	return territory{in: t.in, ours: fields, all: t.all.below(element)}, ours
 }
 
-// claim is what field sets say together of one place. The nil one says nothing,
+// fieldTree is what field sets say together of one place. The nil one says nothing,
 // the zero value is ready.
-type claim struct {
+type fieldTree struct {
 	// leaf: one of them ends here.
 	leaf  bool
-	parts map[string]*claim
+	parts map[string]*fieldTree
 	// elements that name items of the list here, sorted; and what finds one of them
 	// by an item.
 	elements []string
@@ -36,18 +36,18 @@ type claim struct {
 }
 
 // add adds a field set.
-func (c *claim) add(fields map[string]any) {
+func (c *fieldTree) add(fields map[string]any) {
 	if len(fields) == 0 {
 		c.leaf = true
 		return
 	}
 	if c.parts == nil {
-		c.parts = make(map[string]*claim, len(fields))
+		c.parts = make(map[string]*fieldTree, len(fields))
 	}
 	for element, sub := range fields {
 		part := c.parts[element]
 		if part == nil {
-			part = &claim{}
+			part = &fieldTree{}
 			c.parts[element] = part
 		}
 		if below, ok := sub.(map[string]any); ok {
@@ -56,7 +56,7 @@ func (c *claim) add(fields map[string]any) {
 	}
 }
 
-func (c *claim) below(element string) *claim {
+func (c *fieldTree) below(element string) *fieldTree {
 	if c == nil {
 		return nil
 	}
@@ -64,10 +64,10 @@ func (c *claim) below(element string) *claim {
 }
 
 // whole reports whether the value here can only be owned as a whole.
-func (c *claim) whole() bool { return c != nil && c.leaf }
+func (c *fieldTree) whole() bool { return c != nil && c.leaf }
 
 // names returns the path elements that name items of the list here.
-func (c *claim) names() []string {
+func (c *fieldTree) names() []string {
 	if c == nil {
 		return nil
 	}
@@ -81,7 +81,7 @@ func (c *claim) names() []string {
 
 // nameOf returns the path element that names an item of the list here, by the
 // key fields that others have: the first one, and empty where none does.
-func (c *claim) nameOf(item any) string {
+func (c *fieldTree) nameOf(item any) string {
 	if c == nil {
 		return ""
 	}

@@ -34,8 +34,8 @@ const noEpoch = "none"
 // by a Lease that somebody edits nobody is kept out for ever.
 const mostLeases = 3
 
-// claimAttempts is how often somebody else may write the epoch meanwhile.
-const claimAttempts = 5
+// epochAttempts is how often somebody else may write the epoch meanwhile.
+const epochAttempts = 5
 
 // Lock is the lease for client-go's elector, which tells a tenure what becomes of it.
 // One tenure has one lock.
@@ -126,17 +126,17 @@ func (l *Lock) hold(ctx context.Context, write func(context.Context) error) erro
 	epoch := noEpoch
 	if l.leases != nil {
 		var err error
-		if epoch, err = l.claim(ctx); err != nil {
+		if epoch, err = l.newEpoch(ctx); err != nil {
 			return err
 		}
 	}
 	return l.tenure.begin(epoch, since)
 }
 
-// claim makes a new epoch. It rests on what it read before it looked whether the lease
+// newEpoch makes a new epoch. It rests on what it read before it looked whether the lease
 // is this replica's: one that has lost it meanwhile cannot end the epoch of whoever has.
-func (l *Lock) claim(ctx context.Context) (epoch string, err error) {
-	for range claimAttempts {
+func (l *Lock) newEpoch(ctx context.Context) (epoch string, err error) {
+	for range epochAttempts {
 		old, err := l.leases.Get(ctx, EpochName, metav1.GetOptions{})
 		missing := apierrors.IsNotFound(err)
 		if err != nil && !missing {

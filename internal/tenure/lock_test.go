@@ -107,7 +107,7 @@ func TestAnOldLeaderWritesNothing(t *testing.T) {
 		if err := d.take(t); err != nil {
 			t.Fatal(err)
 		}
-		if epoch, err := c.Claim(t.Context()); err == nil {
+		if epoch, err := c.NewEpoch(t.Context()); err == nil {
 			t.Errorf("it made epoch %s", epoch)
 		}
 		if err := d.write(t, "fourth"); err != nil {

@@ -215,8 +215,8 @@ func fillTiers(in Input, last int, divide divider) ([]workv1alpha2.TargetCluster
 	return out, nil
 }
 
-// claim is what clusters weigh when replicas are divided among them.
-type claim struct {
+// weighting is what clusters weigh when replicas are divided among them.
+type weighting struct {
 	// by says in words what replicas are divided by, name what a weight is.
 	by, name string
 	weight   func(c *framework.Candidate) int64
@@ -228,9 +228,9 @@ type claim struct {
 // what; what they run, where some have to go; and what they have free, where
 // some come in addition.
 var (
-	byAvailable = claim{"room, whoever runs them now", "room", func(c *framework.Candidate) int64 { return c.Available() }, false}
-	byHeld      = claim{"what each cluster runs", "runs", func(c *framework.Candidate) int64 { return int64(c.Held) }, false}
-	byFree      = claim{"the room that is left", "room", func(c *framework.Candidate) int64 { return c.Capacity }, true}
+	byAvailable = weighting{"room, whoever runs them now", "room", func(c *framework.Candidate) int64 { return c.Available() }, false}
+	byHeld      = weighting{"what each cluster runs", "runs", func(c *framework.Candidate) int64 { return int64(c.Held) }, false}
+	byFree      = weighting{"the room that is left", "room", func(c *framework.Candidate) int64 { return c.Capacity }, true}
 )
 
 // dynamic keeps replicas where they run: it adds only what is missing, and
@@ -264,7 +264,7 @@ func stay(in Input) []workv1alpha2.TargetCluster {
 	return targets(shares)
 }
 
-func divideBy(by claim, amount int32, in Input, divide divider) ([]workv1alpha2.TargetCluster, error) {
+func divideBy(by weighting, amount int32, in Input, divide divider) ([]workv1alpha2.TargetCluster, error) {
 	shares := make([]Share, len(in.Candidates))
 	var sum int64
 	for i := range in.Candidates {

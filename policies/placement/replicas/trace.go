@@ -50,8 +50,8 @@ func (t *Trace) tier(n int) {
 }
 
 // divided notes that replicas were divided, and what each share got of them;
-// claim is what the weight of a share is called.
-func (t *Trace) divided(amount int32, by, claim string, shares []Share) {
+// weighting is what the weight of a share is called.
+func (t *Trace) divided(amount int32, by, weighting string, shares []Share) {
 	if t == nil {
 		return
 	}
@@ -76,7 +76,7 @@ func (t *Trace) divided(amount int32, by, claim string, shares []Share) {
 			parts = append(parts, fmt.Sprintf("and %d more", len(named)-maxNamed))
 			break
 		}
-		parts = append(parts, fmt.Sprintf("%s %d (%s %d of %d)", s.Name, s.Count, claim, s.Weight, sum))
+		parts = append(parts, fmt.Sprintf("%s %d (%s %d of %d)", s.Name, s.Count, weighting, s.Weight, sum))
 	}
 	t.say("%s divided by %s: %s", count(amount), by, strings.Join(parts, ", "))
 }

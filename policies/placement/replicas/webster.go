@@ -11,13 +11,13 @@ import (
 type Share struct {
 	// Name of the cluster.
 	Name string
-	// Weight of its claim. Zero or less gets nothing.
+	// Weight of its share. Zero or less gets nothing.
 	Weight int64
 	// Count is what the division gave it.
 	Count int32
 }
 
-// Order says which of two clusters with an equal claim is served first.
+// Order says which of two clusters with an equal weight is served first.
 type Order bool
 
 const (

@@ -17,17 +17,17 @@ func TestWebster(t *testing.T) {
 		want    []int32
 		nobody  bool
 	}{
-		"nothing to give":                                        {0, []int64{1, 2}, replicas.Ascending, []int32{0, 0}, false},
-		"nobody to give to":                                      {5, []int64{0, -1}, replicas.Ascending, []int32{0, 0}, true},
-		"weights of two to one":                                  {6, []int64{2, 1}, replicas.Ascending, []int32{4, 2}, false},
-		"a remainder goes to the larger claim":                   {4, []int64{2, 1}, replicas.Ascending, []int32{3, 1}, false},
-		"equal weights, remainder to the first name":             {4, []int64{1, 1, 1}, replicas.Ascending, []int32{2, 1, 1}, false},
-		"equal weights, remainder to the last name":              {4, []int64{1, 1, 1}, replicas.Descending, []int32{1, 1, 2}, false},
-		"equal claims go to who has less":                        {2, []int64{3, 1}, replicas.Ascending, []int32{1, 1}, false},
-		"a tie of claims with a count is won by the lower count": {3, []int64{3, 1}, replicas.Ascending, []int32{2, 1}, false},
-		"weights of zero get nothing":                            {10, []int64{0, 1, 0}, replicas.Ascending, []int32{0, 10, 0}, false},
-		"weights beyond reason do not overflow":                  {3, []int64{math.MaxInt64, math.MaxInt64, math.MaxInt64}, replicas.Ascending, []int32{1, 1, 1}, false},
-		"all replicas there can be, in no time":                  {math.MaxInt32, []int64{1, 1}, replicas.Ascending, []int32{1<<30 - 0, 1<<30 - 1}, false},
+		"nothing to give":                                         {0, []int64{1, 2}, replicas.Ascending, []int32{0, 0}, false},
+		"nobody to give to":                                       {5, []int64{0, -1}, replicas.Ascending, []int32{0, 0}, true},
+		"weights of two to one":                                   {6, []int64{2, 1}, replicas.Ascending, []int32{4, 2}, false},
+		"a remainder goes to the larger weight":                   {4, []int64{2, 1}, replicas.Ascending, []int32{3, 1}, false},
+		"equal weights, remainder to the first name":              {4, []int64{1, 1, 1}, replicas.Ascending, []int32{2, 1, 1}, false},
+		"equal weights, remainder to the last name":               {4, []int64{1, 1, 1}, replicas.Descending, []int32{1, 1, 2}, false},
+		"equal weights go to who has less":                        {2, []int64{3, 1}, replicas.Ascending, []int32{1, 1}, false},
+		"a tie of weights with a count is won by the lower count": {3, []int64{3, 1}, replicas.Ascending, []int32{2, 1}, false},
+		"weights of zero get nothing":                             {10, []int64{0, 1, 0}, replicas.Ascending, []int32{0, 10, 0}, false},
+		"weights beyond reason do not overflow":                   {3, []int64{math.MaxInt64, math.MaxInt64, math.MaxInt64}, replicas.Ascending, []int32{1, 1, 1}, false},
+		"all replicas there can be, in no time":                   {math.MaxInt32, []int64{1, 1}, replicas.Ascending, []int32{1<<30 - 0, 1<<30 - 1}, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
