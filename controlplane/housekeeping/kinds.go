@@ -18,9 +18,9 @@ const (
 	kindsPeriod = time.Second
 	// kindsMaxAge is how old the answer may be while no definition of a kind changed.
 	kindsMaxAge = 30 * time.Second
-	// kindsSettle is how long after such a change the server is asked anew each time: it serves a kind a little
+	// kindsRecheck is how long after such a change the server is asked anew each time: it serves a kind a little
 	// after it has been defined.
-	kindsSettle = 5 * time.Second
+	kindsRecheck = 5 * time.Second
 )
 
 // kinds answers which resources the server has. It asks the server when a definition of kinds has just changed or
@@ -74,7 +74,7 @@ func (k *kinds) follow(informers informerfactory.InformerFactory) error {
 func (k *kinds) changed() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.askUntil = k.clock.Now().Add(kindsSettle)
+	k.askUntil = k.clock.Now().Add(kindsRecheck)
 }
 
 func version(obj any) string {

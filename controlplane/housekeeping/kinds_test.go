@@ -33,7 +33,7 @@ func TestKindsAskTheServer(t *testing.T) {
 	cases := map[string][]step{
 		"once while nothing changes":            {{asked: 1}, {after: time.Second, asked: 1}, {after: 28 * time.Second, asked: 1}},
 		"again when the answer is old":          {{asked: 1}, {after: kindsMaxAge, asked: 2}, {after: time.Second, asked: 2}},
-		"each time just after a kind changed":   {{asked: 1}, {after: time.Second, changed: true, asked: 2}, {after: time.Second, asked: 3}, {after: kindsSettle, asked: 3}},
+		"each time just after a kind changed":   {{asked: 1}, {after: time.Second, changed: true, asked: 2}, {after: time.Second, asked: 3}, {after: kindsRecheck, asked: 3}},
 		"each time until it has a whole answer": {{fails: true, asked: 1}, {after: time.Second, fails: true, asked: 2}, {after: time.Second, asked: 3}, {after: time.Second, asked: 3}},
 	}
 	for name, steps := range cases {

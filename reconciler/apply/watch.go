@@ -30,9 +30,9 @@ const (
 	// firstRetry and lastRetry bound the back-off after faults.
 	firstRetry = 200 * time.Millisecond
 	lastRetry  = 2 * time.Minute
-	// settleTime lets the changes of a rollout come together before health is
+	// debounceTime lets the changes of a rollout come together before health is
 	// looked at again.
-	settleTime = 250 * time.Millisecond
+	debounceTime = 250 * time.Millisecond
 )
 
 // Register adds the loop to a manager.
@@ -148,7 +148,7 @@ func (w wakes) whenBindingChanges() handler.EventHandler {
 			return
 		}
 		for _, key := range w.lastApplied.waitingFor(id) {
-			queue.AddAfter(reconcile.Request{NamespacedName: key}, settleTime)
+			queue.AddAfter(reconcile.Request{NamespacedName: key}, debounceTime)
 		}
 	}
 	return handler.Funcs{

@@ -51,11 +51,11 @@ const (
 	// firstLook is how soon a member in trouble is looked at again, then twice
 	// that, up to the period.
 	firstLook = time.Second
-	// kindsSettle and kindsAgain are how long after a change of its
+	// kindsDebounce and kindsAgain are how long after a change of its
 	// CustomResourceDefinitions or APIServices a member's kinds are read: soon,
 	// and again when its discovery has surely followed.
-	kindsSettle = 300 * time.Millisecond
-	kindsAgain  = 3 * time.Second
+	kindsDebounce = 300 * time.Millisecond
+	kindsAgain    = 3 * time.Second
 	// kindsMissing is how soon kinds that could not be read are asked for again.
 	kindsMissing = time.Minute
 )
@@ -397,7 +397,7 @@ func (o *observer) wait(ctx context.Context, n *change) {
 // read as often as that.
 func (o *observer) hint(ctx context.Context) {
 	if o.clock.Since(o.reading.hinted) >= kindsAgain {
-		o.await(ctx, nil, kindsSettle)
+		o.await(ctx, nil, kindsDebounce)
 		o.reading.hinted = o.clock.Now()
 		o.readKinds(ctx, o.options.ProbeTimeout)
 		o.notify()

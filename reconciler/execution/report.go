@@ -61,7 +61,7 @@ func (r *reporter) report(ctx context.Context, s *state) (loop.Next, error) {
 // been quiet for a moment, and not at all if it is what it was.
 func (r *reporter) reportStatus(ctx context.Context, s *state) (loop.Next, error) {
 	if members.Same(&s.work.Status, s.status) {
-		r.settle(s.key)
+		r.forget(s.key)
 		return loop.Next{}, nil
 	}
 	patch, err := hub.ReplaceStatus(s.work.UID, s.status)
@@ -83,7 +83,7 @@ func (r *reporter) reportStatus(ctx context.Context, s *state) (loop.Next, error
 	case err != nil:
 		return loop.Next{}, fmt.Errorf("write the status of work %s: %w", s.key, err)
 	}
-	r.settle(s.key)
+	r.forget(s.key)
 	announce(r.recorder, s)
 	return loop.Next{}, nil
 }
@@ -122,8 +122,8 @@ func (r *reporter) write(ctx context.Context, key client.ObjectKey, patch []byte
 	return nil
 }
 
-// settle forgets what was to be written: the Work has it.
-func (r *reporter) settle(key client.ObjectKey) {
+// forget forgets what was to be written: the Work has it.
+func (r *reporter) forget(key client.ObjectKey) {
 	r.delayed.Forget(key)
 	r.records.Forget(key)
 }

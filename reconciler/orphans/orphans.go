@@ -41,9 +41,9 @@ import (
 type Options struct {
 	// Own is the cluster that an agent serves; empty means those in push mode.
 	Own string
-	// Settle is how long an object has to be without a Work before it counts, and
+	// Grace is how long an object has to be without a Work before it counts, and
 	// how long changes wait for more; zero means 10 s.
-	Settle time.Duration
+	Grace time.Duration
 	// Hold is why nothing is removed from members, whatever a policy says; nil, and a
 	// nil answer, is that nothing is held. Wake is called when that changes.
 	Hold func(cluster string) *claims.Hold
@@ -54,7 +54,7 @@ type Options struct {
 }
 
 const (
-	defaultSettle = 10 * time.Second
+	defaultGrace = 10 * time.Second
 	// seldom is how long changes in a member without orphans wait to be looked at.
 	seldom = 5 * time.Minute
 )
@@ -85,8 +85,8 @@ type since struct {
 // New returns the loop and has it told what happens in the registry's members. hub
 // reads from a cache, live from the control plane itself.
 func New(hub client.Client, live client.Reader, registry *members.Registry, recorder loop.Recorder, o Options) *Reconciler {
-	if o.Settle == 0 {
-		o.Settle = defaultSettle
+	if o.Grace == 0 {
+		o.Grace = defaultGrace
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
@@ -125,7 +125,7 @@ func (r *Reconciler) attach(_ context.Context, q queue) error {
 }
 
 // look has a cluster looked at once what changes there has settled.
-func (r *Reconciler) look(cluster string) { r.lookIn(cluster, r.options.Settle) }
+func (r *Reconciler) look(cluster string) { r.lookIn(cluster, r.options.Grace) }
 
 func (r *Reconciler) lookIn(cluster string, after time.Duration) {
 	r.mu.Lock()
@@ -244,10 +244,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	err = errors.Join(err, r.report(ctx, c, s.found(), kept))
 	if errors.Is(err, hub.ErrAway) || apierrors.IsConflict(err) {
-		return reconcile.Result{RequeueAfter: r.options.Settle}, nil
+		return reconcile.Result{RequeueAfter: r.options.Grace}, nil
 	}
 	if err == nil && s.waiting {
-		return reconcile.Result{RequeueAfter: r.options.Settle}, nil
+		return reconcile.Result{RequeueAfter: r.options.Grace}, nil
 	}
 	if err == nil && s.lent {
 		return reconcile.Result{RequeueAfter: seldom}, nil

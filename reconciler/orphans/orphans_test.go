@@ -76,7 +76,7 @@ func (f *fleet) start() {
 		native := interpreter.Native()
 		registry := members.New(members.Options{Interpreter: native})
 		hub, live := mgr.GetClient(), mgr.GetAPIReader()
-		finder := orphans.New(hub, live, registry, f.events, orphans.Options{Settle: 200 * time.Millisecond, Hold: func(string) *claims.Hold { return f.hold.Load() }, Metrics: metrics.Registry})
+		finder := orphans.New(hub, live, registry, f.events, orphans.Options{Grace: 200 * time.Millisecond, Hold: func(string) *claims.Hold { return f.hold.Load() }, Metrics: metrics.Registry})
 		f.wake = finder.Wake
 		for _, l := range []interface{ Register(ctrl.Manager) error }{
 			cluster.New(hub, live, registry, f.events, cluster.Options{Period: time.Second}),

@@ -85,7 +85,7 @@ func (r *Reconciler) sweep(ctx context.Context, cluster string, member *members.
 			first = since{uid: o.uid, at: r.options.Clock.Now()}
 		}
 		kept[id] = first
-		if r.options.Clock.Since(first.at) >= r.options.Settle {
+		if r.options.Clock.Since(first.at) >= r.options.Grace {
 			out.certain = append(out.certain, o)
 		} else {
 			out.waiting = true

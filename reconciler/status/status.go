@@ -42,9 +42,9 @@ type Options struct {
 	// Workers is how many bindings are worked on side by side, and one
 	// less of one namespace; zero means 5.
 	Workers int
-	// Settle is how long completion and bad news wait for news of other clusters
+	// Debounce is how long completion and failures wait for changes of other clusters
 	// that arrive in the same moment; zero means 20 ms.
-	Settle time.Duration
+	Debounce time.Duration
 	// Wait is how long partial progress waits for more; zero means 100 ms, as
 	// each cluster's own news have waited already.
 	Wait time.Duration
@@ -63,11 +63,11 @@ type Options struct {
 }
 
 const (
-	defaultWorkers = 5
-	defaultSettle  = 20 * time.Millisecond
-	defaultWait    = 100 * time.Millisecond
-	defaultMaxWait = time.Second
-	defaultBehind  = time.Second
+	defaultWorkers  = 5
+	defaultDebounce = 20 * time.Millisecond
+	defaultWait     = 100 * time.Millisecond
+	defaultMaxWait  = time.Second
+	defaultBehind   = time.Second
 	// By then a cluster at work has taken something up.
 	defaultOverdueAfter = 10 * time.Second
 
@@ -123,7 +123,7 @@ func New(hub client.Client, templates Templates, aggregator Aggregator, o Option
 		aggregator: aggregator,
 		options:    o,
 		wrote:      writecache.New[workv1alpha2.Binding](o.Clock),
-		urgent:     debounce.New[client.ObjectKey](debounce.Options{Wait: o.Settle, MaxWait: o.Settle, Clock: o.Clock}),
+		urgent:     debounce.New[client.ObjectKey](debounce.Options{Wait: o.Debounce, MaxWait: o.Debounce, Clock: o.Clock}),
 		partial:    debounce.New[client.ObjectKey](debounce.Options{Wait: o.Wait, MaxWait: o.MaxWait, Clock: o.Clock}),
 		behind:     debounce.New[client.ObjectKey](debounce.Options{Wait: o.Behind, MaxWait: 3 * o.Behind, Clock: o.Clock}),
 		faults:     workqueue.NewTypedItemExponentialFailureRateLimiter[client.ObjectKey](firstRetry, lastRetry),
@@ -136,8 +136,8 @@ func defaults(o Options) Options {
 	if o.Workers == 0 {
 		o.Workers = defaultWorkers
 	}
-	if o.Settle == 0 {
-		o.Settle = defaultSettle
+	if o.Debounce == 0 {
+		o.Debounce = defaultDebounce
 	}
 	if o.Wait == 0 {
 		o.Wait = defaultWait

@@ -30,10 +30,10 @@ func (p writer) latest(_ context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, nil
 }
 
-// settle ends the eviction tasks of clusters that may be left now. What is left
+// endEvictions ends the eviction tasks of clusters that may be left now. What is left
 // goes in the same pass; where the binding has changed meanwhile, its event brings
 // it back.
-func (p writer) settle(ctx context.Context, s *state) (loop.Next, error) {
+func (p writer) endEvictions(ctx context.Context, s *state) (loop.Next, error) {
 	spec := s.binding.BindingSpec()
 	if len(spec.GracefulEvictionTasks) == 0 {
 		p.there.end(s.key)
