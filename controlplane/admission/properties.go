@@ -49,11 +49,11 @@ func (p *Agents) Admit(ctx context.Context, a admission.Attributes, o admission.
 		stands = identity.Properties{Provider: approved.Provider, Region: approved.Region, Zones: approved.Zones}
 	}
 	stands.Locate(obj)
-	news := stands.Beyond(said, false)
-	note(obj, asked.Beyond(news, true))
-	if !news.IsZero() {
+	added := stands.Beyond(said, false)
+	note(obj, asked.Beyond(added, true))
+	if !added.IsZero() {
 		warning.AddWarning(ctx, "", fmt.Sprintf("%s of the cluster %s counts once an administrator of the control plane has said it: flotilla patch cluster %s --type merge -p '%s'",
-			news.Words(), cluster, cluster, news.Patch()))
+			added.Words(), cluster, cluster, added.Patch()))
 	}
 	return nil
 }

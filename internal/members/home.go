@@ -115,8 +115,8 @@ func lastOf(system *corev1.Namespace) *claims.Claim {
 }
 
 // moved notes what was written.
-func (t *tenure) moved(home *claims.Home, news bool) {
-	if !news || home == nil {
+func (t *tenure) moved(home *claims.Home, changed bool) {
+	if !changed || home == nil {
 		return
 	}
 	t.mu.Lock()
@@ -138,13 +138,13 @@ func (t *tenure) Refused() string {
 
 // elsewhere asks in the member whether the hub still acts from another place, where that
 // is news, and returns why nothing may be written there meanwhile.
-func (t *tenure) elsewhere(ctx context.Context, system *corev1.Namespace, wanted *claims.Claim, news bool, turn claims.Turn) error {
+func (t *tenure) elsewhere(ctx context.Context, system *corev1.Namespace, wanted *claims.Claim, changed bool, turn claims.Turn) error {
 	fault := ErrMoving
 	if turn == claims.Refused {
 		fault = ErrElsewhere
 	}
 	fault = fmt.Errorf("%w: it was %s", fault, excerpt.Bytes(wanted.Home.At, mostClaim))
-	if !news {
+	if !changed {
 		return fault
 	}
 	patch, err := ClaimPatch(system, wanted)

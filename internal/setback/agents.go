@@ -43,9 +43,9 @@ func (k *Keeper) Agents(ctx context.Context) error {
 	if run.Began >= at {
 		return nil
 	}
-	err := k.change(ctx, func(h claims.History) (_ claims.History, news bool) {
-		h, run, news = runs.without(h, at).Settles(run.ID, at)
-		return h, news
+	err := k.change(ctx, func(h claims.History) (_ claims.History, changed bool) {
+		h, run, changed = runs.without(h, at).Settles(run.ID, at)
+		return h, changed
 	})
 	if err != nil {
 		return err

@@ -149,9 +149,9 @@ func (k *Keeper) Learned(system *corev1.Namespace) {
 	history := claims.ParseHistory(system.Annotations[clusterv1alpha1.HistoryAnnotation])
 	k.mu.Lock()
 	version := number(system.ResourceVersion)
-	news := k.known && version > k.version && !(k.untold && history.Hold == nil)
+	changed := k.known && version > k.version && !(k.untold && history.Hold == nil)
 	k.mu.Unlock()
-	if news {
+	if changed {
 		k.set(history, version)
 	}
 }
@@ -301,9 +301,9 @@ func (k *Keeper) start(ctx context.Context, began int64) (run claims.Run, wrote 
 	k.mu.Lock()
 	runs, since := k.runs, k.began
 	k.mu.Unlock()
-	err = k.change(ctx, func(h claims.History) (_ claims.History, news bool) {
-		h, run, news = runs.without(h, since).Starts(runs.id, began)
-		return h, news
+	err = k.change(ctx, func(h claims.History) (_ claims.History, changed bool) {
+		h, run, changed = runs.without(h, since).Starts(runs.id, began)
+		return h, changed
 	})
 	if err != nil {
 		return claims.Run{}, 0, err

@@ -283,7 +283,7 @@ func (h History) Forgives(m *Mark) bool { return m != nil && covers(h.Forgiven, 
 // Starts returns the history with a run in it that has begun, and that run. A run that
 // is there already is not begun again: several members may ask for it at once, and a
 // second entry would end the first.
-func (h History) Starts(id string, began int64) (next History, run Run, news bool) {
+func (h History) Starts(id string, began int64) (next History, run Run, changed bool) {
 	if at := slices.IndexFunc(h.Runs, func(r Run) bool { return r.ID == id }); at >= 0 {
 		return h, h.Runs[at], false
 	}
@@ -337,7 +337,7 @@ func (h History) Outruns(m *Mark, opened int64) bool {
 // Settles returns the history with a run's beginning no earlier than the revision at
 // which the run was first written down: agents that ask which run is the last have
 // marks of the one before up to there. News is false where that is so already.
-func (h History) Settles(id string, began int64) (next History, run Run, news bool) {
+func (h History) Settles(id string, began int64) (next History, run Run, changed bool) {
 	at := slices.IndexFunc(h.Runs, func(r Run) bool { return r.ID == id })
 	if at < 0 {
 		return h, run, false

@@ -109,18 +109,18 @@ func (r *Reconciler) reportFailures(s *state, err error) {
 		faults = []fault{{err: err}}
 	}
 	for _, reason := range []string{policyv1alpha1.EventReasonApplyOverridePolicyFailed, workv1alpha2.EventReasonSyncWorkFailed} {
-		var news []fault
+		var fresh []fault
 		some := false
 		for _, f := range faults {
 			if reasonOf(f.err) == reason {
 				some = true
 				if needsPerson(f.err) {
-					news = append(news, f)
+					fresh = append(fresh, f)
 				}
 			}
 		}
 		about := reported{s.key, reason}
-		switch err := joined(news); {
+		switch err := joined(fresh); {
 		case s.binding == nil, s.complete && !some:
 			r.failures.Forget(about)
 		case err != nil && r.failures.Record(about, err.Error()):

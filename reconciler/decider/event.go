@@ -23,8 +23,8 @@ type Event struct {
 func EventOf(before workv1alpha2.Binding, decision placement.Decision) (Event, bool) {
 	was, decided := placement.RecordOf(before)
 	if !decision.Record.Succeeded() {
-		news := !decided || was.Reason != decision.Record.Reason
-		return Event{corev1.EventTypeWarning, workv1alpha2.EventReasonScheduleBindingFailed, decision.Record.Message}, news
+		changed := !decided || was.Reason != decision.Record.Reason
+		return Event{corev1.EventTypeWarning, workv1alpha2.EventReasonScheduleBindingFailed, decision.Record.Message}, changed
 	}
 	if !decided {
 		// Placed by a scheduler that keeps no record.

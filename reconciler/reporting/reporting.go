@@ -116,15 +116,15 @@ func (r *Reporter) work(ctx context.Context, before, after any) {
 		return
 	}
 	was, _ := before.(*workv1alpha1.Work)
-	news := reporting.Work(was, is)
-	if len(news) == 0 {
+	events := reporting.Work(was, is)
+	if len(events) == 0 {
 		return
 	}
 	var owner workv1alpha2.Binding
 	if key, known := bindings.OwnerOf(is); known {
 		owner = r.find(ctx, key)
 	}
-	for _, n := range news {
+	for _, n := range events {
 		r.report(is, owner, n)
 	}
 }

@@ -20,13 +20,13 @@ import (
 // moves, it shows fewer steps.
 func (r *Reconciler) hold(_ context.Context, s *state) (loop.Next, error) {
 	was, is := s.binding.BindingStatus(), &s.status
-	s.news = !members.Same(*was, *is)
-	if s.total == nil && !s.news {
+	s.changed = !members.Same(*was, *is)
+	if s.total == nil && !s.changed {
 		r.clear(s.key)
 		return loop.Next{Done: true}, nil
 	}
 	form := form(s)
-	trails := s.news && trailing(was, is)
+	trails := s.changed && trailing(was, is)
 	if s.total == nil && trails && r.behind.Pending(s.key) {
 		wait := r.behind.Delay(s.key, form)
 		return loop.Next{Done: wait > 0, After: max(wait, 0)}, nil
@@ -40,7 +40,7 @@ func (r *Reconciler) hold(_ context.Context, s *state) (loop.Next, error) {
 	}
 	if s.total != nil && trails {
 		wait = r.behind.Delay(s.key, form)
-		s.news = wait <= 0
+		s.changed = wait <= 0
 	}
 	return loop.Next{After: max(wait, 0)}, nil
 }

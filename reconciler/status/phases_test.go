@@ -137,7 +137,7 @@ func TestHold(t *testing.T) {
 				if s.total != nil && !next.Done {
 					wrote = append(wrote, "template")
 				}
-				if s.news && !next.Done {
+				if s.changed && !next.Done {
 					wrote = append(wrote, "binding")
 				}
 				if len(wrote) == 0 {
@@ -221,7 +221,7 @@ func TestNoTemplateIsAheadOfItsBinding(t *testing.T) {
 			template := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"namespace": "shop", "name": "web"}}}
 			b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-deployment", UID: "u"}}
 			s := &state{
-				key: client.ObjectKeyFromObject(b), binding: b, template: template, total: map[string]any{"readyReplicas": int64(2)}, news: true,
+				key: client.ObjectKeyFromObject(b), binding: b, template: template, total: map[string]any{"readyReplicas": int64(2)}, changed: true,
 				status: *reports(metav1.ConditionTrue, metav1.ConditionTrue, item("a", true, workv1alpha2.ResourceHealthy, "2")),
 			}
 			if _, err := r.write(t.Context(), s); (err != nil) != tc.fails {

@@ -255,7 +255,7 @@ type state struct {
 	items    []workv1alpha2.AggregatedStatusItem // what they say, whole
 	outcome  rollup.Total
 	status   workv1alpha2.ResourceBindingStatus
-	news     bool                       // the binding is to be written
+	changed  bool                       // the binding is to be written
 	template *unstructured.Unstructured // nil: nothing is to be written there
 	total    map[string]any             // the template's status as it is to be; nil: as it is
 }

@@ -34,7 +34,7 @@ func (r *Reconciler) write(ctx context.Context, s *state) (next loop.Next, err e
 	}
 	var failed error
 	if next.After, failed = r.settled(s, r.writeTemplate(ctx, s.template, s.total)); next.After > 0 {
-		s.news, told = true, false
+		s.changed, told = true, false
 		if _, err := r.collect(ctx, s); err != nil {
 			return next, err
 		}
@@ -52,7 +52,7 @@ func faulty(status *workv1alpha2.ResourceBindingStatus) bool {
 
 // report sends the binding's status, if it has news.
 func (r *Reconciler) report(ctx context.Context, s *state) error {
-	if !s.news || members.Same(*s.binding.BindingStatus(), s.status) {
+	if !s.changed || members.Same(*s.binding.BindingStatus(), s.status) {
 		return nil
 	}
 	if err := r.writeBinding(ctx, s.binding, &s.status); err != nil {
@@ -81,7 +81,7 @@ func (r *Reconciler) settled(s *state, failed error) (time.Duration, error) {
 func (r *Reconciler) sent(s *state) {
 	r.urgent.Forget(s.key)
 	r.partial.Forget(s.key)
-	if s.news {
+	if s.changed {
 		r.behind.Forget(s.key)
 	}
 }

@@ -165,8 +165,8 @@ type state struct {
 	held bool
 	// awaits is true where it is on its way what the template asks for.
 	awaits bool
-	// news are told once everything is written.
-	news []pendingEvent
+	// pending are recorded once everything is written.
+	pending []pendingEvent
 }
 
 // pendingEvent is an Event on the template.
@@ -180,7 +180,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key templatestore.Key) (reco
 		r.delayed.Forget(key)
 	}
 	if s.template != nil {
-		for _, n := range s.news {
+		for _, n := range s.pending {
 			r.events.Event(s.template, n.eventType, n.reason, n.message)
 		}
 	}

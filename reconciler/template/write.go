@@ -76,11 +76,11 @@ func (p writer) run(ctx context.Context, s *state) (loop.Next, error) {
 	}
 	_ = group.Wait() // always nil, see above
 	if n, some := s.carriedNow(bound); some {
-		s.news = append(s.news, n)
+		s.pending = append(s.pending, n)
 	}
 	if bound && s.decision != nil {
 		if e, some := decider.EventOf(s.before(), *s.decision); some {
-			s.news = append(s.news, pendingEvent{e.Type, e.Reason, e.Message})
+			s.pending = append(s.pending, pendingEvent{e.Type, e.Reason, e.Message})
 		}
 	}
 	return loop.Next{}, errors.Join(claimErr, err)

@@ -39,7 +39,7 @@ func (d *definitions) follow(ctx context.Context, informers cache.Informers, cha
 		return fmt.Errorf("watch CustomResourceDefinitions: %w", err)
 	}
 	note := func(obj any, removed bool) {
-		if gk, news := d.note(obj, removed); news {
+		if gk, differs := d.note(obj, removed); differs {
 			changed(gk)
 		}
 	}

@@ -163,14 +163,14 @@ func giveWay() error {
 		if err != nil {
 			return err
 		}
-		news := 0
+		fresh := 0
 		for _, task := range tasks {
 			id, err := strconv.Atoi(task.Name())
 			if err != nil || done[task.Name()] {
 				continue
 			}
 			done[task.Name()] = true
-			news++
+			fresh++
 			err = unix.SchedSetAttr(id, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_IDLE}, 0)
 			if err != nil { // where that is not let through, a low priority has to do
 				err = syscall.Setpriority(syscall.PRIO_PROCESS, id, lowest)
@@ -179,7 +179,7 @@ func giveWay() error {
 				return err
 			}
 		}
-		if news == 0 {
+		if fresh == 0 {
 			return nil
 		}
 	}
