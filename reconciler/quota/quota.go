@@ -22,6 +22,7 @@ import (
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/fairqueue"
+	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/quota"
 	"github.com/flotilla-io/flotilla/reconciler/debounce"
 )
@@ -105,53 +106,69 @@ func usageChanges() predicate.Predicate {
 	}
 }
 
-// Reconcile brings the figures of one quota up to date.
-func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	limit := &policyv1alpha1.FederatedResourceQuota{}
-	if err := r.hub.Get(ctx, req.NamespacedName, limit, client.UnsafeDisableDeepCopy); err != nil {
-		r.delayed.Forget(req.NamespacedName)
-		return reconcile.Result{}, client.IgnoreNotFound(err)
-	}
-	used, err := r.used(ctx, limit)
-	if err != nil {
-		return reconcile.Result{}, err
-	}
-	if !limit.DeletionTimestamp.IsZero() ||
-		(apiequality.Semantic.DeepEqual(limit.Status.Overall, limit.Spec.Overall) && apiequality.Semantic.DeepEqual(limit.Status.OverallUsed, used)) {
-		r.delayed.Forget(req.NamespacedName)
-		return reconcile.Result{}, nil
-	}
-	figures := limit.DeepCopy()
-	figures.Status.Overall, figures.Status.OverallUsed = figures.Spec.Overall, used
-	if wait := r.hold(figures); wait > 0 && limit.Status.Overall != nil { // the first figures are for who waits
-		return reconcile.Result{RequeueAfter: wait}, nil
-	}
-	if err := r.hub.Status().Patch(ctx, figures, client.MergeFrom(limit)); err != nil {
-		return reconcile.Result{}, client.IgnoreNotFound(fmt.Errorf("write what %s uses: %w", req, err))
-	}
-	r.delayed.Forget(req.NamespacedName)
-	log.FromContext(ctx).Info("Wrote what a namespace uses of its quota")
-	return reconcile.Result{}, nil
+// state is what the phases hand on.
+type state struct {
+	key   client.ObjectKey
+	limit *policyv1alpha1.FederatedResourceQuota // as it is stored; shared
+	// figures are what its status is to be.
+	figures policyv1alpha1.FederatedResourceQuotaStatus
 }
 
-// used is what the bindings of a quota's namespace use of it.
-func (r *Reconciler) used(ctx context.Context, limit *policyv1alpha1.FederatedResourceQuota) (corev1.ResourceList, error) {
+// Reconcile brings the figures of one quota up to date.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	s := state{key: req.NamespacedName}
+	next, err := loop.Run(ctx, &s, r.read, r.count, r.hold, r.write)
+	if err == nil && next.After == 0 { // written, or nothing to write
+		r.delayed.Forget(s.key)
+	}
+	return loop.Result(next, err)
+}
+
+// read finds the quota. One that is being deleted is left alone.
+func (r *Reconciler) read(ctx context.Context, s *state) (loop.Next, error) {
+	s.limit = &policyv1alpha1.FederatedResourceQuota{}
+	if err := r.hub.Get(ctx, s.key, s.limit, client.UnsafeDisableDeepCopy); err != nil {
+		return loop.Next{Done: true}, client.IgnoreNotFound(err)
+	}
+	return loop.Next{Done: !s.limit.DeletionTimestamp.IsZero()}, nil
+}
+
+// count sums up what the bindings of the quota's namespace use of it. It ends the pass where
+// the status says so already.
+func (r *Reconciler) count(ctx context.Context, s *state) (loop.Next, error) {
 	var list workv1alpha2.ResourceBindingList
-	if err := r.hub.List(ctx, &list, client.InNamespace(limit.Namespace), client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("list bindings of %s: %w", limit.Namespace, err)
+	if err := r.hub.List(ctx, &list, client.InNamespace(s.key.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return loop.Next{}, fmt.Errorf("list bindings of %s: %w", s.key.Namespace, err)
 	}
 	sum := corev1.ResourceList{}
 	for i := range list.Items {
 		quota.Add(sum, quota.Usage(&list.Items[i].Spec))
 	}
-	return quota.Of(limit, sum), nil
+	s.figures = *s.limit.Status.DeepCopy()
+	s.figures.Overall, s.figures.OverallUsed = s.limit.Spec.Overall, quota.Of(s.limit, sum)
+	return loop.Next{Done: apiequality.Semantic.DeepEqual(s.limit.Status, s.figures)}, nil
 }
 
-// hold returns for how long to hold back the figures.
-func (r *Reconciler) hold(figures *policyv1alpha1.FederatedResourceQuota) time.Duration {
-	form, err := json.Marshal(figures.Status)
+// hold keeps figures back that still change. The first ones are for who waits.
+func (r *Reconciler) hold(_ context.Context, s *state) (loop.Next, error) {
+	form, err := json.Marshal(s.figures)
 	if err != nil {
-		return 0 // never: quantities are texts
+		return loop.Next{}, fmt.Errorf("encode what %s uses: %w", s.key, err) // never: quantities are texts
 	}
-	return r.delayed.Delay(client.ObjectKeyFromObject(figures), string(form))
+	wait := r.delayed.Delay(s.key, string(form))
+	if wait <= 0 || s.limit.Status.Overall == nil {
+		return loop.Next{}, nil
+	}
+	return loop.Next{Done: true, After: wait}, nil
+}
+
+// write writes the figures.
+func (r *Reconciler) write(ctx context.Context, s *state) (loop.Next, error) {
+	desired := s.limit.DeepCopy()
+	desired.Status = s.figures
+	if err := r.hub.Status().Patch(ctx, desired, client.MergeFrom(s.limit)); err != nil {
+		return loop.Next{}, client.IgnoreNotFound(fmt.Errorf("write what %s uses: %w", s.key, err))
+	}
+	log.FromContext(ctx).Info("Wrote what a namespace uses of its quota")
+	return loop.Next{}, nil
 }
