@@ -2,6 +2,7 @@ package dependency
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -72,6 +73,7 @@ type Reconciler struct {
 
 	index   *reverseIndex
 	written *writecache.Cache[workv1alpha2.Binding]
+	writer  userWriter
 	// users and objects are what the two loops should look at.
 	users    loop.Inbox[reconcile.Request]
 	objects  loop.Inbox[templatestore.Key]
@@ -89,10 +91,12 @@ func New(hub client.Client, live client.Reader, templates Templates, interpreter
 	if opts.Workers == 0 {
 		opts.Workers = 8
 	}
+	written := writecache.New[workv1alpha2.Binding](opts.Clock)
 	return &Reconciler{
 		hub: hub, live: live, templates: templates, interpreter: interpreter, events: events, opts: opts,
 		index:   newReverseIndex(),
-		written: writecache.New[workv1alpha2.Binding](opts.Clock),
+		written: written,
+		writer:  userWriter{hub, written},
 		newID:   uuid.NewString,
 	}
 }
@@ -100,9 +104,17 @@ func New(hub client.Client, live client.Reader, templates Templates, interpreter
 // Reconcile finds out what the template of one binding needs.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	s := use{key: req.NamespacedName}
-	next, err := loop.Run(ctx, &s, r.readUser, r.leave, r.interpret, r.enter, r.note)
+	next, err := loop.Run(ctx, &s, r.readUser, r.decideUser, r.writer.write)
+	err = errors.Join(s.fault, err)
 	r.reportUser(&s, err)
 	return loop.Result(next, err)
+}
+
+// decideUser has the phases that decide run, each of which may end them, but not the pass.
+func (r *Reconciler) decideUser(ctx context.Context, s *use) (loop.Next, error) {
+	next, err := loop.Run(ctx, s, r.leave, r.interpret, r.enter, r.note)
+	next.Done = false
+	return next, err
 }
 
 // attach is the loop that brings the bindings of what is needed up to date.

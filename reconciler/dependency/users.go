@@ -12,7 +12,6 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/interpreters"
@@ -42,6 +41,10 @@ type use struct {
 	// asked: the interpreter has answered, with fault or without.
 	asked bool
 	fault error
+	// desired is what the binding should be; nil leaves it as it is.
+	desired workv1alpha2.Binding
+	// over: it is being deleted, and waits for nothing of ours any more.
+	over bool
 }
 
 func (s *use) ref() dependency.Ref {
@@ -75,35 +78,18 @@ func (r *Reconciler) leave(ctx context.Context, s *use) (loop.Next, error) {
 	if err != nil || len(left) > 0 || r.written.Ended(s.binding) {
 		return loop.Next{Done: true}, err // they bring it back
 	}
-	if s.binding.GetDeletionTimestamp() != nil {
-		return loop.Next{Done: true}, r.release(ctx, s.binding)
+	if s.over = s.binding.GetDeletionTimestamp() != nil; s.over {
+		return loop.Next{Done: true}, nil
 	}
-	desired := s.binding.DeepCopyObject().(workv1alpha2.Binding)
-	controllerutil.RemoveFinalizer(desired, workv1alpha2.BindingDependenciesDistributorFinalizer)
-	mark(desired, workv1alpha2.BindingDependenciesAnnotationKey, "")
-	mark(desired, dependency.FaultAnnotation, "")
-	next, err := r.patchUser(ctx, s.binding, desired)
-	next.Done = true
-	return next, err
+	s.desired = s.binding.DeepCopyObject().(workv1alpha2.Binding)
+	controllerutil.RemoveFinalizer(s.desired, workv1alpha2.BindingDependenciesDistributorFinalizer)
+	mark(s.desired, workv1alpha2.BindingDependenciesAnnotationKey, "")
+	mark(s.desired, dependency.FaultAnnotation, "")
+	return loop.Next{Done: true}, nil
 }
 
 // uses reports whether b's template takes along what it needs.
 func (r *Reconciler) uses(b workv1alpha2.Binding) bool { return !r.opts.Off && dependency.Uses(b) }
-
-// release lets a binding go that is being deleted.
-func (r *Reconciler) release(ctx context.Context, b workv1alpha2.Binding) error {
-	patch, held := bindings.WithoutFinalizer(b, workv1alpha2.BindingDependenciesDistributorFinalizer)
-	if !held {
-		return nil
-	}
-	switch err := r.hub.Patch(ctx, b.DeepCopyObject().(client.Object), patch); {
-	case err == nil:
-		r.written.Deleted(b)
-	case !bindings.IsStale(err):
-		return fmt.Errorf("let the binding go: %w", err)
-	}
-	return nil
-}
 
 // interpret finds out what the template needs. While that cannot be told, it
 // needs what it needed before.
@@ -270,9 +256,8 @@ func (r *Reconciler) alert(ctx context.Context, ref dependency.Ref, entries ...*
 	return err
 }
 
-// note writes on the binding what its template needs and why that cannot be
-// told, if anything of it has changed.
-func (r *Reconciler) note(ctx context.Context, s *use) (loop.Next, error) {
+// note says on the binding what its template needs and why that cannot be told.
+func (r *Reconciler) note(_ context.Context, s *use) (loop.Next, error) {
 	desired := s.binding.DeepCopyObject().(workv1alpha2.Binding)
 	if s.asked {
 		mark(desired, dependency.FaultAnnotation, faultText(s.fault))
@@ -282,30 +267,13 @@ func (r *Reconciler) note(ctx context.Context, s *use) (loop.Next, error) {
 		if len(s.deps) > 0 {
 			var err error
 			if text, err = dependency.Note(s.deps); err != nil {
-				return loop.Next{}, errors.Join(s.fault, err)
+				return loop.Next{}, err
 			}
 			controllerutil.AddFinalizer(desired, workv1alpha2.BindingDependenciesDistributorFinalizer)
 		}
 		mark(desired, workv1alpha2.BindingDependenciesAnnotationKey, text)
 	}
-	next, err := r.patchUser(ctx, s.binding, desired)
-	return next, errors.Join(s.fault, err)
-}
-
-// patchUser brings a user's binding from what it is to what is desired.
-func (r *Reconciler) patchUser(ctx context.Context, current, desired workv1alpha2.Binding) (loop.Next, error) {
-	patch, some, err := bindings.Patch(current, desired)
-	if err != nil || !some {
-		return loop.Next{}, err
-	}
-	switch err := r.hub.Patch(ctx, desired, patch); {
-	case err != nil && bindings.IsStale(err):
-		return loop.Next{After: behind}, nil
-	case err != nil:
-		return loop.Next{}, fmt.Errorf("note what the template refers to: %w", err)
-	}
-	r.written.Wrote(desired)
-	log.FromContext(ctx).Info("noted what a template refers to", "binding", client.ObjectKeyFromObject(desired))
+	s.desired = desired
 	return loop.Next{}, nil
 }
 
