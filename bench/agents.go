@@ -60,7 +60,7 @@ func idleAgents(ctx context.Context, b *bench, r *results.Report) (err error) {
 	if err := sleep(ctx, settling); err != nil {
 		return err
 	}
-	return errors.Join(watchRest(ctx, b, r, fleet), tellSizes(r, fleet))
+	return errors.Join(watchRest(ctx, b, r, fleet), reportSizes(r, fleet))
 }
 
 // watchRest counts what happens while nothing does.
@@ -81,14 +81,14 @@ func watchRest(ctx context.Context, b *bench, r *results.Report, fleet *agents.F
 	}
 	cost, seconds := after.since(before), time.Since(begin).Seconds()
 	what := fmt.Sprintf("%d agents at rest: ", len(b.fakes.Members))
-	tellRates(r, what, cost, seconds)
+	reportRates(r, what, cost, seconds)
 	r.Note("agents", what+"CPU time, agents", (spentNow-spent)/seconds*100, "% of a core")
 	r.Note("agents", what+"CPU time, control plane", cost.CPU["control plane"]/seconds*100, "% of a core")
 	return r.Raw("agents", map[string]any{"seconds": seconds, "counters": cost})
 }
 
-// tellRates tells of the requests, all of them and the most frequent kinds.
-func tellRates(r *results.Report, what string, cost counters, seconds float64) {
+// reportRates tells of the requests, all of them and the most frequent kinds.
+func reportRates(r *results.Report, what string, cost counters, seconds float64) {
 	rates, all := map[string]float64{}, 0.0
 	for key, n := range cost.Requests {
 		rates[key[:strings.LastIndexByte(key, ' ')]] += n / seconds // without the code
@@ -103,8 +103,8 @@ func tellRates(r *results.Report, what string, cost counters, seconds float64) {
 	r.Note("agents", what+"writes", float64(cost.Revision)/seconds, "writes/s")
 }
 
-// tellSizes tells of the agent with Works, which is the first, and of the others.
-func tellSizes(r *results.Report, fleet *agents.Fleet) error {
+// reportSizes tells of the agent with Works, which is the first, and of the others.
+func reportSizes(r *results.Report, fleet *agents.Fleet) error {
 	sizes, err := fleet.Sizes()
 	if err != nil {
 		return err

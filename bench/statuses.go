@@ -66,7 +66,7 @@ func statusFlip(ctx context.Context, b *bench, r *results.Report) error {
 			samples = append(samples, sample)
 		}
 	}
-	tellFlips(r, samples)
+	reportFlips(r, samples)
 	return r.Raw("status-flip", samples)
 }
 
@@ -102,7 +102,7 @@ func flipOnce(ctx context.Context, b *bench, seen *arriving, member int, ready [
 	return flip{Milliseconds: float64(at.Sub(reported.At).Microseconds()) / 1000, Until: then - before, All: after - before}, nil
 }
 
-func tellFlips(r *results.Report, samples []flip) {
+func reportFlips(r *results.Report, samples []flip) {
 	var took, until, all []float64
 	for _, s := range samples {
 		took, until, all = append(took, s.Milliseconds), append(until, float64(s.Until)), append(all, float64(s.All))

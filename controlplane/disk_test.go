@@ -124,10 +124,10 @@ func (d *diary) String() string {
 
 // plant is a control plane on a disk of its own.
 type plant struct {
-	hub  client.Client // of an administrator, over the network
-	log  *diary
-	told *warnings
-	stop func()
+	hub      client.Client // of an administrator, over the network
+	log      *diary
+	reported *warnings
+	stop     func()
 }
 
 // warnings are what the server tells beside its answers.
@@ -150,7 +150,7 @@ func startOn(t *testing.T, dir string, minimum int64) *plant {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &plant{log: &diary{}, told: &warnings{}}
+	p := &plant{log: &diary{}, reported: &warnings{}}
 	port := 0 // of the last run: on a full disk nothing that says another one can be written
 	if last, err := clientcmd.BuildConfigFromFlags("", filepath.Join(dir, "admin.kubeconfig")); err == nil {
 		if address, err := url.Parse(last.Host); err == nil {
@@ -184,7 +184,7 @@ func startOn(t *testing.T, dir string, minimum int64) *plant {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config.WarningHandler = p.told
+	config.WarningHandler = p.reported
 	if p.hub, err = client.New(rest.CopyConfig(config), client.Options{Scheme: scheme.New()}); err != nil {
 		t.Fatal(err)
 	}
@@ -227,8 +227,8 @@ func TestTheDiskRunsFull(t *testing.T) {
 		info, err := os.Stat(filepath.Join(dir, "reserve"))
 		return err == nil && info.Size() == minimum/2
 	})
-	if p.told.last != "" {
-		t.Errorf("with room, everybody is told %q", p.told.last)
+	if p.reported.last != "" {
+		t.Errorf("with room, everybody is told %q", p.reported.last)
 	}
 
 	low := stuff(t, dir, 40)
@@ -250,8 +250,8 @@ func TestTheDiskRunsFull(t *testing.T) {
 		t.Errorf("with 40 MiB left, letting go of what is being deleted: %v", err)
 	}
 	read("with 40 MiB left")
-	if !strings.HasPrefix(p.told.last, disk.Notice) {
-		t.Errorf("with 40 MiB left, who reads is told %q", p.told.last)
+	if !strings.HasPrefix(p.reported.last, disk.Notice) {
+		t.Errorf("with 40 MiB left, who reads is told %q", p.reported.last)
 	}
 
 	none := stuff(t, dir, 10)

@@ -339,8 +339,8 @@ func TestTheFirstReplicaSaysWhereTheKeyIs(t *testing.T) {
 	servers, dir := storeOfAll(t)
 	key := filepath.Join(dir, "seal.key")
 	for _, start := range []struct {
-		name  string
-		tells bool
+		name    string
+		reports bool
 	}{{"first", true}, {"second", false}} {
 		var log bytes.Buffer
 		// Kubernetes' own servers log through the context, and tell of faults alone.
@@ -352,8 +352,8 @@ func TestTheFirstReplicaSaysWhereTheKeyIs(t *testing.T) {
 			t.Fatal(err)
 		}
 		plane.Close()
-		if tells := strings.Contains(log.String(), "sealKeyFile="+key); tells != start.tells {
-			t.Errorf("the %s start says where the key is: %t\n%s", start.name, tells, log.String())
+		if reports := strings.Contains(log.String(), "sealKeyFile="+key); reports != start.reports {
+			t.Errorf("the %s start says where the key is: %t\n%s", start.name, reports, log.String())
 		}
 	}
 }

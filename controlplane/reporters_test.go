@@ -19,7 +19,7 @@ func TestNobodyReportsInTheControlPlanesName(t *testing.T) {
 	env := shared.Env(t)
 	namespace := env.Namespace(t)
 	who := tenant(t, env, namespace, rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"})
-	told := func(component string) *corev1.Event {
+	reported := func(component string) *corev1.Event {
 		return &corev1.Event{
 			ObjectMeta:     metav1.ObjectMeta{Namespace: namespace, GenerateName: "told."},
 			InvolvedObject: corev1.ObjectReference{Kind: "ConfigMap", APIVersion: "v1", Namespace: namespace, Name: "settings"},
@@ -34,17 +34,17 @@ func TestNobodyReportsInTheControlPlanesName(t *testing.T) {
 			Regarding: corev1.ObjectReference{Kind: "ConfigMap", APIVersion: "v1", Namespace: namespace, Name: "settings"},
 		}
 	}
-	poll(t, "the tenant gets his rights", func() bool { return who.Create(t.Context(), told("my-controller"), client.DryRunAll) == nil })
-	real := told("flotilla")
+	poll(t, "the tenant gets his rights", func() bool { return who.Create(t.Context(), reported("my-controller"), client.DryRunAll) == nil })
+	real := reported("flotilla")
 	real.Name = "real"
 	if err := env.Hub.Create(t.Context(), real); err != nil {
 		t.Fatal(err)
 	}
 	for what, err := range map[string]error{
-		"as the control plane":            who.Create(t.Context(), told("flotilla")),
-		"as an agent":                     who.Create(t.Context(), told("flotilla-agent")),
-		"by a name that looks the same":   who.Create(t.Context(), told("flotilla\u200b")),
-		"by one with a blank":             who.Create(t.Context(), told("Flotilla ")),
+		"as the control plane":            who.Create(t.Context(), reported("flotilla")),
+		"as an agent":                     who.Create(t.Context(), reported("flotilla-agent")),
+		"by a name that looks the same":   who.Create(t.Context(), reported("flotilla\u200b")),
+		"by one with a blank":             who.Create(t.Context(), reported("Flotilla ")),
 		"as the control plane, newer":     who.Create(t.Context(), newer("flotilla")),
 		"what the control plane has told": who.Patch(t.Context(), real.DeepCopy(), client.RawPatch("application/merge-patch+json", []byte(`{"message":"not so","source":{"component":"mine"}}`))),
 	} {
@@ -53,7 +53,7 @@ func TestNobodyReportsInTheControlPlanesName(t *testing.T) {
 		}
 	}
 	for what, err := range map[string]error{
-		"in his own name":        who.Create(t.Context(), told("my-controller")),
+		"in his own name":        who.Create(t.Context(), reported("my-controller")),
 		"in his own name, newer": who.Create(t.Context(), newer("my-controller")),
 	} {
 		if err != nil {

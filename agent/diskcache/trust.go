@@ -70,12 +70,12 @@ func (c *Cache) trust(ctx context.Context) error {
 	}
 	c.mu.Lock()
 	c.trusted = err == nil
-	told := c.doubt == why || ctx.Err() != nil
-	if !told {
+	reported := c.doubt == why || ctx.Err() != nil
+	if !reported {
 		c.doubt = why
 	}
 	c.mu.Unlock()
-	if err != nil && !told {
+	if err != nil && !reported {
 		c.options.Log.Error(err, "not starting from disk: nothing is changed before the hub is back", "folder", c.options.Dir)
 	}
 	return err

@@ -99,10 +99,10 @@ func New(o Options) *Connection {
 // OnChange adds one who is told when the hub is there, with nil, and when it is
 // not, or not to be listened to, with why. It must not block, and is called before
 // Run.
-func (c *Connection) OnChange(told func(away error)) {
+func (c *Connection) OnChange(reported func(away error)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.watchers = append(c.watchers, told)
+	c.watchers = append(c.watchers, reported)
 }
 
 // Away is why the hub is out of reach; nil if it is there.
@@ -256,11 +256,11 @@ func (c *Connection) set(state error) {
 	case c.away != nil && !wasAway:
 		c.back = make(chan struct{})
 	}
-	told := c.watchers
+	reported := c.watchers
 	c.mu.Unlock()
 	if first || kindOf(was) != kindOf(state) {
-		for _, tell := range told {
-			tell(state)
+		for _, report := range reported {
+			report(state)
 		}
 	}
 }

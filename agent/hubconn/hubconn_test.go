@@ -75,7 +75,7 @@ type bench struct {
 	probe, use wire
 	through    http.RoundTripper
 	mu         sync.Mutex
-	told       []string
+	reported   []string
 }
 
 func start(t *testing.T, o hubconn.Options, probe func(*http.Request) (*http.Response, error)) *bench {
@@ -90,9 +90,9 @@ func start(t *testing.T, o hubconn.Options, probe func(*http.Request) (*http.Res
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		if away == nil {
-			b.told = append(b.told, "there")
+			b.reported = append(b.reported, "there")
 		} else {
-			b.told = append(b.told, away.Error())
+			b.reported = append(b.reported, away.Error())
 		}
 	})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -126,7 +126,7 @@ func (b *bench) changes(t *testing.T, want ...string) {
 	synctest.Wait()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if diff := cmp.Diff(want, b.told); diff != "" {
+	if diff := cmp.Diff(want, b.reported); diff != "" {
 		t.Errorf("what was told (-want +got):\n%s", diff)
 	}
 }

@@ -148,11 +148,11 @@ func (v *Victim) Commits(ctx context.Context, n int) ([]Sample, error) {
 }
 
 // await returns when a commit is told of.
-func await(ctx context.Context, told <-chan string, commit string) error {
+func await(ctx context.Context, reported <-chan string, commit string) error {
 	late := time.After(timeout)
 	for {
 		select {
-		case revision, watching := <-told:
+		case revision, watching := <-reported:
 			if !watching {
 				return fmt.Errorf("the watch for the commit %s has ended", commit)
 			}

@@ -135,7 +135,7 @@ func store(t *testing.T, env *servertest.Env) {
 		t.Fatal(err)
 	}
 	for _, obj := range all.templates {
-		status, told := obj.Object["status"]
+		status, reported := obj.Object["status"]
 		if obj.GetNamespace() != "" {
 			obj.SetUID("")
 			propagation.ClaimOf(carrier).Set(obj)
@@ -149,7 +149,7 @@ func store(t *testing.T, env *servertest.Env) {
 			set(t, obj, map[string]any{"app": "web"}, "spec", "template", "metadata", "labels")
 		}
 		create(obj)
-		if !told {
+		if !reported {
 			continue
 		}
 		obj.Object["status"] = status

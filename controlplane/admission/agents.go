@@ -305,11 +305,11 @@ func agentEvent(_ context.Context, cluster string, w agentWrite) error {
 		if obj == nil {
 			continue
 		}
-		told := &corev1.Event{}
-		if err := w.read(obj, told); err != nil {
+		reported := &corev1.Event{}
+		if err := w.read(obj, reported); err != nil {
 			return err
 		}
-		about := told.InvolvedObject
+		about := reported.InvolvedObject
 		isCluster := about.Kind == clusterv1alpha1.ResourceKindCluster && about.Name == cluster && about.Namespace == ""
 		if !isCluster && about.Namespace != workv1alpha2.ExecutionNamespace(cluster) {
 			return fmt.Errorf("the event is about %s %s: an agent tells of its own cluster and Works alone", about.Kind, about.Name)

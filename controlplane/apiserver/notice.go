@@ -12,7 +12,7 @@ import (
 // tell adds a warning to the answers about objects, of the whole chain, while there is
 // one. What tells of kinds and schemas goes without: clients keep that answer with its
 // headers, and would show the warning long after it is over.
-func tell(config *genericapiserver.RecommendedConfig, notice func() string) {
+func report(config *genericapiserver.RecommendedConfig, notice func() string) {
 	build := config.BuildHandlerChainFunc
 	config.BuildHandlerChainFunc = func(handler http.Handler, c *genericapiserver.Config) http.Handler {
 		return build(withNotice(handler, notice), c)

@@ -86,7 +86,7 @@ func chain(ctx context.Context, run *options.ServerRunOptions, opts Options) (*S
 	}
 	adjust(config, opts.ReadyChecks)
 	if opts.Requests.Notice != nil {
-		tell(config.Aggregator.GenericConfig, opts.Requests.Notice)
+		report(config.Aggregator.GenericConfig, opts.Requests.Notice)
 	}
 	if opts.Requests.Busy != nil {
 		herald(config.Aggregator.GenericConfig, opts.Requests.Busy)

@@ -258,9 +258,9 @@ func (s *stage) send(t *testing.T, method, cluster, path string, header http.Hea
 	if err != nil {
 		return reply{Code: resp.StatusCode, Message: err.Error()}
 	}
-	var told metav1.Status
-	if json.Unmarshal(body, &told) == nil && told.Message != "" {
-		return reply{Code: resp.StatusCode, Message: told.Message}
+	var reported metav1.Status
+	if json.Unmarshal(body, &reported) == nil && reported.Message != "" {
+		return reply{Code: resp.StatusCode, Message: reported.Message}
 	}
 	return reply{Code: resp.StatusCode, Message: string(body)}
 }

@@ -66,11 +66,11 @@ func disturbed(t *testing.T, start func(t *testing.T) *world) {
 
 	for _, v := range history.Check(h) {
 		t.Errorf("%s: %s", v.Invariant, v.Because)
-		tellOf(t, h, v, begun)
+		reportOf(t, h, v, begun)
 	}
 	judged := history.Judged(h)
-	told, of := noticed(h, judged)
-	if told == 0 {
+	reported, of := noticed(h, judged)
+	if reported == 0 {
 		t.Error("I3: nobody would have noticed that replicas were lost")
 	}
 	for _, name := range slices.Sorted(maps.Keys(counts)) {
@@ -86,12 +86,12 @@ func disturbed(t *testing.T, start func(t *testing.T) *world) {
 	t.Logf("%d writes by users, of them %d acknowledged, and %d moves; %d requests of loops, %d sights, %d looks and %d divisions judged; %d objects in the end",
 		len(h.Writes), acknowledged, len(h.Moves), len(h.Requests), len(h.Sights), len(h.Snapshots), len(h.Divisions), len(h.End.Hub))
 	t.Logf("%d texts were searched for %d secrets", len(h.Texts), len(h.Secrets))
-	t.Logf("I3 has judged %d of %d looks; all replicas gone at one of them would have been noticed at %d of %d", len(judged), len(h.Snapshots), told, of)
+	t.Logf("I3 has judged %d of %d looks; all replicas gone at one of them would have been noticed at %d of %d", len(judged), len(h.Snapshots), reported, of)
 }
 
 // tellOf logs what was asked and seen of the object that a violation is about, by the time
 // since the faults began.
-func tellOf(t *testing.T, h history.History, v history.Violation, begun time.Time) {
+func reportOf(t *testing.T, h history.History, v history.Violation, begun time.Time) {
 	t.Helper()
 	about := func(o history.Object) bool { return strings.Contains(v.Because+" ", string(o)+" ") }
 	for _, w := range h.Writes {
@@ -111,7 +111,7 @@ const samples = 100
 
 // noticed doctors some of the looks that were judged, one by one, as if nothing had run,
 // and counts those at which that is not in order, of how many.
-func noticed(h history.History, judged []int) (told, of int) {
+func noticed(h history.History, judged []int) (reported, of int) {
 	of = min(samples, len(judged))
 	for n := range of {
 		i := judged[n*len(judged)/of]
@@ -119,10 +119,10 @@ func noticed(h history.History, judged []int) (told, of int) {
 		looks[i].Held = nil
 		found := history.Check(history.History{Writes: h.Writes, Moves: h.Moves, Policies: h.Policies, Snapshots: looks})
 		if slices.ContainsFunc(found, func(v history.Violation) bool { return v.Invariant == "I3" }) {
-			told++
+			reported++
 		}
 	}
-	return told, of
+	return reported, of
 }
 
 // watch keeps what members and the control plane show until the function that it

@@ -53,7 +53,7 @@ func (w waiting) await(ctx context.Context) error {
 	ticker := w.clock.NewTicker(awaitEvery)
 	defer ticker.Stop()
 	begin := w.clock.Now()
-	for told := (time.Time{}); ; {
+	for reported := (time.Time{}); ; {
 		why := w.look(ctx)
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -61,9 +61,9 @@ func (w waiting) await(ctx context.Context) error {
 		if why == nil {
 			return nil
 		}
-		if now := w.clock.Now(); told.IsZero() || now.Sub(told) >= awaitTold {
+		if now := w.clock.Now(); reported.IsZero() || now.Sub(reported) >= awaitTold {
 			w.log.Info("Waiting for the control plane to be ready", "for", now.Sub(begin).Round(time.Second).String(), "why", why.Error())
-			told = now
+			reported = now
 		}
 		select {
 		case <-ctx.Done():

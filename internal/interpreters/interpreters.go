@@ -83,10 +83,10 @@ func (i *Interpreters) Interpreter() *interpreter.Interpreter { return i.interpr
 
 // OnChange adds one who is told when kinds may be answered otherwise than
 // before. It is called before Register, and must not block for long.
-func (i *Interpreters) OnChange(told func(ctx context.Context, affects func(schema.GroupVersionKind) bool)) {
+func (i *Interpreters) OnChange(reported func(ctx context.Context, affects func(schema.GroupVersionKind) bool)) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.listeners = append(i.listeners, told)
+	i.listeners = append(i.listeners, reported)
 }
 
 // Register has mgr keep the interpreter up to date, on every replica.
@@ -216,8 +216,8 @@ func (i *Interpreters) read(ctx context.Context, hub client.Reader, first bool) 
 	i.mu.Lock()
 	listeners := i.listeners
 	i.mu.Unlock()
-	for _, told := range listeners {
-		told(ctx, affects)
+	for _, reported := range listeners {
+		reported(ctx, affects)
 	}
 	log.FromContext(ctx).Info("took over what is known about kinds", "kinds", len(byScript), "webhooks", some)
 	return again, nil

@@ -77,10 +77,10 @@ func TestChanges(t *testing.T) {
 	hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(customization("a", "A", "1"), customization("b", "B", "2")).Build()
 	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
 	i := New(Options{Clock: clock})
-	var told []string
+	var reported []string
 	i.OnChange(func(_ context.Context, affects func(schema.GroupVersionKind) bool) {
 		some := slices.DeleteFunc(slices.Clone(all), func(kind string) bool { return !affects(kindOf(kind)) })
-		told = append(told, strings.Join(some, " "))
+		reported = append(reported, strings.Join(some, " "))
 	})
 	// replicas are what is known: "-" for nothing, "?" for an answer on its way.
 	replicas := func() string {
@@ -109,10 +109,10 @@ func TestChanges(t *testing.T) {
 		return nil
 	}
 	steps := []struct {
-		what    string
-		edit    func() error
-		told    []string
-		replies string
+		what     string
+		edit     func() error
+		reported []string
+		replies  string
 	}{
 		{"the first time", func() error { return nil }, nil, "12--"},
 		{"nothing", func() error { return nil }, nil, "12--"},
@@ -146,7 +146,7 @@ func TestChanges(t *testing.T) {
 		if err := step.edit(); err != nil {
 			t.Fatalf("%s: %v", step.what, err)
 		}
-		told = nil
+		reported = nil
 		before := maps.Clone(i.scripts.sources)
 		again, err := i.read(t.Context(), hub, n == 0)
 		if err != nil {
@@ -155,13 +155,13 @@ func TestChanges(t *testing.T) {
 		if deleted := len(i.deletedScripts.since) + len(i.deletedHooks.since); (again == linger) != (deleted > 0) || deleted == 0 && again != 0 {
 			t.Errorf("%s: reads again after %s with %d deleted", step.what, again, deleted)
 		}
-		if diff := cmp.Diff(step.told, told); diff != "" {
+		if diff := cmp.Diff(step.reported, reported); diff != "" {
 			t.Errorf("%s: told (-want +got):\n%s", step.what, diff)
 		}
 		if got := replicas(); got != step.replies {
 			t.Errorf("%s: replicas = %s, want %s", step.what, got, step.replies)
 		}
-		if n > 0 && len(step.told) == 0 && !maps.EqualFunc(before, i.scripts.sources, func(a, b []source) bool { return slices.EqualFunc(a, b, source.equal) }) {
+		if n > 0 && len(step.reported) == 0 && !maps.EqualFunc(before, i.scripts.sources, func(a, b []source) bool { return slices.EqualFunc(a, b, source.equal) }) {
 			t.Errorf("%s: other sources", step.what)
 		}
 	}

@@ -125,16 +125,16 @@ func Claim(ctx context.Context, o ClaimOptions) error {
 // write brings the claim to the member; verb says what that is, and done what it
 // was.
 func (o *ClaimOptions) write(ctx context.Context, system *corev1.Namespace, claim *claims.Claim, verb, done string) error {
-	tell := side{name: "member", client: o.Member, progress: o.Progress}
-	if tell.progress == nil {
-		tell.progress = func(Step) {}
+	report := side{name: "member", client: o.Member, progress: o.Progress}
+	if report.progress == nil {
+		report.progress = func(Step) {}
 	}
 	if o.DryRun {
 		planned := "would put this control plane's claim on"
 		if claim == nil {
 			planned = "would take this control plane's claim off"
 		}
-		tell.progress(Step{Side: tell.name, Verb: planned, Object: "the cluster"})
+		report.progress(Step{Side: report.name, Verb: planned, Object: "the cluster"})
 		return nil
 	}
 	patch, err := members.ClaimPatch(system, claim)
@@ -144,7 +144,7 @@ func (o *ClaimOptions) write(ctx context.Context, system *corev1.Namespace, clai
 	if err := o.Member.Patch(ctx, system, client.RawPatch(types.MergePatchType, patch)); err != nil {
 		return fmt.Errorf("%s the cluster: %w", verb, err)
 	}
-	tell.tell(done, system)
+	report.report(done, system)
 	return nil
 }
 

@@ -43,9 +43,9 @@ type Departure struct {
 	well  bool
 	taken bool
 
-	voice voice
-	told  string
-	when  time.Time
+	voice    voice
+	reported string
+	when     time.Time
 }
 
 // voice is what is heard of a cluster.
@@ -94,7 +94,7 @@ func (d *Departure) Look(ctx context.Context, cluster *clusterv1alpha1.Cluster) 
 		clear(d.doubt)
 	}
 	if cluster != nil {
-		d.tell()
+		d.report()
 	}
 	return nil
 }
@@ -214,11 +214,11 @@ func (d *Departure) works(ctx context.Context, gone bool) (held map[string][]str
 	return held, true, nil
 }
 
-// tell says how far it is, when that is news and some time has passed.
-func (d *Departure) tell() {
+// report says how far it is, when that is news and some time has passed.
+func (d *Departure) report() {
 	state, now := d.state(), d.Clock.Now()
 	switch {
-	case d.Tell == nil, state == d.told, len(d.held) == 0 && d.told == "":
+	case d.Tell == nil, state == d.reported, len(d.held) == 0 && d.reported == "":
 		return
 	case d.when.IsZero() && !d.pull: // most are gone before anybody wants to know
 		d.when = now
@@ -226,7 +226,7 @@ func (d *Departure) tell() {
 	case !d.when.IsZero() && now.Sub(d.when) < everySome:
 		return
 	}
-	d.told, d.when = state, now
+	d.reported, d.when = state, now
 	d.Tell(state)
 }
 

@@ -24,12 +24,12 @@ import (
 // leaves is a cluster that leaves, as it is looked at by a clock of its own.
 type leaves struct {
 	*testing.T
-	hub     client.Client
-	clock   *testingclock.FakeClock
-	cluster *clusterv1alpha1.Cluster
-	d       *join.Departure
-	told    []string
-	away    error // what the member answers
+	hub      client.Client
+	clock    *testingclock.FakeClock
+	cluster  *clusterv1alpha1.Cluster
+	d        *join.Departure
+	reported []string
+	away     error // what the member answers
 }
 
 func newLeaves(t *testing.T, mode clusterv1alpha1.ClusterSyncMode) *leaves {
@@ -45,7 +45,7 @@ func newLeaves(t *testing.T, mode clusterv1alpha1.ClusterSyncMode) *leaves {
 	l.hub = fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(work, lease).Build()
 	l.cluster = &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "eu-1"}, Spec: clusterv1alpha1.ClusterSpec{SyncMode: mode}}
 	l.ready(metav1.ConditionTrue)
-	l.d = &join.Departure{Name: "eu-1", Hub: l.hub, Clock: l.clock, Tell: func(line string) { l.told = append(l.told, line) }}
+	l.d = &join.Departure{Name: "eu-1", Hub: l.hub, Clock: l.clock, Tell: func(line string) { l.reported = append(l.reported, line) }}
 	if mode == clusterv1alpha1.Push {
 		l.d.Answers = func(context.Context) error { return l.away }
 	}
@@ -240,7 +240,7 @@ func TestADepartureSaysWhatIsWaitedFor(t *testing.T) {
 		"1 Works are left that its agent is to remove from cluster eu-1; nothing has been heard of its agent for 15s: once the control plane is sure of that, it goes on without",
 		"1 Works are left that its agent is to remove from cluster eu-1; nothing has been heard of its agent for 21s: once the control plane is sure of that, it goes on without",
 	}
-	if diff := cmp.Diff(want, l.told); diff != "" {
+	if diff := cmp.Diff(want, l.reported); diff != "" {
 		t.Errorf("of an agent (-want +got):\n%s", diff)
 	}
 	l = newLeaves(t, clusterv1alpha1.Push)
@@ -252,14 +252,14 @@ func TestADepartureSaysWhatIsWaitedFor(t *testing.T) {
 		"waiting for cluster eu-1: what 1 Works had it run is still to be removed there; it has not answered for 6s: once the control plane is sure of that, it goes on without",
 		"waiting for cluster eu-1: what 1 Works had it run is still to be removed there; it has not answered for 12s: once the control plane is sure of that, it goes on without",
 	}
-	if diff := cmp.Diff(want, l.told); diff != "" {
+	if diff := cmp.Diff(want, l.reported); diff != "" {
 		t.Errorf("of a member (-want +got):\n%s", diff)
 	}
 	l = newLeaves(t, clusterv1alpha1.Pull)
 	l.judged("Service shop/web and Namespace shop are somebody else's")
 	l.after(time.Second, l.cluster)
 	want = []string{"nothing is left that is to be removed from cluster eu-1: waiting for the rest of it to leave"}
-	if diff := cmp.Diff(want, l.told); diff != "" {
+	if diff := cmp.Diff(want, l.reported); diff != "" {
 		t.Errorf("where nothing is the fleet's (-want +got):\n%s", diff)
 	}
 }

@@ -33,8 +33,8 @@ func (s *steps) add(step join.Step) { *s = append(*s, step.String()) }
 // knows roles as any cluster does.
 func TestJoinAndUnjoin(t *testing.T) {
 	env, member := shared.Env(t), servertest.New(t)
-	options := func(name string, told *steps) join.Options {
-		return join.Options{Name: name, Hub: env.Hub, Member: member.Hub, MemberConfig: member.Config, Region: "eu", Progress: told.add}
+	options := func(name string, reported *steps) join.Options {
+		return join.Options{Name: name, Hub: env.Hub, Member: member.Hub, MemberConfig: member.Config, Region: "eu", Progress: reported.add}
 	}
 	itself := options("self", &steps{})
 	itself.Member, itself.MemberConfig = env.Hub, env.Config
@@ -69,8 +69,8 @@ func TestJoinAndUnjoin(t *testing.T) {
 		t.Fatalf("a dry run made the Cluster: %v", err)
 	}
 
-	var told steps
-	if err := join.Join(t.Context(), options("self", &told)); err != nil {
+	var reported steps
+	if err := join.Join(t.Context(), options("self", &reported)); err != nil {
 		t.Fatal(err)
 	}
 	system, cluster, secret := &corev1.Namespace{}, &clusterv1alpha1.Cluster{}, &corev1.Secret{}
@@ -97,7 +97,7 @@ func TestJoinAndUnjoin(t *testing.T) {
 	if len(secret.Data["token"]) == 0 || len(secret.Data["caBundle"]) == 0 || len(secret.OwnerReferences) != 1 || secret.OwnerReferences[0].UID != cluster.UID {
 		t.Errorf("secret with keys %d, owners %v", len(secret.Data), secret.OwnerReferences)
 	}
-	for _, line := range told {
+	for _, line := range reported {
 		if strings.Contains(line, string(secret.Data["token"])) {
 			t.Error("a step tells the token")
 		}

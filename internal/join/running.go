@@ -21,7 +21,7 @@ import (
 // Going tells what would be removed from a cluster that leaves, by what the hub asks
 // for there, and what would stay since the cluster is not ready. It tells nothing where
 // there is nothing.
-func Going(ctx context.Context, hub client.Reader, cluster *clusterv1alpha1.Cluster, tell func(Step)) error {
+func Going(ctx context.Context, hub client.Reader, cluster *clusterv1alpha1.Cluster, report func(Step)) error {
 	var works workv1alpha1.WorkList
 	if err := hub.List(ctx, &works, client.InNamespace(workv1alpha2.ExecutionNamespace(cluster.Name))); err != nil {
 		return fmt.Errorf("list the works of cluster %s: %w", cluster.Name, err)
@@ -40,12 +40,12 @@ func Going(ctx context.Context, hub client.Reader, cluster *clusterv1alpha1.Clus
 	case going == 0:
 	case ready != nil && ready.Status != metav1.ConditionTrue:
 		what := fmt.Sprintf("%d objects that the fleet runs there, since the cluster is not ready: %s", going, ready.Message)
-		tell(Step{Side: "member", Verb: "would leave", Object: what})
+		report(Step{Side: "member", Verb: "would leave", Object: what})
 	default:
-		tell(Step{Side: "member", Verb: "would remove", Object: fmt.Sprintf("%d objects that the fleet runs there", going)})
+		report(Step{Side: "member", Verb: "would remove", Object: fmt.Sprintf("%d objects that the fleet runs there", going)})
 	}
 	if staying > 0 {
-		tell(Step{Side: "member", Verb: "would leave", Object: fmt.Sprintf("%d objects that their policy preserves", staying)})
+		report(Step{Side: "member", Verb: "would leave", Object: fmt.Sprintf("%d objects that their policy preserves", staying)})
 	}
 	return nil
 }

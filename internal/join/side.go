@@ -41,7 +41,7 @@ type side struct {
 	progress func(Step)
 }
 
-func (s side) tell(verb string, obj client.Object) {
+func (s side) report(verb string, obj client.Object) {
 	s.progress(Step{Side: s.name, Verb: verb, Object: s.describe(obj)})
 }
 
@@ -60,13 +60,13 @@ func (s side) describe(obj client.Object) string {
 // create makes an object that must not be there.
 func (s side) create(ctx context.Context, obj client.Object) error {
 	if s.dry {
-		s.tell("would create", obj)
+		s.report("would create", obj)
 		return nil
 	}
 	if err := s.client.Create(ctx, obj); err != nil {
 		return fmt.Errorf("create %s on the %s: %w", s.describe(obj), s.name, err)
 	}
-	s.tell("created", obj)
+	s.report("created", obj)
 	return nil
 }
 
@@ -87,13 +87,13 @@ func (s side) put(ctx context.Context, obj client.Object) error {
 	}
 	before, ok := current.DeepCopyObject().(client.Object)
 	if !ok || !renew(current, wanted) {
-		s.tell("kept", obj)
+		s.report("kept", obj)
 		return nil
 	}
 	if err := s.client.Patch(ctx, current, client.MergeFrom(before)); err != nil {
 		return fmt.Errorf("update %s on the %s: %w", s.describe(obj), s.name, err)
 	}
-	s.tell("updated", obj)
+	s.report("updated", obj)
 	return nil
 }
 
@@ -135,17 +135,17 @@ func (s side) update(ctx context.Context, cluster *clusterv1alpha1.Cluster) erro
 	updated.Spec, updated.Annotations = cluster.Spec, cluster.Annotations
 	switch {
 	case equality.Semantic.DeepEqual(current, updated):
-		s.tell("kept", cluster)
+		s.report("kept", cluster)
 		return nil
 	case s.dry:
-		s.tell("would update", cluster)
+		s.report("would update", cluster)
 		return nil
 	}
 	patch := client.MergeFromWithOptions(current, client.MergeFromWithOptimisticLock{})
 	if err := s.client.Patch(ctx, updated, patch); err != nil {
 		return fmt.Errorf("update %s on the %s: %w", s.describe(cluster), s.name, err)
 	}
-	s.tell("updated", cluster)
+	s.report("updated", cluster)
 	return nil
 }
 
@@ -171,7 +171,7 @@ func (s side) own(ctx context.Context, cluster *clusterv1alpha1.Cluster, secret 
 // remove deletes an object, if it is there.
 func (s side) remove(ctx context.Context, obj client.Object) error {
 	if s.dry {
-		s.tell("would remove", obj)
+		s.report("would remove", obj)
 		return nil
 	}
 	err := s.client.Delete(ctx, obj)
@@ -181,6 +181,6 @@ func (s side) remove(ctx context.Context, obj client.Object) error {
 	if err != nil {
 		return fmt.Errorf("remove %s on the %s: %w", s.describe(obj), s.name, err)
 	}
-	s.tell("removed", obj)
+	s.report("removed", obj)
 	return nil
 }

@@ -219,8 +219,8 @@ func TestADryUnjoinSaysWhatGoes(t *testing.T) {
 		}
 	}
 	before := p.dump(t)
-	var told []string
-	o := join.UnjoinOptions{Name: "eu-1", Hub: p.hub, Member: p.member, DryRun: true, Progress: func(s join.Step) { told = append(told, s.String()) }}
+	var reported []string
+	o := join.UnjoinOptions{Name: "eu-1", Hub: p.hub, Member: p.member, DryRun: true, Progress: func(s join.Step) { reported = append(reported, s.String()) }}
 	if err := join.Unjoin(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
@@ -228,21 +228,21 @@ func TestADryUnjoinSaysWhatGoes(t *testing.T) {
 		"would remove 2 objects that the fleet runs there (member)", "would leave 2 objects that their policy preserves (member)",
 		"would remove Cluster eu-1 (hub)",
 	} {
-		if !slices.Contains(told, want) {
-			t.Errorf("%q is not told:\n%s", want, strings.Join(told, "\n"))
+		if !slices.Contains(reported, want) {
+			t.Errorf("%q is not told:\n%s", want, strings.Join(reported, "\n"))
 		}
 	}
 	if diff := cmp.Diff(before, p.dump(t)); diff != "" {
 		t.Errorf("a dry run changed something (-before +after):\n%s", diff)
 	}
-	told = nil
+	reported = nil
 	cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "eu-1"}}
 	cluster.Status.Conditions = []metav1.Condition{{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionFalse, Message: "it does not answer"}}
 	if err := join.Going(t.Context(), p.hub, cluster, o.Progress); err != nil {
 		t.Fatal(err)
 	}
-	if want := "would leave 2 objects that the fleet runs there, since the cluster is not ready: it does not answer (member)"; !slices.Contains(told, want) {
-		t.Errorf("of a cluster that is not ready %q is told, want %q", told, want)
+	if want := "would leave 2 objects that the fleet runs there, since the cluster is not ready: it does not answer (member)"; !slices.Contains(reported, want) {
+		t.Errorf("of a cluster that is not ready %q is told, want %q", reported, want)
 	}
 }
 
@@ -257,9 +257,9 @@ func TestJoiningAgainBringsTheRegistrationUpToDate(t *testing.T) {
 	if err := p.member.Patch(t.Context(), role, client.RawPatch("application/merge-patch+json", []byte(`{"rules":[]}`))); err != nil {
 		t.Fatal(err)
 	}
-	var told steps
+	var reported steps
 	o := p.options()
-	o.Region, o.Progress = "eu", told.add
+	o.Region, o.Progress = "eu", reported.add
 	if err := join.Join(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
@@ -278,7 +278,7 @@ func TestJoiningAgainBringsTheRegistrationUpToDate(t *testing.T) {
 		"kept Secret karmada-cluster/eu-1-impersonator (hub)",
 		"updated Cluster eu-1 (hub)",
 	}
-	if diff := cmp.Diff(want, told); diff != "" {
+	if diff := cmp.Diff(want, reported); diff != "" {
 		t.Errorf("steps (-want +got):\n%s", diff)
 	}
 	secret, cluster := &corev1.Secret{}, &clusterv1alpha1.Cluster{}

@@ -101,10 +101,10 @@ func Unjoin(ctx context.Context, o UnjoinOptions) error {
 		return err
 	}
 	removed := false
-	tell := o.Progress
+	report := o.Progress
 	o.Progress = func(step Step) {
 		removed = true
-		tell(step)
+		report(step)
 	}
 	hub := side{name: "hub", client: o.Hub, dry: o.DryRun, progress: o.Progress}
 	cluster := &clusterv1alpha1.Cluster{}
@@ -301,7 +301,7 @@ func (o *UnjoinOptions) release(ctx context.Context, hub side) error {
 // letGo takes a finalizer off an object that is being deleted, as it is now. One
 // that was made anew under its name is left alone.
 func (s side) letGo(ctx context.Context, obj client.Object, finalizer string) error {
-	told := false
+	reported := false
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		if err := s.client.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
 			return err
@@ -311,14 +311,14 @@ func (s side) letGo(ctx context.Context, obj client.Object, finalizer string) er
 			return nil
 		}
 		obj.SetFinalizers(slices.DeleteFunc(obj.GetFinalizers(), func(f string) bool { return f == finalizer }))
-		told = true
+		reported = true
 		return s.client.Patch(ctx, obj, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 	})
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("let go of %s: %w", s.describe(obj), err)
 	}
-	if told {
-		s.tell("let go of", obj)
+	if reported {
+		s.report("let go of", obj)
 	}
 	return nil
 }
@@ -357,7 +357,7 @@ func (o *UnjoinOptions) cleanUp(ctx context.Context) error {
 		}
 		err := member.removeFound(ctx, obj)
 		if isSpace && apierrors.IsForbidden(err) {
-			member.tell("kept", obj) // the member needs it itself, as one that is a control plane does
+			member.report("kept", obj) // the member needs it itself, as one that is a control plane does
 			continue
 		}
 		if err != nil {

@@ -152,8 +152,8 @@ func TestHostileMembers(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			told := &log{}
-			r := start(t, members.New(members.Options{Interpreter: interpreter.Native(), RequestTimeout: tc.timeout}), told)
+			reported := &log{}
+			r := start(t, members.New(members.Options{Interpreter: interpreter.Native(), RequestTimeout: tc.timeout}), reported)
 			config, answered := hostile(t, tc.list, tc.watch)
 			bad, err := r.Connect(members.Target{Name: "bad", Config: config})
 			if err != nil {

@@ -45,7 +45,7 @@ type Member struct {
 	config    *rest.Config
 	clients   kubernetes.Interface
 	dynamic   dynamic.Interface
-	tell      Handler
+	report    Handler
 	http      *http.Client
 	transport *transport.Transport
 	informer  *informer.Informer
@@ -152,7 +152,7 @@ func (m *Member) Prove(ctx context.Context) error {
 		return nil
 	}
 	m.informer.Retry()
-	m.tell.Proven(m.name)
+	m.report.Proven(m.name)
 	return nil
 }
 
@@ -242,7 +242,7 @@ func Each(m *Member, yield func(schema.GroupVersionKind, *Observed)) { m.informe
 // KindsChanged tells that the member may serve other kinds than before.
 func (m *Member) KindsChanged() {
 	m.informer.KindsChanged()
-	m.tell.KindsChanged(m.name)
+	m.report.KindsChanged(m.name)
 }
 
 // run keeps the watches going until ctx ends.
@@ -253,8 +253,8 @@ func (m *Member) run(ctx context.Context) {
 }
 
 // connect builds the clients of a member. It sends nothing.
-func connect(target Target, o Options, tell Handler) (*Member, error) {
-	m := &Member{name: target.Name, id: target.ID, tell: tell, suspects: make(chan struct{}, 1)}
+func connect(target Target, o Options, report Handler) (*Member, error) {
+	m := &Member{name: target.Name, id: target.ID, report: report, suspects: make(chan struct{}, 1)}
 	base, _, err := rest.DefaultServerUrlFor(target.Config)
 	if err != nil {
 		return nil, fmt.Errorf("set up the connection to %s: %w", target.Name, err)
@@ -279,8 +279,8 @@ func connect(target Target, o Options, tell Handler) (*Member, error) {
 	m.tenure = &tenure{clients: m.clients, holder: target.Holder, marks: target.Marks, clock: o.Clock}
 	m.informer = informer.New(informer.Options{
 		Client: m.dynamic, Discovery: m.clients.Discovery().RESTClient(), Interpreter: o.Interpreter, Clock: o.Clock,
-		Changed: func(o *Observed) { tell.Changed(m.name, o) },
-		Synced:  func(gvk schema.GroupVersionKind) { tell.Synced(m.name, gvk) },
+		Changed: func(o *Observed) { report.Changed(m.name, o) },
+		Synced:  func(gvk schema.GroupVersionKind) { report.Synced(m.name, gvk) },
 	})
 	return m, nil
 }

@@ -66,14 +66,14 @@ func target(env *servertest.Env, name, id string) members.Target {
 // registry runs a registry until the test ends.
 func registry(t *testing.T) (*members.Registry, *log) {
 	t.Helper()
-	told := &log{}
-	return start(t, members.New(members.Options{Interpreter: interpreter.Native()}), told), told
+	reported := &log{}
+	return start(t, members.New(members.Options{Interpreter: interpreter.Native()}), reported), reported
 }
 
 // start runs r until the test ends.
-func start(t *testing.T, r *members.Registry, told *log) *members.Registry {
+func start(t *testing.T, r *members.Registry, reported *log) *members.Registry {
 	t.Helper()
-	r.Handle(told)
+	r.Handle(reported)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)
 	go func() { done <- r.Start(ctx) }()
@@ -90,7 +90,7 @@ func start(t *testing.T, r *members.Registry, told *log) *members.Registry {
 func joined(t *testing.T) (*servertest.Env, *members.Member, *log) {
 	t.Helper()
 	env := shared.Env(t)
-	r, told := registry(t)
+	r, reported := registry(t)
 	m, err := r.Connect(target(env, "eu-1", ""))
 	if err != nil {
 		t.Fatal(err)
@@ -98,7 +98,7 @@ func joined(t *testing.T) (*servertest.Env, *members.Member, *log) {
 	if err := m.Prove(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	return env, m, told
+	return env, m, reported
 }
 
 func eventually(t *testing.T, what string, check func() error) {
@@ -129,7 +129,7 @@ var configMap = corev1.SchemeGroupVersion.WithKind("ConfigMap")
 
 func TestAnotherClusterIsNotTrusted(t *testing.T) {
 	env := shared.Env(t)
-	r, told := registry(t)
+	r, reported := registry(t)
 	system := &corev1.Namespace{}
 	if err := env.Hub.Get(t.Context(), client.ObjectKey{Name: metav1.NamespaceSystem}, system); err != nil {
 		t.Fatal(err)
@@ -141,7 +141,7 @@ func TestAnotherClusterIsNotTrusted(t *testing.T) {
 	if err := m.Prove(t.Context()); !errors.Is(err, members.ErrOtherCluster) {
 		t.Errorf("Prove = %v, want %v", err, members.ErrOtherCluster)
 	}
-	if _, ok := r.Get("eu-1"); ok || told.count("proven eu-1") != 0 {
+	if _, ok := r.Get("eu-1"); ok || reported.count("proven eu-1") != 0 {
 		t.Error("another cluster is trusted")
 	}
 	m, err = r.Connect(target(env, "eu-1", string(system.UID)))
@@ -154,7 +154,7 @@ func TestAnotherClusterIsNotTrusted(t *testing.T) {
 	if err := m.Prove(t.Context()); err != nil {
 		t.Errorf("Prove = %v", err)
 	}
-	if got, ok := r.Get("eu-1"); !ok || got != m || told.count("proven eu-1") != 1 {
+	if got, ok := r.Get("eu-1"); !ok || got != m || reported.count("proven eu-1") != 1 {
 		t.Error("the registered cluster is not trusted")
 	}
 	r.Disconnect("eu-1")
@@ -201,7 +201,7 @@ func TestAConnectionIsKeptUntilSomethingChanges(t *testing.T) {
 }
 
 func TestApplyAndRead(t *testing.T) {
-	env, m, told := joined(t)
+	env, m, reported := joined(t)
 	ns := env.Namespace(t)
 	key := types.NamespacedName{Namespace: ns, Name: "cm"}
 	if _, presence := m.Read(configMap, key); presence != members.Unknown {
@@ -215,7 +215,7 @@ func TestApplyAndRead(t *testing.T) {
 		t.Errorf("an own write reads as %v, %v", read, presence)
 	}
 	eventually(t, "the watch has it", func() error {
-		if told.count("synced ConfigMap") == 0 || told.count("changed cm") == 0 {
+		if reported.count("synced ConfigMap") == 0 || reported.count("changed cm") == 0 {
 			return errors.New("the watch has told nothing yet")
 		}
 		return nil

@@ -141,11 +141,11 @@ func TestWhatGoesWhileAMemberIsAway(t *testing.T) {
 	c, server := newCloset(t)
 	anew := make(chan struct{})
 	c.anew = sync.OnceFunc(func() { close(anew) })
-	told := &log{}
-	m := proved(t, start(t, members.New(members.Options{Interpreter: interpreter.Native()}), told), server)
+	reported := &log{}
+	m := proved(t, start(t, members.New(members.Options{Interpreter: interpreter.Native()}), reported), server)
 	becomes(t, m, members.Present)
 	eventually(t, "what it has is told", func() error { // it is told a moment after it is known
-		if told.count("changed two") == 0 {
+		if reported.count("changed two") == 0 {
 			return errors.New("not yet")
 		}
 		return nil
@@ -160,11 +160,11 @@ func TestWhatGoesWhileAMemberIsAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-anew
-	before := told.count("changed two")
+	before := reported.count("changed two")
 	c.set(func(c *closet) { c.away, c.end = false, make(chan struct{}) })
 	becomes(t, m, members.Absent)
 	eventually(t, "what is gone is told", func() error {
-		if now := told.count("changed two"); now != before+1 {
+		if now := reported.count("changed two"); now != before+1 {
 			return fmt.Errorf("it was told %d times, before that %d", now, before)
 		}
 		return nil
@@ -174,13 +174,13 @@ func TestWhatGoesWhileAMemberIsAway(t *testing.T) {
 // TestAMemberThatIsReachedElsewhere: nobody has to ask for an object for it to be seen
 // where a member has another address now.
 func TestAMemberThatIsReachedElsewhere(t *testing.T) {
-	told := &log{}
-	r := start(t, members.New(members.Options{Interpreter: interpreter.Native()}), told)
+	reported := &log{}
+	r := start(t, members.New(members.Options{Interpreter: interpreter.Native()}), reported)
 	_, first := newCloset(t)
 	becomes(t, proved(t, r, first), members.Present)
 	const one, two = 1, 1
 	eventually(t, "what it has is told", func() error { // it is told a moment after it is known
-		if o, w := told.count("changed one"), told.count("changed two"); o != one || w != two {
+		if o, w := reported.count("changed one"), reported.count("changed two"); o != one || w != two {
 			return fmt.Errorf("told %d and %d times", o, w)
 		}
 		return nil
@@ -189,7 +189,7 @@ func TestAMemberThatIsReachedElsewhere(t *testing.T) {
 	c.set(func(c *closet) { c.list = listText("120", configMapText("one", "110", "")) })
 	proved(t, r, second)
 	eventually(t, "what has changed and what is gone is told", func() error {
-		if o, g := told.count("changed one"), told.count("changed two"); o != one+1 || g != two+1 {
+		if o, g := reported.count("changed one"), reported.count("changed two"); o != one+1 || g != two+1 {
 			return fmt.Errorf("told %d and %d times, before that %d and %d", o, g, one, two)
 		}
 		return nil

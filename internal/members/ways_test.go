@@ -155,8 +155,8 @@ func connectTo(t *testing.T, r *members.Registry, c *clusterv1alpha1.Cluster, se
 // sight, and no event. The watch goes on with the new one.
 func TestATokenIsReplacedWithoutAGap(t *testing.T) {
 	e := newEdge(t)
-	told := &log{}
-	r := start(t, members.New(members.Options{Interpreter: interpreter.Native()}), told)
+	reported := &log{}
+	r := start(t, members.New(members.Options{Interpreter: interpreter.Native()}), reported)
 	cluster, secret := e.registered("first")
 	m := connectTo(t, r, cluster, secret)
 	if err := m.Prove(t.Context()); err != nil {

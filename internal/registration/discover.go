@@ -40,8 +40,8 @@ const (
 	DefaultTimeout = 5 * time.Minute
 	requestTimeout = 15 * time.Second
 	poll           = 500 * time.Millisecond
-	// tellEvery is how often it is told that nobody answers.
-	tellEvery = 10 * time.Second
+	// reportEvery is how often it is told that nobody answers.
+	reportEvery = 10 * time.Second
 )
 
 // Discovery says where the control plane is and how to know it. Endpoint, Token,
@@ -163,7 +163,7 @@ const signs = 15 * time.Second
 func (d *Discovery) await(ctx context.Context, host string) (*corev1.ConfigMap, error) {
 	cfg := &rest.Config{Host: host, Timeout: requestTimeout, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}
 	var info *corev1.ConfigMap
-	var answered, told time.Time
+	var answered, reported time.Time
 	var last error
 	err := wait.PollUntilContextCancel(ctx, poll, true, func(ctx context.Context) (bool, error) {
 		found, err := clusterInfo(ctx, cfg)
@@ -186,8 +186,8 @@ func (d *Discovery) await(ctx context.Context, host string) (*corev1.ConfigMap, 
 		if !answered.IsZero() && time.Since(answered) > signs {
 			return false, last
 		}
-		if d.Tell != nil && answered.IsZero() && ctx.Err() == nil && time.Since(told) >= tellEvery {
-			told = time.Now()
+		if d.Tell != nil && answered.IsZero() && ctx.Err() == nil && time.Since(reported) >= reportEvery {
+			reported = time.Now()
 			d.Tell(last)
 		}
 		return false, nil // who does not answer may be starting

@@ -242,16 +242,16 @@ func TestForeignControlPlanes(t *testing.T) {
 
 // TestNobodyAnswers: why is told at once, and not at every try.
 func TestNobodyAnswers(t *testing.T) {
-	var told []string
+	var reported []string
 	d := registration.Discovery{
 		Endpoint: "127.0.0.1:1", Token: canary, UnsafeSkipCAVerification: true, Timeout: 1200 * time.Millisecond,
-		Tell: func(why error) { told = append(told, why.Error()) },
+		Tell: func(why error) { reported = append(reported, why.Error()) },
 	}
 	if _, err := registration.Discover(t.Context(), d); err == nil {
 		t.Error("somebody is found")
 	}
 	want := []string{"no control plane answers at https://127.0.0.1:1: dial tcp 127.0.0.1:1: connect: connection refused"}
-	if diff := cmp.Diff(want, told); diff != "" {
+	if diff := cmp.Diff(want, reported); diff != "" {
 		t.Errorf("told (-want +got):\n%s", diff)
 	}
 }

@@ -34,19 +34,19 @@ type Keeper struct {
 	live  client.Reader // asks the server
 	clock clock.PassiveClock
 
-	mu      sync.Mutex
-	runs    runs // of this keeper
-	known   bool // history and began have been read
-	began   int64
-	history claims.History
-	version int64      // of what history was read from
-	untold  bool       // the store does not know yet that the hub waits
-	run     claims.Run // zero until the store has it
-	wrote   int64      // the revision at which it had it
-	seen    map[string]int64
-	first   int64 // the first revision of this run that concerned a cluster; 0: none yet
-	told    []func()
-	agents  *agents
+	mu       sync.Mutex
+	runs     runs // of this keeper
+	known    bool // history and began have been read
+	began    int64
+	history  claims.History
+	version  int64      // of what history was read from
+	untold   bool       // the store does not know yet that the hub waits
+	run      claims.Run // zero until the store has it
+	wrote    int64      // the revision at which it had it
+	seen     map[string]int64
+	first    int64 // the first revision of this run that concerned a cluster; 0: none yet
+	reported []func()
+	agents   *agents
 }
 
 // runs are those of one keeper: there is another one after renew.
@@ -80,7 +80,7 @@ func (k *Keeper) Opened(revision int64) { k.began = revision }
 
 // OnChange adds one who is told when a cluster begins to wait, and when it goes on.
 // It is called before anything is weighed, and must not block.
-func (k *Keeper) OnChange(told func()) { k.told = append(k.told, told) }
+func (k *Keeper) OnChange(reported func()) { k.reported = append(k.reported, reported) }
 
 // Hold is why the hub waits; nil if it does not.
 func (k *Keeper) Hold() *claims.Hold {
@@ -179,7 +179,7 @@ func (k *Keeper) set(h claims.History, version int64) {
 	if !turned {
 		return
 	}
-	for _, tell := range k.told {
+	for _, tell := range k.reported {
 		tell()
 	}
 }

@@ -181,9 +181,9 @@ func TestAStoreThatIsBehindIsHeldUntilSomebodyResumes(t *testing.T) {
 		t.Fatal(err)
 	}
 	back.revision = "500"
-	told := 0
+	reported := 0
 	k := setback.New(back, back, nil)
-	k.OnChange(func() { told++ })
+	k.OnChange(func() { reported++ })
 	back.down = errors.New("down")
 	if err := k.Weigh(t.Context(), "east", mark); err == nil {
 		t.Error("a mark was weighed without the hub")
@@ -199,8 +199,8 @@ func TestAStoreThatIsBehindIsHeldUntilSomebodyResumes(t *testing.T) {
 	stale := back.system(t)
 	stale.ResourceVersion = "999"
 	k.Learned(stale)
-	if k.Hold() == nil || told != 1 {
-		t.Errorf("what the store does not know yet is forgotten: %v, told %d times", k.Hold(), told)
+	if k.Hold() == nil || reported != 1 {
+		t.Errorf("what the store does not know yet is forgotten: %v, told %d times", k.Hold(), reported)
 	}
 	back.down = nil
 	if err := k.Weigh(t.Context(), "east", mark); err != nil {
@@ -253,14 +253,14 @@ func TestWhatWasLostIsLessThanAStartWrites(t *testing.T) {
 func TestOneMarkHoldsOneCluster(t *testing.T) {
 	s := newStore("100")
 	k := setback.New(s, s, nil)
-	told := 0
-	k.OnChange(func() { told++ })
+	reported := 0
+	k.OnChange(func() { reported++ })
 	lost := &claims.Mark{Run: 7, ID: "lost", Revision: 500}
 	if err := k.Weigh(t.Context(), "east", lost); err != nil {
 		t.Fatal(err)
 	}
-	if k.HoldOf("east") == nil || k.HoldOf("west") != nil || told != 1 {
-		t.Errorf("one says so: east %v, west %v, told %d times", k.HoldOf("east"), k.HoldOf("west"), told)
+	if k.HoldOf("east") == nil || k.HoldOf("west") != nil || reported != 1 {
+		t.Errorf("one says so: east %v, west %v, told %d times", k.HoldOf("east"), k.HoldOf("west"), reported)
 	}
 	k.Saw("west", "120")
 	if next, err := k.Next(t.Context(), "west", nil); next == nil || err != nil {
@@ -269,11 +269,11 @@ func TestOneMarkHoldsOneCluster(t *testing.T) {
 	if err := k.Weigh(t.Context(), "north", lost); err != nil {
 		t.Fatal(err)
 	}
-	if k.HoldOf("east") == nil || k.HoldOf("west") == nil || told != 2 {
-		t.Errorf("two say so: east %v, west %v, told %d times", k.HoldOf("east"), k.HoldOf("west"), told)
+	if k.HoldOf("east") == nil || k.HoldOf("west") == nil || reported != 2 {
+		t.Errorf("two say so: east %v, west %v, told %d times", k.HoldOf("east"), k.HoldOf("west"), reported)
 	}
-	if err := k.Resume(t.Context()); err != nil || k.HoldOf("east") != nil || told != 3 {
-		t.Errorf("somebody says to go on: %v, %v, told %d times", k.HoldOf("east"), err, told)
+	if err := k.Resume(t.Context()); err != nil || k.HoldOf("east") != nil || reported != 3 {
+		t.Errorf("somebody says to go on: %v, %v, told %d times", k.HoldOf("east"), err, reported)
 	}
 }
 

@@ -187,8 +187,8 @@ func pulling(clusters []clusterv1alpha1.Cluster, hold *claims.Hold) map[string]i
 // pageOf is how many Works are read at once.
 const pageOf = 500
 
-// told finds what a Work says that would be done.
-var told = regexp.MustCompile(regexp.QuoteMeta(workv1alpha1.WorkHeldPrefix) + `(make|change|set back|remove) ([A-Za-z0-9]+ [^\s,\]]+)`)
+// reported finds what a Work says that would be done.
+var reported = regexp.MustCompile(regexp.QuoteMeta(workv1alpha1.WorkHeldPrefix) + `(make|change|set back|remove) ([A-Za-z0-9]+ [^\s,\]]+)`)
 
 func pendingOf(cluster string, work *workv1alpha1.Work) []Change {
 	var out []Change
@@ -206,7 +206,7 @@ func pendingOf(cluster string, work *workv1alpha1.Work) []Change {
 	if applied == nil || applied.Status == metav1.ConditionTrue {
 		return nil
 	}
-	for _, found := range told.FindAllStringSubmatch(applied.Message, -1) {
+	for _, found := range reported.FindAllStringSubmatch(applied.Message, -1) {
 		out = append(out, Change{Cluster: cluster, Verb: found[1], Object: found[2]})
 	}
 	return out

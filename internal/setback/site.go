@@ -30,19 +30,19 @@ import (
 type Site struct {
 	options SiteOptions
 
-	mu      sync.Mutex
-	history claims.History // of the hub, as last read
-	met     bool           // the hub was compared, and is to be listened to
-	hold    *claims.Hold   // nil: nothing is held
-	lost    *claims.Mark   // what shows that the hub is behind; nil: nothing
-	mark    *claims.Mark   // that of the member, as last read
-	seen    int64          // the highest revision that concerned the member
-	nobody  time.Time      // when the hub was last found without runs
-	mute    bool           // the member did not say how far it has seen the hub
-	doubted time.Time      // when the member was last marked by a run that was known already; zero: not since it was asked again
-	opened  int64          // the revision at which the hub was opened; 0: it does not say
-	kept    claims.Copy    // what the folder says, as far as this run knows
-	told    []func()
+	mu       sync.Mutex
+	history  claims.History // of the hub, as last read
+	met      bool           // the hub was compared, and is to be listened to
+	hold     *claims.Hold   // nil: nothing is held
+	lost     *claims.Mark   // what shows that the hub is behind; nil: nothing
+	mark     *claims.Mark   // that of the member, as last read
+	seen     int64          // the highest revision that concerned the member
+	nobody   time.Time      // when the hub was last found without runs
+	mute     bool           // the member did not say how far it has seen the hub
+	doubted  time.Time      // when the member was last marked by a run that was known already; zero: not since it was asked again
+	opened   int64          // the revision at which the hub was opened; 0: it does not say
+	kept     claims.Copy    // what the folder says, as far as this run knows
+	reported []func()
 }
 
 // SiteOptions say between whom the site is. All but Opened, Folder and Clock are required.
@@ -84,7 +84,7 @@ func NewSite(o SiteOptions) *Site {
 
 // OnChange adds one who is told when something begins to be held, when it ends, and
 // when Meet may find that it has. It must not block, and is called before Meet.
-func (s *Site) OnChange(told func()) { s.told = append(s.told, told) }
+func (s *Site) OnChange(reported func()) { s.reported = append(s.reported, reported) }
 
 // Hold is why nothing is taken over; nil if nothing is held.
 func (s *Site) Hold() *claims.Hold {
@@ -266,7 +266,7 @@ func (s *Site) Weigh(_ context.Context, _ string, mark *claims.Mark) error {
 }
 
 func (s *Site) tell() {
-	for _, tell := range s.told {
+	for _, tell := range s.reported {
 		tell()
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// telling is what is told on a screen beside faults: what somebody who looks on waits for.
-var telling = map[string]bool{
+// reporting is what is told on a screen beside faults: what somebody who looks on waits for.
+var reporting = map[string]bool{
 	"Cluster turned":        true,
 	"Let go of the cluster": true,
 	"stored artifact":       true,
@@ -31,9 +31,9 @@ type terse struct {
 
 // screen is where lines go, and which did so lately.
 type screen struct {
-	out  io.Writer
-	mu   sync.Mutex
-	told map[string]time.Time
+	out      io.Writer
+	mu       sync.Mutex
+	reported map[string]time.Time
 }
 
 // Enabled implements slog.Handler.
@@ -43,8 +43,8 @@ func (t terse) Enabled(ctx context.Context, level slog.Level) bool {
 
 // Handle implements slog.Handler.
 func (t terse) Handle(ctx context.Context, r slog.Record) error {
-	if r.Level >= slog.LevelError || telling[r.Message] {
-		t.screen.tell(r.Time, line(r, t.attrs))
+	if r.Level >= slog.LevelError || reporting[r.Message] {
+		t.screen.report(r.Time, line(r, t.attrs))
 	}
 	if !t.Handler.Enabled(ctx, r.Level) {
 		return nil
@@ -108,16 +108,16 @@ func isWord(v slog.Value) bool {
 	}
 }
 
-func (s *screen) tell(at time.Time, text string) {
+func (s *screen) report(at time.Time, text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if last, told := s.told[text]; told && at.Sub(last) < within {
+	if last, reported := s.reported[text]; reported && at.Sub(last) < within {
 		return
 	}
 	const most = 256 // what is told again after so many others is news
-	if s.told == nil || len(s.told) >= most {
-		s.told = map[string]time.Time{}
+	if s.reported == nil || len(s.reported) >= most {
+		s.reported = map[string]time.Time{}
 	}
-	s.told[text] = at
+	s.reported[text] = at
 	_, _ = fmt.Fprintf(s.out, "%s  %s\n", at.Format(time.TimeOnly), text) // nobody looks: the log has it
 }

@@ -210,7 +210,7 @@ func (s *Seat) Occupied() string {
 // Await returns nil once the seat is had, or once it cannot be found out who has it:
 // nothing is let through then, and who waits may see to what can be seen. Told is
 // called with each other one who is found to have it. Errors: ctx'.
-func (s *Seat) Await(ctx context.Context, told func(holder string)) error {
+func (s *Seat) Await(ctx context.Context, reported func(holder string)) error {
 	last := ""
 	for {
 		changed := s.Changed()
@@ -222,7 +222,7 @@ func (s *Seat) Await(ctx context.Context, told func(holder string)) error {
 		}
 		if other != last {
 			last = other
-			told(other)
+			reported(other)
 		}
 		select {
 		case <-ctx.Done():

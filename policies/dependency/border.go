@@ -171,14 +171,14 @@ func Refused(template selector.Resource, refused []kinds.Dependency) error {
 	if len(refused) == 0 {
 		return nil
 	}
-	told := make([]string, 0, maxFaults+1)
+	reported := make([]string, 0, maxFaults+1)
 	for _, d := range refused[:min(len(refused), maxFaults)] {
-		told = append(told, refusal(template, d))
+		reported = append(reported, refusal(template, d))
 	}
 	if more := len(refused) - maxFaults; more > 0 {
-		told = append(told, fmt.Sprintf("and %d others", more))
+		reported = append(reported, fmt.Sprintf("and %d others", more))
 	}
-	return fmt.Errorf("%s", strings.Join(told, "; "))
+	return fmt.Errorf("%s", strings.Join(reported, "; "))
 }
 
 func refusal(template selector.Resource, d kinds.Dependency) string {

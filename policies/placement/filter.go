@@ -23,7 +23,7 @@ next:
 			asked = f
 			if reason := f.Filter(ask, c); reason != "" {
 				if len(fit) == 0 {
-					refusals = append(refusals, active.told(ask, c, Reason{Plugin: f.Name(), Text: reason}))
+					refusals = append(refusals, active.reported(ask, c, Reason{Plugin: f.Name(), Text: reason}))
 				}
 				a.trace.refused(c, f.Name(), reason)
 				continue next
@@ -52,10 +52,10 @@ type active struct {
 	affinity framework.Filter // one of the filters; nil where it is off
 }
 
-// told is what an error says of a cluster that is refused for a reason: of one that
+// reported is what an error says of a cluster that is refused for a reason: of one that
 // the affinity does not mean, nothing else. A binding is not looked at again when
 // such a cluster changes, so the error must not depend on what else is there.
-func (a *active) told(ask *framework.Request, c *framework.Cluster, reason Reason) Reason {
+func (a *active) reported(ask *framework.Request, c *framework.Cluster, reason Reason) Reason {
 	if a.affinity == nil {
 		return reason
 	}

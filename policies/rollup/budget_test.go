@@ -37,8 +37,8 @@ func TestStatusFits(t *testing.T) {
 		clusters int
 		say      func(i int, cluster string) *workv1alpha1.Work
 		// kept is how many raw statuses stay, told what the binding says of it.
-		kept int
-		told string
+		kept     int
+		reported string
 	}{
 		"a thousand clusters that each report a Deployment": {
 			1000, func(_ int, c string) *workv1alpha1.Work {
@@ -100,16 +100,16 @@ func TestStatusFits(t *testing.T) {
 					t.Fatalf("item %d is %v", i, item)
 				}
 			}
-			told := ""
+			reported := ""
 			if c := meta.FindStatusCondition(b.Status.Conditions, "StatusTruncated"); c != nil {
-				told = string(c.Status) + " " + c.Reason + " " + c.Message
+				reported = string(c.Status) + " " + c.Reason + " " + c.Message
 			}
-			want := tc.told
+			want := tc.reported
 			if want != "" {
 				want = "True TooLarge " + want
 			}
-			if len(data) > etcdTakes || len(b.Status.AggregatedStatus) != tc.clusters || kept != tc.kept || told != want {
-				t.Errorf("%d bytes, %d clusters, %d statuses, %q", len(data), len(b.Status.AggregatedStatus), kept, told)
+			if len(data) > etcdTakes || len(b.Status.AggregatedStatus) != tc.clusters || kept != tc.kept || reported != want {
+				t.Errorf("%d bytes, %d clusters, %d statuses, %q", len(data), len(b.Status.AggregatedStatus), kept, reported)
 			}
 			slices.Reverse(works)
 			if again := rollup.Status(b, report); !cmp.Equal(b.Status, again) {

@@ -25,20 +25,20 @@ const (
 // fail; false where none does. Faults are those that are about the template, in
 // no cluster; empty ones are none.
 func interpreted(works []*workv1alpha1.Work, faults ...string) (metav1.Condition, bool) {
-	var told []string
+	var reported []string
 	for _, fault := range faults {
 		if fault != "" {
-			told = append(told, excerpt.Message(fault, mostFault))
+			reported = append(reported, excerpt.Message(fault, mostFault))
 		}
 	}
 	failing := saying(works, workv1alpha1.WorkInterpreted, metav1.ConditionFalse)
 	if len(failing) > 0 {
-		told = append(told, tell(failing))
+		reported = append(reported, tell(failing))
 	}
 	return metav1.Condition{
 		Type: workv1alpha2.Interpreted, Status: metav1.ConditionFalse,
-		Reason: workv1alpha1.WorkInterpreterFailedReason, Message: strings.Join(told, "; "),
-	}, len(told) > 0
+		Reason: workv1alpha1.WorkInterpreterFailedReason, Message: strings.Join(reported, "; "),
+	}, len(reported) > 0
 }
 
 // drifted returns the condition that says where members differ from what was

@@ -17,7 +17,7 @@ import (
 // binding says it of each cluster, of however many.
 func TestWhatWasRemovedAndIsLeftSo(t *testing.T) {
 	const removed = "Deployment shop/web was removed"
-	told := rollup.Strayed + removed
+	reported := rollup.Strayed + removed
 	others := map[string]string{"b": removed, "c": removed, "d": "m: it is not", "e": "spec.replicas is 7", "f": "; m: nothing", "g": removed, "h": removed, "i": removed}
 	for name, tc := range map[string]struct {
 		kind    string            // Deployment if empty
@@ -27,14 +27,14 @@ func TestWhatWasRemovedAndIsLeftSo(t *testing.T) {
 		want    string
 	}{
 		"nothing is said of it":             {want: rollup.HealthAwaited},
-		"it is said so":                     {drifted: map[string]string{"m": removed}, want: told},
+		"it is said so":                     {drifted: map[string]string{"m": removed}, want: reported},
 		"without words":                     {drifted: map[string]string{"m": ""}, want: rollup.Strayed + workv1alpha1.WorkDriftReportedReason},
-		"of several clusters":               {drifted: map[string]string{"m": removed, "b": "spec.replicas is 7", "c": removed}, want: told},
+		"of several clusters":               {drifted: map[string]string{"m": removed, "b": "spec.replicas is 7", "c": removed}, want: reported},
 		"of other clusters":                 {drifted: others, want: rollup.HealthAwaited},
-		"of more than are named":            {drifted: with(others, "m", removed), want: told},
-		"of words that look like more":      {drifted: map[string]string{"m": removed + "; b: not"}, want: told + "; b: not"},
+		"of more than are named":            {drifted: with(others, "m", removed), want: reported},
+		"of words that look like more":      {drifted: map[string]string{"m": removed + "; b: not"}, want: reported + "; b: not"},
 		"it was put back":                   {drifted: map[string]string{"m": removed}, mended: true, want: rollup.HealthAwaited},
-		"a Job is not said to run":          {kind: "Job", drifted: map[string]string{"m": removed}, want: told},
+		"a Job is not said to run":          {kind: "Job", drifted: map[string]string{"m": removed}, want: reported},
 		"what is there is as it is, anyway": {drifted: map[string]string{"m": "spec.replicas is 7"}, health: workv1alpha2.ResourceUnhealthy, want: "not ready"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -36,7 +36,7 @@ func TestTells(t *testing.T) {
 	moved.Spec.InsecureSkipTLSVerification = true
 	moved.Annotations = map[string]string{clusterv1alpha1.TLSServerNameAnnotation: "a"}
 	const eu = `{"region":"eu"}`
-	told := []string{`PropertiesNotApproved: its agent says region "eu", which does not count until it is approved: ` +
+	reported := []string{`PropertiesNotApproved: its agent says region "eu", which does not count until it is approved: ` +
 		`flotilla patch cluster north --type merge -p '{"spec":{"region":"eu"}}'`}
 	cases := map[string]struct {
 		before, after *clusterv1alpha1.Cluster
@@ -44,9 +44,9 @@ func TestTells(t *testing.T) {
 		want          []string
 	}{
 		"a cluster that says nothing":   {after: of("")},
-		"one that registers and says":   {after: of(eu), want: told},
+		"one that registers and says":   {after: of(eu), want: reported},
 		"one that was there at a start": {after: of(eu), atStart: true},
-		"one that says it now":          {before: of(""), after: of(eu), want: told},
+		"one that says it now":          {before: of(""), after: of(eu), want: reported},
 		"one that said it before":       {before: of(eu), after: of(eu)},
 		"one that was approved":         {before: of(eu), after: of("")},
 		"one that nobody can read":      {before: of(""), after: of("{")},
@@ -61,11 +61,11 @@ func TestTells(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var got heard
-			tells := (&Reconciler{events: &got}).clusterEvents()
+			reports := (&Reconciler{events: &got}).clusterEvents()
 			if tc.before == nil {
-				tells.Create(t.Context(), event.CreateEvent{Object: tc.after, IsInInitialList: tc.atStart}, nil)
+				reports.Create(t.Context(), event.CreateEvent{Object: tc.after, IsInInitialList: tc.atStart}, nil)
 			} else {
-				tells.Update(t.Context(), event.UpdateEvent{ObjectOld: tc.before, ObjectNew: tc.after}, nil)
+				reports.Update(t.Context(), event.UpdateEvent{ObjectOld: tc.before, ObjectNew: tc.after}, nil)
 			}
 			if len(got) != len(tc.want) || len(got) > 0 && got[0] != tc.want[0] {
 				t.Errorf("told %q, want %q", got, tc.want)

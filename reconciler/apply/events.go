@@ -48,20 +48,20 @@ func eventsOf(s *state, after *kustomizev1.Kustomization, outcome *loop.Error) [
 	}
 }
 
-// told are the actions that an event counts, in this order.
-var told = []applier.Action{applier.Created, applier.Configured, applier.Recreated, applier.Deleted}
+// reported are the actions that an event counts, in this order.
+var reported = []applier.Action{applier.Created, applier.Configured, applier.Recreated, applier.Deleted}
 
 // deeds are what runs did until a revision stood.
 type deeds struct {
 	revision string
-	// told says that the event of the revision has them.
-	told     bool
+	// reported says that the event of the revision has them.
+	reported bool
 	byAction map[applier.Action][]inventory.ID
 }
 
 // of returns the deeds for a revision: those that are not told yet, or none.
 func (d deeds) of(revision string) deeds {
-	if d.told || d.revision != revision {
+	if d.reported || d.revision != revision {
 		return deeds{revision: revision, byAction: map[applier.Action][]inventory.ID{}}
 	}
 	return d
@@ -77,7 +77,7 @@ func (d deeds) add(s *state) {
 	for _, e := range s.prunable {
 		done[applier.Deleted] = append(done[applier.Deleted], e.ID)
 	}
-	for _, action := range told {
+	for _, action := range reported {
 		known := map[inventory.ID]bool{}
 		for _, id := range d.byAction[action] {
 			known[id] = true
@@ -94,7 +94,7 @@ func (d deeds) add(s *state) {
 // ConfigMap/shop/old".
 func (d deeds) String() string {
 	var texts []string
-	for _, action := range told {
+	for _, action := range reported {
 		if ids := d.byAction[action]; len(ids) > 0 {
 			texts = append(texts, fmt.Sprintf("%d %s: %s", len(ids), action, inventory.First(ids, namedUnhealthy)))
 		}

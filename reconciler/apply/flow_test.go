@@ -55,7 +55,7 @@ func TestRevisionsAreAppliedUpdatedAndPruned(t *testing.T) {
 	if got := len(ks.Status.History); got != 3 {
 		t.Errorf("history has %d snapshots, want 3", got)
 	}
-	w.told("web", "ReconciliationSucceeded", "ReconciliationSucceeded", "ReconciliationSucceeded")
+	w.reported("web", "ReconciliationSucceeded", "ReconciliationSucceeded", "ReconciliationSucceeded")
 }
 
 func TestNothingIsWrittenWhileNothingChanges(t *testing.T) {
@@ -314,7 +314,7 @@ func TestSuspendAndRequests(t *testing.T) {
 	if got, _, _ := unstructured.NestedString(w.configMap("config-01").Object, "data", "number"); got != "1" {
 		t.Errorf("drift was not corrected: %q", got)
 	}
-	w.told("web", "ReconciliationSucceeded", "ReconciliationSucceeded", "DriftCorrected")
+	w.reported("web", "ReconciliationSucceeded", "ReconciliationSucceeded", "DriftCorrected")
 }
 
 func TestImmutableFields(t *testing.T) {

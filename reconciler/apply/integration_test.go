@@ -204,7 +204,7 @@ func (r *recorder) reasonsOf(name string) []string {
 
 // told waits until the events about an object have exactly these reasons: they
 // follow the status.
-func (w *world) told(name string, reasons ...string) {
+func (w *world) reported(name string, reasons ...string) {
 	w.t.Helper()
 	w.until("told of "+name, func() (bool, string) {
 		diff := cmp.Diff(reasons, w.events.reasonsOf(name))

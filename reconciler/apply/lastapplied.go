@@ -166,7 +166,7 @@ func (m *lastApplied) conclude(s *state, outcome *loop.Error, now time.Time) {
 		if !s.settled && (stands || outcome.Reason == meta.ProgressingReason) {
 			m.did.add(s)
 		}
-		m.did.told = outcome == nil && s.waiting.text == ""
+		m.did.reported = outcome == nil && s.waiting.text == ""
 	}
 	if outcome == nil {
 		m.unhealthy, m.unhealthyText = nil, ""

@@ -173,7 +173,7 @@ func TestWhatAnAccountMayNotDeleteStays(t *testing.T) {
 	if w.configMap("config-00") == nil || w.configMap("config-01") == nil {
 		t.Error("objects were deleted by an account that may not delete them")
 	}
-	w.told("web", meta.ReconciliationSucceededReason, meta.PruneFailedReason)
+	w.reported("web", meta.ReconciliationSucceededReason, meta.PruneFailedReason)
 	w.events.mu.Lock()
 	defer w.events.mu.Unlock()
 	last := strings.ReplaceAll(w.events.said[len(w.events.said)-1], w.namespace, "NS")

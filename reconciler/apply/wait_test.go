@@ -107,7 +107,7 @@ func TestFailedHealthIsToldAndComesBack(t *testing.T) {
 	if want := "health check failed: ConfigMap/" + w.namespace + "/state"; message != want {
 		t.Errorf("message = %q, want %q", message, want)
 	}
-	w.told("web", meta.HealthCheckFailedReason)
+	w.reported("web", meta.HealthCheckFailedReason)
 	w.edit(w.configMap("state"), "good", "data", "state")
 	w.ready("web", first)
 	w.ready("web", w.commit(map[string]string{"app/x.yaml": fmt.Sprintf(widget, "good")}))

@@ -84,12 +84,12 @@ func TestEventsAreWritten(t *testing.T) {
 	gone := apierrors.NewNotFound(corev1.Resource("events"), "x")
 	refused := apierrors.NewForbidden(corev1.Resource("events"), "x", errors.New("no"))
 	for name, tc := range map[string]struct {
-		tell func(w *Writer)
-		fail []error
-		want []string
+		report func(w *Writer)
+		fail   []error
+		want   []string
 	}{
 		"in the order in which they came": {
-			tell: func(w *Writer) {
+			report: func(w *Writer) {
 				w.Event(web("a"), "Normal", "One", "1")
 				w.Event(web("b"), "Normal", "One", "2")
 				w.Event(web("a"), "Normal", "Two", "3")
@@ -97,14 +97,14 @@ func TestEventsAreWritten(t *testing.T) {
 			want: []string{"One shop/a: 1", "One shop/b: 2", "Two shop/a: 3"},
 		},
 		"of one reason in one moment the last": {
-			tell: func(w *Writer) {
+			report: func(w *Writer) {
 				w.Event(web("a"), "Normal", "One", "1")
 				w.Event(web("a"), "Normal", "One", "2")
 			},
 			want: []string{"One shop/a: 2"},
 		},
 		"the same again is counted up": {
-			tell: func(w *Writer) {
+			report: func(w *Writer) {
 				w.Event(web("a"), "Normal", "One", "1")
 				settle()
 				w.Event(web("a"), "Normal", "One", "1")
@@ -112,7 +112,7 @@ func TestEventsAreWritten(t *testing.T) {
 			want: []string{"One shop/a: 1", "One shop/a: 2 times"},
 		},
 		"the same again, after the first has expired": {
-			tell: func(w *Writer) {
+			report: func(w *Writer) {
 				w.Event(web("a"), "Normal", "One", "1")
 				settle()
 				w.Event(web("a"), "Normal", "One", "1")
@@ -121,25 +121,25 @@ func TestEventsAreWritten(t *testing.T) {
 			want: []string{"One shop/a: 1", "One shop/a: 1"},
 		},
 		"warnings first": {
-			tell: func(w *Writer) {
+			report: func(w *Writer) {
 				w.Event(web("a"), "Normal", "One", "1")
 				w.Event(web("a"), "Warning", "Bad", "2")
 			},
 			want: []string{"Bad shop/a: 2", "One shop/a: 1"},
 		},
 		"what has no namespace is told in default": {
-			tell: func(w *Writer) {
+			report: func(w *Writer) {
 				w.Event(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}, "Normal", "One", "1")
 			},
 			want: []string{"One default/n: 1"},
 		},
 		"a hub that is away for a moment is asked again": {
-			tell: func(w *Writer) { w.Event(web("a"), "Normal", "One", "1") },
-			fail: []error{errors.New("connection refused")},
-			want: []string{"One shop/a: 1"},
+			report: func(w *Writer) { w.Event(web("a"), "Normal", "One", "1") },
+			fail:   []error{errors.New("connection refused")},
+			want:   []string{"One shop/a: 1"},
 		},
 		"what is refused stays so, and holds up nothing": {
-			tell: func(w *Writer) {
+			report: func(w *Writer) {
 				w.Event(web("a"), "Normal", "One", "1")
 				w.Event(web("b"), "Normal", "One", "2")
 			},
@@ -151,7 +151,7 @@ func TestEventsAreWritten(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				to := &sink{fail: tc.fail}
 				w := run(t, to, Options{})
-				tc.tell(w)
+				tc.report(w)
 				settle()
 				if diff := cmp.Diff(tc.want, to.notes); diff != "" {
 					t.Errorf("events (-want +got):\n%s", diff)
@@ -180,8 +180,8 @@ func TestThePace(t *testing.T) {
 			t.Errorf("40 events at 10 a second after a burst of 10 took %s", took)
 		}
 		for i, note := range to.notes {
-			if told := to.at[i].Sub(begin); strings.HasPrefix(note, "Bad") && told > 2*time.Second {
-				t.Errorf("the warning of second 1 was written after %s", told)
+			if reported := to.at[i].Sub(begin); strings.HasPrefix(note, "Bad") && reported > 2*time.Second {
+				t.Errorf("the warning of second 1 was written after %s", reported)
 			}
 		}
 	})
@@ -232,7 +232,7 @@ func TestTenantsTakeTurns(t *testing.T) {
 	of := func(namespace, name string) *corev1.ObjectReference {
 		return &corev1.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: namespace, Name: name}
 	}
-	for name, told := range map[string]struct {
+	for name, reported := range map[string]struct {
 		obj  runtime.Object
 		want string
 	}{
@@ -254,9 +254,9 @@ func TestTenantsTakeTurns(t *testing.T) {
 						w.Event(of("karmada-es-east", fmt.Sprint(i)), eventType, "One", "1")
 					}
 					begin := time.Now()
-					w.Event(told.obj, eventType, "One", "2")
+					w.Event(reported.obj, eventType, "One", "2")
 					settle()
-					at := slices.Index(to.notes, told.want)
+					at := slices.Index(to.notes, reported.want)
 					if at < 0 {
 						t.Fatalf("it is not among the %d that were written", len(to.notes))
 					}

@@ -76,7 +76,7 @@ type Options struct {
 	// and a nil answer, is that nothing is held.
 	Hold func() *claims.Hold
 	// OnHold has told called when that begins and ends; nil does not.
-	OnHold func(told func())
+	OnHold func(reported func())
 	// Silence is how long nothing may be heard of a cluster in pull mode.
 	Silence Silence
 	// Clock is the time; nil means the machine's.

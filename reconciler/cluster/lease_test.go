@@ -285,12 +285,12 @@ func TestAClusterThatTurnsIsToldOf(t *testing.T) {
 		t.Fatal(err)
 	}
 	close(events.Events)
-	var told []string
+	var reported []string
 	for e := range events.Events {
-		told = append(told, e)
+		reported = append(reported, e)
 	}
-	if len(told) != 2 || !strings.HasPrefix(told[0], "Warning ClusterStatusUnknown ") || !strings.HasPrefix(told[1], "Normal ClusterReady ") {
-		t.Errorf("told %q, want that nothing is heard, and that it is back", told)
+	if len(reported) != 2 || !strings.HasPrefix(reported[0], "Warning ClusterStatusUnknown ") || !strings.HasPrefix(reported[1], "Normal ClusterReady ") {
+		t.Errorf("told %q, want that nothing is heard, and that it is back", reported)
 	}
 }
 

@@ -91,12 +91,12 @@ type observer struct {
 
 	subject
 
-	running sync.WaitGroup
-	seen    observation
-	told    *observation  // what was last reported
-	barred  string        // why nothing may be written to the member, as last logged; empty: it may be
-	trouble time.Duration // how soon to look again; zero: there is none
-	reading kindsReading
+	running  sync.WaitGroup
+	seen     observation
+	reported *observation  // what was last reported
+	barred   string        // why nothing may be written to the member, as last logged; empty: it may be
+	trouble  time.Duration // how soon to look again; zero: there is none
+	reading  kindsReading
 }
 
 // kindsReading is how far an observer is with the kinds of its member.
@@ -352,11 +352,11 @@ func (o *observer) sum() {
 
 // notify reports what was seen, if it is new.
 func (o *observer) notify() {
-	if o.told != nil && o.told.same(&o.seen) || o.seen.outcome == (outcome{}) { // or nothing is known yet
+	if o.reported != nil && o.reported.same(&o.seen) || o.seen.outcome == (outcome{}) { // or nothing is known yet
 		return
 	}
 	now := o.seen
-	o.told = &now
+	o.reported = &now
 	o.report(now)
 }
 

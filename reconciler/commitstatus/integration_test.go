@@ -319,7 +319,7 @@ func (w *world) until(what string, holds func() (bool, string)) {
 }
 
 // told waits until the forge was told exactly this.
-func (w *world) told(f *forgeServer, want ...string) {
+func (w *world) reported(f *forgeServer, want ...string) {
 	w.t.Helper()
 	for i := range want {
 		want[i] = strings.NewReplacer("EAST", w.cluster("east"), "WEST", w.cluster("west"), "NS", w.namespace).Replace(want[i])
@@ -363,10 +363,10 @@ func TestACommitCarriesTheOutcome(t *testing.T) {
 	w.provider("forge", f.URL)
 	w.applied(first)
 	pending := "1111 pending: 0/2 clusters ready: EAST waits for ConfigMap NS/web: not sent yet"
-	w.told(f, pending)
+	w.reported(f, pending)
 	w.runs("east")
 	w.runs("west")
-	w.told(f, pending, "1111 success: 2/2 clusters ready")
+	w.reported(f, pending, "1111 success: 2/2 clusters ready")
 	cs := w.synced("forge", gitopsv1alpha1.CommitStatusReasonPosted)
 	if want := "kustomization/shop/"; !strings.HasPrefix(cs.Spec.Context, want) {
 		t.Errorf("context = %q, want it to begin with %q", cs.Spec.Context, want)
@@ -381,7 +381,7 @@ func TestACommitCarriesTheOutcome(t *testing.T) {
 			t.Errorf("a restart wrote %s", written)
 		}
 	}
-	w.told(f, pending, "1111 success: 2/2 clusters ready")
+	w.reported(f, pending, "1111 success: 2/2 clusters ready")
 }
 
 // TestASilentCluster: what was heard last is not what is.
@@ -409,9 +409,9 @@ func TestASilentCluster(t *testing.T) {
 	})
 	before := f.posts()
 	ready(metav1.ConditionFalse, clusterv1alpha1.ClusterNotReachableReason, since.Add(time.Hour))
-	w.told(f, append(slices.Clone(before), "1111 pending: 1/2 clusters ready: WEST unreachable since 2026-01-01 13:00 UTC")...)
+	w.reported(f, append(slices.Clone(before), "1111 pending: 1/2 clusters ready: WEST unreachable since 2026-01-01 13:00 UTC")...)
 	ready(metav1.ConditionTrue, clusterv1alpha1.ClusterReadyReason, since.Add(2*time.Hour))
-	w.told(f, append(slices.Clone(before), "1111 pending: 1/2 clusters ready: WEST unreachable since 2026-01-01 13:00 UTC", "1111 success: 2/2 clusters ready")...)
+	w.reported(f, append(slices.Clone(before), "1111 pending: 1/2 clusters ready: WEST unreachable since 2026-01-01 13:00 UTC", "1111 success: 2/2 clusters ready")...)
 }
 
 func TestASupersededCommitIsClosed(t *testing.T) {
@@ -420,14 +420,14 @@ func TestASupersededCommitIsClosed(t *testing.T) {
 	w.provider("forge", f.URL)
 	w.applied(first)
 	pending := ": 0/2 clusters ready: EAST waits for ConfigMap NS/web: not sent yet"
-	w.told(f, "1111 pending"+pending)
+	w.reported(f, "1111 pending"+pending)
 	w.says(second, metav1.ConditionTrue, meta.ReconciliationSucceededReason, "Applied revision: "+second)
-	w.told(f, "1111 pending"+pending, "1111 failure: superseded by 22222222", "2222 pending"+pending)
+	w.reported(f, "1111 pending"+pending, "1111 failure: superseded by 22222222", "2222 pending"+pending)
 	w.says(second, metav1.ConditionFalse, "PruneBlocked", "revision would remove all:\nnothing was applied")
-	w.told(f, "1111 pending"+pending, "1111 failure: superseded by 22222222", "2222 pending"+pending,
+	w.reported(f, "1111 pending"+pending, "1111 failure: superseded by 22222222", "2222 pending"+pending,
 		"2222 failure: PruneBlocked: revision would remove all: nothing was applied")
 	w.says(first, metav1.ConditionFalse, "PruneBlocked", "x")
-	w.told(f, "1111 pending"+pending, "1111 failure: superseded by 22222222", "2222 pending"+pending,
+	w.reported(f, "1111 pending"+pending, "1111 failure: superseded by 22222222", "2222 pending"+pending,
 		"2222 failure: PruneBlocked: revision would remove all: nothing was applied", "1111 failure: PruneBlocked: x")
 }
 
@@ -446,11 +446,11 @@ func TestAForgeThatIsDownDelaysOnlyItself(t *testing.T) {
 	})
 	w.until("success to be told to both", func() (bool, string) {
 		statuses := w.statuses()
-		told := len(statuses) == 2
+		reported := len(statuses) == 2
 		for _, cs := range statuses {
-			told = told && cs.Spec.State == gitopsv1alpha1.CommitSuccess
+			reported = reported && cs.Spec.State == gitopsv1alpha1.CommitSuccess
 		}
-		return told, fmt.Sprintf("%+v", statuses)
+		return reported, fmt.Sprintf("%+v", statuses)
 	})
 	cs := w.synced("down", gitopsv1alpha1.CommitStatusReasonUnreachable)
 	if cs.Status.Posted != nil {
@@ -464,7 +464,7 @@ func TestAForgeThatIsDownDelaysOnlyItself(t *testing.T) {
 		t.Errorf("the token stands in the status: %s", text)
 	}
 	down.answers(http.StatusCreated)
-	w.told(down, "1111 success: 2/2 clusters ready")
+	w.reported(down, "1111 success: 2/2 clusters ready")
 	w.synced("down", gitopsv1alpha1.CommitStatusReasonPosted)
 }
 

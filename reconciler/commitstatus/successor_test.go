@@ -46,12 +46,12 @@ func (f *fleet) is(state rollup.State, reason string) {
 // handover is a Kustomization of a source, at some point of the way from one revision
 // to the next.
 type handover struct {
-	t     *testing.T
-	hub   client.Client
-	clock *clocktesting.FakeClock
-	fleet fleet
-	loop  *Reconciler
-	told  []string // each that differs from the one before
+	t        *testing.T
+	hub      client.Client
+	clock    *clocktesting.FakeClock
+	fleet    fleet
+	loop     *Reconciler
+	reported []string // each that differs from the one before
 }
 
 type silent struct{}
@@ -137,8 +137,8 @@ func (h *handover) looks() {
 		}
 		for _, cs := range list.Items {
 			text := cs.Spec.Commit[:1] + " " + string(cs.Spec.State) + ": " + cs.Spec.Description
-			if len(h.told) == 0 || h.told[len(h.told)-1] != text {
-				h.told = append(h.told, text)
+			if len(h.reported) == 0 || h.reported[len(h.reported)-1] != text {
+				h.reported = append(h.reported, text)
 			}
 		}
 		h.clock.Step(result.RequeueAfter)
@@ -261,7 +261,7 @@ func TestHandovers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := newHandover(t)
 			tc.steps(h)
-			if diff := cmp.Diff(tc.want, h.told); diff != "" {
+			if diff := cmp.Diff(tc.want, h.reported); diff != "" {
 				t.Errorf("told (-want +got):\n%s", diff)
 			}
 		})

@@ -119,25 +119,25 @@ func TestJudgement(t *testing.T) {
 // succeeded is not pending until all of it has been looked at.
 func TestWhatIsNotKnownTakesNothingBack(t *testing.T) {
 	cases := map[string]struct {
-		told     gitopsv1alpha1.CommitState
+		reported gitopsv1alpha1.CommitState
 		commit   string
 		unknown  bool
 		replaced bool
 		want     bool
 	}{
-		"it has succeeded":       {told: gitopsv1alpha1.CommitSuccess, commit: "a", unknown: true, want: true},
-		"it has failed":          {told: gitopsv1alpha1.CommitFailure, commit: "a", unknown: true, want: true},
-		"it was pending":         {told: gitopsv1alpha1.CommitPending, commit: "a", unknown: true},
-		"that was another":       {told: gitopsv1alpha1.CommitSuccess, commit: "b", unknown: true},
-		"all is known meanwhile": {told: gitopsv1alpha1.CommitSuccess, commit: "a"},
-		"it has succeeded, and the next one is on its way": {told: gitopsv1alpha1.CommitSuccess, commit: "a", replaced: true, want: true},
-		"it was pending, and the next one is on its way":   {told: gitopsv1alpha1.CommitPending, commit: "a", replaced: true, want: true},
-		"that was another, and the next one is on its way": {told: gitopsv1alpha1.CommitSuccess, commit: "b", replaced: true},
+		"it has succeeded":       {reported: gitopsv1alpha1.CommitSuccess, commit: "a", unknown: true, want: true},
+		"it has failed":          {reported: gitopsv1alpha1.CommitFailure, commit: "a", unknown: true, want: true},
+		"it was pending":         {reported: gitopsv1alpha1.CommitPending, commit: "a", unknown: true},
+		"that was another":       {reported: gitopsv1alpha1.CommitSuccess, commit: "b", unknown: true},
+		"all is known meanwhile": {reported: gitopsv1alpha1.CommitSuccess, commit: "a"},
+		"it has succeeded, and the next one is on its way": {reported: gitopsv1alpha1.CommitSuccess, commit: "a", replaced: true, want: true},
+		"it was pending, and the next one is on its way":   {reported: gitopsv1alpha1.CommitPending, commit: "a", replaced: true, want: true},
+		"that was another, and the next one is on its way": {reported: gitopsv1alpha1.CommitSuccess, commit: "b", replaced: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			told := &gitopsv1alpha1.CommitStatus{Spec: gitopsv1alpha1.CommitStatusSpec{Commit: tc.commit, State: tc.told}}
-			if got := stands(told, verdict{commit: "a", state: gitopsv1alpha1.CommitPending, unknown: tc.unknown, replaced: tc.replaced}); got != tc.want {
+			reported := &gitopsv1alpha1.CommitStatus{Spec: gitopsv1alpha1.CommitStatusSpec{Commit: tc.commit, State: tc.reported}}
+			if got := stands(reported, verdict{commit: "a", state: gitopsv1alpha1.CommitPending, unknown: tc.unknown, replaced: tc.replaced}); got != tc.want {
 				t.Errorf("stands = %t, want %t", got, tc.want)
 			}
 		})

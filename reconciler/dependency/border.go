@@ -68,17 +68,17 @@ func (r frontier) border(ctx context.Context, b workv1alpha2.Binding, template s
 // refusal is what to tell of what a template may not have; nil for nothing. What a
 // policy of its own carries is no loss, and not told of.
 func (r frontier) refusal(ctx context.Context, template selector.Resource, refused []kinds.Dependency) (fault, err error) {
-	var told []kinds.Dependency
+	var reported []kinds.Dependency
 	for _, d := range refused {
 		carried, err := r.carried(ctx, d)
 		if err != nil {
 			return nil, err
 		}
 		if !carried {
-			told = append(told, d)
+			reported = append(reported, d)
 		}
 	}
-	if text := dependency.Refused(template, told); text != nil {
+	if text := dependency.Refused(template, reported); text != nil {
 		return loop.Stalled(workv1alpha2.EventReasonRefNotPermitted, text), nil
 	}
 	return nil, nil

@@ -474,21 +474,21 @@ func (c *traffic) reset() {
 
 // recorder keeps Events instead of writing them.
 type recorder struct {
-	mu   sync.Mutex
-	told []string
+	mu       sync.Mutex
+	reported []string
 }
 
 func (r *recorder) Event(obj runtime.Object, eventType, reason, message string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	kind := strings.TrimPrefix(fmt.Sprintf("%T", obj), "*")
-	r.told = append(r.told, fmt.Sprintf("%s %s %s: %s", kind, eventType, reason, message))
+	r.reported = append(r.reported, fmt.Sprintf("%s %s %s: %s", kind, eventType, reason, message))
 }
 
 func (r *recorder) all() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Clone(r.told)
+	return slices.Clone(r.reported)
 }
 
 // warnings returns the Warning Events.

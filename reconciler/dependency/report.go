@@ -13,8 +13,8 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
-// told is how many users of one object are notified of what is wrong with it.
-const told = 10
+// reported is how many users of one object are notified of what is wrong with it.
+const reported = 10
 
 // conflict is what an Event about users that do not agree was about.
 type conflict templatestore.Key
@@ -40,7 +40,7 @@ func (r attach) reportUsers(ctx context.Context, s *attachment, err error) {
 	case !errors.As(err, &known):
 		r.failures.Forget(s.key)
 	case r.failures.Record(s.key, known.Error()):
-		for i := range s.users[:min(len(s.users), told)] {
+		for i := range s.users[:min(len(s.users), reported)] {
 			b, found, _ := r.binding(ctx, client.ObjectKey{Namespace: s.users[i].Namespace, Name: s.users[i].Name})
 			if found {
 				r.events.Event(b, corev1.EventTypeWarning, known.Reason, known.Error())

@@ -49,11 +49,11 @@ func TestANamespaceThatIsMadeAnew(t *testing.T) {
 	if err := hub.Delete(t.Context(), &leaving); err != nil {
 		t.Fatal(err)
 	}
-	told := look()[0]
-	if told.Annotations[workv1alpha2.WantedAgainAnnotation] != "true" || told.DeletionTimestamp.IsZero() {
-		t.Errorf("the Work: %v", told.ObjectMeta)
+	reported := look()[0]
+	if reported.Annotations[workv1alpha2.WantedAgainAnnotation] != "true" || reported.DeletionTimestamp.IsZero() {
+		t.Errorf("the Work: %v", reported.ObjectMeta)
 	}
-	if again := look()[0]; again.ResourceVersion != told.ResourceVersion {
+	if again := look()[0]; again.ResourceVersion != reported.ResourceVersion {
 		t.Error("it is told twice")
 	}
 }

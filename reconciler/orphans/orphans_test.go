@@ -42,19 +42,19 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/orphans"
 )
 
-// told keeps the reasons of Events.
-type told struct {
+// reported keeps the reasons of Events.
+type reported struct {
 	mu      sync.Mutex
 	reasons map[string]int
 }
 
-func (e *told) Event(_ runtime.Object, _, reason, _ string) {
+func (e *reported) Event(_ runtime.Object, _, reason, _ string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.reasons[reason]++
 }
 
-func (e *told) count(reason string) int {
+func (e *reported) count(reason string) int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.reasons[reason]
@@ -65,7 +65,7 @@ type fleet struct {
 	*testing.T
 	hub    *servertest.Env
 	edge   client.Client
-	events *told
+	events *reported
 	hold   atomic.Pointer[claims.Hold]
 	wake   func()
 	stop   func() error
@@ -182,7 +182,7 @@ func fleetOf(t *testing.T) (*fleet, *membertest.Member) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fleet{T: t, hub: servertest.New(t), edge: edge, events: &told{reasons: map[string]int{}}}
+	f := &fleet{T: t, hub: servertest.New(t), edge: edge, events: &reported{reasons: map[string]int{}}}
 	f.start()
 	t.Cleanup(func() { f.check(f.stop()) })
 	f.check(f.hub.Hub.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}))

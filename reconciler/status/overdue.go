@@ -40,10 +40,10 @@ type overdue struct {
 
 // lag is a Work whose latest version its cluster has not taken up.
 type lag struct {
-	since  time.Time
-	told   bool // it is overdue, until it is taken up
-	found  bool // so it was when this loop first heard of it: a binding may know more
-	tellTo []reconcile.Request
+	since    time.Time
+	told     bool // it is overdue, until it is taken up
+	found    bool // so it was when this loop first heard of it: a binding may know more
+	reportTo []reconcile.Request
 }
 
 func newOverdue(o Options) *overdue {
@@ -59,7 +59,7 @@ func (o *overdue) observe(work *workv1alpha1.Work, found bool) {
 	was := o.behind[key]
 	switch {
 	case is && was == nil:
-		o.behind[key] = &lag{since: o.clock.Now(), tellTo: bindingOf(work), found: found}
+		o.behind[key] = &lag{since: o.clock.Now(), reportTo: bindingOf(work), found: found}
 	case !is && was != nil:
 		delete(o.behind, key)
 		if work.DeletionTimestamp == nil && !ptr.Deref(work.Spec.SuspendDispatching, false) { // else it is nothing that the cluster did
@@ -80,7 +80,7 @@ func (o *overdue) recall(said []workv1alpha2.AggregatedStatusItem, works []*work
 			continue
 		}
 		if l == nil {
-			l = &lag{since: o.clock.Now(), tellTo: bindingOf(work)}
+			l = &lag{since: o.clock.Now(), reportTo: bindingOf(work)}
 			o.behind[key] = l
 		}
 		l.told = true
@@ -117,7 +117,7 @@ func (o *overdue) sweep() []reconcile.Request {
 		idle := min(waits, now.Sub(o.active[key.Namespace]))
 		if !l.told && (idle >= o.after || waits >= passedOver*o.after) {
 			l.told = true
-			out = append(out, l.tellTo...)
+			out = append(out, l.reportTo...)
 		}
 	}
 	return out

@@ -44,15 +44,15 @@ var configMap = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 
 // heard keeps what a listener was told about one namespace.
 type heard struct {
-	mu     sync.Mutex
-	told   []string
-	states []templatestore.State
+	mu       sync.Mutex
+	reported []string
+	states   []templatestore.State
 }
 
 func (h *heard) all() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return slices.Clone(h.told)
+	return slices.Clone(h.reported)
 }
 
 // run starts a store that tells h about namespace.
@@ -97,7 +97,7 @@ func runWith(t *testing.T, cfg *rest.Config, namespace string, h *heard, around 
 			}
 			h.mu.Lock()
 			defer h.mu.Unlock()
-			h.told = append(h.told, what+key.Name)
+			h.reported = append(h.reported, what+key.Name)
 		},
 		KindChanged: func(_ context.Context, _ schema.GroupVersionKind, state templatestore.State) {
 			h.mu.Lock()

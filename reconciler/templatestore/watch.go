@@ -219,7 +219,7 @@ func (s *Store) setState(ctx context.Context, gvk schema.GroupVersionKind, w *wa
 
 // handler turns the events of one watch into those of the listeners.
 func (w *watch) handler(gvk schema.GroupVersionKind, listeners []Listener) toolscache.ResourceEventHandler {
-	tell := func(before, after *unstructured.Unstructured, first bool) {
+	report := func(before, after *unstructured.Unstructured, first bool) {
 		some := after
 		if some == nil {
 			some = before
@@ -234,7 +234,7 @@ func (w *watch) handler(gvk schema.GroupVersionKind, listeners []Listener) tools
 	return toolscache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(obj any, first bool) {
 			if after, ok := obj.(*unstructured.Unstructured); ok {
-				tell(nil, after, first)
+				report(nil, after, first)
 			}
 		},
 		UpdateFunc: func(old, obj any) {
@@ -244,7 +244,7 @@ func (w *watch) handler(gvk schema.GroupVersionKind, listeners []Listener) tools
 				return
 			}
 			if w.written.Observed(after); !sameContent(before, after) {
-				tell(before, after, false)
+				report(before, after, false)
 			}
 		},
 		DeleteFunc: func(obj any) {
@@ -253,7 +253,7 @@ func (w *watch) handler(gvk schema.GroupVersionKind, listeners []Listener) tools
 			}
 			if before, ok := obj.(*unstructured.Unstructured); ok {
 				w.written.Gone(client.ObjectKeyFromObject(before))
-				tell(before, nil, false)
+				report(before, nil, false)
 			}
 		},
 	}

@@ -76,8 +76,8 @@ func TestOnTheServer(t *testing.T) {
 	}
 	until("the first artifact", has(first))
 	until("the Event that follows it", func() bool {
-		var told corev1.EventList
-		return env.Hub.List(t.Context(), &told, client.InNamespace(namespace)) == nil && len(told.Items) == 1
+		var reported corev1.EventList
+		return env.Hub.List(t.Context(), &reported, client.InNamespace(namespace)) == nil && len(reported.Items) == 1
 	})
 
 	quiet, asked := env.QuietRevision(t), b.git.Requests()

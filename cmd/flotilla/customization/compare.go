@@ -59,7 +59,7 @@ func Compare(before, after Trial, q Question) (*Change, error) {
 	change := Change{Operation: string(q.Operation.Name), Object: nameOf(q.Input.one()), Cluster: q.Cluster, Before: old.By, After: now.By}
 	if now.Err != nil {
 		change.Error = oneLine(now.Err)
-		if old.Err != nil && told(old.Err) == told(now.Err) {
+		if old.Err != nil && reported(old.Err) == reported(now.Err) {
 			return nil, nil
 		}
 		return &change, nil
@@ -74,8 +74,8 @@ func Compare(before, after Trial, q Question) (*Change, error) {
 	return &change, nil
 }
 
-// told is what a rule says, without where its script was found.
-func told(err error) string {
+// reported is what a rule says, without where its script was found.
+func reported(err error) string {
 	var rule *interpreter.Error
 	if errors.As(err, &rule) {
 		err = rule

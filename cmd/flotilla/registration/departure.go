@@ -140,7 +140,7 @@ func (l *leftovers) find(ctx context.Context) (is join.Remains, seen bool) {
 }
 
 // tells prints lines.
-func tells(out io.Writer) func(string) {
+func reports(out io.Writer) func(string) {
 	return func(line string) { _, _ = fmt.Fprintln(out, line) }
 }
 

@@ -227,11 +227,11 @@ func (r *registering) find() (*rest.Config, error) {
 
 // args are what the agent is told about its cluster.
 func (r *registering) args(member *rest.Config) []string {
-	return append([]string{"--cluster-namespace=" + r.cluster.namespace, "--cluster-api-endpoint=" + member.Host}, r.told()...)
+	return append([]string{"--cluster-namespace=" + r.cluster.namespace, "--cluster-api-endpoint=" + member.Host}, r.reported()...)
 }
 
-// told are the agent's flags with what the caller said of the cluster.
-func (r *registering) told() []string {
+// reported are the agent's flags with what the caller said of the cluster.
+func (r *registering) reported() []string {
 	var out []string
 	for _, said := range [][2]string{
 		{"--cluster-provider", r.cluster.provider}, {"--cluster-region", r.cluster.region},
@@ -311,7 +311,7 @@ func (r *registering) write(cmd *cobra.Command, file *place, kubeconfig []byte) 
 	if r.member.context != "" {
 		line += " --context " + r.member.context
 	}
-	line = strings.Join(append([]string{line}, r.told()...), " ")
+	line = strings.Join(append([]string{line}, r.reported()...), " ")
 	_, err := fmt.Fprintf(cmd.OutOrStdout(), "cluster %s registered; it becomes a member when its agent runs:\n%s\n", r.cluster.name, line)
 	return err
 }

@@ -59,7 +59,7 @@ func (r *registering) claim(cmd *cobra.Command, hub *rest.Config, member client.
 	if err != nil {
 		return fleet.Describe(err)
 	}
-	if err := r.tellTakeOver(cmd, id, member, config); err != nil {
+	if err := r.reportTakeOver(cmd, id, member, config); err != nil {
 		return err
 	}
 	err = join.Claim(cmd.Context(), join.ClaimOptions{Member: member, Hub: id, Cluster: r.cluster.name, Address: hub.Host, Mode: claims.Pull, TakeOver: r.takeOver})
@@ -70,7 +70,7 @@ func (r *registering) claim(cmd *cobra.Command, hub *rest.Config, member client.
 }
 
 // tellTakeOver prints what it means that the cluster is taken over, if it is to be.
-func (r *registering) tellTakeOver(cmd *cobra.Command, id string, member client.Client, config *rest.Config) error {
+func (r *registering) reportTakeOver(cmd *cobra.Command, id string, member client.Client, config *rest.Config) error {
 	if !r.takeOver {
 		return nil
 	}
@@ -99,5 +99,5 @@ func (r *registering) planTakeOver(cmd *cobra.Command, config *rest.Config) erro
 	if err != nil {
 		return err
 	}
-	return r.tellTakeOver(cmd, id, member, config)
+	return r.reportTakeOver(cmd, id, member, config)
 }

@@ -19,7 +19,7 @@ func TestTogether(t *testing.T) {
 		"unjoin east --wait 30s --cluster-kubeconfig " + member.Kubeconfig,
 	} {
 		for _, said := range together(t, 6, line+" --kubeconfig "+env.Kubeconfig) {
-			if said.Code != 0 && !told(said.Err) {
+			if said.Code != 0 && !reported(said.Err) {
 				t.Errorf("%s: %s", line, said)
 			}
 			for _, raw := range []string{"Operation cannot be fulfilled", "already exists", "the object has been modified"} {
@@ -54,9 +54,9 @@ func together(t *testing.T, times int, line string) []commandtest.Said {
 	return said
 }
 
-// told reports whether an error says what to do: it is about somebody who was quicker, by the hub's
+// reported reports whether an error says what to do: it is about somebody who was quicker, by the hub's
 // word or ours, or by what is there now.
-func told(text string) bool {
+func reported(text string) bool {
 	for _, says := range []string{"run the same again", "or ask again", "there is no cluster east", "is leaving"} {
 		if strings.Contains(text, says) {
 			return true

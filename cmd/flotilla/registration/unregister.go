@@ -102,7 +102,7 @@ func (u *unregistering) run(cmd *cobra.Command, args []string) (err error) {
 		return u.describe(err)
 	}
 	itself := member != nil && join.Itself(cmd.Context(), hub, member)
-	d := &join.Departure{Name: u.name, Hub: hub, Tell: tells(cmd.ErrOrStderr())}
+	d := &join.Departure{Name: u.name, Hub: hub, Tell: reports(cmd.ErrOrStderr())}
 	if err := u.leave(cmd, hub, d); err != nil {
 		return goesOn(cmd, d, err)
 	}

@@ -24,12 +24,12 @@ func lastWords(out io.Writer) {
 	e, exit := &ending{out: out}, klog.OsExit
 	klog.SetLogFilter(e)
 	klog.OsExit = func(int) {
-		e.tell()
+		e.report()
 		exit(command.Failed)
 	}
 }
 
-func (e *ending) tell() {
+func (e *ending) report() {
 	if why := e.why.Load(); why != nil {
 		_, _ = fmt.Fprintf(e.out, "error: the API server cannot start: %s\n", *why)
 	}

@@ -27,7 +27,7 @@ func TestARuleThatRecoversIsAskedAgain(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		o := &oracle{health: map[string]any{"ship": outage{time.Minute}}}
-		w, told := fleetOf(ctx, o, ship("ship"))
+		w, reported := fleetOf(ctx, o, ship("ship"))
 		var got []string
 		for _, step := range []struct {
 			answer any
@@ -45,7 +45,7 @@ func TestARuleThatRecoversIsAskedAgain(t *testing.T) {
 			}
 			<-time.After(step.wait) // of the bubble
 			synctest.Wait()
-			got = append(got, slices.DeleteFunc(told(), func(s string) bool { return s == "synced" })...)
+			got = append(got, slices.DeleteFunc(reported(), func(s string) bool { return s == "synced" })...)
 			got = append(got, "-")
 		}
 		want := []string{

@@ -141,14 +141,14 @@ func (w *kindWatch) follow(ctx context.Context, kind Kind, before []any) (seen [
 
 // miss tells of the objects that were there when a entry ended, and are not in the one
 // that was begun anew.
-func miss(before []any, now *entry, tell func(*Observed)) {
+func miss(before []any, now *entry, report func(*Observed)) {
 	for _, obj := range before {
 		was, ok := obj.(*Observed)
 		if !ok {
 			continue
 		}
 		if is := now.find(was.key()); is == nil || was.lost(is) {
-			tell(was)
+			report(was)
 		}
 	}
 }
@@ -249,9 +249,9 @@ func (w *kindWatch) open(resource dynamic.ResourceInterface, gone func()) (*entr
 		return nil, err
 	}
 	if _, err := s.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(obj any) { w.tell(s, obj) },
-		UpdateFunc: func(before, after any) { w.tellUpdate(s, before, after) },
-		DeleteFunc: func(obj any) { w.tell(s, obj) },
+		AddFunc:    func(obj any) { w.report(s, obj) },
+		UpdateFunc: func(before, after any) { w.reportUpdate(s, before, after) },
+		DeleteFunc: func(obj any) { w.report(s, obj) },
 	}); err != nil {
 		return nil, err
 	}

@@ -72,32 +72,32 @@ func harbour(o *oracle, objects ...runtime.Object) (*kindWatch, func() []string)
 	w := newWatch(client, func(context.Context, schema.GroupVersionKind) (Kind, error) { return ships, nil })
 	w.interpreter, w.recheck = o, newRecheckQueue(o, w.clock)
 	var mu sync.Mutex
-	var told []string
+	var reported []string
 	w.changed = func(o *Observed) {
 		mu.Lock()
 		defer mu.Unlock()
-		told = append(told, fmt.Sprintf("%s %s pending=%t %s", o.Name, o.Health, o.Pending, o.Fault))
+		reported = append(reported, fmt.Sprintf("%s %s pending=%t %s", o.Name, o.Health, o.Pending, o.Fault))
 	}
 	w.synced = func(schema.GroupVersionKind) {
 		mu.Lock()
 		defer mu.Unlock()
-		told = append(told, "synced")
+		reported = append(reported, "synced")
 	}
 	return w, func() []string {
 		mu.Lock()
 		defer mu.Unlock()
-		out := told
-		told = nil
+		out := reported
+		reported = nil
 		return out
 	}
 }
 
 // fleetOf runs a watch of ships, and returns what is told of them.
 func fleetOf(ctx context.Context, o *oracle, objects ...runtime.Object) (*kindWatch, func() []string) {
-	w, told := harbour(o, objects...)
+	w, reported := harbour(o, objects...)
 	go w.recheck.run(ctx)
 	go w.run(ctx)
-	return w, told
+	return w, reported
 }
 
 func TestAnAnswerThatComesLaterIsToldThen(t *testing.T) {
@@ -105,7 +105,7 @@ func TestAnAnswerThatComesLaterIsToldThen(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		o := &oracle{health: map[string]any{"slow": &kinds.Pending{Of: "a webhook", After: time.Second}}}
-		w, told := fleetOf(ctx, o, ship("fast"), ship("slow"))
+		w, reported := fleetOf(ctx, o, ship("fast"), ship("slow"))
 		synctest.Wait()
 		key := types.NamespacedName{Namespace: "sea", Name: "slow"}
 		before, presence := w.read(key)
@@ -115,7 +115,7 @@ func TestAnAnswerThatComesLaterIsToldThen(t *testing.T) {
 		if fast, _ := w.read(types.NamespacedName{Namespace: "sea", Name: "fast"}); fast == nil || fast.Health != workv1alpha1.ResourceHealthy {
 			t.Errorf("another object: %+v", fast)
 		}
-		told()
+		reported()
 		o.say("slow", workv1alpha1.ResourceUnhealthy)
 		<-time.After(time.Second + 10*time.Millisecond) // of the bubble
 		synctest.Wait()
@@ -123,7 +123,7 @@ func TestAnAnswerThatComesLaterIsToldThen(t *testing.T) {
 		if after.Pending || after.Health != workv1alpha1.ResourceUnhealthy || string(after.Status.Raw) != `{"seen":true}` {
 			t.Errorf("after the answer: %+v", after)
 		}
-		if diff := cmp.Diff([]string{"slow Unhealthy pending=false "}, told()); diff != "" {
+		if diff := cmp.Diff([]string{"slow Unhealthy pending=false "}, reported()); diff != "" {
 			t.Errorf("told (-want +got):\n%s", diff)
 		}
 		if len(w.recheck.kept) != 0 || len(w.recheck.due) != 0 || w.recheck.size != 0 {
@@ -187,9 +187,9 @@ func TestRulesThatChangeAreAskedAnewWithoutAGap(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		o := &oracle{health: map[string]any{}}
-		w, told := fleetOf(ctx, o, ship("one"), ship("two"))
+		w, reported := fleetOf(ctx, o, ship("one"), ship("two"))
 		synctest.Wait()
-		told()
+		reported()
 		absent := make(chan string)
 		watching, stop := context.WithCancel(ctx)
 		go func() {
@@ -210,7 +210,7 @@ func TestRulesThatChangeAreAskedAnewWithoutAGap(t *testing.T) {
 			t.Error(fault)
 		}
 		synctest.Wait()
-		if diff := cmp.Diff([]string{"synced", "two Unhealthy pending=false "}, told()); diff != "" {
+		if diff := cmp.Diff([]string{"synced", "two Unhealthy pending=false "}, reported()); diff != "" {
 			t.Errorf("told (-want +got):\n%s", diff)
 		}
 		if obj, err := w.client.Resource(ships.Resource).Namespace("sea").Get(ctx, "one", metav1.GetOptions{}); err != nil || obj.GetResourceVersion() != "1" {

@@ -257,7 +257,7 @@ func (w *kindWatch) transform(obj any) (any, error) {
 
 // tell passes on what the current entry shows. What the next one shows before it
 // takes over is told then.
-func (w *kindWatch) tell(s *entry, obj any) {
+func (w *kindWatch) report(s *entry, obj any) {
 	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		obj = tombstone.Obj
 	}
@@ -314,7 +314,7 @@ func (w *kindWatch) settle() {
 
 // tellUpdate leaves out what nobody asks about: fields of others, leases of
 // their managers, and resource versions.
-func (w *kindWatch) tellUpdate(s *entry, before, after any) {
+func (w *kindWatch) reportUpdate(s *entry, before, after any) {
 	was, ok := before.(*Observed)
 	is, also := after.(*Observed)
 	if ok && also && !is.Pending && was.same(is) {
@@ -324,7 +324,7 @@ func (w *kindWatch) tellUpdate(s *entry, before, after any) {
 	if ok && also && was.lost(is) && w.caughtUp(s, is) {
 		w.changed(was)
 	}
-	w.tell(s, after)
+	w.report(s, after)
 }
 
 // resolve keeps an answer that came after its object, and tells of it. It returns

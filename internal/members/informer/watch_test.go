@@ -83,9 +83,9 @@ func TestAnOwnWriteThatTheWatchHasGoneBeyondIsNotKept(t *testing.T) {
 	var got []int
 	w.note(at("7")) // the watch has shown nothing yet
 	got = append(got, len(w.wrote))
-	w.tell(w.current, at("7"))
+	w.report(w.current, at("7"))
 	got = append(got, len(w.wrote))
-	w.tell(w.current, at("9")) // gone again, before the answer to the write is read
+	w.report(w.current, at("9")) // gone again, before the answer to the write is read
 	w.note(at("8"))
 	got = append(got, len(w.wrote))
 	w.note(at("10"))
@@ -147,8 +147,8 @@ func TestTheWorkThatAnObjectNoLongerNamesIsTold(t *testing.T) {
 				obj.SetAnnotations(marks("karmada-es-eu-1", "one"))
 				w, _ := fleetOf(ctx, &oracle{}, obj)
 				synctest.Wait()
-				var told []string
-				w.changed = func(o *Observed) { told = append(told, o.Work.String()) }
+				var reported []string
+				w.changed = func(o *Observed) { reported = append(reported, o.Work.String()) }
 				obj = obj.DeepCopy()
 				obj.SetAnnotations(tc.becomes)
 				obj.SetResourceVersion("2")
@@ -156,7 +156,7 @@ func TestTheWorkThatAnObjectNoLongerNamesIsTold(t *testing.T) {
 					t.Fatal(err)
 				}
 				synctest.Wait()
-				if diff := cmp.Diff(tc.want, told); diff != "" {
+				if diff := cmp.Diff(tc.want, reported); diff != "" {
 					t.Errorf("told (-want +got):\n%s", diff)
 				}
 			})

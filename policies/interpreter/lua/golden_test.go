@@ -86,7 +86,7 @@ func reports(t *testing.T, parts []string) []workv1alpha2.AggregatedStatusItem {
 func answers(t *testing.T, r kinds.Rules, desired, observed *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	tell := func(operation string, answer any, err error) {
+	report := func(operation string, answer any, err error) {
 		out.WriteString("# " + operation + "\n")
 		if err != nil {
 			out.WriteString("error: " + err.Error() + "\n")
@@ -104,35 +104,35 @@ func answers(t *testing.T, r kinds.Rules, desired, observed *unstructured.Unstru
 	}
 	if r.Replicas != nil {
 		n, req, err := r.Replicas(desired)
-		tell("replicas", map[string]any{"replicas": n, "requirements": req}, err)
+		report("replicas", map[string]any{"replicas": n, "requirements": req}, err)
 	}
 	if r.Components != nil {
 		parts, err := r.Components(desired)
-		tell("components", parts, err)
+		report("components", parts, err)
 	}
 	if r.Revise != nil {
 		revised, err := r.Revise(desired, 7)
-		tell("revised to 7", revised, err)
+		report("revised to 7", revised, err)
 	}
 	if r.Retain != nil {
 		retained, err := r.Retain(desired, observed)
-		tell("retained", retained, err)
+		report("retained", retained, err)
 	}
 	if r.Reflect != nil {
 		status, err := r.Reflect(observed)
-		tell("reflected", status, err)
+		report("reflected", status, err)
 	}
 	if r.Health != nil {
 		healthy, err := r.Health(observed)
-		tell("healthy", healthy, err)
+		report("healthy", healthy, err)
 	}
 	if r.Aggregate != nil {
 		status, err := r.Aggregate(desired, items)
-		tell("aggregated", status, err)
+		report("aggregated", status, err)
 	}
 	if r.Dependencies != nil {
 		deps, err := r.Dependencies(desired)
-		tell("dependencies", deps, err)
+		report("dependencies", deps, err)
 	}
 	return out.Bytes()
 }

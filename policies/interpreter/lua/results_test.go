@@ -408,15 +408,15 @@ func TestLayer(t *testing.T) {
 	if _, err := r.Retain(obj, obj); !strings.HasPrefix(text(err), "a/retention at EOF") {
 		t.Errorf("retain of a script that does not compile = %v", err)
 	}
-	var told []string
+	var reported []string
 	for _, p := range problems {
-		told = append(told, p.Name+" "+p.Operation+": "+p.Err.Error())
+		reported = append(reported, p.Name+" "+p.Operation+": "+p.Err.Error())
 	}
 	want := []string{
 		`a retention: a/retention at EOF: syntax error`,
 		`d replicaRevision: d/replicaRevision: ReviseReplica: the function is not defined`,
 	}
-	if diff := cmp.Diff(want, told); diff != "" {
+	if diff := cmp.Diff(want, reported); diff != "" {
 		t.Errorf("problems (-want +got):\n%s", diff)
 	}
 }

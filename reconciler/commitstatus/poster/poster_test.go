@@ -96,7 +96,7 @@ func (w *tenants) limit(namespace string, limited bool) {
 }
 
 // tells sets what the forge is to be told, at a generation.
-func (w *tenants) tells(namespace, name string, generation int64, commit string) {
+func (w *tenants) reports(namespace, name string, generation int64, commit string) {
 	w.t.Helper()
 	cs := &gitopsv1alpha1.CommitStatus{}
 	err := w.hub.Get(w.t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, cs)
@@ -158,8 +158,8 @@ func (w *tenants) expect(what string, got, want outcome) {
 func TestAForgeThatTenantsShare(t *testing.T) {
 	w := newTenants(t, Options{}, "loud", "quiet")
 	w.limit("loud", true)
-	w.tells("loud", "web", 1, "a")
-	w.tells("quiet", "web", 1, "b")
+	w.reports("loud", "web", 1, "a")
+	w.reports("quiet", "web", 1, "b")
 	if got := w.runs("loud", "web"); got.After != time.Hour || got.Synced != "False" {
 		t.Fatalf("the one who is limited: %+v, want no post for an hour", got)
 	}
@@ -170,13 +170,13 @@ func TestAForgeThatTenantsShare(t *testing.T) {
 // and saying so takes one write; none if it can be told at once.
 func TestNewsThatWaitsForTheForge(t *testing.T) {
 	w := newTenants(t, Options{}, "team")
-	w.tells("team", "web", 1, "a")
+	w.reports("team", "web", 1, "a")
 	w.expect("told at once", w.runs("team", "web"), outcome{Synced: "True", Reason: "Posted", Message: "the forge knows", Posted: "a", Seen: 1, Writes: 1})
 	w.limit("team", true)
-	w.tells("team", "other", 1, "a")
+	w.reports("team", "other", 1, "a")
 	w.runs("team", "other")
 
-	w.tells("team", "web", 2, "b")
+	w.reports("team", "web", 2, "b")
 	waits := outcome{
 		After: time.Hour, Synced: "Unknown", Reason: "WaitingForForge", Message: "waits for the forge until 2026-01-02T04:04:05Z",
 		Posted: "a", Seen: 2, Writes: 1,
@@ -220,7 +220,7 @@ func TestTimeoutsOfProviders(t *testing.T) {
 			if err := w.hub.Update(t.Context(), &provider); err != nil {
 				t.Fatal(err)
 			}
-			w.tells("team", "web", 1, "a")
+			w.reports("team", "web", 1, "a")
 			w.runs("team", "web")
 			if got != tc.want {
 				t.Errorf("timeout of a post: %s, want %s", got, tc.want)

@@ -54,17 +54,17 @@ func applyFailure(b workv1alpha2.Binding) string {
 
 // Last returns the problem that began last, in whole seconds; nil if there is
 // none. The one that was told last stays unless another began after it.
-func Last(told *policyv1alpha1.PolicyProblem, problems []Problem, now time.Time) *policyv1alpha1.PolicyProblem {
+func Last(reported *policyv1alpha1.PolicyProblem, problems []Problem, now time.Time) *policyv1alpha1.PolicyProblem {
 	if len(problems) == 0 {
 		return nil
 	}
 	latest := slices.MaxFunc(problems, func(a, b Problem) int {
 		return cmp.Or(a.At.Compare(b.At), cmp.Compare(b.Object, a.Object), cmp.Compare(b.Message, a.Message))
 	})
-	if told != nil && !latest.At.Truncate(time.Second).After(told.At.Time) && slices.ContainsFunc(problems, func(p Problem) bool {
-		return p.Object == told.Object && p.Message == told.Message
+	if reported != nil && !latest.At.Truncate(time.Second).After(reported.At.Time) && slices.ContainsFunc(problems, func(p Problem) bool {
+		return p.Object == reported.Object && p.Message == reported.Message
 	}) {
-		return told
+		return reported
 	}
 	if latest.At.IsZero() {
 		latest.At = now

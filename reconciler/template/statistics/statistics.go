@@ -218,12 +218,12 @@ func (t *Policies) policy(ref propagation.PolicyRef) *policy {
 
 // notify calls changed once for each policy, and forgets those with nothing left.
 func (t *Policies) notify(refs ...propagation.PolicyRef) {
-	told := map[propagation.PolicyRef]bool{{}: true}
+	reported := map[propagation.PolicyRef]bool{{}: true}
 	for _, ref := range refs {
-		if told[ref] {
+		if reported[ref] {
 			continue
 		}
-		told[ref] = true
+		reported[ref] = true
 		if p := t.policies[ref]; p != nil && p.templates == 0 && p.bindings == 0 && len(p.problems) == 0 {
 			delete(t.policies, ref)
 		}

@@ -64,9 +64,9 @@ func TestCounts(t *testing.T) {
 	fits, refused := workv1alpha2.BindingReasonSuccess, workv1alpha2.BindingReasonNoClusterFit
 	unfit := statistics.Problem{Object: "Deployment shop/web", Message: "0/1 clusters", At: noon}
 	cases := map[string]struct {
-		do   func(c *statistics.Policies)
-		want [2]statistics.Count // of p and q
-		told []string            // policies, sorted
+		do       func(c *statistics.Policies)
+		want     [2]statistics.Count // of p and q
+		reported []string            // policies, sorted
 	}{
 		"nothing": {do: func(*statistics.Policies) {}, want: [2]statistics.Count{{Complete: true}, {Complete: true}}},
 		"a template that is claimed, looked at and bound": {
@@ -75,7 +75,7 @@ func TestCounts(t *testing.T) {
 				c.Looked(web, p, "", noon)
 				c.Binding(bound(web, p, fits, ""), false, noon)
 			},
-			want: [2]statistics.Count{{Templates: 1, Bindings: 1, Placed: 1, Complete: true}, {Complete: true}}, told: []string{"p", "p", "p"},
+			want: [2]statistics.Count{{Templates: 1, Bindings: 1, Placed: 1, Complete: true}, {Complete: true}}, reported: []string{"p", "p", "p"},
 		},
 		"the same again": {
 			do: func(c *statistics.Policies) {
@@ -85,7 +85,7 @@ func TestCounts(t *testing.T) {
 					c.Binding(bound(web, p, fits, ""), false, noon)
 				}
 			},
-			want: [2]statistics.Count{{Templates: 1, Bindings: 1, Placed: 1, Complete: true}, {Complete: true}}, told: []string{"p", "p", "p"},
+			want: [2]statistics.Count{{Templates: 1, Bindings: 1, Placed: 1, Complete: true}, {Complete: true}}, reported: []string{"p", "p", "p"},
 		},
 		"one that nobody claims": {
 			do:   func(c *statistics.Policies) { c.Template(web, template(none), true); c.Looked(web, none, "", noon) },
@@ -93,7 +93,7 @@ func TestCounts(t *testing.T) {
 		},
 		"one that was not looked at yet": {
 			do:   func(c *statistics.Policies) { c.Template(web, template(p), true) },
-			want: [2]statistics.Count{{Templates: 1}, {Complete: true}}, told: []string{"p"},
+			want: [2]statistics.Count{{Templates: 1}, {Complete: true}}, reported: []string{"p"},
 		},
 		"one that another policy takes": {
 			do: func(c *statistics.Policies) {
@@ -103,8 +103,8 @@ func TestCounts(t *testing.T) {
 				c.Binding(bound(web, q, refused, ""), false, noon)
 				c.Looked(web, q, "", noon)
 			},
-			want: [2]statistics.Count{{Complete: true}, {Templates: 1, Bindings: 1, Complete: true, Problems: []statistics.Problem{unfit}}},
-			told: []string{"p", "p", "p", "p", "q", "q", "q"},
+			want:     [2]statistics.Count{{Complete: true}, {Templates: 1, Bindings: 1, Complete: true, Problems: []statistics.Problem{unfit}}},
+			reported: []string{"p", "p", "p", "p", "q", "q", "q"},
 		},
 		"one that is gone": {
 			do: func(c *statistics.Policies) {
@@ -114,7 +114,7 @@ func TestCounts(t *testing.T) {
 				c.Template(web, nil, false)
 				c.Unbound(bound(web, p, refused, ""))
 			},
-			want: [2]statistics.Count{{Complete: true}, {Complete: true}}, told: []string{"p", "p", "p", "p", "p"},
+			want: [2]statistics.Count{{Complete: true}, {Complete: true}}, reported: []string{"p", "p", "p", "p", "p"},
 		},
 		"a kind that is not watched any more": {
 			do: func(c *statistics.Policies) {
@@ -123,7 +123,7 @@ func TestCounts(t *testing.T) {
 				c.Forget(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"})
 				c.Forget(kind)
 			},
-			want: [2]statistics.Count{{Complete: true}, {Complete: true}}, told: []string{"p", "p", "q", "q"},
+			want: [2]statistics.Count{{Complete: true}, {Complete: true}}, reported: []string{"p", "p", "q", "q"},
 		},
 		"a problem that goes": {
 			do: func(c *statistics.Policies) {
@@ -131,7 +131,7 @@ func TestCounts(t *testing.T) {
 				c.Looked(web, p, "is wrong", noon)
 				c.Looked(web, p, "", noon)
 			},
-			want: [2]statistics.Count{{Templates: 1, Complete: true}, {Complete: true}}, told: []string{"p", "p", "p"},
+			want: [2]statistics.Count{{Templates: 1, Complete: true}, {Complete: true}}, reported: []string{"p", "p", "p"},
 		},
 		"a problem that stays keeps its time": {
 			do: func(c *statistics.Policies) {
@@ -139,31 +139,31 @@ func TestCounts(t *testing.T) {
 				c.Looked(web, p, "is wrong", noon)
 				c.Looked(web, p, "is wrong", noon.Add(time.Hour))
 			},
-			want: [2]statistics.Count{{Templates: 1, Complete: true, Problems: []statistics.Problem{{Object: "Deployment shop/web", Message: "is wrong", At: noon}}}, {Complete: true}},
-			told: []string{"p", "p"},
+			want:     [2]statistics.Count{{Templates: 1, Complete: true, Problems: []statistics.Problem{{Object: "Deployment shop/web", Message: "is wrong", At: noon}}}, {Complete: true}},
+			reported: []string{"p", "p"},
 		},
 		"a problem of before the start has no time": {
-			do:   func(c *statistics.Policies) { c.Template(web, template(p), true); c.Looked(web, p, "is wrong", noon) },
-			want: [2]statistics.Count{{Templates: 1, Complete: true, Problems: []statistics.Problem{{Object: "Deployment shop/web", Message: "is wrong"}}}, {Complete: true}},
-			told: []string{"p", "p"},
+			do:       func(c *statistics.Policies) { c.Template(web, template(p), true); c.Looked(web, p, "is wrong", noon) },
+			want:     [2]statistics.Count{{Templates: 1, Complete: true, Problems: []statistics.Problem{{Object: "Deployment shop/web", Message: "is wrong"}}}, {Complete: true}},
+			reported: []string{"p", "p"},
 		},
 		"a cluster that refuses": {
 			do: func(c *statistics.Policies) { c.Binding(bound(web, p, fits, "denied"), false, noon) },
 			want: [2]statistics.Count{{Bindings: 1, Placed: 1, Complete: true, Problems: []statistics.Problem{
 				{Object: "Deployment shop/web", Message: "m1: denied", At: noon}}}, {Complete: true}},
-			told: []string{"p"},
+			reported: []string{"p"},
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			var told []string
-			c := statistics.New(func(ref propagation.PolicyRef) { told = append(told, ref.Name) })
+			var reported []string
+			c := statistics.New(func(ref propagation.PolicyRef) { reported = append(reported, ref.Name) })
 			tc.do(c)
-			slices.Sort(told)
+			slices.Sort(reported)
 			if diff := cmp.Diff(tc.want, [2]statistics.Count{c.Of(p), c.Of(q)}); diff != "" {
 				t.Errorf("counts of p and q (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(tc.told, told); diff != "" {
+			if diff := cmp.Diff(tc.reported, reported); diff != "" {
 				t.Errorf("told (-want +got):\n%s", diff)
 			}
 			if (tc.want[0].Templates > 0) != slices.Contains(c.Kinds(p), kind) {
@@ -223,25 +223,25 @@ func TestLast(t *testing.T) {
 		}
 		return problem
 	}
-	told := func(object string, minutes int) *policyv1alpha1.PolicyProblem {
+	reported := func(object string, minutes int) *policyv1alpha1.PolicyProblem {
 		return &policyv1alpha1.PolicyProblem{Object: object, Message: "wrong", At: metav1.NewTime(noon.Add(time.Duration(minutes) * time.Minute))}
 	}
 	cases := map[string]struct {
-		told     *policyv1alpha1.PolicyProblem
+		reported *policyv1alpha1.PolicyProblem
 		problems []statistics.Problem
 		want     *policyv1alpha1.PolicyProblem
 	}{
-		"none is left":                            {told("a", 0), nil, nil},
-		"the latest":                              {nil, []statistics.Problem{at("a", 1), at("b", 3), at("c", 2)}, told("b", 3)},
-		"of several the first by name":            {nil, []statistics.Problem{at("b", 1), at("a", 1)}, told("a", 1)},
-		"one that was told stays after a restart": {told("a", 1), []statistics.Problem{at("a", -1), at("b", -1)}, told("a", 1)},
-		"until another begins":                    {told("a", 1), []statistics.Problem{at("a", -1), at("b", 2)}, told("b", 2)},
-		"or it ends":                              {told("a", 1), []statistics.Problem{at("b", -1)}, told("b", 60)},
-		"one that began before does not replace":  {told("b", 3), []statistics.Problem{at("a", 1), at("b", 3)}, told("b", 3)},
+		"none is left":                            {reported("a", 0), nil, nil},
+		"the latest":                              {nil, []statistics.Problem{at("a", 1), at("b", 3), at("c", 2)}, reported("b", 3)},
+		"of several the first by name":            {nil, []statistics.Problem{at("b", 1), at("a", 1)}, reported("a", 1)},
+		"one that was told stays after a restart": {reported("a", 1), []statistics.Problem{at("a", -1), at("b", -1)}, reported("a", 1)},
+		"until another begins":                    {reported("a", 1), []statistics.Problem{at("a", -1), at("b", 2)}, reported("b", 2)},
+		"or it ends":                              {reported("a", 1), []statistics.Problem{at("b", -1)}, reported("b", 60)},
+		"one that began before does not replace":  {reported("b", 3), []statistics.Problem{at("a", 1), at("b", 3)}, reported("b", 3)},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, statistics.Last(tc.told, tc.problems, noon.Add(time.Hour))); diff != "" {
+			if diff := cmp.Diff(tc.want, statistics.Last(tc.reported, tc.problems, noon.Add(time.Hour))); diff != "" {
 				t.Errorf("last problem (-want +got):\n%s", diff)
 			}
 		})

@@ -201,8 +201,8 @@ func TestAnUndoThatIsCutOffAnywhereIsFinishedByTheNext(t *testing.T) {
 		if err != nil && !errors.Is(err, errCut) {
 			t.Fatalf("step %d: %v", step, err)
 		}
-		told := err == nil && len(returned.Notes) > 0 // the very last write, which nothing depends on
-		done := err == nil && !told
+		reported := err == nil && len(returned.Notes) > 0 // the very last write, which nothing depends on
+		done := err == nil && !reported
 		if from = 1 << 20; err != nil {
 			if _, err := promotion.Undo(t.Context(), web, o); err != nil {
 				t.Fatalf("after it was cut off at step %d: %v", step, err)
@@ -224,7 +224,7 @@ func TestAnUndoThatIsCutOffAnywhereIsFinishedByTheNext(t *testing.T) {
 				managers = append(managers, e.Manager)
 			}
 			want := []string{"helm"}
-			if told && obj.GetName() == "settings" {
+			if reported && obj.GetName() == "settings" {
 				want = []string{"flotilla", "helm"}
 			}
 			if len(obj.GetLabels()) > 0 || !slices.Equal(managers, want) {

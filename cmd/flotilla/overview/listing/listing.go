@@ -41,23 +41,23 @@ func Hub(f *fleet.Flags) (client.WithWatch, error) {
 
 // HubAt is Hub for who reaches the control plane by a config of its own.
 func HubAt(cfg *rest.Config, mapper apimeta.RESTMapper) (client.WithWatch, error) {
-	told, clock := &notices{}, &serverClock{}
+	reported, clock := &notices{}, &serverClock{}
 	cfg = rest.CopyConfig(cfg)
-	cfg.WarningHandler = told
+	cfg.WarningHandler = reported
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return dated{next, clock} })
 	hub, err := client.NewWithWatch(cfg, client.Options{Scheme: scheme.New(), Mapper: mapper})
 	if err != nil {
 		return nil, err
 	}
-	return &attentive{WithWatch: hub, told: told, clock: clock, opened: setback.Opened(cfg)}, nil
+	return &attentive{WithWatch: hub, reported: reported, clock: clock, opened: setback.Opened(cfg)}, nil
 }
 
 // attentive keeps what the control plane says of itself beside its answers.
 type attentive struct {
 	client.WithWatch
-	told   *notices
-	clock  *serverClock
-	opened func(context.Context) (int64, error)
+	reported *notices
+	clock    *serverClock
+	opened   func(context.Context) (int64, error)
 }
 
 // Notice returns why the control plane stores nothing new, if it said so since it
@@ -67,10 +67,10 @@ func Notice(hub client.Reader) string {
 	if !ok {
 		return ""
 	}
-	a.told.mu.Lock()
-	defer a.told.mu.Unlock()
-	defer func() { a.told.last = "" }()
-	return a.told.last
+	a.reported.mu.Lock()
+	defer a.reported.mu.Unlock()
+	defer func() { a.reported.last = "" }()
+	return a.reported.last
 }
 
 type notices struct {

@@ -122,15 +122,15 @@ func taskManagers(obj kinds.Object) int64 {
 		return 1
 	}
 	config := rules.Object(obj.Object, "spec", "flinkConfiguration")
-	slots, told := number(config["taskmanager.numberOfTaskSlots"])
+	slots, reported := number(config["taskmanager.numberOfTaskSlots"])
 	if config["taskmanager.numberOfTaskSlots"] == nil {
-		slots, told = 1, true
+		slots, reported = 1, true
 	}
 	parallelism, asked := number(rules.Value(obj.Object, "spec", "job", "parallelism"))
 	if !asked {
 		parallelism, asked = number(config["parallelism.default"])
 	}
-	if !told || !asked || slots < 1 || parallelism < 1 {
+	if !reported || !asked || slots < 1 || parallelism < 1 {
 		return 1
 	}
 	return (parallelism-1)/slots + 1

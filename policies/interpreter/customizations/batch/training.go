@@ -79,15 +79,15 @@ func merged(status map[string]any, r rules.Reports) map[string]map[string]any {
 
 // newestOf is the merger that takes of each type the condition that was told last.
 func newestOf(_ map[string]any, r rules.Reports) map[string]map[string]any {
-	out, told := map[string]map[string]any{}, map[string]string{}
+	out, reported := map[string]map[string]any{}, map[string]string{}
 	for _, p := range r.Parts {
 		for _, c := range rules.Objects(p.Status, "conditions") {
 			t := rules.Text(c, "type")
 			at := cmp.Or(rules.Time(c, "lastUpdateTime"), rules.Time(c, "lastTransitionTime"))
-			if was, ok := out[t]; t == "" || len(out) == rules.MostConditions && !ok || was != nil && at <= told[t] {
+			if was, ok := out[t]; t == "" || len(out) == rules.MostConditions && !ok || was != nil && at <= reported[t] {
 				continue
 			}
-			out[t], told[t] = rules.Plain(c), at
+			out[t], reported[t] = rules.Plain(c), at
 		}
 	}
 	return out

@@ -152,11 +152,11 @@ func (m *meter) lookup(x, key lua.LValue) bool {
 	if !ok || len(name) <= textPerStep {
 		return true
 	}
-	told := 0
+	reported := 0
 	if _, ok := x.(*lua.LTable); !ok {
-		told = 6 * len(name)
+		reported = 6 * len(name)
 	}
-	return m.spend(int64(len(name)/textPerStep), int64(told))
+	return m.spend(int64(len(name)/textPerStep), int64(reported))
 }
 
 // assignment pays for giving a key of a table a value.
