@@ -93,7 +93,7 @@ func suspendedAll(spec *workv1alpha2.ResourceBindingSpec) bool {
 func (in *Input) items() []workv1alpha2.AggregatedStatusItem {
 	switch {
 	case in.Works != nil:
-		return rollup.Items(in.Works, in.overdue)
+		return rollup.ItemsOf(in.Binding, in.Works, in.overdue)
 	case in.Binding != nil:
 		return in.Binding.BindingStatus().AggregatedStatus
 	default:

@@ -179,7 +179,7 @@ func (x *explainer) deliveryProblems() {
 				failed[c.Error] = append(failed[c.Error], c.Cluster)
 			}
 		}
-		x.problems.perCluster(ReasonOverrideFailed, failed, "correct the override; until then the clusters keep what they have")
+		x.problems.perCluster(ReasonOverrideFailed, failed, "correct the override; until then the clusters keep what they have, if anything")
 	}
 	silent := map[string][]string{}
 	const noDispatch = "changes do not reach it: dispatching is suspended"

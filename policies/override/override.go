@@ -36,8 +36,11 @@ func (e *Error) Error() string {
 	if e.Path != "" {
 		where += " at " + e.Path
 	}
-	return fmt.Sprintf("%s%s: %s: %v", faultPrefix, e.Policy, where, e.Err)
+	return FaultText(e.Policy, fmt.Sprintf("%s: %v", where, e.Err))
 }
+
+// FaultText is the text of what is wrong with a policy, named as in Error, that FaultOf reads.
+func FaultText(policy, text string) string { return faultPrefix + policy + ": " + text }
 
 const faultPrefix = "override policy "
 

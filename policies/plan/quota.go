@@ -7,30 +7,40 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/override"
 	"github.com/flotilla-io/flotilla/policies/quota"
 )
 
 // BeyondQuotaError says that the overrides of a namespace have a workload ask for more than
 // the binding says, by which the namespace's quotas count it.
 type BeyondQuotaError struct {
+	// Namespace has the policies and the quotas.
+	Namespace string
+	// Policies are the overrides, in the order in which they apply; at least one.
+	Policies []string
+	// Quotas are those that count the resources, in order; at least one.
+	Quotas []string
 	// Beyond are the resources of which it would ask for more, by how much.
 	Beyond corev1.ResourceList
 }
 
-// Error names the resources, and what to do.
+// Error names all of them, the first policy as override.FaultOf reads it, and what to do.
 func (e *BeyondQuotaError) Error() string {
 	parts := make([]string, 0, len(e.Beyond))
 	for _, name := range slices.Sorted(maps.Keys(e.Beyond)) {
 		amount := e.Beyond[name]
 		parts = append(parts, fmt.Sprintf("%s of %s", amount.String(), name))
 	}
-	return fmt.Sprintf("its OverridePolicies have it ask for %s more than the FederatedResourceQuota of its namespace counts: "+
-		"change replicas and requests in the template, which is what counts", strings.Join(parts, " and "))
+	beside := ""
+	if len(e.Policies) > 1 {
+		beside = " with " + strings.Join(e.Policies[1:], ", ")
+	}
+	return override.FaultText(e.Namespace+"/"+e.Policies[0], fmt.Sprintf("it has%s the workload ask for %s more than FederatedResourceQuota %s counts: "+
+		"change replicas and requests in the template, which is what counts", beside, strings.Join(parts, " and "), strings.Join(e.Quotas, ", ")))
 }
 
 // withinQuota errs where the manifest, which overrides of its namespace have changed, asks for
@@ -47,15 +57,27 @@ func (in *WorksInput) withinQuota(target workv1alpha2.TargetCluster, manifest *u
 	counted := *in.Binding.BindingSpec()
 	counted.Clusters = []workv1alpha2.TargetCluster{target}
 	beyond := quota.Growth(quota.Usage(&counted), asked)
-	maps.DeleteFunc(beyond, func(name corev1.ResourceName, amount apiresource.Quantity) bool {
-		return !slices.ContainsFunc(in.Quotas, func(q *policyv1alpha1.FederatedResourceQuota) bool {
-			return quota.Concerns(q, corev1.ResourceList{name: amount})
-		})
-	})
-	if len(beyond) > 0 {
-		return &BeyondQuotaError{Beyond: beyond}
+	out := &BeyondQuotaError{Beyond: corev1.ResourceList{}}
+	for _, q := range in.Quotas {
+		counts := false
+		for name, amount := range beyond {
+			if quota.Concerns(q, corev1.ResourceList{name: amount}) {
+				out.Beyond[name], counts = amount, true
+			}
+		}
+		if counts {
+			out.Namespace, out.Quotas = q.Namespace, append(out.Quotas, q.Name)
+		}
 	}
-	return nil
+	if len(out.Beyond) == 0 {
+		return nil
+	}
+	for _, item := range p.Applied.Namespaced {
+		out.Policies = append(out.Policies, item.PolicyName)
+	}
+	slices.Sort(out.Quotas)
+	out.Policies = slices.Compact(out.Policies) // rules of one follow each other
+	return out
 }
 
 // asks is what a manifest asks for in one cluster, counted as its binding is.

@@ -11,6 +11,7 @@ import (
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/override"
 	"github.com/flotilla-io/flotilla/policies/plan"
 )
 
@@ -69,7 +70,7 @@ func TestOverridesStayWithinQuotas(t *testing.T) {
 			}
 			var want error
 			if tc.want != nil {
-				want = &plan.BeyondQuotaError{Beyond: tc.want}
+				want = &plan.BeyondQuotaError{Namespace: "shop", Policies: []string{"o"}, Quotas: []string{"q"}, Beyond: tc.want}
 			}
 			if diff := cmp.Diff(want, plans[0].Err); diff != "" {
 				t.Errorf("why cluster a gets no Work (-want +got):\n%s", diff)
@@ -78,5 +79,18 @@ func TestOverridesStayWithinQuotas(t *testing.T) {
 				t.Errorf("the Work of cluster a is %v", plans[0].Work)
 			}
 		})
+	}
+}
+
+// TestBeyondQuotaError: it is the text of an override that does not fit, for those who say what
+// to do about one.
+func TestBeyondQuotaError(t *testing.T) {
+	err := &plan.BeyondQuotaError{Namespace: "shop", Policies: []string{"more", "larger"}, Quotas: []string{"team"}, Beyond: corev1.ResourceList{"cpu": resource.MustParse("2500m"), "memory": resource.MustParse("1Gi")}}
+	want := "override policy shop/more: it has with larger the workload ask for 2500m of cpu and 1Gi of memory more than FederatedResourceQuota team counts: change replicas and requests in the template, which is what counts"
+	if err.Error() != want {
+		t.Errorf("it says %q, want %q", err, want)
+	}
+	if namespace, name, ok := override.FaultOf(err.Error()); !ok || namespace != "shop" || name != "more" {
+		t.Errorf("it is read as about %s/%s, %t", namespace, name, ok)
 	}
 }

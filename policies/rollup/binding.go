@@ -77,7 +77,7 @@ func Status(b workv1alpha2.Binding, r Report) workv1alpha2.ResourceBindingStatus
 		keep(c.Type, c, true)
 		schedule(&status, b, r.Scheduler)
 	}
-	items := Items(r.Works, r.Overdue)
+	items := ItemsOf(b, r.Works, r.Overdue)
 	full := FullyApplied(b.BindingSpec(), items)
 	keep(full.Type, full, true)
 	if !r.Total.Pending {

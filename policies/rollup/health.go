@@ -244,7 +244,7 @@ func newView(template *unstructured.Unstructured, b workv1alpha2.Binding, works 
 	}
 	items := b.BindingStatus().AggregatedStatus
 	if works != nil {
-		items, v.truncated = Items(works, nil), false
+		items, v.truncated = ItemsOf(b, works, nil), false
 		v.works = map[string]*workv1alpha1.Work{}
 		for _, w := range works {
 			if cluster, ok := workv1alpha2.ClusterOfExecutionNamespace(w.Namespace); ok {
@@ -266,6 +266,9 @@ func (v *view) judge(target workv1alpha2.TargetCluster) (State, string) {
 	}
 	if w := v.works[target.Name]; w != nil && w.Annotations[propagation.FaultAnnotation] != "" {
 		return Failed, w.Annotations[propagation.FaultAnnotation]
+	}
+	if v.works != nil && v.works[target.Name] == nil && item.AppliedMessage != "" {
+		return Failed, item.AppliedMessage // there is no Work, and that is why
 	}
 	fault := v.fault(target)
 	if v.works != nil && !v.upToDate(v.works[target.Name]) {

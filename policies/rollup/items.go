@@ -41,6 +41,23 @@ func Items(works []*workv1alpha1.Work, overdue func(*workv1alpha1.Work) bool) []
 	return items
 }
 
+// ItemsOf returns what is said of the clusters of b: Items, and why others of its placement
+// have no Work, where b says that.
+func ItemsOf(b workv1alpha2.Binding, works []*workv1alpha1.Work, overdue func(*workv1alpha1.Work) bool) []workv1alpha2.AggregatedStatusItem {
+	items := Items(works, overdue)
+	faults := propagation.ClusterFaultsOf(b)
+	if len(faults) == 0 {
+		return items
+	}
+	for _, target := range plan.Targets(b.BindingSpec()) {
+		at, some := slices.BinarySearchFunc(items, target.Name, func(item workv1alpha2.AggregatedStatusItem, name string) int { return cmp.Compare(item.ClusterName, name) })
+		if fault := faults[target.Name]; fault != "" && !some {
+			items = slices.Insert(items, at, workv1alpha2.AggregatedStatusItem{ClusterName: target.Name, AppliedMessage: fault, Health: workv1alpha2.ResourceUnknown})
+		}
+	}
+	return items
+}
+
 // Overdue is what is said of a cluster that has been Behind with a Work for long.
 const Overdue = "the latest version is not known to have arrived"
 

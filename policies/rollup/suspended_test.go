@@ -11,6 +11,7 @@ import (
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 )
 
@@ -101,5 +102,24 @@ func TestWhatATerminalWouldObey(t *testing.T) {
 	b.Status = rollup.Status(b, rollup.Report{Works: []*workv1alpha1.Work{refused}, Now: at.Time})
 	if got, want := b.Status.AggregatedStatus[0].AppliedMessage, `no\u0007quota\u202eyas \u001b[2J`; got != want {
 		t.Errorf("the message is %q, want %q", got, want)
+	}
+}
+
+// TestWhatKeepsAClusterFromAWork: it is told as a failure, by whatever shows of the binding,
+// and goes once there is a Work.
+func TestWhatKeepsAClusterFromAWork(t *testing.T) {
+	b := binding(succeeded, "a", "b")
+	b.Annotations[propagation.ClusterFaultsAnnotation] = propagation.ClusterFaults{"b": "override policy shop/x: no", "left": "it is not of the placement"}.Text()
+	works := []*workv1alpha1.Work{work("a", "True", "", workv1alpha2.ResourceHealthy, `{"availableReplicas":1}`)}
+	b.Status = rollup.Status(b, rollup.Report{Works: works, Now: at.Time})
+	want := []rollup.ClusterPart{{Name: "a"}, {Name: "b", State: rollup.Failed, Reason: "override policy shop/x: no"}}
+	for by, works := range map[string][]*workv1alpha1.Work{"by its Works": works, "by its binding": nil} {
+		if diff := cmp.Diff(want, rollup.PartOf(template("Deployment"), b, works, nil).Clusters); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", by, diff)
+		}
+	}
+	works = append(works, work("b", "True", "", workv1alpha2.ResourceHealthy, `{"availableReplicas":1}`))
+	if got := rollup.PartOf(template("Deployment"), b, works, nil).Clusters[1]; got.State != rollup.Healthy {
+		t.Errorf("with a Work it is told as %+v", got)
 	}
 }

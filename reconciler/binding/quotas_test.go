@@ -43,3 +43,28 @@ func TestAnOverrideDoesNotGetAroundAQuota(t *testing.T) {
 	f.check(f.env.Hub.Delete(f.Context(), limit))
 	eventually(f, "what runs without a quota", map[string]string{"a": "7x1"}, replicas)
 }
+
+// TestWhatKeepsAClusterFromItsFirstWorkIsNoted: there is no Work that could say it.
+func TestWhatKeepsAClusterFromItsFirstWorkIsNoted(t *testing.T) {
+	f := newFleet(t, "a", "b")
+	bad := f.imageTag("bad", "web", "1", "b")
+	bad.Spec.OverrideRules[0].Overriders = policyv1alpha1.Overriders{Plaintext: []policyv1alpha1.PlaintextOverrider{{Path: "/spec/missing/field", Operator: policyv1alpha1.OverriderOpRemove}}}
+	f.create(bad)
+	f.settle()
+	f.create(f.policy("all", deployments("")), f.deployment("web"))
+	noted := func() map[string]bool {
+		out := map[string]bool{}
+		b := f.binding("Deployment", "web")
+		if b == nil {
+			return out
+		}
+		for cluster, fault := range propagation.ClusterFaultsOf(b) {
+			out[strings.TrimPrefix(cluster, f.ns+"-")] = strings.HasPrefix(fault, "override policy "+f.ns+"/bad: ")
+		}
+		return out
+	}
+	eventually(f, "clusters of which the binding says why they have no Work", map[string]bool{"b": true}, noted)
+	f.check(f.env.Hub.Delete(f.Context(), bad))
+	eventually(f, "what is said once all have one", map[string]bool{}, noted)
+	eventually(f, "images", map[string]string{"a": "2x1", "b": "2x1"}, func() map[string]string { return f.images("web") })
+}

@@ -205,7 +205,8 @@ func (r *Reconciler) desiredChanges() predicate.Predicate {
 			was, is := e.ObjectOld, e.ObjectNew
 			return was.GetGeneration() != is.GetGeneration() || was.GetUID() != is.GetUID() ||
 				was.GetAnnotations()[workv1alpha2.SchedulingDecisionAnnotation] != is.GetAnnotations()[workv1alpha2.SchedulingDecisionAnnotation] ||
-				was.GetAnnotations()[dependency.FaultAnnotation] != is.GetAnnotations()[dependency.FaultAnnotation]
+				was.GetAnnotations()[dependency.FaultAnnotation] != is.GetAnnotations()[dependency.FaultAnnotation] ||
+				was.GetAnnotations()[propagation.ClusterFaultsAnnotation] != is.GetAnnotations()[propagation.ClusterFaultsAnnotation]
 		},
 		DeleteFunc: func(e event.DeleteEvent) bool {
 			key := client.ObjectKeyFromObject(e.Object)

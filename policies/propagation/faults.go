@@ -1,0 +1,78 @@
+package propagation
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// ClusterFaultsAnnotation holds, on a binding, why clusters of its placement have no Work: an
+// override does not fit, or asks for more than a quota leaves. Of a cluster that has one the
+// Work says it, by FaultAnnotation. See ClusterFaults.
+const ClusterFaultsAnnotation = "propagation.flotilla.io/cluster-faults"
+
+// mostFaults is how many different faults are kept; others are told by Events.
+const mostFaults = 8
+
+// ClusterFaults are why clusters have no Work, by cluster.
+type ClusterFaults map[string]string
+
+// clusterFault is one fault of some clusters, as it is written.
+type clusterFault struct {
+	Fault    string   `json:"fault"`
+	Clusters []string `json:"clusters"`
+}
+
+// ClusterFaultsOf returns what a binding says; nil where that is nothing, or cannot be read.
+func ClusterFaultsOf(b metav1.Object) ClusterFaults {
+	text := b.GetAnnotations()[ClusterFaultsAnnotation]
+	if text == "" {
+		return nil
+	}
+	var all []clusterFault
+	if json.Unmarshal([]byte(text), &all) != nil {
+		return nil
+	}
+	out := ClusterFaults{}
+	for _, f := range all {
+		for _, cluster := range f.Clusters {
+			out[cluster] = f.Fault
+		}
+	}
+	return out
+}
+
+// Text is the annotation's; empty for no faults. Each is at most MaxFault bytes, and those
+// of the same clusters are one: equal faults have equal texts.
+func (f ClusterFaults) Text() string {
+	byFault := map[string][]string{}
+	for _, cluster := range slices.Sorted(maps.Keys(f)) {
+		text := strings.ToValidUTF8(f[cluster][:min(len(f[cluster]), MaxFault)], "")
+		byFault[text] = append(byFault[text], cluster)
+	}
+	all := make([]clusterFault, 0, len(byFault))
+	for text, clusters := range byFault {
+		all = append(all, clusterFault{text, clusters})
+	}
+	slices.SortFunc(all, func(a, b clusterFault) int { return cmp.Compare(a.Clusters[0], b.Clusters[0]) })
+	if len(all) > mostFaults {
+		rest := clusterFault{Fault: "see the Events of its binding"}
+		for _, f := range all[mostFaults:] {
+			rest.Clusters = append(rest.Clusters, f.Clusters...)
+		}
+		slices.Sort(rest.Clusters)
+		all = append(all[:mostFaults:mostFaults], rest)
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	data, err := json.Marshal(all)
+	if err != nil {
+		return "" // never: texts always encode
+	}
+	return string(data)
+}

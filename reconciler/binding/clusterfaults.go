@@ -1,0 +1,55 @@
+package binding
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/policies/propagation"
+	"github.com/flotilla-io/flotilla/reconciler/bindings"
+)
+
+// noteFaults has the binding say why clusters have no Work: there is nothing else that could.
+// Faults that may pass by themselves are not noted, nor taken back by one.
+func (p writer) noteFaults(ctx context.Context, s *state) (loop.Next, error) {
+	faults := propagation.ClusterFaults{}
+	for _, f := range s.failed {
+		switch {
+		case f.cluster == "" || len(worksIn(s.works, f.cluster)) > 0:
+		case needsPerson(f.err):
+			faults[f.cluster] = f.err.Error()
+		default:
+			return loop.Next{}, nil
+		}
+	}
+	text := faults.Text()
+	if s.binding.GetAnnotations()[propagation.ClusterFaultsAnnotation] == text {
+		return loop.Next{}, nil
+	}
+	desired := s.binding.DeepCopyObject().(workv1alpha2.Binding)
+	annotations := maps.Clone(desired.GetAnnotations())
+	if delete(annotations, propagation.ClusterFaultsAnnotation); text != "" {
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		annotations[propagation.ClusterFaultsAnnotation] = text
+	}
+	desired.SetAnnotations(annotations)
+	patch, some, err := bindings.Patch(s.binding, desired)
+	if err != nil || !some {
+		return loop.Next{}, err
+	}
+	switch err := p.hub.Patch(ctx, desired, patch); {
+	case err == nil:
+		p.own.Wrote(desired)
+		s.binding = desired
+		log.FromContext(ctx).Info("noted why clusters have no Work", "clusters", len(faults))
+	case !bindings.IsStale(err):
+		return loop.Next{}, fmt.Errorf("note why clusters have no Work: %w", err)
+	}
+	return loop.Next{}, nil
+}
