@@ -1,8 +1,6 @@
 package explain
 
 import (
-	"slices"
-
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -21,7 +19,7 @@ func strayed(in Input) problems {
 		return nil
 	}
 	next := "change it back there, or have it put back: spec.drift Revert of its policy"
-	if spec := in.Binding.BindingSpec(); slices.ContainsFunc(plan.Targets(spec), func(t workv1alpha2.TargetCluster) bool { return plan.Suspended(spec, t.Name) }) {
+	if plan.SuspendedSomewhere(in.Binding.BindingSpec()) {
 		next = "change it back there, or take spec.suspension out of the policy"
 	}
 	return problems{{Reason: ReasonDrifted, Message: "clusters hold something else than it says, and it is left so: " + c.Message, Next: next}}

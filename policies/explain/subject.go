@@ -70,7 +70,7 @@ func (in *Input) strangers(p policyv1alpha1.Policy) problems {
 	if p == nil {
 		return nil
 	}
-	return in.unknown(*refOf(propagation.RefOf(p)), propagation.NamedClusters(p.PropagationSpec().Placement))
+	return in.unknown(*refOf(propagation.RefOf(p)), propagation.NamedClusters(p.PropagationSpec()))
 }
 
 // strangersOfOverrides says it of the overrides that mean the template, and of the template if

@@ -280,3 +280,8 @@ func Suspended(spec *workv1alpha2.ResourceBindingSpec, cluster string) bool {
 	return ptr.Deref(s.Dispatching, false) ||
 		s.DispatchingOnClusters != nil && slices.Contains(s.DispatchingOnClusters.ClusterNames, cluster)
 }
+
+// SuspendedSomewhere reports whether changes are kept from a cluster of the placement.
+func SuspendedSomewhere(spec *workv1alpha2.ResourceBindingSpec) bool {
+	return slices.ContainsFunc(Targets(spec), func(t workv1alpha2.TargetCluster) bool { return Suspended(spec, t.Name) })
+}

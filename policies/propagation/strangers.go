@@ -39,9 +39,13 @@ func Naming(strangers []Stranger) string {
 	return "clusterNames names " + strings.Join(parts, "; ")
 }
 
-// NamedClusters are those that a placement wants, or weighs, by name, sorted.
-func NamedClusters(p policyv1alpha1.Placement) []string {
+// NamedClusters are those that a policy wants, weighs, or keeps changes from, by name, sorted.
+func NamedClusters(spec *policyv1alpha1.PropagationSpec) []string {
+	p := &spec.Placement
 	var names []string
+	if s := spec.Suspension; s != nil && s.DispatchingOnClusters != nil {
+		names = append(names, s.DispatchingOnClusters.ClusterNames...)
+	}
 	if p.ClusterAffinity != nil {
 		names = append(names, p.ClusterAffinity.ClusterNames...)
 	}
@@ -57,10 +61,9 @@ func NamedClusters(p policyv1alpha1.Placement) []string {
 	return slices.Compact(names)
 }
 
-// Strangers returns the clusters that a placement wants, or weighs, by name and that are none of the
-// fleet's, sorted.
-func Strangers(p policyv1alpha1.Placement, fleet []string) []Stranger {
-	return StrangersAmong(NamedClusters(p), fleet)
+// Strangers returns the NamedClusters of a policy that are none of the fleet's, sorted.
+func Strangers(spec *policyv1alpha1.PropagationSpec, fleet []string) []Stranger {
+	return StrangersAmong(NamedClusters(spec), fleet)
 }
 
 // StrangersAmong returns those clusters that are none of the fleet's. What was meant is looked

@@ -11,6 +11,9 @@ import (
 
 func TestStrangers(t *testing.T) {
 	fleet := []string{"west", "east", "eu-central-1", "eu-central-2"}
+	of := func(p policyv1alpha1.Placement) *policyv1alpha1.PropagationSpec {
+		return &policyv1alpha1.PropagationSpec{Placement: p}
+	}
 	cases := map[string]struct {
 		named []string
 		want  []Stranger
@@ -28,13 +31,13 @@ func TestStrangers(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			p := policyv1alpha1.Placement{ClusterAffinity: &policyv1alpha1.ClusterAffinity{ClusterNames: tc.named}}
-			if diff := cmp.Diff(tc.want, Strangers(p, fleet)); diff != "" {
+			if diff := cmp.Diff(tc.want, Strangers(of(p), fleet)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 	}
 	many := policyv1alpha1.Placement{ClusterAffinity: &policyv1alpha1.ClusterAffinity{ClusterNames: strings.Split("abcd00 abcd01 abcd02 abcd03 abcd04 wst x", " ")}}
-	if got := Naming(Strangers(many, fleet)); !strings.HasSuffix(got, "abcd04, which does not exist; and 2 more") {
+	if got := Naming(Strangers(of(many), fleet)); !strings.HasSuffix(got, "abcd04, which does not exist; and 2 more") {
 		t.Errorf("of many: %q", got)
 	}
 	terms := policyv1alpha1.Placement{ClusterAffinities: []policyv1alpha1.ClusterAffinityTerm{
@@ -43,11 +46,16 @@ func TestStrangers(t *testing.T) {
 	weighed := policyv1alpha1.Placement{ReplicaScheduling: &policyv1alpha1.ReplicaSchedulingStrategy{WeightPreference: &policyv1alpha1.ClusterPreferences{
 		StaticWeightList: []policyv1alpha1.StaticClusterWeight{{TargetCluster: policyv1alpha1.ClusterAffinity{ClusterNames: []string{"esat"}}, Weight: 1}},
 	}}}
-	if diff := cmp.Diff([]Stranger{{"esat", "east"}}, Strangers(weighed, fleet)); diff != "" {
+	if diff := cmp.Diff([]Stranger{{"esat", "east"}}, Strangers(of(weighed), fleet)); diff != "" {
 		t.Errorf("of weights (-want +got):\n%s", diff)
 	}
+	kept := &policyv1alpha1.PropagationSpec{Suspension: &policyv1alpha1.Suspension{}}
+	kept.Suspension.DispatchingOnClusters = &policyv1alpha1.SuspendClusters{ClusterNames: []string{"wst", "east"}}
+	if diff := cmp.Diff([]Stranger{{"wst", "west"}}, Strangers(kept, fleet)); diff != "" {
+		t.Errorf("of clusters that changes are kept from (-want +got):\n%s", diff)
+	}
 	want := "clusterNames names mars, which does not exist; wst, which does not exist (did you mean west?)"
-	if got := Naming(Strangers(terms, fleet)); got != want {
+	if got := Naming(Strangers(of(terms), fleet)); got != want {
 		t.Errorf("of all terms: %q, want %q", got, want)
 	}
 }

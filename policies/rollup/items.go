@@ -50,7 +50,9 @@ func ItemsOf(b workv1alpha2.Binding, works []*workv1alpha1.Work, overdue func(*w
 		return items
 	}
 	for _, target := range plan.Targets(b.BindingSpec()) {
-		at, some := slices.BinarySearchFunc(items, target.Name, func(item workv1alpha2.AggregatedStatusItem, name string) int { return cmp.Compare(item.ClusterName, name) })
+		at, some := slices.BinarySearchFunc(items, target.Name, func(item workv1alpha2.AggregatedStatusItem, name string) int {
+			return cmp.Compare(item.ClusterName, name)
+		})
 		if fault := faults[target.Name]; fault != "" && !some {
 			items = slices.Insert(items, at, workv1alpha2.AggregatedStatusItem{ClusterName: target.Name, AppliedMessage: fault, Health: workv1alpha2.ResourceUnknown})
 		}

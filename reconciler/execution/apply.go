@@ -169,8 +169,8 @@ func (a *applier) carryOne(ctx context.Context, s *state, o *object) (time.Durat
 }
 
 // keptFrom finds out what others did to an object while changes are kept from the member: it
-// is left so. Of one that the Work asks for in another version than was sent, only that it
-// was removed is told: what else differs may be the version.
+// is left so. Of one that the Work asks for in another version than was sent, it is not told
+// what differs: that may be the version.
 func (a *applier) keptFrom(ctx context.Context, s *state, o *object, presence members.Presence) error {
 	sent := o.record.Desired
 	if sent == "" {
@@ -187,6 +187,8 @@ func (a *applier) keptFrom(ctx context.Context, s *state, o *object, presence me
 		o.drift = found
 	case act == restore:
 		o.drift = &drift.Drift{Text: drift.Removed(&o.Manifest)}
+	default:
+		o.drift = &drift.Drift{Text: drift.TakenOver(&o.Manifest)}
 	}
 	return nil
 }

@@ -332,18 +332,27 @@ func testSuspended(t *testing.T, f *fleet) {
 	f.applied(t, b)
 	b.Spec.Suspension = &workv1alpha2.Suspension{}
 	b.Spec.Suspension.Dispatching = ptr.To(true)
+	says := func(what string, latest bool) {
+		t.Helper()
+		eventually(t, what, func(ctx context.Context) error {
+			work, err := f.work(ctx, b)
+			if err != nil {
+				return err
+			}
+			dispatching := meta.FindStatusCondition(work.Status.Conditions, workv1alpha1.WorkDispatching)
+			applied := meta.FindStatusCondition(work.Status.Conditions, workv1alpha1.WorkApplied)
+			if dispatching == nil || dispatching.Status != metav1.ConditionFalse || dispatching.ObservedGeneration != work.Generation ||
+				applied.Status != metav1.ConditionTrue || (applied.ObservedGeneration == work.Generation) != latest {
+				return fmt.Errorf("generation %d, conditions: %v", work.Generation, work.Status.Conditions)
+			}
+			return nil
+		})
+	}
+	f.carry(t, b, template)
+	says("it is suspended, and the member has the latest version", true)
 	template.Data["key"] = "second"
 	f.carry(t, b, template)
-	eventually(t, "the work says that it is suspended", func(ctx context.Context) error {
-		work, err := f.work(ctx, b)
-		if err != nil {
-			return err
-		}
-		if !meta.IsStatusConditionFalse(work.Status.Conditions, workv1alpha1.WorkDispatching) {
-			return fmt.Errorf("conditions: %v", work.Status.Conditions)
-		}
-		return nil
-	})
+	says("it is suspended, and the member has an older version", false)
 	if got, err := f.value(t.Context(), "paused"); err != nil || got != "first" {
 		t.Errorf("value = %q, %v: a suspended change reached the member", got, err)
 	}

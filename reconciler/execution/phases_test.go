@@ -323,8 +323,9 @@ func TestCarry(t *testing.T) {
 		"so is what somebody removed before the next version": {
 			edge: edge{presence: members.Absent}, record: stale, suspend: true, differs: "Deployment shop/web was removed",
 		},
-		"of another version it is not told what differs while it is suspended": {
+		"before the next version it is told that something was changed, and not what": {
 			edge: edge{presence: members.Present, observed: ours(func(o *members.Observed) { o.Owned = "drifted" })}, record: stale, suspend: true,
+			differs: "Deployment shop/web: others have changed, or taken over, fields of what was applied last",
 		},
 		"nor of what was never sent": {edge: edge{presence: members.Absent}, suspend: true},
 		"a refusal of the member is a failure": {

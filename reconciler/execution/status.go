@@ -42,7 +42,11 @@ func (d *describer) describe(_ context.Context, s *state) (loop.Next, error) {
 		meta.SetStatusCondition(&status.Conditions, c)
 	}
 	set(dispatching(s.work))
-	if !suspended(s.work) {
+	if suspended(s.work) {
+		if condition, ok := stands(s, status); ok {
+			set(condition)
+		}
+	} else {
 		if condition, ok := applied(s); ok {
 			set(condition)
 		}
@@ -60,6 +64,16 @@ func (d *describer) describe(_ context.Context, s *state) (loop.Next, error) {
 	status.ManifestStatuses = said
 	s.status = status
 	return loop.Next{}, nil
+}
+
+// stands is that a suspended Work is applied, where it asks for no other version than was
+// applied before: there is nothing that is kept from the member. Else Applied stays as it was.
+func stands(s *state, status *workv1alpha1.WorkStatus) (metav1.Condition, bool) {
+	was := meta.FindStatusCondition(status.Conditions, workv1alpha1.WorkApplied)
+	if was == nil || was.Status != metav1.ConditionTrue || slices.ContainsFunc(s.objects, func(o object) bool { return o.record.Desired != o.Hash }) {
+		return metav1.Condition{}, false
+	}
+	return *was, true
 }
 
 // ruleFaults names the rules that fail for objects of the Work, and those objects

@@ -50,7 +50,7 @@ func (c *catalog) register(ctx context.Context, hub cache.Cache) error {
 		indexes := map[string]func(policyv1alpha1.Policy) []string{
 			byKind: kindKeys,
 			byCluster: func(p policyv1alpha1.Policy) []string {
-				return propagation.NamedClusters(p.PropagationSpec().Placement)
+				return propagation.NamedClusters(p.PropagationSpec())
 			},
 			byOverride: func(p policyv1alpha1.Policy) []string { return p.PropagationSpec().DependentOverrides },
 			byClass: func(p policyv1alpha1.Policy) []string {
@@ -179,8 +179,8 @@ func (c *catalog) naming(ctx context.Context, kind, name string, yield func(poli
 
 // strangers returns the clusters that policy names and that do not exist.
 func (c *catalog) strangers(ctx context.Context, policy policyv1alpha1.Policy) ([]propagation.Stranger, error) {
-	placement := policy.PropagationSpec().Placement
-	if len(propagation.NamedClusters(placement)) == 0 {
+	spec := policy.PropagationSpec()
+	if len(propagation.NamedClusters(spec)) == 0 {
 		return nil, nil
 	}
 	var list clusterv1alpha1.ClusterList
@@ -191,7 +191,7 @@ func (c *catalog) strangers(ctx context.Context, policy policyv1alpha1.Policy) (
 	for i := range list.Items {
 		fleet[i] = list.Items[i].Name
 	}
-	return propagation.Strangers(placement, fleet), nil
+	return propagation.Strangers(spec, fleet), nil
 }
 
 // priority returns the value of a PriorityClass, and false if it does not exist.

@@ -40,6 +40,12 @@ func PutBack(text string, now time.Time) *Drift {
 // Removed says that an object is gone.
 func Removed(m *manifest.Manifest) string { return m.Title() + " was removed" }
 
+// TakenOver says of an object that others changed it, or took over what was applied, where it
+// is not known what.
+func TakenOver(m *manifest.Manifest) string {
+	return m.Title() + ": others have changed, or taken over, fields of what was applied last"
+}
+
 // Changed says what others made of an object.
 func Changed(m *manifest.Manifest, changes []ownership.Change) string {
 	return m.Title() + ": " + ownership.Describe(changes)

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
@@ -26,13 +27,14 @@ type asides struct {
 }
 
 // take adds a template by its binding. kept are the clusters that its changes are kept from;
-// what those of silent hold is not known.
-func (a *asides) take(b workv1alpha2.Binding, kept []string, silent rollup.Silences) {
+// what those of silent hold is not known. What others removed in the clusters of gone is told
+// as a problem.
+func (a *asides) take(b workv1alpha2.Binding, kept, gone []string, silent rollup.Silences) {
 	id := idOf(b.BindingSpec().Resource)
 	c := apimeta.FindStatusCondition(b.BindingStatus().Conditions, workv1alpha2.Drifted)
 	if c != nil && c.Status == metav1.ConditionTrue {
-		if message := heardOf(b, c.Message, silent); message != "" {
-			a.drifted = append(a.drifted, drift{id, message})
+		if message := heardOf(b, c.Message, gone, silent); message != "" {
+			a.drifted = append(a.drifted, drift{id, message, plan.SuspendedSomewhere(b.BindingSpec())})
 		}
 	}
 	if rollup.Released(b) {
@@ -49,14 +51,15 @@ func (a *asides) halt(kind, namespace, name string) {
 }
 
 // heardOf is what a binding says of clusters that hold something else than its template,
-// without those of which nothing is heard; empty where none is left.
-func heardOf(b workv1alpha2.Binding, message string, silent rollup.Silences) string {
+// without those that are told otherwise, and those of which nothing is heard; empty where none
+// is left.
+func heardOf(b workv1alpha2.Binding, message string, gone []string, silent rollup.Silences) string {
 	var said []string
 	all := true
 	for _, item := range b.BindingStatus().AggregatedStatus {
 		switch _, is := silent[item.ClusterName]; {
 		case item.Drift == "":
-		case is:
+		case is || slices.Contains(gone, item.ClusterName):
 			all = false
 		default:
 			said = append(said, item.ClusterName+": "+item.Drift)
@@ -79,7 +82,7 @@ func halted(all []inventory.ID) []Note {
 	var out []Note
 	for _, kind := range []struct{ name, message, next string }{
 		{sourcev1.GitRepositoryKind, "it is suspended: no commit is fetched", "flotilla resume source git "},
-		{kustomizev1.KustomizationKind, "it is suspended: no commit goes further, and nothing is put back", "flotilla resume kustomization "},
+		{kustomizev1.KustomizationKind, "it is suspended: no commit goes further, and what is changed on the control plane stays so", "flotilla resume kustomization "},
 	} {
 		var ids []inventory.ID
 		for _, id := range all {

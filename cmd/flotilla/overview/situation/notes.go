@@ -158,6 +158,8 @@ const mostNamed = 3
 type drift struct {
 	of      inventory.ID
 	message string
+	// kept: changes are kept from some of its clusters, so that nothing is put back there.
+	kept bool
 }
 
 // drifting is a note on what members changed and what is to be left so; none if there is
@@ -171,9 +173,13 @@ func drifting(all []drift) []Note {
 	for i := range all {
 		ids[i] = all[i].of
 	}
+	back := "have it put back: spec.drift Revert of its policy"
+	if all[0].kept {
+		back = "take spec.suspension out of its policy"
+	}
 	return []Note{{Kind: first.GroupKind.Kind, Namespace: first.Namespace, Name: first.Name,
 		Message: "clusters hold something else than it says, and it is left so: " + all[0].message + besides(ids),
-		Next:    "change it back there, or have it put back: spec.drift Revert of its policy; flotilla tree " + strings.ToLower(first.GroupKind.Kind) + "/" + first.Name + inNamespace(first.Namespace)}}
+		Next:    "change it back there, or " + back + "; flotilla tree " + strings.ToLower(first.GroupKind.Kind) + "/" + first.Name + inNamespace(first.Namespace)}}
 }
 
 // besides says that the same is true of the others of several objects; empty for one.

@@ -270,7 +270,7 @@ func (s *Survey) Policy(p policyv1alpha1.Policy) {
 	ready := apimeta.FindStatusCondition(status.Conditions, policyv1alpha1.PolicyReady)
 	if ready == nil || ready.Status != metav1.ConditionFalse {
 		if s.within == "" || p.GetNamespace() != "" { // one of the whole fleet is about other namespaces, too
-			notes := idle(p, kind, strangers(s, propagation.NamedClusters(p.PropagationSpec().Placement)), s.now)
+			notes := idle(p, kind, strangers(s, propagation.NamedClusters(p.PropagationSpec())), s.now)
 			s.missers.take(p, notes, len(s.fleet.Notes))
 			s.fleet.Notes = append(s.fleet.Notes, notes...)
 		}

@@ -30,7 +30,8 @@ func (s *Survey) Binding(b workv1alpha2.Binding) {
 	}
 	s.fleet.Templates.Total++
 	part, unknown := PartOf(b, s.silent), false
-	found, kept := &reach{}, []string(nil)
+	found := &reach{}
+	var kept, gone []string
 	problems := problemsOf{ref: ref, by: map[string]*Problem{}}
 	if part.State != rollup.Healthy {
 		problems.add(part.State, "", part.Reason+decided(b, part.Reason, s.now))
@@ -60,13 +61,14 @@ func (s *Survey) Binding(b workv1alpha2.Binding) {
 		if part.Fault == "" || c.Reason != rollup.HealthAwaited { // else it is told why
 			if p := problems.add(c.State, c.Name, c.Reason); c.Strayed {
 				p.Next = strayedNext(*p, c.Suspended)
+				gone = append(gone, c.Name)
 			}
 		}
 	}
 	for _, stays := range placement.KeptBy(b.BindingSpec()) {
 		problems.add(rollup.Progressing, "", stays.String())
 	}
-	s.asides.take(b, kept, s.silent)
+	s.asides.take(b, kept, gone, s.silent)
 	s.reach[idOf(ref)] = found
 	switch {
 	case len(problems.by) > 0:
