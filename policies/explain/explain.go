@@ -28,6 +28,9 @@ import (
 type Input struct {
 	// Template with its metadata. One without a UID is not on the control plane.
 	Template *unstructured.Unstructured
+	// Manifest says that Template is what somebody would apply: without what the control
+	// plane fills in.
+	Manifest bool
 	// Binding of the template; nil where it has none.
 	Binding   workv1alpha2.Binding
 	Policies  []policyv1alpha1.Policy

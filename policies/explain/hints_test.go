@@ -5,8 +5,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
@@ -85,5 +87,26 @@ func TestThePolicyThatNearlySelectsIt(t *testing.T) {
 			}
 			t.Errorf("nobody is told: %+v", explain.Explain(in).Problems)
 		})
+	}
+}
+
+// TestWhatToDoWhereTheClusterThatIsMeantIsAway: the clusters that the policy does not mean are
+// no reason, however many they are.
+func TestWhatToDoWhereTheClusterThatIsMeantIsAway(t *testing.T) {
+	in := input(t)
+	in.Policies[0].PropagationSpec().Placement = policyv1alpha1.Placement{ClusterAffinity: &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"c-001"}}}
+	for _, c := range in.Clusters {
+		if c.Name == "c-001" {
+			c.Spec.Taints = append(c.Spec.Taints, corev1.Taint{Key: clusterv1alpha1.TaintClusterNotReady, Effect: corev1.TaintEffectNoSchedule})
+		}
+	}
+	var got []string
+	for _, p := range explain.Explain(in).Problems {
+		if p.Reason == explain.ReasonNotPlaced {
+			got = append(got, p.Next)
+		}
+	}
+	if diff := cmp.Diff([]string{"see why the clusters are not ready: flotilla kubectl describe clusters"}, got); diff != "" {
+		t.Errorf("what to do (-want +got):\n%s", diff)
 	}
 }

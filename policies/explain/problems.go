@@ -13,6 +13,7 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/placement"
+	"github.com/flotilla-io/flotilla/policies/placement/plugins"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 )
@@ -58,6 +59,7 @@ func (x *explainer) placementProblems() {
 			Reason: ReasonOtherScheduler, Message: "it is left to the scheduler " + spec.SchedulerName,
 			Next: "see that this scheduler runs, or take spec.schedulerName out of the policy",
 		})
+	case x.in.Binding != nil && rollup.Released(x.in.Binding): // told by itself
 	case p.Stands != nil && p.Stands.Reason == workv1alpha2.BindingReasonQuotaExceeded:
 		x.problems.add(Problem{Reason: ReasonNotPlaced, Message: p.Stands.Message, Next: "raise the quota, or ask for less: flotilla get federatedresourcequotas -n " + x.out.Resource.Namespace})
 	case p.Stands != nil && p.Stands.Reason != "" && p.Stands.Reason != workv1alpha2.BindingReasonSuccess:
@@ -85,7 +87,7 @@ func (x *explainer) placementProblems() {
 // behind reports whether the binding stands for an older version of the template
 // as it is stored, and not because a Lazy policy waits.
 func (x *explainer) behind() bool {
-	if x.in.Binding == nil || x.waits || x.decision.Outcome != propagation.Carried || x.in.Template.GetUID() == "" {
+	if x.in.Binding == nil || x.waits || x.decision.Outcome != propagation.Carried || x.in.Template.GetUID() == "" || x.in.Manifest {
 		return false
 	}
 	seen := x.in.Binding.GetAnnotations()[propagation.DigestAnnotation]
@@ -114,7 +116,7 @@ var advices = map[string]string{
 }
 
 // advice says what to do where no cluster is found: about the plugin that
-// refuses most of them.
+// refuses most of those that the policy means.
 func (x *explainer) advice(p *Placement) string {
 	if p.Now != nil && p.Now.Error == "" && len(p.Now.Plugins) > 0 {
 		return "see what the control plane's plugin asks for; this program does not have it: " + list(p.Now.Plugins, maxNamed)
@@ -137,13 +139,16 @@ func (x *explainer) advice(p *Placement) string {
 			refused[plugin]++
 		}
 	}
+	if len(refused) > 1 { // what the affinity does not mean keeps it from nothing
+		delete(refused, plugins.ClusterAffinity{}.Name())
+	}
 	if refused[""] > 0 || len(refused) == 0 {
 		return "see below what each cluster was found to be"
 	}
-	plugins := slices.SortedFunc(maps.Keys(refused), func(a, b string) int {
+	most := slices.SortedFunc(maps.Keys(refused), func(a, b string) int {
 		return cmp.Or(cmp.Compare(refused[b], refused[a]), cmp.Compare(a, b))
 	})
-	return advices[plugins[0]]
+	return advices[most[0]]
 }
 
 // recordProblems says which records on the binding nobody can read.

@@ -49,7 +49,7 @@ func TestExplain(t *testing.T) {
 			{Name: "own", Err: none, Verdicts: []placement.Verdict{
 				{Cluster: "a", Refused: "ClusterAffinity", Reason: unmatched, Available: -1},
 				{Cluster: "b", Refused: "ClusterAffinity", Reason: unmatched, Available: -1},
-				{Cluster: "c", Refused: "TaintToleration", Reason: tainted, Available: -1},
+				{Cluster: "c", Refused: "ClusterAffinity", Reason: unmatched, Available: -1},
 			}},
 			{
 				Name: "all", Verdicts: []placement.Verdict{

@@ -22,10 +22,12 @@ next:
 		for _, f := range active.filters {
 			asked = f
 			if reason := f.Filter(ask, c); reason != "" {
-				if len(fit) == 0 {
-					refusals = append(refusals, active.reported(ask, c, Reason{Plugin: f.Name(), Text: reason}))
+				if len(fit) > 0 && a.trace == nil {
+					continue next // nobody asks why
 				}
-				a.trace.refused(c, f.Name(), reason)
+				why := active.refusal(ask, c, Reason{Plugin: f.Name(), Text: reason})
+				refusals = append(refusals, why)
+				a.trace.refused(c, why.Plugin, why.Text)
 				continue next
 			}
 		}
@@ -52,10 +54,10 @@ type active struct {
 	affinity framework.Filter // one of the filters; nil where it is off
 }
 
-// reported is what an error says of a cluster that is refused for a reason: of one that
+// refusal is what an error says of a cluster that is refused for a reason: of one that
 // the affinity does not mean, nothing else. A binding is not looked at again when
 // such a cluster changes, so the error must not depend on what else is there.
-func (a *active) reported(ask *framework.Request, c *framework.Cluster, reason Reason) Reason {
+func (a *active) refusal(ask *framework.Request, c *framework.Cluster, reason Reason) Reason {
 	if a.affinity == nil {
 		return reason
 	}

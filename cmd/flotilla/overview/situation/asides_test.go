@@ -129,3 +129,19 @@ func TestDriftThatIsNotHeardOf(t *testing.T) {
 		})
 	}
 }
+
+// TestReleasedBeforeItWasPlaced: a template whose policy went before a cluster was found runs
+// nowhere, and what was decided last is not what is wrong with it.
+func TestReleasedBeforeItWasPlaced(t *testing.T) {
+	s := situation.NewSurvey(now, "")
+	s.Cluster(member("east"), time.Time{})
+	b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-deployment"}}
+	b.Annotations = map[string]string{workv1alpha2.SchedulingDecisionAnnotation: `{"reason":"NoClusterFit","message":"0/1 clusters are available"}`}
+	b.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"}
+	s.Binding(b)
+	f := s.Fleet()
+	want := []situation.Note{{Kind: "Deployment", Namespace: "shop", Name: "web", Message: "no policy carries it, so that it runs nowhere", Next: "flotilla explain deployment/web -n shop"}}
+	if diff := cmp.Diff(want, f.Notes); diff != "" || len(f.Problems) > 0 {
+		t.Errorf("problems %v, notes (-want +got):\n%s", f.Problems, diff)
+	}
+}

@@ -14,6 +14,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/override"
 	"github.com/flotilla-io/flotilla/policies/placement"
+	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
@@ -30,10 +31,11 @@ func (s *Survey) Binding(b workv1alpha2.Binding) {
 	}
 	s.fleet.Templates.Total++
 	part, unknown := PartOf(b, s.silent), false
+	nowhere := rollup.Released(b) && len(plan.Targets(b.BindingSpec())) == 0 // what was decided last is nobody's wish any more
 	found := &reach{}
 	var kept, gone []string
 	problems := problemsOf{ref: ref, by: map[string]*Problem{}}
-	if part.State != rollup.Healthy {
+	if part.State != rollup.Healthy && !nowhere {
 		problems.add(part.State, "", part.Reason+decided(b, part.Reason, s.now))
 	}
 	if part.Fault != "" {
@@ -69,6 +71,9 @@ func (s *Survey) Binding(b workv1alpha2.Binding) {
 		problems.add(rollup.Progressing, "", stays.String())
 	}
 	s.asides.take(b, kept, gone, s.silent)
+	if nowhere {
+		s.uncarried = append(s.uncarried, idOf(ref))
+	}
 	s.reach[idOf(ref)] = found
 	switch {
 	case len(problems.by) > 0:
