@@ -290,7 +290,6 @@ func (r *explainReader) merged(ctx context.Context, obj *unstructured.Unstructur
 	case err != nil:
 		return nil, err
 	}
-	r.in.Manifest = true
 	obj.SetUID(stored.GetUID())
 	obj.SetResourceVersion(stored.GetResourceVersion())
 	obj.SetGeneration(stored.GetGeneration())

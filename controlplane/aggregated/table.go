@@ -63,7 +63,7 @@ func row(obj runtime.Object, _ metav1.Object, name, age string) ([]any, error) {
 		ready = condition.Status
 	}
 	return []any{
-		name, excerpt.Runes(cluster.Status.KubernetesVersion, mostVersion), string(cluster.Spec.SyncMode), string(ready), age,
+		name, excerpt.Runes(excerpt.Line(cluster.Status.KubernetesVersion), mostVersion), string(cluster.Spec.SyncMode), string(ready), age,
 		orNone(strings.Join(cluster.Spec.Zones, ",")), orNone(cluster.Spec.Region), orNone(cluster.Spec.Provider),
 		cluster.Spec.APIEndpoint, orNone(cluster.Spec.ProxyURL), orNone(taints(cluster.Spec.Taints)),
 	}, nil

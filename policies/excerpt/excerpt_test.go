@@ -57,6 +57,7 @@ func TestVisible(t *testing.T) {
 		"a bell, a null and an escape": {"a\ab\x00c\x1b[2Jd", `a\u0007b\u0000c\u001b[2Jd`},
 		"the direction is turned":      {"nginx\u202egpj.exe", `nginx\u202egpj.exe`},
 		"the line begins anew":         {"Failed\rReady", `Failed\u000dReady`},
+		"a separator of lines":         {"Failed\u2028Ready", `Failed\u2028Ready`},
 		"nothing":                      {"", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

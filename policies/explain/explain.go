@@ -26,11 +26,9 @@ import (
 // Input is what an explanation is made from. Only Template must be there; what
 // is missing counts as not existing. Nothing in it is changed.
 type Input struct {
-	// Template with its metadata. One without a UID is not on the control plane.
+	// Template with its metadata. One without a UID is not on the control plane, and one
+	// without the time of its creation is a manifest, that lacks what is filled in there.
 	Template *unstructured.Unstructured
-	// Manifest says that Template is what somebody would apply: without what the control
-	// plane fills in.
-	Manifest bool
 	// Binding of the template; nil where it has none.
 	Binding   workv1alpha2.Binding
 	Policies  []policyv1alpha1.Policy

@@ -300,7 +300,12 @@ func TestProblems(t *testing.T) {
 			bind(t, in)
 			in.Binding.SetAnnotations(map[string]string{propagation.DigestAnnotation: "of the template before"})
 			in.Template.SetUID("u")
+			in.Template.SetCreationTimestamp(metav1.NewTime(noon))
 		}), []string{explain.ReasonBehind, explain.ReasonNotApplied}},
+		"a manifest that lacks what the control plane fills in": {edit(func(in *explain.Input) {
+			bind(t, in)
+			in.Binding.SetAnnotations(map[string]string{propagation.DigestAnnotation: "of the template as it is stored"})
+		}), []string{explain.ReasonNotApplied}},
 		"a binding that is another's": {edit(func(in *explain.Input) {
 			b := bound(t)
 			b.Spec.Resource.APIVersion = "example.org/v1"

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
@@ -87,12 +89,18 @@ func (x *explainer) placementProblems() {
 // behind reports whether the binding stands for an older version of the template
 // as it is stored, and not because a Lazy policy waits.
 func (x *explainer) behind() bool {
-	if x.in.Binding == nil || x.waits || x.decision.Outcome != propagation.Carried || x.in.Template.GetUID() == "" || x.in.Manifest {
+	if x.in.Binding == nil || x.waits || x.decision.Outcome != propagation.Carried || manifest(x.in.Template) {
 		return false
 	}
 	seen := x.in.Binding.GetAnnotations()[propagation.DigestAnnotation]
 	digest, err := propagation.Digest(x.in.Template)
 	return err == nil && seen != "" && digest != seen
+}
+
+// manifest reports whether obj is what somebody would apply, and not what is stored.
+func manifest(obj *unstructured.Unstructured) bool {
+	at := obj.GetCreationTimestamp()
+	return obj.GetUID() == "" || at.IsZero()
 }
 
 // notReady stands for TaintToleration where the taint says that a cluster does

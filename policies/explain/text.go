@@ -269,7 +269,7 @@ func (w *writer) problems(problems []Problem) {
 		if len(p.Clusters) > 0 {
 			where = " in " + list(p.Clusters, w.most())
 		}
-		t.Add(fmt.Sprintf("  %d", i+1), fmt.Sprintf("%s%s: %s", p.Reason, where, p.Message))
+		t.Add(fmt.Sprintf("  %d", i+1), fmt.Sprintf("%s%s: %s", p.Reason, where, excerpt.Line(p.Message))) // what a cluster says begins no line
 		if p.Next != "" {
 			t.AddWhole("", "next: "+p.Next)
 		}

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
@@ -44,9 +45,10 @@ func (e *BeyondQuotaError) Error() string {
 }
 
 // withinQuota errs where the manifest, which overrides of its namespace have changed, asks for
-// more of a resource that is limited there than the binding counts for the cluster. What
-// cluster-wide overrides say is the word of those who set the quotas.
-func (in *WorksInput) withinQuota(target workv1alpha2.TargetCluster, manifest *unstructured.Unstructured, p *WorkPlan) error {
+// more of a resource that is limited there than the binding counts for the cluster, and than
+// it asked for before. What cluster-wide overrides say, as standard has it, is the word of
+// those who set the quotas; nil where they say nothing.
+func (in *WorksInput) withinQuota(target workv1alpha2.TargetCluster, standard, manifest *unstructured.Unstructured, p *WorkPlan) error {
 	if len(in.Quotas) == 0 || len(p.Applied.Namespaced) == 0 {
 		return nil
 	}
@@ -54,9 +56,17 @@ func (in *WorksInput) withinQuota(target workv1alpha2.TargetCluster, manifest *u
 	if err != nil {
 		return err
 	}
-	counted := *in.Binding.BindingSpec()
-	counted.Clusters = []workv1alpha2.TargetCluster{target}
-	beyond := quota.Growth(quota.Usage(&counted), asked)
+	here := *in.Binding.BindingSpec()
+	here.Clusters = []workv1alpha2.TargetCluster{target}
+	may := quota.Usage(&here)
+	if standard != nil {
+		before, err := in.asks(standard)
+		if err != nil {
+			return err
+		}
+		may = quota.Most(may, before)
+	}
+	beyond := quota.Growth(may, asked)
 	out := &BeyondQuotaError{Beyond: corev1.ResourceList{}}
 	for _, q := range in.Quotas {
 		counts := false
@@ -80,8 +90,32 @@ func (in *WorksInput) withinQuota(target workv1alpha2.TargetCluster, manifest *u
 	return out
 }
 
+// countFields are those by which kinds of Kubernetes say how many Pods there are. Where a
+// manifest lacks its own, the cluster makes it one.
+var countFields = map[schema.GroupKind]string{
+	{Group: "apps", Kind: "Deployment"}: "replicas", {Group: "apps", Kind: "ReplicaSet"}: "replicas", {Group: "apps", Kind: "StatefulSet"}: "replicas",
+	{Kind: "ReplicationController"}: "replicas", {Group: "batch", Kind: "Job"}: "parallelism",
+}
+
+// counted returns a manifest with the number of its Pods, as a cluster reads it.
+func counted(manifest *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	field, counts := countFields[manifest.GroupVersionKind().GroupKind()]
+	if spec, ok := manifest.Object["spec"].(map[string]any); !counts || !ok || spec[field] != nil {
+		return manifest, nil
+	}
+	out := manifest.DeepCopy()
+	if err := unstructured.SetNestedField(out.Object, int64(1), "spec", field); err != nil {
+		return nil, fmt.Errorf("count its Pods: %w", err)
+	}
+	return out, nil
+}
+
 // asks is what a manifest asks for in one cluster, counted as its binding is.
 func (in *WorksInput) asks(manifest *unstructured.Unstructured) (corev1.ResourceList, error) {
+	manifest, err := counted(manifest)
+	if err != nil {
+		return nil, err
+	}
 	spec := workv1alpha2.ResourceBindingSpec{Clusters: make([]workv1alpha2.TargetCluster, 1)}
 	if len(in.Binding.BindingSpec().Components) > 0 {
 		parts, _, err := in.Interpreter.Components(manifest)

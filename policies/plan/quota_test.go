@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -44,19 +45,25 @@ func TestOverridesStayWithinQuotas(t *testing.T) {
 	everybodys := func(path, value string) policyv1alpha1.Override {
 		return &policyv1alpha1.ClusterOverridePolicy{ObjectMeta: metav1.ObjectMeta{Name: "o"}, Spec: replacing(path, value)}
 	}
+	removing := tenants(replicas, "0")
+	removing.OverrideSpec().OverrideRules[0].Overriders.Plaintext[0] = policyv1alpha1.PlaintextOverrider{Path: replicas, Operator: policyv1alpha1.OverriderOpRemove}
+	sidecar := tenants("/spec/template/spec/containers/-", `{"name": "b", "image": "nginx", "resources": {"limits": {"cpu": "10"}}}`)
+	sidecar.OverrideSpec().OverrideRules[0].Overriders.Plaintext[0].Operator = policyv1alpha1.OverriderOpAdd
 	cases := map[string]struct {
 		quotas   []*policyv1alpha1.FederatedResourceQuota
 		override policyv1alpha1.Override
 		want     corev1.ResourceList // beyond the quota in cluster a, which has two replicas
 	}{
-		"more replicas":               {[]*policyv1alpha1.FederatedResourceQuota{limitedTo("cpu")}, tenants(replicas, "7"), corev1.ResourceList{"cpu": resource.MustParse("2500m")}},
-		"larger requests":             {[]*policyv1alpha1.FederatedResourceQuota{limitedTo("cpu")}, tenants(cpu, `"5"`), corev1.ResourceList{"cpu": resource.MustParse("9")}},
-		"one quota of two limits it":  {[]*policyv1alpha1.FederatedResourceQuota{limitedTo("memory"), limitedTo("cpu")}, tenants(replicas, "3"), corev1.ResourceList{"cpu": resource.MustParse("500m")}},
-		"what is not limited":         {[]*policyv1alpha1.FederatedResourceQuota{limitedTo("memory")}, tenants(replicas, "7"), nil},
-		"no quota":                    {nil, tenants(replicas, "7"), nil},
-		"fewer replicas":              {[]*policyv1alpha1.FederatedResourceQuota{limitedTo("cpu")}, tenants(replicas, "1"), nil},
-		"something else":              {[]*policyv1alpha1.FederatedResourceQuota{limitedTo("cpu")}, tenants("/spec/template/spec/containers/0/image", `"nginx:2"`), nil},
-		"the word of who sets quotas": {[]*policyv1alpha1.FederatedResourceQuota{limitedTo("cpu")}, everybodys(replicas, "7"), nil},
+		"a sidecar with limits alone":      {[]*policyv1alpha1.FederatedResourceQuota{limitedTo("cpu")}, sidecar, corev1.ResourceList{"cpu": resource.MustParse("20")}},
+		"fewer replicas, as none are said": {[]*policyv1alpha1.FederatedResourceQuota{limitedTo("cpu")}, removing, nil},
+		"more replicas":                    {[]*policyv1alpha1.FederatedResourceQuota{limitedTo("cpu")}, tenants(replicas, "7"), corev1.ResourceList{"cpu": resource.MustParse("2500m")}},
+		"larger requests":                  {[]*policyv1alpha1.FederatedResourceQuota{limitedTo("cpu")}, tenants(cpu, `"5"`), corev1.ResourceList{"cpu": resource.MustParse("9")}},
+		"one quota of two limits it":       {[]*policyv1alpha1.FederatedResourceQuota{limitedTo("memory"), limitedTo("cpu")}, tenants(replicas, "3"), corev1.ResourceList{"cpu": resource.MustParse("500m")}},
+		"what is not limited":              {[]*policyv1alpha1.FederatedResourceQuota{limitedTo("memory")}, tenants(replicas, "7"), nil},
+		"no quota":                         {nil, tenants(replicas, "7"), nil},
+		"fewer replicas":                   {[]*policyv1alpha1.FederatedResourceQuota{limitedTo("cpu")}, tenants(replicas, "1"), nil},
+		"something else":                   {[]*policyv1alpha1.FederatedResourceQuota{limitedTo("cpu")}, tenants("/spec/template/spec/containers/0/image", `"nginx:2"`), nil},
+		"the word of who sets quotas":      {[]*policyv1alpha1.FederatedResourceQuota{limitedTo("cpu")}, everybodys(replicas, "7"), nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -92,5 +99,51 @@ func TestBeyondQuotaError(t *testing.T) {
 	}
 	if namespace, name, ok := override.FaultOf(err.Error()); !ok || namespace != "shop" || name != "more" {
 		t.Errorf("it is read as about %s/%s, %t", namespace, name, ok)
+	}
+}
+
+// TestWhatNobodySaysIsOneReplica: a number of replicas that an override takes out is one, and
+// what an administrator's override raised is not what a tenant's asks for.
+func TestWhatNobodySaysIsOneReplica(t *testing.T) {
+	const replicas = "/spec/replicas"
+	removed := replacing(replicas, "0")
+	removed.OverrideRules[0].Overriders.Plaintext[0] = policyv1alpha1.PlaintextOverrider{Path: replicas, Operator: policyv1alpha1.OverriderOpRemove}
+	tenants := func(spec policyv1alpha1.OverrideSpec) policyv1alpha1.Override {
+		return &policyv1alpha1.OverridePolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "o"}, Spec: spec}
+	}
+	raised := &policyv1alpha1.ClusterOverridePolicy{ObjectMeta: metav1.ObjectMeta{Name: "raised"}, Spec: replacing(replicas, "5")}
+	for name, tc := range map[string]struct {
+		replicas  int32
+		overrides []policyv1alpha1.Override
+		beyond    string // cpu; empty for nothing
+	}{
+		"none, and the number is taken out":                       {0, []policyv1alpha1.Override{tenants(removed)}, "500m"},
+		"an administrator raised it, and a tenant changes more":   {1, []policyv1alpha1.Override{raised, tenants(replacing("/spec/template/spec/containers/0/image", `"nginx:2"`))}, ""},
+		"an administrator raised it, and a tenant raises further": {1, []policyv1alpha1.Override{raised, tenants(replacing(replicas, "6"))}, "500m"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := input(t)
+			in.Template = object(t, `{apiVersion: apps/v1, kind: Deployment, metadata: {namespace: shop, name: web, uid: u}, spec: {replicas: 1, template: {spec: {containers: [{name: a, image: nginx, resources: {requests: {cpu: 500m}}}]}}}}`)
+			spec := in.Binding.BindingSpec()
+			spec.ReplicaRequirements = &workv1alpha2.ReplicaRequirements{ResourceRequest: corev1.ResourceList{"cpu": resource.MustParse("500m")}}
+			spec.Replicas = tc.replicas
+			for i := range spec.Clusters {
+				spec.Clusters[i].Replicas = tc.replicas
+			}
+			in.Overrides, in.Quotas = tc.overrides, []*policyv1alpha1.FederatedResourceQuota{limitedTo("cpu")}
+			plans, err := plan.Works(in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			if beyond := (*plan.BeyondQuotaError)(nil); errors.As(plans[0].Err, &beyond) {
+				got = beyond.Beyond.Cpu().String()
+			} else if plans[0].Err != nil {
+				t.Fatal(plans[0].Err)
+			}
+			if got != tc.beyond {
+				t.Errorf("%q of cpu beyond the quota, want %q", got, tc.beyond)
+			}
+		})
 	}
 }

@@ -90,9 +90,9 @@ func (in *WorksInput) plan(target workv1alpha2.TargetCluster, digest string, com
 		out.Err = err
 		return out
 	}
-	authors, err := in.override(&out, manifest, cluster, overrides)
+	authors, standard, err := in.override(&out, manifest, cluster, overrides)
 	if err == nil {
-		err = in.withinQuota(target, manifest, &out)
+		err = in.withinQuota(target, standard, manifest, &out)
 	}
 	if err != nil {
 		out.Err = err
@@ -115,21 +115,25 @@ func (in *WorksInput) plan(target workv1alpha2.TargetCluster, digest string, com
 }
 
 // override changes the manifest for the cluster, and returns all whose word is in it
-// then: who applied the template, and who wrote what changed it.
-func (in *WorksInput) override(p *WorkPlan, manifest *unstructured.Unstructured, cluster *clusterv1alpha1.Cluster, overrides override.Chain) (author.Authors, error) {
-	authors, err := authorsOf(in.Template)
+// then: who applied the template, and who wrote what changed it. Standard is the manifest as
+// cluster-wide overrides alone left it, where quotas are to be kept and there are some.
+func (in *WorksInput) override(p *WorkPlan, manifest *unstructured.Unstructured, cluster *clusterv1alpha1.Cluster, overrides override.Chain) (authors author.Authors, standard *unstructured.Unstructured, err error) {
+	authors, err = authorsOf(in.Template)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var unread error
 	p.Applied, err = overrides.Follow(manifest, cluster, func(o policyv1alpha1.Override, _ int) {
+		if len(in.Quotas) > 0 && o.GetNamespace() == "" { // these come first
+			standard = manifest.DeepCopy()
+		}
 		more, err := authorsOf(o)
 		authors, unread = authors.With(more), errors.Join(unread, err)
 	})
 	if err == nil {
 		err = unread
 	}
-	return authors, err
+	return authors, standard, err
 }
 
 func authorsOf(obj metav1.Object) (author.Authors, error) {

@@ -5,17 +5,34 @@ import (
 	"fmt"
 	"maps"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
+	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
+
+// noter writes what the binding itself is to say.
+type noter struct {
+	hub client.Writer
+	own *writecache.Cache[workv1alpha2.Binding]
+}
+
+// latest has the pass go on with the binding as this loop wrote it last, where the
+// cache does not show it yet.
+func (p noter) latest(_ context.Context, s *state) (loop.Next, error) {
+	if s.binding != nil {
+		s.binding, _ = p.own.Latest(s.key, s.binding, true)
+	}
+	return loop.Next{}, nil
+}
 
 // noteFaults has the binding say why clusters have no Work: there is nothing else that could.
 // Faults that may pass by themselves are not noted, nor taken back by one.
-func (p writer) noteFaults(ctx context.Context, s *state) (loop.Next, error) {
+func (p noter) noteFaults(ctx context.Context, s *state) (loop.Next, error) {
 	faults := propagation.ClusterFaults{}
 	for _, f := range s.failed {
 		switch {

@@ -21,15 +21,6 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 )
 
-// latest has the pass go on with the binding as this loop wrote it last, where the
-// cache does not show it yet.
-func (p writer) latest(_ context.Context, s *state) (loop.Next, error) {
-	if s.binding != nil {
-		s.binding, _ = p.own.Latest(s.key, s.binding, true)
-	}
-	return loop.Next{}, nil
-}
-
 // endEvictions ends the eviction tasks of clusters that may be left now. What is left
 // goes in the same pass; where the binding has changed meanwhile, its event brings
 // it back.

@@ -41,7 +41,7 @@ func readKinds(member discovery.DiscoveryInterface) reading {
 	if err != nil && !errors.As(err, &incomplete) {
 		return reading{err: fmt.Errorf("read the member's kinds: %w", err)}
 	}
-	out := reading{version: excerpt.Bytes(info.GitVersion, mostVersion), kinds: enablements(lists)}
+	out := reading{version: excerpt.Message(info.GitVersion, mostVersion), kinds: enablements(lists)}
 	if incomplete != nil {
 		for gv := range incomplete.Groups {
 			out.missing = append(out.missing, gv.String())

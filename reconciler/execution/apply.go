@@ -129,7 +129,7 @@ func (a *applier) carryOne(ctx context.Context, s *state, o *object) (time.Durat
 	o.observed, o.known = observed, presence != members.Unknown
 	misnamed := a.misnamed(s, observed)
 	if suspended(s.work) {
-		return 0, a.keptFrom(ctx, s, o, presence)
+		return a.keptFrom(ctx, s, o, presence)
 	}
 	if err := a.owners.Conflict(ctx, s.work, s.member, &o.Manifest, observed); err != nil {
 		return 0, a.faults.explain(s, o, err)
@@ -140,7 +140,7 @@ func (a *applier) carryOne(ctx context.Context, s *state, o *object) (time.Durat
 	}
 	switch act {
 	case await:
-		return 0, &waitqueue.Blocked{Cause: waitqueue.Cause{Event: waitqueue.OnSync, Kind: o.GVK}, After: waitqueue.SafetyNet, Err: fmt.Errorf("the watch of %s is not synced", o.GVK)}
+		return 0, unsynced(o)
 	case nothing:
 		return asItStands(s, o, a.faults.keeps(ctx, s, o))
 	case correct, restore:
@@ -171,18 +171,20 @@ func (a *applier) carryOne(ctx context.Context, s *state, o *object) (time.Durat
 // keptFrom finds out what others did to an object while changes are kept from the member: it
 // is left so. Of one that the Work asks for in another version than was sent, it is not told
 // what differs: that may be the version.
-func (a *applier) keptFrom(ctx context.Context, s *state, o *object, presence members.Presence) error {
+func (a *applier) keptFrom(ctx context.Context, s *state, o *object, presence members.Presence) (time.Duration, error) {
 	sent := o.record.Desired
 	if sent == "" {
-		return nil
+		return 0, nil
 	}
 	switch act := decide(sent, o.record, o.observed, presence); {
+	case act == await:
+		return 0, unsynced(o)
 	case act != correct && act != restore:
-		return nil
+		return 0, nil
 	case sent == o.Hash:
 		found, err := a.drift.Inspect(ctx, &drift.Look{Work: s.work, Manifest: &o.Manifest, Record: o.record, Observed: o.observed, Member: s.member})
 		if err != nil {
-			return a.faults.explain(s, o, err)
+			return 0, a.faults.explain(s, o, err)
 		}
 		o.drift = found
 	case act == restore:
@@ -190,7 +192,12 @@ func (a *applier) keptFrom(ctx context.Context, s *state, o *object, presence me
 	default:
 		o.drift = &drift.Drift{Text: drift.TakenOver(&o.Manifest)}
 	}
-	return nil
+	return waitqueue.SafetyNet, nil // it may be put right without an event that tells so
+}
+
+// unsynced says that nothing is known of an object before its watch is synced.
+func unsynced(o *object) error {
+	return &waitqueue.Blocked{Cause: waitqueue.Cause{Event: waitqueue.OnSync, Kind: o.GVK}, After: waitqueue.SafetyNet, Err: fmt.Errorf("the watch of %s is not synced", o.GVK)}
 }
 
 // send sends one manifest while no other Work does, and keeps what has come of it.

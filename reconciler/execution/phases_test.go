@@ -327,6 +327,10 @@ func TestCarry(t *testing.T) {
 			edge: edge{presence: members.Present, observed: ours(func(o *members.Observed) { o.Owned = "drifted" })}, record: stale, suspend: true,
 			differs: "Deployment shop/web: others have changed, or taken over, fields of what was applied last",
 		},
+		"while it is suspended, too, it is awaited what stands": {
+			edge: edge{presence: members.Unknown}, record: recorded, suspend: true,
+			blocked: &waitqueue.Cause{Event: waitqueue.OnSync, Kind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}},
+		},
 		"nor of what was never sent": {edge: edge{presence: members.Absent}, suspend: true},
 		"a refusal of the member is a failure": {
 			edge: edge{presence: members.Absent, refuse: errors.New("exceeded quota")}, asked: []string{"make web"}, failed: "exceeded quota",

@@ -53,6 +53,9 @@ func (d *describer) describe(_ context.Context, s *state) (loop.Next, error) {
 		status.Applied = d.records.Sealed(s.records())
 	}
 	drifted(s, status, set)
+	if s.work.DeletionTimestamp.IsZero() { // whoever says so
+		meta.RemoveStatusCondition(&status.Conditions, workv1alpha1.WorkDeletionBlocked)
+	}
 	said, left := manifestStatuses(s)
 	if message, certain := ruleFaults(s, left); message != "" {
 		set(metav1.Condition{

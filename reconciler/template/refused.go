@@ -2,6 +2,7 @@ package template
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"time"
 
@@ -37,6 +38,32 @@ func (p writer) overQuota(s *state, err error) bool {
 	}
 	s.decision = &kept
 	return true
+}
+
+// holdsBack has the binding as it stands say that a quota refuses what its template asks for
+// now: without that, a change that is held back would look like one that is done.
+func (p writer) holdsBack(ctx context.Context, s *state, err error) error {
+	reason, message, refused := bindings.RefusalOf(err)
+	if !refused || reason != workv1alpha2.BindingReasonQuotaExceeded || s.binding == nil {
+		return nil
+	}
+	stays, changed := placement.Refused(s.binding, reason, "the latest version of its template is held back: "+message, p.clock.Now())
+	if !changed {
+		return nil
+	}
+	desired := s.binding.DeepCopyObject().(workv1alpha2.Binding)
+	stays.Put(desired)
+	patch, some, err := bindings.Patch(s.binding, desired)
+	if err != nil || !some {
+		return err
+	}
+	switch err := p.hub.Patch(ctx, desired, patch); {
+	case err == nil:
+		p.written.Wrote(desired)
+	case !bindings.IsStale(err):
+		return fmt.Errorf("note what a quota holds back: %w", err)
+	}
+	return nil
 }
 
 // quotaEdited returns the templates of a quota's namespace that have a binding:

@@ -120,7 +120,7 @@ func New(hub client.Client, templates *templatestore.Store, decider Decider, int
 	bind := newBinder(interpreter, decider, catalog, opts)
 	dryRun := bind
 	dryRun.decide = decider.Preview
-	write := writer{hub: hub, written: r.written, put: templates.Put, gone: templates.Gone, hold: r.delayed.Delay, withdraw: decider.Withdraw}
+	write := writer{hub: hub, written: r.written, put: templates.Put, gone: templates.Gone, hold: r.delayed.Delay, withdraw: decider.Withdraw, clock: opts.Clock}
 	counts := newCounts(opts.Metrics, opts.Clock)
 	r.decide = []loop.Phase[state]{choose.run, claim, dryRun.run}
 	r.phases = []loop.Phase[state]{read.run, write.sweep, counts.matched(choose.run), counts.applied(claim, bind.run, write.run)}

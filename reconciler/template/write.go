@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -36,6 +37,7 @@ type writer struct {
 	hold func(key templatestore.Key, digest string) time.Duration
 	// withdraw tells that the decision on a binding was not written.
 	withdraw func(b workv1alpha2.Binding)
+	clock    clock.PassiveClock
 }
 
 // sweep deletes the binding of a template that is gone, and ends the pass.
@@ -138,7 +140,8 @@ func (p writer) bind(ctx context.Context, s *state) (bool, error) {
 	case err != nil && (bindings.IsStale(err) || apierrors.IsAlreadyExists(err)):
 		return false, nil
 	case err != nil:
-		return false, reported(policyv1alpha1.EventReasonApplyPolicyFailed, fmt.Errorf("write the binding: %w", err))
+		err = fmt.Errorf("write the binding: %w", errors.Join(err, p.holdsBack(ctx, s, err)))
+		return false, reported(policyv1alpha1.EventReasonApplyPolicyFailed, err)
 	}
 	p.written.Wrote(s.desired)
 	logger := log.FromContext(ctx).WithValues("binding", s.desired.GetName())

@@ -121,7 +121,7 @@ func (m Merge) reduce(c map[string]any) map[string]any {
 		}
 	}
 	if status != m.wanted() {
-		set("message", excerpt.Bytes(Text(c, "message"), mostMessage))
+		set("message", excerpt.Message(Text(c, "message"), mostMessage))
 	}
 	return out
 }

@@ -120,7 +120,7 @@ func complete(merged, current map[string]any, m Merge, r Reports) map[string]any
 // them: of kinds that date updates, too.
 func Plain(c map[string]any) map[string]any {
 	out := Merge{Type: Text(c, "type")}.reduce(c)
-	if message := excerpt.Bytes(Text(c, "message"), mostText); message != "" {
+	if message := excerpt.Message(Text(c, "message"), mostText); message != "" {
 		out["message"] = message
 	}
 	if at := Time(c, "lastUpdateTime"); at != "" {
@@ -144,7 +144,7 @@ func since(given []map[string]any) string {
 // agreed returns the message that all conditions have; empty where they differ.
 func agreed(given []map[string]any) string {
 	if len(given) == 1 {
-		return excerpt.Bytes(Text(given[0], "message"), mostText)
+		return excerpt.Message(Text(given[0], "message"), mostText)
 	}
 	message := ""
 	for i, c := range given {

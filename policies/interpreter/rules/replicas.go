@@ -50,6 +50,7 @@ func Requirements(namespace string, podSpec map[string]any) (*workv1alpha2.Repli
 		return nil, fmt.Errorf("pod spec: %w", err)
 	}
 	claim := nodeClaim(spec)
+	limitsAsRequests(spec)
 	request := podresources.PodRequests(&corev1.Pod{Spec: *spec}, podresources.PodResourcesOptions{})
 	if claim == nil && len(request) == 0 {
 		return nil, nil
@@ -58,6 +59,33 @@ func Requirements(namespace string, podSpec map[string]any) (*workv1alpha2.Repli
 		request = nil
 	}
 	return &workv1alpha2.ReplicaRequirements{NodeClaim: claim, ResourceRequest: request, Namespace: namespace}, nil
+}
+
+// limitsAsRequests has each container ask for what it is limited to, where it says nothing else:
+// so does the API server of a member as it makes the Pod.
+func limitsAsRequests(spec *corev1.PodSpec) {
+	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
+		for i := range containers {
+			containers[i].Resources.Requests = filled(containers[i].Resources.Requests, containers[i].Resources.Limits)
+		}
+	}
+	if spec.Resources != nil {
+		spec.Resources.Requests = filled(spec.Resources.Requests, spec.Resources.Limits)
+	}
+}
+
+// filled adds limits to requests that name none for them.
+func filled(requests, limits corev1.ResourceList) corev1.ResourceList {
+	for name, limit := range limits {
+		if _, says := requests[name]; says {
+			continue
+		}
+		if requests == nil {
+			requests = corev1.ResourceList{}
+		}
+		requests[name] = limit
+	}
+	return requests
 }
 
 func nodeClaim(spec *corev1.PodSpec) *workv1alpha2.NodeClaim {

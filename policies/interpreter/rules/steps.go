@@ -135,7 +135,7 @@ func TextOfWorst(field, path, missing string, words ...string) Step {
 	return func(status map[string]any, r Reports) {
 		delete(status, field)
 		if p := worstPart(r, field, path, missing, words); p != nil && Text(p.Status, field) != "" {
-			status[field] = excerpt.Bytes(Text(p.Status, field), mostText)
+			status[field] = excerpt.Message(Text(p.Status, field), mostText)
 		}
 	}
 }
@@ -211,7 +211,7 @@ func Quote(fields ...string) Step {
 
 func quote(r Reports, field string) string {
 	if len(r.Parts) == 1 {
-		return excerpt.Bytes(Text(r.Parts[0].Status, field), mostText)
+		return excerpt.Message(Text(r.Parts[0].Status, field), mostText)
 	}
 	if text := chorus(r, field); text != "" && len(text) <= mostText {
 		return text
@@ -225,7 +225,7 @@ func quote(r Reports, field string) string {
 		if len(out) == mostNamed {
 			return strings.Join(append(out, "…"), "; ")
 		}
-		out = append(out, p.Cluster+": "+excerpt.Bytes(said, mostMessage))
+		out = append(out, p.Cluster+": "+excerpt.Message(said, mostMessage))
 	}
 	return strings.Join(out, "; ")
 }
