@@ -32,6 +32,7 @@ func TestStatusOfOneNamespace(t *testing.T) {
 			APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web",
 		}},
 	}
+	claimed(template)
 	const nothing = "There is no source, no Kustomization and no template in namespace empty.\n"
 	cases := map[string]struct {
 		namespace string

@@ -16,8 +16,10 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	"github.com/flotilla-io/flotilla/api/scheme"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
 const app = `apiVersion: v1
@@ -194,6 +196,12 @@ func testWrong(t *testing.T, w *world) {
 // bindings is how many templates a large control plane has here.
 const bindings = 1000
 
+// claimed has a policy carry what b stands for.
+func claimed(b *workv1alpha2.ResourceBinding) {
+	p := &policyv1alpha1.PropagationPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: "all", Labels: map[string]string{policyv1alpha1.PropagationPolicyPermanentIDLabel: "p"}}}
+	propagation.ClaimOf(p).Set(b)
+}
+
 // testMany counts the requests that a status costs: pages, not objects.
 func testMany(t *testing.T, w *world) {
 	namespace := w.env.Namespace(t)
@@ -201,12 +209,14 @@ func testMany(t *testing.T, w *world) {
 	group.SetLimit(16)
 	for i := range bindings {
 		group.Go(func() error {
-			return w.env.Hub.Create(t.Context(), &workv1alpha2.ResourceBinding{
+			b := &workv1alpha2.ResourceBinding{
 				ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("web-%04d-deployment", i)},
 				Spec: workv1alpha2.ResourceBindingSpec{Resource: workv1alpha2.ObjectReference{
 					APIVersion: "apps/v1", Kind: "Deployment", Namespace: namespace, Name: fmt.Sprintf("web-%04d", i),
 				}},
-			})
+			}
+			claimed(b)
+			return w.env.Hub.Create(t.Context(), b)
 		})
 	}
 	if err := group.Wait(); err != nil {

@@ -141,7 +141,7 @@ func TestReleasedBeforeItWasPlaced(t *testing.T) {
 	s.Binding(b)
 	f := s.Fleet()
 	want := []situation.Note{{Kind: "Deployment", Namespace: "shop", Name: "web", Message: "no policy carries it, so that it runs nowhere", Next: "flotilla explain deployment/web -n shop"}}
-	if diff := cmp.Diff(want, f.Notes); diff != "" || len(f.Problems) > 0 {
-		t.Errorf("problems %v, notes (-want +got):\n%s", f.Problems, diff)
+	if diff := cmp.Diff(want, f.Notes); diff != "" || len(f.Problems) > 0 || f.Templates.Total > 0 {
+		t.Errorf("templates %v, problems %v, notes (-want +got):\n%s", f.Templates, f.Problems, diff)
 	}
 }

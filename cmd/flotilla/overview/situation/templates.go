@@ -29,13 +29,17 @@ func (s *Survey) Binding(b workv1alpha2.Binding) {
 	if !s.counts(idOf(ref)) {
 		return
 	}
+	if rollup.Released(b) && len(plan.Targets(b.BindingSpec())) == 0 { // what was decided last is nobody's wish any more
+		s.reach[idOf(ref)] = &reach{}
+		s.uncarried = append(s.uncarried, idOf(ref))
+		return
+	}
 	s.fleet.Templates.Total++
 	part, unknown := PartOf(b, s.silent), false
-	nowhere := rollup.Released(b) && len(plan.Targets(b.BindingSpec())) == 0 // what was decided last is nobody's wish any more
 	found := &reach{}
 	var kept, gone []string
 	problems := problemsOf{ref: ref, by: map[string]*Problem{}}
-	if part.State != rollup.Healthy && !nowhere {
+	if part.State != rollup.Healthy {
 		problems.add(part.State, "", part.Reason+decided(b, part.Reason, s.now))
 	}
 	if part.Fault != "" {
@@ -71,9 +75,6 @@ func (s *Survey) Binding(b workv1alpha2.Binding) {
 		problems.add(rollup.Progressing, "", stays.String())
 	}
 	s.asides.take(b, kept, gone, s.silent)
-	if nowhere {
-		s.uncarried = append(s.uncarried, idOf(ref))
-	}
 	s.reach[idOf(ref)] = found
 	switch {
 	case len(problems.by) > 0:
