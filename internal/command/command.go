@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"strings"
@@ -141,6 +142,26 @@ func Taken(err error, flags map[string]string) error {
 	}
 	slices.Sort(names)
 	return fmt.Errorf("%w; choose another %s", op, strings.Join(names, " and ")) // without what libraries were about
+}
+
+// Free errs where addresses that are to be listened at cannot be, all of them at once: before
+// anything is done that could not be done again. Flags are those of Taken; an address that is
+// empty or 0 is off.
+func Free(ctx context.Context, flags map[string]string) error {
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(flags)) {
+		address := flags[name]
+		if address == "" || address == "0" {
+			continue
+		}
+		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+		if err != nil {
+			errs = append(errs, Taken(err, map[string]string{name: address}))
+			continue
+		}
+		errs = append(errs, listener.Close())
+	}
+	return errors.Join(errs...)
 }
 
 // oneLine folds what is spread over several lines.

@@ -146,3 +146,24 @@ func TestVersion(t *testing.T) {
 		t.Errorf("exit code %d, output %q", code, out.String())
 	}
 }
+
+// TestFree: all addresses that others listen at are named at once.
+func TestFree(t *testing.T) {
+	var taken []string
+	for range 2 {
+		listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer listener.Close()
+		taken = append(taken, listener.Addr().String())
+	}
+	if err := command.Free(t.Context(), map[string]string{"health": "127.0.0.1:0", "metrics": "0", "profiles": ""}); err != nil {
+		t.Errorf("of free ones: %v", err)
+	}
+	const said = ": bind: address already in use; choose another --"
+	want := "listen tcp " + taken[0] + said + "health\nlisten tcp " + taken[1] + said + "metrics"
+	if err := command.Free(t.Context(), map[string]string{"health": taken[0], "metrics": taken[1]}); err == nil || err.Error() != want {
+		t.Errorf("it says %v, want %q", err, want)
+	}
+}

@@ -56,6 +56,9 @@ type agent struct {
 // run runs the agent until ctx ends. When another one acts in the cluster it begins
 // anew, and waits.
 func (o *options) run(ctx context.Context, log logr.Logger) error {
+	if err := command.Free(ctx, o.listening()); err != nil { // a token can be used once
+		return err
+	}
 	for {
 		err := o.once(ctx, log)
 		if !occupied(err) || ctx.Err() != nil {
