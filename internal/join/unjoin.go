@@ -193,7 +193,7 @@ func (o *UnjoinOptions) meet(ctx context.Context, id string) error {
 		o.Member = nil
 		return nil
 	case err != nil:
-		return fmt.Errorf("the member does not answer: name none, and the accounts stay there: %w", err)
+		return fmt.Errorf("the member does not answer: where it is gone for good, leave --cluster-kubeconfig out, and what the control plane has there stays: %w", err)
 	case id != "" && is != id:
 		return fmt.Errorf("%w: %s was registered with the id %s, and the member has the id %s: name the right one, or none to leave it as it is", ErrOther, o.Name, id, is)
 	default:

@@ -70,4 +70,6 @@ func Line(text string) string {
 
 // unseen reports whether r is a control or a format character, such as those that turn the
 // direction of a text, or begins a line where no terminal does.
-func unseen(r rune) bool { return unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp) }
+func unseen(r rune) bool {
+	return unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp)
+}

@@ -241,7 +241,7 @@ func (s *Survey) Awaited(name string, since time.Time) {
 	s.awaited = append(s.awaited, name)
 	s.problem(Problem{
 		State: Progressing, Kind: clusterv1alpha1.ResourceKindCluster, Name: name, Message: "registered " + ago(s.now, since) + ", never heard of",
-		Next: "see that its agent runs beside it, and reaches the control plane: kubectl describe deployment karmada-agent -n karmada-system, in the cluster",
+		Next: "see that its agent runs beside it, and reaches the control plane: what flotilla-agent prints, or in the cluster: kubectl describe deployment karmada-agent -n karmada-system",
 	})
 }
 
