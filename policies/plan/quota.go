@@ -21,9 +21,9 @@ import (
 type BeyondQuotaError struct {
 	// Namespace has the policies and the quotas.
 	Namespace string
-	// Policies are the overrides, in the order in which they apply; at least one.
+	// Policies are the overrides, sorted; at least one.
 	Policies []string
-	// Quotas are those that count the resources, in order; at least one.
+	// Quotas are those that count the resources, sorted; at least one.
 	Quotas []string
 	// Beyond are the resources of which it would ask for more, by how much.
 	Beyond corev1.ResourceList

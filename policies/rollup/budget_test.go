@@ -36,7 +36,7 @@ func TestStatusFits(t *testing.T) {
 	cases := map[string]struct {
 		clusters int
 		say      func(i int, cluster string) *workv1alpha1.Work
-		// kept is how many raw statuses stay, told what the binding says of it.
+		// kept is how many raw statuses stay, reported what the binding says of it.
 		kept     int
 		reported string
 	}{
