@@ -113,8 +113,8 @@ func New(hub client.Client, live client.Reader, templates Templates, interp *int
 	write := writer{hub: hub, events: events, find: works.find, cluster: works.cluster, written: works.written, own: own, hearsay: hearsay, there: newPresence(opts.Clock, opts.Answers), asks: opts.Holds, succeed: succession.New(hub, works.written).Take, ends: opts.Ends, clock: opts.Clock, parallel: opts.Parallel}
 	r := &Reconciler{templates: templates, events: events, opts: opts, works: works, hearsay: hearsay, overrides: &overrideLister{}, counts: newCounts(opts.Metrics, opts.Clock)}
 	render := renderer{cluster: works.cluster, overrides: r.overrides.of, interpreter: interp, quotas: r.quotasOf}
-	note := noter{hub: hub, own: own}
-	r.phases = []loop.Phase[state]{read.binding, note.latest, write.withdraw, read.template, render.run, write.dispatch, note.noteFaults, write.endEvictions, write.clean}
+	itself := bindingWriter{hub: hub, own: own}
+	r.phases = []loop.Phase[state]{read.binding, itself.latest, write.withdraw, read.template, render.run, write.dispatch, itself.noteFaults, write.endEvictions, write.clean}
 	return r
 }
 

@@ -15,15 +15,15 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
-// noter writes what the binding itself is to say.
-type noter struct {
+// bindingWriter writes what the binding itself is to say.
+type bindingWriter struct {
 	hub client.Writer
 	own *writecache.Cache[workv1alpha2.Binding]
 }
 
 // latest has the pass go on with the binding as this loop wrote it last, where the
 // cache does not show it yet.
-func (p noter) latest(_ context.Context, s *state) (loop.Next, error) {
+func (p bindingWriter) latest(_ context.Context, s *state) (loop.Next, error) {
 	if s.binding != nil {
 		s.binding, _ = p.own.Latest(s.key, s.binding, true)
 	}
@@ -32,7 +32,7 @@ func (p noter) latest(_ context.Context, s *state) (loop.Next, error) {
 
 // noteFaults has the binding say why clusters have no Work: there is nothing else that could.
 // Faults that may pass by themselves are not noted, nor taken back by one.
-func (p noter) noteFaults(ctx context.Context, s *state) (loop.Next, error) {
+func (p bindingWriter) noteFaults(ctx context.Context, s *state) (loop.Next, error) {
 	faults := propagation.ClusterFaults{}
 	for _, f := range s.failed {
 		switch {
