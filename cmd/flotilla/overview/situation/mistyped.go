@@ -36,13 +36,35 @@ func (m *missers) take(p policyv1alpha1.Policy, notes []Note, at int) {
 	if len(notes) == 0 || notes[0].Message != carriesNothing || len(*m) == mostMeant {
 		return
 	}
-	out := misser{note: at, namespace: p.GetNamespace()}
-	for _, of := range p.PropagationSpec().ResourceSelectors {
-		if of.Name != "" {
-			out.selectors = append(out.selectors, of)
+	*m = append(*m, misser{note: at, namespace: p.GetNamespace(), selectors: naming(p.PropagationSpec().ResourceSelectors)})
+}
+
+// naming are those selectors that name an object.
+func naming(all []policyv1alpha1.ResourceSelector) []policyv1alpha1.ResourceSelector {
+	return slices.DeleteFunc(slices.Clone(all), func(of policyv1alpha1.ResourceSelector) bool { return of.Name == "" })
+}
+
+// misnaming are notes on overrides that name objects that are not there, and may mean others
+// that are there.
+func misnaming(overrides []policyv1alpha1.Override, there []inventory.ID) []Note {
+	var out []Note
+	for _, o := range overrides {
+		m := misser{namespace: o.GetNamespace(), selectors: naming(o.OverrideSpec().ResourceSelectors)}
+		written, meant := m.means(there, func(inventory.ID) bool { return false })
+		if written == "" {
+			continue
 		}
+		out = append(out, Note{Kind: overrideKind(o), Namespace: o.GetNamespace(), Name: o.GetName(),
+			Message: "it names " + written + ", which does not exist (did you mean " + titleOf(meant) + "?)", Next: "correct the name in its resourceSelectors"})
 	}
-	*m = append(*m, out)
+	return out
+}
+
+func overrideKind(o policyv1alpha1.Override) string {
+	if o.GetNamespace() == "" {
+		return policyv1alpha1.ResourceKindClusterOverridePolicy
+	}
+	return policyv1alpha1.ResourceKindOverridePolicy
 }
 
 // hint has the notes say which of the objects that no policy carries the policies may mean.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
@@ -113,5 +114,51 @@ func TestManyWorkloadsThatNoPolicyCarries(t *testing.T) {
 	}}
 	if diff := cmp.Diff(want, s.Fleet().Notes); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestAnOverrideThatNamesNoObject: what was meant is one of those that there are, of the kind
+// and the namespace.
+func TestAnOverrideThatNamesNoObject(t *testing.T) {
+	names := func(names ...string) *policyv1alpha1.OverridePolicy {
+		o := &policyv1alpha1.OverridePolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "o"}}
+		for _, name := range names {
+			o.Spec.ResourceSelectors = append(o.Spec.ResourceSelectors, policyv1alpha1.ResourceSelector{APIVersion: "apps/v1", Kind: "Deployment", Name: name})
+		}
+		return o
+	}
+	for name, tc := range map[string]struct {
+		override *policyv1alpha1.OverridePolicy
+		want     string // empty for nothing
+	}{
+		"a letter is too much":      {names("frontendd"), "it names Deployment frontendd, which does not exist (did you mean Deployment shop/frontend?)"},
+		"it is there":               {names("frontend"), ""},
+		"one of two is mistyped":    {names("frontend", "bakend"), "it names Deployment bakend, which does not exist (did you mean Deployment shop/backend?)"},
+		"nothing is like it":        {names("database"), ""},
+		"it names none":             {names(""), ""},
+		"it is yet to be carried":   {names("waiting"), ""},
+		"it is like one of another": {&policyv1alpha1.OverridePolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: "o"}, Spec: names("frontendd").Spec}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := situation.NewSurvey(now, "")
+			s.Cluster(member("east"), time.Time{})
+			for _, name := range []string{"frontend", "backend"} {
+				b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name + "-deployment"}}
+				b.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: name}
+				propagation.ClaimOf(carrying("web", 1)).Set(b)
+				s.Binding(b)
+			}
+			s.Workload(workload("shop", "waiting"))
+			s.Override(tc.override)
+			got := ""
+			for _, n := range s.Fleet().Notes {
+				if n.Kind == "OverridePolicy" {
+					got += n.Message
+				}
+			}
+			if got != tc.want {
+				t.Errorf("it says %q, want %q", got, tc.want)
+			}
+		})
 	}
 }

@@ -105,18 +105,17 @@ func strangers(s *Survey, named []string) []propagation.Stranger {
 	return propagation.StrangersAmong(named, append(fleet, s.awaited...))
 }
 
-// Override adds an override, after the clusters. Only those are shown that name clusters which
-// are not there.
+// Override adds an override, after the clusters. Only those are shown that name clusters, or
+// objects, which are not there.
 func (s *Survey) Override(o policyv1alpha1.Override) {
-	kind := policyv1alpha1.ResourceKindOverridePolicy
-	if o.GetNamespace() == "" {
-		kind = policyv1alpha1.ResourceKindClusterOverridePolicy
-	}
 	if s.within != "" && o.GetNamespace() == "" {
 		return // it is about other namespaces, too
 	}
+	if len(s.overrides) < mostMeant {
+		s.overrides = append(s.overrides, o)
+	}
 	if strange := strangers(s, override.NamedClusters(o)); len(strange) > 0 {
-		s.fleet.Notes = append(s.fleet.Notes, Note{Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName(), Message: propagation.Naming(strange), Next: correctCluster})
+		s.fleet.Notes = append(s.fleet.Notes, Note{Kind: overrideKind(o), Namespace: o.GetNamespace(), Name: o.GetName(), Message: propagation.Naming(strange), Next: correctCluster})
 	}
 }
 

@@ -50,7 +50,8 @@ type Survey struct {
 	// uncarried are workloads that no policy carries.
 	uncarried []inventory.ID
 	missers   missers
-	untaken   map[string]bool // of these a policy says that it could not take them up
+	overrides []policyv1alpha1.Override // the first mostMeant
+	untaken   map[string]bool           // of these a policy says that it could not take them up
 	asides    asides
 	owed      owed
 	awaited   []string  // clusters that were registered and never heard of
@@ -316,7 +317,9 @@ func (s *Survey) Fleet() Fleet {
 	s.fleet.Problems = append(s.fleet.Problems, s.owed.problems(s.silent, s.now)...)
 	inOrder(s.uncarried)
 	s.missers.hint(s.fleet.Notes, slices.Concat(s.uncarried, s.asides.released), func(id inventory.ID) bool { return s.reach[id] != nil })
-	s.fleet.Notes = slices.Concat(s.fleet.Notes, uncarried(s.uncarried), s.asides.notes())
+	there := slices.AppendSeq(slices.Clone(s.uncarried), maps.Keys(s.reach))
+	inOrder(there)
+	s.fleet.Notes = slices.Concat(s.fleet.Notes, misnaming(s.overrides, there), uncarried(s.uncarried), s.asides.notes())
 	if len(s.fleet.Clusters) == 0 && s.within == "" && !s.blind {
 		s.fleet.Notes = append(s.fleet.Notes, empty)
 	}
