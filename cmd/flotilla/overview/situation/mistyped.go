@@ -20,6 +20,12 @@ const carriesNothing = "it carries nothing: there is no object that its selector
 // mostMeant is of how many policies that carry nothing it is looked for what they mean.
 const mostMeant = 100
 
+// mistyped are who may name what is not there.
+type mistyped struct {
+	policies  missers
+	overrides []policyv1alpha1.Override // the first mostMeant
+}
+
 // misser is a policy that carries nothing, and names objects.
 type misser struct {
 	note      int // its place among the notes

@@ -49,9 +49,8 @@ type Survey struct {
 	blind   bool // the clusters may not be read
 	// uncarried are workloads that no policy carries.
 	uncarried []inventory.ID
-	missers   missers
-	overrides []policyv1alpha1.Override // the first mostMeant
-	untaken   map[string]bool           // of these a policy says that it could not take them up
+	mistyped  mistyped
+	untaken   map[string]bool // of these a policy says that it could not take them up
 	asides    asides
 	owed      owed
 	awaited   []string  // clusters that were registered and never heard of
@@ -272,7 +271,7 @@ func (s *Survey) Policy(p policyv1alpha1.Policy) {
 	if ready == nil || ready.Status != metav1.ConditionFalse {
 		if s.within == "" || p.GetNamespace() != "" { // one of the whole fleet is about other namespaces, too
 			notes := idle(p, kind, strangers(s, propagation.NamedClusters(p.PropagationSpec())), s.now)
-			s.missers.take(p, notes, len(s.fleet.Notes))
+			s.mistyped.policies.take(p, notes, len(s.fleet.Notes))
 			s.fleet.Notes = append(s.fleet.Notes, notes...)
 		}
 		s.problem(unbound(p, kind))
@@ -316,10 +315,10 @@ func (s *Survey) Work(w *workv1alpha1.Work) {
 func (s *Survey) Fleet() Fleet {
 	s.fleet.Problems = append(s.fleet.Problems, s.owed.problems(s.silent, s.now)...)
 	inOrder(s.uncarried)
-	s.missers.hint(s.fleet.Notes, slices.Concat(s.uncarried, s.asides.released), func(id inventory.ID) bool { return s.reach[id] != nil })
+	s.mistyped.policies.hint(s.fleet.Notes, slices.Concat(s.uncarried, s.asides.released), func(id inventory.ID) bool { return s.reach[id] != nil })
 	there := slices.AppendSeq(slices.Clone(s.uncarried), maps.Keys(s.reach))
 	inOrder(there)
-	s.fleet.Notes = slices.Concat(s.fleet.Notes, misnaming(s.overrides, there), uncarried(s.uncarried), s.asides.notes())
+	s.fleet.Notes = slices.Concat(s.fleet.Notes, misnaming(s.mistyped.overrides, there), uncarried(s.uncarried), s.asides.notes())
 	if len(s.fleet.Clusters) == 0 && s.within == "" && !s.blind {
 		s.fleet.Notes = append(s.fleet.Notes, empty)
 	}
