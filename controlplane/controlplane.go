@@ -168,7 +168,7 @@ func (c *ControlPlane) serverOptions() apiserver.Options {
 	}
 	if c.store != nil && c.disk != nil {
 		out.Requests.Notice = func() string { return c.disk.Last().Text }
-		out.Admission = append(out.Admission, apiserver.Plugin{Name: "FlotillaRoom", Interface: admission.NewRoom(c.disk.State)})
+		out.Admission = append(out.Admission, apiserver.Plugin{Name: "FlotillaRoom", Interface: admission.NewCapacity(c.disk.State)})
 	}
 	c.reach = c.newProxy()
 	c.kinds = extend(&out, c.opts, c.quotas, c.reach)

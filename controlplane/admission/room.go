@@ -28,8 +28,8 @@ type Room struct {
 
 var _ admission.MutationInterface = (*Room)(nil)
 
-// NewRoom returns the plugin. state says how much may be stored right now.
-func NewRoom(state func() disk.State) *Room {
+// NewCapacity returns the plugin. state says how much may be stored right now.
+func NewCapacity(state func() disk.State) *Room {
 	return &Room{Handler: admission.NewHandler(admission.Create, admission.Update, admission.Delete), state: state}
 }
 

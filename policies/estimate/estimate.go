@@ -19,9 +19,9 @@ type Capacity struct {
 	nodes nodes
 }
 
-// NewRoom returns what c reports to be free. A cluster that reports no summary
+// NewCapacity returns what c reports to be free. A cluster that reports no summary
 // has nothing free.
-func NewRoom(c *clusterv1alpha1.Cluster) Capacity {
+func NewCapacity(c *clusterv1alpha1.Cluster) Capacity {
 	summary := c.Status.ResourceSummary
 	if summary == nil {
 		return Capacity{}

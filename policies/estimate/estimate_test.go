@@ -64,7 +64,7 @@ func TestReplicas(t *testing.T) {
 			if tc.request != nil {
 				req = &workv1alpha2.ReplicaRequirements{ResourceRequest: tc.request}
 			}
-			capacity := estimate.NewRoom(clusterOf(tc.summary)).Less(&estimate.Load{Resources: tc.promised})
+			capacity := estimate.NewCapacity(clusterOf(tc.summary)).Less(&estimate.Load{Resources: tc.promised})
 			if got := capacity.Fits(estimate.NeedOf(req)); got != tc.want {
 				t.Errorf("room for %d, want %d", got, tc.want)
 			}
@@ -79,7 +79,7 @@ func TestNewCapacityChangesNothing(t *testing.T) {
 		Allocated:   resources("pods", "18446744073709551610"),
 	})
 	for range 2 {
-		if got := estimate.NewRoom(c).Fits(estimate.NeedOf(nil)); got != 6 {
+		if got := estimate.NewCapacity(c).Fits(estimate.NeedOf(nil)); got != 6 {
 			t.Errorf("room for %d, want 6", got)
 		}
 	}
@@ -147,13 +147,13 @@ func TestNodesAndSets(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			capacity := estimate.NewRoom(clusterOf(tc.summary, models...)).Less(&tc.promised)
+			capacity := estimate.NewCapacity(clusterOf(tc.summary, models...)).Less(&tc.promised)
 			if got := capacity.Fits(tc.need); got != tc.want {
 				t.Errorf("room for %d, want %d", got, tc.want)
 			}
 		})
 	}
-	unmodelled := estimate.NewRoom(clusterOf(counted(5, 3, 2), models...)).WithoutNodes()
+	unmodelled := estimate.NewCapacity(clusterOf(counted(5, 3, 2), models...)).WithoutNodes()
 	if got := unmodelled.Fits(one("cpu", "9")); got != 11 {
 		t.Errorf("without nodes there is room for %d, want 11", got)
 	}
@@ -216,7 +216,7 @@ func FuzzCapacity(f *testing.F) {
 			{Name: "a", Replicas: n, ReplicaRequirements: &workv1alpha2.ComponentReplicaRequirements{ResourceRequest: req.ResourceRequest}},
 			{Name: "b", Replicas: 1, ReplicaRequirements: &workv1alpha2.ComponentReplicaRequirements{ResourceRequest: corev1.ResourceList{"cpu": wantOther}}},
 		}
-		capacity := estimate.NewRoom(c)
+		capacity := estimate.NewCapacity(c)
 		load := estimate.LoadOf(n, req)
 		if want.Sign() < 0 {
 			load = estimate.LoadOf(n, nil)

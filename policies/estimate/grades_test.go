@@ -87,7 +87,7 @@ func TestCountedNodesPromiseNoMoreThanTheyHave(t *testing.T) {
 		Allocatable: free, AllocatableModelings: estimate.CountNodes(models, slices.Values([]corev1.ResourceList{free})),
 	}
 	need := estimate.NeedOf(&workv1alpha2.ReplicaRequirements{ResourceRequest: resources("cpu", "1500m", "memory", "1Gi")})
-	capacity := estimate.NewRoom(cluster)
+	capacity := estimate.NewCapacity(cluster)
 	if byNodes, bySums := capacity.Fits(need), capacity.WithoutNodes().Fits(need); byNodes != 2 || bySums != 4 {
 		t.Errorf("%d fit by nodes and %d by sums, want 2 and 4", byNodes, bySums)
 	}

@@ -40,7 +40,7 @@ type Taint struct {
 func NewCluster(c *clusterv1alpha1.Cluster) *Cluster {
 	out := &Cluster{
 		Cluster:      c,
-		Free:         estimate.NewRoom(c),
+		Free:         estimate.NewCapacity(c),
 		APIsComplete: meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterConditionCompleteAPIEnablements),
 	}
 	for _, t := range c.Spec.Taints {
