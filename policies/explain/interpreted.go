@@ -7,6 +7,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/propagation"
+	"github.com/flotilla-io/flotilla/policies/rollup"
 )
 
 // strayed says that clusters hold something else than was sent, and that it is left so.
@@ -18,10 +19,7 @@ func strayed(in Input) problems {
 	if c == nil || c.Status != metav1.ConditionTrue {
 		return nil
 	}
-	next := "change it back there, or have it put back: spec.drift Revert of its policy"
-	if plan.SuspendedSomewhere(in.Binding.BindingSpec()) {
-		next = "change it back there, or take spec.suspension out of the policy"
-	}
+	next := "change it back there, or " + rollup.PutBack(plan.SuspendedSomewhere(in.Binding.BindingSpec()))
 	return problems{{Reason: ReasonDrifted, Message: "clusters hold something else than it says, and it is left so: " + c.Message, Next: next}}
 }
 

@@ -15,6 +15,15 @@ import (
 // cluster, or removed it, and that it is left so.
 const Strayed = "differs from what was applied, and is left so: "
 
+// PutBack is what has an object that others changed or removed put back, other than that they
+// do it themselves: what leaves it so is a suspension, or the policy's drift.
+func PutBack(suspended bool) string {
+	if suspended {
+		return "take spec.suspension out of its policy"
+	}
+	return "have it put back: spec.drift Revert of its policy"
+}
+
 // DriftOf is what a Work says of what others changed in its cluster and is left so; empty
 // for nothing.
 func DriftOf(w *workv1alpha1.Work) string {

@@ -12,6 +12,7 @@ import (
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	"github.com/flotilla-io/flotilla/policies/override"
 	"github.com/flotilla-io/flotilla/policies/propagation"
+	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/policies/selector"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
@@ -172,13 +173,9 @@ func drifting(all []drift) []Note {
 	for i := range all {
 		ids[i] = all[i].of
 	}
-	back := "have it put back: spec.drift Revert of its policy"
-	if all[0].kept {
-		back = "take spec.suspension out of its policy"
-	}
 	return []Note{{Kind: first.GroupKind.Kind, Namespace: first.Namespace, Name: first.Name,
 		Message: "clusters hold something else than it says, and it is left so: " + all[0].message + besides(ids),
-		Next:    "change it back there, or " + back + "; flotilla tree " + strings.ToLower(first.GroupKind.Kind) + "/" + first.Name + inNamespace(first.Namespace)}}
+		Next:    "change it back there, or " + rollup.PutBack(all[0].kept) + "; flotilla tree " + strings.ToLower(first.GroupKind.Kind) + "/" + first.Name + inNamespace(first.Namespace)}}
 }
 
 // besides says that the same is true of the others of several objects; empty for one.

@@ -174,11 +174,7 @@ func templateNext(p Problem) string {
 // strayedNext is what to do about a template that others changed or removed in a cluster, where
 // that is left so; suspended says why.
 func strayedNext(p Problem, suspended bool) string {
-	next := "put it right there, or have it put back: spec.drift Revert of its policy; flotilla explain "
-	if suspended {
-		next = "put it right there, or take spec.suspension out of its policy; flotilla explain "
-	}
-	return next + strings.ToLower(p.Title()) + "/" + p.Name + inNamespace(p.Namespace) + " --cluster " + p.Clusters[0]
+	return "put it right there, or " + rollup.PutBack(suspended) + "; flotilla explain " + strings.ToLower(p.Title()) + "/" + p.Name + inNamespace(p.Namespace) + " --cluster " + p.Clusters[0]
 }
 
 // overrideNext is what to do about an override that does not fit; empty where the message tells
