@@ -20,10 +20,26 @@ const carriesNothing = "it carries nothing: there is no object that its selector
 // mostMeant is of how many policies that carry nothing it is looked for what they mean.
 const mostMeant = 100
 
-// mistyped are who may name what is not there.
+// mistyped are who may name what is not there, the first mostMeant of each.
 type mistyped struct {
-	policies  missers
-	overrides []policyv1alpha1.Override // the first mostMeant
+	policies  missers // that carry nothing
+	partly    []namer // policies that carry something
+	overrides []namer
+}
+
+// namer is who names objects, and does something whatever of them is there.
+type namer struct {
+	kind, namespace, name string
+	selectors             []policyv1alpha1.ResourceSelector // that name an object
+}
+
+// addNamer adds who names objects to a list of at most mostMeant.
+func addNamer(to []namer, of namer, selectors []policyv1alpha1.ResourceSelector) []namer {
+	of.selectors = naming(selectors)
+	if len(of.selectors) == 0 || len(to) == mostMeant {
+		return to
+	}
+	return append(to, of)
 }
 
 // misser is a policy that carries nothing, and names objects.
@@ -50,17 +66,17 @@ func naming(all []policyv1alpha1.ResourceSelector) []policyv1alpha1.ResourceSele
 	return slices.DeleteFunc(slices.Clone(all), func(of policyv1alpha1.ResourceSelector) bool { return of.Name == "" })
 }
 
-// misnaming are notes on overrides that name objects that are not there, and may mean others
-// that are there.
-func misnaming(overrides []policyv1alpha1.Override, there []inventory.ID) []Note {
+// misnaming are notes on who names objects that are not there, and may mean others that
+// are. bound reports whether an object has a binding.
+func misnaming(all []namer, others []inventory.ID, bound func(inventory.ID) bool) []Note {
 	var out []Note
-	for _, o := range overrides {
-		m := misser{namespace: o.GetNamespace(), selectors: naming(o.OverrideSpec().ResourceSelectors)}
-		written, meant := m.means(there, func(inventory.ID) bool { return false })
+	for _, of := range all {
+		m := misser{namespace: of.namespace, selectors: of.selectors}
+		written, meant := m.means(others, bound)
 		if written == "" {
 			continue
 		}
-		out = append(out, Note{Kind: overrideKind(o), Namespace: o.GetNamespace(), Name: o.GetName(),
+		out = append(out, Note{Kind: of.kind, Namespace: of.namespace, Name: of.name,
 			Message: "it names " + written + ", which does not exist (did you mean " + titleOf(meant) + "?)", Next: "correct the name in its resourceSelectors"})
 	}
 	return out

@@ -101,6 +101,45 @@ func TestWhatAPolicyMayMean(t *testing.T) {
 	}
 }
 
+// A policy that carries one of two is told what the other may mean, if nobody carries that.
+func TestOneOfTheNamesOfAPolicyIsMistyped(t *testing.T) {
+	for name, tc := range map[string]struct {
+		carried, there []string
+		want           string // empty for nothing
+	}{
+		"nobody carries what it may mean":  {carried: []string{"backend"}, there: []string{"frontend"}, want: "it names Deployment shop/frontent, which does not exist (did you mean Deployment shop/frontend?)"},
+		"another carries what is like it":  {carried: []string{"backend", "frontend"}},
+		"what it names is there":           {carried: []string{"backend", "frontent"}, there: []string{"frontend"}},
+		"nothing that is there is like it": {carried: []string{"backend"}, there: []string{"database"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := naming("typo", "frontent")
+			p.Spec.ResourceSelectors = append(p.Spec.ResourceSelectors, naming("", "backend").Spec.ResourceSelectors...)
+			p.Status.Templates = 1
+			s := situation.NewSurvey(now, "")
+			s.Cluster(member("east"), time.Time{})
+			for _, of := range tc.carried {
+				b := bindingOf(of)
+				propagation.ClaimOf(carrying("web", 1)).Set(b)
+				s.Binding(b)
+			}
+			s.Policy(p)
+			for _, of := range tc.there {
+				s.Workload(workload("shop", of))
+			}
+			got := ""
+			for _, n := range s.Fleet().Notes {
+				if n.Name == "typo" {
+					got += n.Message
+				}
+			}
+			if got != tc.want {
+				t.Errorf("it says %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
 // Workloads that no policy carries are counted, and come as people count.
 func TestManyWorkloadsThatNoPolicyCarries(t *testing.T) {
 	s := situation.NewSurvey(now, "")

@@ -112,9 +112,7 @@ func (s *Survey) Override(o policyv1alpha1.Override) {
 	if s.within != "" && o.GetNamespace() == "" {
 		return // it is about other namespaces, too
 	}
-	if len(s.mistyped.overrides) < mostMeant {
-		s.mistyped.overrides = append(s.mistyped.overrides, o)
-	}
+	s.mistyped.overrides = addNamer(s.mistyped.overrides, namer{kind: overrideKind(o), namespace: o.GetNamespace(), name: o.GetName()}, o.OverrideSpec().ResourceSelectors)
 	if strange := strangers(s, override.NamedClusters(o)); len(strange) > 0 {
 		s.fleet.Notes = append(s.fleet.Notes, Note{Kind: overrideKind(o), Namespace: o.GetNamespace(), Name: o.GetName(), Message: propagation.Naming(strange), Next: correctCluster})
 	}

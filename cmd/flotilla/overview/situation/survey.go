@@ -272,6 +272,9 @@ func (s *Survey) Policy(p policyv1alpha1.Policy) {
 		if s.within == "" || p.GetNamespace() != "" { // one of the whole fleet is about other namespaces, too
 			notes := idle(p, kind, strangers(s, propagation.NamedClusters(p.PropagationSpec())), s.now)
 			s.mistyped.policies.take(p, notes, len(s.fleet.Notes))
+			if status.Templates > 0 {
+				s.mistyped.partly = addNamer(s.mistyped.partly, namer{kind: kind, namespace: p.GetNamespace(), name: p.GetName()}, p.PropagationSpec().ResourceSelectors)
+			}
 			s.fleet.Notes = append(s.fleet.Notes, notes...)
 		}
 		s.problem(unbound(p, kind))
@@ -315,10 +318,12 @@ func (s *Survey) Work(w *workv1alpha1.Work) {
 func (s *Survey) Fleet() Fleet {
 	s.fleet.Problems = append(s.fleet.Problems, s.owed.problems(s.silent, s.now)...)
 	inOrder(s.uncarried)
-	s.mistyped.policies.hint(s.fleet.Notes, slices.Concat(s.uncarried, s.asides.released), func(id inventory.ID) bool { return s.reach[id] != nil })
+	victims, bound := slices.Concat(s.uncarried, s.asides.released), func(id inventory.ID) bool { return s.reach[id] != nil }
+	s.mistyped.policies.hint(s.fleet.Notes, victims, bound)
 	there := slices.AppendSeq(slices.Clone(s.uncarried), maps.Keys(s.reach))
 	inOrder(there)
-	s.fleet.Notes = slices.Concat(s.fleet.Notes, misnaming(s.mistyped.overrides, there), uncarried(s.uncarried), s.asides.notes())
+	s.fleet.Notes = slices.Concat(s.fleet.Notes, misnaming(s.mistyped.partly, victims, bound), misnaming(s.mistyped.overrides, there, bound),
+		uncarried(s.uncarried), s.asides.notes())
 	if len(s.fleet.Clusters) == 0 && s.within == "" && !s.blind {
 		s.fleet.Notes = append(s.fleet.Notes, empty)
 	}
