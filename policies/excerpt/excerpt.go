@@ -1,8 +1,8 @@
 // Package excerpt makes foreign texts fit for a field, an Event, a line or a terminal.
 //
 // In go texts of any content and length; out come valid ones that are no longer than they
-// may be, cut between characters, and that show that they were cut. Message, Visible and Line
-// leave nothing in them that a terminal would obey or that nobody would see.
+// may be, cut between characters, and that show that they were cut. Message, Visible, Inline and
+// Line leave nothing in them that a terminal would obey or that nobody would see.
 package excerpt
 
 import (
@@ -41,7 +41,15 @@ func Message(text string, n int) string { return Bytes(Visible(text), n) }
 // Visible returns text with the codes of characters that a terminal would obey, or that
 // nobody would see, in their place: \u0007 for a bell. Ends of lines and tabs stay.
 func Visible(text string) string {
-	hidden := func(r rune) bool { return r != '\n' && r != '\t' && unseen(r) }
+	return coded(text, func(r rune) bool { return r != '\n' && r != '\t' && unseen(r) })
+}
+
+// Inline is Visible for what must stay in one line: the codes of ends of lines and tabs are
+// in their place, too.
+func Inline(text string) string { return coded(text, unseen) }
+
+// coded returns text with the codes of hidden characters in their place.
+func coded(text string, hidden func(rune) bool) string {
 	if !strings.ContainsFunc(text, hidden) {
 		return text
 	}

@@ -68,6 +68,20 @@ func TestVisible(t *testing.T) {
 	}
 }
 
+func TestInline(t *testing.T) {
+	for name, tc := range map[string]struct{ text, want string }{
+		"plain":                   {"größer als", "größer als"},
+		"several lines":           {"one\n\ttwo\r\n", `one\u000a\u0009two\u000d\u000a`},
+		"the direction is turned": {"nginx\u202egpj.exe", `nginx\u202egpj.exe`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := excerpt.Inline(tc.text); got != tc.want {
+				t.Errorf("%q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
 func TestLine(t *testing.T) {
 	for name, tc := range map[string]struct{ text, want string }{
 		"plain":                   {"größer als", "größer als"},

@@ -11,6 +11,7 @@ import (
 
 	configv1alpha1 "github.com/flotilla-io/flotilla/api/config/v1alpha1"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/lint"
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 	"github.com/flotilla-io/flotilla/policies/interpreter/lua"
 )
@@ -133,7 +134,7 @@ func (f Files) side(o Operation) Files {
 // Text is the check for people.
 func (c Check) Text() string {
 	var out bytes.Buffer
-	fmt.Fprintf(&out, "%s: %s, about %s of %s\n", c.Source, lint.Visible(c.Name), lint.Visible(c.Kind), lint.Visible(c.APIVersion))
+	fmt.Fprintf(&out, "%s: %s, about %s of %s\n", c.Source, excerpt.Inline(c.Name), excerpt.Inline(c.Kind), excerpt.Inline(c.APIVersion))
 	for _, f := range c.Findings {
 		fmt.Fprintf(&out, "  %s\n", f)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/pmezard/go-difflib/difflib"
 	"sigs.k8s.io/yaml"
 
-	"github.com/flotilla-io/flotilla/cmd/flotilla/lint"
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 )
 
 // Format is how results are written.
@@ -77,7 +77,7 @@ func printable(text string) string {
 			if i > 0 {
 				out.WriteByte('\t')
 			}
-			out.WriteString(lint.Visible(cell))
+			out.WriteString(excerpt.Inline(cell))
 		}
 		out.WriteString(line[len(body):])
 	}
@@ -184,4 +184,4 @@ func (p *Printer) paint(diff string) string {
 }
 
 // oneLine folds what is spread over several lines.
-func oneLine(err error) string { return lint.Visible(strings.Join(strings.Fields(err.Error()), " ")) }
+func oneLine(err error) string { return excerpt.Inline(strings.Join(strings.Fields(err.Error()), " ")) }

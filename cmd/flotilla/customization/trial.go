@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/flotilla-io/flotilla/cmd/flotilla/lint"
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 )
 
@@ -127,7 +127,7 @@ func nameOf(obj kinds.Object) string {
 	if ns := obj.GetNamespace(); ns != "" {
 		name = ns + "/" + name
 	}
-	return lint.Visible(strings.TrimSpace(obj.GetKind() + " " + name))
+	return excerpt.Inline(strings.TrimSpace(obj.GetKind() + " " + name))
 }
 
 // About keeps the objects of the kinds that the customizations are about, if

@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
+
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 )
 
 // Severity is how bad a finding is.
@@ -53,26 +54,8 @@ func (f Finding) String() string {
 		b.WriteString(f.Field + ": ")
 	}
 	b.WriteString(f.Message)
-	return Visible(b.String())
+	return excerpt.Inline(b.String())
 }
-
-// Visible shows characters that would spoil a terminal or a log as their codes.
-func Visible(s string) string {
-	if !strings.ContainsFunc(s, hidden) {
-		return s
-	}
-	var b strings.Builder
-	for _, r := range s {
-		if hidden(r) {
-			fmt.Fprintf(&b, `\u%04x`, r)
-			continue
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
-}
-
-func hidden(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) }
 
 // A Report is what is to be said of files.
 type Report struct {
