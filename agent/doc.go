@@ -1,4 +1,4 @@
-// Package agent is the site's side of a cluster in pull mode: what the loops need
+// Package agent is the member's side of a cluster in pull mode: what the loops need
 // that run beside a member and only now and then reach their hub.
 //
 // Its parts are hubconn, the connection to the hub; diskcache, what is known when there is

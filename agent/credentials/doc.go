@@ -1,4 +1,4 @@
-// Package credentials keeps the certificate by which a site's agent is known to
+// Package credentials keeps the certificate by which a cluster's agent is known to
 // its hub good.
 //
 // In go the connection to the hub as its kubeconfig has it, and who keeps that;

@@ -160,8 +160,8 @@ func (h *hub) drop(name string) {
 	h.show(watch.Deleted, work)
 }
 
-// site is a program with a cache.
-type site struct {
+// program is one with a cache.
+type program struct {
 	*diskcache.Cache
 	informer cache.SharedIndexInformer
 	stop     func()
@@ -188,14 +188,14 @@ func openFor(t *testing.T, dir string, back func() <-chan struct{}, anew func() 
 }
 
 // run starts a program on a folder, and returns once it knows something.
-func run(t *testing.T, dir string, h *hub) *site {
+func run(t *testing.T, dir string, h *hub) *program {
 	t.Helper()
 	return runFor(t, dir, h, func() <-chan struct{} { return nil }, nil)
 }
 
-func runFor(t *testing.T, dir string, h *hub, back func() <-chan struct{}, anew func() int) *site {
+func runFor(t *testing.T, dir string, h *hub, back func() <-chan struct{}, anew func() int) *program {
 	t.Helper()
-	s := &site{Cache: openFor(t, dir, back, anew)}
+	s := &program{Cache: openFor(t, dir, back, anew)}
 	s.informer = s.NewInformer(h, &workv1alpha1.Work{}, 0, cache.Indexers{})
 	if err := s.informer.SetWatchErrorHandlerWithContext(func(context.Context, *cache.Reflector, error) {}); err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-// Package diskcache keeps on disk what the hub says about a site, so that the site can
+// Package diskcache keeps on disk what the hub says about a cluster, so that its agent can
 // start, and go on, without it.
 //
 // In go the lists and watches of a cache; out come lists and watches that answer

@@ -324,7 +324,7 @@ func (ks *kindStore) waits(obj metav1.Object) bool {
 	return true
 }
 
-// markOf weighs what makes a difference to a site that starts without the hub.
+// markOf weighs what makes a difference to an agent that starts without the hub.
 // Specs are told apart by their generation; kinds that have none, by their version.
 func markOf(obj metav1.Object) mark {
 	m := mark{version: obj.GetResourceVersion()}

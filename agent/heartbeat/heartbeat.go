@@ -1,4 +1,4 @@
-// Package heartbeat tells the hub that a site is alive, by renewing the Lease that
+// Package heartbeat tells the hub that an agent is alive, by renewing the Lease that
 // has the cluster's name.
 //
 // In go a client of the hub and how often; out come renewals, one request each. It

@@ -22,18 +22,18 @@ import (
 	"github.com/flotilla-io/flotilla/policies/claims"
 )
 
-// ErrRefused says that the site cannot be what it is told to be, and that asking
+// ErrRefused says that the cluster cannot be what it is told to be, and that asking
 // again changes nothing.
 var ErrRefused = errors.New("the cluster cannot be registered")
 
-// What a site may report, as in --report-secrets.
+// What a cluster may report, as in --report-secrets.
 const (
 	KubeCredentials  = "KubeCredentials"
 	KubeImpersonator = "KubeImpersonator"
 	None             = "None"
 )
 
-// Options say who the site is. Name, Hub and Member are required.
+// Options say who the cluster is. Name, Hub and Member are required.
 type Options struct {
 	// Name of the cluster.
 	Name string
@@ -61,7 +61,7 @@ type Options struct {
 // Registration is one cluster's entry. Use New.
 type Registration struct{ options Options }
 
-// New returns a site that is not registered yet.
+// New returns the registration of a cluster, which is not registered yet.
 func New(o Options) *Registration {
 	if o.Namespace == "" {
 		o.Namespace = workv1alpha2.NamespaceKarmadaCluster
@@ -220,7 +220,7 @@ func (r *Registration) pull(ctx context.Context) error {
 	return err
 }
 
-// report says what the hub has noted of the site, and does not go by.
+// report says what the hub has noted of the cluster, and does not go by.
 func (r *Registration) report(ctx context.Context, cluster *clusterv1alpha1.Cluster) {
 	asked, err := identity.ParseProperties(cluster.Annotations[identity.RequestedAnnotation])
 	if err == nil && !asked.IsZero() {
@@ -229,7 +229,7 @@ func (r *Registration) report(ctx context.Context, cluster *clusterv1alpha1.Clus
 	}
 }
 
-// fill writes what the site says of itself.
+// fill writes what the cluster says of itself.
 func (r *Registration) fill(cluster *clusterv1alpha1.Cluster) {
 	o, spec := r.options, &cluster.Spec
 	// The Secret's namespace is the hub's to say, the account's the member'r.

@@ -61,7 +61,7 @@ var manyMethods = map[string]string{
 	"agent/hubconn.Connection":            "is one answer, whether the hub is there, and all who ask, wait for or change it",
 	"internal/members/informer.kindWatch": "is one watch: what its list, its events and its pauses change is one state",
 	"internal/setback.Keeper":             "is one history of a hub, under one lock, with all who read and write it",
-	"internal/setback.Site":               "is one verdict of a member about its hub, under one lock",
+	"internal/setback.Checker":            "is one verdict of a member about its hub, under one lock",
 	"internal/tenure.Seat":                "is one seat, under one lock: who has it, who wants it, what it lets through",
 	"internal/tenure.Tenure":              "is one turn of a lease, under one lock, from its begin to why it is over",
 	"sources/artifact.Store":              "is one directory, under one lock: what is put in, named, served and swept",

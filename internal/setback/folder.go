@@ -16,7 +16,7 @@ var ErrOlder = errors.New("what is kept here of the control plane is older than 
 
 // Trust errs while nothing may be started from what is kept of a hub that is away: with
 // ErrOlder, or because the member does not say how far it has seen that hub.
-func (s *Site) Trust(ctx context.Context, identity string) error {
+func (s *Checker) Trust(ctx context.Context, identity string) error {
 	if s.options.Folder == nil {
 		return ErrOlder
 	}
@@ -44,7 +44,7 @@ func (s *Site) Trust(ctx context.Context, identity string) error {
 // keep has the folder say how far it goes, before the member says so: next is the mark
 // that the member is to carry, have the one that it carries. Where that does not
 // succeed, the member is ahead of the folder, and nobody starts from it.
-func (s *Site) keep(next, have *claims.Mark) {
+func (s *Checker) keep(next, have *claims.Mark) {
 	if s.options.Folder == nil || !s.options.Folder.Current() {
 		return
 	}

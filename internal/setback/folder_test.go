@@ -40,7 +40,7 @@ func TestWhatAFolderIsTrustedFor(t *testing.T) {
 	f := &folder{}
 	agent := func(mark *claims.Mark) *edge {
 		e := newEdge(t, s, mark)
-		e.Site = setback.NewSite(setback.SiteOptions{Cluster: "east", Hub: s, Asks: s, Member: e.member, Clock: e.clock, Folder: f})
+		e.Checker = setback.NewChecker(setback.CheckerOptions{Cluster: "east", Hub: s, Asks: s, Member: e.member, Clock: e.clock, Folder: f})
 		return e
 	}
 	trusts := func(mark *claims.Mark) error { return agent(mark).Trust(t.Context(), "hub") }

@@ -24,7 +24,7 @@ func openedAt(t *testing.T, history claims.History, revision string, mark *claim
 		t.Fatal(err)
 	}
 	e := newEdge(t, s, mark)
-	e.Site = setback.NewSite(setback.SiteOptions{
+	e.Checker = setback.NewChecker(setback.CheckerOptions{
 		Cluster: "east", Hub: s, Asks: s, Member: e.member, Clock: e.clock,
 		Opened: func(context.Context) (int64, error) { return *opened, nil },
 	})

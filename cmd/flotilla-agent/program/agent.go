@@ -41,7 +41,7 @@ type agent struct {
 	keeper  *credentials.Keeper
 	conn    *hubconn.Connection
 	cache   *diskcache.Cache
-	site    *setback.Site
+	checker *setback.Checker
 	seat    *tenure.Seat  // of the one agent that acts in the member
 	offer   *offer        // of the seat, to others
 	soon    chan struct{} // the hub is to be told at once what the member has seen
@@ -139,7 +139,7 @@ func (a *agent) open(way *rest.Config) error {
 		},
 		Anew: func() int { return a.conn.Holds() },
 		Trust: func(ctx context.Context) error {
-			err := a.site.Trust(ctx, a.conn.Identity())
+			err := a.checker.Trust(ctx, a.conn.Identity())
 			if errors.Is(err, setback.ErrOlder) {
 				a.seat.Yield() // it writes nothing without the hub, and another agent may know more
 			}
@@ -155,7 +155,9 @@ func (a *agent) open(way *rest.Config) error {
 	}
 	a.conn = hubconn.New(hubconn.Options{
 		Server: a.hub.Host, Probe: probe, Known: known, Learned: a.cache.Learn, LongestPause: a.options.hub.pause,
-		Meet: func(ctx context.Context, system *metav1.PartialObjectMetadata) error { return a.site.Meet(ctx, system) },
+		Meet: func(ctx context.Context, system *metav1.PartialObjectMetadata) error {
+			return a.checker.Meet(ctx, system)
+		},
 		Holds: func(req *http.Request) bool {
 			return strings.Contains(req.URL.Path, "/apis/"+workv1alpha1.GroupName+"/")
 		},
@@ -179,8 +181,8 @@ func (a *agent) compare(first *rest.Config) error {
 	if err != nil {
 		return fmt.Errorf("set up the connection to the member: %w", err)
 	}
-	a.site = setback.NewSite(setback.SiteOptions{Cluster: a.options.clusterName, Hub: early, Asks: asks, Member: member, Opened: setback.Opened(first), Folder: a.cache})
-	a.site.OnChange(func() {
+	a.checker = setback.NewChecker(setback.CheckerOptions{Cluster: a.options.clusterName, Hub: early, Asks: asks, Member: member, Opened: setback.Opened(first), Folder: a.cache})
+	a.checker.OnChange(func() {
 		a.conn.Hint()
 		select {
 		case a.soon <- struct{}{}:
@@ -193,7 +195,7 @@ func (a *agent) compare(first *rest.Config) error {
 // note is what the hub is told with each sign of life: how far the member has seen it.
 func (a *agent) note() map[string]string {
 	text := ""
-	if report, ok := a.site.Report(); ok {
+	if report, ok := a.checker.Report(); ok {
 		text = report.Encode()
 	}
 	return map[string]string{clusterv1alpha1.MarkAnnotation: text}

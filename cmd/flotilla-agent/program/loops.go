@@ -43,7 +43,7 @@ import (
 // shutdownGrace is how long loops may take to finish what they are doing.
 const shutdownGrace = 10 * time.Second
 
-// forever is how long loops wait for what they read: a site that was never in touch
+// forever is how long loops wait for what they read: an agent that was never in touch
 // with its hub has nothing else to do.
 const forever = 100 * 365 * 24 * time.Hour
 
@@ -121,18 +121,18 @@ func (a *agent) wire(ctx context.Context) error {
 	}
 	a.back = func() { carry.Proven(name) } // Works whose statuses the hub could not take
 	err = cluster.New(mgr.GetClient(), mgr.GetAPIReader(), registry, events, cluster.Options{
-		Own: name, Target: a.target, Holder: a.holder, Marks: marker{a.site, a.offer},
+		Own: name, Target: a.target, Holder: a.holder, Marks: marker{a.checker, a.offer},
 		Period: a.options.status.period, FailureThreshold: a.options.status.failure, SuccessThreshold: a.options.status.success,
 	}).Register(mgr)
 	if err != nil {
 		return err
 	}
-	finder := orphans.New(mgr.GetClient(), mgr.GetAPIReader(), registry, events, orphans.Options{Own: name, Hold: func(string) *claims.Hold { return a.site.Hold() }, Metrics: metrics.Registry})
-	a.site.OnChange(finder.Wake)
+	finder := orphans.New(mgr.GetClient(), mgr.GetAPIReader(), registry, events, orphans.Options{Own: name, Hold: func(string) *claims.Hold { return a.checker.Hold() }, Metrics: metrics.Registry})
+	a.checker.OnChange(finder.Wake)
 	if err := finder.Register(mgr); err != nil {
 		return err
 	}
-	if err := a.site.Register(mgr); err != nil {
+	if err := a.checker.Register(mgr); err != nil {
 		return err
 	}
 	if err := knowledge.Register(ctx, mgr); err != nil {
@@ -149,7 +149,7 @@ func (a *agent) wire(ctx context.Context) error {
 		return err
 	}
 	a.conn.Count(metrics.Registry)
-	setback.Count(metrics.Registry, a.site.Hold)
+	setback.Count(metrics.Registry, a.checker.Hold)
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return err
 	}

@@ -148,10 +148,10 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// marker is the site of the agent that has the place: another one's conclusions are
+// marker is the Checker of the agent that has the place: another one's conclusions are
 // none of the member's.
 type marker struct {
-	*setback.Site
+	*setback.Checker
 	offer *offer
 }
 
@@ -163,7 +163,7 @@ func (m marker) Weigh(ctx context.Context, cluster string, mark *claims.Mark) er
 	if err := m.offer.seat.Holds(); err != nil {
 		return err
 	}
-	return m.Site.Weigh(ctx, cluster, mark)
+	return m.Checker.Weigh(ctx, cluster, mark)
 }
 
 // Yield implements members.Yielder: the member is somebody else's, who may wait for

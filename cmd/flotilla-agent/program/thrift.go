@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// garbage is how much garbage there may be beside what lives, in percent: an edge
-	// site has better things to do with its memory.
+	// garbage is how much garbage there may be beside what lives, in percent: a
+	// cluster at the edge has better things to do with its memory.
 	garbage = 50
 	// giveBack is how often memory that is not used is given back.
 	giveBack = 20 * time.Second

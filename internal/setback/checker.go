@@ -24,11 +24,11 @@ import (
 	"github.com/flotilla-io/flotilla/policies/claims"
 )
 
-// Site is the part of an agent: it compares the mark of its one member with the hub
+// Checker is the part of an agent: it compares the mark of its one member with the hub
 // before anything is taken over from that. It writes nothing, neither to the hub nor
-// to the member. Use NewSite.
-type Site struct {
-	options SiteOptions
+// to the member. Use NewChecker.
+type Checker struct {
+	options CheckerOptions
 
 	mu       sync.Mutex
 	history  claims.History // of the hub, as last read
@@ -45,8 +45,8 @@ type Site struct {
 	reported []func()
 }
 
-// SiteOptions say between whom the site is. All but Opened, Folder and Clock are required.
-type SiteOptions struct {
+// CheckerOptions say between whom the Checker is. All but Opened, Folder and Clock are required.
+type CheckerOptions struct {
 	// Cluster is the member's name on the hub.
 	Cluster string
 	// Hub asks the hub's server by the way that is open before there is one for others.
@@ -74,27 +74,27 @@ type Folder interface {
 	Current() bool
 }
 
-// NewSite returns a site that has seen nothing.
-func NewSite(o SiteOptions) *Site {
+// NewChecker returns a Checker that has seen nothing.
+func NewChecker(o CheckerOptions) *Checker {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	return &Site{options: o}
+	return &Checker{options: o}
 }
 
 // OnChange adds one who is told when something begins to be held, when it ends, and
 // when Meet may find that it has. It must not block, and is called before Meet.
-func (s *Site) OnChange(reported func()) { s.reported = append(s.reported, reported) }
+func (s *Checker) OnChange(reported func()) { s.reported = append(s.reported, reported) }
 
 // Hold is why nothing is taken over; nil if nothing is held.
-func (s *Site) Hold() *claims.Hold {
+func (s *Checker) Hold() *claims.Hold {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.hold
 }
 
 // Report is what the hub is to be told of the member's mark; false for nothing.
-func (s *Site) Report() (claims.Report, bool) {
+func (s *Checker) Report() (claims.Report, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -108,7 +108,7 @@ func (s *Site) Report() (claims.Report, bool) {
 }
 
 // Saw notes a revision that concerned the member.
-func (s *Site) Saw(_, resourceVersion string) {
+func (s *Checker) Saw(_, resourceVersion string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.seen = max(s.seen, number(resourceVersion))
@@ -118,7 +118,7 @@ func (s *Site) Saw(_, resourceVersion string) {
 // hub's namespace kube-system. Errors: hub.ErrHeld if the hub is behind or waits, or the
 // member does not say how far it has seen the hub; others are of the hub. In either
 // case nothing may be taken over.
-func (s *Site) Meet(ctx context.Context, system metav1.Object) error {
+func (s *Checker) Meet(ctx context.Context, system metav1.Object) error {
 	l := look{history: claims.ParseHistory(system.GetAnnotations()[clusterv1alpha1.HistoryAnnotation])}
 	s.mu.Lock()
 	s.met, l.seen = false, s.seen
@@ -153,7 +153,7 @@ type look struct {
 
 // ask has the hub say how far it is. Its history, which was read before the member's mark,
 // is read again where it does not know of that.
-func (s *Site) ask(ctx context.Context, l *look) (err error) {
+func (s *Checker) ask(ctx context.Context, l *look) (err error) {
 	l.at, err = revision(ctx, s.options.Hub, &workv1alpha1.WorkList{}, client.InNamespace(workv1alpha2.ExecutionNamespace(s.options.Cluster)))
 	if apierrors.IsForbidden(err) {
 		l.at, err = math.MaxInt64, nil // it is not registered yet: only the hub's runs tell
@@ -181,7 +181,7 @@ func (s *Site) ask(ctx context.Context, l *look) (err error) {
 const askMember = 5 * time.Second
 
 // markOf reads the mark of the member, if it is one of this hub.
-func (s *Site) markOf(ctx context.Context, of metav1.Object) (*claims.Mark, error) {
+func (s *Checker) markOf(ctx context.Context, of metav1.Object) (*claims.Mark, error) {
 	ctx, cancel := context.WithTimeout(ctx, askMember)
 	defer cancel()
 	system := &corev1.Namespace{}
@@ -196,7 +196,7 @@ func (s *Site) markOf(ctx context.Context, of metav1.Object) (*claims.Mark, erro
 }
 
 // meet concludes from a look whether something is held, and tells of a change.
-func (s *Site) meet(l look) *claims.Hold {
+func (s *Checker) meet(l look) *claims.Hold {
 	s.mu.Lock()
 	was, lost := s.hold, s.lost
 	if l.opened > 0 && l.opened != s.opened && s.opened > 0 {
@@ -231,7 +231,7 @@ func (s *Site) meet(l look) *claims.Hold {
 // evidence returns a mark that shows that the hub is behind; nil if there is none.
 // What was found once stands until somebody says to go on: the store grows meanwhile.
 // The lock is held.
-func (s *Site) evidence(l look) *claims.Mark {
+func (s *Checker) evidence(l look) *claims.Mark {
 	switch {
 	case s.lost != nil && !l.history.Forgives(s.lost):
 		return s.lost
@@ -246,11 +246,11 @@ func (s *Site) evidence(l look) *claims.Mark {
 	return nil
 }
 
-var _ members.Marker = (*Site)(nil)
+var _ members.Marker = (*Checker)(nil)
 
 // Weigh implements members.Marker. What a mark says of the hub was found out before
 // anything was taken over from that; the member itself goes on with what it has.
-func (s *Site) Weigh(_ context.Context, _ string, mark *claims.Mark) error {
+func (s *Checker) Weigh(_ context.Context, _ string, mark *claims.Mark) error {
 	s.mu.Lock()
 	s.mark = mark
 	spoke, behind := s.mute, s.met && s.kept.Older(mark)
@@ -265,7 +265,7 @@ func (s *Site) Weigh(_ context.Context, _ string, mark *claims.Mark) error {
 	return nil
 }
 
-func (s *Site) tell() {
+func (s *Checker) tell() {
 	for _, tell := range s.reported {
 		tell()
 	}
@@ -282,7 +282,7 @@ const soon = 5 * time.Second
 // something has concerned the member: what that has seen by then is of this run, or
 // of an earlier one, and never of a later one. A hub that has just begun may not have
 // written its run down by then, so that it is asked once more where it named no new one.
-func (s *Site) Next(ctx context.Context, _ string, have *claims.Mark) (*claims.Mark, error) {
+func (s *Checker) Next(ctx context.Context, _ string, have *claims.Mark) (*claims.Mark, error) {
 	next, err := s.next(ctx, have)
 	if next != nil {
 		s.keep(next, have)
@@ -290,7 +290,7 @@ func (s *Site) Next(ctx context.Context, _ string, have *claims.Mark) (*claims.M
 	return next, err
 }
 
-func (s *Site) next(ctx context.Context, have *claims.Mark) (*claims.Mark, error) {
+func (s *Checker) next(ctx context.Context, have *claims.Mark) (*claims.Mark, error) {
 	s.mu.Lock()
 	seen, forgiven := s.seen, s.history.Forgives(have)
 	waits := !s.met || s.options.Clock.Since(s.nobody) < recheck
@@ -333,9 +333,9 @@ func (s *Site) next(ctx context.Context, have *claims.Mark) (*claims.Mark, error
 	return &next, nil
 }
 
-// Register has the site follow what concerns the member by the watch that the loops
+// Register has the Checker follow what concerns the member by the watch that the loops
 // of mgr have.
-func (s *Site) Register(mgr ctrl.Manager) error {
+func (s *Checker) Register(mgr ctrl.Manager) error {
 	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		if err := followWorks(ctx, mgr.GetCache(), s.Saw, cache.BlockUntilSynced(false)); err != nil {
 			return err

@@ -23,7 +23,7 @@ import (
 
 // edge is a member with a claim, and the agent that asks it.
 type edge struct {
-	*setback.Site
+	*setback.Checker
 	*store
 	clock  *clocktesting.FakePassiveClock
 	member client.Client
@@ -42,7 +42,7 @@ func newEdge(t *testing.T, s *store, mark *claims.Mark) *edge {
 			return errors.Join(e.down, c.Get(ctx, key, obj, opts...))
 		},
 	}).Build()
-	e.Site = setback.NewSite(setback.SiteOptions{Cluster: "east", Hub: s, Asks: s, Member: e.member, Clock: e.clock})
+	e.Checker = setback.NewChecker(setback.CheckerOptions{Cluster: "east", Hub: s, Asks: s, Member: e.member, Clock: e.clock})
 	e.OnChange(func() { e.turns++ })
 	return e
 }
