@@ -76,7 +76,6 @@ var manyMethods = map[string]string{
 	"sources/git.Remote":                    "speaks one protocol over two transports, and the notes beside it: notes can be cut off",
 
 	// Loops: a phase each, and the events that start them. These are to be cut by meaning.
-	"reconciler/agents.Reconciler":              "is two loops: who approves requests can be cut from who keeps rights",
 	"reconciler/apply.Reconciler":               "has a phase each for build, apply, prune, health and end: the end can be cut off",
 	"reconciler/apply/applier.Applier":          "applies, prunes, observes and compares: what is remembered of objects can be cut off",
 	"reconciler/cluster.Reconciler":             "connects, marks and describes: connecting can be cut from the cluster's namespace",

@@ -40,17 +40,31 @@ type Options struct {
 	KarmadactlRegister bool
 }
 
-// Reconciler approves requests and keeps rights. Use New.
+// Reconciler is two loops: one approves requests, and one keeps rights. Use New.
 type Reconciler struct {
+	approver approver
+	entitler entitler
+	reporter reporter
+}
+
+// approver is the loop that decides requests for certificates, and gives who comes with a
+// token its first rights.
+type approver struct {
 	hub    client.Client
 	live   client.Reader
 	rights grantor
 	clock  clock.PassiveClock
-	events loop.Recorder
 	// evidence is what requests are judged by.
 	evidence evidence
 	// karmadactl says that the certificate is approved that it asks for rights with.
 	karmadactl bool
+}
+
+// entitler is the loop that keeps the rights of each cluster's agent as they must be.
+type entitler struct {
+	hub    client.Client
+	rights grantor
+	clock  clock.PassiveClock
 }
 
 // New returns the loops. hub reads Clusters, requests and namespaces from a cache;
@@ -59,9 +73,11 @@ func New(hub client.Client, live client.Reader, o Options) *Reconciler {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
+	rights := grantor{hub: hub, live: live}
 	return &Reconciler{
-		hub: hub, live: live, rights: grantor{hub: hub, live: live}, evidence: evidence{hub: hub, live: live},
-		clock: o.Clock, events: o.Events, karmadactl: o.KarmadactlRegister,
+		approver: approver{hub: hub, live: live, rights: rights, clock: o.Clock, evidence: evidence{hub: hub, live: live}, karmadactl: o.KarmadactlRegister},
+		entitler: entitler{hub: hub, rights: rights, clock: o.Clock},
+		reporter: reporter{events: o.Events},
 	}
 }
 
@@ -72,7 +88,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 		Named("agentcsrapproving").
 		WithOptions(controller.Options{MaxConcurrentReconciles: 1, NewQueue: fairqueue.New[reconcile.Request]}).
 		For(&certificatesv1.CertificateSigningRequest{}, builder.WithPredicates(open())).
-		Complete(reconcile.Func(r.Approve))
+		Complete(&r.approver)
 	if err != nil {
 		return fmt.Errorf("register the loop that approves agents: %w", err)
 	}
@@ -80,10 +96,10 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 		Named("agentrights").
 		WithOptions(controller.Options{MaxConcurrentReconciles: 1, NewQueue: fairqueue.New[reconcile.Request]}).
 		For(&clusterv1alpha1.Cluster{}, builder.WithPredicates(registrations())).
-		Watches(&clusterv1alpha1.Cluster{}, r.clusterEvents()).
+		Watches(&clusterv1alpha1.Cluster{}, r.reporter.clusterEvents()).
 		Watches(&rbacv1.ClusterRole{}, handler.EnqueueRequestsFromMapFunc(clusterOfRole)).
 		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(clusterOfSpace), builder.WithPredicates(beginsAndEnds())).
-		Complete(reconcile.Func(r.Entitle))
+		Complete(&r.entitler)
 	if err != nil {
 		return fmt.Errorf("register the loop of agents' rights: %w", err)
 	}
@@ -133,23 +149,23 @@ func clusterOfSpace(_ context.Context, obj client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: client.ObjectKey{Name: cluster}}}
 }
 
-// Entitle brings the rights of the agent of one cluster to what they must be.
-func (r *Reconciler) Entitle(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+// Reconcile brings the rights of the agent of one cluster to what they must be.
+func (e *entitler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	cluster := &clusterv1alpha1.Cluster{}
-	err := r.hub.Get(ctx, req.NamespacedName, cluster)
+	err := e.hub.Get(ctx, req.NamespacedName, cluster)
 	if client.IgnoreNotFound(err) != nil {
 		return reconcile.Result{}, fmt.Errorf("read cluster %s: %w", req.Name, err)
 	}
-	current, readErr := r.rights.roleOf(ctx, req.Name)
+	current, readErr := e.rights.roleOf(ctx, req.Name)
 	switch {
 	case readErr != nil:
 		return reconcile.Result{}, readErr
 	case apierrors.IsNotFound(err):
-		return r.await(ctx, req.Name, current)
+		return e.await(ctx, req.Name, current)
 	case cluster.Spec.SyncMode != clusterv1alpha1.Pull || req.Name == identity.Generator: // whose name no agent has
-		return reconcile.Result{}, r.revoke(ctx, req.Name, current)
+		return reconcile.Result{}, e.revoke(ctx, req.Name, current)
 	}
-	again, err := r.entitle(ctx, cluster, current)
+	again, err := e.entitle(ctx, cluster, current)
 	return reconcile.Result{RequeueAfter: again}, ignoreRaces(err)
 }
 
@@ -158,7 +174,7 @@ const leaving = time.Second
 
 // entitle gives the agent of a cluster in pull mode its rights, and says when to
 // look again; zero is when something changes.
-func (r *Reconciler) entitle(ctx context.Context, cluster *clusterv1alpha1.Cluster, current *rbacv1.ClusterRole) (time.Duration, error) {
+func (e *entitler) entitle(ctx context.Context, cluster *clusterv1alpha1.Cluster, current *rbacv1.ClusterRole) (time.Duration, error) {
 	annotations := map[string]string{}
 	if current == nil || current.Annotations[identity.NotBeforeAnnotation] == "" || ofAnother(current, cluster) {
 		// Certificates that were given before there was this Cluster are not of it.
@@ -167,17 +183,17 @@ func (r *Reconciler) entitle(ctx context.Context, cluster *clusterv1alpha1.Clust
 	}
 	owner := metav1.NewControllerRef(cluster, clusterv1alpha1.GroupVersion.WithKind(clusterv1alpha1.ResourceKindCluster))
 	owner.BlockOwnerDeletion = nil
-	given, err := r.rights.put(ctx, current, cluster.Name, annotations, []metav1.OwnerReference{*owner})
+	given, err := e.rights.put(ctx, current, cluster.Name, annotations, []metav1.OwnerReference{*owner})
 	if err != nil {
 		return 0, err
 	}
-	if err := r.rights.give(ctx, cluster.Name, given, roles(cluster.Name)); err != nil {
+	if err := e.rights.give(ctx, cluster.Name, given, roles(cluster.Name)); err != nil {
 		return 0, err
 	}
 	if current == nil || given.ResourceVersion != current.ResourceVersion {
 		log.FromContext(ctx).Info("gave the agent of a cluster its rights")
 	}
-	return r.works(ctx, cluster.Name, given)
+	return e.works(ctx, cluster.Name, given)
 }
 
 // ofAnother reports whether a role is that of an earlier Cluster of the same name,
@@ -190,42 +206,42 @@ func ofAnother(role *rbacv1.ClusterRole, cluster *clusterv1alpha1.Cluster) bool 
 // works gives an agent its rights to the Works of its cluster, in a namespace that
 // is there: one that is made brings the cluster back. They outlast the namespace's
 // own wish to be gone, since the agent is who lets go of the Works.
-func (r *Reconciler) works(ctx context.Context, cluster string, of *rbacv1.ClusterRole) (time.Duration, error) {
+func (e *entitler) works(ctx context.Context, cluster string, of *rbacv1.ClusterRole) (time.Duration, error) {
 	space := &corev1.Namespace{}
-	err := r.hub.Get(ctx, client.ObjectKey{Name: workv1alpha2.ExecutionNamespace(cluster)}, space)
+	err := e.hub.Get(ctx, client.ObjectKey{Name: workv1alpha2.ExecutionNamespace(cluster)}, space)
 	switch {
 	case apierrors.IsNotFound(err):
 		return 0, nil
 	case err != nil:
 		return 0, fmt.Errorf("read the namespace of the Works of %s: %w", cluster, err)
 	case space.DeletionTimestamp.IsZero():
-		return 0, r.rights.give(ctx, cluster, of, []local{workRole(cluster)})
+		return 0, e.rights.give(ctx, cluster, of, []local{workRole(cluster)})
 	}
 	left := &workv1alpha1.WorkList{}
-	if err := r.hub.List(ctx, left, client.InNamespace(space.Name), client.UnsafeDisableDeepCopy); err != nil {
+	if err := e.hub.List(ctx, left, client.InNamespace(space.Name), client.UnsafeDisableDeepCopy); err != nil {
 		return 0, fmt.Errorf("list the Works of %s: %w", cluster, err)
 	}
 	if len(left.Items) > 0 {
 		return leaving, nil
 	}
-	return 0, r.rights.release(ctx, cluster)
+	return 0, e.rights.release(ctx, cluster)
 }
 
 // await keeps the rights of a registration whose Cluster is to come, for some
 // time. What belonged to a Cluster goes with it.
-func (r *Reconciler) await(ctx context.Context, cluster string, current *rbacv1.ClusterRole) (reconcile.Result, error) {
+func (e *entitler) await(ctx context.Context, cluster string, current *rbacv1.ClusterRole) (reconcile.Result, error) {
 	space := &corev1.Namespace{}
-	if err := r.hub.Get(ctx, client.ObjectKey{Name: workv1alpha2.ExecutionNamespace(cluster)}, space); err == nil {
-		if err := r.rights.release(ctx, cluster); err != nil { // nothing holds a namespace that no cluster has
+	if err := e.hub.Get(ctx, client.ObjectKey{Name: workv1alpha2.ExecutionNamespace(cluster)}, space); err == nil {
+		if err := e.rights.release(ctx, cluster); err != nil { // nothing holds a namespace that no cluster has
 			return reconcile.Result{}, ignoreRaces(err)
 		}
 	}
 	if current == nil || metav1.GetControllerOfNoCopy(current) != nil {
 		return reconcile.Result{}, nil
 	}
-	now := r.clock.Now()
+	now := e.clock.Now()
 	if !pending(current, now) {
-		return reconcile.Result{}, r.revoke(ctx, cluster, current)
+		return reconcile.Result{}, e.revoke(ctx, cluster, current)
 	}
 	since, err := time.Parse(time.RFC3339, current.Annotations[identity.NotBeforeAnnotation])
 	if err != nil {
@@ -235,14 +251,14 @@ func (r *Reconciler) await(ctx context.Context, cluster string, current *rbacv1.
 }
 
 // revoke takes an agent its rights: what belongs to its role goes with it.
-func (r *Reconciler) revoke(ctx context.Context, cluster string, current *rbacv1.ClusterRole) error {
+func (e *entitler) revoke(ctx context.Context, cluster string, current *rbacv1.ClusterRole) error {
 	if current == nil {
 		return nil
 	}
-	if err := r.rights.release(ctx, cluster); err != nil {
+	if err := e.rights.release(ctx, cluster); err != nil {
 		return ignoreRaces(err)
 	}
-	err := r.hub.Delete(ctx, current, client.Preconditions{UID: &current.UID, ResourceVersion: &current.ResourceVersion})
+	err := e.hub.Delete(ctx, current, client.Preconditions{UID: &current.UID, ResourceVersion: &current.ResourceVersion})
 	if client.IgnoreNotFound(err) != nil {
 		return ignoreRaces(fmt.Errorf("take the agent of %s its rights: %w", cluster, err))
 	}

@@ -35,10 +35,10 @@ func undecided(csr *certificatesv1.CertificateSigningRequest) bool {
 	return csr.Spec.SignerName == certificatesv1.KubeAPIServerClientSignerName && len(csr.Status.Certificate) == 0 && len(csr.Status.Conditions) == 0
 }
 
-// Approve decides one request.
-func (r *Reconciler) Approve(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+// Reconcile decides one request.
+func (a *approver) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	csr := &certificatesv1.CertificateSigningRequest{}
-	if err := r.hub.Get(ctx, req.NamespacedName, csr); err != nil {
+	if err := a.hub.Get(ctx, req.NamespacedName, csr); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if !undecided(csr) {
@@ -48,12 +48,12 @@ func (r *Reconciler) Approve(ctx context.Context, req reconcile.Request) (reconc
 	if errors.Is(err, identity.ErrNotAgent) {
 		return reconcile.Result{}, nil
 	}
-	if r.karmadactl && errors.Is(err, identity.ErrGenerator) {
-		return reconcile.Result{}, r.approveGenerator(ctx, csr)
+	if a.karmadactl && errors.Is(err, identity.ErrGenerator) {
+		return reconcile.Result{}, a.approveGenerator(ctx, csr)
 	}
 	if err != nil {
 		if _, byToken := identity.TokenOf(csr.Spec.Username, csr.Spec.Groups); byToken || isAgent(csr.Spec.Username) {
-			return reconcile.Result{}, r.deny(ctx, csr, err)
+			return reconcile.Result{}, a.deny(ctx, csr, err)
 		}
 		return reconcile.Result{}, nil // whoever else it is asks a person
 	}
@@ -62,12 +62,12 @@ func (r *Reconciler) Approve(ctx context.Context, req reconcile.Request) (reconc
 		cluster: cluster,
 		id:      csr.Annotations[identity.ClusterIDAnnotation],
 		by:      requesterOf(csr.Spec.Username, csr.Spec.Groups, cluster),
-		now:     r.clock.Now(),
+		now:     a.clock.Now(),
 	}
 	if noted := csr.Spec.Extra[identity.RegisteredByAnnotation]; len(noted) > 0 {
 		asked.by.registration = noted[0]
 	}
-	known, token, err := r.facts(ctx, csr, asked)
+	known, token, err := a.facts(ctx, csr, asked)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -75,18 +75,18 @@ func (r *Reconciler) Approve(ctx context.Context, req reconcile.Request) (reconc
 	case errors.Is(err, errUndecided):
 		return reconcile.Result{}, nil
 	case err != nil:
-		return reconcile.Result{}, r.deny(ctx, csr, err)
+		return reconcile.Result{}, a.deny(ctx, csr, err)
 	}
-	again, err := r.approve(ctx, csr, asked, known, token)
+	again, err := a.approve(ctx, csr, asked, known, token)
 	return reconcile.Result{RequeueAfter: again}, ignoreGone(err)
 }
 
 // facts reads what a verdict depends on, from the server itself: a cache may not
 // know yet what was just decided.
-func (r *Reconciler) facts(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, asked request) (facts, *corev1.Secret, error) {
+func (a *approver) facts(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, asked request) (facts, *corev1.Secret, error) {
 	known := facts{}
 	clusters := &clusterv1alpha1.ClusterList{}
-	if err := r.live.List(ctx, clusters); err != nil {
+	if err := a.live.List(ctx, clusters); err != nil {
 		return known, nil, fmt.Errorf("list the clusters: %w", err)
 	}
 	for i := range clusters.Items {
@@ -99,32 +99,32 @@ func (r *Reconciler) facts(ctx context.Context, csr *certificatesv1.CertificateS
 		}
 	}
 	var err error
-	if known.role, err = r.rights.roleOf(ctx, asked.cluster); err != nil {
+	if known.role, err = a.rights.roleOf(ctx, asked.cluster); err != nil {
 		return known, nil, err
 	}
-	if known.secret, err = r.evidence.taken(ctx, asked.cluster); err != nil {
+	if known.secret, err = a.evidence.taken(ctx, asked.cluster); err != nil {
 		return known, nil, err
 	}
-	token, err := r.evidence.credit(ctx, csr, asked.by, &known)
+	token, err := a.evidence.credit(ctx, csr, asked.by, &known)
 	return known, token, err
 }
 
 // approve uses up the token, gives the agent its rights, and approves, in this
 // order: what is cut off between two steps is repeated for the same request, and
 // for no other. It returns how long the last step has to wait, if it has.
-func (r *Reconciler) approve(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, asked request, known facts, token *corev1.Secret) (time.Duration, error) {
+func (a *approver) approve(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, asked request, known facts, token *corev1.Secret) (time.Duration, error) {
 	if token != nil && known.usedBy == "" {
-		if err := r.use(ctx, token, csr.UID); err != nil {
+		if err := a.use(ctx, token, csr.UID); err != nil {
 			return 0, err
 		}
 	}
 	if !asked.by.self {
-		if again, err := r.enroll(ctx, csr, asked, known); again > 0 || err != nil {
+		if again, err := a.enroll(ctx, csr, asked, known); again > 0 || err != nil {
 			return again, err
 		}
 	}
 	message := fmt.Sprintf("the agent of cluster %s, asked for by %s", asked.cluster, asked.by.user)
-	if err := r.decide(ctx, csr, certificatesv1.CertificateApproved, reasonApproved, message); err != nil {
+	if err := a.decide(ctx, csr, certificatesv1.CertificateApproved, reasonApproved, message); err != nil {
 		return 0, err
 	}
 	log.FromContext(ctx).Info("approved the certificate of an agent", "cluster", asked.cluster, "by", asked.by.user)
@@ -133,12 +133,12 @@ func (r *Reconciler) approve(ctx context.Context, csr *certificatesv1.Certificat
 
 // use marks a token as used by a request. It expires soon after: until then it
 // sees what becomes of the request.
-func (r *Reconciler) use(ctx context.Context, token *corev1.Secret, by types.UID) error {
+func (a *approver) use(ctx context.Context, token *corev1.Secret, by types.UID) error {
 	used := token.DeepCopy()
 	used.Annotations = over(used.Annotations, map[string]string{identity.UsedByAnnotation: string(by)})
-	used.Data[bootstrapapi.BootstrapTokenExpirationKey] = []byte(r.clock.Now().Add(fetch).UTC().Format(time.RFC3339))
+	used.Data[bootstrapapi.BootstrapTokenExpirationKey] = []byte(a.clock.Now().Add(fetch).UTC().Format(time.RFC3339))
 	delete(used.Data, bootstrapapi.BootstrapTokenUsageSigningKey)
-	if err := r.hub.Update(ctx, used); err != nil { // what was read must still stand
+	if err := a.hub.Update(ctx, used); err != nil { // what was read must still stand
 		return fmt.Errorf("use a token: %w", err)
 	}
 	return nil
@@ -147,16 +147,16 @@ func (r *Reconciler) use(ctx context.Context, token *corev1.Secret, by types.UID
 // enroll gives the agent of a registration its rights, and returns how long its
 // certificate has to wait. What certificates the name had before are good for ends with
 // it: all that was approved for the name is signed in an earlier second, or never.
-func (r *Reconciler) enroll(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, asked request, known facts) (time.Duration, error) {
+func (a *approver) enroll(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, asked request, known facts) (time.Duration, error) {
 	begins := csr.CreationTimestamp.Time
 	if known.role != nil {
 		if known.role.Annotations[identity.RegisteredByAnnotation] == string(csr.UID) {
-			return untilBegin(known.role, r.clock.Now())
+			return untilBegin(known.role, a.clock.Now())
 		}
-		if err := r.withdraw(ctx, csr, asked.cluster); err != nil {
+		if err := a.withdraw(ctx, csr, asked.cluster); err != nil {
 			return 0, err
 		}
-		begins = r.clock.Now().Truncate(time.Second).Add(time.Second)
+		begins = a.clock.Now().Truncate(time.Second).Add(time.Second)
 	}
 	annotations := map[string]string{
 		identity.NotBeforeAnnotation:    begins.UTC().Format(time.RFC3339),
@@ -172,17 +172,17 @@ func (r *Reconciler) enroll(ctx context.Context, csr *certificatesv1.Certificate
 		owner.BlockOwnerDeletion = nil
 		owners = append(owners, *owner)
 	}
-	if err := r.describe(ctx, known.cluster, known.properties); err != nil {
+	if err := a.describe(ctx, known.cluster, known.properties); err != nil {
 		return 0, err
 	}
-	given, err := r.rights.put(ctx, known.role, asked.cluster, annotations, owners)
+	given, err := a.rights.put(ctx, known.role, asked.cluster, annotations, owners)
 	if err != nil {
 		return 0, err
 	}
-	if err := r.rights.give(ctx, asked.cluster, given, roles(asked.cluster)); err != nil || known.role == nil {
+	if err := a.rights.give(ctx, asked.cluster, given, roles(asked.cluster)); err != nil || known.role == nil {
 		return 0, err
 	}
-	return untilBegin(given, r.clock.Now())
+	return untilBegin(given, a.clock.Now())
 }
 
 // untilBegin says how long it is until a registration begins.
@@ -196,9 +196,9 @@ func untilBegin(role *rbacv1.ClusterRole, now time.Time) (time.Duration, error) 
 
 // withdraw removes all requests for the agent of a cluster that have no certificate yet,
 // but for one: they were made, or approved, by what is not good any more.
-func (r *Reconciler) withdraw(ctx context.Context, but *certificatesv1.CertificateSigningRequest, cluster string) error {
+func (a *approver) withdraw(ctx context.Context, but *certificatesv1.CertificateSigningRequest, cluster string) error {
 	all := &certificatesv1.CertificateSigningRequestList{}
-	if err := r.live.List(ctx, all); err != nil {
+	if err := a.live.List(ctx, all); err != nil {
 		return fmt.Errorf("list the requests for certificates: %w", err)
 	}
 	for i := range all.Items {
@@ -207,7 +207,7 @@ func (r *Reconciler) withdraw(ctx context.Context, but *certificatesv1.Certifica
 		if err != nil || of != cluster || csr.UID == but.UID || len(csr.Status.Certificate) > 0 {
 			continue
 		}
-		if err := r.hub.Delete(ctx, csr, client.Preconditions{UID: &csr.UID}); client.IgnoreNotFound(err) != nil {
+		if err := a.hub.Delete(ctx, csr, client.Preconditions{UID: &csr.UID}); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("withdraw the request %s: %w", csr.Name, err)
 		}
 	}
@@ -216,7 +216,7 @@ func (r *Reconciler) withdraw(ctx context.Context, but *certificatesv1.Certifica
 
 // describe gives a cluster that is registered anew what its token says of it. One
 // that is new has it from its role, when it is made.
-func (r *Reconciler) describe(ctx context.Context, cluster *clusterv1alpha1.Cluster, properties string) error {
+func (a *approver) describe(ctx context.Context, cluster *clusterv1alpha1.Cluster, properties string) error {
 	said, err := identity.ParseProperties(properties)
 	if err != nil || cluster == nil || said.IsZero() {
 		return err
@@ -226,27 +226,27 @@ func (r *Reconciler) describe(ctx context.Context, cluster *clusterv1alpha1.Clus
 	if equality.Semantic.DeepEqual(cluster, desired) {
 		return nil
 	}
-	if err := r.hub.Patch(ctx, desired, client.MergeFromWithOptions(cluster, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := a.hub.Patch(ctx, desired, client.MergeFromWithOptions(cluster, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("write what the token says of cluster %s: %w", cluster.Name, err)
 	}
 	return nil
 }
 
-func (r *Reconciler) deny(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, why error) error {
-	if err := ignoreGone(r.decide(ctx, csr, certificatesv1.CertificateDenied, reasonRefused, why.Error())); err != nil {
+func (a *approver) deny(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, why error) error {
+	if err := ignoreGone(a.decide(ctx, csr, certificatesv1.CertificateDenied, reasonRefused, why.Error())); err != nil {
 		return err
 	}
 	log.FromContext(ctx).Info("refused the certificate of an agent", "by", csr.Spec.Username, "why", why.Error())
 	return nil
 }
 
-func (r *Reconciler) decide(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, verdict certificatesv1.RequestConditionType, reason, message string) error {
+func (a *approver) decide(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, verdict certificatesv1.RequestConditionType, reason, message string) error {
 	decided := csr.DeepCopy()
-	now := metav1.NewTime(r.clock.Now())
+	now := metav1.NewTime(a.clock.Now())
 	decided.Status.Conditions = append(decided.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
 		Type: verdict, Status: corev1.ConditionTrue, Reason: reason, Message: message, LastUpdateTime: now, LastTransitionTime: now,
 	})
-	if err := r.hub.SubResource("approval").Update(ctx, decided); err != nil {
+	if err := a.hub.SubResource("approval").Update(ctx, decided); err != nil {
 		return fmt.Errorf("decide the request %s: %w", csr.Name, err)
 	}
 	return nil

@@ -12,19 +12,19 @@ import (
 
 // approveGenerator decides a request for the certificate that karmadactl asks for rights
 // with. It uses up no token, and gives no rights: who has it may do nothing but ask.
-func (r *Reconciler) approveGenerator(ctx context.Context, csr *certificatesv1.CertificateSigningRequest) error {
+func (a *approver) approveGenerator(ctx context.Context, csr *certificatesv1.CertificateSigningRequest) error {
 	by, known := requesterOf(csr.Spec.Username, csr.Spec.Groups, identity.Generator), facts{}
-	if _, err := r.evidence.credit(ctx, csr, by, &known); err != nil {
+	if _, err := a.evidence.credit(ctx, csr, by, &known); err != nil {
 		return err
 	}
 	switch err := judgeGenerator(by.token, known); {
 	case errors.Is(err, errUndecided):
 		return nil
 	case err != nil:
-		return r.deny(ctx, csr, err)
+		return a.deny(ctx, csr, err)
 	}
 	message := "asks for the rights of an agent, as karmadactl does, asked for by " + by.user
-	if err := ignoreGone(r.decide(ctx, csr, certificatesv1.CertificateApproved, reasonApproved, message)); err != nil {
+	if err := ignoreGone(a.decide(ctx, csr, certificatesv1.CertificateApproved, reasonApproved, message)); err != nil {
 		return err
 	}
 	log.FromContext(ctx).Info("approved a certificate of "+identity.Agent(identity.Generator), "by", by.user)

@@ -12,13 +12,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/registration/identity"
 )
+
+// reporter tells people what agents say of their clusters and nobody approved, and how
+// clusters are reached; with no events, nobody.
+type reporter struct{ events loop.Recorder }
 
 // clusterEvents reports what agents say of their clusters and nobody approved, and of the ways
 // to them, which are theirs to change, once each time that it changes. It brings
 // nothing into the queue.
-func (r *Reconciler) clusterEvents() handler.EventHandler {
+func (r reporter) clusterEvents() handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, _ queue) {
@@ -37,7 +42,7 @@ func (r *Reconciler) clusterEvents() handler.EventHandler {
 	}
 }
 
-func (r *Reconciler) report(c *clusterv1alpha1.Cluster, before string) {
+func (r reporter) report(c *clusterv1alpha1.Cluster, before string) {
 	text := c.Annotations[identity.RequestedAnnotation]
 	asked, err := identity.ParseProperties(text)
 	if r.events == nil || text == before || err != nil || asked.IsZero() {
@@ -74,7 +79,7 @@ func (w way) String() string {
 }
 
 // reportWay reports a cluster in pull mode that is reached in another way than before.
-func (r *Reconciler) reportWay(c *clusterv1alpha1.Cluster, before way) {
+func (r reporter) reportWay(c *clusterv1alpha1.Cluster, before way) {
 	now := wayTo(c)
 	if r.events == nil || now == before || before.endpoint == "" || c.Spec.SyncMode != clusterv1alpha1.Pull {
 		return

@@ -61,7 +61,7 @@ func TestTells(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var got heard
-			reports := (&Reconciler{events: &got}).clusterEvents()
+			reports := reporter{events: &got}.clusterEvents()
 			if tc.before == nil {
 				reports.Create(t.Context(), event.CreateEvent{Object: tc.after, IsInInitialList: tc.atStart}, nil)
 			} else {
