@@ -81,9 +81,6 @@ var manyMethods = map[string]string{
 	"reconciler/cluster.Reconciler":             "connects, marks and describes: connecting can be cut from the cluster's namespace",
 	"reconciler/commitstatus.Reconciler":        "has events of several kinds beside its phases: they can be cut off",
 	"reconciler/commitstatus/poster.Reconciler": "posts, and reads what it posts with: how the forge is reached can be cut off",
-	"reconciler/dependency.Reconciler":          "keeps the index and tells users: what writes to users can be cut off",
-	"reconciler/scheduler.Reconciler":           "has events of several kinds beside its phases: they can be cut off",
-	"reconciler/status.Reconciler":              "writes two statuses: that of bindings can be cut from that of templates",
 	"reconciler/template.policies":              "sends templates and lets policies go: the two can be cut apart",
 	"reconciler/unifiedauth.rights":             "reads who has which rights and writes them: the two can be cut apart",
 }

@@ -50,7 +50,7 @@ type Reconciler struct {
 	decider  *decider.Decider
 	events   loop.Recorder
 	opts     Options
-	written  *writecache.Cache[workv1alpha2.Binding]
+	writer   writer
 	woken    loop.Inbox[reconcile.Request]
 	trials   trials
 	capacity workqueue.TypedRateLimiter[reconcile.Request]
@@ -70,7 +70,7 @@ func New(hub client.Client, decider *decider.Decider, events loop.Recorder, opts
 		decider:  decider,
 		events:   events,
 		opts:     opts,
-		written:  writecache.New[workv1alpha2.Binding](opts.Clock),
+		writer:   writer{hub: hub, clock: opts.Clock, written: writecache.New[workv1alpha2.Binding](opts.Clock)},
 		capacity: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastCapacityRetry),
 		faults:   workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
 	}
@@ -82,7 +82,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	b, found := r.written.Latest(req.NamespacedName, cached, found)
+	b, found := r.writer.written.Latest(req.NamespacedName, cached, found)
 	if !found {
 		r.forget(req)
 		return ctrl.Result{}, nil
@@ -94,7 +94,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	case err != nil:
 		return ctrl.Result{}, err
 	case !changed && trial && decision.Record.Succeeded():
-		err = r.date(ctx, b, decision)
+		err = r.writer.date(ctx, b, decision)
 	case changed:
 		b, decision, err = r.place(ctx, b, decision)
 	case decision.Record.Reason == "":
@@ -141,7 +141,7 @@ func (r *Reconciler) forget(req reconcile.Request) {
 // returns the binding and the decision as they are then. Where b has changed
 // meanwhile nothing is written: its next event brings it back here.
 func (r *Reconciler) place(ctx context.Context, b workv1alpha2.Binding, decision placement.Decision) (workv1alpha2.Binding, placement.Decision, error) {
-	written, err := r.put(ctx, b, decision)
+	written, err := r.writer.put(ctx, b, decision)
 	if err != nil {
 		r.decider.Withdraw(b)
 	}
@@ -150,7 +150,7 @@ func (r *Reconciler) place(ctx context.Context, b workv1alpha2.Binding, decision
 		if decision, news = placement.Refused(b, reason, message, r.opts.Clock.Now()); !news {
 			return b, decision, nil
 		}
-		written, err = r.put(ctx, b, decision)
+		written, err = r.writer.put(ctx, b, decision)
 	}
 	switch {
 	case err != nil && bindings.IsStale(err):
@@ -165,13 +165,6 @@ func (r *Reconciler) place(ctx context.Context, b workv1alpha2.Binding, decision
 	return written, decision, nil
 }
 
-// put writes decision on b and returns what b is then.
-func (r *Reconciler) put(ctx context.Context, b workv1alpha2.Binding, decision placement.Decision) (workv1alpha2.Binding, error) {
-	desired := b.DeepCopyObject().(workv1alpha2.Binding)
-	decision.Put(desired)
-	return desired, r.write(ctx, b, desired)
-}
-
 // leave takes b, about which there is nothing to decide, off clusters that are
 // leaving: nobody else does.
 func (r *Reconciler) leave(ctx context.Context, b workv1alpha2.Binding) error {
@@ -184,24 +177,12 @@ func (r *Reconciler) leave(ctx context.Context, b workv1alpha2.Binding) error {
 	}
 	desired := b.DeepCopyObject().(workv1alpha2.Binding)
 	desired.BindingSpec().Clusters = targets
-	if err := r.write(ctx, b, desired); err != nil {
+	if err := r.writer.write(ctx, b, desired); err != nil {
 		if bindings.IsStale(err) {
 			return nil
 		}
 		return fmt.Errorf("take %s off clusters that leave: %w", client.ObjectKeyFromObject(b), err)
 	}
 	log.FromContext(ctx).Info("taken off clusters that leave", "clusters", placement.Text(targets))
-	return nil
-}
-
-func (r *Reconciler) write(ctx context.Context, b, desired workv1alpha2.Binding) error {
-	patch, some, err := bindings.Patch(b, desired)
-	if err != nil || !some {
-		return err
-	}
-	if err := r.hub.Patch(ctx, desired, patch); err != nil {
-		return err
-	}
-	r.written.Wrote(desired)
 	return nil
 }

@@ -1,17 +1,12 @@
 package scheduler
 
 import (
-	"context"
-	"fmt"
 	"sync"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
-	"github.com/flotilla-io/flotilla/policies/placement"
-	"github.com/flotilla-io/flotilla/reconciler/bindings"
 )
 
 // trials are the bindings that something has asked to be placed since they were looked
@@ -44,18 +39,4 @@ func (r *Reconciler) tried(b workv1alpha2.Binding) {
 	if r.opts.DateEachTrial {
 		r.trials.add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)})
 	}
-}
-
-// date writes that the decision of b's record was come to again just now. Within one
-// second there is nothing to write; where b has changed meanwhile, its event comes.
-func (r *Reconciler) date(ctx context.Context, b workv1alpha2.Binding, decision placement.Decision) error {
-	now := metav1.NewTime(r.opts.Clock.Now()).Rfc3339Copy()
-	if !decision.Record.At.Before(&now) {
-		return nil
-	}
-	decision.Record.At = now
-	if _, err := r.put(ctx, b, decision); err != nil && !bindings.IsStale(err) {
-		return fmt.Errorf("date the placement of %s: %w", client.ObjectKeyFromObject(b), err)
-	}
-	return nil
 }

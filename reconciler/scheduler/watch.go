@@ -118,13 +118,13 @@ func (r *Reconciler) bindingEvents() handler.EventHandler {
 		},
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
 			r.defined(q, e.ObjectNew.(workv1alpha2.Binding))
-			if b := e.ObjectNew.(workv1alpha2.Binding); !r.written.Observed(b) {
+			if b := e.ObjectNew.(workv1alpha2.Binding); !r.writer.written.Observed(b) {
 				r.tried(b)
 				r.add(q, b, 0)
 			}
 		},
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
-			r.written.Gone(client.ObjectKeyFromObject(e.Object))
+			r.writer.written.Gone(client.ObjectKeyFromObject(e.Object))
 			r.add(q, e.Object.(workv1alpha2.Binding), handler.LowPriority)
 		},
 	}

@@ -8,12 +8,46 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/policies/rollup"
+	"github.com/flotilla-io/flotilla/reconciler/debounce"
 )
+
+// delays are how long changes of bindings' statuses wait for more of them.
+type delays struct {
+	urgent  *debounce.Debouncer[client.ObjectKey] // somebody waits for the change
+	partial *debounce.Debouncer[client.ObjectKey] // more of the same is to come
+	behind  *debounce.Debouncer[client.ObjectKey] // the template's status says it already
+}
+
+func newDelays(o Options) delays {
+	return delays{
+		urgent:  debounce.New[client.ObjectKey](debounce.Options{Wait: o.Debounce, MaxWait: o.Debounce, Clock: o.Clock}),
+		partial: debounce.New[client.ObjectKey](debounce.Options{Wait: o.Wait, MaxWait: o.MaxWait, Clock: o.Clock}),
+		behind:  debounce.New[client.ObjectKey](debounce.Options{Wait: o.Behind, MaxWait: 3 * o.Behind, Clock: o.Clock}),
+	}
+}
+
+// sent ends what waited: the template's status goes out with every write, the
+// binding's with those that have news.
+func (d delays) sent(s *state) {
+	d.urgent.Forget(s.key)
+	d.partial.Forget(s.key)
+	if s.changed {
+		d.behind.Forget(s.key)
+	}
+}
+
+// forget ends all waiting of a binding.
+func (d delays) forget(key client.ObjectKey) {
+	d.urgent.Forget(key)
+	d.partial.Forget(key)
+	d.behind.Forget(key)
+}
 
 // hold leaves what has not changed alone, and holds back what can wait for more.
 // What the template counts anyway, the binding may tell later: of a status that
@@ -22,24 +56,24 @@ func (r *Reconciler) hold(_ context.Context, s *state) (loop.Next, error) {
 	was, is := s.binding.BindingStatus(), &s.status
 	s.changed = !members.Same(*was, *is)
 	if s.total == nil && !s.changed {
-		r.clear(s.key)
+		r.delays.forget(s.key)
 		return loop.Next{Done: true}, nil
 	}
 	form := form(s)
 	trails := s.changed && trailing(was, is)
-	if s.total == nil && trails && r.behind.Pending(s.key) {
-		wait := r.behind.Delay(s.key, form)
+	if s.total == nil && trails && r.delays.behind.Pending(s.key) {
+		wait := r.delays.behind.Delay(s.key, form)
 		return loop.Next{Done: wait > 0, After: max(wait, 0)}, nil
 	}
-	wait := r.partial.Delay(s.key, form)
+	wait := r.delays.partial.Delay(s.key, form)
 	if urgent(was, is) {
-		wait = min(wait, r.urgent.Delay(s.key, ""))
+		wait = min(wait, r.delays.urgent.Delay(s.key, ""))
 	}
 	if wait > 0 {
 		return loop.Next{Done: true, After: wait}, nil
 	}
 	if s.total != nil && trails {
-		wait = r.behind.Delay(s.key, form)
+		wait = r.delays.behind.Delay(s.key, form)
 		s.changed = wait <= 0
 	}
 	return loop.Next{After: max(wait, 0)}, nil

@@ -143,7 +143,7 @@ func TestHold(t *testing.T) {
 				if len(wrote) == 0 {
 					wrote = []string{"-"}
 				} else {
-					r.sent(s)
+					r.delays.sent(s)
 				}
 				got = append(got, fmt.Sprint(strings.Join(wrote, "+"), " ", next.After.Milliseconds()))
 			}

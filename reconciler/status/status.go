@@ -29,7 +29,6 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
-	"github.com/flotilla-io/flotilla/reconciler/debounce"
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
@@ -104,10 +103,8 @@ type Reconciler struct {
 	templates  Templates
 	aggregator Aggregator
 	options    Options
-	wrote      *writecache.Cache[workv1alpha2.Binding]
-	urgent     *debounce.Debouncer[client.ObjectKey]
-	partial    *debounce.Debouncer[client.ObjectKey]
-	behind     *debounce.Debouncer[client.ObjectKey]
+	writer     writer
+	delays     delays
 	faults     workqueue.TypedRateLimiter[client.ObjectKey]
 	overdue    *overdue
 	inbox      inbox
@@ -122,10 +119,8 @@ func New(hub client.Client, templates Templates, aggregator Aggregator, o Option
 		templates:  templates,
 		aggregator: aggregator,
 		options:    o,
-		wrote:      writecache.New[workv1alpha2.Binding](o.Clock),
-		urgent:     debounce.New[client.ObjectKey](debounce.Options{Wait: o.Debounce, MaxWait: o.Debounce, Clock: o.Clock}),
-		partial:    debounce.New[client.ObjectKey](debounce.Options{Wait: o.Wait, MaxWait: o.MaxWait, Clock: o.Clock}),
-		behind:     debounce.New[client.ObjectKey](debounce.Options{Wait: o.Behind, MaxWait: 3 * o.Behind, Clock: o.Clock}),
+		writer:     writer{hub: hub, templates: templates, wrote: writecache.New[workv1alpha2.Binding](o.Clock)},
+		delays:     newDelays(o),
 		faults:     workqueue.NewTypedItemExponentialFailureRateLimiter[client.ObjectKey](firstRetry, lastRetry),
 		overdue:    newOverdue(o),
 		counts:     newCounts(o.Metrics, o.Clock),
@@ -200,7 +195,7 @@ func (r *Reconciler) desiredChanges() predicate.Predicate {
 	return predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			if b, ok := e.ObjectNew.(workv1alpha2.Binding); ok {
-				r.wrote.Observed(b)
+				r.writer.wrote.Observed(b)
 			}
 			was, is := e.ObjectOld, e.ObjectNew
 			return was.GetGeneration() != is.GetGeneration() || was.GetUID() != is.GetUID() ||
@@ -210,8 +205,8 @@ func (r *Reconciler) desiredChanges() predicate.Predicate {
 		},
 		DeleteFunc: func(e event.DeleteEvent) bool {
 			key := client.ObjectKeyFromObject(e.Object)
-			r.wrote.Gone(key)
-			r.clear(key)
+			r.writer.wrote.Gone(key)
+			r.delays.forget(key)
 			r.faults.Forget(key)
 			return false
 		},
@@ -268,9 +263,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if client.IgnoreNotFound(err) != nil {
 		return reconcile.Result{}, fmt.Errorf("read binding %s: %w", req.NamespacedName, err)
 	}
-	b, found := r.wrote.Latest(req.NamespacedName, cached, err == nil)
+	b, found := r.writer.wrote.Latest(req.NamespacedName, cached, err == nil)
 	if !found || !b.GetDeletionTimestamp().IsZero() {
-		r.clear(req.NamespacedName)
+		r.delays.forget(req.NamespacedName)
 		return reconcile.Result{}, nil
 	}
 	s := &state{key: req.NamespacedName, binding: b}
@@ -278,10 +273,4 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	next, err := loop.Run(ctx, s, r.gather, r.total, r.collect, r.hold, r.write)
 	end(outcomeOf(next), err)
 	return loop.Result(next, err)
-}
-
-func (r *Reconciler) clear(key client.ObjectKey) {
-	r.urgent.Forget(key)
-	r.partial.Forget(key)
-	r.behind.Forget(key)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
+	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
 // write sends what changed: the binding's status, and then the template's, so that no
@@ -24,7 +25,7 @@ import (
 // neither names a resource version. A template's status that the server refuses is a
 // fault of the rule that made it, which the binding tells.
 func (r *Reconciler) write(ctx context.Context, s *state) (next loop.Next, err error) {
-	r.sent(s)
+	r.delays.sent(s)
 	// A fault that the binding tells of is one until the template's status is taken.
 	told := s.total == nil || !faulty(s.binding.BindingStatus())
 	if told {
@@ -33,7 +34,7 @@ func (r *Reconciler) write(ctx context.Context, s *state) (next loop.Next, err e
 		}
 	}
 	var failed error
-	if next.After, failed = r.settled(s, r.writeTemplate(ctx, s.template, s.total)); next.After > 0 {
+	if next.After, failed = r.settled(s, r.writer.template(ctx, s.template, s.total)); next.After > 0 {
 		s.changed, told = true, false
 		if _, err := r.collect(ctx, s); err != nil {
 			return next, err
@@ -55,7 +56,7 @@ func (r *Reconciler) report(ctx context.Context, s *state) error {
 	if !s.changed || members.Same(*s.binding.BindingStatus(), s.status) {
 		return nil
 	}
-	if err := r.writeBinding(ctx, s.binding, &s.status); err != nil {
+	if err := r.writer.binding(ctx, s.binding, &s.status); err != nil {
 		return fmt.Errorf("write the status of binding %s: %w", s.key, err)
 	}
 	return nil
@@ -76,24 +77,21 @@ func (r *Reconciler) settled(s *state, failed error) (time.Duration, error) {
 	}
 }
 
-// sent ends what was held back: the template's status goes out with every write,
-// the binding's with those that have news.
-func (r *Reconciler) sent(s *state) {
-	r.urgent.Forget(s.key)
-	r.partial.Forget(s.key)
-	if s.changed {
-		r.behind.Forget(s.key)
-	}
-}
-
 // refused reports whether the server will never take what was sent.
 func refused(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsRequestEntityTooLargeError(err)
 }
 
-// writeBinding sends a binding's status. A patch is made of the status alone: the
+// writer sends statuses of bindings and of templates, and knows what it sent last.
+type writer struct {
+	hub       client.Client
+	templates Templates
+	wrote     *writecache.Cache[workv1alpha2.Binding]
+}
+
+// binding sends a binding's status. A patch is made of the status alone: the
 // object around it is large, and is no news.
-func (r *Reconciler) writeBinding(ctx context.Context, b workv1alpha2.Binding, status *workv1alpha2.ResourceBindingStatus) error {
+func (w writer) binding(ctx context.Context, b workv1alpha2.Binding, status *workv1alpha2.ResourceBindingStatus) error {
 	data, err := hub.ReplaceStatus(b.GetUID(), status)
 	if err != nil {
 		return err
@@ -101,18 +99,18 @@ func (r *Reconciler) writeBinding(ctx context.Context, b workv1alpha2.Binding, s
 	updated := bindings.New(b.GetNamespace())
 	updated.SetNamespace(b.GetNamespace())
 	updated.SetName(b.GetName())
-	if err := r.hub.Status().Patch(ctx, updated, client.RawPatch(types.JSONPatchType, data)); err != nil {
+	if err := w.hub.Status().Patch(ctx, updated, client.RawPatch(types.JSONPatchType, data)); err != nil {
 		if hub.Gone(err) {
 			return nil // gone, or another one by now, whose own event comes
 		}
 		return err
 	}
-	r.wrote.Wrote(updated)
+	w.wrote.Wrote(updated)
 	return nil
 }
 
-// writeTemplate sends what differs of a template's status.
-func (r *Reconciler) writeTemplate(ctx context.Context, template *unstructured.Unstructured, status map[string]any) error {
+// template sends what differs of a template's status.
+func (w writer) template(ctx context.Context, template *unstructured.Unstructured, status map[string]any) error {
 	data, err := client.MergeFrom(statusOnly(template, template.Object["status"])).Data(statusOnly(template, status))
 	if err != nil {
 		return err
@@ -120,10 +118,10 @@ func (r *Reconciler) writeTemplate(ctx context.Context, template *unstructured.U
 	updated := statusOnly(template, nil)
 	updated.SetNamespace(template.GetNamespace())
 	updated.SetName(template.GetName())
-	if err := r.hub.Status().Patch(ctx, updated, client.RawPatch(types.MergePatchType, data)); err != nil {
+	if err := w.hub.Status().Patch(ctx, updated, client.RawPatch(types.MergePatchType, data)); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	r.templates.Put(updated)
+	w.templates.Put(updated)
 	return nil
 }
 
