@@ -81,8 +81,6 @@ var manyMethods = map[string]string{
 	"reconciler/cluster.Reconciler":             "connects, marks and describes: connecting can be cut from the cluster's namespace",
 	"reconciler/commitstatus.Reconciler":        "has events of several kinds beside its phases: they can be cut off",
 	"reconciler/commitstatus/poster.Reconciler": "posts, and reads what it posts with: how the forge is reached can be cut off",
-	"reconciler/template.policies":              "sends templates and lets policies go: the two can be cut apart",
-	"reconciler/unifiedauth.rights":             "reads who has which rights and writes them: the two can be cut apart",
 }
 
 // bannedNames are package names that say nothing about what is inside.

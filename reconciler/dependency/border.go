@@ -90,7 +90,7 @@ func (r frontier) carried(ctx context.Context, d kinds.Dependency) (bool, error)
 		return false, nil
 	}
 	key := templatestore.Key{GroupVersionKind: schema.FromAPIVersionAndKind(d.APIVersion, d.Kind), Namespace: d.Namespace, Name: d.Name}
-	b, found, err := r.binding(ctx, bindings.KeyOf(key))
+	b, found, err := r.reader.binding(ctx, bindings.KeyOf(key))
 	return err == nil && found && dependency.Governed(b) && bindings.TemplateOf(b).GroupKind() == key.GroupKind(), err
 }
 

@@ -16,7 +16,6 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 	"github.com/flotilla-io/flotilla/policies/propagation"
-	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/dedup"
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
@@ -73,6 +72,7 @@ type Reconciler struct {
 
 	index   *reverseIndex
 	written *writecache.Cache[workv1alpha2.Binding]
+	reader  reader
 	writer  userWriter
 	// users and objects are what the two loops should look at.
 	users    loop.Inbox[reconcile.Request]
@@ -96,6 +96,7 @@ func New(hub client.Client, live client.Reader, templates Templates, interpreter
 		hub: hub, live: live, templates: templates, interpreter: interpreter, events: events, opts: opts,
 		index:   newReverseIndex(),
 		written: written,
+		reader:  reader{hub, written},
 		writer:  userWriter{hub, written},
 		newID:   uuid.NewString,
 	}
@@ -112,7 +113,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 
 // decideUser has the phases that decide run, each of which may end them, but not the pass.
 func (r *Reconciler) decideUser(ctx context.Context, s *use) (loop.Next, error) {
-	next, err := loop.Run(ctx, s, r.leave, r.interpret, r.enter, r.note)
+	next, err := loop.Run(ctx, s, r.leave, r.interpret, r.enter, note)
 	next.Done = false
 	return next, err
 }
@@ -126,14 +127,4 @@ func (r attach) Reconcile(ctx context.Context, key templatestore.Key) (reconcile
 	next, err := loop.Run(ctx, &s, r.readObject, r.decide, r.write)
 	r.reportUsers(ctx, &s, err)
 	return loop.Result(next, err)
-}
-
-// binding returns the binding under key, own writes included.
-func (r *Reconciler) binding(ctx context.Context, key client.ObjectKey) (workv1alpha2.Binding, bool, error) {
-	cached, found, err := bindings.Get(ctx, r.hub, key)
-	if err != nil {
-		return nil, false, err
-	}
-	b, found := r.written.Latest(key, cached, found)
-	return b, found, nil
 }

@@ -60,7 +60,7 @@ func (r attach) readObject(ctx context.Context, s *attachment) (loop.Next, error
 		return loop.Next{Done: true}, err
 	}
 	s.object = obj
-	b, found, err := r.binding(ctx, bindings.KeyOf(s.key))
+	b, found, err := r.reader.binding(ctx, bindings.KeyOf(s.key))
 	if err != nil {
 		return loop.Next{}, err
 	}
@@ -123,7 +123,7 @@ func (r attach) left(ctx context.Context, s *attachment, ref dependency.Ref) (bo
 		return e.known && (s.never || !e.mayNeed(s.key, s.object)), nil
 	}
 	key := client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}
-	b, found, err := r.binding(ctx, key)
+	b, found, err := r.reader.binding(ctx, key)
 	if err != nil || found {
 		return found && !r.uses(b), err
 	}

@@ -41,7 +41,7 @@ func (r attach) reportUsers(ctx context.Context, s *attachment, err error) {
 		r.failures.Forget(s.key)
 	case r.failures.Record(s.key, known.Error()):
 		for i := range s.users[:min(len(s.users), reported)] {
-			b, found, _ := r.binding(ctx, client.ObjectKey{Namespace: s.users[i].Namespace, Name: s.users[i].Name})
+			b, found, _ := r.reader.binding(ctx, client.ObjectKey{Namespace: s.users[i].Namespace, Name: s.users[i].Name})
 			if found {
 				r.events.Event(b, corev1.EventTypeWarning, known.Reason, known.Error())
 			}

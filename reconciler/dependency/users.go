@@ -53,7 +53,7 @@ func (s *use) ref() dependency.Ref {
 
 // readUser reads the binding. One that is gone needs nothing.
 func (r *Reconciler) readUser(ctx context.Context, s *use) (loop.Next, error) {
-	b, found, err := r.binding(ctx, s.key)
+	b, found, err := r.reader.binding(ctx, s.key)
 	if err != nil {
 		return loop.Next{}, err
 	}
@@ -74,7 +74,7 @@ func (r *Reconciler) leave(ctx context.Context, s *use) (loop.Next, error) {
 	if err := r.forget(ctx, s.ref()); err != nil {
 		return loop.Next{}, err
 	}
-	left, err := r.naming(ctx, s.ref())
+	left, err := r.reader.naming(ctx, s.ref())
 	if err != nil || len(left) > 0 || r.written.Ended(s.binding) {
 		return loop.Next{Done: true}, err // they bring it back
 	}
@@ -147,7 +147,7 @@ func (r *Reconciler) last(ctx context.Context, ref dependency.Ref) ([]kinds.Depe
 	if e := r.index.get(ref); e != nil && e.known {
 		return e.deps, true, nil
 	}
-	along, err := r.naming(ctx, ref)
+	along, err := r.reader.naming(ctx, ref)
 	deps := make([]kinds.Dependency, 0, len(along))
 	for _, b := range along {
 		of := b.BindingSpec().Resource
@@ -249,7 +249,7 @@ func (r *Reconciler) alert(ctx context.Context, ref dependency.Ref, entries ...*
 			}
 		}
 	}
-	named, err := r.naming(ctx, ref)
+	named, err := r.reader.naming(ctx, ref)
 	for _, b := range named {
 		r.objects.Add(bindings.TemplateOf(b), false)
 	}
@@ -257,7 +257,7 @@ func (r *Reconciler) alert(ctx context.Context, ref dependency.Ref, entries ...*
 }
 
 // note says on the binding what its template needs and why that cannot be told.
-func (r *Reconciler) note(_ context.Context, s *use) (loop.Next, error) {
+func note(_ context.Context, s *use) (loop.Next, error) {
 	desired := s.binding.DeepCopyObject().(workv1alpha2.Binding)
 	if s.asked {
 		mark(desired, dependency.FaultAnnotation, faultText(s.fault))
@@ -275,25 +275,6 @@ func (r *Reconciler) note(_ context.Context, s *use) (loop.Next, error) {
 	}
 	s.desired = desired
 	return loop.Next{}, nil
-}
-
-// naming returns the bindings that name ref as one that needs them.
-func (r *Reconciler) naming(ctx context.Context, ref dependency.Ref) ([]workv1alpha2.Binding, error) {
-	var out []workv1alpha2.Binding
-	seen := map[client.ObjectKey]bool{}
-	err := bindings.Each(ctx, r.hub, func(b workv1alpha2.Binding) {
-		key := client.ObjectKeyFromObject(b)
-		seen[key] = true
-		if latest, _ := r.written.Latest(key, b, true); names(latest, ref) && !r.written.Ended(latest) {
-			out = append(out, latest)
-		}
-	}, client.MatchingFields{byUser: ref.String()})
-	for _, b := range r.written.Unseen(func(b workv1alpha2.Binding) bool { return names(b, ref) }) {
-		if !seen[client.ObjectKeyFromObject(b)] {
-			out = append(out, b)
-		}
-	}
-	return out, err
 }
 
 // mark sets an annotation, or removes it where there is nothing to say.

@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/google/uuid"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,10 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
-	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/propagation"
-	"github.com/flotilla-io/flotilla/policies/selector"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
@@ -34,14 +30,14 @@ type policies struct {
 	hub       client.Client
 	catalog   *catalog
 	templates *templatestore.Store
+	reach     reach
 	inbox     *loop.Inbox[templatestore.Key]
 	opts      Options
 
 	written  *writecache.Cache[policyv1alpha1.Policy]
 	requests loop.Inbox[ctrl.Request]
 	report   *reporter
-	mu       sync.Mutex
-	sent     map[ctrl.Request]string // what a policy said when its templates were sent
+	sent     sentEdits
 }
 
 func newPolicies(hub client.Client, templates *templatestore.Store, inbox *loop.Inbox[templatestore.Key], opts Options) *policies {
@@ -52,7 +48,7 @@ func newPolicies(hub client.Client, templates *templatestore.Store, inbox *loop.
 		inbox:     inbox,
 		opts:      opts,
 		written:   writecache.New[policyv1alpha1.Policy](opts.Clock),
-		sent:      map[ctrl.Request]string{},
+		reach:     reach{hub: hub, templates: templates, preempts: !opts.NoPreemption},
 	}
 	p.report = newReporter(hub, templates, p.written, p.requests.AddAfter, opts)
 	return p
@@ -191,91 +187,24 @@ func (p *policies) needs(ctx context.Context, policy policyv1alpha1.Policy) (nee
 // needs.
 func (p *policies) send(ctx context.Context, req ctrl.Request, policy policyv1alpha1.Policy, needs needs) error {
 	says := fmt.Sprintf("%s %d %s %s", policy.GetUID(), policy.GetGeneration(), strings.Join(needs.overrides, ","), needs.class)
-	before, known := p.said(req)
+	before, known := p.sent.get(req)
 	if before == says {
 		return nil
 	}
 	later := !known // at the start; a user's edit goes first
-	if err := p.eachSelected(ctx, policy, func(key templatestore.Key) { p.inbox.Add(key, later) }); err != nil {
+	if err := p.reach.selected(ctx, policy, func(key templatestore.Key) { p.inbox.Add(key, later) }); err != nil {
 		return err
 	}
-	if _, err := p.eachClaimed(ctx, policy, func(key templatestore.Key) { p.inbox.Add(key, later) }); err != nil {
+	if _, err := p.reach.claimed(ctx, policy, func(key templatestore.Key) { p.inbox.Add(key, later) }); err != nil {
 		return err
 	}
-	p.say(req, says)
+	p.sent.put(req, says)
 	return nil
-}
-
-func (p *policies) said(req ctrl.Request) (string, bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	says, known := p.sent[req]
-	return says, known
-}
-
-func (p *policies) say(req ctrl.Request, says string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.sent[req] = says
 }
 
 func (p *policies) forget(req ctrl.Request) {
-	p.mu.Lock()
-	delete(p.sent, req)
-	p.mu.Unlock()
+	p.sent.forget(req)
 	p.report.forget(req)
-}
-
-// eachSelected calls yield for the templates that policy's selectors mean, but
-// for those that another policy has claimed and that it does not take.
-func (p *policies) eachSelected(ctx context.Context, policy policyv1alpha1.Policy, yield func(templatestore.Key)) error {
-	spec, own := policy.PropagationSpec(), propagation.RefOf(policy)
-	takes := spec.Preemption == policyv1alpha1.PreemptAlways && !p.opts.NoPreemption
-	for i := range spec.ResourceSelectors {
-		s := &spec.ResourceSelectors[i]
-		namespace := policy.GetNamespace()
-		if namespace == "" {
-			namespace = s.Namespace
-		}
-		err := p.templates.List(ctx, kindOf(s), namespace, func(obj *unstructured.Unstructured) {
-			// The cheapest question first: this looks at all objects of the kind.
-			if s.Name != "" && s.Name != obj.GetName() || selector.Match(*s, selector.ResourceOf(obj)) == selector.None {
-				return
-			}
-			if holder, claimed := propagation.Claimed(obj); !claimed || holder == own || takes {
-				yield(templatestore.KeyOf(obj))
-			}
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// eachClaimed calls yield for the templates that policy has claimed, whether
-// the template says so or only its binding. It returns how many there are.
-func (p *policies) eachClaimed(ctx context.Context, policy policyv1alpha1.Policy, yield func(templatestore.Key)) (int, error) {
-	id, count := propagation.RefOf(policy).ID, 0
-	if id == "" {
-		return 0, nil
-	}
-	for _, gvk := range p.templates.Kinds() {
-		err := p.templates.Claimed(ctx, gvk, id, func(obj *unstructured.Unstructured) {
-			count++
-			yield(templatestore.KeyOf(obj))
-		})
-		if err != nil {
-			return 0, err
-		}
-	}
-	err := bindings.Each(ctx, p.hub, func(b workv1alpha2.Binding) {
-		if b.GetDeletionTimestamp() == nil {
-			count++
-			yield(bindings.TemplateOf(b))
-		}
-	}, client.MatchingFields{bindings.ByClaim: id})
-	return count, err
 }
 
 // release lets a deleted policy go once nothing is claimed by it. Templates
@@ -292,8 +221,8 @@ func (p *policies) release(ctx context.Context, req ctrl.Request, policy policyv
 		}
 	}
 	says := "deleted " + string(policy.GetUID())
-	before, _ := p.said(req)
-	claimed, err := p.eachClaimed(ctx, policy, func(key templatestore.Key) {
+	before, _ := p.sent.get(req)
+	claimed, err := p.reach.claimed(ctx, policy, func(key templatestore.Key) {
 		if before != says {
 			p.inbox.Add(key, false)
 		}
@@ -301,7 +230,7 @@ func (p *policies) release(ctx context.Context, req ctrl.Request, policy policyv
 	if err != nil {
 		return err
 	}
-	if p.say(req, says); claimed > 0 {
+	if p.sent.put(req, says); claimed > 0 {
 		return nil
 	}
 	switch err := p.hub.Patch(ctx, policy, patch); {
@@ -317,7 +246,7 @@ func (p *policies) release(ctx context.Context, req ctrl.Request, policy policyv
 // abandoned gives the template loop what a policy had claimed that has gone, or
 // has another permanent id now, without having been let go.
 func (p *policies) abandoned(ctx context.Context, policy policyv1alpha1.Policy) {
-	if _, err := p.eachClaimed(ctx, policy, func(key templatestore.Key) { p.inbox.Add(key, false) }); err != nil {
+	if _, err := p.reach.claimed(ctx, policy, func(key templatestore.Key) { p.inbox.Add(key, false) }); err != nil {
 		log.FromContext(ctx).Error(err, "find what a policy had claimed", "policy", propagation.RefOf(policy).String())
 	}
 }

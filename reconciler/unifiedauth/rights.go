@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,7 +27,8 @@ import (
 // with none all clusters that have to do with it.
 type rights struct {
 	*Reconciler
-	reach *reach
+	reach   *reach
+	sources sources
 
 	mu   sync.Mutex
 	idle map[place]time.Time // since when nothing of a source's authors goes to a cluster
@@ -41,7 +41,7 @@ type place struct {
 }
 
 func newRights(r *Reconciler) *rights {
-	return &rights{Reconciler: r, reach: newReach(), idle: map[place]time.Time{}}
+	return &rights{Reconciler: r, reach: newReach(), sources: sources{hub: r.hub, skip: r.skip}, idle: map[place]time.Time{}}
 }
 
 // linger is how long rights stay in a cluster that no author's Work goes to any more:
@@ -51,11 +51,11 @@ const linger = 10 * time.Minute
 // Reconcile makes the Works of one source what they should be.
 func (r *rights) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	source := access.Source(req.Name)
-	given, err := r.given(ctx, source)
+	given, err := r.sources.given(ctx, source)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	existing, err := r.existing(ctx, source, req.Namespace)
+	existing, err := r.sources.copies(ctx, source, req.Namespace)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -136,120 +136,6 @@ func (r *rights) lingers(p place, has bool) time.Duration {
 		delete(r.idle, p)
 		return 0
 	}
-}
-
-// rightsBySource indexes the Works that bring rights.
-const rightsBySource = "rights-of"
-
-// existing are the Works that copy a source, by cluster; with the name of one, of that
-// cluster alone.
-func (r *rights) existing(ctx context.Context, source access.Source, cluster string) (map[string][]*workv1alpha1.Work, error) {
-	opts := []client.ListOption{client.MatchingFields{rightsBySource: string(source)}, client.UnsafeDisableDeepCopy}
-	if cluster != "" {
-		opts = append(opts, client.InNamespace(workv1alpha2.ExecutionNamespace(cluster)))
-	}
-	var works workv1alpha1.WorkList
-	if err := r.hub.List(ctx, &works, opts...); err != nil {
-		return nil, fmt.Errorf("list works with the rights of %s: %w", source, err)
-	}
-	out := map[string][]*workv1alpha1.Work{}
-	for _, work := range pointers(works.Items) {
-		if cluster, ok := workv1alpha2.ClusterOfExecutionNamespace(work.Namespace); ok {
-			out[cluster] = append(out[cluster], work)
-		}
-	}
-	return out, nil
-}
-
-// given are the rights that a source gives.
-func (r *rights) given(ctx context.Context, source access.Source) ([]access.Right, error) {
-	namespace, kind, name := source.Split()
-	switch {
-	case namespace != "":
-		return r.inNamespace(ctx, namespace)
-	case kind == access.ClusterRoleKind:
-		return r.byRole(ctx, name)
-	case kind == "":
-		return nil, nil // of an earlier form
-	}
-	binding := &rbacv1.ClusterRoleBinding{}
-	if err := r.hub.Get(ctx, client.ObjectKey{Name: name}, binding, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, client.IgnoreNotFound(err)
-	}
-	if right, gives := access.ByClusterBinding(binding); gives {
-		return []access.Right{right}, nil
-	}
-	return nil, nil
-}
-
-func (r *rights) inNamespace(ctx context.Context, namespace string) ([]access.Right, error) {
-	reaches, err := r.reaches(ctx, namespace)
-	if err != nil || !reaches {
-		return nil, err
-	}
-	var bindings rbacv1.RoleBindingList
-	if err := r.hub.List(ctx, &bindings, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("list role bindings: %w", err)
-	}
-	var roles rbacv1.RoleList
-	if err := r.hub.List(ctx, &roles, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("list roles: %w", err)
-	}
-	return access.InNamespace(namespace, pointers(roles.Items), pointers(bindings.Items)), nil
-}
-
-// bindingsByRole indexes RoleBindings and ClusterRoleBindings by the ClusterRole that
-// they are to.
-const bindingsByRole = "rights-by-role"
-
-// byRole is the copy of a ClusterRole, if anybody is bound to it.
-func (r *rights) byRole(ctx context.Context, name string) ([]access.Right, error) {
-	role := &rbacv1.ClusterRole{}
-	if err := r.hub.Get(ctx, client.ObjectKey{Name: name}, role, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, client.IgnoreNotFound(err)
-	}
-	bound, err := r.bindsAnybody(ctx, name)
-	if err != nil || !bound {
-		return nil, err
-	}
-	return []access.Right{access.ByClusterRole(role)}, nil
-}
-
-func (r *rights) bindsAnybody(ctx context.Context, role string) (bool, error) {
-	to := client.MatchingFields{bindingsByRole: role}
-	var everywhere rbacv1.ClusterRoleBindingList
-	if err := r.hub.List(ctx, &everywhere, to, client.UnsafeDisableDeepCopy); err != nil {
-		return false, fmt.Errorf("list cluster role bindings: %w", err)
-	}
-	for i := range everywhere.Items {
-		if _, gives := access.ByClusterBinding(&everywhere.Items[i]); gives {
-			return true, nil
-		}
-	}
-	var bindings rbacv1.RoleBindingList
-	if err := r.hub.List(ctx, &bindings, to, client.UnsafeDisableDeepCopy); err != nil {
-		return false, fmt.Errorf("list role bindings: %w", err)
-	}
-	for i := range bindings.Items {
-		if b := &bindings.Items[i]; !r.skip.SkipsNamespace(b.Namespace) && access.Binds(b) {
-			return true, nil
-		}
-	}
-	return false, nil
-}
-
-// reaches reports whether what is in a namespace may reach members. One that goes takes
-// its rights along.
-func (r *rights) reaches(ctx context.Context, namespace string) (bool, error) {
-	if r.skip.SkipsNamespace(namespace) {
-		return false, nil
-	}
-	found := &corev1.Namespace{}
-	err := r.hub.Get(ctx, client.ObjectKey{Name: namespace}, found, client.UnsafeDisableDeepCopy)
-	if err != nil {
-		return false, client.IgnoreNotFound(err)
-	}
-	return found.DeletionTimestamp.IsZero(), nil
 }
 
 // remove deletes a Work of the cluster's, if it is there.
