@@ -28,9 +28,8 @@ const (
 // The list is meant to stay empty.
 var exceptions = map[string]string{}
 
-// manyMethods are types that may have more than maxMethods, each with its reason. What is
-// an interface of others, or one thing with a name for each of its parts, stays; what is
-// said to do two things is to be cut.
+// manyMethods are types that may have more than maxMethods, each with its reason: they
+// are an interface of others, or one thing with a name for each of its parts.
 var manyMethods = map[string]string{
 	// As many as an interface of others asks for.
 	"internal/fairqueue.Queue":            "is controller-runtime's PriorityQueue, which asks for thirteen",
@@ -74,13 +73,6 @@ var manyMethods = map[string]string{
 	"cmd/flotilla/registration.registering": "is one call of register, step by step",
 	"internal/join.UnjoinOptions":           "is one call of unjoin, step by step",
 	"sources/git.Remote":                    "speaks one protocol over two transports, and the notes beside it: notes can be cut off",
-
-	// Loops: a phase each, and the events that start them. These are to be cut by meaning.
-	"reconciler/apply.Reconciler":               "has a phase each for build, apply, prune, health and end: the end can be cut off",
-	"reconciler/apply/applier.Applier":          "applies, prunes, observes and compares: what is remembered of objects can be cut off",
-	"reconciler/cluster.Reconciler":             "connects, marks and describes: connecting can be cut from the cluster's namespace",
-	"reconciler/commitstatus.Reconciler":        "has events of several kinds beside its phases: they can be cut off",
-	"reconciler/commitstatus/poster.Reconciler": "posts, and reads what it posts with: how the forge is reached can be cut off",
 }
 
 // bannedNames are package names that say nothing about what is inside.

@@ -2,7 +2,6 @@ package apply
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
@@ -11,7 +10,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -89,7 +87,8 @@ type Reconciler struct {
 	applier     *applier.Applier
 	actors      *actors
 	lastApplied *lastAppliedStates
-	written     *writecache.Cache[*kustomizev1.Kustomization]
+	own         kustomizations
+	remover     remover
 	runs        *runs.Runs
 	counts      counts
 }
@@ -113,15 +112,17 @@ func New(deps Deps, opts Options) (*Reconciler, error) {
 	if err != nil {
 		return nil, err
 	}
+	applier := applier.New(deps.Live, deps.Hub.RESTMapper(), opts.Applier)
 	return &Reconciler{
 		deps:        deps,
 		opts:        opts,
 		clock:       opts.Clock,
 		before:      prerequisites{hub: deps.Hub, allowCrossNamespace: opts.Tenancy.AllowCrossNamespace, expressions: expression.NewCompiler(expression.Limits{})},
-		applier:     applier.New(deps.Live, deps.Hub.RESTMapper(), opts.Applier),
+		applier:     applier,
 		actors:      actors,
 		lastApplied: newLastAppliedStates(),
-		written:     writecache.New[*kustomizev1.Kustomization](opts.Clock),
+		own:         kustomizations{hub: deps.Hub, written: writecache.New[*kustomizev1.Kustomization](opts.Clock)},
+		remover:     remover{applier: applier, actors: actors, live: deps.Live, events: deps.Events},
 		runs:        runs.New(),
 		counts:      newCounts(opts.Metrics, opts.Clock),
 	}, nil
@@ -142,7 +143,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 }
 
 func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request, run *runs.Run) (reconcile.Result, error) {
-	ks, found, err := r.read(ctx, req.NamespacedName)
+	ks, found, err := r.own.read(ctx, req.NamespacedName)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -157,7 +158,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request, run *
 	if ks.Spec.Suspend {
 		return reconcile.Result{}, nil
 	}
-	if ks, err = r.protect(ctx, ks); err != nil {
+	if ks, err = r.own.protect(ctx, ks); err != nil {
 		return reconcile.Result{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, min(ks.GetTimeout(), longestRun))
@@ -229,37 +230,10 @@ func computing(phase loop.Phase[state]) loop.Phase[state] {
 	}
 }
 
-// read returns the Kustomization as it was last seen or written here.
-func (r *Reconciler) read(ctx context.Context, key client.ObjectKey) (*kustomizev1.Kustomization, bool, error) {
-	cached := &kustomizev1.Kustomization{}
-	err := r.deps.Hub.Get(ctx, key, cached)
-	if client.IgnoreNotFound(err) != nil {
-		return nil, false, fmt.Errorf("read the Kustomization: %w", err)
-	}
-	latest, found := r.written.Latest(key, cached, err == nil)
-	if !found {
-		return nil, false, nil
-	}
-	return latest.DeepCopy(), true, nil
-}
-
 func (r *Reconciler) forget(key client.ObjectKey) {
 	r.lastApplied.forget(key)
 	r.applier.Forget(key)
-	r.written.Gone(key)
-}
-
-// protect adds the finalizer by which a deletion takes the objects along.
-func (r *Reconciler) protect(ctx context.Context, ks *kustomizev1.Kustomization) (*kustomizev1.Kustomization, error) {
-	before := ks.DeepCopy()
-	if !controllerutil.AddFinalizer(ks, kustomizev1.KustomizationFinalizer) {
-		return ks, nil
-	}
-	if err := r.deps.Hub.Patch(ctx, ks, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-		return nil, fmt.Errorf("add the finalizer: %w", err)
-	}
-	r.written.Wrote(ks.DeepCopy())
-	return ks, nil
+	r.own.written.Gone(key)
 }
 
 // conclude writes what a run came to, if that is news, and tells of it.
@@ -272,7 +246,7 @@ func (r *Reconciler) conclude(ctx context.Context, s *state, err error) error {
 	}
 	after := s.ks.DeepCopy()
 	after.Status = statusOf(s, outcome, r.clock.Now())
-	if err := r.publish(ctx, s.ks, after); err != nil {
+	if err := r.own.publish(ctx, s.ks, after); err != nil {
 		return err
 	}
 	for _, e := range eventsOf(s, after, outcome) {
@@ -282,22 +256,3 @@ func (r *Reconciler) conclude(ctx context.Context, s *state, err error) error {
 	s.ks = after
 	return nil
 }
-
-// publish writes a status that differs.
-func (r *Reconciler) publish(ctx context.Context, before, after *kustomizev1.Kustomization) error {
-	patch := client.MergeFrom(before)
-	if data, err := patch.Data(after); err != nil || string(data) == "{}" {
-		return err
-	}
-	// The run's own deadline must not keep its outcome from being written.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), publishTimeout)
-	defer cancel()
-	if err := r.deps.Hub.Status().Patch(ctx, after, patch); err != nil {
-		return client.IgnoreNotFound(fmt.Errorf("write the status: %w", err))
-	}
-	r.written.Wrote(after.DeepCopy())
-	return nil
-}
-
-// publishTimeout bounds one write of a status.
-const publishTimeout = 10 * time.Second

@@ -32,7 +32,7 @@ func (r *Reconciler) finalize(ctx context.Context, ks *kustomizev1.Kustomization
 	}
 	s := &state{ks: ks, owner: key, now: r.clock.Now(), last: r.lastApplied.of(key)}
 	if deletesObjects(ks) {
-		gone, err := r.deleteOwned(ctx, s)
+		gone, err := r.remover.deleteOwned(ctx, s)
 		if err != nil && runs.Superseded(ctx) {
 			return reconcile.Result{}, err
 		}
@@ -71,11 +71,19 @@ func deletesObjects(ks *kustomizev1.Kustomization) bool {
 	}
 }
 
+// remover deletes what a Kustomization leaves behind, by the rights of who applied it.
+type remover struct {
+	applier *applier.Applier
+	actors  *actors
+	live    client.Reader
+	events  loop.Recorder
+}
+
 // deleteOwned deletes what the inventory holds, as whoever applied it. It returns
 // false while objects whose end is to be waited for are still there. What the
 // account may not delete stays, and an event says so: a Kustomization can always
 // be deleted, and nothing goes by rights that its author lacks.
-func (r *Reconciler) deleteOwned(ctx context.Context, s *state) (bool, error) {
+func (r remover) deleteOwned(ctx context.Context, s *state) (bool, error) {
 	owned, err := inventory.Read(s.ks.Status.Inventory)
 	if err != nil || len(owned) == 0 {
 		return true, err
@@ -83,9 +91,9 @@ func (r *Reconciler) deleteOwned(ctx context.Context, s *state) (bool, error) {
 	if s.actor, err = r.actors.of(s.ks); err != nil {
 		return false, err
 	}
-	if orphaned, err := gone(ctx, r.deps.Live, s.actor.Identity); err != nil || orphaned {
+	if orphaned, err := gone(ctx, r.live, s.actor.Identity); err != nil || orphaned {
 		if orphaned {
-			warn(ctx, r.deps.Events, s, fmt.Sprintf("the service account %s is gone: %d objects stay", s.actor.ServiceAccount, len(owned)))
+			warn(ctx, r.events, s, fmt.Sprintf("the service account %s is gone: %d objects stay", s.actor.ServiceAccount, len(owned)))
 		}
 		return true, err
 	}
@@ -97,7 +105,7 @@ func (r *Reconciler) deleteOwned(ctx context.Context, s *state) (bool, error) {
 	err = r.applier.Prune(ctx, s.actor, doomed, seen)
 	var refusal *applier.Refusal
 	if errors.As(err, &refusal) {
-		warn(ctx, r.deps.Events, s, fmt.Sprintf("%d objects stay: %v", len(refusal.Findings), s.actor.explained(err)))
+		warn(ctx, r.events, s, fmt.Sprintf("%d objects stay: %v", len(refusal.Findings), s.actor.explained(err)))
 		return true, nil
 	}
 	if err != nil {

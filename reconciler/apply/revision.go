@@ -174,7 +174,7 @@ func (r *Reconciler) claim(ctx context.Context, s *state) (loop.Next, error) {
 	}
 	after := s.ks.DeepCopy()
 	after.Status = applyingStatus(s, r.clock.Now())
-	if err := r.publish(ctx, s.ks, after); err != nil {
+	if err := r.own.publish(ctx, s.ks, after); err != nil {
 		return loop.Next{}, err
 	}
 	s.ks = after

@@ -40,7 +40,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 	wake := wakes{hub: r.deps.Hub, lastApplied: r.lastApplied}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("apply").
-		For(&kustomizev1.Kustomization{}, builder.WithPredicates(r.runs.Predicate(), asked, r.endings())).
+		For(&kustomizev1.Kustomization{}, builder.WithPredicates(r.runs.Predicate(), asked, r.own.endings())).
 		Watches(&sourcev1.GitRepository{}, handler.EnqueueRequestsFromMapFunc(wake.usersOf), builder.WithPredicates(newArtifact)).
 		Watches(&kustomizev1.Kustomization{}, handler.EnqueueRequestsFromMapFunc(wake.dependents), builder.WithPredicates(becameReady)).
 		Watches(&workv1alpha2.ResourceBinding{}, wake.whenBindingChanges()).
@@ -55,15 +55,6 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 
 // asked lets pass what a person changed: not a status that was written here.
 var asked = predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{})
-
-// endings lets everything pass, and ends the wait for own writes to what is
-// gone: a Kustomization whose finalizer somebody took off is not applied again.
-func (r *Reconciler) endings() predicate.Predicate {
-	return predicate.Funcs{DeleteFunc: func(e event.DeleteEvent) bool {
-		r.written.Gone(client.ObjectKeyFromObject(e.Object))
-		return true
-	}}
-}
 
 // newArtifact lets pass a source whose artifact is another one.
 var newArtifact = predicate.Funcs{

@@ -16,23 +16,23 @@ import (
 )
 
 func TestWhatIsGoneIsNotReadFromOwnWrites(t *testing.T) {
-	r := &Reconciler{
-		deps:    Deps{Hub: fake.NewClientBuilder().WithScheme(scheme.New()).Build()},
+	own := kustomizations{
+		hub:     fake.NewClientBuilder().WithScheme(scheme.New()).Build(),
 		written: writecache.New[*kustomizev1.Kustomization](clocktesting.NewFakePassiveClock(time.Unix(0, 0))),
 	}
 	ks := &kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "shop", ResourceVersion: "7"}}
 	found := func() bool {
-		_, found, err := r.read(t.Context(), client.ObjectKeyFromObject(ks))
+		_, found, err := own.read(t.Context(), client.ObjectKeyFromObject(ks))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return found
 	}
-	r.written.Wrote(ks)
+	own.written.Wrote(ks)
 	if !found() {
 		t.Error("what was just written is not there")
 	}
-	if !r.endings().Delete(event.DeleteEvent{Object: ks}) {
+	if !own.endings().Delete(event.DeleteEvent{Object: ks}) {
 		t.Error("an end is not looked into")
 	}
 	if found() {

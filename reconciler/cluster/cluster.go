@@ -3,16 +3,11 @@ package cluster
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -132,12 +127,9 @@ type Reconciler struct {
 	// Presence knows which clusters are there.
 	Presence Presence
 
-	edits atomic.Uint64 // counts changes of Secrets with credentials
-	claim *claimant
-
-	mu    sync.Mutex
-	posts map[string]*post
-	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
+	claim  *claimant
+	posts  *posts
+	spaces spaces
 }
 
 // New returns the loop. live asks the server: for Secrets, so that no cache holds all of
@@ -153,21 +145,13 @@ func New(hub client.Client, live client.Reader, registry *members.Registry, reco
 		tasks:    taskgroup.New(),
 		wrote:    writecache.New[*clusterv1alpha1.Cluster](o.Clock),
 		pulses:   newPulses(o.Clock),
-		posts:    map[string]*post{},
+		posts:    newPosts(registry, recorder),
+		spaces:   spaces{hub: hub, live: live, recorder: recorder},
 		claim:    &claimant{hub: hub, live: live, options: &o},
 	}
 	r.Presence = Presence{registry, r.pulses}
 	if o.OnHold != nil {
-		o.OnHold(func() {
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			if r.queue == nil {
-				return
-			}
-			for _, name := range append(r.pulses.clusters(), slices.Collect(maps.Keys(r.posts))...) {
-				r.queue.Add(reconcile.Request{NamespacedName: client.ObjectKey{Name: name}})
-			}
-		})
+		o.OnHold(func() { r.posts.wake(r.pulses.clusters()) })
 	}
 	return r
 }
@@ -178,7 +162,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 		Named("cluster").
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.options.Workers, NewQueue: fairqueue.New[reconcile.Request]}).
 		Watches(&clusterv1alpha1.Cluster{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(predicate.NewPredicateFuncs(r.options.ofInterest), r.desiredChanges())).
-		WatchesRawSource(source.Func(r.attach))
+		WatchesRawSource(source.Func(r.posts.attach))
 	if r.options.Own == "" {
 		b = b.Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(clusterOfSpace), builder.WithPredicates(lossOnly())).
 			Watches(&coordinationv1.Lease{}, r.pulses)
@@ -195,14 +179,6 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 		r.tasks.Run(ctx)
 		return nil
 	}))
-}
-
-// attach keeps the queue, so that what is seen in a member brings its Cluster in.
-func (r *Reconciler) attach(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.queue = queue
-	return nil
 }
 
 // ofInterest leaves out the clusters of others.
@@ -275,7 +251,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil {
 		r.wrote.Gone(req.NamespacedName)
 		r.pulses.forget(req.Name)
-		r.dismiss(req.Name)
+		r.posts.dismiss(req.Name)
 		return reconcile.Result{}, nil
 	}
 	cluster, _ := r.wrote.Latest(req.NamespacedName, cached, true)
@@ -293,7 +269,7 @@ func (r *Reconciler) phases(cluster *clusterv1alpha1.Cluster) []loop.Phase[state
 	case r.options.Own != "":
 		return append(look, r.report)
 	case cluster.DeletionTimestamp.IsZero():
-		return append(look, r.mark, r.space, r.report)
+		return append(look, r.mark, r.spaces.ensure, r.report)
 	default:
 		return append(look, r.report, r.leave)
 	}

@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/reconciler/cluster/capacity"
 )
 
 // What tells that a member may serve other kinds than before.
@@ -26,7 +27,7 @@ var kindSources = []schema.GroupVersionResource{
 // followMember watches, until ctx ends, a member's nodes and pods for their
 // sums, and its CustomResourceDefinitions and APIServices for a hint that its
 // kinds changed. A watch that breaks is taken up again by itself.
-func followMember(ctx context.Context, member *members.Member, sums *summary, n *change) {
+func followMember(ctx context.Context, member *members.Member, sums *capacity.Summary, n *change) {
 	var running sync.WaitGroup
 	defer running.Wait()
 	run := func(informer cache.SharedIndexInformer, err error) cache.SharedIndexInformer {
@@ -45,7 +46,7 @@ func followMember(ctx context.Context, member *members.Member, sums *summary, n 
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 			return core.Nodes().Watch(ctx, o)
 		},
-	}, &corev1.Node{}, trimNode, nil))
+	}, &corev1.Node{}, capacity.TrimNode, nil))
 	pods := run(newInformer(core.RESTClient(), &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			return core.Pods(metav1.NamespaceAll).List(ctx, o)
@@ -53,12 +54,14 @@ func followMember(ctx context.Context, member *members.Member, sums *summary, n 
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 			return core.Pods(metav1.NamespaceAll).Watch(ctx, o)
 		},
-	}, &corev1.Pod{}, trimPod, nil))
+	}, &corev1.Pod{}, capacity.TrimPod, nil))
 	followKinds(ctx, member, run, n)
 	if nodes == nil || pods == nil || !cache.WaitForCacheSync(ctx.Done(), nodes.HasSynced, pods.HasSynced) {
 		return
 	}
-	sums.known(seen{nodes.GetStore().List, nodes.LastSyncResourceVersion}, seen{pods.GetStore().List, pods.LastSyncResourceVersion})
+	sums.Follow(
+		capacity.Source{List: nodes.GetStore().List, Version: nodes.LastSyncResourceVersion},
+		capacity.Source{List: pods.GetStore().List, Version: pods.LastSyncResourceVersion})
 	close(n.first)
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/internal/members/informer"
 	"github.com/flotilla-io/flotilla/internal/tenure"
+	"github.com/flotilla-io/flotilla/reconciler/cluster/capacity"
 )
 
 // observation is what was last seen of a member.
@@ -35,16 +36,16 @@ type observation struct {
 	refused string
 	// unread says which kinds of objects cannot be read there, and why; empty: none.
 	unread string
-	// totals are none until nodes and pods are known.
-	totals
+	// Totals are none until nodes and pods are known.
+	capacity.Totals
 }
 
 func (o *observation) same(other *observation) bool {
 	return o.outcome == other.outcome && o.version == other.version && o.gap == other.gap && o.unclaimed == other.unclaimed && o.refused == other.refused && o.unread == other.unread &&
 		equality.Semantic.DeepEqual(o.kinds, other.kinds) &&
-		equality.Semantic.DeepEqual(o.nodes, other.nodes) &&
-		equality.Semantic.DeepEqual(o.resources, other.resources) &&
-		equality.Semantic.DeepEqual(o.models, other.models)
+		equality.Semantic.DeepEqual(o.Nodes, other.Nodes) &&
+		equality.Semantic.DeepEqual(o.Resources, other.Resources) &&
+		equality.Semantic.DeepEqual(o.Models, other.Models)
 }
 
 const (
@@ -69,7 +70,7 @@ type subject struct {
 	read     func(context.Context) reading
 	changed  func() // the kinds are not what they were
 	follow   func(context.Context, *change)
-	sums     func() totals
+	sums     func() capacity.Totals
 	// unclaimed is why the member does not let itself be claimed; empty: it does.
 	unclaimed func() string
 	// refused is from where a copy of the hub has asked to act there; empty: none has.
@@ -116,7 +117,7 @@ type change struct {
 }
 
 // observer returns the observer of a member.
-func (r *Reconciler) observer(member *members.Member, summary *summary, was *clusterv1alpha1.Cluster, report func(observation)) *observer {
+func (r *Reconciler) observer(member *members.Member, summary *capacity.Summary, was *clusterv1alpha1.Cluster, report func(observation)) *observer {
 	return &observer{
 		clock:     r.options.Clock,
 		options:   r.options,
@@ -129,7 +130,7 @@ func (r *Reconciler) observer(member *members.Member, summary *summary, was *clu
 }
 
 // subjectOf returns how to meet a member.
-func subjectOf(member *members.Member, summary *summary) subject {
+func subjectOf(member *members.Member, summary *capacity.Summary) subject {
 	discovery := member.Clients().Discovery()
 	return subject{
 		probe: func(ctx context.Context) outcome {
@@ -151,7 +152,7 @@ func subjectOf(member *members.Member, summary *summary) subject {
 		},
 		changed: member.KindsChanged,
 		follow:  func(ctx context.Context, n *change) { followMember(ctx, member, summary, n) },
-		sums:    summary.sums,
+		sums:    summary.Totals,
 
 		unclaimed: member.Unclaimed,
 		refused:   member.Refused,
@@ -345,8 +346,8 @@ func (o *observer) learn(r reading) {
 }
 
 func (o *observer) sum() {
-	if sums := o.sums(); sums.nodes != nil {
-		o.seen.totals = sums
+	if sums := o.sums(); sums.Nodes != nil {
+		o.seen.Totals = sums
 	}
 }
 

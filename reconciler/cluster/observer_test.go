@@ -17,6 +17,7 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/internal/tenure"
+	"github.com/flotilla-io/flotilla/reconciler/cluster/capacity"
 )
 
 // scene is a member as an observer meets it.
@@ -124,7 +125,7 @@ func (s *scene) subject() subject {
 			close(n.first)
 			<-ctx.Done()
 		},
-		sums: func() totals { return totals{} },
+		sums: func() capacity.Totals { return capacity.Totals{} },
 	}
 }
 

@@ -30,11 +30,18 @@ const (
 	stale = 50 * time.Millisecond
 )
 
-// space makes the execution namespace.
-func (r *Reconciler) space(ctx context.Context, s *state) (loop.Next, error) {
+// spaces makes and removes the namespaces that clusters' Works are in.
+type spaces struct {
+	hub      client.Client
+	live     client.Reader
+	recorder loop.Recorder
+}
+
+// ensure makes the execution namespace.
+func (e spaces) ensure(ctx context.Context, s *state) (loop.Next, error) {
 	name := workv1alpha2.ExecutionNamespace(s.cluster.Name)
 	namespace := &corev1.Namespace{}
-	err := r.hub.Get(ctx, client.ObjectKey{Name: name}, namespace, client.UnsafeDisableDeepCopy)
+	err := e.hub.Get(ctx, client.ObjectKey{Name: name}, namespace, client.UnsafeDisableDeepCopy)
 	switch {
 	case err == nil && namespace.DeletionTimestamp.IsZero():
 		return loop.Next{}, nil
@@ -43,7 +50,7 @@ func (r *Reconciler) space(ctx context.Context, s *state) (loop.Next, error) {
 	case !apierrors.IsNotFound(err):
 		return loop.Next{}, fmt.Errorf("read namespace %s: %w", name, err)
 	}
-	err = r.hub.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+	err = e.hub.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name:   name,
 		Labels: map[string]string{workv1alpha2.KarmadaSystemLabel: workv1alpha2.KarmadaSystemLabelValue},
 	}})
@@ -51,7 +58,7 @@ func (r *Reconciler) space(ctx context.Context, s *state) (loop.Next, error) {
 		return loop.Next{}, nil
 	}
 	if err != nil {
-		r.recorder.Event(s.cluster, corev1.EventTypeWarning, clusterv1alpha1.EventReasonCreateExecutionSpaceFailed, err.Error())
+		e.recorder.Event(s.cluster, corev1.EventTypeWarning, clusterv1alpha1.EventReasonCreateExecutionSpaceFailed, err.Error())
 		return loop.Next{}, fmt.Errorf("create namespace %s: %w", name, err)
 	}
 	log.FromContext(ctx).Info("Created the execution namespace", "namespace", name)
@@ -95,8 +102,8 @@ func (r *Reconciler) leave(ctx context.Context, s *state) (loop.Next, error) {
 	if err := giveUp(ctx, r.hub, s.cluster); err != nil {
 		return loop.Next{}, err
 	}
-	clear, err := r.clearSpace(ctx, s.cluster)
-	if err != nil || !clear {
+	empty, err := r.spaces.clear(ctx, s.cluster)
+	if err != nil || !empty {
 		return loop.Next{After: leaving}, err
 	}
 	named, err := isNamed(ctx, r.hub, s.cluster.Name)
@@ -145,13 +152,13 @@ func giveUp(ctx context.Context, hub client.Client, cluster *clusterv1alpha1.Clu
 	return nil
 }
 
-// clearSpace deletes the execution namespace and the Works in it, and reports whether none
+// clear deletes the execution namespace and the Works in it, and reports whether none
 // is left: nothing comes to a namespace that is being deleted. That has its own end
 // seconds later, when housekeeping has looked for what else is there.
-func (r *Reconciler) clearSpace(ctx context.Context, cluster *clusterv1alpha1.Cluster) (bool, error) {
+func (e spaces) clear(ctx context.Context, cluster *clusterv1alpha1.Cluster) (bool, error) {
 	name := workv1alpha2.ExecutionNamespace(cluster.Name)
 	namespace := &corev1.Namespace{}
-	err := r.hub.Get(ctx, client.ObjectKey{Name: name}, namespace, client.UnsafeDisableDeepCopy)
+	err := e.hub.Get(ctx, client.ObjectKey{Name: name}, namespace, client.UnsafeDisableDeepCopy)
 	if apierrors.IsNotFound(err) {
 		return true, nil
 	}
@@ -159,18 +166,18 @@ func (r *Reconciler) clearSpace(ctx context.Context, cluster *clusterv1alpha1.Cl
 		return false, fmt.Errorf("read namespace %s: %w", name, err)
 	}
 	if namespace.DeletionTimestamp.IsZero() {
-		err := removeSpace(ctx, r.hub, namespace)
+		err := removeSpace(ctx, e.hub, namespace)
 		if err != nil {
-			r.recorder.Event(cluster, corev1.EventTypeWarning, clusterv1alpha1.EventReasonRemoveExecutionSpaceFailed, err.Error())
+			e.recorder.Event(cluster, corev1.EventTypeWarning, clusterv1alpha1.EventReasonRemoveExecutionSpaceFailed, err.Error())
 		}
 		return false, err
 	}
 	works := &workv1alpha1.WorkList{}
-	if err := r.hub.List(ctx, works, client.InNamespace(name), client.UnsafeDisableDeepCopy); err != nil {
+	if err := e.hub.List(ctx, works, client.InNamespace(name), client.UnsafeDisableDeepCopy); err != nil {
 		return false, fmt.Errorf("list the works of cluster %s: %w", cluster.Name, err)
 	}
 	if slices.ContainsFunc(works.Items, func(w workv1alpha1.Work) bool { return w.DeletionTimestamp.IsZero() }) {
-		if err := r.hub.DeleteAllOf(ctx, &workv1alpha1.Work{}, client.InNamespace(name)); client.IgnoreNotFound(err) != nil {
+		if err := e.hub.DeleteAllOf(ctx, &workv1alpha1.Work{}, client.InNamespace(name)); client.IgnoreNotFound(err) != nil {
 			return false, fmt.Errorf("delete the works of cluster %s: %w", cluster.Name, err)
 		}
 		return false, nil
@@ -179,7 +186,7 @@ func (r *Reconciler) clearSpace(ctx context.Context, cluster *clusterv1alpha1.Cl
 		return false, nil
 	}
 	// The cache may lag behind what was made just before the namespace was deleted.
-	if err := r.live.List(ctx, works, client.InNamespace(name), client.Limit(1)); err != nil {
+	if err := e.live.List(ctx, works, client.InNamespace(name), client.Limit(1)); err != nil {
 		return false, fmt.Errorf("list the works of cluster %s: %w", cluster.Name, err)
 	}
 	return len(works.Items) == 0, nil

@@ -51,11 +51,11 @@ func TestAClusterGoesWithTheLastOfItsWorks(t *testing.T) {
 		t.Fatal(err)
 	}
 	late := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: space, Name: "late"}}
-	w.live = fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(late).Build()
+	w.spaces.live = fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(late).Build()
 	if leaves() {
 		t.Error("it left with a work that the cache did not have yet")
 	}
-	w.live = w.hub
+	w.spaces.live = w.hub
 	if !leaves() {
 		t.Error("it waits for its namespace")
 	}

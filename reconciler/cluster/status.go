@@ -52,10 +52,10 @@ func (r *Reconciler) describe(_ context.Context, s *state) (loop.Next, error) {
 		s.status.APIEnablements = s.seen.kinds
 	}
 	set(completeness(s.status.APIEnablements, s.seen.gap))
-	if s.seen.nodes != nil {
-		s.status.NodeSummary = s.seen.nodes
-		resources := *s.seen.resources
-		if !equality.Semantic.DeepEqual(s.seen.models, r.options.models(s.cluster)) {
+	if s.seen.Nodes != nil {
+		s.status.NodeSummary = s.seen.Nodes
+		resources := *s.seen.Resources
+		if !equality.Semantic.DeepEqual(s.seen.Models, r.options.models(s.cluster)) {
 			resources.AllocatableModelings = nil // counted by models that there are not any more
 		}
 		s.status.ResourceSummary = &resources

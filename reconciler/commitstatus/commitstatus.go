@@ -12,7 +12,6 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
@@ -64,7 +63,7 @@ type Reconciler struct {
 	gatherer Gatherer
 	events   loop.Recorder
 	opts     Options
-	written  *writecache.Cache[*gitopsv1alpha1.CommitStatus]
+	statuses statuses
 	// expressions compiles those of Providers.
 	expressions *expression.Compiler
 	// successes are commits that succeed, and were not reported as that yet.
@@ -85,12 +84,13 @@ func New(hub client.Client, gatherer Gatherer, events loop.Recorder, opts Option
 		opts.Concurrent = defaultConcurrent
 	}
 	opts.Concurrent = fairqueue.Workers(opts.Concurrent)
+	kept := &followed{byKey: map[client.ObjectKey]*memory{}}
 	return &Reconciler{
 		hub: hub, gatherer: gatherer, events: events, opts: opts,
-		written:     writecache.New[*gitopsv1alpha1.CommitStatus](opts.Clock),
 		expressions: expression.NewCompiler(expression.Limits{}),
 		successes:   debounce.New[client.ObjectKey](debounce.Options{Wait: confirmTime, MaxWait: longestConfirm, Clock: opts.Clock}),
-		followed:    &followed{byKey: map[client.ObjectKey]*memory{}},
+		statuses:    statuses{hub: hub, written: writecache.New[*gitopsv1alpha1.CommitStatus](opts.Clock), followed: kept, clock: opts.Clock, every: opts.Every},
+		followed:    kept,
 		alerts:      alerts{hub: hub, crossNamespace: opts.AllowCrossNamespace},
 	}
 }
@@ -124,7 +124,7 @@ func (r *Reconciler) read(ctx context.Context, s *state) (loop.Next, error) {
 	if s.targets, err = r.alerts.targets(ctx, s.ks); err != nil {
 		return loop.Next{}, err
 	}
-	s.existing, err = r.existing(ctx, s.ks)
+	s.existing, err = r.statuses.of(ctx, s.ks)
 	return loop.Next{}, err
 }
 
@@ -147,7 +147,7 @@ func (r *Reconciler) sweep(ctx context.Context, s *state) (loop.Next, error) {
 		if err := r.hub.Delete(ctx, cs, client.Preconditions{UID: &cs.UID}); client.IgnoreNotFound(err) != nil {
 			return loop.Next{}, fmt.Errorf("delete the commit status %s: %w", name, err)
 		}
-		r.written.Gone(client.ObjectKeyFromObject(cs))
+		r.statuses.written.Gone(client.ObjectKeyFromObject(cs))
 	}
 	if len(s.targets) == 0 {
 		r.forget(s.key)
@@ -189,32 +189,6 @@ func (r *Reconciler) write(ctx context.Context, s *state) (loop.Next, error) {
 // lookAgain is when to see whether something is known by then.
 const lookAgain = time.Second
 
-// existing returns the CommitStatuses of a Kustomization by name.
-func (r *Reconciler) existing(ctx context.Context, ks *kustomizev1.Kustomization) (map[string]*gitopsv1alpha1.CommitStatus, error) {
-	var list gitopsv1alpha1.CommitStatusList
-	if err := r.hub.List(ctx, &list, client.InNamespace(ks.Namespace)); err != nil {
-		return nil, fmt.Errorf("list commit statuses: %w", err)
-	}
-	out := map[string]*gitopsv1alpha1.CommitStatus{}
-	for i := range list.Items {
-		if about(&list.Items[i], ks.Name) {
-			out[list.Items[i].Name] = &list.Items[i]
-		}
-	}
-	for _, written := range r.written.Unseen(func(cs *gitopsv1alpha1.CommitStatus) bool {
-		return cs.Namespace == ks.Namespace && about(cs, ks.Name)
-	}) {
-		if have := out[written.Name]; have == nil || writecache.Older(have.ResourceVersion, written.ResourceVersion) {
-			out[written.Name] = written
-		}
-	}
-	return out, nil
-}
-
-func about(cs *gitopsv1alpha1.CommitStatus, kustomization string) bool {
-	return cs.Spec.KustomizationRef != nil && cs.Spec.KustomizationRef.Name == kustomization
-}
-
 // keep writes one CommitStatus if it differs. It returns when to come back if a
 // change is held back, because the last one was a moment ago.
 func (r *Reconciler) keep(ctx context.Context, s *state, t target) (time.Duration, error) {
@@ -229,7 +203,7 @@ func (r *Reconciler) keep(ctx context.Context, s *state, t target) (time.Duratio
 		if err := r.hub.Create(ctx, desired); err != nil {
 			return 0, fmt.Errorf("create the commit status %s: %w", t.name, err)
 		}
-		r.wrote(ctx, desired)
+		r.statuses.wrote(ctx, desired)
 		return 0, nil
 	}
 	if apiequality.Semantic.DeepEqual(have.Spec, desired.Spec) {
@@ -238,7 +212,7 @@ func (r *Reconciler) keep(ctx context.Context, s *state, t target) (time.Duratio
 	if stands(have, s.verdict) {
 		return lookAgain, nil
 	}
-	if wait := r.delay(have, desired); wait > 0 {
+	if wait := r.statuses.delay(have, desired); wait > 0 {
 		return wait, nil
 	}
 	after := have.DeepCopy()
@@ -246,27 +220,8 @@ func (r *Reconciler) keep(ctx context.Context, s *state, t target) (time.Duratio
 	if err := r.hub.Patch(ctx, after, client.MergeFrom(have)); err != nil {
 		return 0, fmt.Errorf("write the commit status %s: %w", t.name, err)
 	}
-	r.wrote(ctx, after)
+	r.statuses.wrote(ctx, after)
 	return 0, nil
-}
-
-// delay returns how long a change of words alone has to wait.
-func (r *Reconciler) delay(have, desired *gitopsv1alpha1.CommitStatus) time.Duration {
-	same := have.Spec.Commit == desired.Spec.Commit && have.Spec.State == desired.Spec.State && have.Spec.Context == desired.Spec.Context
-	if !same || desired.Spec.State != gitopsv1alpha1.CommitPending {
-		return 0
-	}
-	at, ok := r.followed.changed(desired)
-	if !ok {
-		return 0
-	}
-	return r.opts.Every - r.opts.Clock.Since(at)
-}
-
-func (r *Reconciler) wrote(ctx context.Context, cs *gitopsv1alpha1.CommitStatus) {
-	r.written.Wrote(cs.DeepCopy())
-	r.followed.wrote(cs, r.opts.Clock.Now())
-	log.FromContext(ctx).Info("commit status", "commit", cs.Spec.Commit, "state", cs.Spec.State, "description", cs.Spec.Description)
 }
 
 // keyOf returns the Kustomization that a CommitStatus is about.

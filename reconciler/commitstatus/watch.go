@@ -51,7 +51,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 func (r *Reconciler) statusEvents() predicate.Predicate {
 	own := func(obj client.Object) bool {
 		cs, ok := obj.(*gitopsv1alpha1.CommitStatus)
-		return ok && r.written.Observed(cs)
+		return ok && r.statuses.written.Observed(cs)
 	}
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return !own(e.Object) },
@@ -59,7 +59,7 @@ func (r *Reconciler) statusEvents() predicate.Predicate {
 			return !own(e.ObjectNew) && e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration()
 		},
 		DeleteFunc: func(e event.DeleteEvent) bool {
-			r.written.Gone(client.ObjectKeyFromObject(e.Object))
+			r.statuses.written.Gone(client.ObjectKeyFromObject(e.Object))
 			return true
 		},
 	}

@@ -22,13 +22,13 @@ func TestAnOwnWriteCountsUntilTheCacheHasShownItOrItsEnd(t *testing.T) {
 		Spec:       gitopsv1alpha1.CommitStatusSpec{KustomizationRef: &gitopsv1alpha1.LocalReference{Name: "shop"}},
 	}
 	count := func() int {
-		existing, err := r.existing(t.Context(), ks)
+		existing, err := r.statuses.of(t.Context(), ks)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return len(existing)
 	}
-	r.wrote(t.Context(), written)
+	r.statuses.wrote(t.Context(), written)
 	if got := count(); got != 1 {
 		t.Errorf("%d commit statuses right after one was written", got)
 	}

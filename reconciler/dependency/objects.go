@@ -125,7 +125,7 @@ func (r attach) left(ctx context.Context, s *attachment, ref dependency.Ref) (bo
 	key := client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}
 	b, found, err := r.reader.binding(ctx, key)
 	if err != nil || found {
-		return found && !r.uses(b), err
+		return found && !r.opts.uses(b), err
 	}
 	_, there, err := bindings.Get(ctx, r.live, key)
 	return err == nil && !there, err

@@ -68,7 +68,7 @@ func (r *Reconciler) readUser(ctx context.Context, s *use) (loop.Next, error) {
 // leave ends the pass for a binding whose template takes nothing along, or not
 // any more. What was noted goes once no binding names it.
 func (r *Reconciler) leave(ctx context.Context, s *use) (loop.Next, error) {
-	if r.uses(s.binding) {
+	if r.opts.uses(s.binding) {
 		return loop.Next{}, nil
 	}
 	if err := r.forget(ctx, s.ref()); err != nil {
@@ -89,7 +89,7 @@ func (r *Reconciler) leave(ctx context.Context, s *use) (loop.Next, error) {
 }
 
 // uses reports whether b's template takes along what it needs.
-func (r *Reconciler) uses(b workv1alpha2.Binding) bool { return !r.opts.Off && dependency.Uses(b) }
+func (o Options) uses(b workv1alpha2.Binding) bool { return !o.Off && dependency.Uses(b) }
 
 // interpret finds out what the template needs. While that cannot be told, it
 // needs what it needed before.

@@ -191,7 +191,7 @@ func (r *Reconciler) workEvents() handler.TypedEventHandler[*workv1alpha1.Work, 
 			return
 		}
 		b, found, err := bindings.Get(ctx, r.hub, key)
-		if err != nil || found && r.uses(b) && lingers(b, []string{cluster}) {
+		if err != nil || found && r.opts.uses(b) && lingers(b, []string{cluster}) {
 			q.Add(reconcile.Request{NamespacedName: key})
 		}
 	}

@@ -153,10 +153,10 @@ func TestFindings(t *testing.T) {
 }
 
 func TestMemoryOnlyKnowsWhatHasNotChanged(t *testing.T) {
-	a := New(nil, nil, Options{})
+	var m memory
 	owner := types.NamespacedName{Namespace: "team", Name: "web"}
 	observed := config("a", func(obj *unstructured.Unstructured) { obj.SetUID("1") })
-	a.remember(owner, config("a"), observed)
+	m.put(owner, config("a"), observed)
 	change := func(with func(*unstructured.Unstructured)) *unstructured.Unstructured {
 		out := observed.DeepCopy()
 		with(out)
@@ -184,13 +184,13 @@ func TestMemoryOnlyKnowsWhatHasNotChanged(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := a.remembers(tc.owner, tc.desired, tc.observed); got != tc.want {
-				t.Errorf("remembers = %v, want %v", got, tc.want)
+			if got := m.has(tc.owner, tc.desired, tc.observed); got != tc.want {
+				t.Errorf("has = %v, want %v", got, tc.want)
 			}
 		})
 	}
-	a.keep(owner, []Change{{Desired: config("b")}})
-	if a.remembers(owner, config("a"), observed) {
+	m.keep(owner, []Change{{Desired: config("b")}})
+	if m.has(owner, config("a"), observed) {
 		t.Error("what left the set is still remembered")
 	}
 }

@@ -79,7 +79,7 @@ func (a *Applier) applyOne(ctx context.Context, set Set, c Change) error {
 		outcome := c.Desired.DeepCopy()
 		err := set.Writer.Apply(ctx, client.ApplyConfigurationFromUnstructured(outcome), client.ForceOwnership, client.FieldOwner(FieldManager))
 		if err == nil {
-			a.remember(set.Owner, c.Desired, outcome)
+			a.memory.put(set.Owner, c.Desired, outcome)
 		}
 		return err
 	case Configured, Recreated:

@@ -90,7 +90,7 @@ func (a *Applier) Check(ctx context.Context, set Set, seen Observed) (Plan, erro
 	if err := a.compare(ctx, plan, ready, seen); err != nil {
 		return Plan{}, err
 	}
-	a.keep(set.Owner, plan.Changes)
+	a.memory.keep(set.Owner, plan.Changes)
 	return plan, nil
 }
 
@@ -156,7 +156,7 @@ type lookup struct {
 func (v surveyor) mapping(gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
 	known, ok := v.served[gvk]
 	if !ok {
-		known.mapping, known.err = v.a.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+		known.mapping, known.err = v.a.reader.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 		v.served[gvk] = known
 	}
 	return known.mapping, known.err
@@ -219,7 +219,7 @@ func (v surveyor) namespace(ctx context.Context, id inventory.ID) (bool, *Findin
 	problem, asked := v.known[id.Namespace]
 	if !asked {
 		var ns corev1.Namespace
-		err := v.a.hub.Get(ctx, client.ObjectKey{Name: id.Namespace}, &ns)
+		err := v.a.reader.hub.Get(ctx, client.ObjectKey{Name: id.Namespace}, &ns)
 		switch {
 		case apierrors.IsNotFound(err):
 			problem = finding(id, ReasonNamespaceNotFound, "the namespace %s does not exist: commit it too, or create it", id.Namespace)
@@ -266,13 +266,13 @@ func (a *Applier) compare(ctx context.Context, plan Plan, indexes []int, seen Ob
 func (a *Applier) judge(ctx context.Context, set Set, desired *unstructured.Unstructured, seen Observed) (Action, *Finding, error) {
 	id := inventory.IDOf(desired)
 	observed := seen[id]
-	if observed != nil && a.remembers(set.Owner, desired, observed) {
+	if observed != nil && a.memory.has(set.Owner, desired, observed) {
 		return Unchanged, nil, nil
 	}
 	outcome := desired.DeepCopy()
 	err := dryRun(ctx, set.Writer, outcome)
 	if observed == nil && (err != nil || outcome.GetResourceVersion() != "") {
-		found, getErr := a.get(ctx, desired)
+		found, getErr := a.reader.get(ctx, desired)
 		if getErr != nil {
 			return later, nil, getErr
 		}
@@ -291,7 +291,7 @@ func (a *Applier) judge(ctx context.Context, set Set, desired *unstructured.Unst
 	if err != nil || differs {
 		return Configured, nil, err
 	}
-	a.remember(set.Owner, desired, observed)
+	a.memory.put(set.Owner, desired, observed)
 	return Unchanged, nil, nil
 }
 
@@ -308,20 +308,6 @@ func skipped(ctx context.Context, set Set, desired *unstructured.Unstructured, c
 		return later, findingOf(inventory.IDOf(desired), cause), nil
 	}
 	return Skipped, nil, client.IgnoreNotFound(err)
-}
-
-// get reads one object of the hub; nil if there is none.
-func (a *Applier) get(ctx context.Context, desired *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	found := &unstructured.Unstructured{}
-	found.SetGroupVersionKind(desired.GroupVersionKind())
-	err := a.hub.Get(ctx, client.ObjectKeyFromObject(desired), found)
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", inventory.Describe(inventory.IDOf(desired)), err)
-	}
-	return found, nil
 }
 
 // refused decides what the server's refusal of an object means.

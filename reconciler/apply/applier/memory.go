@@ -3,6 +3,7 @@ package applier
 import (
 	"crypto/sha256"
 	"encoding/json"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -10,60 +11,68 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// memory knows what an owner's objects looked like when they were last found
-// to be as wanted. It only ever saves a dry run: an object that is not in it,
-// or no longer looks the same, is compared by the server.
-type memory map[inventory.ID]settled
+// memory knows what owners' objects looked like when they were last found to be as
+// wanted. It only ever saves a dry run: an object that is not in it, or no longer looks
+// the same, is compared by the server. The zero value is empty, and it is safe for use by
+// several goroutines.
+type memory struct {
+	mu      sync.Mutex
+	byOwner map[types.NamespacedName]map[inventory.ID]looks
+}
 
-type settled struct {
+// looks are an object as it was wanted and as it was found, then.
+type looks struct {
 	uid               types.UID
 	desired, observed [sha256.Size]byte
 }
 
-// remembers reports whether the observed object was found to be as desired
-// before, and neither has changed since.
-func (a *Applier) remembers(owner types.NamespacedName, desired, observed *unstructured.Unstructured) bool {
-	a.mu.Lock()
-	known, ok := a.memory[owner][inventory.IDOf(desired)]
-	a.mu.Unlock()
-	return ok && known == settle(desired, observed)
+func looksOf(desired, observed *unstructured.Unstructured) looks {
+	return looks{uid: observed.GetUID(), desired: digest(desired.Object), observed: digest(observedPart(observed))}
 }
 
-// remember records that the observed object is as desired.
-func (a *Applier) remember(owner types.NamespacedName, desired, observed *unstructured.Unstructured) {
-	known := settle(desired, observed)
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.memory[owner] == nil {
-		a.memory[owner] = memory{}
+// has reports whether the observed object was found to be as desired before, and neither
+// has changed since.
+func (m *memory) has(owner types.NamespacedName, desired, observed *unstructured.Unstructured) bool {
+	m.mu.Lock()
+	known, ok := m.byOwner[owner][inventory.IDOf(desired)]
+	m.mu.Unlock()
+	return ok && known == looksOf(desired, observed)
+}
+
+// put records that the observed object is as desired.
+func (m *memory) put(owner types.NamespacedName, desired, observed *unstructured.Unstructured) {
+	known := looksOf(desired, observed)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.byOwner == nil {
+		m.byOwner = map[types.NamespacedName]map[inventory.ID]looks{}
 	}
-	a.memory[owner][inventory.IDOf(desired)] = known
+	if m.byOwner[owner] == nil {
+		m.byOwner[owner] = map[inventory.ID]looks{}
+	}
+	m.byOwner[owner][inventory.IDOf(desired)] = known
 }
 
 // keep forgets all objects of an owner but those of a plan.
-func (a *Applier) keep(owner types.NamespacedName, changes []Change) {
+func (m *memory) keep(owner types.NamespacedName, changes []Change) {
 	wanted := make(map[inventory.ID]bool, len(changes))
 	for _, c := range changes {
 		wanted[inventory.IDOf(c.Desired)] = true
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for id := range a.memory[owner] {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for id := range m.byOwner[owner] {
 		if !wanted[id] {
-			delete(a.memory[owner], id)
+			delete(m.byOwner[owner], id)
 		}
 	}
 }
 
-// Forget drops what is remembered of an owner that is gone.
-func (a *Applier) Forget(owner types.NamespacedName) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	delete(a.memory, owner)
-}
-
-func settle(desired, observed *unstructured.Unstructured) settled {
-	return settled{uid: observed.GetUID(), desired: digest(desired.Object), observed: digest(observedPart(observed))}
+// forget drops all objects of an owner.
+func (m *memory) forget(owner types.NamespacedName) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.byOwner, owner)
 }
 
 // observedPart is what of an object on the hub a person or another program may

@@ -36,7 +36,8 @@ func connectForge(out egress.Dialer) Connect {
 // connections keep one Poster per CommitStatus, as long as what it was made
 // from stays the same, so that connections are used again.
 type connections struct {
-	connect Connect
+	hub, live client.Reader // live reads Secrets without a cache
+	connect   Connect
 
 	mu    sync.Mutex
 	byKey map[client.ObjectKey]connection
@@ -82,10 +83,10 @@ func fingerprint(p forge.Provider, timeout time.Duration) [sha256.Size]byte {
 
 // forge returns how to reach the forge of a CommitStatus. An error of class
 // loop.ClassStalled is about the Provider.
-func (r *Reconciler) forge(ctx context.Context, cs *gitopsv1alpha1.CommitStatus) (forge.Poster, error) {
+func (c *connections) forge(ctx context.Context, cs *gitopsv1alpha1.CommitStatus) (forge.Poster, error) {
 	var provider notificationv1beta3.Provider
 	key := client.ObjectKey{Namespace: cs.Namespace, Name: cs.Spec.ProviderRef.Name}
-	if err := r.hub.Get(ctx, key, &provider); apierrors.IsNotFound(err) {
+	if err := c.hub.Get(ctx, key, &provider); apierrors.IsNotFound(err) {
 		return nil, notReady(fmt.Errorf("the Provider %s does not exist: create it, or correct the Alert", key.Name))
 	} else if err != nil {
 		return nil, fmt.Errorf("read the Provider %s: %w", key.Name, err)
@@ -93,15 +94,15 @@ func (r *Reconciler) forge(ctx context.Context, cs *gitopsv1alpha1.CommitStatus)
 	if provider.Spec.ProxySecretRef != nil || provider.Spec.Proxy != "" {
 		return nil, notReady(fmt.Errorf("the Provider %s asks for a proxy, which is not supported yet: remove spec.proxySecretRef and spec.proxy", key.Name))
 	}
-	secret, err := r.secret(ctx, cs.Namespace, provider.Spec.SecretRef)
+	secret, err := c.secret(ctx, cs.Namespace, provider.Spec.SecretRef)
 	if err != nil {
 		return nil, err
 	}
-	certificates, err := r.secret(ctx, cs.Namespace, provider.Spec.CertSecretRef)
+	certificates, err := c.secret(ctx, cs.Namespace, provider.Spec.CertSecretRef)
 	if err != nil {
 		return nil, err
 	}
-	poster, err := r.connections.of(client.ObjectKeyFromObject(cs), forge.Provider{
+	poster, err := c.of(client.ObjectKeyFromObject(cs), forge.Provider{
 		Type: provider.Spec.Type, Address: cs.Spec.Repository, Secret: secret, Certificates: certificates,
 	}, min(max(provider.GetTimeout(), leastTimeout), mostTimeout))
 	if err != nil {
@@ -116,7 +117,7 @@ const (
 	mostTimeout  = 5 * time.Minute
 )
 
-func (r *Reconciler) secret(ctx context.Context, namespace string, ref *meta.LocalObjectReference) (map[string][]byte, error) {
+func (c *connections) secret(ctx context.Context, namespace string, ref *meta.LocalObjectReference) (map[string][]byte, error) {
 	if ref == nil {
 		return nil, nil
 	}
@@ -124,7 +125,7 @@ func (r *Reconciler) secret(ctx context.Context, namespace string, ref *meta.Loc
 		return nil, notReady(fmt.Errorf("%q is no name of a Secret: it %s: correct the Provider", ref.Name, faults[0]))
 	}
 	var secret corev1.Secret
-	err := r.live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: ref.Name}, &secret)
+	err := c.live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: ref.Name}, &secret)
 	if apierrors.IsNotFound(err) {
 		return nil, notReady(fmt.Errorf("the Secret %s does not exist: create it, or correct the Provider", ref.Name))
 	}

@@ -53,7 +53,6 @@ type Options struct {
 // Reconciler posts CommitStatuses. Use New.
 type Reconciler struct {
 	hub         client.Client
-	live        client.Reader
 	opts        Options
 	breakers    *breakers
 	connections *connections
@@ -84,10 +83,10 @@ func New(hub client.Client, live client.Reader, opts Options) *Reconciler {
 	}
 	breakers := newBreakers(opts.FirstPause, opts.LastPause)
 	return &Reconciler{
-		hub: hub, live: live, opts: opts,
+		hub: hub, opts: opts,
 		breakers:    breakers,
 		counts:      newCounts(opts.Metrics, opts.Clock, breakers),
-		connections: &connections{connect: opts.Connect, byKey: map[client.ObjectKey]connection{}},
+		connections: &connections{hub: hub, live: live, connect: opts.Connect, byKey: map[client.ObjectKey]connection{}},
 		written:     writecache.New[*gitopsv1alpha1.CommitStatus](opts.Clock),
 	}
 }
@@ -189,7 +188,7 @@ func (r *Reconciler) acquire(_ context.Context, s *state) (loop.Next, error) {
 
 // connect finds how the forge is reached. That the Provider is wrong is an outcome.
 func (r *Reconciler) connect(ctx context.Context, s *state) (_ loop.Next, err error) {
-	s.to, err = r.forge(ctx, s.status)
+	s.to, err = r.connections.forge(ctx, s.status)
 	if err != nil && loop.As(err, "").Class == loop.ClassStalled {
 		s.tried, s.outcome = true, err
 		return loop.Next{Done: true}, nil
@@ -215,30 +214,36 @@ func (r *Reconciler) tooSoon(cs *gitopsv1alpha1.CommitStatus) time.Duration {
 // new one.
 func (r *Reconciler) post(ctx context.Context, s *state) (loop.Next, error) {
 	end := r.counts.Begin()
-	s.tried, s.outcome = true, classify(r.postBoth(ctx, s.to, s.status))
+	s.tried, s.outcome = true, classify(s.postBoth(ctx, r.opts.Clock))
 	end(gitopsv1alpha1.CommitStatusReasonPosted, s.outcome)
 	return loop.Next{}, nil
-}
-
-func (r *Reconciler) postBoth(ctx context.Context, to forge.Poster, cs *gitopsv1alpha1.CommitStatus) error {
-	if last := cs.Status.Posted; last != nil && last.Commit != cs.Spec.Commit && last.State == gitopsv1alpha1.CommitPending {
-		if err := r.postOne(ctx, to, cs, last.Commit, gitopsv1alpha1.CommitError, "superseded by "+cs.Spec.Commit[:shortCommit]); err != nil {
-			return err
-		}
-	}
-	return r.postOne(ctx, to, cs, cs.Spec.Commit, cs.Spec.State, cs.Spec.Description)
 }
 
 // shortCommit is how much of a commit names it to people.
 const shortCommit = 8
 
-func (r *Reconciler) postOne(ctx context.Context, to forge.Poster, cs *gitopsv1alpha1.CommitStatus, commit string, state gitopsv1alpha1.CommitState, description string) error {
-	err := to.Post(ctx, forge.Status{Commit: commit, State: states[state], Context: cs.Spec.Context, TargetURL: cs.Spec.TargetURL, Description: description})
+// postBoth posts what is left pending of the commit before, and then the spec.
+func (s *state) postBoth(ctx context.Context, clock clock.PassiveClock) error {
+	spec := &s.status.Spec
+	if last := s.status.Status.Posted; last != nil && last.Commit != spec.Commit && last.State == gitopsv1alpha1.CommitPending {
+		superseded := gitopsv1alpha1.PostedStatus{Commit: last.Commit, State: gitopsv1alpha1.CommitError, Description: "superseded by " + spec.Commit[:shortCommit]}
+		if err := s.postOne(ctx, clock, superseded); err != nil {
+			return err
+		}
+	}
+	return s.postOne(ctx, clock, gitopsv1alpha1.PostedStatus{Commit: spec.Commit, State: spec.State, Description: spec.Description})
+}
+
+// postOne tells the forge, and notes that it knows, and since when.
+func (s *state) postOne(ctx context.Context, clock clock.PassiveClock, what gitopsv1alpha1.PostedStatus) error {
+	spec := &s.status.Spec
+	err := s.to.Post(ctx, forge.Status{Commit: what.Commit, State: states[what.State], Context: spec.Context, TargetURL: spec.TargetURL, Description: what.Description})
 	if err != nil {
 		return err
 	}
-	cs.Status.Posted = &gitopsv1alpha1.PostedStatus{Commit: commit, State: state, Description: description, At: metav1.NewTime(r.opts.Clock.Now())}
-	log.FromContext(ctx).Info("posted commit status", "commit", commit, "state", state, "description", description)
+	what.At = metav1.NewTime(clock.Now())
+	s.status.Status.Posted = &what
+	log.FromContext(ctx).Info("posted commit status", "commit", what.Commit, "state", what.State, "description", what.Description)
 	return nil
 }
 

@@ -1,4 +1,4 @@
-package cluster
+package capacity
 
 import (
 	"maps"
@@ -29,8 +29,8 @@ type podNeed struct {
 	need corev1.ResourceList
 }
 
-// trimNode keeps what counts of a node; anything else passes as it is.
-func trimNode(obj any) (any, error) {
+// TrimNode keeps what counts of a node; anything else passes as it is.
+func TrimNode(obj any) (any, error) {
 	node, ok := obj.(*corev1.Node)
 	if !ok {
 		return obj, nil
@@ -42,8 +42,8 @@ func trimNode(obj any) (any, error) {
 	return out, nil
 }
 
-// trimPod keeps what counts of a pod; anything else passes as it is.
-func trimPod(obj any) (any, error) {
+// TrimPod keeps what counts of a pod; anything else passes as it is.
+func TrimPod(obj any) (any, error) {
 	pod, ok := obj.(*corev1.Pod)
 	if !ok {
 		return obj, nil
@@ -56,61 +56,62 @@ func trimPod(obj any) (any, error) {
 	}, nil
 }
 
-// totals are what a member's nodes and pods add up to.
-type totals struct {
-	nodes     *clusterv1alpha1.NodeSummary
-	resources *clusterv1alpha1.ResourceSummary
-	// models are those that the nodes in resources were counted by.
-	models []clusterv1alpha1.ResourceModel
+// Totals are what a member's nodes and pods add up to. Its zero value is nothing known.
+type Totals struct {
+	Nodes     *clusterv1alpha1.NodeSummary
+	Resources *clusterv1alpha1.ResourceSummary
+	// Models are those that the nodes in Resources were counted by.
+	Models []clusterv1alpha1.ResourceModel
 }
 
-// summary adds up what a member's nodes and pods offer and need.
-type summary struct {
+// Summary adds up what a member's nodes and pods offer and need. The zero value knows neither,
+// and it is safe for use by several goroutines.
+type Summary struct {
 	mu     sync.Mutex
-	nodes  seen // none until both are known
-	pods   seen
+	nodes  Source // none until both are known
+	pods   Source
 	models []clusterv1alpha1.ResourceModel
-	last   totals
+	last   Totals
 	made   [2]string // the versions of nodes and pods that last was made of
 }
 
-// seen is what a watch knows.
-type seen struct {
-	list    func() []any
-	version func() string
+// Source is what a watch knows, trimmed by TrimNode or TrimPod, and up to which version.
+type Source struct {
+	List    func() []any
+	Version func() string
 }
 
-// known tells the summary where nodes and pods are listed.
-func (s *summary) known(nodes, pods seen) {
+// Follow tells the Summary where nodes and pods are listed.
+func (s *Summary) Follow(nodes, pods Source) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.nodes, s.pods = nodes, pods
 }
 
-// countBy sets the models that nodes are counted by from now on.
-func (s *summary) countBy(models []clusterv1alpha1.ResourceModel) {
+// CountBy sets the models that nodes are counted by from now on.
+func (s *Summary) CountBy(models []clusterv1alpha1.ResourceModel) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !equality.Semantic.DeepEqual(s.models, models) {
-		s.models, s.last = models, totals{}
+		s.models, s.last = models, Totals{}
 	}
 }
 
-// sums returns the sums; none while nodes and pods are not known. They are
+// Totals returns the sums; none while nodes and pods are not known. They are
 // shared: not to be changed.
-func (s *summary) sums() totals {
+func (s *Summary) Totals() Totals {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.nodes.list == nil {
-		return totals{}
+	if s.nodes.List == nil {
+		return Totals{}
 	}
-	if is := [2]string{s.nodes.version(), s.pods.version()}; s.last.nodes == nil || s.made != is {
-		s.last, s.made = addUp(s.nodes.list(), s.pods.list(), s.models), is
+	if is := [2]string{s.nodes.Version(), s.pods.Version()}; s.last.Nodes == nil || s.made != is {
+		s.last, s.made = addUp(s.nodes.List(), s.pods.List(), s.models), is
 	}
 	return s.last
 }
 
-func addUp(nodes, pods []any, models []clusterv1alpha1.ResourceModel) totals {
+func addUp(nodes, pods []any, models []clusterv1alpha1.ResourceModel) Totals {
 	count := &clusterv1alpha1.NodeSummary{}
 	allocatable, allocating, allocated := corev1.ResourceList{}, corev1.ResourceList{}, corev1.ResourceList{}
 	free := map[string]corev1.ResourceList{}
@@ -141,7 +142,7 @@ func addUp(nodes, pods []any, models []clusterv1alpha1.ResourceModel) totals {
 			take(free[pod.node], onePod)
 		}
 	}
-	return totals{nodes: count, models: models, resources: &clusterv1alpha1.ResourceSummary{
+	return Totals{Nodes: count, Models: models, Resources: &clusterv1alpha1.ResourceSummary{
 		Allocatable: orNil(allocatable), Allocating: orNil(allocating), Allocated: orNil(allocated),
 		AllocatableModelings: estimate.CountNodes(models, maps.Values(free)),
 	}}

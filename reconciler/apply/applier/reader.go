@@ -1,0 +1,132 @@
+package applier
+
+import (
+	"context"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-io/flotilla/internal/places"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
+)
+
+// Observed are the objects on the hub that carry an owner's labels.
+type Observed map[inventory.ID]*unstructured.Unstructured
+
+// reader reads the hub, past all caches, and how it serves kinds.
+type reader struct {
+	hub    client.Reader
+	mapper meta.RESTMapper
+}
+
+// observe lists what the hub has of the kinds of entries with the owner's labels, that many
+// kinds at a time.
+func (r reader) observe(ctx context.Context, owner types.NamespacedName, entries []inventory.Entry, parallel int) (Observed, error) {
+	ctx, leave, err := places.Compute(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	kinds, err := r.servedKinds(entries)
+	if err != nil {
+		return nil, err
+	}
+	lists := make([][]unstructured.Unstructured, len(kinds))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(parallel)
+	for i, kind := range kinds {
+		group.Go(func() error {
+			var err error
+			if lists[i], err = r.list(ctx, owner, kind); err != nil {
+				return fmt.Errorf("list %s of %s: %w", kind.Kind, owner, err)
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	seen := Observed{}
+	for i := range lists {
+		for j := range lists[i] {
+			obj := &lists[i][j]
+			seen[inventory.IDOf(obj)] = obj
+		}
+	}
+	return seen, nil
+}
+
+// list returns what the hub has of a kind with the owner's labels. That a kind, or a
+// version of it, is served no more shows in the answer to a list alone: how it was
+// served is remembered. Then it is looked up anew.
+func (r reader) list(ctx context.Context, owner types.NamespacedName, kind schema.GroupVersionKind) ([]unstructured.Unstructured, error) {
+	var list unstructured.UnstructuredList
+	list.SetGroupVersionKind(kind)
+	err := r.hub.List(ctx, &list, client.MatchingLabels(OwnerLabels(owner)))
+	if !apierrors.IsNotFound(err) {
+		return list.Items, err
+	}
+	meta.MaybeResetRESTMapper(r.mapper)
+	mapping, lookup := r.mapping(kind)
+	switch {
+	case meta.IsNoMatchError(lookup):
+		return nil, nil
+	case lookup != nil:
+		return nil, lookup
+	case mapping.GroupVersionKind == kind:
+		return nil, err // it is about to go, or to come
+	}
+	list.SetGroupVersionKind(mapping.GroupVersionKind)
+	err = r.hub.List(ctx, &list, client.MatchingLabels(OwnerLabels(owner)))
+	return list.Items, err
+}
+
+// servedKinds returns the kinds of entries in versions that the hub serves.
+func (r reader) servedKinds(entries []inventory.Entry) ([]schema.GroupVersionKind, error) {
+	var kinds []schema.GroupVersionKind
+	asked := map[schema.GroupKind]bool{}
+	for _, e := range entries {
+		if asked[e.ID.GroupKind] {
+			continue
+		}
+		asked[e.ID.GroupKind] = true
+		mapping, err := r.mapping(e.GroupVersionKind())
+		if meta.IsNoMatchError(err) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("look up the kind %s: %w", e.ID.GroupKind, err)
+		}
+		kinds = append(kinds, mapping.GroupVersionKind)
+	}
+	return kinds, nil
+}
+
+// mapping finds how a kind is served: in the version asked for, else in any.
+func (r reader) mapping(gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
+	mapping, err := r.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	if err == nil || !meta.IsNoMatchError(err) {
+		return mapping, err
+	}
+	return r.mapper.RESTMapping(gvk.GroupKind())
+}
+
+// get reads one object of the hub; nil if there is none.
+func (r reader) get(ctx context.Context, desired *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	found := &unstructured.Unstructured{}
+	found.SetGroupVersionKind(desired.GroupVersionKind())
+	err := r.hub.Get(ctx, client.ObjectKeyFromObject(desired), found)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", inventory.Describe(inventory.IDOf(desired)), err)
+	}
+	return found, nil
+}

@@ -1,0 +1,76 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"github.com/flotilla-io/flotilla/reconciler/writecache"
+)
+
+// kustomizations reads and writes Kustomizations: as a cache has them, own writes included.
+type kustomizations struct {
+	hub     client.Client
+	written *writecache.Cache[*kustomizev1.Kustomization]
+}
+
+// read returns the Kustomization as it was last seen or written here.
+func (k kustomizations) read(ctx context.Context, key client.ObjectKey) (*kustomizev1.Kustomization, bool, error) {
+	cached := &kustomizev1.Kustomization{}
+	err := k.hub.Get(ctx, key, cached)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, false, fmt.Errorf("read the Kustomization: %w", err)
+	}
+	latest, found := k.written.Latest(key, cached, err == nil)
+	if !found {
+		return nil, false, nil
+	}
+	return latest.DeepCopy(), true, nil
+}
+
+// protect adds the finalizer by which a deletion takes the objects along.
+func (k kustomizations) protect(ctx context.Context, ks *kustomizev1.Kustomization) (*kustomizev1.Kustomization, error) {
+	before := ks.DeepCopy()
+	if !controllerutil.AddFinalizer(ks, kustomizev1.KustomizationFinalizer) {
+		return ks, nil
+	}
+	if err := k.hub.Patch(ctx, ks, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return nil, fmt.Errorf("add the finalizer: %w", err)
+	}
+	k.written.Wrote(ks.DeepCopy())
+	return ks, nil
+}
+
+// publish writes a status that differs.
+func (k kustomizations) publish(ctx context.Context, before, after *kustomizev1.Kustomization) error {
+	patch := client.MergeFrom(before)
+	if data, err := patch.Data(after); err != nil || string(data) == "{}" {
+		return err
+	}
+	// The run's own deadline must not keep its outcome from being written.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), publishTimeout)
+	defer cancel()
+	if err := k.hub.Status().Patch(ctx, after, patch); err != nil {
+		return client.IgnoreNotFound(fmt.Errorf("write the status: %w", err))
+	}
+	k.written.Wrote(after.DeepCopy())
+	return nil
+}
+
+// publishTimeout bounds one write of a status.
+const publishTimeout = 10 * time.Second
+
+// endings lets everything pass, and ends the wait for own writes to what is
+// gone: a Kustomization whose finalizer somebody took off is not applied again.
+func (k kustomizations) endings() predicate.Predicate {
+	return predicate.Funcs{DeleteFunc: func(e event.DeleteEvent) bool {
+		k.written.Gone(client.ObjectKeyFromObject(e.Object))
+		return true
+	}}
+}
