@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
+
 	configv1alpha1 "github.com/flotilla-io/flotilla/api/config/v1alpha1"
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 )
@@ -17,11 +19,8 @@ const (
 	latest  = time.Second
 )
 
-// How long a question is left alone that was asked in vain.
-const (
-	firstPause = time.Second
-	lastPause  = 5 * time.Minute
-)
+// pauses are how long a question is left alone that was asked in vain.
+var pauses = wait.Backoff{Duration: time.Second, Factor: 2, Steps: 32, Cap: 5 * time.Minute}
 
 // overhead is about what an answer takes in memory beside its content.
 const overhead = 512
@@ -40,10 +39,10 @@ type entry struct {
 	place  *list.Element
 	size   int64
 	answer *response
-	// err, failures and retry are of one that was asked in vain.
-	err      error
-	failures int
-	retry    time.Time
+	// err, backoff and retry are of one that was asked in vain.
+	err     error
+	backoff wait.Backoff
+	retry   time.Time
 	// course it belongs to. Passed: another question of the course was asked before
 	// this one was answered, which was about this object then.
 	course key
@@ -260,11 +259,11 @@ func (rc *responseCache) settle(f flight, answer *response, size int64, err erro
 	}
 	e.sent, e.cancel, e.answer, e.err = nil, nil, answer, err
 	e.size = size + overhead
-	e.failures++
-	if err == nil {
-		e.failures = 0
-	} else {
-		e.retry = rc.opts.Clock.Now().Add(pause(e.failures))
+	if err == nil || e.backoff.Duration == 0 {
+		e.backoff = pauses
+	}
+	if err != nil {
+		e.retry = rc.opts.Clock.Now().Add(e.backoff.Step())
 	}
 	rc.advance(e, err == nil)
 	e.place = rc.settled.PushFront(e)
@@ -273,13 +272,6 @@ func (rc *responseCache) settle(f flight, answer *response, size int64, err erro
 		rc.drop(rc.settled.Back().Value.(*entry))
 	}
 	return true
-}
-
-// pause returns how long a question is left alone that was asked in vain so
-// many times in a row.
-func pause(failures int) time.Duration {
-	const doublings = 9 // 1 s to 512 s, which is more than the most
-	return min(firstPause<<min(failures-1, doublings), lastPause)
 }
 
 // forget drops all about hooks, and ends their calls.

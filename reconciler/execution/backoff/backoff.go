@@ -37,7 +37,9 @@ func Retries() workqueue.TypedRateLimiter[client.ObjectKey] {
 // it should be until it is put back the next time.
 var ErrPaused = errors.New("it is changed again each time that it is put back: the next time is after a pause, of five minutes at most; see who writes it")
 
-// Backoff counts corrections by Work. It is safe for use by several goroutines.
+// Backoff counts corrections by Work. It is safe for use by several goroutines. The
+// limiters of client-go know neither corrections that cost nothing nor a run that is
+// forgiven, and give no reason why something waits.
 type Backoff struct {
 	clock clock.PassiveClock
 
