@@ -41,6 +41,10 @@ func (s *Survey) Binding(b workv1alpha2.Binding) {
 	problems := problemsOf{ref: ref, by: map[string]*Problem{}}
 	if part.State != rollup.Healthy {
 		problems.add(part.State, "", part.Reason+decided(b, part.Reason, s.now))
+		for _, target := range plan.Targets(b.BindingSpec()) { // run what was decided before
+			found.clusters = append(found.clusters, target.Name)
+			s.members.of(target.Name).Total++
+		}
 	}
 	if part.Fault != "" {
 		problems.add(rollup.Progressing, "", part.Fault)

@@ -3,6 +3,7 @@ package situation_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -44,6 +45,21 @@ func TestWhenItWasFound(t *testing.T) {
 	s.Binding(b)
 	if got, want := s.Fleet().Problems[0].Message, message+" (found 10m ago)"; got != want {
 		t.Errorf("it says %q, want %q", got, want)
+	}
+}
+
+// TestWhatARefusedEditLeavesRunning: clusters that run what was decided before count as
+// having the template, and not as having it ready.
+func TestWhatARefusedEditLeavesRunning(t *testing.T) {
+	s := situation.NewSurvey(now, "")
+	s.Cluster(member("east"), time.Time{})
+	b := bindingOf("web")
+	b.Status.Conditions = []metav1.Condition{{Type: workv1alpha2.Scheduled, Status: metav1.ConditionFalse, Reason: "QuotaExceeded", Message: "FederatedResourceQuota shop/q is exceeded"}}
+	b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "east", Applied: true, Health: workv1alpha2.ResourceHealthy}}
+	propagation.ClaimOf(carrying("web", 1)).Set(b)
+	s.Binding(b)
+	if diff := cmp.Diff(situation.Count{Total: 1}, s.Fleet().Clusters[0].Templates); diff != "" {
+		t.Errorf("templates of the cluster (-want +got):\n%s", diff)
 	}
 }
 
