@@ -138,12 +138,12 @@ func (p *placing) step(ctx context.Context, name, seen string, change func(conte
 	if err != nil {
 		return err
 	}
-	return p.tell(name, answered, last.Sub(begin), after.since(before))
+	return p.record(name, answered, last.Sub(begin), after.since(before))
 }
 
-// tell reports a step: how long the user's requests took, how long it was until
+// record reports a step: how long the user's requests took, how long it was until
 // the last binding was placed, and what that cost.
-func (p *placing) tell(name string, answered, took time.Duration, cost counters) error {
+func (p *placing) record(name string, answered, took time.Duration, cost counters) error {
 	what := fmt.Sprintf("persisted by %s: %s", p.loops, name)
 	rate, n := float64(p.n)/took.Seconds(), float64(p.n)
 	if p.goal {

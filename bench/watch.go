@@ -37,12 +37,12 @@ func follow[T client.Object](ctx context.Context, b *bench, example T, list clie
 		},
 	}
 	informer := cache.NewSharedIndexInformer(source, example, 0, cache.Indexers{})
-	tell := func(obj any) {
+	notify := func(obj any) {
 		if seen, ok := obj.(T); ok {
 			see(seen)
 		}
 	}
-	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: tell, UpdateFunc: func(_, obj any) { tell(obj) }})
+	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: notify, UpdateFunc: func(_, obj any) { notify(obj) }})
 	if err != nil {
 		return fmt.Errorf("watch the control plane: %w", err)
 	}

@@ -52,7 +52,7 @@ func wide(ctx context.Context, b *bench, r *results.Report) error {
 	if err != nil {
 		return err
 	}
-	w.tell(r, samples, after.since(before))
+	w.record(r, samples, after.since(before))
 	return r.Raw("wide", map[string]any{"milliseconds": samples, "counters": after.since(before)})
 }
 
@@ -141,7 +141,7 @@ func (w *widening) placeOne(ctx context.Context, name string) (placed, error) {
 	return out, nil
 }
 
-func (w *widening) tell(r *results.Report, samples []placed, cost counters) {
+func (w *widening) record(r *results.Report, samples []placed, cost counters) {
 	what := fmt.Sprintf("one placement on %d clusters, ", len(w.fakes.Members))
 	steps := []struct {
 		name string

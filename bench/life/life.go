@@ -107,8 +107,8 @@ func (l *life) measured(ctx context.Context, do, until func(context.Context) err
 	return cost{took.Seconds(), now - used, float64(after-before) / float64(l.n)}, err
 }
 
-// tell reports a figure, with its goal if there is one.
-func (l *life) tell(what string, value float64, unit string, goal float64) {
+// record reports a figure, with its goal if there is one.
+func (l *life) record(what string, value float64, unit string, goal float64) {
 	what = fmt.Sprintf("%d × %d: %s", l.n, len(l.Members), what)
 	if goal == 0 {
 		l.report.Note("life", what, value, unit)
@@ -130,10 +130,10 @@ func (l *life) propagate(ctx context.Context) error {
 		return fmt.Errorf("propagate: %w", err)
 	}
 	resident, err := usage.ResidentMiB(l.Hub.PID())
-	l.tell("propagated after", c.seconds, "s", 0)
-	l.tell("CPU time of the control plane to propagate", c.cpu, "s", l.goals.propagateCPU)
-	l.tell("writes to propagate, each", c.writes, "writes", 0)
-	l.tell("resident memory once they are", resident, "MiB", l.goals.resident)
+	l.record("propagated after", c.seconds, "s", 0)
+	l.record("CPU time of the control plane to propagate", c.cpu, "s", l.goals.propagateCPU)
+	l.record("writes to propagate, each", c.writes, "writes", 0)
+	l.record("resident memory once they are", resident, "MiB", l.goals.resident)
 	return err
 }
 
@@ -150,9 +150,9 @@ func (l *life) rest(ctx context.Context) error {
 		return fmt.Errorf("rest: %w", err)
 	}
 	resident, err := usage.ResidentMiB(l.Hub.PID())
-	l.tell("CPU time of the control plane in a minute of rest", c.cpu, "s", l.goals.idleCPU)
-	l.tell("writes in a minute of rest", c.writes*float64(l.n), "writes", 0)
-	l.tell("resident memory after that", resident, "MiB", l.goals.resident)
+	l.record("CPU time of the control plane in a minute of rest", c.cpu, "s", l.goals.idleCPU)
+	l.record("writes in a minute of rest", c.writes*float64(l.n), "writes", 0)
+	l.record("resident memory after that", resident, "MiB", l.goals.resident)
 	return err
 }
 
@@ -168,9 +168,9 @@ func (l *life) weigh(ctx context.Context) error {
 			return *d.Spec.Replicas == map[bool]int32{true: 3, false: 1}[member == l.heavy()]
 		})
 	})
-	l.tell("other weights, moved after", c.seconds, "s", l.goals.weigh)
-	l.tell("other weights, writes each", c.writes, "writes", 0)
-	l.tell("other weights, CPU time of the control plane", c.cpu, "s", 0)
+	l.record("other weights, moved after", c.seconds, "s", l.goals.weigh)
+	l.record("other weights, writes each", c.writes, "writes", 0)
+	l.record("other weights, CPU time of the control plane", c.cpu, "s", 0)
 	return err
 }
 
@@ -194,8 +194,8 @@ func (l *life) kill(ctx context.Context) error {
 	err := l.held.all(ctx, l.n, func(_ string, got *appsv1.Deployment) bool {
 		return got.Name != d.Name || got.Labels["changed"] == "yes"
 	})
-	l.tell("killed, and ready again after", ready.Seconds(), "s", 0)
-	l.tell("killed, and a change is in all members after", time.Since(begin).Seconds(), "s", l.goals.killed)
+	l.record("killed, and ready again after", ready.Seconds(), "s", 0)
+	l.record("killed, and a change is in all members after", time.Since(begin).Seconds(), "s", l.goals.killed)
 	return err
 }
 
@@ -212,14 +212,14 @@ func (l *life) remove(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("delete: %w", err)
 	}
-	l.tell("deleted, and gone from all members after", c.seconds, "s", l.goals.remove)
+	l.record("deleted, and gone from all members after", c.seconds, "s", l.goals.remove)
 	others, err := aside()
 	if err != nil {
 		return fmt.Errorf("delete: %w", err)
 	}
-	l.tell("deleted, writes each", c.writes-float64(others)/float64(l.n), "writes", 5)
-	l.tell("deleted, writes of the policy's counts, and of the run", float64(others), "writes", 0)
-	l.tell("deleted, CPU time of the control plane", c.cpu, "s", 0)
+	l.record("deleted, writes each", c.writes-float64(others)/float64(l.n), "writes", 5)
+	l.record("deleted, writes of the policy's counts, and of the run", float64(others), "writes", 0)
+	l.record("deleted, CPU time of the control plane", c.cpu, "s", 0)
 	if err := l.Client.Delete(ctx, l.policy(1)); err != nil {
 		return fmt.Errorf("delete the policy: %w", err)
 	}

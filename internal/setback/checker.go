@@ -223,7 +223,7 @@ func (s *Checker) meet(l look) *claims.Hold {
 	s.met = is == nil
 	s.mu.Unlock()
 	if (was == nil) != (is == nil) {
-		s.tell()
+		s.notify()
 	}
 	return is
 }
@@ -260,14 +260,14 @@ func (s *Checker) Weigh(_ context.Context, _ string, mark *claims.Mark) error {
 		s.keep(mark, mark)
 	}
 	if spoke {
-		s.tell()
+		s.notify()
 	}
 	return nil
 }
 
-func (s *Checker) tell() {
-	for _, tell := range s.reported {
-		tell()
+func (s *Checker) notify() {
+	for _, changed := range s.reported {
+		changed()
 	}
 }
 

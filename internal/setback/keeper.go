@@ -179,8 +179,8 @@ func (k *Keeper) set(h claims.History, version int64) {
 	if !turned {
 		return
 	}
-	for _, tell := range k.reported {
-		tell()
+	for _, changed := range k.reported {
+		changed()
 	}
 }
 

@@ -33,7 +33,7 @@ func interpreted(works []*workv1alpha1.Work, faults ...string) (metav1.Condition
 	}
 	failing := saying(works, workv1alpha1.WorkInterpreted, metav1.ConditionFalse)
 	if len(failing) > 0 {
-		reported = append(reported, tell(failing))
+		reported = append(reported, messageOf(failing))
 	}
 	return metav1.Condition{
 		Type: workv1alpha2.Interpreted, Status: metav1.ConditionFalse,
@@ -50,7 +50,7 @@ func drifted(works []*workv1alpha1.Work) (metav1.Condition, bool) {
 		c.Status, c.Reason = metav1.ConditionFalse, workv1alpha1.WorkDriftRevertedReason
 		said = saying(works, workv1alpha1.WorkDrifted, metav1.ConditionFalse)
 	}
-	c.Message = tell(said)
+	c.Message = messageOf(said)
 	return c, len(said) > 0
 }
 
@@ -74,9 +74,9 @@ func saying(works []*workv1alpha1.Work, kind string, status metav1.ConditionStat
 	return out
 }
 
-// tell makes one bounded text of what is said of clusters, which come sorted.
+// messageOf makes one bounded text of what is said of clusters, which come sorted.
 // Those of which the same is said are told together.
-func tell(said []saidOf) string {
+func messageOf(said []saidOf) string {
 	var texts []string
 	clusters := map[string][]string{}
 	for _, s := range said {

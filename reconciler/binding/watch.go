@@ -150,14 +150,14 @@ func (r *Reconciler) workEvents() handler.TypedEventHandler[*workv1alpha1.Work, 
 			}
 		},
 		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*workv1alpha1.Work], q queue) {
-			news := r.hearsay.heard(e.ObjectOld, e.ObjectNew)
+			changed := r.hearsay.heard(e.ObjectOld, e.ObjectNew)
 			switch own := r.works.written.Observed(e.ObjectNew); {
 			case !own && edited(e.ObjectOld, e.ObjectNew):
 				add(e.ObjectOld, q)
 				add(e.ObjectNew, q)
 			case blocked(e.ObjectNew) && !blocked(e.ObjectOld):
 				add(e.ObjectNew, q)
-			case rollup.Ready(e.ObjectNew) && (news || !rollup.Ready(e.ObjectOld)) && r.moving(ctx, e.ObjectNew):
+			case rollup.Ready(e.ObjectNew) && (changed || !rollup.Ready(e.ObjectOld)) && r.moving(ctx, e.ObjectNew):
 				add(e.ObjectNew, q)
 			}
 		},

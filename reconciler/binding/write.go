@@ -60,8 +60,8 @@ func (p writer) withdraw(ctx context.Context, s *state) (loop.Next, error) {
 	if err != nil {
 		return loop.Next{}, err
 	}
-	told := slices.DeleteFunc(slices.Clone(s.works), func(w *workv1alpha1.Work) bool { return slices.Contains(beside, w) })
-	if err := p.remove(ctx, told); err != nil || s.binding == nil || len(beside) > 0 {
+	ours := slices.DeleteFunc(slices.Clone(s.works), func(w *workv1alpha1.Work) bool { return slices.Contains(beside, w) })
+	if err := p.remove(ctx, ours); err != nil || s.binding == nil || len(beside) > 0 {
 		return loop.Next{Done: true, After: wait}, err
 	}
 	patch, held := bindings.WithoutFinalizer(s.binding, bindings.Finalizer(s.binding))

@@ -146,8 +146,8 @@ func (r *Reconciler) place(ctx context.Context, b workv1alpha2.Binding, decision
 		r.decider.Withdraw(b)
 	}
 	if reason, message, refused := bindings.RefusalOf(err); refused {
-		var news bool
-		if decision, news = placement.Refused(b, reason, message, r.opts.Clock.Now()); !news {
+		var changed bool
+		if decision, changed = placement.Refused(b, reason, message, r.opts.Clock.Now()); !changed {
 			return b, decision, nil
 		}
 		written, err = r.writer.put(ctx, b, decision)

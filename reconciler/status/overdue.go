@@ -41,7 +41,7 @@ type overdue struct {
 // lag is a Work whose latest version its cluster has not taken up.
 type lag struct {
 	since    time.Time
-	told     bool // it is overdue, until it is taken up
+	reported bool // it is overdue, until it is taken up
 	found    bool // so it was when this loop first heard of it: a binding may know more
 	reportTo []reconcile.Request
 }
@@ -83,7 +83,7 @@ func (o *overdue) recall(said []workv1alpha2.AggregatedStatusItem, works []*work
 			l = &lag{since: o.clock.Now(), reportTo: bindingOf(work)}
 			o.behind[key] = l
 		}
-		l.told = true
+		l.reported = true
 	}
 }
 
@@ -99,7 +99,7 @@ func (o *overdue) has(work *workv1alpha1.Work) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	l := o.behind[client.ObjectKeyFromObject(work)]
-	return l != nil && l.told
+	return l != nil && l.reported
 }
 
 // sweep returns the bindings of the Works that have become overdue.
@@ -115,8 +115,8 @@ func (o *overdue) sweep() []reconcile.Request {
 	for key, l := range o.behind {
 		waits := now.Sub(l.since)
 		idle := min(waits, now.Sub(o.active[key.Namespace]))
-		if !l.told && (idle >= o.after || waits >= passedOver*o.after) {
-			l.told = true
+		if !l.reported && (idle >= o.after || waits >= passedOver*o.after) {
+			l.reported = true
 			out = append(out, l.reportTo...)
 		}
 	}

@@ -27,20 +27,20 @@ import (
 func (r *Reconciler) write(ctx context.Context, s *state) (next loop.Next, err error) {
 	r.delays.sent(s)
 	// A fault that the binding tells of is one until the template's status is taken.
-	told := s.total == nil || !faulty(s.binding.BindingStatus())
-	if told {
+	reported := s.total == nil || !faulty(s.binding.BindingStatus())
+	if reported {
 		if err = r.report(ctx, s); s.total == nil || err != nil && !refused(err) {
 			return next, err // who could not be told is told before the template
 		}
 	}
 	var failed error
 	if next.After, failed = r.settled(s, r.writer.template(ctx, s.template, s.total)); next.After > 0 {
-		s.changed, told = true, false
+		s.changed, reported = true, false
 		if _, err := r.collect(ctx, s); err != nil {
 			return next, err
 		}
 	}
-	if failed == nil && !told {
+	if failed == nil && !reported {
 		failed = r.report(ctx, s)
 	}
 	return next, errors.Join(err, failed)

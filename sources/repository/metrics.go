@@ -25,8 +25,8 @@ func newCounts(registry prometheus.Registerer, c clock.PassiveClock) counts {
 	}
 }
 
-// news is the reason of a look that went well.
-func (s *state) news() string {
+// outcome is the reason of a look that went well.
+func (s *state) outcome() string {
 	if s.artifact != nil {
 		return reasonNewArtifact
 	}

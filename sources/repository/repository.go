@@ -196,7 +196,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request, run *
 	if ctx.Err() != nil {
 		return reconcile.Result{}, ctx.Err() // we are stopping, or it is another one by now; that says nothing about the repository
 	}
-	fetched(s.news(), err)
+	fetched(s.outcome(), err)
 	if reportErr := r.report(ctx, s, err); reportErr != nil {
 		return reconcile.Result{}, reportErr
 	}

@@ -264,7 +264,7 @@ func (l *linter) cluster(o *object) {
 	l.strict(o, "", strict)
 	validate.DefaultCluster(c, true, l.opts.Now)
 	errs, warnings := validate.Cluster(c, nil)
-	l.tell(o, errs, warnings)
+	l.record(o, errs, warnings)
 }
 
 // judge checks the objects that could be read, as admission does.
@@ -282,12 +282,12 @@ func (l *linter) judge() {
 		o.kind.Identity.Give(o.value, nil, func() string { return "00000000-0000-0000-0000-000000000000" })
 		o.kind.Default(o.value)
 		errs, warnings := o.kind.Check(o.value, nil, facts)
-		l.tell(o, errs, warnings)
+		l.record(o, errs, warnings)
 	}
 }
 
-// tell reports what a check found. Warnings begin with the path of their field.
-func (l *linter) tell(o *object, errs field.ErrorList, warnings []string) {
+// record reports what a check found. Warnings begin with the path of their field.
+func (l *linter) record(o *object, errs field.ErrorList, warnings []string) {
 	for _, e := range errs {
 		l.say(o, Error, e.Field, e.ErrorBody())
 	}
