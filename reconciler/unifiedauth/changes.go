@@ -77,7 +77,7 @@ func (r *Reconciler) workEvents() predicate.Predicate {
 	ours := func(obj client.Object) bool { return slices.Contains(access.WorkNames(), obj.GetName()) }
 	seen := func(obj client.Object) {
 		if work, ok := obj.(*workv1alpha1.Work); ok {
-			r.wrote.Observed(work)
+			r.works.wrote.Observed(work)
 		}
 	}
 	return predicate.Funcs{
@@ -98,7 +98,7 @@ func (r *Reconciler) workEvents() predicate.Predicate {
 			if !ours(e.Object) {
 				return false
 			}
-			r.wrote.Gone(client.ObjectKeyFromObject(e.Object))
+			r.works.wrote.Gone(client.ObjectKeyFromObject(e.Object))
 			return true
 		},
 	}

@@ -159,7 +159,7 @@ func (r *rights) workHandler() handler.EventHandler {
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
 			if work, ok := e.Object.(*workv1alpha1.Work); ok {
 				if _, is := access.Copied(work); is {
-					r.wrote.Observed(work)
+					r.works.wrote.Observed(work)
 				}
 				look(q, work) // what it is made for may be gone since
 				reached(ctx, q, nil, work)
@@ -172,7 +172,7 @@ func (r *rights) workHandler() handler.EventHandler {
 				return
 			}
 			if _, copied := access.Copied(is); copied {
-				r.wrote.Observed(is)
+				r.works.wrote.Observed(is)
 			}
 			if was.Generation != is.Generation || !equality.Semantic.DeepEqual(was.Labels, is.Labels) || was.Annotations[access.RightsAnnotation] != is.Annotations[access.RightsAnnotation] {
 				look(q, was)
@@ -183,7 +183,7 @@ func (r *rights) workHandler() handler.EventHandler {
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) {
 			if work, ok := e.Object.(*workv1alpha1.Work); ok {
 				if _, is := access.Copied(work); is {
-					r.wrote.Gone(client.ObjectKeyFromObject(work))
+					r.works.wrote.Gone(client.ObjectKeyFromObject(work))
 				}
 				look(q, work)
 				reached(ctx, q, work, nil)

@@ -8,17 +8,13 @@ import (
 	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
-	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/access"
+	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
 // rights brings the hub's roles and bindings to the members that apply as the author:
@@ -26,7 +22,10 @@ import (
 // where any author's do. Requests name a source, and, as their namespace, a cluster;
 // with none all clusters that have to do with it.
 type rights struct {
-	*Reconciler
+	hub     client.Client
+	options Options
+	skip    propagation.SkipRules
+	works   works
 	reach   *reach
 	sources sources
 
@@ -41,7 +40,7 @@ type place struct {
 }
 
 func newRights(r *Reconciler) *rights {
-	return &rights{Reconciler: r, reach: newReach(), sources: sources{hub: r.hub, skip: r.skip}, idle: map[place]time.Time{}}
+	return &rights{hub: r.hub, options: r.options, skip: r.skip, works: r.works, reach: newReach(), sources: sources{hub: r.hub, skip: r.skip}, idle: map[place]time.Time{}}
 }
 
 // linger is how long rights stay in a cluster that no author's Work goes to any more:
@@ -85,7 +84,7 @@ func (r *rights) to(ctx context.Context, p place, given []access.Right, existing
 	if err := r.hub.Get(ctx, client.ObjectKey{Name: p.cluster}, cluster, client.UnsafeDisableDeepCopy); err != nil {
 		return 0, client.IgnoreNotFound(err) // its Works go with it
 	}
-	open, err := r.open(ctx, cluster)
+	open, err := r.works.open(ctx, cluster)
 	if err != nil || !open {
 		return 0, err
 	}
@@ -99,14 +98,14 @@ func (r *rights) to(ctx context.Context, p place, given []access.Right, existing
 			work, err := right.Work(cluster)
 			if err == nil {
 				planned[work.Name] = true
-				_, err = r.put(ctx, work)
+				_, err = r.works.put(ctx, work)
 			}
 			errs = append(errs, err)
 		}
 	}
 	for _, work := range existing {
 		if !planned[work.Name] {
-			errs = append(errs, r.remove(ctx, cluster, work.Name))
+			errs = append(errs, r.works.remove(ctx, cluster, work.Name))
 		}
 	}
 	return max(again, 0), errors.Join(errs...)
@@ -136,26 +135,6 @@ func (r *rights) lingers(p place, has bool) time.Duration {
 		delete(r.idle, p)
 		return 0
 	}
-}
-
-// remove deletes a Work of the cluster's, if it is there.
-func (r *Reconciler) remove(ctx context.Context, cluster *clusterv1alpha1.Cluster, name string) error {
-	work := &workv1alpha1.Work{}
-	key := client.ObjectKey{Namespace: workv1alpha2.ExecutionNamespace(cluster.Name), Name: name}
-	err := r.hub.Get(ctx, key, work, client.UnsafeDisableDeepCopy)
-	latest, found := r.wrote.Latest(key, work, err == nil)
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("read work %s: %w", key, err)
-	}
-	if !found || !metav1.IsControlledBy(latest, cluster) || !latest.DeletionTimestamp.IsZero() {
-		return nil
-	}
-	err = r.hub.Delete(ctx, latest.DeepCopy(), client.Preconditions{UID: ptr.To(latest.UID)})
-	if err != nil && !apierrors.IsConflict(err) {
-		return client.IgnoreNotFound(err)
-	}
-	log.FromContext(ctx).Info("Took rights from a member", "work", key.String())
-	return nil
 }
 
 // indexes are what the loop finds Works and bindings by.

@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
@@ -17,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -27,7 +25,6 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/fairqueue"
 	"github.com/flotilla-io/flotilla/internal/loop"
-	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/policies/access"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/reconciler/dedup"
@@ -54,7 +51,7 @@ type Reconciler struct {
 	recorder loop.Recorder
 	options  Options
 	skip     propagation.SkipRules
-	wrote    *writecache.Cache[*workv1alpha1.Work]
+	works    works
 	reported dedup.Messages[string] // failures, by cluster
 	// succession renames Works.
 	succession succession.Succession
@@ -73,7 +70,7 @@ func New(hub client.Client, recorder loop.Recorder, o Options) *Reconciler {
 		skip = *o.Skip
 	}
 	wrote := writecache.New[*workv1alpha1.Work](o.Clock)
-	return &Reconciler{hub: hub, recorder: recorder, options: o, skip: skip, wrote: wrote, succession: succession.New(hub, wrote)}
+	return &Reconciler{hub: hub, recorder: recorder, options: o, skip: skip, works: works{hub: hub, wrote: wrote}, succession: succession.New(hub, wrote)}
 }
 
 // Register adds the loop to mgr.
@@ -100,29 +97,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		r.reported.Forget(req.Name)
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	open, err := r.open(ctx, cluster)
+	open, err := r.works.open(ctx, cluster)
 	if err != nil || !open {
 		return reconcile.Result{}, err
 	}
 	changed, err := r.bring(ctx, cluster)
 	r.report(cluster, changed, err)
 	return reconcile.Result{}, err
-}
-
-// open reports whether the cluster has room for Works.
-func (r *Reconciler) open(ctx context.Context, cluster *clusterv1alpha1.Cluster) (bool, error) {
-	if !cluster.DeletionTimestamp.IsZero() {
-		return false, nil
-	}
-	space := &corev1.Namespace{}
-	err := r.hub.Get(ctx, client.ObjectKey{Name: workv1alpha2.ExecutionNamespace(cluster.Name)}, space, client.UnsafeDisableDeepCopy)
-	if apierrors.IsNotFound(err) {
-		return false, nil // it is heard of when it is made
-	}
-	if err != nil {
-		return false, fmt.Errorf("read the execution namespace of cluster %s: %w", cluster.Name, err)
-	}
-	return space.DeletionTimestamp.IsZero(), nil
 }
 
 // bring writes what differs and reports whether anything did.
@@ -138,7 +119,7 @@ func (r *Reconciler) bring(ctx context.Context, cluster *clusterv1alpha1.Cluster
 	changed := false
 	var errs []error
 	for _, work := range works {
-		wrote, err := r.put(ctx, work)
+		wrote, err := r.works.put(ctx, work)
 		changed = changed || wrote
 		if err == nil {
 			err = r.succession.Rename(ctx, work, access.FormerWorkName(work.Name))
@@ -170,99 +151,6 @@ func pointers[T any](items []T) []*T {
 		out[i] = &items[i]
 	}
 	return out
-}
-
-// put makes one Work what is planned, and reports whether it wrote.
-func (r *Reconciler) put(ctx context.Context, planned *workv1alpha1.Work) (bool, error) {
-	key := client.ObjectKeyFromObject(planned)
-	cached := &workv1alpha1.Work{}
-	err := r.hub.Get(ctx, key, cached, client.UnsafeDisableDeepCopy)
-	if client.IgnoreNotFound(err) != nil {
-		return false, fmt.Errorf("read work %s: %w", key, err)
-	}
-	current, found := r.wrote.Latest(key, cached, err == nil)
-	if !found {
-		return r.create(ctx, planned)
-	}
-	if !current.DeletionTimestamp.IsZero() {
-		return false, nil // its end brings the cluster back
-	}
-	desired := current.DeepCopy()
-	if !brought(desired, planned) {
-		return false, nil
-	}
-	patch := client.MergeFrom(current)
-	if current.Annotations[workv1alpha2.AppliedByAnnotation] != "" {
-		patch = client.MergeFromWithOptions(current, client.MergeFromWithOptimisticLock{}) // what he writes meanwhile stays his
-	}
-	if err := r.hub.Patch(ctx, desired, patch); err != nil {
-		if apierrors.IsNotFound(err) {
-			return false, nil // its end brings the cluster back
-		}
-		return false, fmt.Errorf("change work %s: %w", key, err)
-	}
-	r.wrote.Wrote(desired)
-	log.FromContext(ctx).Info("Changed what users may do in a member", "work", desired.Name)
-	return true, nil
-}
-
-// brought makes a Work what is planned and reports whether that changed it.
-func brought(work, planned *workv1alpha1.Work) bool {
-	changed := false
-	if _, has := work.Annotations[workv1alpha2.AppliedByAnnotation]; has {
-		delete(work.Annotations, workv1alpha2.AppliedByAnnotation) // it is the control plane's own
-		changed = true
-	}
-	for key, value := range planned.Labels {
-		if work.Labels[key] != value {
-			metav1.SetMetaDataLabel(&work.ObjectMeta, key, value)
-			changed = true
-		}
-	}
-	for key, value := range planned.Annotations {
-		if work.Annotations[key] != value {
-			metav1.SetMetaDataAnnotation(&work.ObjectMeta, key, value)
-			changed = true
-		}
-	}
-	same := func(a, b workv1alpha1.Manifest) bool { return members.SameJSON(a.RawExtension, b.RawExtension) }
-	if !slices.EqualFunc(work.Spec.Workload.Manifests, planned.Spec.Workload.Manifests, same) {
-		work.Spec.Workload = planned.Spec.Workload
-		changed = true
-	}
-	return held(work, planned) || changed
-}
-
-// held makes a Work go its way, and end with its cluster, and reports whether somebody
-// had it otherwise: rights that are taken away would stay in the member.
-func held(work, planned *workv1alpha1.Work) bool {
-	changed := false
-	if ptr.Deref(work.Spec.SuspendDispatching, false) || ptr.Deref(work.Spec.PreserveResourcesOnDeletion, false) {
-		work.Spec.SuspendDispatching, work.Spec.PreserveResourcesOnDeletion = nil, nil
-		changed = true
-	}
-	for _, finalizer := range planned.Finalizers {
-		changed = controllerutil.AddFinalizer(work, finalizer) || changed
-	}
-	if !equality.Semantic.DeepEqual(work.OwnerReferences, planned.OwnerReferences) {
-		work.OwnerReferences = planned.OwnerReferences
-		changed = true
-	}
-	return changed
-}
-
-func (r *Reconciler) create(ctx context.Context, planned *workv1alpha1.Work) (bool, error) {
-	work := planned.DeepCopy()
-	err := r.hub.Create(ctx, work)
-	switch {
-	case apierrors.IsAlreadyExists(err), apierrors.IsNotFound(err), apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		return false, nil // the cache lags: an event of the Work or of the execution namespace comes
-	case err != nil:
-		return false, fmt.Errorf("create work %s: %w", client.ObjectKeyFromObject(planned), err)
-	}
-	r.wrote.Wrote(work)
-	log.FromContext(ctx).Info("Let users into a member", "work", work.Name)
-	return true, nil
 }
 
 // withdraw removes the Works of a cluster that has no impersonator any more.
