@@ -20,9 +20,10 @@ var errAway = errors.New("the database of vulnerabilities cannot be reached")
 func main() {
 	scanner := flag.String("scanner", "", "the built govulncheck")
 	file := flag.String("exceptions", "", "YAML file of exceptions")
+	gomod := flag.String("gomod", "go.mod", "go.mod whose modules in folders are looked up, too")
 	db := flag.String("db", "", "another database than the scanner's own, as a file: or https: URL")
 	flag.Parse()
-	err := run(context.Background(), options{scanner: *scanner, db: *db, exceptions: *file, today: time.Now(), out: os.Stdout}, flag.Args())
+	err := run(context.Background(), options{scanner: *scanner, db: *db, exceptions: *file, gomod: *gomod, today: time.Now(), out: os.Stdout}, flag.Args())
 	switch {
 	case errors.Is(err, errAway):
 		fmt.Fprintln(os.Stderr, "vulnerabilities: NOTHING WAS CHECKED:", err)
@@ -36,11 +37,12 @@ type options struct {
 	scanner    string
 	db         string // empty: the scanner's own
 	exceptions string
+	gomod      string
 	today      time.Time
 	out        io.Writer
 }
 
-// run scans programs, and errs if they have what is not excepted.
+// run scans programs and looks forks up, and errs if they have what is not excepted.
 func run(ctx context.Context, o options, programs []string) error {
 	content, err := os.ReadFile(o.exceptions)
 	if err != nil {
@@ -51,8 +53,22 @@ func run(ctx context.Context, o options, programs []string) error {
 		return fmt.Errorf("%s: %w", o.exceptions, err)
 	}
 	var all []vulnerability
+	if content, err = os.ReadFile(o.gomod); err != nil {
+		return err
+	}
+	forks, err := forksOf(content)
+	if err != nil {
+		return fmt.Errorf("%s: %w", o.gomod, err)
+	}
+	for _, f := range forks {
+		found, err := o.lookUp(ctx, f)
+		if err != nil {
+			return err
+		}
+		all = merge(all, found)
+	}
 	for _, program := range programs {
-		output, err := o.scan(ctx, program)
+		output, err := o.scan(ctx, "-mode=binary", program)
 		if err != nil {
 			return err
 		}
@@ -72,22 +88,22 @@ func run(ctx context.Context, o options, programs []string) error {
 	return nil
 }
 
-// scan returns what the scanner says of a program.
-func (o options) scan(ctx context.Context, program string) ([]byte, error) {
-	args := []string{"-mode=binary", "-format=json"}
+// scan returns what the scanner says in a mode of a program, or of a module.
+func (o options) scan(ctx context.Context, mode, of string) ([]byte, error) {
+	args := []string{mode, "-format=json"}
 	if o.db != "" {
 		args = append(args, "-db="+o.db)
 	}
-	cmd := exec.CommandContext(ctx, o.scanner, append(args, program)...)
+	cmd := exec.CommandContext(ctx, o.scanner, append(args, of)...)
 	var faults bytes.Buffer
 	cmd.Stderr = &faults
 	output, err := cmd.Output()
 	said := strings.TrimSpace(faults.String())
 	switch {
-	case err != nil && strings.Contains(said, "fetching vulnerabilities"):
+	case err != nil && (strings.Contains(said, "fetching vulnerabilities") || strings.HasPrefix(said, `Get "`)): // a query says no more
 		return nil, fmt.Errorf("%w: %s", errAway, said)
 	case err != nil:
-		return nil, fmt.Errorf("scan %s: %w: %s", program, err, said)
+		return nil, fmt.Errorf("scan %s: %w: %s", of, err, said)
 	}
 	return output, nil
 }

@@ -134,7 +134,11 @@ func TestScanner(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	o := options{scanner: scanner, db: "file://" + db, exceptions: exceptions, today: time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)}
+	gomod := filepath.Join(dir, "go.mod")
+	if err := os.WriteFile(gomod, []byte("module x\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o := options{scanner: scanner, db: "file://" + db, exceptions: exceptions, gomod: gomod, today: time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)}
 	scan := func() (string, error) {
 		var out strings.Builder
 		o.out = &out
@@ -151,6 +155,14 @@ func TestScanner(t *testing.T) {
 	if said, err := scan(); err != nil || !strings.HasSuffix(said, "known vulnerabilities: 0, excepted: 2\n") {
 		t.Errorf("all are excepted: %v\n%s", err, said)
 	}
+	except("GO-0000-0002")
+	forked := "module x\nrequire golang.org/x/mod v0.42.0\nreplace golang.org/x/mod => ./mod\n"
+	if err := os.WriteFile(gomod, []byte(forked), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if said, err := scan(); err == nil || !strings.Contains(said, "no version without it; in ./mod, govulncheck\n") {
+		t.Errorf("a fork of what has one: %v\n%s", err, said)
+	}
 	o.db = "file://" + dir + "/nowhere"
 	if _, err := scan(); err == nil || errors.Is(err, errAway) {
 		t.Errorf("a database that is none: %v", err)
@@ -159,5 +171,31 @@ func TestScanner(t *testing.T) {
 	t.Setenv("HTTPS_PROXY", "http://127.0.0.1:1")
 	if _, err := scan(); !errors.Is(err, errAway) {
 		t.Errorf("no way to the database: %v", err)
+	}
+}
+
+func TestForks(t *testing.T) {
+	const text = "module x\nrequire (\n\ta.example/a v1.2.3\n\tb.example/b v1.0.0\n)\n"
+	for name, tc := range map[string]struct {
+		replaces string
+		want     []fork
+		says     string
+	}{
+		"none":                       {},
+		"a folder":                   {replaces: "replace a.example/a => ./third_party/a", want: []fork{{"a.example/a", "v1.2.3", "./third_party/a"}}},
+		"a folder for one version":   {replaces: "replace a.example/a v1.2.0 => ./a", want: []fork{{"a.example/a", "v1.2.0", "./a"}}},
+		"another module is no fork":  {replaces: "replace b.example/b => c.example/c v1.0.0"},
+		"of what nobody requires":    {replaces: "replace d.example/d => ./d", says: "no version of it is required"},
+		"a file that cannot be read": {replaces: "replace", says: "go.mod:6"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := forksOf([]byte(text + tc.replaces + "\n"))
+			if (err != nil) != (tc.says != "") || err != nil && !strings.Contains(err.Error(), tc.says) {
+				t.Fatalf("error = %v, want %q", err, tc.says)
+			}
+			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(fork{})); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
 	}
 }
