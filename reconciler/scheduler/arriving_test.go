@@ -67,7 +67,7 @@ func TestObjectsGoWhereTheirDefinitionGoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	q := fairqueue.WithClock(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request](), clock)
-	r.bindingEvents().Create(t.Context(), event.CreateEvent{Object: definition}, q)
+	r.wakes.bindingEvents().Create(t.Context(), event.CreateEvent{Object: definition}, q)
 	var woken []string
 	for q.Len() > 0 {
 		req, _ := q.Get()

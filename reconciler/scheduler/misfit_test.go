@@ -62,7 +62,7 @@ func TestWhyNoClusterFitsStaysTrue(t *testing.T) {
 			}
 			q := fairqueue.WithClock(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request](), clock)
 			defer q.ShutDown()
-			r.clusterEvents().Update(t.Context(), event.TypedUpdateEvent[*clusterv1alpha1.Cluster]{ObjectOld: m1, ObjectNew: after}, q)
+			r.wakes.clusterEvents().Update(t.Context(), event.TypedUpdateEvent[*clusterv1alpha1.Cluster]{ObjectOld: m1, ObjectNew: after}, q)
 			said := ""
 			if record, ok := placement.RecordOf(b); ok {
 				said = record.Message

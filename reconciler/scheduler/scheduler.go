@@ -51,8 +51,7 @@ type Reconciler struct {
 	events   loop.Recorder
 	opts     Options
 	writer   writer
-	woken    loop.Inbox[reconcile.Request]
-	trials   trials
+	wakes    wakes
 	capacity workqueue.TypedRateLimiter[reconcile.Request]
 	faults   workqueue.TypedRateLimiter[reconcile.Request]
 }
@@ -65,12 +64,14 @@ func New(hub client.Client, decider *decider.Decider, events loop.Recorder, opts
 	if opts.Workers == 0 {
 		opts.Workers = 16
 	}
+	written := writecache.New[workv1alpha2.Binding](opts.Clock)
 	return &Reconciler{
 		hub:      hub,
 		decider:  decider,
 		events:   events,
 		opts:     opts,
-		writer:   writer{hub: hub, clock: opts.Clock, written: writecache.New[workv1alpha2.Binding](opts.Clock)},
+		writer:   writer{hub: hub, clock: opts.Clock, written: written},
+		wakes:    wakes{hub: hub, decider: decider, opts: opts, written: written},
 		capacity: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastCapacityRetry),
 		faults:   workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
 	}
@@ -88,7 +89,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, nil
 	}
 	mark := r.decider.Unschedulable().Mark()
-	trial := r.trials.take(req)
+	trial := r.wakes.trials.take(req)
 	decision, changed, err := r.decider.Decide(ctx, b)
 	switch {
 	case err != nil:

@@ -3,10 +3,7 @@ package scheduler
 import (
 	"sync"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-
-	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 )
 
 // trials are the bindings that something has asked to be placed since they were looked
@@ -32,11 +29,4 @@ func (t *trials) take(req reconcile.Request) bool {
 	_, is := t.keys[req]
 	delete(t.keys, req)
 	return is
-}
-
-// tried notes that something asks for b to be placed, where each trial is dated.
-func (r *Reconciler) tried(b workv1alpha2.Binding) {
-	if r.opts.DateEachTrial {
-		r.trials.add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)})
-	}
 }

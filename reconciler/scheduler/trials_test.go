@@ -61,13 +61,13 @@ func TestTrialsAreDated(t *testing.T) {
 			if tc.cluster != nil {
 				after := m1.DeepCopy()
 				tc.cluster(after)
-				r.clusterEvents().Update(t.Context(), event.TypedUpdateEvent[*clusterv1alpha1.Cluster]{ObjectOld: m1, ObjectNew: after}, q)
+				r.wakes.clusterEvents().Update(t.Context(), event.TypedUpdateEvent[*clusterv1alpha1.Cluster]{ObjectOld: m1, ObjectNew: after}, q)
 			}
 			if tc.binding != nil {
 				after := placed.DeepCopy()
 				tc.binding(after)
 				after.ResourceVersion = "another's"
-				r.bindingEvents().Update(t.Context(), event.UpdateEvent{ObjectOld: placed, ObjectNew: after}, q)
+				r.wakes.bindingEvents().Update(t.Context(), event.UpdateEvent{ObjectOld: placed, ObjectNew: after}, q)
 			}
 			is := look()
 			record, _ := placement.RecordOf(is)

@@ -116,7 +116,7 @@ func TestWhatWakesWhat(t *testing.T) {
 				t.Fatal(err)
 			}
 			q := fairqueue.WithClock(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request](), clock)
-			if err := r.woken.Start(t.Context(), q); err != nil {
+			if err := r.wakes.woken.Start(t.Context(), q); err != nil {
 				t.Fatal(err)
 			}
 			if tc.happens != nil {
@@ -137,9 +137,9 @@ func TestWhatWakesWhat(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				r.clusterEvents().Update(t.Context(), event.TypedUpdateEvent[*clusterv1alpha1.Cluster]{ObjectOld: m1, ObjectNew: after}, q)
+				r.wakes.clusterEvents().Update(t.Context(), event.TypedUpdateEvent[*clusterv1alpha1.Cluster]{ObjectOld: m1, ObjectNew: after}, q)
 			}
-			r.wake(t.Context())
+			r.wakes.wake(t.Context())
 			var got []string
 			for q.Len() > 0 {
 				req, _ := q.Get()
@@ -201,30 +201,30 @@ func TestPriority(t *testing.T) {
 		want   int
 	}{
 		"made now": {happen: func(r *Reconciler, q queue) {
-			r.bindingEvents().Create(t.Context(), event.CreateEvent{Object: bound()}, q)
+			r.wakes.bindingEvents().Create(t.Context(), event.CreateEvent{Object: bound()}, q)
 		}},
 		"there at the start": {happen: func(r *Reconciler, q queue) {
-			r.bindingEvents().Create(t.Context(), event.CreateEvent{Object: bound(), IsInInitialList: true}, q)
+			r.wakes.bindingEvents().Create(t.Context(), event.CreateEvent{Object: bound(), IsInInitialList: true}, q)
 		}, want: -100},
 		"made now, important": {happen: func(r *Reconciler, q queue) {
-			r.bindingEvents().Create(t.Context(), event.CreateEvent{Object: important}, q)
+			r.wakes.bindingEvents().Create(t.Context(), event.CreateEvent{Object: important}, q)
 		}, want: 1000},
-		"a cluster changed": {happen: func(r *Reconciler, q queue) { r.enqueueAffected(t.Context(), q, cluster("m1")) }, want: 900},
+		"a cluster changed": {happen: func(r *Reconciler, q queue) { r.wakes.enqueueAffected(t.Context(), q, cluster("m1")) }, want: 900},
 		"room came": {happen: func(r *Reconciler, q queue) {
-			if err := r.woken.Start(t.Context(), q); err != nil {
+			if err := r.wakes.woken.Start(t.Context(), q); err != nil {
 				t.Fatal(err)
 			}
 			r.decider.Unschedulable().Add(important, workv1alpha2.BindingReasonUnschedulable, 0)
 			r.decider.ClusterChanged(cluster("m1", capacity(0)), cluster("m1", capacity(1)))
-			r.wake(t.Context())
+			r.wakes.wake(t.Context())
 		}, want: 1000},
 		"a quota was edited": {happen: func(r *Reconciler, q queue) {
 			r.decider.Unschedulable().Add(important, workv1alpha2.BindingReasonQuotaExceeded, 0)
 			quota := &policyv1alpha1.FederatedResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: important.Namespace}}
-			r.quotaEvents().Delete(t.Context(), event.TypedDeleteEvent[*policyv1alpha1.FederatedResourceQuota]{Object: quota}, q)
+			r.wakes.quotaEvents().Delete(t.Context(), event.TypedDeleteEvent[*policyv1alpha1.FederatedResourceQuota]{Object: quota}, q)
 		}, want: 1000},
 		"priorities are off": {opts: Options{NoPriority: true}, happen: func(r *Reconciler, q queue) {
-			r.bindingEvents().Create(t.Context(), event.CreateEvent{Object: important}, q)
+			r.wakes.bindingEvents().Create(t.Context(), event.CreateEvent{Object: important}, q)
 		}},
 	}
 	for name, tc := range cases {
@@ -252,7 +252,7 @@ func TestQuotaWakes(t *testing.T) {
 	w.Add(divided("room", 1), workv1alpha2.BindingReasonUnschedulable, 0)
 	q := fairqueue.WithClock(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request](), clocktesting.NewFakeClock(time.Unix(0, 0)))
 	quota := &policyv1alpha1.FederatedResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "team"}}
-	r.quotaEvents().Update(t.Context(), event.TypedUpdateEvent[*policyv1alpha1.FederatedResourceQuota]{ObjectOld: quota, ObjectNew: quota}, q)
+	r.wakes.quotaEvents().Update(t.Context(), event.TypedUpdateEvent[*policyv1alpha1.FederatedResourceQuota]{ObjectOld: quota, ObjectNew: quota}, q)
 	var got []string
 	for q.Len() > 0 {
 		req, _ := q.Get()

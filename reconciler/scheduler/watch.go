@@ -3,17 +3,11 @@ package scheduler
 import (
 	"context"
 	"fmt"
-	"maps"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
-	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -23,9 +17,6 @@ import (
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/fairqueue"
-	"github.com/flotilla-io/flotilla/policies/placement"
-	"github.com/flotilla-io/flotilla/policies/selector"
-	"github.com/flotilla-io/flotilla/reconciler/bindings"
 )
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
@@ -42,210 +33,23 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 		return fmt.Errorf("set up the scheduler: %w", err)
 	}
 	for _, kind := range []client.Object{&workv1alpha2.ResourceBinding{}, &workv1alpha2.ClusterResourceBinding{}} {
-		if err := c.Watch(source.Kind(mgr.GetCache(), kind, r.bindingEvents(), decisive())); err != nil {
+		if err := c.Watch(source.Kind(mgr.GetCache(), kind, r.wakes.bindingEvents(), decisive())); err != nil {
 			return fmt.Errorf("watch bindings: %w", err)
 		}
 	}
-	if err := c.Watch(source.Kind(mgr.GetCache(), &clusterv1alpha1.Cluster{}, r.clusterEvents())); err != nil {
+	if err := c.Watch(source.Kind(mgr.GetCache(), &clusterv1alpha1.Cluster{}, r.wakes.clusterEvents())); err != nil {
 		return fmt.Errorf("watch clusters: %w", err)
 	}
-	quotas := source.Kind(mgr.GetCache(), &policyv1alpha1.FederatedResourceQuota{}, r.quotaEvents(),
+	quotas := source.Kind(mgr.GetCache(), &policyv1alpha1.FederatedResourceQuota{}, r.wakes.quotaEvents(),
 		predicate.TypedGenerationChangedPredicate[*policyv1alpha1.FederatedResourceQuota]{})
 	if err := c.Watch(quotas); err != nil {
 		return fmt.Errorf("watch quotas: %w", err)
 	}
-	if err := c.Watch(&r.woken); err != nil {
+	if err := c.Watch(&r.wakes.woken); err != nil {
 		return fmt.Errorf("watch what waiting bindings wait for: %w", err)
 	}
 	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
-		r.decider.Unschedulable().Run(ctx, r.opts.Clock, r.wake)
+		r.decider.Unschedulable().Run(ctx, r.opts.Clock, r.wakes.wake)
 		return nil
 	}))
-}
-
-// wake looks again at the bindings that wait for what has come.
-func (r *Reconciler) wake(ctx context.Context) {
-	clusters, err := r.decider.Available(ctx)
-	if err != nil {
-		log.FromContext(ctx).Error(err, "find the bindings that a cluster has room for")
-		return
-	}
-	for _, b := range r.decider.Unschedulable().Due(func(b workv1alpha2.Binding, name string) bool {
-		c, ok := clusters.Cluster(name)
-		return ok && affects(b.BindingSpec(), c) && clusters.HasCapacity(name, b.BindingSpec())
-	}) {
-		r.woken.AddWithPriority(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)}, r.priorityOf(b))
-	}
-}
-
-// quotaEvents looks at the bindings that a quota of the namespace keeps waiting.
-// What other bindings give back, they find out by trying again.
-func (r *Reconciler) quotaEvents() handler.TypedEventHandler[*policyv1alpha1.FederatedResourceQuota, reconcile.Request] {
-	look := func(quota *policyv1alpha1.FederatedResourceQuota, q queue) {
-		for _, b := range r.decider.Unschedulable().OverQuota(quota.Namespace) {
-			r.add(q, b, 0)
-		}
-	}
-	return handler.TypedFuncs[*policyv1alpha1.FederatedResourceQuota, reconcile.Request]{
-		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*policyv1alpha1.FederatedResourceQuota], q queue) {
-			look(e.ObjectNew, q)
-		},
-		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*policyv1alpha1.FederatedResourceQuota], q queue) {
-			look(e.Object, q)
-		},
-	}
-}
-
-// decisive lets those changes of a binding through that a placement depends on.
-func decisive() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() ||
-			!maps.Equal(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels())
-	}}
-}
-
-// bindingEvents looks at every binding that comes or changes; those that were
-// there at the start when there is nothing else to do.
-func (r *Reconciler) bindingEvents() handler.EventHandler {
-	return handler.Funcs{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) {
-			behind := 0
-			if e.IsInInitialList {
-				behind = handler.LowPriority
-			}
-			r.add(q, e.Object.(workv1alpha2.Binding), behind)
-			r.defined(q, e.Object.(workv1alpha2.Binding))
-		},
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
-			r.defined(q, e.ObjectNew.(workv1alpha2.Binding))
-			if b := e.ObjectNew.(workv1alpha2.Binding); !r.writer.written.Observed(b) {
-				r.tried(b)
-				r.add(q, b, 0)
-			}
-		},
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
-			r.writer.written.Gone(client.ObjectKeyFromObject(e.Object))
-			r.add(q, e.Object.(workv1alpha2.Binding), handler.LowPriority)
-		},
-	}
-}
-
-// defined looks at the bindings that wait for a cluster and whose kind may be
-// defined by what b carries to clusters.
-func (r *Reconciler) defined(q queue, b workv1alpha2.Binding) {
-	group, ok := placement.Defines(b)
-	if !ok {
-		return
-	}
-	for _, held := range r.decider.Unschedulable().OfGroup(group) {
-		r.add(q, held, 0)
-	}
-}
-
-// add has b looked at with its own priority, and that much before or behind
-// what others have.
-func (r *Reconciler) add(q queue, b workv1alpha2.Binding, ahead int) {
-	req := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)}
-	priority := ahead + r.priorityOf(b)
-	if q, ok := q.(priorityqueue.PriorityQueue[reconcile.Request]); ok {
-		q.AddWithOpts(priorityqueue.AddOpts{Priority: &priority}, req)
-		return
-	}
-	q.Add(req)
-}
-
-// priorityOf returns the priority that b has among others.
-func (r *Reconciler) priorityOf(b workv1alpha2.Binding) int {
-	if p := b.BindingSpec().SchedulePriority; p != nil && !r.opts.NoPriority {
-		return int(p.Priority)
-	}
-	return 0
-}
-
-// clusterEvents looks at the bindings that a change of a cluster may move. They
-// may be many: what users do goes first.
-func (r *Reconciler) clusterEvents() handler.TypedEventHandler[*clusterv1alpha1.Cluster, reconcile.Request] {
-	return handler.TypedFuncs[*clusterv1alpha1.Cluster, reconcile.Request]{
-		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*clusterv1alpha1.Cluster], q queue) {
-			r.decider.ClusterChanged(nil, nil)
-			if !e.IsInInitialList { // at the start every binding is looked at anyway
-				r.enqueueAffected(ctx, q, e.Object)
-			}
-		},
-		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*clusterv1alpha1.Cluster], q queue) {
-			r.decider.ClusterChanged(e.ObjectOld, e.ObjectNew)
-			if matters(e.ObjectOld, e.ObjectNew) {
-				r.enqueueAffected(ctx, q, e.ObjectOld, e.ObjectNew)
-			}
-		},
-		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[*clusterv1alpha1.Cluster], q queue) {
-			r.decider.ClusterChanged(nil, nil)
-			r.enqueueAffected(ctx, q, e.Object)
-		},
-	}
-}
-
-func (r *Reconciler) enqueueAffected(ctx context.Context, q queue, versions ...*clusterv1alpha1.Cluster) {
-	err := bindings.Each(ctx, r.hub, func(b workv1alpha2.Binding) {
-		if affects(b.BindingSpec(), versions...) {
-			r.tried(b)
-			r.add(q, b, handler.LowPriority)
-		}
-	})
-	if err != nil {
-		log.FromContext(ctx).Error(err, "find the bindings that a cluster affects", "cluster", versions[0].Name)
-	}
-}
-
-// matters reports whether placements may depend on what changed. Free resources
-// are for those that wait for capacity alone, see unschedulable: nothing is moved because
-// they changed. Whether the cluster is ready, its taints tell.
-func matters(before, after *clusterv1alpha1.Cluster) bool {
-	was, is := &before.Spec, &after.Spec
-	return before.UID != after.UID ||
-		before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
-		!maps.Equal(before.Labels, after.Labels) ||
-		was.Region != is.Region || was.Zone != is.Zone || was.Provider != is.Provider ||
-		!equality.Semantic.DeepEqual(was.Zones, is.Zones) ||
-		!equality.Semantic.DeepEqual(was.Taints, is.Taints) ||
-		!equality.Semantic.DeepEqual(before.Status.APIEnablements, after.Status.APIEnablements)
-}
-
-// affects reports whether a change between versions of a cluster may change the
-// placement: the binding runs there, or one of its affinities means one of the
-// versions.
-func affects(spec *workv1alpha2.ResourceBindingSpec, versions ...*clusterv1alpha1.Cluster) bool {
-	for _, target := range spec.Clusters {
-		if target.Name == versions[0].Name {
-			return true
-		}
-	}
-	p := spec.Placement
-	if p == nil {
-		return true
-	}
-	if len(p.ClusterAffinities) == 0 {
-		return meansAny(p.ClusterAffinity, versions)
-	}
-	for i := range p.ClusterAffinities {
-		term := &p.ClusterAffinities[i]
-		if meansAny(&term.ClusterAffinity, versions) {
-			return true
-		}
-		for j := range term.OverflowAffinities {
-			if meansAny(&term.OverflowAffinities[j].ClusterAffinity, versions) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-func meansAny(affinity *policyv1alpha1.ClusterAffinity, versions []*clusterv1alpha1.Cluster) bool {
-	for _, c := range versions {
-		if selector.Cluster(c, affinity) {
-			return true
-		}
-	}
-	return false
 }
