@@ -31,27 +31,35 @@ const coalesce = 250 * time.Millisecond
 
 // Register adds the loop to a manager.
 func (r *Reconciler) Register(mgr ctrl.Manager) error {
+	wakes := wakes{hub: r.hub, statuses: r.statuses, followed: r.followed}
 	byGeneration := builder.WithPredicates(predicate.GenerationChangedPredicate{})
-	inNamespace := handler.EnqueueRequestsFromMapFunc(r.inNamespace)
+	inNamespace := handler.EnqueueRequestsFromMapFunc(wakes.inNamespace)
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("commitstatus").
 		For(&kustomizev1.Kustomization{}).
-		Owns(&gitopsv1alpha1.CommitStatus{}, builder.WithPredicates(r.statusEvents())).
+		Owns(&gitopsv1alpha1.CommitStatus{}, builder.WithPredicates(wakes.statusEvents())).
 		Watches(&notificationv1beta3.Alert{}, inNamespace, byGeneration).
 		Watches(&notificationv1beta3.Provider{}, inNamespace, byGeneration).
-		Watches(&workv1alpha2.ResourceBinding{}, r.whenBindingChanges()).
-		Watches(&workv1alpha2.ClusterResourceBinding{}, r.whenBindingChanges()).
-		Watches(&clusterv1alpha1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.allFollowed), builder.WithPredicates(silenceChanges)).
+		Watches(&workv1alpha2.ResourceBinding{}, wakes.whenBindingChanges()).
+		Watches(&workv1alpha2.ClusterResourceBinding{}, wakes.whenBindingChanges()).
+		Watches(&clusterv1alpha1.Cluster{}, handler.EnqueueRequestsFromMapFunc(wakes.allFollowed), builder.WithPredicates(silenceChanges)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.opts.Concurrent, NewQueue: fairqueue.ByNamespace(r.opts.Concurrent)}).
 		Complete(r)
 }
 
+// wakes brings Kustomizations in whose commit statuses a change may be about.
+type wakes struct {
+	hub      client.Reader
+	statuses statuses
+	followed *followed
+}
+
 // statusEvents passes on what others did to CommitStatuses. It ends the wait for
 // own writes: what the cache has shown is not missed when it goes.
-func (r *Reconciler) statusEvents() predicate.Predicate {
+func (w wakes) statusEvents() predicate.Predicate {
 	own := func(obj client.Object) bool {
 		cs, ok := obj.(*gitopsv1alpha1.CommitStatus)
-		return ok && r.statuses.written.Observed(cs)
+		return ok && w.statuses.written.Observed(cs)
 	}
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return !own(e.Object) },
@@ -59,16 +67,16 @@ func (r *Reconciler) statusEvents() predicate.Predicate {
 			return !own(e.ObjectNew) && e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration()
 		},
 		DeleteFunc: func(e event.DeleteEvent) bool {
-			r.statuses.written.Gone(client.ObjectKeyFromObject(e.Object))
+			w.statuses.written.Gone(client.ObjectKeyFromObject(e.Object))
 			return true
 		},
 	}
 }
 
 // inNamespace returns the Kustomizations of an Alert's or Provider's namespace.
-func (r *Reconciler) inNamespace(ctx context.Context, obj client.Object) []reconcile.Request {
+func (w wakes) inNamespace(ctx context.Context, obj client.Object) []reconcile.Request {
 	var list kustomizev1.KustomizationList
-	if err := r.hub.List(ctx, &list, client.InNamespace(obj.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
+	if err := w.hub.List(ctx, &list, client.InNamespace(obj.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
 		log.FromContext(ctx).Error(err, "find Kustomizations")
 		return nil
 	}
@@ -97,12 +105,12 @@ var silenceChanges = predicate.Funcs{
 
 // allFollowed returns the Kustomizations that have commit statuses: what a cluster runs of
 // them is known by its bindings, which are many.
-func (r *Reconciler) allFollowed(context.Context, client.Object) []reconcile.Request {
-	return r.followed.all()
+func (w wakes) allFollowed(context.Context, client.Object) []reconcile.Request {
+	return w.followed.all()
 }
 
 // whenBindingChanges wakes the Kustomizations that own what a binding carries.
-func (r *Reconciler) whenBindingChanges() handler.EventHandler {
+func (w wakes) whenBindingChanges() handler.EventHandler {
 	wake := func(obj client.Object, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 		binding, ok := obj.(workv1alpha2.Binding)
 		if !ok {
@@ -110,7 +118,7 @@ func (r *Reconciler) whenBindingChanges() handler.EventHandler {
 		}
 		resource := binding.BindingSpec().Resource
 		kind := schema.FromAPIVersionAndKind(resource.APIVersion, resource.Kind).GroupKind()
-		for _, key := range r.followed.owners(inventory.ID{Namespace: resource.Namespace, Name: resource.Name, GroupKind: kind}) {
+		for _, key := range w.followed.owners(inventory.ID{Namespace: resource.Namespace, Name: resource.Name, GroupKind: kind}) {
 			queue.AddAfter(reconcile.Request{NamespacedName: key}, coalesce)
 		}
 	}

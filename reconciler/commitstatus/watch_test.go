@@ -32,10 +32,11 @@ func TestAnOwnWriteCountsUntilTheCacheHasShownItOrItsEnd(t *testing.T) {
 	if got := count(); got != 1 {
 		t.Errorf("%d commit statuses right after one was written", got)
 	}
-	if r.statusEvents().Create(event.CreateEvent{Object: written}) {
+	events := wakes{statuses: r.statuses}.statusEvents()
+	if events.Create(event.CreateEvent{Object: written}) {
 		t.Error("an own write is looked into")
 	}
-	if !r.statusEvents().Delete(event.DeleteEvent{Object: written}) {
+	if !events.Delete(event.DeleteEvent{Object: written}) {
 		t.Error("a loss is not looked into")
 	}
 	if got := count(); got != 0 {

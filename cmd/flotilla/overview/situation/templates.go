@@ -35,16 +35,12 @@ func (s *Survey) Binding(b workv1alpha2.Binding) {
 		return
 	}
 	s.fleet.Templates.Total++
-	part, unknown := PartOf(b, s.silent), false
-	found := &reach{}
+	part, found, unknown := PartOf(b, s.silent), &reach{}, false
 	var kept, gone []string
 	problems := problemsOf{ref: ref, by: map[string]*Problem{}}
 	if part.State != rollup.Healthy {
 		problems.add(part.State, "", part.Reason+decided(b, part.Reason, s.now))
-		for _, target := range plan.Targets(b.BindingSpec()) { // run what was decided before
-			found.clusters = append(found.clusters, target.Name)
-			s.members.of(target.Name).Total++
-		}
+		s.members.former(found, plan.Targets(b.BindingSpec()))
 	}
 	if part.Fault != "" {
 		problems.add(rollup.Progressing, "", part.Fault)
@@ -153,6 +149,15 @@ func (c counts) of(cluster string) *Count {
 		c[cluster] = &Count{}
 	}
 	return c[cluster]
+}
+
+// former counts a template where it runs as it was decided before, which is not as it is
+// wanted.
+func (c counts) former(found *reach, targets []workv1alpha2.TargetCluster) {
+	for _, target := range targets {
+		found.clusters = append(found.clusters, target.Name)
+		c.of(target.Name).Total++
+	}
 }
 
 func idOf(ref workv1alpha2.ObjectReference) inventory.ID {
