@@ -100,6 +100,8 @@ func Unjoin(ctx context.Context, o UnjoinOptions) error {
 	if err := o.complete(); err != nil {
 		return err
 	}
+	// An interrupted run may have left nothing but its remains: whether the cluster was there
+	// at all shows only in whether anything was found to remove.
 	removed := false
 	report := o.Progress
 	o.Progress = func(step Step) {
@@ -128,6 +130,7 @@ func Unjoin(ctx context.Context, o UnjoinOptions) error {
 			return err
 		}
 	}
+	// Last, since the registration could not be ended without the accounts.
 	if err := o.cleanUp(ctx); err != nil {
 		return err
 	}

@@ -45,6 +45,7 @@ func Adopt(desired, live *unstructured.Unstructured) ([]byte, error) {
 			entries = append(entries, entry)
 			continue
 		}
+		// Ours is dated like the latest of those that it stands for: nothing was applied now.
 		if time, _ := entry["time"].(string); time > at {
 			at = time
 		}
@@ -76,6 +77,8 @@ func Adopt(desired, live *unstructured.Unstructured) ([]byte, error) {
 	if at != "" {
 		ours["time"] = at
 	}
+	// A version of its own keeps this from undoing what somebody writes meanwhile, and the UID
+	// from marking another object of the same name.
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid": live.GetUID(), "resourceVersion": live.GetResourceVersion(), "managedFields": append(entries, ours),
 	}})

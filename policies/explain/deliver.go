@@ -51,6 +51,8 @@ func (x *explainer) deliver() {
 			of(part.Name).Message = part.Reason
 		}
 	}
+	// Every cluster that has, is to have or would have it gets a line, also where it has yet
+	// to say anything.
 	wanted := x.in.Binding.BindingSpec()
 	for _, cluster := range plan.Keeps(wanted) {
 		of(cluster)

@@ -139,6 +139,7 @@ func (e *editor) plaintext(overriders []policyv1alpha1.PlaintextOverrider) (plac
 	if err != nil {
 		return whole, fmt.Errorf("encode the manifest: %w", err)
 	}
+	// Encoding is what an override costs most, however little it changes.
 	if err := e.spend(len(doc)); err != nil {
 		return whole, err
 	}

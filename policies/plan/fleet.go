@@ -203,6 +203,7 @@ func (in *FleetInput) plan(c propagation.Case, now *bound, snap placement.Snapsh
 	if out.Binding, out.Err = in.activate(&out, claimed, now.of(template)); out.Err != nil || out.Binding == nil {
 		return out
 	}
+	// A definition that is carried along would be served there by the time that this runs.
 	snap = snap.Arriving(in.definition(template, now), &out.Binding.BindingSpec().Resource)
 	situation := placement.Situation{Clusters: snap, Peers: placement.PeersOf(out.Binding, now.all), Now: in.Now}
 	decision, changed := placement.Decide(out.Binding, situation, in.Scheduling)
@@ -212,6 +213,7 @@ func (in *FleetInput) plan(c propagation.Case, now *bound, snap placement.Snapsh
 		decision.Put(out.Binding)
 	}
 	now.put(out.Binding)
+	// Under a Lazy policy the binding stays that of the version before, and so do its Works.
 	if digest, err := propagation.Digest(claimed); err != nil || digest != out.Binding.GetAnnotations()[propagation.DigestAnnotation] {
 		out.Err = errors.Join(out.Err, err)
 		return out

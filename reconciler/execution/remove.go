@@ -48,6 +48,8 @@ func (r *remover) remove(ctx context.Context, s *state, m *manifest.Manifest) er
 	if !observed.DeletionTimestamp.IsZero() {
 		return terminating(s, m)
 	}
+	// A Work that asks for the same object takes it over as it runs: deleting it would
+	// interrupt what is to stay.
 	successor, ok, err := r.owners.Successor(ctx, s.key, m)
 	if err != nil {
 		return err
@@ -56,7 +58,7 @@ func (r *remover) remove(ctx context.Context, s *state, m *manifest.Manifest) er
 		log.FromContext(ctx).Info("Left to another Work", "kind", m.GVK.Kind, "namespace", m.Key.Namespace, "name", m.Key.Name, "successor", successor)
 		return nil
 	}
-	if r.gate.held() {
+	if r.gate.held() { // last: what costs nobody anything has been let go of by now
 		return &outcome.Held{Verb: "remove", Title: m.Title()}
 	}
 	preserve := preserves(s.work)

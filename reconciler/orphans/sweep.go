@@ -60,6 +60,7 @@ func (r *Reconciler) sweep(ctx context.Context, cluster string, member *members.
 		if out.managed++; !found.Suspect(cluster, standing) {
 			return
 		}
+		// The cache is enough to let something live; before anything is deleted the server is asked.
 		named, err := r.named(ctx, r.hub, cluster, &found.Object, client.UnsafeDisableDeepCopy)
 		elsewhere := found.Elsewhere(cluster)
 		if err == nil && !named && elsewhere {
@@ -73,7 +74,7 @@ func (r *Reconciler) sweep(ctx context.Context, cluster string, member *members.
 			now[found.ID] = found
 		}
 	})
-	if fault != nil {
+	if fault != nil { // half a look would forget since when the others are suspected
 		return nil, fault
 	}
 	r.mu.Lock()
@@ -81,7 +82,7 @@ func (r *Reconciler) sweep(ctx context.Context, cluster string, member *members.
 	before, kept := r.suspects[cluster], map[policy.ID]since{}
 	for id, o := range now {
 		first := before[id]
-		if first.uid != o.uid {
+		if first.uid != o.uid { // made anew under the same name, it gets its own grace
 			first = since{uid: o.uid, at: r.options.Clock.Now()}
 		}
 		kept[id] = first

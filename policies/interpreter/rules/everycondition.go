@@ -91,6 +91,8 @@ func complete(merged, current map[string]any, m Merge, r Reports) map[string]any
 	if Text(out, "message") == "" {
 		out["message"] = agreed(given)
 	}
+	// Some kinds ask for a time and are given none by their clusters: a fixed one changes
+	// nothing at each look, as the present would.
 	if Text(out, "lastTransitionTime") == "" {
 		out["lastTransitionTime"] = cmp.Or(since(given), epoch)
 	}
@@ -107,6 +109,8 @@ func complete(merged, current map[string]any, m Merge, r Reports) map[string]any
 	if !has("observedGeneration") {
 		return out
 	}
+	// What stood stays until all clusters speak of this generation: a client that waits for it
+	// would take the sum of old reports for its own.
 	if generation := Number(current, "observedGeneration"); generation > 0 {
 		out["observedGeneration"] = generation
 	}

@@ -97,6 +97,8 @@ func (r *Reader) assess(ctx context.Context, req Request, e inventory.Entry, pol
 	if err != nil {
 		return v, err
 	}
+	// The binding is of the version that its policy was taken up with: of that one the rules
+	// speak, and not of the one that the commit happens to be written in.
 	want := e.GroupVersionKind()
 	if binding != nil {
 		want = bindings.TemplateOf(binding).GroupVersionKind

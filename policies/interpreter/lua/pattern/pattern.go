@@ -111,7 +111,7 @@ func (m *Matcher) match(s, p int) int {
 			}
 		}
 		end := m.classEnd(p)
-		m.Steps -= (end - p) / 8
+		m.Steps -= (end - p) / 8 // a long class is looked through at each character
 		var quantifier byte
 		if end < len(m.Pattern) {
 			quantifier = m.Pattern[end]
