@@ -12,4 +12,4 @@ seed=${SHUFFLE:-$RANDOM$RANDOM}
 echo "order of the tests: SHUFFLE=$seed"
 go vet ./...
 go tool -modfile=hack/test.mod gotestsum --format pkgname --format-hide-empty-pkg -- \
-	-vet=off -shuffle="$seed" -parallel "$((2 * $(nproc)))" -timeout 40m -p "$(($(nproc) + 1))" "${@:-./...}"
+	-vet=off -shuffle="$seed" -parallel "$((2 * $(nproc)))" -timeout 70m -p "$(($(nproc) + 1))" "${@:-./...}"
