@@ -14,11 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
-	"k8s.io/utils/ptr"
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
-	"github.com/flotilla-io/flotilla/policies/excerpt"
 	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
@@ -59,12 +57,16 @@ type ClusterPart struct {
 	// Note tells what does not count against the cluster, and that somebody may
 	// want to know all the same; empty for nothing.
 	Note string
+	// Outdated says that the cluster is known not to hold the latest version, as its Work
+	// tells: it holds the one before, or nothing.
+	Outdated bool
 }
 
 // What is said of a cluster that has yet to hold a template.
 const (
-	notSent    = "not sent yet"
-	notApplied = "not applied yet"
+	notSent       = "not sent yet"
+	notApplied    = "not applied yet"
+	latestPending = "latest version "
 	// HealthAwaited is said of one whose health has yet to be told.
 	HealthAwaited = "health not known yet"
 	// Suspended is said of one that it is kept from.
@@ -86,18 +88,22 @@ type Part struct {
 	// Fault is what of it, or of its objects in clusters, is not understood, as its binding
 	// says: a rule or a webhook fails. It does not count in State; empty for nothing.
 	Fault string
-	// Clusters that should hold it, sorted.
+	// Clusters that should hold it, sorted; none where State is not Healthy.
 	Clusters []ClusterPart
+	// Former are the clusters that hold it as it was placed last, sorted, where State is not
+	// Healthy: what stands there stays so for now.
+	Former []ClusterPart
 	// Unread says that the template has not been looked at yet: State is no news.
 	Unread bool
 }
 
 // ObjectName returns how texts name obj: "Deployment shop/web".
 func ObjectName(obj *unstructured.Unstructured) string {
-	if ns := obj.GetNamespace(); ns != "" {
-		return obj.GetKind() + " " + ns + "/" + obj.GetName()
-	}
-	return obj.GetKind() + " " + obj.GetName()
+	return nameOf(workv1alpha2.ObjectReference{Kind: obj.GetKind(), Namespace: obj.GetNamespace(), Name: obj.GetName()})
+}
+
+func nameOf(ref workv1alpha2.ObjectReference) string {
+	return ref.Kind + " " + strings.TrimPrefix(ref.Namespace+"/"+ref.Name, "/")
 }
 
 // Health judges a template over all its clusters; reason is empty for a
@@ -115,43 +121,40 @@ func Health(template *unstructured.Unstructured, b workv1alpha2.Binding, works [
 
 // PartOf judges a template by its binding and, where they are given, by its
 // Works, which tell whether clusters hold the latest template and not just a
-// healthy older one. b is nil for objects that no policy carries: they are
+// healthy older one. A template that is nil is not known: then it is taken for the one that
+// the binding stands for. b is nil for objects that no policy carries: they are
 // healthy where they are. Pass a nil interface, not a nil pointer in one. What clusters
 // said of which nothing is heard any more is not taken for what is: silent names them, and
 // is nil where all answer or that is not known.
 func PartOf(template *unstructured.Unstructured, b workv1alpha2.Binding, works []*workv1alpha1.Work, silent Silences) Part {
-	part := Part{Object: ObjectName(template)}
+	part := Part{}
+	switch {
+	case template != nil:
+		part.Object = ObjectName(template)
+	case b != nil:
+		part.Object = nameOf(b.BindingSpec().Resource)
+	}
 	if b == nil {
 		return part
 	}
 	if c := meta.FindStatusCondition(b.BindingStatus().Conditions, workv1alpha2.Interpreted); c != nil && c.Status == metav1.ConditionFalse {
 		part.Fault = c.Message
 	}
-	if part.State, part.Reason = placed(template, b); part.State != Healthy {
+	part.State, part.Reason = placed(template, b)
+	v := newView(template, b, works)
+	if part.State != Healthy {
+		v.isFormer(template, b)
+		part.Former = v.parts(b, silent)
 		return part
 	}
-	view := newView(template, b, works)
-	for _, target := range plan.Targets(b.BindingSpec()) {
-		state, reason := view.judge(target)
-		c := ClusterPart{Name: target.Name, State: state, Reason: reason, Note: view.note(target), Suspended: plan.Suspended(b.BindingSpec(), target.Name)}
-		if c.Strayed = strings.HasPrefix(reason, Strayed); c.Strayed {
-			c.Note = "" // the same
-		}
-		if c.Suspended && (reason == notSent || reason == notApplied) {
-			c.Reason = Suspended
-		}
-		if s, ok := silent[target.Name]; ok {
-			c = c.unheard(s)
-		}
-		part.Clusters = append(part.Clusters, c)
-	}
+	part.Clusters = v.parts(b, silent)
 	return part
 }
 
 // unheard is the state in a cluster of which nothing is heard: what it was is no more than
 // what was said last.
 func (c ClusterPart) unheard(s Silence) ClusterPart {
-	return ClusterPart{Name: c.Name, State: Unknown, Reason: s.String() + "; last heard: " + cmp.Or(c.Reason, "healthy"), Silence: &s}
+	return ClusterPart{Name: c.Name, State: Unknown, Outdated: c.Outdated, Reason: s.String() + "; last heard: " + cmp.Or(c.Reason, "healthy"), Silence: &s}
 }
 
 // Released reports whether what a binding stands for runs on although no policy carries it,
@@ -206,10 +209,10 @@ func Nowhere(template *unstructured.Unstructured, b workv1alpha2.Binding) *unstr
 }
 
 // current reports whether b stands for the template as it is, or, where the policy
-// is Lazy, as its user wrote it last.
+// is Lazy, as its user wrote it last. One that is nil is not known.
 func current(template *unstructured.Unstructured, b workv1alpha2.Binding) bool {
 	seen := b.GetAnnotations()[propagation.DigestAnnotation]
-	if seen == "" {
+	if seen == "" || template == nil {
 		return true
 	}
 	if digest, err := propagation.Digest(template); err != nil || digest == seen {
@@ -217,158 +220,6 @@ func current(template *unstructured.Unstructured, b workv1alpha2.Binding) bool {
 	}
 	edition, err := propagation.Edition(template)
 	return err == nil && edition == b.GetAnnotations()[propagation.EditionAnnotation]
-}
-
-// view is what is known of a template's clusters.
-type view struct {
-	generation int64
-	digest     string
-	kind       schema.GroupKind
-	items      map[string]*workv1alpha2.AggregatedStatusItem
-	// truncated says that statuses were left out of items.
-	truncated bool
-	// works is nil where the Works are not known.
-	works map[string]*workv1alpha1.Work
-}
-
-func newView(template *unstructured.Unstructured, b workv1alpha2.Binding, works []*workv1alpha1.Work) *view {
-	v := &view{
-		generation: template.GetGeneration(),
-		digest:     b.GetAnnotations()[propagation.DigestAnnotation],
-		kind:       template.GroupVersionKind().GroupKind(),
-		items:      map[string]*workv1alpha2.AggregatedStatusItem{},
-		truncated:  meta.IsStatusConditionTrue(b.BindingStatus().Conditions, workv1alpha2.StatusTruncated),
-	}
-	if v.digest == "" { // it is for any version of the template
-		v.digest, _ = propagation.Digest(template)
-	}
-	items := b.BindingStatus().AggregatedStatus
-	if works != nil {
-		items, v.truncated = ItemsOf(b, works, nil), false
-		v.works = map[string]*workv1alpha1.Work{}
-		for _, w := range works {
-			if cluster, ok := workv1alpha2.ClusterOfExecutionNamespace(w.Namespace); ok {
-				v.works[cluster] = w
-			}
-		}
-	}
-	for i := range items {
-		v.items[items[i].ClusterName] = &items[i]
-	}
-	return v
-}
-
-// judge returns the state of the template in one cluster.
-func (v *view) judge(target workv1alpha2.TargetCluster) (State, string) {
-	item, ok := v.items[target.Name]
-	if !ok {
-		return Progressing, notSent
-	}
-	if w := v.works[target.Name]; w != nil && w.Annotations[propagation.FaultAnnotation] != "" {
-		return Failed, w.Annotations[propagation.FaultAnnotation]
-	}
-	if v.works != nil && v.works[target.Name] == nil && item.AppliedMessage != "" {
-		return Failed, item.AppliedMessage // there is no Work, and that is why
-	}
-	fault := v.fault(target)
-	if v.works != nil && !v.upToDate(v.works[target.Name]) {
-		if w := v.works[target.Name]; w != nil && ptr.Deref(w.Spec.SuspendDispatching, false) {
-			return Progressing, "latest version not sent: dispatching is suspended"
-		}
-		if fault != "" {
-			return Progressing, "latest version not sent: " + fault
-		}
-		return Progressing, "latest version not sent yet"
-	}
-	if !item.Applied {
-		switch item.AppliedMessage {
-		case "":
-			return Progressing, notApplied
-		case Overdue:
-			return Progressing, Overdue
-		}
-		return Failed, item.AppliedMessage
-	}
-	if fault != "" {
-		return Progressing, "health not known: " + fault
-	}
-	if text := strayed(item); text != "" && item.Status == nil {
-		return Progressing, Strayed + text
-	}
-	if item.Status == nil && v.truncated {
-		return byHealth(item, "")
-	}
-	status := decode(item)
-	if g, ok := status["resourceTemplateGeneration"].(int64); ok && g < v.generation {
-		return Progressing, "latest version not seen yet" + counts(status, target.Replicas)
-	}
-	if state, reason, known := verdict(v.kind, status); known {
-		return state, reason
-	}
-	if old := replaced(v.kind, status); old > 0 && item.Health == workv1alpha2.ResourceHealthy {
-		if old == 1 {
-			return Progressing, "still runs 1 replica of the version before"
-		}
-		return Progressing, fmt.Sprintf("still runs %d replicas of the version before", old)
-	}
-	return byHealth(item, counts(status, target.Replicas))
-}
-
-func byHealth(item *workv1alpha2.AggregatedStatusItem, counts string) (State, string) {
-	switch item.Health {
-	case workv1alpha2.ResourceHealthy:
-		if waits(item.Status) {
-			return Progressing, "queued, starting or held" + counts
-		}
-		return Healthy, ""
-	case workv1alpha2.ResourceUnhealthy:
-		return Progressing, "not ready" + counts
-	default:
-		return Progressing, HealthAwaited
-	}
-}
-
-// fault returns why the interpreter does not understand the object in a
-// cluster; empty where it does, or where that is not known. It is no failure of
-// the template: a webhook recovers, a script is mended.
-func (v *view) fault(target workv1alpha2.TargetCluster) string {
-	return v.said(target, workv1alpha1.WorkInterpreted, metav1.ConditionFalse)
-}
-
-// note tells that a cluster differs from what was applied, where that is to be
-// reported only: what was sent has arrived, and what others made of it is theirs.
-func (v *view) note(target workv1alpha2.TargetCluster) string {
-	return v.said(target, workv1alpha1.WorkDrifted, metav1.ConditionTrue)
-}
-
-// said returns the message of a condition of the cluster's Work, if it has the
-// given status.
-func (v *view) said(target workv1alpha2.TargetCluster, kind string, status metav1.ConditionStatus) string {
-	w := v.works[target.Name]
-	if w == nil {
-		return ""
-	}
-	c := meta.FindStatusCondition(w.Status.Conditions, kind)
-	if c == nil || c.Status != status {
-		return ""
-	}
-	if c.Message == "" {
-		return c.Reason
-	}
-	return excerpt.Message(c.Message, mostFault)
-}
-
-// upToDate reports whether a Work carries the latest template and has been
-// applied since. Works of other writers carry no digest and are not doubted.
-func (v *view) upToDate(w *workv1alpha1.Work) bool {
-	if w == nil {
-		return false
-	}
-	if seen := w.Annotations[propagation.DigestAnnotation]; seen != "" && v.digest != "" && seen != v.digest {
-		return false
-	}
-	applied := meta.FindStatusCondition(w.Status.Conditions, workv1alpha1.WorkApplied)
-	return applied == nil || applied.ObservedGeneration == 0 || applied.ObservedGeneration >= w.Generation
 }
 
 func decode(item *workv1alpha2.AggregatedStatusItem) map[string]any {

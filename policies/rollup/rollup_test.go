@@ -242,7 +242,7 @@ func TestHealth(t *testing.T) {
 		"a Work of an older template":                   {"Deployment", annotate(binding(succeeded, "a"), digest), []*workv1alpha1.Work{stamp(work("a", "True", "", workv1alpha2.ResourceHealthy, current), "other")}, rollup.Progressing, "a: latest version not sent yet"},
 		"a Work of this one":                            {"Deployment", annotate(binding(succeeded, "a"), digest), []*workv1alpha1.Work{stamp(work("a", "True", "", workv1alpha2.ResourceHealthy, current), digest)}, rollup.Healthy, ""},
 		"a Work that could not be made anew":            {"Deployment", annotate(binding(succeeded, "a"), digest), []*workv1alpha1.Work{faulty}, rollup.Failed, "a: override x"},
-		"a Work that has changed since it was applied":  {"Deployment", binding(succeeded, "a"), []*workv1alpha1.Work{behind}, rollup.Progressing, "a: latest version not sent yet"},
+		"a Work that has changed since it was applied":  {"Deployment", binding(succeeded, "a"), []*workv1alpha1.Work{behind}, rollup.Progressing, "a: latest version not applied yet"},
 		"not applied yet":                               {"Deployment", binding(succeeded, "a"), []*workv1alpha1.Work{work("a", "", "", "", "")}, rollup.Progressing, "a: not applied yet"},
 		"refused by the member":                         {"Deployment", binding(succeeded, "a"), []*workv1alpha1.Work{work("a", "False", "denied", "", "")}, rollup.Failed, "a: denied"},
 		"a status about an older template":              {"Deployment", binding(succeeded, "a"), []*workv1alpha1.Work{work("a", "True", "", workv1alpha2.ResourceHealthy, `{"replicas":5,"resourceTemplateGeneration":2}`)}, rollup.Progressing, "a: latest version not seen yet 0/5"},

@@ -112,8 +112,8 @@ func TestWhatKeepsAClusterFromAWork(t *testing.T) {
 	b.Annotations[propagation.ClusterFaultsAnnotation] = propagation.ClusterFaults{"b": "override policy shop/x: no", "left": "it is not of the placement"}.Text()
 	works := []*workv1alpha1.Work{work("a", "True", "", workv1alpha2.ResourceHealthy, `{"availableReplicas":1}`)}
 	b.Status = rollup.Status(b, rollup.Report{Works: works, Now: at.Time})
-	want := []rollup.ClusterPart{{Name: "a"}, {Name: "b", State: rollup.Failed, Reason: "override policy shop/x: no"}}
 	for by, works := range map[string][]*workv1alpha1.Work{"by its Works": works, "by its binding": nil} {
+		want := []rollup.ClusterPart{{Name: "a"}, {Name: "b", State: rollup.Failed, Reason: "override policy shop/x: no", Outdated: works != nil}}
 		if diff := cmp.Diff(want, rollup.PartOf(template("Deployment"), b, works, nil).Clusters); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", by, diff)
 		}

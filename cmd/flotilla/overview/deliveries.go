@@ -25,6 +25,7 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/progress"
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/plan"
+	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 )
 
@@ -32,6 +33,9 @@ import (
 var states = map[rollup.State]situation.State{
 	rollup.Healthy: situation.Ready, rollup.Progressing: situation.Progressing, rollup.Unknown: situation.Unknown, rollup.Failed: situation.Failed,
 }
+
+// notYet is what is said of what a cluster has yet to apply.
+const notYet = "not yet"
 
 // notKnown is what is said of a Work that may not be read, and of one in a cluster of which
 // nothing is heard.
@@ -46,26 +50,24 @@ func deliveriesOf(template *unstructured.Unstructured, b workv1alpha2.Binding, w
 			byCluster[cluster] = w
 		}
 	}
+	part := rollup.PartOf(template, b, works, silent)
 	judged := map[string]rollup.ClusterPart{}
-	for _, part := range rollup.PartOf(template, b, works, silent).Clusters {
-		judged[part.Name] = part
+	for _, c := range slices.Concat(part.Clusters, part.Former) {
+		judged[c.Name] = c
 	}
 	var out []lineage.Delivery
 	for _, target := range plan.Targets(b.BindingSpec()) {
-		d := lineage.Delivery{Cluster: target.Name, Replicas: target.Replicas, State: situation.Progressing, Applied: "not yet"}
-		if part, ok := judged[target.Name]; ok {
-			d.State, d.Message = states[part.State], part.Reason
-			if d.Message == "" {
-				d.Message = part.Note
-			}
-		}
-		w := byCluster[target.Name]
-		if _, ok := judged[target.Name]; !ok && w != nil { // the binding is not as the template is: what is sent is another version
-			_, d.Message = rollup.OfWork(w)
-		}
+		w, in := byCluster[target.Name], judged[target.Name]
+		d := lineage.Delivery{Cluster: target.Name, Replicas: target.Replicas, State: states[in.State], Message: cmp.Or(in.Reason, in.Note)}
 		fill(&d, w)
 		if works == nil {
 			reported(&d, b)
+		}
+		if part.State != rollup.Healthy {
+			asBefore(&d, part.State, in, works == nil, rollup.Released(b))
+		}
+		if in.Outdated && d.Applied == "yes" {
+			d.Applied = notYet
 		}
 		unheard(&d, silent)
 		delete(byCluster, target.Name)
@@ -84,6 +86,22 @@ func deliveriesOf(template *unstructured.Unstructured, b workv1alpha2.Binding, w
 	}
 	slices.SortFunc(out, byName)
 	return out
+}
+
+// asBefore says of a template that is not placed as it is wanted what a cluster has: the version
+// before. One that no policy carries any more stays so. Who may not read Works cannot tell.
+func asBefore(d *lineage.Delivery, state rollup.State, in rollup.ClusterPart, blind, released bool) {
+	d.State = states[max(state, in.State)]
+	if blind && d.Applied == "yes" {
+		d.Applied = notKnown
+	}
+	if !in.Outdated || d.Applied != "yes" {
+		return
+	}
+	d.Message = strings.TrimSuffix("the version before runs there; "+d.Message, "; ")
+	if released {
+		d.Applied = "no"
+	}
 }
 
 // reported adds what a binding says of a cluster, where its Work may not be read.
@@ -145,14 +163,16 @@ func byName(a, b lineage.Delivery) int {
 // fill adds what a Work says; nil is one that there is not yet.
 func fill(d *lineage.Delivery, w *workv1alpha1.Work) {
 	if w == nil {
-		d.Applied = "not yet"
+		d.Applied = notYet
 		return
 	}
 	d.Work = &lineage.Object{APIVersion: workv1alpha1.GroupVersion.String(), Kind: workv1alpha1.ResourceKindWork, Namespace: w.Namespace, Name: w.Name}
 	d.Health = healthOf(w)
 	switch applied := apimeta.FindStatusCondition(w.Status.Conditions, workv1alpha1.WorkApplied); {
+	case w.Annotations[propagation.FaultAnnotation] != "": // what it carries is the version before
+		d.Applied = "no"
 	case applied == nil, rollup.Behind(w):
-		d.Applied = "not yet"
+		d.Applied = notYet
 	case applied.Status == metav1.ConditionTrue:
 		d.Applied = "yes"
 	default:
@@ -182,7 +202,7 @@ func (t *tracer) members(ctx context.Context, template *unstructured.Unstructure
 	var clusters []string
 	at := map[string]int{}
 	for i := range t.out.Clusters {
-		if applied := t.out.Clusters[i].Applied; applied == "yes" || applied == notKnown {
+		if d := &t.out.Clusters[i]; d.Work != nil || d.Applied == "yes" || d.Applied == notKnown {
 			at[t.out.Clusters[i].Cluster] = i
 			clusters = append(clusters, t.out.Clusters[i].Cluster)
 		}

@@ -12,6 +12,7 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/lineage"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 )
@@ -81,7 +82,7 @@ func TestTreesByHearsay(t *testing.T) {
 		"clusters that may not be read": {nil, "1/2 clusters, as the clusters reported last: west: not sent yet"},
 	} {
 		var node lineage.Node
-		grown(&node, b, nil, tc.silent)
+		grown(&node, rollup.PartOf(nil, b, nil, tc.silent), b, nil, tc.silent)
 		if node.Text != tc.want {
 			t.Errorf("%s: %q, want %q", name, node.Text, tc.want)
 		}
@@ -106,5 +107,72 @@ func TestKeptElsewhere(t *testing.T) {
 	want := map[string]string{"east": "kept until west is healthy", "north": "it is being taken out of this cluster", "west": "not applied yet"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestWhatIsNotPlacedAsItIsWanted: a cluster that runs the version before has not applied what
+// the template says, whatever became of that version, and the tree does not count it as ready.
+func TestWhatIsNotPlacedAsItIsWanted(t *testing.T) {
+	template := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"namespace": "shop", "name": "web"}}}
+	claim := propagation.ClaimOf(&policyv1alpha1.PropagationPolicy{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "shop", Name: "web", Labels: map[string]string{policyv1alpha1.PropagationPolicyPermanentIDLabel: "7a2d"},
+	}})
+	w := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: workv1alpha2.ExecutionNamespace("east"), Name: "web", Generation: 1}}
+	w.Annotations = map[string]string{propagation.DigestAnnotation: "before"}
+	w.Status.Conditions = []metav1.Condition{{Type: workv1alpha1.WorkApplied, Status: metav1.ConditionTrue, ObservedGeneration: 1}}
+	w.Status.ManifestStatuses = []workv1alpha1.ManifestStatus{{Health: workv1alpha2.ResourceHealthy}}
+	const released = "no policy carries it any more: its latest version stays on the control plane"
+	type said struct {
+		Applied, Message string
+		State            situation.State
+		Tree             string
+	}
+	for name, tc := range map[string]struct {
+		claimed bool
+		works   []*workv1alpha1.Work
+		want    said
+	}{
+		"its policy went":                  {false, []*workv1alpha1.Work{w}, said{"no", "the version before runs there", situation.Progressing, "Progressing " + released}},
+		"its policy has yet to take it up": {true, []*workv1alpha1.Work{w}, said{"not yet", "the version before runs there", situation.Progressing, "Progressing waits to be taken up by its policy"}},
+		"its policy went, by hearsay":      {false, nil, said{"not known", "", situation.Progressing, "Progressing " + released}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-deployment", Annotations: map[string]string{propagation.DigestAnnotation: "before"}}}
+			b.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"}
+			b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "east"}}
+			b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "east", Applied: true, Health: workv1alpha2.ResourceHealthy}}
+			if tc.claimed {
+				claim.Set(b)
+			}
+			d := deliveriesOf(template, b, tc.works, nil)[0]
+			var node lineage.Node
+			grown(&node, rollup.PartOf(template, b, tc.works, nil), b, nil, nil)
+			got := said{d.Applied, d.Message, d.State, string(node.State) + " " + node.Text}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestTreesOfReleasedTemplates: what runs on without a policy says so, also where nobody edited it
+// yet.
+func TestTreesOfReleasedTemplates(t *testing.T) {
+	b := &workv1alpha2.ResourceBinding{Spec: workv1alpha2.ResourceBindingSpec{Clusters: []workv1alpha2.TargetCluster{{Name: "a"}, {Name: "b"}, {Name: "c"}}}}
+	for _, c := range []string{"a", "b", "c"} {
+		b.Status.AggregatedStatus = append(b.Status.AggregatedStatus, workv1alpha2.AggregatedStatusItem{ClusterName: c, Applied: true, Health: workv1alpha2.ResourceHealthy})
+	}
+	text := func() string {
+		var node lineage.Node
+		grown(&node, rollup.PartOf(nil, b, nil, nil), b, nil, rollup.Silences{})
+		return string(node.State) + " " + node.Text
+	}
+	if got, want := text(), "Ready 3/3 clusters: no policy carries it: its edits stay on the control plane"; got != want {
+		t.Errorf("the tree says %q, want %q", got, want)
+	}
+	b.Spec.RequiredBy = []workv1alpha2.BindingSnapshot{{Name: "other"}}
+	b.Status.AggregatedStatus[1].Health, b.Status.AggregatedStatus[2].Health = workv1alpha2.ResourceUnhealthy, workv1alpha2.ResourceUnhealthy
+	if got, want := text(), "Progressing 1/3 clusters: b, c: not ready"; got != want {
+		t.Errorf("the tree says %q, want %q", got, want)
 	}
 }

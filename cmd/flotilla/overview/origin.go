@@ -25,6 +25,9 @@ const (
 	ownerNamespace = "kustomize.toolkit.fluxcd.io/namespace"
 )
 
+// gitManager owns the fields that come from Git, as in Flux.
+const gitManager = "kustomize-controller"
+
 // origin finds the Kustomization of a template, and the commit and file behind it.
 func (t *tracer) origin(ctx context.Context, template *unstructured.Unstructured) error {
 	key := client.ObjectKey{Namespace: template.GetLabels()[ownerNamespace], Name: template.GetLabels()[ownerName]}
@@ -49,6 +52,7 @@ func (t *tracer) origin(ctx context.Context, template *unstructured.Unstructured
 		t.out.Managers = managersOf(template)
 		return nil
 	}
+	t.out.Managers = othersOf(template)
 	source, err := t.applier(ctx, &ks)
 	if err != nil || source == nil {
 		return err
@@ -60,17 +64,28 @@ func (t *tracer) origin(ctx context.Context, template *unstructured.Unstructured
 // managersOf are the names under which the template was written, but for its
 // status.
 func managersOf(template *unstructured.Unstructured) []string {
+	if out := writersOf(template); len(out) > 0 {
+		return out
+	}
+	return []string{"somebody unnamed"}
+}
+
+// othersOf are the names under which a template was written beside its Kustomization.
+func othersOf(template *unstructured.Unstructured) []string {
+	return slices.DeleteFunc(writersOf(template), func(name string) bool { return name == gitManager })
+}
+
+// writersOf are the names under which a template was written, sorted, but for its status and for
+// what the control plane notes in it; scaling writes, too.
+func writersOf(template *unstructured.Unstructured) []string {
 	var out []string
 	for _, m := range template.GetManagedFields() {
-		if m.Subresource == "" && m.Manager != "" && m.Manager != "flotillad" {
+		if m.Subresource != "status" && m.Manager != "" && m.Manager != "flotillad" {
 			out = append(out, m.Manager)
 		}
 	}
 	slices.Sort(out)
-	if out = slices.Compact(out); len(out) == 0 {
-		return []string{"somebody unnamed"}
-	}
-	return out
+	return slices.Compact(out)
 }
 
 // applier shows a Kustomization with its source and the commit that it applied. It

@@ -27,6 +27,7 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/tint"
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/propagation"
+	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/policies/selector"
 )
 
@@ -199,7 +200,7 @@ func (t *tracer) delivery(ctx context.Context, template *unstructured.Unstructur
 		return err
 	}
 	template = t.asCarried(ctx, template, b)
-	t.placed(b)
+	t.placed(template, b, mine)
 	t.out.Overrides = lineage.OverridesOf(b, mine)
 	silent, err := t.silences(ctx)
 	if err != nil {
@@ -267,13 +268,22 @@ func (t *tracer) worksOrNote(ctx context.Context, b workv1alpha2.Binding) ([]*wo
 	return append([]*workv1alpha1.Work{}, works[b.GetLabels()[idLabel(b)]]...), nil
 }
 
-// placed says what the binding was decided to be.
-func (t *tracer) placed(b workv1alpha2.Binding) {
-	out := &lineage.Binding{Object: objectOf(b, ""), Fault: situation.PartOf(b, nil).Fault}
+// placed says what the binding was decided to be, and what keeps the template from being placed
+// as it is wanted.
+func (t *tracer) placed(template *unstructured.Unstructured, b workv1alpha2.Binding, works []*workv1alpha1.Work) {
+	part := rollup.PartOf(template, b, works, nil)
+	out := &lineage.Binding{Object: objectOf(b, ""), Fault: part.Fault, Released: rollup.Released(b)}
 	if record, ok := placement.RecordOf(b); ok {
 		out.Decided, out.Outcome, out.Message = record.At.UTC().Format(time.RFC3339), record.Reason, record.Message
 	}
 	t.out.Binding = out
+	next := fmt.Sprintf("flotilla explain %s/%s%s says why.", strings.ToLower(template.GetKind()), template.GetName(), inNamespace(template.GetNamespace()))
+	switch {
+	case out.Released:
+		t.note("No policy carries it any more: what runs in clusters runs on, and its edits stay on the control plane. %s", next)
+	case part.State != rollup.Healthy:
+		t.note("It is not placed as it is wanted: %s. %s", strings.TrimSuffix(part.Reason, "."), next)
+	}
 	if t.out.Policy == nil {
 		for _, by := range b.BindingSpec().RequiredBy {
 			t.note("It goes along with what needs it: binding %s/%s.", by.Namespace, by.Name)

@@ -1,6 +1,7 @@
 package overview
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -194,9 +195,10 @@ func (g *grower) templates(ctx context.Context, entries []inventory.Entry) ([]li
 		}}
 		switch b := bindings[e.ID]; {
 		case b != nil && blind:
-			grown(&node, b, reportedNodes(node.Object, b, silent), silent)
+			grown(&node, rollup.PartOf(g.template(ctx, b, len(entries)), b, nil, silent), b, reportedNodes(node.Object, b, silent), silent)
 		case b != nil:
-			grown(&node, b, worksNodes(works[b.GetLabels()[idLabel(b)]], silent), silent)
+			mine := append([]*workv1alpha1.Work{}, works[b.GetLabels()[idLabel(b)]]...)
+			grown(&node, rollup.PartOf(g.template(ctx, b, len(entries)), b, mine, silent), b, worksNodes(mine, silent), silent)
 		case e.ID.GroupKind == (schema.GroupKind{Kind: "Namespace"}):
 			carriers, err := g.worksOfNamespace(ctx, e.ID.Name)
 			if err != nil && g.may(err, unreadWorks) {
@@ -211,6 +213,20 @@ func (g *grower) templates(ctx context.Context, entries []inventory.Entry) ([]li
 		nodes = append(nodes, node)
 	}
 	return nodes, nil
+}
+
+// template reads what a binding stands for, which tells whether the binding knows its last edit;
+// nil where that is not known, as it is not asked for each of many.
+func (g *grower) template(ctx context.Context, b workv1alpha2.Binding, of int) *unstructured.Unstructured {
+	if of > fewObjects {
+		return nil
+	}
+	ref := b.BindingSpec().Resource
+	template, err := g.get(ctx, ref.APIVersion, ref.Kind, ref.Namespace, ref.Name)
+	if err != nil {
+		return nil
+	}
+	return template
 }
 
 // nested reads the tree of a Kustomization that another applies.
@@ -295,21 +311,40 @@ func templateID(b workv1alpha2.Binding) inventory.ID {
 	return inventory.ID{Namespace: ref.Namespace, Name: ref.Name, GroupKind: schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind()}
 }
 
-// grown hangs a binding, and what is below that, below a template. Silences that are nil are not
-// known.
-func grown(node *lineage.Node, b workv1alpha2.Binding, below []lineage.Node, silent rollup.Silences) {
-	part := situation.PartOf(b, silent)
+// grown hangs a binding, and what is below that, below a template, of which part tells how it
+// fares. Silences that are nil are not known.
+func grown(node *lineage.Node, part rollup.Part, b workv1alpha2.Binding, below []lineage.Node, silent rollup.Silences) {
 	kind := workv1alpha2.ResourceKindResourceBinding
 	if b.GetNamespace() == "" {
 		kind = workv1alpha2.ResourceKindClusterResourceBinding
 	}
-	child := lineage.Node{
+	node.Children = []lineage.Node{{
 		Object:   lineage.Object{APIVersion: workv1alpha2.GroupVersion.String(), Kind: kind, Namespace: b.GetNamespace(), Name: b.GetName()},
 		Text:     placementText(b),
 		Children: below,
+	}}
+	if part.State != rollup.Healthy {
+		node.State, node.Text = states[part.State], part.Reason
+		return
 	}
-	node.State = states[part.State]
-	ready, kept := 0, []string(nil)
+	judged(node, part, silent == nil)
+	switch {
+	case part.Fault != "":
+		node.Text += ": " + part.Fault
+		if node.State == situation.Ready {
+			node.State = situation.Progressing
+		}
+	case rollup.Released(b):
+		node.Text += ": no policy carries it: its edits stay on the control plane"
+	}
+}
+
+// judged says of a template that is placed how many of its clusters have it, and what is wrong
+// in the first of the others, with those of which the same is said.
+func judged(node *lineage.Node, part rollup.Part, hearsay bool) {
+	node.State = situation.Ready
+	ready, wrong := 0, ""
+	var kept, unwell []string
 	for _, c := range part.Clusters {
 		if c.KeptBack() {
 			kept = append(kept, c.Name)
@@ -323,9 +358,12 @@ func grown(node *lineage.Node, b workv1alpha2.Binding, below []lineage.Node, sil
 		if states[c.State] == situation.Failed || node.State == situation.Ready {
 			node.State = states[c.State]
 		}
+		if wrong = cmp.Or(wrong, c.Reason); c.Reason == wrong {
+			unwell = append(unwell, c.Name)
+		}
 	}
 	node.Text = fmt.Sprintf("%d/%d clusters", ready, len(part.Clusters))
-	if silent == nil {
+	if hearsay {
 		node.Text += ", " + rollup.AsReported
 	}
 	if len(kept) > 0 {
@@ -334,22 +372,19 @@ func grown(node *lineage.Node, b workv1alpha2.Binding, below []lineage.Node, sil
 	if len(kept) > 0 && node.State == situation.Ready {
 		node.State = situation.Suspended
 	}
-	if part.State != rollup.Healthy {
-		node.Text = part.Reason
+	if len(unwell) > 0 && part.Fault == "" {
+		node.Text += ": " + nameSome(unwell) + ": " + wrong
 	}
-	if part.Fault != "" && part.State == rollup.Healthy {
-		node.Text += ": " + part.Fault
+}
+
+// nameSome names the first of several.
+func nameSome(names []string) string {
+	const most = 3
+	text := strings.Join(names[:min(len(names), most)], ", ")
+	if more := len(names) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
 	}
-	if part.Fault != "" && node.State == situation.Ready {
-		node.State = situation.Progressing
-	}
-	for _, c := range part.Clusters {
-		if c.State != rollup.Healthy && c.Reason != rollup.Suspended && part.Fault == "" {
-			node.Text += fmt.Sprintf(": %s: %s", c.Name, c.Reason)
-			break
-		}
-	}
-	node.Children = []lineage.Node{child}
+	return text
 }
 
 // placementText is "east 2, west 1".

@@ -86,7 +86,7 @@ func TestWhatWasSentInAnotherVersion(t *testing.T) {
 		want  string
 	}{
 		"its Work is refused":      {[]*workv1alpha1.Work{refused}, "it does not serve sea.example/v1"},
-		"it has no Work":           {[]*workv1alpha1.Work{}, ""},
+		"it has no Work":           {[]*workv1alpha1.Work{}, "not sent yet"},
 		"its Work may not be read": {nil, "it refuses"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"strings"
 	"testing"
 	"time"
 
@@ -167,8 +168,10 @@ func scenes(t *testing.T) map[string]scene {
 		return &rollup.Part{Object: "ConfigMap shop/web", State: rollup.Progressing, Reason: reason}
 	}
 	east := func(state rollup.State, reason string) *rollup.Part {
-		return &rollup.Part{Object: "ConfigMap shop/web", Clusters: []rollup.ClusterPart{{Name: "east", State: state, Reason: reason}}}
+		return &rollup.Part{Object: "ConfigMap shop/web", Clusters: []rollup.ClusterPart{{Name: "east", State: state, Reason: reason, Outdated: strings.Contains(reason, "not sent")}}}
 	}
+	unseen := waits("waits to be taken up by its policy")
+	unseen.Former = []rollup.ClusterPart{{Name: "east", Outdated: true}}
 	silent := east(rollup.Unknown, "unreachable since 2026-01-01 00:00 UTC; last heard: healthy")
 	silent.Clusters[0].Silence = &rollup.Silence{Cause: "unreachable", Since: midnight.Local()}
 	return map[string]scene{
@@ -198,7 +201,7 @@ func scenes(t *testing.T) map[string]scene {
 			template: cm, objects: []client.Object{bound, work(bound), silentCluster("east")},
 			state: rollup.Unknown, reason: "east: unreachable since 2026-01-01 00:00 UTC; last heard: healthy", part: silent,
 		},
-		"bound, with a version not seen": {template: changed(cm), objects: []client.Object{bound, work(bound)}, state: rollup.Progressing, reason: "waits to be taken up by its policy", part: waits("waits to be taken up by its policy")},
+		"bound, with a version not seen": {template: changed(cm), objects: []client.Object{bound, work(bound)}, state: rollup.Progressing, reason: "waits to be taken up by its policy", part: unseen},
 		"bound, with an older version in the cluster": {
 			template: changed(cm), objects: []client.Object{binding(t, changed(cm)), work(bound)},
 			state: rollup.Progressing, reason: "east: latest version not sent yet", part: east(rollup.Progressing, "latest version not sent yet"),

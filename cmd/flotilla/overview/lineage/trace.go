@@ -54,7 +54,7 @@ type Trace struct {
 	File     *File   `json:"file,omitempty"`
 	// Applier is the Kustomization that put the template on the control plane.
 	Applier *Applier `json:"kustomization,omitempty"`
-	// Managers are who wrote a template that no Kustomization applies.
+	// Managers are who wrote the template, beside its Kustomization where there is one.
 	Managers  []string   `json:"managers,omitempty"`
 	Policy    *Object    `json:"policy,omitempty"`
 	Overrides []Override `json:"overrides,omitempty"`
@@ -119,6 +119,9 @@ type Binding struct {
 	Message string `json:"message,omitempty"`
 	// Fault is what of the template, or of what clusters have of it, is not understood.
 	Fault string `json:"fault,omitempty"`
+	// Released says that no policy carries the template any more: what runs in clusters
+	// runs on.
+	Released bool `json:"released,omitempty"`
 }
 
 // Delivery is the template in one cluster.
@@ -226,14 +229,20 @@ func (t Trace) lines() []line {
 	if a := t.Applier; a != nil {
 		add("applied by", "%s, path %s%s", a.Object, a.Path, unless(a.State, a.Message))
 	}
-	if len(t.Managers) > 0 {
-		add("written by", "%s; no Kustomization applies it", strings.Join(t.Managers, ", "))
+	switch managers := strings.Join(t.Managers, ", "); {
+	case managers != "" && t.Applier != nil:
+		add("written by", "%s, too: what the commit says is put back when the Kustomization is reconciled next", managers)
+	case managers != "":
+		add("written by", "%s; no Kustomization applies it", managers)
 	}
 	if t.Template != nil {
 		add("template", "%s", t.Template)
 	}
 	if t.Policy != nil {
 		add("policy", "%s", t.Policy)
+	}
+	if t.Policy == nil && t.Binding != nil && t.Binding.Released {
+		add("policy", "none any more")
 	}
 	for _, o := range t.Overrides {
 		add("override", "%s in %s", o.Object, strings.Join(o.Clusters, ", "))

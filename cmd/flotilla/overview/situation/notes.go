@@ -2,6 +2,7 @@ package situation
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -225,6 +226,26 @@ func released(ids []inventory.ID) []Note {
 	return []Note{{Kind: first.GroupKind.Kind, Namespace: first.Namespace, Name: first.Name,
 		Message: "no policy carries it: what runs in clusters runs on, and its edits stay on the control plane" + besides(ids),
 		Next:    "flotilla explain " + strings.ToLower(first.GroupKind.Kind) + "/" + first.Name + inNamespace(first.Namespace)}}
+}
+
+// waitsInVain adds to what a Kustomization waits for which of its templates no policy carries any
+// more: what it changed of them stays on the control plane.
+func (s *Survey) waitsInVain(p *Problem) {
+	at := slices.IndexFunc(s.fleet.Kustomizations, func(k Kustomization) bool { return k.Namespace == p.Namespace && k.Name == p.Name })
+	if at < 0 {
+		return
+	}
+	var ids []inventory.ID
+	for _, id := range s.owned[at] {
+		if slices.Contains(s.asides.released, id) {
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) == 0 {
+		return
+	}
+	p.Message += "; no policy carries " + titleOf(ids[0]) + " any more" + besides(ids)
+	p.Next = "flotilla explain " + strings.ToLower(ids[0].GroupKind.Kind) + "/" + ids[0].Name + inNamespace(ids[0].Namespace)
 }
 
 // empty is the note that there is no cluster.

@@ -337,8 +337,11 @@ func (s *Survey) Fleet() Fleet {
 		}
 	}
 	for i := range f.Problems {
-		if p := &f.Problems[i]; p.Kind == clusterv1alpha1.ResourceKindCluster && p.State == Failed {
+		switch p := &f.Problems[i]; {
+		case p.Kind == clusterv1alpha1.ResourceKindCluster && p.State == Failed:
 			p.Message += unknownThere(s.members[p.Name], s.now.Sub(s.silent[p.Name].Since))
+		case p.Kind == kustomizev1.KustomizationKind && p.State == Progressing:
+			s.waitsInVain(p)
 		}
 	}
 	slices.SortFunc(f.Sources, func(a, b Source) int {

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
@@ -15,7 +14,6 @@ import (
 	"github.com/flotilla-io/flotilla/policies/override"
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/plan"
-	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
@@ -40,7 +38,7 @@ func (s *Survey) Binding(b workv1alpha2.Binding) {
 	problems := problemsOf{ref: ref, by: map[string]*Problem{}}
 	if part.State != rollup.Healthy {
 		problems.add(part.State, "", part.Reason+decided(b, part.Reason, s.now))
-		s.members.former(found, plan.Targets(b.BindingSpec()))
+		s.former(part, found, &problems)
 	}
 	if part.Fault != "" {
 		problems.add(rollup.Progressing, "", part.Fault)
@@ -127,17 +125,7 @@ func decided(b workv1alpha2.Binding, reason string, now time.Time) string {
 // version is not known that way; what they hold is, but for clusters of which nothing is
 // heard.
 func PartOf(b workv1alpha2.Binding, silent rollup.Silences) rollup.Part {
-	ref := b.BindingSpec().Resource
-	template := &unstructured.Unstructured{}
-	template.SetAPIVersion(ref.APIVersion)
-	template.SetKind(ref.Kind)
-	template.SetNamespace(ref.Namespace)
-	template.SetName(ref.Name)
-	blind := b.DeepCopyObject().(workv1alpha2.Binding)
-	annotations := blind.GetAnnotations()
-	delete(annotations, propagation.DigestAnnotation) // it could be compared with the template only
-	blind.SetAnnotations(annotations)
-	return rollup.PartOf(template, blind, nil, silent)
+	return rollup.PartOf(nil, b, nil, silent)
 }
 
 // counts are of templates, by cluster.
@@ -151,12 +139,19 @@ func (c counts) of(cluster string) *Count {
 	return c[cluster]
 }
 
-// former counts a template where it runs as it was decided before, which is not as it is
-// wanted.
-func (c counts) former(found *reach, targets []workv1alpha2.TargetCluster) {
-	for _, target := range targets {
-		found.clusters = append(found.clusters, target.Name)
-		c.of(target.Name).Total++
+// former counts a template where it runs as it was placed before, which is not as it is
+// wanted, and adds what is wrong with that.
+func (s *Survey) former(part rollup.Part, found *reach, problems *problemsOf) {
+	for _, c := range part.Former {
+		found.clusters = append(found.clusters, c.Name)
+		count := s.members.of(c.Name)
+		count.Total++
+		switch {
+		case c.Silence != nil: // told once, of the cluster
+			count.Unknown++
+		case c.State != rollup.Healthy && !c.KeptBack():
+			problems.add(c.State, c.Name, c.Reason)
+		}
 	}
 }
 

@@ -2,12 +2,15 @@ package situation_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
 	"github.com/flotilla-io/flotilla/policies/propagation"
@@ -49,17 +52,58 @@ func TestWhenItWasFound(t *testing.T) {
 }
 
 // TestWhatARefusedEditLeavesRunning: clusters that run what was decided before count as
-// having the template, and not as having it ready.
+// having the template, and not as having it ready; what is wrong there, and that nothing is heard
+// of some, is told all the same.
 func TestWhatARefusedEditLeavesRunning(t *testing.T) {
 	s := situation.NewSurvey(now, "")
 	s.Cluster(member("east"), time.Time{})
+	s.Cluster(member("north"), time.Time{})
+	gone := member("west")
+	gone.Status.Conditions = []metav1.Condition{{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionFalse, Reason: clusterv1alpha1.ClusterNotReachableReason}}
+	s.Cluster(gone, time.Time{})
 	b := bindingOf("web")
+	b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "east"}, {Name: "north"}, {Name: "west"}}
 	b.Status.Conditions = []metav1.Condition{{Type: workv1alpha2.Scheduled, Status: metav1.ConditionFalse, Reason: "QuotaExceeded", Message: "FederatedResourceQuota shop/q is exceeded"}}
-	b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "east", Applied: true, Health: workv1alpha2.ResourceHealthy}}
+	b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{
+		{ClusterName: "east", Applied: true, Health: workv1alpha2.ResourceHealthy},
+		{ClusterName: "north", Applied: true, Health: workv1alpha2.ResourceUnhealthy},
+		{ClusterName: "west", Applied: true, Health: workv1alpha2.ResourceHealthy},
+	}
 	propagation.ClaimOf(carrying("web", 1)).Set(b)
 	s.Binding(b)
-	if diff := cmp.Diff(situation.Count{Total: 1}, s.Fleet().Clusters[0].Templates); diff != "" {
-		t.Errorf("templates of the cluster (-want +got):\n%s", diff)
+	fleet := s.Fleet()
+	for i, want := range []situation.Count{{Total: 1}, {Total: 1}, {Total: 1, Unknown: 1}} {
+		if diff := cmp.Diff(want, fleet.Clusters[i].Templates); diff != "" {
+			t.Errorf("templates of %s (-want +got):\n%s", fleet.Clusters[i].Name, diff)
+		}
+	}
+	var said []string
+	for _, p := range fleet.Problems {
+		if p.Kind == "Deployment" {
+			said = append(said, strings.Join(p.Clusters, ",")+": "+p.Message)
+		}
+	}
+	if diff := cmp.Diff([]string{": FederatedResourceQuota shop/q is exceeded", "north: not ready"}, said); diff != "" {
+		t.Errorf("problems of the template (-want +got):\n%s", diff)
+	}
+}
+
+// TestAKustomizationThatWaitsInVain: where one waits for the health of what no policy carries any
+// more, that is named: its commit goes no further.
+func TestAKustomizationThatWaitsInVain(t *testing.T) {
+	s := situation.NewSurvey(now, "")
+	s.Cluster(member("east"), time.Time{})
+	ks := &kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}
+	ks.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: metav1.ConditionUnknown, Reason: "Progressing", Message: "Running health checks"}}
+	ks.Status.Inventory = &kustomizev1.ResourceInventory{Entries: []kustomizev1.ResourceRef{{ID: "shop_web_apps_Deployment", Version: "v1"}}}
+	s.Kustomization(ks)
+	b := bindingOf("web")
+	b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "east", Applied: true, Health: workv1alpha2.ResourceHealthy}}
+	s.Binding(b)
+	want := []situation.Problem{{State: situation.Progressing, Kind: "Kustomization", Namespace: "default", Name: "web",
+		Message: "Running health checks; no policy carries Deployment shop/web any more", Next: "flotilla explain deployment/web -n shop"}}
+	if diff := cmp.Diff(want, s.Fleet().Problems); diff != "" {
+		t.Errorf("problems (-want +got):\n%s", diff)
 	}
 }
 

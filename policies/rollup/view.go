@@ -1,0 +1,223 @@
+package rollup
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/excerpt"
+	"github.com/flotilla-io/flotilla/policies/plan"
+	"github.com/flotilla-io/flotilla/policies/propagation"
+)
+
+// view is what is known of a template's clusters.
+type view struct {
+	generation int64
+	digest     string
+	kind       schema.GroupKind
+	items      map[string]*workv1alpha2.AggregatedStatusItem
+	// truncated says that statuses were left out of items.
+	truncated bool
+	// works is nil where the Works are not known.
+	works map[string]*workv1alpha1.Work
+	// former says that clusters are judged by what they hold, which is not what is wanted.
+	former bool
+}
+
+func newView(template *unstructured.Unstructured, b workv1alpha2.Binding, works []*workv1alpha1.Work) *view {
+	ref := b.BindingSpec().Resource
+	v := &view{
+		digest:    b.GetAnnotations()[propagation.DigestAnnotation],
+		kind:      schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind(),
+		items:     map[string]*workv1alpha2.AggregatedStatusItem{},
+		truncated: meta.IsStatusConditionTrue(b.BindingStatus().Conditions, workv1alpha2.StatusTruncated),
+	}
+	if template != nil {
+		v.generation, v.kind = template.GetGeneration(), template.GroupVersionKind().GroupKind()
+	}
+	if v.digest == "" && template != nil { // it is for any version of the template
+		v.digest, _ = propagation.Digest(template)
+	}
+	items := b.BindingStatus().AggregatedStatus
+	if works != nil {
+		items, v.truncated = ItemsOf(b, works, nil), false
+		v.works = map[string]*workv1alpha1.Work{}
+		for _, w := range works {
+			if cluster, ok := workv1alpha2.ClusterOfExecutionNamespace(w.Namespace); ok {
+				v.works[cluster] = w
+			}
+		}
+	}
+	for i := range items {
+		v.items[items[i].ClusterName] = &items[i]
+	}
+	return v
+}
+
+// isFormer has the view judge what clusters hold of a template that is not placed as it is
+// wanted: none of that counts as the latest version unless it is that of the template.
+func (v *view) isFormer(template *unstructured.Unstructured, b workv1alpha2.Binding) {
+	v.former, v.generation = true, 0
+	if current(template, b) {
+		return
+	}
+	if digest, err := propagation.Digest(template); err == nil {
+		v.digest = digest
+	}
+}
+
+// parts are the states of the template in its clusters, which are sorted.
+func (v *view) parts(b workv1alpha2.Binding, silent Silences) []ClusterPart {
+	var out []ClusterPart
+	for _, target := range plan.Targets(b.BindingSpec()) {
+		state, reason := v.judge(target)
+		c := ClusterPart{Name: target.Name, State: state, Reason: reason, Note: v.note(target), Suspended: plan.Suspended(b.BindingSpec(), target.Name)}
+		c.Outdated = v.works != nil && !v.upToDate(v.works[target.Name])
+		if c.Strayed = strings.HasPrefix(reason, Strayed); c.Strayed {
+			c.Note = "" // the same
+		}
+		if c.Suspended && (reason == notSent || reason == notApplied) {
+			c.Reason = Suspended
+		}
+		if s, ok := silent[target.Name]; ok {
+			c = c.unheard(s)
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// judge returns the state of the template in one cluster.
+func (v *view) judge(target workv1alpha2.TargetCluster) (State, string) {
+	item, ok := v.items[target.Name]
+	if !ok {
+		return Progressing, notSent
+	}
+	if w := v.works[target.Name]; w != nil && w.Annotations[propagation.FaultAnnotation] != "" {
+		return Failed, w.Annotations[propagation.FaultAnnotation]
+	}
+	if v.works != nil && v.works[target.Name] == nil && item.AppliedMessage != "" {
+		return Failed, item.AppliedMessage // there is no Work, and that is why
+	}
+	fault := v.fault(target)
+	if v.works != nil && !v.former && !v.upToDate(v.works[target.Name]) {
+		return Progressing, latestPending + v.pending(v.works[target.Name], fault)
+	}
+	if !item.Applied {
+		switch item.AppliedMessage {
+		case "":
+			return Progressing, notApplied
+		case Overdue:
+			return Progressing, Overdue
+		}
+		return Failed, item.AppliedMessage
+	}
+	if fault != "" {
+		return Progressing, "health not known: " + fault
+	}
+	if text := strayed(item); text != "" && item.Status == nil {
+		return Progressing, Strayed + text
+	}
+	if item.Status == nil && v.truncated {
+		return byHealth(item, "")
+	}
+	status := decode(item)
+	if g, ok := status["resourceTemplateGeneration"].(int64); ok && g < v.generation {
+		return Progressing, "latest version not seen yet" + counts(status, target.Replicas)
+	}
+	if state, reason, known := verdict(v.kind, status); known {
+		return state, reason
+	}
+	if old := replaced(v.kind, status); old > 0 && item.Health == workv1alpha2.ResourceHealthy {
+		if old == 1 {
+			return Progressing, "still runs 1 replica of the version before"
+		}
+		return Progressing, fmt.Sprintf("still runs %d replicas of the version before", old)
+	}
+	return byHealth(item, counts(status, target.Replicas))
+}
+
+func byHealth(item *workv1alpha2.AggregatedStatusItem, counts string) (State, string) {
+	switch item.Health {
+	case workv1alpha2.ResourceHealthy:
+		if waits(item.Status) {
+			return Progressing, "queued, starting or held" + counts
+		}
+		return Healthy, ""
+	case workv1alpha2.ResourceUnhealthy:
+		return Progressing, "not ready" + counts
+	default:
+		return Progressing, HealthAwaited
+	}
+}
+
+// fault returns why the interpreter does not understand the object in a
+// cluster; empty where it does, or where that is not known. It is no failure of
+// the template: a webhook recovers, a script is mended.
+func (v *view) fault(target workv1alpha2.TargetCluster) string {
+	return v.said(target, workv1alpha1.WorkInterpreted, metav1.ConditionFalse)
+}
+
+// note tells that a cluster differs from what was applied, where that is to be
+// reported only: what was sent has arrived, and what others made of it is theirs.
+func (v *view) note(target workv1alpha2.TargetCluster) string {
+	return v.said(target, workv1alpha1.WorkDrifted, metav1.ConditionTrue)
+}
+
+// said returns the message of a condition of the cluster's Work, if it has the
+// given status.
+func (v *view) said(target workv1alpha2.TargetCluster, kind string, status metav1.ConditionStatus) string {
+	w := v.works[target.Name]
+	if w == nil {
+		return ""
+	}
+	c := meta.FindStatusCondition(w.Status.Conditions, kind)
+	if c == nil || c.Status != status {
+		return ""
+	}
+	if c.Message == "" {
+		return c.Reason
+	}
+	return excerpt.Message(c.Message, mostFault)
+}
+
+// pending is how far the latest version is on its way to a cluster that does not hold it.
+func (v *view) pending(w *workv1alpha1.Work, fault string) string {
+	switch {
+	case w != nil && ptr.Deref(w.Spec.SuspendDispatching, false):
+		return "not sent: dispatching is suspended"
+	case fault != "":
+		return "not sent: " + fault
+	case v.sent(w):
+		return notApplied
+	default:
+		return notSent
+	}
+}
+
+// sent reports whether a Work carries the latest template. Works of other writers carry no
+// digest and are not doubted.
+func (v *view) sent(w *workv1alpha1.Work) bool {
+	if w == nil {
+		return false
+	}
+	seen := w.Annotations[propagation.DigestAnnotation]
+	return seen == "" || v.digest == "" || seen == v.digest
+}
+
+// upToDate reports whether a Work carries the latest template and has been
+// applied since.
+func (v *view) upToDate(w *workv1alpha1.Work) bool {
+	if !v.sent(w) {
+		return false
+	}
+	applied := meta.FindStatusCondition(w.Status.Conditions, workv1alpha1.WorkApplied)
+	return applied == nil || applied.ObservedGeneration == 0 || applied.ObservedGeneration >= w.Generation
+}
