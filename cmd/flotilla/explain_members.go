@@ -67,7 +67,7 @@ func unwell(e explain.Explanation, named []string) []string {
 	var out []string
 	for _, c := range e.Delivery.Clusters {
 		asked := len(named) == 0 || slices.Contains(named, c.Cluster)
-		if asked && c.Applied != nil && *c.Applied && c.Silent == "" && !c.Leaving && c.Health != string(workv1alpha2.ResourceHealthy) && len(out) < mostExamined {
+		if asked && (c.Outdated || c.Applied != nil && *c.Applied) && c.Silent == "" && !c.Leaving && c.Health != string(workv1alpha2.ResourceHealthy) && len(out) < mostExamined {
 			out = append(out, c.Cluster)
 		}
 	}

@@ -32,9 +32,14 @@ func (x *explainer) deliver() {
 		return byCluster[cluster]
 	}
 	for i := range x.works {
-		if work := x.works[i].Work; work != nil {
-			deliverWork(d, of(x.works[i].Cluster), work)
+		work, c := x.works[i].Work, &Delivered{}
+		if work == nil {
+			continue
 		}
+		if !x.out.Placement.overQuota() || slices.Contains(plan.Keeps(x.in.Binding.BindingSpec()), x.works[i].Cluster) {
+			c = of(x.works[i].Cluster) // else it is what is refused
+		}
+		deliverWork(d, c, work)
 	}
 	x.out.Delivery = d
 	if x.in.Binding == nil {
@@ -46,10 +51,9 @@ func (x *explainer) deliver() {
 		c.Applied, c.Message, c.Health = ptr.To(item.Applied), item.AppliedMessage, rollup.HealthText(kind, item.Health, item.Status)
 		c.Ails = x.in.Symptoms[item.ClusterName].Text
 	}
-	for _, part := range rollup.PartOf(x.in.Template, x.in.Binding, x.in.Works, nil).Clusters {
-		if part.Strayed {
-			of(part.Name).Message = part.Reason
-		}
+	part := rollup.PartOf(x.in.Template, x.in.Binding, x.in.Works, nil)
+	for _, in := range slices.Concat(part.Clusters, part.Former) {
+		of(in.Name).judged(in, part.State == rollup.Healthy)
 	}
 	// Every cluster that has, is to have or would have it gets a line, also where it has yet
 	// to say anything.
@@ -57,7 +61,7 @@ func (x *explainer) deliver() {
 	for _, cluster := range plan.Keeps(wanted) {
 		of(cluster)
 	}
-	if x.plan.Binding != nil && !x.in.blind(UnreadClusters) {
+	if x.plan.Binding != nil && !x.in.blind(UnreadClusters) && !x.out.Placement.overQuota() {
 		wanted = x.plan.Binding.BindingSpec()
 	}
 	for _, target := range plan.Targets(wanted) {
@@ -75,6 +79,21 @@ func (x *explainer) deliver() {
 		d.Clusters = append(d.Clusters, *byCluster[cluster])
 	}
 	x.deliveryProblems()
+}
+
+// judged takes over what is known of the version that a cluster holds; placed says that the
+// template is placed as it is wanted.
+func (c *Delivered) judged(in rollup.ClusterPart, placed bool) {
+	if in.Strayed {
+		c.Message = in.Reason
+	}
+	if !in.Outdated || c.Applied == nil || !*c.Applied {
+		return
+	}
+	c.Applied, c.Outdated = nil, true
+	if c.Message = "the version before runs there"; placed {
+		c.Message = in.Reason
+	}
 }
 
 // deliverWork takes from a planned Work how it is delivered.

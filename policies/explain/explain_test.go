@@ -288,7 +288,7 @@ func TestProblems(t *testing.T) {
 		}), nil},
 		"an override, which no policy carries": {edit(func(in *explain.Input) {
 			in.Template = template(t, overridePolicy)
-		}), []string{explain.ReasonNeverPropagated}},
+		}), nil},
 		"requirements that are no number": {edit(func(in *explain.Input) {
 			in.Template = template(t, `{apiVersion: apps/v1, kind: Deployment, metadata: {namespace: shop, name: web}, spec: {template: {spec: {containers: [{name: c, resources: {requests: {cpu: lots}}}]}}}}`)
 		}), []string{explain.ReasonInvalidTemplate}},

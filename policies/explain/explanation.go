@@ -355,11 +355,13 @@ type Delivered struct {
 	// Applied says that the cluster holds what it should; nil where that is not
 	// known.
 	Applied *bool `json:"applied,omitempty"`
+	// Outdated says that the version before runs there, and what is said here is said of that.
+	Outdated bool `json:"outdated,omitempty"`
 	// Health is Healthy, Unhealthy, Unknown or, of a Job that has not ended, Running, or, of
 	// a Deployment of which the version before runs as well, Updating; empty where nothing
 	// is known.
 	Health string `json:"health,omitempty"`
-	// Message of the member where it was not applied.
+	// Message of the member where it was not applied, or why the latest version is not.
 	Message string `json:"message,omitempty"`
 	// Ails is what keeps it from being healthy there, as its Pods say; empty where it is
 	// healthy, and where that is not known.

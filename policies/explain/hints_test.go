@@ -106,7 +106,7 @@ func TestWhatToDoWhereTheClusterThatIsMeantIsAway(t *testing.T) {
 			got = append(got, p.Next)
 		}
 	}
-	if diff := cmp.Diff([]string{"see why the clusters are not ready: flotilla kubectl describe clusters"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"see why it is not ready: flotilla describe cluster c-001"}, got); diff != "" {
 		t.Errorf("what to do (-want +got):\n%s", diff)
 	}
 }

@@ -244,6 +244,9 @@ func sameTarget(a, b Target) bool {
 // notCarried is why nothing is decided about what no policy carries any more.
 const notCarried = "no policy carries the template: what runs, runs on"
 
+// noRoom is why nothing is decided about what a quota refuses.
+const noRoom = "the quota of its namespace leaves no room for it"
+
 // due reports whether the decision is about to be made, and why not.
 func (x *explainer) due(now *Prospect, in placement.Situation) {
 	decision, changed := placement.Decide(x.binding, in, x.in.Scheduling)
@@ -251,8 +254,8 @@ func (x *explainer) due(now *Prospect, in placement.Situation) {
 	switch {
 	case x.waits && (changed || !now.Same):
 		now.NotDue = "its policy is Lazy and waits for a change of the template"
-	case changed && x.out.Placement.overQuota():
-		now.NotDue = "the quota of its namespace leaves no room for it"
+	case x.out.Placement.overQuota():
+		now.NotDue = noRoom
 	case changed:
 		now.Due = decision.Why
 	case x.binding.GetDeletionTimestamp() != nil:
@@ -274,7 +277,7 @@ func (x *explainer) due(now *Prospect, in placement.Situation) {
 // overQuota reports whether a quota refused the last decision; what room it leaves now is
 // the control plane's to say.
 func (p *Placement) overQuota() bool {
-	return p.Stands != nil && p.Stands.Reason == workv1alpha2.BindingReasonQuotaExceeded
+	return p != nil && p.Stands != nil && p.Stands.Reason == workv1alpha2.BindingReasonQuotaExceeded
 }
 
 func orDefault(scheduler string) string {

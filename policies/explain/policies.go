@@ -138,12 +138,10 @@ func (x *explainer) policyProblems() {
 		})
 	case d.Outcome == propagation.LeftAlone && x.synced():
 		x.out.Carried.Why = "every cluster has it by itself; policies carry it only with the label " + policyv1alpha1.NamespaceSkipAutoPropagationLabel
+	case d.Outcome == propagation.LeftAlone && x.out.Resource.ours() != "":
+		x.out.Carried.Why = x.out.Resource.ours()
 	case d.Outcome == propagation.LeftAlone:
-		p := Problem{Reason: ReasonNeverPropagated, Message: d.Why}
-		if x.in.Template.GroupVersionKind().Group == policyv1alpha1.GroupVersion.Group {
-			p.Next = "name one of the templates that it is about"
-		}
-		x.problems.add(p)
+		x.problems.add(Problem{Reason: ReasonNeverPropagated, Message: d.Why})
 	case d.Policy == nil && x.in.Binding != nil && dependency.Attached(x.in.Binding):
 		x.out.Carried.Why += ", and it goes along with what needs it"
 	case d.Policy == nil && !selected(x.out.Policies) && x.in.Binding == nil && x.out.Resource.ours() != "":

@@ -23,8 +23,8 @@ import (
 // importance orders problems: what keeps all from running comes first.
 var importance = []string{
 	ReasonDeleting, ReasonPolicyNotReady, ReasonPolicyIdle, ReasonPolicyProblem, ReasonNeverPropagated, ReasonNoPolicy, ReasonWaitingForOverrides, ReasonInvalidTemplate, ReasonBindingTaken, ReasonNotBound,
-	ReasonWaitingForEdit, ReasonBehind, ReasonUnknownCluster, ReasonNotPlaced, ReasonSchedulingSuspended, ReasonOtherScheduler, ReasonOverrideFailed, ReasonNotInterpreted, ReasonClusterSilent, ReasonNotApplied,
-	ReasonDispatchingSuspended, ReasonUnhealthy, ReasonDrifted, ReasonUnreadableRecord,
+	ReasonWaitingForEdit, ReasonBehind, ReasonNotPlaced, ReasonSchedulingSuspended, ReasonOtherScheduler, ReasonOverrideFailed, ReasonNotInterpreted, ReasonClusterSilent, ReasonNotApplied,
+	ReasonDispatchingSuspended, ReasonUnhealthy, ReasonUnknownCluster, ReasonDrifted, ReasonUnreadableRecord,
 }
 
 // problems are found in any order.
@@ -89,7 +89,7 @@ func (x *explainer) placementProblems() {
 // behind reports whether the binding stands for an older version of the template
 // as it is stored, and not because a Lazy policy waits.
 func (x *explainer) behind() bool {
-	if x.in.Binding == nil || x.waits || x.decision.Outcome != propagation.Carried || manifest(x.in.Template) {
+	if x.in.Binding == nil || x.waits || x.decision.Outcome != propagation.Carried || manifest(x.in.Template) || x.out.Placement.overQuota() {
 		return false
 	}
 	seen := x.in.Binding.GetAnnotations()[propagation.DigestAnnotation]
@@ -115,7 +115,7 @@ var advices = map[string]string{
 	"APIEnablement":        "install the kind in the clusters: each must serve its API",
 	"TaintToleration":      "tolerate the taint in spec.placement.clusterTolerations of the policy, or take it off the clusters",
 	cordoned:               "flotilla uncordon CLUSTER takes it off those that are cordoned; or tolerate it in spec.placement.clusterTolerations of the policy",
-	notReady:               "see why the clusters are not ready: flotilla kubectl describe clusters",
+	notReady:               "see why it is not ready: flotilla describe cluster ",
 	"ClusterAffinity":      "widen spec.placement.clusterAffinity of the policy, or label the clusters that it should mean",
 	"SpreadConstraint":     "set spec.region, spec.zones and spec.provider of the clusters, or spread by something else",
 	"ClusterEviction":      "wait until it has left the clusters that it is moved away from",
@@ -135,12 +135,12 @@ func (x *explainer) advice(p *Placement) string {
 	if x.snap.Len() == 0 && !x.in.blind(UnreadClusters) {
 		return "add a cluster to the fleet: flotilla join"
 	}
-	refused := map[string]int{}
+	refused, away := map[string]int{}, ""
 	for _, t := range p.Terms {
 		for i := range t.Clusters {
 			plugin := t.Clusters[i].Plugin
 			if strings.Contains(t.Clusters[i].Why, clusterv1alpha1.TaintClusterNotReady) || strings.Contains(t.Clusters[i].Why, clusterv1alpha1.TaintClusterUnreachable) {
-				plugin = notReady
+				plugin, away = notReady, cmp.Or(away, t.Clusters[i].Cluster)
 			} else if strings.Contains(t.Clusters[i].Why, clusterv1alpha1.TaintClusterUnscheduler) {
 				plugin = cordoned
 			}
@@ -156,6 +156,12 @@ func (x *explainer) advice(p *Placement) string {
 	most := slices.SortedFunc(maps.Keys(refused), func(a, b string) int {
 		return cmp.Or(cmp.Compare(refused[b], refused[a]), cmp.Compare(a, b))
 	})
+	switch strange := x.in.strangers(x.plan.Policy); {
+	case most[0] == notReady:
+		return advices[notReady] + away
+	case most[0] == plugins.ClusterAffinity{}.Name() && len(strange) > 0:
+		return strange[0].Next
+	}
 	return advices[most[0]]
 }
 
@@ -212,7 +218,7 @@ func (x *explainer) deliveryProblems() {
 			overdue = append(overdue, c.Cluster)
 		case c.Applied != nil && !*c.Applied && c.Message != "":
 			faults[c.Message] = append(faults[c.Message], c.Cluster)
-		case c.Applied != nil && *c.Applied && (c.Health == string(workv1alpha2.ResourceUnhealthy) || c.Health != string(workv1alpha2.ResourceHealthy) && c.Ails != ""):
+		case (c.Outdated || c.Applied != nil && *c.Applied) && (c.Health == string(workv1alpha2.ResourceUnhealthy) || c.Health != string(workv1alpha2.ResourceHealthy) && c.Ails != ""):
 			text := unwell(x.in.Symptoms[c.Cluster])
 			unhealthy[text] = append(unhealthy[text], c.Cluster)
 		}

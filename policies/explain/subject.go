@@ -51,7 +51,7 @@ func (x *explainer) carries(p policyv1alpha1.Policy) {
 	case ready.Status != metav1.ConditionTrue:
 		x.problems.add(Problem{Reason: ReasonPolicyNotReady, Message: ready.Message, Next: "put right what it says: " + describe})
 	case ready.Reason == policyv1alpha1.PolicyReasonNotTakenUp:
-		x.problems.add(Problem{Reason: ReasonPolicyProblem, Message: ready.Message, Next: "flotilla explain KIND/NAME of what it names says more"})
+		x.problems.add(Problem{Reason: ReasonPolicyProblem, Message: ready.Message, Next: explains(status.LastProblem, "what it names")})
 	case status.Templates == 0:
 		x.problems.add(Problem{
 			Reason: ReasonPolicyIdle, Message: "it carries nothing: there is no object that its selectors mean, or another policy carries it",
@@ -60,9 +60,23 @@ func (x *explainer) carries(p policyv1alpha1.Policy) {
 	case status.LastProblem != nil:
 		x.problems.add(Problem{
 			Reason: ReasonPolicyProblem, Message: fmt.Sprintf("the last problem is of %s: %s", status.LastProblem.Object, status.LastProblem.Message),
-			Next: "flotilla explain KIND/NAME of the template says more",
+			Next: explains(status.LastProblem, "the template"),
 		})
 	}
+}
+
+// explains says how to have the template of a policy's problem explained; what stands for one that
+// is not named.
+func explains(p *policyv1alpha1.PolicyProblem, what string) string {
+	if p == nil {
+		return "flotilla explain KIND/NAME of " + what + " says more"
+	}
+	kind, name, _ := strings.Cut(p.Object, " ") // "Deployment shop/web"
+	in := ""
+	if namespace, short, namespaced := strings.Cut(name, "/"); namespaced {
+		name, in = short, " -n "+namespace
+	}
+	return "flotilla explain " + strings.ToLower(kind) + "/" + name + in + " says more"
 }
 
 // strangers says which clusters a policy names that do not exist.
@@ -136,6 +150,10 @@ func (r Resource) ours() string {
 		return "the control plane acts on it by itself; what comes of it: flotilla tree " + of
 	case group == sourcev1.GroupVersion.Group && r.Kind == sourcev1.GitRepositoryKind:
 		return "the control plane acts on it by itself; what comes of it: flotilla trace " + of
+	case group == policyv1alpha1.GroupVersion.Group && r.Kind == "FederatedResourceQuota":
+		return "the control plane acts on it by itself; what is used of it: flotilla describe " + of
+	case group == policyv1alpha1.GroupVersion.Group:
+		return "the control plane acts on it by itself; flotilla explain of a template that it is about says what comes of it"
 	default:
 		return ""
 	}

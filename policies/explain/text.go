@@ -167,7 +167,7 @@ func (n *Prospect) text(stands bool) string {
 	switch {
 	case len(n.Plugins) > 0 && n.Error == "":
 		return "not known: " + n.NotDue
-	case n.Same && n.NotDue == notCarried:
+	case n.Same && (n.NotDue == notCarried || n.NotDue == noRoom):
 		return "nothing is decided: " + n.NotDue
 	case n.Same && n.Due == "":
 		return "a decision would say the same"
@@ -348,7 +348,7 @@ func (c Delivered) row() []string {
 	switch {
 	case c.Applied != nil && *c.Applied:
 		applied = "yes"
-	case c.Message != "":
+	case c.Message != "" && c.Message != rollup.Overdue && !c.Outdated:
 		applied = "no"
 	}
 	if health == "" {
@@ -356,7 +356,7 @@ func (c Delivered) row() []string {
 	}
 	if c.Silent != "" {
 		heard := "nothing was ever heard of it"
-		if c.Applied != nil {
+		if c.Applied != nil || c.Outdated {
 			heard = "last heard: applied " + applied + ", " + strings.TrimSuffix(health+": "+why, ": ")
 		}
 		applied, health, why = "unknown", "Unknown", c.Silent+"; "+heard
@@ -366,6 +366,8 @@ func (c Delivered) row() []string {
 		why = strings.TrimPrefix(why+"; changes do not reach it", "; ")
 	case c.Leaving:
 		why = strings.TrimPrefix(why+"; "+cmp.Or(c.Kept, "leaving"), "; ")
+	case c.Outdated && c.Ails != "":
+		why += ": " + c.Ails
 	case why == "" && c.Applied == nil:
 		why = "nothing is known of it"
 	}

@@ -1,0 +1,82 @@
+package explain_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/explain"
+	"github.com/flotilla-io/flotilla/policies/propagation"
+)
+
+// overQuota is a template of which a quota refuses what was edited last, with the Work of the
+// version before.
+func overQuota(t *testing.T) explain.Input {
+	in := input(t)
+	bind(t, &in)
+	in.Template.SetCreationTimestamp(metav1.NewTime(noon))
+	b := bound(t)
+	b.Spec.Clusters, b.Spec.GracefulEvictionTasks, b.Spec.RequiredBy = b.Spec.Clusters[:1], nil, nil
+	b.Status = workv1alpha2.ResourceBindingStatus{}
+	b.Annotations[propagation.DigestAnnotation] = "before"
+	b.Annotations[workv1alpha2.SchedulingDecisionAnnotation] = `{"reason":"QuotaExceeded","message":"the latest version of its template is held back: quota q is exceeded","affinityName":"backup","at":"2026-01-01T11:00:00Z"}`
+	in.Binding = b
+	in.Works = []*workv1alpha1.Work{parse(t, `
+metadata: {namespace: karmada-es-c-001, name: web, generation: 1, annotations: {propagation.flotilla.io/digest: before}}
+status:
+  conditions: [{type: Applied, status: "True", reason: AppliedSuccessful, observedGeneration: 1}]
+  manifestStatuses: [{health: Healthy}]
+`, &workv1alpha1.Work{})}
+	in.Works[0].Annotations = map[string]string{propagation.DigestAnnotation: "before"}
+	return in
+}
+
+// TestWhatAQuotaRefuses: one cause is one problem, nothing is decided, and clusters are not said to
+// have applied what they do not have.
+func TestWhatAQuotaRefuses(t *testing.T) {
+	golden(t, "quota.txt", explain.Explain(overQuota(t)).Text(explain.TextOptions{}))
+	first := overQuota(t)
+	first.Binding.BindingSpec().Clusters, first.Works = nil, []*workv1alpha1.Work{}
+	if d := explain.Explain(first).Delivery; len(d.Clusters) > 0 {
+		t.Errorf("what was never placed is to be delivered to %+v", d.Clusters)
+	}
+}
+
+// TestTheVersionBefore: a cluster that has yet to take an edit up has not applied it.
+func TestTheVersionBefore(t *testing.T) {
+	in := overQuota(t)
+	digest, err := propagation.Digest(in.Template)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := bound(t).Annotations
+	a[propagation.DigestAnnotation] = digest
+	in.Binding.SetAnnotations(a)
+	in.Works[0].Annotations[propagation.DigestAnnotation] = digest
+	in.Works[0].Generation = 2
+	want := []explain.Delivered{{Cluster: "c-001", Outdated: true, Health: "Healthy", Message: "latest version not applied yet"}}
+	e := explain.Explain(in).Only([]string{"c-001"})
+	if diff := cmp.Diff(want, e.Delivery.Clusters); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestWhatToDoAboutANameThatIsNoCluster: where the policy means no cluster that there is, since its
+// name is mistyped, labels help nobody.
+func TestWhatToDoAboutANameThatIsNoCluster(t *testing.T) {
+	in := input(t)
+	in.Policies[0].PropagationSpec().Placement = policyv1alpha1.Placement{ClusterAffinity: &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"c-oo1"}}}
+	type said struct{ Reason, Next string }
+	var got []said
+	for _, p := range explain.Explain(in).Problems {
+		got = append(got, said{p.Reason, p.Next})
+	}
+	const correct = "correct the name, or join the cluster: flotilla get clusters"
+	if diff := cmp.Diff([]said{{explain.ReasonNotPlaced, correct}, {explain.ReasonUnknownCluster, correct}}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
