@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"sync"
@@ -72,7 +71,7 @@ func (l *link) prove(ctx context.Context, now clock.PassiveClock, creds credenti
 		defer l.proof.mu.Unlock()
 		return l.proof.err
 	case <-ctx.Done():
-		return explain(l.cluster, fmt.Errorf("verify which cluster answers: %w", ctx.Err()))
+		return explain(l.cluster, ctx.Err())
 	}
 }
 
@@ -141,7 +140,7 @@ func (l *link) identity(ctx context.Context, tokens []string) (string, error) {
 func (l *link) ask(ctx context.Context, token string) (string, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, l.base.JoinPath(identityPath).String(), nil)
 	if err != nil {
-		return "", fmt.Errorf("verify which cluster answers: %w", err)
+		return "", err
 	}
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("User-Agent", userAgent)
@@ -150,7 +149,7 @@ func (l *link) ask(ctx context.Context, token string) (string, error) {
 	}
 	resp, err := l.plain.RoundTrip(req)
 	if err != nil {
-		return "", fmt.Errorf("verify which cluster answers: %w", err)
+		return "", err
 	}
 	defer func() { _ = resp.Body.Close() }()
 	switch resp.StatusCode {

@@ -31,7 +31,8 @@ func (r *Reconciler) describe(_ context.Context, s *state) (loop.Next, error) {
 		c.ObservedGeneration, c.LastTransitionTime = s.cluster.Generation, now
 		meta.SetStatusCondition(&s.status.Conditions, c)
 	}
-	set(ready(s.seen.outcome))
+	answers := ready(s.seen.outcome)
+	set(answers)
 	s.turned()
 	r.options.waits(s, r.recorder)
 	if s.seen.unclaimed != "" {
@@ -39,7 +40,7 @@ func (r *Reconciler) describe(_ context.Context, s *state) (loop.Next, error) {
 	} else {
 		meta.RemoveStatusCondition(&s.status.Conditions, clusterv1alpha1.ClusterConditionClaimed)
 	}
-	if s.seen.unread != "" {
+	if s.seen.unread != "" && answers.Status == metav1.ConditionTrue { // of one that is away Ready says it all
 		set(metav1.Condition{Type: clusterv1alpha1.ClusterConditionObjectsUnread, Status: metav1.ConditionTrue, Reason: clusterv1alpha1.ObjectsUnreadReason, Message: s.seen.unread})
 	} else {
 		meta.RemoveStatusCondition(&s.status.Conditions, clusterv1alpha1.ClusterConditionObjectsUnread)

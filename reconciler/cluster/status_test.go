@@ -61,7 +61,7 @@ func TestEnablements(t *testing.T) {
 }
 
 // TestWhatCannotBeRead: kinds that the member does not let be read are told of, a few by
-// name, and no longer once they can.
+// name, and no longer once they can, nor of a member that does not answer at all.
 func TestWhatCannotBeRead(t *testing.T) {
 	var kinds []informer.Blind
 	for _, kind := range []string{"A", "B", "C", "D", "E", "F", "G"} {
@@ -74,8 +74,13 @@ func TestWhatCannotBeRead(t *testing.T) {
 	}
 	r := New(nil, nil, nil, nil, Options{})
 	s := &state{cluster: &clusterv1alpha1.Cluster{}, seen: &observation{outcome: outcome{ready: true}, unread: text}}
-	for _, want := range []string{text, ""} {
-		s.seen.unread = want
+	for _, tc := range []struct {
+		unread string
+		ready  bool
+		want   string
+	}{{text, true, text}, {text, false, ""}, {text, true, text}, {"", true, ""}} {
+		s.seen.unread, s.seen.outcome.ready = tc.unread, tc.ready
+		want := tc.want
 		if _, err := r.describe(t.Context(), s); err != nil {
 			t.Fatal(err)
 		}

@@ -35,6 +35,8 @@ type promoteFlags struct {
 	autoPolicy, dependencies, undo bool
 	allowChanges                   bool
 	wait                           time.Duration
+	// host that --cluster-kubeconfig leads to; empty without.
+	host string
 }
 
 func newPromote(f *fleet.Flags) *cobra.Command {
@@ -178,7 +180,7 @@ func (p *promoteFlags) promote(cmd *cobra.Command, kind, name string) error {
 		AllowChanges: p.allowChanges, Unrehearsed: p.dryRun == "client", Now: time.Now(),
 	})
 	if err != nil {
-		return fleet.Describe(err)
+		return p.failed(err)
 	}
 	for _, note := range planned.Notes {
 		if _, err := fmt.Fprintf(cmd.ErrOrStderr(), "warning: %s\n", note); err != nil {
@@ -215,7 +217,7 @@ func (p *promoteFlags) back(cmd *cobra.Command, kind, name string) error {
 		Cluster: p.cluster, Hub: hub, Member: member, PolicyName: p.policyName, Within: p.wait, DryRun: p.dryRun != "none",
 	})
 	if err != nil {
-		return fleet.Describe(fleet.Meanwhile(of.String(), err))
+		return p.failed(fleet.Meanwhile(of.String(), err))
 	}
 	return p.reportReturned(cmd, returned)
 }
@@ -272,6 +274,9 @@ func (p *promoteFlags) member() (meta.RESTMapper, client.Client, error) {
 	if err != nil {
 		return nil, nil, fleet.Describe(err)
 	}
+	if p.kubeconfig != "" {
+		p.host = cfg.Host
+	}
 	cfg.QPS = -1
 	member, err := client.New(cfg, client.Options{Scheme: scheme.New()})
 	if err != nil {
@@ -279,6 +284,15 @@ func (p *promoteFlags) member() (meta.RESTMapper, client.Client, error) {
 	}
 	mapper, err := factory.ToRESTMapper()
 	return mapper, member, fleet.Describe(err)
+}
+
+// failed says what an error of the control plane, or of the cluster, means.
+func (p *promoteFlags) failed(err error) error {
+	var request *url.Error
+	if p.host != "" && errors.As(err, &request) && strings.HasPrefix(request.URL, p.host) {
+		return p.unread(err)
+	}
+	return fleet.Describe(err)
 }
 
 // unread says what an error of the cluster means.

@@ -45,7 +45,11 @@ type Scope struct {
 func (s *Scope) AddTo(cmd *cobra.Command, f *Flags, allowed ...string) {
 	flags := cmd.Flags()
 	flags.StringVarP(&s.operation, "operation-scope", "s", "", "where to look: "+command.Alternatives(allowed)+"; default is karmada, or members with --clusters")
-	s.AddClustersTo(cmd, f, "member clusters to ask; default is all of them")
+	usage := "member cluster to ask"
+	if slices.Contains(allowed, ScopeAll) {
+		usage = "member clusters to ask; --operation-scope members, or all, asks all of them without it"
+	}
+	s.AddClustersTo(cmd, f, usage)
 	complete(cmd, "operation-scope", cobra.FixedCompletions(allowed, cobra.ShellCompDirectiveNoFileComp))
 	check := cmd.PreRunE
 	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
