@@ -6,17 +6,13 @@ import (
 	"io"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/checkup"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/offspring"
-	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/record"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/progress"
 	"github.com/flotilla-io/flotilla/policies/explain"
 	"github.com/flotilla-io/flotilla/policies/symptom"
@@ -42,7 +38,7 @@ func (f *explainFlags) examine(ctx context.Context, errOut io.Writer, e explain.
 		if err != nil {
 			return symptom.Symptom{}, err
 		}
-		return ask(ctx, set, cluster, template)
+		return checkup.Ask(ctx, offspring.In(set, template.GetNamespace()), cluster, template.GetKind(), template.GetName())
 	})
 	out := map[string]symptom.Symptom{}
 	for _, a := range answers {
@@ -72,36 +68,4 @@ func unwell(e explain.Explanation, named []string) []string {
 		}
 	}
 	return out
-}
-
-// ask asks one cluster: its Pods, or else the last Warning about what the template
-// owns.
-func ask(ctx context.Context, set kubernetes.Interface, cluster string, template *unstructured.Unstructured) (symptom.Symptom, error) {
-	family, err := offspring.Of(ctx, set, template.GetNamespace(), template.GetKind(), template.GetName())
-	if err != nil {
-		return symptom.Symptom{}, err
-	}
-	if s := symptom.Of(family.Pods); s != (symptom.Symptom{}) {
-		return s, nil
-	}
-	list, err := set.CoreV1().Events(template.GetNamespace()).List(ctx, metav1.ListOptions{FieldSelector: "type=" + corev1.EventTypeWarning})
-	if apierrors.IsForbidden(err) {
-		return symptom.Symptom{}, nil // its Pods say nothing
-	}
-	if err != nil {
-		return symptom.Symptom{}, err
-	}
-	var entries []record.Entry
-	about := record.Filter{Types: []string{corev1.EventTypeWarning}, Objects: family.Names}
-	for i := range list.Items {
-		if entry := record.Of(cluster, &list.Items[i]); about.Has(entry) {
-			entries = append(entries, entry)
-		}
-	}
-	if len(entries) == 0 {
-		return symptom.Symptom{}, nil
-	}
-	record.Sort(entries)
-	last := entries[len(entries)-1]
-	return symptom.Told(last.Reason, last.Message), nil
 }

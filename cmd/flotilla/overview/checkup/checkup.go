@@ -1,6 +1,6 @@
 // Package checkup asks clusters what ails the workloads that a status shows as not ready.
 //
-// In go problems; out come the same, with what Pods tell. It reads only, a few clusters and once
+// In go problems; out come the same, with what Pods, or Warnings, tell. It reads only, a few clusters and once
 // each, and what cannot be asked changes nothing.
 package checkup
 
@@ -9,8 +9,12 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/offspring"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/record"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
 	"github.com/flotilla-io/flotilla/policies/symptom"
 )
@@ -72,13 +76,45 @@ func symptoms(ctx context.Context, f *fleet.Flags, cluster string, problems []si
 		if spaces[p.Namespace] == nil {
 			spaces[p.Namespace] = offspring.In(set, p.Namespace)
 		}
-		family, err := spaces[p.Namespace].Of(ctx, p.Kind, p.Name)
+		s, err := Ask(ctx, spaces[p.Namespace], cluster, p.Kind, p.Name)
 		if err != nil {
 			continue // such as a namespace that the caller may not read
 		}
-		if s := symptom.Of(family.Pods); s.Text != "" {
+		if s.Text != "" {
 			out[i] = s.Text
 		}
 	}
 	return out, ctx.Err()
+}
+
+// Ask asks one cluster what ails a workload: its Pods, or else the last Warning about what it
+// owns, such as that a quota refuses its Pods. The zero value says that neither tells.
+func Ask(ctx context.Context, space *offspring.Namespace, cluster, kind, name string) (symptom.Symptom, error) {
+	family, err := space.Of(ctx, kind, name)
+	if err != nil {
+		return symptom.Symptom{}, err
+	}
+	if s := symptom.Of(family.Pods); s != (symptom.Symptom{}) {
+		return s, nil
+	}
+	warnings, err := space.Warnings(ctx)
+	if apierrors.IsForbidden(err) {
+		return symptom.Symptom{}, nil // its Pods say nothing
+	}
+	if err != nil {
+		return symptom.Symptom{}, err
+	}
+	var entries []record.Entry
+	about := record.Filter{Types: []string{corev1.EventTypeWarning}, Objects: family.Names}
+	for i := range warnings {
+		if entry := record.Of(cluster, &warnings[i]); about.Has(entry) {
+			entries = append(entries, entry)
+		}
+	}
+	if len(entries) == 0 {
+		return symptom.Symptom{}, nil
+	}
+	record.Sort(entries)
+	last := entries[len(entries)-1]
+	return symptom.Told(last.Reason, last.Message), nil
 }

@@ -25,13 +25,18 @@ func owned(name, kind, owner string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: "shop", Name: name, OwnerReferences: []metav1.OwnerReference{{Kind: kind, Name: owner}}}
 }
 
-// ailing are a control plane and three members behind it: east cannot pull an image for web, west
+// ailing are a control plane and three members behind it: east cannot pull an image for web and
+// lets no Pod of full in, west
 // may not be read, and mars never answers. It counts requests by their path.
 func ailing(t *testing.T) (url string, requests func() map[string]int) {
 	t.Helper()
 	var mu sync.Mutex
 	count := map[string]int{}
-	sets := appsv1.ReplicaSetList{Items: []appsv1.ReplicaSet{{ObjectMeta: owned("web-1", "Deployment", "web")}, {ObjectMeta: owned("api-1", "Deployment", "api")}}}
+	sets := appsv1.ReplicaSetList{Items: []appsv1.ReplicaSet{{ObjectMeta: owned("web-1", "Deployment", "web")}, {ObjectMeta: owned("api-1", "Deployment", "api")}, {ObjectMeta: owned("full-1", "Deployment", "full")}}}
+	events := corev1.EventList{Items: []corev1.Event{{
+		Type: corev1.EventTypeWarning, Reason: "FailedCreate", Message: "exceeded quota: small",
+		InvolvedObject: corev1.ObjectReference{Kind: "ReplicaSet", Namespace: "shop", Name: "full-1"},
+	}}}
 	pods := corev1.PodList{Items: []corev1.Pod{
 		{ObjectMeta: owned("web-1-a", "ReplicaSet", "web-1"), Status: corev1.PodStatus{Phase: corev1.PodPending, ContainerStatuses: []corev1.ContainerStatus{{
 			Name: "app", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull", Message: "no such image"}},
@@ -56,6 +61,8 @@ func ailing(t *testing.T) (url string, requests func() map[string]int) {
 		case cluster != "east":
 			w.WriteHeader(http.StatusForbidden)
 			_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`))
+		case strings.HasSuffix(path, "/events"):
+			_ = json.NewEncoder(w).Encode(events)
 		case strings.HasSuffix(path, "/replicasets"):
 			_ = json.NewEncoder(w).Encode(sets)
 		default:
@@ -83,10 +90,11 @@ func TestExamine(t *testing.T) {
 		return situation.Fleet{Problems: []situation.Problem{
 			problem("Deployment", "web", web, "east"), problem("Deployment", "api", api, "east", "west"), problem("Deployment", "far", "", "mars"),
 			problem("Deployment", "closed", "", "west"), problem("ConfigMap", "settings", "", "east"), problem("Deployment", "nowhere", ""),
-			problem("Deployment", "web", many, "east", "mars", "north", "south"),
+			problem("Deployment", "web", many, "east", "mars", "north", "south"), problem("Deployment", "full", "FailedCreate: exceeded quota: small", "east"),
 		}}
 	}
 	got := found("", "", "")
+	got.Problems[len(got.Problems)-1].Symptom = ""
 	begin := time.Now()
 	checkup.Examine(t.Context(), f, &got)
 	if took := time.Since(begin); took > 3*checkup.Timeout {

@@ -46,6 +46,8 @@ type Namespace struct {
 	set   kubernetes.Interface
 	name  string
 	lists map[string][]metav1.Object
+	// warnings is nil until they were asked for.
+	warnings []corev1.Event
 }
 
 // In is a namespace, of which nothing is read yet.
@@ -80,6 +82,19 @@ func (n *Namespace) Of(ctx context.Context, kind, name string) (Family, error) {
 		}
 	}
 	return out, nil
+}
+
+// Warnings are the Warnings of the namespace, as they were when they were first asked for.
+func (n *Namespace) Warnings(ctx context.Context) ([]corev1.Event, error) {
+	if n.warnings != nil {
+		return n.warnings, nil
+	}
+	list, err := n.set.CoreV1().Events(n.name).List(ctx, metav1.ListOptions{FieldSelector: "type=" + corev1.EventTypeWarning})
+	if err != nil {
+		return nil, err
+	}
+	n.warnings = append([]corev1.Event{}, list.Items...)
+	return n.warnings, nil
 }
 
 // listed are the objects of one of the kinds in chains, as they were when they were first
