@@ -5,10 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	"github.com/flotilla-io/flotilla/policies/dependency"
+	"github.com/flotilla-io/flotilla/policies/explain/nearmiss"
 	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/selector"
@@ -74,40 +73,7 @@ func nearMiss(all []policyv1alpha1.Policy, ref propagation.PolicyRef, r selector
 	if i < 0 {
 		return ""
 	}
-	for _, s := range all[i].PropagationSpec().ResourceSelectors {
-		if s.Kind != r.Kind {
-			continue
-		}
-		if why := miss(s, r); why != "" {
-			return why
-		}
-	}
-	return ""
-}
-
-// miss says in what one selector differs from the resource, by asking what
-// else it would have to be.
-func miss(s policyv1alpha1.ResourceSelector, r selector.Resource) string {
-	as := r
-	as.APIVersion = s.APIVersion
-	if selector.Match(s, as) != selector.None {
-		return fmt.Sprintf("selects it as %s, it is %s", s.APIVersion, r.APIVersion)
-	}
-	if s.APIVersion != r.APIVersion {
-		return ""
-	}
-	as = r
-	as.Namespace = s.Namespace
-	if s.Namespace != "" && s.Namespace != r.Namespace {
-		if selector.Match(s, as) == selector.None {
-			return ""
-		}
-		return fmt.Sprintf("selects %s in namespace %s", s.Kind, s.Namespace)
-	}
-	if s.Name != "" {
-		return fmt.Sprintf("selects the %s named %s", s.Kind, s.Name)
-	}
-	return fmt.Sprintf("selects %s with labels %s", s.Kind, metav1.FormatLabelSelector(s.LabelSelector))
+	return nearmiss.Why(all[i], r)
 }
 
 func (in *Input) hasOverride(namespace, name string) bool {
@@ -165,7 +131,7 @@ func selected(all []Policy) bool {
 func (x *explainer) noPolicy() Problem {
 	r := x.out.Resource
 	p := Problem{Reason: ReasonNoPolicy, Message: "no policy selects it"}
-	near := nearly(x.in.Policies, selector.ResourceOf(x.in.Template))
+	near := nearmiss.Nearest(x.in.Policies, selector.ResourceOf(x.in.Template))
 	switch about := len(x.out.Policies); {
 	case near != nil || about == 0:
 	case about == 1:
@@ -177,7 +143,7 @@ func (x *explainer) noPolicy() Problem {
 		p.Message += "; what runs in clusters runs on, and its edits stay on the control plane"
 	}
 	if near != nil {
-		p.Next = fmt.Sprintf("see why %s does not, or create a policy that selects %s %s", near, r.APIVersion, r.Kind)
+		p.Next = fmt.Sprintf("see why %s does not, or create a policy that selects %s %s", refOf(propagation.RefOf(near)), r.APIVersion, r.Kind)
 		return p
 	}
 	p.Next = fmt.Sprintf("create a %s that selects %s %s", policyv1alpha1.ResourceKindClusterPropagationPolicy, r.APIVersion, r.Kind)
@@ -186,28 +152,6 @@ func (x *explainer) noPolicy() Problem {
 			policyv1alpha1.ResourceKindPropagationPolicy, r.Namespace, r.APIVersion, r.Kind)
 	}
 	return p
-}
-
-// nearly is the policy in whose selectors the fewest typing mistakes keep it from selecting
-// a template, the first of several by its name; nil where none is near.
-func nearly(policies []policyv1alpha1.Policy, r selector.Resource) *Ref {
-	var best *Ref
-	least := 0
-	for _, p := range policies {
-		if p.GetNamespace() != "" && p.GetNamespace() != r.Namespace {
-			continue
-		}
-		for _, s := range p.PropagationSpec().ResourceSelectors {
-			n, near := propagation.Near(s, r)
-			if !near || best != nil && n > least {
-				continue
-			}
-			if ref := refOf(propagation.RefOf(p)); best == nil || n < least || ref.String() < best.String() {
-				best, least = ref, n
-			}
-		}
-	}
-	return best
 }
 
 func refOf(ref propagation.PolicyRef) *Ref {

@@ -230,14 +230,10 @@ func released(ids []inventory.ID) []Note {
 
 // waitsInVain adds to what a Kustomization waits for which of its templates no policy carries any
 // more: what it changed of them stays on the control plane.
-func (s *Survey) waitsInVain(p *Problem) {
-	at := slices.IndexFunc(s.fleet.Kustomizations, func(k Kustomization) bool { return k.Namespace == p.Namespace && k.Name == p.Name })
-	if at < 0 {
-		return
-	}
+func (a *asides) waitsInVain(p *Problem, owned []inventory.ID) {
 	var ids []inventory.ID
-	for _, id := range s.owned[at] {
-		if slices.Contains(s.asides.released, id) {
+	for _, id := range owned {
+		if slices.Contains(a.released, id) {
 			ids = append(ids, id)
 		}
 	}
@@ -246,6 +242,11 @@ func (s *Survey) waitsInVain(p *Problem) {
 	}
 	p.Message += "; no policy carries " + titleOf(ids[0]) + " any more" + besides(ids)
 	p.Next = "flotilla explain " + strings.ToLower(ids[0].GroupKind.Kind) + "/" + ids[0].Name + inNamespace(ids[0].Namespace)
+}
+
+// isAbout reports whether a problem of a Kustomization is one of k.
+func (p *Problem) isAbout(k Kustomization) bool {
+	return k.Namespace == p.Namespace && k.Name == p.Name
 }
 
 // empty is the note that there is no cluster.

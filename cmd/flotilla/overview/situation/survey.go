@@ -341,7 +341,7 @@ func (s *Survey) Fleet() Fleet {
 		case p.Kind == clusterv1alpha1.ResourceKindCluster && p.State == Failed:
 			p.Message += unknownThere(s.members[p.Name], s.now.Sub(s.silent[p.Name].Since))
 		case p.Kind == kustomizev1.KustomizationKind && p.State == Progressing:
-			s.waitsInVain(p)
+			s.asides.waitsInVain(p, s.owned[slices.IndexFunc(s.fleet.Kustomizations, p.isAbout)])
 		}
 	}
 	slices.SortFunc(f.Sources, func(a, b Source) int {

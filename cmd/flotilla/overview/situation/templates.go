@@ -38,7 +38,7 @@ func (s *Survey) Binding(b workv1alpha2.Binding) {
 	problems := problemsOf{ref: ref, by: map[string]*Problem{}}
 	if part.State != rollup.Healthy {
 		problems.add(part.State, "", part.Reason+decided(b, part.Reason, s.now))
-		s.former(part, found, &problems)
+		s.members.former(part, found, &problems)
 	}
 	if part.Fault != "" {
 		problems.add(rollup.Progressing, "", part.Fault)
@@ -141,16 +141,16 @@ func (c counts) of(cluster string) *Count {
 
 // former counts a template where it runs as it was placed before, which is not as it is
 // wanted, and adds what is wrong with that.
-func (s *Survey) former(part rollup.Part, found *reach, problems *problemsOf) {
-	for _, c := range part.Former {
-		found.clusters = append(found.clusters, c.Name)
-		count := s.members.of(c.Name)
+func (c counts) former(part rollup.Part, found *reach, problems *problemsOf) {
+	for _, in := range part.Former {
+		found.clusters = append(found.clusters, in.Name)
+		count := c.of(in.Name)
 		count.Total++
 		switch {
-		case c.Silence != nil: // told once, of the cluster
+		case in.Silence != nil: // told once, of the cluster
 			count.Unknown++
-		case c.State != rollup.Healthy && !c.KeptBack():
-			problems.add(c.State, c.Name, c.Reason)
+		case in.State != rollup.Healthy && !in.KeptBack():
+			problems.add(in.State, in.Name, in.Reason)
 		}
 	}
 }
