@@ -61,6 +61,27 @@ func NamedClusters(spec *policyv1alpha1.PropagationSpec) []string {
 	return slices.Compact(names)
 }
 
+// WantedClusters are those that a placement wants by name, sorted: those of its affinity, and of its
+// terms up to the one in force, or of all where none is. Those of later terms are for another day.
+// A placement that is nil wants none.
+func WantedClusters(p *policyv1alpha1.Placement, term string) []string {
+	if p == nil {
+		return nil
+	}
+	var names []string
+	if p.ClusterAffinity != nil {
+		names = append(names, p.ClusterAffinity.ClusterNames...)
+	}
+	for i := range p.ClusterAffinities {
+		names = append(names, p.ClusterAffinities[i].ClusterNames...)
+		if p.ClusterAffinities[i].AffinityName == term {
+			break
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
 // Strangers returns the NamedClusters of a policy that are none of the fleet's, sorted.
 func Strangers(spec *policyv1alpha1.PropagationSpec, fleet []string) []Stranger {
 	return StrangersAmong(NamedClusters(spec), fleet)

@@ -59,3 +59,28 @@ func TestStrangers(t *testing.T) {
 		t.Errorf("of all terms: %q, want %q", got, want)
 	}
 }
+
+// TestWantedClusters: what is for later, or only weighs, is not wanted now.
+func TestWantedClusters(t *testing.T) {
+	names := func(names ...string) policyv1alpha1.ClusterAffinity {
+		return policyv1alpha1.ClusterAffinity{ClusterNames: names}
+	}
+	one := names("west", "east", "west")
+	terms := []policyv1alpha1.ClusterAffinityTerm{
+		{AffinityName: "first", ClusterAffinity: names("west")}, {AffinityName: "second", ClusterAffinity: names("east")}, {AffinityName: "third", ClusterAffinity: names("mars")},
+	}
+	for name, tc := range map[string]struct {
+		placement *policyv1alpha1.Placement
+		term      string
+		want      []string
+	}{
+		"there is no placement":      {nil, "", nil},
+		"it has one affinity":        {&policyv1alpha1.Placement{ClusterAffinity: &one}, "", []string{"east", "west"}},
+		"its second term is taken":   {&policyv1alpha1.Placement{ClusterAffinities: terms}, "second", []string{"east", "west"}},
+		"none of its terms is taken": {&policyv1alpha1.Placement{ClusterAffinities: terms}, "", []string{"east", "mars", "west"}},
+	} {
+		if diff := cmp.Diff(tc.want, WantedClusters(tc.placement, tc.term)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}

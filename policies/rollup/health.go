@@ -93,6 +93,9 @@ type Part struct {
 	// Former are the clusters that hold it as it was placed last, sorted, where State is not
 	// Healthy: what stands there stays so for now.
 	Former []ClusterPart
+	// Absent are the clusters that its placement wants and that are not in the fleet: none
+	// where that is not asked for.
+	Absent []propagation.Stranger
 	// Unread says that the template has not been looked at yet: State is no news.
 	Unread bool
 }

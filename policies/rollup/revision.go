@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/flotilla-io/flotilla/policies/excerpt"
+	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
 // MaxDescription is how many runes a forge shows of a commit status.
@@ -64,6 +65,9 @@ func Revision(parts []Part) Rollup {
 		if p.State != Healthy {
 			findings = append(findings, finding{p.State, "", p.Object, p.Reason})
 		}
+		if len(p.Absent) > 0 {
+			findings = append(findings, absent(p))
+		}
 		for _, c := range p.Clusters {
 			if _, ok := ready[c.Name]; !ok {
 				ready[c.Name] = true
@@ -92,6 +96,18 @@ func Revision(parts []Part) Rollup {
 		}
 	}
 	out.Description = Sanitise(describe(out, findings, notes))
+	return out
+}
+
+// absent is that a template does not get to clusters that are not there. One that may yet join is
+// waited for; a name that is nearly that of another cluster is a mistake.
+func absent(p Part) finding {
+	out := finding{Progressing, "", p.Object, propagation.Naming(p.Absent)}
+	for _, s := range p.Absent {
+		if s.Meant != "" {
+			out.state = Failed
+		}
+	}
 	return out
 }
 

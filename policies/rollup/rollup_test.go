@@ -351,6 +351,12 @@ func TestRevision(t *testing.T) {
 		"a cluster that is silent is told once, whatever it runs": {[]rollup.Part{
 			{Object: "A", Clusters: []rollup.ClusterPart{ok("a"), silent("b"), bad("c", rollup.Progressing, "not ready")}}, {Object: "B", Clusters: []rollup.ClusterPart{ok("a"), silent("b")}},
 		}, rollup.Rollup{State: "pending", Description: "1/3 clusters ready: b unreachable since 2026-01-01 00:00 UTC", Ready: 1, Total: 3}},
+		"a cluster that may yet join is waited for": {[]rollup.Part{
+			{Object: "A", Clusters: []rollup.ClusterPart{ok("a")}, Absent: []propagation.Stranger{{Name: "mars"}}},
+		}, rollup.Rollup{State: "pending", Description: "A: clusterNames names mars, which does not exist", Ready: 1, Total: 1}},
+		"a cluster whose name is mistyped fails": {[]rollup.Part{
+			{Object: "A", Clusters: []rollup.ClusterPart{ok("a"), bad("b", rollup.Progressing, "not ready")}, Absent: []propagation.Stranger{{Name: "mars"}, {Name: "wst", Meant: "west"}}},
+		}, rollup.Rollup{State: "failure", Description: "A: clusterNames names mars, which does not exist; wst, which does not exist (did you mean west?)", Ready: 1, Total: 2}},
 		"a failure counts for more than silence": {[]rollup.Part{
 			{Object: "A", Clusters: []rollup.ClusterPart{silent("a"), bad("b", rollup.Failed, "denied")}},
 		}, rollup.Rollup{State: "failure", Description: "0/2 clusters ready: b failed on A: denied", Total: 2}},

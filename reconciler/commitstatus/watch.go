@@ -42,7 +42,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 		Watches(&notificationv1beta3.Provider{}, inNamespace, byGeneration).
 		Watches(&workv1alpha2.ResourceBinding{}, wakes.whenBindingChanges()).
 		Watches(&workv1alpha2.ClusterResourceBinding{}, wakes.whenBindingChanges()).
-		Watches(&clusterv1alpha1.Cluster{}, handler.EnqueueRequestsFromMapFunc(wakes.allFollowed), builder.WithPredicates(silenceChanges)).
+		Watches(&clusterv1alpha1.Cluster{}, handler.EnqueueRequestsFromMapFunc(wakes.allFollowed), builder.WithPredicates(fleetChanges)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.opts.Concurrent, NewQueue: fairqueue.ByNamespace(r.opts.Concurrent)}).
 		Complete(r)
 }
@@ -87,9 +87,9 @@ func (w wakes) inNamespace(ctx context.Context, obj client.Object) []reconcile.R
 	return requests
 }
 
-// silenceChanges lets pass a cluster that falls silent, or is heard of again.
-var silenceChanges = predicate.Funcs{
-	CreateFunc: func(event.CreateEvent) bool { return false }, // its bindings are seen at a start, too
+// fleetChanges lets pass a cluster that joins, leaves, falls silent, or is heard of again: commits may
+// name it.
+var fleetChanges = predicate.Funcs{
 	UpdateFunc: func(e event.UpdateEvent) bool {
 		before, okBefore := e.ObjectOld.(*clusterv1alpha1.Cluster)
 		after, okAfter := e.ObjectNew.(*clusterv1alpha1.Cluster)
@@ -100,7 +100,6 @@ var silenceChanges = predicate.Funcs{
 		is, _ := rollup.SilenceOf(after)
 		return was != is
 	},
-	DeleteFunc: func(event.DeleteEvent) bool { return false },
 }
 
 // allFollowed returns the Kustomizations that have commit statuses: what a cluster runs of

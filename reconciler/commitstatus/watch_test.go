@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	"github.com/flotilla-io/flotilla/api/scheme"
 )
@@ -41,5 +42,27 @@ func TestAnOwnWriteCountsUntilTheCacheHasShownItOrItsEnd(t *testing.T) {
 	}
 	if got := count(); got != 0 {
 		t.Errorf("%d commit statuses after the only one was removed", got)
+	}
+}
+
+// TestWhichClustersAreNews: one that comes or goes may be one that a commit names, and one that falls
+// silent may run what a commit asks for; what else is new of clusters changes no commit.
+func TestWhichClustersAreNews(t *testing.T) {
+	cluster := func(version string, ready metav1.ConditionStatus) *clusterv1alpha1.Cluster {
+		c := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "west"}}
+		c.Status.KubernetesVersion = version
+		c.Status.Conditions = []metav1.Condition{{Type: clusterv1alpha1.ClusterConditionReady, Status: ready}}
+		return c
+	}
+	well, newer, silent := cluster("v1.35.0", metav1.ConditionTrue), cluster("v1.36.0", metav1.ConditionTrue), cluster("v1.35.0", metav1.ConditionFalse)
+	for name, tc := range map[string]struct{ got, want bool }{
+		"one joins":        {fleetChanges.Create(event.CreateEvent{Object: well}), true},
+		"one leaves":       {fleetChanges.Delete(event.DeleteEvent{Object: well}), true},
+		"one falls silent": {fleetChanges.Update(event.UpdateEvent{ObjectOld: well, ObjectNew: silent}), true},
+		"one is upgraded":  {fleetChanges.Update(event.UpdateEvent{ObjectOld: well, ObjectNew: newer}), false},
+	} {
+		if tc.got != tc.want {
+			t.Errorf("%s: it is news: %t, want %t", name, tc.got, tc.want)
+		}
 	}
 }

@@ -78,7 +78,7 @@ func (r *Reader) Assess(ctx context.Context, req Request) ([]Verdict, error) {
 	if err != nil {
 		return nil, err
 	}
-	silent, err := r.silences(ctx)
+	_, silent, err := r.fleet(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -149,6 +149,10 @@ func waiting(t *testing.T, obj *unstructured.Unstructured) *unstructured.Unstruc
 
 var midnight = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
+func cluster(name string) *clusterv1alpha1.Cluster {
+	return &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
+}
+
 // silentCluster is one that has been unreachable since midnight.
 func silentCluster(name string) *clusterv1alpha1.Cluster {
 	c := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -170,6 +174,9 @@ func scenes(t *testing.T) map[string]scene {
 	east := func(state rollup.State, reason string) *rollup.Part {
 		return &rollup.Part{Object: "ConfigMap shop/web", Clusters: []rollup.ClusterPart{{Name: "east", State: state, Reason: reason, Outdated: strings.Contains(reason, "not sent")}}}
 	}
+	mistyped, misnamed := binding(t, cm), east(rollup.Healthy, "")
+	mistyped.Spec.Placement = &policyv1alpha1.Placement{ClusterAffinity: &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"east", "wst", "mars"}}}
+	misnamed.Absent = []propagation.Stranger{{Name: "mars"}, {Name: "wst", Meant: "west"}}
 	unseen := waits("waits to be taken up by its policy")
 	unseen.Former = []rollup.ClusterPart{{Name: "east", Outdated: true}}
 	silent := east(rollup.Unknown, "unreachable since 2026-01-01 00:00 UTC; last heard: healthy")
@@ -197,6 +204,9 @@ func scenes(t *testing.T) map[string]scene {
 		"a binding of another group":    {template: cm, objects: []client.Object{other}},
 		"bound, and nothing sent":       {template: cm, objects: []client.Object{bound}, state: rollup.Progressing, reason: "east: not sent yet", part: east(rollup.Progressing, "not sent yet")},
 		"bound, sent and healthy":       {template: cm, objects: []client.Object{bound, work(bound)}, part: east(rollup.Healthy, "")},
+		"bound, sent and healthy, and meant for clusters that are not there": {
+			template: cm, objects: []client.Object{mistyped, work(mistyped), cluster("east"), cluster("west")}, part: misnamed,
+		},
 		"bound, sent and healthy when its cluster was last heard of": {
 			template: cm, objects: []client.Object{bound, work(bound), silentCluster("east")},
 			state: rollup.Unknown, reason: "east: unreachable since 2026-01-01 00:00 UTC; last heard: healthy", part: silent,

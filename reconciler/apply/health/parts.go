@@ -11,6 +11,7 @@ import (
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/policies/selector"
@@ -29,15 +30,22 @@ func (r *Reader) Parts(ctx context.Context, owner client.ObjectKey, entries []in
 	if err != nil {
 		return nil, err
 	}
-	silent, err := r.silences(ctx)
+	names, silent, err := r.fleet(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var parts []rollup.Part
 	for _, e := range entries {
-		part, propagated, err := r.part(ctx, owner, e, policies, silent)
+		binding, err := r.binding(ctx, e.ID)
 		if err != nil {
 			return nil, err
+		}
+		part, propagated, err := r.part(ctx, owner, e, binding, given{policies, silent})
+		if err != nil {
+			return nil, err
+		}
+		if binding != nil {
+			part.Absent = propagation.StrangersAmong(propagation.WantedClusters(binding.BindingSpec().Placement, binding.BindingStatus().SchedulerObservedAffinityName), names)
 		}
 		if propagated {
 			parts = append(parts, part)
@@ -46,13 +54,15 @@ func (r *Reader) Parts(ctx context.Context, owner client.ObjectKey, entries []in
 	return parts, nil
 }
 
-func (r *Reader) part(ctx context.Context, owner client.ObjectKey, e inventory.Entry, policies selection, silent rollup.Silences) (rollup.Part, bool, error) {
+// given is what is the same for all parts.
+type given struct {
+	policies selection
+	silent   rollup.Silences
+}
+
+func (r *Reader) part(ctx context.Context, owner client.ObjectKey, e inventory.Entry, binding workv1alpha2.Binding, all given) (rollup.Part, bool, error) {
 	waits := func(reason string) rollup.Part {
 		return rollup.Part{Object: objectName(e.ID), State: rollup.Progressing, Reason: reason}
-	}
-	binding, err := r.binding(ctx, e.ID)
-	if err != nil {
-		return rollup.Part{}, false, err
 	}
 	key := templatestore.Key{GroupVersionKind: e.GroupVersionKind(), Namespace: e.ID.Namespace, Name: e.ID.Name}
 	if binding != nil {
@@ -65,9 +75,9 @@ func (r *Reader) part(ctx context.Context, owner client.ObjectKey, e inventory.E
 	case presence == templatestore.Present && !applied(owner, template):
 		return rollup.Part{}, false, nil
 	case binding == nil && presence == templatestore.Present:
-		return waits("waits to be taken up by its policy"), policies.selects(resourceOf(template)) && !propagation.WaitsForChange(template), nil
+		return waits("waits to be taken up by its policy"), all.policies.selects(resourceOf(template)) && !propagation.WaitsForChange(template), nil
 	case binding == nil:
-		return waits("waits to be taken up by its policy"), policies.maySelect(e.ID), nil
+		return waits("waits to be taken up by its policy"), all.policies.maySelect(e.ID), nil
 	case presence == templatestore.Absent:
 		return waits("does not exist"), true, nil
 	case presence == templatestore.Unknown:
@@ -79,7 +89,7 @@ func (r *Reader) part(ctx context.Context, owner client.ObjectKey, e inventory.E
 	if err != nil {
 		return rollup.Part{}, false, err
 	}
-	return rollup.PartOf(template, binding, works, silent), true, nil
+	return rollup.PartOf(template, binding, works, all.silent), true, nil
 }
 
 // applied reports whether the named Kustomization applied an object.
@@ -98,13 +108,17 @@ func objectName(id inventory.ID) string {
 
 func resourceOf(obj *unstructured.Unstructured) selector.Resource { return selector.ResourceOf(obj) }
 
-// silences returns the clusters of which nothing is heard.
-func (r *Reader) silences(ctx context.Context) (rollup.Silences, error) {
+// fleet returns the names of the clusters, and those of which nothing is heard.
+func (r *Reader) fleet(ctx context.Context) ([]string, rollup.Silences, error) {
 	var list clusterv1alpha1.ClusterList
 	if err := r.Hub.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("list clusters: %w", err)
+		return nil, nil, fmt.Errorf("list clusters: %w", err)
 	}
-	return rollup.SilencesOf(list.Items), nil
+	names := make([]string, len(list.Items))
+	for i := range list.Items {
+		names[i] = list.Items[i].Name
+	}
+	return names, rollup.SilencesOf(list.Items), nil
 }
 
 // selection are the policies of the hub.
