@@ -87,7 +87,7 @@ func (g *Guard) Judge(ctx context.Context, edge any, r *Removal) error {
 	if !ok {
 		return &Refusal{title: r.Title, err: errors.New("it cannot be looked into")}
 	}
-	found, err := contents(ctx, member, r.Kind, r.Key, func(obj metav1.Object) bool { return g.leaves(ctx, r, obj) })
+	found, err := missed(ctx, member, r.Kind, r.Key, func(obj metav1.Object) bool { return g.leaves(ctx, r, obj) })
 	switch {
 	case apierrors.IsNotFound(err) || errors.Is(err, members.ErrNotServed):
 		return nil
