@@ -22,6 +22,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/tenancy"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
+	"github.com/flotilla-io/flotilla/reconciler/apply/losses"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
@@ -89,6 +90,7 @@ type Reconciler struct {
 	lastApplied *lastAppliedStates
 	own         kustomizations
 	remover     remover
+	losses      *losses.Counter
 	runs        *runs.Runs
 	counts      counts
 }
@@ -112,6 +114,10 @@ func New(deps Deps, opts Options) (*Reconciler, error) {
 	if err != nil {
 		return nil, err
 	}
+	lost, err := losses.New(deps.Live, deps.Config)
+	if err != nil {
+		return nil, err
+	}
 	applier := applier.New(deps.Live, deps.Hub.RESTMapper(), opts.Applier)
 	return &Reconciler{
 		deps:        deps,
@@ -123,6 +129,7 @@ func New(deps Deps, opts Options) (*Reconciler, error) {
 		lastApplied: newLastAppliedStates(),
 		own:         kustomizations{hub: deps.Hub, written: writecache.New[*kustomizev1.Kustomization](opts.Clock)},
 		remover:     remover{applier: applier, actors: actors, live: deps.Live, events: deps.Events},
+		losses:      lost,
 		runs:        runs.New(),
 		counts:      newCounts(opts.Metrics, opts.Clock),
 	}, nil

@@ -17,6 +17,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/runs"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
+	"github.com/flotilla-io/flotilla/reconciler/apply/losses"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
@@ -31,7 +32,7 @@ func (r *Reconciler) finalize(ctx context.Context, ks *kustomizev1.Kustomization
 		return reconcile.Result{}, nil
 	}
 	s := &state{ks: ks, owner: key, now: r.clock.Now(), last: r.lastApplied.of(key)}
-	if deletesObjects(ks) {
+	if losses.Deletes(ks) {
 		gone, err := r.remover.deleteOwned(ctx, s)
 		if err != nil && runs.Superseded(ctx) {
 			return reconcile.Result{}, err
@@ -55,20 +56,6 @@ func (r *Reconciler) finalize(ctx context.Context, ks *kustomizev1.Kustomization
 	}
 	r.forget(key)
 	return reconcile.Result{}, nil
-}
-
-func deletesObjects(ks *kustomizev1.Kustomization) bool {
-	if ks.Spec.Suspend {
-		return false
-	}
-	switch ks.GetDeletionPolicy() {
-	case kustomizev1.DeletionPolicyDelete, kustomizev1.DeletionPolicyWaitForTermination:
-		return true
-	case kustomizev1.DeletionPolicyMirrorPrune:
-		return ks.Spec.Prune
-	default:
-		return false
-	}
 }
 
 // remover deletes what a Kustomization leaves behind, by the rights of who applied it.

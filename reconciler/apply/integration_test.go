@@ -29,6 +29,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	"github.com/flotilla-io/flotilla/api/scheme"
 	"github.com/flotilla-io/flotilla/controlplane/servertest"
 	"github.com/flotilla-io/flotilla/internal/hub"
@@ -61,6 +62,7 @@ type world struct {
 	stop      func()
 	around    func(apply.Builder) apply.Builder // nil for none
 	wrap      transport.WrapperFunc             // of the loop's requests; nil for none
+	allows    string                            // what the next commits' trailers name
 }
 
 func newWorld(t testing.TB) *world {
@@ -243,6 +245,7 @@ func (w *world) commitOf(namespace string, files map[string]string) string {
 	revision := fmt.Sprintf("main@sha1:%x", hash.Sum(nil))
 	patch, err := json.Marshal(map[string]any{"status": map[string]any{"artifact": map[string]any{
 		"digest": stored.Digest, "path": stored.Path, "url": stored.URL, "revision": revision, "lastUpdateTime": "2026-01-02T03:04:05Z", "size": stored.Size,
+		"metadata": map[string]any{gitopsv1alpha1.CommitAllowDeleteKey: w.allows},
 	}}})
 	if err != nil {
 		w.t.Fatal(err)

@@ -147,20 +147,21 @@ func ignoreRules(ks *kustomizev1.Kustomization) []jsondiff.IgnoreRule {
 	return rules
 }
 
-// brake refuses a revision that would delete too much.
-func (r *Reconciler) brake(_ context.Context, s *state) (loop.Next, error) {
+// brake refuses a revision that would delete too much, or what is precious.
+func (r *Reconciler) brake(ctx context.Context, s *state) (loop.Next, error) {
 	if !s.ks.Spec.Prune {
 		return loop.Next{}, nil
 	}
 	s.prunable = applier.Prunable(s.diff.Removed, s.seen)
-	if inventory.Allowed(s.ks.Annotations[inventory.AllowPruneAnnotation], s.source.revision) {
+	if len(s.prunable) == 0 {
 		return loop.Next{}, nil
 	}
-	var ids []inventory.ID
-	for _, e := range s.prunable {
-		ids = append(ids, e.ID)
+	lost, err := r.losses.Of(ctx, s.prunable)
+	if err != nil {
+		return loop.Next{}, err
 	}
-	if err := r.opts.Brake.Check(len(s.owned), ids, s.source.revision); err != nil {
+	may := inventory.AllowanceOf(s.ks.Annotations[inventory.AllowPruneAnnotation], s.source.allows, s.source.revision)
+	if err := r.opts.Brake.Check(len(s.owned), lost, may, s.source.revision); err != nil {
 		return loop.Next{}, loop.Stalled(ReasonPruneBlocked, err)
 	}
 	return loop.Next{}, nil

@@ -29,6 +29,8 @@ type source struct {
 	digest string
 	// commit is what the artifact says of its commit, by the keys of the API.
 	commit map[string]string
+	// allows are the objects that the commit says it may remove, between commas.
+	allows string
 }
 
 // originAnnotation is where an artifact says what it was made from.
@@ -81,6 +83,7 @@ func (p prerequisites) findSource(ctx context.Context, s *state) (loop.Next, err
 	}
 	artifact := repository.Status.Artifact
 	s.source.revision, s.source.digest, s.source.origin = artifact.Revision, artifact.Digest, artifact.Metadata[originAnnotation]
+	s.source.allows = artifact.Metadata[gitopsv1alpha1.CommitAllowDeleteKey]
 	s.source.commit = map[string]string{}
 	for _, key := range []string{gitopsv1alpha1.CommitAuthorKey, gitopsv1alpha1.CommitSubjectKey, gitopsv1alpha1.CommitDateKey} {
 		if value := artifact.Metadata[key]; value != "" {

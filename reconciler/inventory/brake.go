@@ -1,12 +1,13 @@
 package inventory
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 )
 
-// Brake says how much of an inventory one revision may remove.
+// Brake says how much of an inventory one revision may remove. What goes along counts, too.
 type Brake struct {
 	// Share is the part of the inventory that may go, from 0 to 1. More is
 	// refused if it is also more than Count.
@@ -20,23 +21,56 @@ type Brake struct {
 // inventory and more than five objects, or everything.
 func DefaultBrake() Brake { return Brake{Share: 0.2, Count: 5} }
 
+// Loss is an object that a revision removes, with what goes along.
+type Loss struct {
+	ID ID
+	// Within is how many other objects go with it that the revision does not remove itself: what
+	// is in a namespace, the objects of a kind, the inventory of a Kustomization.
+	Within int
+	// Precious says that it goes only if somebody names it: it is used by others, or holds data.
+	Precious bool
+}
+
+// String is "Namespace/shop with 82 objects".
+func (l Loss) String() string {
+	switch l.Within {
+	case 0:
+		return Describe(l.ID)
+	case 1:
+		return Describe(l.ID) + " with 1 object"
+	default:
+		return fmt.Sprintf("%s with %d objects", Describe(l.ID), l.Within)
+	}
+}
+
 // Refusal is the brake's answer: why nothing was removed.
 type Refusal struct {
 	// Total is how many objects are owned.
 	Total int
-	// Removed are those that the revision lacks, sorted.
-	Removed []ID
+	// Losses are those that nobody allowed, the worst first.
+	Losses []Loss
 	// Revision is the one that was refused.
 	Revision string
+	// Allow is the value of AllowPruneAnnotation that would let them go.
+	Allow string
 }
 
 func (e *Refusal) Error() string {
+	var names []string
+	for _, l := range e.Losses[:min(namedInRefusal, len(e.Losses))] {
+		names = append(names, l.String())
+	}
+	text := strings.Join(names, ", ")
+	if more := len(e.Losses) - len(names); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
 	return fmt.Sprintf("revision %s would remove %d of %d objects (%s): nothing was applied; commit them again, or allow it with the annotation %s: %q",
-		e.Revision, len(e.Removed), e.Total, First(e.Removed, namedInRefusal), AllowPruneAnnotation, e.Revision)
+		e.Revision, len(e.Losses), e.Total, text, AllowPruneAnnotation, e.Allow)
 }
 
-// AllowPruneAnnotation on a Kustomization lifts the brake: for one revision if
-// it names it, for all while it is "true".
+// AllowPruneAnnotation on a Kustomization lifts the brake. Its words, between commas, are
+// revisions for which it is lifted, "true" for all of them, and objects that may go whenever they
+// do, such as "namespace/shop". What is precious goes by its name alone.
 const AllowPruneAnnotation = "kustomize.flotilla.io/allow-prune"
 
 const (
@@ -46,32 +80,97 @@ const (
 )
 
 // Check returns a *Refusal if removing these objects from an inventory of
-// total objects needs to be allowed by a person. Equal entries in removed
-// count once each; removed must be what would truly be deleted.
-func (b Brake) Check(total int, removed []ID, revision string) error {
-	gone := len(removed)
-	everything := gone > 0 && gone >= total
-	tooMany := gone > b.Count && float64(gone) > b.Share*float64(total)
-	if !everything && !tooMany {
+// total objects needs to be allowed by a person. Each must be one that would truly be deleted,
+// and stand once.
+func (b Brake) Check(total int, losses []Loss, may Allowance, revision string) error {
+	var unnamed, precious []Loss
+	gone := 0
+	for _, l := range losses {
+		if may.names[nameOf(l.ID)] {
+			continue
+		}
+		if unnamed, gone = append(unnamed, l), gone+1+l.Within; l.Precious {
+			precious = append(precious, l)
+		}
+	}
+	everything := len(unnamed) > 0 && len(unnamed) >= total
+	tooMany := everything || gone > b.Count && float64(gone) > b.Share*float64(total)
+	refused := unnamed
+	if may.revision {
+		refused = precious
+	}
+	if len(precious) == 0 && (!tooMany || may.revision) {
 		return nil
 	}
-	ids := slices.Clone(removed)
-	slices.SortFunc(ids, compareIDs)
-	return &Refusal{Total: total, Removed: ids, Revision: revision}
+	slices.SortFunc(refused, worstFirst)
+	return &Refusal{Total: total, Losses: refused, Revision: revision, Allow: may.with(losses, tooMany, revision)}
 }
 
-// Allowed reports whether the annotation's value lifts the brake for a
+func worstFirst(a, b Loss) int {
+	rank := func(l Loss) int {
+		if l.Precious {
+			return 0
+		}
+		return 1
+	}
+	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(b.Within, a.Within), compareIDs(a.ID, b.ID))
+}
+
+// nameOf is how people name an object that may go: "namespace/shop", "persistentvolumeclaim/shop/data".
+func nameOf(id ID) string { return strings.ToLower(Describe(id)) }
+
+// Allowance is what people let go.
+type Allowance struct {
+	revision bool
+	names    map[string]bool
+}
+
+// AllowanceOf reads the annotation of a Kustomization, and the trailer of the commit of a revision
+// such as "main@sha1:9f2c…": empty for none. A trailer only names objects: it cannot lift the brake
+// for all that a commit removes.
+func AllowanceOf(annotation, trailer, revision string) Allowance {
+	out := Allowance{names: map[string]bool{}}
+	for word := range strings.SplitSeq(annotation, ",") {
+		word = strings.TrimSpace(word)
+		out.revision = out.revision || names(word, revision)
+		out.names[strings.ToLower(word)] = true
+	}
+	for word := range strings.SplitSeq(trailer, ",") {
+		out.names[strings.ToLower(strings.TrimSpace(word))] = true
+	}
+	return out
+}
+
+// with is what lets all of these go: what is precious, and what was named already, by its name,
+// and the others, if they are too many, by the revision.
+func (a Allowance) with(losses []Loss, tooMany bool, revision string) string {
+	var words []string
+	plain := false
+	for _, l := range losses {
+		if name := nameOf(l.ID); l.Precious || a.names[name] {
+			words = append(words, name)
+			continue
+		}
+		plain = true
+	}
+	if plain && (tooMany || a.revision) {
+		words = append([]string{revision}, words...)
+	}
+	return strings.Join(words, ", ")
+}
+
+// names reports whether a word lifts the brake for a
 // revision such as "main@sha1:9f2c…": "true", the revision itself, or its
 // commit, in full or from seven characters on.
-func Allowed(annotation, revision string) bool {
-	switch annotation {
+func names(word, revision string) bool {
+	switch word {
 	case "":
 		return false
 	case "true", revision:
 		return true
 	}
 	commit := revision[strings.LastIndexAny(revision, ":@")+1:]
-	return len(annotation) >= shortestCommit && strings.HasPrefix(commit, annotation)
+	return len(word) >= shortestCommit && strings.HasPrefix(commit, word)
 }
 
 // First names up to n objects in words, and says how many more there are.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -207,11 +208,11 @@ func TestBrake(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			var removed []inventory.ID
+			var removed []inventory.Loss
 			for i := range tc.removed {
-				removed = append(removed, entry(fmt.Sprintf("a_app%d_apps_Deployment", tc.removed-1-i), "v1").ID)
+				removed = append(removed, inventory.Loss{ID: entry(fmt.Sprintf("a_app%d_apps_Deployment", tc.removed-1-i), "v1").ID})
 			}
-			err := inventory.DefaultBrake().Check(tc.total, removed, revision)
+			err := inventory.DefaultBrake().Check(tc.total, removed, inventory.Allowance{}, revision)
 			checkError(t, err, tc.wantErr)
 			var refusal *inventory.Refusal
 			if tc.wantErr != "" && !errors.As(err, &refusal) {
@@ -221,27 +222,78 @@ func TestBrake(t *testing.T) {
 	}
 }
 
-func TestAllowed(t *testing.T) {
+// TestWhatLiftsTheBrake: a revision, or "true", lifts it for what is plain, and names for what they
+// name, whatever stands beside them.
+func TestWhatLiftsTheBrake(t *testing.T) {
 	const revision = "main@sha1:9f2c4d1e0b7a"
+	plain := inventory.Loss{ID: entry("shop_web_apps_Deployment", "v1").ID}
+	space := inventory.Loss{ID: entry("_shop__Namespace", "v1").ID, Within: 82, Precious: true}
+	claim := inventory.Loss{ID: entry("shop_data__PersistentVolumeClaim", "v1").ID, Precious: true}
 	cases := map[string]struct {
-		annotation string
-		want       bool
+		annotation, trailer string
+		losses              []inventory.Loss
+		want                string // what would let it go; empty: it goes
 	}{
-		"no annotation":             {},
-		"always":                    {annotation: "true", want: true},
-		"the revision":              {annotation: revision, want: true},
-		"its commit":                {annotation: "9f2c4d1e0b7a", want: true},
-		"its commit, abbreviated":   {annotation: "9f2c4d1", want: true},
-		"too short an abbreviation": {annotation: "9f2c4d"},
-		"another revision":          {annotation: "main@sha1:aaaaaaaaaaaa"},
-		"the branch alone":          {annotation: "main"},
-		"anything else":             {annotation: "yes"},
+		"no annotation":                {losses: []inventory.Loss{plain}, want: revision},
+		"always":                       {annotation: "true", losses: []inventory.Loss{plain}},
+		"the revision":                 {annotation: revision, losses: []inventory.Loss{plain}},
+		"its commit":                   {annotation: "9f2c4d1e0b7a", losses: []inventory.Loss{plain}},
+		"its commit, abbreviated":      {annotation: "9f2c4d1", losses: []inventory.Loss{plain}},
+		"too short an abbreviation":    {annotation: "9f2c4d", losses: []inventory.Loss{plain}, want: revision},
+		"another revision":             {annotation: "main@sha1:aaaaaaaaaaaa", losses: []inventory.Loss{plain}, want: revision},
+		"the branch alone":             {annotation: "main", losses: []inventory.Loss{plain}, want: revision},
+		"anything else":                {annotation: "yes", losses: []inventory.Loss{plain}, want: revision},
+		"its name":                     {annotation: "Deployment/shop/web", losses: []inventory.Loss{plain}},
+		"what is precious, always":     {annotation: "true", losses: []inventory.Loss{plain, space}, want: revision + ", namespace/shop"},
+		"what is precious, by name":    {annotation: "true, namespace/shop", losses: []inventory.Loss{plain, space}},
+		"one of two that are precious": {annotation: "true,namespace/shop", losses: []inventory.Loss{plain, space, claim}, want: revision + ", namespace/shop, persistentvolumeclaim/shop/data"},
+		"a trailer that names":         {trailer: "namespace/shop, PersistentVolumeClaim/shop/data , deployment/shop/web", losses: []inventory.Loss{plain, space, claim}},
+		"a trailer that allows all":    {trailer: "true, *, " + revision, losses: []inventory.Loss{plain}, want: revision},
+		"a trailer of another name":    {trailer: "namespace/shops", losses: []inventory.Loss{space}, want: "namespace/shop"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := inventory.Allowed(tc.annotation, revision); got != tc.want {
-				t.Errorf("Allowed(%q) = %v, want %v", tc.annotation, got, tc.want)
+			err := inventory.DefaultBrake().Check(len(tc.losses), tc.losses, inventory.AllowanceOf(tc.annotation, tc.trailer, revision), revision)
+			var refusal *inventory.Refusal
+			got := ""
+			if errors.As(err, &refusal) {
+				got = refusal.Allow
 			}
+			if got != tc.want {
+				t.Errorf("it would be let go by %q, want %q: %v", got, tc.want, err)
+			}
+			if tc.want == "" {
+				return
+			}
+			if err := inventory.DefaultBrake().Check(len(tc.losses), tc.losses, inventory.AllowanceOf(refusal.Allow, tc.trailer, revision), revision); err != nil {
+				t.Errorf("what the refusal says does not help: %v", err)
+			}
+		})
+	}
+}
+
+// TestWhatGoesAlong: what goes with an object counts, and the worst is named first.
+func TestWhatGoesAlong(t *testing.T) {
+	const revision = "main@sha1:9f2c4d1e"
+	of := func(id string, within int, precious bool) inventory.Loss {
+		return inventory.Loss{ID: entry(id, "v1").ID, Within: within, Precious: precious}
+	}
+	for name, tc := range map[string]struct {
+		losses  []inventory.Loss
+		wantErr string
+	}{
+		"few, with little": {[]inventory.Loss{of("apps_web_kustomize.toolkit.fluxcd.io_Kustomization", 3, false)}, ""},
+		"few, with much": {
+			[]inventory.Loss{of("shop_web_apps_Deployment", 0, false), of("apps_web_kustomize.toolkit.fluxcd.io_Kustomization", 12, false)},
+			`revision main@sha1:9f2c4d1e would remove 2 of 20 objects (Kustomization/apps/web with 12 objects, Deployment/shop/web): nothing was applied; commit them again, or allow it with the annotation kustomize.flotilla.io/allow-prune: "main@sha1:9f2c4d1e"`,
+		},
+		"one that is precious": {
+			[]inventory.Loss{of("shop_web_apps_Deployment", 0, false), of("_shop__Namespace", 1, true)},
+			`revision main@sha1:9f2c4d1e would remove 2 of 20 objects (Namespace/shop with 1 object, Deployment/shop/web): nothing was applied; commit them again, or allow it with the annotation kustomize.flotilla.io/allow-prune: "namespace/shop"`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			checkError(t, inventory.DefaultBrake().Check(20, tc.losses, inventory.Allowance{}, revision), tc.wantErr)
 		})
 	}
 }
@@ -284,17 +336,20 @@ func TestSort(t *testing.T) {
 	}
 }
 
-func FuzzAllowed(f *testing.F) {
-	f.Add("true", "main@sha1:9f2c4d1e")
-	f.Add("9f2c4d1", "sha1:9f2c4d1e")
-	f.Add("", "")
-	f.Fuzz(func(t *testing.T, annotation, revision string) {
-		allowed := inventory.Allowed(annotation, revision)
-		if allowed && annotation != "true" && !strings.Contains(revision, annotation) {
-			t.Errorf("%q allows %q", annotation, revision)
+func FuzzAllowanceOf(f *testing.F) {
+	f.Add("true", "", "main@sha1:9f2c4d1e")
+	f.Add("9f2c4d1, x", "y", "sha1:9f2c4d1e")
+	f.Add("", "true,*", "")
+	web := []inventory.Loss{{ID: entry("shop_web_apps_Deployment", "v1").ID}}
+	f.Fuzz(func(t *testing.T, annotation, trailer, revision string) {
+		allowed := inventory.DefaultBrake().Check(1, web, inventory.AllowanceOf(annotation, trailer, revision), revision) == nil
+		named := func(word string) bool { return strings.EqualFold(strings.TrimSpace(word), "Deployment/shop/web") }
+		lifts := func(word string) bool {
+			word = strings.TrimSpace(word)
+			return named(word) || word == "true" || word != "" && strings.Contains(revision, word)
 		}
-		if allowed && annotation == "" {
-			t.Errorf("no annotation allows %q", revision)
+		if allowed && !slices.ContainsFunc(strings.Split(annotation, ","), lifts) && !slices.ContainsFunc(strings.Split(trailer, ","), named) {
+			t.Errorf("%q and %q allow %q", annotation, trailer, revision)
 		}
 	})
 }

@@ -170,10 +170,41 @@ func about(tree *git.Tree, subject string) map[string]string {
 			out[key] = value
 		}
 	}
+	if names := allowedToGo(tree.Message); names != "" {
+		out[gitopsv1alpha1.CommitAllowDeleteKey] = names
+	}
 	if !tree.Committed.IsZero() {
 		out[gitopsv1alpha1.CommitDateKey] = tree.Committed.UTC().Format(time.RFC3339)
 	}
 	return out
+}
+
+// mostAllowed is how much of what a commit's trailers name is recorded, in bytes.
+const mostAllowed = 4 << 10
+
+// allowedToGo returns the objects that the trailers of a commit's message name: they are in its last
+// paragraph, which is not its first. Names past mostAllowed are left out, whole.
+func allowedToGo(message string) string {
+	message = strings.TrimSpace(strings.ReplaceAll(message, "\r\n", "\n"))
+	at := strings.LastIndex(message, "\n\n")
+	if at < 0 {
+		return ""
+	}
+	var names []string
+	size := 0
+	for text := range strings.SplitSeq(message[at:], "\n") {
+		key, value, _ := strings.Cut(text, ":")
+		if !strings.EqualFold(strings.TrimSpace(key), gitopsv1alpha1.AllowDeleteTrailer) {
+			continue
+		}
+		for name := range strings.SplitSeq(value, ",") {
+			name = excerpt.Line(name)
+			if size += len(name) + len(", "); name != "" && size <= mostAllowed {
+				names = append(names, name)
+			}
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
 // maxLine is how much of a line that anybody may have written is recorded, in runes.

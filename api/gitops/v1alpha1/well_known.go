@@ -44,4 +44,11 @@ const (
 	CommitSubjectKey = "gitops.flotilla.io/commit-subject"
 	// CommitDateKey is when the commit was made, as RFC 3339.
 	CommitDateKey = "gitops.flotilla.io/commit-date"
+	// CommitAllowDeleteKey is what the commit's trailers Flotilla-Allow-Delete name, between
+	// commas. It is not recorded in histories.
+	CommitAllowDeleteKey = "gitops.flotilla.io/commit-allow-delete"
 )
+
+// AllowDeleteTrailer ends a commit's message with objects that it may remove, which are precious
+// or many: "Flotilla-Allow-Delete: namespace/shop".
+const AllowDeleteTrailer = "Flotilla-Allow-Delete"

@@ -1,0 +1,168 @@
+// Package losses counts what goes along with objects that are removed from the control plane:
+// with a Namespace all that is in it, with a CustomResourceDefinition all objects of its kind, and
+// with a Kustomization what it applied, and so on.
+//
+// In go the objects that would be deleted; out comes a Loss for each. It reads the control plane,
+// past caches and by its own rights, as what would be lost is lost whoever may see it; no name of
+// what lies within comes out. It writes nothing.
+package losses
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-io/flotilla/internal/contents"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
+)
+
+// most is how many objects within one are counted: more are as bad.
+const most = 1000
+
+var (
+	namespaceKind     = schema.GroupKind{Kind: "Namespace"}
+	claimKind         = schema.GroupKind{Kind: "PersistentVolumeClaim"}
+	kustomizationKind = kustomizev1.GroupVersion.WithKind(kustomizev1.KustomizationKind).GroupKind()
+)
+
+// Counter counts losses. Use New.
+type Counter struct {
+	hub    client.Reader
+	server hubServer
+}
+
+// hubServer is the control plane as package contents asks it.
+type hubServer struct {
+	config  *rest.Config
+	http    *http.Client
+	clients kubernetes.Interface
+}
+
+func (hubServer) Name() string                    { return "the control plane" }
+func (s hubServer) Config() *rest.Config          { return s.config }
+func (s hubServer) HTTP() *http.Client            { return s.http }
+func (s hubServer) Clients() kubernetes.Interface { return s.clients }
+
+// New returns a counter that reads by hub, which has no cache, and by the connection. It errs if
+// the connection's settings are unusable.
+func New(hub client.Reader, config *rest.Config) (*Counter, error) {
+	connection, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("set up a connection to the control plane: %w", err)
+	}
+	clients, err := kubernetes.NewForConfigAndClient(config, connection)
+	if err != nil {
+		return nil, fmt.Errorf("set up a client of the control plane: %w", err)
+	}
+	return &Counter{hub: hub, server: hubServer{config, connection, clients}}, nil
+}
+
+// Of returns a Loss for each of the entries, in their order. What cannot be looked at is an error.
+func (c *Counter) Of(ctx context.Context, removed []inventory.Entry) ([]inventory.Loss, error) {
+	going := map[inventory.ID]bool{}
+	for _, e := range removed {
+		going[e.ID] = true
+	}
+	reaches := make([][]inventory.Entry, len(removed))
+	for i, e := range removed {
+		var err error
+		if reaches[i], err = c.reach(ctx, e, going); err != nil {
+			return nil, err
+		}
+	}
+	out := make([]inventory.Loss, len(removed))
+	for i, e := range removed {
+		out[i] = inventory.Loss{ID: e.ID, Within: len(reaches[i])}
+		for _, reached := range append(reaches[i], e) {
+			n, err := c.within(ctx, reached, going)
+			if err != nil {
+				return nil, fmt.Errorf("see what would go with %s: %w", inventory.Describe(reached.ID), err)
+			}
+			out[i].Within += n
+			out[i].Precious = out[i].Precious || n > 0 || reached.ID.GroupKind == claimKind
+		}
+	}
+	return out, nil
+}
+
+// reach returns what Kustomizations delete that go with an entry, and adds it to what is going.
+func (c *Counter) reach(ctx context.Context, e inventory.Entry, going map[inventory.ID]bool) ([]inventory.Entry, error) {
+	if e.ID.GroupKind != kustomizationKind {
+		return nil, nil
+	}
+	var ks kustomizev1.Kustomization
+	err := c.hub.Get(ctx, client.ObjectKey{Namespace: e.ID.Namespace, Name: e.ID.Name}, &ks)
+	if apierrors.IsNotFound(err) || err == nil && !Deletes(&ks) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", inventory.Describe(e.ID), err)
+	}
+	entries, err := inventory.Read(ks.Status.Inventory)
+	if err != nil {
+		return nil, fmt.Errorf("read the inventory of %s: %w", inventory.Describe(e.ID), err)
+	}
+	var out []inventory.Entry
+	for _, owned := range entries {
+		if going[owned.ID] {
+			continue
+		}
+		going[owned.ID] = true
+		more, err := c.reach(ctx, owned, going)
+		if err != nil {
+			return nil, err
+		}
+		out = append(append(out, owned), more...)
+	}
+	return out, nil
+}
+
+// within counts what lies in a namespace, or is of a kind, and is not going anyway.
+func (c *Counter) within(ctx context.Context, e inventory.Entry, going map[inventory.ID]bool) (int, error) {
+	what := contents.Search{Most: most, Leaves: func(kind schema.GroupKind, obj metav1.Object) bool {
+		return going[inventory.ID{GroupKind: kind, Namespace: obj.GetNamespace(), Name: obj.GetName()}]
+	}}
+	switch {
+	case e.ID.GroupKind == namespaceKind:
+		found, err := contents.InNamespace(ctx, c.server, e.ID.Name, what)
+		return len(found), err
+	case contents.Defines(e.ID.GroupKind):
+		crd := &unstructured.Unstructured{}
+		crd.SetGroupVersionKind(e.GroupVersionKind())
+		err := c.hub.Get(ctx, client.ObjectKey{Name: e.ID.Name}, crd)
+		if apierrors.IsNotFound(err) {
+			return 0, nil
+		}
+		if err != nil {
+			return 0, err
+		}
+		found, err := contents.OfKind(ctx, c.server, crd, what)
+		return len(found), err
+	default:
+		return 0, nil
+	}
+}
+
+// Deletes reports whether the end of a Kustomization is that of what it applied.
+func Deletes(ks *kustomizev1.Kustomization) bool {
+	if ks.Spec.Suspend {
+		return false
+	}
+	switch ks.GetDeletionPolicy() {
+	case kustomizev1.DeletionPolicyDelete, kustomizev1.DeletionPolicyWaitForTermination:
+		return true
+	case kustomizev1.DeletionPolicyMirrorPrune:
+		return ks.Spec.Prune
+	default:
+		return false
+	}
+}

@@ -1,0 +1,96 @@
+package apply_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-io/flotilla/reconciler/apply"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
+)
+
+// blocked expects the brake to hold a revision, for this reason.
+func (w *world) blocked(revision, want string) {
+	w.t.Helper()
+	message := w.awaitReason("web", revision, apply.ReasonPruneBlocked)
+	want = "revision " + revision + " would remove " + want
+	if got := strings.ReplaceAll(message, w.namespace, "NS"); !strings.HasPrefix(got, want) {
+		w.t.Errorf("message = %q, want it to begin with %q", got, want)
+	}
+}
+
+// A commit that drops the manifest of a namespace, and nothing else, would take all that is in it,
+// whoever put it there.
+func TestANamespaceInUseStaysUnlessItIsNamed(t *testing.T) {
+	w := newWorld(t)
+	held := w.namespace + "-held"
+	files := map[string]string{
+		"app/namespace.yaml": "apiVersion: v1\nkind: Namespace\nmetadata: {name: NAMESPACE-held}\n",
+		"app/config.yaml":    strings.ReplaceAll(configMaps(2), "NAMESPACE", "NAMESPACE-held"),
+		"app/other.yaml":     configMaps(8),
+	}
+	first := w.commit(files)
+	w.kustomization("web")
+	w.ready("web", first)
+	for i := range 3 {
+		w.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: held, Name: fmt.Sprintf("of-others-%d", i)}})
+	}
+
+	delete(files, "app/namespace.yaml")
+	second := w.commit(files)
+	w.blocked(second, `1 of 11 objects (Namespace/NS-held with 5 objects): nothing was applied; commit them again, or allow it with the annotation kustomize.flotilla.io/allow-prune: "namespace/NS-held"`)
+	w.annotate("web", inventory.AllowPruneAnnotation, "true")
+	third := w.commit(map[string]string{"app/config.yaml": files["app/config.yaml"], "app/other.yaml": configMaps(9)})
+	w.blocked(third, `1 of 11 objects (Namespace/NS-held with 5 objects)`)
+
+	w.allows = "namespace/" + held
+	files["app/other.yaml"] = configMaps(7)
+	delete(files, "app/config.yaml")
+	w.ready("web", w.commit(files))
+	space := w.object("v1", "Namespace", "", held)
+	if space != nil && space.GetDeletionTimestamp() == nil {
+		t.Error("what the commit named stays")
+	}
+}
+
+// A commit that drops a child Kustomization drops what that applied.
+func TestAChildGoesWithItsInventory(t *testing.T) {
+	w := newWorld(t)
+	child := `apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: inner, namespace: NAMESPACE}
+spec: {interval: 10m, path: ./inner, prune: true, sourceRef: {kind: GitRepository, name: fleet}}
+`
+	files := map[string]string{"app/child.yaml": child, "app/config.yaml": strings.ReplaceAll(configMaps(3), "config-", "own-"), "inner/config.yaml": configMaps(6)}
+	first := w.commit(files)
+	w.kustomization("web")
+	w.ready("web", first)
+	w.ready("inner", first)
+	t.Cleanup(func() { w.remove("inner") })
+
+	delete(files, "app/child.yaml")
+	w.blocked(w.commit(files), `1 of 4 objects (Kustomization/NS/inner with 6 objects): nothing was applied;`)
+	if w.configMap("config-05") == nil {
+		t.Error("what the child applied is gone")
+	}
+}
+
+// A claim holds data: it goes by its name alone.
+func TestAClaimStaysUnlessItIsNamed(t *testing.T) {
+	w := newWorld(t)
+	claim := `apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data, namespace: NAMESPACE}
+spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+`
+	first := w.commit(map[string]string{"app/claim.yaml": claim, "app/config.yaml": configMaps(9)})
+	w.kustomization("web")
+	w.ready("web", first)
+	second := w.commit(map[string]string{"app/config.yaml": configMaps(9)})
+	w.blocked(second, `1 of 10 objects (PersistentVolumeClaim/NS/data): nothing was applied; commit them again, or allow it with the annotation kustomize.flotilla.io/allow-prune: "persistentvolumeclaim/NS/data"`)
+	w.annotate("web", inventory.AllowPruneAnnotation, "persistentvolumeclaim/"+w.namespace+"/data")
+	w.ready("web", second)
+}
