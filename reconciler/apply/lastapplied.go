@@ -45,8 +45,10 @@ type lastApplied struct {
 	digest  string
 	// due is when drift is looked for.
 	due time.Time
-	// unhealthy is the last complaint about health, and what it was about.
+	// unhealthy is what the last complaint about health was about, in which revision, and
+	// unhealthyText what it said.
 	unhealthy     []inventory.ID
+	unhealthyIn   string
 	unhealthyText string
 	// waitsFor are the objects whose health is still being waited for.
 	waitsFor map[inventory.ID]bool
@@ -134,16 +136,16 @@ func (m *lastApplied) dueAfter(now time.Time) time.Duration {
 }
 
 // complaint returns the text of the last complaint if it was about the same
-// objects and the text counts what moves by itself, else the new one.
-func (m *lastApplied) complaint(about []inventory.ID, text string, moves bool) string {
+// objects of the same revision and the text counts what moves by itself, else the new one.
+func (m *lastApplied) complaint(revision string, about []inventory.ID, text string, moves bool) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !moves {
 		m.unhealthy = nil
 		return text
 	}
-	if !slices.Equal(m.unhealthy, about) {
-		m.unhealthy, m.unhealthyText = about, text
+	if m.unhealthyIn != revision || !slices.Equal(m.unhealthy, about) {
+		m.unhealthy, m.unhealthyIn, m.unhealthyText = about, revision, text
 	}
 	return m.unhealthyText
 }

@@ -2,6 +2,7 @@ package apply
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -150,6 +151,36 @@ func TestNewObjectsAreOwnedBeforeTheyAreWritten(t *testing.T) {
 	want := summary{Conditions: []string{"Ready=Unknown/Progressing", "Reconciling=True/Progressing"}, Applied: oldRevision, Attempted: newRevision, Observed: 2, Owned: 2}
 	if diff := cmp.Diff(want, summarise(applyingStatus(s, noon))); diff != "" {
 		t.Errorf("status (-want +got):\n%s", diff)
+	}
+}
+
+// TestANewRevisionHasItsTime: a revision that adds objects after one that failed is given the time
+// that every revision has, and what is said of it is not what was said of the one before.
+func TestANewRevisionHasItsTime(t *testing.T) {
+	s := run(func(s *state) {
+		s.ks.Status.LastAttemptedRevision = oldRevision
+		s.ks.Status.Conditions = []metav1.Condition{{Type: meta.HealthyCondition, Status: metav1.ConditionFalse, Reason: meta.HealthCheckFailedReason, ObservedGeneration: s.ks.Generation}}
+	})
+	ill := []health.Verdict{{ID: configID("a"), Reason: "no policy carries it"}}
+	s.source.revision = oldRevision
+	if left := s.healthDeadline().Sub(s.now); left > 0 {
+		t.Errorf("the revision that failed has %s left", left)
+	}
+	_ = unhealthyError(s, "health check failed", ill)
+	s.source.revision = newRevision
+	s.ks.Status = applyingStatus(s, noon)
+	if left := s.healthDeadline().Sub(s.now); left != s.ks.GetTimeout() {
+		t.Errorf("the next one has %s left, want %s", left, s.ks.GetTimeout())
+	}
+	ill[0].Reason = "not ready"
+	if text := unhealthyError(s, "health check failed", ill).Error(); !strings.Contains(text, "not ready") {
+		t.Errorf("of the next one is said %q", text)
+	}
+	s.ks.Status = applyingStatus(s, noon)
+	s.ks.Status.Conditions = append(s.ks.Status.Conditions, metav1.Condition{Type: meta.HealthyCondition, Status: metav1.ConditionFalse, ObservedGeneration: s.ks.Generation})
+	s.ks.Status = applyingStatus(s, noon)
+	if left := s.healthDeadline().Sub(s.now); left > 0 {
+		t.Errorf("once it has failed it has %s left", left)
 	}
 }
 

@@ -53,6 +53,9 @@ func applyingStatus(s *state, now time.Time) kustomizev1.KustomizationStatus {
 	c.remove(meta.StalledCondition)
 	c.set(meta.ReconcilingCondition, metav1.ConditionTrue, meta.ProgressingReason, message)
 	c.set(meta.ReadyCondition, metav1.ConditionUnknown, meta.ProgressingReason, message)
+	if status.LastAttemptedRevision != s.source.revision {
+		c.remove(meta.HealthyCondition) // the next revision's clock starts anew
+	}
 	status.Inventory = inventory.Record(inventory.Union(s.owned, s.desired))
 	status.LastAttemptedRevision = s.source.revision
 	return *status
