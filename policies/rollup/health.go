@@ -170,13 +170,16 @@ func Released(b workv1alpha2.Binding) bool {
 // placed judges whether the binding stands for this template and has a
 // placement.
 func placed(template *unstructured.Unstructured, b workv1alpha2.Binding) (State, string) {
+	c, ok := Scheduled(b)
 	if !current(template, b) {
-		if Released(b) {
+		switch {
+		case Released(b):
 			return Progressing, "no policy carries it any more: its latest version stays on the control plane"
+		case ok && c.Reason == workv1alpha2.BindingReasonQuotaExceeded: // that keeps it from being taken up
+			return Progressing, c.Message
 		}
 		return Progressing, "waits to be taken up by its policy"
 	}
-	c, ok := Scheduled(b)
 	if !ok {
 		stored := meta.FindStatusCondition(b.BindingStatus().Conditions, workv1alpha2.Scheduled)
 		if stored == nil {

@@ -91,7 +91,7 @@ func only(answers []fleet.Answer[bool], errOut io.Writer, object, namespace stri
 	switch {
 	case len(have) == 1 && len(away) > 0 && !isPod(object):
 		// What runs under one name in several clusters is none of them by chance.
-		return "", command.Usage(fmt.Errorf("%s is in cluster %s, and may be in others that do not answer (%s): name one with --cluster", object, have[0], strings.Join(away, ", ")))
+		return "", fmt.Errorf("%s is in cluster %s, and may be in others that do not answer (%s): name one with --cluster", object, have[0], strings.Join(away, ", "))
 	case len(have) == 1:
 		_, _ = fmt.Fprintf(errOut, "in cluster %s\n", have[0])
 		return have[0], nil

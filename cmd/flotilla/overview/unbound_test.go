@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -53,6 +54,31 @@ func TestWorksThatNoBindingMade(t *testing.T) {
 		}
 		if behind := len(found.Problems) > len(got); behind != thorough {
 			t.Errorf("thorough %t: a version that has yet to arrive is told: %t", thorough, behind)
+		}
+	}
+}
+
+// TestWhatIsBehindOfANamespace: a thorough look at a namespace tells what clusters have yet to take up
+// of it, and nothing of others.
+func TestWhatIsBehindOfANamespace(t *testing.T) {
+	behind := func(namespace string) *workv1alpha1.Work {
+		w := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-east", Name: namespace, Generation: 2}}
+		w.Status.Conditions = []metav1.Condition{{Type: workv1alpha1.WorkApplied, Status: metav1.ConditionTrue, ObservedGeneration: 1}}
+		w.Spec.Workload.Manifests = []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{Raw: []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"` + namespace + `","name":"c"}}`)}}}
+		return w
+	}
+	hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(behind("shop"), behind("bank"), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}).Build()
+	for thorough, want := range map[bool][]string{false: nil, true: {"1 object not known to be there in the latest version: ConfigMap shop/c"}} {
+		found, err := surveyOf(t.Context(), hub, "shop", thorough, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, p := range found.Problems {
+			got = append(got, p.Message)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("thorough %t (-want +got):\n%s", thorough, diff)
 		}
 	}
 }

@@ -310,6 +310,10 @@ func TestUndo(t *testing.T) {
 			})},
 			says: "PropagationPolicy shop/web-7fd7ff5bf5 is about more than cluster east, where copies would be left behind: leave only that cluster in its clusterNames first",
 		},
+		"a policy about another cluster": {
+			hub:  []client.Object{policy(func(s *policyv1alpha1.PropagationSpec) { s.Placement.ClusterAffinity.ClusterNames = []string{"west"} })},
+			says: "PropagationPolicy shop/web-7fd7ff5bf5 is about cluster west, and not east: name that with --cluster",
+		},
 		"a policy about everything of a kind": {
 			hub:  []client.Object{policy(func(s *policyv1alpha1.PropagationSpec) { s.ResourceSelectors[0].Name = "" })},
 			says: "PropagationPolicy shop/web-7fd7ff5bf5 selects more than was promoted: leave only selectors with a name in it first",

@@ -141,6 +141,9 @@ func (u *undo) find(ctx context.Context, of Object) error {
 	if !returns(spec) {
 		return fmt.Errorf("%s has no preserveResourcesOnDeletion: what runs in cluster %s would be removed; set it first", title, u.Cluster)
 	}
+	if named := propagation.WantedClusters(&spec.Placement, ""); len(named) == 1 && named[0] != u.Cluster && only(spec, named[0]) {
+		return fmt.Errorf("%s is about cluster %s, and not %s: name that with --cluster", title, named[0], u.Cluster)
+	}
 	if !only(spec, u.Cluster) {
 		return fmt.Errorf("%s is about more than cluster %s, where copies would be left behind: leave only that cluster in its clusterNames first", title, u.Cluster)
 	}

@@ -20,7 +20,9 @@ import (
 type asides struct {
 	drifted []drift
 	// released are templates that run as they were when a policy carried them last.
-	released  []inventory.ID
+	released []inventory.ID
+	// told are templates of which a problem says the same.
+	told      []inventory.ID
 	suspended []suspension
 	// halted are the sources and the Kustomizations that somebody suspended.
 	halted []inventory.ID
@@ -73,7 +75,8 @@ func heardOf(b workv1alpha2.Binding, message string, gone []string, silent rollu
 
 // notes are one of each sort.
 func (a *asides) notes() []Note {
-	return slices.Concat(released(a.released), drifting(a.drifted), suspended(a.suspended), halted(a.halted))
+	left := slices.DeleteFunc(slices.Clone(a.released), func(id inventory.ID) bool { return slices.Contains(a.told, id) })
+	return slices.Concat(released(left), drifting(a.drifted), suspended(a.suspended), halted(a.halted))
 }
 
 // halted are notes on what somebody suspended, one for each kind: commits end there, and

@@ -55,7 +55,7 @@ WORTH A LOOK
 				b.Status.AggregatedStatus = append(b.Status.AggregatedStatus, workv1alpha2.AggregatedStatusItem{ClusterName: cluster, Applied: true, Health: workv1alpha2.ResourceHealthy})
 			}
 			propagation.ClaimOf(carrying("web", 1)).Set(b)
-			s.Binding(b)
+			s.Binding(b, nil)
 			f := s.Fleet()
 			said := string(text(t, f, false))
 			if !strings.Contains(tc.want, "\n") {
@@ -118,7 +118,7 @@ func TestDriftThatIsNotHeardOf(t *testing.T) {
 				b.Status.AggregatedStatus = append(b.Status.AggregatedStatus, item)
 			}
 			propagation.ClaimOf(carrying("web", 1)).Set(b)
-			s.Binding(b)
+			s.Binding(b, nil)
 			var said []string
 			for _, n := range s.Fleet().Notes {
 				said = append(said, n.Message)
@@ -138,7 +138,7 @@ func TestReleasedBeforeItWasPlaced(t *testing.T) {
 	b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-deployment"}}
 	b.Annotations = map[string]string{workv1alpha2.SchedulingDecisionAnnotation: `{"reason":"NoClusterFit","message":"0/1 clusters are available"}`}
 	b.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"}
-	s.Binding(b)
+	s.Binding(b, nil)
 	f := s.Fleet()
 	want := []situation.Note{{Kind: "Deployment", Namespace: "shop", Name: "web", Message: "no policy carries it, so that it runs nowhere", Next: "flotilla explain deployment/web -n shop"}}
 	if diff := cmp.Diff(want, f.Notes); diff != "" || len(f.Problems) > 0 || f.Templates.Total > 0 {

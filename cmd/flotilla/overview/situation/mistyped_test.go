@@ -78,10 +78,10 @@ func TestWhatAPolicyMayMean(t *testing.T) {
 			if tc.carried != "" {
 				b := bindingOf(tc.carried)
 				propagation.ClaimOf(carrying("web", 1)).Set(b)
-				s.Binding(b)
+				s.Binding(b, nil)
 			}
 			if tc.released != "" {
-				s.Binding(bindingOf(tc.released))
+				s.Binding(bindingOf(tc.released), nil)
 			}
 			s.Policy(tc.policy)
 			for _, of := range tc.workloads {
@@ -121,7 +121,7 @@ func TestOneOfTheNamesOfAPolicyIsMistyped(t *testing.T) {
 			for _, of := range tc.carried {
 				b := bindingOf(of)
 				propagation.ClaimOf(carrying("web", 1)).Set(b)
-				s.Binding(b)
+				s.Binding(b, nil)
 			}
 			s.Policy(p)
 			for _, of := range tc.there {
@@ -185,7 +185,7 @@ func TestAnOverrideThatNamesNoObject(t *testing.T) {
 				b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name + "-deployment"}}
 				b.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: name}
 				propagation.ClaimOf(carrying("web", 1)).Set(b)
-				s.Binding(b)
+				s.Binding(b, nil)
 			}
 			s.Workload(workload("shop", "waiting"))
 			s.Override(tc.override)

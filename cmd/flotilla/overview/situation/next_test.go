@@ -67,7 +67,7 @@ func TestWhatWaitsSinceTheHubWasSetBack(t *testing.T) {
 		b.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"}
 		b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "east"}}
 		b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "east", AppliedMessage: "held: would make Deployment shop/web"}}
-		s.Binding(b)
+		s.Binding(b, nil)
 		next := ""
 		for _, p := range s.Fleet().Problems {
 			if p.Kind == "Deployment" {
@@ -103,7 +103,7 @@ func TestAnOverrideThatDoesNotFit(t *testing.T) {
 			b.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"}
 			b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "east"}}
 			b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "east", AppliedMessage: tc.said}}
-			s.Binding(b)
+			s.Binding(b, nil)
 			var got []string
 			for _, p := range s.Fleet().Problems {
 				got = append(got, p.Next)

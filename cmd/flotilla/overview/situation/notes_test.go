@@ -54,22 +54,22 @@ func TestNotes(t *testing.T) {
 	carried.Spec.RequiredBy = []workv1alpha2.BindingSnapshot{{Namespace: "shop", Name: "web-deployment", Clusters: []workv1alpha2.TargetCluster{{Name: "east"}}}}
 	carried.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "east", Applied: true, Health: workv1alpha2.ResourceHealthy}}
 	carried.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "needed"}
-	s.Binding(carried)
+	s.Binding(carried, nil)
 	fresh := carrying("fresh", 0) // nobody has counted yet
 	fresh.CreationTimestamp = metav1.NewTime(now.Add(-9 * time.Second))
 	s.Policy(fresh)
 	released := carried.DeepCopy()
 	released.Spec.RequiredBy, released.Spec.Resource.Name, released.Spec.Clusters = nil, "left", []workv1alpha2.TargetCluster{{Name: "east"}}
-	s.Binding(released)
+	s.Binding(released, nil)
 	claimed := released.DeepCopy()
 	claimed.Spec.Resource.Name = "kept"
 	propagation.ClaimOf(carrying("web", 1)).Set(claimed)
-	s.Binding(claimed)
+	s.Binding(claimed, nil)
 	for _, name := range []string{"changed", "removed"} {
 		drifted := carried.DeepCopy()
 		drifted.Spec.Resource.Name = name
 		drifted.Status.Conditions = []metav1.Condition{{Type: workv1alpha2.Drifted, Status: metav1.ConditionTrue, Message: "east: spec.replicas changed by kubectl-edit"}}
-		s.Binding(drifted)
+		s.Binding(drifted, nil)
 	}
 	s.Workload(workload("shop", "needed"))
 	waiting := workload("shop", "claimed")

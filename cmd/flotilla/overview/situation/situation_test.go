@@ -66,7 +66,7 @@ func survey(t *testing.T, namespace string, all []runtime.Object) situation.Flee
 			s.Policy(o)
 		case workv1alpha2.Binding:
 			propagation.ClaimOf(carrying("web", 1)).Set(o)
-			s.Binding(o)
+			s.Binding(o, nil)
 		default:
 			t.Fatalf("a %T", obj)
 		}
@@ -255,7 +255,7 @@ func TestTemplatesByHearsay(t *testing.T) {
 			b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "east"}}
 			b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "east", Applied: true, Health: workv1alpha2.ResourceHealthy}}
 			propagation.ClaimOf(carrying("web", 1)).Set(b)
-			s.Binding(b)
+			s.Binding(b, nil)
 			said, _, _ := strings.Cut(string(text(t, s.Fleet(), false)), "You may not")
 			if diff := cmp.Diff(tc.want, said); diff != "" {
 				t.Errorf("text (-want +got):\n%s", diff)

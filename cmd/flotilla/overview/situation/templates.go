@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
@@ -21,8 +22,9 @@ import (
 // states are what a rollup calls them.
 var states = map[rollup.State]State{rollup.Healthy: Ready, rollup.Progressing: Progressing, rollup.Unknown: Unknown, rollup.Failed: Failed}
 
-// Binding adds a template by its binding.
-func (s *Survey) Binding(b workv1alpha2.Binding) {
+// Binding adds a template by its binding. Where the template is known, too, it is told whether the
+// binding knows its last edit; nil is one that is not.
+func (s *Survey) Binding(b workv1alpha2.Binding, template *unstructured.Unstructured) {
 	ref := b.BindingSpec().Resource
 	if !s.counts(idOf(ref)) {
 		return
@@ -33,7 +35,7 @@ func (s *Survey) Binding(b workv1alpha2.Binding) {
 		return
 	}
 	s.fleet.Templates.Total++
-	part, found, unknown := PartOf(b, s.silent), &reach{}, false
+	part, found, unknown := rollup.PartOf(template, b, nil, s.silent), &reach{}, false
 	var kept, gone []string
 	problems := problemsOf{ref: ref, by: map[string]*Problem{}}
 	if part.State != rollup.Healthy {
@@ -73,6 +75,9 @@ func (s *Survey) Binding(b workv1alpha2.Binding) {
 		problems.add(rollup.Progressing, "", stays.String())
 	}
 	s.asides.take(b, kept, gone, s.silent)
+	if part.State != rollup.Healthy {
+		s.asides.told = append(s.asides.told, idOf(ref))
+	}
 	s.reach[idOf(ref)] = found
 	switch {
 	case len(problems.by) > 0:
@@ -119,13 +124,6 @@ func decided(b workv1alpha2.Binding, reason string, now time.Time) string {
 		return ""
 	}
 	return " (found " + ago(now, record.At.Time) + ")"
-}
-
-// PartOf judges a template by its binding alone. Whether clusters hold the latest
-// version is not known that way; what they hold is, but for clusters of which nothing is
-// heard.
-func PartOf(b workv1alpha2.Binding, silent rollup.Silences) rollup.Part {
-	return rollup.PartOf(nil, b, nil, silent)
 }
 
 // counts are of templates, by cluster.

@@ -9,6 +9,7 @@ import (
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
@@ -28,7 +29,7 @@ func TestNamesakes(t *testing.T) {
 		b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "east"}}
 		b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "east", Applied: true, Health: workv1alpha2.ResourceUnhealthy}}
 		propagation.ClaimOf(carrying("web", 1)).Set(b)
-		s.Binding(b)
+		s.Binding(b, nil)
 		p := s.Fleet().Problems[0]
 		if diff := cmp.Diff(want, [2]string{p.Object(), p.Next}); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", apiVersion, diff)
@@ -45,7 +46,7 @@ func TestWhenItWasFound(t *testing.T) {
 	}}}
 	b.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"}
 	propagation.ClaimOf(carrying("web", 1)).Set(b)
-	s.Binding(b)
+	s.Binding(b, nil)
 	if got, want := s.Fleet().Problems[0].Message, message+" (found 10m ago)"; got != want {
 		t.Errorf("it says %q, want %q", got, want)
 	}
@@ -70,7 +71,7 @@ func TestWhatARefusedEditLeavesRunning(t *testing.T) {
 		{ClusterName: "west", Applied: true, Health: workv1alpha2.ResourceHealthy},
 	}
 	propagation.ClaimOf(carrying("web", 1)).Set(b)
-	s.Binding(b)
+	s.Binding(b, nil)
 	fleet := s.Fleet()
 	for i, want := range []situation.Count{{Total: 1}, {Total: 1}, {Total: 1, Unknown: 1}} {
 		if diff := cmp.Diff(want, fleet.Clusters[i].Templates); diff != "" {
@@ -88,6 +89,45 @@ func TestWhatARefusedEditLeavesRunning(t *testing.T) {
 	}
 }
 
+// TestAnEditThatNoPolicyCarries: what runs in clusters is not what was asked for last, and that does
+// not come by itself: the template is not ready.
+func TestAnEditThatNoPolicyCarries(t *testing.T) {
+	edited := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"namespace": "shop", "name": "web"}}}
+	b := bindingOf("web")
+	b.Annotations = map[string]string{propagation.DigestAnnotation: "before"}
+	b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "east", Applied: true, Health: workv1alpha2.ResourceHealthy}}
+	for name, tc := range map[string]struct {
+		template *unstructured.Unstructured
+		ready    int
+		problems []string
+		notes    []string
+	}{
+		"it was edited": {edited, 0, []string{"no policy carries it any more: its latest version stays on the control plane"}, nil},
+		"nobody knows":  {nil, 1, nil, []string{"no policy carries it: what runs in clusters runs on, and its edits stay on the control plane"}},
+	} {
+		s := situation.NewSurvey(now, "")
+		s.Cluster(member("east"), time.Time{})
+		s.Binding(b, tc.template)
+		fleet := s.Fleet()
+		var problems, notes []string
+		for _, p := range fleet.Problems {
+			problems = append(problems, p.Message)
+		}
+		for _, n := range fleet.Notes {
+			notes = append(notes, n.Message)
+		}
+		if diff := cmp.Diff(tc.problems, problems); diff != "" {
+			t.Errorf("%s: problems (-want +got):\n%s", name, diff)
+		}
+		if diff := cmp.Diff(tc.notes, notes); diff != "" {
+			t.Errorf("%s: notes (-want +got):\n%s", name, diff)
+		}
+		if got := fleet.Clusters[0].Templates; got != (situation.Count{Total: 1, Ready: tc.ready}) {
+			t.Errorf("%s: templates of the cluster: %+v", name, got)
+		}
+	}
+}
+
 // TestAKustomizationThatWaitsInVain: where one waits for the health of what no policy carries any
 // more, that is named: its commit goes no further.
 func TestAKustomizationThatWaitsInVain(t *testing.T) {
@@ -99,7 +139,7 @@ func TestAKustomizationThatWaitsInVain(t *testing.T) {
 	s.Kustomization(ks)
 	b := bindingOf("web")
 	b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "east", Applied: true, Health: workv1alpha2.ResourceHealthy}}
-	s.Binding(b)
+	s.Binding(b, nil)
 	want := []situation.Problem{{State: situation.Progressing, Kind: "Kustomization", Namespace: "default", Name: "web",
 		Message: "Running health checks; no policy carries Deployment shop/web any more", Next: "flotilla explain deployment/web -n shop"}}
 	if diff := cmp.Diff(want, s.Fleet().Problems); diff != "" {
@@ -119,7 +159,7 @@ func TestWhatIsNotUnderstood(t *testing.T) {
 		{ClusterName: "east", Applied: true, Health: workv1alpha2.ResourceUnknown}, {ClusterName: "west", Applied: true, Health: workv1alpha2.ResourceHealthy},
 	}
 	propagation.ClaimOf(carrying("web", 1)).Set(b)
-	s.Binding(b)
+	s.Binding(b, nil)
 	want := []situation.Problem{{State: situation.Progressing, Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web",
 		Message: "east: webhook w: no answer", Next: "flotilla explain deployment/web -n shop"}}
 	fleet := s.Fleet()
@@ -139,7 +179,7 @@ func TestWhatWasRemovedAndIsLeftSo(t *testing.T) {
 	b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "east"}}
 	b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "east", Applied: true, Health: workv1alpha2.ResourceUnknown, Drift: "Deployment shop/web was removed"}}
 	propagation.ClaimOf(carrying("web", 1)).Set(b)
-	s.Binding(b)
+	s.Binding(b, nil)
 	want := []situation.Problem{{State: situation.Progressing, Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web", Clusters: []string{"east"},
 		Message: "differs from what was applied, and is left so: Deployment shop/web was removed",
 		Next:    "put it right there, or have it put back: spec.drift Revert of its policy; flotilla explain deployment/web -n shop --cluster east"}}
