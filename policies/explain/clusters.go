@@ -119,6 +119,9 @@ func (r row) cells() []string {
 	if r.Plugin != "" {
 		why = r.Plugin + ": " + reason(r.Why)
 	}
+	if r.Cordoned && r.Result != Refused {
+		why = strings.TrimPrefix(why+"; cordoned", "; ")
+	}
 	if len(r.Taints) > 0 && r.Result != Refused {
 		why = strings.TrimPrefix(why+"; tainted "+strings.Join(r.Taints, ", "), "; ")
 	}

@@ -53,7 +53,7 @@ func (x *explainer) deliver() {
 	}
 	part := rollup.PartOf(x.in.Template, x.in.Binding, x.in.Works, nil)
 	for _, in := range slices.Concat(part.Clusters, part.Former) {
-		of(in.Name).judged(in, part.State == rollup.Healthy)
+		of(in.Name).judged(in, part.State == rollup.Healthy, rollup.Released(x.in.Binding))
 	}
 	// Every cluster that has, is to have or would have it gets a line, also where it has yet
 	// to say anything.
@@ -82,15 +82,15 @@ func (x *explainer) deliver() {
 }
 
 // judged takes over what is known of the version that a cluster holds; placed says that the
-// template is placed as it is wanted.
-func (c *Delivered) judged(in rollup.ClusterPart, placed bool) {
+// template is placed as it is wanted, released that no policy carries it.
+func (c *Delivered) judged(in rollup.ClusterPart, placed, released bool) {
 	if in.Strayed {
 		c.Message = in.Reason
 	}
 	if !in.Outdated || c.Applied == nil || !*c.Applied {
 		return
 	}
-	c.Applied, c.Outdated = nil, true
+	c.Applied, c.Outdated, c.Stays = nil, true, released
 	if c.Message = "the version before runs there"; placed {
 		c.Message = in.Reason
 	}

@@ -281,6 +281,8 @@ type Verdict struct {
 	Why string `json:"why,omitempty"`
 	// Taints that its operators gave it, as "key=value:Effect".
 	Taints []string `json:"taints,omitempty"`
+	// Cordoned says that nothing new is to go there.
+	Cordoned bool `json:"cordoned,omitempty"`
 	// Score in all, and by plugin.
 	Score  int64            `json:"score,omitempty"`
 	Scores map[string]int64 `json:"scores,omitempty"`
@@ -357,6 +359,8 @@ type Delivered struct {
 	Applied *bool `json:"applied,omitempty"`
 	// Outdated says that the version before runs there, and what is said here is said of that.
 	Outdated bool `json:"outdated,omitempty"`
+	// Stays says that it goes on running there, as no policy carries the template any more.
+	Stays bool `json:"stays,omitempty"`
 	// Health is Healthy, Unhealthy, Unknown or, of a Job that has not ended, Running, or, of
 	// a Deployment of which the version before runs as well, Updating; empty where nothing
 	// is known.

@@ -1,11 +1,14 @@
 package explain_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
@@ -78,5 +81,29 @@ func TestWhatToDoAboutANameThatIsNoCluster(t *testing.T) {
 	const correct = "correct the name, or join the cluster: flotilla get clusters"
 	if diff := cmp.Diff([]said{{explain.ReasonNotPlaced, correct}, {explain.ReasonUnknownCluster, correct}}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestACordonedCluster: that one is cordoned is told where it keeps what it has, and is what to do
+// about where it gets nothing.
+func TestACordonedCluster(t *testing.T) {
+	in := input(t)
+	in.Policies[0].PropagationSpec().Placement = policyv1alpha1.Placement{ClusterAffinity: &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"c-001"}}}
+	for _, c := range in.Clusters {
+		if c.Name == "c-001" {
+			c.Spec.Taints = append(c.Spec.Taints, corev1.Taint{Key: clusterv1alpha1.TaintClusterUnscheduler, Effect: corev1.TaintEffectNoSchedule})
+		}
+	}
+	var next []string
+	for _, p := range explain.Explain(in).Problems {
+		next = append(next, p.Next)
+	}
+	if diff := cmp.Diff([]string{"flotilla uncordon c-001 takes it off; or tolerate it in spec.placement.clusterTolerations of the policy"}, next); diff != "" {
+		t.Errorf("what to do (-want +got):\n%s", diff)
+	}
+	in.Policies[0].PropagationSpec().Placement.ClusterTolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+	text := explain.Explain(in).Text(explain.TextOptions{})
+	if !strings.Contains(text, "cordoned\n") {
+		t.Errorf("nobody is told that the cluster is cordoned:\n%s", text)
 	}
 }

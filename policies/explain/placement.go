@@ -6,9 +6,11 @@ import (
 	"maps"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/dependency"
@@ -298,6 +300,7 @@ func terms(trace placement.Trace, stands []workv1alpha2.TargetCluster, snap plac
 			v := verdict(&t.Verdicts[j], &t, trace.Clusters)
 			if c, there := snap.Cluster(v.Cluster); there {
 				v.Taints = placement.OwnTaints(c.Spec.Taints)
+				v.Cordoned = slices.ContainsFunc(c.Spec.Taints, func(t corev1.Taint) bool { return t.Key == clusterv1alpha1.TaintClusterUnscheduler })
 			}
 			out[i].Clusters[j] = v
 		}

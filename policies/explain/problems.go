@@ -114,7 +114,7 @@ const cordoned = "Cordoned"
 var advices = map[string]string{
 	"APIEnablement":        "install the kind in the clusters: each must serve its API",
 	"TaintToleration":      "tolerate the taint in spec.placement.clusterTolerations of the policy, or take it off the clusters",
-	cordoned:               "flotilla uncordon CLUSTER takes it off those that are cordoned; or tolerate it in spec.placement.clusterTolerations of the policy",
+	cordoned:               "flotilla uncordon %s takes it off; or tolerate it in spec.placement.clusterTolerations of the policy",
 	notReady:               "see why it is not ready: flotilla describe cluster ",
 	"ClusterAffinity":      "widen spec.placement.clusterAffinity of the policy, or label the clusters that it should mean",
 	"SpreadConstraint":     "set spec.region, spec.zones and spec.provider of the clusters, or spread by something else",
@@ -135,16 +135,17 @@ func (x *explainer) advice(p *Placement) string {
 	if x.snap.Len() == 0 && !x.in.blind(UnreadClusters) {
 		return "add a cluster to the fleet: flotilla join"
 	}
-	refused, away := map[string]int{}, ""
+	refused, first := map[string]int{}, map[string]string{}
 	for _, t := range p.Terms {
 		for i := range t.Clusters {
 			plugin := t.Clusters[i].Plugin
 			if strings.Contains(t.Clusters[i].Why, clusterv1alpha1.TaintClusterNotReady) || strings.Contains(t.Clusters[i].Why, clusterv1alpha1.TaintClusterUnreachable) {
-				plugin, away = notReady, cmp.Or(away, t.Clusters[i].Cluster)
+				plugin = notReady
 			} else if strings.Contains(t.Clusters[i].Why, clusterv1alpha1.TaintClusterUnscheduler) {
 				plugin = cordoned
 			}
 			refused[plugin]++
+			first[plugin] = cmp.Or(first[plugin], t.Clusters[i].Cluster)
 		}
 	}
 	if len(refused) > 1 { // what the affinity does not mean keeps it from nothing
@@ -158,7 +159,9 @@ func (x *explainer) advice(p *Placement) string {
 	})
 	switch strange := x.in.strangers(x.plan.Policy); {
 	case most[0] == notReady:
-		return advices[notReady] + away
+		return advices[notReady] + first[notReady]
+	case most[0] == cordoned:
+		return fmt.Sprintf(advices[cordoned], first[cordoned])
 	case most[0] == plugins.ClusterAffinity{}.Name() && len(strange) > 0:
 		return strange[0].Next
 	}

@@ -348,7 +348,7 @@ func (c Delivered) row() []string {
 	switch {
 	case c.Applied != nil && *c.Applied:
 		applied = "yes"
-	case c.Message != "" && c.Message != rollup.Overdue && !c.Outdated:
+	case c.Stays, c.Message != "" && c.Message != rollup.Overdue && !c.Outdated:
 		applied = "no"
 	}
 	if health == "" {

@@ -77,9 +77,12 @@ func said(reason, message string) string {
 	return strings.TrimSuffix(reason+": "+message, ": ")
 }
 
+// combined begins the message of an Event that stands for several, and says nothing of why.
+const combined = "(combined from similar events): "
+
 // Told is that of a Warning that a cluster's Event tells.
 func Told(reason, message string) Symptom {
-	return Symptom{Reason: reason, Text: said(reason, message)}
+	return Symptom{Reason: reason, Text: said(reason, strings.TrimPrefix(message, combined))}
 }
 
 // ails returns what keeps one Pod from being well, and what is said of it; empty for one

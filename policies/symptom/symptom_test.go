@@ -61,3 +61,13 @@ func TestOf(t *testing.T) {
 		})
 	}
 }
+
+// TestTold: that an Event stands for several says nothing of why.
+func TestTold(t *testing.T) {
+	want := Symptom{Reason: "FailedCreate", Text: "FailedCreate: exceeded quota: small"}
+	for _, message := range []string{"exceeded quota: small", "(combined from similar events): exceeded quota: small"} {
+		if got := Told("FailedCreate", message); got != want {
+			t.Errorf("%q: %+v, want %+v", message, got, want)
+		}
+	}
+}

@@ -66,8 +66,11 @@ func deliveriesOf(template *unstructured.Unstructured, b workv1alpha2.Binding, w
 		if part.State != rollup.Healthy {
 			asBefore(&d, part.State, in, works == nil, rollup.Released(b))
 		}
-		if in.Outdated && d.Applied == "yes" {
+		switch {
+		case in.Outdated && d.Applied == "yes":
 			d.Applied = notYet
+		case in.State == rollup.Failed && d.Applied == notYet && in.Reason != "":
+			d.Applied = "no"
 		}
 		unheard(&d, silent)
 		delete(byCluster, target.Name)
@@ -188,8 +191,11 @@ func healthOf(w *workv1alpha1.Work) string {
 	return rollup.HealthText(schema.GroupKind{Group: first.Identifier.Group, Kind: first.Identifier.Kind}, first.Health, first.Status)
 }
 
+// awayTimeout is how long a cluster may take of which nothing is heard: it may be back.
+const awayTimeout = 3 * time.Second
+
 // members looks at the objects that the clusters have, side by side.
-func (t *tracer) members(ctx context.Context, template *unstructured.Unstructured) error {
+func (t *tracer) members(ctx context.Context, template *unstructured.Unstructured, silent rollup.Silences) error {
 	mapper, err := t.flags.Factory().ToRESTMapper()
 	if err != nil {
 		return err
@@ -210,6 +216,11 @@ func (t *tracer) members(ctx context.Context, template *unstructured.Unstructure
 	waiting := progress.Late(t.errOut, clock.RealClock{}, clusters)
 	answers := fleet.Each(ctx, clusters, func(ctx context.Context, cluster string) (*unstructured.Unstructured, error) {
 		defer waiting.Done(cluster)
+		if _, away := silent[cluster]; away {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, awayTimeout)
+			defer cancel()
+		}
 		return t.member(ctx, cluster, mapping.Resource, template)
 	})
 	waiting.End()

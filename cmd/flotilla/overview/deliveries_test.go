@@ -1,6 +1,7 @@
 package overview
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -134,6 +135,7 @@ func TestWhatIsNotPlacedAsItIsWanted(t *testing.T) {
 	}{
 		"its policy went":                  {false, []*workv1alpha1.Work{w}, said{"no", "the version before runs there", situation.Progressing, "Progressing " + released}},
 		"its policy has yet to take it up": {true, []*workv1alpha1.Work{w}, said{"not yet", "the version before runs there", situation.Progressing, "Progressing waits to be taken up by its policy"}},
+		"an override does not fit":         {true, []*workv1alpha1.Work{}, said{"no", "override policy shop/x: no", situation.Failed, "Failed 0/1 clusters, as the clusters reported last: east: override policy shop/x: no"}},
 		"its policy went, by hearsay":      {false, nil, said{"not known", "", situation.Progressing, "Progressing " + released}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -143,6 +145,10 @@ func TestWhatIsNotPlacedAsItIsWanted(t *testing.T) {
 			b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "east", Applied: true, Health: workv1alpha2.ResourceHealthy}}
 			if tc.claimed {
 				claim.Set(b)
+			}
+			if strings.Contains(tc.want.Message, "override") {
+				delete(b.Annotations, propagation.DigestAnnotation)
+				b.Annotations[propagation.ClusterFaultsAnnotation] = propagation.ClusterFaults{"east": tc.want.Message}.Text()
 			}
 			d := deliveriesOf(template, b, tc.works, nil)[0]
 			var node lineage.Node

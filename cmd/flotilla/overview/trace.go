@@ -207,7 +207,8 @@ func (t *tracer) delivery(ctx context.Context, template *unstructured.Unstructur
 		return err
 	}
 	t.out.Clusters = deliveriesOf(template, b, mine, silent)
-	return t.members(ctx, template)
+	t.advise(template)
+	return t.members(ctx, template, silent)
 }
 
 // asCarried is a template in the version in which its binding carries it, which is not always
@@ -251,7 +252,7 @@ func (t *tracer) deliveryOfNamespace(ctx context.Context, template *unstructured
 		return err
 	}
 	t.out.Clusters = deliveriesOfWorks(works, silent)
-	return t.members(ctx, template)
+	return t.members(ctx, template, silent)
 }
 
 // worksOrNote returns the Works of a binding; nil, with a note, where they may not be
@@ -277,18 +278,31 @@ func (t *tracer) placed(template *unstructured.Unstructured, b workv1alpha2.Bind
 		out.Decided, out.Outcome, out.Message = record.At.UTC().Format(time.RFC3339), record.Reason, record.Message
 	}
 	t.out.Binding = out
-	next := fmt.Sprintf("flotilla explain %s/%s%s says why.", strings.ToLower(template.GetKind()), template.GetName(), inNamespace(template.GetNamespace()))
 	switch {
 	case out.Released:
-		t.note("No policy carries it any more: what runs in clusters runs on, and its edits stay on the control plane. %s", next)
+		t.note("No policy carries it any more: what runs in clusters runs on, and its edits stay on the control plane. %s", explained(template))
 	case part.State != rollup.Healthy:
-		t.note("It is not placed as it is wanted: %s. %s", strings.TrimSuffix(part.Reason, "."), next)
+		t.note("It is not placed as it is wanted: %s. %s", strings.TrimSuffix(part.Reason, "."), explained(template))
 	}
 	if t.out.Policy == nil {
 		for _, by := range b.BindingSpec().RequiredBy {
 			t.note("It goes along with what needs it: binding %s/%s.", by.Namespace, by.Name)
 		}
 	}
+}
+
+// advise says where the cause is told of what is not well in a cluster, if nothing else does.
+func (t *tracer) advise(template *unstructured.Unstructured) {
+	for _, c := range t.out.Clusters {
+		if len(t.out.Notes) == 0 && (c.State == situation.Failed || c.State == situation.Progressing) {
+			t.note("It is not well in %s. %s", c.Cluster, explained(template))
+		}
+	}
+}
+
+// explained is where it is told why a template fares as it does.
+func explained(template *unstructured.Unstructured) string {
+	return fmt.Sprintf("flotilla explain %s/%s%s says why.", strings.ToLower(template.GetKind()), template.GetName(), inNamespace(template.GetNamespace()))
 }
 
 func inNamespace(namespace string) string {

@@ -158,7 +158,7 @@ func (g *grower) kustomization(ctx context.Context, ks *kustomizev1.Kustomizatio
 		State:  judged.State, Text: situation.ShortRevision(judged.Revision),
 	}
 	if judged.State != situation.Ready {
-		node.Text += "  " + judged.Message
+		node.Text += "  " + situation.Attempted(ks, judged.Message)
 	}
 	entries, err := inventory.Read(ks.Status.Inventory)
 	if err != nil {

@@ -100,6 +100,8 @@ type Promotion struct {
 	o       Options
 	skip    propagation.SkipRules
 	earlier earlier
+	// cordoned says that the cluster is.
+	cordoned bool
 }
 
 // Plan says what promoting an object makes, and errs where it would be wrong. It
@@ -153,7 +155,9 @@ func (p *Promotion) checkCluster(ctx context.Context) error {
 		return err
 	case !cluster.DeletionTimestamp.IsZero():
 		return fmt.Errorf("cluster %s is leaving the fleet: nothing can be promoted from it", p.o.Cluster)
-	case !p.o.Direct || cluster.Spec.ID == "":
+	}
+	p.cordoned = slices.ContainsFunc(cluster.Spec.Taints, func(t corev1.Taint) bool { return t.Key == clusterv1alpha1.TaintClusterUnscheduler })
+	if !p.o.Direct || cluster.Spec.ID == "" {
 		return nil
 	}
 	system := &corev1.Namespace{}

@@ -120,6 +120,8 @@ func (p *Promotion) rehearseItem(ctx context.Context, item *Item, planned *plan.
 	switch {
 	case p.Policy != nil && planned.Policy != nil && propagation.Title(planned.Policy) != propagation.Title(p.Policy):
 		return fmt.Errorf("%s would be carried by %s (%s): add cluster %s there, or --auto-create-policy=false leaves it to that policy", of, propagation.Title(planned.Policy), planned.Why, p.o.Cluster)
+	case planned.Err != nil && p.cordoned:
+		return fmt.Errorf("%s would not run in cluster %s, which is cordoned: flotilla uncordon %[2]s", of, p.o.Cluster)
 	case planned.Err != nil:
 		return fmt.Errorf("%s would not run in cluster %s: %w", of, p.o.Cluster, planned.Err)
 	case planned.Policy == nil:

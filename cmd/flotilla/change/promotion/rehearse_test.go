@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,6 +22,26 @@ import (
 // forbidden is a refusal with a reason.
 func forbidden(resource, name, why string) error {
 	return apierrors.NewForbidden(schema.ParseGroupResource(resource), name, errors.New(why))
+}
+
+// served is a cluster that is ready and has Deployments.
+func served() *clusterv1alpha1.Cluster {
+	east := cluster()
+	east.Status.APIEnablements = []clusterv1alpha1.APIEnablement{{GroupVersion: "apps/v1", Resources: []clusterv1alpha1.APIResource{{Name: "deployments", Kind: "Deployment"}}}}
+	meta.SetStatusCondition(&east.Status.Conditions, metav1.Condition{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionTrue})
+	return east
+}
+
+// TestACordonedCluster: what to do is said, and nothing of clusters that nobody meant.
+func TestACordonedCluster(t *testing.T) {
+	east := served()
+	east.Spec.Taints = []corev1.Taint{{Key: clusterv1alpha1.TaintClusterUnscheduler, Effect: corev1.TaintEffectNoSchedule}}
+	o := options(side(interceptor.Funcs{}, namespace(), east), side(interceptor.Funcs{}, namespace(), deployment(nil)))
+	o.Unrehearsed, o.Dependencies = false, false
+	_, err := promotion.Plan(t.Context(), web, o)
+	if want := "Deployment shop/web would not run in cluster east, which is cordoned: flotilla uncordon east"; err == nil || err.Error() != want {
+		t.Errorf("error %v, want %q", err, want)
+	}
 }
 
 // TestRefusalsOfTheMember: who lacks a right goes on without a rehearsal, and what the
@@ -47,9 +68,7 @@ func TestRefusalsOfTheMember(t *testing.T) {
 		"a webhook does not let it":   {webhook, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			east := cluster()
-			east.Status.APIEnablements = []clusterv1alpha1.APIEnablement{{GroupVersion: "apps/v1", Resources: []clusterv1alpha1.APIResource{{Name: "deployments", Kind: "Deployment"}}}}
-			meta.SetStatusCondition(&east.Status.Conditions, metav1.Condition{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionTrue})
+			east := served()
 			o := options(side(interceptor.Funcs{}, namespace(), east), side(interceptor.Funcs{
 				Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
 					return tc.refused

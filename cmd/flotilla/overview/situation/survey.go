@@ -187,7 +187,17 @@ func (s *Survey) Kustomization(ks *kustomizev1.Kustomization) {
 	}
 	s.fleet.Kustomizations = append(s.fleet.Kustomizations, out)
 	s.problem(Problem{State: out.State, Kind: kustomizev1.KustomizationKind, Namespace: ks.Namespace, Name: ks.Name,
-		Message: orElse(out.Message, "nobody has looked at it yet"), Next: kustomizationNext(ks, ready)})
+		Message: Attempted(ks, orElse(out.Message, "nobody has looked at it yet")), Next: kustomizationNext(ks, ready)})
+}
+
+// Attempted adds to what is said of a Kustomization which revision that is about, where it is not the
+// one that was applied last and the message does not name it.
+func Attempted(ks *kustomizev1.Kustomization, message string) string {
+	tried := ks.Status.LastAttemptedRevision
+	if tried == "" || tried == ks.Status.LastAppliedRevision || strings.Contains(message, tried) {
+		return message
+	}
+	return "revision " + ShortRevision(tried) + ": " + message
 }
 
 // Cluster adds a member. heard is when its agent last reported; zero where it
