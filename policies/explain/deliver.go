@@ -55,8 +55,7 @@ func (x *explainer) deliver() {
 	for _, in := range slices.Concat(part.Clusters, part.Former) {
 		of(in.Name).judged(in, part.State == rollup.Healthy, rollup.Released(x.in.Binding))
 	}
-	// Every cluster that has, is to have or would have it gets a line, also where it has yet
-	// to say anything.
+	// Every cluster that has, is to have or would have it gets a line, said anything or not.
 	wanted := x.in.Binding.BindingSpec()
 	for _, cluster := range plan.Keeps(wanted) {
 		of(cluster)

@@ -72,11 +72,11 @@ func explains(p *policyv1alpha1.PolicyProblem, what string) string {
 		return "flotilla explain KIND/NAME of " + what + " says more"
 	}
 	kind, name, _ := strings.Cut(p.Object, " ") // "Deployment shop/web"
-	in := ""
+	r := Resource{Kind: kind, Name: name}
 	if namespace, short, namespaced := strings.Cut(name, "/"); namespaced {
-		name, in = short, " -n "+namespace
+		r.Namespace, r.Name = namespace, short
 	}
-	return "flotilla explain " + strings.ToLower(kind) + "/" + name + in + " says more"
+	return "flotilla explain " + r.args() + " says more"
 }
 
 // strangers says which clusters a policy names that do not exist.
@@ -84,7 +84,7 @@ func (in *Input) strangers(p policyv1alpha1.Policy) problems {
 	if p == nil {
 		return nil
 	}
-	return in.unknown(*refOf(propagation.RefOf(p)), propagation.NamedClusters(p.PropagationSpec()))
+	return in.unknown(*refOf(propagation.RefOf(p)), propagation.NamedClusters(p.PropagationSpec()), propagation.ExcludedClusters(p.PropagationSpec()))
 }
 
 // strangersOfOverrides says it of the overrides that mean the template, and of the template if
@@ -92,10 +92,10 @@ func (in *Input) strangers(p policyv1alpha1.Policy) problems {
 func (in *Input) strangersOfOverrides() problems {
 	var out problems
 	if own := in.asOverride(); own != nil {
-		out = in.unknown(refOfOverride(own), override.NamedClusters(own))
+		out = in.unknown(refOfOverride(own), override.NamedClusters(own), override.ExcludedClusters(own))
 	}
 	for _, o := range override.Sorted(in.Overrides, selector.ResourceOf(in.Template)) {
-		out = append(out, in.unknown(refOfOverride(o), override.NamedClusters(o))...)
+		out = append(out, in.unknown(refOfOverride(o), override.NamedClusters(o), override.ExcludedClusters(o))...)
 	}
 	return out
 }
@@ -118,8 +118,9 @@ func (in *Input) asOverride() policyv1alpha1.Override {
 	return o
 }
 
-// unknown says which of the clusters that a policy names do not exist.
-func (in *Input) unknown(ref Ref, names []string) problems {
+// unknown says which of the clusters that a policy names do not exist, and which of those that it
+// excludes are mistyped.
+func (in *Input) unknown(ref Ref, names, excluded []string) problems {
 	if in.blind(UnreadClusters) {
 		return nil
 	}
@@ -127,14 +128,11 @@ func (in *Input) unknown(ref Ref, names []string) problems {
 	for i, c := range in.Clusters {
 		fleet[i] = c.Name
 	}
-	unknown := propagation.StrangersAmong(names, fleet)
-	if len(unknown) == 0 {
-		return nil
+	var out problems
+	for _, remark := range propagation.Remarks(names, excluded, fleet) {
+		out.add(Problem{Reason: ReasonUnknownCluster, Message: ref.String() + ": " + remark, Next: "correct the name, or join the cluster: flotilla get clusters"})
 	}
-	return problems{{
-		Reason: ReasonUnknownCluster, Message: fmt.Sprintf("%s: %s", ref, propagation.Naming(unknown)),
-		Next: "correct the name, or join the cluster: flotilla get clusters",
-	}}
+	return out
 }
 
 // ours says of a kind on which the control plane itself acts where to look at it; empty

@@ -97,3 +97,16 @@ func NamedClusters(o policyv1alpha1.Override) []string {
 	slices.Sort(names)
 	return slices.Compact(names)
 }
+
+// ExcludedClusters are those that rules of o exclude by name, sorted.
+func ExcludedClusters(o policyv1alpha1.Override) []string {
+	var names []string
+	rules, _ := rulesOf(o)
+	for i := range rules {
+		if target := rules[i].TargetCluster; target != nil {
+			names = append(names, target.ExcludeClusters...)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}

@@ -28,7 +28,9 @@ func (s Stranger) String() string {
 const mostNamed = 5
 
 // Naming says which clusters clusterNames names that do not exist. Some must be given.
-func Naming(strangers []Stranger) string {
+func Naming(strangers []Stranger) string { return "clusterNames names " + listed(strangers) }
+
+func listed(strangers []Stranger) string {
 	var parts []string
 	for _, s := range strangers[:min(len(strangers), mostNamed)] {
 		parts = append(parts, s.String())
@@ -36,7 +38,35 @@ func Naming(strangers []Stranger) string {
 	if more := len(strangers) - mostNamed; more > 0 {
 		parts = append(parts, fmt.Sprintf("and %d more", more))
 	}
-	return "clusterNames names " + strings.Join(parts, "; ")
+	return strings.Join(parts, "; ")
+}
+
+// Remarks are what is to be said of clusters that a policy names, and of those that it excludes, which
+// are none of the fleet's. To exclude one that may yet join is no mistake, but by a name that is nearly
+// another's.
+func Remarks(names, excluded, fleet []string) []string {
+	var out []string
+	if unknown := StrangersAmong(names, fleet); len(unknown) > 0 {
+		out = append(out, Naming(unknown))
+	}
+	mistyped := slices.DeleteFunc(StrangersAmong(excluded, fleet), func(s Stranger) bool { return s.Meant == "" })
+	if len(mistyped) > 0 {
+		out = append(out, "exclude names "+listed(mistyped))
+	}
+	return out
+}
+
+// ExcludedClusters are those that a policy excludes by name, sorted.
+func ExcludedClusters(spec *policyv1alpha1.PropagationSpec) []string {
+	var names []string
+	if a := spec.Placement.ClusterAffinity; a != nil {
+		names = append(names, a.ExcludeClusters...)
+	}
+	for i := range spec.Placement.ClusterAffinities {
+		names = append(names, spec.Placement.ClusterAffinities[i].ExcludeClusters...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // NamedClusters are those that a policy wants, weighs, or keeps changes from, by name, sorted.

@@ -84,3 +84,19 @@ func TestWantedClusters(t *testing.T) {
 		}
 	}
 }
+
+// TestExcludedClusters: to exclude a cluster that is not there yet is no mistake, but a name that is
+// nearly another's.
+func TestExcludedClusters(t *testing.T) {
+	spec := &policyv1alpha1.PropagationSpec{Placement: policyv1alpha1.Placement{
+		ClusterAffinity:   &policyv1alpha1.ClusterAffinity{ExcludeClusters: []string{"wets", "mars"}},
+		ClusterAffinities: []policyv1alpha1.ClusterAffinityTerm{{ClusterAffinity: policyv1alpha1.ClusterAffinity{ExcludeClusters: []string{"east", "wets"}}}},
+	}}
+	if diff := cmp.Diff([]string{"east", "mars", "wets"}, ExcludedClusters(spec)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	want := []string{"clusterNames names wst, which does not exist (did you mean west?)", "exclude names wets, which does not exist (did you mean west?)"}
+	if diff := cmp.Diff(want, Remarks([]string{"east", "wst"}, ExcludedClusters(spec), []string{"east", "west"})); diff != "" {
+		t.Errorf("remarks (-want +got):\n%s", diff)
+	}
+}

@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -22,7 +21,6 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/listing"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
 	"github.com/flotilla-io/flotilla/internal/registration"
-	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 )
 
@@ -39,7 +37,7 @@ func surveyOf(ctx context.Context, hub client.Reader, namespace string, thorough
 	if err != nil {
 		return situation.Fleet{}, err
 	}
-	within, left := client.InNamespace(namespace), &leftBehind{reader: reader{hub}}
+	within, left := client.InNamespace(namespace), &listing.Released{Hub: hub}
 	for _, part := range []struct {
 		what string
 		read func() error
@@ -52,13 +50,13 @@ func surveyOf(ctx context.Context, hub client.Reader, namespace string, thorough
 		{"overrides", listing.Overrides(ctx, hub, namespace, s.Override)},
 		{"ResourceBindings", func() error {
 			for _, ns := range s.Namespaces() {
-				if err := listing.Each(ctx, hub, &workv1alpha2.ResourceBindingList{}, func(b *workv1alpha2.ResourceBinding) { s.Binding(b, left.template(ctx, b)) }, client.InNamespace(ns))(); err != nil {
+				if err := listing.Each(ctx, hub, &workv1alpha2.ResourceBindingList{}, func(b *workv1alpha2.ResourceBinding) { s.Binding(b, left.Template(ctx, b)) }, client.InNamespace(ns))(); err != nil {
 					return err
 				}
 			}
 			return nil
 		}},
-		{"ClusterResourceBindings", listing.Each(ctx, hub, &workv1alpha2.ClusterResourceBindingList{}, func(b *workv1alpha2.ClusterResourceBinding) { s.Binding(b, left.template(ctx, b)) })},
+		{"ClusterResourceBindings", listing.Each(ctx, hub, &workv1alpha2.ClusterResourceBindingList{}, func(b *workv1alpha2.ClusterResourceBinding) { s.Binding(b, left.Template(ctx, b)) })},
 		{"workloads", func() error { return surveyWorkloads(ctx, hub, s) }},
 		{situation.Namespaces, func() error { return surveyNamespaces(ctx, hub, namespace, s) }},
 		{"Works", func() error { return surveyWorks(ctx, hub, namespace, thorough, s) }},
@@ -83,30 +81,6 @@ func surveyOf(ctx context.Context, hub client.Reader, namespace string, thorough
 		s.Unread(situation.Namespaces) // it may not be there at all
 	}
 	return s.Fleet(), nil
-}
-
-// mostLeft is how many templates are read that no policy carries: each costs a request.
-const mostLeft = 20
-
-// leftBehind reads templates that no policy carries any more, though clusters run them.
-type leftBehind struct {
-	reader
-	read int
-}
-
-// template is that of a binding, which tells whether it was edited since; nil where a policy
-// carries it, and where it is not known.
-func (l *leftBehind) template(ctx context.Context, b workv1alpha2.Binding) *unstructured.Unstructured {
-	if l.read == mostLeft || !rollup.Released(b) || len(plan.Targets(b.BindingSpec())) == 0 {
-		return nil
-	}
-	l.read++
-	ref := b.BindingSpec().Resource
-	template, err := l.get(ctx, ref.APIVersion, ref.Kind, ref.Namespace, ref.Name)
-	if err != nil {
-		return nil
-	}
-	return template
 }
 
 // exists errs if there is no such namespace, which would be ready whatever happens.

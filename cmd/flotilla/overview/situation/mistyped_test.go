@@ -201,3 +201,23 @@ func TestAnOverrideThatNamesNoObject(t *testing.T) {
 		})
 	}
 }
+
+// TestExcludedByAMistypedName: a cluster that a policy or an override was to leave alone, and does not.
+func TestExcludedByAMistypedName(t *testing.T) {
+	s := situation.NewSurvey(now, "")
+	s.Cluster(member("west"), time.Time{})
+	p := carrying("web", 1, "west")
+	p.Spec.Placement.ClusterAffinity.ExcludeClusters = []string{"wets", "mars"}
+	s.Policy(p)
+	o := &policyv1alpha1.OverridePolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "images"}}
+	o.Spec.OverrideRules = []policyv1alpha1.RuleWithCluster{{TargetCluster: &policyv1alpha1.ClusterAffinity{ExcludeClusters: []string{"wst"}}}}
+	s.Override(o)
+	var got []string
+	for _, n := range s.Fleet().Notes {
+		got = append(got, n.Kind+": "+n.Message)
+	}
+	want := []string{"OverridePolicy: exclude names wst, which does not exist (did you mean west?)", "PropagationPolicy: exclude names wets, which does not exist (did you mean west?)"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

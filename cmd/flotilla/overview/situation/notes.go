@@ -43,8 +43,8 @@ const settling = 10 * time.Second
 const correctCluster = "correct the name, or join the cluster: flotilla get clusters"
 
 // idle are notes that a policy that can act carries nothing, or names clusters that are not
-// in the fleet; which these are is nil where that is not known.
-func idle(p policyv1alpha1.Policy, kind string, strangers []propagation.Stranger, now time.Time) []Note {
+// in the fleet, which remarks tell.
+func idle(p policyv1alpha1.Policy, kind string, remarks []string, now time.Time) []Note {
 	var out []Note
 	add := func(message, next string) {
 		out = append(out, Note{Kind: kind, Namespace: p.GetNamespace(), Name: p.GetName(), Message: message, Next: next})
@@ -54,8 +54,8 @@ func idle(p policyv1alpha1.Policy, kind string, strangers []propagation.Stranger
 		add(carriesNothing,
 			"compare its resourceSelectors with what there is; flotilla explain KIND/NAME says why an object is not carried")
 	}
-	if len(strangers) > 0 {
-		add(propagation.Naming(strangers), correctCluster)
+	for _, remark := range remarks {
+		add(remark, correctCluster)
 	}
 	return out
 }
@@ -94,9 +94,9 @@ func unbound(p policyv1alpha1.Policy, kind string) Problem {
 		Next: "flotilla explain KIND/NAME of each says why: flotilla describe " + strings.ToLower(kind) + " " + p.GetName() + inNamespace(p.GetNamespace())}
 }
 
-// strangers are those of the clusters that a policy names that are not there, nor awaited, of
-// which that is told; nil where it is not known which are.
-func strangers(s *Survey, named []string) []propagation.Stranger {
+// remarks are what is to be said of the clusters that a policy names, and excludes, and that are not
+// there, nor awaited; none where it is not known which are.
+func remarks(s *Survey, named, excluded []string) []string {
 	if s.blind {
 		return nil
 	}
@@ -104,7 +104,7 @@ func strangers(s *Survey, named []string) []propagation.Stranger {
 	for i := range s.fleet.Clusters {
 		fleet[i] = s.fleet.Clusters[i].Name
 	}
-	return propagation.StrangersAmong(named, append(fleet, s.awaited...))
+	return propagation.Remarks(named, excluded, append(fleet, s.awaited...))
 }
 
 // Override adds an override, after the clusters. Only those are shown that name clusters, or
@@ -114,8 +114,8 @@ func (s *Survey) Override(o policyv1alpha1.Override) {
 		return // it is about other namespaces, too
 	}
 	s.mistyped.overrides = addNamer(s.mistyped.overrides, namer{kind: overrideKind(o), namespace: o.GetNamespace(), name: o.GetName()}, o.OverrideSpec().ResourceSelectors)
-	if strange := strangers(s, override.NamedClusters(o)); len(strange) > 0 {
-		s.fleet.Notes = append(s.fleet.Notes, Note{Kind: overrideKind(o), Namespace: o.GetNamespace(), Name: o.GetName(), Message: propagation.Naming(strange), Next: correctCluster})
+	for _, remark := range remarks(s, override.NamedClusters(o), override.ExcludedClusters(o)) {
+		s.fleet.Notes = append(s.fleet.Notes, Note{Kind: overrideKind(o), Namespace: o.GetNamespace(), Name: o.GetName(), Message: remark, Next: correctCluster})
 	}
 }
 

@@ -280,7 +280,7 @@ func (s *Survey) Policy(p policyv1alpha1.Policy) {
 	ready := apimeta.FindStatusCondition(status.Conditions, policyv1alpha1.PolicyReady)
 	if ready == nil || ready.Status != metav1.ConditionFalse {
 		if s.within == "" || p.GetNamespace() != "" { // one of the whole fleet is about other namespaces, too
-			notes := idle(p, kind, strangers(s, propagation.NamedClusters(p.PropagationSpec())), s.now)
+			notes := idle(p, kind, remarks(s, propagation.NamedClusters(p.PropagationSpec()), propagation.ExcludedClusters(p.PropagationSpec())), s.now)
 			s.mistyped.policies.take(p, notes, len(s.fleet.Notes))
 			if status.Templates > 0 {
 				s.mistyped.partly = addNamer(s.mistyped.partly, namer{kind: kind, namespace: p.GetNamespace(), name: p.GetName()}, p.PropagationSpec().ResourceSelectors)

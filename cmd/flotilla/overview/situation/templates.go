@@ -41,6 +41,7 @@ func (s *Survey) Binding(b workv1alpha2.Binding, template *unstructured.Unstruct
 	if part.State != rollup.Healthy {
 		problems.add(part.State, "", part.Reason+decided(b, part.Reason, s.now))
 		s.members.former(part, found, &problems)
+		s.asides.told = append(s.asides.told, idOf(ref))
 	}
 	if part.Fault != "" {
 		problems.add(rollup.Progressing, "", part.Fault)
@@ -75,9 +76,6 @@ func (s *Survey) Binding(b workv1alpha2.Binding, template *unstructured.Unstruct
 		problems.add(rollup.Progressing, "", stays.String())
 	}
 	s.asides.take(b, kept, gone, s.silent)
-	if part.State != rollup.Healthy {
-		s.asides.told = append(s.asides.told, idOf(ref))
-	}
 	s.reach[idOf(ref)] = found
 	switch {
 	case len(problems.by) > 0:
@@ -88,13 +86,8 @@ func (s *Survey) Binding(b workv1alpha2.Binding, template *unstructured.Unstruct
 	default:
 		s.fleet.Templates.Ready++
 	}
-	for _, key := range slices.Sorted(maps.Keys(problems.by)) {
-		p := problems.by[key]
-		p.Next = orElse(p.Next, templateNext(*p))
-		if s.held && strings.Contains(p.Message, workv1alpha1.WorkHeldPrefix) {
-			p.Next = resumeNext
-		}
-		s.problem(*p)
+	for _, p := range problems.all(s.held) {
+		s.problem(p)
 	}
 }
 
@@ -102,6 +95,20 @@ func (s *Survey) Binding(b workv1alpha2.Binding, template *unstructured.Unstruct
 type problemsOf struct {
 	ref workv1alpha2.ObjectReference
 	by  map[string]*Problem
+}
+
+// all are the problems, with what to do about them; held says that the control plane waits since it
+// was set back.
+func (p *problemsOf) all(held bool) []Problem {
+	var out []Problem
+	for _, key := range slices.Sorted(maps.Keys(p.by)) {
+		said := *p.by[key]
+		if said.Next = orElse(said.Next, templateNext(said)); held && strings.Contains(said.Message, workv1alpha1.WorkHeldPrefix) {
+			said.Next = resumeNext
+		}
+		out = append(out, said)
+	}
+	return out
 }
 
 // add adds what is said of the template in a cluster, or of all of it where that is empty.
