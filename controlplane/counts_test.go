@@ -21,7 +21,7 @@ import (
 // TestAResourceQuotaHoldsOnTheHub: a tenant does not fill the store beyond what his
 // namespace may hold.
 func TestAResourceQuotaHoldsOnTheHub(t *testing.T) {
-	e := shared.Env(t)
+	e := servertest.New(t) // one on which nobody else defines kinds: counting waits until all are listed
 	namespace := e.Namespace(t)
 	secret := func(name string) *corev1.Secret {
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
@@ -35,7 +35,7 @@ func TestAResourceQuotaHoldsOnTheHub(t *testing.T) {
 	if err := e.Hub.Create(t.Context(), limit); err != nil {
 		t.Fatal(err)
 	}
-	eventuallyUsed(t, limit, "secrets", "1")
+	eventuallyUsed(t, e, limit, "secrets", "1")
 
 	for i := range 2 {
 		if err := e.Hub.Create(t.Context(), secret(fmt.Sprintf("more-%d", i))); err != nil {
@@ -77,7 +77,7 @@ func TestAResourceQuotaHoldsOnTheHub(t *testing.T) {
 
 // TestAQuotaThatIsCarriedLimitsMembers: on the hub it is a template like others.
 func TestAQuotaThatIsCarriedLimitsMembers(t *testing.T) {
-	e := shared.Env(t)
+	e := servertest.New(t) // as above
 	namespace := e.Namespace(t)
 	limit := quotaOn(namespace, "carried", map[corev1.ResourceName]string{"configmaps": "0"})
 	limit.Labels = map[string]string{policyv1alpha1.ClusterPropagationPolicyPermanentIDLabel: "1"}
@@ -88,7 +88,7 @@ func TestAQuotaThatIsCarriedLimitsMembers(t *testing.T) {
 	if err := e.Hub.Create(t.Context(), other); err != nil {
 		t.Fatal(err)
 	}
-	eventuallyUsed(t, other, "secrets", "0")
+	eventuallyUsed(t, e, other, "secrets", "0")
 	limit.Status.Hard, limit.Status.Used = limit.Spec.Hard, limit.Spec.Hard // as members report it
 	if err := e.Hub.Status().Update(t.Context(), limit); err != nil {
 		t.Fatal(err)
@@ -114,9 +114,8 @@ func quotaOn(namespace, name string, hard map[corev1.ResourceName]string) *corev
 	return out
 }
 
-func eventuallyUsed(t *testing.T, limit *corev1.ResourceQuota, what corev1.ResourceName, want string) {
+func eventuallyUsed(t *testing.T, e *servertest.Env, limit *corev1.ResourceQuota, what corev1.ResourceName, want string) {
 	t.Helper()
-	e := shared.Env(t)
 	poll(t, fmt.Sprintf("%s of %s %s are counted", want, limit.Name, what), func() bool {
 		got := &corev1.ResourceQuota{}
 		if err := e.Hub.Get(t.Context(), client.ObjectKeyFromObject(limit), got); err != nil {
