@@ -8,12 +8,16 @@ import (
 	"github.com/flotilla-io/flotilla/policies/selector"
 )
 
-// Near returns how many typing mistakes keep a selector from meaning a resource of its kind:
-// in the name, the namespace, and the keys and values of labels; another version counts for
-// one. near is false where there is none, or where something else keeps it from that.
+// Near returns how many typing mistakes keep a selector from meaning a resource:
+// in the name, the namespace, the keys and values of labels, and, beside a name, the kind; another
+// version counts for one. near is false where there is none, or where something else keeps it from that.
 func Near(s policyv1alpha1.ResourceSelector, r selector.Resource) (count int, near bool) {
 	if s.Kind != r.Kind {
-		return 0, false
+		n, ok := typed(s.Kind, r.Kind)
+		if !ok || s.Name == "" {
+			return 0, false
+		}
+		count += n
 	}
 	if s.APIVersion != r.APIVersion {
 		count++

@@ -35,6 +35,8 @@ func TestNear(t *testing.T) {
 		"it is about another name":             {named("Deployment", "shop", "checkout"), want{}},
 		"it is about another namespace":        {named("Deployment", "bank", ""), want{}},
 		"it is about another kind":             {named("StatefulSet", "shop", "fronted"), want{}},
+		"a letter of the kind is missing":      {named("Deploymnt", "shop", "frontend"), want{1, true}},
+		"it is about all of a kind like it":    {named("Deploymnt", "shop", ""), want{}},
 		"it is about another version":          {policyv1alpha1.ResourceSelector{APIVersion: "apps/v1beta1", Kind: "Deployment"}, want{1, true}},
 		"a name of one letter is another one":  {named("Deployment", "shop", "f"), want{}},
 		"a label has another value":            {labels(map[string]string{"team": "paymetns", "tier": "web"}), want{1, true}},
