@@ -1,11 +1,12 @@
 // Package checkup asks clusters what ails the workloads that a status shows as not ready.
 //
-// In go problems; out come the same, with what Pods, or Warnings, tell. It reads only, a few clusters and once
-// each, and what cannot be asked changes nothing.
+// In go problems; out come the same, with what Pods, or Warnings, tell. It reads only, a few clusters
+// and once each, and what cannot be asked changes nothing, but that a cluster does not answer.
 package checkup
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -28,7 +29,8 @@ const (
 )
 
 // Examine adds to the workloads that a status shows as not ready what their Pods tell. Each
-// cluster is asked once. One that cannot be asked, or is too slow, leaves the line as it is.
+// cluster is asked once. One that cannot be asked leaves the line as it is; that one does not answer
+// is told, unless another says why: it may not be known otherwise for half a minute.
 func Examine(ctx context.Context, f *fleet.Flags, found *situation.Fleet) {
 	shown := found.Problems[:min(len(found.Problems), situation.MostProblems)]
 	asked := map[string][]int{} // by cluster, which problems
@@ -59,6 +61,14 @@ func Examine(ctx context.Context, f *fleet.Flags, found *situation.Fleet) {
 				text = answer.Cluster + ": " + text
 			}
 			shown[i].Symptom = text
+		}
+	}
+	for _, answer := range answers {
+		for _, i := range asked[answer.Cluster] {
+			if shown[i].Symptom == "" && errors.Is(answer.Err, context.DeadlineExceeded) {
+				shown[i].Symptom = "cluster " + answer.Cluster + " did not answer just now"
+				shown[i].Next = "see whether it is up: flotilla describe cluster " + answer.Cluster
+			}
 		}
 	}
 }

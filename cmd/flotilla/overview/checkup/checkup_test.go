@@ -86,21 +86,23 @@ func TestExamine(t *testing.T) {
 	problem := func(kind, name, symptom string, clusters ...string) situation.Problem {
 		return situation.Problem{Kind: kind, Namespace: "shop", Name: name, Clusters: clusters, Message: "not ready 0/1", Symptom: symptom}
 	}
-	found := func(web, api, many string) situation.Fleet {
+	found := func(web, api, far, many string) situation.Fleet {
 		return situation.Fleet{Problems: []situation.Problem{
-			problem("Deployment", "web", web, "east"), problem("Deployment", "api", api, "east", "west"), problem("Deployment", "far", "", "mars"),
+			problem("Deployment", "web", web, "east"), problem("Deployment", "api", api, "east", "west"), problem("Deployment", "far", far, "mars"),
 			problem("Deployment", "closed", "", "west"), problem("ConfigMap", "settings", "", "east"), problem("Deployment", "nowhere", ""),
 			problem("Deployment", "web", many, "east", "mars", "north", "south"), problem("Deployment", "full", "FailedCreate: exceeded quota: small", "east"),
 		}}
 	}
-	got := found("", "", "")
+	got := found("", "", "", "")
 	got.Problems[len(got.Problems)-1].Symptom = ""
 	begin := time.Now()
 	checkup.Examine(t.Context(), f, &got)
 	if took := time.Since(begin); took > 3*checkup.Timeout {
 		t.Errorf("it took %s", took)
 	}
-	want := found("ErrImagePull: no such image (1 of 1 Pod)", "east: FailedScheduling: no node has room (1 of 1 Pod)", "east: ErrImagePull: no such image (1 of 1 Pod)")
+	far := "see whether it is up: flotilla describe cluster mars"
+	want := found("ErrImagePull: no such image (1 of 1 Pod)", "east: FailedScheduling: no node has room (1 of 1 Pod)", "cluster mars did not answer just now", "east: ErrImagePull: no such image (1 of 1 Pod)")
+	want.Problems[2].Next = far
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
