@@ -15,7 +15,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -78,7 +77,8 @@ func New(hub client.Client, live client.Reader, now clock.PassiveClock) *Keeper 
 // since, and is called before Begin.
 func (k *Keeper) Opened(revision int64) { k.began = revision }
 
-// OnChange adds one who is told when a cluster begins to wait, and when it goes on.
+// OnChange adds one who is told when a cluster begins to wait, when the reason changes, and
+// when it goes on.
 // It is called before anything is weighed, and must not block.
 func (k *Keeper) OnChange(reported func()) { k.reported = append(k.reported, reported) }
 
@@ -165,12 +165,12 @@ func number(resourceVersion string) int64 {
 	return n
 }
 
-// set keeps a history of some version, and tells if the hub begins to wait or goes
-// on.
+// set keeps a history of some version, and tells if the hub begins to wait, waits for
+// another reason, or goes on: what clusters say of it is compared with it.
 func (k *Keeper) set(h claims.History, version int64) {
 	k.mu.Lock()
 	k.version = max(k.version, version)
-	turned := who(k.history.Hold) != who(h.Hold)
+	turned := why(k.history.Hold) != why(h.Hold)
 	k.history = h
 	if h.Forgives(&claims.Mark{ID: k.runs.id, Revision: 1}) {
 		k.renew()
@@ -197,16 +197,12 @@ func (k *Keeper) renew() {
 	k.agents.need()
 }
 
-// who says who waits.
-func who(h *claims.Hold) string {
-	switch {
-	case h == nil:
+// why says why who waits; empty if nobody does.
+func why(h *claims.Hold) string {
+	if h == nil {
 		return ""
-	case h.Whole():
-		return "all"
-	default:
-		return strings.Join(h.Clusters, ",")
 	}
+	return h.Found()
 }
 
 // Saw notes a revision that concerned a member.
@@ -254,7 +250,7 @@ func (k *Keeper) weigh(ctx context.Context, cluster string, m *claims.Mark, said
 	}
 	k.set(held, 0)
 	err := k.change(ctx, func(h claims.History) (claims.History, bool) {
-		return h.Holds(cluster, m, held.Hold.Store, k.clock.Now())
+		return h.Holds(cluster, m, held.Hold.Store, held.Hold.Since)
 	})
 	if err == nil {
 		k.mu.Lock()

@@ -6,12 +6,14 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -274,6 +276,37 @@ func TestOneMarkHoldsOneCluster(t *testing.T) {
 	}
 	if err := k.Resume(t.Context()); err != nil || k.HoldOf("east") != nil || reported != 3 {
 		t.Errorf("somebody says to go on: %v, %v, told %d times", k.HoldOf("east"), err, reported)
+	}
+}
+
+// TestTheReasonIsOneWhereTheClockRuns: what is kept in mind, what the store says and what
+// clusters are told are one, however long the store takes to write it down.
+func TestTheReasonIsOneWhereTheClockRuns(t *testing.T) {
+	s := newStore("100")
+	clock := clocktesting.NewFakePassiveClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	k := setback.New(s, s, clock)
+	if err := k.Begin(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var reported []string
+	k.OnChange(func() {
+		reported = append(reported, k.Hold().Describe())
+		clock.SetTime(clock.Now().Add(time.Second))
+	})
+	for _, revision := range []int64{500, 600} {
+		if err := k.Weigh(t.Context(), "east", &claims.Mark{Run: 7, ID: "lost", Revision: revision}); err != nil {
+			t.Fatal(err)
+		}
+		stored, err := setback.Waits(t.Context(), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(stored.Describe(), reported[len(reported)-1]); diff != "" {
+			t.Errorf("revision %d: the store (-) and what was told last (+):\n%s", revision, diff)
+		}
+	}
+	if len(reported) != 2 {
+		t.Errorf("told %q", reported)
 	}
 }
 
