@@ -3,10 +3,15 @@ package e2e
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
 
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -72,4 +77,89 @@ func TestACommitThatMistypesACluster(t *testing.T) {
 	bad := repo.push("narrow")
 	repo.reported(t, bad, "failure")
 	repo.reported(t, bad, "clusterNames names wst, which does not exist (did you mean west?)")
+}
+
+// childOf is a Kustomization of the repository that a namespace follows.
+const childOf = `---
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: %s, namespace: %s}
+spec: {interval: 1m, retryInterval: 1s, timeout: 2m, prune: true, wait: true, path: ./%[1]s, sourceRef: {kind: GitRepository, name: src}%[3]s}
+`
+
+// TestARefactoringTakesNothingDown moves a Deployment to a Kustomization that depends on the one it
+// was in, and renames another Kustomization with all that it applied, in one commit.
+func TestARefactoringTakesNothingDown(t *testing.T) {
+	t.Parallel()
+	repo := the.repository(t)
+	namespace := fleet.NameOf(t)
+	config := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s, namespace: " + namespace + "}\n"
+	other := strings.ReplaceAll(good(namespace), "name: web", "name: other")
+	children := func(names ...string) string {
+		out := ""
+		for _, name := range names {
+			after := ""
+			if name == "late" {
+				after = ", dependsOn: [{name: base}]"
+			}
+			out += fmt.Sprintf(childOf, name, namespace, after)
+		}
+		return out
+	}
+	repo.write("app/children.yaml", children("base", "late", "shop"))
+	repo.write("base/web.yaml", good(namespace))
+	repo.write("base/config.yaml", fmt.Sprintf(config, "base"))
+	repo.write("late/config.yaml", fmt.Sprintf(config, "late"))
+	repo.write("shop/other.yaml", other)
+	first := repo.push("three folders")
+	the.follow(t, repo.url, "", "")
+	the.applied(t, namespace, first, 2*time.Minute)
+	repo.reported(t, first, "success")
+	before := the.incarnations(t, namespace, "web", "other")
+
+	repo.write("app/children.yaml", children("base", "late", "store"))
+	repo.write("base/web.yaml", "")
+	repo.write("late/web.yaml", good(namespace))
+	repo.write("shop/other.yaml", "")
+	repo.write("store/other.yaml", other)
+	second := repo.push("tidy up")
+	the.applied(t, namespace, second, 2*time.Minute)
+	eventually(t, time.Minute, "the old Kustomization is gone, and the others are ready", func(ctx context.Context) error {
+		err := the.hub.Get(ctx, types.NamespacedName{Namespace: namespace, Name: "shop"}, &kustomizev1.Kustomization{})
+		if !apierrors.IsNotFound(err) {
+			return errors.Join(errors.New("it is there"), err)
+		}
+		for _, name := range []string{"base", "late", "store"} {
+			var ks kustomizev1.Kustomization
+			if err := the.hub.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, &ks); err != nil {
+				return err
+			}
+			if !strings.HasSuffix(ks.Status.LastAppliedRevision, second) {
+				return fmt.Errorf("%s has applied %s: %+v", name, ks.Status.LastAppliedRevision, ks.Status.Conditions)
+			}
+		}
+		return nil
+	})
+	if diff := cmp.Diff(before, the.incarnations(t, namespace, "web", "other")); diff != "" {
+		t.Errorf("the Deployments (-before +after):\n%s", diff)
+	}
+	repo.reported(t, second, "success")
+}
+
+// incarnations are the UIDs of Deployments, on the control plane and in the clusters, by "where/name".
+func (w *world) incarnations(t *testing.T, namespace string, names ...string) map[string]types.UID {
+	t.Helper()
+	places := maps.Clone(w.members)
+	places["hub"] = w.hub
+	out := map[string]types.UID{}
+	for place, c := range places {
+		for _, name := range names {
+			var d appsv1.Deployment
+			if err := c.Get(t.Context(), types.NamespacedName{Namespace: namespace, Name: name}, &d); err != nil {
+				t.Fatalf("%s in %s: %v", name, place, err)
+			}
+			out[place+"/"+name] = d.UID
+		}
+	}
+	return out
 }

@@ -20,9 +20,11 @@ import (
 	"github.com/flotilla-io/flotilla/internal/stagemetrics"
 	"github.com/flotilla-io/flotilla/policies/expression"
 	"github.com/flotilla-io/flotilla/policies/tenancy"
+	"github.com/flotilla-io/flotilla/reconciler/apply/actors"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
 	"github.com/flotilla-io/flotilla/reconciler/apply/losses"
+	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
@@ -86,11 +88,12 @@ type Reconciler struct {
 	clock       clock.PassiveClock
 	before      prerequisites
 	applier     *applier.Applier
-	actors      *actors
+	actors      *actors.Actors
 	lastApplied *lastAppliedStates
 	own         kustomizations
 	remover     remover
 	losses      *losses.Counter
+	heritage    *heritage
 	runs        *runs.Runs
 	counts      counts
 }
@@ -110,7 +113,7 @@ func New(deps Deps, opts Options) (*Reconciler, error) {
 	if opts.Places == nil {
 		opts.Places = places.New(places.Options{})
 	}
-	actors, err := newActors(deps, opts.Tenancy)
+	actors, err := actors.New(deps.Hub, deps.Live, deps.Config, opts.Tenancy)
 	if err != nil {
 		return nil, err
 	}
@@ -119,6 +122,7 @@ func New(deps Deps, opts Options) (*Reconciler, error) {
 		return nil, err
 	}
 	applier := applier.New(deps.Live, deps.Hub.RESTMapper(), opts.Applier)
+	heirs := newHeritage(deps, opts.Tenancy, actors)
 	return &Reconciler{
 		deps:        deps,
 		opts:        opts,
@@ -128,8 +132,9 @@ func New(deps Deps, opts Options) (*Reconciler, error) {
 		actors:      actors,
 		lastApplied: newLastAppliedStates(),
 		own:         kustomizations{hub: deps.Hub, written: writecache.New[*kustomizev1.Kustomization](opts.Clock)},
-		remover:     remover{applier: applier, actors: actors, live: deps.Live, events: deps.Events},
+		remover:     remover{applier: applier, actors: actors, heritage: heirs, live: deps.Live, events: deps.Events},
 		losses:      lost,
+		heritage:    heirs,
 		runs:        runs.New(),
 		counts:      newCounts(opts.Metrics, opts.Clock),
 	}, nil
@@ -174,13 +179,14 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request, run *
 	s := &state{ks: ks, owner: req.NamespacedName, now: r.clock.Now(), last: r.lastApplied.of(req.NamespacedName)}
 	next, err := loop.Run(ctx, s,
 		r.before.refuse,
-		r.actors.identify(r.applier),
+		identify(r.actors, r.applier),
 		r.before.findSource,
 		recognise,
 		fresh(computing(r.before.awaitDependencies)),
 		fresh(computing(stagemetrics.Phases(r.counts.build, r.build))),
-		fresh(stagemetrics.Phases(r.counts.apply, computing(r.observe), r.check, r.brake, computing(r.claim), r.apply, r.prune)),
+		fresh(stagemetrics.Phases(r.counts.apply, computing(r.observe), r.check, computing(r.heritage.share), computing(r.heritage.leave), r.brake, computing(r.claim), r.apply, r.prune)),
 		computing(r.assess),
+		r.heritage.await,
 	)
 	if err != nil && runs.Superseded(ctx) {
 		return reconcile.Result{}, err
@@ -201,18 +207,18 @@ type state struct {
 	now   time.Time
 	last  *lastApplied
 
-	source   source
-	settled  bool // the revision stands already, and is not due for a look
-	objects  []*unstructured.Unstructured
-	digest   string
-	desired  []inventory.Entry
-	owned    []inventory.Entry
-	diff     inventory.Diff
-	seen     applier.Observed
-	actor    actor
-	plan     applier.Plan
-	prunable []inventory.Entry
-	waiting  wait // what the health check still waits for
+	source  source
+	settled bool // the revision stands already, and is not due for a look
+	objects []*unstructured.Unstructured
+	digest  string
+	desired []inventory.Entry
+	owned   []inventory.Entry
+	diff    inventory.Diff
+	seen    applier.Observed
+	actor   actors.Actor
+	plan    applier.Plan
+	leaving siblings.Leaving
+	waiting wait // what the health check still waits for
 }
 
 // fresh skips a phase for a revision that already stands.
@@ -240,6 +246,7 @@ func computing(phase loop.Phase[state]) loop.Phase[state] {
 func (r *Reconciler) forget(key client.ObjectKey) {
 	r.lastApplied.forget(key)
 	r.applier.Forget(key)
+	r.heritage.siblings.Forget(key)
 	r.own.written.Gone(key)
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/places"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
+	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
 	"github.com/flotilla-io/flotilla/sources/artifact"
 	"github.com/flotilla-io/flotilla/sources/build"
 )
@@ -59,7 +60,7 @@ func Outside(runner build.Runner) build.Runner {
 
 // Build implements Builder.
 func (b *artifactBuilder) Build(ctx context.Context, in Input) ([]*unstructured.Unstructured, error) {
-	source := sourceKey(in.Kustomization)
+	source := siblings.SourceOf(in.Kustomization)
 	if !b.artifacts.Owns(artifact.Owner(in.Kustomization.Spec.SourceRef.Kind, source.Namespace, source.Name), in.Digest) {
 		return nil, loop.Waiting(meta.ArtifactFailedReason, soon, fmt.Errorf("the artifact %s was not fetched by its source: waiting for that to fetch it anew", in.Digest))
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/expression"
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
+	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
 )
 
 // awaitDependencies ends a run while a dependency is not ready. The loop also
@@ -102,7 +103,7 @@ func (p prerequisites) unready(ctx context.Context, s *state, i int, read readDe
 	dep, err := read(ctx, dependencyKey(s.ks, ref))
 	switch {
 	case apierrors.IsForbidden(err):
-		return "may not be looked at: " + s.actor.explained(err).Error(), nil
+		return "may not be looked at: " + s.actor.Explained(err).Error(), nil
 	case apierrors.IsNotFound(err):
 		return "does not exist", nil
 	case err != nil:
@@ -111,10 +112,13 @@ func (p prerequisites) unready(ctx context.Context, s *state, i int, read readDe
 		return p.byExpression(ctx, s.ks, dep, i, budget)
 	}
 	ready := apimeta.FindStatusCondition(dep.Status.Conditions, meta.ReadyCondition)
+	same := dep.Spec.SourceRef.Kind == s.source.kind && siblings.SourceOf(dep) == s.source.key
 	switch {
+	case same && ready != nil && ready.Reason == ReasonHandingOver && ready.ObservedGeneration == dep.Generation && dep.Status.LastAttemptedRevision == s.source.revision:
+		return "", nil // it stands, and may wait for this one
 	case dep.Status.ObservedGeneration != dep.Generation, ready == nil, ready.Status != metav1.ConditionTrue:
 		return "is not ready", nil
-	case dep.Spec.SourceRef.Kind == s.source.kind && sourceKey(dep) == s.source.key && dep.Status.LastAppliedRevision != s.source.revision:
+	case same && dep.Status.LastAppliedRevision != s.source.revision:
 		return "has not applied revision " + s.source.revision + " yet", nil
 	default:
 		return "", nil

@@ -9,14 +9,15 @@
 // revision, as that account, and the status and finalizer of the Kustomization. No
 // account acts for Kustomizations of privileged namespaces. It never touches an object that
 // does not carry the Kustomization's labels, except to take it over because the
-// revision holds it, and it never deletes because a build came out empty.
+// revision holds it, it never deletes because a build came out empty, and never what another Kustomization of the
+// source wants.
 //
 // Conditions: Ready, Reconciling, Stalled and Healthy, as Flux has them. Reasons
 // are Flux's (ReconciliationSucceeded, Progressing, DependencyNotReady,
 // ArtifactFailed, BuildFailed, HealthCheckFailed, PruneFailed,
 // ReconciliationFailed, AccessDenied), those of package applier for what the hub
 // would refuse, and PathNotFound, EmptyBuild, DuplicateObject, PruneBlocked, DependencyCycle,
-// InvalidServiceAccount, NotSupported.
+// InvalidServiceAccount, NotSupported, ClusterSilent, HandingOver, SharedObject.
 //
 // At each interval the objects are listed by their labels, one request per kind;
 // only those that changed since they were last compared are sent to the server

@@ -74,7 +74,7 @@ func (d deeds) add(s *state) {
 	for _, c := range s.plan.Changes {
 		done[c.Action] = append(done[c.Action], inventory.IDOf(c.Desired))
 	}
-	for _, e := range s.prunable {
+	for _, e := range s.leaving.Deleted {
 		done[applier.Deleted] = append(done[applier.Deleted], e.ID)
 	}
 	for _, action := range reported {

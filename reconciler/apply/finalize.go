@@ -16,6 +16,7 @@ import (
 
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/runs"
+	"github.com/flotilla-io/flotilla/reconciler/apply/actors"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/apply/losses"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
@@ -34,11 +35,14 @@ func (r *Reconciler) finalize(ctx context.Context, ks *kustomizev1.Kustomization
 	s := &state{ks: ks, owner: key, now: r.clock.Now(), last: r.lastApplied.of(key)}
 	if losses.Deletes(ks) {
 		gone, err := r.remover.deleteOwned(ctx, s)
+		if err == nil && s.leaving.Waits() {
+			err = loop.Waiting(ReasonHandingOver, handoverPoll, errors.New(s.leaving.String()))
+		}
 		if err != nil && runs.Superseded(ctx) {
 			return reconcile.Result{}, err
 		}
 		if err != nil {
-			err = loop.Retry(meta.PruneFailedReason, err)
+			err = loop.As(err, meta.PruneFailedReason)
 			if err := r.conclude(ctx, s, err); err != nil {
 				return reconcile.Result{}, err
 			}
@@ -60,25 +64,27 @@ func (r *Reconciler) finalize(ctx context.Context, ks *kustomizev1.Kustomization
 
 // remover deletes what a Kustomization leaves behind, by the rights of who applied it.
 type remover struct {
-	applier *applier.Applier
-	actors  *actors
-	live    client.Reader
-	events  loop.Recorder
+	applier  *applier.Applier
+	actors   *actors.Actors
+	heritage *heritage
+	live     client.Reader
+	events   loop.Recorder
 }
 
 // deleteOwned deletes what the inventory holds, as whoever applied it. It returns
 // false while objects whose end is to be waited for are still there. What the
 // account may not delete stays, and an event says so: a Kustomization can always
-// be deleted, and nothing goes by rights that its author lacks.
+// be deleted, and nothing goes by rights that its author lacks. What others of its source want
+// is theirs.
 func (r remover) deleteOwned(ctx context.Context, s *state) (bool, error) {
 	owned, err := inventory.Read(s.ks.Status.Inventory)
 	if err != nil || len(owned) == 0 {
 		return true, err
 	}
-	if s.actor, err = r.actors.of(s.ks); err != nil {
+	if s.actor, err = r.actors.Of(s.ks); err != nil {
 		return false, err
 	}
-	if orphaned, err := gone(ctx, r.live, s.actor.Identity); err != nil || orphaned {
+	if orphaned, err := actors.Gone(ctx, r.live, s.actor.Identity); err != nil || orphaned {
 		if orphaned {
 			warn(ctx, r.events, s, fmt.Sprintf("the service account %s is gone: %d objects stay", s.actor.ServiceAccount, len(owned)))
 		}
@@ -88,11 +94,14 @@ func (r remover) deleteOwned(ctx context.Context, s *state) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	doomed := applier.Prunable(owned, seen)
-	err = r.applier.Prune(ctx, s.actor, doomed, seen)
+	if err := r.heritage.end(ctx, s, applier.Prunable(owned, seen)); err != nil {
+		return false, err
+	}
+	doomed := s.leaving.Deleted
+	err = r.applier.Prune(ctx, s.owner, s.actor, doomed, seen)
 	var refusal *applier.Refusal
 	if errors.As(err, &refusal) {
-		warn(ctx, r.events, s, fmt.Sprintf("%d objects stay: %v", len(refusal.Findings), s.actor.explained(err)))
+		warn(ctx, r.events, s, fmt.Sprintf("%d objects stay: %v", len(refusal.Findings), s.actor.Explained(err)))
 		return true, nil
 	}
 	if err != nil {

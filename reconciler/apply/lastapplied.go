@@ -50,6 +50,8 @@ type lastApplied struct {
 	unhealthy     []inventory.ID
 	unhealthyIn   string
 	unhealthyText string
+	// siblingsOf is the source whose other Kustomizations are waited for; empty for none.
+	siblingsOf client.ObjectKey
 	// waitsFor are the objects whose health is still being waited for.
 	waitsFor map[inventory.ID]bool
 	// did is what was done for the revision that is worked on.
@@ -111,6 +113,30 @@ func (m *lastApplied) isWaitingFor(id inventory.ID) bool {
 	return m.waitsFor[id]
 }
 
+// waitsForSiblings notes whether other Kustomizations of a source are waited for.
+func (m *lastApplied) waitsForSiblings(source client.ObjectKey, waits bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.siblingsOf = source; !waits {
+		m.siblingsOf = client.ObjectKey{}
+	}
+}
+
+// waitingForSiblings returns the Kustomizations that wait for others of a source.
+func (m *lastAppliedStates) waitingForSiblings(source client.ObjectKey) []client.ObjectKey {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var keys []client.ObjectKey
+	for key, last := range m.byKey {
+		last.mu.Lock()
+		if last.siblingsOf == source {
+			keys = append(keys, key)
+		}
+		last.mu.Unlock()
+	}
+	return keys
+}
+
 // recall reports whether the objects of these inputs stand and are not due, and fills
 // the state with what is known of them. After a restart the status says so: the
 // first look for drift then comes somewhere within the interval.
@@ -168,7 +194,7 @@ func (m *lastApplied) conclude(s *state, outcome *loop.Error, now time.Time) {
 		if !s.settled && (stands || outcome.Reason == meta.ProgressingReason) {
 			m.did.add(s)
 		}
-		m.did.reported = outcome == nil && s.waiting.text == ""
+		m.did.reported = outcome == nil && s.waiting.text == "" && !s.leaving.Waits()
 	}
 	if outcome == nil {
 		m.unhealthy, m.unhealthyText = nil, ""
@@ -185,6 +211,10 @@ func (m *lastApplied) conclude(s *state, outcome *loop.Error, now time.Time) {
 		}
 	}
 	if s.settled {
+		return
+	}
+	if s.leaving.Waits() { // it is to be looked at again, whatever else stands
+		m.known, m.due = false, now.Add(retryOf(s.ks))
 		return
 	}
 	m.known, m.applied = true, s.inputs()

@@ -195,7 +195,7 @@ func TestNotices(t *testing.T) {
 	}
 	did := func(s *state) {
 		s.plan.Changes = []applier.Change{{Desired: object("a"), Action: applier.Created}, {Desired: object("b"), Action: applier.Unchanged}, {Desired: object("c"), Action: applier.Configured}}
-		s.prunable = []inventory.Entry{{ID: configID("d")}}
+		s.leaving.Deleted = []inventory.Entry{{ID: configID("d")}}
 	}
 	same := func(s *state) { s.source.revision = oldRevision }
 	failing := func(s *state) {

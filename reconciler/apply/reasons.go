@@ -21,6 +21,11 @@ const (
 	// ReasonClusterSilent says that health is not known, because nothing is heard of a
 	// cluster. It is neither ready nor failed.
 	ReasonClusterSilent = "ClusterSilent"
+	// ReasonHandingOver says that a revision stands, and that what left it waits for other
+	// Kustomizations of its source. Those that depend on this one go on.
+	ReasonHandingOver = "HandingOver"
+	// ReasonSharedObject says that an object stands in another Kustomization of the source, too.
+	ReasonSharedObject = "SharedObject"
 	// ReasonDriftCorrected is the reason of the event that tells of objects
 	// which were brought back to what their revision says.
 	ReasonDriftCorrected = "DriftCorrected"

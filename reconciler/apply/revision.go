@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/reconciler/apply/actors"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
@@ -37,7 +38,7 @@ type Input struct {
 func (r *Reconciler) build(ctx context.Context, s *state) (loop.Next, error) {
 	objects, err := r.deps.Builder.Build(ctx, Input{Kustomization: s.ks, Digest: s.source.digest, Revision: s.source.revision, As: s.actor})
 	if apierrors.IsForbidden(err) {
-		return loop.Next{}, loop.Waiting(applier.ReasonForbidden, retryOf(s.ks), r.actors.explained(ctx, s, err))
+		return loop.Next{}, loop.Waiting(applier.ReasonForbidden, retryOf(s.ks), r.actors.Explained(ctx, s.actor, err))
 	}
 	if err != nil {
 		return loop.Next{}, fmt.Errorf("build revision %s: %w", s.source.revision, err)
@@ -111,7 +112,7 @@ func (r *Reconciler) check(ctx context.Context, s *state) (loop.Next, error) {
 		Owner: s.owner, Objects: s.objects, Writer: s.actor, Force: s.ks.Spec.Force, Ignore: ignoreRules(s.ks),
 	}, s.seen)
 	if err != nil {
-		return loop.Next{}, r.actors.classify(ctx, s, err)
+		return loop.Next{}, classify(ctx, r.actors, s, err)
 	}
 	s.plan = plan
 	// Cluster-scoped kinds have lost a namespace that was set for all.
@@ -124,12 +125,12 @@ func (r *Reconciler) check(ctx context.Context, s *state) (loop.Next, error) {
 
 // classify gives a refusal its reason. Another object may be what it takes, so
 // it is tried again.
-func (a *actors) classify(ctx context.Context, s *state, err error) error {
+func classify(ctx context.Context, who *actors.Actors, s *state, err error) error {
 	var refusal *applier.Refusal
 	if !errors.As(err, &refusal) {
 		return err
 	}
-	return loop.Waiting(refusal.Reason(), retryOf(s.ks), a.explained(ctx, s, err))
+	return loop.Waiting(refusal.Reason(), retryOf(s.ks), who.Explained(ctx, s.actor, err))
 }
 
 func ignoreRules(ks *kustomizev1.Kustomization) []jsondiff.IgnoreRule {
@@ -149,19 +150,14 @@ func ignoreRules(ks *kustomizev1.Kustomization) []jsondiff.IgnoreRule {
 
 // brake refuses a revision that would delete too much, or what is precious.
 func (r *Reconciler) brake(ctx context.Context, s *state) (loop.Next, error) {
-	if !s.ks.Spec.Prune {
+	if len(s.leaving.Deleted) == 0 {
 		return loop.Next{}, nil
 	}
-	s.prunable = applier.Prunable(s.diff.Removed, s.seen)
-	if len(s.prunable) == 0 {
-		return loop.Next{}, nil
-	}
-	lost, err := r.losses.Of(ctx, s.prunable)
+	lost, err := r.losses.Of(ctx, s.leaving.Deleted, r.heritage.kept(s))
 	if err != nil {
 		return loop.Next{}, err
 	}
-	may := inventory.AllowanceOf(s.ks.Annotations[inventory.AllowPruneAnnotation], s.source.allows, s.source.revision)
-	if err := r.opts.Brake.Check(len(s.owned), lost, may, s.source.revision); err != nil {
+	if err := r.opts.Brake.Check(len(s.owned), lost, s.allowance(s.source.revision), s.source.revision); err != nil {
 		return loop.Next{}, loop.Stalled(ReasonPruneBlocked, err)
 	}
 	return loop.Next{}, nil
@@ -186,7 +182,7 @@ func (r *Reconciler) claim(ctx context.Context, s *state) (loop.Next, error) {
 func (r *Reconciler) apply(ctx context.Context, s *state) (loop.Next, error) {
 	done, err := r.applier.Apply(ctx, s.plan, s.seen)
 	if err != nil {
-		return loop.Next{}, r.actors.classify(ctx, s, err)
+		return loop.Next{}, classify(ctx, r.actors, s, err)
 	}
 	if !done {
 		return loop.Next{}, loop.Waiting(meta.ProgressingReason, definitionsPoll, errors.New("waiting for the kinds and namespaces of this revision to be served"))
@@ -196,11 +192,11 @@ func (r *Reconciler) apply(ctx context.Context, s *state) (loop.Next, error) {
 
 // prune deletes what left the revision.
 func (r *Reconciler) prune(ctx context.Context, s *state) (loop.Next, error) {
-	if len(s.prunable) == 0 {
+	if len(s.leaving.Deleted) == 0 {
 		return loop.Next{}, nil
 	}
-	if err := r.applier.Prune(ctx, s.actor, s.prunable, s.seen); err != nil {
-		return loop.Next{}, loop.Waiting(meta.PruneFailedReason, retryOf(s.ks), r.actors.explained(ctx, s, err))
+	if err := r.applier.Prune(ctx, s.owner, s.actor, s.leaving.Deleted, s.seen); err != nil {
+		return loop.Next{}, loop.Waiting(meta.PruneFailedReason, retryOf(s.ks), r.actors.Explained(ctx, s.actor, err))
 	}
 	return loop.Next{}, nil
 }

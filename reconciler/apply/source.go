@@ -15,6 +15,9 @@ import (
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/expression"
+	"github.com/flotilla-io/flotilla/reconciler/apply/actors"
+	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
+	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
 )
 
 // source is the artifact that a run builds from.
@@ -49,24 +52,48 @@ type prerequisites struct {
 
 // refuse ends a run that asks for what is not done yet.
 func (p prerequisites) refuse(_ context.Context, s *state) (loop.Next, error) {
-	spec := s.ks.Spec
-	var field, instead string
-	switch {
-	case spec.KubeConfig != nil:
-		field, instead = "spec.kubeConfig", "propagate to member clusters with a PropagationPolicy"
-	case spec.Decryption != nil:
-		field, instead = "spec.decryption", "commit no encrypted manifests, or decrypt them before they are committed"
-	case spec.SourceRef.Kind != sourcev1.GitRepositoryKind:
-		field, instead = "spec.sourceRef.kind "+spec.SourceRef.Kind, "use a GitRepository"
-	default:
+	field, instead := refused(s.ks.Spec)
+	if field == "" {
 		return loop.Next{}, nil
 	}
 	return loop.Next{}, loop.Stalled(ReasonNotSupported, fmt.Errorf("%s is not supported yet: %s", field, instead))
 }
 
+// refused returns a field that asks for what is not done yet, and what to do instead; empty for none.
+func refused(spec kustomizev1.KustomizationSpec) (field, instead string) {
+	switch {
+	case spec.KubeConfig != nil:
+		return "spec.kubeConfig", "propagate to member clusters with a PropagationPolicy"
+	case spec.Decryption != nil:
+		return "spec.decryption", "commit no encrypted manifests, or decrypt them before they are committed"
+	case spec.SourceRef.Kind != sourcev1.GitRepositoryKind:
+		return "spec.sourceRef.kind " + spec.SourceRef.Kind, "use a GitRepository"
+	default:
+		return "", ""
+	}
+}
+
+// identify is the phase that finds out who acts for a Kustomization. What one
+// account was found to stand says nothing about what another may do.
+func identify(who *actors.Actors, known *applier.Applier) loop.Phase[state] {
+	return func(_ context.Context, s *state) (loop.Next, error) {
+		var err error
+		if s.actor, err = who.Of(s.ks); err != nil {
+			return loop.Next{}, err
+		}
+		if err := s.actor.Check(); err != nil {
+			return loop.Next{}, loop.Stalled(ReasonInvalidAccount, err)
+		}
+		if s.last.takes(s.actor.ServiceAccount) {
+			known.Forget(s.owner)
+		}
+		return loop.Next{}, nil
+	}
+}
+
 // findSource reads the artifact that is to be applied.
 func (p prerequisites) findSource(ctx context.Context, s *state) (loop.Next, error) {
-	s.source.kind, s.source.key = s.ks.Spec.SourceRef.Kind, sourceKey(s.ks)
+	s.source.kind, s.source.key = s.ks.Spec.SourceRef.Kind, siblings.SourceOf(s.ks)
 	if s.source.key.Namespace != s.ks.Namespace && !p.allowCrossNamespace {
 		return loop.Next{}, loop.Stalled(acl.AccessDeniedReason, fmt.Errorf("the source %s %s is in another namespace: move one of them, or start the controllers with --allow-cross-namespace-references",
 			s.source.kind, s.source.key))
@@ -91,14 +118,6 @@ func (p prerequisites) findSource(ctx context.Context, s *state) (loop.Next, err
 		}
 	}
 	return loop.Next{}, nil
-}
-
-func sourceKey(ks *kustomizev1.Kustomization) client.ObjectKey {
-	namespace := ks.Spec.SourceRef.Namespace
-	if namespace == "" {
-		namespace = ks.Namespace
-	}
-	return client.ObjectKey{Namespace: namespace, Name: ks.Spec.SourceRef.Name}
 }
 
 // recognise finds out whether there is anything to do but to look at health.

@@ -30,13 +30,15 @@ func statusOf(s *state, outcome *loop.Error, now time.Time) kustomizev1.Kustomiz
 		failed(c, status, s, outcome)
 	case s.waiting.text != "":
 		progressing(c, status, s)
+	case s.leaving.Waits():
+		handingOver(c, status, s)
 	default:
 		succeeded(c, status, s)
 	}
 	if s.source.revision != "" {
 		status.LastAttemptedRevision = s.source.revision
 	}
-	if outcome != nil || s.waiting.text == "" || s.waiting.silent {
+	if outcome != nil || s.waiting.text == "" && len(s.leaving.Passing) == 0 || s.waiting.silent {
 		if token, ok := meta.ReconcileAnnotationValue(s.ks.Annotations); ok {
 			status.LastHandledReconcileAt = token
 		}
@@ -74,7 +76,7 @@ func succeeded(c conditions, status *kustomizev1.KustomizationStatus, s *state) 
 	status.LastAppliedRevision = s.source.revision
 	status.LastAppliedOriginRevision = s.source.origin
 	if !s.settled {
-		status.Inventory = inventory.Record(s.desired)
+		status.Inventory = s.record()
 	}
 	remember(status, s, meta.ReconciliationSucceededReason, c.now.Time)
 }
@@ -93,8 +95,27 @@ func progressing(c conditions, status *kustomizev1.KustomizationStatus, s *state
 	}
 	c.set(meta.HealthyCondition, metav1.ConditionUnknown, reason, s.waiting.text)
 	if !s.settled {
-		status.Inventory = inventory.Record(s.desired)
+		status.Inventory = s.record()
 	}
+}
+
+// handingOver says that the revision stands, and what is left of the one before.
+func handingOver(c conditions, status *kustomizev1.KustomizationStatus, s *state) {
+	message := excerpt.Message("Applied revision "+s.source.revision+"; "+s.leaving.String(), kustomizev1.MaxConditionMessageLength)
+	c.remove(meta.StalledCondition)
+	c.set(meta.ReconcilingCondition, metav1.ConditionTrue, meta.ProgressingReason, message)
+	c.set(meta.ReadyCondition, metav1.ConditionUnknown, ReasonHandingOver, message)
+	if checksHealth(s) {
+		c.set(meta.HealthyCondition, metav1.ConditionTrue, meta.SucceededReason, "All objects are healthy")
+	} else {
+		c.remove(meta.HealthyCondition)
+	}
+	status.Inventory = s.record()
+}
+
+// record is the inventory of a revision that stands: what left it, and is not gone, is owned on.
+func (s *state) record() *kustomizev1.ResourceInventory {
+	return inventory.Record(inventory.Union(s.leaving.Staying(), s.desired))
 }
 
 func failed(c conditions, status *kustomizev1.KustomizationStatus, s *state, outcome *loop.Error) {
@@ -109,14 +130,14 @@ func failed(c conditions, status *kustomizev1.KustomizationStatus, s *state, out
 		c.set(meta.ReconcilingCondition, metav1.ConditionTrue, meta.ProgressingWithRetryReason, message)
 	}
 	ready := metav1.ConditionFalse
-	if outcome.Reason == meta.ProgressingReason {
+	if outcome.Reason == meta.ProgressingReason || outcome.Reason == ReasonHandingOver {
 		ready = metav1.ConditionUnknown
 	}
 	c.set(meta.ReadyCondition, ready, outcome.Reason, message)
 	if outcome.Reason == meta.HealthCheckFailedReason {
 		c.set(meta.HealthyCondition, metav1.ConditionFalse, outcome.Reason, message)
 		if !s.settled {
-			status.Inventory = inventory.Record(s.desired)
+			status.Inventory = s.record()
 		}
 	}
 	if s.digest != "" && outcome.Class != loop.ClassRetry {

@@ -221,9 +221,9 @@ func TestHealthIsReadAsTheAccount(t *testing.T) {
 	w := newTenantWorld(t)
 	theirs := w.foreign()
 	w.allow("default", "edit", w.namespace)
-	revision := w.commit(map[string]string{"app/x.yaml": configMaps(1)})
+	revision := w.commit(map[string]string{"token/x.yaml": named("a"), "nothing/x.yaml": named("b")})
 	for _, name := range []string{"token", "nothing"} {
-		w.kustomization(name, func(spec *kustomizev1.KustomizationSpec) {
+		w.kustomization(name, in("./"+name), func(spec *kustomizev1.KustomizationSpec) {
 			spec.HealthChecks = []meta.NamespacedObjectKindReference{{APIVersion: "v1", Kind: "Secret", Namespace: theirs, Name: name}}
 			spec.HealthCheckExprs = guessing("Secret")
 			spec.Timeout = &metav1.Duration{Duration: 2_000_000_000}

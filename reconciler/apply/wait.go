@@ -83,7 +83,7 @@ func unhealthyError(s *state, what string, verdicts []health.Verdict) error {
 		ids = append(ids, v.ID)
 	}
 	text := s.last.complaint(s.source.revision, ids, what+": "+list(verdicts), !slices.ContainsFunc(verdicts, func(v health.Verdict) bool { return v.Denied }))
-	return loop.Waiting(meta.HealthCheckFailedReason, min(retryOf(s.ks), soon), s.actor.explained(errors.New(text)))
+	return loop.Waiting(meta.HealthCheckFailedReason, min(retryOf(s.ks), soon), s.actor.Explained(errors.New(text)))
 }
 
 func checksHealth(s *state) bool {

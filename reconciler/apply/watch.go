@@ -23,6 +23,7 @@ import (
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/fairqueue"
+	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
@@ -43,6 +44,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 		For(&kustomizev1.Kustomization{}, builder.WithPredicates(r.runs.Predicate(), asked, r.own.endings())).
 		Watches(&sourcev1.GitRepository{}, handler.EnqueueRequestsFromMapFunc(wake.usersOf), builder.WithPredicates(newArtifact)).
 		Watches(&kustomizev1.Kustomization{}, handler.EnqueueRequestsFromMapFunc(wake.dependents), builder.WithPredicates(becameReady)).
+		Watches(&kustomizev1.Kustomization{}, handler.EnqueueRequestsFromMapFunc(wake.siblings), builder.WithPredicates(movedOn)).
 		Watches(&workv1alpha2.ResourceBinding{}, wake.whenBindingChanges()).
 		Watches(&workv1alpha2.ClusterResourceBinding{}, wake.whenBindingChanges()).
 		WithOptions(controller.Options{
@@ -83,16 +85,24 @@ var becameReady = predicate.Funcs{
 type ready struct {
 	generation, observed int64
 	status               metav1.ConditionStatus
-	revision             string
+	reason, revision     string
 }
 
 func readiness(ks *kustomizev1.Kustomization) ready {
 	out := ready{generation: ks.Generation, observed: ks.Status.ObservedGeneration, revision: ks.Status.LastAppliedRevision}
 	if c := apimeta.FindStatusCondition(ks.Status.Conditions, meta.ReadyCondition); c != nil {
-		out.status = c.Status
+		out.status, out.reason = c.Status, c.Reason
 	}
 	return out
 }
+
+// movedOn lets pass what those may have waited for that hand objects to others.
+var movedOn = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+	before, okBefore := e.ObjectOld.(*kustomizev1.Kustomization)
+	after, okAfter := e.ObjectNew.(*kustomizev1.Kustomization)
+	return okBefore && okAfter && (readiness(before) != readiness(after) || before.Status.LastAttemptedRevision != after.Status.LastAttemptedRevision ||
+		before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero())
+}}
 
 // wakes find the Kustomizations that a change of another object concerns.
 type wakes struct {
@@ -103,7 +113,7 @@ type wakes struct {
 // usersOf returns the Kustomizations that apply what a source fetches.
 func (w wakes) usersOf(ctx context.Context, source client.Object) []reconcile.Request {
 	key := client.ObjectKeyFromObject(source)
-	return w.find(ctx, func(ks *kustomizev1.Kustomization) bool { return sourceKey(ks) == key })
+	return w.find(ctx, func(ks *kustomizev1.Kustomization) bool { return siblings.SourceOf(ks) == key })
 }
 
 // dependents returns the Kustomizations that wait for another one.
@@ -112,6 +122,21 @@ func (w wakes) dependents(ctx context.Context, dependency client.Object) []recon
 	return w.find(ctx, func(ks *kustomizev1.Kustomization) bool {
 		return slices.ContainsFunc(ks.Spec.DependsOn, func(ref kustomizev1.DependencyReference) bool { return dependencyKey(ks, ref) == key })
 	})
+}
+
+// siblings returns the Kustomizations that wait for others of the source.
+func (w wakes) siblings(_ context.Context, changed client.Object) []reconcile.Request {
+	ks, ok := changed.(*kustomizev1.Kustomization)
+	if !ok {
+		return nil
+	}
+	var requests []reconcile.Request
+	for _, key := range w.lastApplied.waitingForSiblings(siblings.SourceOf(ks)) {
+		if key != client.ObjectKeyFromObject(ks) {
+			requests = append(requests, reconcile.Request{NamespacedName: key})
+		}
+	}
+	return requests
 }
 
 // find returns the Kustomizations that match.

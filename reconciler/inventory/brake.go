@@ -86,7 +86,7 @@ func (b Brake) Check(total int, losses []Loss, may Allowance, revision string) e
 	var unnamed, precious []Loss
 	gone := 0
 	for _, l := range losses {
-		if may.names[nameOf(l.ID)] {
+		if may.names[NameOf(l.ID)] {
 			continue
 		}
 		if unnamed, gone = append(unnamed, l), gone+1+l.Within; l.Precious {
@@ -116,8 +116,8 @@ func worstFirst(a, b Loss) int {
 	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(b.Within, a.Within), compareIDs(a.ID, b.ID))
 }
 
-// nameOf is how people name an object that may go: "namespace/shop", "persistentvolumeclaim/shop/data".
-func nameOf(id ID) string { return strings.ToLower(Describe(id)) }
+// NameOf is how people name an object that may go: "namespace/shop", "persistentvolumeclaim/shop/data".
+func NameOf(id ID) string { return strings.ToLower(Describe(id)) }
 
 // Allowance is what people let go.
 type Allowance struct {
@@ -141,13 +141,16 @@ func AllowanceOf(annotation, trailer, revision string) Allowance {
 	return out
 }
 
+// Lets reports whether an object may go, whatever else is not known of it.
+func (a Allowance) Lets(id ID) bool { return a.revision || a.names[NameOf(id)] }
+
 // with is what lets all of these go: what is precious, and what was named already, by its name,
 // and the others, if they are too many, by the revision.
 func (a Allowance) with(losses []Loss, tooMany bool, revision string) string {
 	var words []string
 	plain := false
 	for _, l := range losses {
-		if name := nameOf(l.ID); l.Precious || a.names[name] {
+		if name := NameOf(l.ID); l.Precious || a.names[name] {
 			words = append(words, name)
 			continue
 		}

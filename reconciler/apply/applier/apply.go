@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
@@ -116,11 +117,11 @@ func Prunable(removed []inventory.Entry, seen Observed) []inventory.Entry {
 	return out
 }
 
-// Prune deletes the given entries in the incarnation that was seen, in the
-// reverse order of their apply. One that fails does not keep the others of its
+// Prune deletes the given entries in the incarnation that was seen, as long as they are
+// the owner's, in the reverse order of their apply. One that fails does not keep the others of its
 // stage. It returns a *Refusal of those that the writer may not delete, when all
 // others are.
-func (a *Applier) Prune(ctx context.Context, writer client.Client, entries []inventory.Entry, seen Observed) error {
+func (a *Applier) Prune(ctx context.Context, owner types.NamespacedName, writer client.Client, entries []inventory.Entry, seen Observed) error {
 	inventory.SortForRemoval(entries)
 	var denied denials
 	for len(entries) > 0 {
@@ -130,7 +131,7 @@ func (a *Applier) Prune(ctx context.Context, writer client.Client, entries []inv
 			n++
 		}
 		err := each(ctx, a.opts.Parallel, entries[:n], func(ctx context.Context, e inventory.Entry) error {
-			return denied.take(e.ID, deleteSeen(ctx, writer, seen[e.ID]))
+			return denied.take(e.ID, a.deleteSeen(ctx, owner, writer, seen[e.ID]))
 		})
 		if err != nil {
 			return err
@@ -157,12 +158,32 @@ func (d *denials) take(id inventory.ID, err error) error {
 	return nil
 }
 
-func deleteSeen(ctx context.Context, writer client.Client, obj *unstructured.Unstructured) error {
-	uid := obj.GetUID()
-	err := writer.Delete(ctx, obj, client.Preconditions{UID: &uid}, client.PropagationPolicy("Background"))
-	// A conflict says that another object has this name by now: it is not ours.
-	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil
+// deleteTries bounds how often an object is looked at again that changes while it is deleted.
+const deleteTries = 5
+
+// deleteSeen deletes an object in the incarnation that was seen, unless another Kustomization has
+// taken it meanwhile.
+func (a *Applier) deleteSeen(ctx context.Context, owner types.NamespacedName, writer client.Client, obj *unstructured.Unstructured) error {
+	uid, version := obj.GetUID(), obj.GetResourceVersion()
+	for range deleteTries {
+		err := writer.Delete(ctx, obj, client.Preconditions{UID: &uid, ResourceVersion: &version}, client.PropagationPolicy("Background"))
+		if err == nil || apierrors.IsNotFound(err) {
+			return nil
+		}
+		if !apierrors.IsConflict(err) {
+			return fmt.Errorf("delete %s: %w", inventory.Describe(inventory.IDOf(obj)), err)
+		}
+		live, err := a.reader.get(ctx, obj)
+		if err != nil {
+			return err
+		}
+		if live == nil || live.GetUID() != uid {
+			return nil // another object has this name by now: it is not ours
+		}
+		if holder, _ := OwnerOf(live); holder != owner {
+			return nil
+		}
+		version = live.GetResourceVersion()
 	}
-	return fmt.Errorf("delete %s: %w", inventory.Describe(inventory.IDOf(obj)), err)
+	return fmt.Errorf("delete %s: it changes too often", inventory.Describe(inventory.IDOf(obj)))
 }

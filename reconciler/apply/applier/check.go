@@ -57,6 +57,10 @@ const (
 type Change struct {
 	Desired *unstructured.Unstructured
 	Action  Action
+	// Holder is the Kustomization that the object's labels on the hub name; empty for none.
+	Holder types.NamespacedName
+	// Shares says that the object is meant to be written by several.
+	Shares bool
 }
 
 // Plan is what an apply will do, object by object, in order.
@@ -247,7 +251,7 @@ func (a *Applier) compare(ctx context.Context, plan Plan, indexes []int, seen Ob
 	var mu sync.Mutex
 	var findings []Finding
 	err := each(ctx, a.opts.Parallel, indexes, func(ctx context.Context, i int) error {
-		action, problem, err := a.judge(ctx, plan.set, plan.Changes[i].Desired, seen)
+		action, problem, err := a.judge(ctx, plan.set, &plan.Changes[i], seen)
 		if problem != nil {
 			mu.Lock()
 			defer mu.Unlock()
@@ -262,8 +266,9 @@ func (a *Applier) compare(ctx context.Context, plan Plan, indexes []int, seen Ob
 	return err
 }
 
-// judge says what has to be done to one object.
-func (a *Applier) judge(ctx context.Context, set Set, desired *unstructured.Unstructured, seen Observed) (Action, *Finding, error) {
+// judge says what has to be done to one object, and notes whose it is.
+func (a *Applier) judge(ctx context.Context, set Set, c *Change, seen Observed) (Action, *Finding, error) {
+	desired := c.Desired
 	id := inventory.IDOf(desired)
 	observed := seen[id]
 	if observed != nil && a.memory.has(set.Owner, desired, observed) {
@@ -277,6 +282,10 @@ func (a *Applier) judge(ctx context.Context, set Set, desired *unstructured.Unst
 			return later, nil, getErr
 		}
 		observed = found
+	}
+	c.Shares = shares(desired, observed)
+	if observed != nil {
+		c.Holder, _ = OwnerOf(observed)
 	}
 	if skips(desired, observed) {
 		return skipped(ctx, set, desired, err)

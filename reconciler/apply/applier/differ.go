@@ -50,6 +50,13 @@ func skips(desired, observed *unstructured.Unstructured) bool {
 	return observed != nil && utils.AnyInMetadata(desired, ifNotPresent)
 }
 
+// shares reports whether an object says that it is written by several, or left to others;
+// observed is nil if it does not exist.
+func shares(desired, observed *unstructured.Unstructured) bool {
+	return skips(desired, observed) || utils.AnyInMetadata(desired, merged) || utils.AnyInMetadata(desired, ifNotPresent) ||
+		(observed != nil && utils.AnyInMetadata(observed, merged))
+}
+
 func forced(desired, observed *unstructured.Unstructured) bool {
 	return utils.AnyInMetadata(desired, recreatable) || utils.AnyInMetadata(observed, recreatable)
 }

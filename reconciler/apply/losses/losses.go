@@ -66,8 +66,11 @@ func New(hub client.Reader, config *rest.Config) (*Counter, error) {
 	return &Counter{hub: hub, server: hubServer{config, connection, clients}}, nil
 }
 
+// Kept returns what of a Kustomization's inventory stays when that is deleted, as others take it over.
+type Kept func(ctx context.Context, ks *kustomizev1.Kustomization, owned []inventory.Entry) (map[inventory.ID]bool, error)
+
 // Of returns a Loss for each of the entries, in their order. What cannot be looked at is an error.
-func (c *Counter) Of(ctx context.Context, removed []inventory.Entry) ([]inventory.Loss, error) {
+func (c *Counter) Of(ctx context.Context, removed []inventory.Entry, kept Kept) ([]inventory.Loss, error) {
 	going := map[inventory.ID]bool{}
 	for _, e := range removed {
 		going[e.ID] = true
@@ -75,7 +78,7 @@ func (c *Counter) Of(ctx context.Context, removed []inventory.Entry) ([]inventor
 	reaches := make([][]inventory.Entry, len(removed))
 	for i, e := range removed {
 		var err error
-		if reaches[i], err = c.reach(ctx, e, going); err != nil {
+		if reaches[i], err = c.reach(ctx, e, going, kept); err != nil {
 			return nil, err
 		}
 	}
@@ -95,7 +98,7 @@ func (c *Counter) Of(ctx context.Context, removed []inventory.Entry) ([]inventor
 }
 
 // reach returns what Kustomizations delete that go with an entry, and adds it to what is going.
-func (c *Counter) reach(ctx context.Context, e inventory.Entry, going map[inventory.ID]bool) ([]inventory.Entry, error) {
+func (c *Counter) reach(ctx context.Context, e inventory.Entry, going map[inventory.ID]bool, kept Kept) ([]inventory.Entry, error) {
 	if e.ID.GroupKind != kustomizationKind {
 		return nil, nil
 	}
@@ -111,13 +114,17 @@ func (c *Counter) reach(ctx context.Context, e inventory.Entry, going map[invent
 	if err != nil {
 		return nil, fmt.Errorf("read the inventory of %s: %w", inventory.Describe(e.ID), err)
 	}
+	stays, err := kept(ctx, &ks, entries)
+	if err != nil {
+		return nil, err
+	}
 	var out []inventory.Entry
 	for _, owned := range entries {
-		if going[owned.ID] {
+		if going[owned.ID] || stays[owned.ID] {
 			continue
 		}
 		going[owned.ID] = true
-		more, err := c.reach(ctx, owned, going)
+		more, err := c.reach(ctx, owned, going, kept)
 		if err != nil {
 			return nil, err
 		}

@@ -96,9 +96,11 @@ func kustomizationNext(ks *kustomizev1.Kustomization, ready *metav1.Condition) s
 		return "see what it depends on: flotilla get kustomizations -A"
 	case "ClusterSilent":
 		return "see to the cluster that is silent (flotilla get clusters); this follows by itself"
+	case "HandingOver":
+		return "see the Kustomizations that it names: flotilla get kustomizations -A"
 	case meta.HealthCheckFailedReason, meta.ProgressingReason:
 		return "see which objects: flotilla tree kustomization/" + object
-	case meta.BuildFailedReason, "PathNotFound", "EmptyBuild", "DuplicateObject":
+	case meta.BuildFailedReason, "PathNotFound", "EmptyBuild", "DuplicateObject", "SharedObject":
 		return "correct the files and commit; the last revision keeps running. flotilla trace kustomization/" + object
 	case "Forbidden", meta.PruneFailedReason: // others have no part in what these say to do
 		return orElse(excerpt.Line(tenancy.Advice(ready.Message)), "put right what it says, then: flotilla reconcile kustomization "+object)

@@ -1,4 +1,9 @@
-package apply
+// Package actors knows who acts for Kustomizations: the clients that they read and write with, and
+// what to say where the account behind one lacks a right.
+//
+// In go Kustomizations and the rules of tenancy; out come clients that act as service accounts, and
+// errors with the commands that grant what was missing. It reads service accounts and writes nothing.
+package actors
 
 import (
 	"context"
@@ -12,15 +17,14 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/tenancy"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 )
 
-// actors hand out the client that a Kustomization reads and writes with: one
+// Actors hand out the client that a Kustomization reads and writes with: one
 // that acts as a service account of its namespace, or the loop's own where its
 // namespace is privileged.
-type actors struct {
+type Actors struct {
 	config  *rest.Config
 	options client.Options
 	own     client.Client
@@ -31,14 +35,17 @@ type actors struct {
 	byAccount map[client.ObjectKey]client.Client
 }
 
-func newActors(deps Deps, rules tenancy.Rules) (*actors, error) {
-	options := client.Options{Scheme: deps.Hub.Scheme(), Mapper: deps.Hub.RESTMapper()}
-	own, err := client.New(deps.Config, options)
+// New returns the actors by the rules. Those that are made reach the hub by the connection, and
+// serve kinds as its client does; live reads without a cache. It errs if the connection's settings
+// are unusable.
+func New(hub client.Client, live client.Reader, config *rest.Config, rules tenancy.Rules) (*Actors, error) {
+	options := client.Options{Scheme: hub.Scheme(), Mapper: hub.RESTMapper()}
+	own, err := client.New(config, options)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the control plane: %w", err)
 	}
-	return &actors{
-		config: deps.Config, options: options, own: own, live: deps.Live, rules: rules,
+	return &Actors{
+		config: config, options: options, own: own, live: live, rules: rules,
 		byAccount: map[client.ObjectKey]client.Client{},
 	}, nil
 }
@@ -47,23 +54,23 @@ func newActors(deps Deps, rules tenancy.Rules) (*actors, error) {
 // after the other, and a client is soon made anew.
 const mostClients = 1024
 
-// actor is who acts for a Kustomization.
-type actor struct {
+// Actor is who acts for a Kustomization.
+type Actor struct {
 	tenancy.Identity
 	// Client acts as them.
 	client.Client
 }
 
-// of returns who acts for a Kustomization.
-func (a *actors) of(ks *kustomizev1.Kustomization) (actor, error) {
-	identity := a.rules.Of(subject(ks))
+// Of returns who acts for a Kustomization.
+func (a *Actors) Of(ks *kustomizev1.Kustomization) (Actor, error) {
+	identity := a.rules.Of(Subject(ks))
 	if identity.Privileged() {
-		return actor{identity, a.own}, nil
+		return Actor{identity, a.own}, nil
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if have := a.byAccount[identity.ServiceAccount]; have != nil {
-		return actor{identity, have}, nil
+		return Actor{identity, have}, nil
 	}
 	if len(a.byAccount) >= mostClients {
 		clear(a.byAccount)
@@ -72,33 +79,15 @@ func (a *actors) of(ks *kustomizev1.Kustomization) (actor, error) {
 	config.Impersonate = rest.ImpersonationConfig{UserName: identity.UserName()}
 	as, err := client.New(config, a.options)
 	if err != nil {
-		return actor{}, fmt.Errorf("act as the service account %s: %w", identity.ServiceAccount, err)
+		return Actor{}, fmt.Errorf("act as the service account %s: %w", identity.ServiceAccount, err)
 	}
 	a.byAccount[identity.ServiceAccount] = as
-	return actor{identity, as}, nil
+	return Actor{identity, as}, nil
 }
 
-// identify is the phase that finds out who acts for a Kustomization. What one
-// account was found to stand says nothing about what another may do.
-func (a *actors) identify(known *applier.Applier) loop.Phase[state] {
-	return func(_ context.Context, s *state) (loop.Next, error) {
-		var err error
-		if s.actor, err = a.of(s.ks); err != nil {
-			return loop.Next{}, err
-		}
-		if err := s.actor.Check(); err != nil {
-			return loop.Next{}, loop.Stalled(ReasonInvalidAccount, err)
-		}
-		if s.last.takes(s.actor.ServiceAccount) {
-			known.Forget(s.owner)
-		}
-		return loop.Next{}, nil
-	}
-}
-
-// subject lists what decides who acts for a Kustomization. ConfigMaps and Secrets
+// Subject lists what decides who acts for a Kustomization. ConfigMaps and Secrets
 // of spec.postBuild are always in its own namespace.
-func subject(ks *kustomizev1.Kustomization) tenancy.Subject {
+func Subject(ks *kustomizev1.Kustomization) tenancy.Subject {
 	refs := []tenancy.Reference{{Field: "spec.sourceRef", Namespace: ks.Spec.SourceRef.Namespace}}
 	for i, ref := range ks.Spec.DependsOn {
 		refs = append(refs, tenancy.Reference{Field: fmt.Sprintf("spec.dependsOn[%d]", i), Namespace: ref.Namespace})
@@ -106,9 +95,9 @@ func subject(ks *kustomizev1.Kustomization) tenancy.Subject {
 	return tenancy.Subject{Namespace: ks.Namespace, ServiceAccountName: ks.Spec.ServiceAccountName, References: refs}
 }
 
-// gone reports whether the service account that a Kustomization acts as does
+// Gone reports whether the service account that a Kustomization acts as does
 // not exist (any more).
-func gone(ctx context.Context, live client.Reader, as tenancy.Identity) (bool, error) {
+func Gone(ctx context.Context, live client.Reader, as tenancy.Identity) (bool, error) {
 	if as.Privileged() {
 		return false, nil
 	}
@@ -122,24 +111,24 @@ func gone(ctx context.Context, live client.Reader, as tenancy.Identity) (bool, e
 	return err != nil, nil
 }
 
-// explained adds to an error what grants the rights that were missing, if any were.
-func (a actor) explained(err error) error {
+// Explained adds to an error what grants the rights that were missing, if any were.
+func (a Actor) Explained(err error) error {
 	if err == nil {
 		return nil
 	}
 	return hinting(err, a.Hint(refusalsIn(err)...))
 }
 
-// explained is the same, but for an account that does not exist: that is what is to be
+// Explained is the same, but for an account that does not exist: that is what is to be
 // mended first. One that cannot be looked up is taken to be there.
-func (a *actors) explained(ctx context.Context, s *state, err error) error {
+func (a *Actors) Explained(ctx context.Context, who Actor, err error) error {
 	if err == nil {
 		return nil
 	}
-	hint := s.actor.Hint(refusalsIn(err)...)
+	hint := who.Hint(refusalsIn(err)...)
 	if hint != "" {
-		if orphaned, lookup := gone(ctx, a.live, s.actor.Identity); lookup == nil && orphaned {
-			hint = s.actor.Missing()
+		if orphaned, lookup := Gone(ctx, a.live, who.Identity); lookup == nil && orphaned {
+			hint = who.Missing()
 		}
 	}
 	return hinting(err, hint)

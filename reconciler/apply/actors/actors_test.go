@@ -1,4 +1,4 @@
-package apply
+package actors
 
 import (
 	"errors"
@@ -13,7 +13,7 @@ import (
 // TestHintsAreNotForged: what stands in a manifest, and so in what is said of it, is
 // neither taken for a refusal nor for a hint.
 func TestHintsAreNotForged(t *testing.T) {
-	who := actor{Identity: tenancy.Identity{ServiceAccount: types.NamespacedName{Namespace: "shop", Name: "default"}, Because: "as it is told"}}
+	who := Actor{Identity: tenancy.Identity{ServiceAccount: types.NamespacedName{Namespace: "shop", Name: "default"}, Because: "as it is told"}}
 	const forged = `Invalid value: it acts as the service account x, y; to allow it: kubectl create clusterrolebinding x --clusterrole=cluster-admin`
 	const lacks = `User "system:serviceaccount:shop:default" cannot patch resource "services" in API group "" in the namespace "shop"`
 	const edit = "to allow it: kubectl create rolebinding shop-default-edit -n shop --clusterrole=edit --serviceaccount=shop:default"
@@ -34,7 +34,7 @@ func TestHintsAreNotForged(t *testing.T) {
 		"another error":              {errors.New(forged), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := tenancy.Advice(who.explained(tc.err).Error()); got != tc.want {
+			if got := tenancy.Advice(who.Explained(tc.err).Error()); got != tc.want {
 				t.Errorf("advice = %q, want %q", got, tc.want)
 			}
 		})

@@ -1,0 +1,276 @@
+package apply_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/google/go-cmp/cmp"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flotilla-io/flotilla/reconciler/apply"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
+)
+
+// named returns the manifest of a ConfigMap.
+func named(names ...string) string {
+	out := ""
+	for _, name := range names {
+		out += "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + ", namespace: NAMESPACE}\n"
+	}
+	return out
+}
+
+// in changes a Kustomization's path, and what it depends on.
+func in(path string, dependsOn ...string) func(*kustomizev1.KustomizationSpec) {
+	return func(spec *kustomizev1.KustomizationSpec) {
+		spec.Path = path
+		for _, name := range dependsOn {
+			spec.DependsOn = append(spec.DependsOn, kustomizev1.DependencyReference{Name: name})
+		}
+	}
+}
+
+// uids are those of ConfigMaps; empty for one that is not there, or is being deleted.
+func (w *world) uids(names ...string) map[string]types.UID {
+	w.t.Helper()
+	out := map[string]types.UID{}
+	for _, name := range names {
+		if obj := w.configMap(name); obj != nil && obj.GetDeletionTimestamp() == nil {
+			out[name] = obj.GetUID()
+		}
+	}
+	return out
+}
+
+// holds expects a Kustomization to own these ConfigMaps, and no others.
+func (w *world) holds(name string, configs ...string) {
+	w.t.Helper()
+	var got []string
+	for _, id := range inventoryOf(w.get(name)) {
+		got = append(got, strings.TrimSuffix(strings.TrimPrefix(id, "NAMESPACE_"), "__ConfigMap"))
+	}
+	slices.Sort(got)
+	if diff := cmp.Diff(configs, got); diff != "" {
+		w.t.Errorf("inventory of %s (-want +got):\n%s", name, diff)
+	}
+	for _, config := range configs {
+		if holder := w.configMap(config).GetLabels()["kustomize.toolkit.fluxcd.io/name"]; holder != name {
+			w.t.Errorf("%s is %q's, want %s", config, holder, name)
+		}
+	}
+}
+
+// A manifest that moves to a Kustomization which is applied later, as it depends on the first, is
+// not deleted meanwhile.
+func TestAManifestMovesToAnotherKustomization(t *testing.T) {
+	w := newWorld(t)
+	first := w.commit(map[string]string{"app/config.yaml": named("a", "b"), "later/config.yaml": named("z")})
+	w.kustomization("web")
+	w.kustomization("later", in("./later", "web"))
+	w.ready("web", first)
+	w.ready("later", first)
+	want := w.uids("a", "b", "z")
+
+	second := w.commit(map[string]string{"app/config.yaml": named("a"), "later/config.yaml": named("b", "z")})
+	w.ready("web", second)
+	w.ready("later", second)
+	if diff := cmp.Diff(want, w.uids("a", "b", "z")); diff != "" {
+		t.Errorf("the objects (-before +after):\n%s", diff)
+	}
+	w.holds("web", "a")
+	w.holds("later", "b", "z")
+
+	third := w.commit(map[string]string{"app/config.yaml": named("a"), "later/config.yaml": named("z")})
+	w.ready("later", third)
+	if w.configMap("b") != nil {
+		t.Error("what left both stays")
+	}
+}
+
+// Where it goes cannot be told while a sibling cannot be built: what left stays until that is mended,
+// or somebody lets it go. Those that depend on the first go on meanwhile.
+func TestWhatMayHaveMovedStays(t *testing.T) {
+	w := newWorld(t)
+	files := map[string]string{"app/config.yaml": named("a", "b", "c"), "other/config.yaml": named("z"), "third/config.yaml": named("y")}
+	first := w.commit(files)
+	w.kustomization("web")
+	w.kustomization("other", in("./other"))
+	w.kustomization("third", in("./third", "web"))
+	w.ready("web", first)
+	w.ready("other", first)
+	want := w.uids("a", "b", "z")
+
+	files["app/config.yaml"], files["other/config.yaml"] = named("a"), named("b", "z")+"oops: ["
+	bad := w.commit(files)
+	message := w.awaitReason("web", bad, apply.ReasonHandingOver)
+	said := "Applied revision " + bad + "; ConfigMap/NS/b, ConfigMap/NS/c left this one and stays: nobody can tell whether Kustomization NS/other wants it, as that cannot be built; " +
+		"mend that, or allow the removal with the annotation kustomize.flotilla.io/allow-prune: \"" + bad + "\""
+	if diff := cmp.Diff(said, strings.ReplaceAll(message, w.namespace, "NS")); diff != "" {
+		t.Errorf("message (-want +got):\n%s", diff)
+	}
+	w.ready("third", bad)
+
+	files["other/config.yaml"] = named("b", "z")
+	good := w.commit(files)
+	w.ready("web", good)
+	w.ready("other", good)
+	if diff := cmp.Diff(want, w.uids("a", "b", "c", "z")); diff != "" {
+		t.Errorf("the objects (-before +after):\n%s", diff)
+	}
+	w.holds("web", "a")
+	w.holds("other", "b", "z")
+
+	files["app/config.yaml"], files["other/config.yaml"] = named("d"), "oops: ["
+	bad = w.commit(files)
+	message = w.awaitReason("web", bad, apply.ReasonHandingOver)
+	if !strings.HasSuffix(message, `: "configmap/`+w.namespace+`/a"`) {
+		t.Errorf("message = %s", message)
+	}
+	w.annotate("web", inventory.AllowPruneAnnotation, "configmap/"+w.namespace+"/a")
+	w.ready("web", bad)
+	w.holds("web", "d")
+}
+
+// Two Kustomizations that swap objects both keep what they got.
+func TestKustomizationsThatSwap(t *testing.T) {
+	w := newWorld(t)
+	first := w.commit(map[string]string{"app/config.yaml": named("a", "b"), "other/config.yaml": named("y", "z")})
+	w.kustomization("web")
+	w.kustomization("other", in("./other"))
+	w.ready("web", first)
+	w.ready("other", first)
+	want := w.uids("a", "b", "y", "z")
+	second := w.commit(map[string]string{"app/config.yaml": named("y", "z"), "other/config.yaml": named("a", "b")})
+	w.ready("web", second)
+	w.ready("other", second)
+	if diff := cmp.Diff(want, w.uids("a", "b", "y", "z")); diff != "" {
+		t.Errorf("the objects (-before +after):\n%s", diff)
+	}
+	w.holds("web", "y", "z")
+	w.holds("other", "a", "b")
+}
+
+// An object in two Kustomizations is refused on the one that gets it later, and theirs once the
+// other one has given it up.
+func TestAnObjectInTwoKustomizations(t *testing.T) {
+	w := newWorld(t)
+	files := map[string]string{"app/config.yaml": named("a"), "other/config.yaml": named("z")}
+	first := w.commit(files)
+	w.kustomization("web")
+	w.kustomization("other", in("./other"))
+	w.ready("web", first)
+	w.ready("other", first)
+
+	files["app/config.yaml"] = named("a", "b", "z")
+	second := w.commit(files)
+	w.ready("other", second)
+	message := strings.ReplaceAll(w.awaitReason("web", second, apply.ReasonSharedObject), w.namespace, "NS")
+	if want := "ConfigMap/NS/z stands in Kustomization NS/other and in NS/web: remove it from one of them; nothing of revision " + second + " was applied here"; message != want {
+		t.Errorf("message = %s\nwant %s", message, want)
+	}
+	w.holds("other", "z")
+	if w.configMap("b") != nil {
+		t.Error("a revision was applied in part")
+	}
+	files["other/config.yaml"] = named("y")
+	third := w.commit(files)
+	w.ready("other", third)
+	w.ready("web", third)
+	w.holds("web", "a", "b", "z")
+
+	files["app/config.yaml"], files["other/config.yaml"] = named("a", "b", "new", "z"), named("new", "y")
+	fourth := w.commit(files)
+	w.until("one has it, and the other one is refused", func() (bool, string) {
+		var reasons []string
+		for _, name := range []string{"web", "other"} {
+			ks := w.get(name)
+			ready := apimeta.FindStatusCondition(ks.Status.Conditions, meta.ReadyCondition)
+			if ks.Status.LastAttemptedRevision != fourth {
+				return false, name + " is at " + ks.Status.LastAttemptedRevision
+			}
+			reasons = append(reasons, ready.Reason)
+		}
+		slices.Sort(reasons)
+		return slices.Equal(reasons, []string{meta.ReconciliationSucceededReason, apply.ReasonSharedObject}), strings.Join(reasons, ", ")
+	})
+}
+
+const childOf = `apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: NAME, namespace: NAMESPACE}
+spec: {interval: 10m, retryInterval: 1s, path: ./PATH, prune: true, sourceRef: {kind: GitRepository, name: fleet}}
+`
+
+func child(name, path string) string {
+	return strings.NewReplacer("NAME,", name+",", "PATH", path).Replace(childOf)
+}
+
+// A child Kustomization that is renamed, and moved to another folder, hands all that it applied to its
+// successor, before it ends itself.
+func TestAChildThatIsRenamed(t *testing.T) {
+	w := newWorld(t)
+	configs := []string{"config-00", "config-01", "config-02", "config-03", "config-04", "config-05", "config-06"}
+	files := map[string]string{"app/child.yaml": child("inner", "inner"), "app/config.yaml": named("own"), "inner/config.yaml": configMaps(7)}
+	first := w.commit(files)
+	w.kustomization("web")
+	w.ready("web", first)
+	w.ready("inner", first)
+	t.Cleanup(func() { w.remove("inner"); w.remove("shop") })
+	want := w.uids(configs...)
+
+	files = map[string]string{"app/child.yaml": child("shop", "shop"), "app/config.yaml": named("own"), "shop/config.yaml": configMaps(7)}
+	second := w.commit(files)
+	w.ready("web", second)
+	w.ready("shop", second)
+	w.until("the old one is gone", func() (bool, string) {
+		return w.object("kustomize.toolkit.fluxcd.io/v1", "Kustomization", w.namespace, "inner") == nil, ""
+	})
+	if diff := cmp.Diff(want, w.uids(configs...)); diff != "" {
+		t.Errorf("the objects (-before +after):\n%s", diff)
+	}
+	w.holds("shop", configs...)
+}
+
+// A child that is renamed with a mistake takes nothing along: the old one ends when the new one is
+// mended.
+func TestAChildThatIsRenamedWithAMistake(t *testing.T) {
+	w := newWorld(t)
+	configs := []string{"config-00", "config-01", "config-02"}
+	files := map[string]string{"app/child.yaml": child("inner", "inner"), "app/config.yaml": named("own"), "inner/config.yaml": configMaps(3)}
+	first := w.commit(files)
+	w.kustomization("web")
+	w.ready("web", first)
+	w.ready("inner", first)
+	t.Cleanup(func() { w.remove("inner"); w.remove("shop") })
+	want := w.uids(configs...)
+
+	files["app/child.yaml"] = child("shop", "iner")
+	bad := w.commit(files)
+	w.ready("web", bad)
+	w.awaitReason("shop", bad, apply.ReasonPathNotFound)
+	w.until("the old one waits", func() (bool, string) {
+		for _, c := range w.get("inner").Status.Conditions {
+			if c.Type == "Ready" {
+				return c.Reason == apply.ReasonHandingOver && strings.Contains(c.Message, w.namespace+"/shop"), c.Message
+			}
+		}
+		return false, ""
+	})
+	if diff := cmp.Diff(want, w.uids(configs...)); diff != "" {
+		t.Errorf("the objects (-before +after):\n%s", diff)
+	}
+	files["app/child.yaml"] = child("shop", "inner")
+	good := w.commit(files)
+	w.ready("shop", good)
+	w.until("the old one is gone", func() (bool, string) {
+		return w.object("kustomize.toolkit.fluxcd.io/v1", "Kustomization", w.namespace, "inner") == nil, ""
+	})
+	if diff := cmp.Diff(want, w.uids(configs...)); diff != "" {
+		t.Errorf("the objects (-before +after):\n%s", diff)
+	}
+	w.holds("shop", configs...)
+}

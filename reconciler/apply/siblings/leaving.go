@@ -1,0 +1,89 @@
+package siblings
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
+)
+
+// Leaving is what leaves a Kustomization. The zero value is nothing.
+type Leaving struct {
+	// Deleted are the objects that nobody wants.
+	Deleted []inventory.Entry
+	// Passing are those that a sibling wants, and has yet to take; Heirs says which.
+	Passing []inventory.Entry
+	Heirs   map[inventory.ID]client.ObjectKey
+	// Held are those that may be wanted by a sibling of which that cannot be told, by Unknown.
+	Held    []inventory.Entry
+	Unknown []client.ObjectKey
+	// Allow is the value of inventory.AllowPruneAnnotation that lets what is held go.
+	Allow string
+}
+
+// Of splits what would be deleted at a revision, given who wants what and what people let go.
+func Of(doomed []inventory.Entry, answer Answer, may inventory.Allowance, revision string) Leaving {
+	out := Leaving{Heirs: answer.Heirs, Unknown: answer.Unknown, Allow: revision}
+	for _, e := range doomed {
+		_, inherited := answer.Heirs[e.ID]
+		switch {
+		case inherited:
+			out.Passing = append(out.Passing, e)
+		case len(answer.Unknown) > 0 && !may.Lets(e.ID):
+			out.Held = append(out.Held, e)
+		default:
+			out.Deleted = append(out.Deleted, e)
+		}
+	}
+	if len(out.Held) == 1 {
+		out.Allow = inventory.NameOf(out.Held[0].ID)
+	}
+	return out
+}
+
+// Staying are the objects that are owned on.
+func (l Leaving) Staying() []inventory.Entry { return inventory.Union(l.Passing, l.Held) }
+
+// Waits reports whether anything stays until siblings have done their part.
+func (l Leaving) Waits() bool { return len(l.Passing)+len(l.Held) > 0 }
+
+// mostNamed is how many objects a text names.
+const mostNamed = 3
+
+// String says what is waited for; empty for nothing.
+func (l Leaving) String() string {
+	var parts []string
+	if len(l.Passing) > 0 {
+		var heirs []client.ObjectKey
+		for _, e := range l.Passing {
+			if heir := l.Heirs[e.ID]; !slices.Contains(heirs, heir) {
+				heirs = append(heirs, heir)
+			}
+		}
+		parts = append(parts, fmt.Sprintf("%s changes hands: Kustomization %s has yet to apply it", first(l.Passing), names(heirs)))
+	}
+	if len(l.Held) > 0 {
+		parts = append(parts, fmt.Sprintf("%s left this one and stays: nobody can tell whether Kustomization %s wants it, as that cannot be built; mend that, or allow the removal with the annotation %s: %q",
+			first(l.Held), names(l.Unknown), inventory.AllowPruneAnnotation, l.Allow))
+	}
+	return strings.Join(parts, "; ")
+}
+
+func first(entries []inventory.Entry) string {
+	ids := make([]inventory.ID, len(entries))
+	for i, e := range entries {
+		ids[i] = e.ID
+	}
+	return inventory.First(ids, mostNamed)
+}
+
+func names(keys []client.ObjectKey) string {
+	var out []string
+	for _, key := range keys {
+		out = append(out, key.String())
+	}
+	return strings.Join(out, ", ")
+}

@@ -1,0 +1,291 @@
+// Package siblings knows what the Kustomizations of one source want at one of its artifacts: an
+// object that left one of them may stand in another.
+//
+// In go what builds come to, and Kustomizations as the control plane has them; out come the
+// siblings that hold given objects. What is not known is built. It writes nothing, and keeps in
+// mind only what can be found out again.
+package siblings
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/fluxcd/pkg/apis/meta"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
+)
+
+// Artifact is what a source fetched.
+type Artifact struct {
+	// Source is who fetched it.
+	Source client.ObjectKey
+	// Digest addresses it in the store, and Revision names it to people.
+	Digest, Revision string
+}
+
+// Build returns what a Kustomization wants at an artifact. Errors say that this is not known.
+type Build func(ctx context.Context, ks *kustomizev1.Kustomization, at Artifact) ([]inventory.Entry, error)
+
+// Eligible reports whether a Kustomization applies what its source fetches, and may take over what
+// another one of the given namespace applied.
+type Eligible func(ks *kustomizev1.Kustomization, namespace string) bool
+
+// Index finds siblings. Use New. It is safe for use by several goroutines.
+type Index struct {
+	hub      client.Reader
+	build    Build
+	eligible Eligible
+
+	mu    sync.Mutex
+	known map[client.ObjectKey]want
+	count int // of what was learned anew
+}
+
+// want is what a Kustomization wants at an artifact.
+type want struct {
+	order      int // that in which it was learned
+	uid        types.UID
+	generation int64
+	at         Artifact
+	entries    []inventory.Entry
+}
+
+// of reports whether that is what a Kustomization as it is now wants.
+func (w want) of(ks *kustomizev1.Kustomization, at Artifact) bool {
+	return w.uid == ks.UID && w.generation == ks.Generation && w.at.Digest == at.Digest && w.at.Source == at.Source
+}
+
+// New returns an Index that has learned nothing. The reader is of a cache.
+func New(hub client.Reader, build Build, eligible Eligible) *Index {
+	return &Index{hub: hub, build: build, eligible: eligible, known: map[client.ObjectKey]want{}}
+}
+
+// Learn keeps in mind what a Kustomization wants.
+func (x *Index) Learn(ks *kustomizev1.Kustomization, at Artifact, entries []inventory.Entry) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	key := client.ObjectKeyFromObject(ks)
+	next := want{uid: ks.UID, generation: ks.Generation, at: at, entries: slices.Clone(entries)}
+	if have, ok := x.known[key]; ok && have.of(ks, at) {
+		next.order = have.order
+	} else {
+		x.count++
+		next.order = x.count
+	}
+	x.known[key] = next
+}
+
+// Forget drops what is known of a Kustomization that is gone.
+func (x *Index) Forget(key client.ObjectKey) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	delete(x.known, key)
+}
+
+// Query asks which siblings hold objects.
+type Query struct {
+	// Of is the Kustomization that would remove them. It is not a sibling of itself.
+	Of *kustomizev1.Kustomization
+	// At is the artifact of its source.
+	At Artifact
+	// Objects are what it would remove.
+	Objects []inventory.Entry
+	// Upcoming are Kustomizations as they are about to be applied, in place of those of their
+	// names, and Going those that are about to be deleted.
+	Upcoming []*kustomizev1.Kustomization
+	Going    []client.ObjectKey
+}
+
+// Answer says who holds what.
+type Answer struct {
+	// Heirs are the siblings that want an object; where several do, the first by age and name.
+	Heirs map[inventory.ID]client.ObjectKey
+	// Unknown are the siblings of which it cannot be told what they want, sorted.
+	Unknown []client.ObjectKey
+}
+
+// Ask returns which siblings hold the objects. Errors are of the control plane, or of the context.
+func (x *Index) Ask(ctx context.Context, q Query) (Answer, error) {
+	out := Answer{Heirs: map[inventory.ID]client.ObjectKey{}}
+	if len(q.Objects) == 0 {
+		return out, nil
+	}
+	list, err := x.siblings(ctx, q)
+	if err != nil {
+		return out, err
+	}
+	asked := make(map[inventory.ID]bool, len(q.Objects))
+	for _, e := range q.Objects {
+		asked[e.ID] = true
+	}
+	for _, ks := range list {
+		key := client.ObjectKeyFromObject(ks)
+		entries, err := x.wants(ctx, ks, q.At)
+		if ctx.Err() != nil {
+			return out, ctx.Err()
+		}
+		if err != nil && !ks.Spec.Suspend {
+			out.Unknown = append(out.Unknown, key)
+		}
+		for _, e := range entries {
+			if _, taken := out.Heirs[e.ID]; asked[e.ID] && !taken {
+				out.Heirs[e.ID] = key
+			}
+		}
+	}
+	slices.SortFunc(out.Unknown, func(a, b client.ObjectKey) int { return cmp.Compare(a.String(), b.String()) })
+	return out, nil
+}
+
+// siblings returns the Kustomizations that share the source, the oldest first.
+func (x *Index) siblings(ctx context.Context, q Query) ([]*kustomizev1.Kustomization, error) {
+	all, err := x.list(ctx)
+	if err != nil {
+		return nil, err
+	}
+	own := client.ObjectKeyFromObject(q.Of)
+	var out []*kustomizev1.Kustomization
+	add := func(ks *kustomizev1.Kustomization) {
+		if client.ObjectKeyFromObject(ks) != own && x.is(ks, q.Of.Namespace, q.At) {
+			out = append(out, ks)
+		}
+	}
+	replaced := map[client.ObjectKey]bool{}
+	for _, key := range q.Going {
+		replaced[key] = true
+	}
+	for _, ks := range q.Upcoming {
+		replaced[client.ObjectKeyFromObject(ks)] = true
+		add(ks)
+	}
+	for i := range all {
+		if !replaced[client.ObjectKeyFromObject(&all[i])] {
+			add(&all[i])
+		}
+	}
+	slices.SortStableFunc(out, byAge)
+	return out, nil
+}
+
+func (x *Index) list(ctx context.Context) ([]kustomizev1.Kustomization, error) {
+	var list kustomizev1.KustomizationList
+	if err := x.hub.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list Kustomizations: %w", err)
+	}
+	return list.Items, nil
+}
+
+// is reports whether a Kustomization is a sibling of those of a namespace that apply an artifact.
+func (x *Index) is(ks *kustomizev1.Kustomization, namespace string, at Artifact) bool {
+	return ks.DeletionTimestamp == nil && SourceOf(ks) == at.Source && x.eligible(ks, namespace)
+}
+
+// SourceOf returns the name of a Kustomization's source.
+func SourceOf(ks *kustomizev1.Kustomization) client.ObjectKey {
+	return client.ObjectKey{Namespace: cmp.Or(ks.Spec.SourceRef.Namespace, ks.Namespace), Name: ks.Spec.SourceRef.Name}
+}
+
+// byAge sorts the oldest first. One that is not created yet is the youngest.
+func byAge(a, b *kustomizev1.Kustomization) int {
+	if a.CreationTimestamp.IsZero() != b.CreationTimestamp.IsZero() {
+		if a.CreationTimestamp.IsZero() {
+			return 1
+		}
+		return -1
+	}
+	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+}
+
+// wants returns what a Kustomization wants at an artifact.
+func (x *Index) wants(ctx context.Context, ks *kustomizev1.Kustomization, at Artifact) ([]inventory.Entry, error) {
+	x.mu.Lock()
+	have, ok := x.known[client.ObjectKeyFromObject(ks)]
+	x.mu.Unlock()
+	if ok && have.of(ks, at) {
+		return have.entries, nil
+	}
+	if applied(ks, at) {
+		return inventory.Read(ks.Status.Inventory)
+	}
+	entries, err := x.build(ctx, ks, at)
+	if err == nil && ks.UID != "" {
+		x.Learn(ks, at, entries)
+	}
+	return entries, err
+}
+
+// applied reports whether the status says that the artifact stands, as the Kustomization is now.
+func applied(ks *kustomizev1.Kustomization, at Artifact) bool {
+	return apimeta.IsStatusConditionTrue(ks.Status.Conditions, meta.ReadyCondition) &&
+		ks.Status.ObservedGeneration == ks.Generation && ks.Status.LastAppliedRevision == at.Revision && ks.UID != ""
+}
+
+// Shared is an object that stands in two Kustomizations.
+type Shared struct {
+	ID   inventory.ID
+	With client.ObjectKey
+}
+
+// Holder returns whether another Kustomization, which an object's labels name, still wants it at
+// the artifact. One that cannot be built does not: it is not applied either.
+func (x *Index) Holder(ctx context.Context, of *kustomizev1.Kustomization, at Artifact, id inventory.ID, holder client.ObjectKey) (bool, error) {
+	ks := &kustomizev1.Kustomization{}
+	err := x.hub.Get(ctx, holder, ks)
+	if client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("read the Kustomization %s: %w", holder, err)
+	}
+	if err != nil || !x.is(ks, of.Namespace, at) || ks.Spec.Suspend {
+		return false, nil
+	}
+	entries, err := x.wants(ctx, ks, at)
+	if ctx.Err() != nil {
+		return false, ctx.Err()
+	}
+	return err == nil && slices.ContainsFunc(entries, func(e inventory.Entry) bool { return e.ID == id }), nil
+}
+
+// Earlier returns the first of the objects that a sibling wants at the artifact, too, as was learned
+// before what this one wants. It builds nothing: of two, the one that is learned of later notices.
+func (x *Index) Earlier(ctx context.Context, of *kustomizev1.Kustomization, at Artifact, objects []inventory.Entry) (Shared, bool, error) {
+	if len(objects) == 0 {
+		return Shared{}, false, nil
+	}
+	asked := make(map[inventory.ID]bool, len(objects))
+	for _, e := range objects {
+		asked[e.ID] = true
+	}
+	for key, shared := range x.matches(client.ObjectKeyFromObject(of), at, asked) {
+		ks := &kustomizev1.Kustomization{}
+		err := x.hub.Get(ctx, key, ks)
+		if client.IgnoreNotFound(err) != nil {
+			return Shared{}, false, fmt.Errorf("read the Kustomization %s: %w", key, err)
+		}
+		if err == nil && x.is(ks, of.Namespace, at) && !ks.Spec.Suspend && shared.of(ks, at) {
+			first := slices.IndexFunc(shared.entries, func(e inventory.Entry) bool { return asked[e.ID] })
+			return Shared{ID: shared.entries[first].ID, With: key}, true, nil
+		}
+	}
+	return Shared{}, false, nil
+}
+
+// matches returns what others were known to want at the artifact before one was, if one of the
+// objects is among that.
+func (x *Index) matches(own client.ObjectKey, at Artifact, asked map[inventory.ID]bool) map[client.ObjectKey]want {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	out := map[client.ObjectKey]want{}
+	before := x.known[own].order
+	for key, w := range x.known {
+		if key != own && w.order < before && w.at.Digest == at.Digest && w.at.Source == at.Source && slices.ContainsFunc(w.entries, func(e inventory.Entry) bool { return asked[e.ID] }) {
+			out[key] = w
+		}
+	}
+	return out
+}

@@ -1,0 +1,223 @@
+package siblings_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/flotilla-io/flotilla/api/scheme"
+	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
+)
+
+var (
+	noon    = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	present = siblings.Artifact{Source: client.ObjectKey{Namespace: "team", Name: "fleet"}, Digest: "sha256:2", Revision: "main@sha1:2"}
+)
+
+// named returns a Kustomization that was made so many minutes after noon, and changes it.
+func named(name string, minutes int, change ...func(*kustomizev1.Kustomization)) *kustomizev1.Kustomization {
+	ks := &kustomizev1.Kustomization{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name, UID: types.UID(name), Generation: 1, CreationTimestamp: metav1.NewTime(noon.Add(time.Duration(minutes) * time.Minute))},
+		Spec:       kustomizev1.KustomizationSpec{SourceRef: kustomizev1.CrossNamespaceSourceReference{Kind: "GitRepository", Name: "fleet"}},
+	}
+	for _, c := range change {
+		c(ks)
+	}
+	return ks
+}
+
+func key(name string) client.ObjectKey { return client.ObjectKey{Namespace: "team", Name: name} }
+
+func configs(names ...string) []inventory.Entry {
+	var out []inventory.Entry
+	for _, name := range names {
+		out = append(out, inventory.Entry{ID: inventory.ID{Namespace: "team", Name: name, GroupKind: schema.GroupKind{Kind: "ConfigMap"}}, Version: "v1"})
+	}
+	return out
+}
+
+func ready(revision string, owns ...string) func(*kustomizev1.Kustomization) {
+	return func(ks *kustomizev1.Kustomization) {
+		ks.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: "True"}}
+		ks.Status.ObservedGeneration, ks.Status.LastAppliedRevision = ks.Generation, revision
+		ks.Status.Inventory = inventory.Record(configs(owns...))
+	}
+}
+
+func suspended(ks *kustomizev1.Kustomization) { ks.Spec.Suspend = true }
+
+func deleted(ks *kustomizev1.Kustomization) {
+	at := metav1.NewTime(noon)
+	ks.DeletionTimestamp, ks.Finalizers = &at, []string{"x"}
+}
+
+// index returns one over Kustomizations whose builds come to the given words; "" is a fault. Builds
+// are noted in built.
+func index(builds map[string]string, built *[]string, list ...*kustomizev1.Kustomization) *siblings.Index {
+	hub := fake.NewClientBuilder().WithScheme(scheme.New())
+	for _, ks := range list {
+		hub.WithObjects(ks)
+	}
+	build := func(_ context.Context, ks *kustomizev1.Kustomization, _ siblings.Artifact) ([]inventory.Entry, error) {
+		*built = append(*built, ks.Name)
+		if builds[ks.Name] == "" {
+			return nil, errors.New("no such path")
+		}
+		return configs(strings.Fields(builds[ks.Name])...), nil
+	}
+	return siblings.New(hub.Build(), build, func(ks *kustomizev1.Kustomization, namespace string) bool { return ks.Namespace == namespace })
+}
+
+func TestWhoWantsWhatLeaves(t *testing.T) {
+	elsewhere := func(ks *kustomizev1.Kustomization) { ks.Namespace = "others"; ks.Spec.SourceRef.Namespace = "team" }
+	otherSource := func(ks *kustomizev1.Kustomization) { ks.Spec.SourceRef.Name = "apps" }
+	cases := map[string]struct {
+		list   []*kustomizev1.Kustomization
+		builds map[string]string
+		query  siblings.Query
+		want   siblings.Answer
+		built  []string
+	}{
+		"one that has applied the artifact is not built": {
+			list: []*kustomizev1.Kustomization{named("b", 1, ready("main@sha1:2", "x"))},
+			want: siblings.Answer{Heirs: map[inventory.ID]client.ObjectKey{configs("x")[0].ID: key("b")}},
+		},
+		"one that is at the one before is": {
+			list: []*kustomizev1.Kustomization{named("b", 1, ready("main@sha1:1", "x"))}, builds: map[string]string{"b": "y z"},
+			want: siblings.Answer{Heirs: map[inventory.ID]client.ObjectKey{configs("y")[0].ID: key("b")}}, built: []string{"b"},
+		},
+		"of two that want it the older one gets it": {
+			list: []*kustomizev1.Kustomization{named("b", 2), named("c", 1)}, builds: map[string]string{"b": "x", "c": "x"},
+			want: siblings.Answer{Heirs: map[inventory.ID]client.ObjectKey{configs("x")[0].ID: key("c")}}, built: []string{"c", "b"},
+		},
+		"one that cannot be built may want it, unless it is suspended": {
+			list: []*kustomizev1.Kustomization{named("b", 1), named("c", 2, suspended)}, builds: map[string]string{},
+			want: siblings.Answer{Unknown: []client.ObjectKey{key("b")}}, built: []string{"b", "c"},
+		},
+		"those that are deleted, of other sources or of other tenants are none": {
+			list: []*kustomizev1.Kustomization{named("b", 1, deleted), named("c", 1, otherSource), named("d", 1, elsewhere)},
+		},
+		"what is about to be applied stands for what there is, and what is about to go for nothing": {
+			list: []*kustomizev1.Kustomization{named("b", 1, ready("main@sha1:2", "x")), named("c", 1, ready("main@sha1:2", "y"))}, builds: map[string]string{"b": "z", "new": "y"},
+			query: siblings.Query{Upcoming: []*kustomizev1.Kustomization{
+				{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "b"}, Spec: named("b", 1).Spec}, {ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "new"}, Spec: named("b", 1).Spec},
+			}, Going: []client.ObjectKey{key("c")}},
+			want: siblings.Answer{Heirs: map[inventory.ID]client.ObjectKey{configs("y")[0].ID: key("new")}}, built: []string{"b", "new"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var built []string
+			own := named("a", 0, ready("main@sha1:1", "x", "y"))
+			x := index(tc.builds, &built, append(tc.list, own)...)
+			tc.query.Of, tc.query.At, tc.query.Objects = own, present, configs("x", "y")
+			got, err := x.Ask(t.Context(), tc.query)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tc.want.Heirs == nil {
+				tc.want.Heirs = map[inventory.ID]client.ObjectKey{}
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("answer (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tc.built, built); diff != "" {
+				t.Errorf("built (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// What was built, or learned, is not built again until the Kustomization or the artifact is another one.
+func TestWhatIsKnownIsNotBuilt(t *testing.T) {
+	var built []string
+	a, b := named("a", 0), named("b", 1)
+	x := index(map[string]string{"b": "x"}, &built, a, b)
+	ask := func(at siblings.Artifact, want string) {
+		t.Helper()
+		if _, err := x.Ask(t.Context(), siblings.Query{Of: a, At: at, Objects: configs("x")}); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(built, " "); got != want {
+			t.Errorf("built %q, want %q", got, want)
+		}
+	}
+	ask(present, "b")
+	ask(present, "b")
+	next := siblings.Artifact{Source: present.Source, Digest: "sha256:3", Revision: "main@sha1:3"}
+	x.Learn(b, next, configs("y"))
+	ask(next, "b")
+	ask(present, "b b")
+	x.Forget(key("b"))
+	ask(present, "b b b")
+}
+
+func TestTheOneThatIsLearnedOfLaterGivesWay(t *testing.T) {
+	var built []string
+	a, b, c := named("a", 0), named("b", 1), named("c", 2, deleted)
+	x := index(map[string]string{"b": "x"}, &built, a, b, c)
+	x.Learn(c, present, configs("x"))
+	x.Learn(b, present, configs("v", "x"))
+	x.Learn(a, present, configs("w", "x"))
+	x.Learn(b, present, configs("u", "x"))
+	got, found, err := x.Earlier(t.Context(), a, present, configs("w", "x"))
+	if want := (siblings.Shared{ID: configs("x")[0].ID, With: key("b")}); got != want || !found || err != nil {
+		t.Errorf("a: %+v, %v, %v; want %+v", got, found, err, want)
+	}
+	if got, found, err := x.Earlier(t.Context(), b, present, configs("v", "x")); found || err != nil {
+		t.Errorf("b: %+v, %v, %v; want none", got, found, err)
+	}
+	for name, tc := range map[string]struct {
+		holder string
+		id     inventory.ID
+		want   bool
+	}{
+		"it wants it":          {"b", configs("x")[0].ID, true},
+		"it does not any more": {"b", configs("w")[0].ID, false},
+		"it is being deleted":  {"c", configs("x")[0].ID, false},
+		"it is gone":           {"d", configs("x")[0].ID, false},
+	} {
+		if got, err := x.Holder(t.Context(), a, present, tc.id, key(tc.holder)); got != tc.want || err != nil {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+	}
+}
+
+func TestWhatLeavesSplits(t *testing.T) {
+	heirs := map[inventory.ID]client.ObjectKey{configs("a")[0].ID: key("b"), configs("e")[0].ID: key("c")}
+	may := inventory.AllowanceOf("configmap/team/d", "", "main@sha1:2")
+	cases := map[string]struct {
+		doomed  string
+		unknown []client.ObjectKey
+		deleted string
+		says    string
+	}{
+		"nothing":      {},
+		"all is known": {"a d x", nil, "d x", "ConfigMap/team/a changes hands: Kustomization team/b has yet to apply it"},
+		"one sibling cannot be built": {"a d e x", []client.ObjectKey{key("z")}, "d",
+			"ConfigMap/team/a, ConfigMap/team/e changes hands: Kustomization team/b, team/c has yet to apply it; ConfigMap/team/x left this one and stays: nobody can tell whether " +
+				`Kustomization team/z wants it, as that cannot be built; mend that, or allow the removal with the annotation kustomize.flotilla.io/allow-prune: "configmap/team/x"`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := siblings.Of(configs(strings.Fields(tc.doomed)...), siblings.Answer{Heirs: heirs, Unknown: tc.unknown}, may, "main@sha1:2")
+			if diff := cmp.Diff(configs(strings.Fields(tc.deleted)...), got.Deleted); diff != "" {
+				t.Errorf("deleted (-want +got):\n%s", diff)
+			}
+			if got.String() != tc.says || got.Waits() != (tc.says != "") {
+				t.Errorf("it says %q, want %q", got, tc.says)
+			}
+		})
+	}
+}
