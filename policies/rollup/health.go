@@ -93,11 +93,22 @@ type Part struct {
 	// Former are the clusters that hold it as it was placed last, sorted, where State is not
 	// Healthy: what stands there stays so for now.
 	Former []ClusterPart
+	// Leaving are the clusters that hold it and are to hold it no more, sorted.
+	Leaving []ClusterPart
 	// Absent are the clusters that its placement wants and that are not in the fleet: none
 	// where that is not asked for.
 	Absent []propagation.Stranger
 	// Unread says that the template has not been looked at yet: State is no news.
 	Unread bool
+}
+
+// LeavingPart is the state in a cluster that has yet to remove a template.
+func LeavingPart(cluster string, silent Silences) ClusterPart {
+	out := ClusterPart{Name: cluster, State: Progressing, Reason: "not removed yet"}
+	if s, ok := silent[cluster]; ok {
+		out.Reason += ": " + s.String()
+	}
+	return out
 }
 
 // ObjectName returns how texts name obj: "Deployment shop/web".

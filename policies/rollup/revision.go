@@ -81,6 +81,12 @@ func Revision(parts []Part) Rollup {
 			}
 		}
 	}
+	for _, p := range parts {
+		for _, c := range p.Leaving {
+			ready[c.Name] = false
+			findings = append(findings, finding{c.State, c.Name, p.Object, c.Reason})
+		}
+	}
 	out := Rollup{State: StateSuccess, Total: len(ready)}
 	for _, ok := range ready {
 		if ok {

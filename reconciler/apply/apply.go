@@ -42,6 +42,9 @@ type Builder interface {
 type Assessor interface {
 	// Assess returns a verdict per entry, in the same order.
 	Assess(ctx context.Context, req health.Request) ([]health.Verdict, error)
+	// Remaining returns those of the objects that clusters still hold, of what the named
+	// Kustomization applied.
+	Remaining(ctx context.Context, owner client.ObjectKey, removed []inventory.ID) ([]inventory.ID, error)
 }
 
 // Options tune the loop. The zero value of a field stands for its default.
@@ -184,7 +187,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request, run *
 		recognise,
 		fresh(computing(r.before.awaitDependencies)),
 		fresh(computing(stagemetrics.Phases(r.counts.build, r.build))),
-		fresh(stagemetrics.Phases(r.counts.apply, computing(r.observe), r.check, computing(r.heritage.share), computing(r.heritage.leave), r.brake, computing(r.claim), r.apply, r.prune)),
+		fresh(stagemetrics.Phases(r.counts.apply, computing(r.observe), r.check, computing(r.heritage.share), computing(r.heritage.leave), r.brake, computing(r.claim), r.apply, r.prune, r.outlast)),
 		computing(r.assess),
 		r.heritage.await,
 	)
@@ -217,8 +220,17 @@ type state struct {
 	seen    applier.Observed
 	actor   actors.Actor
 	plan    applier.Plan
-	leaving siblings.Leaving
+	leaving leaving
 	waiting wait // what the health check still waits for
+}
+
+// leaving is what leaves the Kustomization.
+type leaving struct {
+	siblings.Leaving
+	// remaining are objects that left this revision, or one before, and that clusters still hold;
+	// looked says that somebody has looked.
+	remaining []inventory.ID
+	looked    bool
 }
 
 // fresh skips a phase for a revision that already stands.

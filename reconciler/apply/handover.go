@@ -124,7 +124,7 @@ func (h *heritage) leave(ctx context.Context, s *state) (loop.Next, error) {
 		return loop.Next{}, nil
 	}
 	var err error
-	s.leaving, err = h.split(ctx, s, s.artifact(), applier.Prunable(s.diff.Removed, s.seen))
+	s.leaving.Leaving, err = h.split(ctx, s, s.artifact(), applier.Prunable(s.diff.Removed, s.seen))
 	return loop.Next{}, err
 }
 
@@ -136,7 +136,7 @@ func (h *heritage) end(ctx context.Context, s *state, doomed []inventory.Entry) 
 		return err
 	}
 	s.last.waitsForSiblings(at.Source, true)
-	s.leaving, err = h.split(ctx, s, at, doomed)
+	s.leaving.Leaving, err = h.split(ctx, s, at, doomed)
 	return err
 }
 

@@ -36,6 +36,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/tenancy"
 	"github.com/flotilla-io/flotilla/reconciler/apply"
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
+	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 	"github.com/flotilla-io/flotilla/sources/artifact"
 	"github.com/flotilla-io/flotilla/sources/build"
@@ -131,6 +132,9 @@ func (w *world) start() {
 	w.builds.Builder = apply.NewBuilder(w.store, build.New(build.Limits{}))
 	if w.around != nil {
 		w.builds.Builder = w.around(w.builds.Builder)
+	}
+	if err := bindings.Register(w.t.Context(), mgr); err != nil {
+		w.t.Fatal(err)
 	}
 	loop, err := apply.New(apply.Deps{
 		Hub: mgr.GetClient(), Live: live, Config: mgr.GetConfig(), Builder: w.builds,

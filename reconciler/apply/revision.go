@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"github.com/fluxcd/pkg/apis/meta"
@@ -199,4 +200,25 @@ func (r *Reconciler) prune(ctx context.Context, s *state) (loop.Next, error) {
 		return loop.Next{}, loop.Waiting(meta.PruneFailedReason, retryOf(s.ks), r.actors.Explained(ctx, s.actor, err))
 	}
 	return loop.Next{}, nil
+}
+
+// outlast finds out what of that which left this revision, and those before, clusters still hold.
+func (r *Reconciler) outlast(ctx context.Context, s *state) (loop.Next, error) {
+	owned := map[inventory.ID]bool{}
+	for _, e := range inventory.Union(s.desired, s.leaving.Staying()) {
+		owned[e.ID] = true
+	}
+	ids := inventory.Removed(s.ks.Status)
+	for _, e := range s.diff.Removed {
+		ids = append(ids, e.ID)
+	}
+	ids = slices.DeleteFunc(ids, func(id inventory.ID) bool {
+		was := owned[id]
+		owned[id] = true // each once
+		return was
+	})
+	var err error
+	s.leaving.remaining, err = r.deps.Assessor.Remaining(ctx, s.owner, ids)
+	s.leaving.looked = err == nil
+	return loop.Next{}, err
 }

@@ -35,6 +35,7 @@ func statusOf(s *state, outcome *loop.Error, now time.Time) kustomizev1.Kustomiz
 	default:
 		succeeded(c, status, s)
 	}
+	inventory.RecordRemoved(status, s.leaving.remaining, s.leaving.looked)
 	if s.source.revision != "" {
 		status.LastAttemptedRevision = s.source.revision
 	}

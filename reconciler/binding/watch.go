@@ -33,9 +33,6 @@ type queue = workqueue.TypedRateLimitingInterface[ctrl.Request]
 
 // Register adds the loop to mgr. The indexes of bindings must be there.
 func (r *Reconciler) Register(ctx context.Context, mgr ctrl.Manager) error {
-	if err := r.works.register(ctx, mgr.GetFieldIndexer()); err != nil {
-		return err
-	}
 	r.templates.Listen(templatestore.Listener{Changed: r.templateChanged, KindChanged: func(ctx context.Context, gvk schema.GroupVersionKind, state templatestore.State) {
 		if state != templatestore.Synced {
 			return

@@ -17,30 +17,12 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
-// byBinding is the index of Works, in the hub's cache, by the key of their
-// binding.
-const byBinding = "binding"
-
 // workLister lists Works, and reads the clusters that they are for: from the hub's cache,
 // and from what was written and is not there yet. What it returns is shared: it must not be
 // changed.
 type workLister struct {
 	hub     client.Reader
 	written *writecache.Cache[*workv1alpha1.Work]
-}
-
-// register adds the index of Works that the indexes of bindings lack.
-func (*workLister) register(ctx context.Context, indexer client.FieldIndexer) error {
-	err := indexer.IndexField(ctx, &workv1alpha1.Work{}, byBinding, func(obj client.Object) []string {
-		if key, ok := bindings.OwnerOf(obj.(*workv1alpha1.Work)); ok {
-			return []string{key.String()}
-		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("index works by the key of their binding: %w", err)
-	}
-	return nil
 }
 
 // of returns the Works of b.
@@ -55,7 +37,7 @@ func (s *workLister) of(ctx context.Context, b workv1alpha2.Binding) ([]*workv1a
 // left returns the Works that name a binding that is gone and are not being
 // deleted yet.
 func (s *workLister) left(ctx context.Context, gone client.ObjectKey) ([]*workv1alpha1.Work, error) {
-	works, err := s.list(ctx, client.MatchingFields{byBinding: gone.String()}, func(w *workv1alpha1.Work) bool {
+	works, err := s.list(ctx, client.MatchingFields{bindings.WorksByOwner: gone.String()}, func(w *workv1alpha1.Work) bool {
 		key, ok := bindings.OwnerOf(w)
 		return ok && key == gone
 	})

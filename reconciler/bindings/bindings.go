@@ -115,22 +115,26 @@ const (
 	ByCluster = "cluster"
 )
 
-// WorksByID is the index of Works, in the hub's cache, by the permanent id of
-// their binding.
-const WorksByID = "bindingID"
+// Indexes of Works in the hub's cache.
+const (
+	// WorksByID finds Works by the permanent id of their binding.
+	WorksByID = "bindingID"
+	// WorksByOwner finds them by the key of their binding, which may be gone.
+	WorksByOwner = "binding"
+)
 
 // TemplateValue returns the value of ByTemplate for a template.
 func TemplateValue(key templatestore.Key) string {
 	return key.GroupVersionKind.String() + " " + key.Namespace + "/" + key.Name
 }
 
-// Register adds the indexes of bindings, and WorksByID, to the cache of mgr. The
+// Register adds the indexes of bindings and of Works to the cache of mgr. The
 // loops that work on bindings need them.
 func Register(ctx context.Context, mgr ctrl.Manager) error {
 	return Index(ctx, mgr.GetFieldIndexer())
 }
 
-// Index adds the indexes of bindings, and WorksByID, to indexer.
+// Index adds the indexes of bindings and of Works to indexer.
 func Index(ctx context.Context, indexer client.FieldIndexer) error {
 	indexes := map[string]func(workv1alpha2.Binding) []string{
 		ByClaim: func(b workv1alpha2.Binding) []string {
@@ -161,6 +165,15 @@ func Index(ctx context.Context, indexer client.FieldIndexer) error {
 	})
 	if err != nil {
 		return fmt.Errorf("index works by their binding: %w", err)
+	}
+	err = indexer.IndexField(ctx, &workv1alpha1.Work{}, WorksByOwner, func(obj client.Object) []string {
+		if key, ok := OwnerOf(obj.(*workv1alpha1.Work)); ok {
+			return []string{key.String()}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("index works by the key of their binding: %w", err)
 	}
 	return nil
 }

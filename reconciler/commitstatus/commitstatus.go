@@ -29,6 +29,9 @@ type Gatherer interface {
 	// Parts returns a part per propagated object among the entries that the named
 	// Kustomization applied.
 	Parts(ctx context.Context, owner client.ObjectKey, entries []inventory.Entry) ([]rollup.Part, error)
+	// RemainingParts returns a part per object that clusters still hold of those that left the
+	// Kustomization.
+	RemainingParts(ctx context.Context, owner client.ObjectKey, removed []inventory.ID) ([]rollup.Part, error)
 }
 
 // Options tune the loop. The zero value of a field stands for its default.

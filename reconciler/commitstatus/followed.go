@@ -20,7 +20,7 @@ type followed struct {
 
 // memory is what the loop keeps of a Kustomization between runs. All of it can be lost.
 type memory struct {
-	// owns are the objects whose bindings wake the Kustomization.
+	// owns are the objects whose bindings, or the ends of whose Works, wake the Kustomization.
 	owns map[inventory.ID]bool
 	// changed is when each CommitStatus was written last.
 	changed map[string]time.Time
@@ -36,11 +36,14 @@ func (f *followed) of(key client.ObjectKey) *memory {
 	return f.byKey[key]
 }
 
-// own says which objects are those of a Kustomization.
-func (f *followed) own(key client.ObjectKey, entries []inventory.Entry) {
-	owns := make(map[inventory.ID]bool, len(entries))
+// own says which objects are those of a Kustomization, and which were.
+func (f *followed) own(key client.ObjectKey, entries []inventory.Entry, removed []inventory.ID) {
+	owns := make(map[inventory.ID]bool, len(entries)+len(removed))
 	for _, e := range entries {
 		owns[e.ID] = true
+	}
+	for _, id := range removed {
+		owns[id] = true
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()

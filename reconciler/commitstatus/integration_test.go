@@ -42,6 +42,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/hub"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
+	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/commitstatus"
 	"github.com/flotilla-io/flotilla/reconciler/commitstatus/poster"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
@@ -147,6 +148,9 @@ func (w *world) start() {
 	w.cache, w.templates = mgr.GetClient(), templates
 	templates.Want("test", configMap)
 	if err := mgr.Add(templates); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := bindings.Register(w.t.Context(), mgr); err != nil {
 		w.t.Fatal(err)
 	}
 	reader := health.New(health.Deps{Hub: mgr.GetClient(), Live: mgr.GetAPIReader(), Templates: templates})
@@ -412,6 +416,81 @@ func TestASilentCluster(t *testing.T) {
 	w.reported(f, append(slices.Clone(before), "1111 pending: 1/2 clusters ready: WEST unreachable since 2026-01-01 13:00 UTC")...)
 	ready(metav1.ConditionTrue, clusterv1alpha1.ClusterReadyReason, since.Add(2*time.Hour))
 	w.reported(f, append(slices.Clone(before), "1111 pending: 1/2 clusters ready: WEST unreachable since 2026-01-01 13:00 UTC", "1111 success: 2/2 clusters ready")...)
+}
+
+// TestARemoval: what a commit removes runs on in a cluster that is away,
+// and what only says that it was of this Kustomization is none of its business.
+func TestARemoval(t *testing.T) {
+	w := newWorld(t)
+	f := newForge(t)
+	w.provider("forge", f.URL)
+	w.applied(first)
+	w.runs("east")
+	w.runs("west")
+	w.until("told success", func() (bool, string) {
+		posts := f.posts()
+		return slices.Contains(posts, "1111 success: 2/2 clusters ready"), fmt.Sprint(posts)
+	})
+	before := f.posts()
+	old, foreign := w.leaves("west", "old", "shop"), w.leaves("east", "foreign", "other")
+	w.removed(second, "old", "foreign")
+	said := append(slices.Clone(before), "2222 pending: 1/2 clusters ready: WEST waits for ConfigMap NS/old: not removed yet")
+	w.reported(f, said...)
+	w.gone(foreign)
+	w.gone(old)
+	w.reported(f, append(said, "2222 success: 2/2 clusters ready")...)
+}
+
+// leaves makes a Work that is being deleted of a ConfigMap of a Kustomization.
+func (w *world) leaves(cluster, name, owner string) *workv1alpha1.Work {
+	w.t.Helper()
+	labels, err := json.Marshal(applier.OwnerLabels(client.ObjectKey{Namespace: w.namespace, Name: owner}))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	work := &workv1alpha1.Work{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: workv1alpha2.ExecutionNamespace(w.cluster(cluster)), Name: workv1alpha2.WorkName("ConfigMap", name, w.namespace), Finalizers: []string{"example.com/away"},
+			Labels:      map[string]string{workv1alpha2.ResourceBindingPermanentIDLabel: name},
+			Annotations: map[string]string{workv1alpha2.ResourceBindingNamespaceAnnotationKey: w.namespace, workv1alpha2.ResourceBindingNameAnnotationKey: workv1alpha2.BindingName("ConfigMap", name)},
+		},
+		Spec: workv1alpha1.WorkSpec{Workload: workv1alpha1.WorkloadTemplate{Manifests: []workv1alpha1.Manifest{
+			{RawExtension: runtime.RawExtension{Raw: fmt.Appendf(nil, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q,"namespace":%q,"labels":%s}}`, name, w.namespace, labels)}},
+		}}},
+	}
+	w.create(work)
+	if err := w.Hub.Delete(w.t.Context(), work); err != nil {
+		w.t.Fatal(err)
+	}
+	w.seen(work)
+	return work
+}
+
+// gone ends a Work that is being deleted.
+func (w *world) gone(work *workv1alpha1.Work) {
+	w.t.Helper()
+	if err := w.Hub.Patch(w.t.Context(), work, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// removed has the Kustomization say that it has applied a revision that left out ConfigMaps.
+func (w *world) removed(revision string, names ...string) {
+	w.t.Helper()
+	ks := &kustomizev1.Kustomization{}
+	if err := w.Hub.Get(w.t.Context(), client.ObjectKey{Namespace: w.namespace, Name: "shop"}, ks); err != nil {
+		w.t.Fatal(err)
+	}
+	var ids []inventory.ID
+	for _, name := range names {
+		ids = append(ids, inventory.ID{Namespace: w.namespace, Name: name, GroupKind: configMap.GroupKind()})
+	}
+	ks.Status.History = meta.History{{Digest: "sha256:0", FirstReconciled: metav1.Now(), LastReconciled: metav1.Now(), LastReconciledStatus: "ReconciliationSucceeded", TotalReconciliations: 1}}
+	inventory.RecordRemoved(&ks.Status, ids, true)
+	ks.Status.LastAttemptedRevision, ks.Status.LastAppliedRevision = revision, revision
+	if err := w.Hub.Status().Update(w.t.Context(), ks); err != nil {
+		w.t.Fatal(err)
+	}
 }
 
 func TestASupersededCommitIsClosed(t *testing.T) {

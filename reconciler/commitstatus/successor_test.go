@@ -39,6 +39,11 @@ func (f *fleet) Parts(context.Context, client.ObjectKey, []inventory.Entry) ([]r
 	return []rollup.Part{{Object: "Deployment shop/web", Clusters: []rollup.ClusterPart{f.cluster}}}, nil
 }
 
+// RemainingParts implements Gatherer.
+func (f *fleet) RemainingParts(context.Context, client.ObjectKey, []inventory.ID) ([]rollup.Part, error) {
+	return nil, nil
+}
+
 func (f *fleet) is(state rollup.State, reason string) {
 	f.cluster = rollup.ClusterPart{Name: "east", State: state, Reason: reason}
 }

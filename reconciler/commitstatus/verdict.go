@@ -58,7 +58,8 @@ func (r *Reconciler) judge(ctx context.Context, s *state) (loop.Next, error) {
 	if err != nil {
 		return loop.Next{}, err
 	}
-	r.followed.own(s.key, entries)
+	removed := inventory.Removed(s.ks.Status)
+	r.followed.own(s.key, entries, removed)
 	if v.state, v.description = byConditions(s.ks); v.state != "" {
 		return loop.Next{}, nil
 	}
@@ -66,6 +67,11 @@ func (r *Reconciler) judge(ctx context.Context, s *state) (loop.Next, error) {
 	if err != nil {
 		return loop.Next{}, err
 	}
+	remaining, err := r.gatherer.RemainingParts(ctx, s.key, removed)
+	if err != nil {
+		return loop.Next{}, err
+	}
+	parts = append(parts, remaining...)
 	repository, err := sourceOf(ctx, r.hub, s.ks, r.opts.AllowCrossNamespace) // after the parts: who has applied the next one read it there before
 	if err != nil {
 		return loop.Next{}, err

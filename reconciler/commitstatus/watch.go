@@ -2,10 +2,12 @@ package commitstatus
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	notificationv1beta3 "github.com/fluxcd/notification-controller/api/v1beta3"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -20,6 +22,7 @@ import (
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/fairqueue"
 	"github.com/flotilla-io/flotilla/policies/rollup"
@@ -42,6 +45,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 		Watches(&notificationv1beta3.Provider{}, inNamespace, byGeneration).
 		Watches(&workv1alpha2.ResourceBinding{}, wakes.whenBindingChanges()).
 		Watches(&workv1alpha2.ClusterResourceBinding{}, wakes.whenBindingChanges()).
+		Watches(&workv1alpha1.Work{}, wakes.whenWorkEnds()).
 		Watches(&clusterv1alpha1.Cluster{}, handler.EnqueueRequestsFromMapFunc(wakes.allFollowed), builder.WithPredicates(fleetChanges)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.opts.Concurrent, NewQueue: fairqueue.ByNamespace(r.opts.Concurrent)}).
 		Complete(r)
@@ -106,6 +110,28 @@ var fleetChanges = predicate.Funcs{
 // them is known by its bindings, which are many.
 func (w wakes) allFollowed(context.Context, client.Object) []reconcile.Request {
 	return w.followed.all()
+}
+
+// whenWorkEnds wakes the Kustomizations of what a cluster does not hold any more.
+func (w wakes) whenWorkEnds() handler.EventHandler {
+	return handler.Funcs{
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			work, ok := e.Object.(*workv1alpha1.Work)
+			if !ok {
+				return
+			}
+			for _, m := range work.Spec.Workload.Manifests {
+				var obj metav1.PartialObjectMetadata
+				if json.Unmarshal(m.Raw, &obj) != nil {
+					continue
+				}
+				id := inventory.ID{Namespace: obj.Namespace, Name: obj.Name, GroupKind: obj.GroupVersionKind().GroupKind()}
+				for _, key := range w.followed.owners(id) {
+					queue.AddAfter(reconcile.Request{NamespacedName: key}, coalesce)
+				}
+			}
+		},
+	}
 }
 
 // whenBindingChanges wakes the Kustomizations that own what a binding carries.

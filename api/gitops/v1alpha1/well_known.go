@@ -49,6 +49,10 @@ const (
 	CommitAllowDeleteKey = "gitops.flotilla.io/commit-allow-delete"
 )
 
+// RemovedKey in status.history[0].metadata of a Kustomization are the objects that left its
+// revisions and that clusters may still hold, between commas, as they stand in inventories.
+const RemovedKey = "gitops.flotilla.io/removed"
+
 // AllowDeleteTrailer ends a commit's message with objects that it may remove, which are precious
 // or many: "Flotilla-Allow-Delete: namespace/shop".
 const AllowDeleteTrailer = "Flotilla-Allow-Delete"

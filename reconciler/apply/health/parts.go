@@ -2,16 +2,20 @@ package health
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/policies/selector"
@@ -45,6 +49,9 @@ func (r *Reader) Parts(ctx context.Context, owner client.ObjectKey, entries []in
 			return nil, err
 		}
 		if binding != nil {
+			if part.Leaving, err = r.leaving(ctx, binding, silent); err != nil {
+				return nil, err
+			}
 			part.Absent = propagation.StrangersAmong(propagation.WantedClusters(binding.BindingSpec().Placement, binding.BindingStatus().SchedulerObservedAffinityName), names)
 		}
 		if propagated {
@@ -52,6 +59,106 @@ func (r *Reader) Parts(ctx context.Context, owner client.ObjectKey, entries []in
 		}
 	}
 	return parts, nil
+}
+
+// leaving returns the clusters that hold what a binding carries, and that it is not for any more.
+func (r *Reader) leaving(ctx context.Context, b workv1alpha2.Binding, silent rollup.Silences) ([]rollup.ClusterPart, error) {
+	id := b.GetLabels()[bindings.IDLabel(b)]
+	if id == "" {
+		return nil, nil
+	}
+	works, err := r.indexed(ctx, client.MatchingFields{bindings.WorksByID: id})
+	if err != nil {
+		return nil, err
+	}
+	targets := plan.Targets(b.BindingSpec())
+	works = slices.DeleteFunc(works, func(w *workv1alpha1.Work) bool {
+		cluster, ok := workv1alpha2.ClusterOfExecutionNamespace(w.Namespace)
+		return !ok || w.DeletionTimestamp == nil || slices.ContainsFunc(targets, func(t workv1alpha2.TargetCluster) bool { return t.Name == cluster })
+	})
+	return leavingParts(works, silent), nil
+}
+
+// Remaining returns those of the objects that RemainingParts has parts of.
+func (r *Reader) Remaining(ctx context.Context, owner client.ObjectKey, removed []inventory.ID) ([]inventory.ID, error) {
+	var ids []inventory.ID
+	err := r.remaining(ctx, owner, removed, func(id inventory.ID, _ []*workv1alpha1.Work) { ids = append(ids, id) })
+	return ids, err
+}
+
+// RemainingParts returns a part per object that clusters still hold of those that the named Kustomization
+// applied and the control plane does not hold any more. That a list names an object is no evidence:
+// what clusters were sent carries the Kustomization's labels.
+func (r *Reader) RemainingParts(ctx context.Context, owner client.ObjectKey, removed []inventory.ID) ([]rollup.Part, error) {
+	if len(removed) == 0 {
+		return nil, nil
+	}
+	_, silent, err := r.fleet(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var parts []rollup.Part
+	err = r.remaining(ctx, owner, removed, func(id inventory.ID, works []*workv1alpha1.Work) {
+		parts = append(parts, rollup.Part{Object: objectName(id), Leaving: leavingParts(works, silent)})
+	})
+	return parts, err
+}
+
+// remaining calls found with each of the objects that has Works, and these.
+func (r *Reader) remaining(ctx context.Context, owner client.ObjectKey, removed []inventory.ID, found func(inventory.ID, []*workv1alpha1.Work)) error {
+	for _, id := range removed {
+		key := client.ObjectKey{Namespace: id.Namespace, Name: workv1alpha2.BindingName(id.GroupKind.Kind, id.Name)}
+		works, err := r.indexed(ctx, client.MatchingFields{bindings.WorksByOwner: key.String()})
+		if err != nil {
+			return err
+		}
+		works = slices.DeleteFunc(works, func(w *workv1alpha1.Work) bool { return !carries(w, id, owner) })
+		if len(works) > 0 {
+			found(id, works)
+		}
+	}
+	return nil
+}
+
+// carries reports whether a Work holds an object that the named Kustomization applied.
+func carries(w *workv1alpha1.Work, id inventory.ID, owner client.ObjectKey) bool {
+	return slices.ContainsFunc(w.Spec.Workload.Manifests, func(m workv1alpha1.Manifest) bool {
+		var obj metav1.PartialObjectMetadata
+		if json.Unmarshal(m.Raw, &obj) != nil {
+			return false
+		}
+		by, _ := applier.OwnerOf(&obj)
+		return by == owner && obj.GroupVersionKind().GroupKind() == id.GroupKind && obj.Namespace == id.Namespace && obj.Name == id.Name
+	})
+}
+
+// indexed returns the Works that an index of the cache finds. They are shared: not to be changed.
+func (r *Reader) indexed(ctx context.Context, by client.MatchingFields) ([]*workv1alpha1.Work, error) {
+	var list workv1alpha1.WorkList
+	if err := r.Hub.List(ctx, &list, by, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list works: %w", err)
+	}
+	works := make([]*workv1alpha1.Work, len(list.Items))
+	for i := range list.Items {
+		works[i] = &list.Items[i]
+	}
+	return works, nil
+}
+
+// leavingParts are the states in the clusters of Works, sorted, each once.
+func leavingParts(works []*workv1alpha1.Work, silent rollup.Silences) []rollup.ClusterPart {
+	var clusters []string
+	for _, w := range works {
+		if cluster, ok := workv1alpha2.ClusterOfExecutionNamespace(w.Namespace); ok {
+			clusters = append(clusters, cluster)
+		}
+	}
+	slices.Sort(clusters)
+	var parts []rollup.ClusterPart
+	for _, cluster := range slices.Compact(clusters) {
+		parts = append(parts, rollup.LeavingPart(cluster, silent))
+	}
+	return parts
 }
 
 // given is what is the same for all parts.
