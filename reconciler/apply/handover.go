@@ -128,11 +128,10 @@ func (h *heritage) leave(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, err
 }
 
-// end does so for a Kustomization that is deleted. Where its source is gone, nobody can want
-// what it held.
+// end does so for a Kustomization that is deleted.
 func (h *heritage) end(ctx context.Context, s *state, doomed []inventory.Entry) error {
-	at, found, err := h.artifactOf(ctx, s.ks)
-	if s.leaving.Deleted = doomed; err != nil || !found {
+	at, err := h.artifactOf(ctx, s.ks)
+	if err != nil {
 		return err
 	}
 	s.last.waitsForSiblings(at.Source, true)
@@ -157,8 +156,8 @@ func (s *state) allowance(revision string) inventory.Allowance {
 // revision removes it, given the Kustomizations that the revision holds and those it removes.
 func (h *heritage) kept(s *state) func(ctx context.Context, child *kustomizev1.Kustomization, owned []inventory.Entry) (map[inventory.ID]bool, error) {
 	return func(ctx context.Context, child *kustomizev1.Kustomization, owned []inventory.Entry) (map[inventory.ID]bool, error) {
-		at, found, err := h.artifactOf(ctx, child)
-		if err != nil || !found {
+		at, err := h.artifactOf(ctx, child)
+		if err != nil {
 			return nil, err
 		}
 		answer, err := h.siblings.Ask(ctx, siblings.Query{Of: child, At: at, Objects: owned, Upcoming: s.children(), Going: kustomizationsIn(s.leaving.Deleted)})
@@ -170,18 +169,18 @@ func (h *heritage) kept(s *state) func(ctx context.Context, child *kustomizev1.K
 	}
 }
 
-// artifactOf returns the latest artifact of a Kustomization's source, if there is one.
-func (h *heritage) artifactOf(ctx context.Context, ks *kustomizev1.Kustomization) (siblings.Artifact, bool, error) {
+// artifactOf returns the latest artifact of a Kustomization's source: one without a digest where there
+// is none, or no source.
+func (h *heritage) artifactOf(ctx context.Context, ks *kustomizev1.Kustomization) (siblings.Artifact, error) {
 	var repository sourcev1.GitRepository
-	key := siblings.SourceOf(ks)
-	err := h.hub.Get(ctx, key, &repository)
-	if client.IgnoreNotFound(err) != nil {
-		return siblings.Artifact{}, false, fmt.Errorf("read the source %s: %w", key, err)
+	at := siblings.Artifact{Source: siblings.SourceOf(ks)}
+	if err := h.hub.Get(ctx, at.Source, &repository); client.IgnoreNotFound(err) != nil {
+		return at, fmt.Errorf("read the source %s: %w", at.Source, err)
 	}
-	if err != nil || repository.Status.Artifact == nil {
-		return siblings.Artifact{}, false, nil
+	if artifact := repository.Status.Artifact; artifact != nil {
+		at.Digest, at.Revision = artifact.Digest, artifact.Revision
 	}
-	return siblings.Artifact{Source: key, Digest: repository.Status.Artifact.Digest, Revision: repository.Status.Artifact.Revision}, true, nil
+	return at, nil
 }
 
 // children are the Kustomizations that the revision holds.

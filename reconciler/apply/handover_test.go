@@ -7,8 +7,10 @@ import (
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"github.com/fluxcd/pkg/apis/meta"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	"github.com/google/go-cmp/cmp"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-io/flotilla/reconciler/apply"
@@ -273,4 +275,84 @@ func TestAChildThatIsRenamedWithAMistake(t *testing.T) {
 		t.Errorf("the objects (-before +after):\n%s", diff)
 	}
 	w.holds("shop", configs...)
+}
+
+// What moves since the source is to leave out other files changes hands as well: the commit is the
+// same one, and the artifact is not.
+func TestWhatMovesWithoutACommit(t *testing.T) {
+	w := newWorld(t)
+	w.revision = "main@sha1:0123456789012345678901234567890123456789"
+	w.commit(map[string]string{"app/config.yaml": named("a"), "later/config.yaml": named("b", "z")})
+	w.kustomization("web")
+	w.kustomization("later", in("./later", "web"))
+	w.ready("web", w.revision)
+	w.ready("later", w.revision)
+	want := w.uids("a", "b", "z")
+	w.commit(map[string]string{"app/config.yaml": named("a", "b"), "later/config.yaml": named("z")})
+	w.until("web has b", func() (bool, string) { return len(inventoryOf(w.get("web"))) == 2, "" })
+	w.until("later has z", func() (bool, string) { return len(inventoryOf(w.get("later"))) == 1, "" })
+	w.commit(map[string]string{"app/config.yaml": named("a"), "later/config.yaml": named("b", "z")})
+	w.until("later has b", func() (bool, string) { return len(inventoryOf(w.get("later"))) == 2, "" })
+	w.until("web has a", func() (bool, string) { return len(inventoryOf(w.get("web"))) == 1, "" })
+	if diff := cmp.Diff(want, w.uids("a", "b", "z")); diff != "" {
+		t.Errorf("the objects (-before +after):\n%s", diff)
+	}
+}
+
+// What is not to be written any more where it moves to is not written, and changes hands all the same.
+func TestWhatMovesAndIsLeftAlone(t *testing.T) {
+	w := newWorld(t)
+	first := w.commit(map[string]string{"app/config.yaml": named("a", "b"), "other/config.yaml": named("z")})
+	w.kustomization("web")
+	w.kustomization("other", in("./other"))
+	w.ready("web", first)
+	w.ready("other", first)
+	left := strings.ReplaceAll(named("b"), "NAMESPACE}", "NAMESPACE, annotations: {kustomize.toolkit.fluxcd.io/ssa: IfNotPresent}}")
+	second := w.commit(map[string]string{"app/config.yaml": named("a"), "other/config.yaml": named("z") + left})
+	w.ready("other", second)
+	w.ready("web", second)
+	w.holds("web", "a")
+	if len(w.uids("a", "b", "z")) != 3 {
+		t.Errorf("there is %v", w.uids("a", "b", "z"))
+	}
+}
+
+// The end of a source is not that of what is on its way from one of its Kustomizations to another.
+func TestASourceThatGoesWhileObjectsMove(t *testing.T) {
+	w := newWorld(t)
+	first := w.commit(map[string]string{"app/config.yaml": named("a", "b"), "other/config.yaml": named("z")})
+	w.kustomization("web")
+	w.ready("web", first)
+	want := w.uids("a", "b")
+	w.kustomization("heir", in("./app", "nobody"))
+	w.awaitReason("heir", first, meta.DependencyNotReadyReason)
+	ks := w.get("web")
+	if err := w.Hub.Delete(t.Context(), ks); err != nil {
+		t.Fatal(err)
+	}
+	waits := func() (bool, string) {
+		for _, c := range w.get("web").Status.Conditions {
+			if c.Type == "Ready" {
+				return c.Reason == apply.ReasonHandingOver && strings.Contains(c.Message, "/heir"), c.Message
+			}
+		}
+		return false, ""
+	}
+	w.until("the old one waits", waits)
+	repository := &sourcev1.GitRepository{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "fleet"}}
+	if err := w.Hub.Delete(t.Context(), repository); err != nil {
+		t.Fatal(err)
+	}
+	w.stop()
+	w.start()
+	w.annotate("web", "look", "again")
+	w.until("the old one waits for one that was never applied", func() (bool, string) {
+		ok, message := waits()
+		return ok && strings.Contains(message, "nobody can tell"), message
+	})
+	if diff := cmp.Diff(want, w.uids("a", "b")); diff != "" {
+		t.Errorf("the objects (-before +after):\n%s", diff)
+	}
+	w.annotate("web", inventory.AllowPruneAnnotation, "true")
+	w.until("the old one is gone", func() (bool, string) { return len(w.uids("a", "b")) == 0, "" })
 }

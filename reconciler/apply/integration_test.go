@@ -64,6 +64,7 @@ type world struct {
 	around    func(apply.Builder) apply.Builder // nil for none
 	wrap      transport.WrapperFunc             // of the loop's requests; nil for none
 	allows    string                            // what the next commits' trailers name
+	revision  string                            // of all commits; empty: each has its own
 }
 
 func newWorld(t testing.TB) *world {
@@ -247,6 +248,9 @@ func (w *world) commitOf(namespace string, files map[string]string) string {
 		w.t.Fatal(err)
 	}
 	revision := fmt.Sprintf("main@sha1:%x", hash.Sum(nil))
+	if w.revision != "" {
+		revision = w.revision
+	}
 	patch, err := json.Marshal(map[string]any{"status": map[string]any{"artifact": map[string]any{
 		"digest": stored.Digest, "path": stored.Path, "url": stored.URL, "revision": revision, "lastUpdateTime": "2026-01-02T03:04:05Z", "size": stored.Size,
 		"metadata": map[string]any{gitopsv1alpha1.CommitAllowDeleteKey: w.allows},

@@ -30,6 +30,7 @@ func Of(doomed []inventory.Entry, answer Answer, may inventory.Allowance, revisi
 	for _, e := range doomed {
 		_, inherited := answer.Heirs[e.ID]
 		switch {
+		case answer.Taken[e.ID]:
 		case inherited:
 			out.Passing = append(out.Passing, e)
 		case len(answer.Unknown) > 0 && !may.Lets(e.ID):

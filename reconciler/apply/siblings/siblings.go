@@ -9,6 +9,7 @@ package siblings
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -26,7 +27,8 @@ import (
 type Artifact struct {
 	// Source is who fetched it.
 	Source client.ObjectKey
-	// Digest addresses it in the store, and Revision names it to people.
+	// Digest addresses it in the store, and Revision names it to people. Both are empty where the
+	// source has none, or is gone: then what siblings wanted last is what they want.
 	Digest, Revision string
 }
 
@@ -107,13 +109,16 @@ type Query struct {
 type Answer struct {
 	// Heirs are the siblings that want an object; where several do, the first by age and name.
 	Heirs map[inventory.ID]client.ObjectKey
+	// Taken are the objects that a sibling holds which has applied the artifact: whatever it did to
+	// them, they are its own.
+	Taken map[inventory.ID]bool
 	// Unknown are the siblings of which it cannot be told what they want, sorted.
 	Unknown []client.ObjectKey
 }
 
 // Ask returns which siblings hold the objects. Errors are of the control plane, or of the context.
 func (x *Index) Ask(ctx context.Context, q Query) (Answer, error) {
-	out := Answer{Heirs: map[inventory.ID]client.ObjectKey{}}
+	out := Answer{Heirs: map[inventory.ID]client.ObjectKey{}, Taken: map[inventory.ID]bool{}}
 	if len(q.Objects) == 0 {
 		return out, nil
 	}
@@ -134,10 +139,15 @@ func (x *Index) Ask(ctx context.Context, q Query) (Answer, error) {
 		if err != nil && !ks.Spec.Suspend {
 			out.Unknown = append(out.Unknown, key)
 		}
+		held := applied(ks, q.At)
 		for _, e := range entries {
-			if _, taken := out.Heirs[e.ID]; asked[e.ID] && !taken {
+			if !asked[e.ID] {
+				continue
+			}
+			if _, other := out.Heirs[e.ID]; !other {
 				out.Heirs[e.ID] = key
 			}
+			out.Taken[e.ID] = out.Taken[e.ID] || held[e.ID]
 		}
 	}
 	slices.SortFunc(out.Unknown, func(a, b client.ObjectKey) int { return cmp.Compare(a.String(), b.String()) })
@@ -208,11 +218,14 @@ func (x *Index) wants(ctx context.Context, ks *kustomizev1.Kustomization, at Art
 	x.mu.Lock()
 	have, ok := x.known[client.ObjectKeyFromObject(ks)]
 	x.mu.Unlock()
-	if ok && have.of(ks, at) {
+	if ok && have.of(ks, at) && !varies(ks) {
 		return have.entries, nil
 	}
-	if applied(ks, at) {
-		return inventory.Read(ks.Status.Inventory)
+	if at.Digest == "" {
+		if ok && have.uid == ks.UID && have.generation == ks.Generation {
+			return have.entries, nil
+		}
+		return last(ks)
 	}
 	entries, err := x.build(ctx, ks, at)
 	if err == nil && ks.UID != "" {
@@ -221,10 +234,35 @@ func (x *Index) wants(ctx context.Context, ks *kustomizev1.Kustomization, at Art
 	return entries, err
 }
 
-// applied reports whether the status says that the artifact stands, as the Kustomization is now.
-func applied(ks *kustomizev1.Kustomization, at Artifact) bool {
-	return apimeta.IsStatusConditionTrue(ks.Status.Conditions, meta.ReadyCondition) &&
-		ks.Status.ObservedGeneration == ks.Generation && ks.Status.LastAppliedRevision == at.Revision && ks.UID != ""
+// varies reports whether what a Kustomization wants changes with other objects.
+func varies(ks *kustomizev1.Kustomization) bool {
+	return ks.Spec.PostBuild != nil && len(ks.Spec.PostBuild.SubstituteFrom) > 0
+}
+
+// last returns what a Kustomization applied last. Errors: nothing yet, or what cannot be read.
+func last(ks *kustomizev1.Kustomization) ([]inventory.Entry, error) {
+	if ks.Status.LastAppliedRevision == "" {
+		return nil, errors.New("it was never applied")
+	}
+	return inventory.Read(ks.Status.Inventory)
+}
+
+// applied returns what a Kustomization holds whose status says that the artifact's revision stands,
+// as the Kustomization is now; nil of any other.
+func applied(ks *kustomizev1.Kustomization, at Artifact) map[inventory.ID]bool {
+	if !apimeta.IsStatusConditionTrue(ks.Status.Conditions, meta.ReadyCondition) || ks.Status.ObservedGeneration != ks.Generation ||
+		at.Revision == "" || ks.Status.LastAppliedRevision != at.Revision {
+		return nil
+	}
+	entries, err := inventory.Read(ks.Status.Inventory)
+	if err != nil {
+		return nil
+	}
+	out := make(map[inventory.ID]bool, len(entries))
+	for _, e := range entries {
+		out[e.ID] = true
+	}
+	return out
 }
 
 // Shared is an object that stands in two Kustomizations.

@@ -89,9 +89,17 @@ func TestWhoWantsWhatLeaves(t *testing.T) {
 		want   siblings.Answer
 		built  []string
 	}{
-		"one that has applied the artifact is not built": {
-			list: []*kustomizev1.Kustomization{named("b", 1, ready("main@sha1:2", "x"))},
-			want: siblings.Answer{Heirs: map[inventory.ID]client.ObjectKey{configs("x")[0].ID: key("b")}},
+		"one that has applied the revision has taken what it holds, and gets what it wants": {
+			list: []*kustomizev1.Kustomization{named("b", 1, ready("main@sha1:2", "x"))}, builds: map[string]string{"b": "x y"},
+			want: siblings.Answer{
+				Heirs: map[inventory.ID]client.ObjectKey{configs("x")[0].ID: key("b"), configs("y")[0].ID: key("b")},
+				Taken: map[inventory.ID]bool{configs("x")[0].ID: true, configs("y")[0].ID: false},
+			}, built: []string{"b"},
+		},
+		"without an artifact what was applied last counts": {
+			list:  []*kustomizev1.Kustomization{named("b", 1, ready("main@sha1:1", "x")), named("c", 2)},
+			query: siblings.Query{At: siblings.Artifact{Source: present.Source}},
+			want:  siblings.Answer{Heirs: map[inventory.ID]client.ObjectKey{configs("x")[0].ID: key("b")}, Unknown: []client.ObjectKey{key("c")}},
 		},
 		"one that is at the one before is": {
 			list: []*kustomizev1.Kustomization{named("b", 1, ready("main@sha1:1", "x"))}, builds: map[string]string{"b": "y z"},
@@ -109,7 +117,7 @@ func TestWhoWantsWhatLeaves(t *testing.T) {
 			list: []*kustomizev1.Kustomization{named("b", 1, deleted), named("c", 1, otherSource), named("d", 1, elsewhere)},
 		},
 		"what is about to be applied stands for what there is, and what is about to go for nothing": {
-			list: []*kustomizev1.Kustomization{named("b", 1, ready("main@sha1:2", "x")), named("c", 1, ready("main@sha1:2", "y"))}, builds: map[string]string{"b": "z", "new": "y"},
+			list: []*kustomizev1.Kustomization{named("b", 1), named("c", 1)}, builds: map[string]string{"b": "z", "new": "y"},
 			query: siblings.Query{Upcoming: []*kustomizev1.Kustomization{
 				{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "b"}, Spec: named("b", 1).Spec}, {ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "new"}, Spec: named("b", 1).Spec},
 			}, Going: []client.ObjectKey{key("c")}},
@@ -121,13 +129,22 @@ func TestWhoWantsWhatLeaves(t *testing.T) {
 			var built []string
 			own := named("a", 0, ready("main@sha1:1", "x", "y"))
 			x := index(tc.builds, &built, append(tc.list, own)...)
-			tc.query.Of, tc.query.At, tc.query.Objects = own, present, configs("x", "y")
+			tc.query.Of, tc.query.Objects = own, configs("x", "y")
+			if tc.query.At == (siblings.Artifact{}) {
+				tc.query.At = present
+			}
 			got, err := x.Ask(t.Context(), tc.query)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if tc.want.Heirs == nil {
 				tc.want.Heirs = map[inventory.ID]client.ObjectKey{}
+			}
+			if tc.want.Taken == nil {
+				tc.want.Taken = map[inventory.ID]bool{}
+				for id := range tc.want.Heirs {
+					tc.want.Taken[id] = false
+				}
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("answer (-want +got):\n%s", diff)
@@ -159,8 +176,16 @@ func TestWhatIsKnownIsNotBuilt(t *testing.T) {
 	x.Learn(b, next, configs("y"))
 	ask(next, "b")
 	ask(present, "b b")
-	x.Forget(key("b"))
+	ask(siblings.Artifact{Source: present.Source}, "b b")
+	b.Spec.PostBuild = &kustomizev1.PostBuild{SubstituteFrom: []kustomizev1.SubstituteReference{{Kind: "ConfigMap", Name: "vars"}}}
+	x = index(map[string]string{"b": "x"}, &built, a, b)
+	x.Learn(b, present, configs("x"))
 	ask(present, "b b b")
+	b.Spec.PostBuild = nil
+	x = index(map[string]string{"b": "x"}, &built, a, b)
+	x.Learn(b, present, configs("x"))
+	x.Forget(key("b"))
+	ask(present, "b b b b")
 }
 
 func TestTheOneThatIsLearnedOfLaterGivesWay(t *testing.T) {
