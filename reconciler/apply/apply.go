@@ -187,9 +187,12 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request, run *
 		recognise,
 		fresh(computing(r.before.awaitDependencies)),
 		fresh(computing(stagemetrics.Phases(r.counts.build, r.build))),
-		fresh(stagemetrics.Phases(r.counts.apply, computing(r.observe), r.check, computing(r.heritage.share), computing(r.heritage.leave), r.brake, computing(r.claim), r.apply, r.prune, r.outlast)),
+		fresh(stagemetrics.Phases(r.counts.apply, computing(r.observe), r.check, computing(r.heritage.share), computing(r.heritage.leave), r.brake, computing(r.claim), r.apply)),
 		computing(r.assess),
+		r.prune,
+		fresh(r.outlast),
 		r.heritage.await,
+		healthy,
 	)
 	if err != nil && runs.Superseded(ctx) {
 		return reconcile.Result{}, err
@@ -227,6 +230,8 @@ type state struct {
 // leaving is what leaves the Kustomization.
 type leaving struct {
 	siblings.Leaving
+	// kept are the objects that nobody wants, and that stay until what replaces them is healthy.
+	kept []inventory.Entry
 	// remaining are objects that left this revision, or one before, and that clusters still hold;
 	// looked says that somebody has looked.
 	remaining []inventory.ID

@@ -9,6 +9,7 @@ import (
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -36,20 +37,20 @@ func newHeritage(deps Deps, rules tenancy.Rules, actors *actors.Actors) *heritag
 }
 
 // wants is a siblings.Build.
-func (h *heritage) wants(ctx context.Context, ks *kustomizev1.Kustomization, at siblings.Artifact) ([]inventory.Entry, error) {
+func (h *heritage) wants(ctx context.Context, ks *kustomizev1.Kustomization, at siblings.Artifact) (siblings.Wants, error) {
 	as, err := h.actors.Of(ks)
 	if err != nil {
-		return nil, err
+		return siblings.Wants{}, err
 	}
 	if err := as.Check(); err != nil {
-		return nil, err
+		return siblings.Wants{}, err
 	}
 	objects, err := h.builder.Build(ctx, Input{Kustomization: ks, Digest: at.Digest, Revision: at.Revision, As: as})
 	if err != nil {
-		return nil, err
+		return siblings.Wants{}, err
 	}
 	if len(objects) == 0 {
-		return nil, errors.New("it holds no manifests")
+		return siblings.Wants{}, errors.New("it holds no manifests")
 	}
 	for _, obj := range objects {
 		gvk := obj.GroupVersionKind()
@@ -57,7 +58,8 @@ func (h *heritage) wants(ctx context.Context, ks *kustomizev1.Kustomization, at 
 			obj.SetNamespace("")
 		}
 	}
-	return inventory.Of(objects)
+	entries, err := inventory.Of(objects)
+	return siblings.Wants{Entries: entries, Children: childrenIn(objects)}, err
 }
 
 // eligible returns the siblings.Eligible of what rules allow: one of another namespace may take
@@ -79,7 +81,7 @@ func (s *state) artifact() siblings.Artifact {
 
 // share refuses a revision with an object that another Kustomization of the source holds at it, too.
 func (h *heritage) share(ctx context.Context, s *state) (loop.Next, error) {
-	h.siblings.Learn(s.ks, s.artifact(), s.desired)
+	h.siblings.Learn(s.ks, s.artifact(), siblings.Wants{Entries: s.desired, Children: childrenIn(s.objects)})
 	s.last.waitsForSiblings(s.source.key, true)
 	var unheld []inventory.Entry
 	added := map[inventory.ID]inventory.Entry{}
@@ -115,7 +117,7 @@ func (h *heritage) share(ctx context.Context, s *state) (loop.Next, error) {
 
 func sharedError(s *state, shared siblings.Shared) error {
 	return loop.Waiting(ReasonSharedObject, retryOf(s.ks), fmt.Errorf("%s stands in Kustomization %s and in %s: remove it from one of them; nothing of revision %s was applied here",
-		inventory.Describe(shared.ID), shared.With, s.owner, s.source.revision))
+		inventory.Describe(shared.ID), siblings.Name(shared.With, s.sees()), s.owner, s.source.revision))
 }
 
 // leave finds out what a revision deletes, and what goes to siblings instead.
@@ -140,11 +142,21 @@ func (h *heritage) end(ctx context.Context, s *state, doomed []inventory.Entry) 
 }
 
 func (h *heritage) split(ctx context.Context, s *state, at siblings.Artifact, doomed []inventory.Entry) (siblings.Leaving, error) {
-	answer, err := h.siblings.Ask(ctx, siblings.Query{Of: s.ks, At: at, Objects: doomed, Going: kustomizationsIn(doomed)})
+	answer, err := h.siblings.Ask(ctx, siblings.Query{Of: s.ks, At: at, Objects: doomed, Upcoming: childrenIn(s.objects), Going: kustomizationsIn(doomed)})
 	if err != nil {
 		return siblings.Leaving{}, err
 	}
-	return siblings.Of(doomed, answer, s.allowance(at.Revision), at.Revision), nil
+	out := siblings.Of(doomed, answer, s.allowance(at.Revision), at.Revision)
+	out.Within = s.sees()
+	return out, nil
+}
+
+// sees is the namespace whose Kustomizations people may learn of by this one; empty for all.
+func (s *state) sees() string {
+	if s.actor.Privileged() {
+		return ""
+	}
+	return s.ks.Namespace
 }
 
 // allowance is what people let go at a revision.
@@ -160,7 +172,7 @@ func (h *heritage) kept(s *state) func(ctx context.Context, child *kustomizev1.K
 		if err != nil {
 			return nil, err
 		}
-		answer, err := h.siblings.Ask(ctx, siblings.Query{Of: child, At: at, Objects: owned, Upcoming: s.children(), Going: kustomizationsIn(s.leaving.Deleted)})
+		answer, err := h.siblings.Ask(ctx, siblings.Query{Of: child, At: at, Objects: owned, Upcoming: childrenIn(s.objects), Going: kustomizationsIn(s.leaving.Deleted)})
 		out := make(map[inventory.ID]bool, len(answer.Heirs))
 		for id := range answer.Heirs {
 			out[id] = true
@@ -183,10 +195,10 @@ func (h *heritage) artifactOf(ctx context.Context, ks *kustomizev1.Kustomization
 	return at, nil
 }
 
-// children are the Kustomizations that the revision holds.
-func (s *state) children() []*kustomizev1.Kustomization {
+// childrenIn returns the Kustomizations among objects.
+func childrenIn(objects []*unstructured.Unstructured) []*kustomizev1.Kustomization {
 	var out []*kustomizev1.Kustomization
-	for _, obj := range s.objects {
+	for _, obj := range objects {
 		if obj.GroupVersionKind().GroupKind() != kustomizev1.GroupVersion.WithKind(kustomizev1.KustomizationKind).GroupKind() {
 			continue
 		}

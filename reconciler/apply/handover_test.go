@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-io/flotilla/reconciler/apply"
@@ -237,7 +238,7 @@ func TestAChildThatIsRenamed(t *testing.T) {
 	w.holds("shop", configs...)
 }
 
-// A child that is renamed with a mistake takes nothing along: the old one ends when the new one is
+// A child that is renamed with a mistake takes nothing along: the old one stays until the new one is
 // mended.
 func TestAChildThatIsRenamedWithAMistake(t *testing.T) {
 	w := newWorld(t)
@@ -252,16 +253,10 @@ func TestAChildThatIsRenamedWithAMistake(t *testing.T) {
 
 	files["app/child.yaml"] = child("shop", "iner")
 	bad := w.commit(files)
-	w.ready("web", bad)
+	if message := w.awaitReason("web", bad, apply.ReasonHandingOver); !strings.Contains(message, "Kustomization "+w.namespace+"/shop wants it") {
+		t.Errorf("message = %s", message)
+	}
 	w.awaitReason("shop", bad, apply.ReasonPathNotFound)
-	w.until("the old one waits", func() (bool, string) {
-		for _, c := range w.get("inner").Status.Conditions {
-			if c.Type == "Ready" {
-				return c.Reason == apply.ReasonHandingOver && strings.Contains(c.Message, w.namespace+"/shop"), c.Message
-			}
-		}
-		return false, ""
-	})
 	if diff := cmp.Diff(want, w.uids(configs...)); diff != "" {
 		t.Errorf("the objects (-before +after):\n%s", diff)
 	}
@@ -355,4 +350,64 @@ func TestASourceThatGoesWhileObjectsMove(t *testing.T) {
 	}
 	w.annotate("web", inventory.AllowPruneAnnotation, "true")
 	w.until("the old one is gone", func() (bool, string) { return len(w.uids("a", "b")) == 0, "" })
+}
+
+// What moves to a Kustomization that is new in the same commit waits for it, whoever makes it.
+func TestAManifestMovesToANewKustomization(t *testing.T) {
+	w := newWorld(t)
+	first := w.commit(map[string]string{"app/children.yaml": child("inner", "inner"), "inner/config.yaml": named("a", "b", "c")})
+	w.kustomization("web", waiting)
+	w.ready("web", first)
+	w.ready("inner", first)
+	t.Cleanup(func() { w.remove("inner"); w.remove("fresh"); w.remove("later") })
+	want := w.uids("a", "b", "c")
+	second := w.commit(map[string]string{
+		"app/children.yaml": child("inner", "inner") + "---\n" + child("fresh", "fresh"),
+		"inner/config.yaml": named("a"), "fresh/children.yaml": child("later", "later"), "fresh/config.yaml": named("b"), "later/config.yaml": named("c"),
+	})
+	for _, name := range []string{"inner", "fresh", "later", "web"} {
+		w.ready(name, second)
+	}
+	if diff := cmp.Diff(want, w.uids("a", "b", "c")); diff != "" {
+		t.Errorf("the objects (-before +after):\n%s", diff)
+	}
+	w.holds("inner", "a")
+	w.holds("later", "c")
+}
+
+// With a health check, what left goes once what replaces it is healthy: nothing is without either
+// meanwhile. What people let go, goes before.
+func TestWhatLeftStaysUntilTheOthersAreHealthy(t *testing.T) {
+	w := newWorld(t)
+	files := map[string]string{"app/config.yaml": named("a", "b", "c", "d")}
+	first := w.commit(files)
+	w.kustomization("web", waiting)
+	w.ready("web", first)
+	files["app/config.yaml"], files["app/job.yaml"] = named("a", "b"), "apiVersion: v1\nkind: Pod\nmetadata: {name: job, namespace: NAMESPACE}\nspec: {containers: [{name: x, image: x}]}\n"
+	second := w.commit(files)
+	w.annotate("web", inventory.AllowPruneAnnotation, "configmap/"+w.namespace+"/d")
+	message := w.awaitReason("web", second, meta.ProgressingReason)
+	w.until("d is gone", func() (bool, string) { return w.configMap("d") == nil, "" })
+	w.until("it says what stays", func() (bool, string) {
+		message = w.awaitReason("web", second, meta.ProgressingReason)
+		return strings.HasSuffix(message, "; what left it stays until then: ConfigMap/"+w.namespace+"/c"), message
+	})
+	if w.configMap("c") == nil {
+		t.Error("what left is gone before what replaces it is healthy")
+	}
+	pod := w.object("v1", "Pod", w.namespace, "job")
+	if err := unstructured.SetNestedMap(pod.Object, map[string]any{"phase": "Succeeded", "conditions": []any{map[string]any{"type": "Ready", "status": "False", "reason": "PodCompleted"}}}, "status"); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Hub.Status().Update(t.Context(), pod); err != nil {
+		t.Fatal(err)
+	}
+	w.ready("web", second)
+	if w.configMap("c") != nil {
+		t.Error("what left is there")
+	}
+	want := []string{"NAMESPACE_a__ConfigMap", "NAMESPACE_b__ConfigMap", "NAMESPACE_job__Pod"}
+	if diff := cmp.Diff(want, inventoryOf(w.get("web"))); diff != "" {
+		t.Errorf("inventory (-want +got):\n%s", diff)
+	}
 }

@@ -113,6 +113,13 @@ func (m *lastApplied) isWaitingFor(id inventory.ID) bool {
 	return m.waitsFor[id]
 }
 
+// again has the next run work on everything anew.
+func (m *lastApplied) again() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.known = false
+}
+
 // waitsForSiblings notes whether other Kustomizations of a source are waited for.
 func (m *lastApplied) waitsForSiblings(source client.ObjectKey, waits bool) {
 	m.mu.Lock()

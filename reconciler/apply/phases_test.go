@@ -111,7 +111,7 @@ func TestStatus(t *testing.T) {
 			want:  summary{Conditions: []string{"Ready=Unknown/Progressing", "Reconciling=True/Progressing", "Healthy=Unknown/Progressing"}, Applied: oldRevision, Attempted: newRevision, Observed: 2, Owned: 1},
 		},
 		"nothing is heard of a cluster": {
-			state: run(asked, waits, func(s *state) { s.waiting = wait{"health is not known", true} }),
+			state: run(asked, waits, func(s *state) { s.waiting = wait{text: "health is not known", silent: true} }),
 			want:  summary{Conditions: []string{"Ready=Unknown/ClusterSilent", "Reconciling=True/Progressing", "Healthy=Unknown/ClusterSilent"}, Applied: oldRevision, Attempted: newRevision, Observed: 2, Handled: "now", Owned: 1},
 		},
 		"unhealthy": {
@@ -290,7 +290,7 @@ func TestWhatWasDoneIsToldWhenItStands(t *testing.T) {
 func TestSilence(t *testing.T) {
 	waits := func(silent bool) func(*state) {
 		return func(s *state) {
-			s.ks.Spec.Wait, s.waiting = true, wait{"waits", silent}
+			s.ks.Spec.Wait, s.waiting = true, wait{text: "waits", silent: silent}
 			s.ks.Spec.Timeout = &metav1.Duration{Duration: time.Minute}
 		}
 	}

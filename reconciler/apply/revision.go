@@ -191,21 +191,60 @@ func (r *Reconciler) apply(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, nil
 }
 
-// prune deletes what left the revision.
+// prune deletes what left the revision, once what replaces it is healthy, where that is asked for: what
+// people let go, goes before.
 func (r *Reconciler) prune(ctx context.Context, s *state) (loop.Next, error) {
-	if len(s.leaving.Deleted) == 0 {
+	if s.settled {
+		return s.pruneLater()
+	}
+	doomed := s.leaving.Deleted
+	if !s.waiting.over() {
+		may := s.allowance(s.source.revision)
+		doomed = slices.DeleteFunc(slices.Clone(doomed), func(e inventory.Entry) bool { return !may.Lets(e.ID) })
+		s.keep(inventory.Compare(s.leaving.Deleted, doomed).Removed)
+	}
+	if len(doomed) == 0 {
 		return loop.Next{}, nil
 	}
-	if err := r.applier.Prune(ctx, s.owner, s.actor, s.leaving.Deleted, s.seen); err != nil {
+	if err := r.applier.Prune(ctx, s.owner, s.actor, doomed, s.seen); err != nil {
 		return loop.Next{}, loop.Waiting(meta.PruneFailedReason, retryOf(s.ks), r.actors.Explained(ctx, s.actor, err))
 	}
 	return loop.Next{}, nil
 }
 
+// keep has entries stay until what replaces them is healthy.
+func (s *state) keep(entries []inventory.Entry) {
+	s.leaving.kept = entries
+	s.leaving.Deleted = inventory.Compare(s.leaving.Deleted, entries).Removed
+	if len(entries) > 0 && s.waiting.failed == nil {
+		s.waiting.text += "; what left it stays until then: " + inventory.First(inventory.IDsOf(entries), namedUnhealthy)
+	}
+}
+
+// pruneLater has a revision that has become healthy be worked on anew, where it has yet to remove
+// something.
+func (s *state) pruneLater() (loop.Next, error) {
+	if len(s.desired) == 0 {
+		return loop.Next{}, nil // it was ready before a restart, and so had removed all
+	}
+	owned, err := inventory.Read(s.ks.Status.Inventory)
+	if err != nil {
+		return loop.Next{}, err
+	}
+	kept := inventory.Compare(owned, s.desired).Removed
+	if len(kept) == 0 || !s.waiting.over() {
+		s.keep(kept)
+		return loop.Next{}, nil
+	}
+	s.last.again()
+	s.waiting = wait{text: "Health checks passed for revision " + s.source.revision + "; removing what left it"}
+	return loop.Next{After: minimumPause}, nil
+}
+
 // outlast finds out what of that which left this revision, and those before, clusters still hold.
 func (r *Reconciler) outlast(ctx context.Context, s *state) (loop.Next, error) {
 	owned := map[inventory.ID]bool{}
-	for _, e := range inventory.Union(s.desired, s.leaving.Staying()) {
+	for _, e := range slices.Concat(s.desired, s.leaving.Staying(), s.leaving.kept) {
 		owned[e.ID] = true
 	}
 	ids := inventory.Removed(s.ks.Status)

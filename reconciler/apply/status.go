@@ -116,7 +116,7 @@ func handingOver(c conditions, status *kustomizev1.KustomizationStatus, s *state
 
 // record is the inventory of a revision that stands: what left it, and is not gone, is owned on.
 func (s *state) record() *kustomizev1.ResourceInventory {
-	return inventory.Record(inventory.Union(s.leaving.Staying(), s.desired))
+	return inventory.Record(inventory.Union(inventory.Union(s.leaving.Staying(), s.leaving.kept), s.desired))
 }
 
 func failed(c conditions, status *kustomizev1.KustomizationStatus, s *state, outcome *loop.Error) {

@@ -38,7 +38,15 @@ type wait struct {
 	text string
 	// silent says that it is for clusters of which nothing is heard, and nothing else.
 	silent bool
+	// failed is why the health check failed; nil if it did not.
+	failed error
 }
+
+// over reports whether nothing more is waited for that may yet become known.
+func (w wait) over() bool { return w.failed == nil && (w.text == "" || w.silent) }
+
+// healthy is the phase that ends a run whose health check failed.
+func healthy(_ context.Context, s *state) (loop.Next, error) { return loop.Next{}, s.waiting.failed }
 
 // assess looks at the health of a revision that stands, where the Kustomization
 // asks for it. It never waits itself: it is run again when a binding changes,
@@ -59,16 +67,18 @@ func (r *Reconciler) assess(ctx context.Context, s *state) (loop.Next, error) {
 	pending, silent, failed := unhealthy(verdicts)
 	switch {
 	case len(failed) > 0 && len(pending) == 0:
-		return loop.Next{}, unhealthyError(s, "health check failed", failed)
+		s.waiting.failed = unhealthyError(s, "health check failed", failed)
+		return loop.Next{}, nil
 	case len(pending) == 0 && len(silent) > 0:
-		s.waiting = wait{"Applied revision " + s.source.revision + "; health is not known: " + list(silent), true}
+		s.waiting = wait{"Applied revision " + s.source.revision + "; health is not known: " + list(silent), true, nil}
 		return loop.Next{After: silentPoll}, nil
 	case len(pending) == 0:
 		return loop.Next{}, nil
 	}
 	left := s.healthDeadline().Sub(s.now)
 	if left <= 0 {
-		return loop.Next{}, unhealthyError(s, s.lost(), slices.Concat(failed, pending))
+		s.waiting.failed = unhealthyError(s, s.lost(), slices.Concat(failed, pending))
+		return loop.Next{}, nil
 	}
 	s.waiting.text = fmt.Sprintf("Running health checks for revision %s with a timeout of %s", s.source.revision, s.ks.GetTimeout())
 	return loop.Next{After: min(left, healthPoll)}, nil

@@ -131,6 +131,15 @@ func Compare(owned, desired []Entry) Diff {
 	return diff
 }
 
+// IDsOf returns the identities of entries, in their order.
+func IDsOf(entries []Entry) []ID {
+	ids := make([]ID, len(entries))
+	for i, e := range entries {
+		ids[i] = e.ID
+	}
+	return ids
+}
+
 // Union returns the entries of both, each identity once; for one that stands
 // in both, the version of b counts.
 func Union(a, b []Entry) []Entry {

@@ -22,6 +22,8 @@ type Leaving struct {
 	Unknown []client.ObjectKey
 	// Allow is the value of inventory.AllowPruneAnnotation that lets what is held go.
 	Allow string
+	// Within is the only namespace whose Kustomizations may be named; empty for all.
+	Within string
 }
 
 // Of splits what would be deleted at a revision, given who wants what and what people let go.
@@ -64,27 +66,32 @@ func (l Leaving) String() string {
 				heirs = append(heirs, heir)
 			}
 		}
-		parts = append(parts, fmt.Sprintf("%s changes hands: Kustomization %s has yet to apply it", first(l.Passing), names(heirs)))
+		parts = append(parts, fmt.Sprintf("%s changes hands: Kustomization %s has yet to apply it", first(l.Passing), l.names(heirs)))
 	}
 	if len(l.Held) > 0 {
 		parts = append(parts, fmt.Sprintf("%s left this one and stays: nobody can tell whether Kustomization %s wants it, as that cannot be built; mend that, or allow the removal with the annotation %s: %q",
-			first(l.Held), names(l.Unknown), inventory.AllowPruneAnnotation, l.Allow))
+			first(l.Held), l.names(l.Unknown), inventory.AllowPruneAnnotation, l.Allow))
 	}
 	return strings.Join(parts, "; ")
 }
 
 func first(entries []inventory.Entry) string {
-	ids := make([]inventory.ID, len(entries))
-	for i, e := range entries {
-		ids[i] = e.ID
-	}
-	return inventory.First(ids, mostNamed)
+	return inventory.First(inventory.IDsOf(entries), mostNamed)
 }
 
-func names(keys []client.ObjectKey) string {
+func (l Leaving) names(keys []client.ObjectKey) string {
 	var out []string
 	for _, key := range keys {
-		out = append(out, key.String())
+		out = append(out, Name(key, l.Within))
 	}
-	return strings.Join(out, ", ")
+	return strings.Join(slices.Compact(out), ", ")
+}
+
+// Name names a Kustomization to people who may know only of those of a namespace, or of all where it
+// is empty.
+func Name(key client.ObjectKey, within string) string {
+	if within != "" && key.Namespace != within {
+		return "of another namespace"
+	}
+	return key.String()
 }

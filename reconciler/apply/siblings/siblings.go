@@ -16,6 +16,7 @@ import (
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"github.com/fluxcd/pkg/apis/meta"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -32,8 +33,15 @@ type Artifact struct {
 	Digest, Revision string
 }
 
+// Wants is what a Kustomization wants at an artifact.
+type Wants struct {
+	Entries []inventory.Entry
+	// Children are the Kustomizations among that, as they are to be.
+	Children []*kustomizev1.Kustomization
+}
+
 // Build returns what a Kustomization wants at an artifact. Errors say that this is not known.
-type Build func(ctx context.Context, ks *kustomizev1.Kustomization, at Artifact) ([]inventory.Entry, error)
+type Build func(ctx context.Context, ks *kustomizev1.Kustomization, at Artifact) (Wants, error)
 
 // Eligible reports whether a Kustomization applies what its source fetches, and may take over what
 // another one of the given namespace applied.
@@ -46,35 +54,35 @@ type Index struct {
 	eligible Eligible
 
 	mu    sync.Mutex
-	known map[client.ObjectKey]want
+	known map[client.ObjectKey]learned
 	count int // of what was learned anew
 }
 
-// want is what a Kustomization wants at an artifact.
-type want struct {
+// learned is what a Kustomization was found to want.
+type learned struct {
+	Wants
 	order      int // that in which it was learned
 	uid        types.UID
 	generation int64
 	at         Artifact
-	entries    []inventory.Entry
 }
 
 // of reports whether that is what a Kustomization as it is now wants.
-func (w want) of(ks *kustomizev1.Kustomization, at Artifact) bool {
+func (w learned) of(ks *kustomizev1.Kustomization, at Artifact) bool {
 	return w.uid == ks.UID && w.generation == ks.Generation && w.at.Digest == at.Digest && w.at.Source == at.Source
 }
 
 // New returns an Index that has learned nothing. The reader is of a cache.
 func New(hub client.Reader, build Build, eligible Eligible) *Index {
-	return &Index{hub: hub, build: build, eligible: eligible, known: map[client.ObjectKey]want{}}
+	return &Index{hub: hub, build: build, eligible: eligible, known: map[client.ObjectKey]learned{}}
 }
 
 // Learn keeps in mind what a Kustomization wants.
-func (x *Index) Learn(ks *kustomizev1.Kustomization, at Artifact, entries []inventory.Entry) {
+func (x *Index) Learn(ks *kustomizev1.Kustomization, at Artifact, wants Wants) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	key := client.ObjectKeyFromObject(ks)
-	next := want{uid: ks.UID, generation: ks.Generation, at: at, entries: slices.Clone(entries)}
+	next := learned{Wants: wants, uid: ks.UID, generation: ks.Generation, at: at}
 	if have, ok := x.known[key]; ok && have.of(ks, at) {
 		next.order = have.order
 	} else {
@@ -99,8 +107,8 @@ type Query struct {
 	At Artifact
 	// Objects are what it would remove.
 	Objects []inventory.Entry
-	// Upcoming are Kustomizations as they are about to be applied, in place of those of their
-	// names, and Going those that are about to be deleted.
+	// Upcoming are Kustomizations as Of is about to apply them, in place of those of their names, and
+	// Going those that it is about to delete.
 	Upcoming []*kustomizev1.Kustomization
 	Going    []client.ObjectKey
 }
@@ -130,17 +138,19 @@ func (x *Index) Ask(ctx context.Context, q Query) (Answer, error) {
 	for _, e := range q.Objects {
 		asked[e.ID] = true
 	}
-	for _, ks := range list {
+	for i := 0; i < len(list); i++ {
+		ks := list[i]
 		key := client.ObjectKeyFromObject(ks)
-		entries, err := x.wants(ctx, ks, q.At)
+		wants, err := x.wants(ctx, ks, q.At)
 		if ctx.Err() != nil {
 			return out, ctx.Err()
 		}
 		if err != nil && !ks.Spec.Suspend {
 			out.Unknown = append(out.Unknown, key)
 		}
+		list = x.with(list, wants.Children, q)
 		held := applied(ks, q.At)
-		for _, e := range entries {
+		for _, e := range wants.Entries {
 			if !asked[e.ID] {
 				continue
 			}
@@ -151,7 +161,23 @@ func (x *Index) Ask(ctx context.Context, q Query) (Answer, error) {
 		}
 	}
 	slices.SortFunc(out.Unknown, func(a, b client.ObjectKey) int { return cmp.Compare(a.String(), b.String()) })
+	out.Unknown = slices.Compact(out.Unknown)
 	return out, nil
+}
+
+// with returns the siblings with those that one of them is about to make, or to change: what these
+// want may have to wait for that one, and until then they are as they were.
+func (x *Index) with(list, children []*kustomizev1.Kustomization, q Query) []*kustomizev1.Kustomization {
+	for _, child := range children {
+		key := client.ObjectKeyFromObject(child)
+		same := func(ks *kustomizev1.Kustomization) bool {
+			return client.ObjectKeyFromObject(ks) == key && equality.Semantic.DeepEqual(ks.Spec, child.Spec)
+		}
+		if key != client.ObjectKeyFromObject(q.Of) && x.is(child, q.Of.Namespace, q.At) && !slices.ContainsFunc(list, same) {
+			list = append(list, child)
+		}
+	}
+	return list
 }
 
 // siblings returns the Kustomizations that share the source, the oldest first.
@@ -214,24 +240,24 @@ func byAge(a, b *kustomizev1.Kustomization) int {
 }
 
 // wants returns what a Kustomization wants at an artifact.
-func (x *Index) wants(ctx context.Context, ks *kustomizev1.Kustomization, at Artifact) ([]inventory.Entry, error) {
+func (x *Index) wants(ctx context.Context, ks *kustomizev1.Kustomization, at Artifact) (Wants, error) {
 	x.mu.Lock()
 	have, ok := x.known[client.ObjectKeyFromObject(ks)]
 	x.mu.Unlock()
 	if ok && have.of(ks, at) && !varies(ks) {
-		return have.entries, nil
+		return have.Wants, nil
 	}
 	if at.Digest == "" {
 		if ok && have.uid == ks.UID && have.generation == ks.Generation {
-			return have.entries, nil
+			return have.Wants, nil
 		}
 		return last(ks)
 	}
-	entries, err := x.build(ctx, ks, at)
+	wants, err := x.build(ctx, ks, at)
 	if err == nil && ks.UID != "" {
-		x.Learn(ks, at, entries)
+		x.Learn(ks, at, wants)
 	}
-	return entries, err
+	return wants, err
 }
 
 // varies reports whether what a Kustomization wants changes with other objects.
@@ -240,11 +266,12 @@ func varies(ks *kustomizev1.Kustomization) bool {
 }
 
 // last returns what a Kustomization applied last. Errors: nothing yet, or what cannot be read.
-func last(ks *kustomizev1.Kustomization) ([]inventory.Entry, error) {
+func last(ks *kustomizev1.Kustomization) (Wants, error) {
 	if ks.Status.LastAppliedRevision == "" {
-		return nil, errors.New("it was never applied")
+		return Wants{}, errors.New("it was never applied")
 	}
-	return inventory.Read(ks.Status.Inventory)
+	entries, err := inventory.Read(ks.Status.Inventory)
+	return Wants{Entries: entries}, err
 }
 
 // applied returns what a Kustomization holds whose status says that the artifact's revision stands,
@@ -282,11 +309,11 @@ func (x *Index) Holder(ctx context.Context, of *kustomizev1.Kustomization, at Ar
 	if err != nil || !x.is(ks, of.Namespace, at) || ks.Spec.Suspend {
 		return false, nil
 	}
-	entries, err := x.wants(ctx, ks, at)
+	wants, err := x.wants(ctx, ks, at)
 	if ctx.Err() != nil {
 		return false, ctx.Err()
 	}
-	return err == nil && slices.ContainsFunc(entries, func(e inventory.Entry) bool { return e.ID == id }), nil
+	return err == nil && slices.ContainsFunc(wants.Entries, func(e inventory.Entry) bool { return e.ID == id }), nil
 }
 
 // Earlier returns the first of the objects that a sibling wants at the artifact, too, as was learned
@@ -306,8 +333,8 @@ func (x *Index) Earlier(ctx context.Context, of *kustomizev1.Kustomization, at A
 			return Shared{}, false, fmt.Errorf("read the Kustomization %s: %w", key, err)
 		}
 		if err == nil && x.is(ks, of.Namespace, at) && !ks.Spec.Suspend && shared.of(ks, at) {
-			first := slices.IndexFunc(shared.entries, func(e inventory.Entry) bool { return asked[e.ID] })
-			return Shared{ID: shared.entries[first].ID, With: key}, true, nil
+			first := slices.IndexFunc(shared.Entries, func(e inventory.Entry) bool { return asked[e.ID] })
+			return Shared{ID: shared.Entries[first].ID, With: key}, true, nil
 		}
 	}
 	return Shared{}, false, nil
@@ -315,13 +342,13 @@ func (x *Index) Earlier(ctx context.Context, of *kustomizev1.Kustomization, at A
 
 // matches returns what others were known to want at the artifact before one was, if one of the
 // objects is among that.
-func (x *Index) matches(own client.ObjectKey, at Artifact, asked map[inventory.ID]bool) map[client.ObjectKey]want {
+func (x *Index) matches(own client.ObjectKey, at Artifact, asked map[inventory.ID]bool) map[client.ObjectKey]learned {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	out := map[client.ObjectKey]want{}
+	out := map[client.ObjectKey]learned{}
 	before := x.known[own].order
 	for key, w := range x.known {
-		if key != own && w.order < before && w.at.Digest == at.Digest && w.at.Source == at.Source && slices.ContainsFunc(w.entries, func(e inventory.Entry) bool { return asked[e.ID] }) {
+		if key != own && w.order < before && w.at.Digest == at.Digest && w.at.Source == at.Source && slices.ContainsFunc(w.Entries, func(e inventory.Entry) bool { return asked[e.ID] }) {
 			out[key] = w
 		}
 	}

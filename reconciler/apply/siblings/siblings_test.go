@@ -69,12 +69,20 @@ func index(builds map[string]string, built *[]string, list ...*kustomizev1.Kusto
 	for _, ks := range list {
 		hub.WithObjects(ks)
 	}
-	build := func(_ context.Context, ks *kustomizev1.Kustomization, _ siblings.Artifact) ([]inventory.Entry, error) {
-		*built = append(*built, ks.Name)
+	build := func(_ context.Context, ks *kustomizev1.Kustomization, _ siblings.Artifact) (siblings.Wants, error) {
+		*built = append(*built, ks.Name+strings.TrimPrefix(ks.Spec.Path, "./"))
 		if builds[ks.Name] == "" {
-			return nil, errors.New("no such path")
+			return siblings.Wants{}, errors.New("no such path")
 		}
-		return configs(strings.Fields(builds[ks.Name])...), nil
+		var wants siblings.Wants
+		for _, word := range strings.Fields(builds[ks.Name]) {
+			if child, ok := strings.CutPrefix(word, "+"); ok {
+				wants.Children = append(wants.Children, &kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: child}, Spec: ks.Spec})
+				continue
+			}
+			wants.Entries = append(wants.Entries, configs(word)...)
+		}
+		return wants, nil
 	}
 	return siblings.New(hub.Build(), build, func(ks *kustomizev1.Kustomization, namespace string) bool { return ks.Namespace == namespace })
 }
@@ -95,6 +103,14 @@ func TestWhoWantsWhatLeaves(t *testing.T) {
 				Heirs: map[inventory.ID]client.ObjectKey{configs("x")[0].ID: key("b"), configs("y")[0].ID: key("b")},
 				Taken: map[inventory.ID]bool{configs("x")[0].ID: true, configs("y")[0].ID: false},
 			}, built: []string{"b"},
+		},
+		"children that a sibling is about to make, and theirs, want what they want": {
+			list: []*kustomizev1.Kustomization{named("root", 1), named("c", 2)}, builds: map[string]string{"root": "+b +c", "b": "x +d", "d": "y +d", "c": "z"},
+			want: siblings.Answer{Heirs: map[inventory.ID]client.ObjectKey{configs("x")[0].ID: key("b"), configs("y")[0].ID: key("d")}}, built: []string{"root", "c", "b", "d"},
+		},
+		"a child that is about to be changed wants what it does and what it will": {
+			list: []*kustomizev1.Kustomization{named("b", 2), named("root", 1, func(ks *kustomizev1.Kustomization) { ks.Spec.Path = "./2" })}, builds: map[string]string{"root": "+b", "b": "y"},
+			want: siblings.Answer{Heirs: map[inventory.ID]client.ObjectKey{configs("y")[0].ID: key("b")}}, built: []string{"root2", "b", "b2"},
 		},
 		"without an artifact what was applied last counts": {
 			list:  []*kustomizev1.Kustomization{named("b", 1, ready("main@sha1:1", "x")), named("c", 2)},
@@ -173,17 +189,17 @@ func TestWhatIsKnownIsNotBuilt(t *testing.T) {
 	ask(present, "b")
 	ask(present, "b")
 	next := siblings.Artifact{Source: present.Source, Digest: "sha256:3", Revision: "main@sha1:3"}
-	x.Learn(b, next, configs("y"))
+	x.Learn(b, next, siblings.Wants{Entries: configs("y")})
 	ask(next, "b")
 	ask(present, "b b")
 	ask(siblings.Artifact{Source: present.Source}, "b b")
 	b.Spec.PostBuild = &kustomizev1.PostBuild{SubstituteFrom: []kustomizev1.SubstituteReference{{Kind: "ConfigMap", Name: "vars"}}}
 	x = index(map[string]string{"b": "x"}, &built, a, b)
-	x.Learn(b, present, configs("x"))
+	x.Learn(b, present, siblings.Wants{Entries: configs("x")})
 	ask(present, "b b b")
 	b.Spec.PostBuild = nil
 	x = index(map[string]string{"b": "x"}, &built, a, b)
-	x.Learn(b, present, configs("x"))
+	x.Learn(b, present, siblings.Wants{Entries: configs("x")})
 	x.Forget(key("b"))
 	ask(present, "b b b b")
 }
@@ -192,10 +208,10 @@ func TestTheOneThatIsLearnedOfLaterGivesWay(t *testing.T) {
 	var built []string
 	a, b, c := named("a", 0), named("b", 1), named("c", 2, deleted)
 	x := index(map[string]string{"b": "x"}, &built, a, b, c)
-	x.Learn(c, present, configs("x"))
-	x.Learn(b, present, configs("v", "x"))
-	x.Learn(a, present, configs("w", "x"))
-	x.Learn(b, present, configs("u", "x"))
+	x.Learn(c, present, siblings.Wants{Entries: configs("x")})
+	x.Learn(b, present, siblings.Wants{Entries: configs("v", "x")})
+	x.Learn(a, present, siblings.Wants{Entries: configs("w", "x")})
+	x.Learn(b, present, siblings.Wants{Entries: configs("u", "x")})
 	got, found, err := x.Earlier(t.Context(), a, present, configs("w", "x"))
 	if want := (siblings.Shared{ID: configs("x")[0].ID, With: key("b")}); got != want || !found || err != nil {
 		t.Errorf("a: %+v, %v, %v; want %+v", got, found, err, want)
@@ -227,12 +243,16 @@ func TestWhatLeavesSplits(t *testing.T) {
 		unknown []client.ObjectKey
 		deleted string
 		says    string
+		within  string
 	}{
 		"nothing":      {},
-		"all is known": {"a d x", nil, "d x", "ConfigMap/team/a changes hands: Kustomization team/b has yet to apply it"},
+		"all is known": {"a d x", nil, "d x", "ConfigMap/team/a changes hands: Kustomization team/b has yet to apply it", ""},
+		"those of other namespaces are not named": {"a x", []client.ObjectKey{key("y"), key("z")}, "",
+			"ConfigMap/team/a changes hands: Kustomization of another namespace has yet to apply it; ConfigMap/team/x left this one and stays: nobody can tell whether " +
+				`Kustomization of another namespace wants it, as that cannot be built; mend that, or allow the removal with the annotation kustomize.flotilla.io/allow-prune: "configmap/team/x"`, "shop"},
 		"one sibling cannot be built": {"a d e x", []client.ObjectKey{key("z")}, "d",
 			"ConfigMap/team/a, ConfigMap/team/e changes hands: Kustomization team/b, team/c has yet to apply it; ConfigMap/team/x left this one and stays: nobody can tell whether " +
-				`Kustomization team/z wants it, as that cannot be built; mend that, or allow the removal with the annotation kustomize.flotilla.io/allow-prune: "configmap/team/x"`},
+				`Kustomization team/z wants it, as that cannot be built; mend that, or allow the removal with the annotation kustomize.flotilla.io/allow-prune: "configmap/team/x"`, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -240,6 +260,7 @@ func TestWhatLeavesSplits(t *testing.T) {
 			if diff := cmp.Diff(configs(strings.Fields(tc.deleted)...), got.Deleted); diff != "" {
 				t.Errorf("deleted (-want +got):\n%s", diff)
 			}
+			got.Within = tc.within
 			if got.String() != tc.says || got.Waits() != (tc.says != "") {
 				t.Errorf("it says %q, want %q", got, tc.says)
 			}
