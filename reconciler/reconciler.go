@@ -24,6 +24,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/tenancy"
 	"github.com/flotilla-io/flotilla/reconciler/agents"
 	"github.com/flotilla-io/flotilla/reconciler/apply"
+	"github.com/flotilla-io/flotilla/reconciler/apply/builder"
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
 	"github.com/flotilla-io/flotilla/reconciler/binding"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
@@ -236,7 +237,7 @@ func registerApply(_ context.Context, f *fleet) error {
 		Hub:      f.mgr.GetClient(),
 		Live:     f.mgr.GetAPIReader(),
 		Config:   f.mgr.GetConfig(),
-		Builder:  apply.NewBuilder(f.opts.Artifacts, build.NewApart(build.Limits{}, apply.Outside(f.opts.Builds))),
+		Builder:  builder.New(f.opts.Artifacts, build.NewApart(build.Limits{}, builder.Outside(f.opts.Builds))),
 		Assessor: f.health(),
 		Events:   f.events,
 	}, apply.Options{Tenancy: f.opts.Tenancy, Places: f.places, Metrics: f.opts.Metrics})

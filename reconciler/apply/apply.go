@@ -22,6 +22,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/tenancy"
 	"github.com/flotilla-io/flotilla/reconciler/apply/actors"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
+	"github.com/flotilla-io/flotilla/reconciler/apply/builder"
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
 	"github.com/flotilla-io/flotilla/reconciler/apply/losses"
 	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
@@ -35,7 +36,7 @@ type Builder interface {
 	// artifact, with its transformations, its variables and the labels of their
 	// owner. Errors that only new content or a new spec can mend are of class
 	// loop.ClassStalled.
-	Build(ctx context.Context, in Input) ([]*unstructured.Unstructured, error)
+	Build(ctx context.Context, in builder.Input) ([]*unstructured.Unstructured, error)
 }
 
 // Assessor judges the health of objects on the hub and in the members.
@@ -190,7 +191,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request, run *
 		fresh(stagemetrics.Phases(r.counts.apply, computing(r.observe), r.check, computing(r.heritage.share), computing(r.heritage.leave), r.brake, computing(r.claim), r.apply)),
 		computing(r.assess),
 		r.prune,
-		fresh(r.outlast),
+		fresh(outlast(r.deps.Assessor)),
 		r.heritage.await,
 		healthy,
 	)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/flotilla-io/flotilla/reconciler/apply"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
+	"github.com/flotilla-io/flotilla/reconciler/apply/builder"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
@@ -161,7 +162,7 @@ func TestBadRevisionsLeaveTheLastGoodOne(t *testing.T) {
 		},
 		"the same object twice": {
 			files:  map[string]string{"app/x.yaml": configMaps(1)},
-			reason: apply.ReasonDuplicateObject, says: "config-00",
+			reason: builder.ReasonDuplicateObject, says: "config-00",
 		},
 		"a manifest that does not parse": {
 			files:  map[string]string{"app/x.yaml": "apiVersion: v1\nkind: [\n"},
@@ -203,9 +204,9 @@ func TestBadRevisionsLeaveTheLastGoodOne(t *testing.T) {
 		files  map[string]string
 		reason string
 	}{
-		"an empty folder":          {files: map[string]string{"app/readme.md": "nothing"}, reason: apply.ReasonEmptyBuild},
-		"a path that is not there": {files: map[string]string{"elsewhere/config.yaml": configMaps(1)}, reason: apply.ReasonPathNotFound},
-		"a file of comments":       {files: map[string]string{"app/x.yaml": "# nothing\n---\n"}, reason: apply.ReasonEmptyBuild},
+		"an empty folder":          {files: map[string]string{"app/readme.md": "nothing"}, reason: builder.ReasonEmptyBuild},
+		"a path that is not there": {files: map[string]string{"elsewhere/config.yaml": configMaps(1)}, reason: builder.ReasonPathNotFound},
+		"a file of comments":       {files: map[string]string{"app/x.yaml": "# nothing\n---\n"}, reason: builder.ReasonEmptyBuild},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w.awaitReason("web", w.commit(tc.files), tc.reason)
@@ -294,7 +295,7 @@ func TestSuspendAndRequests(t *testing.T) {
 	first := w.commit(map[string]string{"app/x.yaml": configMaps(1)})
 	w.kustomization("web")
 	w.kustomization("witness", func(spec *kustomizev1.KustomizationSpec) { spec.Path, spec.Prune = "witness", false })
-	w.awaitReason("witness", first, apply.ReasonPathNotFound)
+	w.awaitReason("witness", first, builder.ReasonPathNotFound)
 	w.ready("web", first)
 	w.change("web", func(spec *kustomizev1.KustomizationSpec) { spec.Suspend = true })
 	w.seen(w.get("web"))

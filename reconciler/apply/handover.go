@@ -17,6 +17,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/tenancy"
 	"github.com/flotilla-io/flotilla/reconciler/apply/actors"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
+	"github.com/flotilla-io/flotilla/reconciler/apply/builder"
 	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
@@ -45,7 +46,7 @@ func (h *heritage) wants(ctx context.Context, ks *kustomizev1.Kustomization, at 
 	if err := as.Check(); err != nil {
 		return siblings.Wants{}, err
 	}
-	objects, err := h.builder.Build(ctx, Input{Kustomization: ks, Digest: at.Digest, Revision: at.Revision, As: as})
+	objects, err := h.builder.Build(ctx, builder.Input{Kustomization: ks, Digest: at.Digest, Revision: at.Revision, As: as, Retry: retryOf(ks)})
 	if err != nil {
 		return siblings.Wants{}, err
 	}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flotilla-io/flotilla/reconciler/apply"
+	"github.com/flotilla-io/flotilla/reconciler/apply/builder"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
@@ -256,7 +257,7 @@ func TestAChildThatIsRenamedWithAMistake(t *testing.T) {
 	if message := w.awaitReason("web", bad, apply.ReasonHandingOver); !strings.Contains(message, "Kustomization "+w.namespace+"/shop wants it") {
 		t.Errorf("message = %s", message)
 	}
-	w.awaitReason("shop", bad, apply.ReasonPathNotFound)
+	w.awaitReason("shop", bad, builder.ReasonPathNotFound)
 	if diff := cmp.Diff(want, w.uids(configs...)); diff != "" {
 		t.Errorf("the objects (-before +after):\n%s", diff)
 	}

@@ -35,6 +35,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/hub"
 	"github.com/flotilla-io/flotilla/policies/tenancy"
 	"github.com/flotilla-io/flotilla/reconciler/apply"
+	"github.com/flotilla-io/flotilla/reconciler/apply/builder"
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
@@ -130,7 +131,7 @@ func (w *world) start() {
 	}
 	live := mgr.GetAPIReader()
 	w.cache = mgr.GetClient()
-	w.builds.Builder = apply.NewBuilder(w.store, build.New(build.Limits{}))
+	w.builds.Builder = builder.New(w.store, build.New(build.Limits{}))
 	if w.around != nil {
 		w.builds.Builder = w.around(w.builds.Builder)
 	}
@@ -167,7 +168,7 @@ type countedBuilder struct {
 	count int
 }
 
-func (b *countedBuilder) Build(ctx context.Context, in apply.Input) ([]*unstructured.Unstructured, error) {
+func (b *countedBuilder) Build(ctx context.Context, in builder.Input) ([]*unstructured.Unstructured, error) {
 	b.mu.Lock()
 	b.count++
 	b.mu.Unlock()

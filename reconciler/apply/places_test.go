@@ -17,6 +17,7 @@ import (
 
 	"github.com/flotilla-io/flotilla/internal/places"
 	"github.com/flotilla-io/flotilla/reconciler/apply"
+	"github.com/flotilla-io/flotilla/reconciler/apply/builder"
 )
 
 // endless is a path whose build does not end by itself.
@@ -30,7 +31,7 @@ type endlessBuilder struct {
 	ended chan string
 }
 
-func (b *endlessBuilder) Build(ctx context.Context, in apply.Input) ([]*unstructured.Unstructured, error) {
+func (b *endlessBuilder) Build(ctx context.Context, in builder.Input) ([]*unstructured.Unstructured, error) {
 	if in.Kustomization.Spec.Path != endless {
 		return b.Builder.Build(ctx, in)
 	}
@@ -163,7 +164,7 @@ type slowBuilds struct {
 	*gate
 }
 
-func (b slowBuilds) Build(ctx context.Context, in apply.Input) ([]*unstructured.Unstructured, error) {
+func (b slowBuilds) Build(ctx context.Context, in builder.Input) ([]*unstructured.Unstructured, error) {
 	if in.Kustomization.Namespace == b.namespace {
 		defer b.pass()()
 	}

@@ -1,14 +1,7 @@
 package apply
 
-// Reasons of our own, next to Flux's.
+// Reasons of our own, next to Flux's and those of packages builder and applier.
 const (
-	// ReasonEmptyBuild says that the path holds no manifests. It never counts
-	// as a wish to delete everything.
-	ReasonEmptyBuild = "EmptyBuild"
-	// ReasonPathNotFound says that the artifact has no such path.
-	ReasonPathNotFound = "PathNotFound"
-	// ReasonDuplicateObject says that a revision holds an object twice.
-	ReasonDuplicateObject = "DuplicateObject"
 	// ReasonPruneBlocked says that a revision would remove more than is allowed
 	// without a person's word.
 	ReasonPruneBlocked = "PruneBlocked"

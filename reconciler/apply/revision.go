@@ -15,29 +15,17 @@ import (
 	"github.com/fluxcd/pkg/ssa/utils"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/reconciler/apply/actors"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
+	"github.com/flotilla-io/flotilla/reconciler/apply/builder"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// Input is what a build is made from.
-type Input struct {
-	// Kustomization says which path to build, and how.
-	Kustomization *kustomizev1.Kustomization
-	// Digest addresses the artifact in the store.
-	Digest string
-	// Revision names the artifact to people.
-	Revision string
-	// As reads variables, as the account that the Kustomization acts as.
-	As client.Reader
-}
-
 // build turns the artifact into the objects that the revision wants.
 func (r *Reconciler) build(ctx context.Context, s *state) (loop.Next, error) {
-	objects, err := r.deps.Builder.Build(ctx, Input{Kustomization: s.ks, Digest: s.source.digest, Revision: s.source.revision, As: s.actor})
+	objects, err := r.deps.Builder.Build(ctx, builder.Input{Kustomization: s.ks, Digest: s.source.digest, Revision: s.source.revision, As: s.actor, Retry: retryOf(s.ks)})
 	if apierrors.IsForbidden(err) {
 		return loop.Next{}, loop.Waiting(applier.ReasonForbidden, retryOf(s.ks), r.actors.Explained(ctx, s.actor, err))
 	}
@@ -45,7 +33,7 @@ func (r *Reconciler) build(ctx context.Context, s *state) (loop.Next, error) {
 		return loop.Next{}, fmt.Errorf("build revision %s: %w", s.source.revision, err)
 	}
 	if len(objects) == 0 {
-		return loop.Next{}, loop.Stalled(ReasonEmptyBuild, fmt.Errorf("path %q of revision %s holds no manifests: correct spec.path or commit some; to remove what is there, delete this Kustomization",
+		return loop.Next{}, loop.Stalled(builder.ReasonEmptyBuild, fmt.Errorf("path %q of revision %s holds no manifests: correct spec.path or commit some; to remove what is there, delete this Kustomization",
 			pathOf(s.ks), s.source.revision))
 	}
 	for _, obj := range objects {
@@ -97,7 +85,7 @@ func (r *Reconciler) observe(ctx context.Context, s *state) (loop.Next, error) {
 	}
 	wanted, err := inventory.Of(s.objects)
 	if err != nil {
-		return loop.Next{}, loop.Stalled(ReasonDuplicateObject, err)
+		return loop.Next{}, loop.Stalled(builder.ReasonDuplicateObject, err)
 	}
 	if s.seen, err = r.applier.Observe(ctx, s.owner, inventory.Union(owned, wanted)); err != nil {
 		return loop.Next{}, err
@@ -118,7 +106,7 @@ func (r *Reconciler) check(ctx context.Context, s *state) (loop.Next, error) {
 	s.plan = plan
 	// Cluster-scoped kinds have lost a namespace that was set for all.
 	if s.desired, err = inventory.Of(s.objects); err != nil {
-		return loop.Next{}, loop.Stalled(ReasonDuplicateObject, err)
+		return loop.Next{}, loop.Stalled(builder.ReasonDuplicateObject, err)
 	}
 	s.diff = inventory.Compare(s.owned, s.desired)
 	return loop.Next{}, nil
@@ -241,23 +229,23 @@ func (s *state) pruneLater() (loop.Next, error) {
 	return loop.Next{After: minimumPause}, nil
 }
 
-// outlast finds out what of that which left this revision, and those before, clusters still hold.
-func (r *Reconciler) outlast(ctx context.Context, s *state) (loop.Next, error) {
-	owned := map[inventory.ID]bool{}
-	for _, e := range slices.Concat(s.desired, s.leaving.Staying(), s.leaving.kept) {
-		owned[e.ID] = true
+// outlast is the phase that finds out what of that which left this revision, and those before, clusters
+// still hold.
+func outlast(of Assessor) loop.Phase[state] {
+	return func(ctx context.Context, s *state) (loop.Next, error) {
+		owned := map[inventory.ID]bool{}
+		for _, e := range slices.Concat(s.desired, s.leaving.Staying(), s.leaving.kept) {
+			owned[e.ID] = true
+		}
+		ids := append(inventory.Removed(s.ks.Status), inventory.IDsOf(s.diff.Removed)...)
+		ids = slices.DeleteFunc(ids, func(id inventory.ID) bool {
+			was := owned[id]
+			owned[id] = true // each once
+			return was
+		})
+		var err error
+		s.leaving.remaining, err = of.Remaining(ctx, s.owner, ids)
+		s.leaving.looked = err == nil
+		return loop.Next{}, err
 	}
-	ids := inventory.Removed(s.ks.Status)
-	for _, e := range s.diff.Removed {
-		ids = append(ids, e.ID)
-	}
-	ids = slices.DeleteFunc(ids, func(id inventory.ID) bool {
-		was := owned[id]
-		owned[id] = true // each once
-		return was
-	})
-	var err error
-	s.leaving.remaining, err = r.deps.Assessor.Remaining(ctx, s.owner, ids)
-	s.leaving.looked = err == nil
-	return loop.Next{}, err
 }

@@ -1,4 +1,9 @@
-package apply
+// Package builder turns artifacts into what Kustomizations want of them.
+//
+// In go a Kustomization, the address of an artifact in a store, and who reads its variables; out come
+// objects with the labels of their owner, or an error of the class and reason that it has for the
+// Kustomization. It reads ConfigMaps and Secrets of variables and writes nothing.
+package builder
 
 import (
 	"context"
@@ -6,6 +11,7 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+	"time"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"github.com/fluxcd/pkg/apis/meta"
@@ -22,6 +28,34 @@ import (
 	"github.com/flotilla-io/flotilla/sources/build"
 )
 
+// Reasons of our own, next to Flux's.
+const (
+	// ReasonEmptyBuild says that the path holds no manifests. It never counts
+	// as a wish to delete everything.
+	ReasonEmptyBuild = "EmptyBuild"
+	// ReasonPathNotFound says that the artifact has no such path.
+	ReasonPathNotFound = "PathNotFound"
+	// ReasonDuplicateObject says that a revision holds an object twice.
+	ReasonDuplicateObject = "DuplicateObject"
+)
+
+// refetched is when to look again for an artifact that its source fetches anew.
+const refetched = 30 * time.Second
+
+// Input is what a build is made from.
+type Input struct {
+	// Kustomization says which path to build, and how.
+	Kustomization *kustomizev1.Kustomization
+	// Digest addresses the artifact in the store.
+	Digest string
+	// Revision names the artifact to people.
+	Revision string
+	// As reads variables, as the account that the Kustomization acts as.
+	As client.Reader
+	// Retry is how soon a fault that may pass is tried again.
+	Retry time.Duration
+}
+
 // Artifacts open what sources fetched, by its digest.
 type Artifacts interface {
 	// Owns reports whether it was fetched by the source of that name; see artifact.Owner.
@@ -29,15 +63,15 @@ type Artifacts interface {
 	Open(ctx context.Context, digest string) (artifact.Files, error)
 }
 
-// artifactBuilder builds artifacts of a store.
-type artifactBuilder struct {
+// Builder builds artifacts of a store. Use New.
+type Builder struct {
 	artifacts Artifacts
 	builder   *build.Builder
 }
 
-// NewBuilder returns a Builder that opens artifacts of a store.
-func NewBuilder(artifacts Artifacts, builder *build.Builder) Builder {
-	return &artifactBuilder{artifacts: artifacts, builder: builder}
+// New returns a Builder that opens artifacts of a store.
+func New(artifacts Artifacts, builder *build.Builder) *Builder {
+	return &Builder{artifacts: artifacts, builder: builder}
 }
 
 // outside runs builds of their own processes in no place of their tenant's.
@@ -58,20 +92,22 @@ func Outside(runner build.Runner) build.Runner {
 	return outside{runner}
 }
 
-// Build implements Builder.
-func (b *artifactBuilder) Build(ctx context.Context, in Input) ([]*unstructured.Unstructured, error) {
+// Build returns the objects that the Kustomization's path holds in the artifact, with its
+// transformations, its variables and the labels of their owner. Errors that only new content or a new
+// spec can mend are of class loop.ClassStalled.
+func (b *Builder) Build(ctx context.Context, in Input) ([]*unstructured.Unstructured, error) {
 	source := siblings.SourceOf(in.Kustomization)
 	if !b.artifacts.Owns(artifact.Owner(in.Kustomization.Spec.SourceRef.Kind, source.Namespace, source.Name), in.Digest) {
-		return nil, loop.Waiting(meta.ArtifactFailedReason, soon, fmt.Errorf("the artifact %s was not fetched by its source: waiting for that to fetch it anew", in.Digest))
+		return nil, loop.Waiting(meta.ArtifactFailedReason, refetched, fmt.Errorf("the artifact %s was not fetched by its source: waiting for that to fetch it anew", in.Digest))
 	}
 	files, err := b.artifacts.Open(ctx, in.Digest)
 	if errors.Is(err, artifact.ErrNotFound) || errors.Is(err, artifact.ErrCorrupt) {
-		return nil, loop.Waiting(meta.ArtifactFailedReason, soon, fmt.Errorf("%w: waiting for its source to fetch it anew", err))
+		return nil, loop.Waiting(meta.ArtifactFailedReason, refetched, fmt.Errorf("%w: waiting for its source to fetch it anew", err))
 	}
 	if err != nil {
-		return nil, loop.Waiting(meta.ArtifactFailedReason, retryOf(in.Kustomization), err)
+		return nil, loop.Waiting(meta.ArtifactFailedReason, in.Retry, err)
 	}
-	variables, err := variables(ctx, in.Kustomization, in.As)
+	variables, err := variables(ctx, in)
 	if err != nil {
 		return nil, err
 	}
@@ -128,24 +164,25 @@ func specOf(ks *kustomizev1.Kustomization, variables map[string]string) build.Sp
 		maps.Copy(spec.Labels, m.Labels)
 		spec.Annotations = m.Annotations
 	}
-	maps.Copy(spec.Labels, applier.OwnerLabels(keyOf(ks)))
+	maps.Copy(spec.Labels, applier.OwnerLabels(client.ObjectKeyFromObject(ks)))
 	return spec
 }
 
 // variables returns what is put in for names: what ConfigMaps and Secrets say,
 // later ones before earlier ones, and the Kustomization's own before all.
-func variables(ctx context.Context, ks *kustomizev1.Kustomization, as client.Reader) (map[string]string, error) {
+func variables(ctx context.Context, in Input) (map[string]string, error) {
+	ks := in.Kustomization
 	if ks.Spec.PostBuild == nil {
 		return nil, nil
 	}
 	out := map[string]string{}
 	for _, ref := range ks.Spec.PostBuild.SubstituteFrom {
-		values, err := valuesOf(ctx, as, client.ObjectKey{Namespace: ks.Namespace, Name: ref.Name}, ref.Kind)
+		values, err := valuesOf(ctx, in.As, client.ObjectKey{Namespace: ks.Namespace, Name: ref.Name}, ref.Kind)
 		if apierrors.IsNotFound(err) && ref.Optional {
 			continue
 		}
 		if apierrors.IsNotFound(err) {
-			return nil, loop.Waiting(meta.BuildFailedReason, retryOf(ks), fmt.Errorf("spec.postBuild.substituteFrom: the %s %s does not exist: create it, or mark it optional", ref.Kind, ref.Name))
+			return nil, loop.Waiting(meta.BuildFailedReason, in.Retry, fmt.Errorf("spec.postBuild.substituteFrom: the %s %s does not exist: create it, or mark it optional", ref.Kind, ref.Name))
 		}
 		if err != nil {
 			return nil, fmt.Errorf("read the %s %s: %w", ref.Kind, ref.Name, err)
