@@ -134,8 +134,11 @@ func HealthText(kind schema.GroupKind, health workv1alpha2.ResourceHealth, statu
 		return string(shown)
 	}
 	fields := decode(&workv1alpha2.AggregatedStatusItem{Status: status})
-	if state, _, known := verdict(kind, fields); known && state == Progressing {
+	switch state, _, known := verdict(kind, fields); {
+	case known && state == Progressing:
 		return Running
+	case known && state == Failed:
+		return string(workv1alpha2.ResourceUnhealthy)
 	}
 	if replaced(kind, fields) > 0 {
 		return Updating

@@ -27,6 +27,7 @@ func TestHealthText(t *testing.T) {
 		"a Job that runs":                 {job, workv1alpha2.ResourceHealthy, `{"active":1}`, "Running"},
 		"a Job that has ended":            {job, workv1alpha2.ResourceHealthy, `{"conditions":[{"type":"Complete","status":"True"}]}`, "Healthy"},
 		"a Job that has failed":           {job, workv1alpha2.ResourceUnhealthy, `{"conditions":[{"type":"Failed","status":"True"}]}`, "Unhealthy"},
+		"a Job that nobody judged":        {job, workv1alpha2.ResourceHealthy, `{"conditions":[{"type":"Failed","status":"True"}]}`, "Unhealthy"},
 		"a Deployment of two versions":    {schema.GroupKind{Group: "apps", Kind: "Deployment"}, workv1alpha2.ResourceHealthy, `{"replicas":5,"updatedReplicas":3}`, "Updating"},
 		"a Deployment":                    {schema.GroupKind{Group: "apps", Kind: "Deployment"}, workv1alpha2.ResourceHealthy, `{"replicas":1,"updatedReplicas":1}`, "Healthy"},
 		"another Job, by its own rules":   {schema.GroupKind{Group: "batch.volcano.sh", Kind: "Job"}, workv1alpha2.ResourceHealthy, `{"active":1}`, "Healthy"},

@@ -173,6 +173,8 @@ func templateNext(p Problem) string {
 		return "flotilla explain " + args
 	case overrideNext(p.Message) != "":
 		return overrideNext(p.Message) + "; flotilla explain " + args + " --cluster " + p.Clusters[0]
+	case p.State == Failed && p.Group == "batch" && p.Kind == "Job":
+		return "put right what the cluster says, and delete the Job to have it run again. flotilla explain " + args + " --cluster " + p.Clusters[0]
 	case p.State == Failed:
 		return "put right what the cluster says; it is tried again. flotilla explain " + args + " --cluster " + p.Clusters[0]
 	default:
