@@ -146,6 +146,7 @@ func (r *Reconciler) brake(ctx context.Context, s *state) (loop.Next, error) {
 	if err != nil {
 		return loop.Next{}, err
 	}
+	inventory.MarkLast(lost, slices.Concat(s.desired, s.leaving.Staying()))
 	if err := r.opts.Brake.Check(len(s.owned), lost, s.allowance(s.source.revision), s.source.revision); err != nil {
 		return loop.Next{}, loop.Stalled(ReasonPruneBlocked, err)
 	}

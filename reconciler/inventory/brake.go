@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // Brake says how much of an inventory one revision may remove. What goes along counts, too.
@@ -18,7 +20,7 @@ type Brake struct {
 }
 
 // DefaultBrake refuses a revision that removes more than a fifth of the
-// inventory and more than five objects, or everything.
+// inventory and more than five objects, or everything, or the last workload.
 func DefaultBrake() Brake { return Brake{Share: 0.2, Count: 5} }
 
 // Loss is an object that a revision removes, with what goes along.
@@ -29,14 +31,18 @@ type Loss struct {
 	Within int
 	// Precious says that it goes only if somebody names it: it is used by others, or holds data.
 	Precious bool
+	// Last says that no workload is left without it.
+	Last bool
 }
 
 // String is "Namespace/shop with 82 objects".
 func (l Loss) String() string {
-	switch l.Within {
-	case 0:
+	switch {
+	case l.Last:
+		return Describe(l.ID) + ", the last workload"
+	case l.Within == 0:
 		return Describe(l.ID)
-	case 1:
+	case l.Within == 1:
 		return Describe(l.ID) + " with 1 object"
 	default:
 		return fmt.Sprintf("%s with %d objects", Describe(l.ID), l.Within)
@@ -94,7 +100,8 @@ func (b Brake) Check(total int, losses []Loss, may Allowance, revision string) e
 		}
 	}
 	everything := len(unnamed) > 0 && len(unnamed) >= total
-	tooMany := everything || gone > b.Count && float64(gone) > b.Share*float64(total)
+	last := slices.ContainsFunc(unnamed, func(l Loss) bool { return l.Last })
+	tooMany := everything || last || gone > b.Count && float64(gone) > b.Share*float64(total)
 	refused := unnamed
 	if may.revision {
 		refused = precious
@@ -106,12 +113,38 @@ func (b Brake) Check(total int, losses []Loss, may Allowance, revision string) e
 	return &Refusal{Total: total, Losses: refused, Revision: revision, Allow: may.with(losses, tooMany, revision)}
 }
 
+// MarkLast marks the losses that are workloads where none stays.
+func MarkLast(losses []Loss, stays []Entry) {
+	if slices.ContainsFunc(stays, func(e Entry) bool { return IsWorkload(e.ID) }) {
+		return
+	}
+	for i := range losses {
+		losses[i].Last = IsWorkload(losses[i].ID)
+	}
+}
+
+// IsWorkload reports whether an object is of a kind of Kubernetes that runs Pods.
+func IsWorkload(id ID) bool {
+	switch id.GroupKind.Group {
+	case "apps":
+		return id.GroupKind.Kind != "ControllerRevision"
+	case "batch":
+		return true
+	default:
+		return id.GroupKind == schema.GroupKind{Kind: "Pod"}
+	}
+}
+
 func worstFirst(a, b Loss) int {
 	rank := func(l Loss) int {
-		if l.Precious {
+		switch {
+		case l.Precious:
 			return 0
+		case l.Last:
+			return 1
+		default:
+			return 2
 		}
-		return 1
 	}
 	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(b.Within, a.Within), compareIDs(a.ID, b.ID))
 }

@@ -353,3 +353,41 @@ func FuzzAllowanceOf(f *testing.F) {
 		}
 	})
 }
+
+// TestTheLastWorkload: a small application that loses it is gone, whatever else of it stays.
+func TestTheLastWorkload(t *testing.T) {
+	const web, worker, config, job = "shop_web_apps_Deployment", "shop_worker_apps_StatefulSet", "shop_web__ConfigMap", "shop_once_batch_Job"
+	cases := map[string]struct {
+		removed, stays string
+		want           string // what is refused; empty for nothing
+	}{
+		"the only one":         {config + " " + web, config + "x", "Deployment/shop/web, the last workload, ConfigMap/shop/web"},
+		"another one stays":    {web, worker, ""},
+		"both of two":          {web + " " + worker, config, "Deployment/shop/web, the last workload, StatefulSet/shop/worker, the last workload"},
+		"there was none":       {config, config + "x", ""},
+		"a Job counts":         {web, job, ""},
+		"a Pod counts":         {"shop_web__Pod", config, "Pod/shop/web, the last workload"},
+		"a history is no copy": {"shop_web-1_apps_ControllerRevision", config, ""},
+		"what is named may go": {"shop_named_apps_Deployment", config, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var losses []inventory.Loss
+			for _, text := range strings.Fields(tc.removed) {
+				losses = append(losses, inventory.Loss{ID: entry(text, "v1").ID})
+			}
+			inventory.MarkLast(losses, []inventory.Entry{entry(tc.stays, "v1")})
+			err := inventory.DefaultBrake().Check(5, losses, inventory.AllowanceOf("deployment/shop/named", "", "main"), "main")
+			var refusal *inventory.Refusal
+			var got []string
+			if errors.As(err, &refusal) {
+				for _, l := range refusal.Losses {
+					got = append(got, l.String())
+				}
+			}
+			if diff := cmp.Diff(tc.want, strings.Join(got, ", ")); diff != "" {
+				t.Errorf("refused (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -133,7 +133,7 @@ func (r *Reader) assess(ctx context.Context, req Request, e inventory.Entry, pol
 		return v, nil
 	default:
 		v, err = byStatus(ctx, v, obj, compute)
-		if v.State == rollup.Progressing && runsNowhere(e.ID) {
+		if v.State == rollup.Progressing && inventory.IsWorkload(e.ID) {
 			v.Reason = "no policy propagates it, and nothing runs on the control plane itself"
 		}
 		return v, err
@@ -185,16 +185,6 @@ func read(ctx context.Context, as client.Reader, gvk schema.GroupVersionKind, id
 		return nil, fmt.Errorf("read %s: %w", inventory.Describe(id), err)
 	}
 	return obj, nil
-}
-
-// runsNowhere reports whether an object's kind needs a cluster to come alive.
-func runsNowhere(id inventory.ID) bool {
-	switch id.GroupKind.Group {
-	case "apps", "batch":
-		return true
-	default:
-		return id.GroupKind == schema.GroupKind{Kind: "Pod"}
-	}
 }
 
 // evaluator judges an object.
