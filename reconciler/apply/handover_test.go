@@ -412,3 +412,25 @@ func TestWhatLeftStaysUntilTheOthersAreHealthy(t *testing.T) {
 		t.Errorf("inventory (-want +got):\n%s", diff)
 	}
 }
+
+// A Kustomization that moves to a parent which the same commit makes is no loss of the old one.
+func TestAChildMovesToANewParent(t *testing.T) {
+	w := newWorld(t)
+	first := w.commit(map[string]string{"app/children.yaml": child("inner", "inner"), "inner/child.yaml": child("leaf", "leaf"), "leaf/config.yaml": configMaps(7)})
+	w.kustomization("web")
+	for _, name := range []string{"web", "inner", "leaf"} {
+		w.ready(name, first)
+	}
+	t.Cleanup(func() { w.remove("inner"); w.remove("fresh"); w.remove("leaf") })
+	leaf := w.get("leaf").UID
+	second := w.commit(map[string]string{
+		"app/children.yaml": child("inner", "inner") + "---\n" + child("fresh", "fresh"), "inner/config.yaml": named("a"),
+		"fresh/child.yaml": child("leaf", "leaf"), "leaf/config.yaml": configMaps(7),
+	})
+	for _, name := range []string{"inner", "fresh", "leaf", "web"} {
+		w.ready(name, second)
+	}
+	if w.get("leaf").UID != leaf {
+		t.Error("the child was deleted and made anew")
+	}
+}

@@ -56,6 +56,8 @@ type lastApplied struct {
 	waitsFor map[inventory.ID]bool
 	// did is what was done for the revision that is worked on.
 	did deeds
+	// secrets were put into the objects.
+	secrets secrets
 	// account acted in the last run.
 	account client.ObjectKey
 }

@@ -25,7 +25,9 @@ import (
 
 // build turns the artifact into the objects that the revision wants.
 func (r *Reconciler) build(ctx context.Context, s *state) (loop.Next, error) {
-	objects, err := r.deps.Builder.Build(ctx, builder.Input{Kustomization: s.ks, Digest: s.source.digest, Revision: s.source.revision, As: s.actor, Retry: retryOf(s.ks)})
+	objects, err := r.deps.Builder.Build(ctx, builder.Input{
+		Kustomization: s.ks, Digest: s.source.digest, Revision: s.source.revision, As: s.actor, Retry: retryOf(s.ks), Reveal: s.last.secrets.keep,
+	})
 	if apierrors.IsForbidden(err) {
 		return loop.Next{}, loop.Waiting(applier.ReasonForbidden, retryOf(s.ks), r.actors.Explained(ctx, s.actor, err))
 	}
@@ -148,6 +150,7 @@ func (r *Reconciler) brake(ctx context.Context, s *state) (loop.Next, error) {
 	}
 	inventory.MarkLast(lost, slices.Concat(s.desired, s.leaving.Staying()))
 	if err := r.opts.Brake.Check(len(s.owned), lost, s.allowance(s.source.revision), s.source.revision); err != nil {
+		s.last.waitsForSiblings(s.source.key, true) // one may come to want it
 		return loop.Next{}, loop.Stalled(ReasonPruneBlocked, err)
 	}
 	return loop.Next{}, nil

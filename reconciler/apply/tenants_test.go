@@ -377,3 +377,18 @@ func TestAnAdministratorIsNotSteeredByOthers(t *testing.T) {
 		t.Error("who may commit to a source has become an administrator")
 	}
 }
+
+// A value from a Secret that a server refuses, and repeats, is told to nobody.
+func TestRefusedVariablesStaySecret(t *testing.T) {
+	w := newWorld(t)
+	w.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "vars"}, StringData: map[string]string{"token": password + " !"}})
+	revision := w.commit(map[string]string{"app/x.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: out, namespace: NAMESPACE, labels: {token: \"${token}\"}}\n"})
+	w.kustomization("web", func(spec *kustomizev1.KustomizationSpec) {
+		spec.PostBuild = &kustomizev1.PostBuild{SubstituteFrom: []kustomizev1.SubstituteReference{{Kind: "Secret", Name: "vars"}}}
+	})
+	message := w.awaitReason("web", revision, applier.ReasonInvalidObject)
+	if !strings.Contains(message, "***") {
+		t.Errorf("message = %s", message)
+	}
+	w.saysNothingOf("web", password)
+}

@@ -54,6 +54,8 @@ type Input struct {
 	As client.Reader
 	// Retry is how soon a fault that may pass is tried again.
 	Retry time.Duration
+	// Reveal is called with each value that is read from a Secret; nil: nobody wants to know.
+	Reveal func(value string)
 }
 
 // Artifacts open what sources fetched, by its digest.
@@ -186,6 +188,11 @@ func variables(ctx context.Context, in Input) (map[string]string, error) {
 		}
 		if err != nil {
 			return nil, fmt.Errorf("read the %s %s: %w", ref.Kind, ref.Name, err)
+		}
+		if ref.Kind != "ConfigMap" && in.Reveal != nil {
+			for _, value := range values {
+				in.Reveal(value)
+			}
 		}
 		maps.Copy(out, values)
 	}
