@@ -234,12 +234,13 @@ func registerRepository(_ context.Context, f *fleet) error {
 
 func registerApply(_ context.Context, f *fleet) error {
 	r, err := apply.New(apply.Deps{
-		Hub:      f.mgr.GetClient(),
-		Live:     f.mgr.GetAPIReader(),
-		Config:   f.mgr.GetConfig(),
-		Builder:  builder.New(f.opts.Artifacts, build.NewApart(build.Limits{}, builder.Outside(f.opts.Builds))),
-		Assessor: f.health(),
-		Events:   f.events,
+		Hub:       f.mgr.GetClient(),
+		Live:      f.mgr.GetAPIReader(),
+		Config:    f.mgr.GetConfig(),
+		Builder:   builder.New(f.opts.Artifacts, build.NewApart(build.Limits{}, builder.Outside(f.opts.Builds))),
+		Assessor:  f.health(),
+		Events:    f.events,
+		Templates: f.templates,
 	}, apply.Options{Tenancy: f.opts.Tenancy, Places: f.places, Metrics: f.opts.Metrics})
 	if err != nil {
 		return err

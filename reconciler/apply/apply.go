@@ -83,6 +83,8 @@ type Deps struct {
 	Assessor Assessor
 	// Events records what happened.
 	Events loop.Recorder
+	// Templates tell of what others delete; nil: it comes back when drift is looked for.
+	Templates Templates
 }
 
 // Reconciler applies Kustomizations. Use New.

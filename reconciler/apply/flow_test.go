@@ -19,6 +19,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/apply/builder"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
+	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
 func TestRevisionsAreAppliedUpdatedAndPruned(t *testing.T) {
@@ -434,4 +435,43 @@ func TestDeletion(t *testing.T) {
 			}
 		})
 	}
+}
+
+// listening keeps who listens to templates.
+type listening struct{ templatestore.Listener }
+
+func (l *listening) Listen(one templatestore.Listener) { l.Listener = one }
+
+// What others delete comes back at once: what a watch shows is not waited for by the interval, nor by a
+// health check or a restart.
+func TestWhatOthersDeleteComesBack(t *testing.T) {
+	w := newWorld(t)
+	templates := &listening{}
+	w.templates = templates
+	w.stop()
+	w.start()
+	policy := "apiVersion: policy.karmada.io/v1alpha1\nkind: OverridePolicy\nmetadata: {name: all, namespace: NAMESPACE}\nspec: {overrideRules: [{overriders: {labelsOverrider: [{operator: add, value: {a: b}}]}}]}\n"
+	revision := w.commit(map[string]string{"app/config.yaml": named("a"), "app/policy.yaml": policy})
+	w.kustomization("web")
+	w.ready("web", revision)
+	back := func(obj *unstructured.Unstructured) {
+		t.Helper()
+		if err := w.Hub.Delete(t.Context(), obj); err != nil {
+			t.Fatal(err)
+		}
+		if obj.GetKind() == "ConfigMap" {
+			templates.Changed(templatestore.KeyOf(obj), obj, nil, false)
+		}
+		w.until(obj.GetName()+" is back", func() (bool, string) {
+			now := w.object(obj.GetAPIVersion(), obj.GetKind(), obj.GetNamespace(), obj.GetName())
+			return now != nil && now.GetUID() != obj.GetUID() && now.GetDeletionTimestamp() == nil, ""
+		})
+	}
+	back(w.configMap("a"))
+	w.ready("web", revision)
+	w.stop()
+	w.start()
+	w.kustomization("witness", in("./nowhere")) // what was there before it has been looked at by then
+	w.awaitReason("witness", revision, builder.ReasonPathNotFound)
+	back(w.object("policy.karmada.io/v1alpha1", "OverridePolicy", w.namespace, "all"))
 }

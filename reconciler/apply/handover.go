@@ -117,7 +117,7 @@ func (h *heritage) share(ctx context.Context, s *state) (loop.Next, error) {
 }
 
 func sharedError(s *state, shared siblings.Shared) error {
-	return loop.Waiting(ReasonSharedObject, retryOf(s.ks), fmt.Errorf("%s stands in Kustomization %s and in %s: remove it from one of them; nothing of revision %s was applied here",
+	return loop.Waiting(ReasonSharedObject, retryOf(s.ks), fmt.Errorf("%s stands in Kustomization %s and in %s: remove it from one of them; until then revision %s is not applied here",
 		inventory.Describe(shared.ID), siblings.Name(shared.With, s.sees()), s.owner, s.source.revision))
 }
 

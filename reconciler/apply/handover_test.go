@@ -173,7 +173,7 @@ func TestAnObjectInTwoKustomizations(t *testing.T) {
 	second := w.commit(files)
 	w.ready("other", second)
 	message := strings.ReplaceAll(w.awaitReason("web", second, apply.ReasonSharedObject), w.namespace, "NS")
-	if want := "ConfigMap/NS/z stands in Kustomization NS/other and in NS/web: remove it from one of them; nothing of revision " + second + " was applied here"; message != want {
+	if want := "ConfigMap/NS/z stands in Kustomization NS/other and in NS/web: remove it from one of them; until then revision " + second + " is not applied here"; message != want {
 		t.Errorf("message = %s\nwant %s", message, want)
 	}
 	w.holds("other", "z")

@@ -64,6 +64,7 @@ type world struct {
 	stop      func()
 	around    func(apply.Builder) apply.Builder // nil for none
 	wrap      transport.WrapperFunc             // of the loop's requests; nil for none
+	templates apply.Templates                   // nil for none
 	allows    string                            // what the next commits' trailers name
 	revision  string                            // of all commits; empty: each has its own
 }
@@ -140,7 +141,7 @@ func (w *world) start() {
 	}
 	loop, err := apply.New(apply.Deps{
 		Hub: mgr.GetClient(), Live: live, Config: mgr.GetConfig(), Builder: w.builds,
-		Assessor: health.New(health.Deps{Hub: mgr.GetClient(), Live: live}), Events: w.events,
+		Assessor: health.New(health.Deps{Hub: mgr.GetClient(), Live: live}), Events: w.events, Templates: w.templates,
 	}, w.opts)
 	if err != nil {
 		w.t.Fatal(err)

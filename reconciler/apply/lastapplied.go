@@ -39,6 +39,8 @@ type lastApplied struct {
 	mu sync.Mutex
 	// known says that the fields below were filled in.
 	known bool
+	// missed says that something was deleted since the run began that did everything anew last.
+	missed bool
 	// applied are the inputs whose objects all stand on the hub.
 	applied inputs
 	desired []inventory.Entry
@@ -122,6 +124,24 @@ func (m *lastApplied) again() {
 	m.known = false
 }
 
+// misses reports whether an object that is gone is one that a Kustomization has applied and wants: then
+// that works on everything anew.
+func (m *lastAppliedStates) misses(key client.ObjectKey, id inventory.ID) bool {
+	m.mu.Lock()
+	last := m.byKey[key]
+	m.mu.Unlock()
+	if last == nil {
+		return false
+	}
+	last.mu.Lock()
+	defer last.mu.Unlock()
+	if !slices.ContainsFunc(last.desired, func(e inventory.Entry) bool { return e.ID == id }) {
+		return false
+	}
+	last.known, last.missed = false, true
+	return true
+}
+
 // waitsForSiblings notes whether other Kustomizations of a source are waited for.
 func (m *lastApplied) waitsForSiblings(source client.ObjectKey, waits bool) {
 	m.mu.Lock()
@@ -152,11 +172,13 @@ func (m *lastAppliedStates) waitingForSiblings(source client.ObjectKey) []client
 func (m *lastApplied) recall(s *state) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !m.known && standsByStatus(s) {
+	if !m.known && !m.missed && standsByStatus(s) {
 		m.known, m.applied = true, s.inputs()
 		m.due = s.now.Add(within(s.owner, intervalOf(s.ks)))
+		m.desired, _ = inventory.Read(s.ks.Status.Inventory) // what cannot be read is found out by the next full run
 	}
 	if !m.known || m.applied != s.inputs() || !s.now.Before(m.due) {
+		m.missed = false
 		return false
 	}
 	s.desired, s.digest = m.desired, m.digest
@@ -226,7 +248,7 @@ func (m *lastApplied) conclude(s *state, outcome *loop.Error, now time.Time) {
 		m.known, m.due = false, now.Add(retryOf(s.ks))
 		return
 	}
-	m.known, m.applied = true, s.inputs()
+	m.known, m.applied = !m.missed, s.inputs()
 	m.desired, m.digest = slices.Clone(s.desired), s.digest
 	m.due = now.Add(jittered(s.owner, intervalOf(s.ks)))
 }

@@ -21,10 +21,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/fairqueue"
 	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
+	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
 const (
@@ -39,12 +41,22 @@ const (
 // Register adds the loop to a manager.
 func (r *Reconciler) Register(mgr ctrl.Manager) error {
 	wake := wakes{hub: r.deps.Hub, lastApplied: r.lastApplied}
+	gone := &deletions{hub: r.deps.Hub, lastApplied: r.lastApplied}
+	if r.deps.Templates != nil {
+		r.deps.Templates.Listen(templatestore.Listener{Changed: gone.changed})
+	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("apply").
 		For(&kustomizev1.Kustomization{}, builder.WithPredicates(r.runs.Predicate(), asked, r.own.endings())).
 		Watches(&sourcev1.GitRepository{}, handler.EnqueueRequestsFromMapFunc(wake.usersOf), builder.WithPredicates(newArtifact)).
 		Watches(&kustomizev1.Kustomization{}, handler.EnqueueRequestsFromMapFunc(wake.dependents), builder.WithPredicates(becameReady)).
 		Watches(&kustomizev1.Kustomization{}, handler.EnqueueRequestsFromMapFunc(wake.siblings), builder.WithPredicates(movedOn)).
+		Watches(&kustomizev1.Kustomization{}, gone.ofKind()).
+		Watches(&policyv1alpha1.PropagationPolicy{}, gone.ofKind()).
+		Watches(&policyv1alpha1.ClusterPropagationPolicy{}, gone.ofKind()).
+		Watches(&policyv1alpha1.OverridePolicy{}, gone.ofKind()).
+		Watches(&policyv1alpha1.ClusterOverridePolicy{}, gone.ofKind()).
+		WatchesRawSource(&gone.inbox).
 		Watches(&workv1alpha2.ResourceBinding{}, wake.whenBindingChanges()).
 		Watches(&workv1alpha2.ClusterResourceBinding{}, wake.whenBindingChanges()).
 		WithOptions(controller.Options{

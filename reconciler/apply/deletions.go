@@ -1,0 +1,57 @@
+package apply
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
+	"github.com/flotilla-io/flotilla/reconciler/templatestore"
+)
+
+// Templates tell of what happens to templates that somebody keeps a watch on.
+type Templates interface {
+	Listen(l templatestore.Listener)
+}
+
+// deletions bring in the Kustomizations of what others delete: it comes back at once, and not when
+// drift is looked for next. Watches are those that others have.
+type deletions struct {
+	hub         client.Client
+	lastApplied *lastAppliedStates
+	inbox       loop.Inbox[reconcile.Request]
+}
+
+// changed is a templatestore.Listener's.
+func (d *deletions) changed(key templatestore.Key, before, after *unstructured.Unstructured, _ bool) {
+	if after == nil && before != nil {
+		d.deleted(before, key.GroupVersionKind.GroupKind())
+	}
+}
+
+// deleted has the Kustomization that an object's labels name look at everything, if it holds the object.
+func (d *deletions) deleted(obj client.Object, kind schema.GroupKind) {
+	owner, ok := applier.OwnerOf(obj)
+	id := inventory.ID{Namespace: obj.GetNamespace(), Name: obj.GetName(), GroupKind: kind}
+	if ok && d.lastApplied.misses(owner, id) {
+		d.inbox.AddAfter(reconcile.Request{NamespacedName: owner}, debounceTime)
+	}
+}
+
+// ofKind handles the deletions of a kind that the manager watches.
+func (d *deletions) ofKind() handler.EventHandler {
+	return handler.Funcs{DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+		if gvk, err := apiutil.GVKForObject(e.Object, d.hub.Scheme()); err == nil {
+			d.deleted(e.Object, gvk.GroupKind())
+		}
+	}}
+}
