@@ -200,7 +200,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request, run *
 	if err != nil && runs.Superseded(ctx) {
 		return reconcile.Result{}, err
 	}
-	err = s.last.secrets.clean(err)
+	err = s.last.secrets.Clean(err, reasonFailed)
 	if err := r.conclude(ctx, s, err); err != nil {
 		return reconcile.Result{}, err
 	}

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/reconciler/apply/secrets"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
@@ -59,7 +60,7 @@ type lastApplied struct {
 	// did is what was done for the revision that is worked on.
 	did deeds
 	// secrets were put into the objects.
-	secrets secrets
+	secrets secrets.Values
 	// account acted in the last run.
 	account client.ObjectKey
 }

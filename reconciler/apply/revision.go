@@ -26,7 +26,7 @@ import (
 // build turns the artifact into the objects that the revision wants.
 func (r *Reconciler) build(ctx context.Context, s *state) (loop.Next, error) {
 	objects, err := r.deps.Builder.Build(ctx, builder.Input{
-		Kustomization: s.ks, Digest: s.source.digest, Revision: s.source.revision, As: s.actor, Retry: retryOf(s.ks), Reveal: s.last.secrets.keep,
+		Kustomization: s.ks, Digest: s.source.digest, Revision: s.source.revision, As: s.actor, Retry: retryOf(s.ks), Reveal: s.last.secrets.Keep,
 	})
 	if apierrors.IsForbidden(err) {
 		return loop.Next{}, loop.Waiting(applier.ReasonForbidden, retryOf(s.ks), r.actors.Explained(ctx, s.actor, err))

@@ -1,4 +1,7 @@
-package apply
+// Package secrets keeps values out of what people are told.
+//
+// In go values and errors; out come errors without the values. Nothing is written down anywhere.
+package secrets
 
 import (
 	"cmp"
@@ -11,9 +14,8 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 )
 
-// secrets are values that no text may show. The zero value is none. It is safe for use by several
-// goroutines.
-type secrets struct {
+// Values are what no text may show. The zero value is none. It is safe for use by several goroutines.
+type Values struct {
 	mu     sync.Mutex
 	values map[string]bool
 }
@@ -26,8 +28,8 @@ const (
 	hidden = "***"
 )
 
-// keep adds a value, and its lines, as texts often show only one.
-func (s *secrets) keep(value string) {
+// Keep adds a value, and its lines, as texts often show only one.
+func (s *Values) Keep(value string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.values == nil {
@@ -45,7 +47,7 @@ func (s *secrets) keep(value string) {
 }
 
 // hide returns a text without the values.
-func (s *secrets) hide(text string) string {
+func (s *Values) hide(text string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	values := make([]string, 0, len(s.values))
@@ -61,9 +63,9 @@ func (s *secrets) hide(text string) string {
 	return text
 }
 
-// clean returns an error of the same class and reason whose text shows no secret. What it wraps
-// then is lost.
-func (s *secrets) clean(err error) error {
+// Clean returns an error of the same class and reason, as loop.As finds them, whose text shows no
+// value. What it wraps then is lost.
+func (s *Values) Clean(err error, reason string) error {
 	if err == nil {
 		return nil
 	}
@@ -72,7 +74,7 @@ func (s *secrets) clean(err error) error {
 	if clean == text {
 		return err
 	}
-	out := *loop.As(err, reasonFailed)
+	out := *loop.As(err, reason)
 	out.Err = errors.New(clean)
 	return &out
 }

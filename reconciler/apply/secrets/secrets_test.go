@@ -1,4 +1,4 @@
-package apply
+package secrets_test
 
 import (
 	"errors"
@@ -8,12 +8,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/reconciler/apply/secrets"
 )
 
 func TestNoTextShowsASecret(t *testing.T) {
-	var kept secrets
+	var kept secrets.Values
 	for _, value := range []string{"hunter2", "hunter2-and-more", "80", "line one\nline two\n", "tab\there"} {
-		kept.keep(value)
+		kept.Keep(value)
 	}
 	for name, tc := range map[string]struct{ text, want string }{
 		"none":                {"all is well on port 80", "all is well on port 80"},
@@ -23,7 +24,7 @@ func TestNoTextShowsASecret(t *testing.T) {
 		"as it stands quoted": {`"tab\there"`, `"***"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := kept.clean(loop.Waiting("InvalidObject", time.Second, errors.New(tc.text)))
+			got := kept.Clean(loop.Waiting("InvalidObject", time.Second, errors.New(tc.text)), "other")
 			want := &loop.Error{Reason: "InvalidObject", Class: loop.ClassWaiting, After: time.Second, Err: errors.New(tc.want)}
 			if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b error) bool { return a.Error() == b.Error() })); diff != "" {
 				t.Errorf("error (-want +got):\n%s", diff)
@@ -33,7 +34,7 @@ func TestNoTextShowsASecret(t *testing.T) {
 			}
 		})
 	}
-	if kept.clean(nil) != nil {
+	if kept.Clean(nil, "other") != nil {
 		t.Error("nothing became an error")
 	}
 }
