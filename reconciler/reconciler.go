@@ -34,6 +34,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/decider"
 	"github.com/flotilla-io/flotilla/reconciler/dependency"
 	"github.com/flotilla-io/flotilla/reconciler/execution"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
 	"github.com/flotilla-io/flotilla/reconciler/namespace"
 	"github.com/flotilla-io/flotilla/reconciler/orphans"
 	"github.com/flotilla-io/flotilla/reconciler/quota"
@@ -63,6 +64,8 @@ type Options struct {
 	Claims *Claims
 	// Tenancy says who acts for Kustomizations, and what they may refer to.
 	Tenancy tenancy.Rules
+	// Revisions says how revisions are applied, and told of.
+	Revisions Revisions
 	// Egress connects to Git servers and forges. Its zero value reaches public
 	// addresses only.
 	Egress egress.Dialer
@@ -90,6 +93,18 @@ type Options struct {
 	// Metrics is where the loops count; nil counts for nobody. What controller-runtime
 	// counts of their queues is in its own registry.
 	Metrics prometheus.Registerer
+}
+
+// Revisions says how revisions of sources are applied, and told of. The zero value of a field stands for
+// its default.
+type Revisions struct {
+	// Brake says how much one revision may delete; inventory.DefaultBrake if nil.
+	Brake *inventory.Brake
+	// StrictVariables refuses a variable that has neither value nor default.
+	StrictVariables bool
+	// StatusURL is where commit statuses link to, with the Kustomization's namespace and name
+	// appended; empty links nowhere.
+	StatusURL string
 }
 
 // Store is what is known of the store of the hub that loops act on.
@@ -237,11 +252,11 @@ func registerApply(_ context.Context, f *fleet) error {
 		Hub:       f.mgr.GetClient(),
 		Live:      f.mgr.GetAPIReader(),
 		Config:    f.mgr.GetConfig(),
-		Builder:   builder.New(f.opts.Artifacts, build.NewApart(build.Limits{}, builder.Outside(f.opts.Builds))),
+		Builder:   builder.New(f.opts.Artifacts, build.NewApart(build.Limits{}, builder.Outside(f.opts.Builds)), builder.Options{StrictVariables: f.opts.Revisions.StrictVariables}),
 		Assessor:  f.health(),
 		Events:    f.events,
 		Templates: f.templates,
-	}, apply.Options{Tenancy: f.opts.Tenancy, Places: f.places, Metrics: f.opts.Metrics})
+	}, apply.Options{Brake: f.opts.Revisions.Brake, Tenancy: f.opts.Tenancy, Places: f.places, Metrics: f.opts.Metrics})
 	if err != nil {
 		return err
 	}
@@ -368,7 +383,7 @@ func registerQuota(_ context.Context, f *fleet) error {
 }
 
 func registerCommitStatus(_ context.Context, f *fleet) error {
-	if err := commitstatus.New(f.mgr.GetClient(), f.health(), f.events, commitstatus.Options{AllowCrossNamespace: f.opts.Tenancy.AllowCrossNamespace}).Register(f.mgr); err != nil {
+	if err := commitstatus.New(f.mgr.GetClient(), f.health(), f.events, commitstatus.Options{AllowCrossNamespace: f.opts.Tenancy.AllowCrossNamespace, TargetURL: f.opts.Revisions.StatusURL}).Register(f.mgr); err != nil {
 		return err
 	}
 	return poster.New(f.mgr.GetClient(), f.mgr.GetAPIReader(), poster.Options{Egress: f.opts.Egress, Metrics: f.opts.Metrics}).Register(f.mgr)

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -52,8 +53,8 @@ type Assessor interface {
 type Options struct {
 	// Clock is the real one if nil.
 	Clock clock.PassiveClock
-	// Brake limits deletions; default inventory.DefaultBrake.
-	Brake inventory.Brake
+	// Brake limits deletions; inventory.DefaultBrake if nil.
+	Brake *inventory.Brake
 	// Tenancy says who acts for Kustomizations, and what they may refer to.
 	Tenancy tenancy.Rules
 	// Concurrent is how many Kustomizations are worked on at a time, one less at
@@ -109,8 +110,8 @@ func New(deps Deps, opts Options) (*Reconciler, error) {
 	if opts.Clock == nil {
 		opts.Clock = clock.RealClock{}
 	}
-	if opts.Brake == (inventory.Brake{}) {
-		opts.Brake = inventory.DefaultBrake()
+	if opts.Brake == nil {
+		opts.Brake = ptr.To(inventory.DefaultBrake())
 	}
 	if opts.Concurrent <= 0 {
 		opts.Concurrent = defaultConcurrent

@@ -475,3 +475,21 @@ func TestWhatOthersDeleteComesBack(t *testing.T) {
 	w.awaitReason("witness", revision, builder.ReasonPathNotFound)
 	back(w.object("policy.karmada.io/v1alpha1", "OverridePolicy", w.namespace, "all"))
 }
+
+func TestStrictVariables(t *testing.T) {
+	w := newWorld(t)
+	w.building.StrictVariables = true
+	w.stop()
+	w.start()
+	substitutes := func(spec *kustomizev1.KustomizationSpec) {
+		spec.PostBuild = &kustomizev1.PostBuild{Substitute: map[string]string{"known": "a"}}
+	}
+	manifest := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: \"${known}\", namespace: NAMESPACE}\ndata: {with: \"${other:=default}\"}\n"
+	first := w.commit(map[string]string{"app/x.yaml": manifest})
+	w.kustomization("web", substitutes)
+	w.ready("web", first)
+	second := w.commit(map[string]string{"app/x.yaml": strings.ReplaceAll(manifest, ":=default", "")})
+	if message := w.awaitReason("web", second, meta.BuildFailedReason); !strings.Contains(message, "other") {
+		t.Errorf("message = %s", message)
+	}
+}

@@ -64,9 +64,10 @@ type world struct {
 	stop      func()
 	around    func(apply.Builder) apply.Builder // nil for none
 	wrap      transport.WrapperFunc             // of the loop's requests; nil for none
-	templates apply.Templates                   // nil for none
-	allows    string                            // what the next commits' trailers name
-	revision  string                            // of all commits; empty: each has its own
+	building  builder.Options
+	templates apply.Templates // nil for none
+	allows    string          // what the next commits' trailers name
+	revision  string          // of all commits; empty: each has its own
 }
 
 func newWorld(t testing.TB) *world {
@@ -132,7 +133,7 @@ func (w *world) start() {
 	}
 	live := mgr.GetAPIReader()
 	w.cache = mgr.GetClient()
-	w.builds.Builder = builder.New(w.store, build.New(build.Limits{}))
+	w.builds.Builder = builder.New(w.store, build.New(build.Limits{}), w.building)
 	if w.around != nil {
 		w.builds.Builder = w.around(w.builds.Builder)
 	}

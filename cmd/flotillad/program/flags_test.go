@@ -14,6 +14,7 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotillad/karmada"
 	"github.com/flotilla-io/flotilla/internal/command"
 	"github.com/flotilla-io/flotilla/reconciler"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
 // served are the options of serve with these arguments.
@@ -61,6 +62,39 @@ func TestTheEnvironmentOfKarmadasClients(t *testing.T) {
 	}
 	if !o.plane.Rules.AllowNoExecuteTaintPolicy {
 		t.Error("--allow-no-execute-taint-policy did nothing")
+	}
+}
+
+func TestHowRevisionsAreApplied(t *testing.T) {
+	for name, tc := range map[string]struct {
+		args []string
+		want reconciler.Revisions
+		err  string
+	}{
+		"as it is": {nil, reconciler.Revisions{Brake: &inventory.Brake{Share: 0.2, Count: 5}}, ""},
+		"as it is set": {[]string{"--max-prune-share=0", "--max-prune-count=0", "--strict-variables", "--status-url=https://fleet.example.com/k"},
+			reconciler.Revisions{Brake: &inventory.Brake{}, StrictVariables: true, StatusURL: "https://fleet.example.com/k"}, ""},
+		"a share of per cents":       {[]string{"--max-prune-share=20"}, reconciler.Revisions{}, "--max-prune-share: 20 is not a part, from 0 to 1"},
+		"no number":                  {[]string{"--max-prune-share=NaN"}, reconciler.Revisions{}, "--max-prune-share: NaN is not a part, from 0 to 1"},
+		"less than none":             {[]string{"--max-prune-count=-1"}, reconciler.Revisions{}, "--max-prune-count: -1 is less than none"},
+		"a link to nowhere":          {[]string{"--status-url=fleet.example.com"}, reconciler.Revisions{}, `--status-url: "fleet.example.com" is no address such as https://fleet.example.com/kustomizations`},
+		"a link that shows a secret": {[]string{"--status-url=https://me:pass@example.com"}, reconciler.Revisions{}, "--status-url: everybody who sees"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o, err := served(t, tc.args...)
+			if tc.err != "" {
+				if err == nil || !strings.HasPrefix(err.Error(), tc.err) {
+					t.Errorf("error = %v, want %s", err, tc.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, o.loops.sources.revisions); diff != "" {
+				t.Errorf("revisions (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 

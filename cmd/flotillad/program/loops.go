@@ -245,6 +245,7 @@ func (o *loopOptions) runOnce(ctx context.Context, cfg *rest.Config, store *arti
 		Skip:        &o.skip.rules,
 		Claims:      o.claims,
 		Tenancy:     o.tenancy,
+		Revisions:   o.sources.revisions,
 		Egress:      o.sources.dialer(options.Tenure, artifacts, cfg.Host, o.addresses.metrics, o.addresses.health, o.addresses.profiles),
 		Scheduling:  o.scheduling,
 		Silence:     o.tuning.silence,

@@ -17,10 +17,13 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	"k8s.io/utils/ptr"
 
 	"github.com/flotilla-io/flotilla/internal/command"
 	"github.com/flotilla-io/flotilla/internal/egress"
 	"github.com/flotilla-io/flotilla/internal/tenure"
+	"github.com/flotilla-io/flotilla/reconciler"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
 	"github.com/flotilla-io/flotilla/sources/artifact"
 	"github.com/flotilla-io/flotilla/sources/build"
 )
@@ -33,6 +36,8 @@ type sourceOptions struct {
 	// given is what --source-networks says, networks what it means.
 	given    []string
 	networks []netip.Prefix
+	// revisions say how revisions are applied, and told of.
+	revisions reconciler.Revisions
 	// own are addresses and URLs of the control plane that this process knows of,
 	// beyond those that its loops listen at.
 	own []string
@@ -45,13 +50,38 @@ func (o *sourceOptions) addFlags(flags *pflag.FlagSet) {
 		"IP address and port that artifacts are served on; default is loopback with the port of the last run, or a free one")
 	flags.StringSliceVar(&o.given, strings.TrimPrefix(egress.Flag, "--"), nil,
 		"networks that Git servers and forges may be in, beyond public addresses, as address/bits (default none); loopback addresses need one within 127.0.0.0/8 or ::1/128, and the control plane's own ports are never reached")
+	o.revisions.Brake = ptr.To(inventory.DefaultBrake())
+	flags.Float64Var(&o.revisions.Brake.Share, "max-prune-share", o.revisions.Brake.Share,
+		"part of a Kustomization's objects that one revision may delete, from 0 to 1: more, if it is also more than --max-prune-count, has to be allowed by a person")
+	flags.IntVar(&o.revisions.Brake.Count, "max-prune-count", o.revisions.Brake.Count,
+		"objects of a Kustomization that one revision may always delete, unless they are all there is, or the last workload")
+	flags.BoolVar(&o.revisions.StrictVariables, "strict-variables", false,
+		"refuse manifests with a variable that spec.postBuild gives no value and that has no default; else it is replaced by nothing")
+	flags.StringVar(&o.revisions.StatusURL, "status-url", "",
+		"http or https address that commit statuses link to, with the namespace and name of the Kustomization appended")
 }
 
 func (o *sourceOptions) validate() (err error) {
 	if o.networks, err = egress.ParseNetworks(o.given); err != nil {
 		return command.Usage(fmt.Errorf("%s: %w", egress.Flag, err))
 	}
-	return nil
+	if brake := o.revisions.Brake; brake.Share < 0 || brake.Share > 1 || brake.Share != brake.Share {
+		return command.Usage(fmt.Errorf("--max-prune-share: %v is not a part, from 0 to 1", brake.Share))
+	} else if brake.Count < 0 {
+		return command.Usage(fmt.Errorf("--max-prune-count: %d is less than none", brake.Count))
+	}
+	if o.revisions.StatusURL == "" {
+		return nil
+	}
+	u, err := url.Parse(o.revisions.StatusURL)
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		return command.Usage(fmt.Errorf("--status-url: %q is no address such as https://fleet.example.com/kustomizations", o.revisions.StatusURL))
+	case u.User != nil:
+		return command.Usage(errors.New("--status-url: everybody who sees a commit would see its user and password: leave them out"))
+	default:
+		return nil
+	}
 }
 
 // dialer connects to sources and forges as long as this replica holds the lease, if

@@ -69,11 +69,18 @@ type Artifacts interface {
 type Builder struct {
 	artifacts Artifacts
 	builder   *build.Builder
+	opts      Options
+}
+
+// Options say how artifacts are built.
+type Options struct {
+	// StrictVariables refuses a variable that has neither value nor default; else it is nothing.
+	StrictVariables bool
 }
 
 // New returns a Builder that opens artifacts of a store.
-func New(artifacts Artifacts, builder *build.Builder) *Builder {
-	return &Builder{artifacts: artifacts, builder: builder}
+func New(artifacts Artifacts, builder *build.Builder, opts Options) *Builder {
+	return &Builder{artifacts: artifacts, builder: builder, opts: opts}
 }
 
 // outside runs builds of their own processes in no place of their tenant's.
@@ -113,10 +120,12 @@ func (b *Builder) Build(ctx context.Context, in Input) ([]*unstructured.Unstruct
 	if err != nil {
 		return nil, err
 	}
+	spec := specOf(in.Kustomization, variables)
+	spec.StrictVariables = b.opts.StrictVariables
 	objects, err := b.builder.Build(ctx, build.Input{
 		Files: files.Contents(),
 		Path:  in.Kustomization.Spec.Path,
-		Spec:  specOf(in.Kustomization, variables),
+		Spec:  spec,
 	})
 	return objects, classifyBuild(err)
 }
