@@ -144,7 +144,7 @@ func (r *Reconciler) sweep(ctx context.Context, s *state) (loop.Next, error) {
 		wanted[t.name] = true
 	}
 	for name, cs := range s.existing {
-		if wanted[name] {
+		if wanted[name] || cs.DeletionTimestamp != nil {
 			continue
 		}
 		if err := r.hub.Delete(ctx, cs, client.Preconditions{UID: &cs.UID}); client.IgnoreNotFound(err) != nil {
@@ -209,8 +209,8 @@ func (r *Reconciler) keep(ctx context.Context, s *state, t target) (time.Duratio
 		r.statuses.wrote(ctx, desired)
 		return 0, nil
 	}
-	if apiequality.Semantic.DeepEqual(have.Spec, desired.Spec) {
-		return 0, nil
+	if have.DeletionTimestamp != nil || apiequality.Semantic.DeepEqual(have.Spec, desired.Spec) {
+		return 0, nil // one that is being deleted is made anew when it is gone
 	}
 	if stands(have, s.verdict) {
 		return lookAgain, nil

@@ -418,6 +418,37 @@ func TestASilentCluster(t *testing.T) {
 	w.reported(f, append(slices.Clone(before), "1111 pending: 1/2 clusters ready: WEST unreachable since 2026-01-01 13:00 UTC", "1111 success: 2/2 clusters ready")...)
 }
 
+// TestWhatIsPendingIsClosed: a commit that nobody works on any more is not pending for ever.
+func TestWhatIsPendingIsClosed(t *testing.T) {
+	w := newWorld(t)
+	f := newForge(t)
+	w.provider("forge", f.URL)
+	w.applied(first)
+	said := []string{"1111 pending: 0/2 clusters ready: EAST waits for ConfigMap NS/web: not sent yet"}
+	w.reported(f, said...)
+	w.says(second, metav1.ConditionFalse, meta.DependencyNotReadyReason, "dependency base is not ready")
+	said = append(said, "1111 failure: superseded by 22222222", "2222 pending: dependency base is not ready")
+	w.reported(f, said...)
+	suspend := func(suspended bool) {
+		t.Helper()
+		ks := &kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "shop"}}
+		if err := w.Hub.Patch(t.Context(), ks, client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"suspend":%v}}`, suspended))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	suspend(true)
+	said = append(said, "2222 failure: not applied: the Kustomization is suspended")
+	w.reported(f, said...)
+	suspend(false)
+	said = append(said, "2222 pending: dependency base is not ready")
+	w.reported(f, said...)
+	if err := w.Hub.Delete(t.Context(), &notificationv1beta3.Alert{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "forge"}}); err != nil {
+		t.Fatal(err)
+	}
+	w.reported(f, append(said, "2222 failure: nothing more is told: the Kustomization is gone, or the Alert that told of it")...)
+	w.until("the CommitStatus is gone", func() (bool, string) { return len(w.statuses()) == 0, fmt.Sprint(w.statuses()) })
+}
+
 // TestARemoval: what a commit removes runs on in a cluster that is away,
 // and what only says that it was of this Kustomization is none of its business.
 func TestARemoval(t *testing.T) {

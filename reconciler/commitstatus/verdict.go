@@ -61,6 +61,9 @@ func (r *Reconciler) judge(ctx context.Context, s *state) (loop.Next, error) {
 	removed := inventory.Removed(s.ks.Status)
 	r.followed.own(s.key, entries, removed)
 	if v.state, v.description = byConditions(s.ks); v.state != "" {
+		if v.state == gitopsv1alpha1.CommitPending && s.ks.Spec.Suspend {
+			v.state, v.description = gitopsv1alpha1.CommitError, "not applied: the Kustomization is suspended"
+		}
 		return loop.Next{}, nil
 	}
 	parts, err := r.gatherer.Parts(ctx, s.key, entries)
@@ -138,7 +141,7 @@ var states = map[string]gitopsv1alpha1.CommitState{
 func (r *Reconciler) desired(ks *kustomizev1.Kustomization, t target, v verdict, contextName string) *gitopsv1alpha1.CommitStatus {
 	cs := &gitopsv1alpha1.CommitStatus{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: ks.Namespace, Name: t.name,
+			Namespace: ks.Namespace, Name: t.name, Finalizers: []string{gitopsv1alpha1.CommitStatusFinalizer},
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(ks, kustomizev1.GroupVersion.WithKind(kustomizev1.KustomizationKind))},
 		},
 		Spec: gitopsv1alpha1.CommitStatusSpec{

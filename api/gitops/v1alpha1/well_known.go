@@ -53,6 +53,10 @@ const (
 // revisions and that clusters may still hold, between commas, as they stand in inventories.
 const RemovedKey = "gitops.flotilla.io/removed"
 
+// CommitStatusFinalizer holds a CommitStatus until the forge knows that a status which is pending
+// comes to no end.
+const CommitStatusFinalizer = "gitops.flotilla.io/close"
+
 // AllowDeleteTrailer ends a commit's message with objects that it may remove, which are precious
 // or many: "Flotilla-Allow-Delete: namespace/shop".
 const AllowDeleteTrailer = "Flotilla-Allow-Delete"

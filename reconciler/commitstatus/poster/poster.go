@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -164,16 +165,37 @@ func (r *Reconciler) read(ctx context.Context, s *state) (loop.Next, error) {
 		return loop.Next{}, fmt.Errorf("read the commit status: %w", err)
 	}
 	before, found := r.written.Latest(s.key, cached, err == nil)
-	if !found || before.DeletionTimestamp != nil {
+	if !found || before.DeletionTimestamp != nil && !controllerutil.ContainsFinalizer(before, gitopsv1alpha1.CommitStatusFinalizer) {
 		r.connections.forget(s.key)
 		return loop.Next{Done: true}, nil
 	}
 	s.before, s.status, s.route = before, before.DeepCopy(), routeOf(before)
+	if s.ends() {
+		return loop.Next{}, nil
+	}
 	return loop.Next{Done: synced(before)}, nil
+}
+
+// ends reports whether the CommitStatus is being deleted.
+func (s *state) ends() bool { return s.before != nil && s.before.DeletionTimestamp != nil }
+
+// closing is what the forge is to be told of a commit whose status would stay pending; false for
+// nothing.
+func (s *state) closing() (gitopsv1alpha1.PostedStatus, bool) {
+	last := s.before.Status.Posted
+	if last == nil || last.State != gitopsv1alpha1.CommitPending {
+		return gitopsv1alpha1.PostedStatus{}, false
+	}
+	return gitopsv1alpha1.PostedStatus{Commit: last.Commit, State: gitopsv1alpha1.CommitError, Description: "nothing more is told: the Kustomization is gone, or the Alert that told of it"}, true
 }
 
 // delay has a commit that stays pending wait.
 func (r *Reconciler) delay(_ context.Context, s *state) (loop.Next, error) {
+	if s.ends() {
+		_, open := s.closing()
+		s.tried = !open
+		return loop.Next{Done: !open}, nil
+	}
 	wait := r.tooSoon(s.status)
 	return loop.Next{Done: wait > 0, After: max(wait, 0)}, nil
 }
@@ -224,6 +246,9 @@ const shortCommit = 8
 
 // postBoth posts what is left pending of the commit before, and then the spec.
 func (s *state) postBoth(ctx context.Context, clock clock.PassiveClock) error {
+	if closing, open := s.closing(); s.ends() && open {
+		return s.postOne(ctx, clock, closing)
+	}
 	spec := &s.status.Spec
 	if last := s.status.Status.Posted; last != nil && last.Commit != spec.Commit && last.State == gitopsv1alpha1.CommitPending {
 		superseded := gitopsv1alpha1.PostedStatus{Commit: last.Commit, State: gitopsv1alpha1.CommitError, Description: "superseded by " + spec.Commit[:shortCommit]}
@@ -251,6 +276,9 @@ func (s *state) postOne(ctx context.Context, clock clock.PassiveClock, what gito
 // itself; what only a person can mend is tried again once a minute.
 func (r *Reconciler) report(ctx context.Context, s *state, next loop.Next) (reconcile.Result, error) {
 	e := loop.As(s.outcome, gitopsv1alpha1.CommitStatusReasonUnreachable)
+	if s.ends() {
+		return r.close(ctx, s, next, e)
+	}
 	switch {
 	case !s.open.IsZero():
 		return reconcile.Result{RequeueAfter: next.After}, r.reportWaiting(ctx, s)
@@ -265,6 +293,44 @@ func (r *Reconciler) report(ctx context.Context, s *state, next loop.Next) (reco
 		after = r.breakers.failed(s.route, r.opts.Clock.Now(), e.After)
 	}
 	return reconcile.Result{RequeueAfter: after}, r.write(ctx, s, metav1.ConditionFalse, e.Reason, e.Error())
+}
+
+// longestClosing is how long the end of a CommitStatus waits for a forge that does not answer: what is
+// deleted must not hang for that.
+const longestClosing = time.Minute
+
+// over reports whether a CommitStatus that is being deleted has been closed, or cannot be.
+func (s *state) over(e *loop.Error, now time.Time) bool {
+	switch {
+	case now.Sub(s.before.DeletionTimestamp.Time) >= longestClosing:
+		return true
+	case !s.tried:
+		return false
+	default:
+		return e == nil || e.Reason != gitopsv1alpha1.CommitStatusReasonUnreachable
+	}
+}
+
+// close lets a CommitStatus that is being deleted go, or comes back.
+func (r *Reconciler) close(ctx context.Context, s *state, next loop.Next, e *loop.Error) (reconcile.Result, error) {
+	if s.over(e, r.opts.Clock.Now()) {
+		return reconcile.Result{}, r.letGo(ctx, s)
+	}
+	after := next.After
+	if s.tried {
+		after = r.breakers.failed(s.route, r.opts.Clock.Now(), e.After)
+	}
+	return reconcile.Result{RequeueAfter: min(max(after, time.Second), longestClosing)}, nil
+}
+
+// letGo takes the finalizer off a CommitStatus.
+func (r *Reconciler) letGo(ctx context.Context, s *state) error {
+	after := s.before.DeepCopy()
+	controllerutil.RemoveFinalizer(after, gitopsv1alpha1.CommitStatusFinalizer)
+	if err := r.hub.Patch(ctx, after, client.MergeFrom(s.before)); err != nil {
+		return client.IgnoreNotFound(fmt.Errorf("let the commit status go: %w", err))
+	}
+	return nil
 }
 
 // reportWaiting reports once that what was not posted yet has to wait: a condition that

@@ -2,6 +2,7 @@ package poster
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -40,6 +41,7 @@ type tenants struct {
 	reads  int // of Secrets
 
 	mu     sync.Mutex
+	posts  []string
 	limits map[string]bool // repositories that the forge wants no posts to
 	forge  *httptest.Server
 }
@@ -85,6 +87,9 @@ func (w *tenants) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 		out.WriteHeader(http.StatusTooManyRequests)
 		return
 	}
+	var status struct{ State string }
+	_ = json.NewDecoder(r.Body).Decode(&status)
+	w.posts = append(w.posts, repository+" "+status.State)
 	out.WriteHeader(http.StatusCreated)
 	_, _ = io.WriteString(out, "{}")
 }
@@ -224,6 +229,66 @@ func TestTimeoutsOfProviders(t *testing.T) {
 			w.runs("team", "web")
 			if got != tc.want {
 				t.Errorf("timeout of a post: %s, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestWhatEndsIsClosed: a commit whose status is pending is told of before the CommitStatus goes, unless
+// the forge cannot be told, or does not answer for long.
+func TestWhatEndsIsClosed(t *testing.T) {
+	gone := func(w *tenants, namespace string) bool {
+		err := w.hub.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "web"}, &gitopsv1alpha1.CommitStatus{})
+		if client.IgnoreNotFound(err) != nil {
+			t.Fatal(err)
+		}
+		return err != nil
+	}
+	for name, tc := range map[string]struct {
+		state    gitopsv1alpha1.CommitState
+		provider bool // it is there
+		limited  bool
+		later    bool // than the longest wait
+		want     string
+		gone     bool
+	}{
+		"one that is pending":                  {state: gitopsv1alpha1.CommitPending, provider: true, want: "team pending, team failure", gone: true},
+		"one that has ended":                   {state: gitopsv1alpha1.CommitSuccess, provider: true, want: "team success", gone: true},
+		"the Provider is gone":                 {state: gitopsv1alpha1.CommitPending, want: "team pending", gone: true},
+		"the forge does not answer":            {state: gitopsv1alpha1.CommitPending, provider: true, limited: true, want: "team pending"},
+		"the forge does not answer for longer": {state: gitopsv1alpha1.CommitPending, provider: true, limited: true, later: true, want: "team pending", gone: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newTenants(t, Options{}, "team")
+			w.reports("team", "web", 1, "a")
+			cs := &gitopsv1alpha1.CommitStatus{}
+			key := client.ObjectKey{Namespace: "team", Name: "web"}
+			if err := w.hub.Get(t.Context(), key, cs); err != nil {
+				t.Fatal(err)
+			}
+			cs.Spec.State, cs.Finalizers = tc.state, []string{gitopsv1alpha1.CommitStatusFinalizer}
+			if err := w.hub.Update(t.Context(), cs); err != nil {
+				t.Fatal(err)
+			}
+			w.runs("team", "web")
+			if err := w.hub.Delete(t.Context(), cs); err != nil {
+				t.Fatal(err)
+			}
+			if !tc.provider {
+				if err := w.hub.Delete(t.Context(), &notificationv1beta3.Provider{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "forge"}}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			w.limit("team", tc.limited)
+			if tc.later {
+				w.clock.SetTime(time.Now().Add(2 * longestClosing))
+			}
+			result, err := w.loop.Reconcile(t.Context(), reconcile.Request{NamespacedName: key})
+			if err != nil || result.RequeueAfter > longestClosing {
+				t.Errorf("it came to %+v, %v", result, err)
+			}
+			if got := strings.Join(w.posts, ", "); got != tc.want || gone(w, "team") != tc.gone {
+				t.Errorf("told %q, want %q; gone %v, want %v", got, tc.want, gone(w, "team"), tc.gone)
 			}
 		})
 	}
