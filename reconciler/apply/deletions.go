@@ -2,7 +2,9 @@ package apply
 
 import (
 	"context"
+	"slices"
 
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/workqueue"
@@ -45,6 +47,30 @@ func (d *deletions) deleted(obj client.Object, kind schema.GroupKind) {
 	if ok && d.lastApplied.misses(owner, id) {
 		d.inbox.AddAfter(reconcile.Request{NamespacedName: owner}, debounceTime)
 	}
+}
+
+// referred has the Kustomizations look at everything that refer to a ConfigMap or Secret which changed.
+func (d *deletions) referred(kind string, key client.ObjectKey) {
+	var list kustomizev1.KustomizationList
+	if err := d.hub.List(context.Background(), &list, client.InNamespace(key.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return // a cache errs before it runs alone, and then all is looked at anyway
+	}
+	for i := range list.Items {
+		ks := &list.Items[i]
+		if ks.Spec.PostBuild == nil || !slices.Contains(namesOf(ks.Spec.PostBuild.SubstituteFrom), kind+"/"+key.Name) {
+			continue
+		}
+		d.lastApplied.of(client.ObjectKeyFromObject(ks)).again()
+		d.inbox.AddAfter(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(ks)}, debounceTime)
+	}
+}
+
+func namesOf(refs []kustomizev1.SubstituteReference) []string {
+	var out []string
+	for _, ref := range refs {
+		out = append(out, ref.Kind+"/"+ref.Name)
+	}
+	return out
 }
 
 // ofKind handles the deletions of a kind that the manager watches.

@@ -40,7 +40,8 @@ type lastApplied struct {
 	mu sync.Mutex
 	// known says that the fields below were filled in.
 	known bool
-	// missed says that something was deleted since the run began that did everything anew last.
+	// missed says that something was deleted, or has changed, since the run began that did everything
+	// anew last.
 	missed bool
 	// applied are the inputs whose objects all stand on the hub.
 	applied inputs
@@ -122,7 +123,7 @@ func (m *lastApplied) isWaitingFor(id inventory.ID) bool {
 func (m *lastApplied) again() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.known = false
+	m.known, m.missed = false, true
 }
 
 // misses reports whether an object that is gone is one that a Kustomization has applied and wants: then

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"github.com/fluxcd/pkg/apis/kustomize"
@@ -216,5 +217,37 @@ func TestVariablesComeFromTheHub(t *testing.T) {
 	}
 	if out.GetLabels()["team"] != "shop" {
 		t.Errorf("labels = %v", out.GetLabels())
+	}
+}
+
+// Variables that come, or change, are noticed without waiting for the interval: one that is missing by
+// itself, and others by Flux's label.
+func TestVariablesThatChange(t *testing.T) {
+	w := newWorld(t)
+	revision := w.commit(map[string]string{"app/x.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: out, namespace: NAMESPACE}\ndata:\n  colour: ${colour}\n"})
+	w.kustomization("web", func(spec *kustomizev1.KustomizationSpec) {
+		spec.RetryInterval = &metav1.Duration{Duration: time.Hour}
+		spec.PostBuild = &kustomizev1.PostBuild{SubstituteFrom: []kustomizev1.SubstituteReference{{Kind: "Secret", Name: "vars"}}}
+	})
+	w.awaitReason("web", revision, meta.BuildFailedReason)
+	vars := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "vars", Labels: map[string]string{meta.LabelKeyWatch: "Enabled"}}, StringData: map[string]string{"colour": "{"}}
+	w.create(vars)
+	w.until("what is no YAML any more is not the end", func() (bool, string) {
+		ready := apimeta.FindStatusCondition(w.get("web").Status.Conditions, meta.ReadyCondition)
+		return strings.Contains(ready.Message, "no longer YAML") && apimeta.FindStatusCondition(w.get("web").Status.Conditions, meta.StalledCondition) == nil, ready.Message
+	})
+	for _, colour := range []string{"blue", "green"} {
+		vars.StringData = map[string]string{"colour": colour}
+		if err := w.Hub.Update(t.Context(), vars); err != nil {
+			t.Fatal(err)
+		}
+		w.until("it is "+colour, func() (bool, string) {
+			out := w.configMap("out")
+			if out == nil {
+				return false, "nothing"
+			}
+			got, _, _ := unstructured.NestedString(out.Object, "data", "colour")
+			return got == colour, got
+		})
 	}
 }

@@ -24,6 +24,7 @@ import (
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/fairqueue"
+	"github.com/flotilla-io/flotilla/reconciler/apply/references"
 	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
@@ -44,6 +45,9 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 	gone := &deletions{hub: r.deps.Hub, lastApplied: r.lastApplied}
 	if r.deps.Templates != nil {
 		r.deps.Templates.Listen(templatestore.Listener{Changed: gone.changed})
+	}
+	if err := references.Watch(mgr, gone.referred); err != nil {
+		return err
 	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("apply").

@@ -39,6 +39,9 @@ const (
 	ReasonDuplicateObject = "DuplicateObject"
 )
 
+// awaited is when to look again for a ConfigMap or Secret that is not there.
+const awaited = 5 * time.Second
+
 // refetched is when to look again for an artifact that its source fetches anew.
 const refetched = 30 * time.Second
 
@@ -127,7 +130,7 @@ func (b *Builder) Build(ctx context.Context, in Input) ([]*unstructured.Unstruct
 		Path:  in.Kustomization.Spec.Path,
 		Spec:  spec,
 	})
-	return objects, classifyBuild(err)
+	return objects, classifyBuild(in, err)
 }
 
 // buildReasons give what a build may come to a stable reason.
@@ -145,10 +148,16 @@ var buildReasons = []struct {
 	{build.ErrSubstitute, meta.BuildFailedReason},
 }
 
-// classifyBuild stalls what the same files would bring about again.
-func classifyBuild(err error) error {
+// classifyBuild stalls what the same files would bring about again, with the same variables: those of
+// others may become other ones.
+func classifyBuild(in Input, err error) error {
+	varies := in.Kustomization.Spec.PostBuild != nil && len(in.Kustomization.Spec.PostBuild.SubstituteFrom) > 0
 	for _, known := range buildReasons {
-		if errors.Is(err, known.is) {
+		switch {
+		case !errors.Is(err, known.is):
+		case varies && known.reason != ReasonPathNotFound && known.reason != ReasonEmptyBuild:
+			return loop.Waiting(known.reason, in.Retry, err)
+		default:
 			return loop.Stalled(known.reason, err)
 		}
 	}
@@ -193,7 +202,7 @@ func variables(ctx context.Context, in Input) (map[string]string, error) {
 			continue
 		}
 		if apierrors.IsNotFound(err) {
-			return nil, loop.Waiting(meta.BuildFailedReason, in.Retry, fmt.Errorf("spec.postBuild.substituteFrom: the %s %s does not exist: create it, or mark it optional", ref.Kind, ref.Name))
+			return nil, loop.Waiting(meta.BuildFailedReason, min(in.Retry, awaited), fmt.Errorf("spec.postBuild.substituteFrom: the %s %s does not exist: create it, or mark it optional", ref.Kind, ref.Name))
 		}
 		if err != nil {
 			return nil, fmt.Errorf("read the %s %s: %w", ref.Kind, ref.Name, err)

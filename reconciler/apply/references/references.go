@@ -1,0 +1,85 @@
+// Package references tells of ConfigMaps and Secrets that Kustomizations refer to, as soon as they
+// change: of those with Flux's label for that, as it would be too many to watch them all.
+//
+// In go events of a watch on labels and names alone; out come the kinds and names of what changed. It
+// never sees what is in them.
+package references
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	toolscache "k8s.io/client-go/tools/cache"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// enabled is the value of the label.
+const enabled = "Enabled"
+
+// Watch has changed be called with each labelled ConfigMap or Secret that is new, different or gone,
+// once mgr runs: not with what there is when it begins.
+func Watch(mgr ctrl.Manager, changed func(kind string, key client.ObjectKey)) error {
+	labelled, err := cache.New(mgr.GetConfig(), cache.Options{
+		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
+		DefaultLabelSelector: labels.SelectorFromSet(labels.Set{meta.LabelKeyWatch: enabled}),
+		DefaultTransform:     nothingElse,
+	})
+	if err != nil {
+		return fmt.Errorf("set up the watch on what Kustomizations refer to: %w", err)
+	}
+	for _, kind := range []string{"ConfigMap", "Secret"} {
+		obj := &metav1.PartialObjectMetadata{}
+		obj.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kind))
+		informer, err := labelled.GetInformer(context.Background(), obj, cache.BlockUntilSynced(false))
+		if err != nil {
+			return fmt.Errorf("watch each %s that Kustomizations refer to: %w", kind, err)
+		}
+		if _, err := informer.AddEventHandler(handler(kind, changed)); err != nil {
+			return fmt.Errorf("watch each %s that Kustomizations refer to: %w", kind, err)
+		}
+	}
+	return mgr.Add(labelled)
+}
+
+// nothingElse keeps of an object what tells it from others.
+func nothingElse(in any) (any, error) {
+	obj, ok := in.(*metav1.PartialObjectMetadata)
+	if !ok {
+		return in, nil
+	}
+	return &metav1.PartialObjectMetadata{TypeMeta: obj.TypeMeta, ObjectMeta: metav1.ObjectMeta{
+		Namespace: obj.Namespace, Name: obj.Name, UID: obj.UID, ResourceVersion: obj.ResourceVersion,
+	}}, nil
+}
+
+func handler(kind string, changed func(string, client.ObjectKey)) toolscache.ResourceEventHandler {
+	report := func(in any) {
+		if tombstone, ok := in.(toolscache.DeletedFinalStateUnknown); ok {
+			in = tombstone.Obj
+		}
+		if obj, ok := in.(*metav1.PartialObjectMetadata); ok {
+			changed(kind, client.ObjectKeyFromObject(obj))
+		}
+	}
+	return toolscache.ResourceEventHandlerDetailedFuncs{
+		AddFunc: func(in any, first bool) {
+			if !first {
+				report(in)
+			}
+		},
+		UpdateFunc: func(before, after any) {
+			was, okWas := before.(*metav1.PartialObjectMetadata)
+			is, okIs := after.(*metav1.PartialObjectMetadata)
+			if okWas && okIs && was.ResourceVersion != is.ResourceVersion {
+				report(after)
+			}
+		},
+		DeleteFunc: report,
+	}
+}
