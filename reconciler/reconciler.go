@@ -62,8 +62,6 @@ type Options struct {
 	Skip *propagation.SkipRules
 	// Claims is told which policy carries which object; nil if nobody asks.
 	Claims *Claims
-	// Tenancy says who acts for Kustomizations, and what they may refer to.
-	Tenancy tenancy.Rules
 	// Revisions says how revisions are applied, and told of.
 	Revisions Revisions
 	// Egress connects to Git servers and forges. Its zero value reaches public
@@ -98,6 +96,8 @@ type Options struct {
 // Revisions says how revisions of sources are applied, and told of. The zero value of a field stands for
 // its default.
 type Revisions struct {
+	// Tenancy says who acts for Kustomizations, and what they may refer to.
+	Tenancy tenancy.Rules
 	// Brake says how much one revision may delete; inventory.DefaultBrake if nil.
 	Brake *inventory.Brake
 	// StrictVariables refuses a variable that has neither value nor default.
@@ -256,7 +256,7 @@ func registerApply(_ context.Context, f *fleet) error {
 		Assessor:  f.health(),
 		Events:    f.events,
 		Templates: f.templates,
-	}, apply.Options{Brake: f.opts.Revisions.Brake, Tenancy: f.opts.Tenancy, Places: f.places, Metrics: f.opts.Metrics})
+	}, apply.Options{Brake: f.opts.Revisions.Brake, Tenancy: f.opts.Revisions.Tenancy, Places: f.places, Metrics: f.opts.Metrics})
 	if err != nil {
 		return err
 	}
@@ -383,7 +383,7 @@ func registerQuota(_ context.Context, f *fleet) error {
 }
 
 func registerCommitStatus(_ context.Context, f *fleet) error {
-	if err := commitstatus.New(f.mgr.GetClient(), f.health(), f.events, commitstatus.Options{AllowCrossNamespace: f.opts.Tenancy.AllowCrossNamespace, TargetURL: f.opts.Revisions.StatusURL}).Register(f.mgr); err != nil {
+	if err := commitstatus.New(f.mgr.GetClient(), f.health(), f.events, commitstatus.Options{AllowCrossNamespace: f.opts.Revisions.Tenancy.AllowCrossNamespace, TargetURL: f.opts.Revisions.StatusURL}).Register(f.mgr); err != nil {
 		return err
 	}
 	return poster.New(f.mgr.GetClient(), f.mgr.GetAPIReader(), poster.Options{Egress: f.opts.Egress, Metrics: f.opts.Metrics}).Register(f.mgr)

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -50,10 +51,11 @@ func (d *deletions) deleted(obj client.Object, kind schema.GroupKind) {
 }
 
 // referred has the Kustomizations look at everything that refer to a ConfigMap or Secret which changed.
-func (d *deletions) referred(kind string, key client.ObjectKey) {
+func (d *deletions) referred(ctx context.Context, kind string, key client.ObjectKey) {
 	var list kustomizev1.KustomizationList
-	if err := d.hub.List(context.Background(), &list, client.InNamespace(key.Namespace), client.UnsafeDisableDeepCopy); err != nil {
-		return // a cache errs before it runs alone, and then all is looked at anyway
+	if err := d.hub.List(ctx, &list, client.InNamespace(key.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "find the Kustomizations of a reference")
+		return
 	}
 	for i := range list.Items {
 		ks := &list.Items[i]

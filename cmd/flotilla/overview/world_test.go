@@ -51,7 +51,7 @@ func (w *world) start(t *testing.T) {
 	w.east = fleettest.Start(t, w.env, member.Options{Name: "east", Nodes: 1}, func(ctx context.Context, mgr ctrl.Manager) error {
 		return reconciler.Register(ctx, mgr, reconciler.Options{
 			Artifacts: store,
-			Tenancy:   tenancy.Rules{PrivilegedNamespaces: []string{"default"}},
+			Revisions: reconciler.Revisions{Tenancy: tenancy.Rules{PrivilegedNamespaces: []string{"default"}}},
 			Egress:    egress.Dialer{Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}},
 		})
 	}).Edge

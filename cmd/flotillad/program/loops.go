@@ -165,6 +165,13 @@ func (o *loopOptions) validate(kubernetes func(gate string) bool) (err error) {
 	return nil
 }
 
+// revisions says how revisions are applied, and by whom.
+func (o *loopOptions) revisions() reconciler.Revisions {
+	out := o.sources.revisions
+	out.Tenancy = o.tenancy
+	return out
+}
+
 // withoutEffect lists all that was asked for and has no effect, each with the reason.
 func (o *loopOptions) withoutEffect() []string {
 	out := o.unused()
@@ -244,8 +251,7 @@ func (o *loopOptions) runOnce(ctx context.Context, cfg *rest.Config, store *arti
 		Artifacts:   store,
 		Skip:        &o.skip.rules,
 		Claims:      o.claims,
-		Tenancy:     o.tenancy,
-		Revisions:   o.sources.revisions,
+		Revisions:   o.revisions(),
 		Egress:      o.sources.dialer(options.Tenure, artifacts, cfg.Host, o.addresses.metrics, o.addresses.health, o.addresses.profiles),
 		Scheduling:  o.scheduling,
 		Silence:     o.tuning.silence,

@@ -17,6 +17,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
 // enabled is the value of the label.
@@ -24,7 +25,7 @@ const enabled = "Enabled"
 
 // Watch has changed be called with each labelled ConfigMap or Secret that is new, different or gone,
 // once mgr runs: not with what there is when it begins.
-func Watch(mgr ctrl.Manager, changed func(kind string, key client.ObjectKey)) error {
+func Watch(mgr ctrl.Manager, changed func(ctx context.Context, kind string, key client.ObjectKey)) error {
 	labelled, err := cache.New(mgr.GetConfig(), cache.Options{
 		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
 		DefaultLabelSelector: labels.SelectorFromSet(labels.Set{meta.LabelKeyWatch: enabled}),
@@ -33,18 +34,25 @@ func Watch(mgr ctrl.Manager, changed func(kind string, key client.ObjectKey)) er
 	if err != nil {
 		return fmt.Errorf("set up the watch on what Kustomizations refer to: %w", err)
 	}
-	for _, kind := range []string{"ConfigMap", "Secret"} {
-		obj := &metav1.PartialObjectMetadata{}
-		obj.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kind))
-		informer, err := labelled.GetInformer(context.Background(), obj, cache.BlockUntilSynced(false))
-		if err != nil {
-			return fmt.Errorf("watch each %s that Kustomizations refer to: %w", kind, err)
+	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		for _, kind := range []string{"ConfigMap", "Secret"} {
+			if err := watch(ctx, labelled, kind, changed); err != nil {
+				return fmt.Errorf("watch each %s that Kustomizations refer to: %w", kind, err)
+			}
 		}
-		if _, err := informer.AddEventHandler(handler(kind, changed)); err != nil {
-			return fmt.Errorf("watch each %s that Kustomizations refer to: %w", kind, err)
-		}
+		return labelled.Start(ctx)
+	}))
+}
+
+func watch(ctx context.Context, from cache.Cache, kind string, changed func(context.Context, string, client.ObjectKey)) error {
+	obj := &metav1.PartialObjectMetadata{}
+	obj.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kind))
+	informer, err := from.GetInformer(ctx, obj, cache.BlockUntilSynced(false))
+	if err != nil {
+		return err
 	}
-	return mgr.Add(labelled)
+	_, err = informer.AddEventHandler(handler(func(key client.ObjectKey) { changed(ctx, kind, key) }))
+	return err
 }
 
 // nothingElse keeps of an object what tells it from others.
@@ -58,13 +66,13 @@ func nothingElse(in any) (any, error) {
 	}}, nil
 }
 
-func handler(kind string, changed func(string, client.ObjectKey)) toolscache.ResourceEventHandler {
+func handler(changed func(client.ObjectKey)) toolscache.ResourceEventHandler {
 	report := func(in any) {
 		if tombstone, ok := in.(toolscache.DeletedFinalStateUnknown); ok {
 			in = tombstone.Obj
 		}
 		if obj, ok := in.(*metav1.PartialObjectMetadata); ok {
-			changed(kind, client.ObjectKeyFromObject(obj))
+			changed(client.ObjectKeyFromObject(obj))
 		}
 	}
 	return toolscache.ResourceEventHandlerDetailedFuncs{
