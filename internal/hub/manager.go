@@ -45,12 +45,24 @@ type Options struct {
 	// has none of them.
 	Shared func(runtime.Object) runtime.Object
 	// SeveralPerProcess lifts the rule that a loop's name is used once in a
-	// process. Tests that run more than one manager need it.
+	// process, and gives loops longer to end. Tests that run more than one manager need it.
 	SeveralPerProcess bool
 }
 
-// shutdownGrace is how long loops may take to finish what they are doing.
-const shutdownGrace = 10 * time.Second
+// shutdownGrace is how long loops may take to finish what they are doing, and patientGrace how long where
+// a process runs several managers: on a machine that is busy with all of them it says nothing of loops
+// that they take longer.
+const (
+	shutdownGrace = 10 * time.Second
+	patientGrace  = time.Minute
+)
+
+func (o Options) grace() time.Duration {
+	if o.SeveralPerProcess {
+		return patientGrace
+	}
+	return shutdownGrace
+}
 
 // NewManager returns a manager whose loops read from one cache of the hub and
 // write to it without a rate limit of the client's own: the server's priority
@@ -99,7 +111,7 @@ func NewManager(cfg *rest.Config, scheme *runtime.Scheme, opts Options) (ctrl.Ma
 		RenewDeadline:                       ptr.To(tenure.RenewDeadline),
 		RetryPeriod:                         ptr.To(tenure.RetryPeriod),
 		LeaderElectionResourceLockInterface: lease,
-		GracefulShutdownTimeout:             ptr.To(shutdownGrace),
+		GracefulShutdownTimeout:             ptr.To(opts.grace()),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("set up the connection to the control plane: %w", err)
