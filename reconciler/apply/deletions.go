@@ -6,9 +6,9 @@ import (
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/workqueue"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -26,12 +26,12 @@ type Templates interface {
 	Listen(l templatestore.Listener)
 }
 
-// deletions bring in the Kustomizations of what others delete: it comes back at once, and not when
-// drift is looked for next. Watches are those that others have.
+// deletions bring in the Kustomizations of what others delete, or change that they refer to: it counts
+// at once, and not when drift is looked for next. Watches of objects are those that others have.
 type deletions struct {
-	hub         client.Client
-	lastApplied *lastAppliedStates
-	inbox       loop.Inbox[reconcile.Request]
+	wakes
+	scheme *runtime.Scheme
+	inbox  loop.Inbox[reconcile.Request]
 }
 
 // changed is a templatestore.Listener's.
@@ -52,18 +52,12 @@ func (d *deletions) deleted(obj client.Object, kind schema.GroupKind) {
 
 // referred has the Kustomizations look at everything that refer to a ConfigMap or Secret which changed.
 func (d *deletions) referred(ctx context.Context, kind string, key client.ObjectKey) {
-	var list kustomizev1.KustomizationList
-	if err := d.hub.List(ctx, &list, client.InNamespace(key.Namespace), client.UnsafeDisableDeepCopy); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "find the Kustomizations of a reference")
-		return
-	}
-	for i := range list.Items {
-		ks := &list.Items[i]
-		if ks.Spec.PostBuild == nil || !slices.Contains(namesOf(ks.Spec.PostBuild.SubstituteFrom), kind+"/"+key.Name) {
-			continue
-		}
-		d.lastApplied.of(client.ObjectKeyFromObject(ks)).again()
-		d.inbox.AddAfter(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(ks)}, debounceTime)
+	users := d.wakes.find(ctx, func(ks *kustomizev1.Kustomization) bool {
+		return ks.Namespace == key.Namespace && ks.Spec.PostBuild != nil && slices.Contains(namesOf(ks.Spec.PostBuild.SubstituteFrom), kind+"/"+key.Name)
+	})
+	for _, user := range users {
+		d.lastApplied.of(user.NamespacedName).again()
+		d.inbox.AddAfter(user, debounceTime)
 	}
 }
 
@@ -78,7 +72,7 @@ func namesOf(refs []kustomizev1.SubstituteReference) []string {
 // ofKind handles the deletions of a kind that the manager watches.
 func (d *deletions) ofKind() handler.EventHandler {
 	return handler.Funcs{DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-		if gvk, err := apiutil.GVKForObject(e.Object, d.hub.Scheme()); err == nil {
+		if gvk, err := apiutil.GVKForObject(e.Object, d.scheme); err == nil {
 			d.deleted(e.Object, gvk.GroupKind())
 		}
 	}}

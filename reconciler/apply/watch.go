@@ -42,7 +42,7 @@ const (
 // Register adds the loop to a manager.
 func (r *Reconciler) Register(mgr ctrl.Manager) error {
 	wake := wakes{hub: r.deps.Hub, lastApplied: r.lastApplied}
-	gone := &deletions{hub: r.deps.Hub, lastApplied: r.lastApplied}
+	gone := &deletions{wakes: wake, scheme: r.deps.Hub.Scheme()}
 	if r.deps.Templates != nil {
 		r.deps.Templates.Listen(templatestore.Listener{Changed: gone.changed})
 	}

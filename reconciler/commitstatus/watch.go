@@ -2,12 +2,10 @@ package commitstatus
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	notificationv1beta3 "github.com/fluxcd/notification-controller/api/v1beta3"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -121,11 +119,7 @@ func (w wakes) whenWorkEnds() handler.EventHandler {
 				return
 			}
 			for _, m := range work.Spec.Workload.Manifests {
-				var obj metav1.PartialObjectMetadata
-				if json.Unmarshal(m.Raw, &obj) != nil {
-					continue
-				}
-				id := inventory.ID{Namespace: obj.Namespace, Name: obj.Name, GroupKind: obj.GroupVersionKind().GroupKind()}
+				id, _, _ := inventory.OfManifest(m.Raw) // nobody owns what is none
 				for _, key := range w.followed.owners(id) {
 					queue.AddAfter(reconcile.Request{NamespacedName: key}, coalesce)
 				}

@@ -2,11 +2,13 @@ package inventory
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 
 	"github.com/fluxcd/cli-utils/pkg/object"
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -39,6 +41,16 @@ func Describe(id ID) string {
 // IDOf returns the identity of obj.
 func IDOf(obj *unstructured.Unstructured) ID {
 	return object.UnstructuredToObjMetadata(obj)
+}
+
+// OfManifest returns the identity and the metadata of a manifest as it is sent to clusters, and false
+// if it is none.
+func OfManifest(raw []byte) (ID, *metav1.PartialObjectMetadata, bool) {
+	obj := &metav1.PartialObjectMetadata{}
+	if json.Unmarshal(raw, obj) != nil {
+		return ID{}, nil, false
+	}
+	return ID{Namespace: obj.Namespace, Name: obj.Name, GroupKind: obj.GroupVersionKind().GroupKind()}, obj, true
 }
 
 // Of returns the inventory of a set of objects.

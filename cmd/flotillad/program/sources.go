@@ -65,9 +65,11 @@ func (o *sourceOptions) validate() (err error) {
 	if o.networks, err = egress.ParseNetworks(o.given); err != nil {
 		return command.Usage(fmt.Errorf("%s: %w", egress.Flag, err))
 	}
-	if brake := o.revisions.Brake; brake.Share < 0 || brake.Share > 1 || brake.Share != brake.Share {
+	brake := o.revisions.Brake
+	if !(brake.Share >= 0 && brake.Share <= 1) { // nor is what is no number
 		return command.Usage(fmt.Errorf("--max-prune-share: %v is not a part, from 0 to 1", brake.Share))
-	} else if brake.Count < 0 {
+	}
+	if brake.Count < 0 {
 		return command.Usage(fmt.Errorf("--max-prune-count: %d is less than none", brake.Count))
 	}
 	if o.revisions.StatusURL == "" {

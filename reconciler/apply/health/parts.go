@@ -2,11 +2,9 @@ package health
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -123,12 +121,12 @@ func (r *Reader) remaining(ctx context.Context, owner client.ObjectKey, removed 
 // carries reports whether a Work holds an object that the named Kustomization applied.
 func carries(w *workv1alpha1.Work, id inventory.ID, owner client.ObjectKey) bool {
 	return slices.ContainsFunc(w.Spec.Workload.Manifests, func(m workv1alpha1.Manifest) bool {
-		var obj metav1.PartialObjectMetadata
-		if json.Unmarshal(m.Raw, &obj) != nil {
+		held, obj, ok := inventory.OfManifest(m.Raw)
+		if !ok || held != id {
 			return false
 		}
-		by, _ := applier.OwnerOf(&obj)
-		return by == owner && obj.GroupVersionKind().GroupKind() == id.GroupKind && obj.Namespace == id.Namespace && obj.Name == id.Name
+		by, _ := applier.OwnerOf(obj)
+		return by == owner
 	})
 }
 
