@@ -41,6 +41,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/rebalance"
 	"github.com/flotilla-io/flotilla/reconciler/scheduler"
 	"github.com/flotilla-io/flotilla/reconciler/status"
+	"github.com/flotilla-io/flotilla/reconciler/switching"
 	"github.com/flotilla-io/flotilla/reconciler/template"
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 	"github.com/flotilla-io/flotilla/reconciler/unifiedauth"
@@ -132,6 +133,7 @@ type fleet struct {
 	setback     *setback.Keeper
 	places      *places.Places // what tenants do at the same time
 	chosen      map[string]bool
+	switches    *switching.Tracker
 	template    *template.Reconciler // nil if it is not chosen
 	cluster     *cluster.Reconciler  // nil if it is not chosen, or not made yet
 	events      recorder
@@ -188,6 +190,9 @@ func Register(ctx context.Context, mgr ctrl.Manager, opts Options) error {
 	if err := f.knowledge.Register(ctx, mgr); err != nil {
 		return err
 	}
+	if err := f.switches.Register(ctx, mgr.GetCache(), chosen["kustomization"]); err != nil {
+		return err
+	}
 	return f.templates.Register(mgr)
 }
 
@@ -234,6 +239,7 @@ func newFleet(ctx context.Context, mgr ctrl.Manager, opts Options, chosen map[st
 	if err != nil {
 		return nil, err
 	}
+	f.switches = switching.New(mgr.GetClient(), f.templates)
 	if err := bindings.Register(ctx, mgr); err != nil {
 		return nil, err
 	}
@@ -256,6 +262,7 @@ func registerApply(_ context.Context, f *fleet) error {
 		Assessor:  f.health(),
 		Events:    f.events,
 		Templates: f.templates,
+		Switches:  f.switches,
 	}, apply.Options{Brake: f.opts.Revisions.Brake, Tenancy: f.opts.Revisions.Tenancy, Places: f.places, Metrics: f.opts.Metrics})
 	if err != nil {
 		return err
@@ -268,7 +275,7 @@ const bindingDebounce = 50 * time.Millisecond
 
 func registerTemplate(ctx context.Context, f *fleet) error {
 	off := f.opts.Scheduling.Off
-	opts := template.Options{Skip: *f.opts.Skip, NoPreemption: off.Preemption, NoPriority: off.Priority, NoComponents: off.Components, Workers: f.opts.Tuning.Workers.Templates, Metrics: f.opts.Metrics}
+	opts := template.Options{Switches: f.switches, Skip: *f.opts.Skip, NoPreemption: off.Preemption, NoPriority: off.Priority, NoComponents: off.Components, Workers: f.opts.Tuning.Workers.Templates, Metrics: f.opts.Metrics}
 	if f.chosen["binding"] {
 		opts.Debounce = bindingDebounce
 	}
@@ -305,6 +312,8 @@ func registerDependency(ctx context.Context, f *fleet) error {
 
 func registerBinding(ctx context.Context, f *fleet) error {
 	opts := binding.Options{
+		Switches: f.switches,
+
 		Workers: f.opts.Tuning.Workers.Bindings,
 		Metrics: f.opts.Metrics,
 		Doubts:  cmp.Or(f.opts.Silence.Grace, cluster.DefaultGrace) + cmp.Or(f.opts.Tuning.Period, lookEvery),
@@ -312,7 +321,7 @@ func registerBinding(ctx context.Context, f *fleet) error {
 		IgnoreQuotas: f.opts.Scheduling.Off.Quotas,
 	}
 	if f.template != nil {
-		opts.PlacementUnchanged = f.template.PlacementUnchanged
+		opts.PlacementUnchanged, opts.Undecided = f.template.PlacementUnchanged, f.template.Undecided
 	}
 	if f.chosen["cluster"] {
 		opts.Answers = func(name string, asked time.Time) (time.Time, bool, time.Duration) {
@@ -335,8 +344,8 @@ func (f *fleet) ends(c *clusterv1alpha1.Cluster) bool {
 		meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
 }
 
-func registerNamespace(_ context.Context, f *fleet) error {
-	return namespace.New(f.mgr.GetClient(), namespace.Options{Skip: f.opts.Skip, Workers: f.opts.Tuning.Workers.Namespaces}).Register(f.mgr)
+func registerNamespace(ctx context.Context, f *fleet) error {
+	return namespace.New(f.mgr.GetClient(), namespace.Options{Switches: f.switches, Skip: f.opts.Skip, Workers: f.opts.Tuning.Workers.Namespaces}).Register(ctx, f.mgr)
 }
 
 func registerExecution(_ context.Context, f *fleet) error {

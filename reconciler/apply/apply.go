@@ -2,6 +2,7 @@ package apply
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
@@ -19,16 +20,17 @@ import (
 	"github.com/flotilla-io/flotilla/internal/places"
 	"github.com/flotilla-io/flotilla/internal/runs"
 	"github.com/flotilla-io/flotilla/internal/stagemetrics"
-	"github.com/flotilla-io/flotilla/policies/expression"
 	"github.com/flotilla-io/flotilla/policies/tenancy"
 	"github.com/flotilla-io/flotilla/reconciler/apply/actors"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/apply/builder"
+	"github.com/flotilla-io/flotilla/reconciler/apply/dependencies"
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
+	"github.com/flotilla-io/flotilla/reconciler/apply/kustomizations"
 	"github.com/flotilla-io/flotilla/reconciler/apply/losses"
 	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
+	"github.com/flotilla-io/flotilla/reconciler/apply/switchover"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
-	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
 // Builder turns an artifact into objects.
@@ -86,6 +88,8 @@ type Deps struct {
 	Events loop.Recorder
 	// Templates tell of what others delete; nil: it comes back when drift is looked for.
 	Templates Templates
+	// Switches have a revision count as a whole; nil: each object counts as it is written.
+	Switches switchover.Switches
 }
 
 // Reconciler applies Kustomizations. Use New.
@@ -97,10 +101,11 @@ type Reconciler struct {
 	applier     *applier.Applier
 	actors      *actors.Actors
 	lastApplied *lastAppliedStates
-	own         kustomizations
+	own         kustomizations.Store
 	remover     remover
 	losses      *losses.Counter
 	heritage    *heritage
+	switcher    switcher
 	runs        *runs.Runs
 	counts      counts
 }
@@ -130,18 +135,20 @@ func New(deps Deps, opts Options) (*Reconciler, error) {
 	}
 	applier := applier.New(deps.Live, deps.Hub.RESTMapper(), opts.Applier)
 	heirs := newHeritage(deps, opts.Tenancy, actors)
+	own := kustomizations.New(deps.Hub, opts.Clock)
 	return &Reconciler{
 		deps:        deps,
 		opts:        opts,
 		clock:       opts.Clock,
-		before:      prerequisites{hub: deps.Hub, allowCrossNamespace: opts.Tenancy.AllowCrossNamespace, expressions: expression.NewCompiler(expression.Limits{})},
+		before:      prerequisites{hub: deps.Hub, allowCrossNamespace: opts.Tenancy.AllowCrossNamespace, dependencies: dependencies.New(deps.Hub)},
 		applier:     applier,
 		actors:      actors,
 		lastApplied: newLastAppliedStates(),
-		own:         kustomizations{hub: deps.Hub, written: writecache.New[*kustomizev1.Kustomization](opts.Clock)},
+		own:         own,
 		remover:     remover{applier: applier, actors: actors, heritage: heirs, live: deps.Live, events: deps.Events},
 		losses:      lost,
 		heritage:    heirs,
+		switcher:    switcher{switches: deps.Switches, own: own, applier: applier, actors: actors, heritage: heirs, clock: opts.Clock},
 		runs:        runs.New(),
 		counts:      newCounts(opts.Metrics, opts.Clock),
 	}, nil
@@ -162,12 +169,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 }
 
 func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request, run *runs.Run) (reconcile.Result, error) {
-	ks, found, err := r.own.read(ctx, req.NamespacedName)
+	ks, found, err := r.own.Read(ctx, req.NamespacedName)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 	if !found {
-		r.forget(req.NamespacedName)
+		r.forget(ctx, req.NamespacedName)
 		return reconcile.Result{}, nil
 	}
 	run.WorksOn(ks)
@@ -175,9 +182,10 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request, run *
 		return r.finalize(ctx, ks)
 	}
 	if ks.Spec.Suspend {
+		r.switcher.end(ctx, req.NamespacedName, nil)
 		return reconcile.Result{}, nil
 	}
-	if ks, err = r.own.protect(ctx, ks); err != nil {
+	if ks, err = r.own.Protect(ctx, ks); err != nil {
 		return reconcile.Result{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, min(ks.GetTimeout(), longestRun))
@@ -191,7 +199,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request, run *
 		recognise,
 		fresh(computing(r.before.awaitDependencies)),
 		fresh(computing(stagemetrics.Phases(r.counts.build, r.build))),
-		fresh(stagemetrics.Phases(r.counts.apply, computing(r.observe), r.check, computing(r.heritage.share), computing(r.heritage.leave), r.brake, computing(r.claim), r.apply)),
+		fresh(stagemetrics.Phases(r.counts.apply, computing(r.observe), r.check, computing(r.heritage.share), computing(r.heritage.leave), r.brake, computing(r.switcher.claim), r.apply, r.switcher.finish)),
 		computing(r.assess),
 		r.prune,
 		fresh(outlast(r.deps.Assessor)),
@@ -223,13 +231,20 @@ type state struct {
 	objects []*unstructured.Unstructured
 	digest  string
 	desired []inventory.Entry
-	owned   []inventory.Entry
-	diff    inventory.Diff
+	diff    difference
 	seen    applier.Observed
 	actor   actors.Actor
 	plan    applier.Plan
 	leaving leaving
 	waiting wait // what the health check still waits for
+
+	switched switched
+}
+
+// difference is what is owned before a revision, and how that differs from it.
+type difference struct {
+	inventory.Diff
+	owned []inventory.Entry
 }
 
 // leaving is what leaves the Kustomization.
@@ -237,10 +252,17 @@ type leaving struct {
 	siblings.Leaving
 	// kept are the objects that nobody wants, and that stay until what replaces them is healthy.
 	kept []inventory.Entry
+	// known says that what leaves was found out.
+	known bool
 	// remaining are objects that left this revision, or one before, and that clusters still hold;
 	// looked says that somebody has looked.
 	remaining []inventory.ID
 	looked    bool
+}
+
+// all are those that left and are owned on.
+func (l leaving) all() []inventory.Entry {
+	return slices.Concat(l.Deleted, l.Staying(), l.kept)
 }
 
 // fresh skips a phase for a revision that already stands.
@@ -265,11 +287,12 @@ func computing(phase loop.Phase[state]) loop.Phase[state] {
 	}
 }
 
-func (r *Reconciler) forget(key client.ObjectKey) {
+func (r *Reconciler) forget(ctx context.Context, key client.ObjectKey) {
 	r.lastApplied.forget(key)
 	r.applier.Forget(key)
 	r.heritage.siblings.Forget(key)
-	r.own.written.Gone(key)
+	r.own.Forget(key)
+	r.switcher.end(ctx, key, nil)
 }
 
 // conclude writes what a run came to, if that is news, and tells of it.
@@ -282,8 +305,11 @@ func (r *Reconciler) conclude(ctx context.Context, s *state, err error) error {
 	}
 	after := s.ks.DeepCopy()
 	after.Status = statusOf(s, outcome, r.clock.Now())
-	if err := r.own.publish(ctx, s.ks, after); err != nil {
+	if err := r.own.Publish(ctx, s.ks, after); err != nil {
 		return err
+	}
+	if s.switched.done {
+		r.switcher.end(ctx, s.owner, s.leaving.Staying())
 	}
 	for _, e := range eventsOf(s, after, outcome) {
 		r.deps.Events.Event(after, e.kind, e.reason, e.message)

@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/flotilla-io/flotilla/internal/loop"
-	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
@@ -43,7 +42,7 @@ func (d *deletions) changed(key templatestore.Key, before, after *unstructured.U
 
 // deleted has the Kustomization that an object's labels name look at everything, if it holds the object.
 func (d *deletions) deleted(obj client.Object, kind schema.GroupKind) {
-	owner, ok := applier.OwnerOf(obj)
+	owner, ok := inventory.OwnerOf(obj)
 	id := inventory.ID{Namespace: obj.GetNamespace(), Name: obj.GetName(), GroupKind: kind}
 	if ok && d.lastApplied.misses(owner, id) {
 		d.inbox.AddAfter(reconcile.Request{NamespacedName: owner}, debounceTime)

@@ -2,6 +2,7 @@ package apply
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
@@ -74,7 +75,7 @@ func (d deeds) add(s *state) {
 	for _, c := range s.plan.Changes {
 		done[c.Action] = append(done[c.Action], inventory.IDOf(c.Desired))
 	}
-	for _, e := range s.leaving.Deleted {
+	for _, e := range slices.Concat(s.switched.pruned, s.leaving.Deleted) {
 		done[applier.Deleted] = append(done[applier.Deleted], e.ID)
 	}
 	for _, action := range reported {

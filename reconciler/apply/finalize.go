@@ -19,6 +19,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/actors"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/apply/losses"
+	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
@@ -28,7 +29,8 @@ const goneAfter = time.Second
 // finalize deletes what a Kustomization owns, where its deletion policy says
 // so, and lets it go.
 func (r *Reconciler) finalize(ctx context.Context, ks *kustomizev1.Kustomization) (reconcile.Result, error) {
-	key := keyOf(ks)
+	key := client.ObjectKeyFromObject(ks)
+	r.switcher.end(ctx, key, nil)
 	if !controllerutil.ContainsFinalizer(ks, kustomizev1.KustomizationFinalizer) {
 		return reconcile.Result{}, nil
 	}
@@ -36,7 +38,7 @@ func (r *Reconciler) finalize(ctx context.Context, ks *kustomizev1.Kustomization
 	if losses.Deletes(ks) {
 		gone, err := r.remover.deleteOwned(ctx, s)
 		if err == nil && s.leaving.Waits() {
-			err = loop.Waiting(ReasonHandingOver, handoverPoll, errors.New(s.leaving.String()))
+			err = loop.Waiting(siblings.ReasonHandingOver, handoverPoll, errors.New(s.leaving.String()))
 		}
 		if err != nil && runs.Superseded(ctx) {
 			return reconcile.Result{}, err
@@ -58,7 +60,7 @@ func (r *Reconciler) finalize(ctx context.Context, ks *kustomizev1.Kustomization
 	if client.IgnoreNotFound(err) != nil {
 		return reconcile.Result{}, fmt.Errorf("remove the finalizer: %w", err)
 	}
-	r.forget(key)
+	r.forget(ctx, key)
 	return reconcile.Result{}, nil
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/apply/builder"
+	"github.com/flotilla-io/flotilla/reconciler/apply/dependencies"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
@@ -285,7 +286,7 @@ func TestDependencies(t *testing.T) {
 
 	w.kustomization("one", on("two"))
 	w.kustomization("two", on("one"), path("base"))
-	message := w.awaitReason("two", revision, apply.ReasonDependencyCycle)
+	message := w.awaitReason("two", revision, dependencies.ReasonCycle)
 	if !strings.Contains(message, w.namespace+"/one -> "+w.namespace+"/two") && !strings.Contains(message, w.namespace+"/two -> "+w.namespace+"/one") {
 		t.Errorf("message = %q, want it to show the cycle", message)
 	}

@@ -123,7 +123,7 @@ func sharedError(s *state, shared siblings.Shared) error {
 
 // leave finds out what a revision deletes, and what goes to siblings instead.
 func (h *heritage) leave(ctx context.Context, s *state) (loop.Next, error) {
-	if !s.ks.Spec.Prune {
+	if s.leaving.known = true; !s.ks.Spec.Prune {
 		return loop.Next{}, nil
 	}
 	var err error
@@ -180,6 +180,25 @@ func (h *heritage) kept(s *state) func(ctx context.Context, child *kustomizev1.K
 		}
 		return out, err
 	}
+}
+
+// handsOver reports whether a revision removes a Kustomization from which others of its source take
+// something: they cannot be healthy before it is gone.
+func (h *heritage) handsOver(ctx context.Context, s *state, e inventory.Entry) (bool, error) {
+	keys := kustomizationsIn([]inventory.Entry{e})
+	if len(keys) == 0 {
+		return false, nil
+	}
+	var child kustomizev1.Kustomization
+	if err := h.hub.Get(ctx, keys[0], &child); err != nil {
+		return false, client.IgnoreNotFound(err)
+	}
+	owned, err := inventory.Read(child.Status.Inventory)
+	if err != nil {
+		return false, err
+	}
+	kept, err := h.kept(s)(ctx, &child, owned)
+	return len(kept) > 0, err
 }
 
 // artifactOf returns the latest artifact of a Kustomization's source: one without a digest where there

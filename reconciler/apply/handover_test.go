@@ -16,6 +16,7 @@ import (
 
 	"github.com/flotilla-io/flotilla/reconciler/apply"
 	"github.com/flotilla-io/flotilla/reconciler/apply/builder"
+	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
@@ -110,7 +111,7 @@ func TestWhatMayHaveMovedStays(t *testing.T) {
 
 	files["app/config.yaml"], files["other/config.yaml"] = named("a"), named("b", "z")+"oops: ["
 	bad := w.commit(files)
-	message := w.awaitReason("web", bad, apply.ReasonHandingOver)
+	message := w.awaitReason("web", bad, siblings.ReasonHandingOver)
 	said := "Applied revision " + bad + "; ConfigMap/NS/b, ConfigMap/NS/c left this one and stays: nobody can tell whether Kustomization NS/other wants it, as that cannot be built; " +
 		"mend that, or allow the removal with the annotation kustomize.flotilla.io/allow-prune: \"" + bad + "\""
 	if diff := cmp.Diff(said, strings.ReplaceAll(message, w.namespace, "NS")); diff != "" {
@@ -130,7 +131,7 @@ func TestWhatMayHaveMovedStays(t *testing.T) {
 
 	files["app/config.yaml"], files["other/config.yaml"] = named("d"), "oops: ["
 	bad = w.commit(files)
-	message = w.awaitReason("web", bad, apply.ReasonHandingOver)
+	message = w.awaitReason("web", bad, siblings.ReasonHandingOver)
 	if !strings.HasSuffix(message, `: "configmap/`+w.namespace+`/a"`) {
 		t.Errorf("message = %s", message)
 	}
@@ -254,7 +255,7 @@ func TestAChildThatIsRenamedWithAMistake(t *testing.T) {
 
 	files["app/child.yaml"] = child("shop", "iner")
 	bad := w.commit(files)
-	if message := w.awaitReason("web", bad, apply.ReasonHandingOver); !strings.Contains(message, "Kustomization "+w.namespace+"/shop wants it") {
+	if message := w.awaitReason("web", bad, siblings.ReasonHandingOver); !strings.Contains(message, "Kustomization "+w.namespace+"/shop wants it") {
 		t.Errorf("message = %s", message)
 	}
 	w.awaitReason("shop", bad, builder.ReasonPathNotFound)
@@ -329,7 +330,7 @@ func TestASourceThatGoesWhileObjectsMove(t *testing.T) {
 	waits := func() (bool, string) {
 		for _, c := range w.get("web").Status.Conditions {
 			if c.Type == "Ready" {
-				return c.Reason == apply.ReasonHandingOver && strings.Contains(c.Message, "/heir"), c.Message
+				return c.Reason == siblings.ReasonHandingOver && strings.Contains(c.Message, "/heir"), c.Message
 			}
 		}
 		return false, ""
@@ -432,5 +433,41 @@ func TestAChildMovesToANewParent(t *testing.T) {
 	}
 	if w.get("leaf").UID != leaf {
 		t.Error("the child was deleted and made anew")
+	}
+}
+
+// Policies and overrides that left a revision count no more, before anything is waited for: what fails by
+// them would never be healthy.
+func TestRulesThatLeftGoBeforeHealth(t *testing.T) {
+	w := newWorld(t)
+	override := "apiVersion: policy.karmada.io/v1alpha1\nkind: OverridePolicy\nmetadata: {name: broken, namespace: NAMESPACE}\nspec: {overrideRules: []}\n"
+	pod := "apiVersion: v1\nkind: Pod\nmetadata: {name: job, namespace: NAMESPACE}\nspec: {containers: [{name: x, image: x}]}\n"
+	files := map[string]string{"app/config.yaml": named("a", "b"), "app/override.yaml": override}
+	first := w.commit(files)
+	w.kustomization("web", waiting)
+	w.ready("web", first)
+	files["app/job.yaml"] = pod
+	w.awaitReason("web", w.commit(files), meta.ProgressingReason)
+	files["app/override.yaml"] = "# put right\n"
+	w.awaitReason("web", w.commit(files), meta.ProgressingReason)
+	w.until("the override is gone", func() (bool, string) {
+		return w.object("policy.karmada.io/v1alpha1", "OverridePolicy", w.namespace, "broken") == nil, ""
+	})
+}
+
+// A child that is renamed hands over although its parent waits for the health of the new one, which has to
+// have what the old one holds.
+func TestAChildThatIsRenamedByAParentThatWaits(t *testing.T) {
+	w := newWorld(t)
+	first := w.commit(map[string]string{"app/config.yaml": named("own"), "app/child.yaml": child("inner", "inner"), "inner/config.yaml": configMaps(3)})
+	w.kustomization("web", waiting)
+	w.ready("web", first)
+	t.Cleanup(func() { w.remove("inner"); w.remove("shop") })
+	want := w.uids("config-00", "config-01", "config-02")
+	second := w.commit(map[string]string{"app/config.yaml": named("own"), "app/child.yaml": child("shop", "shop"), "shop/config.yaml": configMaps(3)})
+	w.ready("web", second)
+	w.ready("shop", second)
+	if diff := cmp.Diff(want, w.uids("config-00", "config-01", "config-02")); diff != "" {
+		t.Errorf("the objects (-before +after):\n%s", diff)
 	}
 }

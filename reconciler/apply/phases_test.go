@@ -147,7 +147,7 @@ func TestStatus(t *testing.T) {
 }
 
 func TestNewObjectsAreOwnedBeforeTheyAreWritten(t *testing.T) {
-	s := run(func(s *state) { s.owned = []inventory.Entry{{ID: configID("b"), Version: "v1"}} })
+	s := run(func(s *state) { s.diff.owned = []inventory.Entry{{ID: configID("b"), Version: "v1"}} })
 	want := summary{Conditions: []string{"Ready=Unknown/Progressing", "Reconciling=True/Progressing"}, Applied: oldRevision, Attempted: newRevision, Observed: 2, Owned: 2}
 	if diff := cmp.Diff(want, summarise(applyingStatus(s, noon))); diff != "" {
 		t.Errorf("status (-want +got):\n%s", diff)

@@ -1,22 +1,18 @@
 package apply
 
-// Reasons of our own, next to Flux's and those of packages builder and applier.
+// Reasons of our own, next to Flux's and those of packages builder, applier,
+// dependencies and siblings.
 const (
 	// ReasonPruneBlocked says that a revision would remove more than is allowed
 	// without a person's word.
 	ReasonPruneBlocked = "PruneBlocked"
 	// ReasonInvalidAccount says that spec.serviceAccountName is no name of one.
 	ReasonInvalidAccount = "InvalidServiceAccount"
-	// ReasonDependencyCycle says that Kustomizations wait for each other.
-	ReasonDependencyCycle = "DependencyCycle"
 	// ReasonNotSupported says that a field asks for what is not done yet.
 	ReasonNotSupported = "NotSupported"
 	// ReasonClusterSilent says that health is not known, because nothing is heard of a
 	// cluster. It is neither ready nor failed.
 	ReasonClusterSilent = "ClusterSilent"
-	// ReasonHandingOver says that a revision stands, and that what left it waits for other
-	// Kustomizations of its source. Those that depend on this one go on.
-	ReasonHandingOver = "HandingOver"
 	// ReasonSharedObject says that an object stands in another Kustomization of the source, too.
 	ReasonSharedObject = "SharedObject"
 	// ReasonDriftCorrected is the reason of the event that tells of objects

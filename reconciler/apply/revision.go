@@ -92,7 +92,7 @@ func (r *Reconciler) observe(ctx context.Context, s *state) (loop.Next, error) {
 	if s.seen, err = r.applier.Observe(ctx, s.owner, inventory.Union(owned, wanted)); err != nil {
 		return loop.Next{}, err
 	}
-	s.owned = owned
+	s.diff.owned = owned
 	return loop.Next{}, nil
 }
 
@@ -110,7 +110,7 @@ func (r *Reconciler) check(ctx context.Context, s *state) (loop.Next, error) {
 	if s.desired, err = inventory.Of(s.objects); err != nil {
 		return loop.Next{}, loop.Stalled(builder.ReasonDuplicateObject, err)
 	}
-	s.diff = inventory.Compare(s.owned, s.desired)
+	s.diff.Diff = inventory.Compare(s.diff.owned, s.desired)
 	return loop.Next{}, nil
 }
 
@@ -149,31 +149,16 @@ func (r *Reconciler) brake(ctx context.Context, s *state) (loop.Next, error) {
 		return loop.Next{}, err
 	}
 	inventory.MarkLast(lost, slices.Concat(s.desired, s.leaving.Staying()))
-	if err := r.opts.Brake.Check(len(s.owned), lost, s.allowance(s.source.revision), s.source.revision); err != nil {
+	if err := r.opts.Brake.Check(len(s.diff.owned), lost, s.allowance(s.source.revision), s.source.revision); err != nil {
 		s.last.waitsForSiblings(s.source.key, true) // one may come to want it
 		return loop.Next{}, loop.Stalled(ReasonPruneBlocked, err)
 	}
 	return loop.Next{}, nil
 }
 
-// claim records new objects as owned before they are written, so that a crash
-// in between does not leave any that nobody would ever delete.
-func (r *Reconciler) claim(ctx context.Context, s *state) (loop.Next, error) {
-	if len(s.diff.Added) == 0 {
-		return loop.Next{}, nil
-	}
-	after := s.ks.DeepCopy()
-	after.Status = applyingStatus(s, r.clock.Now())
-	if err := r.own.publish(ctx, s.ks, after); err != nil {
-		return loop.Next{}, err
-	}
-	s.ks = after
-	return loop.Next{}, nil
-}
-
 // apply writes what differs.
 func (r *Reconciler) apply(ctx context.Context, s *state) (loop.Next, error) {
-	done, err := r.applier.Apply(ctx, s.plan, s.seen)
+	done, err := r.applier.Apply(ctx, s.plan, s.seen, r.switcher.beforeRules(s))
 	if err != nil {
 		return loop.Next{}, classify(ctx, r.actors, s, err)
 	}
@@ -224,6 +209,7 @@ func (s *state) pruneLater() (loop.Next, error) {
 		return loop.Next{}, err
 	}
 	kept := inventory.Compare(owned, s.desired).Removed
+	s.leaving.known = true
 	if len(kept) == 0 || !s.waiting.over() {
 		s.keep(kept)
 		return loop.Next{}, nil

@@ -2,6 +2,7 @@ package apply
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -14,9 +15,9 @@ import (
 
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/loop"
-	"github.com/flotilla-io/flotilla/policies/expression"
 	"github.com/flotilla-io/flotilla/reconciler/apply/actors"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
+	"github.com/flotilla-io/flotilla/reconciler/apply/dependencies"
 	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
 )
 
@@ -47,7 +48,7 @@ const soon = 30 * time.Second
 type prerequisites struct {
 	hub                 client.Reader
 	allowCrossNamespace bool
-	expressions         *expression.Compiler
+	dependencies        dependencies.Checker
 }
 
 // refuse ends a run that asks for what is not done yet.
@@ -118,6 +119,19 @@ func (p prerequisites) findSource(ctx context.Context, s *state) (loop.Next, err
 		}
 	}
 	return loop.Next{}, nil
+}
+
+// awaitDependencies ends a run while a dependency is not ready. The loop also
+// hears of it when one becomes so.
+func (p prerequisites) awaitDependencies(ctx context.Context, s *state) (loop.Next, error) {
+	if len(s.ks.Spec.DependsOn) == 0 {
+		return loop.Next{}, nil
+	}
+	why, err := p.dependencies.Unready(ctx, dependencies.Query{Of: s.ks, Actor: s.actor, At: s.artifact(), Kind: s.source.kind})
+	if err == nil && why != "" {
+		err = loop.Waiting(meta.DependencyNotReadyReason, soon, errors.New(why))
+	}
+	return loop.Next{}, err
 }
 
 // recognise finds out whether there is anything to do but to look at health.

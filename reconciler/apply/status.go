@@ -2,29 +2,33 @@ package apply
 
 import (
 	"maps"
+	"slices"
 	"time"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"github.com/fluxcd/pkg/apis/meta"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-io/flotilla/internal/egress"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/excerpt"
+	"github.com/flotilla-io/flotilla/reconciler/apply/kustomizations"
+	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
+	"github.com/flotilla-io/flotilla/reconciler/switching"
 )
 
 // reasonFailed is the reason of a fault that may pass.
 const reasonFailed = meta.ReconciliationFailedReason
 
-func keyOf(ks *kustomizev1.Kustomization) client.ObjectKey { return client.ObjectKeyFromObject(ks) }
-
 // statusOf says what a run came to; outcome is nil for one without fault.
 func statusOf(s *state, outcome *loop.Error, now time.Time) kustomizev1.KustomizationStatus {
 	status := s.ks.Status.DeepCopy()
-	c := conditions{list: &status.Conditions, generation: s.ks.Generation, now: metav1.NewTime(now)}
+	c := kustomizations.Conditions{List: &status.Conditions, Generation: s.ks.Generation, Now: metav1.NewTime(now)}
+	if s.switched.done {
+		c.Remove(switching.Condition)
+	}
 	switch {
 	case outcome != nil:
 		failed(c, status, s, outcome)
@@ -35,6 +39,7 @@ func statusOf(s *state, outcome *loop.Error, now time.Time) kustomizev1.Kustomiz
 	default:
 		succeeded(c, status, s)
 	}
+	inventory.RecordLeaving(status, inventory.IDsOf(slices.Concat(s.leaving.Staying(), s.leaving.kept)), s.leaving.known)
 	inventory.RecordRemoved(status, s.leaving.remaining, s.leaving.looked)
 	if s.source.revision != "" {
 		status.LastAttemptedRevision = s.source.revision
@@ -51,27 +56,27 @@ func statusOf(s *state, outcome *loop.Error, now time.Time) kustomizev1.Kustomiz
 // from here on.
 func applyingStatus(s *state, now time.Time) kustomizev1.KustomizationStatus {
 	status := s.ks.Status.DeepCopy()
-	c := conditions{list: &status.Conditions, generation: s.ks.Generation, now: metav1.NewTime(now)}
+	c := kustomizations.Conditions{List: &status.Conditions, Generation: s.ks.Generation, Now: metav1.NewTime(now)}
 	message := "Applying revision " + s.source.revision
-	c.remove(meta.StalledCondition)
-	c.set(meta.ReconcilingCondition, metav1.ConditionTrue, meta.ProgressingReason, message)
-	c.set(meta.ReadyCondition, metav1.ConditionUnknown, meta.ProgressingReason, message)
+	c.Remove(meta.StalledCondition)
+	c.Set(meta.ReconcilingCondition, metav1.ConditionTrue, meta.ProgressingReason, message)
+	c.Set(meta.ReadyCondition, metav1.ConditionUnknown, meta.ProgressingReason, message)
 	if status.LastAttemptedRevision != s.source.revision {
-		c.remove(meta.HealthyCondition) // the next revision's clock starts anew
+		c.Remove(meta.HealthyCondition) // the next revision's clock starts anew
 	}
-	status.Inventory = inventory.Record(inventory.Union(s.owned, s.desired))
+	status.Inventory = inventory.Record(inventory.Union(s.diff.owned, s.desired))
 	status.LastAttemptedRevision = s.source.revision
 	return *status
 }
 
-func succeeded(c conditions, status *kustomizev1.KustomizationStatus, s *state) {
-	c.remove(meta.ReconcilingCondition)
-	c.remove(meta.StalledCondition)
-	c.set(meta.ReadyCondition, metav1.ConditionTrue, meta.ReconciliationSucceededReason, "Applied revision: "+s.source.revision)
+func succeeded(c kustomizations.Conditions, status *kustomizev1.KustomizationStatus, s *state) {
+	c.Remove(meta.ReconcilingCondition)
+	c.Remove(meta.StalledCondition)
+	c.Set(meta.ReadyCondition, metav1.ConditionTrue, meta.ReconciliationSucceededReason, "Applied revision: "+s.source.revision)
 	if checksHealth(s) {
-		c.set(meta.HealthyCondition, metav1.ConditionTrue, meta.SucceededReason, "All objects are healthy")
+		c.Set(meta.HealthyCondition, metav1.ConditionTrue, meta.SucceededReason, "All objects are healthy")
 	} else {
-		c.remove(meta.HealthyCondition)
+		c.Remove(meta.HealthyCondition)
 	}
 	status.ObservedGeneration = s.ks.Generation
 	status.LastAppliedRevision = s.source.revision
@@ -79,37 +84,37 @@ func succeeded(c conditions, status *kustomizev1.KustomizationStatus, s *state) 
 	if !s.settled {
 		status.Inventory = s.record()
 	}
-	remember(status, s, meta.ReconciliationSucceededReason, c.now.Time)
+	remember(status, s, meta.ReconciliationSucceededReason, c.Now.Time)
 }
 
-func progressing(c conditions, status *kustomizev1.KustomizationStatus, s *state) {
+func progressing(c kustomizations.Conditions, status *kustomizev1.KustomizationStatus, s *state) {
 	reason := meta.ProgressingReason
 	if s.waiting.silent {
 		reason = ReasonClusterSilent
 	}
-	c.remove(meta.StalledCondition)
-	c.set(meta.ReconcilingCondition, metav1.ConditionTrue, meta.ProgressingReason, s.waiting.text)
-	c.set(meta.ReadyCondition, metav1.ConditionUnknown, reason, s.waiting.text)
+	c.Remove(meta.StalledCondition)
+	c.Set(meta.ReconcilingCondition, metav1.ConditionTrue, meta.ProgressingReason, s.waiting.text)
+	c.Set(meta.ReadyCondition, metav1.ConditionUnknown, reason, s.waiting.text)
 	had := apimeta.FindStatusCondition(status.Conditions, meta.HealthyCondition)
 	if status.LastAttemptedRevision != s.source.revision || had != nil && had.Reason == ReasonClusterSilent && !s.waiting.silent {
-		c.remove(meta.HealthyCondition) // its clock starts anew
+		c.Remove(meta.HealthyCondition) // its clock starts anew
 	}
-	c.set(meta.HealthyCondition, metav1.ConditionUnknown, reason, s.waiting.text)
+	c.Set(meta.HealthyCondition, metav1.ConditionUnknown, reason, s.waiting.text)
 	if !s.settled {
 		status.Inventory = s.record()
 	}
 }
 
 // handingOver says that the revision stands, and what is left of the one before.
-func handingOver(c conditions, status *kustomizev1.KustomizationStatus, s *state) {
+func handingOver(c kustomizations.Conditions, status *kustomizev1.KustomizationStatus, s *state) {
 	message := excerpt.Message("Applied revision "+s.source.revision+"; "+s.leaving.String(), kustomizev1.MaxConditionMessageLength)
-	c.remove(meta.StalledCondition)
-	c.set(meta.ReconcilingCondition, metav1.ConditionTrue, meta.ProgressingReason, message)
-	c.set(meta.ReadyCondition, metav1.ConditionUnknown, ReasonHandingOver, message)
+	c.Remove(meta.StalledCondition)
+	c.Set(meta.ReconcilingCondition, metav1.ConditionTrue, meta.ProgressingReason, message)
+	c.Set(meta.ReadyCondition, metav1.ConditionUnknown, siblings.ReasonHandingOver, message)
 	if checksHealth(s) {
-		c.set(meta.HealthyCondition, metav1.ConditionTrue, meta.SucceededReason, "All objects are healthy")
+		c.Set(meta.HealthyCondition, metav1.ConditionTrue, meta.SucceededReason, "All objects are healthy")
 	} else {
-		c.remove(meta.HealthyCondition)
+		c.Remove(meta.HealthyCondition)
 	}
 	status.Inventory = s.record()
 }
@@ -119,30 +124,30 @@ func (s *state) record() *kustomizev1.ResourceInventory {
 	return inventory.Record(inventory.Union(inventory.Union(s.leaving.Staying(), s.leaving.kept), s.desired))
 }
 
-func failed(c conditions, status *kustomizev1.KustomizationStatus, s *state, outcome *loop.Error) {
+func failed(c kustomizations.Conditions, status *kustomizev1.KustomizationStatus, s *state, outcome *loop.Error) {
 	message := excerpt.Message(egress.Told(outcome), kustomizev1.MaxConditionMessageLength)
 	switch outcome.Class {
 	case loop.ClassStalled:
-		c.remove(meta.ReconcilingCondition)
-		c.set(meta.StalledCondition, metav1.ConditionTrue, outcome.Reason, message)
+		c.Remove(meta.ReconcilingCondition)
+		c.Set(meta.StalledCondition, metav1.ConditionTrue, outcome.Reason, message)
 		status.ObservedGeneration = s.ks.Generation
 	case loop.ClassRetry, loop.ClassWaiting:
-		c.remove(meta.StalledCondition)
-		c.set(meta.ReconcilingCondition, metav1.ConditionTrue, meta.ProgressingWithRetryReason, message)
+		c.Remove(meta.StalledCondition)
+		c.Set(meta.ReconcilingCondition, metav1.ConditionTrue, meta.ProgressingWithRetryReason, message)
 	}
 	ready := metav1.ConditionFalse
-	if outcome.Reason == meta.ProgressingReason || outcome.Reason == ReasonHandingOver {
+	if outcome.Reason == meta.ProgressingReason || outcome.Reason == siblings.ReasonHandingOver {
 		ready = metav1.ConditionUnknown
 	}
-	c.set(meta.ReadyCondition, ready, outcome.Reason, message)
+	c.Set(meta.ReadyCondition, ready, outcome.Reason, message)
 	if outcome.Reason == meta.HealthCheckFailedReason {
-		c.set(meta.HealthyCondition, metav1.ConditionFalse, outcome.Reason, message)
+		c.Set(meta.HealthyCondition, metav1.ConditionFalse, outcome.Reason, message)
 		if !s.settled {
 			status.Inventory = s.record()
 		}
 	}
 	if s.digest != "" && outcome.Class != loop.ClassRetry {
-		remember(status, s, outcome.Reason, c.now.Time)
+		remember(status, s, outcome.Reason, c.Now.Time)
 	}
 }
 
@@ -158,21 +163,3 @@ func remember(status *kustomizev1.KustomizationStatus, s *state, outcome string,
 	}
 	status.History.Upsert(s.digest, now, now.Sub(s.now), outcome, metadata)
 }
-
-// conditions sets conditions, and moves their transition time only when their
-// status changes.
-type conditions struct {
-	list       *[]metav1.Condition
-	generation int64
-	now        metav1.Time
-}
-
-func (c conditions) set(kind string, status metav1.ConditionStatus, reason, message string) {
-	next := metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message, ObservedGeneration: c.generation, LastTransitionTime: c.now}
-	if have := apimeta.FindStatusCondition(*c.list, kind); have != nil && have.Status == status {
-		next.LastTransitionTime = have.LastTransitionTime
-	}
-	apimeta.SetStatusCondition(c.list, next)
-}
-
-func (c conditions) remove(kind string) { apimeta.RemoveStatusCondition(c.list, kind) }

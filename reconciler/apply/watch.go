@@ -24,6 +24,7 @@ import (
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/fairqueue"
+	"github.com/flotilla-io/flotilla/reconciler/apply/dependencies"
 	"github.com/flotilla-io/flotilla/reconciler/apply/references"
 	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
@@ -51,7 +52,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("apply").
-		For(&kustomizev1.Kustomization{}, builder.WithPredicates(r.runs.Predicate(), asked, r.own.endings())).
+		For(&kustomizev1.Kustomization{}, builder.WithPredicates(r.runs.Predicate(), asked, r.own.Endings())).
 		Watches(&sourcev1.GitRepository{}, handler.EnqueueRequestsFromMapFunc(wake.usersOf), builder.WithPredicates(newArtifact)).
 		Watches(&kustomizev1.Kustomization{}, handler.EnqueueRequestsFromMapFunc(wake.dependents), builder.WithPredicates(becameReady)).
 		Watches(&kustomizev1.Kustomization{}, handler.EnqueueRequestsFromMapFunc(wake.siblings), builder.WithPredicates(movedOn)).
@@ -136,7 +137,7 @@ func (w wakes) usersOf(ctx context.Context, source client.Object) []reconcile.Re
 func (w wakes) dependents(ctx context.Context, dependency client.Object) []reconcile.Request {
 	key := client.ObjectKeyFromObject(dependency)
 	return w.find(ctx, func(ks *kustomizev1.Kustomization) bool {
-		return slices.ContainsFunc(ks.Spec.DependsOn, func(ref kustomizev1.DependencyReference) bool { return dependencyKey(ks, ref) == key })
+		return slices.ContainsFunc(ks.Spec.DependsOn, func(ref kustomizev1.DependencyReference) bool { return dependencies.Key(ks, ref) == key })
 	})
 }
 

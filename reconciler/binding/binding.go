@@ -20,6 +20,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/reconciler/dedup"
 	"github.com/flotilla-io/flotilla/reconciler/succession"
+	"github.com/flotilla-io/flotilla/reconciler/switching"
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
@@ -32,6 +33,8 @@ type Templates interface {
 	Want(owner any, kinds ...schema.GroupVersionKind)
 	// Listen adds a listener before the store starts.
 	Listen(l templatestore.Listener)
+	// State returns what is known about a kind.
+	State(gvk schema.GroupVersionKind) templatestore.State
 }
 
 // Options tune the loop. The zero value is the default.
@@ -47,6 +50,12 @@ type Options struct {
 	// They wait until the binding says that it stands for the template where
 	// PlacementUnchanged says no, or is nil.
 	PlacementUnchanged func(ctx context.Context, template *unstructured.Unstructured, b workv1alpha2.Binding) bool
+	// Undecided reports whether the binding of a template is still going to be decided
+	// otherwise; nil says that it is not.
+	Undecided func(ctx context.Context, template *unstructured.Unstructured, b workv1alpha2.Binding) bool
+	// Switches tells what is being switched from one revision to the next, and the overrides
+	// that count; the loop has its own, which knows of no switch, if nil.
+	Switches *switching.Tracker
 	// Answers says since when a cluster is there, zero for always, whether it was found to be
 	// there since somebody asked, and if not, when to ask again; nil goes by what the Cluster
 	// says.
@@ -76,13 +85,14 @@ type Reconciler struct {
 	events    loop.Recorder
 	opts      Options
 
-	works     *workLister
-	hearsay   *hearsay
-	overrides *overrideLister
-	inbox     loop.Inbox[ctrl.Request]
-	failures  dedup.Messages[reported]
-	phases    []loop.Phase[state]
-	counts    *stagemetrics.Stage
+	works    *workLister
+	hearsay  *hearsay
+	switches *switching.Tracker
+	wholly   *wholly
+	inbox    loop.Inbox[ctrl.Request]
+	failures dedup.Messages[reported]
+	phases   []loop.Phase[state]
+	counts   *stagemetrics.Stage
 }
 
 // New returns the loop. hub reads from a cache with the indexes of bindings, live
@@ -106,15 +116,24 @@ func New(hub client.Client, live client.Reader, templates Templates, interp *int
 	if opts.PlacementUnchanged == nil {
 		opts.PlacementUnchanged = func(context.Context, *unstructured.Unstructured, workv1alpha2.Binding) bool { return false }
 	}
+	if opts.Undecided == nil {
+		opts.Undecided = func(context.Context, *unstructured.Unstructured, workv1alpha2.Binding) bool { return false }
+	}
+	switches := opts.Switches
+	if switches == nil {
+		switches = switching.New(hub, templates)
+	}
+	r := &Reconciler{templates: templates, events: events, opts: opts, switches: switches, counts: newCounts(opts.Metrics, opts.Clock)}
+	r.wholly = newWholly(switches, opts.Undecided, func(req ctrl.Request) { r.inbox.Add(req, false) })
 	works := &workLister{hub: hub, written: writecache.New[*workv1alpha1.Work](opts.Clock)}
-	read := reader{hub: hub, live: live, templates: templates.Get, works: works.of, orphans: works.left, unchanged: opts.PlacementUnchanged}
+	read := reader{hub: hub, gone: r.wholly.forget, live: live, templates: templates.Get, works: works.of, orphans: works.left, unchanged: opts.PlacementUnchanged}
 	own := writecache.New[workv1alpha2.Binding](opts.Clock)
 	hearsay := newHearsay(opts.Clock, opts.Doubts)
 	write := writer{hub: hub, events: events, find: works.find, cluster: works.cluster, written: works.written, own: own, hearsay: hearsay, there: newPresence(opts.Clock, opts.Answers), asks: opts.Holds, succeed: succession.New(hub, works.written).Take, ends: opts.Ends, clock: opts.Clock, parallel: opts.Parallel}
-	r := &Reconciler{templates: templates, events: events, opts: opts, works: works, hearsay: hearsay, overrides: &overrideLister{}, counts: newCounts(opts.Metrics, opts.Clock)}
-	render := renderer{cluster: works.cluster, overrides: r.overrides.of, interpreter: interp, quotas: r.quotasOf}
+	r.works, r.hearsay = works, hearsay
+	render := renderer{cluster: works.cluster, overrides: r.wholly.overrides, interpreter: interp, quotas: r.quotasOf}
 	itself := bindingWriter{hub: hub, own: own}
-	r.phases = []loop.Phase[state]{read.binding, itself.latest, write.withdraw, read.template, render.run, write.dispatch, itself.noteFaults, write.endEvictions, write.clean}
+	r.phases = []loop.Phase[state]{read.binding, itself.latest, write.withdraw, read.template, r.wholly.wait, render.run, write.dispatch, itself.noteFaults, write.endEvictions, write.clean}
 	return r
 }
 

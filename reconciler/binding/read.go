@@ -26,6 +26,7 @@ type reader struct {
 	live      client.Reader
 	templates func(ctx context.Context, key templatestore.Key) (*unstructured.Unstructured, templatestore.Presence, error)
 	works     func(ctx context.Context, b workv1alpha2.Binding) ([]*workv1alpha1.Work, error)
+	gone      func(key client.ObjectKey)
 	orphans   func(ctx context.Context, gone client.ObjectKey) ([]*workv1alpha1.Work, error)
 	unchanged func(ctx context.Context, template *unstructured.Unstructured, b workv1alpha2.Binding) bool
 }
@@ -39,6 +40,7 @@ func (p reader) binding(ctx context.Context, s *state) (loop.Next, error) {
 		return loop.Next{}, err
 	}
 	if !found {
+		p.gone(s.key)
 		if s.works, err = p.orphans(ctx, s.key); err != nil || len(s.works) == 0 {
 			return loop.Next{Done: true}, err
 		}

@@ -10,20 +10,23 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/interpreter"
 	"github.com/flotilla-io/flotilla/policies/plan"
-	"github.com/flotilla-io/flotilla/policies/selector"
 )
 
 // renderer decides what each cluster should hold.
 type renderer struct {
 	cluster     func(ctx context.Context, name string) (*clusterv1alpha1.Cluster, bool, error)
-	overrides   func(r selector.Resource) []policyv1alpha1.Override
+	overrides   func(ctx context.Context, s *state) (found []policyv1alpha1.Override, known bool)
 	interpreter *interpreter.Interpreter
 	quotas      func(ctx context.Context, namespace string) ([]*policyv1alpha1.FederatedResourceQuota, error)
 }
 
-// run sets the plans. One that cannot be made carries its error and leaves the
+// run sets the plans; none where it is not known which overrides count. One that cannot be made carries its error and leaves the
 // others alone.
 func (p renderer) run(ctx context.Context, s *state) (loop.Next, error) {
+	overrides, known := p.overrides(ctx, s)
+	if !known {
+		return loop.Next{Done: true}, nil
+	}
 	quotas, err := p.quotas(ctx, s.binding.GetNamespace())
 	if err != nil {
 		return loop.Next{}, err
@@ -37,7 +40,7 @@ func (p renderer) run(ctx context.Context, s *state) (loop.Next, error) {
 			unread = errors.Join(unread, err)
 			return c, found
 		},
-		Overrides:   p.overrides(selector.ResourceOf(s.template)),
+		Overrides:   overrides,
 		Interpreter: p.interpreter,
 		Quotas:      quotas,
 	})

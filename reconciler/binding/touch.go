@@ -8,7 +8,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
@@ -18,6 +20,44 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
+
+// touch finds the bindings that overrides are about.
+type touch struct {
+	works     *workLister
+	templates func(context.Context, templatestore.Key) (*unstructured.Unstructured, templatestore.Presence, error)
+}
+
+// overridden looks at the bindings that an override touches, or touched.
+func (t touch) overridden(ctx context.Context, put func(ctrl.Request)) func(versions ...policyv1alpha1.Override) {
+	return func(versions ...policyv1alpha1.Override) {
+		for req := range t.touched(ctx, versions...) {
+			put(req)
+		}
+	}
+}
+
+// touched returns the bindings whose template one of the versions of an
+// override selects, if they are on a cluster that one of them means.
+func (t touch) touched(ctx context.Context, versions ...policyv1alpha1.Override) map[ctrl.Request]bool {
+	found := map[ctrl.Request]bool{} // once each, however many selectors find it
+	if len(versions) == 0 {
+		return found
+	}
+	meant, err := t.works.meant(ctx, versions...)
+	if err != nil {
+		log.FromContext(ctx).Error(err, "find the clusters that an override means", "override", versions[0].GetName())
+		return found
+	}
+	err = candidates(ctx, t.works.hub, func(b workv1alpha2.Binding) {
+		if req := requestFor(b); !found[req] && isOn(b, meant) && touches(ctx, t.templates, b, versions...) {
+			found[req] = true
+		}
+	}, versions...)
+	if err != nil {
+		log.FromContext(ctx).Error(err, "find the bindings that an override touches", "override", versions[0].GetName())
+	}
+	return found
+}
 
 // candidates calls yield for the bindings that versions of one override could
 // mean, some of them several times: a named one is found by its

@@ -303,7 +303,7 @@ func TestOrphans(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			p := reader{hub: none, live: tc.live, orphans: func(context.Context, client.ObjectKey) ([]*workv1alpha1.Work, error) { return tc.works, nil }}
+			p := reader{hub: none, gone: func(client.ObjectKey) {}, live: tc.live, orphans: func(context.Context, client.ObjectKey) ([]*workv1alpha1.Work, error) { return tc.works, nil }}
 			s := state{key: client.ObjectKeyFromObject(b)}
 			next, err := p.binding(t.Context(), &s)
 			if err != nil || next.Done != tc.done || len(s.works) != len(tc.works) {

@@ -26,6 +26,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
+	"github.com/flotilla-io/flotilla/reconciler/switching"
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
@@ -43,6 +44,13 @@ func (r *Reconciler) Register(ctx context.Context, mgr ctrl.Manager) error {
 			mgr.GetLogger().Error(err, "look again at the bindings of a kind", "kind", gvk.String())
 		}
 	}})
+	touches := touch{works: r.works, templates: r.templates.Get}
+	r.switches.Listen(switching.Listener{Override: touches.overridden(ctx, r.wholly.again), Ending: r.wholly.ending(ctx, touches.touched), Ended: r.wholly.ended})
+	if r.opts.Switches == nil {
+		if err := r.switches.Register(ctx, mgr.GetCache(), false); err != nil {
+			return err
+		}
+	}
 	c, err := controller.New("binding", mgr, controller.Options{Reconciler: r, MaxConcurrentReconciles: r.opts.Workers, NewQueue: fairqueue.ByNamespace(r.opts.Workers)})
 	if err != nil {
 		return fmt.Errorf("set up the binding loop: %w", err)
@@ -52,8 +60,7 @@ func (r *Reconciler) Register(ctx context.Context, mgr ctrl.Manager) error {
 		source.Kind(mgr.GetCache(), client.Object(&workv1alpha2.ResourceBinding{}), r.bindingEvents()),
 		source.Kind(mgr.GetCache(), client.Object(&workv1alpha2.ClusterResourceBinding{}), r.bindingEvents()),
 		source.Kind(mgr.GetCache(), &workv1alpha1.Work{}, r.workEvents()),
-		source.Kind(mgr.GetCache(), client.Object(&policyv1alpha1.OverridePolicy{}), r.overrideEvents()),
-		source.Kind(mgr.GetCache(), client.Object(&policyv1alpha1.ClusterOverridePolicy{}), r.overrideEvents()),
+		switching.Synced[ctrl.Request]{Of: r.switches},
 		source.Kind(mgr.GetCache(), &clusterv1alpha1.Cluster{}, r.clusterEvents()),
 		source.Kind(mgr.GetCache(), client.Object(&policyv1alpha1.FederatedResourceQuota{}), r.quotaEvents()),
 	}

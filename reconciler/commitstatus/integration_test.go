@@ -40,7 +40,6 @@ import (
 	"github.com/flotilla-io/flotilla/controlplane/servertest"
 	"github.com/flotilla-io/flotilla/internal/egress"
 	"github.com/flotilla-io/flotilla/internal/hub"
-	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/commitstatus"
@@ -224,7 +223,7 @@ func (w *world) provider(name, address string) {
 // ConfigMap, which a policy carries to two clusters.
 func (w *world) applied(revision string) {
 	w.t.Helper()
-	w.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "web", Labels: applier.OwnerLabels(client.ObjectKey{Namespace: w.namespace, Name: "shop"})}})
+	w.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "web", Labels: inventory.OwnerLabels(client.ObjectKey{Namespace: w.namespace, Name: "shop"})}})
 	ks := &kustomizev1.Kustomization{
 		ObjectMeta: metav1.ObjectMeta{Name: "shop"},
 		Spec: kustomizev1.KustomizationSpec{
@@ -475,7 +474,7 @@ func TestARemoval(t *testing.T) {
 // leaves makes a Work that is being deleted of a ConfigMap of a Kustomization.
 func (w *world) leaves(cluster, name, owner string) *workv1alpha1.Work {
 	w.t.Helper()
-	labels, err := json.Marshal(applier.OwnerLabels(client.ObjectKey{Namespace: w.namespace, Name: owner}))
+	labels, err := json.Marshal(inventory.OwnerLabels(client.ObjectKey{Namespace: w.namespace, Name: owner}))
 	if err != nil {
 		w.t.Fatal(err)
 	}

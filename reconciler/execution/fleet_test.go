@@ -121,7 +121,6 @@ func (f *fleet) startLoops() {
 			Marks: keeper, Hold: keeper.Hold, OnHold: keeper.OnChange,
 			Period: period, FailureThreshold: 2 * time.Second, SuccessThreshold: time.Second,
 		}),
-		namespace.New(cached, namespace.Options{}),
 		carry,
 		status.New(cached, templates, native, status.Options{}),
 	}
@@ -129,6 +128,9 @@ func (f *fleet) startLoops() {
 		if err := l.Register(mgr); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if err := namespace.New(cached, namespace.Options{}).Register(t.Context(), mgr); err != nil {
+		t.Fatal(err)
 	}
 	for _, r := range []manager.Runnable{registry, templates} {
 		if err := mgr.Add(r); err != nil {

@@ -9,39 +9,62 @@ import (
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 )
 
-// mostRemoved is how many removed objects a status names: what is removed from a cluster goes
+// mostRecorded is how many objects a status names: what is removed from a cluster goes
 // together.
-const mostRemoved = 100
+const mostRecorded = 100
 
 // Removed returns what left the revisions of a Kustomization and clusters may still hold, as its
 // status says. What cannot be read is left out.
 func Removed(status kustomizev1.KustomizationStatus) []ID {
-	latest := status.History.Latest()
-	if latest == nil {
-		return nil
+	return recorded(status, gitopsv1alpha1.RemovedKey)
+}
+
+// RecordRemoved has the latest outcome of a status, and no other one, say what clusters may still
+// hold: removed, or, where nobody has looked, what an earlier outcome says.
+func RecordRemoved(status *kustomizev1.KustomizationStatus, removed []ID, looked bool) {
+	record(status, gitopsv1alpha1.RemovedKey, removed, looked)
+}
+
+// Leaving returns what left the revision of a Kustomization and has yet to be removed from the hub, or
+// taken by others, as its status says.
+func Leaving(status kustomizev1.KustomizationStatus) []ID {
+	return recorded(status, gitopsv1alpha1.LeavingKey)
+}
+
+// RecordLeaving has the latest outcome of a status, and no other one, say what is leaving, or, where
+// nobody has looked, what an earlier outcome says.
+func RecordLeaving(status *kustomizev1.KustomizationStatus, leaving []ID, looked bool) {
+	record(status, gitopsv1alpha1.LeavingKey, leaving, looked)
+}
+
+func recorded(status kustomizev1.KustomizationStatus, key string) []ID {
+	if latest := status.History.Latest(); latest != nil {
+		return parse(latest.Metadata[key])
 	}
+	return nil
+}
+
+func parse(texts string) []ID {
 	var ids []ID
-	for text := range strings.SplitSeq(latest.Metadata[gitopsv1alpha1.RemovedKey], ",") {
-		if id, err := object.ParseObjMetadata(text); err == nil && len(ids) < mostRemoved {
+	for text := range strings.SplitSeq(texts, ",") {
+		if id, err := object.ParseObjMetadata(text); err == nil && len(ids) < mostRecorded {
 			ids = append(ids, id)
 		}
 	}
 	return ids
 }
 
-// RecordRemoved has the latest outcome of a status, and no other one, say what clusters may still
-// hold: removed, or, where nobody has looked, what an earlier outcome says.
-func RecordRemoved(status *kustomizev1.KustomizationStatus, removed []ID, looked bool) {
+func record(status *kustomizev1.KustomizationStatus, key string, ids []ID, looked bool) {
 	text := ""
 	for _, outcome := range status.History {
 		if text == "" {
-			text = outcome.Metadata[gitopsv1alpha1.RemovedKey]
+			text = outcome.Metadata[key]
 		}
-		delete(outcome.Metadata, gitopsv1alpha1.RemovedKey)
+		delete(outcome.Metadata, key)
 	}
 	if looked {
 		var texts []string
-		for _, id := range removed[:min(len(removed), mostRemoved)] {
+		for _, id := range ids[:min(len(ids), mostRecorded)] {
 			texts = append(texts, id.String())
 		}
 		text = strings.Join(texts, ",")
@@ -53,5 +76,5 @@ func RecordRemoved(status *kustomizev1.KustomizationStatus, removed []ID, looked
 	if latest.Metadata == nil {
 		latest.Metadata = map[string]string{}
 	}
-	latest.Metadata[gitopsv1alpha1.RemovedKey] = text
+	latest.Metadata[key] = text
 }

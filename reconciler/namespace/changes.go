@@ -1,7 +1,10 @@
 package namespace
 
 import (
+	"context"
 	"maps"
+	"slices"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -10,6 +13,8 @@ import (
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/selector"
+	"github.com/flotilla-io/flotilla/reconciler/switching"
 )
 
 // contentChanges passes namespaces on that are new, or whose labels or
@@ -61,18 +66,35 @@ func (r *Reconciler) workEvents() predicate.Predicate {
 	}
 }
 
-// overridesNamespaces passes overrides on that select namespaces, or did.
-func overridesNamespaces() predicate.Predicate {
-	selects := func(obj client.Object) bool {
-		o, ok := obj.(policyv1alpha1.Override)
-		return ok && selectsNamespaces(o)
+// overrides looks at all namespaces where an override counts otherwise that selects some.
+func (r *Reconciler) overrides(ctx context.Context) switching.Listener {
+	var ending sync.Map // the Kustomizations that end with such an override
+	all := func() {
+		for _, req := range r.all(ctx, nil) {
+			r.inbox.Add(req, false)
+		}
 	}
-	return predicate.Funcs{
-		CreateFunc:  func(e event.CreateEvent) bool { return selects(e.Object) },
-		DeleteFunc:  func(e event.DeleteEvent) bool { return selects(e.Object) },
-		UpdateFunc:  func(e event.UpdateEvent) bool { return selects(e.ObjectOld) || selects(e.ObjectNew) },
-		GenericFunc: func(e event.GenericEvent) bool { return selects(e.Object) },
+	return switching.Listener{
+		Override: func(versions ...policyv1alpha1.Override) {
+			if slices.ContainsFunc(versions, selectsNamespaces) {
+				all()
+			}
+		},
+		Ending: func(owner client.ObjectKey, versions ...policyv1alpha1.Override) {
+			if slices.ContainsFunc(versions, selectsNamespaces) {
+				ending.Store(owner, true)
+			}
+		},
+		Ended: func(owner client.ObjectKey) {
+			if _, found := ending.LoadAndDelete(owner); found {
+				all()
+			}
+		},
 	}
+}
+
+func resourceOf(namespace *corev1.Namespace) selector.Resource {
+	return selector.Resource{APIVersion: corev1.SchemeGroupVersion.String(), Kind: "Namespace", Name: namespace.Name, Labels: namespace.Labels}
 }
 
 func selectsNamespaces(o policyv1alpha1.Override) bool {

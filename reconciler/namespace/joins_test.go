@@ -50,7 +50,9 @@ func TestAClusterThatFindsItsNamespace(t *testing.T) {
 		}
 	}
 	run := func() (stop func() error) {
-		return env.StartLoops(t, func(_ context.Context, mgr ctrl.Manager) error { return New(mgr.GetClient(), Options{}).Register(mgr) })
+		return env.StartLoops(t, func(ctx context.Context, mgr ctrl.Manager) error {
+			return New(mgr.GetClient(), Options{}).Register(ctx, mgr)
+		})
 	}
 	create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}})
 	create(space("early"))

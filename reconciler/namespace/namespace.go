@@ -25,10 +25,12 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/fairqueue"
+	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/reconciler/succession"
+	"github.com/flotilla-io/flotilla/reconciler/switching"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
@@ -42,6 +44,9 @@ type Options struct {
 	// Parallel is how many Works of one namespace are written side by side; zero
 	// means 16.
 	Parallel int
+	// Switches tells what is being switched from one revision to the next, and the overrides
+	// that count; the loop has its own, which knows of no switch, if nil.
+	Switches *switching.Tracker
 	// Clock is the time; nil means the machine's.
 	Clock clock.PassiveClock
 }
@@ -56,7 +61,11 @@ type Reconciler struct {
 	hub     client.Client
 	skip    propagation.SkipRules
 	options Options
-	wrote   *writecache.Cache[*workv1alpha1.Work]
+	// switches has the overrides; waiting are the namespaces of what is being switched.
+	switches *switching.Tracker
+	waiting  *switching.Waiting[reconcile.Request]
+	inbox    loop.Inbox[reconcile.Request]
+	wrote    *writecache.Cache[*workv1alpha1.Work]
 	// succession renames Works.
 	succession succession.Succession
 }
@@ -77,18 +86,30 @@ func New(hub client.Client, o Options) *Reconciler {
 		skip = *o.Skip
 	}
 	wrote := writecache.New[*workv1alpha1.Work](o.Clock)
-	return &Reconciler{hub: hub, skip: skip, options: o, wrote: wrote, succession: succession.New(hub, wrote)}
+	r := &Reconciler{hub: hub, skip: skip, options: o, switches: o.Switches, wrote: wrote, succession: succession.New(hub, wrote)}
+	if r.switches == nil {
+		r.switches = switching.New(hub, nil)
+	}
+	r.waiting = switching.NewWaiting(r.switches, func(req reconcile.Request) { r.inbox.Add(req, false) })
+	return r
 }
 
 // Register adds the loop to mgr.
-func (r *Reconciler) Register(mgr ctrl.Manager) error {
+func (r *Reconciler) Register(ctx context.Context, mgr ctrl.Manager) error {
+	r.switches.Listen(r.overrides(ctx))
+	if r.options.Switches == nil {
+		if err := r.switches.Register(ctx, mgr.GetCache(), false); err != nil {
+			return err
+		}
+	}
 	owned := handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &corev1.Namespace{}, handler.OnlyControllerOwner())
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named("namespace").
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.options.Workers, NewQueue: fairqueue.New[reconcile.Request]}).
 		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.affected), builder.WithPredicates(contentChanges())).
 		Watches(&clusterv1alpha1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.all), builder.WithPredicates(clusterChanges())).
-		Watches(&policyv1alpha1.ClusterOverridePolicy{}, handler.EnqueueRequestsFromMapFunc(r.all), builder.WithPredicates(overridesNamespaces())).
+		WatchesRawSource(&r.inbox).
+		WatchesRawSource(switching.Synced[reconcile.Request]{Of: r.switches}).
 		Watches(&workv1alpha1.Work{}, owned, builder.WithPredicates(r.workEvents())).
 		Complete(r)
 	if err != nil {
@@ -131,7 +152,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if !namespace.DeletionTimestamp.IsZero() || !plan.SyncsNamespace(namespace, r.skip) {
 		return reconcile.Result{}, nil
 	}
-	plans, err := r.plans(ctx, namespace)
+	overrides, owner, known := r.counting(namespace)
+	if !known {
+		r.waiting.Hold(owner, req, func() bool { _, _, known := r.counting(namespace); return !known })
+		return reconcile.Result{}, nil
+	}
+	plans, err := r.plans(ctx, namespace, overrides)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -150,20 +176,21 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return reconcile.Result{}, errors.Join(failed...)
 }
 
+// counting returns the overrides that count for a namespace; known is false while owner is being switched,
+// of which it or they are a part.
+func (r *Reconciler) counting(namespace *corev1.Namespace) (overrides []policyv1alpha1.Override, owner client.ObjectKey, known bool) {
+	if owner, switching := r.switches.Switching(namespace); switching {
+		return nil, owner, false
+	}
+	return r.switches.Overrides(resourceOf(namespace))
+}
+
 // plans returns what every cluster should hold of the namespace. A cluster whose
 // execution namespace is not there has no room yet, or is leaving.
-func (r *Reconciler) plans(ctx context.Context, namespace *corev1.Namespace) ([]plan.WorkPlan, error) {
+func (r *Reconciler) plans(ctx context.Context, namespace *corev1.Namespace, overrides []policyv1alpha1.Override) ([]plan.WorkPlan, error) {
 	var clusters clusterv1alpha1.ClusterList
 	if err := r.hub.List(ctx, &clusters, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list clusters: %w", err)
-	}
-	var policies policyv1alpha1.ClusterOverridePolicyList
-	if err := r.hub.List(ctx, &policies, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("list cluster override policies: %w", err)
-	}
-	overrides := make([]policyv1alpha1.Override, len(policies.Items))
-	for i := range policies.Items {
-		overrides[i] = &policies.Items[i]
 	}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(namespace)
 	if err != nil {

@@ -72,7 +72,7 @@ type fleet struct {
 }
 
 func (f *fleet) start() {
-	f.stop = f.hub.StartLoops(f, func(_ context.Context, mgr ctrl.Manager) error {
+	f.stop = f.hub.StartLoops(f, func(ctx context.Context, mgr ctrl.Manager) error {
 		native := interpreter.Native()
 		registry := members.New(members.Options{Interpreter: native})
 		hub, live := mgr.GetClient(), mgr.GetAPIReader()
@@ -80,13 +80,15 @@ func (f *fleet) start() {
 		f.wake = finder.Wake
 		for _, l := range []interface{ Register(ctrl.Manager) error }{
 			cluster.New(hub, live, registry, f.events, cluster.Options{Period: time.Second}),
-			namespace.New(hub, namespace.Options{}),
 			execution.New(hub, registry, native, f.events, execution.Options{}),
 			finder,
 		} {
 			if err := l.Register(mgr); err != nil {
 				return err
 			}
+		}
+		if err := namespace.New(hub, namespace.Options{}).Register(ctx, mgr); err != nil {
+			return err
 		}
 		return mgr.Add(registry)
 	})

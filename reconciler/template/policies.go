@@ -18,6 +18,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
+	"github.com/flotilla-io/flotilla/reconciler/template/reach"
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
@@ -30,14 +31,14 @@ type policies struct {
 	hub       client.Client
 	catalog   *catalog
 	templates *templatestore.Store
-	reach     reach
+	reach     reach.Finder
 	inbox     *loop.Inbox[templatestore.Key]
 	opts      Options
 
 	written  *writecache.Cache[policyv1alpha1.Policy]
 	requests loop.Inbox[ctrl.Request]
 	report   *reporter
-	sent     sentEdits
+	sent     reach.Sent
 }
 
 func newPolicies(hub client.Client, templates *templatestore.Store, inbox *loop.Inbox[templatestore.Key], opts Options) *policies {
@@ -48,7 +49,7 @@ func newPolicies(hub client.Client, templates *templatestore.Store, inbox *loop.
 		inbox:     inbox,
 		opts:      opts,
 		written:   writecache.New[policyv1alpha1.Policy](opts.Clock),
-		reach:     reach{hub: hub, templates: templates, preempts: !opts.NoPreemption},
+		reach:     reach.Finder{Hub: hub, Templates: templates, Preempts: !opts.NoPreemption},
 	}
 	p.report = newReporter(hub, templates, p.written, p.requests.AddAfter, opts)
 	return p
@@ -187,23 +188,23 @@ func (p *policies) needs(ctx context.Context, policy policyv1alpha1.Policy) (nee
 // needs.
 func (p *policies) send(ctx context.Context, req ctrl.Request, policy policyv1alpha1.Policy, needs needs) error {
 	says := fmt.Sprintf("%s %d %s %s", policy.GetUID(), policy.GetGeneration(), strings.Join(needs.overrides, ","), needs.class)
-	before, known := p.sent.get(req)
+	before, known := p.sent.Get(req)
 	if before == says {
 		return nil
 	}
 	later := !known // at the start; a user's edit goes first
-	if err := p.reach.selected(ctx, policy, func(key templatestore.Key) { p.inbox.Add(key, later) }); err != nil {
+	if err := p.reach.Selected(ctx, policy, func(key templatestore.Key) { p.inbox.Add(key, later) }); err != nil {
 		return err
 	}
-	if _, err := p.reach.claimed(ctx, policy, func(key templatestore.Key) { p.inbox.Add(key, later) }); err != nil {
+	if _, err := p.reach.Claimed(ctx, policy, func(key templatestore.Key) { p.inbox.Add(key, later) }); err != nil {
 		return err
 	}
-	p.sent.put(req, says)
+	p.sent.Put(req, says)
 	return nil
 }
 
 func (p *policies) forget(req ctrl.Request) {
-	p.sent.forget(req)
+	p.sent.Forget(req)
 	p.report.forget(req)
 }
 
@@ -221,8 +222,8 @@ func (p *policies) release(ctx context.Context, req ctrl.Request, policy policyv
 		}
 	}
 	says := "deleted " + string(policy.GetUID())
-	before, _ := p.sent.get(req)
-	claimed, err := p.reach.claimed(ctx, policy, func(key templatestore.Key) {
+	before, _ := p.sent.Get(req)
+	claimed, err := p.reach.Claimed(ctx, policy, func(key templatestore.Key) {
 		if before != says {
 			p.inbox.Add(key, false)
 		}
@@ -230,7 +231,7 @@ func (p *policies) release(ctx context.Context, req ctrl.Request, policy policyv
 	if err != nil {
 		return err
 	}
-	if p.sent.put(req, says); claimed > 0 {
+	if p.sent.Put(req, says); claimed > 0 {
 		return nil
 	}
 	switch err := p.hub.Patch(ctx, policy, patch); {
@@ -246,7 +247,7 @@ func (p *policies) release(ctx context.Context, req ctrl.Request, policy policyv
 // abandoned gives the template loop what a policy had claimed that has gone, or
 // has another permanent id now, without having been let go.
 func (p *policies) abandoned(ctx context.Context, policy policyv1alpha1.Policy) {
-	if _, err := p.reach.claimed(ctx, policy, func(key templatestore.Key) { p.inbox.Add(key, false) }); err != nil {
+	if _, err := p.reach.Claimed(ctx, policy, func(key templatestore.Key) { p.inbox.Add(key, false) }); err != nil {
 		log.FromContext(ctx).Error(err, "find what a policy had claimed", "policy", propagation.RefOf(policy).String())
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/debounce"
 	"github.com/flotilla-io/flotilla/reconciler/dedup"
+	"github.com/flotilla-io/flotilla/reconciler/switching"
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
@@ -72,6 +73,9 @@ type Options struct {
 	StatusEvery time.Duration
 	// Metrics is where the loop counts; nil counts for nobody.
 	Metrics prometheus.Registerer
+	// Switches tells what is being switched from one revision to the next, and is left as it stands
+	// until it is; nil for nothing.
+	Switches *switching.Tracker
 	// Clock is the real one if nil.
 	Clock clock.PassiveClock
 }
@@ -118,12 +122,13 @@ func New(hub client.Client, templates *templatestore.Store, decider Decider, int
 	read := reader{template: templates.Get, binding: r.binding}
 	choose := chooser{skip: opts.Skip, noPreemption: opts.NoPreemption, find: catalog.find, candidates: catalog.candidates, exists: catalog.overrideExists}
 	bind := newBinder(interpreter, decider, catalog, opts)
+	wholly := newWholly(choose.holder, opts.Switches, func(key templatestore.Key) { r.inbox.Add(key, false) })
 	dryRun := bind
 	dryRun.decide = decider.Preview
 	write := writer{hub: hub, written: r.written, put: templates.Put, gone: templates.Gone, hold: r.delayed.Delay, withdraw: decider.Withdraw, clock: opts.Clock}
 	counts := newCounts(opts.Metrics, opts.Clock)
-	r.decide = []loop.Phase[state]{choose.run, claim, dryRun.run}
-	r.phases = []loop.Phase[state]{read.run, write.sweep, counts.matched(choose.run), counts.applied(claim, bind.run, write.run)}
+	r.decide = []loop.Phase[state]{choose.run, wholly.look, claim, dryRun.run}
+	r.phases = []loop.Phase[state]{read.run, write.sweep, counts.matched(choose.run), wholly.wait, counts.applied(claim, bind.run, write.run)}
 	return r
 }
 
@@ -163,7 +168,7 @@ type state struct {
 	decision *placement.Decision
 	// held is true where the binding is written a little later.
 	held bool
-	// awaits is true where it is on its way what the template asks for.
+	// awaits is true where it is on its way what the template asks for, or the rest of its revision.
 	awaits bool
 	// pending are recorded once everything is written.
 	pending []pendingEvent

@@ -29,3 +29,15 @@ func (r *Reconciler) PlacementUnchanged(ctx context.Context, template *unstructu
 	next, err := loop.Run(ctx, &s, r.decide...)
 	return err == nil && !next.Done && s.policy != nil && s.claim == nil && !s.activation.Waits && propagation.SameDecision(b, s.desired)
 }
+
+// Undecided reports whether this loop is still going to decide otherwise about a template than its
+// binding b says. What cannot be told counts as decided.
+func (r *Reconciler) Undecided(ctx context.Context, template *unstructured.Unstructured, b workv1alpha2.Binding) bool {
+	latest, _ := r.written.Latest(client.ObjectKeyFromObject(b), b, true)
+	if latest.GetResourceVersion() != b.GetResourceVersion() {
+		return true
+	}
+	s := state{key: templatestore.KeyOf(template), template: template, binding: b}
+	next, err := loop.Run(ctx, &s, r.decide...)
+	return err == nil && !next.Done && s.desired != nil && !propagation.SameDecision(b, s.desired)
+}

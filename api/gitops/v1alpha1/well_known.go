@@ -53,6 +53,10 @@ const (
 // revisions and that clusters may still hold, between commas, as they stand in inventories.
 const RemovedKey = "gitops.flotilla.io/removed"
 
+// LeavingKey in status.history[0].metadata of a Kustomization are the objects that left its revision
+// and have yet to be removed, or taken by another Kustomization, as RemovedKey has them.
+const LeavingKey = "gitops.flotilla.io/leaving"
+
 // CommitStatusFinalizer holds a CommitStatus until the forge knows that a status which is pending
 // comes to no end.
 const CommitStatusFinalizer = "gitops.flotilla.io/close"

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
@@ -18,12 +17,6 @@ import (
 // FieldManager owns the fields that come from Git. It is Flux's, so that
 // objects which Flux applied before are taken over field by field.
 const FieldManager = "kustomize-controller"
-
-// Labels that say which Kustomization an object belongs to.
-var (
-	nameLabel      = kustomizev1.GroupVersion.Group + "/name"
-	namespaceLabel = kustomizev1.GroupVersion.Group + "/namespace"
-)
 
 // Options tune an Applier. The zero value of a field stands for its default.
 type Options struct {
@@ -59,20 +52,6 @@ func New(hub client.Reader, mapper meta.RESTMapper, opts Options) *Applier {
 	}
 	return &Applier{reader: reader{hub: hub, mapper: mapper}, opts: opts}
 }
-
-// OwnerLabels returns the labels that objects of the named Kustomization carry.
-func OwnerLabels(owner types.NamespacedName) map[string]string {
-	return map[string]string{nameLabel: owner.Name, namespaceLabel: owner.Namespace}
-}
-
-// OwnerOf returns the Kustomization that an object's labels name.
-func OwnerOf(obj metadata) (types.NamespacedName, bool) {
-	labels := obj.GetLabels()
-	owner := types.NamespacedName{Namespace: labels[namespaceLabel], Name: labels[nameLabel]}
-	return owner, owner.Name != "" && owner.Namespace != ""
-}
-
-type metadata interface{ GetLabels() map[string]string }
 
 // Observe lists what the hub has of the given kinds with the owner's labels. A
 // kind that the hub does not serve has no objects.

@@ -21,19 +21,24 @@ import (
 const recreatePoll = 200 * time.Millisecond
 
 // Apply carries out a plan. Definitions come first; what had to wait for them
-// is then checked, all of it, before anything else is written.
+// is then checked, all of it, and begin is called, before anything else is written.
 //
 // It returns done=false if a kind that comes with the set is not served yet:
 // check again soon. Errors are those of Check, and faults of single writes,
 // joined; objects whose write failed do not keep the others from theirs within
 // their stage, but end the apply after it.
-func (a *Applier) Apply(ctx context.Context, plan Plan, seen Observed) (done bool, err error) {
+func (a *Applier) Apply(ctx context.Context, plan Plan, seen Observed, begin func(context.Context) error) (done bool, err error) {
 	stages := [...]inventory.Stage{inventory.Definitions, inventory.Overrides, inventory.Policies, inventory.Templates, inventory.Hooks}
 	for _, stage := range stages {
 		if stage != inventory.Definitions {
 			done, err := a.checkRest(ctx, plan, seen)
 			if err != nil || !done {
 				return done, err
+			}
+		}
+		if stage == inventory.Definitions+1 {
+			if err := begin(ctx); err != nil {
+				return false, err
 			}
 		}
 		if err := a.applyStage(ctx, plan, stage); err != nil {
@@ -60,13 +65,13 @@ func (a *Applier) checkRest(ctx context.Context, plan Plan, seen Observed) (bool
 }
 
 func (a *Applier) applyStage(ctx context.Context, plan Plan, stage inventory.Stage) error {
-	var changes []Change
-	for _, c := range plan.Changes {
-		if inventory.StageOf(c.Desired.GroupVersionKind().GroupKind()) == stage {
+	var changes []*Change
+	for i := range plan.Changes {
+		if c := &plan.Changes[i]; inventory.StageOf(c.Desired.GroupVersionKind().GroupKind()) == stage {
 			changes = append(changes, c)
 		}
 	}
-	return each(ctx, a.opts.Parallel, changes, func(ctx context.Context, c Change) error {
+	return each(ctx, a.opts.Parallel, changes, func(ctx context.Context, c *Change) error {
 		if err := a.applyOne(ctx, plan.set, c); err != nil {
 			return fmt.Errorf("apply %s: %w", inventory.Describe(inventory.IDOf(c.Desired)), err)
 		}
@@ -74,17 +79,19 @@ func (a *Applier) applyStage(ctx context.Context, plan Plan, stage inventory.Sta
 	})
 }
 
-func (a *Applier) applyOne(ctx context.Context, set Set, c Change) error {
+func (a *Applier) applyOne(ctx context.Context, set Set, c *Change) error {
 	switch c.Action {
 	case Created:
 		outcome := c.Desired.DeepCopy()
 		err := set.Writer.Apply(ctx, client.ApplyConfigurationFromUnstructured(outcome), client.ForceOwnership, client.FieldOwner(FieldManager))
 		if err == nil {
+			c.Version = outcome.GetResourceVersion()
 			a.memory.put(set.Owner, c.Desired, outcome)
 		}
 		return err
 	case Configured, Recreated:
-		manager := ssa.NewResourceManager(set.Writer, nil, ssa.Owner{Field: FieldManager, Group: kustomizev1.GroupVersion.Group})
+		writer := &versioning{Client: set.Writer}
+		manager := ssa.NewResourceManager(writer, nil, ssa.Owner{Field: FieldManager, Group: kustomizev1.GroupVersion.Group})
 		_, err := manager.ApplyAll(ctx, []*unstructured.Unstructured{c.Desired.DeepCopy()}, ssa.ApplyOptions{
 			Force:            c.Action == Recreated,
 			DriftIgnoreRules: set.Ignore,
@@ -96,10 +103,25 @@ func (a *Applier) applyOne(ctx context.Context, set Set, c Change) error {
 			},
 			MigrateAPIVersion: true,
 		})
+		c.Version = writer.version
 		return err
 	default:
 		return nil
 	}
+}
+
+// versioning is a client that notes the version which its last patch of the one object it is used for made.
+type versioning struct {
+	client.Client
+	version string
+}
+
+func (v *versioning) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+	err := v.Client.Patch(ctx, obj, patch, opts...)
+	if asked := (&client.PatchOptions{}).ApplyOptions(opts); err == nil && len(asked.DryRun) == 0 {
+		v.version = obj.GetResourceVersion()
+	}
+	return err
 }
 
 // Prunable returns those of the removed entries that would truly be deleted:
@@ -180,7 +202,7 @@ func (a *Applier) deleteSeen(ctx context.Context, owner types.NamespacedName, wr
 		if live == nil || live.GetUID() != uid {
 			return nil // another object has this name by now: it is not ours
 		}
-		if holder, _ := OwnerOf(live); holder != owner {
+		if holder, _ := inventory.OwnerOf(live); holder != owner {
 			return nil
 		}
 		version = live.GetResourceVersion()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -61,12 +62,31 @@ type Change struct {
 	Holder types.NamespacedName
 	// Shares says that the object is meant to be written by several.
 	Shares bool
+	// Version is the resource version that the apply made; empty where it wrote nothing.
+	Version string
+}
+
+// Writes reports whether the change is yet to write something, or cannot be checked before another one.
+func (c Change) Writes() bool {
+	switch c.Action {
+	case Unchanged, Skipped, Deleted:
+		return false
+	default:
+		return true
+	}
 }
 
 // Plan is what an apply will do, object by object, in order.
 type Plan struct {
 	set     Set
 	Changes []Change
+}
+
+// Defines reports whether a plan first makes what its objects need to exist, or waits for that.
+func (p Plan) Defines() bool {
+	return slices.ContainsFunc(p.Changes, func(c Change) bool {
+		return c.Action == later || c.Writes() && inventory.StageOf(c.Desired.GroupVersionKind().GroupKind()) == inventory.Definitions
+	})
 }
 
 // Check compares a set with the hub and returns what is to be done.
@@ -285,7 +305,7 @@ func (a *Applier) judge(ctx context.Context, set Set, c *Change, seen Observed) 
 	}
 	c.Shares = shares(desired, observed)
 	if observed != nil {
-		c.Holder, _ = OwnerOf(observed)
+		c.Holder, _ = inventory.OwnerOf(observed)
 	}
 	if skips(desired, observed) {
 		return skipped(ctx, set, desired, err)

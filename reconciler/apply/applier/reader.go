@@ -68,7 +68,7 @@ func (r reader) observe(ctx context.Context, owner types.NamespacedName, entries
 func (r reader) list(ctx context.Context, owner types.NamespacedName, kind schema.GroupVersionKind) ([]unstructured.Unstructured, error) {
 	var list unstructured.UnstructuredList
 	list.SetGroupVersionKind(kind)
-	err := r.hub.List(ctx, &list, client.MatchingLabels(OwnerLabels(owner)))
+	err := r.hub.List(ctx, &list, client.MatchingLabels(inventory.OwnerLabels(owner)))
 	if !apierrors.IsNotFound(err) {
 		return list.Items, err
 	}
@@ -83,7 +83,7 @@ func (r reader) list(ctx context.Context, owner types.NamespacedName, kind schem
 		return nil, err // it is about to go, or to come
 	}
 	list.SetGroupVersionKind(mapping.GroupVersionKind)
-	err = r.hub.List(ctx, &list, client.MatchingLabels(OwnerLabels(owner)))
+	err = r.hub.List(ctx, &list, client.MatchingLabels(inventory.OwnerLabels(owner)))
 	return list.Items, err
 }
 

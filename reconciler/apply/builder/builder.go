@@ -24,6 +24,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/places"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
 	"github.com/flotilla-io/flotilla/sources/artifact"
 	"github.com/flotilla-io/flotilla/sources/build"
 )
@@ -184,7 +185,7 @@ func specOf(ks *kustomizev1.Kustomization, variables map[string]string) build.Sp
 		maps.Copy(spec.Labels, m.Labels)
 		spec.Annotations = m.Annotations
 	}
-	maps.Copy(spec.Labels, applier.OwnerLabels(client.ObjectKeyFromObject(ks)))
+	maps.Copy(spec.Labels, inventory.OwnerLabels(client.ObjectKeyFromObject(ks)))
 	return spec
 }
 

@@ -24,7 +24,6 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/rollup"
-	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
@@ -51,7 +50,7 @@ func object(t *testing.T, text string) *unstructured.Unstructured {
 	if err := json.Unmarshal([]byte(text), obj); err != nil {
 		t.Fatal(err)
 	}
-	labels := applier.OwnerLabels(owner)
+	labels := inventory.OwnerLabels(owner)
 	maps.Copy(labels, obj.GetLabels())
 	obj.SetLabels(labels)
 	return obj
@@ -118,7 +117,7 @@ func work(b *workv1alpha2.ResourceBinding) *workv1alpha1.Work {
 
 func changed(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	out := obj.DeepCopy()
-	labels := applier.OwnerLabels(owner)
+	labels := inventory.OwnerLabels(owner)
 	labels["changed"] = "yes"
 	out.SetLabels(labels)
 	return out

@@ -17,7 +17,6 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/policies/selector"
-	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
@@ -125,7 +124,7 @@ func carries(w *workv1alpha1.Work, id inventory.ID, owner client.ObjectKey) bool
 		if !ok || held != id {
 			return false
 		}
-		by, _ := applier.OwnerOf(obj)
+		by, _ := inventory.OwnerOf(obj)
 		return by == owner
 	})
 }
@@ -199,7 +198,7 @@ func (r *Reader) part(ctx context.Context, owner client.ObjectKey, e inventory.E
 
 // applied reports whether the named Kustomization applied an object.
 func applied(owner client.ObjectKey, obj *unstructured.Unstructured) bool {
-	by, known := applier.OwnerOf(obj)
+	by, known := inventory.OwnerOf(obj)
 	return known && by == owner
 }
 

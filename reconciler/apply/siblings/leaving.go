@@ -10,6 +10,10 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
+// ReasonHandingOver says that a revision stands, and that what left it waits for other Kustomizations of
+// its source. Those that depend on this one go on.
+const ReasonHandingOver = "HandingOver"
+
 // Leaving is what leaves a Kustomization. The zero value is nothing.
 type Leaving struct {
 	// Deleted are the objects that nobody wants.

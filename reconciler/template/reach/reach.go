@@ -1,10 +1,14 @@
-package template
+// Package reach finds the templates that a policy is about, and knows which of them were told of its edits.
+//
+// In go policies; out come keys of templates, which stores and indexes of bindings hold. It writes nothing.
+package reach
 
 import (
 	"context"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -16,26 +20,27 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
-// reach finds the templates that a policy is about. It writes nothing.
-type reach struct {
-	hub       client.Reader
-	templates *templatestore.Store
-	// preempts: a policy that says so takes what another one has claimed.
-	preempts bool
+// Finder finds the templates that a policy is about.
+type Finder struct {
+	// Hub reads from a cache with the indexes of bindings.
+	Hub       client.Reader
+	Templates *templatestore.Store
+	// Preempts: a policy that says so takes what another one has claimed.
+	Preempts bool
 }
 
-// selected calls yield for the templates that policy's selectors mean, but
+// Selected calls yield for the templates that policy's selectors mean, but
 // for those that another policy has claimed and that it does not take.
-func (r reach) selected(ctx context.Context, policy policyv1alpha1.Policy, yield func(templatestore.Key)) error {
+func (f Finder) Selected(ctx context.Context, policy policyv1alpha1.Policy, yield func(templatestore.Key)) error {
 	spec, own := policy.PropagationSpec(), propagation.RefOf(policy)
-	takes := spec.Preemption == policyv1alpha1.PreemptAlways && r.preempts
+	takes := spec.Preemption == policyv1alpha1.PreemptAlways && f.Preempts
 	for i := range spec.ResourceSelectors {
 		s := &spec.ResourceSelectors[i]
 		namespace := policy.GetNamespace()
 		if namespace == "" {
 			namespace = s.Namespace
 		}
-		err := r.templates.List(ctx, kindOf(s), namespace, func(obj *unstructured.Unstructured) {
+		err := f.Templates.List(ctx, schema.FromAPIVersionAndKind(s.APIVersion, s.Kind), namespace, func(obj *unstructured.Unstructured) {
 			// The cheapest question first: this looks at all objects of the kind.
 			if s.Name != "" && s.Name != obj.GetName() || selector.Match(*s, selector.ResourceOf(obj)) == selector.None {
 				return
@@ -51,15 +56,15 @@ func (r reach) selected(ctx context.Context, policy policyv1alpha1.Policy, yield
 	return nil
 }
 
-// claimed calls yield for the templates that policy has claimed, whether
+// Claimed calls yield for the templates that policy has claimed, whether
 // the template says so or only its binding. It returns how many there are.
-func (r reach) claimed(ctx context.Context, policy policyv1alpha1.Policy, yield func(templatestore.Key)) (int, error) {
+func (f Finder) Claimed(ctx context.Context, policy policyv1alpha1.Policy, yield func(templatestore.Key)) (int, error) {
 	id, count := propagation.RefOf(policy).ID, 0
 	if id == "" {
 		return 0, nil
 	}
-	for _, gvk := range r.templates.Kinds() {
-		err := r.templates.Claimed(ctx, gvk, id, func(obj *unstructured.Unstructured) {
+	for _, gvk := range f.Templates.Kinds() {
+		err := f.Templates.Claimed(ctx, gvk, id, func(obj *unstructured.Unstructured) {
 			count++
 			yield(templatestore.KeyOf(obj))
 		})
@@ -67,7 +72,7 @@ func (r reach) claimed(ctx context.Context, policy policyv1alpha1.Policy, yield 
 			return 0, err
 		}
 	}
-	err := bindings.Each(ctx, r.hub, func(b workv1alpha2.Binding) {
+	err := bindings.Each(ctx, f.Hub, func(b workv1alpha2.Binding) {
 		if b.GetDeletionTimestamp() == nil {
 			count++
 			yield(bindings.TemplateOf(b))
@@ -76,21 +81,23 @@ func (r reach) claimed(ctx context.Context, policy policyv1alpha1.Policy, yield 
 	return count, err
 }
 
-// sentEdits are what policies said when their templates were sent to the template loop.
+// Sent are what policies said when their templates were sent to the loop that carries them.
 // The zero value is ready, and it is safe for use by several goroutines.
-type sentEdits struct {
+type Sent struct {
 	mu   sync.Mutex
 	says map[ctrl.Request]string
 }
 
-func (e *sentEdits) get(req ctrl.Request) (string, bool) {
+// Get returns what a policy said last; false if it was not sent.
+func (e *Sent) Get(req ctrl.Request) (string, bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	says, known := e.says[req]
 	return says, known
 }
 
-func (e *sentEdits) put(req ctrl.Request, says string) {
+// Put notes what a policy says.
+func (e *Sent) Put(req ctrl.Request, says string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.says == nil {
@@ -99,7 +106,8 @@ func (e *sentEdits) put(req ctrl.Request, says string) {
 	e.says[req] = says
 }
 
-func (e *sentEdits) forget(req ctrl.Request) {
+// Forget drops what a policy said.
+func (e *Sent) Forget(req ctrl.Request) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(e.says, req)

@@ -1,4 +1,8 @@
-package apply
+// Package kustomizations reads and writes Kustomizations for the loop that applies them.
+//
+// In go names and statuses; out come Kustomizations as a cache has them, own writes included. It writes
+// the finalizer and the status, and only where they differ.
+package kustomizations
 
 import (
 	"context"
@@ -6,6 +10,7 @@ import (
 	"time"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -14,14 +19,22 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
-// kustomizations reads and writes Kustomizations: as a cache has them, own writes included.
-type kustomizations struct {
+// Store has the Kustomizations. Use New.
+type Store struct {
 	hub     client.Client
 	written *writecache.Cache[*kustomizev1.Kustomization]
 }
 
-// read returns the Kustomization as it was last seen or written here.
-func (k kustomizations) read(ctx context.Context, key client.ObjectKey) (*kustomizev1.Kustomization, bool, error) {
+// New returns a Store; hub reads from a cache.
+func New(hub client.Client, clk clock.PassiveClock) Store {
+	return Store{hub: hub, written: writecache.New[*kustomizev1.Kustomization](clk)}
+}
+
+// Forget drops what is remembered of one that is gone.
+func (k Store) Forget(key client.ObjectKey) { k.written.Gone(key) }
+
+// Read returns the Kustomization as it was last seen or written here.
+func (k Store) Read(ctx context.Context, key client.ObjectKey) (*kustomizev1.Kustomization, bool, error) {
 	cached := &kustomizev1.Kustomization{}
 	err := k.hub.Get(ctx, key, cached)
 	if client.IgnoreNotFound(err) != nil {
@@ -34,8 +47,8 @@ func (k kustomizations) read(ctx context.Context, key client.ObjectKey) (*kustom
 	return latest.DeepCopy(), true, nil
 }
 
-// protect adds the finalizer by which a deletion takes the objects along.
-func (k kustomizations) protect(ctx context.Context, ks *kustomizev1.Kustomization) (*kustomizev1.Kustomization, error) {
+// Protect adds the finalizer by which a deletion takes the objects along.
+func (k Store) Protect(ctx context.Context, ks *kustomizev1.Kustomization) (*kustomizev1.Kustomization, error) {
 	before := ks.DeepCopy()
 	if !controllerutil.AddFinalizer(ks, kustomizev1.KustomizationFinalizer) {
 		return ks, nil
@@ -47,8 +60,8 @@ func (k kustomizations) protect(ctx context.Context, ks *kustomizev1.Kustomizati
 	return ks, nil
 }
 
-// publish writes a status that differs.
-func (k kustomizations) publish(ctx context.Context, before, after *kustomizev1.Kustomization) error {
+// Publish writes a status that differs.
+func (k Store) Publish(ctx context.Context, before, after *kustomizev1.Kustomization) error {
 	patch := client.MergeFrom(before)
 	if data, err := patch.Data(after); err != nil || string(data) == "{}" {
 		return err
@@ -66,9 +79,9 @@ func (k kustomizations) publish(ctx context.Context, before, after *kustomizev1.
 // publishTimeout bounds one write of a status.
 const publishTimeout = 10 * time.Second
 
-// endings lets everything pass, and ends the wait for own writes to what is
+// Endings lets everything pass, and ends the wait for own writes to what is
 // gone: a Kustomization whose finalizer somebody took off is not applied again.
-func (k kustomizations) endings() predicate.Predicate {
+func (k Store) Endings() predicate.Predicate {
 	return predicate.Funcs{DeleteFunc: func(e event.DeleteEvent) bool {
 		k.written.Gone(client.ObjectKeyFromObject(e.Object))
 		return true

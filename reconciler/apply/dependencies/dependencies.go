@@ -1,4 +1,8 @@
-package apply
+// Package dependencies finds out whether what a Kustomization depends on is ready.
+//
+// In go a Kustomization, who acts for it, and the artifact that it is to apply; out comes which of its
+// dependencies is not ready, and why. Those of other namespaces are read as the account. It writes nothing.
+package dependencies
 
 import (
 	"context"
@@ -16,30 +20,52 @@ import (
 
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/expression"
+	"github.com/flotilla-io/flotilla/reconciler/apply/actors"
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
 	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
 )
 
-// awaitDependencies ends a run while a dependency is not ready. The loop also
-// hears of it when one becomes so.
-func (p prerequisites) awaitDependencies(ctx context.Context, s *state) (loop.Next, error) {
-	if len(s.ks.Spec.DependsOn) == 0 {
-		return loop.Next{}, nil
+// ReasonCycle says that Kustomizations wait for each other.
+const ReasonCycle = "DependencyCycle"
+
+// Checker looks at dependencies. Use New.
+type Checker struct {
+	hub         client.Reader
+	expressions *expression.Compiler
+}
+
+// New returns a Checker; hub reads from a cache.
+func New(hub client.Reader) Checker {
+	return Checker{hub: hub, expressions: expression.NewCompiler(expression.Limits{})}
+}
+
+// Query asks about the dependencies of one Kustomization.
+type Query struct {
+	Of *kustomizev1.Kustomization
+	// Actor is who acts for it.
+	Actor actors.Actor
+	// At is the artifact that it is to apply, and Kind that of its source.
+	At   siblings.Artifact
+	Kind string
+}
+
+// Unready says which dependency is not ready, and why; empty if all are. The error is of class
+// loop.ClassStalled if one waits for another in a circle.
+func (p Checker) Unready(ctx context.Context, q Query) (string, error) {
+	read, budget := p.reader(q), expression.NewBudget(allReadiness)
+	if err := findCycle(ctx, q.Of, read); err != nil {
+		return "", err
 	}
-	read, budget := p.reader(s), expression.NewBudget(allReadiness)
-	if err := findCycle(ctx, s, read); err != nil {
-		return loop.Next{}, err
-	}
-	for i, ref := range s.ks.Spec.DependsOn {
-		why, err := p.unready(ctx, s, i, read, budget)
+	for i, ref := range q.Of.Spec.DependsOn {
+		why, err := p.unready(ctx, q, i, read, budget)
 		if err != nil {
-			return loop.Next{}, err
+			return "", err
 		}
 		if why != "" {
-			return loop.Next{}, loop.Waiting(meta.DependencyNotReadyReason, soon, fmt.Errorf("dependency %s %s", dependencyKey(s.ks, ref), why))
+			return fmt.Sprintf("dependency %s %s", Key(q.Of, ref), why), nil
 		}
 	}
-	return loop.Next{}, nil
+	return "", nil
 }
 
 // readDependency reads a Kustomization that a run depends on.
@@ -47,7 +73,7 @@ type readDependency func(ctx context.Context, key client.ObjectKey) (*kustomizev
 
 // reader reads those of the run's namespace from the cache, and those of others as
 // the run's account, each once.
-func (p prerequisites) reader(s *state) readDependency {
+func (p Checker) reader(q Query) readDependency {
 	type answer struct {
 		ks  *kustomizev1.Kustomization
 		err error
@@ -58,8 +84,8 @@ func (p prerequisites) reader(s *state) readDependency {
 			return a.ks, a.err
 		}
 		a, from := answer{ks: &kustomizev1.Kustomization{}}, p.hub
-		if key.Namespace != s.ks.Namespace && !s.actor.Privileged() {
-			from = s.actor
+		if key.Namespace != q.Of.Namespace && !q.Actor.Privileged() {
+			from = q.Actor
 		}
 		a.err = from.Get(ctx, key, a.ks)
 		known[key] = a
@@ -69,9 +95,9 @@ func (p prerequisites) reader(s *state) readDependency {
 
 // findCycle stalls a Kustomization that waits for itself, by whatever way that its
 // account may see.
-func findCycle(ctx context.Context, s *state, read readDependency) error {
-	reached := map[client.ObjectKey]bool{s.owner: true}
-	all := []dependency.Dependent{s.ks}
+func findCycle(ctx context.Context, ks *kustomizev1.Kustomization, read readDependency) error {
+	reached := map[client.ObjectKey]bool{client.ObjectKeyFromObject(ks): true}
+	all := []dependency.Dependent{ks}
 	for i := 0; i < len(all); i++ {
 		for _, ref := range all[i].GetDependsOn() {
 			key := client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}
@@ -92,40 +118,41 @@ func findCycle(ctx context.Context, s *state, read readDependency) error {
 		}
 	}
 	if _, err := dependency.Sort(all); err != nil {
-		return loop.Stalled(ReasonDependencyCycle, fmt.Errorf("%w: remove one spec.dependsOn of these", err))
+		return loop.Stalled(ReasonCycle, fmt.Errorf("%w: remove one spec.dependsOn of these", err))
 	}
 	return nil
 }
 
 // unready says why a dependency is not ready, or nothing.
-func (p prerequisites) unready(ctx context.Context, s *state, i int, read readDependency, budget *expression.Budget) (string, error) {
-	ref := s.ks.Spec.DependsOn[i]
-	dep, err := read(ctx, dependencyKey(s.ks, ref))
+func (p Checker) unready(ctx context.Context, q Query, i int, read readDependency, budget *expression.Budget) (string, error) {
+	ref := q.Of.Spec.DependsOn[i]
+	dep, err := read(ctx, Key(q.Of, ref))
 	switch {
 	case apierrors.IsForbidden(err):
-		return "may not be looked at: " + s.actor.Explained(err).Error(), nil
+		return "may not be looked at: " + q.Actor.Explained(err).Error(), nil
 	case apierrors.IsNotFound(err):
 		return "does not exist", nil
 	case err != nil:
-		return "", fmt.Errorf("read the dependency %s: %w", dependencyKey(s.ks, ref), err)
+		return "", fmt.Errorf("read the dependency %s: %w", Key(q.Of, ref), err)
 	case ref.ReadyExpr != "":
-		return p.byExpression(ctx, s.ks, dep, i, budget)
+		return p.byExpression(ctx, q.Of, dep, i, budget)
 	}
 	ready := apimeta.FindStatusCondition(dep.Status.Conditions, meta.ReadyCondition)
-	same := dep.Spec.SourceRef.Kind == s.source.kind && siblings.SourceOf(dep) == s.source.key
+	same := dep.Spec.SourceRef.Kind == q.Kind && siblings.SourceOf(dep) == q.At.Source
 	switch {
-	case same && ready != nil && ready.Reason == ReasonHandingOver && ready.ObservedGeneration == dep.Generation && dep.Status.LastAttemptedRevision == s.source.revision:
+	case same && ready != nil && ready.Reason == siblings.ReasonHandingOver && ready.ObservedGeneration == dep.Generation && dep.Status.LastAttemptedRevision == q.At.Revision:
 		return "", nil // it stands, and may wait for this one
 	case dep.Status.ObservedGeneration != dep.Generation, ready == nil, ready.Status != metav1.ConditionTrue:
 		return "is not ready", nil
-	case same && dep.Status.LastAppliedRevision != s.source.revision:
-		return "has not applied revision " + s.source.revision + " yet", nil
+	case same && dep.Status.LastAppliedRevision != q.At.Revision:
+		return "has not applied revision " + q.At.Revision + " yet", nil
 	default:
 		return "", nil
 	}
 }
 
-func dependencyKey(ks *kustomizev1.Kustomization, ref kustomizev1.DependencyReference) client.ObjectKey {
+// Key returns the name of what a reference of ks names.
+func Key(ks *kustomizev1.Kustomization, ref kustomizev1.DependencyReference) client.ObjectKey {
 	if ref.Namespace == "" {
 		return client.ObjectKey{Namespace: ks.Namespace, Name: ref.Name}
 	}
@@ -137,7 +164,7 @@ func dependencyKey(ks *kustomizev1.Kustomization, ref kustomizev1.DependencyRefe
 const allReadiness = 5_000_000
 
 // byExpression evaluates a readiness expression over "self" and "dep".
-func (p prerequisites) byExpression(ctx context.Context, self, dep *kustomizev1.Kustomization, i int, budget *expression.Budget) (string, error) {
+func (p Checker) byExpression(ctx context.Context, self, dep *kustomizev1.Kustomization, i int, budget *expression.Budget) (string, error) {
 	field, text := fmt.Sprintf("spec.dependsOn[%d].readyExpr", i), self.Spec.DependsOn[i].ReadyExpr
 	expr, err := p.expressions.Compile(ctx, text, budget, "self", "dep")
 	if err != nil {

@@ -1,4 +1,4 @@
-package apply
+package kustomizations
 
 import (
 	"testing"
@@ -12,17 +12,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/flotilla-io/flotilla/api/scheme"
-	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
 func TestWhatIsGoneIsNotReadFromOwnWrites(t *testing.T) {
-	own := kustomizations{
-		hub:     fake.NewClientBuilder().WithScheme(scheme.New()).Build(),
-		written: writecache.New[*kustomizev1.Kustomization](clocktesting.NewFakePassiveClock(time.Unix(0, 0))),
-	}
+	own := New(fake.NewClientBuilder().WithScheme(scheme.New()).Build(), clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
 	ks := &kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "shop", ResourceVersion: "7"}}
 	found := func() bool {
-		_, found, err := own.read(t.Context(), client.ObjectKeyFromObject(ks))
+		_, found, err := own.Read(t.Context(), client.ObjectKeyFromObject(ks))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -32,7 +28,7 @@ func TestWhatIsGoneIsNotReadFromOwnWrites(t *testing.T) {
 	if !found() {
 		t.Error("what was just written is not there")
 	}
-	if !own.endings().Delete(event.DeleteEvent{Object: ks}) {
+	if !own.Endings().Delete(event.DeleteEvent{Object: ks}) {
 		t.Error("an end is not looked into")
 	}
 	if found() {

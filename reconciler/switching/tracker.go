@@ -1,0 +1,198 @@
+package switching
+
+import (
+	"context"
+	"sync"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/selector"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
+)
+
+// Condition is the type of the condition that is True on a Kustomization while it is switched.
+const Condition = "Switching"
+
+// Listener hears of what counts from now on. Functions must return at once; nil ones are not called.
+type Listener struct {
+	// Override is called with the versions of an override, before and after, once the last one counts.
+	Override func(versions ...policyv1alpha1.Override)
+	// Ending is called for each override that counts otherwise once a Kustomization is switched, just
+	// before it is.
+	Ending func(owner client.ObjectKey, versions ...policyv1alpha1.Override)
+	// Ended is called once a Kustomization is not switched any more, or something that left it is not
+	// leaving any more.
+	Ended func(owner client.ObjectKey)
+}
+
+// Tracker knows what is being switched, and the overrides that count. Use New. It is safe for use by
+// several goroutines.
+type Tracker struct {
+	watches watches
+
+	mu sync.RWMutex
+	// begun are the Kustomizations that are switched here; stated are those of which the control
+	// plane says that they are being switched.
+	begun, stated map[client.ObjectKey]bool
+	// mixed are those that are stated and were not begun here: which overrides counted before is not
+	// known.
+	mixed     map[client.ObjectKey]bool
+	overrides overrides
+	leaving   leaving
+
+	listeners []Listener
+	synced    []toolscache.InformerSynced
+}
+
+// New returns a Tracker that knows of nothing. hub reads from the cache that loops read from.
+func New(hub client.Reader, templates Templates) *Tracker {
+	return &Tracker{
+		watches: watches{hub: hub, templates: templates},
+		begun:   map[client.ObjectKey]bool{}, stated: map[client.ObjectKey]bool{}, mixed: map[client.ObjectKey]bool{},
+		overrides: newOverrides(), leaving: leaving{},
+	}
+}
+
+// Listen adds a listener, before the cache of the control plane starts.
+func (t *Tracker) Listen(l Listener) { t.listeners = append(t.listeners, l) }
+
+// Begin says that a Kustomization is going to be switched: to be called before it is announced, and
+// again by whoever goes on with it.
+func (t *Tracker) Begin(owner client.ObjectKey) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.begun[owner] = true
+}
+
+// End says that a Kustomization is switched, after its status says so: to be called once all that was
+// written is seen. What left the revision, and is not gone yet, keeps the overrides that counted before.
+func (t *Tracker) End(ctx context.Context, owner client.ObjectKey, leaving []inventory.Entry) {
+	resources := t.watches.resources(ctx, leaving)
+	t.end(owner, func() {
+		delete(t.begun, owner)
+		for _, r := range resources {
+			t.leaving.add(owner, idOf(r), left{overrides: t.overrides.index.Of(r), known: !t.mixed[owner]})
+		}
+	})
+}
+
+// observe hears of a Kustomization; nil is one that is gone.
+func (t *Tracker) observe(owner client.ObjectKey, ks *kustomizev1.Kustomization) {
+	if !states(ks) {
+		t.end(owner, func() { delete(t.stated, owner) })
+		t.mu.Lock()
+		fewer := t.leaving.observe(owner, ks)
+		t.mu.Unlock()
+		if fewer {
+			t.ended(owner)
+		}
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.stated[owner] = true; !t.begun[owner] {
+		t.mixed[owner] = true
+	}
+}
+
+// states reports whether a Kustomization says that it is being switched.
+func states(ks *kustomizev1.Kustomization) bool {
+	return ks != nil && ks.DeletionTimestamp.IsZero() && !ks.Spec.Suspend && apimeta.IsStatusConditionTrue(ks.Status.Conditions, Condition)
+}
+
+// end does what may end a switch. If it does, all that was written counts from then on.
+func (t *Tracker) end(owner client.ObjectKey, do func()) {
+	t.mu.Lock()
+	was := t.switches(owner)
+	pending := t.overrides.awaiting(owner)
+	t.mu.Unlock()
+	if !was {
+		return
+	}
+	for _, l := range t.listeners {
+		for _, versions := range pending {
+			if l.Ending != nil {
+				l.Ending(owner, versions...)
+			}
+		}
+	}
+	t.mu.Lock()
+	do()
+	ended := !t.switches(owner)
+	if ended {
+		delete(t.mixed, owner)
+		t.overrides.settle(owner)
+	}
+	t.mu.Unlock()
+	if ended {
+		t.ended(owner)
+	}
+}
+
+func (t *Tracker) ended(owner client.ObjectKey) {
+	for _, l := range t.listeners {
+		if l.Ended != nil {
+			l.Ended(owner)
+		}
+	}
+}
+
+func (t *Tracker) switches(owner client.ObjectKey) bool { return t.begun[owner] || t.stated[owner] }
+
+// Switching returns the Kustomization that holds an object and is being switched; false if none is.
+func (t *Tracker) Switching(obj inventory.Labelled) (client.ObjectKey, bool) {
+	if obj == nil {
+		return client.ObjectKey{}, false
+	}
+	owner, owned := inventory.OwnerOf(obj)
+	if !owned {
+		return owner, false
+	}
+	return owner, t.IsSwitching(owner)
+}
+
+// IsSwitching reports whether a Kustomization is being switched.
+func (t *Tracker) IsSwitching(owner client.ObjectKey) bool {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.switches(owner)
+}
+
+// Overrides returns the overrides that count for a resource. Where that is not known, known is false, and
+// owner is the Kustomization that somebody else began to switch, or that it left.
+func (t *Tracker) Overrides(r selector.Resource) (found []policyv1alpha1.Override, owner client.ObjectKey, known bool) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	owner, owned := inventory.OwnerOf(labelled(r.Labels))
+	if l, leaving := t.leaving[owner][idOf(r)]; owned && leaving {
+		return l.overrides, owner, l.known
+	}
+	found = t.overrides.index.Of(r)
+	if len(t.mixed) == 0 {
+		return found, owner, true
+	}
+	if owned && t.mixed[owner] {
+		return nil, owner, false
+	}
+	for _, o := range found {
+		if owner, owned := inventory.OwnerOf(o); owned && t.mixed[owner] {
+			return nil, owner, false
+		}
+	}
+	return found, owner, true
+}
+
+// EachOverride calls yield with every override that counts, in no order.
+func (t *Tracker) EachOverride(yield func(policyv1alpha1.Override)) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	t.overrides.index.Each(yield)
+}
+
+type labelled map[string]string
+
+func (l labelled) GetLabels() map[string]string { return l }

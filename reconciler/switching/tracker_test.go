@@ -1,0 +1,229 @@
+package switching
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/selector"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
+	"github.com/flotilla-io/flotilla/reconciler/templatestore"
+)
+
+var shop = client.ObjectKey{Namespace: "team", Name: "shop"}
+
+// shelf has the templates that it holds.
+type shelf map[string]*unstructured.Unstructured
+
+func (s shelf) State(schema.GroupVersionKind) templatestore.State { return templatestore.Synced }
+
+func (s shelf) Get(_ context.Context, key templatestore.Key) (*unstructured.Unstructured, templatestore.Presence, error) {
+	if obj := s[key.Name]; obj != nil {
+		return obj, templatestore.Present, nil
+	}
+	return nil, templatestore.Absent, nil
+}
+
+// web is the template that overrides mean.
+func web() *unstructured.Unstructured {
+	obj := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"namespace": "team", "name": "web"}}}
+	obj.SetLabels(inventory.OwnerLabels(shop))
+	return obj
+}
+
+// rule returns a version of an override for all Deployments, which Kustomization shop applied.
+func rule(name, version string) *policyv1alpha1.OverridePolicy {
+	return &policyv1alpha1.OverridePolicy{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name, ResourceVersion: version, Labels: inventory.OwnerLabels(shop)},
+		Spec:       policyv1alpha1.OverrideSpec{ResourceSelectors: []policyv1alpha1.ResourceSelector{{APIVersion: "apps/v1", Kind: "Deployment"}}},
+	}
+}
+
+// stating is Kustomization shop as it says that it is being switched.
+func stating() *kustomizev1.Kustomization {
+	ks := &kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Namespace: shop.Namespace, Name: shop.Name}}
+	ks.Status.Conditions = []metav1.Condition{{Type: Condition, Status: metav1.ConditionTrue}}
+	return ks
+}
+
+// counting are the versions of the overrides that count for web, or "unknown".
+func counting(t *Tracker) []string {
+	found, _, known := t.Overrides(selector.ResourceOf(web()))
+	if !known {
+		return []string{"unknown"}
+	}
+	var out []string
+	for _, o := range found {
+		out = append(out, o.GetName()+" "+o.GetResourceVersion())
+	}
+	return out
+}
+
+func TestOverridesOfARevisionCountAtTheSameTime(t *testing.T) {
+	tracker := New(nil, shelf{})
+	var told []string
+	tracker.Listen(Listener{
+		Override: func(versions ...policyv1alpha1.Override) { told = append(told, "override "+versions[0].GetName()) },
+		Ending: func(_ client.ObjectKey, versions ...policyv1alpha1.Override) {
+			told = append(told, "ending "+versions[0].GetName())
+		},
+		Ended: func(owner client.ObjectKey) { told = append(told, "ended "+owner.Name) },
+	})
+	for _, name := range []string{"changes", "goes"} {
+		tracker.hear(nil, rule(name, "1"), true)
+	}
+	tracker.Begin(shop)
+	tracker.observe(shop, stating())
+	tracker.hear(rule("changes", "1"), rule("changes", "2"), false)
+	tracker.hear(nil, rule("new", "3"), false)
+	tracker.hear(rule("goes", "1"), nil, false)
+	if diff := cmp.Diff([]string{"changes 1", "goes 1"}, counting(tracker)); diff != "" {
+		t.Errorf("what counts meanwhile (-want +got):\n%s", diff)
+	}
+	tracker.End(t.Context(), shop, nil)
+	if diff := cmp.Diff([]string{"changes 1", "goes 1"}, counting(tracker)); diff != "" {
+		t.Errorf("what counts while the control plane still says so (-want +got):\n%s", diff)
+	}
+	told = nil
+	tracker.observe(shop, &kustomizev1.Kustomization{})
+	if diff := cmp.Diff([]string{"changes 2", "new 3"}, counting(tracker)); diff != "" {
+		t.Errorf("what counts then (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"ending changes", "ending new", "ending goes", "ended shop"}, told); diff != "" {
+		t.Errorf("what is told (-want +got):\n%s", diff)
+	}
+}
+
+func TestASwitchThatBeganElsewhereHoldsWhatItTouches(t *testing.T) {
+	tracker := New(nil, shelf{})
+	tracker.hear(nil, rule("one", "2"), true) // some of them are written
+	tracker.observe(shop, stating())
+	if diff := cmp.Diff([]string{"unknown"}, counting(tracker)); diff != "" {
+		t.Errorf("what counts (-want +got):\n%s", diff)
+	}
+	if owner, switching := tracker.Switching(web()); !switching || owner != shop {
+		t.Errorf("being switched is %s, %t", owner, switching)
+	}
+	tracker.Begin(shop)
+	tracker.End(t.Context(), shop, nil)
+	tracker.observe(shop, &kustomizev1.Kustomization{})
+	if diff := cmp.Diff([]string{"one 2"}, counting(tracker)); diff != "" {
+		t.Errorf("what counts once it ended (-want +got):\n%s", diff)
+	}
+}
+
+func TestWhatIsNotSwitched(t *testing.T) {
+	for name, change := range map[string]func(*kustomizev1.Kustomization){
+		"one that is suspended":     func(ks *kustomizev1.Kustomization) { ks.Spec.Suspend = true },
+		"one that is being deleted": func(ks *kustomizev1.Kustomization) { ks.DeletionTimestamp = ptr.To(metav1.Now()) },
+		"one that says nothing":     func(ks *kustomizev1.Kustomization) { ks.Status.Conditions = nil },
+		"one that says that it is not": func(ks *kustomizev1.Kustomization) {
+			ks.Status.Conditions[0].Status = metav1.ConditionFalse
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tracker := New(nil, shelf{})
+			tracker.observe(shop, stating())
+			ks := stating()
+			change(ks)
+			tracker.observe(shop, ks)
+			if _, switching := tracker.Switching(web()); switching {
+				t.Error("it is being switched")
+			}
+		})
+	}
+}
+
+func TestWhatLeftKeepsItsOverrides(t *testing.T) {
+	tracker := New(nil, shelf{"web": web()})
+	tracker.hear(nil, rule("one", "1"), true)
+	tracker.Begin(shop)
+	tracker.hear(rule("one", "1"), rule("one", "2"), false)
+	gvk := web().GroupVersionKind()
+	entry := inventory.Entry{ID: inventory.IDOf(web()), Version: gvk.Version}
+	tracker.End(t.Context(), shop, []inventory.Entry{entry})
+	if diff := cmp.Diff([]string{"one 1"}, counting(tracker)); diff != "" {
+		t.Errorf("what counts for it (-want +got):\n%s", diff)
+	}
+	ks := &kustomizev1.Kustomization{}
+	ks.Status.History = meta.History{{Metadata: map[string]string{gitopsv1alpha1.LeavingKey: entry.ID.String()}}}
+	tracker.observe(shop, ks)
+	if _, leaving := tracker.IsLeaving(web()); !leaving {
+		t.Error("it is not leaving any more, though the status says so")
+	}
+	tracker.observe(shop, &kustomizev1.Kustomization{})
+	if diff := cmp.Diff([]string{"one 2"}, counting(tracker)); diff != "" {
+		t.Errorf("what counts for it once it is wanted again (-want +got):\n%s", diff)
+	}
+	tracker.observe(shop, ks) // as a start finds it
+	if diff := cmp.Diff([]string{"unknown"}, counting(tracker)); diff != "" {
+		t.Errorf("what counts after a restart (-want +got):\n%s", diff)
+	}
+}
+
+func TestUnseen(t *testing.T) {
+	stored := web()
+	stored.SetResourceVersion("7")
+	tracker := New(nil, shelf{"web": stored})
+	tracker.hear(nil, rule("one", "5"), true)
+	version := func(obj client.Object, kind schema.GroupVersionKind, version string) Version {
+		return Version{GroupVersionKind: kind, ObjectKey: client.ObjectKeyFromObject(obj), ResourceVersion: version}
+	}
+	deployment, ofRule := web().GroupVersionKind(), policyv1alpha1.GroupVersion.WithKind("OverridePolicy")
+	gone := version(rule("one", ""), ofRule, "")
+	gone.Gone = true
+	for name, tc := range map[string]struct {
+		version Version
+		unseen  bool
+	}{
+		"a template as it is":              {version: version(stored, deployment, "7")},
+		"one that was later changed":       {version: version(stored, deployment, "6")},
+		"one that is written just now":     {version: version(stored, deployment, "8"), unseen: true},
+		"one that is made just now":        {version: version(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "api"}}, deployment, "8"), unseen: true},
+		"an override as it is":             {version: version(rule("one", ""), ofRule, "5")},
+		"an override written just now":     {version: version(rule("one", ""), ofRule, "6"), unseen: true},
+		"an override made just now":        {version: version(rule("two", ""), ofRule, "6"), unseen: true},
+		"an override that is not gone yet": {version: gone, unseen: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if tc.version.Gone {
+				tc.version.UID = rule("one", "").GetUID()
+			}
+			unseen, err := tracker.Unseen(t.Context(), []Version{tc.version})
+			if err != nil || len(unseen) > 0 != tc.unseen {
+				t.Errorf("unseen are %v, %v", unseen, err)
+			}
+		})
+	}
+}
+
+func TestWhatWaitsIsLookedAtOnce(t *testing.T) {
+	tracker := New(nil, shelf{})
+	var put []string
+	waiting := NewWaiting(tracker, func(item string) { put = append(put, item) })
+	tracker.Begin(shop)
+	still := func() bool { return tracker.IsSwitching(shop) }
+	waiting.Hold(shop, "a", still)
+	waiting.Hold(shop, "a", still)
+	waiting.Hold(shop, "b", still)
+	if len(put) > 0 {
+		t.Errorf("looked at before: %v", put)
+	}
+	tracker.End(t.Context(), shop, nil)
+	waiting.Hold(shop, "late", still)
+	slices.Sort(put)
+	if diff := cmp.Diff([]string{"a", "b", "late"}, put); diff != "" {
+		t.Errorf("looked at (-want +got):\n%s", diff)
+	}
+}

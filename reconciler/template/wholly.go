@@ -1,0 +1,65 @@
+package template
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
+	"github.com/flotilla-io/flotilla/reconciler/switching"
+	"github.com/flotilla-io/flotilla/reconciler/templatestore"
+)
+
+// wholly leaves a template as it stands while it, the policy that carries it, or the one that did is part
+// of a revision that is half written, and for as long as it left its revision and has yet to go.
+type wholly struct {
+	holder   func(ctx context.Context, template *unstructured.Unstructured) (policyv1alpha1.Policy, error)
+	switches *switching.Tracker
+	waiting  *switching.Waiting[templatestore.Key]
+}
+
+func newWholly(holder func(context.Context, *unstructured.Unstructured) (policyv1alpha1.Policy, error), switches *switching.Tracker, again func(templatestore.Key)) wholly {
+	w := wholly{holder: holder, switches: switches}
+	if switches != nil {
+		w.waiting = switching.NewWaiting(switches, again)
+	}
+	return w
+}
+
+// look ends a pass that only asks.
+func (p wholly) look(ctx context.Context, s *state) (loop.Next, error) {
+	_, held, err := p.held(ctx, s)
+	return loop.Next{Done: held}, err
+}
+
+// wait ends a pass, and has the template looked at once the revision stands.
+func (p wholly) wait(ctx context.Context, s *state) (loop.Next, error) {
+	owner, held, err := p.held(ctx, s)
+	if held {
+		s.awaits = true
+		p.waiting.Hold(owner, s.key, func() bool { _, held, err := p.held(ctx, s); return held || err != nil })
+	}
+	return loop.Next{Done: held}, err
+}
+
+func (p wholly) held(ctx context.Context, s *state) (client.ObjectKey, bool, error) {
+	if p.switches == nil {
+		return client.ObjectKey{}, false, nil
+	}
+	if owner, leaving := p.switches.IsLeaving(s.template); leaving {
+		return owner, true, nil
+	}
+	holder, err := p.holder(ctx, s.template)
+	if err != nil {
+		return client.ObjectKey{}, false, err
+	}
+	for _, of := range []inventory.Labelled{s.template, s.policy, s.from, holder} {
+		if owner, switching := p.switches.Switching(of); switching {
+			return owner, true, nil
+		}
+	}
+	return client.ObjectKey{}, false, nil
+}
