@@ -297,21 +297,28 @@ func TestSilenceOf(t *testing.T) {
 		status metav1.ConditionStatus
 		reason string
 		want   string
+		unread metav1.ConditionStatus
 	}{
-		"nobody has looked yet":    {"", "", ""},
-		"it is ready":              {metav1.ConditionTrue, "ClusterReady", ""},
-		"it does not answer":       {metav1.ConditionFalse, "ClusterNotReachable", "unreachable for 3m"},
-		"its agent is silent":      {metav1.ConditionUnknown, "ClusterStatusUnknown", "not heard of for 3m"},
-		"it is another hub's":      {metav1.ConditionFalse, "ClaimedByAnotherHub", "claimed by another control plane, not ready for 3m"},
-		"it refuses us":            {metav1.ConditionFalse, "CredentialsRefused", "refusing the credentials, not ready for 3m"},
-		"it is back":               {metav1.ConditionFalse, "AnswersAgain", "answering again, not ready for 3m"},
-		"it answers, but not well": {metav1.ConditionFalse, "ClusterNotReady", "not ready for 3m"},
-		"of a reason of others":    {metav1.ConditionFalse, "Elsewhere", "not ready for 3m"},
+		"nobody has looked yet":       {status: "", reason: "", want: ""},
+		"it is ready":                 {status: metav1.ConditionTrue, reason: "ClusterReady", want: ""},
+		"it does not answer":          {status: metav1.ConditionFalse, reason: "ClusterNotReachable", want: "unreachable for 3m"},
+		"its agent is silent":         {status: metav1.ConditionUnknown, reason: "ClusterStatusUnknown", want: "not heard of for 3m"},
+		"it is another hub's":         {status: metav1.ConditionFalse, reason: "ClaimedByAnotherHub", want: "claimed by another control plane, not ready for 3m"},
+		"it refuses us":               {status: metav1.ConditionFalse, reason: "CredentialsRefused", want: "refusing the credentials, not ready for 3m"},
+		"it is back":                  {status: metav1.ConditionFalse, reason: "AnswersAgain", want: "answering again, not ready for 3m"},
+		"it answers, but not well":    {status: metav1.ConditionFalse, reason: "ClusterNotReady", want: "not ready for 3m"},
+		"its objects cannot be read":  {status: metav1.ConditionTrue, unread: metav1.ConditionTrue, want: "not to be read in full for 3m"},
+		"its objects are read again":  {status: metav1.ConditionTrue, unread: metav1.ConditionFalse},
+		"it does not answer any more": {status: metav1.ConditionFalse, reason: "ClusterNotReachable", unread: metav1.ConditionTrue, want: "unreachable for 3m"},
+		"of a reason of others":       {status: metav1.ConditionFalse, reason: "Elsewhere", want: "not ready for 3m"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := &clusterv1alpha1.Cluster{}
 			if tc.status != "" {
 				c.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: tc.status, Reason: tc.reason, LastTransitionTime: at}}
+			}
+			if tc.unread != "" {
+				c.Status.Conditions = append(c.Status.Conditions, metav1.Condition{Type: "ObjectsUnread", Status: tc.unread, LastTransitionTime: at})
 			}
 			got := ""
 			if s, silent := rollup.SilenceOf(c); silent {

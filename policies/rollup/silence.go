@@ -10,8 +10,8 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 )
 
-// Silence says that nothing is heard of a cluster any more: what it reported last was so
-// then, and nobody knows whether it still is.
+// Silence says that nothing is heard of a cluster any more, or not all: what it reported last
+// was so then, and nobody knows whether it still is.
 type Silence struct {
 	// Cause is what is wrong, such as "unreachable".
 	Cause string
@@ -40,12 +40,23 @@ var causes = map[string]string{
 // which of them are silent.
 const AsReported = "as the clusters reported last"
 
-// SilenceOf returns why nothing is heard of a cluster; false for one that is ready, and
+// unread is the cause where a cluster answers, and some of its objects cannot be read. What they
+// were last may be long gone, on whichever kind it is.
+const unread = "not to be read in full"
+
+// SilenceOf returns why nothing is heard of a cluster, or not all; false for one that is ready, and
 // for one that nobody has looked at yet.
 func SilenceOf(c *clusterv1alpha1.Cluster) (Silence, bool) {
 	ready := meta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
-	if ready == nil || ready.Status == metav1.ConditionTrue {
+	if ready == nil {
 		return Silence{}, false
+	}
+	if ready.Status == metav1.ConditionTrue {
+		blind := meta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterConditionObjectsUnread)
+		if blind == nil || blind.Status != metav1.ConditionTrue {
+			return Silence{}, false
+		}
+		return Silence{Cause: unread, Since: blind.LastTransitionTime.Time}, true
 	}
 	cause, known := causes[ready.Reason]
 	if !known {

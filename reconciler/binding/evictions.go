@@ -8,7 +8,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -123,9 +122,6 @@ func (p writer) answers(ctx context.Context, name string) bool {
 // silent reports whether a cluster is known not to be there, not to be the one it was, or not
 // to let objects be read.
 func silent(c *clusterv1alpha1.Cluster) bool {
-	if meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterConditionObjectsUnread) {
-		return true
-	}
 	_, silent := rollup.SilenceOf(c)
 	return silent
 }
