@@ -209,7 +209,7 @@ func (r *Reconciler) keep(ctx context.Context, s *state, t target) (time.Duratio
 		r.statuses.wrote(ctx, desired)
 		return 0, nil
 	}
-	if have.DeletionTimestamp != nil || apiequality.Semantic.DeepEqual(have.Spec, desired.Spec) {
+	if have.DeletionTimestamp != nil || apiequality.Semantic.DeepEqual(have.Spec, desired.Spec) && parentOf(have) == parentOf(desired) {
 		return 0, nil // one that is being deleted is made anew when it is gone
 	}
 	if stands(have, s.verdict) {
@@ -219,12 +219,16 @@ func (r *Reconciler) keep(ctx context.Context, s *state, t target) (time.Duratio
 		return wait, nil
 	}
 	after := have.DeepCopy()
-	after.Spec = desired.Spec
+	after.Spec, after.Annotations = desired.Spec, desired.Annotations
 	if err := r.hub.Patch(ctx, after, client.MergeFrom(have)); err != nil {
 		return 0, fmt.Errorf("write the commit status %s: %w", t.name, err)
 	}
 	r.statuses.wrote(ctx, after)
 	return 0, nil
+}
+
+func parentOf(cs *gitopsv1alpha1.CommitStatus) string {
+	return cs.Annotations[gitopsv1alpha1.ParentAnnotation]
 }
 
 // keyOf returns the Kustomization that a CommitStatus is about.

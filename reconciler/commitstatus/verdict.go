@@ -154,6 +154,9 @@ func (r *Reconciler) desired(ks *kustomizev1.Kustomization, t target, v verdict,
 			Description:      rollup.Sanitise(v.description),
 		},
 	}
+	if parent, owned := inventory.OwnerOf(ks); owned {
+		cs.Annotations = map[string]string{gitopsv1alpha1.ParentAnnotation: parent.String()}
+	}
 	if r.opts.TargetURL != "" {
 		cs.Spec.TargetURL = strings.TrimRight(r.opts.TargetURL, "/") + "/" + ks.Namespace + "/" + ks.Name
 	}

@@ -49,6 +49,10 @@ const (
 	CommitAllowDeleteKey = "gitops.flotilla.io/commit-allow-delete"
 )
 
+// ParentAnnotation on a CommitStatus is the Kustomization, as namespace/name, that applied the one that it
+// is about; there is none where nobody did.
+const ParentAnnotation = "gitops.flotilla.io/parent"
+
 // RemovedKey in status.history[0].metadata of a Kustomization are the objects that left its
 // revisions and that clusters may still hold, between commas, as they stand in inventories.
 const RemovedKey = "gitops.flotilla.io/removed"

@@ -142,12 +142,14 @@ type state struct {
 	// outcome is of the post, or why none can be tried; only read if tried.
 	tried   bool
 	outcome error
+	// closing is what the forge is to be told as it ends; nil for nothing.
+	closing *gitopsv1alpha1.PostedStatus
 }
 
 // Reconcile has one forge know what one CommitStatus says.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	s := &state{key: req.NamespacedName}
-	next, err := loop.Run(ctx, s, r.read, r.delay, r.acquire, r.connect, r.post)
+	next, err := loop.Run(ctx, s, r.read, r.end, r.delay, r.acquire, r.connect, r.post)
 	if s.acquired {
 		defer r.breakers.release(s.route)
 	}
@@ -179,22 +181,11 @@ func (r *Reconciler) read(ctx context.Context, s *state) (loop.Next, error) {
 // ends reports whether the CommitStatus is being deleted.
 func (s *state) ends() bool { return s.before != nil && s.before.DeletionTimestamp != nil }
 
-// closing is what the forge is to be told of a commit whose status would stay pending; false for
-// nothing.
-func (s *state) closing() (gitopsv1alpha1.PostedStatus, bool) {
-	last := s.before.Status.Posted
-	if last == nil || last.State != gitopsv1alpha1.CommitPending {
-		return gitopsv1alpha1.PostedStatus{}, false
-	}
-	return gitopsv1alpha1.PostedStatus{Commit: last.Commit, State: gitopsv1alpha1.CommitError, Description: "nothing more is told: the Kustomization is gone, or the Alert that told of it"}, true
-}
-
 // delay has a commit that stays pending wait.
 func (r *Reconciler) delay(_ context.Context, s *state) (loop.Next, error) {
 	if s.ends() {
-		_, open := s.closing()
-		s.tried = !open
-		return loop.Next{Done: !open}, nil
+		s.tried = s.closing == nil
+		return loop.Next{Done: s.closing == nil}, nil
 	}
 	wait := r.tooSoon(s.status)
 	return loop.Next{Done: wait > 0, After: max(wait, 0)}, nil
@@ -246,8 +237,8 @@ const shortCommit = 8
 
 // postBoth posts what is left pending of the commit before, and then the spec.
 func (s *state) postBoth(ctx context.Context, clock clock.PassiveClock) error {
-	if closing, open := s.closing(); s.ends() && open {
-		return s.postOne(ctx, clock, closing)
+	if s.ends() && s.closing != nil {
+		return s.postOne(ctx, clock, *s.closing)
 	}
 	spec := &s.status.Spec
 	if last := s.status.Status.Posted; last != nil && last.Commit != spec.Commit && last.State == gitopsv1alpha1.CommitPending {

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	notificationv1beta3 "github.com/fluxcd/notification-controller/api/v1beta3"
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/google/go-cmp/cmp"
@@ -42,6 +43,7 @@ type tenants struct {
 
 	mu     sync.Mutex
 	posts  []string
+	said   []string        // their descriptions
 	limits map[string]bool // repositories that the forge wants no posts to
 	forge  *httptest.Server
 }
@@ -87,9 +89,9 @@ func (w *tenants) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 		out.WriteHeader(http.StatusTooManyRequests)
 		return
 	}
-	var status struct{ State string }
+	var status struct{ State, Description string }
 	_ = json.NewDecoder(r.Body).Decode(&status)
-	w.posts = append(w.posts, repository+" "+status.State)
+	w.posts, w.said = append(w.posts, repository+" "+status.State), append(w.said, status.Description)
 	out.WriteHeader(http.StatusCreated)
 	_, _ = io.WriteString(out, "{}")
 }
@@ -248,12 +250,23 @@ func TestWhatEndsIsClosed(t *testing.T) {
 		state    gitopsv1alpha1.CommitState
 		provider bool // it is there
 		limited  bool
-		later    bool // than the longest wait
+		later    bool   // than the longest wait
+		parent   string // what the one that applied the Kustomization attempted last; "holds": that holds it
+		says     string
 		want     string
 		gone     bool
 	}{
-		"one that is pending":                  {state: gitopsv1alpha1.CommitPending, provider: true, want: "team pending, team failure", gone: true},
-		"one that has ended":                   {state: gitopsv1alpha1.CommitSuccess, provider: true, want: "team success", gone: true},
+		"one that is pending": {state: gitopsv1alpha1.CommitPending, provider: true, want: "team pending, team failure", gone: true},
+		"one that has ended":  {state: gitopsv1alpha1.CommitSuccess, provider: true, want: "team success", gone: true},
+		"the commit retires it": {
+			state: gitopsv1alpha1.CommitPending, provider: true, parent: "main@sha1:" + strings.Repeat("a", 40), gone: true,
+			want: "team pending, team success", says: "retired by this commit: what it applied is removed, or applied by others",
+		},
+		"a later commit retires it": {
+			state: gitopsv1alpha1.CommitPending, provider: true, parent: "main@sha1:" + strings.Repeat("c", 40), gone: true,
+			want: "team pending, team failure", says: "superseded by cccccccc, which retires the Kustomization",
+		},
+		"somebody deletes it by hand":          {state: gitopsv1alpha1.CommitPending, provider: true, parent: "holds", want: "team pending"},
 		"the Provider is gone":                 {state: gitopsv1alpha1.CommitPending, want: "team pending", gone: true},
 		"the forge does not answer":            {state: gitopsv1alpha1.CommitPending, provider: true, limited: true, want: "team pending"},
 		"the forge does not answer for longer": {state: gitopsv1alpha1.CommitPending, provider: true, limited: true, later: true, want: "team pending", gone: true},
@@ -267,6 +280,9 @@ func TestWhatEndsIsClosed(t *testing.T) {
 				t.Fatal(err)
 			}
 			cs.Spec.State, cs.Finalizers = tc.state, []string{gitopsv1alpha1.CommitStatusFinalizer}
+			if tc.parent != "" {
+				w.parent(cs, tc.parent)
+			}
 			if err := w.hub.Update(t.Context(), cs); err != nil {
 				t.Fatal(err)
 			}
@@ -290,6 +306,23 @@ func TestWhatEndsIsClosed(t *testing.T) {
 			if got := strings.Join(w.posts, ", "); got != tc.want || gone(w, "team") != tc.gone {
 				t.Errorf("told %q, want %q; gone %v, want %v", got, tc.want, gone(w, "team"), tc.gone)
 			}
+			if last := w.said[len(w.said)-1]; tc.says != "" && last != tc.says {
+				t.Errorf("told %q, want %q", last, tc.says)
+			}
 		})
+	}
+}
+
+// parent has Kustomization root be the one that applied the one that a CommitStatus is about.
+func (w *tenants) parent(cs *gitopsv1alpha1.CommitStatus, attempted string) {
+	w.t.Helper()
+	cs.Spec.KustomizationRef = &gitopsv1alpha1.LocalReference{Name: "shop"}
+	cs.Annotations = map[string]string{gitopsv1alpha1.ParentAnnotation: "team/root"}
+	root := &kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "root"}}
+	if root.Status.LastAttemptedRevision = attempted; attempted == "holds" {
+		root.Status.Inventory = &kustomizev1.ResourceInventory{Entries: []kustomizev1.ResourceRef{{ID: "team_shop_kustomize.toolkit.fluxcd.io_Kustomization", Version: "v1"}}}
+	}
+	if err := w.hub.Create(w.t.Context(), root); err != nil {
+		w.t.Fatal(err)
 	}
 }
