@@ -60,8 +60,8 @@ func TestACommitThatDropsItsNamespace(t *testing.T) {
 	repo.reported(t, last, "success")
 }
 
-// TestACommitThatMistypesACluster: the cluster that was meant loses the application, and the commit
-// says so.
+// TestACommitThatMistypesACluster: the cluster that was meant keeps the application, and the commit says
+// what is wrong. It goes where a person says so.
 func TestACommitThatMistypesACluster(t *testing.T) {
 	t.Parallel()
 	repo := the.repository(t)
@@ -71,12 +71,29 @@ func TestACommitThatMistypesACluster(t *testing.T) {
 	the.follow(t, repo.url, "", "")
 	the.applied(t, namespace, first, 2*time.Minute)
 	repo.reported(t, first, "success")
+	before := the.incarnations(t, namespace, "web")
 
 	app, _, _ := strings.Cut(good(namespace), "  placement:")
 	repo.write("app/web.yaml", app+"  placement: {clusterAffinity: {clusterNames: [east, wst]}}\n")
 	bad := repo.push("narrow")
 	repo.reported(t, bad, "failure")
 	repo.reported(t, bad, "clusterNames names wst, which does not exist (did you mean west?)")
+	the.refused(t, "Kustomization", namespace, "PruneBlocked")
+	if diff := cmp.Diff(before, the.incarnations(t, namespace, "web")); diff != "" {
+		t.Errorf("the Deployment (-before +after):\n%s", diff)
+	}
+
+	repo.write("app/web.yaml", "# as it is meant\n"+repo.read("app/web.yaml"))
+	allowed := repo.push("Narrow\n\nFlotilla-Allow-Delete: propagationpolicy/" + namespace + "/web")
+	eventually(t, time.Minute, "west and edge have lost it", func(ctx context.Context) error {
+		for _, name := range []string{"west", "edge"} {
+			err := the.members[name].Get(ctx, types.NamespacedName{Namespace: namespace, Name: "web"}, &appsv1.Deployment{})
+			if !apierrors.IsNotFound(err) {
+				return errors.Join(fmt.Errorf("it is in %s at %s", name, allowed), err)
+			}
+		}
+		return nil
+	})
 }
 
 // childOf is a Kustomization of the repository that a namespace follows.

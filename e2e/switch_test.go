@@ -166,4 +166,3 @@ func partsOf(d *appsv1.Deployment) string {
 	}
 	return strings.Join(append(slices.Sorted(maps.Keys(parts)), missing...), "+")
 }
-

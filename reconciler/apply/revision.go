@@ -20,6 +20,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/actors"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/apply/builder"
+	"github.com/flotilla-io/flotilla/reconciler/apply/withdrawals"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
@@ -139,8 +140,12 @@ func ignoreRules(ks *kustomizev1.Kustomization) []jsondiff.IgnoreRule {
 	return rules
 }
 
-// brake refuses a revision that would delete too much, or what is precious.
+// brake refuses a revision that would delete too much, or what is precious, here or in clusters.
 func (r *Reconciler) brake(ctx context.Context, s *state) (loop.Next, error) {
+	may := s.allowance(s.source.revision)
+	if err := withdrawals.Check(ctx, r.deps.Hub, s.plan.Changes, s.seen, may, s.source.revision); err != nil {
+		return loop.Next{}, loop.Waiting(ReasonPruneBlocked, retryOf(s.ks), err) // a cluster that joins may be what it takes
+	}
 	if len(s.leaving.Deleted) == 0 {
 		return loop.Next{}, nil
 	}
@@ -149,7 +154,7 @@ func (r *Reconciler) brake(ctx context.Context, s *state) (loop.Next, error) {
 		return loop.Next{}, err
 	}
 	inventory.MarkLast(lost, slices.Concat(s.desired, s.leaving.Staying()))
-	if err := r.opts.Brake.Check(len(s.diff.owned), lost, s.allowance(s.source.revision), s.source.revision); err != nil {
+	if err := r.opts.Brake.Check(len(s.diff.owned), lost, may, s.source.revision); err != nil {
 		s.last.waitsForSiblings(s.source.key, true) // one may come to want it
 		return loop.Next{}, loop.Stalled(ReasonPruneBlocked, err)
 	}
