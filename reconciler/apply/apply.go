@@ -40,6 +40,11 @@ type Builder interface {
 	// owner. Errors that only new content or a new spec can mend are of class
 	// loop.ClassStalled.
 	Build(ctx context.Context, in builder.Input) ([]*unstructured.Unstructured, error)
+	// Same reports whether another artifact holds the same, as far as the Kustomization reads it, as the
+	// one of the digest from, of which it was built and kept last.
+	Same(ctx context.Context, in builder.Input, from string) (bool, error)
+	// Forget drops what is kept of a Kustomization that is gone.
+	Forget(key client.ObjectKey)
 }
 
 // Assessor judges the health of objects on the hub and in the members.
@@ -198,6 +203,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request, run *
 		r.before.findSource,
 		recognise,
 		fresh(computing(r.before.awaitDependencies)),
+		fresh(computing(r.compare)),
 		fresh(computing(stagemetrics.Phases(r.counts.build, r.build))),
 		fresh(stagemetrics.Phases(r.counts.apply, computing(r.observe), r.check, computing(r.heritage.share), computing(r.heritage.leave), r.brake, computing(r.switcher.claim), r.apply, r.switcher.finish)),
 		computing(r.assess),
@@ -291,6 +297,7 @@ func (r *Reconciler) forget(ctx context.Context, key client.ObjectKey) {
 	r.lastApplied.forget(key)
 	r.applier.Forget(key)
 	r.heritage.siblings.Forget(key)
+	r.deps.Builder.Forget(key)
 	r.own.Forget(key)
 	r.switcher.end(ctx, key, nil)
 }

@@ -97,6 +97,29 @@ func TestNothingIsWrittenWhileNothingChanges(t *testing.T) {
 	}
 }
 
+// A commit that leaves alone what a Kustomization reads costs it the write that says so: no build, no
+// list, no dry run.
+func TestACommitThatChangesNothingHere(t *testing.T) {
+	w := newQuietWorld(t)
+	files := map[string]string{"app/web.yaml": fmt.Sprintf(deployment, 1, "web"), "app/config.yaml": configMaps(3), "other/config.yaml": named("z")}
+	first := w.commit(files)
+	w.kustomization("web", func(spec *kustomizev1.KustomizationSpec) { spec.Wait = false })
+	w.ready("web", first)
+	before, runs := w.QuietRevision(t), w.builds.runs()
+	files["other/config.yaml"] = named("z", "y")
+	second := w.commit(files)
+	w.ready("web", second)
+	if writes := w.QuietRevision(t) - before; writes != 2 || w.builds.runs() != runs { // one of them is the source's
+		t.Errorf("%d writes, want 2: %v; %d builds, want none", writes, w.Written(t, before), w.builds.runs()-runs)
+	}
+	files["app/config.yaml"] = configMaps(4)
+	third := w.commit(files)
+	w.ready("web", third)
+	if w.builds.runs() != runs+1 || w.configMap("config-03") == nil {
+		t.Errorf("%d builds, want 1; config-03 is %v", w.builds.runs()-runs, w.configMap("config-03"))
+	}
+}
+
 func TestTheBrakeHoldsUntilItIsLifted(t *testing.T) {
 	w := newWorld(t)
 	first := w.commit(map[string]string{"app/config.yaml": configMaps(20)})

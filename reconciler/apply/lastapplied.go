@@ -187,6 +187,28 @@ func (m *lastApplied) recall(s *state) bool {
 	return true
 }
 
+// standsAt returns the digest of the artifact whose objects stand, if all but the artifact is as it was and
+// drift is not due. The revision of the commit may lift the brake: one that says so is looked at.
+func (m *lastApplied) standsAt(s *state) (digest string, stands bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	as := s.inputs()
+	as.revision, as.digest = m.applied.revision, m.applied.digest
+	return m.applied.digest, m.known && !m.missed && m.applied == as && s.now.Before(m.due) && s.source.allows == ""
+}
+
+// moves has what stands be of another artifact that holds the same. It returns false if something has been
+// missed meanwhile.
+func (m *lastApplied) moves(s *state) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.known || m.missed {
+		return false
+	}
+	m.applied, s.desired, s.digest = s.inputs(), m.desired, m.digest
+	return true
+}
+
 // dueAfter returns how long it is until drift is to be looked for.
 func (m *lastApplied) dueAfter(now time.Time) time.Duration {
 	m.mu.Lock()

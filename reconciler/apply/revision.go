@@ -20,14 +20,32 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/actors"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/apply/builder"
+	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
 	"github.com/flotilla-io/flotilla/reconciler/apply/withdrawals"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
+// compare finds out whether an artifact holds, of what a Kustomization reads, what stands already: such a
+// revision costs no more than saying so.
+func (r *Reconciler) compare(ctx context.Context, s *state) (loop.Next, error) {
+	from, stands := s.last.standsAt(s)
+	if !stands {
+		return loop.Next{}, nil
+	}
+	same, err := r.deps.Builder.Same(ctx, builder.Input{Kustomization: s.ks, Digest: s.source.digest, Revision: s.source.revision, Retry: retryOf(s.ks)}, from)
+	if err != nil || !same || !s.last.moves(s) {
+		return loop.Next{}, err
+	}
+	if s.settled = true; len(kustomizationsIn(s.desired)) == 0 {
+		r.heritage.siblings.Learn(s.ks, s.artifact(), siblings.Wants{Entries: s.desired})
+	}
+	return loop.Next{}, nil
+}
+
 // build turns the artifact into the objects that the revision wants.
 func (r *Reconciler) build(ctx context.Context, s *state) (loop.Next, error) {
 	objects, err := r.deps.Builder.Build(ctx, builder.Input{
-		Kustomization: s.ks, Digest: s.source.digest, Revision: s.source.revision, As: s.actor, Retry: retryOf(s.ks), Reveal: s.last.secrets.Keep,
+		Kustomization: s.ks, Digest: s.source.digest, Revision: s.source.revision, As: s.actor, Retry: retryOf(s.ks), Keep: true, Reveal: s.last.secrets.Keep,
 	})
 	if apierrors.IsForbidden(err) {
 		return loop.Next{}, loop.Waiting(applier.ReasonForbidden, retryOf(s.ks), r.actors.Explained(ctx, s.actor, err))

@@ -138,16 +138,32 @@ func NewApart(limits Limits, apart Runner) *Builder {
 // apart. A Builder that has nowhere to do it, one of New, lets it run until it is
 // done: a hundred seconds for ten thousand objects.
 func (b *Builder) Build(ctx context.Context, in Input) ([]*unstructured.Unstructured, error) {
-	objects, err := b.buildHere(ctx, in)
+	objects, err := b.buildHere(ctx, NewTree(in.Files), nil, in)
 	if errors.Is(err, errApart) {
 		return b.buildApart(ctx, Job{Input: in, Limits: b.limits})
 	}
 	return objects, err
 }
 
+// BuildFrom is Build from the files of a Tree, whatever the input says of files. It returns what it looked
+// at, too: nil where it failed, or was done apart.
+func (b *Builder) BuildFrom(ctx context.Context, tree *Tree, in Input) ([]*unstructured.Unstructured, *Reads, error) {
+	reads := &Reads{seen: map[look]string{}}
+	objects, err := b.buildHere(ctx, tree, reads, in)
+	if errors.Is(err, errApart) {
+		in.Files = tree.files
+		objects, err = b.buildApart(ctx, Job{Input: in, Limits: b.limits})
+		return objects, nil, err
+	}
+	if err != nil {
+		reads = nil
+	}
+	return objects, reads, err
+}
+
 // buildHere builds in this process. It errs with errApart if that is not the place.
-func (b *Builder) buildHere(ctx context.Context, in Input) ([]*unstructured.Unstructured, error) {
-	i := newInspection(in.Files, b.limits)
+func (b *Builder) buildHere(ctx context.Context, tree *Tree, reads *Reads, in Input) ([]*unstructured.Unstructured, error) {
+	i := newInspection(tree, reads, b.limits)
 	i.ended, i.bounded = ctx.Err, b.apart != nil
 	root, err := i.folder(in.Path)
 	if err != nil {

@@ -32,9 +32,9 @@ type inspection struct {
 	plain      plain
 }
 
-func newInspection(files map[string][]byte, limits Limits) *inspection {
+func newInspection(files *Tree, reads *Reads, limits Limits) *inspection {
 	return &inspection{
-		files: newMemory(files), limits: limits,
+		files: &memory{Tree: files, reads: reads}, limits: limits,
 		checked: map[string]int{}, parsed: map[string][]document{}, manifested: map[string]contained{}, where: map[string][]string{}, first: map[string]string{},
 		plain: plain{names: map[string]bool{}},
 	}
@@ -61,7 +61,8 @@ const maxNamed = 5
 // folders names what there is at the top, so that a typing error is seen.
 func (i *inspection) folders() string {
 	var found []string
-	for _, name := range i.files.dirs["/"] {
+	top, _ := i.files.list("/")
+	for _, name := range top {
 		if i.files.isDir(name) {
 			found = append(found, name)
 		}
@@ -394,7 +395,8 @@ func (i *inspection) manifests(ctx context.Context, root string) ([]string, erro
 		}
 		dir := pending[0]
 		pending = pending[1:]
-		for _, base := range i.files.dirs[dir] {
+		within, _ := i.files.list(dir)
+		for _, base := range within {
 			name := path.Join(dir, base)
 			relative := "." + strings.TrimPrefix(name, strings.TrimSuffix(root, "/"))
 			switch own, err := i.kustomizationFile(name); {

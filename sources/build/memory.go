@@ -15,60 +15,51 @@ import (
 // memory is a read-only file system for kustomize: the source's files, and
 // nothing else. Paths are absolute.
 type memory struct {
-	files map[string][]byte
-	extra map[string][]byte   // wins over files
-	dirs  map[string][]string // names in each directory
+	*Tree
+	extra map[string][]byte // wins over files
+	reads *Reads            // nil: nobody wants to know
 }
 
 var _ filesys.FileSystem = (*memory)(nil)
 
 var errReadOnly = errors.New("the file system of a build is read only")
 
-func newMemory(files map[string][]byte) *memory {
-	m := &memory{files: files, dirs: map[string][]string{"/": nil}}
-	for name := range files {
-		m.addDirs("/" + name)
-	}
-	for dir := range m.dirs {
-		slices.Sort(m.dirs[dir])
-	}
-	return m
-}
-
-// addDirs lists a new path in its directory, and that in its own, and so on.
-func (m *memory) addDirs(name string) {
-	for name != "/" {
-		dir := path.Dir(name)
-		_, known := m.dirs[dir]
-		m.dirs[dir] = append(m.dirs[dir], path.Base(name))
-		if known {
-			return
-		}
-		name = dir
-	}
-}
-
 // with returns the file system with one file replaced or added.
 func (m *memory) with(name string, content []byte) *memory {
-	return &memory{files: m.files, extra: map[string][]byte{name: content}, dirs: m.dirs}
+	return &memory{Tree: m.Tree, extra: map[string][]byte{name: content}, reads: m.reads}
 }
 
 // read returns a file, which is not to be changed.
 func (m *memory) read(name string) ([]byte, bool) {
-	if content, ok := m.extra[name]; ok {
-		return content, true
+	if own, ok := m.extra[name]; ok {
+		return own, true
 	}
-	content, ok := m.files[strings.TrimPrefix(name, "/")]
-	return content, ok
+	m.reads.note(m.Tree, contents, name)
+	data, ok := m.files[strings.TrimPrefix(name, "/")]
+	return data, ok
+}
+
+// list returns the names in a directory, which are not to be changed; false if there is none.
+func (m *memory) list(name string) ([]string, bool) {
+	m.reads.note(m.Tree, names, name)
+	found, ok := m.dirs[name]
+	return found, ok
 }
 
 func (m *memory) isDir(name string) bool {
-	_, ok := m.dirs[path.Clean("/"+name)]
+	name = path.Clean("/" + name)
+	m.reads.note(m.Tree, isFolder, name)
+	_, ok := m.dirs[name]
 	return ok
 }
 
 func (m *memory) isFile(name string) bool {
-	_, ok := m.read(path.Clean("/" + name))
+	name = path.Clean("/" + name)
+	if _, ok := m.extra[name]; ok {
+		return true
+	}
+	m.reads.note(m.Tree, isFile, name)
+	_, ok := m.files[strings.TrimPrefix(name, "/")]
 	return ok
 }
 
@@ -89,11 +80,11 @@ func (m *memory) ReadFile(name string) ([]byte, error) {
 
 // ReadDir returns the names in a directory.
 func (m *memory) ReadDir(name string) ([]string, error) {
-	names, ok := m.dirs[path.Clean("/"+name)]
+	found, ok := m.list(path.Clean("/" + name))
 	if !ok {
 		return nil, &fs.PathError{Op: "readdir", Path: name, Err: fs.ErrNotExist}
 	}
-	return slices.Clone(names), nil
+	return slices.Clone(found), nil
 }
 
 // CleanedAbs splits a path into its directory and its file.
@@ -111,8 +102,13 @@ func (m *memory) CleanedAbs(name string) (filesys.ConfirmedDir, string, error) {
 
 // Glob returns the files that match a pattern.
 func (m *memory) Glob(pattern string) ([]string, error) {
+	m.reads.note(m.Tree, matching, pattern)
+	return m.glob(pattern)
+}
+
+func (t *Tree) glob(pattern string) ([]string, error) {
 	var out []string
-	for name := range m.files {
+	for name := range t.files {
 		matched, err := path.Match(path.Clean("/"+pattern), "/"+name)
 		if err != nil {
 			return nil, fmt.Errorf("pattern %q: %w", pattern, err)

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+	"sync"
 	"time"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
@@ -58,6 +59,8 @@ type Input struct {
 	As client.Reader
 	// Retry is how soon a fault that may pass is tried again.
 	Retry time.Duration
+	// Keep has a later artifact be compared with this one, by Same.
+	Keep bool
 	// Reveal is called with each value that is read from a Secret; nil: nobody wants to know.
 	Reveal func(value string)
 }
@@ -72,8 +75,19 @@ type Artifacts interface {
 // Builder builds artifacts of a store. Use New.
 type Builder struct {
 	artifacts Artifacts
+	trees     *trees
 	builder   *build.Builder
 	opts      Options
+
+	mu    sync.Mutex
+	built map[client.ObjectKey]built
+}
+
+// built is what the last build of a Kustomization was made from.
+type built struct {
+	generation int64
+	digest     string
+	reads      *build.Reads
 }
 
 // Options say how artifacts are built.
@@ -84,7 +98,7 @@ type Options struct {
 
 // New returns a Builder that opens artifacts of a store.
 func New(artifacts Artifacts, builder *build.Builder, opts Options) *Builder {
-	return &Builder{artifacts: artifacts, builder: builder, opts: opts}
+	return &Builder{artifacts: artifacts, trees: &trees{artifacts: artifacts}, builder: builder, opts: opts, built: map[client.ObjectKey]built{}}
 }
 
 // outside runs builds of their own processes in no place of their tenant's.
@@ -109,16 +123,9 @@ func Outside(runner build.Runner) build.Runner {
 // transformations, its variables and the labels of their owner. Errors that only new content or a new
 // spec can mend are of class loop.ClassStalled.
 func (b *Builder) Build(ctx context.Context, in Input) ([]*unstructured.Unstructured, error) {
-	source := siblings.SourceOf(in.Kustomization)
-	if !b.artifacts.Owns(artifact.Owner(in.Kustomization.Spec.SourceRef.Kind, source.Namespace, source.Name), in.Digest) {
-		return nil, loop.Waiting(meta.ArtifactFailedReason, refetched, fmt.Errorf("the artifact %s was not fetched by its source: waiting for that to fetch it anew", in.Digest))
-	}
-	files, err := b.artifacts.Open(ctx, in.Digest)
-	if errors.Is(err, artifact.ErrNotFound) || errors.Is(err, artifact.ErrCorrupt) {
-		return nil, loop.Waiting(meta.ArtifactFailedReason, refetched, fmt.Errorf("%w: waiting for its source to fetch it anew", err))
-	}
+	tree, err := b.open(ctx, in)
 	if err != nil {
-		return nil, loop.Waiting(meta.ArtifactFailedReason, in.Retry, err)
+		return nil, err
 	}
 	variables, err := variables(ctx, in)
 	if err != nil {
@@ -126,12 +133,48 @@ func (b *Builder) Build(ctx context.Context, in Input) ([]*unstructured.Unstruct
 	}
 	spec := specOf(in.Kustomization, variables)
 	spec.StrictVariables = b.opts.StrictVariables
-	objects, err := b.builder.Build(ctx, build.Input{
-		Files: files.Contents(),
-		Path:  in.Kustomization.Spec.Path,
-		Spec:  spec,
-	})
+	objects, reads, err := b.builder.BuildFrom(ctx, tree, build.Input{Path: in.Kustomization.Spec.Path, Spec: spec})
+	if err == nil && in.Keep {
+		b.mu.Lock()
+		b.built[client.ObjectKeyFromObject(in.Kustomization)] = built{generation: in.Kustomization.Generation, digest: in.Digest, reads: reads}
+		b.mu.Unlock()
+	}
 	return objects, classifyBuild(in, err)
+}
+
+// Same reports whether an artifact holds, of what the Kustomization reads, the same as the one that was
+// built and kept last, if that is the one of the digest from. Its variables may be other ones.
+func (b *Builder) Same(ctx context.Context, in Input, from string) (bool, error) {
+	b.mu.Lock()
+	last := b.built[client.ObjectKeyFromObject(in.Kustomization)]
+	b.mu.Unlock()
+	if last.digest != from || last.generation != in.Kustomization.Generation || last.reads == nil {
+		return false, nil
+	}
+	tree, err := b.open(ctx, in)
+	return err == nil && last.reads.Same(tree), err
+}
+
+// Forget drops what is kept of a Kustomization that is gone.
+func (b *Builder) Forget(key client.ObjectKey) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.built, key)
+}
+
+func (b *Builder) open(ctx context.Context, in Input) (*build.Tree, error) {
+	source := siblings.SourceOf(in.Kustomization)
+	if !b.artifacts.Owns(artifact.Owner(in.Kustomization.Spec.SourceRef.Kind, source.Namespace, source.Name), in.Digest) {
+		return nil, loop.Waiting(meta.ArtifactFailedReason, refetched, fmt.Errorf("the artifact %s was not fetched by its source: waiting for that to fetch it anew", in.Digest))
+	}
+	tree, err := b.trees.open(ctx, in.Digest)
+	if errors.Is(err, artifact.ErrNotFound) || errors.Is(err, artifact.ErrCorrupt) {
+		return nil, loop.Waiting(meta.ArtifactFailedReason, refetched, fmt.Errorf("%w: waiting for its source to fetch it anew", err))
+	}
+	if err != nil {
+		return nil, loop.Waiting(meta.ArtifactFailedReason, in.Retry, err)
+	}
+	return tree, nil
 }
 
 // buildReasons give what a build may come to a stable reason.
