@@ -22,6 +22,7 @@ import (
 
 	"github.com/flotilla-io/flotilla/bench/fakes"
 	"github.com/flotilla-io/flotilla/bench/life"
+	"github.com/flotilla-io/flotilla/bench/monorepo"
 	"github.com/flotilla-io/flotilla/bench/results"
 	"github.com/flotilla-io/flotilla/bench/starts"
 )
@@ -53,7 +54,7 @@ func main() {
 	opts := options{}
 	flag.StringVar(&opts.bin.dir, "bin", "bin", "where the built programs are")
 	flag.StringVar(&opts.out, "out", "bench/out", "where the results go")
-	flag.StringVar(&opts.rows, "rows", "1,2,3,4,6,7,8,12,match,status-flip,status-storm,lua,start,life,agents,tenants", "which rows of the design's table to measure, and by name: match for the matching of policies, status-flip, status-storm, lua, start, life, agents, tenants")
+	flag.StringVar(&opts.rows, "rows", "1,2,3,4,6,7,8,12,match,status-flip,status-storm,lua,start,life,monorepo,agents,tenants", "which rows of the design's table to measure, and by name: match for the matching of policies, status-flip, status-storm, lua, start, life, monorepo, agents, tenants")
 	flag.IntVar(&opts.apps, "apps", 1000, "how many Deployments row 6 propagates")
 	flag.IntVar(&opts.samples, "samples", 200, "how many changes row 4 times, and commits tenants, alone and attacked")
 	flag.IntVar(&opts.members, "members", 3, "how many member clusters there are")
@@ -188,9 +189,15 @@ func stages(opts options) []stage {
 		{&setup{fakes: opts.members}, []row{{"statuses that flip all the time", []string{"status-storm", "3"}, statusStorm}}},
 		{&setup{fakes: 10}, []row{{"memory per template and cluster", []string{"12"}, memory}}},
 		{&setup{fakes: opts.clusters}, []row{{"one placement on many clusters", []string{"8"}, wide}}},
+		{&setup{}, []row{{"a commit to a large repository", []string{"monorepo"}, monorepoTimed}}},
 		{&setup{}, []row{{"a tenant whose neighbour attacks", []string{"tenants"}, neighbours}}},
 		{&setup{fakes: opts.clusters}, []row{{"agents at rest", []string{"agents"}, idleAgents}}},
 	}
+}
+
+// monorepoTimed measures a commit to a repository that many Kustomizations follow.
+func monorepoTimed(ctx context.Context, b *bench, r *results.Report) error {
+	return monorepo.Measure(ctx, monorepo.Fleet{Hub: b.fleet.Hub, Client: b.hub, Git: b.fleet.Git, Dir: b.dir, Quiet: b.quiet}, r)
 }
 
 // lifeOf takes so many Deployments through their life.

@@ -253,7 +253,7 @@ func registerRepository(_ context.Context, f *fleet) error {
 	return repository.New(f.mgr.GetClient(), f.opts.Artifacts, f.events, repository.Options{Git: git.Options{Egress: f.opts.Egress}, Places: f.places, Metrics: f.opts.Metrics}).Register(f.mgr)
 }
 
-func registerApply(_ context.Context, f *fleet) error {
+func registerApply(ctx context.Context, f *fleet) error {
 	r, err := apply.New(apply.Deps{
 		Hub:       f.mgr.GetClient(),
 		Live:      f.mgr.GetAPIReader(),
@@ -267,7 +267,7 @@ func registerApply(_ context.Context, f *fleet) error {
 	if err != nil {
 		return err
 	}
-	return r.Register(f.mgr)
+	return r.Register(ctx, f.mgr)
 }
 
 // bindingDebounce is about as long as Works take to reach their clusters.

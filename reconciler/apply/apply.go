@@ -234,6 +234,7 @@ type state struct {
 
 	source  source
 	settled bool // the revision stands already, and is not due for a look
+	moved   bool // it is another one than stood, and changes nothing here
 	objects []*unstructured.Unstructured
 	digest  string
 	desired []inventory.Entry
@@ -306,12 +307,16 @@ func (r *Reconciler) forget(ctx context.Context, key client.ObjectKey) {
 func (r *Reconciler) conclude(ctx context.Context, s *state, err error) error {
 	outcome := loop.As(err, reasonFailed)
 	s.last.conclude(s, outcome, r.clock.Now())
-	if turn, leave, err := places.Compute(ctx); err == nil { // one that has ended writes its outcome all the same
+	_, leave, full := places.Compute(ctx) // a run that has ended says what it came to all the same
+	after := s.ks.DeepCopy()
+	after.Status = statusOf(s, outcome, r.clock.Now())
+	if full == nil {
+		leave()
+	}
+	if turn, leave, err := places.Request(ctx); err == nil {
 		ctx = turn
 		defer leave()
 	}
-	after := s.ks.DeepCopy()
-	after.Status = statusOf(s, outcome, r.clock.Now())
 	if err := r.own.Publish(ctx, s.ks, after); err != nil {
 		return err
 	}

@@ -40,6 +40,8 @@ func eventsOf(s *state, after *kustomizev1.Kustomization, outcome *loop.Error) [
 	}
 	changes := s.last.changes()
 	switch {
+	case s.moved && changes == "":
+		return nil // a revision that changes nothing here
 	case was == nil || was.Status != metav1.ConditionTrue || s.ks.Status.LastAppliedRevision != s.source.revision:
 		return []notice{{corev1.EventTypeNormal, meta.ReconciliationSucceededReason, strings.TrimSuffix(is.Message+" ("+changes+")", " ()")}}
 	case changes != "":

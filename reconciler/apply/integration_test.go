@@ -147,7 +147,7 @@ func (w *world) start() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	if err := loop.Register(mgr); err != nil {
+	if err := loop.Register(w.t.Context(), mgr); err != nil {
 		w.t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(w.t.Context())

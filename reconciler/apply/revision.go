@@ -36,7 +36,7 @@ func (r *Reconciler) compare(ctx context.Context, s *state) (loop.Next, error) {
 	if err != nil || !same || !s.last.moves(s) {
 		return loop.Next{}, err
 	}
-	if s.settled = true; len(kustomizationsIn(s.desired)) == 0 {
+	if s.settled, s.moved = true, true; len(kustomizationsIn(s.desired)) == 0 {
 		r.heritage.siblings.Learn(s.ks, s.artifact(), siblings.Wants{Entries: s.desired})
 	}
 	return loop.Next{}, nil

@@ -2,7 +2,7 @@ package apply
 
 import (
 	"context"
-	"slices"
+	"fmt"
 	"time"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
@@ -40,8 +40,26 @@ const (
 	debounceTime = 250 * time.Millisecond
 )
 
+// byDependency finds Kustomizations in the cache by what they depend on.
+const byDependency = "dependsOn"
+
+func dependenciesOf(obj client.Object) []string {
+	ks, ok := obj.(*kustomizev1.Kustomization)
+	if !ok {
+		return nil
+	}
+	var out []string
+	for _, ref := range ks.Spec.DependsOn {
+		out = append(out, dependencies.Key(ks, ref).String())
+	}
+	return out
+}
+
 // Register adds the loop to a manager.
-func (r *Reconciler) Register(mgr ctrl.Manager) error {
+func (r *Reconciler) Register(ctx context.Context, mgr ctrl.Manager) error {
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &kustomizev1.Kustomization{}, byDependency, dependenciesOf); err != nil {
+		return fmt.Errorf("index Kustomizations by what they depend on: %w", err)
+	}
 	wake := wakes{hub: r.deps.Hub, lastApplied: r.lastApplied}
 	gone := &deletions{wakes: wake, scheme: r.deps.Hub.Scheme()}
 	if r.deps.Templates != nil {
@@ -135,10 +153,8 @@ func (w wakes) usersOf(ctx context.Context, source client.Object) []reconcile.Re
 
 // dependents returns the Kustomizations that wait for another one.
 func (w wakes) dependents(ctx context.Context, dependency client.Object) []reconcile.Request {
-	key := client.ObjectKeyFromObject(dependency)
-	return w.find(ctx, func(ks *kustomizev1.Kustomization) bool {
-		return slices.ContainsFunc(ks.Spec.DependsOn, func(ref kustomizev1.DependencyReference) bool { return dependencies.Key(ks, ref) == key })
-	})
+	all := func(*kustomizev1.Kustomization) bool { return true }
+	return w.find(ctx, all, client.MatchingFields{byDependency: client.ObjectKeyFromObject(dependency).String()})
 }
 
 // siblings returns the Kustomizations that wait for others of the source.
@@ -157,9 +173,9 @@ func (w wakes) siblings(_ context.Context, changed client.Object) []reconcile.Re
 }
 
 // find returns the Kustomizations that match.
-func (w wakes) find(ctx context.Context, match func(*kustomizev1.Kustomization) bool) []reconcile.Request {
+func (w wakes) find(ctx context.Context, match func(*kustomizev1.Kustomization) bool, among ...client.ListOption) []reconcile.Request {
 	var list kustomizev1.KustomizationList
-	if err := w.hub.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+	if err := w.hub.List(ctx, &list, append(among, client.UnsafeDisableDeepCopy)...); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "find Kustomizations")
 		return nil
 	}

@@ -143,7 +143,8 @@ func (b *Builder) Build(ctx context.Context, in Input) ([]*unstructured.Unstruct
 }
 
 // Same reports whether an artifact holds, of what the Kustomization reads, the same as the one that was
-// built and kept last, if that is the one of the digest from. Its variables may be other ones.
+// built and kept, or found to be the same, last, if that is the one of the digest from. Its variables may
+// be other ones.
 func (b *Builder) Same(ctx context.Context, in Input, from string) (bool, error) {
 	b.mu.Lock()
 	last := b.built[client.ObjectKeyFromObject(in.Kustomization)]
@@ -152,7 +153,14 @@ func (b *Builder) Same(ctx context.Context, in Input, from string) (bool, error)
 		return false, nil
 	}
 	tree, err := b.open(ctx, in)
-	return err == nil && last.reads.Same(tree), err
+	if err != nil || !last.reads.Same(tree) {
+		return false, err
+	}
+	last.digest = in.Digest
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.built[client.ObjectKeyFromObject(in.Kustomization)] = last
+	return true, nil
 }
 
 // Forget drops what is kept of a Kustomization that is gone.
