@@ -124,7 +124,7 @@ func New(hub client.Client, live client.Reader, templates Templates, interp *int
 		switches = switching.New(hub, templates)
 	}
 	r := &Reconciler{templates: templates, events: events, opts: opts, switches: switches, counts: newCounts(opts.Metrics, opts.Clock)}
-	r.wholly = newWholly(switches, opts.Undecided, func(req ctrl.Request) { r.inbox.Add(req, false) })
+	r.wholly = newWholly(switches, opts, func(req ctrl.Request) { r.inbox.Add(req, false) })
 	works := &workLister{hub: hub, written: writecache.New[*workv1alpha1.Work](opts.Clock)}
 	read := reader{hub: hub, gone: r.wholly.forget, live: live, templates: templates.Get, works: works.of, orphans: works.left, unchanged: opts.PlacementUnchanged}
 	own := writecache.New[workv1alpha2.Binding](opts.Clock)

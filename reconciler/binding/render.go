@@ -15,7 +15,7 @@ import (
 // renderer decides what each cluster should hold.
 type renderer struct {
 	cluster     func(ctx context.Context, name string) (*clusterv1alpha1.Cluster, bool, error)
-	overrides   func(ctx context.Context, s *state) (found []policyv1alpha1.Override, known bool)
+	overrides   func(ctx context.Context, s *state) (found []policyv1alpha1.Override, next loop.Next)
 	interpreter *interpreter.Interpreter
 	quotas      func(ctx context.Context, namespace string) ([]*policyv1alpha1.FederatedResourceQuota, error)
 }
@@ -23,9 +23,9 @@ type renderer struct {
 // run sets the plans; none where it is not known which overrides count. One that cannot be made carries its error and leaves the
 // others alone.
 func (p renderer) run(ctx context.Context, s *state) (loop.Next, error) {
-	overrides, known := p.overrides(ctx, s)
-	if !known {
-		return loop.Next{Done: true}, nil
+	overrides, next := p.overrides(ctx, s)
+	if next.Done {
+		return next, nil
 	}
 	quotas, err := p.quotas(ctx, s.binding.GetNamespace())
 	if err != nil {

@@ -4,11 +4,12 @@ import (
 	"context"
 	"slices"
 	"sync"
-
-	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
@@ -33,10 +34,19 @@ type wholly struct {
 	// begun are the bindings that were looked at, of those that Kustomizations have a say in: what
 	// counted when the loop began may be of a later revision than the binding.
 	begun map[ctrl.Request]bool
+	// doubts are the bindings that were about to be decided otherwise, since when.
+	doubts map[ctrl.Request]time.Time
+	clock  clock.PassiveClock
 }
 
-func newWholly(switches *switching.Tracker, undecided func(context.Context, *unstructured.Unstructured, workv1alpha2.Binding) bool, again func(ctrl.Request)) *wholly {
-	return &wholly{switches: switches, undecided: undecided, waiting: switching.NewWaiting(switches, again), again: again, touched: map[ctrl.Request]client.ObjectKey{}, begun: map[ctrl.Request]bool{}}
+// longestDoubt is how long a binding is waited for that is about to be decided otherwise, and is not.
+const longestDoubt = 10 * time.Second
+
+func newWholly(switches *switching.Tracker, opts Options, again func(ctrl.Request)) *wholly {
+	return &wholly{
+		switches: switches, undecided: opts.Undecided, waiting: switching.NewWaiting(switches, again), again: again, clock: opts.Clock,
+		touched: map[ctrl.Request]client.ObjectKey{}, begun: map[ctrl.Request]bool{}, doubts: map[ctrl.Request]time.Time{},
+	}
 }
 
 // ending is a switching.Listener's.
@@ -82,8 +92,8 @@ func (w *wholly) wait(ctx context.Context, s *state) (loop.Next, error) {
 	if !touched || w.switches.IsSwitching(owner) {
 		return loop.Next{}, nil
 	}
-	if w.undecided(ctx, s.template.DeepCopy(), s.binding) {
-		return loop.Next{Done: true}, nil // the binding's event brings it back
+	if w.doubted(ctx, s) {
+		return loop.Next{Done: true, After: time.Second}, nil // the binding's event brings it back before
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -91,6 +101,26 @@ func (w *wholly) wait(ctx context.Context, s *state) (loop.Next, error) {
 		delete(w.touched, req)
 	}
 	return loop.Next{}, nil
+}
+
+// doubted reports whether a binding is about to say otherwise where its template goes. One that does not come
+// to it is taken at its word after a while.
+func (w *wholly) doubted(ctx context.Context, s *state) bool {
+	req, now := ctrl.Request{NamespacedName: s.key}, w.clock.Now()
+	undecided := w.undecided(ctx, s.template.DeepCopy(), s.binding)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	since, before := w.doubts[req]
+	switch {
+	case undecided && !before:
+		w.doubts[req] = now
+		return true
+	case undecided && now.Sub(since) < longestDoubt:
+		return true
+	default:
+		delete(w.doubts, req)
+		return false
+	}
 }
 
 // standsFor reports whether a binding says that it is for the template as it is.
@@ -101,28 +131,28 @@ func standsFor(b workv1alpha2.Binding, template *unstructured.Unstructured) (boo
 	return described(b, template)
 }
 
-// overrides returns those that count for the template. They are not known while that is being switched, and
-// do not matter until the binding says where the template goes by the revision that they are of.
-func (w *wholly) overrides(ctx context.Context, s *state) (found []policyv1alpha1.Override, known bool) {
+// overrides returns those that count for the template, or ends the pass: they are not known while it is being
+// switched, and do not matter until the binding says where the template goes by the revision that they are of.
+func (w *wholly) overrides(ctx context.Context, s *state) (found []policyv1alpha1.Override, next loop.Next) {
 	resource, req := selector.ResourceOf(s.template), ctrl.Request{NamespacedName: s.key}
 	found, owner, known := w.switches.Overrides(resource)
 	if !known {
 		w.waiting.Hold(owner, req, func() bool { _, _, known := w.switches.Overrides(resource); return !known })
-		return nil, false
+		return nil, loop.Next{Done: true}
 	}
 	w.mu.Lock()
 	begun := w.begun[req]
 	w.mu.Unlock()
 	if begun || !fromGit(s.template, found) {
-		return found, true
+		return found, loop.Next{}
 	}
-	if w.undecided(ctx, s.template.DeepCopy(), s.binding) {
-		return nil, false // the binding's event brings it back
+	if w.doubted(ctx, s) {
+		return nil, loop.Next{Done: true, After: time.Second} // the binding's event brings it back before
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.begun[req] = true
-	return found, true
+	return found, loop.Next{}
 }
 
 // fromGit reports whether a Kustomization applied a template, or one of the overrides for it.
@@ -137,4 +167,5 @@ func (w *wholly) forget(key client.ObjectKey) {
 	defer w.mu.Unlock()
 	delete(w.touched, ctrl.Request{NamespacedName: key})
 	delete(w.begun, ctrl.Request{NamespacedName: key})
+	delete(w.doubts, ctrl.Request{NamespacedName: key})
 }
