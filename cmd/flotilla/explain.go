@@ -72,7 +72,7 @@ the control plane knows it, or as the member does that --cluster names.`,
 	flags.Lookup("clusters").Usage = "say only what is about these clusters; fields of a kind: ask this one"
 	flags.Lookup("operation-scope").Usage = "fields of a kind: karmada or members; default is karmada, or members with --cluster"
 	flags.StringVarP(&f.output, "output", "o", "", "text, json or yaml; for the fields of a kind plaintext or plaintext-openapiv2")
-	flags.StringSliceVarP(&f.files, "filename", "f", nil, "file of manifests to explain, or to explain with; - reads standard input")
+	flags.StringSliceVarP(&f.files, "filename", "f", nil, "file or folder of manifests to explain, or to explain with; - reads standard input")
 	flags.BoolVar(&f.all, "all", false, "list every cluster on a line of its own")
 	flags.BoolVarP(&f.recursive, "recursive", "R", false, "fields of a kind: with the fields of fields")
 	flags.StringVar(&f.apiVersion, "api-version", "", "fields of a kind: in this version of its API")

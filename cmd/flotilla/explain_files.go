@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -21,50 +20,26 @@ import (
 	"github.com/flotilla-io/flotilla/policies/validate"
 )
 
-// maxManifests is how many bytes all files may have.
-const maxManifests = 32 << 20
-
 // manifests are the objects of the files: templates, and the policies and
 // overrides to explain them with.
 type manifests struct {
 	templates, policies []*unstructured.Unstructured
 }
 
-// readManifests reads YAML or JSON; a dash means standard input.
+// readManifests reads YAML or JSON of files, of folders with all that is below them, and, for a dash, of
+// the standard input.
 func readManifests(paths []string, stdin io.Reader) (manifests, error) {
 	var out manifests
-	left := int64(maxManifests)
-	for _, path := range paths {
-		data, err := readFile(path, stdin, left)
-		if err != nil {
-			return manifests{}, err
-		}
-		left -= int64(len(data))
-		if err := out.decode(data); err != nil {
-			return manifests{}, fmt.Errorf("%s: %w", path, err)
+	files, err := readFiles(paths, stdin)
+	if err != nil {
+		return manifests{}, err
+	}
+	for _, file := range files {
+		if err := out.decode(file.Content); err != nil {
+			return manifests{}, fmt.Errorf("%s: %w", file.Name, err)
 		}
 	}
 	return out, nil
-}
-
-func readFile(path string, stdin io.Reader, most int64) ([]byte, error) {
-	in := stdin
-	if path != "-" {
-		file, err := os.Open(path) //nolint:gosec // the caller's own file, which is named to be read
-		if err != nil {
-			return nil, err
-		}
-		defer func() { _ = file.Close() }()
-		in = file
-	}
-	data, err := io.ReadAll(io.LimitReader(in, most+1))
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", path, err)
-	}
-	if int64(len(data)) > most {
-		return nil, fmt.Errorf("%s: files of more than %d MiB are not read", path, maxManifests>>20)
-	}
-	return data, nil
 }
 
 func (m *manifests) decode(data []byte) error {
