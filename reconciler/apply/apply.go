@@ -232,9 +232,8 @@ type state struct {
 	now   time.Time
 	last  *lastApplied
 
-	source  source
-	settled bool // the revision stands already, and is not due for a look
-	moved   bool // it is another one than stood, and changes nothing here
+	source source
+	standing
 	objects []*unstructured.Unstructured
 	digest  string
 	desired []inventory.Entry
@@ -246,6 +245,12 @@ type state struct {
 	waiting wait // what the health check still waits for
 
 	switched switched
+}
+
+// standing is how a revision is found.
+type standing struct {
+	settled bool // it stands already, and is not due for a look
+	moved   bool // it is another one than stood, and changes nothing here
 }
 
 // difference is what is owned before a revision, and how that differs from it.

@@ -208,7 +208,22 @@ func byStatus(ctx context.Context, v Verdict, obj *unstructured.Unstructured, ev
 	case status.FailedStatus:
 		v.State = rollup.Failed
 	}
+	if message := unready(obj); v.State != rollup.Healthy && message != "" {
+		v.Reason = message // says more than that it is not ready
+	}
 	return v, nil
+}
+
+// unready is what an object says of why it is not ready; empty for nothing.
+func unready(obj *unstructured.Unstructured) string {
+	conditions, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
+	for _, c := range conditions {
+		fields, _ := c.(map[string]any)
+		if message, _ := fields["message"].(string); fields["type"] == "Ready" && fields["status"] == "False" {
+			return message
+		}
+	}
+	return ""
 }
 
 func compute(_ context.Context, obj *unstructured.Unstructured) (*status.Result, error) {

@@ -66,6 +66,7 @@ func entryOf(obj *unstructured.Unstructured) inventory.Entry {
 const (
 	config     = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"shop","name":"web","labels":{"app":"web"}},"data":{"state":"good"}}`
 	deployment = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"namespace":"shop","name":"web","generation":1},"spec":{"replicas":1}}`
+	refused    = `{"apiVersion":"kustomize.toolkit.fluxcd.io/v1","kind":"Kustomization","metadata":{"namespace":"shop","name":"web","generation":1},"status":{"observedGeneration":-1,"conditions":[{"type":"Ready","status":"False","reason":"SharedObject","message":"it stands in two"}]}}`
 	widget     = `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"namespace":"shop","name":"web","generation":1},"status":{"conditions":[{"type":"Stalled","status":"True","reason":"Broken","message":"it is broken"}]}}`
 )
 
@@ -185,6 +186,7 @@ func scenes(t *testing.T) map[string]scene {
 		"nobody propagates a Deployment, which then never runs": {
 			template: deploy, state: rollup.Progressing, reason: "no policy propagates it, and nothing runs on the control plane itself",
 		},
+		"it says why it is not ready":        {template: object(t, refused), state: rollup.Progressing, reason: "it stands in two"},
 		"its own status says that it failed": {template: custom, state: rollup.Failed, reason: "it is broken"},
 		"a policy selects it, and is not heard of yet": {
 			template: cm, objects: []client.Object{policy(all)},

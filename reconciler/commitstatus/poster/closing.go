@@ -8,6 +8,7 @@ import (
 	"time"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
@@ -20,9 +21,15 @@ import (
 // removed it.
 const parentTime = 20 * time.Second
 
+// retirement knows whether Kustomizations are gone because a commit says so.
+type retirement struct {
+	hub   client.Reader
+	clock clock.PassiveClock
+}
+
 // end finds out what the forge is to be told as a CommitStatus ends, of a commit whose status would stay
 // pending. A commit that retires a Kustomization has come to its end with that.
-func (r *Reconciler) end(ctx context.Context, s *state) (loop.Next, error) {
+func (r retirement) end(ctx context.Context, s *state) (loop.Next, error) {
 	last := s.before.Status.Posted
 	if !s.ends() || last == nil || last.State != gitopsv1alpha1.CommitPending {
 		return loop.Next{}, nil
@@ -33,7 +40,7 @@ func (r *Reconciler) end(ctx context.Context, s *state) (loop.Next, error) {
 		return loop.Next{}, err
 	}
 	if holds {
-		if r.opts.Clock.Since(s.before.DeletionTimestamp.Time) < parentTime {
+		if r.clock.Since(s.before.DeletionTimestamp.Time) < parentTime {
 			return loop.Next{Done: true, After: time.Second}, nil // it may be about to say that it does not
 		}
 		return loop.Next{}, nil
@@ -50,7 +57,7 @@ func (r *Reconciler) end(ctx context.Context, s *state) (loop.Next, error) {
 
 // parent returns the Kustomization that applied the one that a CommitStatus is about, nil for none, and
 // whether it still holds that.
-func (r *Reconciler) parent(ctx context.Context, cs *gitopsv1alpha1.CommitStatus) (*kustomizev1.Kustomization, bool, error) {
+func (r retirement) parent(ctx context.Context, cs *gitopsv1alpha1.CommitStatus) (*kustomizev1.Kustomization, bool, error) {
 	namespace, name, named := strings.Cut(cs.Annotations[gitopsv1alpha1.ParentAnnotation], "/")
 	if !named || cs.Spec.KustomizationRef == nil {
 		return nil, false, nil

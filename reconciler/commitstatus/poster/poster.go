@@ -149,7 +149,7 @@ type state struct {
 // Reconcile has one forge know what one CommitStatus says.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	s := &state{key: req.NamespacedName}
-	next, err := loop.Run(ctx, s, r.read, r.end, r.delay, r.acquire, r.connect, r.post)
+	next, err := loop.Run(ctx, s, r.read, retirement{hub: r.hub, clock: r.opts.Clock}.end, r.delay, r.acquire, r.connect, r.post)
 	if s.acquired {
 		defer r.breakers.release(s.route)
 	}

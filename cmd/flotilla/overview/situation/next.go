@@ -18,6 +18,7 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/policies/excerpt"
 	"github.com/flotilla-io/flotilla/policies/tenancy"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
 // controlPlaneKind stands for the control plane itself.
@@ -100,13 +101,29 @@ func kustomizationNext(ks *kustomizev1.Kustomization, ready *metav1.Condition) s
 		return "see the Kustomizations that it names: flotilla get kustomizations -A"
 	case meta.HealthCheckFailedReason, meta.ProgressingReason:
 		return "see which objects: flotilla tree kustomization/" + object
-	case meta.BuildFailedReason, "PathNotFound", "EmptyBuild", "DuplicateObject", "SharedObject":
+	case "PruneBlocked":
+		return blockedNext(ks, ready.Message)
+	case "SharedObject":
+		return "see the Kustomizations that it names, and take it out of one: flotilla get kustomizations -A"
+	case meta.BuildFailedReason, "PathNotFound", "EmptyBuild", "DuplicateObject":
 		return "correct the files and commit; the last revision keeps running. flotilla trace kustomization/" + object
 	case "Forbidden", meta.PruneFailedReason: // others have no part in what these say to do
 		return orElse(excerpt.Line(tenancy.Advice(ready.Message)), "put right what it says, then: flotilla reconcile kustomization "+object)
 	default:
 		return "put right what it says, then: flotilla reconcile kustomization " + object
 	}
+}
+
+// blockedNext is how to let go what the brake holds: the message, which may be too long for a screen, ends
+// with it.
+func blockedNext(ks *kustomizev1.Kustomization, message string) string {
+	_, allow, found := strings.Cut(message, inventory.AllowPruneAnnotation+": \"")
+	allow, _, ended := strings.Cut(allow, "\"")
+	if !found || !ended {
+		return "commit it again, or allow it as the whole message says: flotilla describe kustomization " + ks.Name + inNamespace(ks.Namespace)
+	}
+	return fmt.Sprintf("put it right and commit, or let it go: flotilla annotate kustomization %s %s=%q",
+		ks.Name+inNamespace(ks.Namespace), inventory.AllowPruneAnnotation, excerpt.Line(allow))
 }
 
 // clusterNext is what to do about a cluster.

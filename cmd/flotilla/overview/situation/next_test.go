@@ -154,15 +154,21 @@ func TestAdviceIsWhole(t *testing.T) {
 	const command = "to allow it: kubectl create rolebinding shop-default-edit -n shop --clusterrole=edit --serviceaccount=shop:default"
 	refused := strings.Repeat("ConfigMap/shop/a: may not be written; ", 9)
 	for name, tc := range map[string]struct{ kind, reason, message, want string }{
-		"a right is missing":               {"Kustomization", "Forbidden", refused + acts + command, command},
-		"so that nothing is pruned":        {"Kustomization", "PruneFailed", refused + acts + command, command},
-		"nobody has the right":             {"Kustomization", "Forbidden", refused + acts + "an administrator\x1b writes this", "an administrator writes this"},
-		"another refusal":                  {"Kustomization", "Forbidden", "exceeded quota", "put right what it says, then: flotilla reconcile kustomization web -n shop"},
-		"a message of somebody else":       {"Kustomization", "InvalidObject", acts + command, "put right what it says, then: flotilla reconcile kustomization web -n shop"},
-		"a cluster is not heard of":        {"Kustomization", "ClusterSilent", "health is not known", "see to the cluster that is silent (flotilla get clusters); this follows by itself"},
-		"an address that is not allowed":   {"GitRepository", "AddressNotAllowed", refused + "10.0.0.1 leads to a private address; an administrator can allow that with --source-networks", "an administrator can allow that with --source-networks"},
-		"a name that leads there":          {"GitRepository", "AddressNotAllowed", "git is not there; an administrator can allow networks with --source-networks", "an administrator can allow networks with --source-networks"},
-		"an address that nobody may allow": {"GitRepository", "AddressNotAllowed", "it leads to the control plane itself, where no source may be", "put right what it says, then: flotilla reconcile source git web -n shop"},
+		"a right is missing":         {"Kustomization", "Forbidden", refused + acts + command, command},
+		"so that nothing is pruned":  {"Kustomization", "PruneFailed", refused + acts + command, command},
+		"nobody has the right":       {"Kustomization", "Forbidden", refused + acts + "an administrator\x1b writes this", "an administrator writes this"},
+		"another refusal":            {"Kustomization", "Forbidden", "exceeded quota", "put right what it says, then: flotilla reconcile kustomization web -n shop"},
+		"a message of somebody else": {"Kustomization", "InvalidObject", acts + command, "put right what it says, then: flotilla reconcile kustomization web -n shop"},
+		"the brake holds": {
+			"Kustomization", "PruneBlocked", refused + `nothing was applied; commit them again, or allow it with the annotation kustomize.flotilla.io/allow-prune: "namespace/shop"`,
+			`put it right and commit, or let it go: flotilla annotate kustomization web -n shop kustomize.flotilla.io/allow-prune="namespace/shop"`,
+		},
+		"the brake holds, in words of another version": {"Kustomization", "PruneBlocked", refused + "nothing was applied", "commit it again, or allow it as the whole message says: flotilla describe kustomization web -n shop"},
+		"an object stands in two":                      {"Kustomization", "SharedObject", "ConfigMap/shop/a stands in two", "see the Kustomizations that it names, and take it out of one: flotilla get kustomizations -A"},
+		"a cluster is not heard of":                    {"Kustomization", "ClusterSilent", "health is not known", "see to the cluster that is silent (flotilla get clusters); this follows by itself"},
+		"an address that is not allowed":               {"GitRepository", "AddressNotAllowed", refused + "10.0.0.1 leads to a private address; an administrator can allow that with --source-networks", "an administrator can allow that with --source-networks"},
+		"a name that leads there":                      {"GitRepository", "AddressNotAllowed", "git is not there; an administrator can allow networks with --source-networks", "an administrator can allow networks with --source-networks"},
+		"an address that nobody may allow":             {"GitRepository", "AddressNotAllowed", "it leads to the control plane itself, where no source may be", "put right what it says, then: flotilla reconcile source git web -n shop"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := situation.NewSurvey(now, "")
