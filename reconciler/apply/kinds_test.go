@@ -3,11 +3,13 @@ package apply_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"github.com/fluxcd/pkg/apis/meta"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -161,5 +163,25 @@ func TestAVersionThatIsServedNoMore(t *testing.T) {
 	g.ready("web", g.commit(map[string]string{"app/gadget.yaml": g.gadget("v1"), "app/config.yaml": configMaps(1)}))
 	if !g.have("v1") {
 		t.Error("there is no gadget of the version that is served")
+	}
+}
+
+// A kind whose names another one has is never served: after the timeout that is a failure, which says why,
+// and not asked for twice a second for ever.
+func TestAKindWhoseNamesAreTaken(t *testing.T) {
+	g := newGadgets(t)
+	first := g.commit(map[string]string{"kinds/crd.yaml": g.definition("v1"), "app/config.yaml": configMaps(1)})
+	g.kustomization("kinds", at("./kinds"))
+	g.ready("kinds", first)
+	gizmo := strings.NewReplacer("gadgets."+g.group, "gizmos."+g.group, "kind: Gadget,", "kind: Gizmo,", "GadgetList", "GizmoList", "plural: gadgets", "plural: gizmos", "singular: gadget", "shortNames: [gadgets], singular: gizmo")
+	files := map[string]string{
+		"kinds/crd.yaml": g.definition("v1"), "app/config.yaml": configMaps(1),
+		"app/crd.yaml":   gizmo.Replace(g.definition("v1")),
+		"app/gizmo.yaml": strings.ReplaceAll(g.gadget("v1"), "Gadget", "Gizmo"),
+	}
+	g.kustomization("web", func(spec *kustomizev1.KustomizationSpec) { spec.Timeout = &metav1.Duration{Duration: time.Second} })
+	message := g.awaitReason("web", g.commit(files), applier.ReasonUnknownKind)
+	if !strings.Contains(message, "CustomResourceDefinition/gizmos."+g.group+": its names are not accepted: ") || !strings.Contains(message, "gadgets") {
+		t.Errorf("it says %q", message)
 	}
 }

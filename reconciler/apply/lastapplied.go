@@ -60,6 +60,9 @@ type lastApplied struct {
 	waitsFor map[inventory.ID]bool
 	// did is what was done for the revision that is worked on.
 	did deeds
+	// awaited is the artifact whose kinds and namespaces are waited for, since when.
+	awaited      string
+	awaitedSince time.Time
 	// secrets were put into the objects.
 	secrets secrets.Values
 	// account acted in the last run.
@@ -207,6 +210,16 @@ func (m *lastApplied) moves(s *state) bool {
 	}
 	m.applied, s.desired, s.digest = s.inputs(), m.desired, m.digest
 	return true
+}
+
+// awaitsDefinitions returns since when the kinds and namespaces of an artifact are waited for.
+func (m *lastApplied) awaitsDefinitions(s *state) time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.awaited != s.source.digest {
+		m.awaited, m.awaitedSince = s.source.digest, s.now
+	}
+	return m.awaitedSince
 }
 
 // dueAfter returns how long it is until drift is to be looked for.

@@ -186,9 +186,22 @@ func (r *Reconciler) apply(ctx context.Context, s *state) (loop.Next, error) {
 		return loop.Next{}, classify(ctx, r.actors, s, err)
 	}
 	if !done {
-		return loop.Next{}, loop.Waiting(meta.ProgressingReason, definitionsPoll, errors.New("waiting for the kinds and namespaces of this revision to be served"))
+		return loop.Next{}, awaitDefinitions(ctx, r.applier, s)
 	}
 	return loop.Next{}, nil
+}
+
+// awaitDefinitions has a run come again soon for what is about to be served, and, once that took longer than the
+// timeout, as after any failure.
+func awaitDefinitions(ctx context.Context, by *applier.Applier, s *state) error {
+	if s.now.Sub(s.last.awaitsDefinitions(s)) < s.ks.GetTimeout() {
+		return loop.Waiting(meta.ProgressingReason, definitionsPoll, errors.New("waiting for the kinds and namespaces of this revision to be served"))
+	}
+	why, err := by.Unserved(ctx, s.plan)
+	if err != nil {
+		return err
+	}
+	return loop.Waiting(applier.ReasonUnknownKind, retryOf(s.ks), fmt.Errorf("after %s: %s", s.ks.GetTimeout(), why))
 }
 
 // prune deletes what left the revision, once what replaces it is healthy, where that is asked for: what

@@ -1,0 +1,59 @@
+package applier
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/flotilla-io/flotilla/internal/contents"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
+)
+
+// Unserved says what a plan waits for that comes with its set and is not served: which definitions are not
+// established, and what they say of it, or which objects wait.
+func (a *Applier) Unserved(ctx context.Context, plan Plan) (string, error) {
+	var says []string
+	var waiting []inventory.ID
+	for _, c := range plan.Changes {
+		id := inventory.IDOf(c.Desired)
+		if c.Action == later {
+			waiting = append(waiting, id)
+		}
+		if !contents.Defines(id.GroupKind) {
+			continue
+		}
+		found, err := a.reader.get(ctx, c.Desired)
+		if err != nil {
+			return "", err
+		}
+		if why := notEstablished(found); why != "" {
+			says = append(says, inventory.Describe(id)+": "+why)
+		}
+	}
+	if len(says) == 0 {
+		return fmt.Sprintf("%s cannot be written, as their kinds or namespaces are not served", inventory.First(waiting, len(waiting))), nil
+	}
+	return strings.Join(says, "; "), nil
+}
+
+// notEstablished is what a definition says of why its kind is not served; empty for one that is.
+func notEstablished(crd *unstructured.Unstructured) string {
+	if crd == nil {
+		return "it is not there"
+	}
+	conditions, _, _ := unstructured.NestedSlice(crd.Object, "status", "conditions")
+	why := "it is not established"
+	for _, c := range conditions {
+		fields, _ := c.(map[string]any)
+		message, _ := fields["message"].(string)
+		switch {
+		case fields["type"] == "Established" && fields["status"] == "True":
+			return ""
+		case fields["type"] == "NamesAccepted" && fields["status"] == "False":
+			why = "its names are not accepted: " + message
+		}
+	}
+	return why
+}
