@@ -60,9 +60,11 @@ type lastApplied struct {
 	waitsFor map[inventory.ID]bool
 	// did is what was done for the revision that is worked on.
 	did deeds
-	// awaited is the artifact whose kinds and namespaces are waited for, since when.
-	awaited      string
-	awaitedSince time.Time
+	// defines is the artifact whose kinds and namespaces are waited for, since when.
+	defines struct {
+		digest string
+		since  time.Time
+	}
 	// secrets were put into the objects.
 	secrets secrets.Values
 	// account acted in the last run.
@@ -216,10 +218,10 @@ func (m *lastApplied) moves(s *state) bool {
 func (m *lastApplied) awaitsDefinitions(s *state) time.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.awaited != s.source.digest {
-		m.awaited, m.awaitedSince = s.source.digest, s.now
+	if m.defines.digest != s.source.digest {
+		m.defines.digest, m.defines.since = s.source.digest, s.now
 	}
-	return m.awaitedSince
+	return m.defines.since
 }
 
 // dueAfter returns how long it is until drift is to be looked for.
