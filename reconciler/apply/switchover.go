@@ -21,8 +21,9 @@ import (
 
 // switched is how far a run is with a revision whose parts are to count at the same time.
 type switched struct {
-	// needed says that the parts depend on each other; resumed that an earlier run began.
-	needed, resumed bool
+	// needed says that the parts depend on each other; resumed that an earlier run began; announced
+	// that this one has said so.
+	needed, resumed, announced bool
 	// pruned is what went before anything was waited for.
 	pruned []inventory.Entry
 	// done says that all of it counts from now on.
@@ -59,7 +60,7 @@ func (w switcher) announce(ctx context.Context, s *state, isSwitch bool) error {
 	if len(s.diff.Added) > 0 {
 		after.Status = applyingStatus(s, w.clock.Now())
 	}
-	if isSwitch {
+	if s.switched.announced = isSwitch; isSwitch {
 		w.switches.Begin(s.owner)
 		c := kustomizations.Conditions{List: &after.Status.Conditions, Generation: s.ks.Generation, Now: metav1.NewTime(w.clock.Now())}
 		c.Set(switching.Condition, metav1.ConditionTrue, meta.ProgressingReason, fmt.Sprintf(
@@ -72,10 +73,11 @@ func (w switcher) announce(ctx context.Context, s *state, isSwitch bool) error {
 	return nil
 }
 
-// beforeRules is called when all exists that the objects of a revision need.
+// beforeRules is called when all exists that the objects of a revision need: a switch that waited for that is
+// announced then.
 func (w switcher) beforeRules(s *state) func(context.Context) error {
 	return func(ctx context.Context) error {
-		if !s.switched.needed || !s.plan.Defines() {
+		if !s.switched.needed || s.switched.announced {
 			return nil
 		}
 		return w.announce(ctx, s, true)

@@ -1,0 +1,42 @@
+package apply
+
+import (
+	"context"
+	"testing"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/flotilla-io/flotilla/api/scheme"
+	"github.com/flotilla-io/flotilla/reconciler/apply/kustomizations"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
+	"github.com/flotilla-io/flotilla/reconciler/switching"
+)
+
+// begun counts how often a switch began.
+type begun int
+
+func (b *begun) Begin(client.ObjectKey)                                   { *b++ }
+func (b *begun) End(context.Context, client.ObjectKey, []inventory.Entry) {}
+func (b *begun) Unseen(context.Context, []switching.Version) ([]switching.Version, error) {
+	return nil, nil
+}
+
+// A switch is announced before its first policy or override is written, and once: also by a run that finds
+// the kinds which an earlier one has defined, and has nothing to define itself.
+func TestASwitchIsAnnouncedOnceKindsAreServed(t *testing.T) {
+	ks := &kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "shop"}}
+	hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(ks).WithStatusSubresource(ks).Build()
+	var begins begun
+	w := switcher{switches: &begins, own: kustomizations.New(hub, clock.RealClock{}), clock: clock.RealClock{}}
+	s := &state{ks: ks, owner: client.ObjectKeyFromObject(ks)}
+	s.switched.needed = true
+	for range 2 {
+		if err := w.beforeRules(s)(t.Context()); err != nil || begins != 1 {
+			t.Errorf("it began %d times, want once: %v", begins, err)
+		}
+	}
+}
