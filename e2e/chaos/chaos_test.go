@@ -143,6 +143,7 @@ func (w *world) watch(t *testing.T) (unwatch func() error) {
 		begin(func() error { return w.look(ctx, l) })
 	}
 	begin(func() error { return w.followBindings(ctx) })
+	begin(func() error { return w.followClusters(ctx) })
 	return func() error {
 		stop()
 		group.Wait()
@@ -160,15 +161,16 @@ func (w *world) settled(t *testing.T) {
 	t.Helper()
 	w.ready(t)
 	defer w.explain(t)
-	writes, moves := w.log.asked()
 	eventually(t, 5*time.Minute, "every cluster has what it is to have", func(ctx context.Context) error {
 		w.revive(t, &spared{held: map[any]bool{}})
-		end, err := w.end(ctx)
-		if err != nil {
+		h := w.log.asked()
+		var err error
+		if h.End, err = w.end(ctx); err != nil {
 			return err
 		}
+		h.Policies = w.policies
 		var all []error
-		for _, v := range history.Settled(writes, moves, w.policies, end) {
+		for _, v := range history.Settled(h) {
 			all = append(all, errors.New(v.Invariant+": "+v.Because))
 		}
 		return errors.Join(all...)
@@ -178,8 +180,8 @@ func (w *world) settled(t *testing.T) {
 // judged returns the history with how all of it stands in the end.
 func (w *world) judged(t *testing.T, before map[string]history.Use) history.History {
 	t.Helper()
-	h := history.History{Policies: w.policies, Still: w.atRest(t), AtRest: *still, Programs: w.needs(t, before)}
-	h.Writes, h.Moves = w.log.asked()
+	h := w.log.asked()
+	h.Policies, h.Still, h.AtRest, h.Programs = w.policies, w.atRest(t), *still, w.needs(t, before)
 	var err1, err2, err3 error
 	h.End, err1 = w.end(t.Context())
 	h.Texts, err2 = w.texts(t.Context(), h.End)

@@ -18,6 +18,7 @@ func (j *journal) moved(m history.Move)           { keep(j, &j.Moves, m) }
 func (j *journal) saw(s history.Sight)            { keep(j, &j.Sights, s) }
 func (j *journal) looked(s history.Snapshot)      { keep(j, &j.Snapshots, s) }
 func (j *journal) dividedInto(d history.Division) { keep(j, &j.Divisions, d) }
+func (j *journal) away(a history.Absence)         { keep(j, &j.Absences, a) }
 func (j *journal) requested(r history.Request)    { keep(j, &j.Requests, r) }
 
 func keep[T any](j *journal, list *[]T, item T) {
@@ -26,9 +27,9 @@ func keep[T any](j *journal, list *[]T, item T) {
 	*list = append(*list, item)
 }
 
-// asked are the writes and moves until now.
-func (j *journal) asked() ([]history.Write, []history.Move) {
+// asked is what users have asked for until now, and which clusters were away.
+func (j *journal) asked() history.History {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return slices.Clone(j.Writes), slices.Clone(j.Moves)
+	return history.History{Writes: slices.Clone(j.Writes), Moves: slices.Clone(j.Moves), Absences: slices.Clone(j.Absences)}
 }

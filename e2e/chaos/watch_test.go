@@ -28,6 +28,7 @@ var resources = []schema.GroupVersionResource{
 
 var (
 	deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
+	clusterKind = schema.GroupVersionResource{Group: "cluster.karmada.io", Version: "v1alpha1", Resource: "clusters"}
 	bindings    = schema.GroupVersionResource{Group: "work.karmada.io", Version: "v1alpha2", Resource: "resourcebindings"}
 )
 
@@ -218,16 +219,39 @@ func (w *world) collect(ctx context.Context, t target) (map[string]string, map[s
 	return revisions, held, nil
 }
 
-// followBindings keeps how the control plane divides replicas, until ctx ends. It is
-// killed again and again: the watch goes on where it was.
+// followBindings keeps how the control plane divides replicas, until ctx ends.
 func (w *world) followBindings(ctx context.Context) error {
+	return w.followHub(ctx, bindings, namespace, func(obj *unstructured.Unstructured, gone bool) {
+		if object, clusters := division(obj); len(clusters) > 0 && !gone && replicasOf(obj, "spec", "replicas") > 0 {
+			w.log.dividedInto(history.Division{Object: object, Replicas: replicasOf(obj, "spec", "replicas"), Clusters: clusters})
+		}
+	})
+}
+
+// followClusters keeps when clusters are tainted, and when that ends, until ctx ends.
+func (w *world) followClusters(ctx context.Context) error {
+	was := map[string]bool{}
+	return w.followHub(ctx, clusterKind, "", func(obj *unstructured.Unstructured, gone bool) {
+		name := obj.GetName()
+		taints, _, _ := unstructured.NestedSlice(obj.Object, "spec", "taints")
+		is := len(taints) > 0 || gone
+		if is || was[name] {
+			w.log.away(history.Absence{Cluster: name, At: time.Now()})
+		}
+		was[name] = is
+	})
+}
+
+// followHub does something with all that a kind shows on the control plane, until ctx
+// ends. It is killed again and again: the watch goes on where it was.
+func (w *world) followHub(ctx context.Context, gvr schema.GroupVersionResource, namespace string, do func(obj *unstructured.Unstructured, gone bool)) error {
 	hub, err := w.dynamicHub()
 	if err != nil {
 		return err
 	}
 	since := "0"
 	for ctx.Err() == nil {
-		events, err := hub.Resource(bindings).Namespace(namespace).Watch(ctx, metav1.ListOptions{ResourceVersion: since})
+		events, err := hub.Resource(gvr).Namespace(namespace).Watch(ctx, metav1.ListOptions{ResourceVersion: since})
 		if err != nil {
 			if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
 				since = "0"
@@ -242,9 +266,7 @@ func (w *world) followBindings(ctx context.Context) error {
 				break
 			}
 			since = obj.GetResourceVersion()
-			if object, clusters := division(obj); len(clusters) > 0 && e.Type != watch.Deleted && replicasOf(obj, "spec", "replicas") > 0 {
-				w.log.dividedInto(history.Division{Object: object, Replicas: replicasOf(obj, "spec", "replicas"), Clusters: clusters})
-			}
+			do(obj, e.Type == watch.Deleted)
 		}
 		events.Stop()
 	}

@@ -74,6 +74,13 @@ type Division struct {
 	Clusters map[string]int
 }
 
+// Absence is a moment at which a cluster was not to be placed in, or the one at which it
+// came back.
+type Absence struct {
+	Cluster string
+	At      time.Time
+}
+
 // Request is a write of loops to the control plane that was answered with yes.
 type Request struct {
 	// By is the replica that sent it, of which each start is another one.
@@ -129,6 +136,7 @@ type History struct {
 	Sights    []Sight
 	Snapshots []Snapshot
 	Divisions []Division
+	Absences  []Absence
 	Requests  []Request
 	// End is how all of it stands once the fleet has come to rest.
 	End End
@@ -209,9 +217,9 @@ func Check(h History) []Violation {
 }
 
 // Settled returns what keeps a fleet from having come to rest as users want it: of
-// the invariants those that are about the end alone.
-func Settled(writes []Write, moves []Move, policies map[Object]string, end End) []Violation {
-	h := History{Writes: writes, Moves: moves, Policies: policies, End: end}
+// the invariants those that are about the end alone. It needs writes, moves, absences,
+// policies and the end.
+func Settled(h History) []Violation {
 	return slices.DeleteFunc(Check(h), func(v Violation) bool { return !slices.Contains([]string{"I1", "I4", "I6"}, v.Invariant) })
 }
 

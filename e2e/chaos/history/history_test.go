@@ -247,6 +247,26 @@ func TestCheck(t *testing.T) {
 		}, []history.Violation{{Invariant: "I4", Because: "the Works of east: ConfigMap shop/b is there, and not to be"}}},
 		"I4: an object is placed where its policy does not say": {func(h *history.History) { h.End.Placed[a] = map[string]int{"west": 0} },
 			[]history.Violation{{Invariant: "I4", Because: "ConfigMap shop/a is placed in [west], and its policy says [east]"}}},
+		"replicas that were divided while a cluster was away": {func(h *history.History) {
+			h.Moves[2].Clusters = []string{"north", "west"}
+			h.Absences = []history.Absence{{Cluster: "north", At: at(20)}}
+		}, nil},
+		"I4: a cluster is left out that was there when replicas were divided": {func(h *history.History) {
+			h.Moves[2].Clusters = []string{"north", "west"}
+			h.Absences = []history.Absence{{Cluster: "north", At: at(19)}, {Cluster: "west", At: at(25)}}
+		}, []history.Violation{
+			{Invariant: "I4", Because: "Deployment shop/web is placed in [west], and its policy says [north west]"},
+			{Invariant: "I4", Because: "the Works of north: Deployment shop/web is not there, and is to be"},
+		}},
+		"I4: an object without replicas is left out of a cluster that was away": {func(h *history.History) {
+			h.Moves[0].Clusters = []string{"east", "north"}
+			h.Absences = []history.Absence{{Cluster: "north", At: at(30)}}
+		}, []history.Violation{
+			{Invariant: "I4", Because: "ConfigMap shop/a is placed in [east], and its policy says [east north]"},
+			{Invariant: "I4", Because: "ConfigMap shop/b is placed in [east], and its policy says [east north]"},
+			{Invariant: "I4", Because: "the Works of north: ConfigMap shop/a is not there, and is to be"},
+			{Invariant: "I4", Because: "the Works of north: ConfigMap shop/b is not there, and is to be"},
+		}},
 		"I4: an object is nowhere": {func(h *history.History) {
 			h.End.Works, h.End.Members = without(h.End.Works, a), without(h.End.Members, a)
 		}, []history.Violation{{Invariant: "I4", Because: "the Works of east: ConfigMap shop/a is not there, and is to be"}}},
@@ -368,13 +388,13 @@ func TestSecretsInBase64(t *testing.T) {
 // TestSettled is about the end alone.
 func TestSettled(t *testing.T) {
 	h := good()
-	if got := history.Settled(h.Writes, h.Moves, h.Policies, h.End); len(got) > 0 {
+	if got := history.Settled(h); len(got) > 0 {
 		t.Errorf("all is settled: %v", got)
 	}
 	delete(h.End.Hub, a)
 	h.End.Works, h.End.Members = without(h.End.Works, a), without(h.End.Members, a)
 	want := []history.Violation{{Invariant: "I1", Because: "ConfigMap shop/a stands at nothing, which is not what was last written: version 4"}}
-	if diff := cmp.Diff(want, history.Settled(h.Writes, h.Moves, h.Policies, h.End)); diff != "" {
+	if diff := cmp.Diff(want, history.Settled(h)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 )
 
 // settled checks I4: each object is placed in the clusters that its policy names, Works
@@ -72,7 +73,7 @@ func (c Copy) words() string {
 // is.
 func (j *judge) placed(object Object, works map[place]Copy) []string {
 	var out []string
-	wanted := j.wanted(object)
+	wanted := j.reachable(object)
 	if decided := slices.Sorted(maps.Keys(j.End.Placed[object])); !same(decided, wanted) {
 		out = append(out, fmt.Sprintf("%s is placed in %v, and its policy says %v", object, decided, wanted))
 	}
@@ -106,6 +107,47 @@ func (j *judge) wanted(object Object) []string {
 		}
 	}
 	return nil
+}
+
+// reachable are the clusters that the policy of an object wants it in. Replicas that were
+// divided while a cluster was away stay where they are when it comes back: nobody asked
+// for them to move. Who wants that asks for a rebalance.
+func (j *judge) reachable(object Object) []string {
+	wanted := j.wanted(object)
+	if j.End.Hub[object].Replicas == 0 {
+		return wanted
+	}
+	asked := j.asked(object)
+	present := slices.DeleteFunc(slices.Clone(wanted), func(cluster string) bool {
+		_, placed := j.End.Placed[object][cluster]
+		return !placed && slices.ContainsFunc(j.Absences, func(a Absence) bool { return a.Cluster == cluster && !a.At.Before(asked) })
+	})
+	if len(present) == 0 {
+		return wanted
+	}
+	return present
+}
+
+// asked is when somebody last wanted an object to be divided: made it, scaled it, or
+// moved its policy.
+func (j *judge) asked(object Object) time.Time {
+	var last time.Time
+	replicas := 0
+	for _, w := range j.writes[object] {
+		if w.Deleted {
+			replicas = 0
+			continue
+		}
+		if w.Replicas != replicas {
+			last, replicas = w.Begun, w.Replicas
+		}
+	}
+	for _, m := range j.moves[j.Policies[object]] {
+		if m.Begun.After(last) {
+			last = m.Begun
+		}
+	}
+	return last
 }
 
 // divided checks I6: the replicas of the clusters are in sum those of the template, in
