@@ -10,7 +10,7 @@ import (
 	"github.com/flotilla-io/flotilla/e2e/fleet"
 )
 
-// notes are all that a commit's note has said, oldest first.
+// notes are all that a commit's note has said of its Kustomizations, oldest first.
 func (r *repository) notes(commit string) []string {
 	r.t.Helper()
 	var said []string
@@ -18,7 +18,12 @@ func (r *repository) notes(commit string) []string {
 	for _, version := range strings.Fields(r.git("rev-list", "--reverse", "refs/notes/flotilla")) {
 		for _, file := range strings.Fields(r.git("ls-tree", "-r", "--name-only", version)) {
 			if strings.ReplaceAll(file, "/", "") == commit {
-				said = append(said, strings.TrimSpace(r.git("show", version+":"+file)))
+				lines := slices.DeleteFunc(strings.Split(r.git("show", version+":"+file), "\n"), func(line string) bool {
+					return !strings.HasPrefix(line, "kustomization/")
+				})
+				if len(lines) > 0 {
+					said = append(said, strings.Join(lines, "\n"))
+				}
 			}
 		}
 	}

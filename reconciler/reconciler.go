@@ -392,7 +392,11 @@ func registerQuota(_ context.Context, f *fleet) error {
 }
 
 func registerCommitStatus(_ context.Context, f *fleet) error {
-	if err := commitstatus.New(f.mgr.GetClient(), f.health(), f.events, commitstatus.Options{AllowCrossNamespace: f.opts.Revisions.Tenancy.AllowCrossNamespace, TargetURL: f.opts.Revisions.StatusURL}).Register(f.mgr); err != nil {
+	opts := commitstatus.Options{AllowCrossNamespace: f.opts.Revisions.Tenancy.AllowCrossNamespace, TargetURL: f.opts.Revisions.StatusURL}
+	if err := commitstatus.New(f.mgr.GetClient(), f.health(), f.events, opts).Register(f.mgr); err != nil {
+		return err
+	}
+	if err := commitstatus.NewSources(f.mgr.GetClient(), f.events, opts).Register(f.mgr); err != nil {
 		return err
 	}
 	return poster.New(f.mgr.GetClient(), f.mgr.GetAPIReader(), poster.Options{Egress: f.opts.Egress, Metrics: f.opts.Metrics}).Register(f.mgr)

@@ -431,6 +431,7 @@ func TestTheHistoryNamesTheCommit(t *testing.T) {
 	})
 	want := map[string]string{
 		"revision":                          newRevision,
+		"gitops.flotilla.io/changed":        newRevision,
 		"gitops.flotilla.io/commit-author":  "Ann <ann@example.com>",
 		"gitops.flotilla.io/commit-subject": "More replicas",
 	}

@@ -1,7 +1,6 @@
 package apply
 
 import (
-	"maps"
 	"slices"
 	"time"
 
@@ -146,20 +145,14 @@ func failed(c kustomizations.Conditions, status *kustomizev1.KustomizationStatus
 			status.Inventory = s.record()
 		}
 	}
-	if s.digest != "" && outcome.Class != loop.ClassRetry {
+	if outcome.Class != loop.ClassRetry {
 		remember(status, s, outcome.Reason, c.Now.Time)
 	}
 }
 
 // remember adds to the history what has not been the last thing to happen.
 func remember(status *kustomizev1.KustomizationStatus, s *state, outcome string, now time.Time) {
-	if last := status.History.Latest(); s.digest == "" || (last != nil && last.Digest == s.digest && last.LastReconciledStatus == outcome && last.Metadata["revision"] == s.source.revision) {
-		return
-	}
-	metadata := map[string]string{"revision": s.source.revision}
-	maps.Copy(metadata, s.source.commit)
-	if s.source.origin != "" {
-		metadata["originRevision"] = s.source.origin
-	}
-	status.History.Upsert(s.digest, now, now.Sub(s.now), outcome, metadata)
+	kustomizations.Remember(status, kustomizations.Outcome{
+		Digest: s.digest, Revision: s.source.revision, Origin: s.source.origin, Reason: outcome, Commit: s.source.commit, Begun: s.now, Now: now,
+	})
 }

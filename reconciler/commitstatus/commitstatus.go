@@ -8,7 +8,6 @@ import (
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"github.com/fluxcd/pkg/apis/meta"
 	corev1 "k8s.io/api/core/v1"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -51,6 +50,20 @@ type Options struct {
 	Concurrent int
 }
 
+func (o Options) withDefaults() Options {
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.Every <= 0 {
+		o.Every = defaultEvery
+	}
+	if o.Concurrent <= 0 {
+		o.Concurrent = defaultConcurrent
+	}
+	o.Concurrent = fairqueue.Workers(o.Concurrent)
+	return o
+}
+
 const (
 	defaultEvery      = 10 * time.Second
 	defaultConcurrent = 3
@@ -77,16 +90,7 @@ type Reconciler struct {
 
 // New returns the loop.
 func New(hub client.Client, gatherer Gatherer, events loop.Recorder, opts Options) *Reconciler {
-	if opts.Clock == nil {
-		opts.Clock = clock.RealClock{}
-	}
-	if opts.Every <= 0 {
-		opts.Every = defaultEvery
-	}
-	if opts.Concurrent <= 0 {
-		opts.Concurrent = defaultConcurrent
-	}
-	opts.Concurrent = fairqueue.Workers(opts.Concurrent)
+	opts = opts.withDefaults()
 	kept := &followed{byKey: map[client.ObjectKey]*memory{}}
 	return &Reconciler{
 		hub: hub, gatherer: gatherer, events: events, opts: opts,
@@ -127,7 +131,7 @@ func (r *Reconciler) read(ctx context.Context, s *state) (loop.Next, error) {
 	if s.targets, err = r.alerts.targets(ctx, s.ks); err != nil {
 		return loop.Next{}, err
 	}
-	s.existing, err = r.statuses.of(ctx, s.ks)
+	s.existing, err = r.statuses.of(ctx, s.ks.Namespace, aboutKustomization(s.ks.Name))
 	return loop.Next{}, err
 }
 
@@ -143,14 +147,8 @@ func (r *Reconciler) sweep(ctx context.Context, s *state) (loop.Next, error) {
 	for _, t := range s.targets {
 		wanted[t.name] = true
 	}
-	for name, cs := range s.existing {
-		if wanted[name] || cs.DeletionTimestamp != nil {
-			continue
-		}
-		if err := r.hub.Delete(ctx, cs, client.Preconditions{UID: &cs.UID}); client.IgnoreNotFound(err) != nil {
-			return loop.Next{}, fmt.Errorf("delete the commit status %s: %w", name, err)
-		}
-		r.statuses.written.Gone(client.ObjectKeyFromObject(cs))
+	if err := r.statuses.sweep(ctx, s.existing, wanted); err != nil {
+		return loop.Next{}, err
 	}
 	if len(s.targets) == 0 {
 		r.forget(s.key)
@@ -163,14 +161,15 @@ func (r *Reconciler) sweep(ctx context.Context, s *state) (loop.Next, error) {
 // that waits for health has looked for itself.
 func (r *Reconciler) confirm(_ context.Context, s *state) (loop.Next, error) {
 	sure := s.verdict.state != gitopsv1alpha1.CommitSuccess || apimeta.IsStatusConditionTrue(s.ks.Status.Conditions, meta.HealthyCondition)
-	for _, cs := range s.existing {
-		sure = sure || cs.Spec.Commit == s.verdict.commit && cs.Spec.State == gitopsv1alpha1.CommitSuccess
+	for _, t := range s.targets {
+		have := s.existing[t.name]
+		sure = sure || have != nil && have.Spec.Commit == commitOf(t.revision) && have.Spec.State == gitopsv1alpha1.CommitSuccess
 	}
 	if sure {
 		r.successes.Forget(s.key)
 		return loop.Next{}, nil
 	}
-	wait := r.successes.Delay(s.key, s.verdict.commit)
+	wait := r.successes.Delay(s.key, commitOf(s.verdict.revision))
 	return loop.Next{Done: wait > 0, After: max(wait, 0)}, nil
 }
 
@@ -195,44 +194,25 @@ const lookAgain = time.Second
 // keep writes one CommitStatus if it differs. It returns when to come back if a
 // change is held back, because the last one was a moment ago.
 func (r *Reconciler) keep(ctx context.Context, s *state, t target) (time.Duration, error) {
-	contextName, err := contextOf(ctx, r.expressions, s.ks, t, s.verdict)
+	contextName, err := contextOf(ctx, r.expressions, ofKustomization(s.ks, t), t, s.verdict)
 	if err != nil {
 		r.complain(s, err)
 		return 0, nil
 	}
 	desired := r.desired(s.ks, t, s.verdict, contextName)
 	have := s.existing[t.name]
-	if have == nil {
-		if err := r.hub.Create(ctx, desired); err != nil {
-			return 0, fmt.Errorf("create the commit status %s: %w", t.name, err)
-		}
-		r.statuses.wrote(ctx, desired)
-		return 0, nil
-	}
-	if have.DeletionTimestamp != nil || apiequality.Semantic.DeepEqual(have.Spec, desired.Spec) && parentOf(have) == parentOf(desired) {
-		return 0, nil // one that is being deleted is made anew when it is gone
-	}
-	if stands(have, s.verdict) {
+	if have != nil && !says(have, desired) && stands(have, s.verdict, commitOf(t.revision)) {
 		return lookAgain, nil
 	}
-	if wait := r.statuses.delay(have, desired); wait > 0 {
-		return wait, nil
-	}
-	after := have.DeepCopy()
-	after.Spec, after.Annotations = desired.Spec, desired.Annotations
-	if err := r.hub.Patch(ctx, after, client.MergeFrom(have)); err != nil {
-		return 0, fmt.Errorf("write the commit status %s: %w", t.name, err)
-	}
-	r.statuses.wrote(ctx, after)
-	return 0, nil
+	return r.statuses.put(ctx, have, desired)
 }
 
-func parentOf(cs *gitopsv1alpha1.CommitStatus) string {
-	return cs.Annotations[gitopsv1alpha1.ParentAnnotation]
-}
-
-// keyOf returns the Kustomization that a CommitStatus is about.
+// keyOf returns the Kustomization that a CommitStatus is about, or the name that the loop of sources has for
+// what it is about.
 func keyOf(cs *gitopsv1alpha1.CommitStatus) client.ObjectKey {
+	if cs.Spec.KustomizationRef == nil {
+		return keyOfSource(cs.Namespace, sourceRefOf(cs))
+	}
 	return client.ObjectKey{Namespace: cs.Namespace, Name: cs.Spec.KustomizationRef.Name}
 }
 

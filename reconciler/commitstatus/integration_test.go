@@ -94,7 +94,11 @@ func (f *forgeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusUnauthorized)
 	default:
 		if f.answer == http.StatusCreated {
-			f.said = append(f.said, path.Base(r.URL.Path)[:4]+" "+status.State+": "+status.Description)
+			said := path.Base(r.URL.Path)[:4] + " " + status.State + ": " + status.Description
+			if strings.HasPrefix(status.Context, "flotilla/") {
+				said = status.Context + " " + said
+			}
+			f.said = append(f.said, said)
 		}
 		w.WriteHeader(f.answer)
 		fmt.Fprintf(w, `{"message": "I was given %s"}`, r.Header.Get("Authorization"))
@@ -155,6 +159,9 @@ func (w *world) start() {
 	reader := health.New(health.Deps{Hub: mgr.GetClient(), Live: mgr.GetAPIReader(), Templates: templates})
 	// News about a commit that stays pending waits for longer than a test takes.
 	if err := commitstatus.New(mgr.GetClient(), reader, noEvents{}, commitstatus.Options{Every: time.Hour}).Register(mgr); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := commitstatus.NewSources(mgr.GetClient(), noEvents{}, commitstatus.Options{Every: time.Hour}).Register(mgr); err != nil {
 		w.t.Fatal(err)
 	}
 	options := poster.Options{
@@ -444,7 +451,7 @@ func TestWhatIsPendingIsClosed(t *testing.T) {
 	if err := w.Hub.Delete(t.Context(), &notificationv1beta3.Alert{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "forge"}}); err != nil {
 		t.Fatal(err)
 	}
-	w.reported(f, append(said, "2222 failure: nothing more is told: the Kustomization is gone, or the Alert that told of it")...)
+	w.reported(f, append(said, "2222 failure: nothing more is told: what it is about is gone, or the Alert that told of it")...)
 	w.until("the CommitStatus is gone", func() (bool, string) { return len(w.statuses()) == 0, fmt.Sprint(w.statuses()) })
 }
 

@@ -10,16 +10,22 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// sourceOf returns the Kustomization's repository; nil if it has none, or one that it may
-// not use: what others fetch is theirs to tell.
-func sourceOf(ctx context.Context, hub client.Reader, ks *kustomizev1.Kustomization, crossNamespace bool) (*sourcev1.GitRepository, error) {
+// sourceKeyOf returns which GitRepository a Kustomization applies, and false for none.
+func sourceKeyOf(ks *kustomizev1.Kustomization) (client.ObjectKey, bool) {
 	ref := ks.Spec.SourceRef
-	if ref.Kind != sourcev1.GitRepositoryKind {
-		return nil, nil
-	}
 	key := client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}
 	if key.Namespace == "" {
 		key.Namespace = ks.Namespace
+	}
+	return key, ref.Kind == sourcev1.GitRepositoryKind
+}
+
+// sourceOf returns the Kustomization's repository; nil if it has none, or one that it may
+// not use: what others fetch is theirs to tell.
+func sourceOf(ctx context.Context, hub client.Reader, ks *kustomizev1.Kustomization, crossNamespace bool) (*sourcev1.GitRepository, error) {
+	key, ok := sourceKeyOf(ks)
+	if !ok {
+		return nil, nil
 	}
 	if key.Namespace != ks.Namespace && !crossNamespace {
 		return nil, nil

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -17,27 +17,27 @@ import (
 // statuses are the CommitStatuses of the hub, own writes included, and when each was
 // written last.
 type statuses struct {
-	hub      client.Reader
+	hub      client.Client
 	written  *writecache.Cache[*gitopsv1alpha1.CommitStatus]
 	followed *followed
 	clock    clock.PassiveClock
 	every    time.Duration // between two changes of words alone
 }
 
-// of returns the CommitStatuses of a Kustomization by name.
-func (s statuses) of(ctx context.Context, ks *kustomizev1.Kustomization) (map[string]*gitopsv1alpha1.CommitStatus, error) {
+// of returns the CommitStatuses of a namespace that are about something, by name.
+func (s statuses) of(ctx context.Context, namespace string, about func(*gitopsv1alpha1.CommitStatus) bool) (map[string]*gitopsv1alpha1.CommitStatus, error) {
 	var list gitopsv1alpha1.CommitStatusList
-	if err := s.hub.List(ctx, &list, client.InNamespace(ks.Namespace)); err != nil {
+	if err := s.hub.List(ctx, &list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list commit statuses: %w", err)
 	}
 	out := map[string]*gitopsv1alpha1.CommitStatus{}
 	for i := range list.Items {
-		if about(&list.Items[i], ks.Name) {
+		if about(&list.Items[i]) {
 			out[list.Items[i].Name] = &list.Items[i]
 		}
 	}
 	for _, written := range s.written.Unseen(func(cs *gitopsv1alpha1.CommitStatus) bool {
-		return cs.Namespace == ks.Namespace && about(cs, ks.Name)
+		return cs.Namespace == namespace && about(cs)
 	}) {
 		if have := out[written.Name]; have == nil || writecache.Older(have.ResourceVersion, written.ResourceVersion) {
 			out[written.Name] = written
@@ -46,8 +46,60 @@ func (s statuses) of(ctx context.Context, ks *kustomizev1.Kustomization) (map[st
 	return out, nil
 }
 
-func about(cs *gitopsv1alpha1.CommitStatus, kustomization string) bool {
-	return cs.Spec.KustomizationRef != nil && cs.Spec.KustomizationRef.Name == kustomization
+// aboutKustomization finds those of one Kustomization; an empty name stands for all.
+func aboutKustomization(name string) func(*gitopsv1alpha1.CommitStatus) bool {
+	return func(cs *gitopsv1alpha1.CommitStatus) bool {
+		return cs.Spec.KustomizationRef != nil && (name == "" || cs.Spec.KustomizationRef.Name == name)
+	}
+}
+
+// sweep deletes those that are not wanted any more.
+func (s statuses) sweep(ctx context.Context, existing map[string]*gitopsv1alpha1.CommitStatus, wanted map[string]bool) error {
+	for name, cs := range existing {
+		if wanted[name] || cs.DeletionTimestamp != nil {
+			continue
+		}
+		if err := s.hub.Delete(ctx, cs, client.Preconditions{UID: &cs.UID}); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("delete the commit status %s: %w", name, err)
+		}
+		s.written.Gone(client.ObjectKeyFromObject(cs))
+	}
+	return nil
+}
+
+// says reports whether one has all that is desired of it. One that is being deleted is made anew when it is
+// gone.
+func says(have, desired *gitopsv1alpha1.CommitStatus) bool {
+	return have.DeletionTimestamp != nil || apiequality.Semantic.DeepEqual(have.Spec, desired.Spec) && parentOf(have) == parentOf(desired)
+}
+
+// put writes one if it differs; have is nil where there is none. It returns when to come back if a change
+// is held back, because the last one was a moment ago.
+func (s statuses) put(ctx context.Context, have, desired *gitopsv1alpha1.CommitStatus) (time.Duration, error) {
+	if have == nil {
+		if err := s.hub.Create(ctx, desired); err != nil {
+			return 0, fmt.Errorf("create the commit status %s: %w", desired.Name, err)
+		}
+		s.wrote(ctx, desired)
+		return 0, nil
+	}
+	if says(have, desired) {
+		return 0, nil
+	}
+	if wait := s.delay(have, desired); wait > 0 {
+		return wait, nil
+	}
+	after := have.DeepCopy()
+	after.Spec, after.Annotations = desired.Spec, desired.Annotations
+	if err := s.hub.Patch(ctx, after, client.MergeFrom(have)); err != nil {
+		return 0, fmt.Errorf("write the commit status %s: %w", desired.Name, err)
+	}
+	s.wrote(ctx, after)
+	return 0, nil
+}
+
+func parentOf(cs *gitopsv1alpha1.CommitStatus) string {
+	return cs.Annotations[gitopsv1alpha1.ParentAnnotation]
 }
 
 // delay returns how long a change of words alone has to wait.

@@ -10,11 +10,9 @@ import (
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	notificationv1 "github.com/fluxcd/notification-controller/api/v1"
 	notificationv1beta3 "github.com/fluxcd/notification-controller/api/v1beta3"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
-	"github.com/flotilla-io/flotilla/policies/expression"
 )
 
 // target is a Provider that an Alert sends the statuses of a Kustomization to.
@@ -25,6 +23,8 @@ type target struct {
 	alert    *notificationv1beta3.Alert
 	// repository is the address that the statuses go to.
 	repository string
+	// revision whose commit it is told of.
+	revision string
 }
 
 // posting are the Provider types that take commit statuses.
@@ -43,18 +43,27 @@ type alerts struct {
 	crossNamespace bool // a Kustomization's source may stand in another namespace
 }
 
-// targets returns where the statuses of a Kustomization go, one per Provider.
-// All stand in the Kustomization's namespace.
-func (a alerts) targets(ctx context.Context, ks *kustomizev1.Kustomization) ([]target, error) {
+// in returns the Alerts of a namespace, sorted.
+func (a alerts) in(ctx context.Context, namespace string) ([]notificationv1beta3.Alert, error) {
 	var list notificationv1beta3.AlertList
-	if err := a.hub.List(ctx, &list, client.InNamespace(ks.Namespace)); err != nil {
+	if err := a.hub.List(ctx, &list, client.InNamespace(namespace)); err != nil {
 		return nil, fmt.Errorf("list Alerts: %w", err)
 	}
 	slices.SortFunc(list.Items, func(a, b notificationv1beta3.Alert) int { return strings.Compare(a.Name, b.Name) })
+	return list.Items, nil
+}
+
+// targets returns where the statuses of a Kustomization go, one per Provider.
+// All stand in the Kustomization's namespace.
+func (a alerts) targets(ctx context.Context, ks *kustomizev1.Kustomization) ([]target, error) {
+	list, err := a.in(ctx, ks.Namespace)
+	if err != nil {
+		return nil, err
+	}
 	var out []target
 	taken := map[string]bool{}
-	for i := range list.Items {
-		alert := &list.Items[i]
+	for i := range list {
+		alert := &list[i]
 		if !selects(alert, ks) || taken[alert.Spec.ProviderRef.Name] {
 			continue
 		}
@@ -143,62 +152,20 @@ func cutLast(s, separator string) (before, after string, found bool) {
 // statusName names the CommitStatus of a Kustomization and a Provider. The hash
 // tells "a-b" with "c" from "a" with "b-c".
 func statusName(kustomization, provider string) string {
+	return nameOf(kustomization, provider, kustomization+"/"+provider)
+}
+
+// sourceStatusName names the CommitStatus of a source and a Provider.
+func sourceStatusName(source client.ObjectKey, provider string) string {
+	return nameOf(source.Name, provider, "source/"+source.String()+"/"+provider)
+}
+
+func nameOf(subject, provider, unique string) string {
 	const longest = 120
-	sum := sha256.Sum256([]byte(kustomization + "/" + provider))
-	return fmt.Sprintf("%s-%s-%x", cut(kustomization, longest), cut(provider, longest), sum[:4])
+	sum := sha256.Sum256([]byte(unique))
+	return fmt.Sprintf("%s-%s-%x", cut(subject, longest), cut(provider, longest), sum[:4])
 }
 
 func cut(name string, most int) string {
 	return strings.TrimRight(name[:min(len(name), most)], "-.")
-}
-
-// contextOf names the status on the forge: by the Provider's expression, or as
-// Flux does, in lower case.
-func contextOf(ctx context.Context, expressions *expression.Compiler, ks *kustomizev1.Kustomization, t target, v verdict) (string, error) {
-	text := t.provider.Spec.CommitStatusExpr
-	if text == "" {
-		first, _, _ := strings.Cut(string(t.provider.UID), "-")
-		return strings.ToLower(kustomizev1.KustomizationKind + "/" + ks.Name + "/" + first), nil
-	}
-	expr, err := expressions.Compile(ctx, text, nil, "event", "provider", "alert")
-	if err != nil {
-		return "", fmt.Errorf("provider %s: spec.commitStatusExpr: %w", t.provider.Name, err)
-	}
-	vars := map[string]any{"event": eventFor(ks, v)}
-	for name, obj := range map[string]any{"provider": t.provider, "alert": t.alert} {
-		if vars[name], err = runtime.DefaultUnstructuredConverter.ToUnstructured(obj); err != nil {
-			return "", fmt.Errorf("read the %s: %w", name, err)
-		}
-	}
-	name, err := expr.Text(ctx, vars, nil)
-	switch {
-	case err != nil:
-		return "", fmt.Errorf("provider %s: spec.commitStatusExpr: %w", t.provider.Name, err)
-	case name == "" || len(name) > maxContext:
-		return "", fmt.Errorf("provider %s: spec.commitStatusExpr: gives %d characters, want 1 to %d", t.provider.Name, len(name), maxContext)
-	default:
-		return name, nil
-	}
-}
-
-// maxContext is what forges take.
-const maxContext = 255
-
-// eventFor is the event that an expression sees, in the shape that Flux gives
-// it.
-func eventFor(ks *kustomizev1.Kustomization, v verdict) map[string]any {
-	severity := "info"
-	if v.state == gitopsv1alpha1.CommitFailure || v.state == gitopsv1alpha1.CommitError {
-		severity = "error"
-	}
-	return map[string]any{
-		"involvedObject": map[string]any{
-			"apiVersion": kustomizev1.GroupVersion.String(), "kind": kustomizev1.KustomizationKind,
-			"namespace": ks.Namespace, "name": ks.Name, "uid": string(ks.UID),
-		},
-		"severity":            severity,
-		"message":             v.description,
-		"metadata":            map[string]any{"revision": v.revision},
-		"reportingController": "flotilla",
-	}
 }

@@ -106,7 +106,7 @@ func TestJudgement(t *testing.T) {
 			ks := &kustomizev1.Kustomization{Status: kustomizev1.KustomizationStatus{Conditions: tc.conditions, LastAttemptedRevision: rev, LastAppliedRevision: tc.applied}}
 			state, text := byConditions(ks)
 			if state == "" {
-				state, text = byRollup(ks, tc.parts, 3)
+				state, text = byRollup(ks, rollup.Revision(tc.parts), len(tc.parts), 3)
 			}
 			if state != tc.wantState || text != tc.wantText {
 				t.Errorf("judged %s %q, want %s %q", state, text, tc.wantState, tc.wantText)
@@ -137,7 +137,7 @@ func TestWhatIsNotKnownTakesNothingBack(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			reported := &gitopsv1alpha1.CommitStatus{Spec: gitopsv1alpha1.CommitStatusSpec{Commit: tc.commit, State: tc.reported}}
-			if got := stands(reported, verdict{commit: "a", state: gitopsv1alpha1.CommitPending, unknown: tc.unknown, replaced: tc.replaced}); got != tc.want {
+			if got := stands(reported, verdict{state: gitopsv1alpha1.CommitPending, unknown: tc.unknown, replaced: tc.replaced}, "a"); got != tc.want {
 				t.Errorf("stands = %t, want %t", got, tc.want)
 			}
 		})
@@ -166,7 +166,7 @@ func TestContext(t *testing.T) {
 				provider: &notificationv1beta3.Provider{ObjectMeta: metav1.ObjectMeta{Name: "forge", UID: "1A2B3C4D-0000-1111-2222-333333333333"}, Spec: notificationv1beta3.ProviderSpec{CommitStatusExpr: tc.expr}},
 				alert:    &notificationv1beta3.Alert{ObjectMeta: metav1.ObjectMeta{Name: "all"}},
 			}
-			got, err := contextOf(t.Context(), expression.NewCompiler(expression.Limits{}), ks, to, verdict{state: gitopsv1alpha1.CommitPending})
+			got, err := contextOf(t.Context(), expression.NewCompiler(expression.Limits{}), ofKustomization(ks, to), to, verdict{state: gitopsv1alpha1.CommitPending})
 			if got != tc.want {
 				t.Errorf("context = %q, want %q", got, tc.want)
 			}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	notificationv1beta3 "github.com/fluxcd/notification-controller/api/v1beta3"
 	"github.com/fluxcd/pkg/apis/meta"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,10 +21,11 @@ import (
 
 // verdict is what is to be reported of a commit.
 type verdict struct {
-	revision    string
-	commit      string
-	state       gitopsv1alpha1.CommitState
-	description string
+	// revision is the one that was tried last, and changed the one that it changed something with.
+	revision, changed string
+	state             gitopsv1alpha1.CommitState
+	description       string
+	clusters          *gitopsv1alpha1.ClusterCount
 	// unknown says that some of it has not been looked at yet, as after a restart.
 	unknown bool
 	// replaced says that another revision takes its place: the members may run that one.
@@ -32,8 +34,8 @@ type verdict struct {
 
 // stands reports whether what was reported of a commit is not to be changed: what is not
 // known changes nothing, and what the next one runs is none of this one.
-func stands(have *gitopsv1alpha1.CommitStatus, v verdict) bool {
-	if have.Spec.Commit != v.commit {
+func stands(have *gitopsv1alpha1.CommitStatus, v verdict, commit string) bool {
+	if have.Spec.Commit != commit {
 		return false
 	}
 	return v.replaced || v.unknown && have.Spec.State != gitopsv1alpha1.CommitPending
@@ -48,12 +50,14 @@ var passing = []string{
 // judge decides what to report of the commit that a Kustomization is at. Where it is at
 // none, there is nothing to put a status on.
 func (r *Reconciler) judge(ctx context.Context, s *state) (loop.Next, error) {
-	revision, err := git.ParseRevision(s.ks.Status.LastAttemptedRevision)
-	if err != nil {
+	if commitOf(s.ks.Status.LastAttemptedRevision) == "" {
 		return loop.Next{Done: true}, nil
 	}
-	s.verdict = verdict{revision: s.ks.Status.LastAttemptedRevision, commit: revision.Checksum}
+	s.verdict = verdict{revision: s.ks.Status.LastAttemptedRevision, changed: inventory.Changed(&s.ks.Status)}
 	v := &s.verdict
+	for i := range s.targets {
+		s.targets[i].revision = v.revisionFor(s.targets[i], s.existing[s.targets[i].name])
+	}
 	entries, err := inventory.Read(s.ks.Status.Inventory)
 	if err != nil {
 		return loop.Next{}, err
@@ -83,9 +87,36 @@ func (r *Reconciler) judge(ctx context.Context, s *state) (loop.Next, error) {
 		v.state, v.description, v.replaced = gitopsv1alpha1.CommitPending, next+" takes its place", true
 		return loop.Next{}, nil
 	}
-	v.state, v.description = byRollup(s.ks, parts, len(entries))
+	all := rollup.Revision(parts)
+	v.state, v.description = byRollup(s.ks, all, len(parts), len(entries))
+	if all.Total > 0 {
+		v.clusters = countOf(all)
+	}
 	v.unknown = slices.ContainsFunc(parts, func(p rollup.Part) bool { return p.Unread })
 	return loop.Next{}, nil
+}
+
+// revisionFor is the revision whose commit a target is told of: the one that changed something, unless every
+// commit is asked for, or it is told of a later one already. A target that is new hears of what is there.
+func (v verdict) revisionFor(t target, have *gitopsv1alpha1.CommitStatus) string {
+	if have == nil || every(t.alert) || have.Spec.Commit == commitOf(v.revision) || commitOf(v.changed) == "" {
+		return v.revision
+	}
+	return v.changed
+}
+
+// every reports whether an Alert asks for a status of each commit.
+func every(alert *notificationv1beta3.Alert) bool {
+	return alert.Annotations[gitopsv1alpha1.CommitStatusesAnnotation] == gitopsv1alpha1.CommitStatusesAll
+}
+
+// commitOf is the commit of a revision; empty if it is none.
+func commitOf(text string) string {
+	revision, err := git.ParseRevision(text)
+	if err != nil {
+		return ""
+	}
+	return revision.Checksum
 }
 
 // byConditions judges by what the apply came to. No state means that the
@@ -110,10 +141,9 @@ func byConditions(ks *kustomizev1.Kustomization) (gitopsv1alpha1.CommitState, st
 }
 
 // byRollup judges by how the members fare.
-func byRollup(ks *kustomizev1.Kustomization, parts []rollup.Part, owned int) (gitopsv1alpha1.CommitState, string) {
-	all := rollup.Revision(parts)
+func byRollup(ks *kustomizev1.Kustomization, all rollup.Rollup, parts, owned int) (gitopsv1alpha1.CommitState, string) {
 	state, description := states[all.State], all.Description
-	if len(parts) == 0 {
+	if parts == 0 {
 		state, description = gitopsv1alpha1.CommitSuccess, fmt.Sprintf("applied %d objects, none of which a policy propagates", owned)
 	}
 	failed := apimeta.FindStatusCondition(ks.Status.Conditions, meta.ReadyCondition)
@@ -149,9 +179,10 @@ func (r *Reconciler) desired(ks *kustomizev1.Kustomization, t target, v verdict,
 			KustomizationRef: &gitopsv1alpha1.LocalReference{Name: ks.Name},
 			Repository:       t.repository,
 			Context:          contextName,
-			Commit:           v.commit,
+			Commit:           commitOf(t.revision),
 			State:            v.state,
 			Description:      rollup.Sanitise(v.description),
+			Clusters:         v.clusters,
 		},
 	}
 	if parent, owned := inventory.OwnerOf(ks); owned {

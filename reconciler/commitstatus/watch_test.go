@@ -23,7 +23,7 @@ func TestAnOwnWriteCountsUntilTheCacheHasShownItOrItsEnd(t *testing.T) {
 		Spec:       gitopsv1alpha1.CommitStatusSpec{KustomizationRef: &gitopsv1alpha1.LocalReference{Name: "shop"}},
 	}
 	count := func() int {
-		existing, err := r.statuses.of(t.Context(), ks)
+		existing, err := r.statuses.of(t.Context(), ks.Namespace, aboutKustomization(ks.Name))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -50,8 +50,8 @@ type CommitStatusSpec struct {
 	// +required
 	ProviderRef LocalReference `json:"providerRef"`
 
-	// SourceRef is the source, in the same namespace, that the status is about.
-	// Nil when it is about a Kustomization.
+	// SourceRef is the source that the status is about, with all Kustomizations of
+	// this namespace that apply it. Nil when it is about a Kustomization.
 	// +optional
 	SourceRef *SourceReference `json:"sourceRef,omitempty"`
 
@@ -89,6 +89,10 @@ type CommitStatusSpec struct {
 	// +kubebuilder:validation:MaxLength=140
 	Description string `json:"description,omitempty"`
 
+	// Clusters counts those that the commit is for. Nil: none is known.
+	// +optional
+	Clusters *ClusterCount `json:"clusters,omitempty"`
+
 	// TargetURL is where the forge links to for more. Empty: nowhere.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
@@ -105,7 +109,20 @@ type LocalReference struct {
 	Name string `json:"name"`
 }
 
-// SourceReference names a source in the same namespace.
+// ClusterCount counts clusters.
+type ClusterCount struct {
+	// Ready are those that run all of it healthily.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	Ready int32 `json:"ready"`
+
+	// Total are all that are to.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	Total int32 `json:"total"`
+}
+
+// SourceReference names a source.
 type SourceReference struct {
 	// Kind of the source, such as GitRepository.
 	// +required
@@ -118,6 +135,11 @@ type SourceReference struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
+
+	// Namespace of the source. Empty: the same.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Namespace string `json:"namespace,omitempty"`
 }
 
 // CommitState is the state of a commit.

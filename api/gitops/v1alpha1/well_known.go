@@ -61,6 +61,17 @@ const RemovedKey = "gitops.flotilla.io/removed"
 // and have yet to be removed, or taken by another Kustomization, as RemovedKey has them.
 const LeavingKey = "gitops.flotilla.io/leaving"
 
+// ChangedKey in status.history[0].metadata of a Kustomization is the revision since which it applies what
+// it does; the revisions after it have changed nothing of that. Missing: not known.
+const ChangedKey = "gitops.flotilla.io/changed"
+
+// CommitStatusesAnnotation on an Alert says of which commits each Kustomization has a status of its own:
+// "changed", which is the default, of those that change what it applies, or "all".
+const CommitStatusesAnnotation = "gitops.flotilla.io/commit-statuses"
+
+// CommitStatusesAll is the value of CommitStatusesAnnotation that asks for every commit.
+const CommitStatusesAll = "all"
+
 // CommitStatusFinalizer holds a CommitStatus until the forge knows that a status which is pending
 // comes to no end.
 const CommitStatusFinalizer = "gitops.flotilla.io/close"

@@ -145,7 +145,7 @@ func readyReplicas(item workv1alpha2.AggregatedStatusItem) int32 {
 func reportStage(reports []gitopsv1alpha1.CommitStatus, commit string) Stage {
 	for i := range reports {
 		posted := reports[i].Status.Posted
-		if posted == nil || posted.Commit != commit {
+		if posted == nil || posted.Commit != commit || reports[i].Spec.KustomizationRef == nil {
 			continue
 		}
 		stage := Stage{Text: fmt.Sprintf("%s: %s", posted.State, posted.Description)}

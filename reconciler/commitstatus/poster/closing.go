@@ -34,7 +34,7 @@ func (r retirement) end(ctx context.Context, s *state) (loop.Next, error) {
 	if !s.ends() || last == nil || last.State != gitopsv1alpha1.CommitPending {
 		return loop.Next{}, nil
 	}
-	s.closing = &gitopsv1alpha1.PostedStatus{Commit: last.Commit, State: gitopsv1alpha1.CommitError, Description: "nothing more is told: the Kustomization is gone, or the Alert that told of it"}
+	s.closing = &gitopsv1alpha1.PostedStatus{Commit: last.Commit, State: gitopsv1alpha1.CommitError, Description: "nothing more is told: what it is about is gone, or the Alert that told of it"}
 	parent, holds, err := r.parent(ctx, s.before)
 	if err != nil || parent == nil {
 		return loop.Next{}, err

@@ -1,0 +1,142 @@
+package rollup
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Share is what one of those that apply a source has come to, at a commit of it.
+type Share struct {
+	// Name of who applies it.
+	Name string
+	// State and Description are those of the commit that changed it last. Empty: nobody has
+	// judged that yet.
+	State, Description string
+	// Unchanged says that the commit changes nothing of it.
+	Unchanged bool
+	// Awaited says that the commit has yet to be tried there.
+	Awaited bool
+	// Suspended says that it will not be.
+	Suspended bool
+	// Ready and Total count clusters.
+	Ready, Total int
+}
+
+// Source sums up all that apply a source at one commit: "41 unchanged, 2 roll out: 12/40; web: …".
+// What the commit does not change counts as well: it is green when all of it is. What failed is told
+// before what is on its way, and what the commit changes before the rest; the order of shares does not matter.
+func Source(shares []Share) Rollup {
+	shares = slices.SortedFunc(slices.Values(shares), byConcern)
+	var counts tally
+	out := Rollup{State: StateSuccess}
+	telling := ""
+	for _, s := range shares {
+		counts.add(s)
+		if s.Suspended {
+			continue
+		}
+		out.Ready, out.Total = out.Ready+s.Ready, out.Total+s.Total
+		state := s.state()
+		if telling == "" && state != StateSuccess && s.Description != "" && !s.Awaited {
+			telling = s.Name + ": " + s.Description
+		}
+		if out.State == StateSuccess || state == StateFailure {
+			out.State = state
+		}
+	}
+	out.Description = counts.String()
+	if counts.alone() && telling != "" {
+		out.Description = telling
+	} else if telling != "" {
+		out.Description += "; " + telling
+	}
+	out.Description = Sanitise(out.Description)
+	return out
+}
+
+// state is pending where nobody knows.
+func (s Share) state() string {
+	if s.Awaited || s.State == "" {
+		return StatePending
+	}
+	return s.State
+}
+
+// byConcern puts first what people want to read of first.
+func byConcern(a, b Share) int {
+	weight := func(s Share) int {
+		return slices.Index([]string{StateFailure, StatePending, StateSuccess}, s.state())
+	}
+	return cmp.Or(cmp.Compare(weight(a), weight(b)), btoi(a.Unchanged)-btoi(b.Unchanged), cmp.Compare(a.Name, b.Name))
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// tally counts shares.
+type tally struct {
+	unchanged, notReady, changed, failed, rolling, awaited, suspended int
+	// ready and total are clusters of what rolls out.
+	ready, total int
+}
+
+func (t *tally) add(s Share) {
+	switch {
+	case s.Suspended:
+		t.suspended++
+	case s.Awaited:
+		t.awaited++
+	case s.Unchanged:
+		t.unchanged++
+		if s.state() != StateSuccess {
+			t.notReady++
+		}
+	case s.state() == StateFailure:
+		t.failed++
+	case s.state() == StatePending:
+		t.rolling, t.ready, t.total = t.rolling+1, t.ready+s.Ready, t.total+s.Total
+	default:
+		t.changed++
+	}
+}
+
+// alone reports whether there is but one to tell of.
+func (t *tally) alone() bool {
+	return t.unchanged+t.changed+t.failed+t.rolling+t.awaited+t.suspended == 1
+}
+
+// String lists what there is of each.
+func (t *tally) String() string {
+	var out []string
+	say := func(count int, one, more string) {
+		if count == 1 {
+			out = append(out, "1 "+one)
+		} else if count > 1 {
+			out = append(out, fmt.Sprintf("%d %s", count, more))
+		}
+	}
+	say(t.failed, "failed", "failed")
+	unchanged := "unchanged"
+	if t.notReady > 0 {
+		unchanged = fmt.Sprintf("unchanged, of them %d not ready", t.notReady)
+	}
+	say(t.unchanged, unchanged, unchanged)
+	say(t.changed, "ready", "ready")
+	say(t.awaited, "to be tried", "to be tried")
+	say(t.suspended, "suspended", "suspended")
+	progress := ""
+	if t.total > 0 {
+		progress = fmt.Sprintf(": %d/%d", t.ready, t.total)
+	}
+	say(t.rolling, "rolls out"+progress, "roll out"+progress)
+	if len(out) == 0 {
+		return "nobody applies it"
+	}
+	return strings.Join(out, ", ")
+}

@@ -1,0 +1,49 @@
+package kustomizations_test
+
+import (
+	"testing"
+	"time"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+
+	"github.com/flotilla-io/flotilla/reconciler/apply/kustomizations"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
+)
+
+func TestTheRevisionThatChangedSomething(t *testing.T) {
+	const success, refused = "ReconciliationSucceeded", "PruneBlocked"
+	type outcome struct{ revision, digest, reason string }
+	cases := map[string]struct {
+		outcomes []outcome
+		want     string
+	}{
+		"the first one":                    {[]outcome{{"1", "a", success}}, "1"},
+		"the next one changes nothing":     {[]outcome{{"1", "a", success}, {"2", "a", success}}, "1"},
+		"nor does one after that":          {[]outcome{{"1", "a", success}, {"2", "a", success}, {"3", "a", success}}, "1"},
+		"the next one changes something":   {[]outcome{{"1", "a", success}, {"2", "b", success}}, "2"},
+		"one goes back":                    {[]outcome{{"1", "a", success}, {"2", "b", success}, {"3", "a", success}}, "3"},
+		"one is refused":                   {[]outcome{{"1", "a", success}, {"2", "b", refused}}, "2"},
+		"the refused one is taken back":    {[]outcome{{"1", "a", success}, {"2", "b", refused}, {"3", "a", success}}, "3"},
+		"one cannot be built":              {[]outcome{{"1", "a", success}, {"2", "", "BuildFailed"}}, "2"},
+		"that one is taken back":           {[]outcome{{"1", "a", success}, {"2", "", "BuildFailed"}, {"3", "a", success}}, "3"},
+		"the applied one is built in vain": {[]outcome{{"1", "a", success}, {"2", "a", success}, {"2", "", "BuildFailed"}, {"3", "a", success}}, "1"},
+		"nothing has been tried":           {nil, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			status := &kustomizev1.KustomizationStatus{}
+			now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+			for _, o := range tc.outcomes {
+				now = now.Add(time.Second)
+				status.LastAttemptedRevision = o.revision
+				if o.reason == success {
+					status.LastAppliedRevision = o.revision
+				}
+				kustomizations.Remember(status, kustomizations.Outcome{Digest: o.digest, Revision: o.revision, Reason: o.reason, Begun: now, Now: now})
+			}
+			if got := inventory.Changed(status); got != tc.want {
+				t.Errorf("changed at %q, want %q", got, tc.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,90 @@
+package commitstatus
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/expression"
+)
+
+// subject is what a status is about.
+type subject struct {
+	apiVersion, kind, namespace, name, uid string
+	// context is its name on the forge where a Provider has no expression.
+	context string
+}
+
+// ofKustomization names the status as Flux does, in lower case.
+func ofKustomization(ks *kustomizev1.Kustomization, t target) subject {
+	first, _, _ := strings.Cut(string(t.provider.UID), "-")
+	return subject{
+		apiVersion: kustomizev1.GroupVersion.String(), kind: kustomizev1.KustomizationKind, namespace: ks.Namespace, name: ks.Name, uid: string(ks.UID),
+		context: strings.ToLower(kustomizev1.KustomizationKind + "/" + ks.Name + "/" + first),
+	}
+}
+
+// ofSource names the status of all that a namespace applies of a source. Those of another namespace than
+// the source's are told apart.
+func ofSource(source *sourcev1.GitRepository, namespace string) subject {
+	name := source.Name
+	if namespace != source.Namespace {
+		name = namespace + "/" + source.Name
+	}
+	return subject{
+		apiVersion: sourcev1.GroupVersion.String(), kind: sourcev1.GitRepositoryKind, namespace: source.Namespace, name: source.Name, uid: string(source.UID),
+		context: "flotilla/" + name,
+	}
+}
+
+// maxContext is what forges take.
+const maxContext = 255
+
+// contextOf names a status on the forge: by the Provider's expression, or as its subject has it.
+func contextOf(ctx context.Context, expressions *expression.Compiler, about subject, t target, v verdict) (string, error) {
+	text := t.provider.Spec.CommitStatusExpr
+	if text == "" {
+		return about.context[:min(len(about.context), maxContext)], nil
+	}
+	expr, err := expressions.Compile(ctx, text, nil, "event", "provider", "alert")
+	if err != nil {
+		return "", fmt.Errorf("provider %s: spec.commitStatusExpr: %w", t.provider.Name, err)
+	}
+	vars := map[string]any{"event": about.event(t, v)}
+	for name, obj := range map[string]any{"provider": t.provider, "alert": t.alert} {
+		if vars[name], err = runtime.DefaultUnstructuredConverter.ToUnstructured(obj); err != nil {
+			return "", fmt.Errorf("read the %s: %w", name, err)
+		}
+	}
+	name, err := expr.Text(ctx, vars, nil)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("provider %s: spec.commitStatusExpr: %w", t.provider.Name, err)
+	case name == "" || len(name) > maxContext:
+		return "", fmt.Errorf("provider %s: spec.commitStatusExpr: gives %d characters, want 1 to %d", t.provider.Name, len(name), maxContext)
+	default:
+		return name, nil
+	}
+}
+
+// event is what an expression sees, in the shape that Flux gives it.
+func (about subject) event(t target, v verdict) map[string]any {
+	severity := "info"
+	if v.state == gitopsv1alpha1.CommitFailure || v.state == gitopsv1alpha1.CommitError {
+		severity = "error"
+	}
+	return map[string]any{
+		"involvedObject": map[string]any{
+			"apiVersion": about.apiVersion, "kind": about.kind, "namespace": about.namespace, "name": about.name, "uid": about.uid,
+		},
+		"severity":            severity,
+		"message":             v.description,
+		"metadata":            map[string]any{"revision": t.revision},
+		"reportingController": "flotilla",
+	}
+}

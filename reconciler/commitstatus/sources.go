@@ -1,0 +1,284 @@
+package commitstatus
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	notificationv1beta3 "github.com/fluxcd/notification-controller/api/v1beta3"
+	"github.com/fluxcd/pkg/apis/meta"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
+	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/policies/expression"
+	"github.com/flotilla-io/flotilla/policies/rollup"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
+	"github.com/flotilla-io/flotilla/reconciler/writecache"
+)
+
+// Sources keeps one CommitStatus per source, namespace and Provider, which sums up those of the
+// Kustomizations there. Use NewSources.
+type Sources struct {
+	hub         client.Client
+	events      loop.Recorder
+	opts        Options
+	alerts      alerts
+	statuses    statuses
+	followed    *followed
+	expressions *expression.Compiler
+}
+
+// NewSources returns the loop; hub reads from a cache.
+func NewSources(hub client.Client, events loop.Recorder, opts Options) *Sources {
+	opts = opts.withDefaults()
+	kept := &followed{byKey: map[client.ObjectKey]*memory{}}
+	return &Sources{
+		hub: hub, events: events, opts: opts, followed: kept,
+		alerts:      alerts{hub: hub, crossNamespace: opts.AllowCrossNamespace},
+		statuses:    statuses{hub: hub, written: writecache.New[*gitopsv1alpha1.CommitStatus](opts.Clock), followed: kept, clock: opts.Clock, every: opts.Every},
+		expressions: expression.NewCompiler(expression.Limits{}),
+	}
+}
+
+// keyOfSource names what a namespace applies of a source.
+func keyOfSource(namespace string, source client.ObjectKey) client.ObjectKey {
+	return client.ObjectKey{Namespace: namespace, Name: source.Namespace + "/" + source.Name}
+}
+
+// sourceOfKey is the inverse of keyOfSource.
+func sourceOfKey(key client.ObjectKey) client.ObjectKey {
+	namespace, name, _ := strings.Cut(key.Name, "/")
+	return client.ObjectKey{Namespace: namespace, Name: name}
+}
+
+// sourceRefOf returns the source that a CommitStatus is about.
+func sourceRefOf(cs *gitopsv1alpha1.CommitStatus) client.ObjectKey {
+	ref := cs.Spec.SourceRef
+	if ref == nil {
+		return client.ObjectKey{}
+	}
+	if ref.Namespace == "" {
+		return client.ObjectKey{Namespace: cs.Namespace, Name: ref.Name}
+	}
+	return client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}
+}
+
+// sources is what the phases find out about what one namespace applies of a source.
+type sources struct {
+	key    client.ObjectKey
+	source *sourcev1.GitRepository // nil: there is none
+	commit string
+	// applied are the Kustomizations that apply it, and existing their statuses and those of the source.
+	applied  []kustomizev1.Kustomization
+	ofEach   map[string]*gitopsv1alpha1.CommitStatus
+	existing map[string]*gitopsv1alpha1.CommitStatus
+	told     []told
+}
+
+// told is a Provider with the Kustomizations that it is told of.
+type told struct {
+	target
+	of []*kustomizev1.Kustomization
+}
+
+// Reconcile sums up what one namespace applies of a source, and writes what differs.
+func (r *Sources) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	return loop.Result(loop.Run(ctx, &sources{key: req.NamespacedName}, r.read, r.find, r.sweep, r.write))
+}
+
+// read finds the source, who applies it, and what there is.
+func (r *Sources) read(ctx context.Context, s *sources) (loop.Next, error) {
+	key := sourceOfKey(s.key)
+	source := &sourcev1.GitRepository{}
+	err := r.hub.Get(ctx, key, source)
+	if client.IgnoreNotFound(err) != nil {
+		return loop.Next{}, fmt.Errorf("read the source %s: %w", key, err)
+	}
+	if err == nil && source.DeletionTimestamp == nil {
+		s.source = source
+		if source.Status.Artifact != nil {
+			s.commit = commitOf(source.Status.Artifact.Revision)
+		}
+	}
+	if s.applied, err = appliersOf(ctx, r.hub, s.key.Namespace, key); err != nil {
+		return loop.Next{}, err
+	}
+	if s.ofEach, err = r.statuses.of(ctx, s.key.Namespace, aboutKustomization("")); err != nil {
+		return loop.Next{}, err
+	}
+	s.existing, err = r.statuses.of(ctx, s.key.Namespace, func(cs *gitopsv1alpha1.CommitStatus) bool {
+		return cs.Spec.SourceRef != nil && sourceRefOf(cs) == key
+	})
+	return loop.Next{}, err
+}
+
+// appliersOf returns the Kustomizations of a namespace that apply a source. They are the cache's.
+func appliersOf(ctx context.Context, hub client.Reader, namespace string, source client.ObjectKey) ([]kustomizev1.Kustomization, error) {
+	var list kustomizev1.KustomizationList
+	if err := hub.List(ctx, &list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list Kustomizations: %w", err)
+	}
+	var out []kustomizev1.Kustomization
+	for _, ks := range list.Items {
+		if at, ok := sourceKeyOf(&ks); ok && at == source && ks.DeletionTimestamp == nil {
+			out = append(out, ks)
+		}
+	}
+	return out, nil
+}
+
+// find finds out who is told of which Kustomizations.
+func (r *Sources) find(ctx context.Context, s *sources) (loop.Next, error) {
+	if s.source == nil || s.source.Namespace != s.key.Namespace && !r.opts.AllowCrossNamespace {
+		return loop.Next{}, nil
+	}
+	list, err := r.alerts.in(ctx, s.key.Namespace)
+	if err != nil {
+		return loop.Next{}, err
+	}
+	byProvider := map[string]*told{}
+	for i := range list {
+		for j := range s.applied {
+			if !selects(&list[i], &s.applied[j]) {
+				continue
+			}
+			if err := r.tell(ctx, s, byProvider, &list[i], &s.applied[j]); err != nil {
+				return loop.Next{}, err
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(byProvider)) {
+		if t := byProvider[name]; t != nil {
+			s.told = append(s.told, *t)
+		}
+	}
+	return loop.Next{}, nil
+}
+
+// tell has the Provider of an Alert told of a Kustomization; one that takes no statuses is nil.
+func (r *Sources) tell(ctx context.Context, s *sources, byProvider map[string]*told, alert *notificationv1beta3.Alert, ks *kustomizev1.Kustomization) error {
+	name := alert.Spec.ProviderRef.Name
+	to, known := byProvider[name]
+	if !known {
+		t, found, err := r.alerts.target(ctx, ks, alert)
+		if err != nil {
+			return err
+		}
+		if found {
+			t.name = sourceStatusName(sourceOfKey(s.key), name)
+			to = &told{target: t}
+		}
+		byProvider[name] = to
+	}
+	if to != nil && !slices.Contains(to.of, ks) {
+		to.of = append(to.of, ks)
+	}
+	return nil
+}
+
+// sweep deletes the CommitStatuses that nobody is told any more.
+func (r *Sources) sweep(ctx context.Context, s *sources) (loop.Next, error) {
+	wanted := map[string]bool{}
+	for _, t := range s.told {
+		wanted[t.name] = true
+	}
+	if len(wanted) == 0 {
+		r.followed.forget(s.key)
+	}
+	return loop.Next{Done: len(wanted) == 0 || s.commit == ""}, r.statuses.sweep(ctx, s.existing, wanted)
+}
+
+// write writes the statuses that differ, the only place that does.
+func (r *Sources) write(ctx context.Context, s *sources) (loop.Next, error) {
+	var out loop.Next
+	for _, t := range s.told {
+		t.revision = s.source.Status.Artifact.Revision
+		sum := rollup.Source(s.shares(t))
+		contextName, err := contextOf(ctx, r.expressions, ofSource(s.source, s.key.Namespace), t.target, verdict{state: states[sum.State], description: sum.Description})
+		if err != nil {
+			if r.followed.complains(s.key, err.Error()) {
+				r.events.Event(s.source, corev1.EventTypeWarning, meta.InvalidCELExpressionReason, err.Error())
+			}
+			continue
+		}
+		after, err := r.statuses.put(ctx, s.existing[t.name], r.desired(s, t.target, sum, contextName))
+		if err != nil {
+			return loop.Next{}, err
+		}
+		if out.After == 0 || (after != 0 && after < out.After) {
+			out.After = after
+		}
+	}
+	return out, nil
+}
+
+// shares are what the Kustomizations have come to at the commit.
+func (s *sources) shares(t told) []rollup.Share {
+	var out []rollup.Share
+	for _, ks := range t.of {
+		there := commitOf(ks.Status.LastAttemptedRevision) == s.commit
+		share := rollup.Share{Name: ks.Name, Awaited: !there && !ks.Spec.Suspend, Suspended: !there && ks.Spec.Suspend}
+		share.Unchanged = there && commitOf(inventory.Changed(&ks.Status)) != s.commit
+		if cs := s.ofEach[statusName(ks.Name, t.provider.Name)]; cs != nil && cs.DeletionTimestamp == nil && (cs.Spec.Commit == s.commit || share.Unchanged) {
+			share.State, share.Description = stateOf(cs.Spec.State), cs.Spec.Description
+			if c := cs.Spec.Clusters; c != nil {
+				share.Ready, share.Total = int(c.Ready), int(c.Total)
+			}
+		}
+		out = append(out, share)
+	}
+	return out
+}
+
+// stateOf is a commit's state as sums have it: one that could not be tried has failed.
+func stateOf(state gitopsv1alpha1.CommitState) string {
+	switch state {
+	case gitopsv1alpha1.CommitSuccess:
+		return rollup.StateSuccess
+	case gitopsv1alpha1.CommitPending:
+		return rollup.StatePending
+	default:
+		return rollup.StateFailure
+	}
+}
+
+// desired returns the CommitStatus that a target is to have.
+func (r *Sources) desired(s *sources, t target, sum rollup.Rollup, contextName string) *gitopsv1alpha1.CommitStatus {
+	cs := &gitopsv1alpha1.CommitStatus{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.key.Namespace, Name: t.name, Finalizers: []string{gitopsv1alpha1.CommitStatusFinalizer}},
+		Spec: gitopsv1alpha1.CommitStatusSpec{
+			ProviderRef: gitopsv1alpha1.LocalReference{Name: t.provider.Name},
+			SourceRef:   &gitopsv1alpha1.SourceReference{Kind: sourcev1.GitRepositoryKind, Name: s.source.Name},
+			Repository:  t.repository,
+			Context:     contextName,
+			Commit:      s.commit,
+			State:       states[sum.State],
+			Description: sum.Description,
+		},
+	}
+	if s.source.Namespace != s.key.Namespace {
+		cs.Spec.SourceRef.Namespace = s.source.Namespace
+	} else {
+		cs.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(s.source, sourcev1.GroupVersion.WithKind(sourcev1.GitRepositoryKind))}
+	}
+	if sum.Total > 0 {
+		cs.Spec.Clusters = countOf(sum)
+	}
+	if r.opts.TargetURL != "" {
+		cs.Spec.TargetURL = strings.TrimRight(r.opts.TargetURL, "/") + "/" + s.key.Namespace
+	}
+	return cs
+}
+
+// countOf counts the clusters of a sum.
+func countOf(sum rollup.Rollup) *gitopsv1alpha1.ClusterCount {
+	return &gitopsv1alpha1.ClusterCount{Ready: int32(sum.Ready), Total: int32(sum.Total)} //nolint:gosec // fleets are smaller
+}

@@ -1,0 +1,114 @@
+package commitstatus_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/fluxcd/pkg/apis/meta"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	"github.com/google/go-cmp/cmp"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
+)
+
+// fetched has the source at a revision.
+func (w *world) fetched(revision string) {
+	w.t.Helper()
+	source := &sourcev1.GitRepository{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "fleet"}}
+	source.Spec = sourcev1.GitRepositorySpec{URL: "https://git.example.com/acme/fleet", Interval: metav1.Duration{Duration: time.Hour}}
+	err := w.Hub.Get(w.t.Context(), client.ObjectKeyFromObject(source), source)
+	if client.IgnoreNotFound(err) != nil {
+		w.t.Fatal(err)
+	}
+	if err != nil {
+		w.create(source)
+	}
+	source.Status.Artifact = &meta.Artifact{
+		Revision: revision, Path: "p", URL: "http://127.0.0.1/a", Digest: "sha256:" + strings.Repeat("0", 64), LastUpdateTime: metav1.Now(),
+	}
+	if err := w.Hub.Status().Update(w.t.Context(), source); err != nil {
+		w.t.Fatal(err)
+	}
+	w.seen(source)
+}
+
+// applies makes a Kustomization without objects, if there is none, and has it say that it applied a revision,
+// and since which one that is the same.
+func (w *world) applies(name, revision, since string) {
+	w.t.Helper()
+	ks := &kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}}
+	ks.Spec = kustomizev1.KustomizationSpec{
+		Interval: metav1.Duration{Duration: time.Hour}, SourceRef: kustomizev1.CrossNamespaceSourceReference{Kind: sourcev1.GitRepositoryKind, Name: "fleet"},
+	}
+	err := w.Hub.Get(w.t.Context(), client.ObjectKeyFromObject(ks), ks)
+	if client.IgnoreNotFound(err) != nil {
+		w.t.Fatal(err)
+	}
+	if err != nil {
+		w.create(ks)
+	}
+	ks.Status.LastAttemptedRevision, ks.Status.LastAppliedRevision = revision, revision
+	ks.Status.History = meta.History{{
+		Digest: "sha256:" + since, FirstReconciled: metav1.Now(), LastReconciled: metav1.Now(), LastReconciledStatus: meta.ReconciliationSucceededReason,
+		Metadata: map[string]string{"revision": revision, gitopsv1alpha1.ChangedKey: since},
+	}}
+	apimeta.SetStatusCondition(&ks.Status.Conditions, metav1.Condition{
+		Type: meta.ReadyCondition, Status: metav1.ConditionTrue, Reason: meta.ReconciliationSucceededReason, Message: "Applied revision: " + revision,
+	})
+	if err := w.Hub.Status().Update(w.t.Context(), ks); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// ends waits until the forge was told last, under contexts that begin so, what is wanted, and returns all of that.
+func (w *world) ends(f *forgeServer, context, want string) []string {
+	w.t.Helper()
+	var said []string
+	w.until("told last "+want, func() (bool, string) {
+		said = slices.DeleteFunc(f.posts(), func(s string) bool { return strings.HasPrefix(s, "flotilla/") != strings.HasPrefix(context, "flotilla/") })
+		return len(said) > 0 && said[len(said)-1] == context+want, strings.Join(said, "\n")
+	})
+	return said
+}
+
+// TestASourceIsSummedUp: a commit has one status for all that apply it, and of one that changes nothing of a
+// Kustomization nothing more is told than that.
+func TestASourceIsSummedUp(t *testing.T) {
+	w := newWorld(t)
+	f := newForge(t)
+	w.fetched(first)
+	w.applies("docs", first, first)
+	w.applies("web", first, first)
+	w.provider("forge", f.URL)
+	w.ends(f, "flotilla/fleet ", "1111 success: 2 ready")
+	each := slices.DeleteFunc(f.posts(), func(s string) bool { return strings.HasPrefix(s, "flotilla/") })
+
+	w.fetched(second)
+	w.ends(f, "flotilla/fleet ", "2222 pending: 2 to be tried")
+	w.applies("docs", second, first)
+	w.applies("web", second, second)
+	w.ends(f, "flotilla/fleet ", "2222 success: 1 unchanged, 1 ready")
+	got := w.ends(f, "", "2222 success: applied 0 objects, none of which a policy propagates")
+	if diff := cmp.Diff(append(each, "2222 success: applied 0 objects, none of which a policy propagates"), got); diff != "" {
+		t.Errorf("told of Kustomizations (-want +got):\n%s", diff)
+	}
+
+	source := &sourcev1.GitRepository{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "fleet"}}
+	if err := w.Hub.Delete(t.Context(), source); err != nil {
+		t.Fatal(err)
+	}
+	w.until("the sum is gone", func() (bool, string) {
+		for _, cs := range w.statuses() {
+			if cs.Spec.SourceRef != nil {
+				return false, cs.Name
+			}
+		}
+		return true, ""
+	})
+}
