@@ -387,6 +387,28 @@ func TestHealthDeadline(t *testing.T) {
 	}
 }
 
+// TestWhatComesBeforeHealthTakesNoTimeOfIt: a revision whose dependency is awaited first does not begin with what
+// was said of the one before, and has all its time once that is ready.
+func TestWhatComesBeforeHealthTakesNoTimeOfIt(t *testing.T) {
+	for name, attempted := range map[string]string{"the revision before has failed": oldRevision, "this one has begun": newRevision} {
+		t.Run(name, func(t *testing.T) {
+			s := run(func(s *state) {
+				s.ks.Spec.Wait, s.ks.Status.LastAttemptedRevision = true, attempted
+				s.ks.Status.Conditions = append(s.ks.Status.Conditions, metav1.Condition{
+					Type: "Healthy", Status: "False", Reason: meta.HealthCheckFailedReason, Message: "old", ObservedGeneration: 2, LastTransitionTime: metav1.NewTime(noon.Add(-time.Hour)),
+				})
+			})
+			s.ks.Status = statusOf(s, loop.As(loop.Waiting(meta.DependencyNotReadyReason, time.Second, errors.New("not ready")), reasonFailed), noon)
+			if healthy := apimeta.FindStatusCondition(s.ks.Status.Conditions, meta.HealthyCondition); healthy != nil {
+				t.Errorf("while its dependency is awaited it is %s: %s", healthy.Reason, healthy.Message)
+			}
+			if got, want := s.healthDeadline().Sub(noon), s.ks.GetTimeout(); got != want {
+				t.Errorf("time left = %s, want %s", got, want)
+			}
+		})
+	}
+}
+
 // TestWhyHealthHasFailed: only what took its time is said to have taken it.
 func TestWhyHealthHasFailed(t *testing.T) {
 	for before, want := range map[string]string{

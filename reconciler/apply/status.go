@@ -125,6 +125,10 @@ func (s *state) record() *kustomizev1.ResourceInventory {
 
 func failed(c kustomizations.Conditions, status *kustomizev1.KustomizationStatus, s *state, outcome *loop.Error) {
 	message := excerpt.Message(egress.Told(outcome), kustomizev1.MaxConditionMessageLength)
+	first := s.source.revision != "" && status.LastAttemptedRevision != s.source.revision || outcome.Reason == meta.DependencyNotReadyReason
+	if first && !apimeta.IsStatusConditionTrue(status.Conditions, meta.HealthyCondition) {
+		c.Remove(meta.HealthyCondition) // its clock starts once it is applied
+	}
 	switch outcome.Class {
 	case loop.ClassStalled:
 		c.Remove(meta.ReconcilingCondition)

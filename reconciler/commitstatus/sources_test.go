@@ -71,7 +71,9 @@ func (w *world) ends(f *forgeServer, context, want string) []string {
 	w.t.Helper()
 	var said []string
 	w.until("told last "+want, func() (bool, string) {
-		said = slices.DeleteFunc(f.posts(), func(s string) bool { return strings.HasPrefix(s, "flotilla/") != strings.HasPrefix(context, "flotilla/") })
+		said = slices.DeleteFunc(f.posts(), func(s string) bool {
+			return strings.HasPrefix(s, "flotilla/") != strings.HasPrefix(context, "flotilla/")
+		})
 		return len(said) > 0 && said[len(said)-1] == context+want, strings.Join(said, "\n")
 	})
 	return said
