@@ -127,7 +127,7 @@ func StrangersAmong(names, fleet []string) []Stranger {
 		}
 		s := Stranger{Name: name}
 		if len(out) < mostNamed && len(name) <= longestName {
-			s.Meant = nearest(name, fleet)
+			s.Meant = Nearest(name, fleet)
 		}
 		out = append(out, s)
 	}
@@ -137,9 +137,9 @@ func StrangersAmong(names, fleet []string) []Stranger {
 // longestName is how long the name of a cluster can be.
 const longestName = 63
 
-// nearest returns the name that takes the fewest typing mistakes to become word, the first
+// Nearest returns the name that takes the fewest typing mistakes to become word, the first
 // of several by the alphabet; empty if each takes more than a third of the word's letters.
-func nearest(word string, names []string) string {
+func Nearest(word string, names []string) string {
 	best, most := "", max(len(word)/3, 1)
 	for _, name := range slices.Sorted(slices.Values(names)) {
 		if n := mistakes(word, name); n <= most {

@@ -66,16 +66,16 @@ func Cluster(c *clusterv1alpha1.Cluster, a *policyv1alpha1.ClusterAffinity) bool
 
 func matchFields(exprs []corev1.NodeSelectorRequirement, c *clusterv1alpha1.Cluster) bool {
 	for _, e := range exprs {
-		if !matchField(e, fieldValues(e.Key, c)) {
+		if !matchField(e, FieldValues(e.Key, c)) {
 			return false
 		}
 	}
 	return true
 }
 
-// fieldValues returns the non-empty values of a field; a cluster can be in
+// FieldValues returns the non-empty values of a field; a cluster can be in
 // several zones.
-func fieldValues(key string, c *clusterv1alpha1.Cluster) []string {
+func FieldValues(key string, c *clusterv1alpha1.Cluster) []string {
 	var v string
 	switch key {
 	case FieldProvider:

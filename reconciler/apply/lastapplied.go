@@ -9,12 +9,12 @@ import (
 
 	"github.com/fluxcd/pkg/apis/meta"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/reconciler/apply/secrets"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
+	"github.com/flotilla-io/flotilla/reconciler/switching"
 )
 
 // inputs are all that can ask for a revision to be applied anew, besides time.
@@ -293,11 +293,13 @@ func (m *lastApplied) conclude(s *state, outcome *loop.Error, now time.Time) {
 }
 
 // standsByStatus reports whether the status says that the inputs were applied
-// and all was well.
+// and all was well. Variables may have changed meanwhile, and a switch may have begun that has not ended.
 func standsByStatus(s *state) bool {
 	status := s.ks.Status
-	ready := apimeta.FindStatusCondition(status.Conditions, meta.ReadyCondition)
-	return ready != nil && ready.Status == metav1.ConditionTrue &&
+	if post := s.ks.Spec.PostBuild; post != nil && len(post.SubstituteFrom) > 0 {
+		return false
+	}
+	return apimeta.IsStatusConditionTrue(status.Conditions, meta.ReadyCondition) && !apimeta.IsStatusConditionTrue(status.Conditions, switching.Condition) &&
 		status.ObservedGeneration == s.ks.Generation &&
 		status.LastAppliedRevision == s.source.revision &&
 		status.LastHandledReconcileAt == s.ks.Annotations[meta.ReconcileRequestAnnotation]

@@ -21,6 +21,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
+	"github.com/flotilla-io/flotilla/reconciler/switching"
 )
 
 var (
@@ -356,6 +357,18 @@ func TestMemo(t *testing.T) {
 	}
 	if recalls(&lastApplied{}, noon, stands, func(s *state) { s.ks.Status.Conditions[0].Status = "False" }) {
 		t.Error("a failed revision is taken for one that stands after a restart")
+	}
+	for what, change := range map[string]func(*state){
+		"a switch that has not ended": func(s *state) {
+			s.ks.Status.Conditions = append(s.ks.Status.Conditions, metav1.Condition{Type: switching.Condition, Status: metav1.ConditionTrue})
+		},
+		"variables that may be others": func(s *state) {
+			s.ks.Spec.PostBuild = &kustomizev1.PostBuild{SubstituteFrom: []kustomizev1.SubstituteReference{{Kind: "ConfigMap", Name: "vars"}}}
+		},
+	} {
+		if recalls(&lastApplied{}, noon, stands, change) {
+			t.Errorf("%s: what the status says is taken for what stands after a restart", what)
+		}
 	}
 }
 

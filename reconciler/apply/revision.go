@@ -161,7 +161,9 @@ func ignoreRules(ks *kustomizev1.Kustomization) []jsondiff.IgnoreRule {
 // brake refuses a revision that would delete too much, or what is precious, here or in clusters.
 func (r *Reconciler) brake(ctx context.Context, s *state) (loop.Next, error) {
 	may := s.allowance(s.source.revision)
-	if err := withdrawals.Check(ctx, r.deps.Hub, s.plan.Changes, s.seen, may, s.source.revision); err != nil {
+	if err := withdrawals.Check(ctx, r.deps.Hub, withdrawals.Revision{
+		Name: s.source.revision, Changes: s.plan.Changes, Seen: s.seen, Removed: inventory.IDsOf(s.diff.Removed), Allowed: may,
+	}); err != nil {
 		return loop.Next{}, loop.Waiting(ReasonPruneBlocked, retryOf(s.ks), err) // a cluster that joins may be what it takes
 	}
 	if len(s.leaving.Deleted) == 0 {

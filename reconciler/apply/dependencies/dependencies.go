@@ -142,12 +142,28 @@ func (p Checker) unready(ctx context.Context, q Query, i int, read readDependenc
 	switch {
 	case same && ready != nil && ready.Reason == siblings.ReasonHandingOver && ready.ObservedGeneration == dep.Generation && dep.Status.LastAttemptedRevision == q.At.Revision:
 		return "", nil // it stands, and may wait for this one
-	case dep.Status.ObservedGeneration != dep.Generation, ready == nil, ready.Status != metav1.ConditionTrue:
+	case dep.Spec.Suspend && same && dep.Status.LastAppliedRevision != q.At.Revision:
+		return fmt.Sprintf("is suspended, and has not applied revision %s", q.At.Revision), nil
+	case dep.Status.ObservedGeneration != dep.Generation, ready == nil:
 		return "is not ready", nil
+	case ready.Status != metav1.ConditionTrue:
+		return "is not ready" + because(ready, dep.Spec.Suspend), nil
 	case same && dep.Status.LastAppliedRevision != q.At.Revision:
 		return "has not applied revision " + q.At.Revision + " yet", nil
 	default:
 		return "", nil
+	}
+}
+
+// because is why a dependency is not ready, in a word. That it is on its way is none.
+func because(ready *metav1.Condition, suspended bool) string {
+	switch {
+	case suspended:
+		return ", and suspended (" + ready.Reason + ")"
+	case ready.Reason == meta.ProgressingReason:
+		return ""
+	default:
+		return " (" + ready.Reason + ")"
 	}
 }
 

@@ -1,9 +1,9 @@
-// Package withdrawals finds the policies of a revision that would take what they carry out of clusters,
-// and look as if nobody meant that.
+// Package withdrawals finds the policies of a revision that would take what clusters run out of them, or what is
+// overridden there back, and look as if nobody meant that.
 //
 // In go the changes of a revision and what the control plane has; out comes a refusal that names each such
 // policy, with what would be lost where. What people let go by the policy's name is none. It reads
-// Clusters and bindings, and writes nothing.
+// Clusters, policies and bindings, and writes nothing.
 package withdrawals
 
 import (
@@ -13,53 +13,69 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
-	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
-	"github.com/flotilla-io/flotilla/policies/propagation"
+	"github.com/flotilla-io/flotilla/policies/withdrawal"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
-	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
 // mostNamed is how many policies a refusal names.
 const mostNamed = 3
 
-// Check errs if changes take objects out of clusters by what looks like a mistake, unless people let them
-// go. hub reads from a cache with the index of bindings by claim.
-func Check(ctx context.Context, hub client.Reader, changes []applier.Change, seen applier.Observed, may inventory.Allowance, revision string) error {
-	var fleet []*clusterv1alpha1.Cluster
-	var texts, allow []string
-	for _, c := range changes {
-		before, after := specOf(seen[inventory.IDOf(c.Desired)]), specOf(c.Desired)
-		if !c.Writes() || before == nil || after == nil || may.Lets(inventory.IDOf(c.Desired)) {
+// Revision is what is checked.
+type Revision struct {
+	// Name of the revision.
+	Name string
+	// Changes are all objects that it wants, and Seen what the hub has of them.
+	Changes []applier.Change
+	Seen    applier.Observed
+	// Removed is what leaves with it.
+	Removed []inventory.ID
+	// Allowed is what people let go.
+	Allowed inventory.Allowance
+}
+
+// Check errs if a revision takes something out of clusters by what looks like a mistake, unless people let it
+// go. hub reads from a cache.
+func Check(ctx context.Context, hub client.Reader, r Revision) error {
+	var found []finding
+	c := check{hub: hub, revision: r}
+	for _, change := range r.Changes {
+		if !change.Writes() || r.Allowed.Lets(inventory.IDOf(change.Desired)) {
 			continue
 		}
-		if fleet == nil {
-			var err error
-			if fleet, err = clusters(ctx, hub); err != nil {
-				return err
-			}
-		}
-		lost := propagation.Withdrawn(before.PropagationSpec(), after.PropagationSpec(), fleet)
-		if lost.Mistake == "" {
-			continue
-		}
-		n, err := carried(ctx, hub, before, lost.Clusters)
+		lost, err := c.lossesBy(ctx, change.Desired)
 		if err != nil {
 			return err
 		}
-		if n > 0 {
-			id := inventory.IDOf(c.Desired)
-			texts = append(texts, fmt.Sprintf("%s: %s would take %s out of %s", lost.Mistake, inventory.Describe(id), objects(n), strings.Join(lost.Clusters, ", ")))
-			allow = append(allow, inventory.NameOf(id))
+		if len(lost.clusters) > 0 {
+			found = append(found, lost)
 		}
 	}
-	if len(texts) == 0 {
+	return refusal(found, r.Name)
+}
+
+// finding is what one policy would take away.
+type finding struct {
+	policy  inventory.ID
+	mistake string
+	// does says what it does to how many objects: "take 2 objects out of".
+	does     string
+	clusters []string
+}
+
+// refusal says what would be lost; nil where nothing would.
+func refusal(found []finding, revision string) error {
+	if len(found) == 0 {
 		return nil
+	}
+	var texts, allow []string
+	for _, f := range found {
+		texts = append(texts, fmt.Sprintf("%s: %s would %s %s", f.mistake, inventory.Describe(f.policy), f.does, strings.Join(f.clusters, ", ")))
+		allow = append(allow, inventory.NameOf(f.policy))
 	}
 	text := strings.Join(texts[:min(len(texts), mostNamed)], "; ")
 	if more := len(texts) - mostNamed; more > 0 {
@@ -69,58 +85,71 @@ func Check(ctx context.Context, hub client.Reader, changes []applier.Change, see
 		text, revision, inventory.AllowPruneAnnotation, strings.Join(allow, ", "))
 }
 
-func objects(n int) string {
-	if n == 1 {
+// check is one run of Check. What it reads, it reads once, and only if it has to.
+type check struct {
+	hub      client.Reader
+	revision Revision
+	fleet    []*clusterv1alpha1.Cluster
+	world    *world
+}
+
+// lossesBy finds out what an object of the revision takes away.
+func (c *check) lossesBy(ctx context.Context, desired *unstructured.Unstructured) (finding, error) {
+	if desired.GroupVersionKind().Group != policyv1alpha1.GroupVersion.Group {
+		return finding{}, nil
+	}
+	if err := c.readFleet(ctx); err != nil {
+		return finding{}, err
+	}
+	id := inventory.IDOf(desired)
+	if after := propagationOf(desired); after != nil && withdrawal.Suspect(after.PropagationSpec(), c.fleet) {
+		return c.takenOut(ctx, id)
+	}
+	before, after := overrideOf(c.revision.Seen[id]), overrideOf(desired)
+	if before == nil || after == nil {
+		return finding{}, nil
+	}
+	loss := withdrawal.Override(before.OverrideSpec(), after.OverrideSpec(), c.fleet)
+	if loss.Mistake == "" {
+		return finding{}, nil
+	}
+	return c.takenBack(ctx, id, before, loss)
+}
+
+func (c *check) readFleet(ctx context.Context) error {
+	if c.fleet != nil {
+		return nil
+	}
+	var list clusterv1alpha1.ClusterList
+	if err := c.hub.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("list clusters: %w", err)
+	}
+	c.fleet = make([]*clusterv1alpha1.Cluster, 0, len(list.Items))
+	for i := range list.Items {
+		c.fleet = append(c.fleet, &list.Items[i])
+	}
+	return nil
+}
+
+// tally counts objects, and names the clusters in which they are.
+type tally struct {
+	objects  int
+	clusters []string
+}
+
+func (t *tally) add(clusters []string) {
+	if len(clusters) == 0 {
+		return
+	}
+	t.objects++
+	t.clusters = append(t.clusters, clusters...)
+	slices.Sort(t.clusters)
+	t.clusters = slices.Compact(t.clusters)
+}
+
+func (t *tally) String() string {
+	if t.objects == 1 {
 		return "1 object"
 	}
-	return fmt.Sprintf("%d objects", n)
-}
-
-// specOf returns the propagation policy that an object is; nil if it is none.
-func specOf(obj *unstructured.Unstructured) policyv1alpha1.Policy {
-	if obj == nil || obj.GroupVersionKind().Group != policyv1alpha1.GroupVersion.Group {
-		return nil
-	}
-	var out policyv1alpha1.Policy
-	switch obj.GetKind() {
-	case policyv1alpha1.ResourceKindPropagationPolicy:
-		out = &policyv1alpha1.PropagationPolicy{}
-	case policyv1alpha1.ResourceKindClusterPropagationPolicy:
-		out = &policyv1alpha1.ClusterPropagationPolicy{}
-	default:
-		return nil
-	}
-	if runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, out) != nil {
-		return nil // the server refuses it
-	}
-	return out
-}
-
-func clusters(ctx context.Context, hub client.Reader) ([]*clusterv1alpha1.Cluster, error) {
-	var list clusterv1alpha1.ClusterList
-	if err := hub.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("list clusters: %w", err)
-	}
-	out := make([]*clusterv1alpha1.Cluster, 0, len(list.Items))
-	for i := range list.Items {
-		out = append(out, &list.Items[i])
-	}
-	return out, nil
-}
-
-// carried counts what a policy carries to any of the clusters.
-func carried(ctx context.Context, hub client.Reader, policy policyv1alpha1.Policy, clusters []string) (int, error) {
-	id, n := propagation.RefOf(policy).ID, 0
-	if id == "" {
-		return 0, nil
-	}
-	err := bindings.Each(ctx, hub, func(b workv1alpha2.Binding) {
-		if b.GetDeletionTimestamp() == nil && slices.ContainsFunc(b.BindingSpec().Clusters, func(t workv1alpha2.TargetCluster) bool { return slices.Contains(clusters, t.Name) }) {
-			n++
-		}
-	}, client.MatchingFields{bindings.ByClaim: id})
-	if err != nil {
-		return 0, fmt.Errorf("count what policy %s carries: %w", propagation.RefOf(policy), err)
-	}
-	return n, nil
+	return fmt.Sprintf("%d objects", t.objects)
 }

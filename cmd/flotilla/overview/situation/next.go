@@ -14,6 +14,7 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/policies/excerpt"
@@ -41,10 +42,18 @@ func compareProblems(a, b Problem) int {
 		return lastRank
 	}
 	return cmp.Or(
-		cmp.Compare(urgency(a.State), urgency(b.State)), cmp.Compare(place(a), place(b)),
+		cmp.Compare(urgency(a.State), urgency(b.State)), cmp.Compare(place(a), place(b)), dependent(a)-dependent(b),
 		cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name),
 		slices.Compare(a.Clusters, b.Clusters), cmp.Compare(a.Message, b.Message),
 	)
+}
+
+// dependent puts what waits for another Kustomization after what may be the cause.
+func dependent(p Problem) int {
+	if p.Kind == kustomizev1.KustomizationKind && strings.Contains(p.Message, "dependency ") {
+		return 1
+	}
+	return 0
 }
 
 func urgency(s State) int {
@@ -94,7 +103,7 @@ func kustomizationNext(ks *kustomizev1.Kustomization, ready *metav1.Condition) s
 	case meta.ArtifactFailedReason:
 		return "see its source: flotilla trace kustomization/" + object
 	case meta.DependencyNotReadyReason:
-		return "see what it depends on: flotilla get kustomizations -A"
+		return dependencyNext(ready.Message)
 	case "ClusterSilent":
 		return "see to the cluster that is silent (flotilla get clusters); this follows by itself"
 	case "HandingOver":
@@ -105,12 +114,29 @@ func kustomizationNext(ks *kustomizev1.Kustomization, ready *metav1.Condition) s
 		return blockedNext(ks, ready.Message)
 	case "SharedObject":
 		return "see the Kustomizations that it names, and take it out of one: flotilla get kustomizations -A"
-	case meta.BuildFailedReason, "PathNotFound", "EmptyBuild", "DuplicateObject":
+	case meta.BuildFailedReason, "PathNotFound", "EmptyBuild", "DuplicateObject", "InvalidObject", "UnknownKind", "NamespaceNotSet", "ObjectTooLarge", "NotSupported":
 		return "correct the files and commit; the last revision keeps running. flotilla trace kustomization/" + object
 	case "Forbidden", meta.PruneFailedReason: // others have no part in what these say to do
 		return orElse(excerpt.Line(tenancy.Advice(ready.Message)), "put right what it says, then: flotilla reconcile kustomization "+object)
 	default:
 		return "put right what it says, then: flotilla reconcile kustomization " + object
+	}
+}
+
+// dependencyNext is what to do about the dependency that a message is about: what is wrong there comes first.
+func dependencyNext(message string) string {
+	rest, found := strings.CutPrefix(message, "dependency ")
+	key, _, _ := strings.Cut(rest, " ")
+	namespace, name, ok := strings.Cut(key, "/")
+	switch {
+	case !found || !ok || len(validation.IsDNS1123Subdomain(name))+len(validation.IsDNS1123Label(namespace)) > 0:
+		return "see what it depends on: flotilla get kustomizations -A"
+	case strings.Contains(message, "suspended"):
+		return "let it go on: flotilla resume kustomization " + name + inNamespace(namespace)
+	case strings.Contains(message, "does not exist"):
+		return "commit it, or correct spec.dependsOn: flotilla get kustomizations" + inNamespace(namespace)
+	default:
+		return "mend that first: flotilla tree kustomization/" + name + inNamespace(namespace)
 	}
 }
 

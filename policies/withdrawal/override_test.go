@@ -1,0 +1,55 @@
+package withdrawal_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/withdrawal"
+)
+
+func TestOverride(t *testing.T) {
+	var fleet []*clusterv1alpha1.Cluster
+	for _, name := range []string{"west", "east", "edge"} {
+		fleet = append(fleet, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	}
+	type rule = policyv1alpha1.RuleWithCluster
+	in := func(tag string, clusters ...string) rule {
+		return rule{
+			TargetCluster: &policyv1alpha1.ClusterAffinity{ClusterNames: clusters},
+			Overriders:    policyv1alpha1.Overriders{ImageOverrider: []policyv1alpha1.ImageOverrider{{Component: "Tag", Operator: "replace", Value: tag}}},
+		}
+	}
+	all := func(tag string) rule { return rule{Overriders: in(tag).Overriders} }
+	of := func(rules ...rule) *policyv1alpha1.OverrideSpec {
+		return &policyv1alpha1.OverrideSpec{OverrideRules: rules}
+	}
+	const typo = "clusterNames names wets, which does not exist (did you mean west?)"
+	for name, tc := range map[string]struct {
+		before, after *policyv1alpha1.OverrideSpec
+		want          withdrawal.Loss
+	}{
+		"nothing changes":                  {of(in("1", "west")), of(in("1", "west")), withdrawal.Loss{}},
+		"a value changes":                  {of(in("1", "west")), of(in("2", "west")), withdrawal.Loss{}},
+		"one cluster less":                 {of(in("1", "west", "east")), of(in("1", "east")), withdrawal.Loss{Clusters: []string{"west"}}},
+		"a name is mistyped":               {of(in("1", "west")), of(in("1", "wets")), withdrawal.Loss{Clusters: []string{"west"}, Mistake: typo}},
+		"a name and a value":               {of(in("1", "west")), of(in("2", "wets")), withdrawal.Loss{Clusters: []string{"west"}, Mistake: typo}},
+		"a name beside what is for all":    {of(all("0"), in("1", "west")), of(all("0"), in("1", "wets")), withdrawal.Loss{Clusters: []string{"west"}, Mistake: typo}},
+		"rules that change places":         {of(in("1", "west"), in("2", "east")), of(in("2", "east"), in("1", "west")), withdrawal.Loss{}},
+		"a rule goes":                      {of(in("1", "west"), in("2", "east")), of(in("2", "east")), withdrawal.Loss{}},
+		"a rule is for one instead of all": {of(all("1")), of(in("1", "wets")), withdrawal.Loss{Clusters: []string{"east", "edge", "west"}, Mistake: typo}},
+		"as it was written once": {
+			&policyv1alpha1.OverrideSpec{TargetCluster: in("1", "west").TargetCluster, Overriders: in("1").Overriders}, of(in("1", "wets")),
+			withdrawal.Loss{Clusters: []string{"west"}, Mistake: typo},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, withdrawal.Override(tc.before, tc.after, fleet)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}

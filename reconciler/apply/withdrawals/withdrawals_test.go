@@ -1,0 +1,134 @@
+package withdrawals_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/yaml"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	"github.com/flotilla-io/flotilla/api/scheme"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/propagation"
+	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
+	"github.com/flotilla-io/flotilla/reconciler/apply/withdrawals"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
+)
+
+const (
+	web = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: shop, labels: {app: web}}}`
+	// everything is the policy that carries what there is, at first.
+	everything = `{apiVersion: policy.karmada.io/v1alpha1, kind: PropagationPolicy, metadata: {name: all, namespace: shop},
+  spec: {resourceSelectors: [{apiVersion: apps/v1, kind: Deployment}, {apiVersion: v1, kind: ConfigMap}], placement: {clusterAffinity: {clusterNames: [east, west]}}}}`
+	tuned = `{apiVersion: policy.karmada.io/v1alpha1, kind: OverridePolicy, metadata: {name: tune, namespace: shop},
+  spec: {resourceSelectors: [{apiVersion: apps/v1, kind: Deployment}], overrideRules: [{targetCluster: {clusterNames: [west]}, overriders: {labelsOverrider: [{operator: add, value: {a: b}}]}}]}}`
+)
+
+func object(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
+	out := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(text), &out.Object); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// hub has two clusters that run a Deployment and a ConfigMap by the first policy, and what is given besides.
+func hub(t *testing.T, more ...client.Object) client.Client {
+	t.Helper()
+	policy := &policyv1alpha1.PropagationPolicy{}
+	if err := yaml.Unmarshal([]byte(everything), policy); err != nil {
+		t.Fatal(err)
+	}
+	policy.Labels = map[string]string{policyv1alpha1.PropagationPolicyPermanentIDLabel: "id-all"}
+	objects := append(more, policy)
+	for name, tier := range map[string]string{"east": "gold", "west": "silver"} {
+		objects = append(objects, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"tier": tier}}})
+	}
+	for kind, of := range map[string]workv1alpha2.ObjectReference{
+		"Deployment": {APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"}, "ConfigMap": {APIVersion: "v1", Kind: "ConfigMap", Namespace: "shop", Name: "cfg"},
+	} {
+		b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: workv1alpha2.BindingName(kind, of.Name)}}
+		b.Spec = workv1alpha2.ResourceBindingSpec{Resource: of, Clusters: []workv1alpha2.TargetCluster{{Name: "east"}, {Name: "west"}}}
+		if kind == "Deployment" {
+			b.Spec.Replicas, b.Spec.Clusters = 2, []workv1alpha2.TargetCluster{{Name: "east", Replicas: 1}, {Name: "west", Replicas: 1}}
+		}
+		propagation.ClaimOf(policy).Set(b)
+		objects = append(objects, b)
+	}
+	return fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(objects...).Build()
+}
+
+func TestWhatLooksLikeAMistake(t *testing.T) {
+	const typo = "clusterNames names wst, which does not exist (did you mean west?): "
+	edited := func(text string, changes ...string) string { return strings.NewReplacer(changes...).Replace(text) }
+	other := edited(everything, "name: all", "name: other")
+	preempting := edited(other, "spec: {", "spec: {priority: 10, preemption: Always, ")
+	cases := map[string]struct {
+		wants   []string // besides the Deployment
+		removed []string
+		allowed string
+		want    string
+	}{
+		"a cluster less":           {wants: []string{edited(everything, "[east, west]", "[east]")}},
+		"a cluster that may join":  {wants: []string{edited(everything, "[east, west]", "[east, west, north]")}},
+		"a name is mistyped":       {wants: []string{edited(everything, "west", "wst")}, want: typo + "PropagationPolicy/shop/all would take 2 objects out of west"},
+		"a mistake that is wanted": {wants: []string{edited(everything, "west", "wst")}, allowed: "propagationpolicy/shop/all"},
+		"a policy is renamed":      {wants: []string{other}, removed: []string{everything}},
+		"a policy is renamed and a name mistyped": {
+			wants: []string{edited(other, "west", "wst")}, removed: []string{everything}, want: typo + "PropagationPolicy/shop/other would take 2 objects out of west",
+		},
+		"a new policy that takes nothing over": {wants: []string{edited(other, "west", "wst")}},
+		"a new policy that takes over":         {wants: []string{preempting}},
+		"a new policy that takes over and means no cluster": {
+			wants: []string{edited(preempting, "east, west", "wst")}, want: typo + "PropagationPolicy/shop/other would take 2 objects out of east, west",
+		},
+		"a new policy that takes over what its labels select": {
+			wants: []string{edited(preempting, "east, west", "wst", "kind: Deployment", "kind: Deployment, labelSelector: {matchLabels: {app: web}}", ", {apiVersion: v1, kind: ConfigMap}", "")},
+			want:  typo + "PropagationPolicy/shop/other would take 1 object out of east, west",
+		},
+		"a label is mistyped": {
+			wants: []string{edited(everything, "clusterNames: [east, west]", "labelSelector: {matchExpressions: [{key: tier, operator: In, values: [gold, sliver]}]}")},
+			want:  "labelSelector asks for tier=sliver, which no cluster has (did you mean silver?): PropagationPolicy/shop/all would take 2 objects out of west",
+		},
+		"a weight is mistyped": {
+			wants: []string{edited(everything, "placement: {", `placement: {replicaScheduling: {replicaSchedulingType: Divided, replicaDivisionPreference: Weighted, weightPreference: {staticWeightList: [
+        {targetCluster: {clusterNames: [east]}, weight: 1}, {targetCluster: {clusterNames: [wst]}, weight: 1}]}}, `)},
+			want: typo + "PropagationPolicy/shop/all would take 1 object out of west",
+		},
+		"an override is as it was":                {wants: []string{tuned}},
+		"an override names a mistyped cluster":    {wants: []string{edited(tuned, "west", "wst")}, want: typo + "OverridePolicy/shop/tune would leave 1 object without what it changes in west"},
+		"an override of a mistake that is wanted": {wants: []string{edited(tuned, "west", "wst")}, allowed: "overridepolicy/shop/tune"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			r := withdrawals.Revision{Name: "main@sha1:1", Seen: applier.Observed{}}
+			if tc.allowed != "" {
+				r.Allowed = inventory.AllowanceOf(tc.allowed, "", r.Name)
+			}
+			for _, text := range []string{everything, tuned} {
+				there := object(t, text)
+				r.Seen[inventory.IDOf(there)] = there
+			}
+			for _, text := range append(tc.wants, web) {
+				r.Changes = append(r.Changes, applier.Change{Desired: object(t, text), Action: applier.Configured})
+			}
+			for _, text := range tc.removed {
+				r.Removed = append(r.Removed, inventory.IDOf(object(t, text)))
+			}
+			got := ""
+			if err := withdrawals.Check(t.Context(), hub(t), r); err != nil {
+				got, _, _ = strings.Cut(err.Error(), "; revision main@sha1:1 is not applied: correct it, or allow it with the annotation ")
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,269 @@
+package withdrawals
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/propagation"
+	"github.com/flotilla-io/flotilla/policies/selector"
+	"github.com/flotilla-io/flotilla/policies/withdrawal"
+	"github.com/flotilla-io/flotilla/reconciler/bindings"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
+)
+
+// world is who carries what, before a revision and with it.
+type world struct {
+	before map[propagation.PolicyRef]policyv1alpha1.Policy
+	after  *propagation.Directory
+	// templates are those of the revision.
+	templates map[inventory.ID]*unstructured.Unstructured
+}
+
+// readWorld reads the policies of the hub, and lays the revision over them.
+func (c *check) readWorld(ctx context.Context) error {
+	if c.world != nil {
+		return nil
+	}
+	all, err := policies(ctx, c.hub)
+	if err != nil {
+		return err
+	}
+	w := &world{before: map[propagation.PolicyRef]policyv1alpha1.Policy{}, templates: map[inventory.ID]*unstructured.Unstructured{}}
+	removed := map[inventory.ID]bool{}
+	for _, id := range c.revision.Removed {
+		removed[id] = true
+	}
+	known := map[inventory.ID]policyv1alpha1.Policy{}
+	for _, p := range all {
+		w.before[propagation.RefOf(p)] = p
+		known[idOf(p)] = p
+	}
+	var overrides []policyv1alpha1.Override
+	for _, change := range c.revision.Changes {
+		id := inventory.IDOf(change.Desired)
+		w.templates[id] = change.Desired
+		if p := propagationOf(change.Desired); p != nil {
+			known[id] = identified(p, known[id])
+		}
+		if o := overrideOf(change.Desired); o != nil {
+			overrides = append(overrides, o)
+		}
+	}
+	var next []policyv1alpha1.Policy
+	for id, p := range known {
+		if !removed[id] {
+			next = append(next, p)
+		}
+	}
+	there, err := overridesOf(ctx, c.hub)
+	if err != nil {
+		return err
+	}
+	w.after = propagation.NewDirectory(next, append(overrides, there...), propagation.DefaultSkipRules())
+	c.world = w
+	return nil
+}
+
+// identified gives a policy the id that it has, or one that no other has: it is yet to be written.
+func identified(p, there policyv1alpha1.Policy) policyv1alpha1.Policy {
+	label := propagation.IDLabel(p)
+	labels := map[string]string{}
+	for key, value := range p.GetLabels() {
+		labels[key] = value
+	}
+	if labels[label] = "of " + p.GetNamespace() + "/" + p.GetName(); there != nil {
+		labels[label] = propagation.RefOf(there).ID
+	}
+	p.SetLabels(labels)
+	return p
+}
+
+// takenOut is what a policy of the revision takes out of clusters, of what it carries or comes to carry.
+func (c *check) takenOut(ctx context.Context, policy inventory.ID) (finding, error) {
+	if err := c.readWorld(ctx); err != nil {
+		return finding{}, err
+	}
+	out, counted := finding{policy: policy}, &tally{}
+	err := bindings.Each(ctx, c.hub, func(b workv1alpha2.Binding) {
+		before, after := c.carriers(b)
+		if before == nil || after == nil || idOf(after) != policy {
+			return
+		}
+		loss := withdrawal.Propagation(before.PropagationSpec(), after.PropagationSpec(), c.fleet)
+		if loss.Mistake == "" {
+			return
+		}
+		var clusters []string
+		for _, t := range b.BindingSpec().Clusters {
+			if loss.In(t.Name, b.BindingSpec().Replicas > 0) {
+				clusters = append(clusters, t.Name)
+			}
+		}
+		counted.add(clusters)
+		out.mistake = loss.Mistake
+	}, client.InNamespace(policy.Namespace))
+	if err != nil {
+		return finding{}, fmt.Errorf("find what %s takes out of clusters: %w", inventory.Describe(policy), err)
+	}
+	out.does, out.clusters = "take "+counted.String()+" out of", counted.clusters
+	return out, nil
+}
+
+// carriers are the policies that carry what a binding stands for, before the revision and with it. Either is nil
+// for none.
+func (c *check) carriers(b workv1alpha2.Binding) (before, after policyv1alpha1.Policy) {
+	ref, claimed := propagation.Claimed(b)
+	if !claimed || b.GetDeletionTimestamp() != nil || len(b.BindingSpec().Clusters) == 0 {
+		return nil, nil
+	}
+	if before = c.world.before[ref]; before == nil {
+		return nil, nil
+	}
+	decision := propagation.Decide(c.world.after.Case(c.template(b)))
+	if decision.Outcome != propagation.Carried {
+		return before, nil
+	}
+	return before, decision.Policy
+}
+
+// template is what a binding stands for, as the revision has it; of what is not in it the name alone is known.
+func (c *check) template(b workv1alpha2.Binding) *unstructured.Unstructured {
+	of := b.BindingSpec().Resource
+	out := &unstructured.Unstructured{}
+	out.SetAPIVersion(of.APIVersion)
+	out.SetKind(of.Kind)
+	out.SetNamespace(of.Namespace)
+	out.SetName(of.Name)
+	if desired := c.world.templates[inventory.IDOf(out)]; desired != nil {
+		out = desired.DeepCopy()
+	}
+	if p := c.world.before[claimOf(b)]; p != nil {
+		propagation.ClaimOf(p).Set(out)
+	}
+	return out
+}
+
+func claimOf(b workv1alpha2.Binding) propagation.PolicyRef {
+	ref, _ := propagation.Claimed(b)
+	return ref
+}
+
+// takenBack is what an override of the revision does not change any more in clusters that run it.
+func (c *check) takenBack(ctx context.Context, id inventory.ID, before policyv1alpha1.Override, loss withdrawal.Loss) (finding, error) {
+	if err := c.readWorld(ctx); err != nil {
+		return finding{}, err
+	}
+	counted := &tally{}
+	err := bindings.Each(ctx, c.hub, func(b workv1alpha2.Binding) {
+		selectors := before.OverrideSpec().ResourceSelectors
+		if b.GetDeletionTimestamp() != nil || len(selectors) > 0 && selector.Best(selectors, selector.ResourceOf(c.template(b))) == selector.None {
+			return
+		}
+		var clusters []string
+		for _, t := range b.BindingSpec().Clusters {
+			if loss.In(t.Name, false) {
+				clusters = append(clusters, t.Name)
+			}
+		}
+		counted.add(clusters)
+	}, client.InNamespace(id.Namespace))
+	if err != nil {
+		return finding{}, fmt.Errorf("find what %s changes: %w", inventory.Describe(id), err)
+	}
+	return finding{policy: id, mistake: loss.Mistake, does: "leave " + counted.String() + " without what it changes in", clusters: counted.clusters}, nil
+}
+
+// policies are all propagation policies, of both scopes. They are the cache's.
+func policies(ctx context.Context, hub client.Reader) ([]policyv1alpha1.Policy, error) {
+	var namespaced policyv1alpha1.PropagationPolicyList
+	if err := hub.List(ctx, &namespaced, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list PropagationPolicies: %w", err)
+	}
+	var wide policyv1alpha1.ClusterPropagationPolicyList
+	if err := hub.List(ctx, &wide, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list ClusterPropagationPolicies: %w", err)
+	}
+	var out []policyv1alpha1.Policy
+	for i := range namespaced.Items {
+		out = append(out, &namespaced.Items[i])
+	}
+	for i := range wide.Items {
+		out = append(out, &wide.Items[i])
+	}
+	return out, nil
+}
+
+// overridesOf are all override policies, of both scopes. They are the cache's.
+func overridesOf(ctx context.Context, hub client.Reader) ([]policyv1alpha1.Override, error) {
+	var namespaced policyv1alpha1.OverridePolicyList
+	if err := hub.List(ctx, &namespaced, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list OverridePolicies: %w", err)
+	}
+	var wide policyv1alpha1.ClusterOverridePolicyList
+	if err := hub.List(ctx, &wide, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list ClusterOverridePolicies: %w", err)
+	}
+	var out []policyv1alpha1.Override
+	for i := range namespaced.Items {
+		out = append(out, &namespaced.Items[i])
+	}
+	for i := range wide.Items {
+		out = append(out, &wide.Items[i])
+	}
+	return out, nil
+}
+
+// propagationOf returns the propagation policy that an object is; nil if it is none.
+func propagationOf(obj *unstructured.Unstructured) policyv1alpha1.Policy {
+	switch kindOf(obj) {
+	case policyv1alpha1.ResourceKindPropagationPolicy:
+		return read(obj, &policyv1alpha1.PropagationPolicy{})
+	case policyv1alpha1.ResourceKindClusterPropagationPolicy:
+		return read(obj, &policyv1alpha1.ClusterPropagationPolicy{})
+	default:
+		return nil
+	}
+}
+
+// overrideOf returns the override policy that an object is; nil if it is none.
+func overrideOf(obj *unstructured.Unstructured) policyv1alpha1.Override {
+	switch kindOf(obj) {
+	case policyv1alpha1.ResourceKindOverridePolicy:
+		return read(obj, &policyv1alpha1.OverridePolicy{})
+	case policyv1alpha1.ResourceKindClusterOverridePolicy:
+		return read(obj, &policyv1alpha1.ClusterOverridePolicy{})
+	default:
+		return nil
+	}
+}
+
+func kindOf(obj *unstructured.Unstructured) string {
+	if obj == nil || obj.GroupVersionKind().Group != policyv1alpha1.GroupVersion.Group {
+		return ""
+	}
+	return obj.GetKind()
+}
+
+// read returns the zero value for what the server refuses.
+func read[T any, P interface {
+	*T
+	client.Object
+}](obj *unstructured.Unstructured, into P) P {
+	if runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, into) != nil {
+		return new(T)
+	}
+	return into
+}
+
+// idOf identifies a policy as inventories do.
+func idOf(p policyv1alpha1.Policy) inventory.ID {
+	return inventory.ID{
+		GroupKind: policyv1alpha1.GroupVersion.WithKind(propagation.KindOf(p)).GroupKind(), Namespace: p.GetNamespace(), Name: p.GetName(),
+	}
+}
