@@ -152,6 +152,9 @@ func (f *explainFlags) run(cmd *cobra.Command, args []string) error {
 	if len(f.scope.Named()) > 0 {
 		e = e.Only(f.scope.Named())
 	}
+	if len(f.files) == 0 {
+		e = behind(ctx, r.hub, in.Template, e)
+	}
 	return write(cmd.OutOrStdout(), e)
 }
 

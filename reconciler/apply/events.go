@@ -13,6 +13,7 @@ import (
 
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
+	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
@@ -31,7 +32,7 @@ func eventsOf(s *state, after *kustomizev1.Kustomization, outcome *loop.Error) [
 		return nil
 	case outcome != nil && s.source.revision == "" && outcome.Reason == meta.ArtifactFailedReason:
 		return nil // whoever makes the source tells of its faults; the conditions tell who waits for it
-	case outcome != nil && (outcome.Reason == meta.DependencyNotReadyReason || outcome.Reason == meta.ProgressingReason):
+	case outcome != nil && (outcome.Reason == meta.DependencyNotReadyReason || outcome.Reason == meta.ProgressingReason || outcome.Reason == siblings.ReasonHandingOver && len(s.leaving.Held) == 0):
 		return []notice{{corev1.EventTypeNormal, outcome.Reason, is.Message}}
 	case outcome != nil:
 		return []notice{{corev1.EventTypeWarning, outcome.Reason, is.Message}}

@@ -41,7 +41,7 @@ func TestANamespaceInUseStaysUnlessItIsNamed(t *testing.T) {
 
 	delete(files, "app/namespace.yaml")
 	second := w.commit(files)
-	w.blocked(second, `1 of 11 objects (Namespace/NS-held with 5 objects): nothing was applied; commit them again, or allow it with the annotation kustomize.flotilla.io/allow-prune: "namespace/NS-held"`)
+	w.blocked(second, `1 of 11 objects (Namespace/NS-held with 5 objects): nothing was applied; commit it again, or allow it with the annotation kustomize.flotilla.io/allow-prune: "namespace/NS-held"`)
 	w.annotate("web", inventory.AllowPruneAnnotation, "true")
 	third := w.commit(map[string]string{"app/config.yaml": files["app/config.yaml"], "app/other.yaml": configMaps(9)})
 	w.blocked(third, `1 of 11 objects (Namespace/NS-held with 5 objects)`)
@@ -90,7 +90,7 @@ spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
 	w.kustomization("web")
 	w.ready("web", first)
 	second := w.commit(map[string]string{"app/config.yaml": configMaps(9)})
-	w.blocked(second, `1 of 10 objects (PersistentVolumeClaim/NS/data): nothing was applied; commit them again, or allow it with the annotation kustomize.flotilla.io/allow-prune: "persistentvolumeclaim/NS/data"`)
+	w.blocked(second, `1 of 10 objects (PersistentVolumeClaim/NS/data): nothing was applied; commit it again, or allow it with the annotation kustomize.flotilla.io/allow-prune: "persistentvolumeclaim/NS/data"`)
 	w.annotate("web", inventory.AllowPruneAnnotation, "persistentvolumeclaim/"+w.namespace+"/data")
 	w.ready("web", second)
 }

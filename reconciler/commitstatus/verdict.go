@@ -144,7 +144,7 @@ func byConditions(ks *kustomizev1.Kustomization) (gitopsv1alpha1.CommitState, st
 func byRollup(ks *kustomizev1.Kustomization, all rollup.Rollup, parts, owned int) (gitopsv1alpha1.CommitState, string) {
 	state, description := states[all.State], all.Description
 	if parts == 0 {
-		state, description = gitopsv1alpha1.CommitSuccess, fmt.Sprintf("applied %d objects, none of which a policy propagates", owned)
+		state, description = gitopsv1alpha1.CommitSuccess, nothingSent(owned)
 	}
 	failed := apimeta.FindStatusCondition(ks.Status.Conditions, meta.ReadyCondition)
 	if failed != nil && failed.Reason == meta.HealthCheckFailedReason && state != gitopsv1alpha1.CommitFailure {
@@ -158,6 +158,13 @@ func byRollup(ks *kustomizev1.Kustomization, all rollup.Rollup, parts, owned int
 		return gitopsv1alpha1.CommitPending, description + "; " + failed.Message
 	}
 	return state, description
+}
+
+func nothingSent(owned int) string {
+	if owned == 1 {
+		return "applied 1 object, which no policy propagates"
+	}
+	return fmt.Sprintf("applied %d objects, none of which a policy propagates", owned)
 }
 
 // states are a rollup's states.

@@ -66,12 +66,15 @@ func (e *Refusal) Error() string {
 	for _, l := range e.Losses[:min(namedInRefusal, len(e.Losses))] {
 		names = append(names, l.String())
 	}
-	text := strings.Join(names, ", ")
+	text, them := strings.Join(names, ", "), "them"
+	if len(e.Losses) == 1 {
+		them = "it"
+	}
 	if more := len(e.Losses) - len(names); more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
-	return fmt.Sprintf("revision %s would remove %d of %d objects (%s): nothing was applied; commit them again, or allow it with the annotation %s: %q",
-		e.Revision, len(e.Losses), e.Total, text, AllowPruneAnnotation, e.Allow)
+	return fmt.Sprintf("revision %s would remove %d of %d objects (%s): nothing was applied; commit %s again, or allow it with the annotation %s: %q",
+		e.Revision, len(e.Losses), e.Total, text, them, AllowPruneAnnotation, e.Allow)
 }
 
 // AllowPruneAnnotation on a Kustomization lifts the brake. Its words, between commas, are

@@ -192,7 +192,7 @@ func surveyWorks(ctx context.Context, hub client.Reader, namespace string, thoro
 
 // surveyClusters reads the clusters, and when their agents were last heard.
 func surveyClusters(ctx context.Context, hub client.Reader, s *situation.Survey) error {
-	clusters, leases, err := listing.Clusters(ctx, hub, listing.WithoutKinds)
+	clusters, leases, err := listing.Clusters(ctx, hub, listing.SharingKinds())
 	if err != nil {
 		return err
 	}

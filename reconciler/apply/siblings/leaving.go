@@ -70,11 +70,14 @@ func (l Leaving) String() string {
 				heirs = append(heirs, heir)
 			}
 		}
-		parts = append(parts, fmt.Sprintf("%s changes hands: Kustomization %s has yet to apply it", first(l.Passing), l.names(heirs)))
+		names, several := l.names(heirs)
+		parts = append(parts, fmt.Sprintf("%s %s: %s %s yet to apply %s", first(l.Passing), either(len(l.Passing), "changes hands", "change hands"),
+			names, either(several, "has", "have"), either(len(l.Passing), "it", "them")))
 	}
 	if len(l.Held) > 0 {
-		parts = append(parts, fmt.Sprintf("%s left this one and stays: nobody can tell whether Kustomization %s wants it, as that cannot be built; mend that, or allow the removal with the annotation %s: %q",
-			first(l.Held), l.names(l.Unknown), inventory.AllowPruneAnnotation, l.Allow))
+		names, several := l.names(l.Unknown)
+		parts = append(parts, fmt.Sprintf("%s left this one and %s: nobody can tell whether %s %s %s, as that cannot be built; mend that, or allow the removal with the annotation %s: %q",
+			first(l.Held), either(len(l.Held), "stays", "stay"), names, either(several, "wants", "want"), either(len(l.Held), "it", "them"), inventory.AllowPruneAnnotation, l.Allow))
 	}
 	return strings.Join(parts, "; ")
 }
@@ -83,12 +86,22 @@ func first(entries []inventory.Entry) string {
 	return inventory.First(inventory.IDsOf(entries), mostNamed)
 }
 
-func (l Leaving) names(keys []client.ObjectKey) string {
+// either is one of two wordings, by a count.
+func either(count int, one, more string) string {
+	if count == 1 {
+		return one
+	}
+	return more
+}
+
+// names names Kustomizations, and counts the names.
+func (l Leaving) names(keys []client.ObjectKey) (string, int) {
 	var out []string
 	for _, key := range keys {
 		out = append(out, Name(key, l.Within))
 	}
-	return strings.Join(slices.Compact(out), ", ")
+	out = slices.Compact(out)
+	return either(len(out), "Kustomization ", "Kustomizations ") + strings.Join(out, ", "), len(out)
 }
 
 // Name names a Kustomization to people who may know only of those of a namespace, or of all where it

@@ -251,7 +251,7 @@ func TestWhatLeavesSplits(t *testing.T) {
 			"ConfigMap/team/a changes hands: Kustomization of another namespace has yet to apply it; ConfigMap/team/x left this one and stays: nobody can tell whether " +
 				`Kustomization of another namespace wants it, as that cannot be built; mend that, or allow the removal with the annotation kustomize.flotilla.io/allow-prune: "configmap/team/x"`, "shop"},
 		"one sibling cannot be built": {"a d e x", []client.ObjectKey{key("z")}, "d",
-			"ConfigMap/team/a, ConfigMap/team/e changes hands: Kustomization team/b, team/c has yet to apply it; ConfigMap/team/x left this one and stays: nobody can tell whether " +
+			"ConfigMap/team/a, ConfigMap/team/e change hands: Kustomizations team/b, team/c have yet to apply them; ConfigMap/team/x left this one and stays: nobody can tell whether " +
 				`Kustomization team/z wants it, as that cannot be built; mend that, or allow the removal with the annotation kustomize.flotilla.io/allow-prune: "configmap/team/x"`, ""},
 	}
 	for name, tc := range cases {

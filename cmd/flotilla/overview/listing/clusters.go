@@ -6,6 +6,7 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -83,6 +84,21 @@ const (
 
 // WithoutKinds takes away what a cluster serves, by far the largest of what is known of it.
 func WithoutKinds(c *clusterv1alpha1.Cluster) { c.Status.APIEnablements = nil }
+
+// SharingKinds returns a function that has clusters which serve the same share what is known of that, which
+// is by far the largest.
+func SharingKinds() func(*clusterv1alpha1.Cluster) {
+	var known [][]clusterv1alpha1.APIEnablement
+	return func(c *clusterv1alpha1.Cluster) {
+		for _, served := range known {
+			if equality.Semantic.DeepEqual(served, c.Status.APIEnablements) {
+				c.Status.APIEnablements = served
+				return
+			}
+		}
+		known = append(known, c.Status.APIEnablements)
+	}
+}
 
 // start is when a control plane was started, and what time it is there. The zero value is
 // one that does not say so.

@@ -19,7 +19,7 @@ import (
 
 // Commands are those of this package.
 func Commands(f *fleet.Flags, now clock.Clock) []*cobra.Command {
-	return []*cobra.Command{newReconcileCommand(f, now), newSuspendCommand(f), newResumeCommand(f, now)}
+	return []*cobra.Command{newReconcileCommand(f, now), newSuspendCommand(f), newResumeCommand(f, now), newRebalanceCommand(f, now)}
 }
 
 // requestOptions are the flags of reconcile, suspend and resume.

@@ -26,12 +26,14 @@ type asides struct {
 	suspended []suspension
 	// halted are the sources and the Kustomizations that somebody suspended.
 	halted []inventory.ID
+	passed passed
 }
 
 // take adds a template by its binding. kept are the clusters that its changes are kept from;
 // what those of silent hold is not known. What others removed in the clusters of gone is told
 // as a problem.
 func (a *asides) take(b workv1alpha2.Binding, kept, gone []string, silent rollup.Silences) {
+	a.passed.take(b)
 	id := idOf(b.BindingSpec().Resource)
 	c := apimeta.FindStatusCondition(b.BindingStatus().Conditions, workv1alpha2.Drifted)
 	if c != nil && c.Status == metav1.ConditionTrue {
@@ -76,7 +78,7 @@ func heardOf(b workv1alpha2.Binding, message string, gone []string, silent rollu
 // notes are one of each sort.
 func (a *asides) notes() []Note {
 	left := slices.DeleteFunc(slices.Clone(a.released), func(id inventory.ID) bool { return slices.Contains(a.told, id) })
-	return slices.Concat(released(left), drifting(a.drifted), suspended(a.suspended), halted(a.halted))
+	return slices.Concat(released(left), drifting(a.drifted), suspended(a.suspended), halted(a.halted), a.passed.notes())
 }
 
 // halted are notes on what somebody suspended, one for each kind: commits end there, and

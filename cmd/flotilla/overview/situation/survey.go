@@ -205,6 +205,7 @@ func Attempted(ks *kustomizev1.Kustomization, message string) string {
 // one of which nothing is heard any more does not count.
 func (s *Survey) Cluster(c *clusterv1alpha1.Cluster, heard time.Time) {
 	s.hold(c.Status.Conditions)
+	s.asides.passed.join(c)
 	if joined := c.CreationTimestamp.Time; s.oldest.IsZero() || joined.Before(s.oldest) {
 		s.oldest = joined
 	}

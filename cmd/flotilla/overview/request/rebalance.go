@@ -1,0 +1,164 @@
+package request
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	appsv1alpha1 "github.com/flotilla-io/flotilla/api/apps/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
+	"github.com/flotilla-io/flotilla/internal/command"
+	"github.com/flotilla-io/flotilla/policies/placement"
+)
+
+func newRebalanceCommand(f *fleet.Flags, now clock.Clock) *cobra.Command {
+	o := &requestOptions{flags: f, clock: now}
+	cmd := &cobra.Command{
+		Use:   "rebalance KIND/NAME...",
+		Short: "Have workloads placed anew, as if they ran nowhere yet",
+		Long: `Have workloads placed anew, as if they ran nowhere yet, and wait until that is
+decided. What runs is placed anew by itself when its policy, its replicas or a
+cluster that it runs in asks for it, and not because a cluster has come, or come
+back. A WorkloadRebalancer is written, which goes after five minutes.`,
+		Example: `  flotilla rebalance deployment/web -n shop
+  flotilla rebalance deployment/web statefulset/db -n shop`,
+		ValidArgsFunction: f.CompleteObject(),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return command.Usage(errors.New("one object is needed: KIND/NAME, such as deployment/web"))
+			}
+			r, err := o.requester(cmd.OutOrStdout())
+			if err != nil {
+				return err
+			}
+			infos, err := f.Factory().NewBuilder().Unstructured().NamespaceParam(r.namespace).DefaultNamespace().
+				ResourceTypeOrNameArgs(false, args...).Latest().Flatten().Do().Infos()
+			if err != nil {
+				return fleet.Describe(err)
+			}
+			var objects []*unstructured.Unstructured
+			for _, info := range infos {
+				if obj, ok := info.Object.(*unstructured.Unstructured); ok {
+					objects = append(objects, obj)
+				}
+			}
+			return fleet.Describe(r.rebalance(cmd.Context(), objects))
+		},
+	}
+	cmd.Flags().DurationVar(&o.timeout, "timeout", defaultTimeout, "how long to wait")
+	return cmd
+}
+
+// rebalancerStays is for how long what was asked for can be looked at. Seconds.
+const rebalancerStays = 300
+
+// poll is the time between two looks at what nobody tells of.
+const poll = 200 * time.Millisecond
+
+// rebalance asks for templates to be placed anew, and says where each runs once that is decided.
+func (r *requester) rebalance(ctx context.Context, templates []*unstructured.Unstructured) error {
+	rebalancer := &appsv1alpha1.WorkloadRebalancer{ObjectMeta: metav1.ObjectMeta{GenerateName: "rebalance-"}}
+	rebalancer.Spec.TTLSecondsAfterFinished = ptr.To[int32](rebalancerStays)
+	for _, t := range templates {
+		if _, err := r.binding(ctx, t.GetKind(), t.GetNamespace(), t.GetName()); apierrors.IsNotFound(err) {
+			return notCarried(t.GetKind(), t.GetNamespace(), t.GetName())
+		} else if err != nil {
+			return fmt.Errorf("read the binding of %s %s: %w", t.GetKind(), t.GetName(), err)
+		}
+		rebalancer.Spec.Workloads = append(rebalancer.Spec.Workloads, appsv1alpha1.ObjectReference{
+			APIVersion: t.GetAPIVersion(), Kind: t.GetKind(), Namespace: t.GetNamespace(), Name: t.GetName(),
+		})
+	}
+	if err := r.hub.Create(ctx, rebalancer); err != nil {
+		return fmt.Errorf("ask for a new placement: %w", err)
+	}
+	r.say(acts, "asked for a new placement: WorkloadRebalancer %s", rebalancer.Name)
+	ctx, cancel := context.WithTimeoutCause(ctx, r.timeout, errTimeout)
+	defer cancel()
+	err := r.until(ctx, func(ctx context.Context) (bool, error) {
+		err := r.hub.Get(ctx, client.ObjectKeyFromObject(rebalancer), rebalancer)
+		return rebalancer.Status.FinishTime != nil, err
+	})
+	if err != nil {
+		return fmt.Errorf("wait for WorkloadRebalancer %s: %w", rebalancer.Name, err)
+	}
+	var failed []error
+	for _, observed := range rebalancer.Status.ObservedWorkloads {
+		failed = append(failed, r.placed(ctx, observed))
+	}
+	return errors.Join(failed...)
+}
+
+// binding reads the binding of a template.
+func (r *requester) binding(ctx context.Context, kind, namespace, name string) (workv1alpha2.Binding, error) {
+	b := workv1alpha2.Binding(&workv1alpha2.ResourceBinding{})
+	if namespace == "" {
+		b = &workv1alpha2.ClusterResourceBinding{}
+	}
+	return b, r.hub.Get(ctx, client.ObjectKey{Namespace: namespace, Name: workv1alpha2.BindingName(kind, name)}, b)
+}
+
+// notCarried is why a template without a binding is not placed anew.
+func notCarried(kind, namespace, name string) error {
+	return fmt.Errorf("%s %s is not placed anew: no policy carries it: flotilla explain %s/%s%s", kind, titleOf(namespace, name), strings.ToLower(kind), name, inNamespace(namespace))
+}
+
+func titleOf(namespace, name string) string { return strings.TrimPrefix(namespace+"/"+name, "/") }
+
+// placed says where a template runs once that is decided.
+func (r *requester) placed(ctx context.Context, observed appsv1alpha1.ObservedWorkload) error {
+	of := observed.Workload
+	switch {
+	case observed.Reason == appsv1alpha1.RebalanceObjectNotFound:
+		return notCarried(of.Kind, of.Namespace, of.Name)
+	case observed.Result != appsv1alpha1.RebalanceSuccessful:
+		return fmt.Errorf("%s %s is not placed anew: %s", of.Kind, titleOf(of.Namespace, of.Name), observed.Reason)
+	}
+	var binding workv1alpha2.Binding
+	err := r.until(ctx, func(ctx context.Context) (_ bool, err error) {
+		binding, err = r.binding(ctx, of.Kind, of.Namespace, of.Name)
+		return err == nil && placement.Answered(binding), err
+	})
+	if err != nil {
+		return fmt.Errorf("wait for the placement of %s %s: %w", of.Kind, titleOf(of.Namespace, of.Name), err)
+	}
+	if record, _ := placement.RecordOf(binding); !record.Succeeded() {
+		return fmt.Errorf("%s %s stays where it is: %s", of.Kind, titleOf(of.Namespace, of.Name), record.Message)
+	}
+	r.say(done, "%s %s is placed in %s", of.Kind, titleOf(of.Namespace, of.Name), placement.Text(binding.BindingSpec().Clusters))
+	return nil
+}
+
+func inNamespace(namespace string) string {
+	if namespace == "" {
+		return ""
+	}
+	return " -n " + namespace
+}
+
+// until looks again and again, until something holds.
+func (r *requester) until(ctx context.Context, holds func(context.Context) (bool, error)) error {
+	err := wait.PollUntilContextCancel(ctx, poll, true, func(ctx context.Context) (bool, error) {
+		ok, err := holds(ctx)
+		if apierrors.IsServerTimeout(err) || apierrors.IsTooManyRequests(err) {
+			return false, nil
+		}
+		return ok && err == nil, err
+	})
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}

@@ -1,0 +1,80 @@
+package request
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	appsv1alpha1 "github.com/flotilla-io/flotilla/api/apps/v1alpha1"
+	"github.com/flotilla-io/flotilla/api/scheme"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/placement"
+)
+
+// TestRebalance: what was asked for is said, and where it runs then, or why it stays.
+func TestRebalance(t *testing.T) {
+	bound := func(reason, message string) *workv1alpha2.ResourceBinding {
+		return &workv1alpha2.ResourceBinding{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-deployment", Annotations: placement.Decision{
+				AppliedPlacement: placement.AppliedPlacement(nil), Record: placement.Record{Reason: reason, Message: message},
+			}.Annotations()},
+			Spec: workv1alpha2.ResourceBindingSpec{Clusters: []workv1alpha2.TargetCluster{{Name: "east", Replicas: 2}, {Name: "west", Replicas: 2}}, Replicas: 2, ReplicaRequirements: &workv1alpha2.ReplicaRequirements{}},
+		}
+	}
+	for name, tc := range map[string]struct {
+		observed  appsv1alpha1.ObservedWorkload
+		there     []client.Object
+		says, err string
+	}{
+		"it is placed": {
+			observed: appsv1alpha1.ObservedWorkload{Result: appsv1alpha1.RebalanceSuccessful}, there: []client.Object{bound(workv1alpha2.BindingReasonSuccess, "")},
+			says: "✔ Deployment shop/web is placed in {east:2, west:2}\n",
+		},
+		"no policy carries it": {err: "Deployment shop/web is not placed anew: no policy carries it: flotilla explain deployment/web -n shop"},
+		"no policy carries it any more": {
+			observed: appsv1alpha1.ObservedWorkload{Result: appsv1alpha1.RebalanceFailed, Reason: appsv1alpha1.RebalanceObjectNotFound}, there: []client.Object{bound(workv1alpha2.BindingReasonSuccess, "")},
+			err: "Deployment shop/web is not placed anew: no policy carries it: flotilla explain deployment/web -n shop",
+		},
+		"there is no room": {
+			observed: appsv1alpha1.ObservedWorkload{Result: appsv1alpha1.RebalanceSuccessful}, there: []client.Object{bound(workv1alpha2.BindingReasonUnschedulable, "no room")},
+			err: "Deployment shop/web stays where it is: no room",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(tc.there...).WithInterceptorFuncs(interceptor.Funcs{
+				Create: func(ctx context.Context, hub client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
+					rebalancer := obj.(*appsv1alpha1.WorkloadRebalancer)
+					tc.observed.Workload = rebalancer.Spec.Workloads[0]
+					rebalancer.Status = appsv1alpha1.WorkloadRebalancerStatus{FinishTime: &metav1.Time{Time: time.Now()}, ObservedWorkloads: []appsv1alpha1.ObservedWorkload{tc.observed}}
+					return hub.Create(ctx, obj, opts...)
+				},
+			}).Build()
+			web := &unstructured.Unstructured{}
+			web.SetAPIVersion("apps/v1")
+			web.SetKind("Deployment")
+			web.SetNamespace("shop")
+			web.SetName("web")
+			var out strings.Builder
+			r := &requester{hub: hub, out: &out, timeout: 10 * time.Second}
+			failed := ""
+			if err := r.rebalance(t.Context(), []*unstructured.Unstructured{web}); err != nil {
+				failed = err.Error()
+			}
+			if failed != tc.err {
+				t.Errorf("error %q, want %q", failed, tc.err)
+			}
+			_, says, _ := strings.Cut(out.String(), "\n")
+			if diff := cmp.Diff(tc.says, says); diff != "" {
+				t.Errorf("said (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
