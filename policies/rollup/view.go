@@ -129,8 +129,8 @@ func (v *view) judge(target workv1alpha2.TargetCluster) (State, string) {
 		return byHealth(item, "")
 	}
 	status := decode(item)
-	if g, ok := status["resourceTemplateGeneration"].(int64); ok && g < v.generation {
-		return Progressing, "latest version not seen yet" + counts(status, target.Replicas)
+	if g := templateGeneration(status); g > 0 && g < v.generation {
+		return Progressing, NotSeen + counts(status, target.Replicas)
 	}
 	if state, reason, known := verdict(v.kind, status); known {
 		return state, reason
@@ -142,6 +142,19 @@ func (v *view) judge(target workv1alpha2.TargetCluster) (State, string) {
 		return Progressing, fmt.Sprintf("still runs %d replicas of the version before", old)
 	}
 	return byHealth(item, counts(status, target.Replicas))
+}
+
+// NotSeen is said of a cluster that reports what became of an earlier version than the latest.
+const NotSeen = "latest version not seen yet"
+
+// SeenGeneration is the generation of the template that a cluster's report is about; 0 where it does not say so.
+func SeenGeneration(item *workv1alpha2.AggregatedStatusItem) int64 {
+	return templateGeneration(decode(item))
+}
+
+func templateGeneration(status map[string]any) int64 {
+	g, _ := status["resourceTemplateGeneration"].(int64)
+	return g
 }
 
 func byHealth(item *workv1alpha2.AggregatedStatusItem, counts string) (State, string) {

@@ -112,7 +112,7 @@ func TestWhatMayHaveMovedStays(t *testing.T) {
 	files["app/config.yaml"], files["other/config.yaml"] = named("a"), named("b", "z")+"oops: ["
 	bad := w.commit(files)
 	message := w.awaitReason("web", bad, siblings.ReasonHandingOver)
-	said := "Applied revision " + bad + "; ConfigMap/NS/b, ConfigMap/NS/c left this one and stays: nobody can tell whether Kustomization NS/other wants it, as that cannot be built; " +
+	said := "Applied revision " + bad + "; ConfigMap/NS/b, ConfigMap/NS/c left this one and stay: nobody can tell whether Kustomization NS/other wants them, as that cannot be built; " +
 		"mend that, or allow the removal with the annotation kustomize.flotilla.io/allow-prune: \"" + bad + "\""
 	if diff := cmp.Diff(said, strings.ReplaceAll(message, w.namespace, "NS")); diff != "" {
 		t.Errorf("message (-want +got):\n%s", diff)

@@ -120,12 +120,17 @@ func (s *Survey) Override(o policyv1alpha1.Override) {
 }
 
 // Workload adds an object that runs in clusters only, by its metadata. It is to be added
-// after the bindings. One that no policy carries runs nowhere.
+// after the bindings. One that no policy carries runs nowhere, and one that was edited a moment
+// ago may not be in clusters as it is.
 func (s *Survey) Workload(obj *metav1.PartialObjectMetadata) {
 	gvk := obj.GroupVersionKind()
 	id := inventory.ID{Namespace: obj.Namespace, Name: obj.Name, GroupKind: gvk.GroupKind()}
 	r := selector.Resource{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind, Namespace: obj.Namespace, Name: obj.Name, Labels: obj.Labels}
-	if s.reach[id] != nil || s.untaken[titleOf(id)] || !s.counts(id) || strings.HasPrefix(obj.Namespace, "kube-") || !propagation.Propagates(r, propagation.SkipRules{}) {
+	if found := s.reach[id]; found != nil {
+		edited(s, obj, id, found)
+		return
+	}
+	if s.untaken[titleOf(id)] || !s.counts(id) || strings.HasPrefix(obj.Namespace, "kube-") || !propagation.Propagates(r, propagation.SkipRules{}) {
 		return
 	}
 	if _, claimed := propagation.Claimed(obj); claimed {

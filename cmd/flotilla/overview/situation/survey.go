@@ -58,7 +58,12 @@ type Survey struct {
 }
 
 // reach is where a template should be, and where it is as it should be.
-type reach struct{ clusters, ready []string }
+type reach struct {
+	clusters, ready []string
+	// counted says that it counts as ready, and seen of which of its generations those tell that are ready.
+	counted bool
+	seen    map[string]int64
+}
 
 // NewSurvey returns one that has seen nothing. With a namespace it counts
 // templates only that are there, or that its Kustomizations own: these are to be

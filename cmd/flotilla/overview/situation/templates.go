@@ -85,6 +85,10 @@ func (s *Survey) Binding(b workv1alpha2.Binding, template *unstructured.Unstruct
 		s.fleet.Templates.Suspended++
 	default:
 		s.fleet.Templates.Ready++
+		found.counted = true
+	}
+	if !rollup.Released(b) {
+		found.seen = seenBy(b)
 	}
 	for _, p := range problems.all(s.held) {
 		s.problem(p)
