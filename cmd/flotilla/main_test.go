@@ -114,10 +114,13 @@ func TestCompletionScripts(t *testing.T) {
 
 func TestWrongCalls(t *testing.T) {
 	for line, says := range map[string]string{
-		"boat":       `error: unknown command "boat" for "flotilla"` + "\n",
-		"help boat":  `error: unknown command "boat" for "flotilla"` + "\n",
-		"get --boat": "error: unknown flag: --boat; flotilla get --help lists the flags\n",
-		"gett":       `error: unknown command "gett" for "flotilla"; Did you mean this?; get` + "\n",
+		"boat":                      `error: unknown command "boat" for "flotilla"` + "\n",
+		"help boat":                 `error: unknown command "boat" for "flotilla"` + "\n",
+		"get --boat":                "error: unknown flag: --boat; flotilla get --help lists the flags\n",
+		"gett":                      `error: unknown command "gett" for "flotilla"; Did you mean this?; get` + "\n",
+		"reconcile ks/web":          `error: "ks/web" is written in two words: flotilla reconcile kustomization web` + "\n",
+		"suspend gitrepository/web": `error: "gitrepository/web" is written in two words: flotilla suspend source git web` + "\n",
+		"reconcile deployment/web":  `error: unknown command "deployment/web": flotilla reconcile --help lists them` + "\n",
 	} {
 		if code, _, errOut := run(t, "flotilla", strings.Fields(line)...); code != 2 || errOut != says {
 			t.Errorf("%s: code %d, error %q", line, code, errOut)

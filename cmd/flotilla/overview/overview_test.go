@@ -236,10 +236,10 @@ func testMany(t *testing.T, w *world) {
 	if found.Templates.Total != bindings || len(found.Problems) != bindings {
 		t.Errorf("templates %+v and %d problems, want %d of each", found.Templates, len(found.Problems), bindings)
 	}
-	// One for each of eleven kinds and of five of workloads, one for registered clusters, one more page of bindings, and one
+	// One for each of twelve kinds and of five of workloads, one for registered clusters, one more page of bindings, and one
 	// for Works that no binding made, unless it reads all of them.
-	if got := requests.Load(); got > 18 {
-		t.Errorf("%d requests, want 18 at the most", got)
+	if got := requests.Load(); got > 19 {
+		t.Errorf("%d requests, want 19 at the most", got)
 	}
 	if err := w.env.Hub.DeleteAllOf(t.Context(), &workv1alpha2.ResourceBinding{}, client.InNamespace(namespace)); err != nil {
 		t.Fatal(err)

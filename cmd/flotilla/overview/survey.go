@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
@@ -45,6 +46,13 @@ func surveyOf(ctx context.Context, hub client.Reader, namespace string, thorough
 		{situation.Clusters, func() error { return surveyClusters(ctx, hub, s) }},
 		{"GitRepositories", listing.Each(ctx, hub, &sourcev1.GitRepositoryList{}, s.Repository, within)},
 		{"Kustomizations", listing.Each(ctx, hub, &kustomizev1.KustomizationList{}, s.Kustomization, within)},
+		{"CommitStatuses", func() error { // who may not read them misses nothing of what runs
+			err := listing.Each(ctx, hub, &gitopsv1alpha1.CommitStatusList{}, s.CommitStatus, within)()
+			if apierrors.IsForbidden(err) {
+				return nil
+			}
+			return err
+		}},
 		{"PropagationPolicies", listing.Each(ctx, hub, &policyv1alpha1.PropagationPolicyList{}, func(p *policyv1alpha1.PropagationPolicy) { s.Policy(p) }, within)},
 		{"ClusterPropagationPolicies", listing.Each(ctx, hub, &policyv1alpha1.ClusterPropagationPolicyList{}, func(p *policyv1alpha1.ClusterPropagationPolicy) { s.Policy(p) })},
 		{"overrides", listing.Overrides(ctx, hub, namespace, s.Override)},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -57,6 +58,13 @@ func perKind(verb *cobra.Command, build func(what *followed) *cobra.Command) *co
 // needsCommand refuses a call without one of the commands below.
 func needsCommand(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
+		if kind, name, ok := strings.Cut(args[0], "/"); ok {
+			for _, what := range []*followed{gitRepositories, kustomizations} {
+				if slices.Contains(what.words, strings.ToLower(kind)) || strings.EqualFold(kind, what.kind) {
+					return command.Usage(fmt.Errorf("%q is written in two words: %s %s %s", args[0], cmd.CommandPath(), what.path, name))
+				}
+			}
+		}
 		return command.Usage(fmt.Errorf("unknown command %q: %s --help lists them", args[0], cmd.CommandPath()))
 	}
 	if cmd.Name() == "source" {

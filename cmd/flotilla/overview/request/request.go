@@ -28,6 +28,7 @@ type followed struct {
 	kind   string
 	plural string
 	words  []string // on the command line
+	path   string   // what stands between a verb and a name
 	object func() client.Object
 	list   func() client.ObjectList
 	// read returns what the loops wrote.
@@ -45,7 +46,7 @@ type progress struct {
 }
 
 var gitRepositories = &followed{
-	kind: sourcev1.GitRepositoryKind, plural: "GitRepositories", words: []string{"git"}, done: "fetched",
+	kind: sourcev1.GitRepositoryKind, plural: "GitRepositories", words: []string{"git"}, path: "source git", done: "fetched",
 	object: func() client.Object { return &sourcev1.GitRepository{} },
 	list:   func() client.ObjectList { return &sourcev1.GitRepositoryList{} },
 	read: func(obj client.Object) progress {
@@ -59,7 +60,7 @@ var gitRepositories = &followed{
 }
 
 var kustomizations = &followed{
-	kind: kustomizev1.KustomizationKind, plural: "Kustomizations", words: []string{"kustomization", "ks", "kustomizations"}, done: "applied",
+	kind: kustomizev1.KustomizationKind, plural: "Kustomizations", words: []string{"kustomization", "ks", "kustomizations"}, path: "kustomization", done: "applied",
 	object: func() client.Object { return &kustomizev1.Kustomization{} },
 	list:   func() client.ObjectList { return &kustomizev1.KustomizationList{} },
 	read: func(obj client.Object) progress {

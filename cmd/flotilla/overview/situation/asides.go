@@ -27,6 +27,7 @@ type asides struct {
 	// halted are the sources and the Kustomizations that somebody suspended.
 	halted []inventory.ID
 	passed passed
+	untold untold
 }
 
 // take adds a template by its binding. kept are the clusters that its changes are kept from;
@@ -78,7 +79,7 @@ func heardOf(b workv1alpha2.Binding, message string, gone []string, silent rollu
 // notes are one of each sort.
 func (a *asides) notes() []Note {
 	left := slices.DeleteFunc(slices.Clone(a.released), func(id inventory.ID) bool { return slices.Contains(a.told, id) })
-	return slices.Concat(released(left), drifting(a.drifted), suspended(a.suspended), halted(a.halted), a.passed.notes())
+	return slices.Concat(released(left), drifting(a.drifted), suspended(a.suspended), halted(a.halted), a.passed.notes(), a.untold.notes())
 }
 
 // halted are notes on what somebody suspended, one for each kind: commits end there, and

@@ -209,7 +209,7 @@ func Attempted(ks *kustomizev1.Kustomization, message string) string {
 // never did or has none. It is to be added before the bindings: what was said of them by
 // one of which nothing is heard any more does not count.
 func (s *Survey) Cluster(c *clusterv1alpha1.Cluster, heard time.Time) {
-	s.hold(c.Status.Conditions)
+	hold(s, c.Status.Conditions)
 	s.asides.passed.join(c)
 	if joined := c.CreationTimestamp.Time; s.oldest.IsZero() || joined.Before(s.oldest) {
 		s.oldest = joined
@@ -266,7 +266,7 @@ const resumeNext = "flotilla resume hub --dry-run"
 
 // hold adds, once for all clusters that say so, that the control plane was set back
 // and waits.
-func (s *Survey) hold(conditions []metav1.Condition) {
+func hold(s *Survey, conditions []metav1.Condition) {
 	held := apimeta.FindStatusCondition(conditions, clusterv1alpha1.ClusterConditionHeld)
 	if s.held || held == nil || held.Status != metav1.ConditionTrue {
 		return

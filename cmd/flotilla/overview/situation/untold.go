@@ -1,0 +1,50 @@
+package situation
+
+import (
+	"fmt"
+
+	notificationv1beta3 "github.com/fluxcd/notification-controller/api/v1beta3"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/excerpt"
+)
+
+// untold are the outcomes of commits that a forge does not know.
+type untold struct {
+	by   map[untoldKey]int
+	keys []untoldKey // in the order in which they came
+}
+
+// untoldKey is why a forge is not told, and by which Provider.
+type untoldKey struct{ namespace, provider, reason, message string }
+
+// CommitStatus adds what a forge is to be told of a commit.
+func (s *Survey) CommitStatus(cs *gitopsv1alpha1.CommitStatus) {
+	synced := apimeta.FindStatusCondition(cs.Status.Conditions, gitopsv1alpha1.CommitStatusSynced)
+	if synced == nil || synced.Status != metav1.ConditionFalse || cs.DeletionTimestamp != nil {
+		return
+	}
+	u, key := &s.asides.untold, untoldKey{cs.Namespace, cs.Spec.ProviderRef.Name, synced.Reason, synced.Message}
+	if u.by == nil {
+		u.by = map[untoldKey]int{}
+	}
+	if u.by[key]++; u.by[key] == 1 {
+		u.keys = append(u.keys, key)
+	}
+}
+
+// notes are one for each Provider and reason.
+func (u *untold) notes() []Note {
+	var out []Note
+	for _, key := range u.keys {
+		n := u.by[key]
+		out = append(out, Note{
+			Kind: notificationv1beta3.ProviderKind, Namespace: key.namespace, Name: key.provider,
+			Message: fmt.Sprintf("its forge is not told what came of commits (%d %s): %s: %s", n, plural(n, "status", "statuses"), key.reason, excerpt.Line(key.message)),
+			Next:    "mend what it says; it is tried again by itself: flotilla get commitstatuses" + inNamespace(key.namespace),
+		})
+	}
+	return out
+}
