@@ -18,6 +18,8 @@ type Outcome struct {
 	Revision, Origin string
 	// Reason is that of the condition Ready.
 	Reason string
+	// Anew says that the Kustomization's spec is another one than the last time: its source may be, too.
+	Anew bool
 	// Commit is what is recorded of the commit.
 	Commit     map[string]string
 	Begun, Now time.Time
@@ -41,7 +43,7 @@ func Remember(status *kustomizev1.KustomizationStatus, o Outcome) {
 	if o.Origin != "" {
 		metadata["originRevision"] = o.Origin
 	}
-	if last != nil && last.Digest == o.Digest && o.Reason == meta.ReconciliationSucceededReason && last.LastReconciledStatus == o.Reason {
+	if !o.Anew && last != nil && last.Digest == o.Digest && o.Reason == meta.ReconciliationSucceededReason && last.LastReconciledStatus == o.Reason {
 		if since := last.Metadata[gitopsv1alpha1.ChangedKey]; since != "" {
 			metadata[gitopsv1alpha1.ChangedKey] = since
 		}

@@ -12,21 +12,25 @@ import (
 
 func TestTheRevisionThatChangedSomething(t *testing.T) {
 	const success, refused = "ReconciliationSucceeded", "PruneBlocked"
-	type outcome struct{ revision, digest, reason string }
+	type outcome struct {
+		revision, digest, reason string
+		anew                     bool
+	}
 	cases := map[string]struct {
 		outcomes []outcome
 		want     string
 	}{
-		"the first one":                    {[]outcome{{"1", "a", success}}, "1"},
-		"the next one changes nothing":     {[]outcome{{"1", "a", success}, {"2", "a", success}}, "1"},
-		"nor does one after that":          {[]outcome{{"1", "a", success}, {"2", "a", success}, {"3", "a", success}}, "1"},
-		"the next one changes something":   {[]outcome{{"1", "a", success}, {"2", "b", success}}, "2"},
-		"one goes back":                    {[]outcome{{"1", "a", success}, {"2", "b", success}, {"3", "a", success}}, "3"},
-		"one is refused":                   {[]outcome{{"1", "a", success}, {"2", "b", refused}}, "2"},
-		"the refused one is taken back":    {[]outcome{{"1", "a", success}, {"2", "b", refused}, {"3", "a", success}}, "3"},
-		"one cannot be built":              {[]outcome{{"1", "a", success}, {"2", "", "BuildFailed"}}, "2"},
-		"that one is taken back":           {[]outcome{{"1", "a", success}, {"2", "", "BuildFailed"}, {"3", "a", success}}, "3"},
-		"the applied one is built in vain": {[]outcome{{"1", "a", success}, {"2", "a", success}, {"2", "", "BuildFailed"}, {"3", "a", success}}, "1"},
+		"the first one":                    {[]outcome{{"1", "a", success, false}}, "1"},
+		"the next one changes nothing":     {[]outcome{{"1", "a", success, false}, {"2", "a", success, false}}, "1"},
+		"nor does one after that":          {[]outcome{{"1", "a", success, false}, {"2", "a", success, false}, {"3", "a", success, false}}, "1"},
+		"the next one changes something":   {[]outcome{{"1", "a", success, false}, {"2", "b", success, false}}, "2"},
+		"one goes back":                    {[]outcome{{"1", "a", success, false}, {"2", "b", success, false}, {"3", "a", success, false}}, "3"},
+		"one is refused":                   {[]outcome{{"1", "a", success, false}, {"2", "b", refused, false}}, "2"},
+		"the refused one is taken back":    {[]outcome{{"1", "a", success, false}, {"2", "b", refused, false}, {"3", "a", success, false}}, "3"},
+		"one cannot be built":              {[]outcome{{"1", "a", success, false}, {"2", "", "BuildFailed", false}}, "2"},
+		"that one is taken back":           {[]outcome{{"1", "a", success, false}, {"2", "", "BuildFailed", false}, {"3", "a", success, false}}, "3"},
+		"the applied one is built in vain": {[]outcome{{"1", "a", success, false}, {"2", "a", success, false}, {"2", "", "BuildFailed", false}, {"3", "a", success, false}}, "1"},
+		"its spec is another one":          {[]outcome{{"1", "a", success, false}, {"2", "a", success, true}, {"3", "a", success, false}}, "2"},
 		"nothing has been tried":           {nil, ""},
 	}
 	for name, tc := range cases {
@@ -39,7 +43,7 @@ func TestTheRevisionThatChangedSomething(t *testing.T) {
 				if o.reason == success {
 					status.LastAppliedRevision = o.revision
 				}
-				kustomizations.Remember(status, kustomizations.Outcome{Digest: o.digest, Revision: o.revision, Reason: o.reason, Begun: now, Now: now})
+				kustomizations.Remember(status, kustomizations.Outcome{Digest: o.digest, Revision: o.revision, Reason: o.reason, Anew: o.anew, Begun: now, Now: now})
 			}
 			if got := inventory.Changed(status); got != tc.want {
 				t.Errorf("changed at %q, want %q", got, tc.want)
