@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -54,6 +55,7 @@ func TestWorkloads(t *testing.T) {
 		"a deployment becomes ready, scales and vanishes": deploymentRuns,
 		"an image that starts with fake/ is never pulled": imageIsMissing,
 		"a fake image that is replaced becomes ready":     imageIsRepaired,
+		"a pod whose node was not heard recovers":         podRecovers,
 		"a stateful set gets its volumes, and frees them": volumesAreBound,
 		"a job completes":                                   jobCompletes,
 		"a daemon set has a pod on every node":              daemonsRun,
@@ -72,6 +74,36 @@ func TestWorkloads(t *testing.T) {
 			run(t, m.Client, namespace)
 		})
 	}
+}
+
+// podRecovers calls pods not ready, as is done with those of a node that is silent.
+func podRecovers(t *testing.T, client kubernetes.Interface, namespace string) {
+	deployment(t, client, namespace, 2, "nginx:1")
+	deploymentReady(t, client, namespace, 2)
+	pods, err := client.CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pod := range pods.Items {
+		patch := []byte(`{"status":{"conditions":[{"type":"Ready","status":"False"}]}}`)
+		if _, err := client.CoreV1().Pods(namespace).Patch(t.Context(), pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "the pods are ready again", func(ctx context.Context) (string, error) {
+		now, err := client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return "", err
+		}
+		for _, pod := range now.Items {
+			for _, c := range pod.Status.Conditions {
+				if c.Type == corev1.PodReady && (c.Status != corev1.ConditionTrue || !slices.ContainsFunc(pods.Items, func(before corev1.Pod) bool { return before.UID == pod.UID })) {
+					return fmt.Sprintf("%s: %+v", pod.Name, c), nil
+				}
+			}
+		}
+		return "", nil
+	})
 }
 
 func create(t *testing.T, namespace string, client kubernetes.Interface) {

@@ -61,7 +61,7 @@ func TestStages(t *testing.T) {
 	for ref, list := range stages {
 		got[ref.APIGroup+" "+ref.Kind] = len(list)
 	}
-	if got["v1 Node"] != 1 || got["v1 Pod"] != 4 || len(got) != 2 {
+	if got["v1 Node"] != 1 || got["v1 Pod"] != 5 || len(got) != 2 {
 		t.Errorf("stages by kind: %v", got)
 	}
 	if _, err := parseStages([]byte("kind: Stage\nspec: {resourceRef: {kind: Pod}, netx: 1}")); err == nil {
