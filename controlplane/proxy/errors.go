@@ -71,7 +71,9 @@ func explain(cluster string, err error) error {
 		return badGateway(cluster, "its address is refused: %v", root(err))
 	case errors.As(err, &certificate), errors.As(err, &authority):
 		return badGateway(cluster, "its certificate is not one of the cluster that was registered: %v", err)
-	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+	case errors.Is(err, context.DeadlineExceeded):
+		return gatewayTimeout(cluster, "it does not answer in time")
+	case errors.As(err, &timeout) && timeout.Timeout():
 		return gatewayTimeout(cluster, "it does not answer in time: %v", err)
 	case errors.As(err, &op):
 		return unavailable(cluster, "it cannot be reached: %v", err)
