@@ -37,11 +37,15 @@ func (s *byDefinition) RESTMapping(gk schema.GroupKind, versions ...string) (*me
 	return nil, err
 }
 
-// stands reports whether a definition is established, or so new that nobody has judged it.
+// installing is the reason of a definition whose names were accepted a moment ago.
+const installing = "Installing"
+
+// stands reports whether a definition is established, or is about to be: it is so new that nobody has judged
+// it, or its names were just accepted.
 func stands(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	for _, c := range crd.Status.Conditions {
 		if c.Type == apiextensionsv1.Established {
-			return c.Status == apiextensionsv1.ConditionTrue
+			return c.Status == apiextensionsv1.ConditionTrue || c.Reason == installing
 		}
 	}
 	return true

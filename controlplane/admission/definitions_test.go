@@ -16,14 +16,14 @@ import (
 )
 
 // define returns a lister of one definition of Fish, whose plural nobody would guess.
-func define(t *testing.T, established apiextensionsv1.ConditionStatus) definitions.CustomResourceDefinitionLister {
+func define(t *testing.T, established apiextensionsv1.ConditionStatus, reason string) definitions.CustomResourceDefinitionLister {
 	t.Helper()
 	crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "fish.sea.example"}}
 	crd.Spec.Group, crd.Spec.Scope = "sea.example", apiextensionsv1.NamespaceScoped
 	crd.Spec.Names = apiextensionsv1.CustomResourceDefinitionNames{Kind: "Fish", Plural: "fish"}
 	crd.Spec.Versions = []apiextensionsv1.CustomResourceDefinitionVersion{{Name: "v1", Served: true}, {Name: "v2"}, {Name: "v3", Served: true}}
 	if established != "" {
-		crd.Status.Conditions = []apiextensionsv1.CustomResourceDefinitionCondition{{Type: apiextensionsv1.Established, Status: established}}
+		crd.Status.Conditions = []apiextensionsv1.CustomResourceDefinitionCondition{{Type: apiextensionsv1.Established, Status: established, Reason: reason}}
 	}
 	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
 	if err := indexer.Add(crd); err != nil {
@@ -39,6 +39,7 @@ func TestWhatIsDefined(t *testing.T) {
 	for name, tc := range map[string]struct {
 		mapper      noMapper
 		established apiextensionsv1.ConditionStatus
+		reason      string
 		api         string
 		kind        string // Fish if empty
 		lacks       bool
@@ -49,6 +50,7 @@ func TestWhatIsDefined(t *testing.T) {
 		"a version that it does not serve":            {mapper: unknown, established: "True", api: "sea.example/v2", lacks: true, resource: "fishs.sea.example"},
 		"a version that it does not have":             {mapper: unknown, established: "True", api: "sea.example/v4", lacks: true, resource: "fishs.sea.example"},
 		"nobody has judged its definition":            {mapper: unknown, api: "sea.example/v1", resource: "fish.sea.example"},
+		"its names were just accepted":                {mapper: unknown, established: "False", reason: "Installing", api: "sea.example/v1", resource: "fish.sea.example"},
 		"its definition is refused":                   {mapper: unknown, established: "False", api: "sea.example/v1", lacks: true, resource: "fishs.sea.example"},
 		"another kind":                                {mapper: unknown, established: "True", api: "sea.example/v1", kind: "Boat", lacks: true, resource: "boats.sea.example"},
 		"another group":                               {mapper: unknown, established: "True", api: "lake.example/v1", lacks: true, resource: "fishs.lake.example"},
@@ -57,7 +59,7 @@ func TestWhatIsDefined(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			plugin := NewPlugin(Options{})
 			plugin.SetRESTMapper(tc.mapper)
-			plugin.SetDefinitions(define(t, tc.established))
+			plugin.SetDefinitions(define(t, tc.established, tc.reason))
 			kind := tc.kind
 			if kind == "" {
 				kind = "Fish"
@@ -69,7 +71,7 @@ func TestWhatIsDefined(t *testing.T) {
 			}
 		})
 	}
-	any := byDefinition{RESTMapper: unknown, definitions: define(t, "True")}
+	any := byDefinition{RESTMapper: unknown, definitions: define(t, "True", "")}
 	got, err := any.RESTMapping(schema.GroupKind{Group: "sea.example", Kind: "Fish"})
 	want := &meta.RESTMapping{
 		Resource:         schema.GroupVersionResource{Group: "sea.example", Version: "v1", Resource: "fish"},
