@@ -320,24 +320,32 @@ func TestForge(t *testing.T) {
 	// Only now, lest it be ready before the provider is known.
 	the.Kubectl(t, "", "patch", "kustomization", "app", "-n", namespace, "--type=merge", "-p", `{"spec":{"suspend":false}}`)
 
-	f.ends(t, good, "success", "3/3 clusters ready")
+	f.ends(t, good, own, "success", "3/3 clusters ready")
+	f.ends(t, good, sum, "success", "1 ready")
 	f.began(t, good)
 
 	repo.write("app/web.yaml", fmt.Sprintf(byHandApp, namespace, "fake/nginx:1.30"))
 	bad := repo.push("an image that cannot be pulled")
-	f.ends(t, bad, "pending", "0/3 clusters ready")
+	f.ends(t, bad, own, "pending", "0/3 clusters ready")
+	f.ends(t, bad, sum, "pending", "app: 0/3 clusters ready")
 
 	last := repo.revert()
-	f.ends(t, last, "success", "3/3 clusters ready")
-	f.ends(t, bad, "", "superseded by "+last[:8])
+	for _, context := range []string{own, sum} {
+		f.ends(t, last, context, "success", map[string]string{own: "3/3 clusters ready", sum: "1 ready"}[context])
+		f.ends(t, bad, context, "", "superseded by "+last[:8])
+	}
 }
 
-// ends waits until the newest status of a commit says so. An empty state takes
+// How the contexts begin of a Kustomization, and of all that apply its source.
+const own, sum = "kustomization/app/", "flotilla/src"
+
+// ends waits until the newest status of a commit says so in the context that begins so. An empty state takes
 // any but pending.
-func (f *forge) ends(t *testing.T, commit, state, says string) {
+func (f *forge) ends(t *testing.T, commit, where, state, says string) {
 	t.Helper()
-	eventually(t, 2*time.Minute, fmt.Sprintf("commit %s is reported as %s %q", commit[:8], state, says), func(ctx context.Context) error {
+	eventually(t, 2*time.Minute, fmt.Sprintf("commit %s is reported as %s %q in %s", commit[:8], state, says, where), func(ctx context.Context) error {
 		list, err := f.statuses(ctx, fleet.NameOf(t), commit)
+		list = slices.DeleteFunc(list, func(s commitStatus) bool { return !strings.HasPrefix(s.Context, where) })
 		if err != nil || len(list) == 0 {
 			return fmt.Errorf("no status yet: %w", err)
 		}
@@ -348,7 +356,7 @@ func (f *forge) ends(t *testing.T, commit, state, says string) {
 	})
 }
 
-// began checks that a commit was pending before it ended, in one context, and
+// began checks that a commit was pending before it ended, in each of its contexts, and
 // that nothing was posted twice.
 func (f *forge) began(t *testing.T, commit string) {
 	t.Helper()
@@ -356,15 +364,21 @@ func (f *forge) began(t *testing.T, commit string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if first := list[len(list)-1]; first.State != "pending" {
-		t.Errorf("the first status of %s is %+v, want pending", commit[:8], first)
+	byContext := map[string][]commitStatus{}
+	for _, s := range list {
+		byContext[s.Context] = append(byContext[s.Context], s)
 	}
-	for i := range list[1:] {
-		if list[i].State == list[i+1].State && list[i].Description == list[i+1].Description {
-			t.Errorf("posted twice: %+v", list[i])
+	if len(byContext) != 2 {
+		t.Errorf("posted in %d contexts, want %s and %s: %+v", len(byContext), own, sum, list)
+	}
+	for _, list := range byContext {
+		if first := list[len(list)-1]; first.State != "pending" {
+			t.Errorf("the first status of %s is %+v, want pending", commit[:8], first)
 		}
-		if list[i].Context != list[0].Context {
-			t.Errorf("posted in two contexts: %q and %q", list[i].Context, list[0].Context)
+		for i := range list[1:] {
+			if list[i].State == list[i+1].State && list[i].Description == list[i+1].Description {
+				t.Errorf("posted twice: %+v", list[i])
+			}
 		}
 	}
 }

@@ -46,6 +46,9 @@ func Source(shares []Share) Rollup {
 			out.State = state
 		}
 	}
+	if len(shares) > 0 && counts.suspended == len(shares) {
+		out.State = StateFailure
+	}
 	out.Description = counts.String()
 	if counts.alone() && telling != "" {
 		out.Description = telling

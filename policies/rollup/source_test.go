@@ -47,6 +47,7 @@ func TestSource(t *testing.T) {
 		"one is suspended": {append(unchanged(1), rollup.Share{Name: "off", State: bad, Description: "not applied", Suspended: true}), rollup.Rollup{
 			State: good, Description: "1 unchanged, 1 suspended", Ready: 3, Total: 3,
 		}},
+		"all is suspended":      {[]rollup.Share{{Name: "a", Suspended: true}, {Name: "b", Suspended: true}}, rollup.Rollup{State: bad, Description: "2 suspended"}},
 		"one is not judged yet": {append(unchanged(1), rollup.Share{Name: "new"}), rollup.Rollup{State: rolls, Description: "1 unchanged, 1 rolls out", Ready: 3, Total: 3}},
 	}
 	for name, tc := range cases {

@@ -201,7 +201,11 @@ func (r *Sources) write(ctx context.Context, s *sources) (loop.Next, error) {
 	var out loop.Next
 	for _, t := range s.told {
 		t.revision = s.source.Status.Artifact.Revision
-		sum := rollup.Source(s.shares(t))
+		shares := s.shares(t)
+		if s.existing[t.name] == nil && !slices.ContainsFunc(shares, func(s rollup.Share) bool { return !s.Suspended }) {
+			continue // nobody has begun yet
+		}
+		sum := rollup.Source(shares)
 		contextName, err := contextOf(ctx, r.expressions, ofSource(s.source, s.key.Namespace), t.target, verdict{state: states[sum.State], description: sum.Description})
 		if err != nil {
 			if r.followed.complains(s.key, err.Error()) {
