@@ -87,6 +87,7 @@ func succeeded(c kustomizations.Conditions, status *kustomizev1.KustomizationSta
 }
 
 func progressing(c kustomizations.Conditions, status *kustomizev1.KustomizationStatus, s *state) {
+	kustomizations.Written(status, s.digest)
 	reason := meta.ProgressingReason
 	if s.waiting.silent {
 		reason = ReasonClusterSilent
@@ -156,7 +157,6 @@ func failed(c kustomizations.Conditions, status *kustomizev1.KustomizationStatus
 
 // remember adds to the history what has not been the last thing to happen.
 func remember(status *kustomizev1.KustomizationStatus, s *state, outcome string, now time.Time) {
-	kustomizations.Remember(status, kustomizations.Outcome{
-		Digest: s.digest, Revision: s.source.revision, Origin: s.source.origin, Reason: outcome, Commit: s.source.commit, Begun: s.now, Now: now, Anew: s.ks.Status.ObservedGeneration != s.ks.Generation,
-	})
+	o := kustomizations.Outcome{Digest: s.digest, Revision: s.source.revision, Origin: s.source.origin, Reason: outcome, Commit: s.source.commit, Begun: s.now, Now: now, Anew: s.ks.Status.ObservedGeneration != s.ks.Generation}
+	kustomizations.Remember(status, o)
 }

@@ -25,6 +25,14 @@ type Outcome struct {
 	Begun, Now time.Time
 }
 
+// Written says that a revision is written, of which it is not known what comes of it. If it is another one than
+// the last outcome is of, the next success counts as a change, also one that takes it back.
+func Written(status *kustomizev1.KustomizationStatus, digest string) {
+	if last := status.History.Latest(); last != nil && last.Digest != digest {
+		delete(last.Metadata, gitopsv1alpha1.ChangedKey)
+	}
+}
+
 // Remember adds an outcome to the history of a status, unless it has been the last one. What could not be
 // built is none; but after it, the next success counts as a change.
 func Remember(status *kustomizev1.KustomizationStatus, o Outcome) {

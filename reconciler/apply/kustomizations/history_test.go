@@ -20,18 +20,19 @@ func TestTheRevisionThatChangedSomething(t *testing.T) {
 		outcomes []outcome
 		want     string
 	}{
-		"the first one":                    {[]outcome{{"1", "a", success, false}}, "1"},
-		"the next one changes nothing":     {[]outcome{{"1", "a", success, false}, {"2", "a", success, false}}, "1"},
-		"nor does one after that":          {[]outcome{{"1", "a", success, false}, {"2", "a", success, false}, {"3", "a", success, false}}, "1"},
-		"the next one changes something":   {[]outcome{{"1", "a", success, false}, {"2", "b", success, false}}, "2"},
-		"one goes back":                    {[]outcome{{"1", "a", success, false}, {"2", "b", success, false}, {"3", "a", success, false}}, "3"},
-		"one is refused":                   {[]outcome{{"1", "a", success, false}, {"2", "b", refused, false}}, "2"},
-		"the refused one is taken back":    {[]outcome{{"1", "a", success, false}, {"2", "b", refused, false}, {"3", "a", success, false}}, "3"},
-		"one cannot be built":              {[]outcome{{"1", "a", success, false}, {"2", "", "BuildFailed", false}}, "2"},
-		"that one is taken back":           {[]outcome{{"1", "a", success, false}, {"2", "", "BuildFailed", false}, {"3", "a", success, false}}, "3"},
-		"the applied one is built in vain": {[]outcome{{"1", "a", success, false}, {"2", "a", success, false}, {"2", "", "BuildFailed", false}, {"3", "a", success, false}}, "1"},
-		"its spec is another one":          {[]outcome{{"1", "a", success, false}, {"2", "a", success, true}, {"3", "a", success, false}}, "2"},
-		"nothing has been tried":           {nil, ""},
+		"the first one":                     {[]outcome{{"1", "a", success, false}}, "1"},
+		"the next one changes nothing":      {[]outcome{{"1", "a", success, false}, {"2", "a", success, false}}, "1"},
+		"nor does one after that":           {[]outcome{{"1", "a", success, false}, {"2", "a", success, false}, {"3", "a", success, false}}, "1"},
+		"the next one changes something":    {[]outcome{{"1", "a", success, false}, {"2", "b", success, false}}, "2"},
+		"one goes back":                     {[]outcome{{"1", "a", success, false}, {"2", "b", success, false}, {"3", "a", success, false}}, "3"},
+		"one is refused":                    {[]outcome{{"1", "a", success, false}, {"2", "b", refused, false}}, "2"},
+		"the refused one is taken back":     {[]outcome{{"1", "a", success, false}, {"2", "b", refused, false}, {"3", "a", success, false}}, "3"},
+		"one cannot be built":               {[]outcome{{"1", "a", success, false}, {"2", "", "BuildFailed", false}}, "2"},
+		"that one is taken back":            {[]outcome{{"1", "a", success, false}, {"2", "", "BuildFailed", false}, {"3", "a", success, false}}, "3"},
+		"the applied one is built in vain":  {[]outcome{{"1", "a", success, false}, {"2", "a", success, false}, {"2", "", "BuildFailed", false}, {"3", "a", success, false}}, "1"},
+		"one never ends, and is taken back": {[]outcome{{"1", "a", success, false}, {"2", "b", "", false}, {"3", "a", success, false}}, "3"},
+		"its spec is another one":           {[]outcome{{"1", "a", success, false}, {"2", "a", success, true}, {"3", "a", success, false}}, "2"},
+		"nothing has been tried":            {nil, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -42,6 +43,10 @@ func TestTheRevisionThatChangedSomething(t *testing.T) {
 				status.LastAttemptedRevision = o.revision
 				if o.reason == success {
 					status.LastAppliedRevision = o.revision
+				}
+				if o.reason == "" {
+					kustomizations.Written(status, o.digest)
+					continue
 				}
 				kustomizations.Remember(status, kustomizations.Outcome{Digest: o.digest, Revision: o.revision, Reason: o.reason, Anew: o.anew, Begun: now, Now: now})
 			}
