@@ -38,13 +38,8 @@ func behind(ctx context.Context, hub client.Reader, template *unstructured.Unstr
 
 // fetched is the revision that the source of a Kustomization is at; empty where that is not known.
 func fetched(ctx context.Context, hub client.Reader, ks *kustomizev1.Kustomization) string {
-	ref := ks.Spec.SourceRef
-	key := client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}
-	if key.Namespace == "" {
-		key.Namespace = ks.Namespace
-	}
 	source := &sourcev1.GitRepository{}
-	if ref.Kind != sourcev1.GitRepositoryKind || hub.Get(ctx, key, source) != nil || source.Status.Artifact == nil {
+	if ks.Spec.SourceRef.Kind != sourcev1.GitRepositoryKind || hub.Get(ctx, inventory.SourceOf(ks), source) != nil || source.Status.Artifact == nil {
 		return ""
 	}
 	return source.Status.Artifact.Revision

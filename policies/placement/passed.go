@@ -3,9 +3,9 @@ package placement
 import (
 	"slices"
 
-	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/placement/framework"
+	"github.com/flotilla-io/flotilla/policies/placement/replicas"
 )
 
 // PassedOver returns the clusters that would run some of b, were it divided anew, and were left out when it was
@@ -13,7 +13,7 @@ import (
 // knows that where weights are fixed; elsewhere what is free decides, and there is none.
 func PassedOver(b workv1alpha2.Binding, snap Snapshot) []string {
 	s := stateOf(b)
-	if !Mine(b, "") || !s.byFixedWeights() || len(s.spec.Clusters) == 0 || !s.record.Succeeded() || len(s.record.Plugins) > 0 || s.spec.WorkloadAffinityGroups != nil {
+	if !Mine(b, "") || !IsWorkload(s.spec) || !replicas.Static(strategy(s.spec)) || len(s.spec.Clusters) == 0 || !s.record.Succeeded() || len(s.record.Plugins) > 0 || s.spec.WorkloadAffinityGroups != nil {
 		return nil
 	}
 	if _, due := s.due(snap); due {
@@ -31,11 +31,4 @@ func PassedOver(b workv1alpha2.Binding, snap Snapshot) []string {
 		}
 	}
 	return out
-}
-
-// byFixedWeights reports whether replicas are divided by weights that a policy fixes.
-func (s *state) byFixedWeights() bool {
-	r := strategy(s.spec)
-	return IsWorkload(s.spec) && r != nil && r.ReplicaSchedulingType == policyv1alpha1.ReplicaSchedulingTypeDivided &&
-		r.ReplicaDivisionPreference == policyv1alpha1.ReplicaDivisionPreferenceWeighted && r.WeightPreference != nil && r.WeightPreference.DynamicWeight == ""
 }

@@ -56,8 +56,11 @@ func TestPassedOver(t *testing.T) {
 		away map[string]corev1.Taint
 		want []string
 	}{
-		"a cluster has come":   {b: bound(both), want: []string{"west"}},
-		"it is away":           {b: bound(both), away: map[string]corev1.Taint{"west": {Key: clusterv1alpha1.TaintClusterNotReady, Effect: corev1.TaintEffectNoSchedule}}},
+		"a cluster has come": {b: bound(both), want: []string{"west"}},
+		"it is away":         {b: bound(both), away: map[string]corev1.Taint{"west": {Key: clusterv1alpha1.TaintClusterNotReady, Effect: corev1.TaintEffectNoSchedule}}},
+		"all weigh the same": {b: bound(&policyv1alpha1.Placement{ReplicaScheduling: &policyv1alpha1.ReplicaSchedulingStrategy{
+			ReplicaSchedulingType: policyv1alpha1.ReplicaSchedulingTypeDivided, ReplicaDivisionPreference: policyv1alpha1.ReplicaDivisionPreferenceWeighted,
+		}}), want: []string{"west"}},
 		"it weighs too little": {b: bound(divided(weigh("east", 100), weigh("west", 1)))},
 		"it weighs nothing":    {b: bound(divided(weigh("east", 1)))},
 		"it runs there": {b: bound(both, func(b *workv1alpha2.ResourceBinding) {

@@ -5,6 +5,7 @@ import (
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/placement/replicas"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/selector"
 )
@@ -124,8 +125,7 @@ func means(p *policyv1alpha1.Placement, c *clusterv1alpha1.Cluster) bool {
 // fixed are the weights by which replicas are divided; none where other things decide.
 func fixed(p *policyv1alpha1.Placement) []policyv1alpha1.StaticClusterWeight {
 	r := p.ReplicaScheduling
-	if r == nil || r.ReplicaSchedulingType != policyv1alpha1.ReplicaSchedulingTypeDivided ||
-		r.ReplicaDivisionPreference != policyv1alpha1.ReplicaDivisionPreferenceWeighted || r.WeightPreference == nil || r.WeightPreference.DynamicWeight != "" {
+	if !replicas.Static(r) || r.WeightPreference == nil {
 		return nil
 	}
 	return r.WeightPreference.StaticWeightList

@@ -67,7 +67,7 @@ func (h *heritage) wants(ctx context.Context, ks *kustomizev1.Kustomization, at 
 // over only if it acts as the control plane, or its tenant could keep others' objects.
 func eligible(rules tenancy.Rules) siblings.Eligible {
 	return func(ks *kustomizev1.Kustomization, namespace string) bool {
-		foreign := siblings.SourceOf(ks).Namespace != ks.Namespace && !rules.AllowCrossNamespace
+		foreign := inventory.SourceOf(ks).Namespace != ks.Namespace && !rules.AllowCrossNamespace
 		if unsupported, _ := refused(ks.Spec); unsupported != "" || foreign {
 			return false
 		}
@@ -205,7 +205,7 @@ func (h *heritage) handsOver(ctx context.Context, s *state, e inventory.Entry) (
 // is none, or no source.
 func (h *heritage) artifactOf(ctx context.Context, ks *kustomizev1.Kustomization) (siblings.Artifact, error) {
 	var repository sourcev1.GitRepository
-	at := siblings.Artifact{Source: siblings.SourceOf(ks)}
+	at := siblings.Artifact{Source: inventory.SourceOf(ks)}
 	if err := h.hub.Get(ctx, at.Source, &repository); client.IgnoreNotFound(err) != nil {
 		return at, fmt.Errorf("read the source %s: %w", at.Source, err)
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/actors"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/apply/dependencies"
-	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
 // source is the artifact that a run builds from.
@@ -94,7 +94,7 @@ func identify(who *actors.Actors, known *applier.Applier) loop.Phase[state] {
 
 // findSource reads the artifact that is to be applied.
 func (p prerequisites) findSource(ctx context.Context, s *state) (loop.Next, error) {
-	s.source.kind, s.source.key = s.ks.Spec.SourceRef.Kind, siblings.SourceOf(s.ks)
+	s.source.kind, s.source.key = s.ks.Spec.SourceRef.Kind, inventory.SourceOf(s.ks)
 	if s.source.key.Namespace != s.ks.Namespace && !p.allowCrossNamespace {
 		return loop.Next{}, loop.Stalled(acl.AccessDeniedReason, fmt.Errorf("the source %s %s is in another namespace: move one of them, or start the controllers with --allow-cross-namespace-references",
 			s.source.kind, s.source.key))

@@ -26,7 +26,6 @@ import (
 	"github.com/flotilla-io/flotilla/internal/fairqueue"
 	"github.com/flotilla-io/flotilla/reconciler/apply/dependencies"
 	"github.com/flotilla-io/flotilla/reconciler/apply/references"
-	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
@@ -148,7 +147,7 @@ type wakes struct {
 // usersOf returns the Kustomizations that apply what a source fetches.
 func (w wakes) usersOf(ctx context.Context, source client.Object) []reconcile.Request {
 	key := client.ObjectKeyFromObject(source)
-	return w.find(ctx, func(ks *kustomizev1.Kustomization) bool { return siblings.SourceOf(ks) == key })
+	return w.find(ctx, func(ks *kustomizev1.Kustomization) bool { return inventory.SourceOf(ks) == key })
 }
 
 // dependents returns the Kustomizations that wait for another one.
@@ -164,7 +163,7 @@ func (w wakes) siblings(_ context.Context, changed client.Object) []reconcile.Re
 		return nil
 	}
 	var requests []reconcile.Request
-	for _, key := range w.lastApplied.waitingForSiblings(siblings.SourceOf(ks)) {
+	for _, key := range w.lastApplied.waitingForSiblings(inventory.SourceOf(ks)) {
 		if key != client.ObjectKeyFromObject(ks) {
 			requests = append(requests, reconcile.Request{NamespacedName: key})
 		}

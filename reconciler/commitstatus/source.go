@@ -8,16 +8,13 @@ import (
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
 // sourceKeyOf returns which GitRepository a Kustomization applies, and false for none.
 func sourceKeyOf(ks *kustomizev1.Kustomization) (client.ObjectKey, bool) {
-	ref := ks.Spec.SourceRef
-	key := client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}
-	if key.Namespace == "" {
-		key.Namespace = ks.Namespace
-	}
-	return key, ref.Kind == sourcev1.GitRepositoryKind
+	return inventory.SourceOf(ks), ks.Spec.SourceRef.Kind == sourcev1.GitRepositoryKind
 }
 
 // sourceOf returns the Kustomization's repository; nil if it has none, or one that it may

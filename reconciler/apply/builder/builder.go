@@ -24,7 +24,6 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/places"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
-	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 	"github.com/flotilla-io/flotilla/sources/artifact"
 	"github.com/flotilla-io/flotilla/sources/build"
@@ -171,7 +170,7 @@ func (b *Builder) Forget(key client.ObjectKey) {
 }
 
 func (b *Builder) open(ctx context.Context, in Input) (*build.Tree, error) {
-	source := siblings.SourceOf(in.Kustomization)
+	source := inventory.SourceOf(in.Kustomization)
 	if !b.artifacts.Owns(artifact.Owner(in.Kustomization.Spec.SourceRef.Kind, source.Namespace, source.Name), in.Digest) {
 		return nil, loop.Waiting(meta.ArtifactFailedReason, refetched, fmt.Errorf("the artifact %s was not fetched by its source: waiting for that to fetch it anew", in.Digest))
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/actors"
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
 	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
 // ReasonCycle says that Kustomizations wait for each other.
@@ -138,7 +139,7 @@ func (p Checker) unready(ctx context.Context, q Query, i int, read readDependenc
 		return p.byExpression(ctx, q.Of, dep, i, budget)
 	}
 	ready := apimeta.FindStatusCondition(dep.Status.Conditions, meta.ReadyCondition)
-	same := dep.Spec.SourceRef.Kind == q.Kind && siblings.SourceOf(dep) == q.At.Source
+	same := dep.Spec.SourceRef.Kind == q.Kind && inventory.SourceOf(dep) == q.At.Source
 	switch {
 	case same && ready != nil && ready.Reason == siblings.ReasonHandingOver && ready.ObservedGeneration == dep.Generation && dep.Status.LastAttemptedRevision == q.At.Revision:
 		return "", nil // it stands, and may wait for this one

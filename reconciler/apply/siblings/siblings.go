@@ -220,12 +220,7 @@ func (x *Index) list(ctx context.Context) ([]kustomizev1.Kustomization, error) {
 
 // is reports whether a Kustomization is a sibling of those of a namespace that apply an artifact.
 func (x *Index) is(ks *kustomizev1.Kustomization, namespace string, at Artifact) bool {
-	return ks.DeletionTimestamp == nil && SourceOf(ks) == at.Source && x.eligible(ks, namespace)
-}
-
-// SourceOf returns the name of a Kustomization's source.
-func SourceOf(ks *kustomizev1.Kustomization) client.ObjectKey {
-	return client.ObjectKey{Namespace: cmp.Or(ks.Spec.SourceRef.Namespace, ks.Namespace), Name: ks.Spec.SourceRef.Name}
+	return ks.DeletionTimestamp == nil && inventory.SourceOf(ks) == at.Source && x.eligible(ks, namespace)
 }
 
 // byAge sorts the oldest first. One that is not created yet is the youngest.
