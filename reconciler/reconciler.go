@@ -26,6 +26,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply"
 	"github.com/flotilla-io/flotilla/reconciler/apply/builder"
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
+	"github.com/flotilla-io/flotilla/reconciler/apply/lastgood"
 	"github.com/flotilla-io/flotilla/reconciler/binding"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/cluster"
@@ -250,7 +251,9 @@ func newFleet(ctx context.Context, mgr ctrl.Manager, opts Options, chosen map[st
 }
 
 func registerRepository(_ context.Context, f *fleet) error {
-	return repository.New(f.mgr.GetClient(), f.opts.Artifacts, f.events, repository.Options{Git: git.Options{Egress: f.opts.Egress}, Places: f.places, Metrics: f.opts.Metrics}).Register(f.mgr)
+	return repository.New(f.mgr.GetClient(), f.opts.Artifacts, f.events, repository.Options{
+		Git: git.Options{Egress: f.opts.Egress}, InUse: lastgood.InUse(f.mgr.GetClient()), Places: f.places, Metrics: f.opts.Metrics,
+	}).Register(f.mgr)
 }
 
 func registerApply(ctx context.Context, f *fleet) error {

@@ -27,6 +27,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/dependencies"
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
 	"github.com/flotilla-io/flotilla/reconciler/apply/kustomizations"
+	"github.com/flotilla-io/flotilla/reconciler/apply/lastgood"
 	"github.com/flotilla-io/flotilla/reconciler/apply/losses"
 	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
 	"github.com/flotilla-io/flotilla/reconciler/apply/switchover"
@@ -106,6 +107,7 @@ type Reconciler struct {
 	applier     *applier.Applier
 	actors      *actors.Actors
 	lastApplied *lastAppliedStates
+	lastGood    keeper
 	own         kustomizations.Store
 	remover     remover
 	losses      *losses.Counter
@@ -149,6 +151,7 @@ func New(deps Deps, opts Options) (*Reconciler, error) {
 		applier:     applier,
 		actors:      actors,
 		lastApplied: newLastAppliedStates(),
+		lastGood:    keeper{Keeper: lastgood.New(deps.Builder, applier), actors: actors, clock: opts.Clock},
 		own:         own,
 		remover:     remover{applier: applier, actors: actors, heritage: heirs, live: deps.Live, events: deps.Events},
 		losses:      lost,
@@ -215,14 +218,11 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request, run *
 	if err != nil && runs.Superseded(ctx) {
 		return reconcile.Result{}, err
 	}
-	err = s.last.secrets.Clean(err, reasonFailed)
+	err = s.last.secrets.Clean(r.lastGood.keep(ctx, s, err), reasonFailed)
 	if err := r.conclude(ctx, s, err); err != nil {
 		return reconcile.Result{}, err
 	}
-	if due := s.last.dueAfter(r.clock.Now()); err == nil && (next.After == 0 || due < next.After) {
-		next.After = due
-	}
-	return loop.Result(next, err)
+	return loop.Result(s.last.nextLook(next, err, r.clock.Now()))
 }
 
 // state is what the phases of one run learn.
@@ -251,7 +251,20 @@ type state struct {
 type standing struct {
 	settled bool // it stands already, and is not due for a look
 	moved   bool // it is another one than stood, and changes nothing here
+	drift   bool // what stands is due for a look, or something of it is known to be gone
+	writes  extent
+	// kept says what of the one before was brought back, as this one is refused; empty for nothing.
+	kept string
 }
+
+// extent is how much of a revision, beyond its kinds and namespaces, is written by a run.
+type extent int
+
+const (
+	none extent = iota
+	part
+	whole
+)
 
 // difference is what is owned before a revision, and how that differs from it.
 type difference struct {

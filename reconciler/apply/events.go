@@ -1,8 +1,6 @@
 package apply
 
 import (
-	"fmt"
-	"slices"
 	"strings"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
@@ -13,8 +11,8 @@ import (
 
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
+	"github.com/flotilla-io/flotilla/reconciler/apply/lastgood"
 	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
-	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
 // notice is what a run tells about a Kustomization.
@@ -23,6 +21,15 @@ type notice struct{ kind, reason, message string }
 // eventsOf returns what is news about a run: a transition, or drift that was
 // corrected. An outcome like the last one is none.
 func eventsOf(s *state, after *kustomizev1.Kustomization, outcome *loop.Error) []notice {
+	notices := transitionOf(s, after, outcome)
+	if s.kept != "" {
+		notices = append(notices, notice{corev1.EventTypeNormal, ReasonDriftCorrected, "Brought back to revision " + lastgood.In(s.ks.Status).Revision +
+			", which stays while " + s.source.revision + " is not applied: " + s.kept})
+	}
+	return notices
+}
+
+func transitionOf(s *state, after *kustomizev1.Kustomization, outcome *loop.Error) []notice {
 	was := apimeta.FindStatusCondition(s.ks.Status.Conditions, meta.ReadyCondition)
 	is := apimeta.FindStatusCondition(after.Status.Conditions, meta.ReadyCondition)
 	switch {
@@ -52,56 +59,18 @@ func eventsOf(s *state, after *kustomizev1.Kustomization, outcome *loop.Error) [
 	}
 }
 
-// reported are the actions that an event counts, in this order.
-var reported = []applier.Action{applier.Created, applier.Configured, applier.Recreated, applier.Deleted}
-
 // deeds are what runs did until a revision stood.
 type deeds struct {
 	revision string
 	// reported says that the event of the revision has them.
 	reported bool
-	byAction map[applier.Action][]inventory.ID
+	changes  applier.ChangeSet
 }
 
 // of returns the deeds for a revision: those that are not told yet, or none.
 func (d deeds) of(revision string) deeds {
 	if d.reported || d.revision != revision {
-		return deeds{revision: revision, byAction: map[applier.Action][]inventory.ID{}}
+		return deeds{revision: revision}
 	}
 	return d
-}
-
-// add takes in what a run did. One that waits for a kind or a namespace has planned what
-// the next one does: that counts once.
-func (d deeds) add(s *state) {
-	done := map[applier.Action][]inventory.ID{}
-	for _, c := range s.plan.Changes {
-		done[c.Action] = append(done[c.Action], inventory.IDOf(c.Desired))
-	}
-	for _, e := range slices.Concat(s.switched.pruned, s.leaving.Deleted) {
-		done[applier.Deleted] = append(done[applier.Deleted], e.ID)
-	}
-	for _, action := range reported {
-		known := map[inventory.ID]bool{}
-		for _, id := range d.byAction[action] {
-			known[id] = true
-		}
-		for _, id := range done[action] {
-			if !known[id] {
-				d.byAction[action] = append(d.byAction[action], id)
-			}
-		}
-	}
-}
-
-// String is such as "2 created: Deployment/shop/web, Service/shop/web; 1 deleted:
-// ConfigMap/shop/old".
-func (d deeds) String() string {
-	var texts []string
-	for _, action := range reported {
-		if ids := d.byAction[action]; len(ids) > 0 {
-			texts = append(texts, fmt.Sprintf("%d %s: %s", len(ids), action, inventory.First(ids, namedUnhealthy)))
-		}
-	}
-	return strings.Join(texts, "; ")
 }

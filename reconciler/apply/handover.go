@@ -18,6 +18,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/actors"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/apply/builder"
+	"github.com/flotilla-io/flotilla/reconciler/apply/intervals"
 	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
@@ -46,7 +47,7 @@ func (h *heritage) wants(ctx context.Context, ks *kustomizev1.Kustomization, at 
 	if err := as.Check(); err != nil {
 		return siblings.Wants{}, err
 	}
-	objects, err := h.builder.Build(ctx, builder.Input{Kustomization: ks, Digest: at.Digest, Revision: at.Revision, As: as, Retry: retryOf(ks)})
+	objects, err := h.builder.Build(ctx, builder.Input{Kustomization: ks, Digest: at.Digest, Revision: at.Revision, As: as, Retry: intervals.Retry(ks)})
 	if err != nil {
 		return siblings.Wants{}, err
 	}
@@ -117,7 +118,7 @@ func (h *heritage) share(ctx context.Context, s *state) (loop.Next, error) {
 }
 
 func sharedError(s *state, shared siblings.Shared) error {
-	return loop.Waiting(ReasonSharedObject, retryOf(s.ks), fmt.Errorf("%s stands in Kustomization %s and in %s: remove it from one of them; until then revision %s is not applied here",
+	return loop.Waiting(ReasonSharedObject, intervals.Retry(s.ks), fmt.Errorf("%s stands in Kustomization %s and in %s: remove it from one of them; until then revision %s is not applied here",
 		inventory.Describe(shared.ID), siblings.Name(shared.With, s.sees()), s.owner, s.source.revision))
 }
 
@@ -251,7 +252,7 @@ func (h *heritage) await(_ context.Context, s *state) (loop.Next, error) {
 	}
 	s.last.waitsForSiblings(s.source.key, true)
 	if len(s.leaving.Held) > 0 {
-		return loop.Next{After: retryOf(s.ks)}, nil
+		return loop.Next{After: intervals.Retry(s.ks)}, nil
 	}
-	return loop.Next{After: min(retryOf(s.ks), handoverPoll)}, nil
+	return loop.Next{After: min(intervals.Retry(s.ks), handoverPoll)}, nil
 }

@@ -37,6 +37,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply"
 	"github.com/flotilla-io/flotilla/reconciler/apply/builder"
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
+	"github.com/flotilla-io/flotilla/reconciler/apply/lastgood"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 	"github.com/flotilla-io/flotilla/sources/artifact"
@@ -246,7 +247,15 @@ func (w *world) commitOf(namespace string, files map[string]string) string {
 		fmt.Fprintf(hash, "%s\n%s\n", name, text)
 		set[name] = artifact.File{Data: []byte(text)}
 	}
-	stored, err := w.store.Put(w.t.Context(), "GitRepository/"+namespace+"/fleet", set)
+	inUse, err := lastgood.InUse(w.Hub)(w.t.Context(), client.ObjectKey{Namespace: namespace, Name: "fleet"})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var kept []string
+	for _, used := range inUse {
+		kept = append(kept, used.Digest)
+	}
+	stored, err := w.store.Put(w.t.Context(), "GitRepository/"+namespace+"/fleet", set, kept...)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -1,8 +1,6 @@
 package apply
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
 	"slices"
 	"sync"
 	"time"
@@ -12,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/reconciler/apply/intervals"
 	"github.com/flotilla-io/flotilla/reconciler/apply/secrets"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 	"github.com/flotilla-io/flotilla/reconciler/switching"
@@ -181,10 +180,11 @@ func (m *lastApplied) recall(s *state) bool {
 	defer m.mu.Unlock()
 	if !m.known && !m.missed && standsByStatus(s) {
 		m.known, m.applied = true, s.inputs()
-		m.due = s.now.Add(within(s.owner, intervalOf(s.ks)))
+		m.due = s.now.Add(intervals.Within(s.owner, intervals.Drift(s.ks)))
 		m.desired, _ = inventory.Read(s.ks.Status.Inventory) // what cannot be read is found out by the next full run
 	}
-	if !m.known || m.applied != s.inputs() || !s.now.Before(m.due) {
+	s.drift = m.missed || !s.now.Before(m.due)
+	if !m.known || m.applied != s.inputs() || s.drift {
 		m.missed = false
 		return false
 	}
@@ -224,11 +224,34 @@ func (m *lastApplied) awaitsDefinitions(s *state) time.Time {
 	return m.defines.since
 }
 
-// dueAfter returns how long it is until drift is to be looked for.
+// keeps has the next look for drift of the objects of the last good revision come after the interval, while
+// another one is refused.
+func (m *lastApplied) keeps(s *state, objects []inventory.Entry, now time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(objects) > 0 {
+		m.desired = objects
+	}
+	m.due = now.Add(intervals.Jittered(s.owner, intervals.Drift(s.ks)))
+}
+
+// nextLook has a run that went well, or stalled, come again when drift is to be looked for.
+func (m *lastApplied) nextLook(next loop.Next, err error, now time.Time) (loop.Next, error) {
+	due := m.dueAfter(now)
+	if outcome := loop.As(err, ""); outcome != nil && (outcome.Class != loop.ClassStalled || due <= 0) {
+		return next, err
+	}
+	if due = max(due, minimumPause); next.After == 0 || due < next.After {
+		next.After = due
+	}
+	return next, nil
+}
+
+// dueAfter returns how long it is until drift is to be looked for; it may be over.
 func (m *lastApplied) dueAfter(now time.Time) time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return max(m.due.Sub(now), minimumPause)
+	return m.due.Sub(now)
 }
 
 // complaint returns the text of the last complaint if it was about the same
@@ -251,7 +274,7 @@ func (m *lastApplied) complaint(revision string, about []inventory.ID, text stri
 func (m *lastApplied) changes() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.did.String()
+	return m.did.changes.String()
 }
 
 // conclude records the outcome of a run.
@@ -262,7 +285,7 @@ func (m *lastApplied) conclude(s *state, outcome *loop.Error, now time.Time) {
 	if s.source.revision != "" {
 		m.did = m.did.of(s.source.revision)
 		if !s.settled && (stands || outcome.Reason == meta.ProgressingReason) {
-			m.did.add(s)
+			m.did.changes.Add(s.plan.Changes, inventory.IDsOf(slices.Concat(s.switched.pruned, s.leaving.Deleted)))
 		}
 		m.did.reported = outcome == nil && s.waiting.text == "" && !s.leaving.Waits()
 	}
@@ -284,12 +307,12 @@ func (m *lastApplied) conclude(s *state, outcome *loop.Error, now time.Time) {
 		return
 	}
 	if s.leaving.Waits() { // it is to be looked at again, whatever else stands
-		m.known, m.due = false, now.Add(retryOf(s.ks))
+		m.known, m.due = false, now.Add(intervals.Retry(s.ks))
 		return
 	}
 	m.known, m.applied = !m.missed, s.inputs()
 	m.desired, m.digest = slices.Clone(s.desired), s.digest
-	m.due = now.Add(jittered(s.owner, intervalOf(s.ks)))
+	m.due = now.Add(intervals.Jittered(s.owner, intervals.Drift(s.ks)))
 }
 
 // standsByStatus reports whether the status says that the inputs were applied
@@ -307,24 +330,3 @@ func standsByStatus(s *state) bool {
 
 // minimumPause keeps a loop whose time is up from running in a circle.
 const minimumPause = 10 * time.Millisecond
-
-// jitter is how far an interval may be off, so that Kustomizations of one
-// interval do not all come at once.
-const jitter = 0.1
-
-// jittered returns the interval, off by up to the jitter, always the same for
-// one name.
-func jittered(key client.ObjectKey, interval time.Duration) time.Duration {
-	return interval + time.Duration(jitter*(share(key)-0.5)*float64(interval))
-}
-
-// within returns a time within the interval, always the same for one name.
-func within(key client.ObjectKey, interval time.Duration) time.Duration {
-	return time.Duration(share(key) * float64(interval))
-}
-
-// share maps a name to a number from 0 to 1.
-func share(key client.ObjectKey) float64 {
-	sum := sha256.Sum256([]byte(key.String()))
-	return float64(binary.BigEndian.Uint32(sum[:4])) / float64(1<<32)
-}

@@ -20,6 +20,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
+	"github.com/flotilla-io/flotilla/reconciler/apply/lastgood"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 	"github.com/flotilla-io/flotilla/reconciler/switching"
 )
@@ -473,5 +474,33 @@ func TestTheHistoryNamesTheCommit(t *testing.T) {
 	status := statusOf(s, nil, noon)
 	if diff := cmp.Diff(want, status.History.Latest().Metadata); diff != "" {
 		t.Errorf("metadata (-want +got):\n%s", diff)
+	}
+}
+
+// What stands is recorded with the outcome, and forgotten where a revision is written in part.
+func TestTheRevisionThatStandsIsRecorded(t *testing.T) {
+	before := lastgood.Record{Revision: oldRevision, Artifact: "sha256:before", Objects: "sha256:old"}
+	refusal := loop.As(loop.Stalled("PruneBlocked", errors.New("boom")), "")
+	cases := map[string]struct {
+		change  func(*state)
+		outcome *loop.Error
+		want    lastgood.Record
+	}{
+		"one that is applied":                       {func(s *state) { s.writes = whole }, nil, lastgood.Record{Revision: newRevision, Artifact: "sha256:def", Objects: "sha256:abc"}},
+		"one whose health is waited for":            {func(s *state) { s.writes, s.waiting.text = whole, "waits" }, nil, lastgood.Record{Revision: newRevision, Artifact: "sha256:def", Objects: "sha256:abc"}},
+		"one that is refused":                       {func(*state) {}, refusal, before},
+		"one that is written in part":               {func(s *state) { s.writes = part }, refusal, lastgood.Record{}},
+		"one that changes nothing":                  {func(s *state) { s.settled, s.moved = true, true }, nil, lastgood.Record{Revision: newRevision, Artifact: "sha256:def", Objects: "sha256:abc"}},
+		"one that changes nothing, after a restart": {func(s *state) { s.settled, s.moved, s.digest = true, true, "" }, nil, lastgood.Record{Revision: newRevision, Artifact: "sha256:def", Objects: "sha256:old"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := run(tc.change)
+			s.ks.Status.History = meta.History{{Digest: "sha256:old", LastReconciledStatus: meta.ReconciliationSucceededReason}}
+			lastgood.Write(&s.ks.Status, before)
+			if diff := cmp.Diff(tc.want, lastgood.In(statusOf(s, tc.outcome, noon))); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
 	}
 }

@@ -2,24 +2,19 @@ package apply
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"github.com/fluxcd/pkg/apis/meta"
-	"github.com/fluxcd/pkg/ssa/jsondiff"
-	"github.com/fluxcd/pkg/ssa/normalize"
-	"github.com/fluxcd/pkg/ssa/utils"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/reconciler/apply/actors"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/apply/builder"
+	"github.com/flotilla-io/flotilla/reconciler/apply/intervals"
 	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
 	"github.com/flotilla-io/flotilla/reconciler/apply/withdrawals"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
@@ -32,7 +27,7 @@ func (r *Reconciler) compare(ctx context.Context, s *state) (loop.Next, error) {
 	if !stands {
 		return loop.Next{}, nil
 	}
-	same, err := r.deps.Builder.Same(ctx, builder.Input{Kustomization: s.ks, Digest: s.source.digest, Revision: s.source.revision, Retry: retryOf(s.ks)}, from)
+	same, err := r.deps.Builder.Same(ctx, builder.Input{Kustomization: s.ks, Digest: s.source.digest, Revision: s.source.revision, Retry: intervals.Retry(s.ks)}, from)
 	if err != nil || !same || !s.last.moves(s) {
 		return loop.Next{}, err
 	}
@@ -45,10 +40,10 @@ func (r *Reconciler) compare(ctx context.Context, s *state) (loop.Next, error) {
 // build turns the artifact into the objects that the revision wants.
 func (r *Reconciler) build(ctx context.Context, s *state) (loop.Next, error) {
 	objects, err := r.deps.Builder.Build(ctx, builder.Input{
-		Kustomization: s.ks, Digest: s.source.digest, Revision: s.source.revision, As: s.actor, Retry: retryOf(s.ks), Keep: true, Reveal: s.last.secrets.Keep,
+		Kustomization: s.ks, Digest: s.source.digest, Revision: s.source.revision, As: s.actor, Retry: intervals.Retry(s.ks), Keep: true, Reveal: s.last.secrets.Keep,
 	})
 	if apierrors.IsForbidden(err) {
-		return loop.Next{}, loop.Waiting(applier.ReasonForbidden, retryOf(s.ks), r.actors.Explained(ctx, s.actor, err))
+		return loop.Next{}, loop.Waiting(applier.ReasonForbidden, intervals.Retry(s.ks), r.actors.Explained(ctx, s.actor, err))
 	}
 	if err != nil {
 		return loop.Next{}, fmt.Errorf("build revision %s: %w", s.source.revision, err)
@@ -57,13 +52,7 @@ func (r *Reconciler) build(ctx context.Context, s *state) (loop.Next, error) {
 		return loop.Next{}, loop.Stalled(builder.ReasonEmptyBuild, fmt.Errorf("path %q of revision %s holds no manifests: correct spec.path or commit some; to remove what is there, delete this Kustomization",
 			pathOf(s.ks), s.source.revision))
 	}
-	for _, obj := range objects {
-		if err := prepare(obj); err != nil {
-			return loop.Next{}, err
-		}
-	}
-	inventory.Sort(objects)
-	s.objects, s.digest = objects, digestOf(objects)
+	s.objects, s.digest = objects, builder.Digest(objects)
 	return loop.Next{}, nil
 }
 
@@ -72,30 +61,6 @@ func pathOf(ks *kustomizev1.Kustomization) string {
 		return "./"
 	}
 	return ks.Spec.Path
-}
-
-// prepare removes from a built object what is not to be applied.
-func prepare(obj *unstructured.Unstructured) error {
-	unstructured.RemoveNestedField(obj.Object, "status")
-	if utils.IsSecret(obj) {
-		// Plain values are written as data, so that a key which leaves Git
-		// leaves the hub, too.
-		if err := normalize.Unstructured(obj); err != nil {
-			return loop.Stalled(meta.BuildFailedReason, fmt.Errorf("%s: its data cannot be read: write values under stringData, or as base64 under data", inventory.Describe(inventory.IDOf(obj))))
-		}
-	}
-	return nil
-}
-
-// digestOf identifies what a revision wants, whatever it is called.
-func digestOf(objects []*unstructured.Unstructured) string {
-	hash := sha256.New()
-	encoder := json.NewEncoder(hash)
-	for _, obj := range objects {
-		// What was built from YAML can be written as JSON, and a hash takes all.
-		_ = encoder.Encode(obj.Object)
-	}
-	return fmt.Sprintf("sha256:%x", hash.Sum(nil))
 }
 
 // observe reads what the hub has of what is owned and of what is wanted.
@@ -119,7 +84,7 @@ func (r *Reconciler) observe(ctx context.Context, s *state) (loop.Next, error) {
 // refused as a whole.
 func (r *Reconciler) check(ctx context.Context, s *state) (loop.Next, error) {
 	plan, err := r.applier.Check(ctx, applier.Set{
-		Owner: s.owner, Objects: s.objects, Writer: s.actor, Force: s.ks.Spec.Force, Ignore: ignoreRules(s.ks),
+		Owner: s.owner, Objects: s.objects, Writer: s.actor, Force: s.ks.Spec.Force, Ignore: applier.IgnoreRules(s.ks),
 	}, s.seen)
 	if err != nil {
 		return loop.Next{}, classify(ctx, r.actors, s, err)
@@ -140,22 +105,7 @@ func classify(ctx context.Context, who *actors.Actors, s *state, err error) erro
 	if !errors.As(err, &refusal) {
 		return err
 	}
-	return loop.Waiting(refusal.Reason(), retryOf(s.ks), who.Explained(ctx, s.actor, err))
-}
-
-func ignoreRules(ks *kustomizev1.Kustomization) []jsondiff.IgnoreRule {
-	var rules []jsondiff.IgnoreRule
-	for _, rule := range ks.Spec.Ignore {
-		out := jsondiff.IgnoreRule{Paths: rule.Paths}
-		if t := rule.Target; t != nil {
-			out.Selector = &jsondiff.Selector{
-				Group: t.Group, Version: t.Version, Kind: t.Kind, Name: t.Name, Namespace: t.Namespace,
-				AnnotationSelector: t.AnnotationSelector, LabelSelector: t.LabelSelector,
-			}
-		}
-		rules = append(rules, out)
-	}
-	return rules
+	return loop.Waiting(refusal.Reason(), intervals.Retry(s.ks), who.Explained(ctx, s.actor, err))
 }
 
 // brake refuses a revision that would delete too much, or what is precious, here or in clusters.
@@ -164,7 +114,7 @@ func (r *Reconciler) brake(ctx context.Context, s *state) (loop.Next, error) {
 	if err := withdrawals.Check(ctx, r.deps.Hub, withdrawals.Revision{
 		Name: s.source.revision, Changes: s.plan.Changes, Seen: s.seen, Removed: inventory.IDsOf(s.diff.Removed), Allowed: may,
 	}); err != nil {
-		return loop.Next{}, loop.Waiting(ReasonPruneBlocked, retryOf(s.ks), err) // a cluster that joins may be what it takes
+		return loop.Next{}, loop.Waiting(ReasonPruneBlocked, intervals.Retry(s.ks), err) // a cluster that joins may be what it takes
 	}
 	if len(s.leaving.Deleted) == 0 {
 		return loop.Next{}, nil
@@ -203,7 +153,7 @@ func awaitDefinitions(ctx context.Context, by *applier.Applier, s *state) error 
 	if err != nil {
 		return err
 	}
-	return loop.Waiting(applier.ReasonUnknownKind, retryOf(s.ks), fmt.Errorf("after %s: %s", s.ks.GetTimeout(), why))
+	return loop.Waiting(applier.ReasonUnknownKind, intervals.Retry(s.ks), fmt.Errorf("after %s: %s", s.ks.GetTimeout(), why))
 }
 
 // prune deletes what left the revision, once what replaces it is healthy, where that is asked for: what
@@ -222,7 +172,7 @@ func (r *Reconciler) prune(ctx context.Context, s *state) (loop.Next, error) {
 		return loop.Next{}, nil
 	}
 	if err := r.applier.Prune(ctx, s.owner, s.actor, doomed, s.seen); err != nil {
-		return loop.Next{}, loop.Waiting(meta.PruneFailedReason, retryOf(s.ks), r.actors.Explained(ctx, s.actor, err))
+		return loop.Next{}, loop.Waiting(meta.PruneFailedReason, intervals.Retry(s.ks), r.actors.Explained(ctx, s.actor, err))
 	}
 	return loop.Next{}, nil
 }

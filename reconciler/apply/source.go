@@ -18,6 +18,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/actors"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/apply/dependencies"
+	"github.com/flotilla-io/flotilla/reconciler/apply/intervals"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
@@ -103,7 +104,7 @@ func (p prerequisites) findSource(ctx context.Context, s *state) (loop.Next, err
 	err := p.hub.Get(ctx, s.source.key, &repository)
 	switch {
 	case apierrors.IsNotFound(err):
-		return loop.Next{}, loop.Waiting(meta.ArtifactFailedReason, retryOf(s.ks), fmt.Errorf("the source %s %s does not exist: create it, or correct spec.sourceRef", s.source.kind, s.source.key))
+		return loop.Next{}, loop.Waiting(meta.ArtifactFailedReason, intervals.Retry(s.ks), fmt.Errorf("the source %s %s does not exist: create it, or correct spec.sourceRef", s.source.kind, s.source.key))
 	case err != nil:
 		return loop.Next{}, fmt.Errorf("read the source %s %s: %w", s.source.kind, s.source.key, err)
 	case repository.Status.Artifact == nil:

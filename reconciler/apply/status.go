@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/excerpt"
 	"github.com/flotilla-io/flotilla/reconciler/apply/kustomizations"
+	"github.com/flotilla-io/flotilla/reconciler/apply/lastgood"
 	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 	"github.com/flotilla-io/flotilla/reconciler/switching"
@@ -40,6 +42,13 @@ func statusOf(s *state, outcome *loop.Error, now time.Time) kustomizev1.Kustomiz
 	}
 	inventory.RecordLeaving(status, inventory.IDsOf(slices.Concat(s.leaving.Staying(), s.leaving.kept)), s.leaving.known)
 	inventory.RecordRemoved(status, s.leaving.remaining, s.leaving.looked)
+	switch {
+	case s.settled || s.writes == whole:
+		before := lastgood.In(s.ks.Status)
+		lastgood.Write(status, lastgood.Record{Revision: s.source.revision, Artifact: s.source.digest, Objects: cmp.Or(s.digest, before.Objects)})
+	case s.writes == part:
+		lastgood.Write(status, lastgood.Record{})
+	}
 	if s.source.revision != "" {
 		status.LastAttemptedRevision = s.source.revision
 	}

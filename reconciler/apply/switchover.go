@@ -13,6 +13,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/reconciler/apply/actors"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
+	"github.com/flotilla-io/flotilla/reconciler/apply/intervals"
 	"github.com/flotilla-io/flotilla/reconciler/apply/kustomizations"
 	"github.com/flotilla-io/flotilla/reconciler/apply/switchover"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
@@ -77,6 +78,7 @@ func (w switcher) announce(ctx context.Context, s *state, isSwitch bool) error {
 // announced then.
 func (w switcher) beforeRules(s *state) func(context.Context) error {
 	return func(ctx context.Context) error {
+		s.writes = part
 		if !s.switched.needed || s.switched.announced {
 			return nil
 		}
@@ -88,12 +90,13 @@ func (w switcher) beforeRules(s *state) func(context.Context) error {
 // count with all of it, and Kustomizations that hand over. All of a switch counts once it is seen; the
 // status says so: at once where more is to be removed, else with the outcome of the run.
 func (w switcher) finish(ctx context.Context, s *state) (loop.Next, error) {
+	s.writes = whole
 	var err error
 	if s.switched.pruned, s.leaving.Deleted, err = w.first(ctx, s); err != nil {
 		return loop.Next{}, err
 	}
 	if err := w.applier.Prune(ctx, s.owner, s.actor, s.switched.pruned, s.seen); err != nil {
-		return loop.Next{}, loop.Waiting(meta.PruneFailedReason, retryOf(s.ks), w.actors.Explained(ctx, s.actor, err))
+		return loop.Next{}, loop.Waiting(meta.PruneFailedReason, intervals.Retry(s.ks), w.actors.Explained(ctx, s.actor, err))
 	}
 	if !s.switched.needed {
 		w.end(ctx, s.owner, nil)

@@ -18,6 +18,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
+	"github.com/flotilla-io/flotilla/reconciler/apply/intervals"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
@@ -29,6 +30,9 @@ const (
 	healthPoll = 2 * time.Second
 	// silentPoll is when to look again at what runs in clusters of which nothing is heard.
 	silentPoll = 10 * time.Second
+	// longestRun bounds a run, whatever the Kustomization's timeout is: health is
+	// waited for between runs.
+	longestRun = time.Hour
 	// namedUnhealthy is how many objects a message names.
 	namedUnhealthy = 3
 )
@@ -93,7 +97,7 @@ func unhealthyError(s *state, what string, verdicts []health.Verdict) error {
 		ids = append(ids, v.ID)
 	}
 	text := s.last.complaint(s.source.revision, ids, what+": "+list(verdicts), !slices.ContainsFunc(verdicts, func(v health.Verdict) bool { return v.Denied }))
-	return loop.Waiting(meta.HealthCheckFailedReason, min(retryOf(s.ks), soon), s.actor.Explained(errors.New(text)))
+	return loop.Waiting(meta.HealthCheckFailedReason, min(intervals.Retry(s.ks), soon), s.actor.Explained(errors.New(text)))
 }
 
 func checksHealth(s *state) bool {

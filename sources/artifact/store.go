@@ -158,14 +158,55 @@ func ownerPath(name string) string {
 }
 
 // Put stores files as the owner's newest artifact. The owner's last artifacts
-// are kept, as Options say; others that nobody owns any more are removed.
-func (s *Store) Put(ctx context.Context, ownerName string, files Files) (Stored, error) {
-	var packed bytes.Buffer
-	if err := files.Pack(&packed); err != nil {
+// are kept, as Options say, and those that are in use; others that nobody owns any more are removed.
+func (s *Store) Put(ctx context.Context, ownerName string, files Files, inUse ...string) (Stored, error) {
+	digest, packed, err := pack(files)
+	if err != nil {
 		return Stored{}, err
 	}
-	sum := sha256.Sum256(packed.Bytes())
-	digest := algorithm + hex.EncodeToString(sum[:])
+	return s.put(ctx, digest, packed, func() error {
+		before := s.owners[ownerName].Digests
+		if len(before) > 0 && before[0] == digest {
+			return nil
+		}
+		now := append([]string{digest}, slices.DeleteFunc(slices.Clone(before), func(d string) bool { return d == digest })...)
+		stay := slices.Concat(now[:min(len(now), s.opts.Keep)], inUse)
+		return s.own(ownerName, slices.DeleteFunc(now, func(d string) bool { return !slices.Contains(stay, d) }))
+	})
+}
+
+// Restore stores files as an artifact that the owner had, after its others. It errs with ErrNotFound if
+// their digest is another one.
+func (s *Store) Restore(ctx context.Context, ownerName, digest string, files Files) error {
+	found, packed, err := pack(files)
+	if err != nil {
+		return err
+	}
+	if found != digest {
+		return fmt.Errorf("restore artifact %s: what is there is %s: %w", digest, found, ErrNotFound)
+	}
+	_, err = s.put(ctx, digest, packed, func() error {
+		before := s.owners[ownerName].Digests
+		if slices.Contains(before, digest) {
+			return nil
+		}
+		return s.own(ownerName, append(slices.Clone(before), digest))
+	})
+	return err
+}
+
+// pack returns the archive of files, and its digest.
+func pack(files Files) (digest string, packed []byte, err error) {
+	var buffer bytes.Buffer
+	if err := files.Pack(&buffer); err != nil {
+		return "", nil, err
+	}
+	sum := sha256.Sum256(buffer.Bytes())
+	return algorithm + hex.EncodeToString(sum[:]), buffer.Bytes(), nil
+}
+
+// put has an archive in the store, and then own record whose it is.
+func (s *Store) put(ctx context.Context, digest string, packed []byte, own func() error) (Stored, error) {
 	name, err := blobPath(digest)
 	if err != nil {
 		return Stored{}, err
@@ -179,17 +220,17 @@ func (s *Store) Put(ctx context.Context, ownerName string, files Files) (Stored,
 		if err := s.room(); err != nil {
 			return Stored{}, fmt.Errorf("store artifact %s: %w", digest, err)
 		}
-		if err := s.write(name, packed.Bytes()); err != nil {
+		if err := s.write(name, packed); err != nil {
 			return Stored{}, fmt.Errorf("store artifact %s: %w", digest, err)
 		}
 		if err := s.check(name); err != nil {
 			return Stored{}, fmt.Errorf("store artifact %s: %w", digest, err)
 		}
 	}
-	if err := s.own(ownerName, digest); err != nil {
+	if err := own(); err != nil {
 		return Stored{}, fmt.Errorf("store artifact %s: %w", digest, err)
 	}
-	return Stored{Digest: digest, Path: name, URL: s.URL(name), Size: int64(packed.Len())}, nil
+	return Stored{Digest: digest, Path: name, URL: s.URL(name), Size: int64(len(packed))}, nil
 }
 
 // room is why nothing more should be stored; nil if there is room.
@@ -203,22 +244,17 @@ func (s *Store) room() error {
 // URL is where the Handler serves the file with the given Stored.Path.
 func (s *Store) URL(name string) string { return s.opts.BaseURL + "/" + name }
 
-// own records the digest as the owner's newest.
-func (s *Store) own(name, digest string) error {
+// own records which artifacts an owner has, and removes those that nobody has any more.
+func (s *Store) own(name string, digests []string) error {
 	before := s.owners[name].Digests
-	if len(before) > 0 && before[0] == digest {
-		return nil
-	}
-	now := append([]string{digest}, slices.DeleteFunc(slices.Clone(before), func(d string) bool { return d == digest })...)
-	now = now[:min(len(now), s.opts.Keep)]
-	text, err := json.Marshal(owner{Name: name, Digests: now})
+	text, err := json.Marshal(owner{Name: name, Digests: digests})
 	if err != nil {
 		return err
 	}
 	if err := s.write(ownerPath(name), text); err != nil {
 		return err
 	}
-	s.owners[name] = owner{Name: name, Digests: now}
+	s.owners[name] = owner{Name: name, Digests: digests}
 	return s.drop(before)
 }
 
@@ -408,11 +444,11 @@ func (s *Store) write(name string, content []byte) error {
 	if err := s.root.Rename(temp, name); err != nil {
 		return errors.Join(err, s.root.Remove(temp))
 	}
-	return s.syncDir(path.Dir(name))
+	return syncDir(s.root, path.Dir(name))
 }
 
-func (s *Store) syncDir(name string) error {
-	dir, err := s.root.Open(name)
+func syncDir(root *os.Root, name string) error {
+	dir, err := root.Open(name)
 	if err != nil {
 		return err
 	}

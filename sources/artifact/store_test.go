@@ -95,6 +95,38 @@ func TestStoreKeepsTheLastTwoOfEachOwner(t *testing.T) {
 	}
 }
 
+func TestStoreKeepsWhatIsInUse(t *testing.T) {
+	dir := t.TempDir()
+	s := newStore(t, dir)
+	used := put(t, s, "a", one("1"))
+	store := func(text string, inUse ...string) {
+		t.Helper()
+		if _, err := s.Put(t.Context(), "a", one(text), inUse...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	has := func(want string) {
+		t.Helper()
+		if diff := cmp.Diff([]string{want}, content(t, s, used)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		if owns := s.Owns("a", used.Digest); owns != (want == "1") {
+			t.Errorf("owned = %v", owns)
+		}
+	}
+	for _, text := range []string{"2", "3", "4"} {
+		store(text, used.Digest)
+	}
+	has("1")
+	s = newStore(t, dir)
+	if _, err := s.Sweep(func(string) bool { return true }); err != nil {
+		t.Fatal(err)
+	}
+	has("1")
+	store("5", "sha256:"+strings.Repeat("0", 64))
+	has("not found")
+}
+
 func TestStoreSweeps(t *testing.T) {
 	dir := t.TempDir()
 	s := newStore(t, dir)

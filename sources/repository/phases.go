@@ -42,6 +42,9 @@ type state struct {
 	interval time.Duration
 	remote   *git.Remote
 	commit   git.Commit
+	// current says that the artifact of the commit is there; inUse are those that are used, beside it.
+	current bool
+	inUse   []Used
 	// artifact is the new one, once there is one.
 	artifact *meta.Artifact
 	// subject is the first line of the new artifact's commit message.
@@ -101,16 +104,16 @@ func (r *Reconciler) connect(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, nil
 }
 
-// resolve asks where the ref is, and is done if the artifact is of there.
+// resolve asks where the ref is, and whether the artifact is of there.
 func (r *Reconciler) resolve(ctx context.Context, s *state) (loop.Next, error) {
 	var err error
 	if s.commit, err = s.remote.Resolve(ctx, refOf(s.object.Spec.Reference)); err != nil {
 		return loop.Next{}, s.classify(err)
 	}
 	have := s.object.Status.Artifact
-	current := have.HasRevision(s.commit.Revision().String()) && r.sameSelection(s.object) &&
+	s.current = have.HasRevision(s.commit.Revision().String()) && r.sameSelection(s.object) &&
 		r.store.Owns(ownerOf(client.ObjectKeyFromObject(s.object)), have.Digest) && r.store.Has(have.Digest)
-	return loop.Next{Done: current}, nil
+	return loop.Next{}, nil
 }
 
 func refOf(ref *sourcev1.GitRepositoryRef) git.Ref {
@@ -128,8 +131,11 @@ func (r *Reconciler) sameSelection(object *sourcev1.GitRepository) bool {
 		!status.ObservedRecurseSubmodules && len(status.ObservedInclude) == 0
 }
 
-// fetch transfers the commit and stores its files.
+// fetch transfers the commit and stores its files, unless they are there.
 func (r *Reconciler) fetch(ctx context.Context, s *state) (loop.Next, error) {
+	if s.current {
+		return loop.Next{}, nil
+	}
 	tree, err := s.remote.Fetch(ctx, s.commit)
 	if err != nil {
 		return loop.Next{}, s.classify(err)
@@ -140,12 +146,11 @@ func (r *Reconciler) fetch(ctx context.Context, s *state) (loop.Next, error) {
 		return loop.Next{}, err
 	}
 	defer leave()
-	selection := artifact.Selection{Ignore: s.object.Spec.Ignore, Directories: s.object.Spec.SparseCheckout}
-	files, err := artifact.Collect(ctx, tree, selection, r.opts.Limits)
+	files, err := collect(ctx, s, tree, s.commit, r.opts.Limits)
 	if err != nil {
-		return loop.Next{}, s.classify(fmt.Errorf("files of %s: %w", s.commit.Revision().Short(), err))
+		return loop.Next{}, s.classify(err)
 	}
-	stored, err := r.store.Put(ctx, ownerOf(client.ObjectKeyFromObject(s.object)), files)
+	stored, err := r.store.Put(ctx, ownerOf(client.ObjectKeyFromObject(s.object)), files, digestsOf(s.inUse)...)
 	if err != nil {
 		s.storing = true
 		return loop.Next{}, loop.Retry(sourcev1.ArchiveOperationFailedReason, err)
@@ -157,6 +162,16 @@ func (r *Reconciler) fetch(ctx context.Context, s *state) (loop.Next, error) {
 		Metadata: about(tree, s.subject),
 	}
 	return loop.Next{}, nil
+}
+
+// collect returns the files of a commit that belong to the repository's artifact.
+func collect(ctx context.Context, s *state, tree *git.Tree, of git.Commit, limits artifact.Limits) (artifact.Files, error) {
+	selection := artifact.Selection{Ignore: s.object.Spec.Ignore, Directories: s.object.Spec.SparseCheckout}
+	files, err := artifact.Collect(ctx, tree, selection, limits)
+	if err != nil {
+		return nil, fmt.Errorf("files of %s: %w", of.Revision().Short(), err)
+	}
+	return files, nil
 }
 
 // about is what is recorded of a commit besides its files.

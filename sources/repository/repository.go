@@ -50,6 +50,9 @@ type Options struct {
 	Git git.Options
 	// Limits bound an artifact.
 	Limits artifact.Limits
+	// InUse returns the artifacts of a repository that are still used, and so kept beyond the latest; nil:
+	// none is.
+	InUse func(ctx context.Context, repository client.ObjectKey) ([]Used, error)
 	// Places are those of all tenants; the loop has its own if nil.
 	Places *places.Places
 	// Metrics is where the loop counts; nil counts for nobody.
@@ -76,6 +79,7 @@ type Reconciler struct {
 	opts   Options
 	runs   *runs.Runs
 	counts counts
+	users  users
 }
 
 // New returns a Reconciler.
@@ -90,10 +94,13 @@ func New(hub client.Client, store *artifact.Store, events Recorder, opts Options
 	if opts.Places == nil {
 		opts.Places = places.New(places.Options{})
 	}
+	if opts.InUse == nil {
+		opts.InUse = func(context.Context, client.ObjectKey) ([]Used, error) { return nil, nil }
+	}
 	if opts.Jitter == nil {
 		opts.Jitter = jitter
 	}
-	return &Reconciler{hub: hub, store: store, events: events, opts: opts, runs: runs.New(), counts: newCounts(opts.Metrics, opts.Clock)}
+	return &Reconciler{hub: hub, store: store, events: events, opts: opts, runs: runs.New(), counts: newCounts(opts.Metrics, opts.Clock), users: users{store: store, opts: opts}}
 }
 
 // jitter returns d, up to 5 % shorter or longer.
@@ -192,7 +199,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request, run *
 	}
 	s := &state{object: &object, interval: max(object.Spec.Interval.Duration, minInterval)}
 	fetched := r.counts.fetch.Begin()
-	next, err := loop.Run(ctx, s, r.refuse, r.connect, r.resolve, r.fetch)
+	next, err := loop.Run(ctx, s, r.refuse, r.connect, r.resolve, r.users.find, r.fetch, r.users.restore)
 	if ctx.Err() != nil {
 		return reconcile.Result{}, ctx.Err() // we are stopping, or it is another one by now; that says nothing about the repository
 	}

@@ -65,6 +65,10 @@ const LeavingKey = "gitops.flotilla.io/leaving"
 // it does; the revisions after it have changed nothing of that. Missing: not known.
 const ChangedKey = "gitops.flotilla.io/changed"
 
+// AppliedKey in status.history[0].metadata of a Kustomization is what it applied last, wholly: the digest of the
+// objects, that of the artifact that they were built from, and its revision, between spaces. Missing: not known.
+const AppliedKey = "gitops.flotilla.io/applied"
+
 // CommitStatusesAnnotation on an Alert says of which commits each Kustomization has a status of its own:
 // "changed", which is the default, of those that change what it applies, or "all".
 const CommitStatusesAnnotation = "gitops.flotilla.io/commit-statuses"

@@ -119,7 +119,7 @@ func Outside(runner build.Runner) build.Runner {
 }
 
 // Build returns the objects that the Kustomization's path holds in the artifact, with its
-// transformations, its variables and the labels of their owner. Errors that only new content or a new
+// transformations, its variables and the labels of their owner, in the order in which they are applied. Errors that only new content or a new
 // spec can mend are of class loop.ClassStalled.
 func (b *Builder) Build(ctx context.Context, in Input) ([]*unstructured.Unstructured, error) {
 	tree, err := b.open(ctx, in)
@@ -138,7 +138,10 @@ func (b *Builder) Build(ctx context.Context, in Input) ([]*unstructured.Unstruct
 		b.built[client.ObjectKeyFromObject(in.Kustomization)] = built{generation: in.Kustomization.Generation, digest: in.Digest, reads: reads}
 		b.mu.Unlock()
 	}
-	return objects, classifyBuild(in, err)
+	if err != nil {
+		return nil, classifyBuild(in, err)
+	}
+	return objects, prepare(objects)
 }
 
 // Same reports whether an artifact holds, of what the Kustomization reads, the same as the one that was

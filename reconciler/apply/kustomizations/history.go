@@ -33,6 +33,9 @@ func Written(status *kustomizev1.KustomizationStatus, digest string) {
 	}
 }
 
+// standing are what an outcome records of the Kustomization and not of itself: the next one has it, too.
+var standing = []string{gitopsv1alpha1.AppliedKey, gitopsv1alpha1.LeavingKey, gitopsv1alpha1.RemovedKey}
+
 // Remember adds an outcome to the history of a status, unless it has been the last one. What could not be
 // built is none; but after it, the next success counts as a change.
 func Remember(status *kustomizev1.KustomizationStatus, o Outcome) {
@@ -50,6 +53,12 @@ func Remember(status *kustomizev1.KustomizationStatus, o Outcome) {
 	maps.Copy(metadata, o.Commit)
 	if o.Origin != "" {
 		metadata["originRevision"] = o.Origin
+	}
+	for _, key := range standing {
+		if last != nil && last.Metadata[key] != "" {
+			metadata[key] = last.Metadata[key]
+			delete(last.Metadata, key)
+		}
 	}
 	if !o.Anew && last != nil && last.Digest == o.Digest && o.Reason == meta.ReconciliationSucceededReason && last.LastReconciledStatus == o.Reason {
 		if since := last.Metadata[gitopsv1alpha1.ChangedKey]; since != "" {

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flotilla-io/flotilla/reconciler/apply/kustomizations"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
@@ -52,6 +54,35 @@ func TestTheRevisionThatChangedSomething(t *testing.T) {
 			}
 			if got := inventory.Changed(status); got != tc.want {
 				t.Errorf("changed at %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// What an outcome records of what stands, and of what left, is of the Kustomization: the next outcome has it
+// too, whichever it is.
+func TestWhatIsRecordedStaysWithTheLatestOutcome(t *testing.T) {
+	const success = "ReconciliationSucceeded"
+	type outcome struct{ revision, digest, reason string }
+	cases := map[string]struct {
+		first, next outcome
+	}{
+		"the next revision changes nothing":   {outcome{"1", "a", success}, outcome{"2", "a", success}},
+		"the next revision changes something": {outcome{"1", "a", success}, outcome{"2", "b", success}},
+		"the next revision is refused":        {outcome{"1", "a", success}, outcome{"2", "b", "PruneBlocked"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			status := &kustomizev1.KustomizationStatus{}
+			remember := func(o outcome) {
+				kustomizations.Remember(status, kustomizations.Outcome{Digest: o.digest, Revision: o.revision, Reason: o.reason})
+			}
+			remember(tc.first)
+			removed := []inventory.ID{{Namespace: "shop", Name: "web", GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}}}
+			inventory.RecordRemoved(status, removed, true)
+			remember(tc.next)
+			if diff := cmp.Diff(removed, inventory.Removed(*status)); diff != "" {
+				t.Errorf("removed (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
+	"github.com/flotilla-io/flotilla/reconciler/apply/intervals"
 )
 
 // TestIntervalsHaveAFloor: a Kustomization that asks for an interval of next to
@@ -25,7 +26,7 @@ func TestIntervalsHaveAFloor(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := run(change)
 			s.last.conclude(s, nil, noon)
-			if got, want := s.last.dueAfter(noon), jittered(key, time.Second); got != want {
+			if got, want := s.last.dueAfter(noon), intervals.Jittered(key, time.Second); got != want {
 				t.Errorf("looks for drift after %s, want %s", got, want)
 			}
 			again := loop.As(unhealthyError(s, "health check failed", []health.Verdict{{ID: configID("a")}}), meta.HealthCheckFailedReason)
@@ -38,7 +39,7 @@ func TestIntervalsHaveAFloor(t *testing.T) {
 	if !after.last.recall(after) {
 		t.Fatal("what stands was not recalled")
 	}
-	if got, want := after.last.dueAfter(noon), within(key, time.Second); got != want {
+	if got, want := after.last.dueAfter(noon), intervals.Within(key, time.Second); got != want {
 		t.Errorf("after a restart: looks for drift after %s, want %s", got, want)
 	}
 }

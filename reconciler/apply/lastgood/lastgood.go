@@ -1,0 +1,106 @@
+// Package lastgood keeps what a Kustomization applied last as it is, while a newer revision is refused.
+//
+// In goes a Kustomization, whose status records what that was; out come the changes that brought objects
+// back. It writes objects that the Kustomization owns, as its account, and nothing where the same
+// artifact would be built to something else by now. It deletes nothing, and leaves kinds and
+// namespaces that are there as they are, which the newer revision may have written.
+package lastgood
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
+	"github.com/flotilla-io/flotilla/reconciler/apply/builder"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
+	"github.com/flotilla-io/flotilla/sources/repository"
+)
+
+// Builder turns artifacts into objects.
+type Builder interface {
+	Build(ctx context.Context, in builder.Input) ([]*unstructured.Unstructured, error)
+}
+
+// Keeper keeps last good revisions. Use New.
+type Keeper struct {
+	builder Builder
+	applier *applier.Applier
+}
+
+// New returns a Keeper.
+func New(builder Builder, applier *applier.Applier) Keeper {
+	return Keeper{builder: builder, applier: applier}
+}
+
+// Restored is what was found of a last good revision.
+type Restored struct {
+	// Objects are what it holds; empty where that is not what it was.
+	Objects []inventory.Entry
+	// Changes are those that were made.
+	Changes []applier.Change
+}
+
+// Restore brings the objects of a last good revision back to what they were. The build is of the revision's
+// artifact. An object that another Kustomization holds by now is left alone.
+func (k Keeper) Restore(ctx context.Context, in builder.Input, record Record, as client.Client) (Restored, error) {
+	in.Digest, in.Revision, in.Keep = record.Artifact, record.Revision, false
+	objects, err := k.builder.Build(ctx, in)
+	if err != nil || builder.Digest(objects) != record.Objects {
+		return Restored{}, err
+	}
+	owned, err := inventory.Read(in.Kustomization.Status.Inventory)
+	if err != nil {
+		return Restored{}, err
+	}
+	owner := client.ObjectKeyFromObject(in.Kustomization)
+	seen, err := k.applier.Observe(ctx, owner, owned)
+	if err != nil {
+		return Restored{}, err
+	}
+	plan, err := k.applier.Check(ctx, applier.Set{
+		Owner: owner, Objects: objects, Writer: as, Force: in.Kustomization.Spec.Force, Ignore: applier.IgnoreRules(in.Kustomization),
+	}, seen)
+	if err != nil {
+		return Restored{}, fmt.Errorf("keep revision %s: %w", record.Revision, err)
+	}
+	mine := map[inventory.ID]bool{}
+	for _, e := range owned {
+		mine[e.ID] = true
+	}
+	plan.Changes = slices.DeleteFunc(plan.Changes, func(c applier.Change) bool { return !mine[inventory.IDOf(c.Desired)] || leaves(c, owner) })
+	if _, err = k.applier.Apply(ctx, plan, seen, func(context.Context) error { return nil }); err != nil {
+		return Restored{}, fmt.Errorf("keep revision %s: %w", record.Revision, err)
+	}
+	kept, err := inventory.Of(objects)
+	return Restored{Objects: kept, Changes: plan.Changes}, err
+}
+
+// leaves reports whether a change is none of an owner's while another revision of it is worked on.
+func leaves(c applier.Change, owner client.ObjectKey) bool {
+	defines := inventory.StageOf(c.Desired.GroupVersionKind().GroupKind()) == inventory.Definitions
+	return c.Holder != (client.ObjectKey{}) && c.Holder != owner || defines && c.Action != applier.Created
+}
+
+// InUse returns a function that has the artifacts which Kustomizations of a source applied last.
+func InUse(hub client.Reader) func(ctx context.Context, source client.ObjectKey) ([]repository.Used, error) {
+	return func(ctx context.Context, source client.ObjectKey) ([]repository.Used, error) {
+		var all kustomizev1.KustomizationList
+		if err := hub.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
+			return nil, fmt.Errorf("list the Kustomizations of %s: %w", source, err)
+		}
+		var used []repository.Used
+		for i := range all.Items {
+			if r := In(all.Items[i].Status); r.Artifact != "" && inventory.SourceOf(&all.Items[i]) == source {
+				used = append(used, repository.Used{Digest: r.Artifact, Revision: r.Revision})
+			}
+		}
+		slices.SortFunc(used, func(a, b repository.Used) int { return cmp.Compare(a.Digest, b.Digest) })
+		return slices.CompactFunc(used, func(a, b repository.Used) bool { return a.Digest == b.Digest }), nil
+	}
+}

@@ -1,0 +1,98 @@
+package lastgood_test
+
+import (
+	"context"
+	"testing"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/flotilla-io/flotilla/api/scheme"
+	"github.com/flotilla-io/flotilla/reconciler/apply/builder"
+	"github.com/flotilla-io/flotilla/reconciler/apply/lastgood"
+	"github.com/flotilla-io/flotilla/sources/repository"
+)
+
+// builds are what every artifact is built to.
+type builds []*unstructured.Unstructured
+
+func (b builds) Build(context.Context, builder.Input) ([]*unstructured.Unstructured, error) {
+	return b, nil
+}
+
+// What is built to something else than what stood, as variables or the spec are others by now, is not
+// written: an applier would panic here.
+func TestWhatIsBuiltOtherwiseIsNotWritten(t *testing.T) {
+	config := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a"}}}
+	record := lastgood.Record{Revision: "main@sha1:1", Artifact: "sha256:1", Objects: builder.Digest(nil)}
+	got, err := lastgood.New(builds{config}, nil).Restore(t.Context(), builder.Input{Kustomization: &kustomizev1.Kustomization{}}, record, nil)
+	if diff := cmp.Diff(lastgood.Restored{}, got); err != nil || diff != "" {
+		t.Errorf("error %v, restored (-want +got):\n%s", err, diff)
+	}
+}
+
+func statusOf(outcomes ...string) kustomizev1.KustomizationStatus {
+	var status kustomizev1.KustomizationStatus
+	for _, digest := range outcomes {
+		status.History = append(status.History, meta.Snapshot{Digest: digest})
+	}
+	return status
+}
+
+func TestRecords(t *testing.T) {
+	whole := lastgood.Record{Revision: "main@sha1:1", Artifact: "sha256:a", Objects: "sha256:b"}
+	cases := map[string]struct {
+		status  kustomizev1.KustomizationStatus
+		written lastgood.Record
+		want    lastgood.Record
+	}{
+		"all of it":                         {statusOf("2", "1"), whole, whole},
+		"nothing":                           {statusOf("1"), lastgood.Record{}, lastgood.Record{}},
+		"what it was built to is not known": {statusOf("1"), lastgood.Record{Revision: "main@sha1:1", Artifact: "sha256:a"}, lastgood.Record{}},
+		"no outcome to record it with":      {statusOf(), whole, lastgood.Record{}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			lastgood.Write(&tc.status, tc.written)
+			if diff := cmp.Diff(tc.want, lastgood.In(tc.status)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			lastgood.Write(&tc.status, lastgood.Record{})
+			if diff := cmp.Diff(lastgood.Record{}, lastgood.In(tc.status)); diff != "" {
+				t.Errorf("after it is cleared (-want +got):\n%s", diff)
+			}
+		})
+	}
+	strange := statusOf("1")
+	strange.History[0].Metadata = map[string]string{"gitops.flotilla.io/applied": "sha256:a"}
+	if diff := cmp.Diff(lastgood.Record{}, lastgood.In(strange)); diff != "" {
+		t.Errorf("what does not read (-want +got):\n%s", diff)
+	}
+}
+
+func TestInUse(t *testing.T) {
+	kustomization := func(namespace, name, sourceNamespace, source, artifact string) *kustomizev1.Kustomization {
+		ks := &kustomizev1.Kustomization{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+			Spec:       kustomizev1.KustomizationSpec{SourceRef: kustomizev1.CrossNamespaceSourceReference{Kind: "GitRepository", Name: source, Namespace: sourceNamespace}},
+			Status:     statusOf("1"),
+		}
+		lastgood.Write(&ks.Status, lastgood.Record{Revision: "main@sha1:1", Artifact: artifact, Objects: "sha256:o"})
+		return ks
+	}
+	hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(
+		kustomization("team", "web", "", "fleet", "sha256:2"), kustomization("team", "db", "", "fleet", "sha256:2"),
+		kustomization("other", "web", "team", "fleet", "sha256:1"), kustomization("other", "db", "", "fleet", "sha256:3"),
+		kustomization("team", "new", "", "fleet", ""), kustomization("team", "infra", "", "infra", "sha256:4"),
+	).Build()
+	got, err := lastgood.InUse(hub)(t.Context(), client.ObjectKey{Namespace: "team", Name: "fleet"})
+	want := []repository.Used{{Digest: "sha256:1", Revision: "main@sha1:1"}, {Digest: "sha256:2", Revision: "main@sha1:1"}}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("error %v, in use (-want +got):\n%s", err, diff)
+	}
+}

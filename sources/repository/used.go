@@ -1,0 +1,100 @@
+package repository
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/internal/places"
+	"github.com/flotilla-io/flotilla/sources/artifact"
+	"github.com/flotilla-io/flotilla/sources/git"
+)
+
+// Used is an artifact that somebody uses who does not use the latest.
+type Used struct {
+	// Digest is the artifact's, Revision that of the commit it was made of.
+	Digest, Revision string
+}
+
+func digestsOf(used []Used) []string {
+	var out []string
+	for _, u := range used {
+		out = append(out, u.Digest)
+	}
+	return out
+}
+
+// missing is how long an artifact is not asked for again that the remote did not give: a server that gives no
+// commit by its name sends its whole history to be looked through.
+const missing = time.Hour
+
+// missed are the artifacts that could not be fetched again, and when, by digest. The zero value has none, and is
+// safe for use by several goroutines.
+type missed struct{ since sync.Map }
+
+func (m *missed) add(digest string, now time.Time) { m.since.Store(digest, now) }
+
+func (m *missed) has(digest string, now time.Time) bool {
+	since, found := m.since.Load(digest)
+	return found && now.Sub(since.(time.Time)) < missing
+}
+
+// users know which artifacts are in use, beside the latest.
+type users struct {
+	store  *artifact.Store
+	opts   Options
+	missed missed
+}
+
+// find finds out which artifacts are in use.
+func (r *users) find(ctx context.Context, s *state) (loop.Next, error) {
+	var err error
+	s.inUse, err = r.opts.InUse(ctx, client.ObjectKeyFromObject(s.object))
+	return loop.Next{}, err
+}
+
+// restore fetches again what is in use and not here: another replica, which held the lease before, fetched it,
+// or the disk lost it. A remote that does not have the commit any more is no fault of the repository's.
+func (r *users) restore(ctx context.Context, s *state) (loop.Next, error) {
+	owner := ownerOf(client.ObjectKeyFromObject(s.object))
+	for _, used := range s.inUse {
+		if r.missed.has(used.Digest, r.opts.Clock.Now()) || r.store.Owns(owner, used.Digest) && r.store.Has(used.Digest) {
+			continue
+		}
+		if err := r.restoreOne(ctx, s, owner, used); err != nil && ctx.Err() == nil {
+			r.missed.add(used.Digest, r.opts.Clock.Now())
+			ctrl.LoggerFrom(ctx).Info("the artifact of a revision that is still applied could not be fetched again", "revision", used.Revision, "error", err.Error())
+		}
+	}
+	return loop.Next{}, nil
+}
+
+func (r *users) restoreOne(ctx context.Context, s *state, owner string, used Used) error {
+	revision, err := git.ParseRevision(used.Revision)
+	if err != nil {
+		return err
+	}
+	commit, err := s.remote.Resolve(ctx, git.Ref{Commit: revision.Checksum})
+	if err != nil {
+		return err
+	}
+	tree, err := s.remote.Fetch(ctx, commit)
+	if err != nil {
+		return err
+	}
+	defer tree.Close()
+	ctx, leave, err := places.Compute(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	files, err := collect(ctx, s, tree, commit, r.opts.Limits)
+	if err != nil {
+		return err
+	}
+	return r.store.Restore(ctx, owner, used.Digest, files)
+}
