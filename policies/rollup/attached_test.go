@@ -72,7 +72,7 @@ func TestAttached(t *testing.T) {
 			if tc.digest != "" {
 				w.Annotations[propagation.DigestAnnotation] = tc.digest
 			}
-			state, reason := rollup.Health(template, b, []*workv1alpha1.Work{w}, nil)
+			state, reason := rollup.PartOf(template, b, []*workv1alpha1.Work{w}, nil).Worst(nil)
 			if got := state.String() + " " + reason; got != tc.want {
 				t.Errorf("%q, want %q", got, tc.want)
 			}

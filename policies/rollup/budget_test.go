@@ -174,7 +174,7 @@ func TestJudgeWithoutStatus(t *testing.T) {
 	b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "a", Applied: true, Health: workv1alpha2.ResourceHealthy}}
 	for truncated, want := range map[metav1.ConditionStatus]string{metav1.ConditionTrue: "Healthy ", metav1.ConditionFalse: "Progressing a: job is running"} {
 		b.Status.Conditions = []metav1.Condition{{Type: workv1alpha2.StatusTruncated, Status: truncated}}
-		state, reason := rollup.Health(template("Job"), b, nil, nil)
+		state, reason := rollup.PartOf(template("Job"), b, nil, nil).Worst(nil)
 		if got := state.String() + " " + reason; got != want {
 			t.Errorf("truncated %s: %q, want %q", truncated, got, want)
 		}

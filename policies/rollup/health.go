@@ -120,13 +120,12 @@ func nameOf(ref workv1alpha2.ObjectReference) string {
 	return ref.Kind + " " + strings.TrimPrefix(ref.Namespace+"/"+ref.Name, "/")
 }
 
-// Health judges a template over all its clusters; reason is empty for a
-// healthy one. Arguments are those of PartOf.
-func Health(template *unstructured.Unstructured, b workv1alpha2.Binding, works []*workv1alpha1.Work, silent Silences) (State, string) {
-	p := PartOf(template, b, works, silent)
+// Worst sums up a template over all its clusters but those that do not count; reason is empty for a healthy
+// one.
+func (p Part) Worst(uncounted []string) (State, string) {
 	state, reason := p.State, p.Reason
 	for _, c := range p.Clusters {
-		if c.State > state {
+		if c.State > state && !slices.Contains(uncounted, c.Name) {
 			state, reason = c.State, c.Name+": "+c.Reason
 		}
 	}

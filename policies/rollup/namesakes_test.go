@@ -41,7 +41,7 @@ func TestNamesakes(t *testing.T) {
 			object := template(tc.kind)
 			object.SetAPIVersion(tc.apiVersion)
 			works := []*workv1alpha1.Work{work("a", "True", "", tc.health, tc.status)}
-			if got, reason := rollup.Health(object, binding(succeeded, "a"), works, nil); got != tc.want {
+			if got, reason := rollup.PartOf(object, binding(succeeded, "a"), works, nil).Worst(nil); got != tc.want {
 				t.Errorf("health = %v %q, want %v", got, reason, tc.want)
 			}
 		})

@@ -267,7 +267,7 @@ func TestHealth(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			state, reason := rollup.Health(template(tc.kind), tc.binding, tc.works, nil)
+			state, reason := rollup.PartOf(template(tc.kind), tc.binding, tc.works, nil).Worst(nil)
 			if state != tc.wantState || reason != tc.wantReason {
 				t.Errorf("health = %v %q, want %v %q", state, reason, tc.wantState, tc.wantReason)
 			}
@@ -454,7 +454,7 @@ func TestWaiting(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			works := []*workv1alpha1.Work{tc.work}
 			got := outcome{Ready: rollup.Ready(tc.work), Wire: rollup.Items(works, nil)[0].Health}
-			got.State, got.Reason = rollup.Health(template("Crew"), binding(succeeded, "a"), works, nil)
+			got.State, got.Reason = rollup.PartOf(template("Crew"), binding(succeeded, "a"), works, nil).Worst(nil)
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("outcome (-want +got):\n%s", diff)
 			}

@@ -67,7 +67,7 @@ func TestSuspendedWork(t *testing.T) {
 	for i := range w.Status.Conditions {
 		w.Status.Conditions[i].ObservedGeneration = 1
 	}
-	state, reason := rollup.Health(template("Deployment"), binding(succeeded, "a"), []*workv1alpha1.Work{w}, nil)
+	state, reason := rollup.PartOf(template("Deployment"), binding(succeeded, "a"), []*workv1alpha1.Work{w}, nil).Worst(nil)
 	if want := "a: latest version not sent: dispatching is suspended"; state != rollup.Progressing || reason != want {
 		t.Errorf("health = %v %q, want %v %q", state, reason, rollup.Progressing, want)
 	}

@@ -50,8 +50,8 @@ type Builder interface {
 
 // Assessor judges the health of objects on the hub and in the members.
 type Assessor interface {
-	// Assess returns a verdict per entry, in the same order.
-	Assess(ctx context.Context, req health.Request) ([]health.Verdict, error)
+	// Assess returns how the objects of a request fare.
+	Assess(ctx context.Context, req health.Request) (health.Assessment, error)
 	// Remaining returns those of the objects that clusters still hold, of what the named
 	// Kustomization applied.
 	Remaining(ctx context.Context, owner client.ObjectKey, removed []inventory.ID) ([]inventory.ID, error)

@@ -8,6 +8,8 @@ const (
 	ReasonPruneBlocked = "PruneBlocked"
 	// ReasonInvalidAccount says that spec.serviceAccountName is no name of one.
 	ReasonInvalidAccount = "InvalidServiceAccount"
+	// ReasonInvalidAnnotation says that an annotation has a value that it cannot have.
+	ReasonInvalidAnnotation = "InvalidAnnotation"
 	// ReasonNotSupported says that a field asks for what is not done yet.
 	ReasonNotSupported = "NotSupported"
 	// ReasonClusterSilent says that health is not known, because nothing is heard of a

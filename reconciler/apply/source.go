@@ -18,6 +18,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/actors"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/apply/dependencies"
+	"github.com/flotilla-io/flotilla/reconciler/apply/health"
 	"github.com/flotilla-io/flotilla/reconciler/apply/intervals"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
@@ -52,13 +53,15 @@ type prerequisites struct {
 	dependencies        dependencies.Checker
 }
 
-// refuse ends a run that asks for what is not done yet.
+// refuse ends a run that asks for what is not done yet, or cannot be understood.
 func (p prerequisites) refuse(_ context.Context, s *state) (loop.Next, error) {
-	field, instead := refused(s.ks.Spec)
-	if field == "" {
-		return loop.Next{}, nil
+	if field, instead := refused(s.ks.Spec); field != "" {
+		return loop.Next{}, loop.Stalled(ReasonNotSupported, fmt.Errorf("%s is not supported yet: %s", field, instead))
 	}
-	return loop.Next{}, loop.Stalled(ReasonNotSupported, fmt.Errorf("%s is not supported yet: %s", field, instead))
+	if _, err := health.MaxUnreachableOf(s.ks); err != nil {
+		return loop.Next{}, loop.Stalled(ReasonInvalidAnnotation, err)
+	}
+	return loop.Next{}, nil
 }
 
 // refused returns a field that asks for what is not done yet, and what to do instead; empty for none.

@@ -2,7 +2,9 @@ package apply
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
@@ -13,6 +15,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/egress"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/excerpt"
+	"github.com/flotilla-io/flotilla/reconciler/apply/health"
 	"github.com/flotilla-io/flotilla/reconciler/apply/kustomizations"
 	"github.com/flotilla-io/flotilla/reconciler/apply/lastgood"
 	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
@@ -80,11 +83,9 @@ func applyingStatus(s *state, now time.Time) kustomizev1.KustomizationStatus {
 func succeeded(c kustomizations.Conditions, status *kustomizev1.KustomizationStatus, s *state) {
 	c.Remove(meta.ReconcilingCondition)
 	c.Remove(meta.StalledCondition)
-	c.Set(meta.ReadyCondition, metav1.ConditionTrue, meta.ReconciliationSucceededReason, "Applied revision: "+s.source.revision)
-	if checksHealth(s) {
-		c.Set(meta.HealthyCondition, metav1.ConditionTrue, meta.SucceededReason, "All objects are healthy")
-	} else {
-		c.Remove(meta.HealthyCondition)
+	if !s.settled || !readyAt(s) { // else nobody has looked again
+		c.Set(meta.ReadyCondition, metav1.ConditionTrue, meta.ReconciliationSucceededReason, "Applied revision: "+s.source.revision+uncounted(s))
+		healthIsKnown(c, s)
 	}
 	status.ObservedGeneration = s.ks.Generation
 	status.LastAppliedRevision = s.source.revision
@@ -120,12 +121,29 @@ func handingOver(c kustomizations.Conditions, status *kustomizev1.KustomizationS
 	c.Remove(meta.StalledCondition)
 	c.Set(meta.ReconcilingCondition, metav1.ConditionTrue, meta.ProgressingReason, message)
 	c.Set(meta.ReadyCondition, metav1.ConditionUnknown, siblings.ReasonHandingOver, message)
-	if checksHealth(s) {
-		c.Set(meta.HealthyCondition, metav1.ConditionTrue, meta.SucceededReason, "All objects are healthy")
-	} else {
-		c.Remove(meta.HealthyCondition)
-	}
+	healthIsKnown(c, s)
 	status.Inventory = s.record()
+}
+
+func healthIsKnown(c kustomizations.Conditions, s *state) {
+	if !checksHealth(s) {
+		c.Remove(meta.HealthyCondition)
+		return
+	}
+	c.Set(meta.HealthyCondition, metav1.ConditionTrue, meta.SucceededReason, "All objects are healthy"+uncounted(s))
+}
+
+// uncounted tells of the clusters of which nothing was heard, and need not be; empty for none.
+func uncounted(s *state) string {
+	names := s.waiting.uncounted
+	if len(names) == 0 {
+		return ""
+	}
+	text := strings.Join(names[:min(len(names), namedUnhealthy)], ", ")
+	if more := len(names) - namedUnhealthy; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return fmt.Sprintf("; not counting what was not heard of: %s (%s)", text, health.MaxUnreachableAnnotation)
 }
 
 // record is the inventory of a revision that stands: what left it, and is not gone, is owned on.

@@ -44,6 +44,8 @@ type wait struct {
 	silent bool
 	// failed is why the health check failed; nil if it did not.
 	failed error
+	// uncounted are the clusters of which nothing is heard, and need not be.
+	uncounted []string
 }
 
 // over reports whether nothing more is waited for that may yet become known.
@@ -64,17 +66,22 @@ func (r *Reconciler) assess(ctx context.Context, s *state) (loop.Next, error) {
 	if err != nil {
 		return loop.Next{}, err
 	}
-	verdicts, err := r.deps.Assessor.Assess(ctx, health.Request{Entries: entries, Observed: observed, As: s.actor, Checks: s.ks.Spec.HealthCheckExprs})
+	most, err := health.MaxUnreachableOf(s.ks)
 	if err != nil {
 		return loop.Next{}, err
 	}
-	pending, silent, failed := unhealthy(verdicts)
+	found, err := r.deps.Assessor.Assess(ctx, health.Request{Entries: entries, Observed: observed, As: s.actor, Checks: s.ks.Spec.HealthCheckExprs, MaxUnreachable: most})
+	if err != nil {
+		return loop.Next{}, err
+	}
+	s.waiting.uncounted = found.Uncounted
+	pending, silent, failed := unhealthy(found.Verdicts)
 	switch {
 	case len(failed) > 0 && len(pending) == 0:
 		s.waiting.failed = unhealthyError(s, "health check failed", failed)
 		return loop.Next{}, nil
 	case len(pending) == 0 && len(silent) > 0:
-		s.waiting = wait{"Applied revision " + s.source.revision + "; health is not known: " + list(silent), true, nil}
+		s.waiting = wait{text: "Applied revision " + s.source.revision + "; health is not known: " + list(silent), silent: true}
 		return loop.Next{After: silentPoll}, nil
 	case len(pending) == 0:
 		return loop.Next{}, nil

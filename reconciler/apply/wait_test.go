@@ -18,7 +18,9 @@ import (
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/reconciler/apply"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
+	"github.com/flotilla-io/flotilla/reconciler/apply/health"
 )
 
 func waiting(spec *kustomizev1.KustomizationSpec) { spec.Wait = true }
@@ -250,4 +252,19 @@ func TestVariablesThatChange(t *testing.T) {
 			return got == colour, got
 		})
 	}
+}
+
+// A number of clusters that is none is told, and nothing is applied until it is one.
+func TestANumberOfClustersThatIsNone(t *testing.T) {
+	w := newWorld(t)
+	w.kustomization("web", waiting)
+	first := w.commit(map[string]string{"app/x.yaml": configMaps(1)})
+	w.ready("web", first)
+	w.annotate("web", health.MaxUnreachableAnnotation, "one")
+	message := w.awaitReason("web", first, apply.ReasonInvalidAnnotation)
+	if want := `the annotation kustomize.flotilla.io/max-unreachable is "one"`; !strings.Contains(message, want) {
+		t.Errorf("message = %q, want it to say %q", message, want)
+	}
+	w.annotate("web", health.MaxUnreachableAnnotation, "1")
+	w.ready("web", first)
 }

@@ -29,7 +29,9 @@ type target struct {
 
 // posting are the Provider types that take commit statuses.
 var posting = []string{
-	notificationv1beta3.GiteaProvider, notificationv1beta3.GitHubProvider, notificationv1beta3.GitLabProvider, gitopsv1alpha1.ProviderTypeGitNotes,
+	notificationv1beta3.GiteaProvider, notificationv1beta3.GitHubProvider, notificationv1beta3.GitLabProvider,
+	notificationv1beta3.BitbucketProvider, notificationv1beta3.BitbucketServerProvider, notificationv1beta3.AzureDevOpsProvider,
+	gitopsv1alpha1.ProviderTypeGitNotes,
 }
 
 // Posts reports whether a Provider takes commit statuses.

@@ -1,6 +1,7 @@
 package commitstatus
 
 import (
+	"cmp"
 	"strings"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	"github.com/flotilla-io/flotilla/policies/expression"
 	"github.com/flotilla-io/flotilla/policies/rollup"
+	"github.com/flotilla-io/flotilla/sources/forge"
 )
 
 func TestSelects(t *testing.T) {
@@ -38,6 +40,33 @@ func TestSelects(t *testing.T) {
 				t.Errorf("selects = %v, want %v", got, tc.want)
 			}
 		})
+	}
+}
+
+// TestPosts: what asks for messages is left alone, and what is taken package forge can post to.
+func TestPosts(t *testing.T) {
+	addresses := map[string]string{
+		"bitbucket": "https://bitbucket.org/acme/fleet", "bitbucketserver": "https://git.test/scm/acme/fleet.git",
+		"azuredevops": "https://dev.azure.com/acme/shop/_git/fleet",
+	}
+	cases := map[string]bool{
+		"github": true, "gitlab": true, "gitea": true, "bitbucket": true, "bitbucketserver": true, "azuredevops": true, "git-notes": true,
+		"githubdispatch": false, "giteapullrequestcomment": false, "azureeventhub": false, "slack": false, "generic": false,
+	}
+	for kind, want := range cases {
+		provider := &notificationv1beta3.Provider{Spec: notificationv1beta3.ProviderSpec{Type: kind}}
+		if got := Posts(provider); got != want {
+			t.Errorf("%s: Posts = %t, want %t", kind, got, want)
+		}
+		address := cmp.Or(addresses[kind], "https://git.test/acme/fleet")
+		_, err := forge.New(forge.Provider{Type: kind, Address: address, Secret: map[string][]byte{"token": []byte("t")}}, forge.Options{})
+		if (err == nil) != want {
+			t.Errorf("%s: forge.New: error = %v, want that it posts: %t", kind, err, want)
+		}
+		provider.Spec.Suspend = true
+		if Posts(provider) {
+			t.Errorf("%s: Posts = true while it is suspended", kind)
+		}
 	}
 }
 

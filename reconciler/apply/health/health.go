@@ -11,6 +11,7 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
@@ -64,38 +65,56 @@ type Request struct {
 	As client.Reader
 	// Checks are expressions that judge kinds in place of the usual rules.
 	Checks []kustomize.CustomHealthCheck
+	// MaxUnreachable is of how many clusters nothing need be heard; see MaxUnreachableOf.
+	MaxUnreachable intstr.IntOrString
 }
 
-// Assess returns a verdict per entry, in the order of the entries. What a
+// Assessment is how objects fare.
+type Assessment struct {
+	// Verdicts are one per entry of the request, in their order.
+	Verdicts []Verdict
+	// Uncounted are the clusters that do not count in them, as nothing is heard of them, sorted.
+	Uncounted []string
+}
+
+// Assess judges the objects of a request. What a
 // policy carries is judged by its members; anything else by its own status.
 // Policies are read live: one that was applied a moment ago counts.
-func (r *Reader) Assess(ctx context.Context, req Request) ([]Verdict, error) {
+func (r *Reader) Assess(ctx context.Context, req Request) (Assessment, error) {
 	rules, err := r.compile(ctx, req.Checks)
 	if err != nil {
-		return nil, err
+		return Assessment{}, err
 	}
 	policies, err := r.policies(ctx, r.Live)
 	if err != nil {
-		return nil, err
+		return Assessment{}, err
 	}
 	_, silent, err := r.fleet(ctx)
 	if err != nil {
-		return nil, err
+		return Assessment{}, err
 	}
-	verdicts := make([]Verdict, len(req.Entries))
+	out := Assessment{Verdicts: make([]Verdict, len(req.Entries))}
+	parts := make([]*rollup.Part, len(req.Entries))
 	for i, e := range req.Entries {
-		if verdicts[i], err = r.assess(ctx, req, e, policies, rules, silent); err != nil {
-			return nil, err
+		if out.Verdicts[i], parts[i], err = r.assess(ctx, req, e, given{policies, silent}, rules); err != nil {
+			return Assessment{}, err
 		}
 	}
-	return verdicts, nil
+	out.Uncounted = passed(parts, req.MaxUnreachable)
+	for i, p := range parts {
+		if p != nil {
+			out.Verdicts[i].State, out.Verdicts[i].Reason = p.Worst(out.Uncounted)
+		}
+	}
+	return out, nil
 }
 
-func (r *Reader) assess(ctx context.Context, req Request, e inventory.Entry, policies selection, rules checks, silent rollup.Silences) (Verdict, error) {
+// assess returns the verdict of an object, or, of one that a policy carries, how it fares in each cluster.
+func (r *Reader) assess(ctx context.Context, req Request, e inventory.Entry, all given, rules checks) (Verdict, *rollup.Part, error) {
 	v, obj := Verdict{ID: e.ID, State: rollup.Progressing}, req.Observed[e.ID]
 	binding, err := r.binding(ctx, e.ID)
 	if err != nil {
-		return v, err
+		return v, nil, err
 	}
 	// The binding is of the version that its policy was taken up with: of that one the rules
 	// speak, and not of the one that the commit happens to be written in.
@@ -107,36 +126,37 @@ func (r *Reader) assess(ctx context.Context, req Request, e inventory.Entry, pol
 		obj, err = read(ctx, req.As, want, e.ID)
 		if apierrors.IsForbidden(err) {
 			v.State, v.Reason, v.Denied = rollup.Failed, err.Error(), true
-			return v, nil
+			return v, nil, nil
 		}
 		if err != nil {
-			return v, err
+			return v, nil, err
 		}
 	}
 	if obj == nil {
 		v.Reason = "does not exist"
-		return v, nil
+		return v, nil, nil
 	}
 	if rule := rules[want]; rule != nil {
-		return byStatus(ctx, v, obj, rule.judge)
+		v, err = byStatus(ctx, v, obj, rule.judge)
+		return v, nil, err
 	}
 	switch {
 	case binding != nil:
 		works, err := r.works(ctx, binding)
-		v.State, v.Reason = rollup.Health(obj, binding, works, silent)
-		return v, err
+		part := rollup.PartOf(obj, binding, works, all.silent)
+		return v, &part, err
 	case propagation.WaitsForChange(obj):
 		v.State, v.Reason = rollup.Healthy, "waits for its next change, as its policy is Lazy"
-		return v, nil
-	case policies.selects(resourceOf(obj)):
+		return v, nil, nil
+	case all.policies.selects(resourceOf(obj)):
 		v.Reason = "waits to be taken up by its policy"
-		return v, nil
+		return v, nil, nil
 	default:
 		v, err = byStatus(ctx, v, obj, compute)
 		if v.State == rollup.Progressing && inventory.IsWorkload(e.ID) {
 			v.Reason = "no policy propagates it, and nothing runs on the control plane itself"
 		}
-		return v, err
+		return v, nil, err
 	}
 }
 

@@ -241,7 +241,7 @@ func TestHealth(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff([]health.Verdict{{ID: e.ID, State: tc.state, Reason: tc.reason}}, got); diff != "" {
+			if diff := cmp.Diff([]health.Verdict{{ID: e.ID, State: tc.state, Reason: tc.reason}}, got.Verdicts); diff != "" {
 				t.Errorf("verdict (-want +got):\n%s", diff)
 			}
 			var want []rollup.Part
@@ -267,7 +267,7 @@ func TestHealthOfWhatIsNotThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]health.Verdict{{ID: missing.ID, State: rollup.Progressing, Reason: "does not exist"}}, got); diff != "" {
+	if diff := cmp.Diff([]health.Verdict{{ID: missing.ID, State: rollup.Progressing, Reason: "does not exist"}}, got.Verdicts); diff != "" {
 		t.Errorf("verdict (-want +got):\n%s", diff)
 	}
 	_, err = reader.Assess(t.Context(), health.Request{Checks: []kustomize.CustomHealthCheck{{HealthCheckExpressions: kustomize.HealthCheckExpressions{Current: "("}}}})

@@ -41,14 +41,14 @@ func TestFaultsOfExpressionsHoldNoValues(t *testing.T) {
 			hub := fake.NewClientBuilder().WithScheme(scheme.New()).Build()
 			obj := object(t, secret)
 			e := entryOf(obj)
-			verdicts, err := health.New(health.Deps{Hub: hub, Live: hub, Templates: templates{}}).Assess(t.Context(), health.Request{
+			got, err := health.New(health.Deps{Hub: hub, Live: hub, Templates: templates{}}).Assess(t.Context(), health.Request{
 				Entries: []inventory.Entry{e}, Observed: map[inventory.ID]*unstructured.Unstructured{e.ID: obj}, As: hub,
 				Checks: []kustomize.CustomHealthCheck{{APIVersion: "v1", Kind: "ConfigMap", HealthCheckExpressions: tc.checks}},
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := verdicts[0].Reason; !strings.HasPrefix(got, tc.want) || strings.Contains(got, "ey-a-token") {
+			if got := got.Verdicts[0].Reason; !strings.HasPrefix(got, tc.want) || strings.Contains(got, "ey-a-token") {
 				t.Errorf("reason = %q, want it to begin with %q and to hold no value", got, tc.want)
 			}
 		})
@@ -77,7 +77,7 @@ func TestWhatMayNotBeReadIsNotTold(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := []health.Verdict{{ID: e.ID, State: rollup.Failed, Reason: `configmaps "web" is forbidden: no`, Denied: true}}
-			if diff := cmp.Diff(want, got); diff != "" {
+			if diff := cmp.Diff(want, got.Verdicts); diff != "" {
 				t.Errorf("verdict (-want +got):\n%s", diff)
 			}
 		})

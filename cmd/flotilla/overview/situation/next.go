@@ -105,7 +105,7 @@ func kustomizationNext(ks *kustomizev1.Kustomization, ready *metav1.Condition) s
 	case meta.DependencyNotReadyReason:
 		return dependencyNext(ready.Message)
 	case "ClusterSilent":
-		return "see to the cluster that is silent (flotilla get clusters); this follows by itself"
+		return "see to the cluster that is silent (flotilla get clusters); this follows by itself. To go on without it: flotilla annotate kustomization " + object + " kustomize.flotilla.io/max-unreachable=1"
 	case "HandingOver":
 		return "see the Kustomizations that it names: flotilla get kustomizations -A"
 	case meta.HealthCheckFailedReason, meta.ProgressingReason:

@@ -165,7 +165,7 @@ func TestAdviceIsWhole(t *testing.T) {
 		},
 		"the brake holds, in words of another version": {"Kustomization", "PruneBlocked", refused + "nothing was applied", "commit it again, or allow it as the whole message says: flotilla describe kustomization web -n shop"},
 		"an object stands in two":                      {"Kustomization", "SharedObject", "ConfigMap/shop/a stands in two", "see the Kustomizations that it names, and take it out of one: flotilla get kustomizations -A"},
-		"a cluster is not heard of":                    {"Kustomization", "ClusterSilent", "health is not known", "see to the cluster that is silent (flotilla get clusters); this follows by itself"},
+		"a cluster is not heard of":                    {"Kustomization", "ClusterSilent", "health is not known", "see to the cluster that is silent (flotilla get clusters); this follows by itself. To go on without it: flotilla annotate kustomization web -n shop kustomize.flotilla.io/max-unreachable=1"},
 		"an address that is not allowed":               {"GitRepository", "AddressNotAllowed", refused + "10.0.0.1 leads to a private address; an administrator can allow that with --source-networks", "an administrator can allow that with --source-networks"},
 		"a name that leads there":                      {"GitRepository", "AddressNotAllowed", "git is not there; an administrator can allow networks with --source-networks", "an administrator can allow networks with --source-networks"},
 		"an address that nobody may allow":             {"GitRepository", "AddressNotAllowed", "it leads to the control plane itself, where no source may be", "put right what it says, then: flotilla reconcile source git web -n shop"},
