@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,116 +17,34 @@ import (
 	"github.com/flotilla-io/flotilla/sources/git"
 )
 
-// dialect is how one kind of forge wants a status.
-type dialect struct {
-	// segments is how many parts a repository's name has; 0 means any number.
-	segments int
-	// base turns the repository's host into the API's address.
-	base func(host *url.URL) string
-	// path is where a status is posted, below base.
-	path func(repository []string, commit string) string
-	// body is what is posted.
-	body func(s Status) map[string]string
-	// header authenticates.
-	header func(token string) (key, value string)
-	// accepts reports whether a refusal means that all is well.
-	accepts func(s Status, code int, message string) bool
-}
-
-// dialects by Provider type.
-var dialects = map[string]dialect{
-	"github": {
-		segments: 2,
-		base: func(host *url.URL) string {
-			if strings.EqualFold(host.Host, "github.com") {
-				return "https://api.github.com"
-			}
-			return host.String() + "/api/v3"
-		},
-		path:   func(r []string, commit string) string { return "/repos/" + escape(r) + "/statuses/" + commit },
-		body:   plainBody,
-		header: func(token string) (string, string) { return "Authorization", "Bearer " + token },
-	},
-	"gitea": {
-		segments: 2,
-		base:     func(host *url.URL) string { return host.String() + "/api/v1" },
-		path:     func(r []string, commit string) string { return "/repos/" + escape(r) + "/statuses/" + commit },
-		body:     plainBody,
-		header:   func(token string) (string, string) { return "Authorization", "token " + token },
-	},
-	"gitlab": {
-		base: func(host *url.URL) string { return host.String() + "/api/v4" },
-		path: func(r []string, commit string) string {
-			return "/projects/" + url.PathEscape(strings.Join(r, "/")) + "/statuses/" + commit
-		},
-		body: func(s Status) map[string]string {
-			return without(map[string]string{"state": gitlabState(s.State), "name": s.Context, "description": s.Description, "target_url": s.TargetURL})
-		},
-		header:  func(token string) (string, string) { return "PRIVATE-TOKEN", token },
-		accepts: sameState,
-	},
-}
-
-func escape(parts []string) string {
-	out := make([]string, len(parts))
-	for n, p := range parts {
-		out[n] = url.PathEscape(p)
-	}
-	return strings.Join(out, "/")
-}
-
-func plainBody(s Status) map[string]string {
-	return without(map[string]string{"state": string(s.State), "context": s.Context, "description": s.Description, "target_url": s.TargetURL})
-}
-
-// without drops empty fields.
-func without(m map[string]string) map[string]string {
-	for k, v := range m {
-		if v == "" {
-			delete(m, k)
-		}
-	}
-	return m
-}
-
-func gitlabState(s State) string {
-	if s == Failure {
-		return "failed"
-	}
-	return string(s)
-}
-
-// sameState accepts GitLab's refusal to set a state that is set already.
-func sameState(s Status, code int, message string) bool {
-	return code == http.StatusBadRequest && strings.Contains(message, "Cannot transition status") &&
-		strings.Contains(message, "from :"+gitlabState(s.State))
-}
-
 // client posts statuses over HTTP.
 type client struct {
-	dialect    dialect
-	base       string
-	repository []string
-	name       string // for messages
-	token      string
-	http       *http.Client
-	timeout    time.Duration
+	dialect dialect
+	place   place
+	name    string // for messages
+	header  http.Header
+	http    *http.Client
+	timeout time.Duration
 }
 
 var _ Poster = (*client)(nil)
 
-func newClient(p Provider, d dialect, host *url.URL, repository []string, opts Options) (*client, error) {
-	token := strings.TrimSpace(string(p.Secret["token"]))
-	if token == "" {
-		return nil, fmt.Errorf("%w: the Secret has no key token", ErrProvider)
+func newClient(p Provider, d dialect, at place, name string, opts Options) (*client, error) {
+	header := http.Header{}
+	for key, value := range d.headers {
+		header.Set(key, value)
 	}
+	key, value, err := d.auth(p.Secret)
+	if err != nil {
+		return nil, err
+	}
+	header.Set(key, value)
 	config, err := tlsConfig(p.Certificates)
 	if err != nil {
 		return nil, err
 	}
 	return &client{
-		dialect: d, base: d.base(host), repository: repository, name: host.Host + "/" + strings.Join(repository, "/"),
-		token: token, timeout: opts.Timeout,
+		dialect: d, place: at, name: name, header: header, timeout: opts.Timeout,
 		http: &http.Client{
 			Transport: &http.Transport{DialContext: opts.Egress.DialContext, TLSClientConfig: config, ForceAttemptHTTP2: true, IdleConnTimeout: time.Minute},
 			// A redirect would take the token or the status elsewhere.
@@ -161,18 +79,21 @@ func (c *client) Post(ctx context.Context, status Status) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
+	if c.dialect.links != nil && !c.dialect.links(status.TargetURL) {
+		status.TargetURL = c.place.page + status.Commit
+	}
 	body, err := json.Marshal(c.dialect.body(status))
 	if err != nil {
 		return err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+c.dialect.path(c.repository, status.Commit), bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.place.before+status.Commit+c.place.after, bytes.NewReader(body))
 	if err != nil {
 		return fmt.Errorf("%w: address: %w", ErrProvider, err)
 	}
+	req.Header = c.header.Clone()
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("User-Agent", "flotilla")
-	req.Header.Set(c.dialect.header(c.token))
 	resp, err := c.http.Do(req)
 	if err != nil {
 		return c.fault(err)
@@ -196,6 +117,10 @@ func (c *client) outcome(status Status, resp *http.Response) error {
 	switch {
 	case err != nil:
 		return c.fault(err)
+	case slices.Contains(c.dialect.signIn, code) && !isObject(text):
+		return fmt.Errorf("post status to %s: %w", c.name, unauthorized(code))
+	case code == http.StatusNoContent && c.dialect.silent:
+		return nil
 	case code >= 200 && code < 300 && !isObject(text):
 		return fmt.Errorf("post status to %s: %w: what answers (%s) is no forge, but maybe the page of a proxy or a login: change the provider's address", c.name, ErrProvider, answer(code))
 	case code >= 200 && code < 300:
@@ -208,7 +133,7 @@ func (c *client) outcome(status Status, resp *http.Response) error {
 	if after, limited := retryAfter(resp, words); limited {
 		return fmt.Errorf("post status to %s: %w", c.name, &RateLimitError{After: after})
 	}
-	return fmt.Errorf("post status to %s: %w", c.name, refusal(code, words))
+	return fmt.Errorf("post status to %s: %w", c.name, c.refusal(code, words))
 }
 
 // isObject reports whether an answer is a JSON object, as a forge's is that took a status.
@@ -219,20 +144,24 @@ func isObject(text []byte) bool {
 
 // refusal says what a status means. It shows nothing of the forge's own words: what
 // answers need not be a forge.
-func refusal(code int, message string) error {
+func (c *client) refusal(code int, message string) error {
 	switch {
 	case code >= 300 && code < 400:
 		return fmt.Errorf("%w: the forge redirects (%s); if the repository moved, change the provider's address", ErrProvider, answer(code))
 	case code == http.StatusUnauthorized || code == http.StatusForbidden:
-		return fmt.Errorf("%w (%s): the token must be valid, and needs the right to write commit statuses", ErrUnauthorized, answer(code))
+		return unauthorized(code)
 	case code == http.StatusNotFound,
 		(code == http.StatusUnprocessableEntity || code == http.StatusBadRequest) && strings.Contains(strings.ToLower(message), "no commit found"):
 		return fmt.Errorf("%w (%s): check the provider's address, and what the token may see", ErrNotFound, answer(code))
 	case code == http.StatusUnprocessableEntity || code == http.StatusBadRequest:
-		return fmt.Errorf("%w (%s): a commit takes so many statuses of a context and no more, and the token may not set those of others", ErrStatus, answer(code))
+		return fmt.Errorf("%w (%s): %s", ErrStatus, answer(code), c.dialect.refused)
 	default:
 		return fmt.Errorf("the forge answered %s", answer(code))
 	}
+}
+
+func unauthorized(code int) error {
+	return fmt.Errorf("%w (%s): the token must be valid, and needs the right to write commit statuses", ErrUnauthorized, answer(code))
 }
 
 // answer names a status by its number and its usual words.

@@ -1,5 +1,6 @@
-// Package forge puts commit statuses where people see them: on GitHub, GitLab
-// and Gitea, and as Git notes for servers that have no statuses.
+// Package forge puts commit statuses where people see them: on GitHub, GitLab,
+// Gitea, Bitbucket and Azure DevOps, and as Git notes for servers that have no
+// statuses.
 //
 // In go a status of a commit and a place; out comes an error that reports whether
 // to try again, and when. The package keeps no state: whether a status differs

@@ -13,8 +13,11 @@ import (
 // control plane's own machine.
 func TestThisMachineIsNotReached(t *testing.T) {
 	s := newServer(t, http.StatusCreated, nil, "{}")
-	for _, kind := range []string{"github", "gitlab", "gitea", forge.TypeGitNotes} {
-		address := s.URL + "/o/r"
+	addresses := map[string]string{forge.TypeGitNotes: s.URL + "/o/r"}
+	for kind, path := range paths {
+		addresses[kind] = s.URL + path
+	}
+	for kind, address := range addresses {
 		p, err := forge.New(forge.Provider{Type: kind, Address: address, Secret: map[string][]byte{"token": []byte(canary)}}, forge.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -36,8 +39,8 @@ func TestNothingOfAnAnswerIsShown(t *testing.T) {
 	for _, code := range []int{302, 400, 401, 403, 404, 409, 418, 422, 429, 500, 503} {
 		for _, body := range []string{secret, `{"message":"` + secret + `"}`, `{"error":"` + secret + `"}`, `{"message":"no commit found ` + secret + `"}`} {
 			s := newServer(t, code, map[string]string{"Location": "http://" + secret + "/"}, body)
-			for _, kind := range []string{"github", "gitlab", "gitea"} {
-				err := poster(t, kind, s.URL+"/o/r").Post(t.Context(), forge.Status{Commit: commit, Context: "x", State: forge.Success})
+			for kind, path := range paths {
+				err := poster(t, kind, s.URL+path).Post(t.Context(), forge.Status{Commit: commit, Context: "x", State: forge.Success})
 				if err == nil || strings.Contains(err.Error(), secret) {
 					t.Errorf("%s answers %d: error = %v, want one that shows nothing of it", kind, code, err)
 				}

@@ -77,11 +77,14 @@ type Poster interface {
 // Provider says where statuses go: the fields of a Flux Provider, and the data
 // of the Secrets that it names.
 type Provider struct {
-	// Type is github, gitlab, gitea or git-notes.
+	// Type is github, gitlab, gitea, bitbucket (Cloud), bitbucketserver (Data Center),
+	// azuredevops or git-notes.
 	Type string
-	// Address is the repository's, as in a browser; for git-notes, as for a clone.
+	// Address is the repository's, as in a browser or for a clone over HTTP; for
+	// git-notes, any for a clone.
 	Address string
-	// Secret has the key token; for git-notes, the keys of a GitRepository's.
+	// Secret has the key token; for git-notes, the keys of a GitRepository's. For both
+	// kinds of Bitbucket token may be user:password, or there are username and password.
 	Secret map[string][]byte
 	// Certificates has ca.crt, and tls.crt with tls.key; it may be nil.
 	Certificates map[string][]byte
@@ -117,18 +120,21 @@ func New(p Provider, opts Options) (Poster, error) {
 	}
 	dialect, known := dialects[p.Type]
 	if !known {
-		return nil, fmt.Errorf("%w: type %q has no commit statuses here; use github, gitlab, gitea or %s", ErrProvider, p.Type, TypeGitNotes)
+		return nil, fmt.Errorf("%w: type %q has no commit statuses here; use github, gitlab, gitea, bitbucket, bitbucketserver, azuredevops or %s", ErrProvider, p.Type, TypeGitNotes)
 	}
-	u, repository, err := parseAddress(p.Address)
+	host, parts, err := parseAddress(p.Address)
 	if err != nil {
 		return nil, err
 	}
-	if dialect.segments > 0 && len(repository) != dialect.segments {
-		return nil, fmt.Errorf("%w: address %q must name an owner and a repository", ErrProvider, git.MaskURL(p.Address))
+	at, found := dialect.place(host, parts)
+	if !found {
+		return nil, fmt.Errorf("%w: address %q must %s", ErrProvider, git.MaskURL(p.Address), dialect.form)
 	}
-	return newClient(p, dialect, u, repository, opts)
+	return newClient(p, dialect, at, host.Host+"/"+strings.Join(parts, "/"), opts)
 }
 
+// parseAddress returns the server of a repository's address, and the parts of its path:
+// two at least.
 func parseAddress(address string) (*url.URL, []string, error) {
 	u, err := url.Parse(address)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" {

@@ -144,6 +144,22 @@ func TestPostRefusals(t *testing.T) {
 		"GitLab has the state already":         {kind: "gitlab", code: 400, body: `{"message":"Cannot transition status via :enqueue from :pending (Reason(s): Status cannot transition via \"enqueue\")"}`, state: forge.Pending},
 		"GitLab has failed already":            {kind: "gitlab", code: 400, body: `{"message":{"state":["Cannot transition status via :drop from :failed"]}}`, state: forge.Failure},
 		"GitLab is in another state":           {kind: "gitlab", code: 400, body: `{"message":"Cannot transition status via :enqueue from :success"}`, state: forge.Pending, want: forge.ErrStatus},
+		"Bitbucket Data Center says nothing":   {kind: "bitbucketserver", code: 204},
+		"a forge that hears of it twice":       {kind: "bitbucketserver", code: 409, body: `{"errors":[]}`, says: "the forge answered HTTP 409 Conflict"},
+		"a link that is not taken":             {kind: "bitbucketserver", code: 400, body: `{"errors":[{"message":"url"}]}`, want: forge.ErrStatus, says: "HTTP 400 Bad Request): Bitbucket does not take every link"},
+		"Bitbucket has no such commit":         {kind: "bitbucketserver", code: 404, body: `{"errors":[{"message":"Commit 'abab' does not exist"}]}`, want: forge.ErrNotFound},
+		"Bitbucket knows no such token":        {kind: "bitbucketserver", code: 401, body: `{"errors":[{"message":"Authentication failed"}]}`, want: forge.ErrUnauthorized},
+		"Bitbucket's budget":                   {kind: "bitbucketserver", code: 429, header: map[string]string{"Retry-After": "5"}, wantAfter: 5 * time.Second},
+		"Bitbucket is out of order":            {kind: "bitbucketserver", code: 503, says: "HTTP 503 Service Unavailable"},
+		"Azure knows no such token":            {kind: "azuredevops", code: 203, header: map[string]string{"Content-Type": "text/html"}, body: "<html>Sign In", want: forge.ErrUnauthorized, says: "HTTP 203 Non-Authoritative Information): the token must be valid"},
+		"Azure wants somebody to sign in":      {kind: "azuredevops", code: 302, header: map[string]string{"Location": "http://example.com/_signin"}, body: "<html>Object moved", want: forge.ErrUnauthorized, says: "HTTP 302 Found): the token must be valid"},
+		"Azure's token may not write":          {kind: "azuredevops", code: 403, body: `{"message":"TF401027: You need the Git 'GenericContribute' permission"}`, want: forge.ErrUnauthorized},
+		"Azure has no such repository":         {kind: "azuredevops", code: 404, body: `{"message":"TF401019: The Git repository does not exist"}`, want: forge.ErrNotFound},
+		"Azure takes no such status":           {kind: "azuredevops", code: 400, body: `{"message":"VS403690"}`, want: forge.ErrStatus},
+		"Azure moved":                          {kind: "azuredevops", code: 308, header: map[string]string{"Location": "http://example.com/"}, want: forge.ErrProvider, says: "change the provider's address"},
+		"Azure's budget":                       {kind: "azuredevops", code: 429, header: map[string]string{"Retry-After": "7", "X-RateLimit-Remaining": "0"}, wantAfter: 7 * time.Second},
+		"Azure is out of order":                {kind: "azuredevops", code: 503, header: map[string]string{"Retry-After": "9"}, wantAfter: 9 * time.Second},
+		"Azure says nothing":                   {kind: "azuredevops", code: 204, want: forge.ErrProvider, says: "is no forge"},
 		"GitHub says what only GitLab may say": {kind: "github", code: 400, body: `{"message":"Cannot transition status via :enqueue from :pending"}`, state: forge.Pending, want: forge.ErrStatus},
 	}
 	for name, tc := range cases {
@@ -152,7 +168,7 @@ func TestPostRefusals(t *testing.T) {
 			if tc.state == "" {
 				tc.state = forge.Success
 			}
-			err := poster(t, tc.kind, s.URL+"/org/repo").Post(t.Context(), forge.Status{Commit: commit, Context: "x", State: tc.state})
+			err := poster(t, tc.kind, s.URL+paths[tc.kind]).Post(t.Context(), forge.Status{Commit: commit, Context: "x", State: tc.state})
 			if len(s.got) != 1 {
 				t.Errorf("%d requests, want 1", len(s.got))
 			}
@@ -192,16 +208,36 @@ func TestPostRefusesReservedAddresses(t *testing.T) {
 func TestNewRefuses(t *testing.T) {
 	secret := map[string][]byte{"token": []byte(canary)}
 	for name, p := range map[string]forge.Provider{
-		"a type without statuses":       {Type: "slack", Address: "https://h/o/r", Secret: secret},
-		"no token":                      {Type: "github", Address: "https://h/o/r"},
-		"no address":                    {Type: "github", Secret: secret},
-		"an address that is not https":  {Type: "github", Address: "ssh://git@h/o/r", Secret: secret},
-		"an address without repository": {Type: "gitlab", Address: "https://u:" + canary + "@h/o", Secret: secret},
-		"an address with too much":      {Type: "gitea", Address: "https://h/o/r/tree", Secret: secret},
-		"an address that climbs":        {Type: "gitlab", Address: "https://h/o/../r", Secret: secret},
-		"certificates that are none":    {Type: "gitea", Address: "https://h/o/r", Secret: secret, Certificates: map[string][]byte{"ca.crt": []byte(canary)}},
-		"notes by the scp form":         {Type: "git-notes", Address: "git@h:o/r"},
-		"notes over ssh without a key":  {Type: "git-notes", Address: "ssh://git@h/o/r"},
+		"a type without statuses":                {Type: "slack", Address: "https://h/o/r", Secret: secret},
+		"no token":                               {Type: "github", Address: "https://h/o/r"},
+		"no address":                             {Type: "github", Secret: secret},
+		"an address that is not https":           {Type: "github", Address: "ssh://git@h/o/r", Secret: secret},
+		"an address without repository":          {Type: "gitlab", Address: "https://u:" + canary + "@h/o", Secret: secret},
+		"an address with too much":               {Type: "gitea", Address: "https://h/o/r/tree", Secret: secret},
+		"an address that climbs":                 {Type: "gitlab", Address: "https://h/o/../r", Secret: secret},
+		"certificates that are none":             {Type: "gitea", Address: "https://h/o/r", Secret: secret, Certificates: map[string][]byte{"ca.crt": []byte(canary)}},
+		"Bitbucket Cloud at another host":        {Type: "bitbucket", Address: "https://h/o/r", Secret: secret},
+		"Bitbucket Cloud with too much":          {Type: "bitbucket", Address: "https://bitbucket.org/o/r/src", Secret: secret},
+		"Bitbucket Cloud over ssh":               {Type: "bitbucket", Address: "ssh://git@bitbucket.org/o/r.git", Secret: secret},
+		"Bitbucket Cloud without credentials":    {Type: "bitbucket", Address: "https://bitbucket.org/o/r", Secret: map[string][]byte{"username": []byte(canary)}},
+		"Bitbucket Cloud, no password after ':'": {Type: "bitbucket", Address: "https://bitbucket.org/o/r", Secret: map[string][]byte{"token": []byte(canary + ":")}},
+		"Bitbucket Cloud, no user before ':'":    {Type: "bitbucket", Address: "https://bitbucket.org/o/r", Secret: map[string][]byte{"token": []byte(":" + canary)}},
+		"a user name that nobody can have":       {Type: "bitbucketserver", Address: "https://h/scm/o/r", Secret: map[string][]byte{"username": []byte("a:b"), "password": []byte(canary)}},
+		"Data Center without a form":             {Type: "bitbucketserver", Address: "https://h/o/r", Secret: secret},
+		"Data Center with too much":              {Type: "bitbucketserver", Address: "https://h/projects/o/repos/r/browse", Secret: secret},
+		"Data Center over ssh":                   {Type: "bitbucketserver", Address: "ssh://git@h:7999/o/r.git", Secret: secret},
+		"Data Center without credentials":        {Type: "bitbucketserver", Address: "https://h/scm/o/r"},
+		"Azure without a project":                {Type: "azuredevops", Address: "https://h/_git/r", Secret: secret},
+		"Azure with too much above":              {Type: "azuredevops", Address: "https://dev.azure.com/o/p/q/_git/r", Secret: secret},
+		"Azure with too much below":              {Type: "azuredevops", Address: "https://dev.azure.com/o/p/_git/r/commits", Secret: secret},
+		"Azure without _git":                     {Type: "azuredevops", Address: "https://dev.azure.com/o/p/r", Secret: secret},
+		"Azure with _git twice":                  {Type: "azuredevops", Address: "https://dev.azure.com/o/_git/_git/r", Secret: secret},
+		"Azure's server with too much above":     {Type: "azuredevops", Address: "https://h/a/b/c/p/_git/r", Secret: secret},
+		"Azure of before with too much above":    {Type: "azuredevops", Address: "https://o.visualstudio.com/c/p/_git/r", Secret: secret},
+		"Azure over ssh":                         {Type: "azuredevops", Address: "git@ssh.dev.azure.com:v3/o/p/r", Secret: secret},
+		"Azure without a token":                  {Type: "azuredevops", Address: "https://dev.azure.com/o/p/_git/r", Secret: map[string][]byte{"username": []byte("me"), "password": []byte(canary)}},
+		"notes by the scp form":                  {Type: "git-notes", Address: "git@h:o/r"},
+		"notes over ssh without a key":           {Type: "git-notes", Address: "ssh://git@h/o/r"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := forge.New(p, forge.Options{})
@@ -209,6 +245,22 @@ func TestNewRefuses(t *testing.T) {
 				t.Errorf("error = %v, want ErrProvider without the secret", err)
 			}
 		})
+	}
+}
+
+// TestWhatAnAddressMustBe: who gives an address in another form is told of the right one.
+func TestWhatAnAddressMustBe(t *testing.T) {
+	for kind, want := range map[string]string{
+		"github":          "unusable provider: address \"https://***@h/a/b/c\" must name an owner and a repository",
+		"bitbucket":       "unusable provider: address \"https://***@h/a/b/c\" must be https://bitbucket.org/<workspace>/<repository>; for Bitbucket Data Center use the type bitbucketserver",
+		"bitbucketserver": "unusable provider: address \"https://***@h/a/b/c\" must be https://<host>/scm/<project>/<repository>.git or https://<host>/projects/<project>/repos/<repository>",
+		"azuredevops":     "unusable provider: address \"https://***@h/a/b/c\" must be https://dev.azure.com/<organization>/<project>/_git/<repository>, or https://<host>/<collection>/<project>/_git/<repository>",
+		"slack":           "unusable provider: type \"slack\" has no commit statuses here; use github, gitlab, gitea, bitbucket, bitbucketserver, azuredevops or git-notes",
+	} {
+		_, err := forge.New(forge.Provider{Type: kind, Address: "https://u:" + canary + "@h/a/b/c", Secret: map[string][]byte{"token": []byte(canary)}}, forge.Options{})
+		if err == nil || err.Error() != want {
+			t.Errorf("%s: error = %v\nwant %s", kind, err, want)
+		}
 	}
 }
 
