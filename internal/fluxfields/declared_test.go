@@ -1,0 +1,110 @@
+package fluxfields_test
+
+// use is what becomes of a field.
+type use string
+
+const (
+	used    use = "used"
+	refused use = "refused"
+	ignored use = "without effect"
+)
+
+// row declares fields of one struct, and all that is below them.
+type row struct {
+	in     string // the struct, by its path from spec; empty for spec itself
+	fields string // their names, between spaces; empty for all
+	use    use
+	why    string
+	// refuses are the values of a used field that are refused, between spaces.
+	refuses string
+}
+
+// kind is one of Flux's kinds that are served.
+type kind struct {
+	name string // with group and version
+	pkg  string // of its Go type
+	// folders have the loops that work for it.
+	folders []string
+	// refusal asks the loop that refuses; nil if none does.
+	refusal refusal
+	// choose are values that a loop goes on with, where any other would do for the schema.
+	choose map[string]string
+	rows   []row
+}
+
+// target are the fields by which objects are selected.
+const target = "annotationSelector group kind labelSelector name namespace version"
+
+var declared = []kind{
+	{
+		name: "GitRepository source.toolkit.fluxcd.io/v1", pkg: "github.com/fluxcd/source-controller/api/v1",
+		folders: []string{"sources/repository"}, refusal: ofRepository,
+		choose: map[string]string{"url": "http://127.0.0.1:1/fleet"},
+		rows: []row{
+			{fields: "ignore interval sparseCheckout[] suspend timeout url", use: used},
+			{in: "ref", fields: "branch commit name semver tag", use: used},
+			{in: "secretRef", fields: "name", use: used},
+			{fields: "provider", use: used, refuses: "aws azure github", why: "credentials would be missing"},
+			{fields: "include recurseSubmodules", use: refused, why: "files would be missing"},
+			{fields: "proxySecretRef", use: refused, why: "the proxy would not be used"},
+			{fields: "serviceAccountName", use: refused, why: "it is for providers that are refused"},
+			{fields: "verify", use: refused, why: "commits would be applied that nobody has signed"},
+		},
+	},
+	{
+		name: "Kustomization kustomize.toolkit.fluxcd.io/v1", pkg: "github.com/fluxcd/kustomize-controller/api/v1",
+		folders: []string{"reconciler/apply", "reconciler/inventory", "sources/build"}, refusal: ofKustomization,
+		choose: map[string]string{"sourceRef.kind": "GitRepository"},
+		rows: []row{
+			{fields: "buildMetadata[] components[] deletionPolicy force ignoreMissingComponents interval namePrefix nameSuffix path prune " +
+				"retryInterval serviceAccountName suspend targetNamespace timeout wait", use: used},
+			{in: "commonMetadata", fields: "annotations labels", use: used},
+			{in: "dependsOn[]", fields: "name namespace readyExpr", use: used},
+			{in: "healthCheckExprs[]", fields: "apiVersion current failed inProgress kind", use: used},
+			{in: "healthChecks[]", fields: "apiVersion kind name namespace", use: used},
+			{in: "ignore[]", fields: "paths[]", use: used},
+			{in: "ignore[].target", fields: target, use: used},
+			{in: "images[]", fields: "digest name newName newTag", use: used},
+			{in: "patches[]", fields: "patch", use: used},
+			{in: "patches[].target", fields: target, use: used},
+			{in: "postBuild", fields: "substitute substituteStrategy", use: used},
+			{in: "postBuild.substituteFrom[]", fields: "kind name optional", use: used},
+			{in: "sourceRef", fields: "name namespace", use: used},
+			{in: "sourceRef", fields: "kind", use: used, refuses: "Bucket ExternalArtifact OCIRepository", why: "they are not served"},
+			{in: "sourceRef", fields: "apiVersion", use: ignored, why: "it is that of the GitRepositories that are served"},
+			{fields: "decryption", use: refused, why: "what is encrypted would be applied as it is"},
+			{fields: "kubeConfig", use: refused, why: "it would be applied here; PropagationPolicies say which clusters get it"},
+		},
+	},
+	{
+		name: "Alert notification.toolkit.fluxcd.io/v1beta3", pkg: "github.com/fluxcd/notification-controller/api/v1beta3",
+		folders: []string{"reconciler/commitstatus"},
+		rows: []row{
+			{fields: "suspend", use: used},
+			{in: "eventSources[]", fields: "kind matchLabels name namespace", use: used, why: "only Kustomizations of the same namespace are told about"},
+			{in: "providerRef", fields: "name", use: used},
+			{in: "eventSources[]", fields: "apiVersion", use: ignored, why: "it is that of the Kustomizations that are served"},
+			{fields: "eventMetadata eventSeverity exclusionList inclusionList summary", use: ignored,
+				why: "they are about messages: a commit needs its pending, its success and its failure"},
+		},
+	},
+	{
+		name: "Provider notification.toolkit.fluxcd.io/v1beta3", pkg: "github.com/fluxcd/notification-controller/api/v1beta3",
+		folders: []string{"reconciler/commitstatus"}, refusal: ofProvider,
+		choose: map[string]string{"type": "gitea"},
+		rows: []row{
+			{fields: "address commitStatusExpr suspend timeout", use: used},
+			{fields: "type", use: used, why: "types that take no commit statuses are left alone"},
+			{in: "certSecretRef", fields: "name", use: used},
+			{in: "secretRef", fields: "name", use: used},
+			{fields: "proxy proxySecretRef", use: refused, why: "the proxy would not be used"},
+			{fields: "channel username", use: ignored, why: "they are about messages"},
+			{fields: "interval", use: ignored, why: "as in Flux"},
+			{fields: "serviceAccountName", use: ignored, why: "credentials come from `secretRef` alone"},
+		},
+	},
+	{
+		name: "Receiver notification.toolkit.fluxcd.io/v1", pkg: "github.com/fluxcd/notification-controller/api/v1",
+		rows: []row{{use: ignored, why: "nothing answers webhooks"}},
+	},
+}
