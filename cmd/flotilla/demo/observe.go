@@ -141,23 +141,27 @@ func readyReplicas(item workv1alpha2.AggregatedStatusItem) int32 {
 	return status.ReadyReplicas
 }
 
-// reportStage shows what was posted to the commit.
+// reportStage shows what was posted to the commit of the Kustomization. It is done when all that is posted there
+// says so, the sum of the source too.
 func reportStage(reports []gitopsv1alpha1.CommitStatus, commit string) Stage {
+	var stage Stage
+	done := len(reports) > 0
 	for i := range reports {
 		posted := reports[i].Status.Posted
-		if posted == nil || posted.Commit != commit || reports[i].Spec.KustomizationRef == nil {
+		current := posted != nil && posted.Commit == commit
+		done = done && current && posted.State == gitopsv1alpha1.CommitSuccess
+		if !current || reports[i].Spec.KustomizationRef == nil {
 			continue
 		}
-		stage := Stage{Text: fmt.Sprintf("%s: %s", posted.State, posted.Description)}
-		switch posted.State {
-		case gitopsv1alpha1.CommitSuccess:
-			stage.State = Done
-		case gitopsv1alpha1.CommitFailure, gitopsv1alpha1.CommitError:
+		stage.Text = fmt.Sprintf("%s: %s", posted.State, posted.Description)
+		if posted.State == gitopsv1alpha1.CommitFailure || posted.State == gitopsv1alpha1.CommitError {
 			stage.State = Failed
 		}
-		return stage
 	}
-	return Stage{}
+	if done {
+		stage.State = Done
+	}
+	return stage
 }
 
 func short(commit string) string { return commit[:min(8, len(commit))] }
