@@ -2,7 +2,6 @@ package apply
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
@@ -24,6 +23,7 @@ import (
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/fairqueue"
+	"github.com/flotilla-io/flotilla/reconciler/apply/awaited"
 	"github.com/flotilla-io/flotilla/reconciler/apply/dependencies"
 	"github.com/flotilla-io/flotilla/reconciler/apply/references"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
@@ -39,25 +39,10 @@ const (
 	debounceTime = 250 * time.Millisecond
 )
 
-// byDependency finds Kustomizations in the cache by what they depend on.
-const byDependency = "dependsOn"
-
-func dependenciesOf(obj client.Object) []string {
-	ks, ok := obj.(*kustomizev1.Kustomization)
-	if !ok {
-		return nil
-	}
-	var out []string
-	for _, ref := range ks.Spec.DependsOn {
-		out = append(out, dependencies.Key(ks, ref).String())
-	}
-	return out
-}
-
 // Register adds the loop to a manager.
 func (r *Reconciler) Register(ctx context.Context, mgr ctrl.Manager) error {
-	if err := mgr.GetFieldIndexer().IndexField(ctx, &kustomizev1.Kustomization{}, byDependency, dependenciesOf); err != nil {
-		return fmt.Errorf("index Kustomizations by what they depend on: %w", err)
+	if err := dependencies.Index(ctx, mgr); err != nil {
+		return err
 	}
 	wake := wakes{hub: r.deps.Hub, lastApplied: r.lastApplied}
 	gone := &deletions{wakes: wake, scheme: r.deps.Hub.Scheme()}
@@ -67,7 +52,13 @@ func (r *Reconciler) Register(ctx context.Context, mgr ctrl.Manager) error {
 	if err := references.Watch(mgr, gone.referred); err != nil {
 		return err
 	}
-	return ctrl.NewControllerManagedBy(mgr).
+	loop := ctrl.NewControllerManagedBy(mgr)
+	for _, kind := range awaited.Kinds() {
+		loop.WatchesMetadata(kind.Object, kind.Handler(func(ctx context.Context, match func(*kustomizev1.Kustomization) bool) []reconcile.Request {
+			return wake.find(ctx, match)
+		}))
+	}
+	return loop.
 		Named("apply").
 		For(&kustomizev1.Kustomization{}, builder.WithPredicates(r.runs.Predicate(), asked, r.own.Endings())).
 		Watches(&sourcev1.GitRepository{}, handler.EnqueueRequestsFromMapFunc(wake.usersOf), builder.WithPredicates(newArtifact)).
@@ -153,7 +144,7 @@ func (w wakes) usersOf(ctx context.Context, source client.Object) []reconcile.Re
 // dependents returns the Kustomizations that wait for another one.
 func (w wakes) dependents(ctx context.Context, dependency client.Object) []reconcile.Request {
 	all := func(*kustomizev1.Kustomization) bool { return true }
-	return w.find(ctx, all, client.MatchingFields{byDependency: client.ObjectKeyFromObject(dependency).String()})
+	return w.find(ctx, all, dependencies.On(client.ObjectKeyFromObject(dependency)))
 }
 
 // siblings returns the Kustomizations that wait for others of the source.

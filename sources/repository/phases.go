@@ -36,6 +36,9 @@ const (
 	ReasonAddress = "AddressNotAllowed"
 )
 
+// awaited is when to look again for a Secret that is not there.
+const awaited = 5 * time.Second
+
 // state is what the phases find out about one repository.
 type state struct {
 	object   *sourcev1.GitRepository
@@ -83,7 +86,7 @@ func (r *Reconciler) connect(ctx context.Context, s *state) (loop.Next, error) {
 		var secret corev1.Secret
 		err := r.hub.Get(ctx, key, &secret)
 		if apierrors.IsNotFound(err) {
-			return loop.Next{}, loop.Waiting(sourcev1.AuthenticationFailedReason, s.interval, fmt.Errorf("the Secret %s of spec.secretRef is not there: create it", key))
+			return loop.Next{}, loop.Waiting(sourcev1.AuthenticationFailedReason, min(s.interval, awaited), fmt.Errorf("the Secret %s of spec.secretRef is not there: create it", key))
 		}
 		if err != nil {
 			return loop.Next{}, loop.Retry(sourcev1.AuthenticationFailedReason, fmt.Errorf("read Secret %s: %w", key, err))

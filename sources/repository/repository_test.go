@@ -404,7 +404,7 @@ func TestFailures(t *testing.T) {
 		},
 		"a Secret that is not there": {
 			change: func(_ *bench, o *sourcev1.GitRepository) { o.Spec.SecretRef = &meta.LocalObjectReference{Name: "gone"} },
-			want:   waiting("AuthenticationFailed"), says: "Secret shop/gone", wantAfter: time.Minute,
+			want:   waiting("AuthenticationFailed"), says: "Secret shop/gone", wantAfter: 5 * time.Second,
 		},
 		"a Secret that makes no sense": {
 			change: func(b *bench, o *sourcev1.GitRepository) {

@@ -1,0 +1,38 @@
+package dependencies
+
+import (
+	"context"
+	"fmt"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// index finds Kustomizations in the cache by what they depend on.
+const index = "dependsOn"
+
+// Index has the cache of a manager find Kustomizations by On.
+func Index(ctx context.Context, mgr ctrl.Manager) error {
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &kustomizev1.Kustomization{}, index, indexed); err != nil {
+		return fmt.Errorf("index Kustomizations by what they depend on: %w", err)
+	}
+	return nil
+}
+
+func indexed(obj client.Object) []string {
+	ks, ok := obj.(*kustomizev1.Kustomization)
+	if !ok {
+		return nil
+	}
+	var out []string
+	for _, ref := range ks.Spec.DependsOn {
+		out = append(out, Key(ks, ref).String())
+	}
+	return out
+}
+
+// On lists the Kustomizations that depend on one.
+func On(dependency client.ObjectKey) client.ListOption {
+	return client.MatchingFields{index: dependency.String()}
+}
