@@ -3,5 +3,5 @@
 //
 // In go the namespace of a Kustomization, the account that it names and what it
 // refers to; out comes an identity. It also says which grant would lift a
-// refusal. It reads nothing.
+// refusal, and how much a namespace may have. It reads nothing.
 package tenancy

@@ -25,6 +25,8 @@ type Rules struct {
 	// acts for, unless they name a service account. Whoever may write
 	// Kustomizations or sources there is an administrator.
 	PrivilegedNamespaces []string
+	// Limits of each other namespace; nil: there are none.
+	Limits Limits
 }
 
 // Check errs on a name that no service account or namespace can have.

@@ -28,6 +28,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
 	"github.com/flotilla-io/flotilla/reconciler/apply/kustomizations"
 	"github.com/flotilla-io/flotilla/reconciler/apply/lastgood"
+	"github.com/flotilla-io/flotilla/reconciler/apply/limits"
 	"github.com/flotilla-io/flotilla/reconciler/apply/losses"
 	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
 	"github.com/flotilla-io/flotilla/reconciler/apply/switchover"
@@ -147,7 +148,7 @@ func New(deps Deps, opts Options) (*Reconciler, error) {
 		deps:        deps,
 		opts:        opts,
 		clock:       opts.Clock,
-		before:      prerequisites{hub: deps.Hub, allowCrossNamespace: opts.Tenancy.AllowCrossNamespace, dependencies: dependencies.New(deps.Hub)},
+		before:      prerequisites{hub: deps.Hub, allowCrossNamespace: opts.Tenancy.AllowCrossNamespace, dependencies: dependencies.New(deps.Hub), limits: limits.New(deps.Hub, opts.Tenancy)},
 		applier:     applier,
 		actors:      actors,
 		lastApplied: newLastAppliedStates(),
@@ -235,7 +236,7 @@ type state struct {
 	source source
 	standing
 	objects []*unstructured.Unstructured
-	digest  string
+	built
 	desired []inventory.Entry
 	diff    difference
 	seen    applier.Observed
@@ -245,6 +246,12 @@ type state struct {
 	waiting wait // what the health check still waits for
 
 	switched switched
+}
+
+// built is what a revision is built to: its digest, and how many bytes of JSON that is.
+type built struct {
+	digest string
+	bytes  int64
 }
 
 // standing is how a revision is found.

@@ -45,7 +45,7 @@ type lastApplied struct {
 	// applied are the inputs whose objects all stand on the hub.
 	applied inputs
 	desired []inventory.Entry
-	digest  string
+	built
 	// due is when drift is looked for.
 	due time.Time
 	// unhealthy is what the last complaint about health was about, in which revision, and
@@ -188,7 +188,7 @@ func (m *lastApplied) recall(s *state) bool {
 		m.missed = false
 		return false
 	}
-	s.desired, s.digest = m.desired, m.digest
+	s.desired, s.built = m.desired, m.built
 	return true
 }
 
@@ -210,7 +210,7 @@ func (m *lastApplied) moves(s *state) bool {
 	if !m.known || m.missed {
 		return false
 	}
-	m.applied, s.desired, s.digest = s.inputs(), m.desired, m.digest
+	m.applied, s.desired, s.built = s.inputs(), m.desired, m.built
 	return true
 }
 
@@ -311,7 +311,7 @@ func (m *lastApplied) conclude(s *state, outcome *loop.Error, now time.Time) {
 		return
 	}
 	m.known, m.applied = !m.missed, s.inputs()
-	m.desired, m.digest = slices.Clone(s.desired), s.digest
+	m.desired, m.built = slices.Clone(s.desired), s.built
 	m.due = now.Add(intervals.Jittered(s.owner, intervals.Drift(s.ks)))
 }
 

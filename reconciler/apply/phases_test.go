@@ -51,7 +51,7 @@ func run(change ...func(*state)) *state {
 				Conditions: []metav1.Condition{{Type: "Ready", Status: "True", Reason: "ReconciliationSucceeded", Message: "Applied revision: " + oldRevision, ObservedGeneration: 2, LastTransitionTime: metav1.NewTime(noon.Add(-time.Hour))}},
 			},
 		},
-		owner: key, now: noon, last: &lastApplied{}, digest: "sha256:abc",
+		owner: key, now: noon, last: &lastApplied{}, built: built{"sha256:abc", 7},
 		source:  source{revision: newRevision, digest: "sha256:def"},
 		desired: []inventory.Entry{{ID: configID("a"), Version: "v1"}},
 	}
@@ -479,19 +479,19 @@ func TestTheHistoryNamesTheCommit(t *testing.T) {
 
 // What stands is recorded with the outcome, and forgotten where a revision is written in part.
 func TestTheRevisionThatStandsIsRecorded(t *testing.T) {
-	before := lastgood.Record{Revision: oldRevision, Artifact: "sha256:before", Objects: "sha256:old"}
+	before := lastgood.Record{Revision: oldRevision, Artifact: "sha256:before", Objects: "sha256:old", Bytes: 5}
 	refusal := loop.As(loop.Stalled("PruneBlocked", errors.New("boom")), "")
 	cases := map[string]struct {
 		change  func(*state)
 		outcome *loop.Error
 		want    lastgood.Record
 	}{
-		"one that is applied":                       {func(s *state) { s.writes = whole }, nil, lastgood.Record{Revision: newRevision, Artifact: "sha256:def", Objects: "sha256:abc"}},
-		"one whose health is waited for":            {func(s *state) { s.writes, s.waiting.text = whole, "waits" }, nil, lastgood.Record{Revision: newRevision, Artifact: "sha256:def", Objects: "sha256:abc"}},
+		"one that is applied":                       {func(s *state) { s.writes = whole }, nil, lastgood.Record{Revision: newRevision, Artifact: "sha256:def", Objects: "sha256:abc", Bytes: 7}},
+		"one whose health is waited for":            {func(s *state) { s.writes, s.waiting.text = whole, "waits" }, nil, lastgood.Record{Revision: newRevision, Artifact: "sha256:def", Objects: "sha256:abc", Bytes: 7}},
 		"one that is refused":                       {func(*state) {}, refusal, before},
 		"one that is written in part":               {func(s *state) { s.writes = part }, refusal, lastgood.Record{}},
-		"one that changes nothing":                  {func(s *state) { s.settled, s.moved = true, true }, nil, lastgood.Record{Revision: newRevision, Artifact: "sha256:def", Objects: "sha256:abc"}},
-		"one that changes nothing, after a restart": {func(s *state) { s.settled, s.moved, s.digest = true, true, "" }, nil, lastgood.Record{Revision: newRevision, Artifact: "sha256:def", Objects: "sha256:old"}},
+		"one that changes nothing":                  {func(s *state) { s.settled, s.moved = true, true }, nil, lastgood.Record{Revision: newRevision, Artifact: "sha256:def", Objects: "sha256:abc", Bytes: 7}},
+		"one that changes nothing, after a restart": {func(s *state) { s.settled, s.moved, s.built = true, true, built{} }, nil, lastgood.Record{Revision: newRevision, Artifact: "sha256:def", Objects: "sha256:old", Bytes: 5}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

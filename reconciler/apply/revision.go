@@ -15,6 +15,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/apply/builder"
 	"github.com/flotilla-io/flotilla/reconciler/apply/intervals"
+	"github.com/flotilla-io/flotilla/reconciler/apply/limits"
 	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
 	"github.com/flotilla-io/flotilla/reconciler/apply/withdrawals"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
@@ -52,7 +53,8 @@ func (r *Reconciler) build(ctx context.Context, s *state) (loop.Next, error) {
 		return loop.Next{}, loop.Stalled(builder.ReasonEmptyBuild, fmt.Errorf("path %q of revision %s holds no manifests: correct spec.path or commit some; to remove what is there, delete this Kustomization",
 			pathOf(s.ks), s.source.revision))
 	}
-	s.objects, s.digest = objects, builder.Digest(objects)
+	s.objects = objects
+	s.digest, s.bytes = builder.Digest(objects)
 	return loop.Next{}, nil
 }
 
@@ -95,7 +97,7 @@ func (r *Reconciler) check(ctx context.Context, s *state) (loop.Next, error) {
 		return loop.Next{}, loop.Stalled(builder.ReasonDuplicateObject, err)
 	}
 	s.diff.Diff = inventory.Compare(s.diff.owned, s.desired)
-	return loop.Next{}, nil
+	return loop.Next{}, r.before.limits.Grow(ctx, s.ks, limits.Size{Objects: int64(len(s.desired)), Bytes: s.bytes})
 }
 
 // classify gives a refusal its reason. Another object may be what it takes, so

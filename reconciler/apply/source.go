@@ -20,6 +20,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/dependencies"
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
 	"github.com/flotilla-io/flotilla/reconciler/apply/intervals"
+	"github.com/flotilla-io/flotilla/reconciler/apply/limits"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
@@ -51,17 +52,18 @@ type prerequisites struct {
 	hub                 client.Reader
 	allowCrossNamespace bool
 	dependencies        dependencies.Checker
+	limits              limits.Checker
 }
 
 // refuse ends a run that asks for what is not done yet, or cannot be understood.
-func (p prerequisites) refuse(_ context.Context, s *state) (loop.Next, error) {
+func (p prerequisites) refuse(ctx context.Context, s *state) (loop.Next, error) {
 	if field, instead := refused(s.ks.Spec); field != "" {
 		return loop.Next{}, loop.Stalled(ReasonNotSupported, fmt.Errorf("%s is not supported yet: %s", field, instead))
 	}
 	if _, err := health.MaxUnreachableOf(s.ks); err != nil {
 		return loop.Next{}, loop.Stalled(ReasonInvalidAnnotation, err)
 	}
-	return loop.Next{}, nil
+	return loop.Next{}, p.limits.Kustomizations(ctx, s.ks)
 }
 
 // refused returns a field that asks for what is not done yet, and what to do instead; empty for none.

@@ -48,7 +48,7 @@ func statusOf(s *state, outcome *loop.Error, now time.Time) kustomizev1.Kustomiz
 	switch {
 	case s.settled || s.writes == whole:
 		before := lastgood.In(s.ks.Status)
-		lastgood.Write(status, lastgood.Record{Revision: s.source.revision, Artifact: s.source.digest, Objects: cmp.Or(s.digest, before.Objects)})
+		lastgood.Write(status, lastgood.Record{Revision: s.source.revision, Artifact: s.source.digest, Objects: cmp.Or(s.digest, before.Objects), Bytes: cmp.Or(s.bytes, before.Bytes)})
 	case s.writes == part:
 		lastgood.Write(status, lastgood.Record{})
 	}

@@ -81,7 +81,7 @@ func (r *Reconciler) assess(ctx context.Context, s *state) (loop.Next, error) {
 		s.waiting.failed = unhealthyError(s, "health check failed", failed)
 		return loop.Next{}, nil
 	case len(pending) == 0 && len(silent) > 0:
-		s.waiting = wait{text: "Applied revision " + s.source.revision + "; health is not known: " + list(silent), silent: true}
+		s.waiting = wait{text: "Applied revision " + s.source.revision + "; health is not known: " + health.List(silent, namedUnhealthy), silent: true}
 		return loop.Next{After: silentPoll}, nil
 	case len(pending) == 0:
 		return loop.Next{}, nil
@@ -103,7 +103,7 @@ func unhealthyError(s *state, what string, verdicts []health.Verdict) error {
 	for _, v := range verdicts {
 		ids = append(ids, v.ID)
 	}
-	text := s.last.complaint(s.source.revision, ids, what+": "+list(verdicts), !slices.ContainsFunc(verdicts, func(v health.Verdict) bool { return v.Denied }))
+	text := s.last.complaint(s.source.revision, ids, what+": "+health.List(verdicts, namedUnhealthy), !slices.ContainsFunc(verdicts, func(v health.Verdict) bool { return v.Denied }))
 	return loop.Waiting(meta.HealthCheckFailedReason, min(intervals.Retry(s.ks), soon), s.actor.Explained(errors.New(text)))
 }
 
@@ -207,16 +207,4 @@ func unhealthy(verdicts []health.Verdict) (pending, silent, failed []health.Verd
 		}
 	}
 	return pending, silent, failed
-}
-
-func list(verdicts []health.Verdict) string {
-	var texts []string
-	for _, v := range verdicts[:min(namedUnhealthy, len(verdicts))] {
-		texts = append(texts, v.String())
-	}
-	text := strings.Join(texts, "; ")
-	if more := len(verdicts) - namedUnhealthy; more > 0 {
-		text += fmt.Sprintf("; and %d more objects", more)
-	}
-	return text
 }

@@ -217,8 +217,10 @@ func (s *Store) put(ctx context.Context, digest string, packed []byte, own func(
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.check(name) != nil {
-		if err := s.room(); err != nil {
-			return Stored{}, fmt.Errorf("store artifact %s: %w", digest, err)
+		if s.opts.Room != nil {
+			if err := s.opts.Room(); err != nil {
+				return Stored{}, fmt.Errorf("store artifact %s: %w", digest, err)
+			}
 		}
 		if err := s.write(name, packed); err != nil {
 			return Stored{}, fmt.Errorf("store artifact %s: %w", digest, err)
@@ -231,14 +233,6 @@ func (s *Store) put(ctx context.Context, digest string, packed []byte, own func(
 		return Stored{}, fmt.Errorf("store artifact %s: %w", digest, err)
 	}
 	return Stored{Digest: digest, Path: name, URL: s.URL(name), Size: int64(len(packed))}, nil
-}
-
-// room is why nothing more should be stored; nil if there is room.
-func (s *Store) room() error {
-	if s.opts.Room == nil {
-		return nil
-	}
-	return s.opts.Room()
 }
 
 // URL is where the Handler serves the file with the given Stored.Path.
@@ -302,6 +296,35 @@ func (s *Store) owned() map[string]bool {
 		}
 	}
 	return out
+}
+
+// Size returns how many bytes the artifacts of the owners have whose names begin so, each once. Of one of
+// them only the newest counts, as its others give way to the next.
+func (s *Store) Size(prefix, next string) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	counted := map[string]bool{}
+	var size int64
+	for name, o := range s.owners {
+		if !strings.HasPrefix(name, prefix) {
+			continue
+		}
+		digests := o.Digests
+		if name == next {
+			digests = digests[:min(len(digests), 1)]
+		}
+		for _, digest := range digests {
+			file, err := blobPath(digest)
+			if err != nil || counted[file] {
+				continue
+			}
+			counted[file] = true
+			if info, err := s.root.Stat(file); err == nil {
+				size += info.Size()
+			}
+		}
+	}
+	return size
 }
 
 // Sweep forgets owners that are not among those that exist, and removes all

@@ -127,6 +127,23 @@ func TestStoreKeepsWhatIsInUse(t *testing.T) {
 	has("not found")
 }
 
+func TestStoreSize(t *testing.T) {
+	s := newStore(t, t.TempDir())
+	a1, a2 := put(t, s, "ns/a", one("1")), put(t, s, "ns/a", one("22"))
+	b := put(t, s, "ns/b", one("333"))
+	put(t, s, "ns/c", one("333"))
+	put(t, s, "ns-2/a", one("4444"))
+	for next, want := range map[string]int64{
+		"":     a1.Size + a2.Size + b.Size,
+		"ns/a": a2.Size + b.Size,
+		"ns/b": a1.Size + a2.Size + b.Size,
+	} {
+		if got := s.Size("ns/", next); got != want {
+			t.Errorf("before the next of %q: %d bytes, want %d", next, got, want)
+		}
+	}
+}
+
 func TestStoreSweeps(t *testing.T) {
 	dir := t.TempDir()
 	s := newStore(t, dir)

@@ -139,6 +139,9 @@ func (r *Reconciler) fetch(ctx context.Context, s *state) (loop.Next, error) {
 	if s.current {
 		return loop.Next{}, nil
 	}
+	if err := r.limits.artifacts(s); err != nil {
+		return loop.Next{}, err
+	}
 	tree, err := s.remote.Fetch(ctx, s.commit)
 	if err != nil {
 		return loop.Next{}, s.classify(err)

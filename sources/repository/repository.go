@@ -30,6 +30,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/places"
 	"github.com/flotilla-io/flotilla/internal/runs"
+	"github.com/flotilla-io/flotilla/policies/tenancy"
 	"github.com/flotilla-io/flotilla/sources/artifact"
 	"github.com/flotilla-io/flotilla/sources/git"
 )
@@ -50,6 +51,8 @@ type Options struct {
 	Git git.Options
 	// Limits bound an artifact.
 	Limits artifact.Limits
+	// Namespaces returns what a namespace may have; nil: all have as much as there is.
+	Namespaces func(namespace string) tenancy.Limits
 	// InUse returns the artifacts of a repository that are still used, and so kept beyond the latest; nil:
 	// none is.
 	InUse func(ctx context.Context, repository client.ObjectKey) ([]Used, error)
@@ -80,6 +83,7 @@ type Reconciler struct {
 	runs   *runs.Runs
 	counts counts
 	users  users
+	limits limiter
 }
 
 // New returns a Reconciler.
@@ -100,7 +104,7 @@ func New(hub client.Client, store *artifact.Store, events Recorder, opts Options
 	if opts.Jitter == nil {
 		opts.Jitter = jitter
 	}
-	return &Reconciler{hub: hub, store: store, events: events, opts: opts, runs: runs.New(), counts: newCounts(opts.Metrics, opts.Clock), users: users{store: store, opts: opts}}
+	return &Reconciler{hub: hub, store: store, events: events, opts: opts, runs: runs.New(), counts: newCounts(opts.Metrics, opts.Clock), users: users{store: store, opts: opts}, limits: limiter{hub, store, opts.Namespaces}}
 }
 
 // jitter returns d, up to 5 % shorter or longer.
@@ -199,7 +203,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request, run *
 	}
 	s := &state{object: &object, interval: max(object.Spec.Interval.Duration, minInterval)}
 	fetched := r.counts.fetch.Begin()
-	next, err := loop.Run(ctx, s, r.refuse, r.connect, r.resolve, r.users.find, r.fetch, r.users.restore)
+	next, err := loop.Run(ctx, s, r.refuse, r.limits.sources, r.connect, r.resolve, r.users.find, r.fetch, r.users.restore)
 	if ctx.Err() != nil {
 		return reconcile.Result{}, ctx.Err() // we are stopping, or it is another one by now; that says nothing about the repository
 	}

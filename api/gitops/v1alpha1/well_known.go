@@ -66,7 +66,8 @@ const LeavingKey = "gitops.flotilla.io/leaving"
 const ChangedKey = "gitops.flotilla.io/changed"
 
 // AppliedKey in status.history[0].metadata of a Kustomization is what it applied last, wholly: the digest of the
-// objects, that of the artifact that they were built from, and its revision, between spaces. Missing: not known.
+// objects, that of the artifact that they were built from, its revision, and how many bytes the objects are, between
+// spaces. Missing: not known.
 const AppliedKey = "gitops.flotilla.io/applied"
 
 // CommitStatusesAnnotation on an Alert says of which commits each Kustomization has a status of its own:

@@ -13,6 +13,7 @@ import (
 
 	"github.com/flotilla-io/flotilla/cmd/flotillad/karmada"
 	"github.com/flotilla-io/flotilla/internal/command"
+	"github.com/flotilla-io/flotilla/policies/tenancy"
 	"github.com/flotilla-io/flotilla/reconciler"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
@@ -118,10 +119,37 @@ func TestWhatIsSetReachesTheLoops(t *testing.T) {
 	}
 }
 
+func TestNamespacesAreLimited(t *testing.T) {
+	with := tenancy.DefaultLimits()
+	with[tenancy.Objects], with[tenancy.ArtifactSize] = 7, 2<<30
+	for name, tc := range map[string]struct {
+		args []string
+		want tenancy.Limits
+	}{
+		"as they are":     {nil, tenancy.DefaultLimits()},
+		"as they are set": {[]string{"--namespace-limits=objects=7,artifact-size=2Gi"}, with},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o, err := served(t, tc.args...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rules := o.loops.revisions().Tenancy
+			if diff := cmp.Diff(tc.want, rules.In("team")); diff != "" {
+				t.Errorf("a tenant's (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tenancy.Limits(nil), rules.In("flux-system")); diff != "" {
+				t.Errorf("a privileged one's (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestBadValuesAreRefused(t *testing.T) {
 	for flag, want := range map[string]string{
 		"--cluster-status-update-frequency=0s": "--cluster-status-update-frequency must be at least 1s",
 		"--cluster-failure-threshold=-1s":      "--cluster-success-threshold and --cluster-failure-threshold must not be negative",
+		"--namespace-limits=pods=3":            `--namespace-limits: "pods" is no limit: there are artifact-size, kustomizations, object-size, objects, sources`,
 		"--reporting=everything":               `--reporting "everything" is unknown: use changes or karmada`,
 		"--concurrent-work-syncs=-1":           "--concurrent-work-syncs -1 must be between 1 and 10000, or 0",
 		"--controllers=*,-clusterStatus":       "--controllers: clusterStatus is a part of the loop cluster here",

@@ -169,6 +169,7 @@ func (o *loopOptions) validate(kubernetes func(gate string) bool) (err error) {
 func (o *loopOptions) revisions() reconciler.Revisions {
 	out := o.sources.revisions
 	out.Tenancy = o.tenancy
+	out.Tenancy.Limits = o.sources.limits
 	return out
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/command"
 	"github.com/flotilla-io/flotilla/internal/egress"
 	"github.com/flotilla-io/flotilla/internal/tenure"
+	"github.com/flotilla-io/flotilla/policies/tenancy"
 	"github.com/flotilla-io/flotilla/reconciler"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 	"github.com/flotilla-io/flotilla/sources/artifact"
@@ -36,6 +37,9 @@ type sourceOptions struct {
 	// given is what --source-networks says, networks what it means.
 	given    []string
 	networks []netip.Prefix
+	// givenLimits is what --namespace-limits says, limits what it means.
+	givenLimits map[string]string
+	limits      tenancy.Limits
 	// revisions say how revisions are applied, and told of.
 	revisions reconciler.Revisions
 	// own are addresses and URLs of the control plane that this process knows of,
@@ -50,6 +54,8 @@ func (o *sourceOptions) addFlags(flags *pflag.FlagSet) {
 		"IP address and port that artifacts are served on; default is loopback with the port of the last run, or a free one")
 	flags.StringSliceVar(&o.given, strings.TrimPrefix(egress.Flag, "--"), nil,
 		"networks that Git servers and forges may be in, beyond public addresses, as address/bits (default none); loopback addresses need one within 127.0.0.0/8 or ::1/128, and the control plane's own ports are never reached")
+	flags.StringToStringVar(&o.givenLimits, "namespace-limits", nil,
+		"what each namespace may have that is not privileged, as name=quantity, 0 for as much as there is; what is not named has its default: "+tenancy.DefaultLimits().String())
 	o.revisions.Brake = ptr.To(inventory.DefaultBrake())
 	flags.Float64Var(&o.revisions.Brake.Share, "max-prune-share", o.revisions.Brake.Share,
 		"part of a Kustomization's objects that one revision may delete, from 0 to 1: more, if it is also more than --max-prune-count, has to be allowed by a person")
@@ -64,6 +70,9 @@ func (o *sourceOptions) addFlags(flags *pflag.FlagSet) {
 func (o *sourceOptions) validate() (err error) {
 	if o.networks, err = egress.ParseNetworks(o.given); err != nil {
 		return command.Usage(fmt.Errorf("%s: %w", egress.Flag, err))
+	}
+	if o.limits, err = tenancy.ParseLimits(o.givenLimits); err != nil {
+		return command.Usage(fmt.Errorf("--namespace-limits: %w", err))
 	}
 	brake := o.revisions.Brake
 	if !(brake.Share >= 0 && brake.Share <= 1) { // nor is what is no number

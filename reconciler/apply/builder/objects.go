@@ -31,13 +31,15 @@ func prepare(objects []*unstructured.Unstructured) error {
 	return nil
 }
 
-// Digest identifies what a revision wants, whatever it is called.
-func Digest(objects []*unstructured.Unstructured) string {
+// Digest identifies what a revision wants, whatever it is called, and says how large that is, in bytes of JSON.
+func Digest(objects []*unstructured.Unstructured) (digest string, size int64) {
 	hash := sha256.New()
-	encoder := json.NewEncoder(hash)
 	for _, obj := range objects {
 		// What was built from YAML can be written as JSON, and a hash takes all.
-		_ = encoder.Encode(obj.Object)
+		text, _ := json.Marshal(obj.Object)
+		text = append(text, '\n')
+		_, _ = hash.Write(text)
+		size += int64(len(text))
 	}
-	return fmt.Sprintf("sha256:%x", hash.Sum(nil))
+	return fmt.Sprintf("sha256:%x", hash.Sum(nil)), size
 }

@@ -1,6 +1,9 @@
 package health
 
 import (
+	"fmt"
+	"strings"
+
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
@@ -21,4 +24,17 @@ func (v Verdict) String() string {
 		return inventory.Describe(v.ID)
 	}
 	return inventory.Describe(v.ID) + ": " + v.Reason
+}
+
+// List names the first of verdicts, and how many more there are.
+func List(verdicts []Verdict, most int) string {
+	var texts []string
+	for _, v := range verdicts[:min(most, len(verdicts))] {
+		texts = append(texts, v.String())
+	}
+	text := strings.Join(texts, "; ")
+	if more := len(verdicts) - most; more > 0 {
+		text += fmt.Sprintf("; and %d more objects", more)
+	}
+	return text
 }

@@ -51,8 +51,11 @@ type Restored struct {
 func (k Keeper) Restore(ctx context.Context, in builder.Input, record Record, as client.Client) (Restored, error) {
 	in.Digest, in.Revision, in.Keep = record.Artifact, record.Revision, false
 	objects, err := k.builder.Build(ctx, in)
-	if err != nil || builder.Digest(objects) != record.Objects {
+	if err != nil {
 		return Restored{}, err
+	}
+	if digest, _ := builder.Digest(objects); digest != record.Objects {
+		return Restored{}, nil
 	}
 	owned, err := inventory.Read(in.Kustomization.Status.Inventory)
 	if err != nil {

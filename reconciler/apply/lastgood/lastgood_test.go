@@ -29,7 +29,8 @@ func (b builds) Build(context.Context, builder.Input) ([]*unstructured.Unstructu
 // written: an applier would panic here.
 func TestWhatIsBuiltOtherwiseIsNotWritten(t *testing.T) {
 	config := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a"}}}
-	record := lastgood.Record{Revision: "main@sha1:1", Artifact: "sha256:1", Objects: builder.Digest(nil)}
+	digest, _ := builder.Digest(nil)
+	record := lastgood.Record{Revision: "main@sha1:1", Artifact: "sha256:1", Objects: digest}
 	got, err := lastgood.New(builds{config}, nil).Restore(t.Context(), builder.Input{Kustomization: &kustomizev1.Kustomization{}}, record, nil)
 	if diff := cmp.Diff(lastgood.Restored{}, got); err != nil || diff != "" {
 		t.Errorf("error %v, restored (-want +got):\n%s", err, diff)
@@ -45,7 +46,7 @@ func statusOf(outcomes ...string) kustomizev1.KustomizationStatus {
 }
 
 func TestRecords(t *testing.T) {
-	whole := lastgood.Record{Revision: "main@sha1:1", Artifact: "sha256:a", Objects: "sha256:b"}
+	whole := lastgood.Record{Revision: "main@sha1:1", Artifact: "sha256:a", Objects: "sha256:b", Bytes: 7}
 	cases := map[string]struct {
 		status  kustomizev1.KustomizationStatus
 		written lastgood.Record

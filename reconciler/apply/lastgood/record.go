@@ -2,7 +2,6 @@ package lastgood
 
 import (
 	"fmt"
-	"strings"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 
@@ -16,6 +15,8 @@ type Record struct {
 	Revision string
 	// Artifact is the digest of what it was built from, Objects that of what it was built to.
 	Artifact, Objects string
+	// Bytes is how large the objects are together, as JSON.
+	Bytes int64
 }
 
 // In returns what a status records; the zero value if that is nothing, or cannot be read.
@@ -25,7 +26,7 @@ func In(status kustomizev1.KustomizationStatus) Record {
 		return Record{}
 	}
 	var r Record
-	if _, err := fmt.Sscan(latest.Metadata[gitopsv1alpha1.AppliedKey], &r.Objects, &r.Artifact, &r.Revision); err != nil {
+	if _, err := fmt.Sscan(latest.Metadata[gitopsv1alpha1.AppliedKey], &r.Objects, &r.Artifact, &r.Revision, &r.Bytes); err != nil {
 		return Record{}
 	}
 	return r
@@ -36,7 +37,7 @@ func In(status kustomizev1.KustomizationStatus) Record {
 func Write(status *kustomizev1.KustomizationStatus, r Record) {
 	text := ""
 	if r.Objects != "" && r.Artifact != "" && r.Revision != "" {
-		text = strings.Join([]string{r.Objects, r.Artifact, r.Revision}, " ")
+		text = fmt.Sprintf("%s %s %s %d", r.Objects, r.Artifact, r.Revision, r.Bytes)
 	}
 	for _, outcome := range status.History {
 		delete(outcome.Metadata, gitopsv1alpha1.AppliedKey)

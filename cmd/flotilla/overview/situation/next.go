@@ -76,6 +76,8 @@ func repositoryNext(r *sourcev1.GitRepository, ready *metav1.Condition) string {
 		return "correct its spec: flotilla edit gitrepository " + r.Name + inNamespace(r.Namespace)
 	case "HostKeyNotTrusted":
 		return "compare the server's key with what its operator says, and put it into known_hosts"
+	case "LimitExceeded":
+		return limitNext
 	case "AddressNotAllowed":
 		return orElse(allowance(ready.Message), "put right what it says, then: "+again)
 	default:
@@ -92,6 +94,9 @@ func allowance(message string) string {
 	}
 	return ""
 }
+
+// limitNext is what to do about what there is no room for in its namespace.
+const limitNext = "make room in the namespace, or have an administrator raise serve --namespace-limits"
 
 // kustomizationNext is what to do about a Kustomization.
 func kustomizationNext(ks *kustomizev1.Kustomization, ready *metav1.Condition) string {
@@ -112,6 +117,8 @@ func kustomizationNext(ks *kustomizev1.Kustomization, ready *metav1.Condition) s
 		return "see which objects: flotilla tree kustomization/" + object
 	case "PruneBlocked":
 		return blockedNext(ks, ready.Message)
+	case "LimitExceeded":
+		return limitNext
 	case "SharedObject":
 		return "see the Kustomizations that it names, and take it out of one: flotilla get kustomizations -A"
 	case meta.BuildFailedReason, "PathNotFound", "EmptyBuild", "DuplicateObject", "InvalidObject", "UnknownKind", "NamespaceNotSet", "ObjectTooLarge", "NotSupported":
