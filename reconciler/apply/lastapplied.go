@@ -183,8 +183,9 @@ func (m *lastApplied) recall(s *state) bool {
 		m.due = s.now.Add(intervals.Within(s.owner, intervals.Drift(s.ks)))
 		m.desired, _ = inventory.Read(s.ks.Status.Inventory) // what cannot be read is found out by the next full run
 	}
-	s.drift = m.missed || !s.now.Before(m.due)
-	if !m.known || m.applied != s.inputs() || s.drift {
+	due := !s.now.Before(m.due)
+	s.drift = due || m.missed || s.ks.Annotations[meta.ReconcileRequestAnnotation] != s.ks.Status.LastHandledReconcileAt
+	if !m.known || m.applied != s.inputs() || due {
 		m.missed = false
 		return false
 	}

@@ -106,6 +106,10 @@ func TestWhatIsDeletedComesBackWhileARevisionIsRefused(t *testing.T) {
 	}
 	templates.Changed(templatestore.KeyOf(gone), gone, nil, false)
 	w.until("it is back", func() (bool, string) { return w.number("config-00") == "0", "" })
+
+	w.edit(w.configMap("config-01"), "77", "data", "number")
+	w.annotate("web", meta.ReconcileRequestAnnotation, "now")
+	w.until("what was changed is back once that is asked for", func() (bool, string) { return w.number("config-01") == "1", "" })
 }
 
 // What another Kustomization took meanwhile is left alone.
