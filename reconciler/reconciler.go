@@ -252,7 +252,7 @@ func newFleet(ctx context.Context, mgr ctrl.Manager, opts Options, chosen map[st
 
 func registerRepository(_ context.Context, f *fleet) error {
 	return repository.New(f.mgr.GetClient(), f.opts.Artifacts, f.events, repository.Options{
-		Git: git.Options{Egress: f.opts.Egress}, InUse: lastgood.InUse(f.mgr.GetClient()), Namespaces: f.opts.Revisions.Tenancy.In, Places: f.places, Metrics: f.opts.Metrics,
+		Git: git.Options{Egress: f.opts.Egress}, InUse: lastgood.InUse(f.mgr.GetClient(), f.opts.Revisions.Tenancy), Namespaces: f.opts.Revisions.Tenancy.In, Places: f.places, Metrics: f.opts.Metrics,
 	}).Register(f.mgr)
 }
 

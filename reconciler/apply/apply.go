@@ -202,10 +202,10 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request, run *
 
 	s := &state{ks: ks, owner: req.NamespacedName, now: r.clock.Now(), last: r.lastApplied.of(req.NamespacedName)}
 	next, err := loop.Run(ctx, s,
-		r.before.refuse,
 		identify(r.actors, r.applier),
 		r.before.findSource,
 		recognise,
+		r.before.refuse,
 		fresh(computing(r.before.awaitDependencies)),
 		fresh(computing(r.compare)),
 		fresh(computing(stagemetrics.Phases(r.counts.build, r.build))),
@@ -260,8 +260,11 @@ type standing struct {
 	moved   bool // it is another one than stood, and changes nothing here
 	drift   bool // what stands is due for a look, or something of it is known to be gone
 	writes  extent
-	// kept says what of the one before was brought back, as this one is refused; empty for nothing.
-	kept string
+	tried   bool // its build was begun
+	// kept says what of the one before was brought back, as this one is refused; empty for nothing. taken are
+	// objects of that which others hold by now.
+	kept  string
+	taken []inventory.ID
 }
 
 // extent is how much of a revision, beyond its kinds and namespaces, is written by a run.

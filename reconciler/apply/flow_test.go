@@ -412,9 +412,9 @@ func TestRefusedSpecs(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			w.kustomization(name, tc.change)
-			attempted := ""
-			if name == "novariables" {
-				attempted = revision
+			attempted := revision
+			if name == "bucket" || name == "elsewhere" || name == "nosource" {
+				attempted = ""
 			}
 			if message := w.awaitReason(name, attempted, tc.reason); !strings.Contains(message, tc.says) {
 				t.Errorf("message = %q, want it to say %q", message, tc.says)

@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/apply/intervals"
 	"github.com/flotilla-io/flotilla/reconciler/apply/secrets"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
@@ -48,11 +50,13 @@ type lastApplied struct {
 	built
 	// due is when drift is looked for.
 	due time.Time
-	// unhealthy is what the last complaint about health was about, in which revision, and
-	// unhealthyText what it said.
-	unhealthy     []inventory.ID
-	unhealthyIn   string
-	unhealthyText string
+	// unhealthy is what the last complaint about health was about, in which revision, and what it said.
+	unhealthy struct {
+		about    []inventory.ID
+		in, text string
+	}
+	// given are objects that other Kustomizations have taken since a revision stood.
+	given map[inventory.ID]bool
 	// siblingsOf is the source whose other Kustomizations are waited for; empty for none.
 	siblingsOf client.ObjectKey
 	// waitsFor are the objects whose health is still being waited for.
@@ -146,6 +150,42 @@ func (m *lastAppliedStates) misses(key client.ObjectKey, id inventory.ID) bool {
 	}
 	last.known, last.missed = false, true
 	return true
+}
+
+// takes notes that an owner takes what others hold.
+func (m *lastAppliedStates) takes(owner client.ObjectKey, changes []applier.Change) {
+	for _, c := range changes {
+		if c.Shares || c.Holder == owner || c.Holder == (client.ObjectKey{}) {
+			continue
+		}
+		holder := m.of(c.Holder)
+		holder.mu.Lock()
+		if holder.given == nil {
+			holder.given = map[inventory.ID]bool{}
+		}
+		holder.given[inventory.IDOf(c.Desired)] = true
+		holder.mu.Unlock()
+	}
+}
+
+// gone returns the objects that others have taken, and those that a revision which was built leaves out, unless
+// it is the brake that holds them: what of these is gone has gone for good.
+func (m *lastApplied) gone(s *state, reason string) map[inventory.ID]bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	out := maps.Clone(m.given)
+	if len(s.objects) == 0 || reason == ReasonPruneBlocked {
+		return out
+	}
+	if out == nil {
+		out = map[inventory.ID]bool{}
+	}
+	owned, _ := inventory.Read(s.ks.Status.Inventory) // what cannot be read is told by whoever needs it
+	wanted, _ := inventory.Of(s.objects)
+	for _, e := range inventory.Compare(owned, wanted).Removed {
+		out[e.ID] = true
+	}
+	return out
 }
 
 // waitsForSiblings notes whether other Kustomizations of a source are waited for.
@@ -261,13 +301,13 @@ func (m *lastApplied) complaint(revision string, about []inventory.ID, text stri
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !moves {
-		m.unhealthy = nil
+		m.unhealthy.about = nil
 		return text
 	}
-	if m.unhealthyIn != revision || !slices.Equal(m.unhealthy, about) {
-		m.unhealthy, m.unhealthyIn, m.unhealthyText = about, revision, text
+	if m.unhealthy.in != revision || !slices.Equal(m.unhealthy.about, about) {
+		m.unhealthy.about, m.unhealthy.in, m.unhealthy.text = about, revision, text
 	}
-	return m.unhealthyText
+	return m.unhealthy.text
 }
 
 // changes says what was done for the revision that is worked on, or that stands since the
@@ -291,7 +331,7 @@ func (m *lastApplied) conclude(s *state, outcome *loop.Error, now time.Time) {
 		m.did.reported = outcome == nil && s.waiting.text == "" && !s.leaving.Waits()
 	}
 	if outcome == nil {
-		m.unhealthy, m.unhealthyText = nil, ""
+		m.unhealthy.about, m.unhealthy.text = nil, ""
 	}
 	if !stands {
 		m.known, m.waitsFor = false, nil
@@ -311,7 +351,7 @@ func (m *lastApplied) conclude(s *state, outcome *loop.Error, now time.Time) {
 		m.known, m.due = false, now.Add(intervals.Retry(s.ks))
 		return
 	}
-	m.known, m.applied = !m.missed, s.inputs()
+	m.known, m.applied, m.given = !m.missed, s.inputs(), nil
 	m.desired, m.built = slices.Clone(s.desired), s.built
 	m.due = now.Add(intervals.Jittered(s.owner, intervals.Drift(s.ks)))
 }

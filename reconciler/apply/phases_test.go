@@ -165,13 +165,13 @@ func TestANewRevisionHasItsTime(t *testing.T) {
 	})
 	ill := []health.Verdict{{ID: configID("a"), Reason: "no policy carries it"}}
 	s.source.revision = oldRevision
-	if left := s.healthDeadline().Sub(s.now); left > 0 {
+	if left := health.Deadline(s.ks, s.source.revision, s.now).Sub(s.now); left > 0 {
 		t.Errorf("the revision that failed has %s left", left)
 	}
 	_ = unhealthyError(s, "health check failed", ill)
 	s.source.revision = newRevision
 	s.ks.Status = applyingStatus(s, noon)
-	if left := s.healthDeadline().Sub(s.now); left != s.ks.GetTimeout() {
+	if left := health.Deadline(s.ks, s.source.revision, s.now).Sub(s.now); left != s.ks.GetTimeout() {
 		t.Errorf("the next one has %s left, want %s", left, s.ks.GetTimeout())
 	}
 	ill[0].Reason = "not ready"
@@ -181,7 +181,7 @@ func TestANewRevisionHasItsTime(t *testing.T) {
 	s.ks.Status = applyingStatus(s, noon)
 	s.ks.Status.Conditions = append(s.ks.Status.Conditions, metav1.Condition{Type: meta.HealthyCondition, Status: metav1.ConditionFalse, ObservedGeneration: s.ks.Generation})
 	s.ks.Status = applyingStatus(s, noon)
-	if left := s.healthDeadline().Sub(s.now); left > 0 {
+	if left := health.Deadline(s.ks, s.source.revision, s.now).Sub(s.now); left > 0 {
 		t.Errorf("once it has failed it has %s left", left)
 	}
 }
@@ -307,7 +307,7 @@ func TestSilence(t *testing.T) {
 			s.now = s.now.Add(-time.Hour) // it is back at once
 		}
 		s.waiting.silent = step.silent
-		if left := s.healthDeadline().Sub(s.now); left != step.left {
+		if left := health.Deadline(s.ks, s.source.revision, s.now).Sub(s.now); left != step.left {
 			t.Errorf("step %d: %s are left, want %s", i, left, step.left)
 		}
 	}
@@ -394,7 +394,7 @@ func TestHealthDeadline(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := tc.state.healthDeadline().Sub(noon); got != tc.want {
+			if got := health.Deadline(tc.state.ks, tc.state.source.revision, tc.state.now).Sub(noon); got != tc.want {
 				t.Errorf("time left = %s, want %s", got, tc.want)
 			}
 		})
@@ -416,7 +416,7 @@ func TestWhatComesBeforeHealthTakesNoTimeOfIt(t *testing.T) {
 			if healthy := apimeta.FindStatusCondition(s.ks.Status.Conditions, meta.HealthyCondition); healthy != nil {
 				t.Errorf("while its dependency is awaited it is %s: %s", healthy.Reason, healthy.Message)
 			}
-			if got, want := s.healthDeadline().Sub(noon), s.ks.GetTimeout(); got != want {
+			if got, want := health.Deadline(s.ks, s.source.revision, s.now).Sub(noon), s.ks.GetTimeout(); got != want {
 				t.Errorf("time left = %s, want %s", got, want)
 			}
 		})
@@ -437,7 +437,7 @@ func TestWhyHealthHasFailed(t *testing.T) {
 			}
 			s.ks.Status.Conditions = append(s.ks.Status.Conditions, metav1.Condition{Type: "Healthy", Status: status, Message: before})
 		})
-		if got := s.lost(); got != want {
+		if got := health.Lost(s.ks); got != want {
 			t.Errorf("after %q it is %q, want %q", before, got, want)
 		}
 	}
@@ -502,5 +502,18 @@ func TestTheRevisionThatStandsIsRecorded(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// A Kustomization that a commit leaves alone, and that waits for a dependency first, has not been changed by it.
+func TestWaitingForADependencyIsNoChange(t *testing.T) {
+	s := run()
+	s.ks.Status.History = meta.History{{Digest: "sha256:abc", LastReconciledStatus: meta.ReconciliationSucceededReason, Metadata: map[string]string{"revision": oldRevision, gitopsv1alpha1.ChangedKey: oldRevision}}}
+	s.digest = ""
+	s.ks.Status = statusOf(s, loop.As(loop.Waiting(meta.DependencyNotReadyReason, 1, errors.New("waits")), ""), noon)
+	s.digest, s.writes = "sha256:abc", whole
+	s.ks.Status = statusOf(s, nil, noon)
+	if got := inventory.Changed(&s.ks.Status); got != oldRevision {
+		t.Errorf("changed by %s, want %s", got, oldRevision)
 	}
 }

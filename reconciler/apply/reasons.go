@@ -12,9 +12,6 @@ const (
 	ReasonInvalidAnnotation = "InvalidAnnotation"
 	// ReasonNotSupported says that a field asks for what is not done yet.
 	ReasonNotSupported = "NotSupported"
-	// ReasonClusterSilent says that health is not known, because nothing is heard of a
-	// cluster. It is neither ready nor failed.
-	ReasonClusterSilent = "ClusterSilent"
 	// ReasonSharedObject says that an object stands in another Kustomization of the source, too.
 	ReasonSharedObject = "SharedObject"
 	// ReasonDriftCorrected is the reason of the event that tells of objects

@@ -29,17 +29,23 @@ type keeper struct {
 func (k keeper) keep(ctx context.Context, s *state, refusal error) error {
 	record := lastgood.In(s.ks.Status)
 	isSwitched := apimeta.IsStatusConditionTrue(s.ks.Status.Conditions, switching.Condition)
-	if refusal == nil || !s.drift || s.settled || s.writes != none || isSwitched || record == (lastgood.Record{}) || record.Artifact == s.source.digest {
+	if refusal == nil || !s.drift || s.settled || s.writes != none || isSwitched || record == (lastgood.Record{}) {
 		return refusal
 	}
-	restored, err := k.Restore(ctx, builder.Input{Kustomization: s.ks, As: s.actor, Retry: intervals.Retry(s.ks), Reveal: s.last.secrets.Keep}, record, s.actor)
+	if record.Artifact == s.source.digest && s.tried {
+		return refusal // it is this one that cannot be applied any more
+	}
+	outcome := loop.As(refusal, reasonFailed)
+	restored, err := k.Restore(ctx, lastgood.Request{
+		Build:  builder.Input{Kustomization: s.ks, As: s.actor, Retry: intervals.Retry(s.ks), Reveal: s.last.secrets.Keep},
+		Record: record, As: s.actor, Gone: s.last.gone(s, outcome.Reason),
+	})
 	s.last.keeps(s, restored.Objects, k.clock.Now())
 	var did applier.ChangeSet
 	did.Add(restored.Changes, nil)
-	s.kept = did.String()
+	s.kept, s.taken = did.String(), restored.Taken
 	if err == nil {
 		return refusal
 	}
-	outcome := loop.As(refusal, reasonFailed)
 	return &loop.Error{Reason: outcome.Reason, Class: outcome.Class, After: outcome.After, Err: fmt.Errorf("%w; and what stays meanwhile cannot be kept as it was: %w", outcome.Err, k.actors.Explained(ctx, s.actor, err))}
 }

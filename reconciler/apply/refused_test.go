@@ -13,6 +13,7 @@ import (
 
 	"github.com/flotilla-io/flotilla/reconciler/apply"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
+	"github.com/flotilla-io/flotilla/reconciler/apply/health"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
@@ -130,5 +131,74 @@ func TestWhatIsNoMoreOfTheLastGoodRevisionIsLeftAlone(t *testing.T) {
 	owner, _ := inventory.OwnerOf(w.configMap("b"))
 	if diff := cmp.Diff("db", owner.Name); diff != "" {
 		t.Errorf("b is of (-want +got):\n%s", diff)
+	}
+}
+
+// What moved to another Kustomization, and left that later, does not come back with the last good revision of
+// the first; what the brake holds does.
+func TestWhatMovedAwayStaysAway(t *testing.T) {
+	bad := "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: nowhere}\n"
+	many := named("d0", "d1", "d2", "d3", "d4", "d5", "d6", "d7")
+	cases := map[string]struct {
+		first, next string // what it holds, with b, and without
+		reason      string
+		back        string // what comes back if somebody deletes it
+	}{
+		"a revision that is refused": {named("a", "b"), named("a") + bad, applier.ReasonNamespaceNotFound, "a"},
+		"one that the brake holds":   {named("a", "b") + many, named("a"), apply.ReasonPruneBlocked, "d0"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			first := w.commit(map[string]string{"app/config.yaml": tc.first, "db/config.yaml": named("c")})
+			w.kustomization("web", eachSecond)
+			w.kustomization("db", in("./db"), eachSecond)
+			w.ready("web", first)
+			w.ready("db", first)
+			moved := w.commit(map[string]string{"app/config.yaml": tc.next, "db/config.yaml": named("b", "c")})
+			w.awaitReason("web", moved, tc.reason)
+			w.ready("db", moved)
+			removed := w.commit(map[string]string{"app/config.yaml": tc.next, "db/config.yaml": named("c")})
+			w.ready("db", removed)
+			for _, each := range []string{"once", "again"} {
+				if err := w.Hub.Delete(t.Context(), w.configMap(tc.back)); err != nil {
+					t.Fatal(err)
+				}
+				w.until(tc.back+" is back "+each, func() (bool, string) { return w.configMap(tc.back) != nil, "" })
+			}
+			if w.configMap("b") != nil {
+				t.Error("b is back")
+			}
+		})
+	}
+}
+
+// What stands is kept whatever it is that keeps the Kustomization from being applied.
+func TestWhatStandsIsKeptWhateverIsRefused(t *testing.T) {
+	cases := map[string]struct {
+		refuse func(w *world)
+		reason string
+	}{
+		"a field that is not supported": {func(w *world) {
+			w.change("web", func(spec *kustomizev1.KustomizationSpec) { spec.Decryption = &kustomizev1.Decryption{Provider: "sops"} })
+		}, apply.ReasonNotSupported},
+		"an annotation that makes no sense": {func(w *world) { w.annotate("web", health.MaxUnreachableAnnotation, "some") }, apply.ReasonInvalidAnnotation},
+		"a dependency that is not ready": {func(w *world) {
+			w.change("web", func(spec *kustomizev1.KustomizationSpec) {
+				spec.DependsOn = []kustomizev1.DependencyReference{{Name: "nothing"}}
+			})
+		}, meta.DependencyNotReadyReason},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			first := w.commit(map[string]string{"app/config.yaml": configMaps(2)})
+			w.kustomization("web", eachSecond)
+			w.ready("web", first)
+			tc.refuse(w)
+			w.awaitReason("web", first, tc.reason)
+			w.drifts()
+			w.restored(name)
+		})
 	}
 }

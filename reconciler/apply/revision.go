@@ -40,6 +40,7 @@ func (r *Reconciler) compare(ctx context.Context, s *state) (loop.Next, error) {
 
 // build turns the artifact into the objects that the revision wants.
 func (r *Reconciler) build(ctx context.Context, s *state) (loop.Next, error) {
+	s.tried = true
 	objects, err := r.deps.Builder.Build(ctx, builder.Input{
 		Kustomization: s.ks, Digest: s.source.digest, Revision: s.source.revision, As: s.actor, Retry: intervals.Retry(s.ks), Keep: true, Reveal: s.last.secrets.Keep,
 	})
@@ -135,6 +136,7 @@ func (r *Reconciler) brake(ctx context.Context, s *state) (loop.Next, error) {
 
 // apply writes what differs.
 func (r *Reconciler) apply(ctx context.Context, s *state) (loop.Next, error) {
+	r.lastApplied.takes(s.owner, s.plan.Changes)
 	done, err := r.applier.Apply(ctx, s.plan, s.seen, r.switcher.beforeRules(s))
 	if err != nil {
 		return loop.Next{}, classify(ctx, r.actors, s, err)

@@ -98,9 +98,12 @@ func identify(who *actors.Actors, known *applier.Applier) loop.Phase[state] {
 	}
 }
 
-// findSource reads the artifact that is to be applied.
+// findSource reads the artifact that is to be applied; of a kind that is refused there is none.
 func (p prerequisites) findSource(ctx context.Context, s *state) (loop.Next, error) {
 	s.source.kind, s.source.key = s.ks.Spec.SourceRef.Kind, inventory.SourceOf(s.ks)
+	if s.source.kind != sourcev1.GitRepositoryKind {
+		return loop.Next{}, nil
+	}
 	if s.source.key.Namespace != s.ks.Namespace && !p.allowCrossNamespace {
 		return loop.Next{}, loop.Stalled(acl.AccessDeniedReason, fmt.Errorf("the source %s %s is in another namespace: move one of them, or start the controllers with --allow-cross-namespace-references",
 			s.source.kind, s.source.key))

@@ -51,6 +51,8 @@ func statusOf(s *state, outcome *loop.Error, now time.Time) kustomizev1.Kustomiz
 		lastgood.Write(status, lastgood.Record{Revision: s.source.revision, Artifact: s.source.digest, Objects: cmp.Or(s.digest, before.Objects), Bytes: cmp.Or(s.bytes, before.Bytes)})
 	case s.writes == part:
 		lastgood.Write(status, lastgood.Record{})
+	case len(s.taken) > 0:
+		inventory.Drop(status, s.taken)
 	}
 	if s.source.revision != "" {
 		status.LastAttemptedRevision = s.source.revision
@@ -100,13 +102,13 @@ func progressing(c kustomizations.Conditions, status *kustomizev1.KustomizationS
 	kustomizations.Written(status, s.digest)
 	reason := meta.ProgressingReason
 	if s.waiting.silent {
-		reason = ReasonClusterSilent
+		reason = health.ReasonClusterSilent
 	}
 	c.Remove(meta.StalledCondition)
 	c.Set(meta.ReconcilingCondition, metav1.ConditionTrue, meta.ProgressingReason, s.waiting.text)
 	c.Set(meta.ReadyCondition, metav1.ConditionUnknown, reason, s.waiting.text)
 	had := apimeta.FindStatusCondition(status.Conditions, meta.HealthyCondition)
-	if status.LastAttemptedRevision != s.source.revision || had != nil && had.Reason == ReasonClusterSilent && !s.waiting.silent {
+	if status.LastAttemptedRevision != s.source.revision || had != nil && had.Reason == health.ReasonClusterSilent && !s.waiting.silent {
 		c.Remove(meta.HealthyCondition) // its clock starts anew
 	}
 	c.Set(meta.HealthyCondition, metav1.ConditionUnknown, reason, s.waiting.text)
@@ -177,7 +179,7 @@ func failed(c kustomizations.Conditions, status *kustomizev1.KustomizationStatus
 			status.Inventory = s.record()
 		}
 	}
-	if outcome.Class != loop.ClassRetry {
+	if outcome.Class != loop.ClassRetry && outcome.Reason != meta.DependencyNotReadyReason {
 		remember(status, s, outcome.Reason, c.Now.Time)
 	}
 }

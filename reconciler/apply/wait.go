@@ -5,17 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/fluxcd/cli-utils/pkg/object"
 	"github.com/fluxcd/pkg/apis/meta"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flotilla-io/flotilla/internal/loop"
-	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
 	"github.com/flotilla-io/flotilla/reconciler/apply/intervals"
@@ -75,7 +72,7 @@ func (r *Reconciler) assess(ctx context.Context, s *state) (loop.Next, error) {
 		return loop.Next{}, err
 	}
 	s.waiting.uncounted = found.Uncounted
-	pending, silent, failed := unhealthy(found.Verdicts)
+	pending, silent, failed := health.Split(found.Verdicts)
 	switch {
 	case len(failed) > 0 && len(pending) == 0:
 		s.waiting.failed = unhealthyError(s, "health check failed", failed)
@@ -86,9 +83,9 @@ func (r *Reconciler) assess(ctx context.Context, s *state) (loop.Next, error) {
 	case len(pending) == 0:
 		return loop.Next{}, nil
 	}
-	left := s.healthDeadline().Sub(s.now)
+	left := health.Deadline(s.ks, s.source.revision, s.now).Sub(s.now)
 	if left <= 0 {
-		s.waiting.failed = unhealthyError(s, s.lost(), slices.Concat(failed, pending))
+		s.waiting.failed = unhealthyError(s, health.Lost(s.ks), slices.Concat(failed, pending))
 		return loop.Next{}, nil
 	}
 	s.waiting.text = fmt.Sprintf("Running health checks for revision %s with a timeout of %s", s.source.revision, s.ks.GetTimeout())
@@ -157,54 +154,4 @@ func (r *Reconciler) observeOwn(ctx context.Context, s *state, entries []invento
 		observed[e.ID] = labelled[e.ID]
 	}
 	return observed, nil
-}
-
-// healthDeadline is until when a revision may take to become healthy: counted
-// from when the health of this revision became unknown. One that has failed
-// has no time left.
-func (s *state) healthDeadline() time.Time {
-	healthy := apimeta.FindStatusCondition(s.ks.Status.Conditions, meta.HealthyCondition)
-	if healthy == nil || healthy.ObservedGeneration != s.ks.Generation || s.ks.Status.LastAttemptedRevision != s.source.revision {
-		return s.now.Add(s.ks.GetTimeout())
-	}
-	switch healthy.Status {
-	case metav1.ConditionFalse:
-		return s.now
-	case metav1.ConditionUnknown:
-		if healthy.Reason == ReasonClusterSilent {
-			return s.now.Add(s.ks.GetTimeout()) // nobody could see whether it took its time
-		}
-		return healthy.LastTransitionTime.Add(s.ks.GetTimeout())
-	default:
-		return s.now.Add(s.ks.GetTimeout())
-	}
-}
-
-// lost says why there is no time left: it is over, or something failed before, and has yet
-// to recover.
-func (s *state) lost() string {
-	const failed = "health check failed"
-	over := failed + " after " + s.ks.GetTimeout().String()
-	healthy := apimeta.FindStatusCondition(s.ks.Status.Conditions, meta.HealthyCondition)
-	if healthy != nil && healthy.Status == metav1.ConditionFalse && !strings.HasPrefix(healthy.Message, over) {
-		return failed
-	}
-	return over
-}
-
-// unhealthy splits what is not healthy into what may still become so, what is not known,
-// and what has failed.
-func unhealthy(verdicts []health.Verdict) (pending, silent, failed []health.Verdict) {
-	for _, v := range verdicts {
-		switch v.State {
-		case rollup.Progressing:
-			pending = append(pending, v)
-		case rollup.Unknown:
-			silent = append(silent, v)
-		case rollup.Failed:
-			failed = append(failed, v)
-		case rollup.Healthy:
-		}
-	}
-	return pending, silent, failed
 }

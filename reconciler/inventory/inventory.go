@@ -104,6 +104,18 @@ func Record(entries []Entry) *kustomizev1.ResourceInventory {
 	return &kustomizev1.ResourceInventory{Entries: refs}
 }
 
+// Drop removes objects from the inventory of a status.
+func Drop(status *kustomizev1.KustomizationStatus, ids []ID) {
+	if status.Inventory == nil {
+		return
+	}
+	gone := map[string]bool{}
+	for _, id := range ids {
+		gone[id.String()] = true
+	}
+	status.Inventory.Entries = slices.DeleteFunc(slices.Clone(status.Inventory.Entries), func(ref kustomizev1.ResourceRef) bool { return gone[ref.ID] })
+}
+
 // Diff says how the objects of a revision relate to what is owned today. Each
 // list is sorted.
 type Diff struct {

@@ -203,13 +203,16 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request, run *
 	}
 	s := &state{object: &object, interval: max(object.Spec.Interval.Duration, minInterval)}
 	fetched := r.counts.fetch.Begin()
-	next, err := loop.Run(ctx, s, r.refuse, r.limits.sources, r.connect, r.resolve, r.users.find, r.fetch, r.users.restore)
+	next, err := loop.Run(ctx, s, r.refuse, r.limits.sources, r.connect, r.resolve, r.users.find, r.fetch)
 	if ctx.Err() != nil {
 		return reconcile.Result{}, ctx.Err() // we are stopping, or it is another one by now; that says nothing about the repository
 	}
 	fetched(s.outcome(), err)
 	if reportErr := r.report(ctx, s, err); reportErr != nil {
 		return reconcile.Result{}, reportErr
+	}
+	if err == nil {
+		r.users.restore(ctx, s) // what is new does not wait for what is old
 	}
 	next.After = r.opts.Jitter(s.interval)
 	if errors.Is(err, egress.ErrNotAllowed) {

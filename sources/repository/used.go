@@ -28,6 +28,9 @@ func digestsOf(used []Used) []string {
 	return out
 }
 
+// mostRestored is how many artifacts are fetched again at one look.
+const mostRestored = 3
+
 // missing is how long an artifact is not asked for again that the remote did not give: a server that gives no
 // commit by its name sends its whole history to be looked through.
 const missing = time.Hour
@@ -59,18 +62,21 @@ func (r *users) find(ctx context.Context, s *state) (loop.Next, error) {
 
 // restore fetches again what is in use and not here: another replica, which held the lease before, fetched it,
 // or the disk lost it. A remote that does not have the commit any more is no fault of the repository's.
-func (r *users) restore(ctx context.Context, s *state) (loop.Next, error) {
+func (r *users) restore(ctx context.Context, s *state) {
 	owner := ownerOf(client.ObjectKeyFromObject(s.object))
+	tries := mostRestored
 	for _, used := range s.inUse {
 		if r.missed.has(used.Digest, r.opts.Clock.Now()) || r.store.Owns(owner, used.Digest) && r.store.Has(used.Digest) {
 			continue
+		}
+		if tries--; tries < 0 {
+			return // the rest is for the next look
 		}
 		if err := r.restoreOne(ctx, s, owner, used); err != nil && ctx.Err() == nil {
 			r.missed.add(used.Digest, r.opts.Clock.Now())
 			ctrl.LoggerFrom(ctx).Info("the artifact of a revision that is still applied could not be fetched again", "revision", used.Revision, "error", err.Error())
 		}
 	}
-	return loop.Next{}, nil
 }
 
 func (r *users) restoreOne(ctx context.Context, s *state, owner string, used Used) error {

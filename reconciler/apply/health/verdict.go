@@ -38,3 +38,20 @@ func List(verdicts []Verdict, most int) string {
 	}
 	return text
 }
+
+// Split splits what is not healthy into what may still become so, what is not known,
+// and what has failed.
+func Split(verdicts []Verdict) (pending, silent, failed []Verdict) {
+	for _, v := range verdicts {
+		switch v.State {
+		case rollup.Progressing:
+			pending = append(pending, v)
+		case rollup.Unknown:
+			silent = append(silent, v)
+		case rollup.Failed:
+			failed = append(failed, v)
+		case rollup.Healthy:
+		}
+	}
+	return pending, silent, failed
+}

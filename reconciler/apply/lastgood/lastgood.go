@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-io/flotilla/policies/tenancy"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/apply/builder"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
@@ -38,23 +39,38 @@ func New(builder Builder, applier *applier.Applier) Keeper {
 	return Keeper{builder: builder, applier: applier}
 }
 
+// Request asks for a last good revision.
+type Request struct {
+	// Build says how its artifact is built.
+	Build builder.Input
+	// Record is what stood.
+	Record Record
+	// As writes.
+	As client.Client
+	// Gone are objects that are not made anew, as they have left the Kustomization.
+	Gone map[inventory.ID]bool
+}
+
 // Restored is what was found of a last good revision.
 type Restored struct {
 	// Objects are what it holds; empty where that is not what it was.
 	Objects []inventory.Entry
 	// Changes are those that were made.
 	Changes []applier.Change
+	// Taken are those of its objects that other Kustomizations hold by now.
+	Taken []inventory.ID
 }
 
-// Restore brings the objects of a last good revision back to what they were. The build is of the revision's
-// artifact. An object that another Kustomization holds by now is left alone.
-func (k Keeper) Restore(ctx context.Context, in builder.Input, record Record, as client.Client) (Restored, error) {
-	in.Digest, in.Revision, in.Keep = record.Artifact, record.Revision, false
+// Restore brings the objects of a last good revision back to what they were. An object that another
+// Kustomization holds by now is left alone.
+func (k Keeper) Restore(ctx context.Context, req Request) (Restored, error) {
+	in := req.Build
+	in.Digest, in.Revision, in.Keep = req.Record.Artifact, req.Record.Revision, false
 	objects, err := k.builder.Build(ctx, in)
 	if err != nil {
 		return Restored{}, err
 	}
-	if digest, _ := builder.Digest(objects); digest != record.Objects {
+	if digest, _ := builder.Digest(objects); digest != req.Record.Objects {
 		return Restored{}, nil
 	}
 	owned, err := inventory.Read(in.Kustomization.Status.Inventory)
@@ -67,34 +83,53 @@ func (k Keeper) Restore(ctx context.Context, in builder.Input, record Record, as
 		return Restored{}, err
 	}
 	plan, err := k.applier.Check(ctx, applier.Set{
-		Owner: owner, Objects: objects, Writer: as, Force: in.Kustomization.Spec.Force, Ignore: applier.IgnoreRules(in.Kustomization),
+		Owner: owner, Objects: objects, Writer: req.As, Force: in.Kustomization.Spec.Force, Ignore: applier.IgnoreRules(in.Kustomization),
 	}, seen)
 	if err != nil {
-		return Restored{}, fmt.Errorf("keep revision %s: %w", record.Revision, err)
+		return Restored{}, fmt.Errorf("keep revision %s: %w", req.Record.Revision, err)
 	}
+	var out Restored
+	plan.Changes, out.Taken = ours(plan.Changes, owner, owned, req.Gone)
+	if _, err = k.applier.Apply(ctx, plan, seen, func(context.Context) error { return nil }); err != nil {
+		return out, fmt.Errorf("keep revision %s: %w", req.Record.Revision, err)
+	}
+	out.Changes = plan.Changes
+	out.Objects, err = inventory.Of(objects)
+	return out, err
+}
+
+// ours divides changes into those that an owner makes while another revision of it is worked on, and those that
+// are about what others took.
+func ours(changes []applier.Change, owner client.ObjectKey, owned []inventory.Entry, gone map[inventory.ID]bool) (kept []applier.Change, taken []inventory.ID) {
 	mine := map[inventory.ID]bool{}
 	for _, e := range owned {
 		mine[e.ID] = true
 	}
-	plan.Changes = slices.DeleteFunc(plan.Changes, func(c applier.Change) bool { return !mine[inventory.IDOf(c.Desired)] || leaves(c, owner) })
-	if _, err = k.applier.Apply(ctx, plan, seen, func(context.Context) error { return nil }); err != nil {
-		return Restored{}, fmt.Errorf("keep revision %s: %w", record.Revision, err)
+	for _, c := range changes {
+		id := inventory.IDOf(c.Desired)
+		defines := inventory.StageOf(c.Desired.GroupVersionKind().GroupKind()) == inventory.Definitions
+		switch {
+		case !mine[id]:
+		case c.Holder != client.ObjectKey{} && c.Holder != owner && !c.Shares:
+			taken = append(taken, id)
+		case c.Action == applier.Created && gone[id], c.Action != applier.Created && defines:
+		default:
+			kept = append(kept, c)
+		}
 	}
-	kept, err := inventory.Of(objects)
-	return Restored{Objects: kept, Changes: plan.Changes}, err
+	return kept, taken
 }
 
-// leaves reports whether a change is none of an owner's while another revision of it is worked on.
-func leaves(c applier.Change, owner client.ObjectKey) bool {
-	defines := inventory.StageOf(c.Desired.GroupVersionKind().GroupKind()) == inventory.Definitions
-	return c.Holder != (client.ObjectKey{}) && c.Holder != owner || defines && c.Action != applier.Created
-}
-
-// InUse returns a function that has the artifacts which Kustomizations of a source applied last.
-func InUse(hub client.Reader) func(ctx context.Context, source client.ObjectKey) ([]repository.Used, error) {
+// InUse returns a function that has the artifacts which Kustomizations of a source applied last: of other
+// namespaces too, if they may use it.
+func InUse(hub client.Reader, rules tenancy.Rules) func(ctx context.Context, source client.ObjectKey) ([]repository.Used, error) {
 	return func(ctx context.Context, source client.ObjectKey) ([]repository.Used, error) {
 		var all kustomizev1.KustomizationList
-		if err := hub.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
+		among := []client.ListOption{client.UnsafeDisableDeepCopy}
+		if !rules.AllowCrossNamespace {
+			among = append(among, client.InNamespace(source.Namespace))
+		}
+		if err := hub.List(ctx, &all, among...); err != nil {
 			return nil, fmt.Errorf("list the Kustomizations of %s: %w", source, err)
 		}
 		var used []repository.Used

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/flotilla-io/flotilla/api/scheme"
+	"github.com/flotilla-io/flotilla/policies/tenancy"
 	"github.com/flotilla-io/flotilla/reconciler/apply/builder"
 	"github.com/flotilla-io/flotilla/reconciler/apply/lastgood"
 	"github.com/flotilla-io/flotilla/sources/repository"
@@ -31,7 +32,7 @@ func TestWhatIsBuiltOtherwiseIsNotWritten(t *testing.T) {
 	config := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a"}}}
 	digest, _ := builder.Digest(nil)
 	record := lastgood.Record{Revision: "main@sha1:1", Artifact: "sha256:1", Objects: digest}
-	got, err := lastgood.New(builds{config}, nil).Restore(t.Context(), builder.Input{Kustomization: &kustomizev1.Kustomization{}}, record, nil)
+	got, err := lastgood.New(builds{config}, nil).Restore(t.Context(), lastgood.Request{Build: builder.Input{Kustomization: &kustomizev1.Kustomization{}}, Record: record})
 	if diff := cmp.Diff(lastgood.Restored{}, got); err != nil || diff != "" {
 		t.Errorf("error %v, restored (-want +got):\n%s", err, diff)
 	}
@@ -91,9 +92,19 @@ func TestInUse(t *testing.T) {
 		kustomization("other", "web", "team", "fleet", "sha256:1"), kustomization("other", "db", "", "fleet", "sha256:3"),
 		kustomization("team", "new", "", "fleet", ""), kustomization("team", "infra", "", "infra", "sha256:4"),
 	).Build()
-	got, err := lastgood.InUse(hub)(t.Context(), client.ObjectKey{Namespace: "team", Name: "fleet"})
-	want := []repository.Used{{Digest: "sha256:1", Revision: "main@sha1:1"}, {Digest: "sha256:2", Revision: "main@sha1:1"}}
-	if diff := cmp.Diff(want, got); err != nil || diff != "" {
-		t.Errorf("error %v, in use (-want +got):\n%s", err, diff)
+	own, foreign := repository.Used{Digest: "sha256:2", Revision: "main@sha1:1"}, repository.Used{Digest: "sha256:1", Revision: "main@sha1:1"}
+	for name, tc := range map[string]struct {
+		rules tenancy.Rules
+		want  []repository.Used
+	}{
+		"of its own namespace": {tenancy.Rules{}, []repository.Used{own}},
+		"of all, if they may":  {tenancy.Rules{AllowCrossNamespace: true}, []repository.Used{foreign, own}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := lastgood.InUse(hub, tc.rules)(t.Context(), client.ObjectKey{Namespace: "team", Name: "fleet"})
+			if diff := cmp.Diff(tc.want, got); err != nil || diff != "" {
+				t.Errorf("error %v, in use (-want +got):\n%s", err, diff)
+			}
+		})
 	}
 }

@@ -119,9 +119,11 @@ func kustomizationNext(ks *kustomizev1.Kustomization, ready *metav1.Condition) s
 		return blockedNext(ks, ready.Message)
 	case "LimitExceeded":
 		return limitNext
+	case "NotSupported", "InvalidAnnotation":
+		return "correct it: flotilla edit kustomization " + object
 	case "SharedObject":
 		return "see the Kustomizations that it names, and take it out of one: flotilla get kustomizations -A"
-	case meta.BuildFailedReason, "PathNotFound", "EmptyBuild", "DuplicateObject", "InvalidObject", "UnknownKind", "NamespaceNotSet", "ObjectTooLarge", "NotSupported":
+	case meta.BuildFailedReason, "PathNotFound", "EmptyBuild", "DuplicateObject", "InvalidObject", "UnknownKind", "NamespaceNotSet", "ObjectTooLarge":
 		return "correct the files and commit; the last revision keeps running. flotilla trace kustomization/" + object
 	case "Forbidden", meta.PruneFailedReason: // others have no part in what these say to do
 		return orElse(excerpt.Line(tenancy.Advice(ready.Message)), "put right what it says, then: flotilla reconcile kustomization "+object)
