@@ -8,6 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/reconciler/apply"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
@@ -93,4 +95,29 @@ spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
 	w.blocked(second, `1 of 10 objects (PersistentVolumeClaim/NS/data): nothing was applied; commit it again, or allow it with the annotation kustomize.flotilla.io/allow-prune: "persistentvolumeclaim/NS/data"`)
 	w.annotate("web", inventory.AllowPruneAnnotation, "persistentvolumeclaim/"+w.namespace+"/data")
 	w.ready("web", second)
+}
+
+// A commit that drops a Cluster takes all that runs there for the fleet, of whichever Kustomization.
+func TestAClusterInUseStaysUnlessItIsNamed(t *testing.T) {
+	w := newWorld(t)
+	cluster := "site" + w.namespace[strings.LastIndex(w.namespace, "-"):]
+	files := map[string]string{
+		"app/cluster.yaml": "apiVersion: cluster.karmada.io/v1alpha1\nkind: Cluster\nmetadata: {name: " + cluster + "}\nspec: {syncMode: Push}\n",
+		"app/other.yaml":   configMaps(8),
+	}
+	w.kustomization("web")
+	w.ready("web", w.commit(files))
+	space := workv1alpha2.ExecutionNamespace(cluster)
+	w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: space}})
+	for i := range 2 {
+		w.create(&workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: space, Name: fmt.Sprintf("of-others-%d", i)}})
+	}
+	delete(files, "app/cluster.yaml")
+	w.blocked(w.commit(files), fmt.Sprintf("1 of 9 objects (Cluster/%s with 2 objects): nothing was applied; commit it again, or allow it with the annotation kustomize.flotilla.io/allow-prune: \"cluster/%[1]s\"", cluster))
+	w.allows = "cluster/" + cluster
+	files["app/other.yaml"] = configMaps(9)
+	w.ready("web", w.commit(files))
+	if left := w.object("cluster.karmada.io/v1alpha1", "Cluster", "", cluster); left != nil && left.GetDeletionTimestamp() == nil {
+		t.Error("what the commit named stays")
+	}
 }

@@ -1,6 +1,6 @@
 // Package losses counts what goes along with objects that are removed from the control plane:
-// with a Namespace all that is in it, with a CustomResourceDefinition all objects of its kind, and
-// with a Kustomization what it applied, and so on.
+// with a Namespace all that is in it, with a CustomResourceDefinition all objects of its kind, with a
+// Cluster all that it runs for the fleet, and with a Kustomization what it applied, and so on.
 //
 // In go the objects that would be deleted; out comes a Loss for each. It reads the control plane,
 // past caches and by its own rights, as what would be lost is lost whoever may see it; no name of
@@ -21,6 +21,9 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/contents"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
@@ -30,6 +33,7 @@ const most = 1000
 
 var (
 	namespaceKind     = schema.GroupKind{Kind: "Namespace"}
+	clusterKind       = clusterv1alpha1.GroupVersion.WithKind("Cluster").GroupKind()
 	claimKind         = schema.GroupKind{Kind: "PersistentVolumeClaim"}
 	kustomizationKind = kustomizev1.GroupVersion.WithKind(kustomizev1.KustomizationKind).GroupKind()
 )
@@ -133,7 +137,7 @@ func (c *Counter) reach(ctx context.Context, e inventory.Entry, going map[invent
 	return out, nil
 }
 
-// within counts what lies in a namespace, or is of a kind, and is not going anyway.
+// within counts what lies in a namespace, is of a kind, or runs in a cluster, and is not going anyway.
 func (c *Counter) within(ctx context.Context, e inventory.Entry, going map[inventory.ID]bool) (int, error) {
 	what := contents.Search{Most: most, Leaves: func(kind schema.GroupKind, obj metav1.Object) bool {
 		return going[inventory.ID{GroupKind: kind, Namespace: obj.GetNamespace(), Name: obj.GetName()}]
@@ -154,6 +158,11 @@ func (c *Counter) within(ctx context.Context, e inventory.Entry, going map[inven
 		}
 		found, err := contents.OfKind(ctx, c.server, crd, what)
 		return len(found), err
+	case e.ID.GroupKind == clusterKind:
+		works := &metav1.PartialObjectMetadataList{}
+		works.SetGroupVersionKind(workv1alpha1.GroupVersion.WithKind("WorkList"))
+		err := c.hub.List(ctx, works, client.InNamespace(workv1alpha2.ExecutionNamespace(e.ID.Name)), client.Limit(most))
+		return len(works.Items), err
 	default:
 		return 0, nil
 	}
