@@ -27,17 +27,18 @@ func newRebalanceCommand(f *fleet.Flags, now clock.Clock) *cobra.Command {
 	o := &requestOptions{flags: f, clock: now}
 	cmd := &cobra.Command{
 		Use:   "rebalance KIND/NAME...",
-		Short: "Have workloads placed anew, as if they ran nowhere yet",
-		Long: `Have workloads placed anew, as if they ran nowhere yet, and wait until that is
-decided. What runs is placed anew by itself when its policy, its replicas or a
-cluster that it runs in asks for it, and not because a cluster has come, or come
-back. A WorkloadRebalancer is written, which goes after five minutes.`,
+		Short: "Have workloads placed anew, by what counts now",
+		Long: `Have workloads placed anew, by what counts now, and wait until that is decided.
+What runs is placed anew by itself when its policy, its replicas or a cluster that
+it runs in asks for it, and not because a cluster has come, or come back. Clusters
+that have them stay in the choice while they are cordoned or not ready, as Karmada
+has it. A WorkloadRebalancer is written, which goes after five minutes.`,
 		Example: `  flotilla rebalance deployment/web -n shop
   flotilla rebalance deployment/web statefulset/db -n shop`,
 		ValidArgsFunction: f.CompleteObject(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return command.Usage(errors.New("one object is needed: KIND/NAME, such as deployment/web"))
+				return command.Usage(errors.New("objects are needed: KIND/NAME, such as deployment/web"))
 			}
 			r, err := o.requester(cmd.OutOrStdout())
 			if err != nil {

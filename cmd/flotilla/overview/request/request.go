@@ -183,7 +183,9 @@ func (w *waiting) judge(now client.Object) (ended bool, err error) {
 	if ready == nil {
 		return false, nil
 	}
-	if ready.Status == metav1.ConditionUnknown && ready.Message != w.said {
+	// What waits for a dependency goes on by itself.
+	waiting := ready.Status == metav1.ConditionUnknown || ready.Reason == meta.DependencyNotReadyReason
+	if waiting && ready.Message != w.said {
 		w.say(waits, "%s", excerpt.Line(ready.Message))
 	}
 	w.said = ready.Message
@@ -193,7 +195,7 @@ func (w *waiting) judge(now client.Object) (ended bool, err error) {
 	case ready.Status == metav1.ConditionTrue && p.observed == now.GetGeneration():
 		w.say(done, "%s revision %s", w.what.done, p.revision)
 		return true, nil
-	case ready.Status == metav1.ConditionFalse:
+	case ready.Status == metav1.ConditionFalse && !waiting:
 		return true, fmt.Errorf("%s is not ready: %s: %s", nameOf(w.what, w.obj), ready.Reason, ready.Message)
 	default:
 		return false, nil
