@@ -1,7 +1,6 @@
 package apply
 
-// Reasons of our own, next to Flux's and those of packages builder, applier,
-// dependencies and siblings.
+// Reasons of our own, next to Flux's and those of packages builder, applier, dependencies, health and siblings.
 const (
 	// ReasonPruneBlocked says that a revision would remove more than is allowed
 	// without a person's word.
@@ -14,7 +13,6 @@ const (
 	ReasonNotSupported = "NotSupported"
 	// ReasonSharedObject says that an object stands in another Kustomization of the source, too.
 	ReasonSharedObject = "SharedObject"
-	// ReasonDriftCorrected is the reason of the event that tells of objects
-	// which were brought back to what their revision says.
+	// ReasonDriftCorrected is of the event that tells of objects which were brought back to what their revision says.
 	ReasonDriftCorrected = "DriftCorrected"
 )

@@ -98,25 +98,36 @@ func identify(who *actors.Actors, known *applier.Applier) loop.Phase[state] {
 	}
 }
 
-// findSource reads the artifact that is to be applied; of a kind that is refused there is none.
+// findSource reads the artifact that is to be applied. What is refused is refused where there is none, too.
 func (p prerequisites) findSource(ctx context.Context, s *state) (loop.Next, error) {
+	err := p.readSource(ctx, s)
+	if err != nil {
+		if next, refusal := p.refuse(ctx, s); refusal != nil {
+			return next, refusal
+		}
+	}
+	return loop.Next{}, err
+}
+
+// readSource is for kinds that are served: of another one it finds nothing.
+func (p prerequisites) readSource(ctx context.Context, s *state) error {
 	s.source.kind, s.source.key = s.ks.Spec.SourceRef.Kind, inventory.SourceOf(s.ks)
 	if s.source.kind != sourcev1.GitRepositoryKind {
-		return loop.Next{}, nil
+		return nil
 	}
 	if s.source.key.Namespace != s.ks.Namespace && !p.allowCrossNamespace {
-		return loop.Next{}, loop.Stalled(acl.AccessDeniedReason, fmt.Errorf("the source %s %s is in another namespace: move one of them, or start the controllers with --allow-cross-namespace-references",
+		return loop.Stalled(acl.AccessDeniedReason, fmt.Errorf("the source %s %s is in another namespace: move one of them, or start the controllers with --allow-cross-namespace-references",
 			s.source.kind, s.source.key))
 	}
 	var repository sourcev1.GitRepository
 	err := p.hub.Get(ctx, s.source.key, &repository)
 	switch {
 	case apierrors.IsNotFound(err):
-		return loop.Next{}, loop.Waiting(meta.ArtifactFailedReason, intervals.Retry(s.ks), fmt.Errorf("the source %s %s does not exist: create it, or correct spec.sourceRef", s.source.kind, s.source.key))
+		return loop.Waiting(meta.ArtifactFailedReason, intervals.Retry(s.ks), fmt.Errorf("the source %s %s does not exist: create it, or correct spec.sourceRef", s.source.kind, s.source.key))
 	case err != nil:
-		return loop.Next{}, fmt.Errorf("read the source %s %s: %w", s.source.kind, s.source.key, err)
+		return fmt.Errorf("read the source %s %s: %w", s.source.kind, s.source.key, err)
 	case repository.Status.Artifact == nil:
-		return loop.Next{}, loop.Waiting(meta.ArtifactFailedReason, soon, fmt.Errorf("the source %s %s has no artifact yet: look at its conditions", s.source.kind, s.source.key))
+		return loop.Waiting(meta.ArtifactFailedReason, soon, fmt.Errorf("the source %s %s has no artifact yet: look at its conditions", s.source.kind, s.source.key))
 	}
 	artifact := repository.Status.Artifact
 	s.source.revision, s.source.digest, s.source.origin = artifact.Revision, artifact.Digest, artifact.Metadata[originAnnotation]
@@ -127,7 +138,7 @@ func (p prerequisites) findSource(ctx context.Context, s *state) (loop.Next, err
 			s.source.commit[key] = value
 		}
 	}
-	return loop.Next{}, nil
+	return nil
 }
 
 // awaitDependencies ends a run while a dependency is not ready. The loop also
