@@ -1,8 +1,8 @@
-// Package withdrawals finds the policies of a revision that would take what clusters run out of them, or what is
-// overridden there back, and look as if nobody meant that.
+// Package withdrawals finds the policies and Clusters of a revision that would take what clusters run out of them, or
+// what is overridden there back, and look as if nobody meant that.
 //
 // In go the changes of a revision and what the control plane has; out comes a refusal that names each such
-// policy, with what would be lost where. What people let go by the policy's name is none. It reads
+// object, with what would be lost where. What people let go by its name is none. It reads
 // Clusters, policies and bindings, and writes nothing.
 package withdrawals
 
@@ -58,7 +58,7 @@ func Check(ctx context.Context, hub client.Reader, r Revision) error {
 	return refusal(found, r.Name)
 }
 
-// finding is what one policy would take away.
+// finding is what one policy, or a Cluster, would take away.
 type finding struct {
 	policy  inventory.ID
 	mistake string
@@ -95,13 +95,16 @@ type check struct {
 
 // lossesBy finds out what an object of the revision takes away.
 func (c *check) lossesBy(ctx context.Context, desired *unstructured.Unstructured) (finding, error) {
-	if desired.GroupVersionKind().Group != policyv1alpha1.GroupVersion.Group {
+	if desired.GroupVersionKind().Group != policyv1alpha1.GroupVersion.Group && !isCluster(desired) {
 		return finding{}, nil
 	}
 	if err := c.readFleet(ctx); err != nil {
 		return finding{}, err
 	}
 	id := inventory.IDOf(desired)
+	if isCluster(desired) {
+		return c.relabelled(ctx, id)
+	}
 	if after := propagationOf(desired); after != nil && withdrawal.Suspect(after.PropagationSpec(), c.fleet) {
 		return c.takenOut(ctx, id)
 	}

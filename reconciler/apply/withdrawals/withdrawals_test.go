@@ -26,7 +26,8 @@ const (
 	// everything is the policy that carries what there is, at first.
 	everything = `{apiVersion: policy.karmada.io/v1alpha1, kind: PropagationPolicy, metadata: {name: all, namespace: shop},
   spec: {resourceSelectors: [{apiVersion: apps/v1, kind: Deployment}, {apiVersion: v1, kind: ConfigMap}], placement: {clusterAffinity: {clusterNames: [east, west]}}}}`
-	tuned = `{apiVersion: policy.karmada.io/v1alpha1, kind: OverridePolicy, metadata: {name: tune, namespace: shop},
+	eastern = `{apiVersion: cluster.karmada.io/v1alpha1, kind: Cluster, metadata: {name: east, labels: {tier: gold}}, spec: {syncMode: Push}}`
+	tuned   = `{apiVersion: policy.karmada.io/v1alpha1, kind: OverridePolicy, metadata: {name: tune, namespace: shop},
   spec: {resourceSelectors: [{apiVersion: apps/v1, kind: Deployment}], overrideRules: [{targetCluster: {clusterNames: [west]}, overriders: {labelsOverrider: [{operator: add, value: {a: b}}]}}]}}`
 )
 
@@ -69,6 +70,7 @@ func TestWhatLooksLikeAMistake(t *testing.T) {
 	const typo = "clusterNames names wst, which does not exist (did you mean west?): "
 	edited := func(text string, changes ...string) string { return strings.NewReplacer(changes...).Replace(text) }
 	other := edited(everything, "name: all", "name: other")
+	byTier := edited(everything, "clusterNames: [east, west]", "labelSelector: {matchExpressions: [{key: tier, operator: In, values: [gold, silver]}]}")
 	preempting := edited(other, "spec: {", "spec: {priority: 10, preemption: Always, ")
 	cases := map[string]struct {
 		wants   []string // besides the Deployment
@@ -102,9 +104,20 @@ func TestWhatLooksLikeAMistake(t *testing.T) {
         {targetCluster: {clusterNames: [east]}, weight: 1}, {targetCluster: {clusterNames: [wst]}, weight: 1}]}}, `)},
 			want: typo + "PropagationPolicy/shop/all would take 1 object out of west",
 		},
-		"an override is as it was":                {wants: []string{tuned}},
-		"an override names a mistyped cluster":    {wants: []string{edited(tuned, "west", "wst")}, want: typo + "OverridePolicy/shop/tune would leave 1 object without what it changes in west"},
-		"an override of a mistake that is wanted": {wants: []string{edited(tuned, "west", "wst")}, allowed: "overridepolicy/shop/tune"},
+		"a cluster is labelled anew, as others are": {wants: []string{byTier, edited(eastern, "gold", "silver")}},
+		"a cluster's label is mistyped": {
+			wants: []string{byTier, edited(eastern, "gold", "glod")},
+			want:  "the Cluster east gets the label tier=glod, which no other one has: Cluster/east would take 2 objects out of east",
+		},
+		"a label's key is mistyped": {
+			wants: []string{byTier, edited(eastern, "tier", "teir")},
+			want:  "the Cluster east gets the label teir=gold, which no other one has: Cluster/east would take 2 objects out of east",
+		},
+		"a cluster's label is mistyped, and nobody asks for it": {wants: []string{edited(eastern, "gold", "glod")}},
+		"a cluster's label that is wanted":                      {wants: []string{byTier, edited(eastern, "gold", "glod")}, allowed: "cluster/east"},
+		"an override is as it was":                              {wants: []string{tuned}},
+		"an override names a mistyped cluster":                  {wants: []string{edited(tuned, "west", "wst")}, want: typo + "OverridePolicy/shop/tune would leave 1 object without what it changes in west"},
+		"an override of a mistake that is wanted":               {wants: []string{edited(tuned, "west", "wst")}, allowed: "overridepolicy/shop/tune"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -116,6 +129,9 @@ func TestWhatLooksLikeAMistake(t *testing.T) {
 				there := object(t, text)
 				r.Seen[inventory.IDOf(there)] = there
 			}
+			there := object(t, eastern)
+			there.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: applier.FieldManager, FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:metadata":{"f:labels":{"f:tier":{}}}}`)}}})
+			r.Seen[inventory.IDOf(there)] = there
 			for _, text := range append(tc.wants, web) {
 				r.Changes = append(r.Changes, applier.Change{Desired: object(t, text), Action: applier.Configured})
 			}
