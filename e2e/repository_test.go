@@ -20,7 +20,11 @@ type repository struct {
 // repository makes an empty repository named after the test.
 func (w *world) repository(t *testing.T) *repository {
 	t.Helper()
-	name := fleet.NameOf(t)
+	return w.repositoryNamed(t, fleet.NameOf(t))
+}
+
+func (w *world) repositoryNamed(t *testing.T, name string) *repository {
+	t.Helper()
 	if err := w.Git.Create(t.Context(), name); err != nil {
 		t.Fatal(err)
 	}
