@@ -27,10 +27,11 @@ type Checker struct {
 // New returns a Checker; hub reads from a cache.
 func New(hub client.Reader, rules tenancy.Rules) Checker { return Checker{hub: hub, rules: rules} }
 
-// Kustomizations refuses a Kustomization that is one too many. The older ones stay.
+// Kustomizations refuses a Kustomization that is one too many. The older ones stay, and those that have been
+// applied.
 func (c Checker) Kustomizations(ctx context.Context, ks *kustomizev1.Kustomization) error {
 	limits := c.rules.In(ks.Namespace)
-	if limits[tenancy.Kustomizations] == 0 {
+	if limits[tenancy.Kustomizations] == 0 || ks.Status.LastAppliedRevision != "" {
 		return nil
 	}
 	all, err := c.all(ctx, ks.Namespace)
@@ -59,15 +60,15 @@ type Size struct {
 // Grow refuses a revision by which a Kustomization would come to own more than there is room for in its
 // namespace. One that makes it smaller is never refused.
 func (c Checker) Grow(ctx context.Context, ks *kustomizev1.Kustomization, to Size) error {
-	limits := c.rules.In(ks.Namespace)
-	if limits[tenancy.Objects] == 0 && limits[tenancy.ObjectSize] == 0 {
+	limits, have := c.rules.In(ks.Namespace), sizeOf(ks)
+	if len(limits) == 0 || to.Objects <= have.Objects && to.Bytes <= have.Bytes {
 		return nil
 	}
 	all, err := c.all(ctx, ks.Namespace)
 	if err != nil {
 		return err
 	}
-	have, sum := sizeOf(ks), to
+	sum := to
 	for i := range all {
 		if all[i].Name != ks.Name {
 			other := sizeOf(&all[i])

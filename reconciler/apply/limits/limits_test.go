@@ -30,6 +30,8 @@ func TestLimits(t *testing.T) {
 	old, next, last := kustomization("team", "old", 1, 2), kustomization("team", "b", 2, 3), kustomization("team", "c", 2, 0)
 	hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithStatusSubresource().
 		WithObjects(old, next, last, kustomization("other", "a", 0, 100), kustomization("flux-system", "a", 0, 100)).Build()
+	applied := last.DeepCopy()
+	applied.Status.LastAppliedRevision = "main@sha1:1"
 	most := func(of tenancy.Limit, n int64) limits.Checker {
 		return limits.New(hub, tenancy.Rules{PrivilegedNamespaces: []string{"flux-system"}, Limits: tenancy.Limits{of: n}})
 	}
@@ -40,6 +42,7 @@ func TestLimits(t *testing.T) {
 	}{
 		"two of three Kustomizations may be":       {most(tenancy.Kustomizations, 2).Kustomizations(t.Context(), next), ""},
 		"the third may not":                        {most(tenancy.Kustomizations, 2).Kustomizations(t.Context(), last), "the namespace team would have 3 Kustomizations, and may have 2"},
+		"one that has been applied stays":          {most(tenancy.Kustomizations, 2).Kustomizations(t.Context(), applied), ""},
 		"a privileged namespace has no end":        {most(tenancy.Kustomizations, 0).Kustomizations(t.Context(), last), ""},
 		"as many objects as there may be":          {most(tenancy.Objects, 7).Grow(t.Context(), last, size(2)), ""},
 		"one more":                                 {most(tenancy.Objects, 6).Grow(t.Context(), last, size(2)), "the namespace team would have 7 objects of Kustomizations, and may have 6"},
