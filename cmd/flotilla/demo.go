@@ -51,7 +51,7 @@ stays for you to look around. Ctrl-C stops and removes everything.`,
 			})
 		},
 	}
-	cmd.Flags().StringVar(&dir, "dir", "", "where to keep the fleet; default is a new temporary folder, removed at the end")
+	cmd.Flags().StringVar(&dir, "dir", "", "where to keep the fleet; default is a new temporary folder. It is removed at the end if it was not there before")
 	cmd.Flags().BoolVar(&exit, "exit", false, "end when all is ready, with exit code 0, or 1 if it does not get ready")
 	return cmd
 }
