@@ -126,7 +126,7 @@ func TestStatus(t *testing.T) {
 		},
 		"another object first": {
 			state: run(asked), outcome: loop.Waiting(meta.DependencyNotReadyReason, time.Second, boom),
-			want: summary{Conditions: []string{"Ready=False/DependencyNotReady", "Reconciling=True/ProgressingWithRetry"}, Applied: oldRevision, Attempted: newRevision, Observed: 2, Handled: "now", History: []string{"DependencyNotReady"}},
+			want: summary{Conditions: []string{"Ready=False/DependencyNotReady", "Reconciling=True/ProgressingWithRetry"}, Applied: oldRevision, Attempted: newRevision, Observed: 2, Handled: "now"},
 		},
 		"a fault that may pass": {
 			state: run(), outcome: boom,
