@@ -1,6 +1,7 @@
 package tenancy
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // ReasonLimitExceeded is that of conditions of what a namespace may not have, as it has so much.
@@ -107,6 +109,12 @@ func (l Limits) Room(namespace string, of Limit, have int64) error {
 func (l Limits) exceeded(namespace string, of Limit, have int64) error {
 	return fmt.Errorf("the namespace %s would have %d %s, and may have %d (serve --namespace-limits %s=%s): remove what is not needed, or ask an administrator for more",
 		namespace, have, words[of], l[of], of, of.quantity(l[of]))
+}
+
+// Older reports whether an object was there before another one: where there are too many, the older ones stay.
+func Older(a, b metav1.Object) bool {
+	since, other := a.GetCreationTimestamp(), b.GetCreationTimestamp()
+	return cmp.Or(since.Compare(other.Time), cmp.Compare(a.GetName(), b.GetName())) < 0
 }
 
 // In returns the limits of a namespace: none of one whose Kustomizations the control plane itself acts for.

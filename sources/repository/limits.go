@@ -1,7 +1,6 @@
 package repository
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 
@@ -32,15 +31,11 @@ func (l limiter) sources(ctx context.Context, s *state) (loop.Next, error) {
 	}
 	before := 0
 	for i := range all.Items {
-		if older(&all.Items[i], s.object) {
+		if tenancy.Older(&all.Items[i], s.object) {
 			before++
 		}
 	}
 	return loop.Next{}, exceeded(s, limits.Check(s.object.Namespace, tenancy.Sources, int64(before+1)))
-}
-
-func older(a, b *sourcev1.GitRepository) bool {
-	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name)) < 0
 }
 
 // artifacts refuses to store one more where there is no room left. That of the repository's own before

@@ -5,7 +5,6 @@
 package limits
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 
@@ -40,15 +39,11 @@ func (c Checker) Kustomizations(ctx context.Context, ks *kustomizev1.Kustomizati
 	}
 	have := int64(1)
 	for i := range all {
-		if older(&all[i], ks) {
+		if tenancy.Older(&all[i], ks) {
 			have++
 		}
 	}
 	return exceeded(ks, limits.Check(ks.Namespace, tenancy.Kustomizations, have))
-}
-
-func older(a, b *kustomizev1.Kustomization) bool {
-	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name)) < 0
 }
 
 // Size is what a Kustomization owns, or is about to.
