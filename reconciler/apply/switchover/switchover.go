@@ -30,8 +30,8 @@ type Switches interface {
 	Unseen(ctx context.Context, versions []switching.Version) ([]switching.Version, error)
 }
 
-// Needed reports whether changes, one by one, would come to more than the revision before and the one
-// after: policies or overrides change or go, and something else changes.
+// Needed reports whether changes and deletions, one by one, would come to more than the revision before
+// and the one after: policies or overrides change or go, and something else changes or goes.
 func Needed(changes []applier.Change, deleted []inventory.Entry) bool {
 	all, rules := 0, 0
 	for _, c := range changes {
@@ -43,7 +43,7 @@ func Needed(changes []applier.Change, deleted []inventory.Entry) bool {
 		}
 	}
 	gone, _ := Rules(deleted)
-	return rules+len(gone) > 0 && all+len(gone) > 1
+	return rules+len(gone) > 0 && all+len(deleted) > 1
 }
 
 // Rules divides entries into policies and overrides, and the rest.
