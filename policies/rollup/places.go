@@ -1,0 +1,55 @@
+package rollup
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Place is what has become of a revision in one cluster.
+type Place struct {
+	Cluster string
+	// State is that of the worst object there.
+	State State
+	// Reason names that object, and says what is wrong with it; empty where all is healthy.
+	Reason string
+}
+
+// Places returns what has become of a revision in each cluster that is to hold something of it, or holds what
+// left it: the worst first, then by name. The order of parts does not matter.
+func Places(parts []Part) []Place {
+	worst := map[string]finding{}
+	note := func(f finding) {
+		if before, known := worst[f.cluster]; !known || byWeight(f, before) < 0 {
+			worst[f.cluster] = f
+		}
+	}
+	for _, p := range parts {
+		for _, c := range p.Clusters {
+			note(findingOf(p, c))
+		}
+		for _, c := range p.Leaving {
+			note(finding{c.State, c.Name, p.Object, c.Reason})
+		}
+	}
+	out := make([]Place, 0, len(worst))
+	for cluster, f := range worst {
+		out = append(out, Place{Cluster: cluster, State: f.state, Reason: f.there()})
+	}
+	slices.SortFunc(out, func(a, b Place) int { return cmp.Or(cmp.Compare(b.State, a.State), cmp.Compare(a.Cluster, b.Cluster)) })
+	return out
+}
+
+// there says what is wrong where it is clear in which cluster.
+func (f finding) there() string {
+	switch {
+	case f.state == Healthy:
+		return ""
+	case f.state == Unknown:
+		return f.reason
+	case f.state != Failed && strings.HasPrefix(f.reason, "not ready"):
+		return "waits for " + f.object + strings.TrimPrefix(f.reason, "not ready")
+	default:
+		return f.object + ": " + f.reason
+	}
+}
