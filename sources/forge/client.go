@@ -17,19 +17,18 @@ import (
 	"github.com/flotilla-io/flotilla/sources/git"
 )
 
-// client posts statuses over HTTP.
+// client asks one forge over HTTP.
 type client struct {
 	dialect dialect
-	place   place
 	name    string // for messages
 	header  http.Header
 	http    *http.Client
 	timeout time.Duration
+	// act is what it does, what the objects of that, and refused why one may be malformed, for messages.
+	act, what, refused string
 }
 
-var _ Poster = (*client)(nil)
-
-func newClient(p Provider, d dialect, at place, name string, opts Options) (*client, error) {
+func newClient(p Provider, d dialect, name string, opts Options) (*client, error) {
 	header := http.Header{}
 	for key, value := range d.headers {
 		header.Set(key, value)
@@ -44,7 +43,7 @@ func newClient(p Provider, d dialect, at place, name string, opts Options) (*cli
 		return nil, err
 	}
 	return &client{
-		dialect: d, place: at, name: name, header: header, timeout: opts.Timeout,
+		dialect: d, name: name, header: header, timeout: opts.Timeout, act: "post status to", what: "commit statuses", refused: d.refused,
 		http: &http.Client{
 			Transport: &http.Transport{DialContext: opts.Egress.DialContext, TLSClientConfig: config, ForceAttemptHTTP2: true, IdleConnTimeout: time.Minute},
 			// A redirect would take the token or the status elsewhere.
@@ -71,75 +70,81 @@ func tlsConfig(certificates map[string][]byte) (*tls.Config, error) {
 	return cred.TLS, nil
 }
 
-// Post puts the status on its commit.
-func (c *client) Post(ctx context.Context, status Status) error {
-	status, err := status.clean()
-	if err != nil {
-		return err
-	}
+// answer is what a forge said.
+type answer struct {
+	code   int
+	header http.Header
+	text   []byte
+}
+
+// ask sends a request, with a body unless that is nil.
+func (c *client) ask(ctx context.Context, method, address string, body any) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	if c.dialect.links != nil && !c.dialect.links(status.TargetURL) {
-		status.TargetURL = c.place.page + status.Commit
+	content := []byte(nil)
+	if body != nil {
+		var err error
+		if content, err = json.Marshal(body); err != nil {
+			return answer{}, err
+		}
 	}
-	body, err := json.Marshal(c.dialect.body(status))
+	req, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(content))
 	if err != nil {
-		return err
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.place.before+status.Commit+c.place.after, bytes.NewReader(body))
-	if err != nil {
-		return fmt.Errorf("%w: address: %w", ErrProvider, err)
+		return answer{}, fmt.Errorf("%w: address: %w", ErrProvider, err)
 	}
 	req.Header = c.header.Clone()
-	req.Header.Set("Content-Type", "application/json")
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("User-Agent", "flotilla")
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return c.fault(err)
+		return answer{}, c.fault(err)
 	}
 	defer resp.Body.Close()
-	return c.outcome(status, resp)
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		return answer{}, c.fault(err)
+	}
+	return answer{code: resp.StatusCode, header: resp.Header, text: text}, nil
 }
 
 // fault says what went wrong on the way. It shows nothing of what was answered.
 func (c *client) fault(err error) error {
-	return fmt.Errorf("post status to %s: %w", c.name, egress.Fault(err))
+	return fmt.Errorf("%s %s: %w", c.act, c.name, egress.Fault(err))
 }
 
 // maxAnswer is how much of an answer is read, in bytes.
-const maxAnswer = 64 << 10
+const maxAnswer = 8 << 20
 
-// outcome says what an answer means.
-func (c *client) outcome(status Status, resp *http.Response) error {
-	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-	code := resp.StatusCode
+// outcome says what an answer means where a JSON value is asked for; accepts reports whether a refusal
+// means that all is well.
+func (c *client) outcome(a answer, accepts func(code int, message string) bool) error {
 	switch {
-	case err != nil:
-		return c.fault(err)
-	case slices.Contains(c.dialect.signIn, code) && !isObject(text):
-		return fmt.Errorf("post status to %s: %w", c.name, unauthorized(code))
-	case code == http.StatusNoContent && c.dialect.silent:
+	case slices.Contains(c.dialect.signIn, a.code) && !isValue(a.text):
+		return fmt.Errorf("%s %s: %w", c.act, c.name, c.unauthorized(a.code))
+	case a.code == http.StatusNoContent && c.dialect.silent:
 		return nil
-	case code >= 200 && code < 300 && !isObject(text):
-		return fmt.Errorf("post status to %s: %w: what answers (%s) is no forge, but maybe the page of a proxy or a login: change the provider's address", c.name, ErrProvider, answer(code))
-	case code >= 200 && code < 300:
+	case a.code >= 200 && a.code < 300 && !isValue(a.text):
+		return fmt.Errorf("%s %s: %w: what answers (%s) is no forge, but maybe the page of a proxy or a login: change the provider's address", c.act, c.name, ErrProvider, named(a.code))
+	case a.code >= 200 && a.code < 300:
 		return nil
 	}
-	words := message(text)
-	if c.dialect.accepts != nil && c.dialect.accepts(status, code, words) {
+	words := message(a.text)
+	if accepts != nil && accepts(a.code, words) {
 		return nil
 	}
-	if after, limited := retryAfter(resp, words); limited {
-		return fmt.Errorf("post status to %s: %w", c.name, &RateLimitError{After: after})
+	if after, limited := retryAfter(a, words); limited {
+		return fmt.Errorf("%s %s: %w", c.act, c.name, &RateLimitError{After: after})
 	}
-	return fmt.Errorf("post status to %s: %w", c.name, c.refusal(code, words))
+	return fmt.Errorf("%s %s: %w", c.act, c.name, c.refusal(a.code, words))
 }
 
-// isObject reports whether an answer is a JSON object, as a forge's is that took a status.
-func isObject(text []byte) bool {
-	var object map[string]json.RawMessage
-	return json.Unmarshal(text, &object) == nil
+// isValue reports whether an answer is a JSON object or list, as a forge's is.
+func isValue(text []byte) bool {
+	text = bytes.TrimSpace(text)
+	return len(text) > 0 && (text[0] == '{' || text[0] == '[') && json.Valid(text)
 }
 
 // refusal says what a status means. It shows nothing of the forge's own words: what
@@ -147,25 +152,25 @@ func isObject(text []byte) bool {
 func (c *client) refusal(code int, message string) error {
 	switch {
 	case code >= 300 && code < 400:
-		return fmt.Errorf("%w: the forge redirects (%s); if the repository moved, change the provider's address", ErrProvider, answer(code))
+		return fmt.Errorf("%w: the forge redirects (%s); if the repository moved, change the provider's address", ErrProvider, named(code))
 	case code == http.StatusUnauthorized || code == http.StatusForbidden:
-		return unauthorized(code)
+		return c.unauthorized(code)
 	case code == http.StatusNotFound,
 		(code == http.StatusUnprocessableEntity || code == http.StatusBadRequest) && strings.Contains(strings.ToLower(message), "no commit found"):
-		return fmt.Errorf("%w (%s): check the provider's address, and what the token may see", ErrNotFound, answer(code))
+		return fmt.Errorf("%w (%s): check the provider's address, and what the token may see", ErrNotFound, named(code))
 	case code == http.StatusUnprocessableEntity || code == http.StatusBadRequest:
-		return fmt.Errorf("%w (%s): %s", ErrStatus, answer(code), c.dialect.refused)
+		return fmt.Errorf("%w (%s): %s", ErrStatus, named(code), c.refused)
 	default:
-		return fmt.Errorf("the forge answered %s", answer(code))
+		return fmt.Errorf("the forge answered %s", named(code))
 	}
 }
 
-func unauthorized(code int) error {
-	return fmt.Errorf("%w (%s): the token must be valid, and needs the right to write commit statuses", ErrUnauthorized, answer(code))
+func (c *client) unauthorized(code int) error {
+	return fmt.Errorf("%w (%s): the token must be valid, and needs the right to write %s", ErrUnauthorized, named(code), c.what)
 }
 
-// answer names a status by its number and its usual words.
-func answer(code int) string {
+// named is a status by its number and its usual words.
+func named(code int) string {
 	return strings.TrimSpace(fmt.Sprintf("HTTP %d %s", code, http.StatusText(code)))
 }
 
@@ -194,17 +199,17 @@ const (
 
 // retryAfter says how long a forge wants to be left alone, if it does. Times
 // of day are read against the answer's own date.
-func retryAfter(resp *http.Response, message string) (time.Duration, bool) {
-	spent := resp.Header.Get("X-RateLimit-Remaining") == "0" || resp.Header.Get("RateLimit-Remaining") == "0" ||
+func retryAfter(a answer, message string) (time.Duration, bool) {
+	spent := a.header.Get("X-RateLimit-Remaining") == "0" || a.header.Get("RateLimit-Remaining") == "0" ||
 		strings.Contains(strings.ToLower(message), "rate limit") // GitHub's secondary one may come without a header
-	asked := resp.Header.Get("Retry-After")
-	limited := resp.StatusCode == http.StatusTooManyRequests ||
-		(resp.StatusCode == http.StatusForbidden && (spent || asked != "")) ||
-		(resp.StatusCode == http.StatusServiceUnavailable && asked != "")
+	asked := a.header.Get("Retry-After")
+	limited := a.code == http.StatusTooManyRequests ||
+		(a.code == http.StatusForbidden && (spent || asked != "")) ||
+		(a.code == http.StatusServiceUnavailable && asked != "")
 	if !limited {
 		return 0, false
 	}
-	now, dated := parseDate(resp.Header.Get("Date"))
+	now, dated := parseDate(a.header.Get("Date"))
 	wait := defaultWait
 	if seconds, err := strconv.ParseInt(asked, 10, 64); err == nil {
 		wait = inSeconds(seconds)
@@ -212,7 +217,7 @@ func retryAfter(resp *http.Response, message string) (time.Duration, bool) {
 		wait = at.Sub(now)
 	} else if dated {
 		for _, key := range []string{"X-RateLimit-Reset", "RateLimit-Reset"} {
-			if at, err := strconv.ParseInt(resp.Header.Get(key), 10, 64); err == nil {
+			if at, err := strconv.ParseInt(a.header.Get(key), 10, 64); err == nil {
 				wait = untilReset(at, now)
 			}
 		}

@@ -28,6 +28,8 @@ var (
 	ErrUnauthorized = errors.New("access denied")
 	// ErrNotFound says that the forge has no such repository or commit.
 	ErrNotFound = errors.New("repository or commit not found")
+	// ErrNoPullRequest says that no pull request brought a commit, as far as the forge knows.
+	ErrNoPullRequest = errors.New("no pull request brought the commit")
 )
 
 // RateLimitError says that the forge wants to be left alone for a while.
@@ -107,30 +109,46 @@ type Options struct {
 
 const defaultTimeout = 15 * time.Second
 
+func (o Options) withDefaults() Options {
+	if o.Timeout == 0 {
+		o.Timeout = defaultTimeout
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	return o
+}
+
 // New returns the Poster of a provider. Errors: ErrProvider.
 func New(p Provider, opts Options) (Poster, error) {
-	if opts.Timeout == 0 {
-		opts.Timeout = defaultTimeout
-	}
-	if opts.Clock == nil {
-		opts.Clock = clock.RealClock{}
-	}
+	opts = opts.withDefaults()
 	if p.Type == TypeGitNotes {
 		return newNotes(p, opts)
 	}
-	dialect, known := dialects[p.Type]
-	if !known {
-		return nil, fmt.Errorf("%w: type %q has no commit statuses here; use github, gitlab, gitea, bitbucket, bitbucketserver, azuredevops or %s", ErrProvider, p.Type, TypeGitNotes)
-	}
-	host, parts, err := parseAddress(p.Address)
+	client, at, err := connect(p, opts)
 	if err != nil {
 		return nil, err
 	}
+	return &poster{client: client, place: at}, nil
+}
+
+// connect returns what asks the forge of a provider, and where that has the repository.
+func connect(p Provider, opts Options) (*client, place, error) {
+	opts = opts.withDefaults()
+	dialect, known := dialects[p.Type]
+	if !known {
+		return nil, place{}, fmt.Errorf("%w: type %q has no commit statuses here; use github, gitlab, gitea, bitbucket, bitbucketserver, azuredevops or %s", ErrProvider, p.Type, TypeGitNotes)
+	}
+	host, parts, err := parseAddress(p.Address)
+	if err != nil {
+		return nil, place{}, err
+	}
 	at, found := dialect.place(host, parts)
 	if !found {
-		return nil, fmt.Errorf("%w: address %q must %s", ErrProvider, git.MaskURL(p.Address), dialect.form)
+		return nil, place{}, fmt.Errorf("%w: address %q must %s", ErrProvider, git.MaskURL(p.Address), dialect.form)
 	}
-	return newClient(p, dialect, at, host.Host+"/"+strings.Join(parts, "/"), opts)
+	client, err := newClient(p, dialect, host.Host+"/"+strings.Join(parts, "/"), opts)
+	return client, at, err
 }
 
 // parseAddress returns the server of a repository's address, and the parts of its path:
