@@ -18,6 +18,7 @@ import (
 
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/policies/comment"
 	"github.com/flotilla-io/flotilla/policies/expression"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
@@ -202,10 +203,10 @@ func (r *Sources) write(ctx context.Context, s *sources) (loop.Next, error) {
 	for _, t := range s.told {
 		t.revision = s.source.Status.Artifact.Revision
 		shares := s.shares(t)
-		if s.existing[t.name] == nil && !slices.ContainsFunc(shares, func(s rollup.Share) bool { return !s.Suspended }) {
+		if s.existing[t.name] == nil && !slices.ContainsFunc(shares, func(s comment.Share) bool { return !s.Suspended }) {
 			continue // nobody has begun yet
 		}
-		sum := rollup.Source(shares)
+		sum := rollup.Source(sharesOf(shares))
 		contextName, err := contextOf(ctx, r.expressions, ofSource(s.source, s.key.Namespace), t.target, verdict{state: states[sum.State], description: sum.Description})
 		if err != nil {
 			if r.followed.complains(s.key, err.Error()) {
@@ -213,7 +214,11 @@ func (r *Sources) write(ctx context.Context, s *sources) (loop.Next, error) {
 			}
 			continue
 		}
-		after, err := r.statuses.put(ctx, s.existing[t.name], r.desired(s, t.target, sum, contextName))
+		desired := r.desired(s, t.target, sum, contextName)
+		if t.comments() {
+			desired.Spec.Comment = comment.Of(comment.Report{Context: contextName, Commit: s.commit, Sum: sum, Shares: shares, Link: desired.Spec.TargetURL})
+		}
+		after, err := r.statuses.put(ctx, s.existing[t.name], desired)
 		if err != nil {
 			return loop.Next{}, err
 		}
@@ -225,14 +230,14 @@ func (r *Sources) write(ctx context.Context, s *sources) (loop.Next, error) {
 }
 
 // shares are what the Kustomizations have come to at the commit.
-func (s *sources) shares(t told) []rollup.Share {
-	var out []rollup.Share
+func (s *sources) shares(t told) []comment.Share {
+	var out []comment.Share
 	for _, ks := range t.of {
 		there := commitOf(ks.Status.LastAttemptedRevision) == s.commit
-		share := rollup.Share{Name: ks.Name, Awaited: !there && !ks.Spec.Suspend, Suspended: !there && ks.Spec.Suspend}
+		share := comment.Share{Share: rollup.Share{Name: ks.Name, Awaited: !there && !ks.Spec.Suspend, Suspended: !there && ks.Spec.Suspend}}
 		share.Unchanged = there && commitOf(inventory.Changed(&ks.Status)) != s.commit
 		if cs := s.ofEach[statusName(ks.Name, t.provider.Name)]; cs != nil && cs.DeletionTimestamp == nil && (cs.Spec.Commit == s.commit || share.Unchanged) {
-			share.State, share.Description = stateOf(cs.Spec.State), cs.Spec.Description
+			share.State, share.Description, share.Places = stateOf(cs.Spec.State), cs.Spec.Description, placesOf(cs.Spec.ClusterStates)
 			if c := cs.Spec.Clusters; c != nil {
 				share.Ready, share.Total = int(c.Ready), int(c.Total)
 			}

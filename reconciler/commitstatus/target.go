@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
+	"github.com/flotilla-io/flotilla/sources/forge"
 )
 
 // target is a Provider that an Alert sends the statuses of a Kustomization to.
@@ -27,16 +28,16 @@ type target struct {
 	revision string
 }
 
-// posting are the Provider types that take commit statuses.
+// posting are the Provider types that take commit statuses; those that comment do, too, one for all of a source.
 var posting = []string{
 	notificationv1beta3.GiteaProvider, notificationv1beta3.GitHubProvider, notificationv1beta3.GitLabProvider,
 	notificationv1beta3.BitbucketProvider, notificationv1beta3.BitbucketServerProvider, notificationv1beta3.AzureDevOpsProvider,
 	gitopsv1alpha1.ProviderTypeGitNotes,
 }
 
-// Posts reports whether a Provider takes commit statuses.
+// Posts reports whether a Provider takes commit statuses, or comments.
 func Posts(provider *notificationv1beta3.Provider) bool {
-	return slices.Contains(posting, provider.Spec.Type) && !provider.Spec.Suspend && provider.DeletionTimestamp == nil
+	return (slices.Contains(posting, provider.Spec.Type) || forge.Comments(provider.Spec.Type)) && !provider.Spec.Suspend && provider.DeletionTimestamp == nil
 }
 
 // alerts finds who asks for statuses, and where these go.
@@ -80,6 +81,9 @@ func (a alerts) targets(ctx context.Context, ks *kustomizev1.Kustomization) ([]t
 	}
 	return out, nil
 }
+
+// comments reports whether the target is told in the comments of sources.
+func (t target) comments() bool { return forge.Comments(t.provider.Spec.Type) }
 
 // selects reports whether an Alert of the Kustomization's namespace asks for it.
 func selects(alert *notificationv1beta3.Alert, ks *kustomizev1.Kustomization) bool {

@@ -51,7 +51,8 @@ func TestPosts(t *testing.T) {
 	}
 	cases := map[string]bool{
 		"github": true, "gitlab": true, "gitea": true, "bitbucket": true, "bitbucketserver": true, "azuredevops": true, "git-notes": true,
-		"githubdispatch": false, "giteapullrequestcomment": false, "azureeventhub": false, "slack": false, "generic": false,
+		"githubpullrequestcomment": true, "gitlabmergerequestcomment": true, "giteapullrequestcomment": true,
+		"githubdispatch": false, "azureeventhub": false, "slack": false, "generic": false,
 	}
 	for kind, want := range cases {
 		provider := &notificationv1beta3.Provider{Spec: notificationv1beta3.ProviderSpec{Type: kind}}
@@ -59,7 +60,11 @@ func TestPosts(t *testing.T) {
 			t.Errorf("%s: Posts = %t, want %t", kind, got, want)
 		}
 		address := cmp.Or(addresses[kind], "https://git.test/acme/fleet")
-		_, err := forge.New(forge.Provider{Type: kind, Address: address, Secret: map[string][]byte{"token": []byte("t")}}, forge.Options{})
+		to := forge.Provider{Type: kind, Address: address, Secret: map[string][]byte{"token": []byte("t")}}
+		_, err := forge.New(to, forge.Options{})
+		if forge.Comments(kind) {
+			_, err = forge.NewCommenter(to, forge.Options{})
+		}
 		if (err == nil) != want {
 			t.Errorf("%s: forge.New: error = %v, want that it posts: %t", kind, err, want)
 		}

@@ -26,6 +26,7 @@ type verdict struct {
 	state             gitopsv1alpha1.CommitState
 	description       string
 	clusters          *gitopsv1alpha1.ClusterCount
+	places            []rollup.Place
 	// unknown says that some of it has not been looked at yet, as after a restart.
 	unknown bool
 	// replaced says that another revision takes its place: the members may run that one.
@@ -92,6 +93,7 @@ func (r *Reconciler) judge(ctx context.Context, s *state) (loop.Next, error) {
 	if all.Total > 0 {
 		v.clusters = countOf(all)
 	}
+	v.places = rollup.Places(parts)
 	v.unknown = slices.ContainsFunc(parts, func(p rollup.Part) bool { return p.Unread })
 	return loop.Next{}, nil
 }
@@ -191,6 +193,9 @@ func (r *Reconciler) desired(ks *kustomizev1.Kustomization, t target, v verdict,
 			Description:      rollup.Sanitise(v.description),
 			Clusters:         v.clusters,
 		},
+	}
+	if t.comments() {
+		cs.Spec.ClusterStates = statesOf(v.places)
 	}
 	if parent, owned := inventory.OwnerOf(ks); owned {
 		cs.Annotations = map[string]string{gitopsv1alpha1.ParentAnnotation: parent.String()}

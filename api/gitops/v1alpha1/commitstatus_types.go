@@ -93,6 +93,21 @@ type CommitStatusSpec struct {
 	// +optional
 	Clusters *ClusterCount `json:"clusters,omitempty"`
 
+	// ClusterStates say what has become of it in each cluster, the worst first. They
+	// are kept where the Provider comments, for the comment of the source, which
+	// tells them. Empty: none is known, or nobody asks.
+	// +optional
+	// +kubebuilder:validation:MaxItems=1000
+	// +listType=map
+	// +listMapKey=name
+	ClusterStates []ClusterState `json:"clusterStates,omitempty"`
+
+	// Comment is what the pull request is told that brought the commit, in Markdown.
+	// Empty: the Provider takes statuses, and does not comment.
+	// +optional
+	// +kubebuilder:validation:MaxLength=65536
+	Comment string `json:"comment,omitempty"`
+
 	// TargetURL is where the forge links to for more. Empty: nowhere.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
@@ -120,6 +135,26 @@ type ClusterCount struct {
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	Total int32 `json:"total"`
+}
+
+// ClusterState says what has become of a commit in a cluster.
+type ClusterState struct {
+	// Name of the cluster.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+
+	// State of the worst object there: Healthy, Progressing, Unknown when nothing is
+	// heard of the cluster, or Failed.
+	// +required
+	// +kubebuilder:validation:Enum=Healthy;Progressing;Unknown;Failed
+	State string `json:"state"`
+
+	// Message names that object, and says what is wrong. Empty: all is healthy.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Message string `json:"message,omitempty"`
 }
 
 // SourceReference names a source.
@@ -191,7 +226,22 @@ type PostedStatus struct {
 	// +optional
 	Description string `json:"description,omitempty"`
 
+	// Comment is where it stands, if it is one. Nil: it is a status.
+	// +optional
+	Comment *CommentReference `json:"comment,omitempty"`
+
 	// At is when the forge took it.
 	// +required
 	At metav1.Time `json:"at"`
+}
+
+// CommentReference says where a comment stands.
+type CommentReference struct {
+	// PullRequest is its number, or that of the merge request.
+	// +required
+	PullRequest int64 `json:"pullRequest"`
+
+	// ID of the comment.
+	// +required
+	ID int64 `json:"id"`
 }

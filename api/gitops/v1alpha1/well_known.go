@@ -8,6 +8,11 @@ const CommitStatusSynced = "Synced"
 const (
 	// CommitStatusReasonPosted goes with True.
 	CommitStatusReasonPosted = "Posted"
+	// CommitStatusReasonInComment goes with True: the comment of the source tells it.
+	CommitStatusReasonInComment = "InComment"
+	// CommitStatusReasonNoPullRequest goes with True: there is none to comment on; and
+	// with Unknown as long as the forge may yet come to know one.
+	CommitStatusReasonNoPullRequest = "NoPullRequest"
 	// CommitStatusReasonWaiting goes with Unknown: the forge is left alone for a
 	// while, and does not know yet what the spec says.
 	CommitStatusReasonWaiting = "WaitingForForge"

@@ -38,6 +38,7 @@ func connectForge(out egress.Dialer) Connect {
 type connections struct {
 	hub, live client.Reader // live reads Secrets without a cache
 	connect   Connect
+	egress    egress.Dialer
 
 	mu    sync.Mutex
 	byKey map[client.ObjectKey]connection
@@ -45,22 +46,22 @@ type connections struct {
 
 type connection struct {
 	madeFrom [sha256.Size]byte
-	poster   forge.Poster
+	sender   sender
 }
 
-func (c *connections) of(key client.ObjectKey, p forge.Provider, timeout time.Duration) (forge.Poster, error) {
+func (c *connections) of(key client.ObjectKey, p forge.Provider, timeout time.Duration) (sender, error) {
 	madeFrom := fingerprint(p, timeout)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if have, ok := c.byKey[key]; ok && have.madeFrom == madeFrom {
-		return have.poster, nil
+		return have.sender, nil
 	}
-	poster, err := c.connect(p, timeout)
+	to, err := connectSender(c.connect, c.egress, p, timeout)
 	if err != nil {
 		return nil, err
 	}
-	c.byKey[key] = connection{madeFrom: madeFrom, poster: poster}
-	return poster, nil
+	c.byKey[key] = connection{madeFrom: madeFrom, sender: to}
+	return to, nil
 }
 
 func (c *connections) forget(key client.ObjectKey) {
@@ -83,7 +84,7 @@ func fingerprint(p forge.Provider, timeout time.Duration) [sha256.Size]byte {
 
 // forge returns how to reach the forge of a CommitStatus. An error of class
 // loop.ClassStalled is about the Provider.
-func (c *connections) forge(ctx context.Context, cs *gitopsv1alpha1.CommitStatus) (forge.Poster, error) {
+func (c *connections) forge(ctx context.Context, cs *gitopsv1alpha1.CommitStatus) (sender, error) {
 	var provider notificationv1beta3.Provider
 	key := client.ObjectKey{Namespace: cs.Namespace, Name: cs.Spec.ProviderRef.Name}
 	if err := c.hub.Get(ctx, key, &provider); apierrors.IsNotFound(err) {
@@ -102,13 +103,13 @@ func (c *connections) forge(ctx context.Context, cs *gitopsv1alpha1.CommitStatus
 	if err != nil {
 		return nil, err
 	}
-	poster, err := c.of(client.ObjectKeyFromObject(cs), forge.Provider{
+	to, err := c.of(client.ObjectKeyFromObject(cs), forge.Provider{
 		Type: provider.Spec.Type, Address: cs.Spec.Repository, Secret: secret, Certificates: certificates,
 	}, min(max(provider.GetTimeout(), leastTimeout), mostTimeout))
 	if err != nil {
 		return nil, notReady(err)
 	}
-	return poster, nil
+	return to, nil
 }
 
 // What a Provider may give a post: less is a fault each time, more keeps a worker.
@@ -145,6 +146,8 @@ func classify(err error) error {
 	switch {
 	case err == nil:
 		return nil
+	case errors.Is(err, forge.ErrNoPullRequest):
+		return loop.Waiting(gitopsv1alpha1.CommitStatusReasonNoPullRequest, pullRequestPoll, err)
 	case errors.Is(err, egress.ErrNotAllowed):
 		return loop.Stalled(gitopsv1alpha1.CommitStatusReasonAddressNotAllowed, err)
 	case errors.As(err, &limited):

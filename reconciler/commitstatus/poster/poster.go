@@ -87,7 +87,7 @@ func New(hub client.Client, live client.Reader, opts Options) *Reconciler {
 		hub: hub, opts: opts,
 		breakers:    breakers,
 		counts:      newCounts(opts.Metrics, opts.Clock, breakers),
-		connections: &connections{hub: hub, live: live, connect: opts.Connect, byKey: map[client.ObjectKey]connection{}},
+		connections: &connections{hub: hub, live: live, connect: opts.Connect, egress: opts.Egress, byKey: map[client.ObjectKey]connection{}},
 		written:     writecache.New[*gitopsv1alpha1.CommitStatus](opts.Clock),
 	}
 }
@@ -138,10 +138,12 @@ type state struct {
 	route          route
 	acquired       bool      // the route is ours
 	open           time.Time // until when the forge is left alone; zero: it is not
-	to             forge.Poster
+	to             sender
 	// outcome is of the post, or why none can be tried; only read if tried.
 	tried   bool
 	outcome error
+	// elsewhere says that the comment of the source tells it.
+	elsewhere bool
 	// closing is what the forge is to be told as it ends; nil for nothing.
 	closing *gitopsv1alpha1.PostedStatus
 }
@@ -149,7 +151,7 @@ type state struct {
 // Reconcile has one forge know what one CommitStatus says.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	s := &state{key: req.NamespacedName}
-	next, err := loop.Run(ctx, s, r.read, retirement{hub: r.hub, clock: r.opts.Clock}.end, r.delay, r.acquire, r.connect, r.post)
+	next, err := loop.Run(ctx, s, r.read, r.elsewhere, retirement{hub: r.hub, clock: r.opts.Clock}.end, r.delay, r.acquire, r.connect, r.post)
 	if s.acquired {
 		defer r.breakers.release(s.route)
 	}
@@ -176,6 +178,21 @@ func (r *Reconciler) read(ctx context.Context, s *state) (loop.Next, error) {
 		return loop.Next{}, nil
 	}
 	return loop.Next{Done: synced(before)}, nil
+}
+
+// elsewhere leaves alone what the comment of a source tells.
+func (r *Reconciler) elsewhere(ctx context.Context, s *state) (loop.Next, error) {
+	if s.before.Spec.SourceRef != nil {
+		return loop.Next{}, nil
+	}
+	provider := &notificationv1beta3.Provider{}
+	err := r.hub.Get(ctx, client.ObjectKey{Namespace: s.key.Namespace, Name: s.before.Spec.ProviderRef.Name}, provider)
+	if client.IgnoreNotFound(err) != nil {
+		return loop.Next{}, fmt.Errorf("read the Provider %s: %w", s.before.Spec.ProviderRef.Name, err)
+	}
+	s.elsewhere = err == nil && forge.Comments(provider.Spec.Type)
+	s.tried = s.elsewhere
+	return loop.Next{Done: s.elsewhere}, nil
 }
 
 // ends reports whether the CommitStatus is being deleted.
@@ -220,8 +237,16 @@ func (r *Reconciler) tooSoon(cs *gitopsv1alpha1.CommitStatus) time.Duration {
 	if posted == nil || posted.Commit != cs.Spec.Commit || posted.State != gitopsv1alpha1.CommitPending || cs.Spec.State != gitopsv1alpha1.CommitPending {
 		return 0
 	}
-	return r.opts.Every - r.opts.Clock.Since(posted.At.Time)
+	every := r.opts.Every
+	if posted.Comment != nil {
+		every *= slowerComments
+	}
+	return every - r.opts.Clock.Since(posted.At.Time)
 }
+
+// slowerComments is how many times longer a comment stays as it is, while its commit is pending: forges take
+// fewer comments than statuses.
+const slowerComments = 3
 
 // post closes the status of the commit before, if it was left pending, and then posts the
 // new one.
@@ -238,27 +263,25 @@ const shortCommit = 8
 // postBoth posts what is left pending of the commit before, and then the spec.
 func (s *state) postBoth(ctx context.Context, clock clock.PassiveClock) error {
 	if s.ends() && s.closing != nil {
-		return s.postOne(ctx, clock, *s.closing)
+		return s.postOne(ctx, clock, telling{PostedStatus: *s.closing, last: true})
 	}
 	spec := &s.status.Spec
 	if last := s.status.Status.Posted; last != nil && last.Commit != spec.Commit && last.State == gitopsv1alpha1.CommitPending {
 		superseded := gitopsv1alpha1.PostedStatus{Commit: last.Commit, State: gitopsv1alpha1.CommitError, Description: "superseded by " + spec.Commit[:shortCommit]}
-		if err := s.postOne(ctx, clock, superseded); err != nil {
+		if err := s.postOne(ctx, clock, telling{PostedStatus: superseded, last: true}); err != nil {
 			return err
 		}
 	}
-	return s.postOne(ctx, clock, gitopsv1alpha1.PostedStatus{Commit: spec.Commit, State: spec.State, Description: spec.Description})
+	return s.postOne(ctx, clock, telling{PostedStatus: gitopsv1alpha1.PostedStatus{Commit: spec.Commit, State: spec.State, Description: spec.Description}})
 }
 
 // postOne tells the forge, and notes that it knows, and since when.
-func (s *state) postOne(ctx context.Context, clock clock.PassiveClock, what gitopsv1alpha1.PostedStatus) error {
-	spec := &s.status.Spec
-	err := s.to.Post(ctx, forge.Status{Commit: what.Commit, State: states[what.State], Context: spec.Context, TargetURL: spec.TargetURL, Description: what.Description})
-	if err != nil {
+func (s *state) postOne(ctx context.Context, clock clock.PassiveClock, what telling) error {
+	if err := s.to.send(ctx, s.status, &what); err != nil {
 		return err
 	}
 	what.At = metav1.NewTime(clock.Now())
-	s.status.Status.Posted = &what
+	s.status.Status.Posted = &what.PostedStatus
 	log.FromContext(ctx).Info("posted commit status", "commit", what.Commit, "state", what.State, "description", what.Description)
 	return nil
 }
@@ -275,6 +298,11 @@ func (r *Reconciler) report(ctx context.Context, s *state, next loop.Next) (reco
 		return reconcile.Result{RequeueAfter: next.After}, r.reportWaiting(ctx, s)
 	case !s.tried:
 		return reconcile.Result{RequeueAfter: next.After}, nil
+	case s.elsewhere:
+		return reconcile.Result{}, r.write(ctx, s, metav1.ConditionTrue, gitopsv1alpha1.CommitStatusReasonInComment, "the comment of its source tells it")
+	case e != nil && e.Reason == gitopsv1alpha1.CommitStatusReasonNoPullRequest:
+		r.breakers.succeeded(s.route)
+		return r.reportNoPullRequest(ctx, s, e)
 	case e == nil:
 		r.breakers.succeeded(s.route)
 		return reconcile.Result{}, r.write(ctx, s, metav1.ConditionTrue, gitopsv1alpha1.CommitStatusReasonPosted, "the forge knows")

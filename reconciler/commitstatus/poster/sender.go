@@ -1,0 +1,82 @@
+package poster
+
+import (
+	"context"
+	"time"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
+	"github.com/flotilla-io/flotilla/internal/egress"
+	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/policies/comment"
+	"github.com/flotilla-io/flotilla/sources/forge"
+)
+
+// sender tells a forge what is to be told of a commit. A comment notes in what where it stands.
+type sender interface {
+	send(ctx context.Context, cs *gitopsv1alpha1.CommitStatus, what *telling) error
+}
+
+// telling is what is to be told of a commit.
+type telling struct {
+	gitopsv1alpha1.PostedStatus
+	// last says that nothing more is going to be told of the commit.
+	last bool
+}
+
+// statusSender posts commit statuses.
+type statusSender struct{ to forge.Poster }
+
+func (s statusSender) send(ctx context.Context, cs *gitopsv1alpha1.CommitStatus, what *telling) error {
+	return s.to.Post(ctx, forge.Status{
+		Commit: what.Commit, State: states[what.State], Context: cs.Spec.Context, TargetURL: cs.Spec.TargetURL, Description: what.Description,
+	})
+}
+
+// commentSender keeps a comment on each commit.
+type commentSender struct{ to forge.Commenter }
+
+func (s commentSender) send(ctx context.Context, cs *gitopsv1alpha1.CommitStatus, what *telling) error {
+	c := forge.Comment{Commit: what.Commit, Key: string(cs.UID), Body: cs.Spec.Comment}
+	if last := cs.Status.Posted; last != nil && last.Commit == what.Commit && last.Comment != nil {
+		c.At = forge.CommentRef{PullRequest: last.Comment.PullRequest, ID: last.Comment.ID}
+	}
+	if what.last {
+		c.Body = comment.Ended(cs.Spec.Context, what.Commit, what.Description)
+	}
+	at, err := s.to.Comment(ctx, c)
+	if err == nil {
+		what.Comment = &gitopsv1alpha1.CommentReference{PullRequest: at.PullRequest, ID: at.ID}
+	}
+	return err
+}
+
+// connectSender reaches a forge for statuses by connect, and for comments by egress.
+func connectSender(connect Connect, out egress.Dialer, p forge.Provider, timeout time.Duration) (sender, error) {
+	if forge.Comments(p.Type) {
+		to, err := forge.NewCommenter(p, forge.Options{Timeout: timeout, Egress: out})
+		return commentSender{to}, err
+	}
+	to, err := connect(p, timeout)
+	return statusSender{to}, err
+}
+
+// A forge may come to know that a pull request brought a commit a while after it shows the commit.
+const (
+	pullRequestPoll = 5 * time.Second
+	pullRequestTime = 30 * time.Second
+)
+
+// reportNoPullRequest reports that there is nothing to comment on, once that has been so for a while.
+func (r *Reconciler) reportNoPullRequest(ctx context.Context, s *state, e *loop.Error) (reconcile.Result, error) {
+	status, after := metav1.ConditionUnknown, pullRequestPoll
+	known := apimeta.FindStatusCondition(s.status.Status.Conditions, gitopsv1alpha1.CommitStatusSynced)
+	if known != nil && known.Reason == e.Reason && known.Message == e.Error() &&
+		(known.Status == metav1.ConditionTrue || r.opts.Clock.Since(known.LastTransitionTime.Time) >= pullRequestTime) {
+		status, after = metav1.ConditionTrue, 0
+	}
+	return reconcile.Result{RequeueAfter: after}, r.write(ctx, s, status, e.Reason, e.Error())
+}
