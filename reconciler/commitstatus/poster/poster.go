@@ -28,7 +28,6 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/stagemetrics"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
-	"github.com/flotilla-io/flotilla/sources/forge"
 )
 
 // Options tune the loop. The zero value of a field stands for its default.
@@ -151,7 +150,7 @@ type state struct {
 // Reconcile has one forge know what one CommitStatus says.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	s := &state{key: req.NamespacedName}
-	next, err := loop.Run(ctx, s, r.read, r.elsewhere, retirement{hub: r.hub, clock: r.opts.Clock}.end, r.delay, r.acquire, r.connect, r.post)
+	next, err := loop.Run(ctx, s, r.read, r.connections.elsewhere, retirement{hub: r.hub, clock: r.opts.Clock}.end, r.delay, r.acquire, r.connect, r.post)
 	if s.acquired {
 		defer r.breakers.release(s.route)
 	}
@@ -178,21 +177,6 @@ func (r *Reconciler) read(ctx context.Context, s *state) (loop.Next, error) {
 		return loop.Next{}, nil
 	}
 	return loop.Next{Done: synced(before)}, nil
-}
-
-// elsewhere leaves alone what the comment of a source tells.
-func (r *Reconciler) elsewhere(ctx context.Context, s *state) (loop.Next, error) {
-	if s.before.Spec.SourceRef != nil {
-		return loop.Next{}, nil
-	}
-	provider := &notificationv1beta3.Provider{}
-	err := r.hub.Get(ctx, client.ObjectKey{Namespace: s.key.Namespace, Name: s.before.Spec.ProviderRef.Name}, provider)
-	if client.IgnoreNotFound(err) != nil {
-		return loop.Next{}, fmt.Errorf("read the Provider %s: %w", s.before.Spec.ProviderRef.Name, err)
-	}
-	s.elsewhere = err == nil && forge.Comments(provider.Spec.Type)
-	s.tried = s.elsewhere
-	return loop.Next{Done: s.elsewhere}, nil
 }
 
 // ends reports whether the CommitStatus is being deleted.
@@ -302,7 +286,8 @@ func (r *Reconciler) report(ctx context.Context, s *state, next loop.Next) (reco
 		return reconcile.Result{}, r.write(ctx, s, metav1.ConditionTrue, gitopsv1alpha1.CommitStatusReasonInComment, "the comment of its source tells it")
 	case e != nil && e.Reason == gitopsv1alpha1.CommitStatusReasonNoPullRequest:
 		r.breakers.succeeded(s.route)
-		return r.reportNoPullRequest(ctx, s, e)
+		status, after := s.noPullRequest(e, r.opts.Clock.Now())
+		return reconcile.Result{RequeueAfter: after}, r.write(ctx, s, status, e.Reason, e.Error())
 	case e == nil:
 		r.breakers.succeeded(s.route)
 		return reconcile.Result{}, r.write(ctx, s, metav1.ConditionTrue, gitopsv1alpha1.CommitStatusReasonPosted, "the forge knows")

@@ -2,11 +2,13 @@ package poster
 
 import (
 	"context"
+	"fmt"
 	"time"
 
+	notificationv1beta3 "github.com/fluxcd/notification-controller/api/v1beta3"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/egress"
@@ -70,13 +72,28 @@ const (
 	pullRequestTime = 30 * time.Second
 )
 
-// reportNoPullRequest reports that there is nothing to comment on, once that has been so for a while.
-func (r *Reconciler) reportNoPullRequest(ctx context.Context, s *state, e *loop.Error) (reconcile.Result, error) {
-	status, after := metav1.ConditionUnknown, pullRequestPoll
+// noPullRequest is that there is nothing to comment on, once that has been so for a while; until then, when to
+// look again.
+func (s *state) noPullRequest(e *loop.Error, now time.Time) (metav1.ConditionStatus, time.Duration) {
 	known := apimeta.FindStatusCondition(s.status.Status.Conditions, gitopsv1alpha1.CommitStatusSynced)
-	if known != nil && known.Reason == e.Reason && known.Message == e.Error() &&
-		(known.Status == metav1.ConditionTrue || r.opts.Clock.Since(known.LastTransitionTime.Time) >= pullRequestTime) {
-		status, after = metav1.ConditionTrue, 0
+	same := known != nil && known.Reason == e.Reason && known.Message == e.Error()
+	if same && (known.Status == metav1.ConditionTrue || now.Sub(known.LastTransitionTime.Time) >= pullRequestTime) {
+		return metav1.ConditionTrue, 0
 	}
-	return reconcile.Result{RequeueAfter: after}, r.write(ctx, s, status, e.Reason, e.Error())
+	return metav1.ConditionUnknown, pullRequestPoll
+}
+
+// elsewhere leaves alone what the comment of a source tells.
+func (c *connections) elsewhere(ctx context.Context, s *state) (loop.Next, error) {
+	if s.before.Spec.SourceRef != nil {
+		return loop.Next{}, nil
+	}
+	provider := &notificationv1beta3.Provider{}
+	err := c.hub.Get(ctx, client.ObjectKey{Namespace: s.key.Namespace, Name: s.before.Spec.ProviderRef.Name}, provider)
+	if client.IgnoreNotFound(err) != nil {
+		return loop.Next{}, fmt.Errorf("read the Provider %s: %w", s.before.Spec.ProviderRef.Name, err)
+	}
+	s.elsewhere = err == nil && forge.Comments(provider.Spec.Type)
+	s.tried = s.elsewhere
+	return loop.Next{Done: s.elsewhere}, nil
 }
