@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/clone"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/lineage"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
@@ -58,6 +59,9 @@ func (t *tracer) origin(ctx context.Context, template *unstructured.Unstructured
 		return err
 	}
 	t.out.File = t.files.File(ctx, &ks, standing(&ks), source, template)
+	if t.out.Commit != nil {
+		t.out.File.LastChange = clone.LastChange(ctx, ".", hashOf(t.out.Commit.Revision), t.out.File.Path)
+	}
 	return nil
 }
 

@@ -63,7 +63,7 @@ func TestTrace(t *testing.T) {
 			Object: pod, Owners: []lineage.Object{{Kind: "ReplicaSet", Namespace: "shop", Name: "web-5f", Cluster: "east"}, web("east")},
 			Template: &template, Source: source, Applier: applier,
 			Commit:    &lineage.Commit{Revision: revision, Author: "Ann Other <ann@example.com>", Subject: "More replicas", Date: "2026-03-05T08:00:00Z"},
-			File:      &lineage.File{Path: "app/web.yaml", Line: 12},
+			File:      &lineage.File{Path: "app/web.yaml", Line: 12, LastChange: &lineage.Commit{Revision: "sha1:0b7a6c5d4e3f2a1b0c9d8e7f6a5b4c3d9f2c4d1e", Author: "Bob Else <bob@example.com>", Subject: "Open the shop", Date: "2026-02-01T09:30:00Z"}},
 			Policy:    &lineage.Object{Kind: "PropagationPolicy", Namespace: "shop", Name: "web"},
 			Overrides: []lineage.Override{{Object: lineage.Object{Kind: "OverridePolicy", Namespace: "shop", Name: "mirror"}, Clusters: []string{"east", "west"}}},
 			Binding:   &lineage.Binding{Object: lineage.Object{Kind: "ResourceBinding", Namespace: "shop", Name: "web-deployment"}, Decided: "2026-03-05T08:00:01Z", Outcome: "Success"},

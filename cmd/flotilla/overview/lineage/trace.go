@@ -90,6 +90,9 @@ type File struct {
 	Path string `json:"path,omitempty"`
 	// Line that it begins in, from 1; 0 where it is made out of the file.
 	Line int `json:"line,omitempty"`
+	// LastChange is the commit that last changed it, of those that are applied; nil where no clone
+	// of the repository is at hand.
+	LastChange *Commit `json:"lastChange,omitempty"`
 	// Unknown says why the file is not known.
 	Unknown string `json:"unknown,omitempty"`
 }
@@ -225,6 +228,9 @@ func (t Trace) lines() []line {
 		default:
 			add("file", "%s", f.Path)
 		}
+		if changed := t.changed(); changed != "" {
+			add("changed by", "%s", changed)
+		}
 	}
 	if a := t.Applier; a != nil {
 		add("applied by", "%s, path %s%s", a.Object, a.Path, unless(a.State, a.Message))
@@ -265,6 +271,23 @@ func (t Trace) lines() []line {
 	}
 	return out
 }
+
+// changed says which commit last changed the file, or how to find out; empty where that is not to be known.
+func (t Trace) changed() string {
+	switch f := t.File; {
+	case f.Path == "" || t.Commit == nil:
+		return ""
+	case f.LastChange == nil:
+		return fmt.Sprintf("git log -1 %s -- %s says it, in a clone of the repository, where this command does, too", t.Commit.hash(), f.Path)
+	case f.LastChange.hash() == t.Commit.hash():
+		return "that commit"
+	default:
+		c := f.LastChange
+		return fmt.Sprintf("%s %q by %s, %s", c.Revision, c.Subject, orNobody(c.Author), c.Date)
+	}
+}
+
+func (c Commit) hash() string { return c.Revision[strings.LastIndexByte(c.Revision, ':')+1:] }
 
 func orNobody(author string) string {
 	if author == "" {
