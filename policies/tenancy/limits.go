@@ -98,12 +98,13 @@ func (l Limits) Check(namespace string, of Limit, have int64) error {
 	return nil
 }
 
-// Room errs if a namespace has all that it may of something, so that nothing is to be added.
-func (l Limits) Room(namespace string, of Limit, have int64) error {
-	if most := l[of]; most > 0 && have >= most {
-		return l.exceeded(namespace, of, have)
+// Replace errs if a namespace would have more than it may of something, as it gets next in the place of last and
+// keeps the rest. To have less than before is always allowed.
+func (l Limits) Replace(namespace string, of Limit, rest, last, next int64) error {
+	if next <= last {
+		return nil
 	}
-	return nil
+	return l.Check(namespace, of, rest+next)
 }
 
 func (l Limits) exceeded(namespace string, of Limit, have int64) error {

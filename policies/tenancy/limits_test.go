@@ -49,12 +49,14 @@ func TestLimits(t *testing.T) {
 		err  error
 		want string
 	}{
-		"as much as there may be":           {rules.In("team").Check("team", tenancy.Objects, 2), ""},
-		"more":                              {rules.In("team").Check("team", tenancy.Objects, 3), more},
-		"room":                              {rules.In("team").Room("team", tenancy.Objects, 1), ""},
-		"no room":                           {rules.In("team").Room("team", tenancy.Objects, 3), more},
-		"what is not limited":               {rules.In("team").Check("team", tenancy.Sources, 1<<40), ""},
-		"a privileged namespace has no end": {rules.In("flux-system").Check("flux-system", tenancy.Objects, 3), ""},
+		"as much as there may be":            {rules.In("team").Check("team", tenancy.Objects, 2), ""},
+		"more":                               {rules.In("team").Check("team", tenancy.Objects, 3), more},
+		"one takes the place of another":     {rules.In("team").Replace("team", tenancy.Objects, 1, 2, 2), ""},
+		"one that is larger does":            {rules.In("team").Replace("team", tenancy.Objects, 0, 1, 2), ""},
+		"one that is too large does":         {rules.In("team").Replace("team", tenancy.Objects, 1, 1, 2), more},
+		"one that is smaller than too large": {rules.In("team").Replace("team", tenancy.Objects, 5, 3, 2), ""},
+		"what is not limited":                {rules.In("team").Check("team", tenancy.Sources, 1<<40), ""},
+		"a privileged namespace has no end":  {rules.In("flux-system").Check("flux-system", tenancy.Objects, 3), ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -489,7 +489,7 @@ func TestTheRevisionThatStandsIsRecorded(t *testing.T) {
 		"one that is applied":                       {func(s *state) { s.writes = whole }, nil, lastgood.Record{Revision: newRevision, Artifact: "sha256:def", Objects: "sha256:abc", Bytes: 7}},
 		"one whose health is waited for":            {func(s *state) { s.writes, s.waiting.text = whole, "waits" }, nil, lastgood.Record{Revision: newRevision, Artifact: "sha256:def", Objects: "sha256:abc", Bytes: 7}},
 		"one that is refused":                       {func(*state) {}, refusal, before},
-		"one that is written in part":               {func(s *state) { s.writes = part }, refusal, lastgood.Record{}},
+		"one that is written in part":               {func(s *state) { s.writes = part }, refusal, lastgood.Record{Bytes: 7}},
 		"one that changes nothing":                  {func(s *state) { s.settled, s.moved = true, true }, nil, lastgood.Record{Revision: newRevision, Artifact: "sha256:def", Objects: "sha256:abc", Bytes: 7}},
 		"one that changes nothing, after a restart": {func(s *state) { s.settled, s.moved, s.built = true, true, built{} }, nil, lastgood.Record{Revision: newRevision, Artifact: "sha256:def", Objects: "sha256:old", Bytes: 5}},
 	}

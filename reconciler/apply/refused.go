@@ -29,7 +29,7 @@ type keeper struct {
 func (k keeper) keep(ctx context.Context, s *state, refusal error) error {
 	record := lastgood.In(s.ks.Status)
 	isSwitched := apimeta.IsStatusConditionTrue(s.ks.Status.Conditions, switching.Condition)
-	if refusal == nil || !s.drift || s.settled || s.writes != none || isSwitched || record == (lastgood.Record{}) {
+	if refusal == nil || !s.drift || s.settled || s.writes != none || isSwitched || !record.Whole() {
 		return refusal
 	}
 	if record.Artifact == s.source.digest && s.tried {

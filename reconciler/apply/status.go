@@ -45,12 +45,12 @@ func statusOf(s *state, outcome *loop.Error, now time.Time) kustomizev1.Kustomiz
 	}
 	inventory.RecordLeaving(status, inventory.IDsOf(slices.Concat(s.leaving.Staying(), s.leaving.kept)), s.leaving.known)
 	inventory.RecordRemoved(status, s.leaving.remaining, s.leaving.looked)
+	before := lastgood.In(s.ks.Status)
 	switch {
 	case s.settled || s.writes == whole:
-		before := lastgood.In(s.ks.Status)
 		lastgood.Write(status, lastgood.Record{Revision: s.source.revision, Artifact: s.source.digest, Objects: cmp.Or(s.digest, before.Objects), Bytes: cmp.Or(s.bytes, before.Bytes)})
 	case s.writes == part:
-		lastgood.Write(status, lastgood.Record{})
+		lastgood.Write(status, lastgood.Record{Bytes: max(s.bytes, before.Bytes)})
 	case len(s.taken) > 0:
 		inventory.Drop(status, s.taken)
 	}

@@ -160,8 +160,16 @@ func ownerPath(name string) string {
 // Put stores files as the owner's newest artifact. The owner's last artifacts
 // are kept, as Options say, and those that are in use; others that nobody owns any more are removed.
 func (s *Store) Put(ctx context.Context, ownerName string, files Files, inUse ...string) (Stored, error) {
+	return s.PutWithin(ctx, ownerName, files, func(int64) error { return nil }, inUse...)
+}
+
+// PutWithin is Put, if what it comes to has room, in bytes; else it returns what fits says.
+func (s *Store) PutWithin(ctx context.Context, ownerName string, files Files, fits func(size int64) error, inUse ...string) (Stored, error) {
 	digest, packed, err := pack(files)
 	if err != nil {
+		return Stored{}, err
+	}
+	if err := fits(int64(len(packed))); err != nil {
 		return Stored{}, err
 	}
 	return s.put(ctx, digest, packed, func() error {
@@ -296,35 +304,6 @@ func (s *Store) owned() map[string]bool {
 		}
 	}
 	return out
-}
-
-// Size returns how many bytes the artifacts of the owners have whose names begin so, each once. Of one of
-// them only the newest counts, as its others give way to the next.
-func (s *Store) Size(prefix, next string) int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	counted := map[string]bool{}
-	var size int64
-	for name, o := range s.owners {
-		if !strings.HasPrefix(name, prefix) {
-			continue
-		}
-		digests := o.Digests
-		if name == next {
-			digests = digests[:min(len(digests), 1)]
-		}
-		for _, digest := range digests {
-			file, err := blobPath(digest)
-			if err != nil || counted[file] {
-				continue
-			}
-			counted[file] = true
-			if info, err := s.root.Stat(file); err == nil {
-				size += info.Size()
-			}
-		}
-	}
-	return size
 }
 
 // Sweep forgets owners that are not among those that exist, and removes all

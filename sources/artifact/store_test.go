@@ -127,20 +127,40 @@ func TestStoreKeepsWhatIsInUse(t *testing.T) {
 	has("not found")
 }
 
-func TestStoreSize(t *testing.T) {
+func TestUsage(t *testing.T) {
 	s := newStore(t, t.TempDir())
 	a1, a2 := put(t, s, "ns/a", one("1")), put(t, s, "ns/a", one("22"))
 	b := put(t, s, "ns/b", one("333"))
 	put(t, s, "ns/c", one("333"))
 	put(t, s, "ns-2/a", one("4444"))
-	for next, want := range map[string]int64{
-		"":     a1.Size + a2.Size + b.Size,
-		"ns/a": a2.Size + b.Size,
-		"ns/b": a1.Size + a2.Size + b.Size,
+	for name, tc := range map[string]struct {
+		owner string
+		inUse []string
+		want  artifact.Usage
+	}{
+		"one that has none":              {"ns/new", nil, artifact.Usage{Others: a1.Size + a2.Size + b.Size}},
+		"its own give way":               {"ns/a", nil, artifact.Usage{Others: b.Size, Newest: a2.Size}},
+		"an older one is in use":         {"ns/a", []string{a1.Digest, a2.Digest}, artifact.Usage{Others: b.Size, Held: a1.Size, Newest: a2.Size}},
+		"it has the same as another":     {"ns/b", nil, artifact.Usage{Others: a1.Size + a2.Size, Newest: b.Size}},
+		"one that others use is not its": {"ns/b", []string{a1.Digest}, artifact.Usage{Others: a1.Size + a2.Size, Newest: b.Size}},
 	} {
-		if got := s.Size("ns/", next); got != want {
-			t.Errorf("before the next of %q: %d bytes, want %d", next, got, want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, artifact.UsageOf(s, "ns/", tc.owner, tc.inUse...)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestPutWithin(t *testing.T) {
+	s := newStore(t, t.TempDir())
+	first := put(t, s, "a", one("1"))
+	no := errors.New("no room")
+	if _, err := s.PutWithin(t.Context(), "a", one("2"), func(int64) error { return no }); !errors.Is(err, no) {
+		t.Errorf("error = %v, want %v", err, no)
+	}
+	if got := artifact.UsageOf(s, "", "a"); got.Newest != first.Size || got.Others != 0 {
+		t.Errorf("what was refused is stored: %+v", got)
 	}
 }
 

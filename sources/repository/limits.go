@@ -3,6 +3,7 @@ package repository
 import (
 	"context"
 	"fmt"
+	"time"
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -38,16 +39,20 @@ func (l limiter) sources(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, exceeded(s, limits.Check(s.object.Namespace, tenancy.Sources, int64(before+1)))
 }
 
-// artifacts refuses to store one more where there is no room left. That of the repository's own before
-// gives way.
-func (l limiter) artifacts(s *state) error {
+// artifact refuses to store one of so many bytes where there is no room for it. That of the repository's own
+// before gives way; those that are in use beside it do not.
+func (l limiter) artifact(s *state, size int64) error {
 	limits := l.in(s)
 	if limits[tenancy.ArtifactSize] == 0 {
 		return nil
 	}
 	key := client.ObjectKeyFromObject(s.object)
-	stored := l.store.Size(artifact.Owner(sourcev1.GitRepositoryKind, key.Namespace, ""), ownerOf(key))
-	return exceeded(s, limits.Room(key.Namespace, tenancy.ArtifactSize, stored))
+	use := artifact.UsageOf(l.store, artifact.Owner(sourcev1.GitRepositoryKind, key.Namespace, ""), ownerOf(key), digestsOf(s.inUse)...)
+	last := use.Newest
+	if use.Held > 0 {
+		last = 0 // one that is smaller than the last may be one more all the same
+	}
+	return exceeded(s, limits.Replace(key.Namespace, tenancy.ArtifactSize, use.Others+use.Held, last, size))
 }
 
 func (l limiter) in(s *state) tenancy.Limits {
@@ -57,9 +62,17 @@ func (l limiter) in(s *state) tenancy.Limits {
 	return l.of(s.object.Namespace)
 }
 
+// isLimit reports whether an error is that of a limit.
+func isLimit(err error) bool {
+	return err != nil && loop.As(err, "").Reason == tenancy.ReasonLimitExceeded
+}
+
+// roomPoll is how often it is looked whether there is room: others make it, of whom nobody tells.
+const roomPoll = time.Minute
+
 func exceeded(s *state, err error) error {
 	if err == nil {
 		return nil
 	}
-	return loop.Waiting(tenancy.ReasonLimitExceeded, s.interval, err)
+	return loop.Waiting(tenancy.ReasonLimitExceeded, min(s.interval, roomPoll), err)
 }

@@ -1,6 +1,8 @@
 package repository_test
 
 import (
+	"context"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -8,6 +10,7 @@ import (
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-io/flotilla/policies/tenancy"
 	"github.com/flotilla-io/flotilla/sources/repository"
@@ -55,4 +58,54 @@ func TestLimits(t *testing.T) {
 	if diff := cmp.Diff(stored, conditions(b.object())); diff != "" {
 		t.Errorf("conditions once there is room (-want +got):\n%s", diff)
 	}
+}
+
+// What a repository may come to have is measured before it is stored: one that grows beyond the room is refused,
+// one that shrinks is not, and what Kustomizations use of it beside the newest counts.
+func TestArtifactsHaveRoom(t *testing.T) {
+	limits := tenancy.Limits{tenancy.ArtifactSize: 5000}
+	var inUse []repository.Used
+	b := newBench(t, repository.Options{
+		Namespaces: func(string) tenancy.Limits { return limits },
+		InUse:      func(context.Context, client.ObjectKey) ([]repository.Used, error) { return inUse, nil },
+	})
+	noise := func(n int, seed uint64) string {
+		random := rand.New(rand.NewPCG(seed, 0))
+		text := make([]byte, n)
+		for i := range text {
+			text[i] = "0123456789abcdef"[random.IntN(16)]
+		}
+		return string(text)
+	}
+	at := func(what string, bytes int, seed uint64, ready string) {
+		t.Helper()
+		b.commit(what, map[string]string{"app.yaml": noise(bytes, seed)})
+		if _, err, _, _ := b.reconcile(); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range b.object().Status.Conditions {
+			if c.Type == "Ready" && c.Reason != ready {
+				t.Errorf("%s: %s: %s, want %s", what, c.Reason, c.Message, ready)
+			}
+		}
+	}
+	used := func() {
+		a := b.object().Status.Artifact
+		inUse = append(inUse, repository.Used{Digest: a.Digest, Revision: a.Revision})
+	}
+	b.commit("first", map[string]string{"app.yaml": "first"})
+	b.create(nil)
+	b.mustReconcile()
+	at("it grows", 6000, 1, "Succeeded")
+	at("beyond the room", 20000, 2, "LimitExceeded")
+	limits[tenancy.ArtifactSize] = 1000
+	at("the limit is lower, and it grows", 6100, 3, "LimitExceeded")
+	at("it shrinks, to more than it may have", 5000, 4, "Succeeded")
+	limits[tenancy.ArtifactSize] = 4000
+	used()
+	at("one is used", 3000, 5, "Succeeded")
+	used()
+	at("two are used", 2900, 6, "LimitExceeded")
+	inUse = inUse[1:]
+	at("the first is not used any more", 2800, 7, "Succeeded")
 }

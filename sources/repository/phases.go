@@ -139,7 +139,7 @@ func (r *Reconciler) fetch(ctx context.Context, s *state) (loop.Next, error) {
 	if s.current {
 		return loop.Next{}, nil
 	}
-	if err := r.limits.artifacts(s); err != nil {
+	if err := r.limits.artifact(s, 1); err != nil {
 		return loop.Next{}, err
 	}
 	tree, err := s.remote.Fetch(ctx, s.commit)
@@ -156,7 +156,11 @@ func (r *Reconciler) fetch(ctx context.Context, s *state) (loop.Next, error) {
 	if err != nil {
 		return loop.Next{}, s.classify(err)
 	}
-	stored, err := r.store.Put(ctx, ownerOf(client.ObjectKeyFromObject(s.object)), files, digestsOf(s.inUse)...)
+	fits := func(size int64) error { return r.limits.artifact(s, size) }
+	stored, err := r.store.PutWithin(ctx, ownerOf(client.ObjectKeyFromObject(s.object)), files, fits, digestsOf(s.inUse)...)
+	if isLimit(err) {
+		return loop.Next{}, err
+	}
 	if err != nil {
 		s.storing = true
 		return loop.Next{}, loop.Retry(sourcev1.ArchiveOperationFailedReason, err)

@@ -56,6 +56,7 @@ func TestRecords(t *testing.T) {
 		"all of it":                         {statusOf("2", "1"), whole, whole},
 		"nothing":                           {statusOf("1"), lastgood.Record{}, lastgood.Record{}},
 		"what it was built to is not known": {statusOf("1"), lastgood.Record{Revision: "main@sha1:1", Artifact: "sha256:a"}, lastgood.Record{}},
+		"a part was applied":                {statusOf("1"), lastgood.Record{Bytes: 7}, lastgood.Record{Bytes: 7}},
 		"no outcome to record it with":      {statusOf(), whole, lastgood.Record{}},
 	}
 	for name, tc := range cases {

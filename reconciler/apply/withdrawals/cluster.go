@@ -1,12 +1,14 @@
 package withdrawals
 
 import (
-	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
@@ -21,52 +23,68 @@ func isCluster(obj *unstructured.Unstructured) bool {
 	return obj.GroupVersionKind().GroupKind() == clusterv1alpha1.GroupVersion.WithKind("Cluster").GroupKind()
 }
 
-// relabelled is what an edit of a Cluster takes out of it.
+// relabelled is what an edit of a Cluster, with those of others in the same revision, takes out of it.
 func (c *check) relabelled(ctx context.Context, id inventory.ID) (finding, error) {
-	var before, after *clusterv1alpha1.Cluster
-	edited := make([]*clusterv1alpha1.Cluster, 0, len(c.fleet))
+	edit := withdrawal.Edit{Before: c.fleet, After: make([]*clusterv1alpha1.Cluster, 0, len(c.fleet))}
+	changes := false
 	for _, there := range c.fleet {
 		next := c.edited(there)
-		if edited = append(edited, next); there.Name == id.Name {
-			before, after = there, next
-		}
+		edit.After = append(edit.After, next)
+		changes = changes || there.Name == id.Name && !sameTraits(there, next)
 	}
-	if before == nil {
-		return finding{}, nil // it joins
-	}
-	mistake := withdrawal.Cluster(before, after, edited)
-	if mistake == "" {
+	if !changes {
 		return finding{}, nil
 	}
 	if err := c.readWorld(ctx); err != nil {
 		return finding{}, err
 	}
-	counted := &tally{}
+	out, counted := finding{policy: id}, &tally{}
 	err := bindings.Each(ctx, c.hub, func(b workv1alpha2.Binding) {
 		was, is := c.carriers(b)
-		if was == nil || is == nil || !withdrawal.Leaves(was.PropagationSpec(), is.PropagationSpec(), before, after) {
+		if was == nil {
+			return
+		}
+		if is == nil {
+			is = c.world.next[idOf(was)] // of a template that is not in the revision the labels are not known
+		}
+		if is == nil {
 			return
 		}
 		for _, t := range b.BindingSpec().Clusters {
-			if t.Name == id.Name {
-				counted.add([]string{t.Name})
+			if t.Name != id.Name {
+				continue
+			}
+			if mistake := edit.Takes(was.PropagationSpec(), is.PropagationSpec(), id.Name); mistake != "" {
+				out.mistake = mistake
+				counted.add(b, []string{t.Name})
 			}
 		}
 	})
 	if err != nil {
 		return finding{}, fmt.Errorf("find what runs in the cluster %s: %w", id.Name, err)
 	}
-	return finding{policy: id, mistake: mistake, does: "take " + counted.String() + " out of", clusters: counted.clusters}, nil
+	out.does, out.clusters = "take "+counted.String()+" out of", counted.clusters
+	return out, nil
 }
 
-// edited is a Cluster as the revision leaves it: with its labels, and without those that Git gave it before.
+// sameTraits reports whether policies find a Cluster by the same.
+func sameTraits(a, b *clusterv1alpha1.Cluster) bool {
+	return maps.Equal(a.Labels, b.Labels) && a.Spec.Provider == b.Spec.Provider && a.Spec.Region == b.Spec.Region && a.Spec.Zone == b.Spec.Zone &&
+		apiequality.Semantic.DeepEqual(a.Spec.Zones, b.Spec.Zones)
+}
+
+// places are the fields of a Cluster by which policies find it.
+var places = []string{"provider", "region", "zone", "zones"}
+
+// edited is a Cluster as the revision leaves it: with its labels and places, and without those that Git gave it
+// before.
 func (c *check) edited(there *clusterv1alpha1.Cluster) *clusterv1alpha1.Cluster {
 	for _, change := range c.revision.Changes {
 		if !isCluster(change.Desired) || change.Desired.GetName() != there.Name {
 			continue
 		}
 		out, seen := there.DeepCopy(), c.revision.Seen[inventory.IDOf(change.Desired)]
-		maps.DeleteFunc(out.Labels, func(key, _ string) bool { return seen != nil && fromGit(seen, key) })
+		maps.DeleteFunc(out.Labels, func(key, _ string) bool { return seen != nil && fromGit(seen, "metadata", "labels", key) })
 		if out.Labels == nil {
 			out.Labels = map[string]string{}
 		}
@@ -74,15 +92,48 @@ func (c *check) edited(there *clusterv1alpha1.Cluster) *clusterv1alpha1.Cluster 
 		for key := range inventory.OwnerLabels(client.ObjectKey{}) { // these say nothing of the cluster
 			delete(out.Labels, key)
 		}
+		move(out, seen, change.Desired)
 		return out
 	}
 	return there
 }
 
-// fromGit reports whether a label was written by an apply.
-func fromGit(there *unstructured.Unstructured, label string) bool {
+// move puts a Cluster where a revision has it.
+func move(cluster *clusterv1alpha1.Cluster, seen, desired *unstructured.Unstructured) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&cluster.Spec)
+	if err != nil {
+		return
+	}
+	for _, field := range places {
+		value, found, err := unstructured.NestedFieldCopy(desired.Object, "spec", field)
+		switch {
+		case err == nil && found:
+			content[field] = value
+		case seen != nil && fromGit(seen, "spec", field):
+			delete(content, field)
+		}
+	}
+	var spec clusterv1alpha1.ClusterSpec
+	if runtime.DefaultUnstructuredConverter.FromUnstructured(content, &spec) == nil { // what is no Cluster the server has refused
+		cluster.Spec = spec
+	}
+}
+
+// fromGit reports whether a field was written by an apply.
+func fromGit(there *unstructured.Unstructured, path ...string) bool {
 	for _, entry := range there.GetManagedFields() {
-		if entry.Manager == applier.FieldManager && entry.FieldsV1 != nil && bytes.Contains(entry.FieldsV1.GetRawBytes(), []byte(`"f:`+label+`":`)) {
+		if entry.Manager != applier.FieldManager || entry.FieldsV1 == nil {
+			continue
+		}
+		var fields map[string]any
+		if json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields) != nil {
+			continue
+		}
+		keys := make([]string, 0, len(path))
+		for _, key := range path {
+			keys = append(keys, "f:"+key)
+		}
+		if _, found, err := unstructured.NestedFieldNoCopy(fields, keys...); found && err == nil {
 			return true
 		}
 	}

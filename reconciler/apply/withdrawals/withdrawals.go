@@ -17,12 +17,13 @@ import (
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/withdrawal"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// mostNamed is how many policies a refusal names.
+// mostNamed is how many policies a refusal names, and how many objects of each.
 const mostNamed = 3
 
 // Revision is what is checked.
@@ -134,25 +135,32 @@ func (c *check) readFleet(ctx context.Context) error {
 	return nil
 }
 
-// tally counts objects, and names the clusters in which they are.
+// tally counts objects, and names them and the clusters in which they are.
 type tally struct {
-	objects  int
+	objects  []string
 	clusters []string
 }
 
-func (t *tally) add(clusters []string) {
+func (t *tally) add(b workv1alpha2.Binding, clusters []string) {
 	if len(clusters) == 0 {
 		return
 	}
-	t.objects++
+	of := b.BindingSpec().Resource
+	t.objects = append(t.objects, of.Kind+" "+strings.TrimPrefix(of.Namespace+"/"+of.Name, "/"))
 	t.clusters = append(t.clusters, clusters...)
 	slices.Sort(t.clusters)
 	t.clusters = slices.Compact(t.clusters)
 }
 
+// String is "2 objects (ConfigMap shop/cfg, Deployment shop/web)".
 func (t *tally) String() string {
-	if t.objects == 1 {
-		return "1 object"
+	slices.Sort(t.objects)
+	named := strings.Join(t.objects[:min(len(t.objects), mostNamed)], ", ")
+	if len(t.objects) > mostNamed {
+		named += ", …"
 	}
-	return fmt.Sprintf("%d objects", t.objects)
+	if len(t.objects) == 1 {
+		return "1 object (" + named + ")"
+	}
+	return fmt.Sprintf("%d objects (%s)", len(t.objects), named)
 }

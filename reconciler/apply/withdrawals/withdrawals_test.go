@@ -50,7 +50,7 @@ func hub(t *testing.T, more ...client.Object) client.Client {
 	policy.Labels = map[string]string{policyv1alpha1.PropagationPolicyPermanentIDLabel: "id-all"}
 	objects := append(more, policy)
 	for name, tier := range map[string]string{"east": "gold", "west": "silver"} {
-		objects = append(objects, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"tier": tier}}})
+		objects = append(objects, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"tier": tier}}, Spec: clusterv1alpha1.ClusterSpec{Region: "eu"}})
 	}
 	for kind, of := range map[string]workv1alpha2.ObjectReference{
 		"Deployment": {APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"}, "ConfigMap": {APIVersion: "v1", Kind: "ConfigMap", Namespace: "shop", Name: "cfg"},
@@ -67,6 +67,7 @@ func hub(t *testing.T, more ...client.Object) client.Client {
 }
 
 func TestWhatLooksLikeAMistake(t *testing.T) {
+	const both = "2 objects (ConfigMap shop/cfg, Deployment shop/web)"
 	const typo = "clusterNames names wst, which does not exist (did you mean west?): "
 	edited := func(text string, changes ...string) string { return strings.NewReplacer(changes...).Replace(text) }
 	other := edited(everything, "name: all", "name: other")
@@ -80,43 +81,55 @@ func TestWhatLooksLikeAMistake(t *testing.T) {
 	}{
 		"a cluster less":           {wants: []string{edited(everything, "[east, west]", "[east]")}},
 		"a cluster that may join":  {wants: []string{edited(everything, "[east, west]", "[east, west, north]")}},
-		"a name is mistyped":       {wants: []string{edited(everything, "west", "wst")}, want: typo + "PropagationPolicy/shop/all would take 2 objects out of west"},
+		"a name is mistyped":       {wants: []string{edited(everything, "west", "wst")}, want: typo + "PropagationPolicy/shop/all would take " + both + " out of west"},
 		"a mistake that is wanted": {wants: []string{edited(everything, "west", "wst")}, allowed: "propagationpolicy/shop/all"},
 		"a policy is renamed":      {wants: []string{other}, removed: []string{everything}},
 		"a policy is renamed and a name mistyped": {
-			wants: []string{edited(other, "west", "wst")}, removed: []string{everything}, want: typo + "PropagationPolicy/shop/other would take 2 objects out of west",
+			wants: []string{edited(other, "west", "wst")}, removed: []string{everything}, want: typo + "PropagationPolicy/shop/other would take " + both + " out of west",
 		},
 		"a new policy that takes nothing over": {wants: []string{edited(other, "west", "wst")}},
 		"a new policy that takes over":         {wants: []string{preempting}},
 		"a new policy that takes over and means no cluster": {
-			wants: []string{edited(preempting, "east, west", "wst")}, want: typo + "PropagationPolicy/shop/other would take 2 objects out of east, west",
+			wants: []string{edited(preempting, "east, west", "wst")}, want: typo + "PropagationPolicy/shop/other would take " + both + " out of east, west",
 		},
 		"a new policy that takes over what its labels select": {
 			wants: []string{edited(preempting, "east, west", "wst", "kind: Deployment", "kind: Deployment, labelSelector: {matchLabels: {app: web}}", ", {apiVersion: v1, kind: ConfigMap}", "")},
-			want:  typo + "PropagationPolicy/shop/other would take 1 object out of east, west",
+			want:  typo + "PropagationPolicy/shop/other would take 1 object (Deployment shop/web) out of east, west",
 		},
 		"a label is mistyped": {
 			wants: []string{edited(everything, "clusterNames: [east, west]", "labelSelector: {matchExpressions: [{key: tier, operator: In, values: [gold, sliver]}]}")},
-			want:  "labelSelector asks for tier=sliver, which no cluster has (did you mean silver?): PropagationPolicy/shop/all would take 2 objects out of west",
+			want:  "labelSelector asks for tier=sliver, which no cluster has (did you mean silver?): PropagationPolicy/shop/all would take " + both + " out of west",
 		},
 		"a weight is mistyped": {
 			wants: []string{edited(everything, "placement: {", `placement: {replicaScheduling: {replicaSchedulingType: Divided, replicaDivisionPreference: Weighted, weightPreference: {staticWeightList: [
         {targetCluster: {clusterNames: [east]}, weight: 1}, {targetCluster: {clusterNames: [wst]}, weight: 1}]}}, `)},
-			want: typo + "PropagationPolicy/shop/all would take 1 object out of west",
+			want: typo + "PropagationPolicy/shop/all would take 1 object (Deployment shop/web) out of west",
 		},
 		"a cluster is labelled anew, as others are": {wants: []string{byTier, edited(eastern, "gold", "silver")}},
 		"a cluster's label is mistyped": {
 			wants: []string{byTier, edited(eastern, "gold", "glod")},
-			want:  "the Cluster east gets the label tier=glod, which no other one has: Cluster/east would take 2 objects out of east",
+			want:  "the Cluster east gets the label tier=glod, which none had: Cluster/east would take " + both + " out of east",
 		},
 		"a label's key is mistyped": {
 			wants: []string{byTier, edited(eastern, "tier", "teir")},
-			want:  "the Cluster east gets the label teir=gold, which no other one has: Cluster/east would take 2 objects out of east",
+			want:  "the Cluster east gets the label teir=gold, which none had: Cluster/east would take " + both + " out of east",
+		},
+		"those of all clusters are": {
+			wants: []string{byTier, edited(eastern, "gold", "glod"), edited(eastern, "east", "west", "gold", "glod")},
+			want:  "the Cluster east gets the label tier=glod, which none had: Cluster/east would take " + both + " out of east; the Cluster west gets the label tier=glod, which none had: Cluster/west would take " + both + " out of west",
+		},
+		"a cluster's region is mistyped": {
+			wants: []string{edited(everything, "clusterNames: [east, west]", "fieldSelector: {matchExpressions: [{key: region, operator: In, values: [eu]}]}"), edited(eastern, "{syncMode: Push}", "{syncMode: Push, region: ue}")},
+			want:  "the Cluster east gets the region ue, which none had: Cluster/east would take " + both + " out of east",
+		},
+		"what runs there is of another Kustomization, and found by its labels": {
+			wants: []string{edited(byTier, "kind: ConfigMap}", "kind: ConfigMap, labelSelector: {matchLabels: {app: web}}}"), edited(eastern, "gold", "glod")},
+			want:  "the Cluster east gets the label tier=glod, which none had: Cluster/east would take " + both + " out of east",
 		},
 		"a cluster's label is mistyped, and nobody asks for it": {wants: []string{edited(eastern, "gold", "glod")}},
 		"a cluster's label that is wanted":                      {wants: []string{byTier, edited(eastern, "gold", "glod")}, allowed: "cluster/east"},
 		"an override is as it was":                              {wants: []string{tuned}},
-		"an override names a mistyped cluster":                  {wants: []string{edited(tuned, "west", "wst")}, want: typo + "OverridePolicy/shop/tune would leave 1 object without what it changes in west"},
+		"an override names a mistyped cluster":                  {wants: []string{edited(tuned, "west", "wst")}, want: typo + "OverridePolicy/shop/tune would leave 1 object (Deployment shop/web) without what it changes in west"},
 		"an override of a mistake that is wanted":               {wants: []string{edited(tuned, "west", "wst")}, allowed: "overridepolicy/shop/tune"},
 	}
 	for name, tc := range cases {

@@ -3,6 +3,8 @@ package withdrawals
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -21,6 +23,8 @@ import (
 type world struct {
 	before map[propagation.PolicyRef]policyv1alpha1.Policy
 	after  *propagation.Directory
+	// next are the policies with the revision.
+	next map[inventory.ID]policyv1alpha1.Policy
 	// templates are those of the revision.
 	templates map[inventory.ID]*unstructured.Unstructured
 }
@@ -55,17 +59,13 @@ func (c *check) readWorld(ctx context.Context) error {
 			overrides = append(overrides, o)
 		}
 	}
-	var next []policyv1alpha1.Policy
-	for id, p := range known {
-		if !removed[id] {
-			next = append(next, p)
-		}
-	}
+	maps.DeleteFunc(known, func(id inventory.ID, _ policyv1alpha1.Policy) bool { return removed[id] })
 	there, err := overridesOf(ctx, c.hub)
 	if err != nil {
 		return err
 	}
-	w.after = propagation.NewDirectory(next, append(overrides, there...), propagation.DefaultSkipRules())
+	w.next = known
+	w.after = propagation.NewDirectory(slices.Collect(maps.Values(known)), append(overrides, there...), propagation.DefaultSkipRules())
 	c.world = w
 	return nil
 }
@@ -105,7 +105,7 @@ func (c *check) takenOut(ctx context.Context, policy inventory.ID) (finding, err
 				clusters = append(clusters, t.Name)
 			}
 		}
-		counted.add(clusters)
+		counted.add(b, clusters)
 		out.mistake = loss.Mistake
 	}, client.InNamespace(policy.Namespace))
 	if err != nil {
@@ -171,7 +171,7 @@ func (c *check) takenBack(ctx context.Context, id inventory.ID, before policyv1a
 				clusters = append(clusters, t.Name)
 			}
 		}
-		counted.add(clusters)
+		counted.add(b, clusters)
 	}, client.InNamespace(id.Namespace))
 	if err != nil {
 		return finding{}, fmt.Errorf("find what %s changes: %w", inventory.Describe(id), err)

@@ -96,7 +96,7 @@ func allowance(message string) string {
 }
 
 // limitNext is what to do about what there is no room for in its namespace.
-const limitNext = "make room in the namespace, or have an administrator raise serve --namespace-limits"
+const limitNext = "make room in the namespace, which is noticed within a minute, or have an administrator raise serve --namespace-limits"
 
 // kustomizationNext is what to do about a Kustomization.
 func kustomizationNext(ks *kustomizev1.Kustomization, ready *metav1.Condition) string {
