@@ -73,17 +73,16 @@ func refusal(found []finding, revision string) error {
 	if len(found) == 0 {
 		return nil
 	}
-	var texts, allow []string
+	var texts []string
 	for _, f := range found {
 		texts = append(texts, fmt.Sprintf("%s: %s would %s %s", f.mistake, inventory.Describe(f.policy), f.does, strings.Join(f.clusters, ", ")))
-		allow = append(allow, inventory.NameOf(f.policy))
 	}
 	text := strings.Join(texts[:min(len(texts), mostNamed)], "; ")
 	if more := len(texts) - mostNamed; more > 0 {
 		text += fmt.Sprintf("; and %d more policies do so", more)
 	}
 	return fmt.Errorf("%s; revision %s is not applied: correct it, or allow it with the annotation %s: %q",
-		text, revision, inventory.AllowPruneAnnotation, strings.Join(allow, ", "))
+		text, revision, inventory.AllowPruneAnnotation, revision)
 }
 
 // check is one run of Check. What it reads, it reads once, and only if it has to.

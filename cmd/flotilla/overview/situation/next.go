@@ -157,7 +157,7 @@ func blockedNext(ks *kustomizev1.Kustomization, message string) string {
 	if !found || !ended {
 		return "commit it again, or allow it as the whole message says: flotilla describe kustomization " + ks.Name + inNamespace(ks.Namespace)
 	}
-	return fmt.Sprintf("put it right and commit, or let it go: flotilla annotate kustomization %s %s=%q",
+	return fmt.Sprintf("put it right and commit, or let it go: flotilla annotate kustomization %s --overwrite %s=%q",
 		ks.Name+inNamespace(ks.Namespace), inventory.AllowPruneAnnotation, excerpt.Line(allow))
 }
 

@@ -161,7 +161,7 @@ func TestAdviceIsWhole(t *testing.T) {
 		"a message of somebody else": {"Kustomization", "InvalidObject", acts + command, "correct the files and commit; the last revision keeps running. flotilla trace kustomization/web -n shop"},
 		"the brake holds": {
 			"Kustomization", "PruneBlocked", refused + `nothing was applied; commit them again, or allow it with the annotation kustomize.flotilla.io/allow-prune: "namespace/shop"`,
-			`put it right and commit, or let it go: flotilla annotate kustomization web -n shop kustomize.flotilla.io/allow-prune="namespace/shop"`,
+			`put it right and commit, or let it go: flotilla annotate kustomization web -n shop --overwrite kustomize.flotilla.io/allow-prune="namespace/shop"`,
 		},
 		"the brake holds, in words of another version": {"Kustomization", "PruneBlocked", refused + "nothing was applied", "commit it again, or allow it as the whole message says: flotilla describe kustomization web -n shop"},
 		"an object stands in two":                      {"Kustomization", "SharedObject", "ConfigMap/shop/a stands in two", "see the Kustomizations that it names, and take it out of one: flotilla get kustomizations -A"},
