@@ -16,8 +16,9 @@ import (
 // subject is what a status is about.
 type subject struct {
 	apiVersion, kind, namespace, name, uid string
-	// context is its name on the forge where a Provider has no expression.
-	context string
+	// context is its name on the forge where a Provider has no expression, and qualified the one that tells it
+	// from that of another namespace.
+	context, qualified string
 }
 
 // ofKustomization names the status as Flux does, in lower case.
@@ -32,13 +33,13 @@ func ofKustomization(ks *kustomizev1.Kustomization, t target) subject {
 // ofSource names the status of all that a namespace applies of a source. Those of another namespace than
 // the source's are told apart.
 func ofSource(source *sourcev1.GitRepository, namespace string) subject {
-	name := source.Name
+	name, qualified := source.Name, namespace+"/"+source.Name
 	if namespace != source.Namespace {
-		name = namespace + "/" + source.Name
+		name = qualified
 	}
 	return subject{
 		apiVersion: sourcev1.GroupVersion.String(), kind: sourcev1.GitRepositoryKind, namespace: source.Namespace, name: source.Name, uid: string(source.UID),
-		context: "flotilla/" + name,
+		context: "flotilla/" + name, qualified: "flotilla/" + qualified,
 	}
 }
 

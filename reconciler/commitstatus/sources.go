@@ -87,7 +87,13 @@ type sources struct {
 // told is a Provider with the Kustomizations that it is told of.
 type told struct {
 	target
-	of []*kustomizev1.Kustomization
+	of []toldOf
+}
+
+// toldOf is a Kustomization, and the Provider whose CommitStatus of it counts.
+type toldOf struct {
+	ks       *kustomizev1.Kustomization
+	provider string
 }
 
 // Reconcile sums up what one namespace applies of a source, and writes what differs.
@@ -161,6 +167,7 @@ func (r *Sources) find(ctx context.Context, s *sources) (loop.Next, error) {
 			s.told = append(s.told, *t)
 		}
 	}
+	s.told = s.together(s.told)
 	return loop.Next{}, nil
 }
 
@@ -179,8 +186,8 @@ func (r *Sources) tell(ctx context.Context, s *sources, byProvider map[string]*t
 		}
 		byProvider[name] = to
 	}
-	if to != nil && !slices.Contains(to.of, ks) {
-		to.of = append(to.of, ks)
+	if to != nil && !slices.Contains(to.of, toldOf{ks, name}) {
+		to.of = append(to.of, toldOf{ks, name})
 	}
 	return nil
 }
@@ -198,8 +205,7 @@ func (r *Sources) sweep(ctx context.Context, s *sources) (loop.Next, error) {
 }
 
 // write writes the statuses that differ, the only place that does.
-func (r *Sources) write(ctx context.Context, s *sources) (loop.Next, error) {
-	var out loop.Next
+func (r *Sources) write(ctx context.Context, s *sources) (out loop.Next, err error) {
 	for _, t := range s.told {
 		t.revision = s.source.Status.Artifact.Revision
 		shares := s.shares(t)
@@ -207,7 +213,11 @@ func (r *Sources) write(ctx context.Context, s *sources) (loop.Next, error) {
 			continue // nobody has begun yet
 		}
 		sum := rollup.Source(sharesOf(shares))
-		contextName, err := contextOf(ctx, r.expressions, ofSource(s.source, s.key.Namespace), t.target, verdict{state: states[sum.State], description: sum.Description})
+		about := ofSource(s.source, s.key.Namespace)
+		if about.context, err = r.statuses.unlike(ctx, s.existing[t.name], s.key.Namespace, t.repository, about); err != nil {
+			return loop.Next{}, err
+		}
+		contextName, err := contextOf(ctx, r.expressions, about, t.target, verdict{state: states[sum.State], description: sum.Description})
 		if err != nil {
 			if r.followed.complains(s.key, err.Error()) {
 				r.events.Event(s.source, corev1.EventTypeWarning, meta.InvalidCELExpressionReason, err.Error())
@@ -232,11 +242,12 @@ func (r *Sources) write(ctx context.Context, s *sources) (loop.Next, error) {
 // shares are what the Kustomizations have come to at the commit.
 func (s *sources) shares(t told) []comment.Share {
 	var out []comment.Share
-	for _, ks := range t.of {
+	for _, of := range t.of {
+		ks := of.ks
 		there := commitOf(ks.Status.LastAttemptedRevision) == s.commit
 		share := comment.Share{Share: rollup.Share{Name: ks.Name, Awaited: !there && !ks.Spec.Suspend, Suspended: !there && ks.Spec.Suspend}}
 		share.Unchanged = there && commitOf(inventory.Changed(&ks.Status)) != s.commit
-		if cs := s.ofEach[statusName(ks.Name, t.provider.Name)]; cs != nil && cs.DeletionTimestamp == nil && (cs.Spec.Commit == s.commit || share.Unchanged) {
+		if cs := s.ofEach[statusName(ks.Name, of.provider)]; cs != nil && cs.DeletionTimestamp == nil && (cs.Spec.Commit == s.commit || share.Unchanged) {
 			share.State, share.Description, share.Places = stateOf(cs.Spec.State), cs.Spec.Description, placesOf(cs.Spec.ClusterStates)
 			if c := cs.Spec.Clusters; c != nil {
 				share.Ready, share.Total = int(c.Ready), int(c.Total)

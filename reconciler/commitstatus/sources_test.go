@@ -1,12 +1,15 @@
 package commitstatus_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	notificationv1 "github.com/fluxcd/notification-controller/api/v1"
+	notificationv1beta3 "github.com/fluxcd/notification-controller/api/v1beta3"
 	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	"github.com/google/go-cmp/cmp"
@@ -113,4 +116,47 @@ func TestASourceIsSummedUp(t *testing.T) {
 		}
 		return true, ""
 	})
+}
+
+// TestASumHasOneVoice: Providers of one repository tell of its source as one, and a namespace that comes later has
+// a name of its own there.
+func TestASumHasOneVoice(t *testing.T) {
+	w := newWorld(t)
+	f := newForge(t)
+	w.fetched(first)
+	w.applies("docs", first, first)
+	w.applies("web", first, first)
+	w.provider("forge", f.URL)
+	w.ends(f, "flotilla/fleet ", "1111 success: 2 ready")
+	w.create(&notificationv1beta3.Provider{
+		ObjectMeta: metav1.ObjectMeta{Name: "alone"},
+		Spec:       notificationv1beta3.ProviderSpec{Type: "gitea", Address: f.URL + "/acme/fleet.git", SecretRef: &meta.LocalObjectReference{Name: "forge"}},
+	})
+	w.create(&notificationv1beta3.Alert{
+		ObjectMeta: metav1.ObjectMeta{Name: "alone"},
+		Spec: notificationv1beta3.AlertSpec{
+			ProviderRef: meta.LocalObjectReference{Name: "alone"}, EventSources: []notificationv1.CrossNamespaceObjectReference{{Kind: "Kustomization", Name: "web"}},
+		},
+	})
+	w.until("the other Provider is told of its Kustomization", func() (bool, string) {
+		list := w.statuses()
+		return len(list) == 4, fmt.Sprint(len(list))
+	})
+	w.fetched(second)
+	w.applies("web", second, second)
+	w.applies("docs", second, second)
+	said := w.ends(f, "flotilla/fleet ", "2222 success: 2 ready")
+	if early := slices.Index(said, "flotilla/fleet 2222 success: 1 ready"); early >= 0 {
+		t.Errorf("one of two told for both:\n%s", strings.Join(said, "\n"))
+	}
+
+	later := newWorld(t)
+	later.fetched(second)
+	later.applies("mine", second, second)
+	later.provider("forge", f.URL)
+	later.ends(f, "flotilla/"+later.namespace+"/fleet ", "2222 success: 1 ready")
+	own := slices.DeleteFunc(f.posts(), func(s string) bool { return !strings.HasPrefix(s, "flotilla/fleet ") })
+	if last := own[len(own)-1]; last != "flotilla/fleet 2222 success: 2 ready" {
+		t.Errorf("the later namespace told for the earlier one: %s", last)
+	}
 }

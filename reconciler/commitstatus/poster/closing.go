@@ -28,13 +28,16 @@ type retirement struct {
 }
 
 // end finds out what the forge is to be told as a CommitStatus ends, of a commit whose status would stay
-// pending. A commit that retires a Kustomization has come to its end with that.
+// pending. A commit that retires a Kustomization has come to its end with that, also where the Kustomization
+// saw before that its folder is gone, and failed.
 func (r retirement) end(ctx context.Context, s *state) (loop.Next, error) {
 	last := s.before.Status.Posted
-	if !s.ends() || last == nil || last.State != gitopsv1alpha1.CommitPending {
+	if !s.ends() || last == nil || last.State == gitopsv1alpha1.CommitSuccess {
 		return loop.Next{}, nil
 	}
-	s.closing = &gitopsv1alpha1.PostedStatus{Commit: last.Commit, State: gitopsv1alpha1.CommitError, Description: "nothing more is told: what it is about is gone, or the Alert that told of it"}
+	if last.State == gitopsv1alpha1.CommitPending {
+		s.closing = &gitopsv1alpha1.PostedStatus{Commit: last.Commit, State: gitopsv1alpha1.CommitError, Description: "nothing more is told: what it is about is gone, or the Alert that told of it"}
+	}
 	parent, holds, err := r.parent(ctx, s.before)
 	if err != nil || parent == nil {
 		return loop.Next{}, err
@@ -48,8 +51,8 @@ func (r retirement) end(ctx context.Context, s *state) (loop.Next, error) {
 	switch revision, err := git.ParseRevision(parent.Status.LastAttemptedRevision); {
 	case err != nil: // it is not at a commit
 	case revision.Checksum == last.Commit:
-		s.closing.State, s.closing.Description = gitopsv1alpha1.CommitSuccess, "retired by this commit: what it applied is removed, or applied by others"
-	default:
+		s.closing = &gitopsv1alpha1.PostedStatus{Commit: last.Commit, State: gitopsv1alpha1.CommitSuccess, Description: "retired by this commit: what it applied is removed, or applied by others"}
+	case s.closing != nil:
 		s.closing.Description = "superseded by " + revision.Checksum[:shortCommit] + ", which retires the Kustomization"
 	}
 	return loop.Next{}, nil

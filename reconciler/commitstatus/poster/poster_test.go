@@ -262,6 +262,13 @@ func TestWhatEndsIsClosed(t *testing.T) {
 			state: gitopsv1alpha1.CommitPending, provider: true, parent: "main@sha1:" + strings.Repeat("a", 40), gone: true,
 			want: "team pending, team success", says: "retired by this commit: what it applied is removed, or applied by others",
 		},
+		"the commit retires it, which has failed as its folder is gone": {
+			state: gitopsv1alpha1.CommitError, provider: true, parent: "main@sha1:" + strings.Repeat("a", 40), gone: true,
+			want: "team failure, team success", says: "retired by this commit: what it applied is removed, or applied by others",
+		},
+		"one that has failed, and is retired later": {
+			state: gitopsv1alpha1.CommitFailure, provider: true, parent: "main@sha1:" + strings.Repeat("c", 40), want: "team failure", gone: true,
+		},
 		"a later commit retires it": {
 			state: gitopsv1alpha1.CommitPending, provider: true, parent: "main@sha1:" + strings.Repeat("c", 40), gone: true,
 			want: "team pending, team failure", says: "superseded by cccccccc, which retires the Kustomization",
