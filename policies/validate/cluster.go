@@ -21,7 +21,7 @@ import (
 // zone becomes zones, taints that evict are dated now, and resource models are
 // put in order; on creation a cluster without them gets the default ones.
 func DefaultCluster(c *clusterv1alpha1.Cluster, create bool, now time.Time) {
-	if c.Spec.Zone != "" && len(c.Spec.Zones) == 0 {
+	if c.Spec.Zone != "" && (len(c.Spec.Zones) == 0 || slices.Equal(c.Spec.Zones, []string{c.Spec.Zone})) { // it may be applied again
 		c.Spec.Zones, c.Spec.Zone = []string{c.Spec.Zone}, ""
 	}
 	for i := range c.Spec.Taints {

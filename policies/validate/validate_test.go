@@ -310,7 +310,8 @@ func TestDefaultCluster(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 5, time.UTC)
 	c := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: *decode[clusterv1alpha1.ClusterSpec](t, "{syncMode: Push, zone: z, taints: [{key: a, effect: NoExecute}, {key: b, effect: NoSchedule}]}")}
 	validate.DefaultCluster(c, true, now)
-	if c.Spec.Zone != "" || !cmp.Equal(c.Spec.Zones, []string{"z"}) {
+	c.Spec.Zone = "z" // somebody applies it again
+	if validate.DefaultCluster(c, false, now); c.Spec.Zone != "" || !cmp.Equal(c.Spec.Zones, []string{"z"}) {
 		t.Errorf("zones = %q, %q", c.Spec.Zone, c.Spec.Zones)
 	}
 	if at := c.Spec.Taints[0].TimeAdded; at == nil || !at.Time.Equal(now.Truncate(time.Second)) || c.Spec.Taints[1].TimeAdded != nil {

@@ -372,6 +372,22 @@ func TestImmutableFields(t *testing.T) {
 	}
 }
 
+// TestWhatIsNeverRecreated: force deletes no data.
+func TestWhatIsNeverRecreated(t *testing.T) {
+	w := newWorld(t)
+	w.kustomization("web", func(spec *kustomizev1.KustomizationSpec) { spec.Force = true })
+	claim := func(class string) map[string]string {
+		return map[string]string{"app/data.yaml": "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data, namespace: " + w.namespace + ", annotations: {kustomize.toolkit.fluxcd.io/force: enabled}}\n" +
+			"spec: {accessModes: [ReadWriteOnce], storageClassName: " + class + ", resources: {requests: {storage: 1Gi}}}\n"}
+	}
+	w.ready("web", w.commit(claim("slow")))
+	before := w.object("v1", "PersistentVolumeClaim", w.namespace, "data").GetUID()
+	message := w.awaitReason("web", w.commit(claim("fast")), applier.ReasonInvalidObject)
+	if strings.Contains(message, "spec.force") || w.object("v1", "PersistentVolumeClaim", w.namespace, "data").GetUID() != before {
+		t.Errorf("it was recreated, or is said to be by force: %s", message)
+	}
+}
+
 func TestRefusedSpecs(t *testing.T) {
 	w := newWorld(t)
 	revision := w.commit(map[string]string{"app/x.yaml": configMaps(1)})

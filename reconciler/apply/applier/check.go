@@ -16,9 +16,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"github.com/fluxcd/pkg/ssa/jsondiff"
 	"github.com/fluxcd/pkg/ssa/utils"
 
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/places"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
@@ -342,7 +344,7 @@ func skipped(ctx context.Context, set Set, desired *unstructured.Unstructured, c
 // refused decides what the server's refusal of an object means.
 func (a *Applier) refused(ctx context.Context, set Set, desired, observed *unstructured.Unstructured, cause error) (Action, *Finding, error) {
 	id := inventory.IDOf(desired)
-	if observed != nil && isImmutable(cause) {
+	if observed != nil && isImmutable(cause) && !irreplaceable(id.GroupKind) {
 		if !set.Force && !forced(desired, observed) {
 			return later, finding(id, ReasonImmutableField, "%s: delete it first, or let it be recreated with spec.force", plain(cause)), nil
 		}
@@ -355,6 +357,18 @@ func (a *Applier) refused(ctx context.Context, set Set, desired, observed *unstr
 		return later, problem, nil
 	}
 	return later, nil, fmt.Errorf("check %s: %w", inventory.Describe(id), cause)
+}
+
+// irreplaceable reports whether objects of a kind are never deleted to be created again, as more would be lost
+// than they say: what runs in a cluster, the data of a claim, what a Kustomization owns.
+func irreplaceable(kind schema.GroupKind) bool {
+	switch kind {
+	case schema.GroupKind{Group: clusterv1alpha1.GroupName, Kind: clusterv1alpha1.ResourceKindCluster},
+		schema.GroupKind{Kind: "PersistentVolumeClaim"},
+		schema.GroupKind{Group: kustomizev1.GroupVersion.Group, Kind: kustomizev1.KustomizationKind}:
+		return true
+	}
+	return false
 }
 
 // recreate makes sure, before an object is deleted to be created again, that

@@ -41,13 +41,7 @@ func (c *check) relabelled(ctx context.Context, id inventory.ID) (finding, error
 	out, counted := finding{policy: id}, &tally{}
 	err := bindings.Each(ctx, c.hub, func(b workv1alpha2.Binding) {
 		was, is := c.carriers(b)
-		if was == nil {
-			return
-		}
-		if is == nil {
-			is = c.world.next[idOf(was)] // of a template that is not in the revision the labels are not known
-		}
-		if is == nil {
+		if was == nil || is == nil {
 			return
 		}
 		for _, t := range b.BindingSpec().Clusters {

@@ -105,6 +105,10 @@ func TestWhatLooksLikeAMistake(t *testing.T) {
         {targetCluster: {clusterNames: [east]}, weight: 1}, {targetCluster: {clusterNames: [wst]}, weight: 1}]}}, `)},
 			want: typo + "PropagationPolicy/shop/all would take 1 object (Deployment shop/web) out of west",
 		},
+		"a name is mistyped, for what is of another Kustomization and found by its labels": {
+			wants: []string{edited(everything, "west", "wst", "kind: ConfigMap}", "kind: ConfigMap, labelSelector: {matchLabels: {app: web}}}")},
+			want:  typo + "PropagationPolicy/shop/all would take " + both + " out of west",
+		},
 		"a cluster is labelled anew, as others are": {wants: []string{byTier, edited(eastern, "gold", "silver")}},
 		"a cluster's label is mistyped": {
 			wants: []string{byTier, edited(eastern, "gold", "glod")},

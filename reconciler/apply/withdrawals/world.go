@@ -125,28 +125,33 @@ func (c *check) carriers(b workv1alpha2.Binding) (before, after policyv1alpha1.P
 	if before = c.world.before[ref]; before == nil {
 		return nil, nil
 	}
-	decision := propagation.Decide(c.world.after.Case(c.template(b)))
-	if decision.Outcome != propagation.Carried {
+	template, known := c.template(b)
+	decision := propagation.Decide(c.world.after.Case(template))
+	switch next := c.world.next[idOf(before)]; {
+	case decision.Outcome == propagation.Carried:
+		return before, decision.Policy
+	case !known && next != nil: // it may be its labels that are selected, and nobody here knows them
+		return before, next
+	default:
 		return before, nil
 	}
-	return before, decision.Policy
 }
 
-// template is what a binding stands for, as the revision has it; of what is not in it the name alone is known.
-func (c *check) template(b workv1alpha2.Binding) *unstructured.Unstructured {
+// template is what a binding stands for, as the revision has it; of what is not in it, the name alone is known.
+func (c *check) template(b workv1alpha2.Binding) (out *unstructured.Unstructured, known bool) {
 	of := b.BindingSpec().Resource
-	out := &unstructured.Unstructured{}
+	out = &unstructured.Unstructured{}
 	out.SetAPIVersion(of.APIVersion)
 	out.SetKind(of.Kind)
 	out.SetNamespace(of.Namespace)
 	out.SetName(of.Name)
 	if desired := c.world.templates[inventory.IDOf(out)]; desired != nil {
-		out = desired.DeepCopy()
+		out, known = desired.DeepCopy(), true
 	}
 	if p := c.world.before[claimOf(b)]; p != nil {
 		propagation.ClaimOf(p).Set(out)
 	}
-	return out
+	return out, known
 }
 
 func claimOf(b workv1alpha2.Binding) propagation.PolicyRef {
@@ -162,7 +167,8 @@ func (c *check) takenBack(ctx context.Context, id inventory.ID, before policyv1a
 	counted := &tally{}
 	err := bindings.Each(ctx, c.hub, func(b workv1alpha2.Binding) {
 		selectors := before.OverrideSpec().ResourceSelectors
-		if b.GetDeletionTimestamp() != nil || len(selectors) > 0 && selector.Best(selectors, selector.ResourceOf(c.template(b))) == selector.None {
+		template, _ := c.template(b)
+		if b.GetDeletionTimestamp() != nil || len(selectors) > 0 && selector.Best(selectors, selector.ResourceOf(template)) == selector.None {
 			return
 		}
 		var clusters []string

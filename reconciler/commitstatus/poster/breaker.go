@@ -17,7 +17,11 @@ type breakers struct {
 }
 
 // route is whose posts go where.
-type route struct{ namespace, host string }
+type route struct {
+	namespace, host string
+	// comments have a way of their own: what is amiss with them delays no status.
+	comments bool
+}
 
 // breaker is how posts of one namespace to one forge go.
 type breaker struct {

@@ -7,15 +7,15 @@ import (
 
 func TestBreakers(t *testing.T) {
 	l := newBreakers(5*time.Second, time.Minute)
-	a, b := route{"team", "a"}, route{"team", "b"}
+	a, b := route{namespace: "team", host: "a"}, route{namespace: "team", host: "b"}
 	acquire := func(to route, after, want time.Duration) {
 		t.Helper()
 		got, open := l.acquire(to, start.Add(after))
 		if got != want {
-			t.Errorf("acquire %s after %s: stay away for %s, want %s", to, after, got, want)
+			t.Errorf("acquire %v after %s: stay away for %s, want %s", to, after, got, want)
 		}
 		if until := start.Add(after + want); want > retryBusy != open.Equal(until) {
-			t.Errorf("acquire %s after %s: open until %s, want %s", to, after, open, until)
+			t.Errorf("acquire %v after %s: open until %s, want %s", to, after, open, until)
 		}
 	}
 	acquire(a, 0, 0)
@@ -33,7 +33,9 @@ func TestBreakers(t *testing.T) {
 	acquire(a, 0, time.Minute)
 	acquire(a, 59*time.Second, time.Second)
 	acquire(b, 0, 0)
-	acquire(route{"other", "a"}, 0, 0)
+	acquire(route{namespace: "other", host: "a"}, 0, 0)
+	acquire(route{namespace: "team", host: "a", comments: true}, 0, 0)
+	l.release(route{namespace: "team", host: "a", comments: true})
 	acquire(a, time.Minute, 0)
 	l.release(a)
 
@@ -48,7 +50,7 @@ func TestBreakers(t *testing.T) {
 	}
 	l.succeeded(a)
 	acquire(a, 0, 0)
-	for _, to := range []route{a, b, {"other", "a"}} {
+	for _, to := range []route{a, b, {namespace: "other", host: "a"}} {
 		l.release(to)
 	}
 	if len(l.byRoute) != 0 {

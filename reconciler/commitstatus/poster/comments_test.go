@@ -13,6 +13,8 @@ import (
 
 	notificationv1beta3 "github.com/fluxcd/notification-controller/api/v1beta3"
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
@@ -107,6 +109,26 @@ func TestOneCommentForEachCommit(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, forge.writes); diff != "" {
 		t.Errorf("what the forge was told (-want +got):\n%s", diff)
+	}
+}
+
+// TestACommentIsFoundAgain: it is the same one for a CommitStatus that was made anew.
+func TestACommentIsFoundAgain(t *testing.T) {
+	owned := func(uid, owner types.UID, provider string) *gitopsv1alpha1.CommitStatus {
+		yes := true
+		cs := &gitopsv1alpha1.CommitStatus{ObjectMeta: metav1.ObjectMeta{UID: uid}, Spec: gitopsv1alpha1.CommitStatusSpec{ProviderRef: gitopsv1alpha1.LocalReference{Name: provider}}}
+		if owner != "" {
+			cs.OwnerReferences = []metav1.OwnerReference{{UID: owner, Controller: &yes}}
+		}
+		return cs
+	}
+	if a, b := keyOf(owned("1", "source", "forge")), keyOf(owned("2", "source", "forge")); a != b {
+		t.Errorf("keys %s and %s, want the same", a, b)
+	}
+	for _, other := range []*gitopsv1alpha1.CommitStatus{owned("1", "another", "forge"), owned("1", "source", "second"), owned("2", "", "forge")} {
+		if keyOf(other) == keyOf(owned("1", "source", "forge")) {
+			t.Errorf("%+v has the key of another one", other)
+		}
 	}
 }
 

@@ -172,7 +172,7 @@ var states = map[gitopsv1alpha1.CommitState]forge.State{
 
 // routeOf returns whose post a CommitStatus is, and where it goes.
 func routeOf(cs *gitopsv1alpha1.CommitStatus) route {
-	return route{namespace: cs.Namespace, host: hostOf(cs.Spec.Repository)}
+	return route{namespace: cs.Namespace, host: hostOf(cs.Spec.Repository), comments: cs.Spec.Comment != ""}
 }
 
 // hostOf returns the forge of an address.

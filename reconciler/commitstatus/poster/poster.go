@@ -252,9 +252,11 @@ func (s *state) postBoth(ctx context.Context, clock clock.PassiveClock) error {
 	spec := &s.status.Spec
 	if last := s.status.Status.Posted; last != nil && last.Commit != spec.Commit && last.State == gitopsv1alpha1.CommitPending {
 		superseded := gitopsv1alpha1.PostedStatus{Commit: last.Commit, State: gitopsv1alpha1.CommitError, Description: "superseded by " + spec.Commit[:shortCommit]}
-		if err := s.postOne(ctx, clock, telling{PostedStatus: superseded, last: true}); err != nil {
+		err := s.postOne(ctx, clock, telling{PostedStatus: superseded, last: true})
+		if e := loop.As(classify(err), ""); e != nil && e.Class != loop.ClassStalled && e.Reason != gitopsv1alpha1.CommitStatusReasonNoPullRequest {
 			return err
 		}
+		// What the forge refuses to hear of a commit that is over, as it is gone, keeps nothing of the next one.
 	}
 	return s.postOne(ctx, clock, telling{PostedStatus: gitopsv1alpha1.PostedStatus{Commit: spec.Commit, State: spec.State, Description: spec.Description}})
 }

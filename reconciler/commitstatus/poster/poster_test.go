@@ -45,6 +45,7 @@ type tenants struct {
 	posts  []string
 	said   []string        // their descriptions
 	limits map[string]bool // repositories that the forge wants no posts to
+	gone   string          // a commit that the forge does not have any more
 	forge  *httptest.Server
 }
 
@@ -87,6 +88,10 @@ func (w *tenants) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 	if w.limits[repository] {
 		out.Header().Set("Retry-After", "3600")
 		out.WriteHeader(http.StatusTooManyRequests)
+		return
+	}
+	if w.gone != "" && strings.HasSuffix(r.URL.Path, w.gone) {
+		out.WriteHeader(http.StatusNotFound)
 		return
 	}
 	var status struct{ State, Description string }
@@ -199,6 +204,21 @@ func TestNewsThatWaitsForTheForge(t *testing.T) {
 	w.limit("team", false)
 	w.clock.SetTime(start.Add(time.Hour))
 	w.expect("the wait is over", w.runs("team", "web"), outcome{Synced: "True", Reason: "Posted", Message: "the forge knows", Posted: "b", Seen: 2, Writes: 1})
+}
+
+// TestACommitThatIsGone: history was rewritten, and the forge does not know the commit any more that was pending:
+// the next one is told of all the same.
+func TestACommitThatIsGone(t *testing.T) {
+	w := newTenants(t, Options{}, "team")
+	w.reports("team", "web", 1, "a")
+	cs := &gitopsv1alpha1.CommitStatus{}
+	w.check(w.hub.Get(t.Context(), client.ObjectKey{Namespace: "team", Name: "web"}, cs))
+	cs.Spec.State = gitopsv1alpha1.CommitPending
+	w.check(w.hub.Update(t.Context(), cs))
+	w.runs("team", "web")
+	w.gone = strings.Repeat("a", 40)
+	w.reports("team", "web", 2, "b")
+	w.expect("the next commit", w.runs("team", "web"), outcome{Synced: "True", Reason: "Posted", Message: "the forge knows", Posted: "b", Seen: 2, Writes: 1})
 }
 
 // TestTimeoutsOfProviders: a post gets the time that an answer takes at least, and

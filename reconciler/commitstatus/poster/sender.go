@@ -42,7 +42,7 @@ func (s statusSender) send(ctx context.Context, cs *gitopsv1alpha1.CommitStatus,
 type commentSender struct{ to forge.Commenter }
 
 func (s commentSender) send(ctx context.Context, cs *gitopsv1alpha1.CommitStatus, what *telling) error {
-	c := forge.Comment{Commit: what.Commit, Key: string(cs.UID), Body: cs.Spec.Comment}
+	c := forge.Comment{Commit: what.Commit, Key: keyOf(cs), Body: cs.Spec.Comment}
 	if last := cs.Status.Posted; last != nil && last.Commit == what.Commit && last.Comment != nil {
 		c.At = forge.CommentRef{PullRequest: last.Comment.PullRequest, ID: last.Comment.ID}
 	}
@@ -54,6 +54,16 @@ func (s commentSender) send(ctx context.Context, cs *gitopsv1alpha1.CommitStatus
 		what.Comment = &gitopsv1alpha1.CommentReference{PullRequest: at.PullRequest, ID: at.ID}
 	}
 	return err
+}
+
+// keyOf is the same for a source and a Provider, also after their CommitStatus was made anew: the comment is found
+// again by it. Nobody outside the control plane knows the UID of a source.
+func keyOf(cs *gitopsv1alpha1.CommitStatus) string {
+	unique := cs.UID
+	if owner := metav1.GetControllerOf(cs); owner != nil {
+		unique = owner.UID
+	}
+	return string(unique) + "/" + cs.Spec.ProviderRef.Name
 }
 
 // connectSender reaches a forge for statuses by connect, and for comments by egress.
