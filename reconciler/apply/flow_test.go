@@ -308,6 +308,12 @@ func TestDependencies(t *testing.T) {
 	}
 	w.kustomization("base", path("base"))
 	w.ready("app", revision)
+	if err := w.Hub.Delete(t.Context(), w.get("base")); err != nil {
+		t.Fatal(err)
+	}
+	if message := w.awaitReason("app", revision, meta.DependencyNotReadyReason); message != "dependency "+w.namespace+"/base does not exist" {
+		t.Errorf("message once it is gone = %q", message)
+	}
 
 	w.kustomization("one", on("two"))
 	w.kustomization("two", on("one"), path("base"))

@@ -5,10 +5,8 @@ import (
 	"time"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
-	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -62,7 +60,7 @@ func (r *Reconciler) Register(ctx context.Context, mgr ctrl.Manager) error {
 		Named("apply").
 		For(&kustomizev1.Kustomization{}, builder.WithPredicates(r.runs.Predicate(), asked, r.own.Endings())).
 		Watches(&sourcev1.GitRepository{}, handler.EnqueueRequestsFromMapFunc(wake.usersOf), builder.WithPredicates(newArtifact)).
-		Watches(&kustomizev1.Kustomization{}, handler.EnqueueRequestsFromMapFunc(wake.dependents), builder.WithPredicates(becameReady)).
+		Watches(&kustomizev1.Kustomization{}, handler.EnqueueRequestsFromMapFunc(wake.dependents), builder.WithPredicates(dependencies.Changed())).
 		Watches(&kustomizev1.Kustomization{}, handler.EnqueueRequestsFromMapFunc(wake.siblings), builder.WithPredicates(movedOn)).
 		Watches(&kustomizev1.Kustomization{}, gone.ofKind()).
 		Watches(&policyv1alpha1.PropagationPolicy{}, gone.ofKind()).
@@ -96,36 +94,11 @@ var newArtifact = predicate.Funcs{
 	DeleteFunc: func(event.DeleteEvent) bool { return false },
 }
 
-// becameReady lets pass what dependents may have waited for.
-var becameReady = predicate.Funcs{
-	CreateFunc: func(event.CreateEvent) bool { return false },
-	UpdateFunc: func(e event.UpdateEvent) bool {
-		before, okBefore := e.ObjectOld.(*kustomizev1.Kustomization)
-		after, okAfter := e.ObjectNew.(*kustomizev1.Kustomization)
-		return okBefore && okAfter && readiness(before) != readiness(after)
-	},
-	DeleteFunc: func(event.DeleteEvent) bool { return false },
-}
-
-type ready struct {
-	generation, observed int64
-	status               metav1.ConditionStatus
-	reason, revision     string
-}
-
-func readiness(ks *kustomizev1.Kustomization) ready {
-	out := ready{generation: ks.Generation, observed: ks.Status.ObservedGeneration, revision: ks.Status.LastAppliedRevision}
-	if c := apimeta.FindStatusCondition(ks.Status.Conditions, meta.ReadyCondition); c != nil {
-		out.status, out.reason = c.Status, c.Reason
-	}
-	return out
-}
-
 // movedOn lets pass what those may have waited for that hand objects to others.
 var movedOn = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 	before, okBefore := e.ObjectOld.(*kustomizev1.Kustomization)
 	after, okAfter := e.ObjectNew.(*kustomizev1.Kustomization)
-	return okBefore && okAfter && (readiness(before) != readiness(after) || before.Status.LastAttemptedRevision != after.Status.LastAttemptedRevision ||
+	return okBefore && okAfter && (dependencies.ReadinessOf(before) != dependencies.ReadinessOf(after) || before.Status.LastAttemptedRevision != after.Status.LastAttemptedRevision ||
 		before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero())
 }}
 
@@ -141,10 +114,18 @@ func (w wakes) usersOf(ctx context.Context, source client.Object) []reconcile.Re
 	return w.find(ctx, func(ks *kustomizev1.Kustomization) bool { return inventory.SourceOf(ks) == key })
 }
 
-// dependents returns the Kustomizations that wait for another one.
+// dependents returns the Kustomizations that wait for another one. Where that is gone they look at everything
+// anew: what they depend on is missing now.
 func (w wakes) dependents(ctx context.Context, dependency client.Object) []reconcile.Request {
 	all := func(*kustomizev1.Kustomization) bool { return true }
-	return w.find(ctx, all, dependencies.On(client.ObjectKeyFromObject(dependency)))
+	key := client.ObjectKeyFromObject(dependency)
+	found := w.find(ctx, all, dependencies.On(key))
+	if apierrors.IsNotFound(w.hub.Get(ctx, key, &kustomizev1.Kustomization{}, client.UnsafeDisableDeepCopy)) {
+		for _, dependent := range found {
+			w.lastApplied.of(dependent.NamespacedName).again()
+		}
+	}
+	return found
 }
 
 // siblings returns the Kustomizations that wait for others of the source.

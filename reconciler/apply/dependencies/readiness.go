@@ -1,0 +1,38 @@
+package dependencies
+
+import (
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/fluxcd/pkg/apis/meta"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+)
+
+// Readiness is what others may wait for of a Kustomization.
+type Readiness struct {
+	generation, observed int64
+	status               metav1.ConditionStatus
+	reason, revision     string
+}
+
+// ReadinessOf returns that of a Kustomization.
+func ReadinessOf(ks *kustomizev1.Kustomization) Readiness {
+	out := Readiness{generation: ks.Generation, observed: ks.Status.ObservedGeneration, revision: ks.Status.LastAppliedRevision}
+	if c := apimeta.FindStatusCondition(ks.Status.Conditions, meta.ReadyCondition); c != nil {
+		out.status, out.reason = c.Status, c.Reason
+	}
+	return out
+}
+
+// Changed lets pass what dependents may have waited for, and what is gone.
+func Changed() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, okBefore := e.ObjectOld.(*kustomizev1.Kustomization)
+			after, okAfter := e.ObjectNew.(*kustomizev1.Kustomization)
+			return okBefore && okAfter && ReadinessOf(before) != ReadinessOf(after)
+		},
+	}
+}
