@@ -44,7 +44,7 @@ Work and the object that the cluster has.
 With --cluster the way begins at an object in that member, such as a Pod.`,
 		Example: `  flotilla trace deployment/web -n shop
   flotilla trace pod/web-5d4f8c7b9-x2x9k -n shop --cluster east
-  flotilla trace kustomization/web -o json`,
+  flotilla trace kustomization/web -n flux-system -o json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			kind, name, err := object(args)
 			if err != nil {

@@ -19,8 +19,8 @@ func newReconcileCommand(f *fleet.Flags, now clock.Clock) *cobra.Command {
 		Short: "Have the fleet look at a source or a Kustomization now",
 		Long: `Have the fleet look at a source or a Kustomization now instead of when its
 interval is over, and wait for what comes of it.`,
-		Example: `  flotilla reconcile source git fleet
-  flotilla reconcile kustomization web --with-source`,
+		Example: `  flotilla reconcile source git fleet -n flux-system
+  flotilla reconcile kustomization web --with-source -n flux-system`,
 	}, func(what *followed) *cobra.Command {
 		o := &requestOptions{flags: f, clock: now}
 		cmd := &cobra.Command{
