@@ -27,6 +27,8 @@ const (
 	healthPoll = 2 * time.Second
 	// silentPoll is when to look again at what runs in clusters of which nothing is heard.
 	silentPoll = 10 * time.Second
+	// namedAfter is how long nothing is said of what is waited for: most becomes healthy by then.
+	namedAfter = 10 * time.Second
 	// longestRun bounds a run, whatever the Kustomization's timeout is: health is
 	// waited for between runs.
 	longestRun = time.Hour
@@ -89,6 +91,9 @@ func (r *Reconciler) assess(ctx context.Context, s *state) (loop.Next, error) {
 		return loop.Next{}, nil
 	}
 	s.waiting.text = fmt.Sprintf("Running health checks for revision %s with a timeout of %s", s.source.revision, s.ks.GetTimeout())
+	if ready := apimeta.FindStatusCondition(s.ks.Status.Conditions, meta.ReadyCondition); ready != nil && s.ks.GetTimeout()-left >= namedAfter {
+		s.waiting.text += health.Waits(pending, ready.Message)
+	}
 	return loop.Next{After: min(left, healthPoll)}, nil
 }
 

@@ -39,6 +39,20 @@ func List(verdicts []Verdict, most int) string {
 	return text
 }
 
+// waits begins what is said of an object that is waited for.
+const waits = "; waits for "
+
+// Waits names one of the objects that are waited for: the one that was named before, in what was said, as long as
+// it is among them, so that the text changes no more often than it has to.
+func Waits(pending []Verdict, said string) string {
+	for _, v := range pending {
+		if text := waits + inventory.Describe(v.ID); strings.HasSuffix(said, text) || strings.Contains(said, text+";") {
+			return text
+		}
+	}
+	return waits + inventory.Describe(pending[0].ID)
+}
+
 // Split splits what is not healthy into what may still become so, what is not known,
 // and what has failed.
 func Split(verdicts []Verdict) (pending, silent, failed []Verdict) {
