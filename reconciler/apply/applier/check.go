@@ -290,9 +290,10 @@ func (a *Applier) compare(ctx context.Context, plan Plan, indexes []int, seen Ob
 
 // judge says what has to be done to one object, and notes whose it is.
 func (a *Applier) judge(ctx context.Context, set Set, c *Change, seen Observed) (Action, *Finding, error) {
-	desired := c.Desired
-	id := inventory.IDOf(desired)
+	id := inventory.IDOf(c.Desired)
 	observed := seen[id]
+	c.Desired = keepingTaints(c.Desired, observed)
+	desired := c.Desired
 	if observed != nil && a.memory.has(set.Owner, desired, observed) {
 		return Unchanged, nil, nil
 	}
