@@ -107,6 +107,7 @@ type state struct {
 	key      client.ObjectKey
 	ks       *kustomizev1.Kustomization
 	targets  []target
+	fault    error                                   // of an Alert
 	existing map[string]*gitopsv1alpha1.CommitStatus // by name
 	verdict  verdict
 }
@@ -128,8 +129,11 @@ func (r *Reconciler) read(ctx context.Context, s *state) (loop.Next, error) {
 		r.forget(s.key)
 		return loop.Next{Done: true}, nil
 	}
-	if s.targets, err = r.alerts.targets(ctx, s.ks); err != nil {
+	if s.targets, s.fault, err = r.alerts.targets(ctx, s.ks); err != nil {
 		return loop.Next{}, err
+	}
+	if s.fault != nil {
+		r.complain(s, gitopsv1alpha1.CommitStatusReasonProviderNotReady, s.fault)
 	}
 	s.existing, err = r.statuses.of(ctx, s.ks.Namespace, aboutKustomization(s.ks.Name))
 	return loop.Next{}, err
@@ -150,7 +154,7 @@ func (r *Reconciler) sweep(ctx context.Context, s *state) (loop.Next, error) {
 	if err := r.statuses.sweep(ctx, s.existing, wanted); err != nil {
 		return loop.Next{}, err
 	}
-	if len(s.targets) == 0 {
+	if len(s.targets) == 0 && s.fault == nil {
 		r.forget(s.key)
 	}
 	return loop.Next{Done: len(s.targets) == 0}, nil
@@ -196,7 +200,7 @@ const lookAgain = time.Second
 func (r *Reconciler) keep(ctx context.Context, s *state, t target) (time.Duration, error) {
 	contextName, err := contextOf(ctx, r.expressions, ofKustomization(s.ks, t), t, s.verdict)
 	if err != nil {
-		r.complain(s, err)
+		r.complain(s, meta.InvalidCELExpressionReason, err)
 		return 0, nil
 	}
 	desired := r.desired(s.ks, t, s.verdict, contextName)
@@ -216,9 +220,9 @@ func keyOf(cs *gitopsv1alpha1.CommitStatus) client.ObjectKey {
 	return client.ObjectKey{Namespace: cs.Namespace, Name: cs.Spec.KustomizationRef.Name}
 }
 
-// complain reports once why a context cannot be computed.
-func (r *Reconciler) complain(s *state, err error) {
-	if r.followed.complains(s.key, err.Error()) {
-		r.events.Event(s.ks, corev1.EventTypeWarning, meta.InvalidCELExpressionReason, err.Error())
+// complain reports once why nothing is told of a commit.
+func (r *Reconciler) complain(s *state, reason string, err error) {
+	if r.followed.complains(s.key, reason, err.Error()) {
+		r.events.Event(s.ks, corev1.EventTypeWarning, reason, err.Error())
 	}
 }

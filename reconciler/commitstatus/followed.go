@@ -24,14 +24,14 @@ type memory struct {
 	owns map[inventory.ID]bool
 	// changed is when each CommitStatus was written last.
 	changed map[string]time.Time
-	// complaint is the last event, so that it is not repeated.
-	complaint string
+	// complaints are the last events, by reason, so that they are not repeated.
+	complaints map[string]string
 }
 
 // of returns the memory of a Kustomization. mu is held.
 func (f *followed) of(key client.ObjectKey) *memory {
 	if f.byKey[key] == nil {
-		f.byKey[key] = &memory{changed: map[string]time.Time{}}
+		f.byKey[key] = &memory{changed: map[string]time.Time{}, complaints: map[string]string{}}
 	}
 	return f.byKey[key]
 }
@@ -69,13 +69,13 @@ func (f *followed) changed(cs *gitopsv1alpha1.CommitStatus) (time.Time, bool) {
 	return m.changed[cs.Name], true
 }
 
-// complains reports whether a complaint is another one than the last.
-func (f *followed) complains(key client.ObjectKey, complaint string) bool {
+// complains reports whether a complaint is another one than the last of its reason.
+func (f *followed) complains(key client.ObjectKey, reason, complaint string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	m := f.of(key)
-	other := m.complaint != complaint
-	m.complaint = complaint
+	other := m.complaints[reason] != complaint
+	m.complaints[reason] = complaint
 	return other
 }
 

@@ -2,6 +2,7 @@ package commitstatus
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -177,7 +178,7 @@ func (r *Sources) tell(ctx context.Context, s *sources, byProvider map[string]*t
 	to, known := byProvider[name]
 	if !known {
 		t, found, err := r.alerts.target(ctx, ks, alert)
-		if err != nil {
+		if err != nil && !errors.Is(err, errNoProvider) { // that is told of the Kustomization
 			return err
 		}
 		if found {
@@ -219,7 +220,7 @@ func (r *Sources) write(ctx context.Context, s *sources) (out loop.Next, err err
 		}
 		contextName, err := contextOf(ctx, r.expressions, about, t.target, verdict{state: states[sum.State], description: sum.Description})
 		if err != nil {
-			if r.followed.complains(s.key, err.Error()) {
+			if r.followed.complains(s.key, meta.InvalidCELExpressionReason, err.Error()) {
 				r.events.Event(s.source, corev1.EventTypeWarning, meta.InvalidCELExpressionReason, err.Error())
 			}
 			continue

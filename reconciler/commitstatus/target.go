@@ -3,6 +3,7 @@ package commitstatus
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -56,14 +57,13 @@ func (a alerts) in(ctx context.Context, namespace string) ([]notificationv1beta3
 	return list.Items, nil
 }
 
-// targets returns where the statuses of a Kustomization go, one per Provider.
-// All stand in the Kustomization's namespace.
-func (a alerts) targets(ctx context.Context, ks *kustomizev1.Kustomization) ([]target, error) {
+// targets returns where the statuses of a Kustomization go, one per Provider. All stand in the Kustomization's
+// namespace. It also returns what is wrong with an Alert for which there are none; nil for nothing.
+func (a alerts) targets(ctx context.Context, ks *kustomizev1.Kustomization) (out []target, fault, err error) {
 	list, err := a.in(ctx, ks.Namespace)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var out []target
 	taken := map[string]bool{}
 	for i := range list {
 		alert := &list[i]
@@ -72,15 +72,20 @@ func (a alerts) targets(ctx context.Context, ks *kustomizev1.Kustomization) ([]t
 		}
 		taken[alert.Spec.ProviderRef.Name] = true
 		t, found, err := a.target(ctx, ks, alert)
-		if err != nil {
-			return nil, err
-		}
-		if found {
+		switch {
+		case errors.Is(err, errNoProvider):
+			fault = err
+		case err != nil:
+			return nil, nil, err
+		case found:
 			out = append(out, t)
 		}
 	}
-	return out, nil
+	return out, fault, nil
 }
+
+// errNoProvider says that an Alert names a Provider that is not there.
+var errNoProvider = errors.New("does not exist: create it, or correct the Alert")
 
 // comments reports whether the target is told in the comments of sources.
 func (t target) comments() bool { return forge.Comments(t.provider.Spec.Type) }
@@ -114,7 +119,10 @@ func (a alerts) target(ctx context.Context, ks *kustomizev1.Kustomization, alert
 	if client.IgnoreNotFound(err) != nil {
 		return target{}, false, fmt.Errorf("read the Provider %s: %w", alert.Spec.ProviderRef.Name, err)
 	}
-	if err != nil || !Posts(&provider) {
+	if err != nil {
+		return target{}, false, fmt.Errorf("no commit is told of for Alert %s: the Provider %s %w", alert.Name, alert.Spec.ProviderRef.Name, errNoProvider)
+	}
+	if !Posts(&provider) {
 		return target{}, false, nil
 	}
 	repository := provider.Spec.Address
