@@ -12,7 +12,6 @@ import (
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/placement/framework"
-	"github.com/flotilla-io/flotilla/policies/placement/replicas"
 )
 
 // Record is the outcome of a decision. It is an annotation on the binding,
@@ -157,8 +156,8 @@ func (s *state) deserted(why string, snap Snapshot) bool {
 	switch why {
 	case DueClusterStrayed:
 		return true
-	case DueReplicasChanged, DueClusterLeaving:
-		return !replicas.Duplicates(strategy(s.spec)) && s.strayed(snap)
+	case DueAlways, DueReplicasChanged, DueClusterLeaving:
+		return s.strayed(snap)
 	default:
 		return false
 	}

@@ -128,6 +128,51 @@ func TestDeserted(t *testing.T) {
 	}
 }
 
+// TestDesertedAsAWhole: the same goes for what every cluster gets as a whole: the last label that goes takes nothing
+// with it, and once a cluster fits again the others are left.
+func TestDesertedAsAWhole(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	affinity := policyv1alpha1.ClusterAffinity{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "gold"}}}
+	in := func(a, b string) placement.Situation {
+		return placement.Situation{Now: now, Clusters: placement.NewSnapshot([]*clusterv1alpha1.Cluster{
+			cluster("a", 100, func(c *clusterv1alpha1.Cluster) { c.Labels["tier"] = a }), cluster("b", 100, func(c *clusterv1alpha1.Cluster) { c.Labels["tier"] = b }),
+		})}
+	}
+	for name, replicas := range map[string]int32{"replicas in each": 2, "no replicas": 0} {
+		t.Run(name, func(t *testing.T) {
+			b := binding(deployment(replicas, policyv1alpha1.Placement{ClusterAffinity: &affinity}))
+			for i, step := range []struct {
+				in   placement.Situation
+				want []string
+			}{
+				{in("gold", "gold"), []string{"a", "b"}},
+				{in("none", "none"), []string{"a", "b"}}, // all at once
+				{in("none", "gold"), []string{"b"}},
+				{in("none", "none"), []string{"b"}}, // the last
+				{in("gold", "none"), []string{"a"}},
+			} {
+				if d, changed := placement.Decide(b, step.in, placement.Options{}); changed {
+					d.Put(b)
+				}
+				var got []string
+				for _, target := range b.Spec.Clusters {
+					got = append(got, target.Name)
+				}
+				if diff := cmp.Diff(step.want, got); diff != "" {
+					t.Errorf("step %d (-want +got):\n%s", i, diff)
+				}
+				if d, changed := placement.Decide(b, step.in, placement.Options{}); changed {
+					t.Errorf("step %d: decided again: %+v", i, d)
+				}
+			}
+			b.Spec.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"x"}}
+			if d, changed := placement.Decide(b, in("none", "none"), placement.Options{}); !changed || len(d.Clusters) > 0 {
+				t.Errorf("the policy names another cluster: %v, want none", d.Clusters)
+			}
+		})
+	}
+}
+
 // TestRefusedTwice: a refusal that differs from the last one in its numbers alone
 // is not written again, one by another quota is.
 func TestRefusedTwice(t *testing.T) {
