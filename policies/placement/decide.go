@@ -154,9 +154,7 @@ func Decide(b workv1alpha2.Binding, in Situation, opts Options) (Decision, bool)
 // nowhere.
 func (s *state) deserted(why string, snap Snapshot) bool {
 	switch why {
-	case DueClusterStrayed:
-		return true
-	case DueAlways, DueReplicasChanged, DueClusterLeaving:
+	case DueClusterStrayed, DueAlways, DueReplicasChanged, DueClusterLeaving:
 		return s.strayed(snap)
 	default:
 		return false

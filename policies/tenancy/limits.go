@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -111,6 +112,10 @@ func (l Limits) exceeded(namespace string, of Limit, have int64) error {
 	return fmt.Errorf("the namespace %s would have %d %s, and may have %d (serve --namespace-limits %s=%s): remove what is not needed, or ask an administrator for more",
 		namespace, have, words[of], l[of], of, of.quantity(l[of]))
 }
+
+// RoomPoll is how often it is looked whether there is room for what was refused: others make it, of whom nobody
+// tells.
+const RoomPoll = time.Minute
 
 // Older reports whether an object was there before another one: where there are too many, the older ones stay.
 func Older(a, b metav1.Object) bool {

@@ -63,7 +63,7 @@ func traitsOf(c *clusterv1alpha1.Cluster) []trait {
 	for key, value := range c.Labels {
 		out = append(out, trait{"label", key, value})
 	}
-	for _, key := range []string{"provider", "region", "zone"} {
+	for _, key := range []string{selector.FieldProvider, selector.FieldRegion, selector.FieldZone} {
 		for _, value := range selector.FieldValues(key, c) {
 			out = append(out, trait{"field", key, value})
 		}

@@ -3,7 +3,6 @@ package repository
 import (
 	"context"
 	"fmt"
-	"time"
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -67,12 +66,9 @@ func isLimit(err error) bool {
 	return err != nil && loop.As(err, "").Reason == tenancy.ReasonLimitExceeded
 }
 
-// roomPoll is how often it is looked whether there is room: others make it, of whom nobody tells.
-const roomPoll = time.Minute
-
 func exceeded(s *state, err error) error {
 	if err == nil {
 		return nil
 	}
-	return loop.Waiting(tenancy.ReasonLimitExceeded, min(s.interval, roomPoll), err)
+	return loop.Waiting(tenancy.ReasonLimitExceeded, min(s.interval, tenancy.RoomPoll), err)
 }

@@ -7,7 +7,6 @@ package limits
 import (
 	"context"
 	"fmt"
-	"time"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -97,12 +96,9 @@ func (c Checker) all(ctx context.Context, namespace string) ([]kustomizev1.Kusto
 	return list.Items, nil
 }
 
-// roomPoll is how often it is looked whether there is room: others make it, of whom nobody tells.
-const roomPoll = time.Minute
-
 func exceeded(ks *kustomizev1.Kustomization, err error) error {
 	if err == nil {
 		return nil
 	}
-	return loop.Waiting(tenancy.ReasonLimitExceeded, min(intervals.Retry(ks), roomPoll), err)
+	return loop.Waiting(tenancy.ReasonLimitExceeded, min(intervals.Retry(ks), tenancy.RoomPoll), err)
 }
