@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,7 +15,10 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-io/flotilla/e2e/fleet"
 )
@@ -179,4 +183,102 @@ func (w *world) incarnations(t *testing.T, namespace string, names ...string) ma
 		}
 	}
 	return out
+}
+
+// TestARenamedWorkloadGoesClusterByCluster: a Deployment gets another name, which one cluster refuses. There the old
+// one runs on until that takes the new one; elsewhere it goes, and what a revert brings back is everywhere again.
+func TestARenamedWorkloadGoesClusterByCluster(t *testing.T) {
+	t.Parallel()
+	for name, lines := range map[string]string{"applied": "wait: false", "healthy": "wait: true"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			repo := the.repository(t)
+			namespace := fleet.NameOf(t)
+			config := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: " + namespace + "}\n"
+			repo.write("app/settings.yaml", config)
+			repo.write("app/web.yaml", good(namespace))
+			first := repo.push("good")
+			the.follow(t, repo.url, "", lines)
+			the.applied(t, namespace, first, 2*time.Minute)
+			repo.reported(t, first, "success")
+			before := the.incarnations(t, namespace, "web")
+
+			quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "one"}, Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/deployments.apps": resource.MustParse("1")}}}
+			if err := the.members["west"].Create(t.Context(), quota); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, time.Minute, "the quota counts", func(ctx context.Context) error {
+				if err := the.members["west"].Get(ctx, client.ObjectKeyFromObject(quota), quota); err != nil || len(quota.Status.Hard) == 0 {
+					return errors.Join(errors.New("not yet"), err)
+				}
+				return nil
+			})
+			repo.write("app/web.yaml", strings.ReplaceAll(good(namespace), "name: web", "name: shop"))
+			second := repo.push("another name")
+			eventually(t, time.Minute, "west alone has the old one, and the others the new one", func(ctx context.Context) error {
+				return the.deploymentsAre(ctx, namespace, map[string]string{"east": "shop", "edge": "shop", "west": "web", "hub": "shop web"})
+			})
+			if note := repo.note(second); strings.Contains(note, "success") {
+				t.Errorf("the commit says %q", note)
+			}
+			if got := the.uid(t, "west", namespace, "web"); got != before["west/web"] {
+				t.Error("west has another Deployment than before")
+			}
+
+			reverted := repo.revert()
+			the.applied(t, namespace, reverted, 2*time.Minute)
+			eventually(t, time.Minute, "the old one is back", func(ctx context.Context) error {
+				return the.deploymentsAre(ctx, namespace, map[string]string{"east": "web", "edge": "web", "west": "web", "hub": "web"})
+			})
+			if got := the.uid(t, "west", namespace, "web"); got != before["west/web"] {
+				t.Error("west has another Deployment than before")
+			}
+			repo.reported(t, reverted, "success")
+
+			if err := the.members["west"].Delete(t.Context(), quota); err != nil {
+				t.Fatal(err)
+			}
+			repo.write("app/web.yaml", strings.ReplaceAll(good(namespace), "name: web", "name: shop"))
+			last := repo.push("another name again")
+			the.applied(t, namespace, last, 2*time.Minute)
+			eventually(t, time.Minute, "the new one is everywhere", func(ctx context.Context) error {
+				return the.deploymentsAre(ctx, namespace, map[string]string{"east": "shop", "edge": "shop", "west": "shop", "hub": "shop"})
+			})
+			repo.reported(t, last, "success")
+		})
+	}
+}
+
+// deploymentsAre errs unless places, the control plane as "hub" among them, have just these Deployments in a
+// namespace, sorted, between spaces.
+func (w *world) deploymentsAre(ctx context.Context, namespace string, want map[string]string) error {
+	places := maps.Clone(w.members)
+	places["hub"] = w.hub
+	got := map[string]string{}
+	for place := range want {
+		var list appsv1.DeploymentList
+		if err := places[place].List(ctx, &list, client.InNamespace(namespace)); err != nil {
+			return err
+		}
+		var names []string
+		for _, d := range list.Items {
+			names = append(names, d.Name)
+		}
+		slices.Sort(names)
+		got[place] = strings.Join(names, " ")
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		return errors.New(diff)
+	}
+	return nil
+}
+
+// uid is that of a Deployment in a cluster.
+func (w *world) uid(t *testing.T, cluster, namespace, name string) types.UID {
+	t.Helper()
+	var d appsv1.Deployment
+	if err := w.members[cluster].Get(t.Context(), types.NamespacedName{Namespace: namespace, Name: name}, &d); err != nil {
+		t.Fatal(err)
+	}
+	return d.UID
 }

@@ -36,7 +36,7 @@ func (x *explainer) deliver() {
 		if work == nil {
 			continue
 		}
-		if !x.out.Placement.overQuota() || slices.Contains(plan.Keeps(x.in.Binding.BindingSpec()), x.works[i].Cluster) {
+		if !x.out.Placement.overQuota() || slices.Contains(plan.Keeps(plan.SpecOf(x.in.Binding)), x.works[i].Cluster) {
 			c = of(x.works[i].Cluster) // else it is what is refused
 		}
 		deliverWork(d, c, work)
@@ -56,12 +56,12 @@ func (x *explainer) deliver() {
 		of(in.Name).judged(in, part.State == rollup.Healthy, rollup.Released(x.in.Binding))
 	}
 	// Every cluster that has, is to have or would have it gets a line, said anything or not.
-	wanted := x.in.Binding.BindingSpec()
+	wanted := plan.SpecOf(x.in.Binding)
 	for _, cluster := range plan.Keeps(wanted) {
 		of(cluster)
 	}
 	if x.plan.Binding != nil && !x.in.blind(UnreadClusters) && !x.out.Placement.overQuota() {
-		wanted = x.plan.Binding.BindingSpec()
+		wanted = plan.SpecOf(x.plan.Binding)
 	}
 	for _, target := range plan.Targets(wanted) {
 		of(target.Name).Leaving = false

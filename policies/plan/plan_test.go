@@ -253,6 +253,27 @@ func TestTargets(t *testing.T) {
 	}
 }
 
+// TestPrunedFrom: clusters from which a template was pruned hold it no more, but where others need it.
+func TestPrunedFrom(t *testing.T) {
+	b := &workv1alpha2.ResourceBinding{}
+	b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "a"}, {Name: "b"}, {Name: "c"}}
+	b.Spec.RequiredBy = []workv1alpha2.BindingSnapshot{{Clusters: []workv1alpha2.TargetCluster{{Name: "c"}}}}
+	if got := plan.SpecOf(b); got != &b.Spec {
+		t.Error("a binding that was pruned from no cluster has another spec than its own")
+	}
+	plan.SetPrunedFrom(b, []string{"c", "a", "c"})
+	if diff := cmp.Diff([]string{"b", "c"}, plan.Keeps(plan.SpecOf(b))); diff != "" {
+		t.Errorf("keeps (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"a", "c"}, plan.PrunedFrom(b)); diff != "" || len(b.Spec.Clusters) != 3 {
+		t.Errorf("pruned from (-want +got):\n%s\nplaced on %v", diff, b.Spec.Clusters)
+	}
+	plan.SetPrunedFrom(b, nil)
+	if got := plan.SpecOf(b); got != &b.Spec || len(b.Annotations) > 0 {
+		t.Errorf("it is back, and its annotations are %v", b.Annotations)
+	}
+}
+
 func TestSame(t *testing.T) {
 	plans, err := plan.Works(input(t))
 	if err != nil {

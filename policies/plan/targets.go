@@ -2,10 +2,13 @@ package plan
 
 import (
 	"cmp"
+	"maps"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/placement/replicas"
@@ -31,6 +34,41 @@ func Targets(spec *workv1alpha2.ResourceBindingSpec) []workv1alpha2.TargetCluste
 	}
 	slices.SortStableFunc(out, func(a, b workv1alpha2.TargetCluster) int { return cmp.Compare(a.Name, b.Name) })
 	return out
+}
+
+// SpecOf returns the spec of a binding as clusters are to hold it: without the clusters from which its template
+// was pruned before the others. It is the binding's own where there are none.
+func SpecOf(b workv1alpha2.Binding) *workv1alpha2.ResourceBindingSpec {
+	spec, pruned := b.BindingSpec(), PrunedFrom(b)
+	if len(pruned) == 0 {
+		return spec
+	}
+	here := *spec
+	here.Clusters = slices.DeleteFunc(slices.Clone(spec.Clusters), func(t workv1alpha2.TargetCluster) bool { return slices.Contains(pruned, t.Name) })
+	return &here
+}
+
+// PrunedFrom returns the clusters from which the template of a binding was pruned before the others, sorted.
+func PrunedFrom(b workv1alpha2.Binding) []string {
+	text := b.GetAnnotations()[gitopsv1alpha1.PrunedFromAnnotation]
+	if text == "" {
+		return nil
+	}
+	return strings.Split(text, ",")
+}
+
+// SetPrunedFrom notes on b the clusters from which its template was pruned before the others: those alone, none
+// if there are none.
+func SetPrunedFrom(b workv1alpha2.Binding, clusters []string) {
+	annotations := maps.Clone(b.GetAnnotations())
+	if len(clusters) == 0 {
+		delete(annotations, gitopsv1alpha1.PrunedFromAnnotation)
+	} else {
+		sorted := slices.Compact(slices.Sorted(slices.Values(clusters)))
+		annotations = mapOf(annotations)
+		annotations[gitopsv1alpha1.PrunedFromAnnotation] = strings.Join(sorted, ",")
+	}
+	b.SetAnnotations(annotations)
 }
 
 // Keeps returns the clusters whose Works stay, sorted: the targets, and those

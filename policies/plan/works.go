@@ -68,7 +68,7 @@ func Works(in WorksInput) ([]WorkPlan, error) {
 	if err != nil {
 		return nil, fmt.Errorf("digest of the template: %w", err)
 	}
-	targets := Targets(in.Binding.BindingSpec())
+	targets := Targets(SpecOf(in.Binding))
 	completions := splitCompletions(in.Binding.BindingSpec(), in.Template)
 	overrides := override.Matching(in.Overrides, selector.ResourceOf(in.Template))
 	plans := make([]WorkPlan, len(targets))
@@ -147,7 +147,7 @@ func authorsOf(obj metav1.Object) (author.Authors, error) {
 // Manifest returns what the cluster would get if there were no overrides; before
 // it is marked as a Work's. For those who explain what overrides change.
 func (in *WorksInput) Manifest(cluster string) (*unstructured.Unstructured, error) {
-	targets := Targets(in.Binding.BindingSpec())
+	targets := Targets(SpecOf(in.Binding))
 	i := slices.IndexFunc(targets, func(t workv1alpha2.TargetCluster) bool { return t.Name == cluster })
 	if i < 0 {
 		return nil, fmt.Errorf("%s: the binding is not for this cluster", cluster)

@@ -11,6 +11,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/dependency"
 	"github.com/flotilla-io/flotilla/policies/placement"
+	"github.com/flotilla-io/flotilla/policies/plan"
 )
 
 // Scheduled returns the condition that the decision record on b stands for,
@@ -78,7 +79,7 @@ func Status(b workv1alpha2.Binding, r Report) workv1alpha2.ResourceBindingStatus
 		schedule(&status, b, r.Scheduler)
 	}
 	items := ItemsOf(b, r.Works, r.Overdue)
-	full := FullyApplied(b.BindingSpec(), items)
+	full := FullyApplied(plan.SpecOf(b), items)
 	keep(full.Type, full, true)
 	if !r.Total.Pending {
 		c, ok := interpreted(r.Works, r.Total.Fault, b.GetAnnotations()[dependency.FaultAnnotation])

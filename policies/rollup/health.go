@@ -57,6 +57,8 @@ type ClusterPart struct {
 	// Note tells what does not count against the cluster, and that somebody may
 	// want to know all the same; empty for nothing.
 	Note string
+	// Applied says that the cluster is known to hold the latest version, healthy or not, as its Work tells.
+	Applied bool
 	// Outdated says that the cluster is known not to hold the latest version, as its Work
 	// tells: it holds the one before, or nothing.
 	Outdated bool
@@ -193,7 +195,7 @@ func placed(template *unstructured.Unstructured, b workv1alpha2.Binding) (State,
 	if !ok {
 		stored := meta.FindStatusCondition(b.BindingStatus().Conditions, workv1alpha2.Scheduled)
 		if stored == nil {
-			if len(plan.Targets(b.BindingSpec())) > 0 {
+			if len(plan.Targets(plan.SpecOf(b))) > 0 {
 				return Healthy, ""
 			}
 			return Progressing, "waits to be placed"

@@ -49,7 +49,7 @@ func ItemsOf(b workv1alpha2.Binding, works []*workv1alpha1.Work, overdue func(*w
 	if len(faults) == 0 {
 		return items
 	}
-	for _, target := range plan.Targets(b.BindingSpec()) {
+	for _, target := range plan.Targets(plan.SpecOf(b)) {
 		at, some := slices.BinarySearchFunc(items, target.Name, func(item workv1alpha2.AggregatedStatusItem, name string) int {
 			return cmp.Compare(item.ClusterName, name)
 		})

@@ -82,9 +82,9 @@ func TestRemovedWhileSuspended(t *testing.T) {
 	b := binding(succeeded, "a")
 	b.Spec.Suspension = &workv1alpha2.Suspension{}
 	b.Spec.Suspension.Dispatching = ptr.To(true)
-	want := []rollup.ClusterPart{{Name: "a", State: rollup.Progressing, Reason: rollup.Strayed + "Deployment shop/web was removed", Suspended: true, Strayed: true}}
 	b.Status = rollup.Status(b, rollup.Report{Works: []*workv1alpha1.Work{w}, Now: at.Time})
 	for by, works := range map[string][]*workv1alpha1.Work{"by its Works": {w}, "by its binding": nil} {
+		want := []rollup.ClusterPart{{Name: "a", State: rollup.Progressing, Reason: rollup.Strayed + "Deployment shop/web was removed", Suspended: true, Strayed: true, Applied: works != nil}}
 		got := rollup.PartOf(template("Deployment"), b, works, nil).Clusters
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", by, diff)
@@ -114,7 +114,7 @@ func TestWhatKeepsAClusterFromAWork(t *testing.T) {
 	works := []*workv1alpha1.Work{work("a", "True", "", workv1alpha2.ResourceHealthy, `{"availableReplicas":1}`)}
 	b.Status = rollup.Status(b, rollup.Report{Works: works, Now: at.Time})
 	for by, works := range map[string][]*workv1alpha1.Work{"by its Works": works, "by its binding": nil} {
-		want := []rollup.ClusterPart{{Name: "a"}, {Name: "b", State: rollup.Failed, Reason: "override policy shop/x: no", Outdated: works != nil}}
+		want := []rollup.ClusterPart{{Name: "a", Applied: works != nil}, {Name: "b", State: rollup.Failed, Reason: "override policy shop/x: no", Outdated: works != nil}}
 		if diff := cmp.Diff(want, rollup.PartOf(template("Deployment"), b, works, nil).Clusters); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", by, diff)
 		}

@@ -76,10 +76,10 @@ func (v *view) isFormer(template *unstructured.Unstructured, b workv1alpha2.Bind
 // parts are the states of the template in its clusters, which are sorted.
 func (v *view) parts(b workv1alpha2.Binding, silent Silences) []ClusterPart {
 	var out []ClusterPart
-	for _, target := range plan.Targets(b.BindingSpec()) {
+	for _, target := range plan.Targets(plan.SpecOf(b)) {
 		state, reason := v.judge(target)
 		c := ClusterPart{Name: target.Name, State: state, Reason: reason, Note: v.note(target), Suspended: plan.Suspended(b.BindingSpec(), target.Name)}
-		c.Outdated = v.works != nil && !v.upToDate(v.works[target.Name])
+		c.Outdated, c.Applied = v.works != nil && !v.upToDate(v.works[target.Name]), v.holds(target.Name)
 		if c.Strayed = strings.HasPrefix(reason, Strayed); c.Strayed {
 			c.Note = "" // the same
 		}
@@ -213,6 +213,12 @@ func (v *view) pending(w *workv1alpha1.Work, fault string) string {
 	default:
 		return notSent
 	}
+}
+
+// holds reports whether a cluster is known to have the latest template applied.
+func (v *view) holds(cluster string) bool {
+	w, item := v.works[cluster], v.items[cluster]
+	return w != nil && item != nil && item.Applied && v.upToDate(w)
 }
 
 // sent reports whether a Work carries the latest template. Works of other writers carry no

@@ -20,6 +20,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/places"
 	"github.com/flotilla-io/flotilla/internal/runs"
 	"github.com/flotilla-io/flotilla/internal/stagemetrics"
+	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/policies/tenancy"
 	"github.com/flotilla-io/flotilla/reconciler/apply/actors"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
@@ -30,6 +31,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/lastgood"
 	"github.com/flotilla-io/flotilla/reconciler/apply/limits"
 	"github.com/flotilla-io/flotilla/reconciler/apply/losses"
+	"github.com/flotilla-io/flotilla/reconciler/apply/pruning"
 	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
 	"github.com/flotilla-io/flotilla/reconciler/apply/switchover"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
@@ -113,6 +115,7 @@ type Reconciler struct {
 	remover     remover
 	losses      *losses.Counter
 	heritage    *heritage
+	departures  departures
 	switcher    switcher
 	runs        *runs.Runs
 	counts      counts
@@ -157,6 +160,7 @@ func New(deps Deps, opts Options) (*Reconciler, error) {
 		remover:     remover{applier: applier, actors: actors, heritage: heirs, live: deps.Live, events: deps.Events},
 		losses:      lost,
 		heritage:    heirs,
+		departures:  departures{assessor: deps.Assessor, applier: applier, actors: actors, pruner: pruning.New(deps.Hub)},
 		switcher:    switcher{switches: deps.Switches, own: own, applier: applier, actors: actors, heritage: heirs, clock: opts.Clock},
 		runs:        runs.New(),
 		counts:      newCounts(opts.Metrics, opts.Clock),
@@ -209,9 +213,11 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request, run *
 		fresh(computing(r.before.awaitDependencies)),
 		fresh(computing(r.compare)),
 		fresh(computing(stagemetrics.Phases(r.counts.build, r.build))),
-		fresh(stagemetrics.Phases(r.counts.apply, computing(r.observe), r.check, computing(r.heritage.share), computing(r.heritage.leave), r.brake, computing(r.switcher.claim), r.apply, r.switcher.finish)),
+		fresh(stagemetrics.Phases(r.counts.apply, computing(r.observe), r.check, computing(r.heritage.share), computing(r.heritage.leave), r.brake, computing(r.switcher.claim), r.apply, r.switcher.finish, r.departures.bring)),
+		r.departures.depart,
 		computing(r.assess),
-		r.prune,
+		computing(r.departures.replace),
+		r.departures.prune,
 		fresh(outlast(r.deps.Assessor)),
 		r.heritage.await,
 		healthy,
@@ -285,8 +291,12 @@ type difference struct {
 // leaving is what leaves the Kustomization.
 type leaving struct {
 	siblings.Leaving
-	// kept are the objects that nobody wants, and that stay until what replaces them is healthy.
-	kept []inventory.Entry
+	// kept are the objects that nobody wants, and that stay until what replaces them stands: everywhere but in the
+	// clusters in which it is replaced. unreplaced says that it is not applied everywhere, where health is not
+	// waited for.
+	kept       []inventory.Entry
+	replaced   rollup.Replaced
+	unreplaced bool
 	// known says that what leaves was found out.
 	known bool
 	// remaining are objects that left this revision, or one before, and that clusters still hold;

@@ -13,6 +13,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/apply/lastgood"
 	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
 // notice is what a run tells about a Kustomization.
@@ -52,6 +53,8 @@ func transitionOf(s *state, after *kustomizev1.Kustomization, outcome *loop.Erro
 		return nil // a revision that changes nothing here
 	case was == nil || was.Status != metav1.ConditionTrue || s.ks.Status.LastAppliedRevision != s.source.revision:
 		return []notice{{corev1.EventTypeNormal, meta.ReconciliationSucceededReason, strings.TrimSuffix(is.Message+" ("+changes+")", " ()")}}
+	case changes != "" && len(inventory.Leaving(s.ks.Status)) > 0:
+		return []notice{{corev1.EventTypeNormal, meta.ReconciliationSucceededReason, "Removed what had left revision " + s.source.revision + ": " + changes}}
 	case changes != "":
 		return []notice{{corev1.EventTypeNormal, ReasonDriftCorrected, "Brought back to revision " + s.source.revision + ": " + changes}}
 	default:

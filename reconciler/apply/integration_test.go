@@ -200,15 +200,23 @@ func (r *recorder) Event(obj runtime.Object, _, reason, message string) {
 	r.said = append(r.said, accessor.GetName()+": "+reason+": "+message)
 }
 
-func (r *recorder) reasonsOf(name string) []string {
+// about returns what was said of an object, with the reasons.
+func (r *recorder) about(name string) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var out []string
 	for _, text := range r.said {
 		if rest, ok := strings.CutPrefix(text, name+": "); ok {
-			reason, _, _ := strings.Cut(rest, ": ")
-			out = append(out, reason)
+			out = append(out, rest)
 		}
+	}
+	return out
+}
+
+func (r *recorder) reasonsOf(name string) []string {
+	out := r.about(name)
+	for i := range out {
+		out[i], _, _ = strings.Cut(out[i], ": ")
 	}
 	return out
 }

@@ -108,8 +108,8 @@ func (m *lastAppliedStates) forget(key client.ObjectKey) {
 	delete(m.byKey, key)
 }
 
-// waitingFor returns the Kustomizations that wait for the health of an object.
-func (m *lastAppliedStates) waitingFor(id inventory.ID) []client.ObjectKey {
+// WaitingFor implements wakes.States.
+func (m *lastAppliedStates) WaitingFor(id inventory.ID) []client.ObjectKey {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var keys []client.ObjectKey
@@ -127,6 +127,9 @@ func (m *lastApplied) isWaitingFor(id inventory.ID) bool {
 	return m.waitsFor[id]
 }
 
+// Again implements wakes.States.
+func (m *lastAppliedStates) Again(key client.ObjectKey) { m.of(key).again() }
+
 // again has the next run work on everything anew.
 func (m *lastApplied) again() {
 	m.mu.Lock()
@@ -134,9 +137,8 @@ func (m *lastApplied) again() {
 	m.known, m.missed = false, true
 }
 
-// misses reports whether an object that is gone is one that a Kustomization has applied and wants: then
-// that works on everything anew.
-func (m *lastAppliedStates) misses(key client.ObjectKey, id inventory.ID) bool {
+// Misses implements wakes.States.
+func (m *lastAppliedStates) Misses(key client.ObjectKey, id inventory.ID) bool {
 	m.mu.Lock()
 	last := m.byKey[key]
 	m.mu.Unlock()
@@ -197,8 +199,8 @@ func (m *lastApplied) waitsForSiblings(source client.ObjectKey, waits bool) {
 	}
 }
 
-// waitingForSiblings returns the Kustomizations that wait for others of a source.
-func (m *lastAppliedStates) waitingForSiblings(source client.ObjectKey) []client.ObjectKey {
+// WaitingForSiblings implements wakes.States.
+func (m *lastAppliedStates) WaitingForSiblings(source client.ObjectKey) []client.ObjectKey {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var keys []client.ObjectKey
@@ -338,9 +340,9 @@ func (m *lastApplied) conclude(s *state, outcome *loop.Error, now time.Time) {
 		return
 	}
 	m.waitsFor = nil
-	if s.waiting.text != "" || outcome != nil {
+	if s.waiting.text != "" || outcome != nil || s.leaving.unreplaced {
 		m.waitsFor = make(map[inventory.ID]bool, len(s.desired))
-		for _, e := range s.toAssess() {
+		for _, e := range s.awaited() {
 			m.waitsFor[e.ID] = true
 		}
 	}
@@ -357,13 +359,13 @@ func (m *lastApplied) conclude(s *state, outcome *loop.Error, now time.Time) {
 }
 
 // standsByStatus reports whether the status says that the inputs were applied
-// and all was well. Variables may have changed meanwhile, and a switch may have begun that has not ended.
+// and all was well, and nothing has yet to go. Variables may have changed meanwhile, and a switch may have begun that has not ended.
 func standsByStatus(s *state) bool {
 	status := s.ks.Status
 	if post := s.ks.Spec.PostBuild; post != nil && len(post.SubstituteFrom) > 0 {
 		return false
 	}
-	return apimeta.IsStatusConditionTrue(status.Conditions, meta.ReadyCondition) && !apimeta.IsStatusConditionTrue(status.Conditions, switching.Condition) &&
+	return apimeta.IsStatusConditionTrue(status.Conditions, meta.ReadyCondition) && len(inventory.Leaving(status)) == 0 && !apimeta.IsStatusConditionTrue(status.Conditions, switching.Condition) &&
 		status.ObservedGeneration == s.ks.Generation &&
 		status.LastAppliedRevision == s.source.revision &&
 		status.LastHandledReconcileAt == s.ks.Annotations[meta.ReconcileRequestAnnotation]

@@ -160,57 +160,6 @@ func awaitDefinitions(ctx context.Context, by *applier.Applier, s *state) error 
 	return loop.Waiting(applier.ReasonUnknownKind, intervals.Retry(s.ks), fmt.Errorf("after %s: %s", s.ks.GetTimeout(), why))
 }
 
-// prune deletes what left the revision, once what replaces it is healthy, where that is asked for: what
-// people let go, goes before.
-func (r *Reconciler) prune(ctx context.Context, s *state) (loop.Next, error) {
-	if s.settled {
-		return s.pruneLater()
-	}
-	doomed := s.leaving.Deleted
-	if !s.waiting.over() {
-		may := s.allowance(s.source.revision)
-		doomed = slices.DeleteFunc(slices.Clone(doomed), func(e inventory.Entry) bool { return !may.Lets(e.ID) })
-		s.keep(inventory.Compare(s.leaving.Deleted, doomed).Removed)
-	}
-	if len(doomed) == 0 {
-		return loop.Next{}, nil
-	}
-	if err := r.applier.Prune(ctx, s.owner, s.actor, doomed, s.seen); err != nil {
-		return loop.Next{}, loop.Waiting(meta.PruneFailedReason, intervals.Retry(s.ks), r.actors.Explained(ctx, s.actor, err))
-	}
-	return loop.Next{}, nil
-}
-
-// keep has entries stay until what replaces them is healthy.
-func (s *state) keep(entries []inventory.Entry) {
-	s.leaving.kept = entries
-	s.leaving.Deleted = inventory.Compare(s.leaving.Deleted, entries).Removed
-	if len(entries) > 0 && s.waiting.failed == nil {
-		s.waiting.text += "; what left it stays until then: " + inventory.First(inventory.IDsOf(entries), namedUnhealthy)
-	}
-}
-
-// pruneLater has a revision that has become healthy be worked on anew, where it has yet to remove
-// something.
-func (s *state) pruneLater() (loop.Next, error) {
-	if len(s.desired) == 0 {
-		return loop.Next{}, nil // it was ready before a restart, and so had removed all
-	}
-	owned, err := inventory.Read(s.ks.Status.Inventory)
-	if err != nil {
-		return loop.Next{}, err
-	}
-	kept := inventory.Compare(owned, s.desired).Removed
-	s.leaving.known = true
-	if len(kept) == 0 || !s.waiting.over() {
-		s.keep(kept)
-		return loop.Next{}, nil
-	}
-	s.last.again()
-	s.waiting = wait{text: "Health checks passed for revision " + s.source.revision + "; removing what left it"}
-	return loop.Next{After: minimumPause}, nil
-}
-
 // outlast is the phase that finds out what of that which left this revision, and those before, clusters
 // still hold.
 func outlast(of Assessor) loop.Phase[state] {

@@ -2,9 +2,7 @@ package apply
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
@@ -86,7 +84,7 @@ func succeeded(c kustomizations.Conditions, status *kustomizev1.KustomizationSta
 	c.Remove(meta.ReconcilingCondition)
 	c.Remove(meta.StalledCondition)
 	if !s.settled || !readyAt(s) { // else nobody has looked again
-		c.Set(meta.ReadyCondition, metav1.ConditionTrue, meta.ReconciliationSucceededReason, "Applied revision: "+s.source.revision+uncounted(s))
+		c.Set(meta.ReadyCondition, metav1.ConditionTrue, meta.ReconciliationSucceededReason, "Applied revision: "+s.source.revision+health.Uncounted(s.waiting.uncounted)+s.staying())
 		healthIsKnown(c, s)
 	}
 	status.ObservedGeneration = s.ks.Generation
@@ -96,6 +94,14 @@ func succeeded(c kustomizations.Conditions, status *kustomizev1.KustomizationSta
 		status.Inventory = s.record()
 	}
 	remember(status, s, meta.ReconciliationSucceededReason, c.Now.Time)
+}
+
+// staying names what has left a revision that is not applied everywhere; empty for nothing.
+func (s *state) staying() string {
+	if len(s.leaving.kept) == 0 {
+		return ""
+	}
+	return "; what left it stays until all of it is applied in its cluster: " + inventory.First(inventory.IDsOf(s.leaving.kept), namedUnhealthy)
 }
 
 func progressing(c kustomizations.Conditions, status *kustomizev1.KustomizationStatus, s *state) {
@@ -132,20 +138,7 @@ func healthIsKnown(c kustomizations.Conditions, s *state) {
 		c.Remove(meta.HealthyCondition)
 		return
 	}
-	c.Set(meta.HealthyCondition, metav1.ConditionTrue, meta.SucceededReason, "All objects are healthy"+uncounted(s))
-}
-
-// uncounted tells of the clusters of which nothing was heard, and need not be; empty for none.
-func uncounted(s *state) string {
-	names := s.waiting.uncounted
-	if len(names) == 0 {
-		return ""
-	}
-	text := strings.Join(names[:min(len(names), namedUnhealthy)], ", ")
-	if more := len(names) - namedUnhealthy; more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return fmt.Sprintf("; not counting what was not heard of: %s (%s)", text, health.MaxUnreachableAnnotation)
+	c.Set(meta.HealthyCondition, metav1.ConditionTrue, meta.SucceededReason, "All objects are healthy"+health.Uncounted(s.waiting.uncounted))
 }
 
 // record is the inventory of a revision that stands: what left it, and is not gone, is owned on.

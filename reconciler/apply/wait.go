@@ -7,10 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/fluxcd/cli-utils/pkg/object"
 	"github.com/fluxcd/pkg/apis/meta"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
@@ -57,11 +55,11 @@ func healthy(_ context.Context, s *state) (loop.Next, error) { return loop.Next{
 // asks for it. It never waits itself: it is run again when a binding changes,
 // and a newer revision takes its place.
 func (r *Reconciler) assess(ctx context.Context, s *state) (loop.Next, error) {
-	if !checksHealth(s) || (s.settled && readyAt(s)) {
+	if !checksHealth(s) || s.settled && readyAt(s) {
 		return loop.Next{}, nil
 	}
 	entries := s.toAssess()
-	observed, err := r.observeOwn(ctx, s, entries)
+	observed, err := observeOwn(ctx, r.applier, s, entries)
 	if err != nil {
 		return loop.Next{}, err
 	}
@@ -73,7 +71,7 @@ func (r *Reconciler) assess(ctx context.Context, s *state) (loop.Next, error) {
 	if err != nil {
 		return loop.Next{}, err
 	}
-	s.waiting.uncounted = found.Uncounted
+	s.waiting.uncounted, s.leaving.replaced = found.Uncounted, found.Replaced
 	pending, silent, failed := health.Split(found.Verdicts)
 	switch {
 	case len(failed) > 0 && len(pending) == 0:
@@ -118,39 +116,32 @@ func readyAt(s *state) bool {
 	return apimeta.IsStatusConditionTrue(s.ks.Status.Conditions, meta.ReadyCondition) && s.ks.Status.LastAppliedRevision == s.source.revision
 }
 
+// awaited returns what is waited for: everything where something stays until all is applied.
+func (s *state) awaited() []inventory.Entry {
+	if s.leaving.unreplaced {
+		return s.desired
+	}
+	return s.toAssess()
+}
+
 // toAssess returns what health is judged by: everything, or what is listed.
 func (s *state) toAssess() []inventory.Entry {
 	if s.ks.Spec.Wait {
 		return s.desired
 	}
-	var entries []inventory.Entry
-	for _, ref := range s.ks.Spec.HealthChecks {
-		gv, err := schema.ParseGroupVersion(ref.APIVersion)
-		if err != nil {
-			continue
-		}
-		namespace := ref.Namespace
-		if namespace == "" {
-			namespace = s.ks.Namespace
-		}
-		entries = append(entries, inventory.Entry{
-			ID:      object.ObjMetadata{Namespace: namespace, Name: ref.Name, GroupKind: gv.WithKind(ref.Kind).GroupKind()},
-			Version: gv.Version,
-		})
-	}
-	return entries
+	return health.Listed(s.ks)
 }
 
 // observeOwn returns those of the entries that the revision holds, as they stand:
 // the account has just been let apply them, and so may read them. The labels alone
 // are no evidence, as whoever writes an object chooses them.
-func (r *Reconciler) observeOwn(ctx context.Context, s *state, entries []inventory.Entry) (applier.Observed, error) {
+func observeOwn(ctx context.Context, by *applier.Applier, s *state, entries []inventory.Entry) (applier.Observed, error) {
 	held := make(map[inventory.ID]bool, len(s.desired))
 	for _, e := range s.desired {
 		held[e.ID] = true
 	}
 	own := slices.DeleteFunc(slices.Clone(entries), func(e inventory.Entry) bool { return !held[e.ID] })
-	labelled, err := r.applier.Observe(ctx, s.owner, own)
+	labelled, err := by.Observe(ctx, s.owner, own)
 	if err != nil {
 		return nil, err
 	}

@@ -26,7 +26,7 @@ func (p writer) beside(ctx context.Context, s *state) ([]*workv1alpha1.Work, tim
 	if age < -time.Second || age >= besides { // a clock that was off, or too long
 		return nil, 0, nil
 	}
-	keeps := plan.Keeps(s.binding.BindingSpec())
+	keeps := plan.Keeps(plan.SpecOf(s.binding))
 	var out []*workv1alpha1.Work
 	for _, w := range s.works {
 		name, ok := workv1alpha2.ClusterOfExecutionNamespace(w.Namespace)

@@ -129,7 +129,7 @@ func byLabels(s policyv1alpha1.ResourceSelector) bool { return s.Name == "" && s
 
 // isOn reports whether b is to have a Work in one of the clusters.
 func isOn(b workv1alpha2.Binding, clusters map[string]bool) bool {
-	return slices.ContainsFunc(plan.Targets(b.BindingSpec()), func(t workv1alpha2.TargetCluster) bool { return clusters[t.Name] })
+	return slices.ContainsFunc(plan.Targets(plan.SpecOf(b)), func(t workv1alpha2.TargetCluster) bool { return clusters[t.Name] })
 }
 
 // selectable reports whether anything changed that overrides pick clusters by.

@@ -143,6 +143,10 @@ func TestDispatchAndClean(t *testing.T) {
 		b.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{{FromCluster: from, PurgeMode: mode}}
 		return b
 	}
+	pruned := func(from string, b *workv1alpha2.ResourceBinding) *workv1alpha2.ResourceBinding {
+		plan.SetPrunedFrom(b, []string{from})
+		return b
+	}
 	planned := func(clusters ...string) []plan.WorkPlan {
 		var out []plan.WorkPlan
 		for _, c := range clusters {
@@ -193,10 +197,12 @@ func TestDispatchAndClean(t *testing.T) {
 			binding: on("m1", "m2"), plans: append(planned("m1"), refused), fails: map[string]error{"m1": errors.New("refused")},
 			class: loop.ClassRetry, failed: true,
 		},
-		"it is to run nowhere":         {binding: on(), there: []string{"m1"}, want: map[string]bool{"delete m1": true}},
-		"a cluster is left gracefully": {binding: evicting(policyv1alpha1.PurgeModeGracefully, "m1", "m2"), there: []string{"m1"}, plans: planned("m2"), want: map[string]bool{"create m2": true}},
-		"a cluster is left first":      {binding: evicting(policyv1alpha1.PurgeModeDirectly, "m1", "m2"), there: []string{"m1"}, plans: planned("m2"), want: map[string]bool{"delete m1": true}},
-		"a cluster that is not known":  {binding: on("m1"), plans: []plan.WorkPlan{{Cluster: "m1", Err: fmt.Errorf("m1: %w", plan.ErrUnknownCluster)}}},
+		"it is pruned from a cluster before the others": {binding: pruned("m1", on("m1", "m2")), there: []string{"m1", "m2"}, plans: planned("m2"), want: map[string]bool{"delete m1": true}},
+		"it is pruned from all":                         {binding: pruned("m1", on("m1")), there: []string{"m1"}, want: map[string]bool{"delete m1": true}},
+		"it is to run nowhere":                          {binding: on(), there: []string{"m1"}, want: map[string]bool{"delete m1": true}},
+		"a cluster is left gracefully":                  {binding: evicting(policyv1alpha1.PurgeModeGracefully, "m1", "m2"), there: []string{"m1"}, plans: planned("m2"), want: map[string]bool{"create m2": true}},
+		"a cluster is left first":                       {binding: evicting(policyv1alpha1.PurgeModeDirectly, "m1", "m2"), there: []string{"m1"}, plans: planned("m2"), want: map[string]bool{"delete m1": true}},
+		"a cluster that is not known":                   {binding: on("m1"), plans: []plan.WorkPlan{{Cluster: "m1", Err: fmt.Errorf("m1: %w", plan.ErrUnknownCluster)}}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -218,7 +224,7 @@ func TestDispatchAndClean(t *testing.T) {
 					return nil, false, nil
 				},
 			}
-			next, err := loop.Run(t.Context(), &s, p.dispatch, p.clean)
+			next, err := loop.Run(t.Context(), &s, p.depart, p.dispatch, p.clean)
 			if next.After != tc.after {
 				t.Errorf("looks again after %s, want %s", next.After, tc.after)
 			}

@@ -23,6 +23,7 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/fairqueue"
+	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
@@ -135,7 +136,8 @@ func decisive(before, after workv1alpha2.Binding) bool {
 	return before.GetGeneration() != after.GetGeneration() ||
 		before.GetDeletionTimestamp().IsZero() != after.GetDeletionTimestamp().IsZero() ||
 		before.GetLabels()[id] != after.GetLabels()[id] ||
-		before.GetAnnotations()[propagation.DigestAnnotation] != after.GetAnnotations()[propagation.DigestAnnotation]
+		before.GetAnnotations()[propagation.DigestAnnotation] != after.GetAnnotations()[propagation.DigestAnnotation] ||
+		!slices.Equal(plan.PrunedFrom(before), plan.PrunedFrom(after))
 }
 
 // workEvents looks at the binding of a Work that somebody else made, changed

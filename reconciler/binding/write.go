@@ -77,6 +77,20 @@ func (p writer) withdraw(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{Done: true}, nil
 }
 
+// depart removes the Works of clusters from which the template was pruned before the others: what it is to be
+// elsewhere meanwhile is another matter.
+func (p writer) depart(ctx context.Context, s *state) (loop.Next, error) {
+	left := worksIn(s.works, plan.PrunedFrom(s.binding)...)
+	if len(left) == 0 {
+		return loop.Next{}, nil
+	}
+	keeps := plan.Keeps(plan.SpecOf(s.binding))
+	return loop.Next{}, p.remove(ctx, slices.DeleteFunc(left, func(w *workv1alpha1.Work) bool {
+		cluster, _ := workv1alpha2.ClusterOfExecutionNamespace(w.Namespace)
+		return slices.Contains(keeps, cluster)
+	}))
+}
+
 // dispatch writes the Works that differ from their plans. While a cluster that
 // is to be left before anything starts elsewhere still has a Work, nothing is
 // written: the removal of that Work brings the binding back.
@@ -237,7 +251,7 @@ func (p writer) create(ctx context.Context, planned plan.WorkPlan) (bool, error)
 // clean removes the Works of clusters that the binding has left, once it stands
 // somewhere else or is to stand nowhere, and returns what went wrong so far.
 func (p writer) clean(ctx context.Context, s *state) (loop.Next, error) {
-	keeps := plan.Keeps(s.binding.BindingSpec())
+	keeps := plan.Keeps(plan.SpecOf(s.binding))
 	if len(keeps) == 0 || s.stand > 0 {
 		left := slices.DeleteFunc(slices.Clone(s.works), func(w *workv1alpha1.Work) bool {
 			cluster, ok := workv1alpha2.ClusterOfExecutionNamespace(w.Namespace)

@@ -77,6 +77,17 @@ func Get(ctx context.Context, hub client.Reader, key client.ObjectKey) (workv1al
 	return b, true, nil
 }
 
+// Carrying returns the binding that carries an object of the hub, and false if none does. Bindings are named by
+// kind and name, so one of another group may stand in its place.
+func Carrying(ctx context.Context, hub client.Reader, kind schema.GroupKind, key client.ObjectKey) (workv1alpha2.Binding, bool, error) {
+	b, found, err := Get(ctx, hub, client.ObjectKey{Namespace: key.Namespace, Name: workv1alpha2.BindingName(kind.Kind, key.Name)})
+	if err != nil || !found {
+		return nil, false, err
+	}
+	ref := TemplateOf(b)
+	return b, ref.GroupKind() == kind && ref.Name == key.Name && ref.Namespace == key.Namespace, nil
+}
+
 // Each calls yield for every binding of both scopes that the options select; a
 // namespace among them excludes the cluster-scoped ones. The bindings are
 // shared: they must not be changed.

@@ -24,7 +24,7 @@ import (
 
 // gather reads what the Works of the binding say.
 func (r *Reconciler) gather(ctx context.Context, s *state) (loop.Next, error) {
-	for _, cluster := range plan.Keeps(s.binding.BindingSpec()) {
+	for _, cluster := range plan.Keeps(plan.SpecOf(s.binding)) {
 		work, found, err := bindings.WorkIn(ctx, r.hub, s.binding, cluster)
 		if err != nil {
 			return loop.Next{}, err
@@ -103,7 +103,7 @@ func awaited(b workv1alpha2.Binding, items []workv1alpha2.AggregatedStatusItem) 
 	for i := range out {
 		out[i].Drift = ""
 	}
-	for _, target := range plan.Targets(b.BindingSpec()) {
+	for _, target := range plan.Targets(plan.SpecOf(b)) {
 		if !slices.ContainsFunc(items, func(item workv1alpha2.AggregatedStatusItem) bool { return item.ClusterName == target.Name }) {
 			out = append(out, workv1alpha2.AggregatedStatusItem{ClusterName: target.Name})
 		}
@@ -128,7 +128,7 @@ func (r *Reconciler) add(template *unstructured.Unstructured, items []workv1alph
 // nowhere reports whether the binding is to stand in no cluster, and that is no
 // matter of having yet to be placed.
 func nowhere(b workv1alpha2.Binding) bool {
-	if len(plan.Keeps(b.BindingSpec())) > 0 {
+	if len(plan.Keeps(plan.SpecOf(b))) > 0 {
 		return false
 	}
 	_, decided := placement.RecordOf(b)

@@ -17,6 +17,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 	"github.com/flotilla-io/flotilla/policies/placement"
+	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 )
@@ -86,6 +87,7 @@ func (p binder) release(s *state) (loop.Next, error) {
 	}
 	s.desired = s.binding.DeepCopyObject().(workv1alpha2.Binding)
 	propagation.Unclaim(s.desired)
+	plan.SetPrunedFrom(s.desired, nil) // it is not leaving, or would be left as it stands
 	if seen := s.binding.GetAnnotations()[propagation.DigestAnnotation]; seen != digest {
 		s.desired.BindingSpec().Resource.ResourceVersion = s.template.GetResourceVersion()
 		propagation.Note(s.desired, digest, "")
@@ -177,6 +179,7 @@ func (p binder) label(s *state, digest string) {
 		b.SetLabels(labels)
 	}
 	propagation.Note(b, digest, s.activation.Edition)
+	plan.SetPrunedFrom(b, nil) // it is not leaving, or would be left as it stands
 	b.SetOwnerReferences(owners(b.GetOwnerReferences(), s.template))
 	controllerutil.AddFinalizer(b, bindings.Finalizer(b))
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter"
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 	"github.com/flotilla-io/flotilla/policies/placement"
+	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/reconciler/template/statistics"
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
@@ -266,5 +267,29 @@ func TestBindAwaits(t *testing.T) {
 	next, err := bind.run(t.Context(), &s)
 	if err != nil || next != (loop.Next{Done: true, After: time.Second}) || s.desired != nil || !s.awaits {
 		t.Errorf("next = %+v, %v; desired %v, awaits = %v", next, err, s.desired, s.awaits)
+	}
+}
+
+// TestBindReturns: what does not leave its revision any more is in all its clusters again, with a policy or without.
+func TestBindReturns(t *testing.T) {
+	p := policy("p", "apps/v1")
+	for name, carriedBy := range map[string]*policyv1alpha1.PropagationPolicy{"carried": p, "released": nil} {
+		t.Run(name, func(t *testing.T) {
+			s := &state{key: key(), template: web(propagation.ClaimOf(p)), policy: p}
+			if _, err := binderFor(2, nil, "m1", "m2").run(t.Context(), s); err != nil {
+				t.Fatal(err)
+			}
+			again := &state{key: s.key, template: s.template, binding: s.desired.DeepCopyObject().(workv1alpha2.Binding)}
+			if carriedBy != nil {
+				again.policy = carriedBy
+			}
+			plan.SetPrunedFrom(again.binding, []string{"m1"})
+			if _, err := binderFor(2, nil, "m1", "m2").run(t.Context(), again); err != nil {
+				t.Fatal(err)
+			}
+			if again.desired == nil || len(plan.PrunedFrom(again.desired)) > 0 {
+				t.Errorf("the binding is to be %+v", again.desired)
+			}
+		})
 	}
 }

@@ -66,6 +66,11 @@ const RemovedKey = "gitops.flotilla.io/removed"
 // and have yet to be removed, or taken by another Kustomization, as RemovedKey has them.
 const LeavingKey = "gitops.flotilla.io/leaving"
 
+// PrunedFromAnnotation on the binding of an object that left the revision of its Kustomization are the clusters
+// from which it has been pruned before the others, sorted, between commas: all of the revision that replaces it
+// stands there already. It goes once the object is not leaving any more.
+const PrunedFromAnnotation = "gitops.flotilla.io/pruned-from"
+
 // ChangedKey in status.history[0].metadata of a Kustomization is the revision since which it applies what
 // it does; the revisions after it have changed nothing of that. Missing: not known.
 const ChangedKey = "gitops.flotilla.io/changed"

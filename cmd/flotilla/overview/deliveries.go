@@ -56,7 +56,7 @@ func deliveriesOf(template *unstructured.Unstructured, b workv1alpha2.Binding, w
 		judged[c.Name] = c
 	}
 	var out []lineage.Delivery
-	for _, target := range plan.Targets(b.BindingSpec()) {
+	for _, target := range plan.Targets(plan.SpecOf(b)) {
 		w, in := byCluster[target.Name], judged[target.Name]
 		d := lineage.Delivery{Cluster: target.Name, Replicas: target.Replicas, State: states[in.State], Message: cmp.Or(in.Reason, in.Note)}
 		fill(&d, w)

@@ -390,7 +390,7 @@ func nameSome(names []string) string {
 // placementText is "east 2, west 1".
 func placementText(b workv1alpha2.Binding) string {
 	var out []string
-	for _, target := range plan.Targets(b.BindingSpec()) {
+	for _, target := range plan.Targets(plan.SpecOf(b)) {
 		text := target.Name
 		if target.Replicas > 0 {
 			text += fmt.Sprintf(" %d", target.Replicas)
@@ -433,7 +433,7 @@ func worksNodes(works []*workv1alpha1.Work, silent rollup.Silences) []lineage.No
 func reportedNodes(template lineage.Object, b workv1alpha2.Binding, silent rollup.Silences) []lineage.Node {
 	items := b.BindingStatus().AggregatedStatus
 	var out []lineage.Node
-	for _, target := range plan.Targets(b.BindingSpec()) {
+	for _, target := range plan.Targets(plan.SpecOf(b)) {
 		node := lineage.Node{Object: template, Text: "nothing reported yet"}
 		node.Cluster = target.Name
 		for i := range items {

@@ -142,8 +142,8 @@ func Prunable(removed []inventory.Entry, seen Observed) []inventory.Entry {
 // Prune deletes the given entries in the incarnation that was seen, as long as they are
 // the owner's, in the reverse order of their apply. One that fails does not keep the others of its
 // stage. It returns a *Refusal of those that the writer may not delete, when all
-// others are.
-func (a *Applier) Prune(ctx context.Context, owner types.NamespacedName, writer client.Client, entries []inventory.Entry, seen Observed) error {
+// others are. Options are those of all deletions, such as client.DryRunAll, which only asks.
+func (a *Applier) Prune(ctx context.Context, owner types.NamespacedName, writer client.Client, entries []inventory.Entry, seen Observed, opts ...client.DeleteOption) error {
 	inventory.SortForRemoval(entries)
 	var denied denials
 	for len(entries) > 0 {
@@ -153,7 +153,7 @@ func (a *Applier) Prune(ctx context.Context, owner types.NamespacedName, writer 
 			n++
 		}
 		err := each(ctx, a.opts.Parallel, entries[:n], func(ctx context.Context, e inventory.Entry) error {
-			return denied.take(e.ID, a.deleteSeen(ctx, owner, writer, seen[e.ID]))
+			return denied.take(e.ID, a.deleteSeen(ctx, owner, writer, seen[e.ID], opts))
 		})
 		if err != nil {
 			return err
@@ -185,10 +185,10 @@ const deleteTries = 5
 
 // deleteSeen deletes an object in the incarnation that was seen, unless another Kustomization has
 // taken it meanwhile.
-func (a *Applier) deleteSeen(ctx context.Context, owner types.NamespacedName, writer client.Client, obj *unstructured.Unstructured) error {
+func (a *Applier) deleteSeen(ctx context.Context, owner types.NamespacedName, writer client.Client, obj *unstructured.Unstructured, opts []client.DeleteOption) error {
 	uid, version := obj.GetUID(), obj.GetResourceVersion()
 	for range deleteTries {
-		err := writer.Delete(ctx, obj, client.Preconditions{UID: &uid, ResourceVersion: &version}, client.PropagationPolicy("Background"))
+		err := writer.Delete(ctx, obj, append([]client.DeleteOption{client.Preconditions{UID: &uid, ResourceVersion: &version}, client.PropagationPolicy("Background")}, opts...)...)
 		if err == nil || apierrors.IsNotFound(err) {
 			return nil
 		}

@@ -25,6 +25,16 @@ func ReadinessOf(ks *kustomizev1.Kustomization) Readiness {
 	return out
 }
 
+// MovedOn lets pass what those may have waited for that hand objects to others.
+func MovedOn() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, okBefore := e.ObjectOld.(*kustomizev1.Kustomization)
+		after, okAfter := e.ObjectNew.(*kustomizev1.Kustomization)
+		return okBefore && okAfter && (ReadinessOf(before) != ReadinessOf(after) || before.Status.LastAttemptedRevision != after.Status.LastAttemptedRevision ||
+			before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero())
+	}}
+}
+
 // Changed lets pass what dependents may have waited for, and what is gone.
 func Changed() predicate.Predicate {
 	return predicate.Funcs{

@@ -1,12 +1,14 @@
 package health
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"github.com/fluxcd/pkg/apis/kustomize"
 	"github.com/fluxcd/pkg/apis/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -14,6 +16,7 @@ import (
 
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/expression"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
 const (
@@ -40,6 +43,22 @@ type rule struct {
 	field string
 	means status.Status
 	holds *expression.Expression
+}
+
+// Listed returns the objects that a Kustomization lists as those whose health counts.
+func Listed(ks *kustomizev1.Kustomization) []inventory.Entry {
+	var entries []inventory.Entry
+	for _, ref := range ks.Spec.HealthChecks {
+		gv, err := schema.ParseGroupVersion(ref.APIVersion)
+		if err != nil {
+			continue
+		}
+		entries = append(entries, inventory.Entry{
+			ID:      inventory.ID{Namespace: cmp.Or(ref.Namespace, ks.Namespace), Name: ref.Name, GroupKind: gv.WithKind(ref.Kind).GroupKind()},
+			Version: gv.Version,
+		})
+	}
+	return entries
 }
 
 // compile reads the expressions of an assessment, which share what they may cost.

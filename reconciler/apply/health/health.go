@@ -65,6 +65,8 @@ type Request struct {
 	As client.Reader
 	// Checks are expressions that judge kinds in place of the usual rules.
 	Checks []kustomize.CustomHealthCheck
+	// Applied asks only whether all is applied where it belongs, and not how it fares there.
+	Applied bool
 	// MaxUnreachable is of how many clusters nothing need be heard; see MaxUnreachableOf.
 	MaxUnreachable intstr.IntOrString
 }
@@ -75,6 +77,8 @@ type Assessment struct {
 	Verdicts []Verdict
 	// Uncounted are the clusters that do not count in them, as nothing is heard of them, sorted.
 	Uncounted []string
+	// Replaced says in which clusters all of the entries stand, as far as it was asked for.
+	Replaced rollup.Replaced
 }
 
 // Assess judges the objects of a request. What a
@@ -101,10 +105,14 @@ func (r *Reader) Assess(ctx context.Context, req Request) (Assessment, error) {
 		}
 	}
 	out.Uncounted = passed(parts, req.MaxUnreachable)
+	out.Replaced.Except(silent)
 	for i, p := range parts {
-		if p != nil {
-			out.Verdicts[i].State, out.Verdicts[i].Reason = p.Worst(out.Uncounted)
+		if p == nil {
+			out.Replaced.Add(out.Verdicts[i].State == rollup.Healthy)
+			continue
 		}
+		out.Replaced.AddPart(*p)
+		out.Verdicts[i].State, out.Verdicts[i].Reason = p.Worst(out.Uncounted)
 	}
 	return out, nil
 }
@@ -136,7 +144,11 @@ func (r *Reader) assess(ctx context.Context, req Request, e inventory.Entry, all
 		v.Reason = "does not exist"
 		return v, nil, nil
 	}
-	if rule := rules[want]; rule != nil {
+	if req.Applied && (binding == nil && !all.policies.selects(resourceOf(obj)) || binding != nil && rollup.Released(binding)) {
+		v.State = rollup.Healthy // it is where it stays
+		return v, nil, nil
+	}
+	if rule := rules[want]; rule != nil && !req.Applied {
 		v, err = byStatus(ctx, v, obj, rule.judge)
 		return v, nil, err
 	}
@@ -144,6 +156,9 @@ func (r *Reader) assess(ctx context.Context, req Request, e inventory.Entry, all
 	case binding != nil:
 		works, err := r.works(ctx, binding)
 		part := rollup.PartOf(obj, binding, works, all.silent)
+		if req.Applied {
+			part = part.AsApplied()
+		}
 		return v, &part, err
 	case propagation.WaitsForChange(obj):
 		v.State, v.Reason = rollup.Healthy, "waits for its next change, as its policy is Lazy"
@@ -160,16 +175,11 @@ func (r *Reader) assess(ctx context.Context, req Request, e inventory.Entry, all
 	}
 }
 
-// binding returns the binding of an object, nil if there is none. Bindings are
-// named by kind and name, so one of another group may stand in its place.
+// binding returns the binding of an object, nil if there is none.
 func (r *Reader) binding(ctx context.Context, id inventory.ID) (workv1alpha2.Binding, error) {
-	b, found, err := bindings.Get(ctx, r.Hub, client.ObjectKey{Namespace: id.Namespace, Name: workv1alpha2.BindingName(id.GroupKind.Kind, id.Name)})
+	b, found, err := bindings.Carrying(ctx, r.Hub, id.GroupKind, client.ObjectKey{Namespace: id.Namespace, Name: id.Name})
 	if err != nil || !found {
 		return nil, err
-	}
-	ref := bindings.TemplateOf(b)
-	if ref.GroupKind() != id.GroupKind || ref.Name != id.Name || ref.Namespace != id.Namespace {
-		return nil, nil
 	}
 	return b, nil
 }
@@ -178,7 +188,7 @@ func (r *Reader) binding(ctx context.Context, id inventory.ID) (workv1alpha2.Bin
 // They are shared: not to be changed.
 func (r *Reader) works(ctx context.Context, b workv1alpha2.Binding) ([]*workv1alpha1.Work, error) {
 	works := []*workv1alpha1.Work{}
-	for _, target := range plan.Targets(b.BindingSpec()) {
+	for _, target := range plan.Targets(plan.SpecOf(b)) {
 		work, found, err := bindings.WorkIn(ctx, r.Hub, b, target.Name)
 		if err != nil {
 			return nil, err

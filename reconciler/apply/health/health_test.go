@@ -172,7 +172,7 @@ func scenes(t *testing.T) map[string]scene {
 		return &rollup.Part{Object: "ConfigMap shop/web", State: rollup.Progressing, Reason: reason}
 	}
 	east := func(state rollup.State, reason string) *rollup.Part {
-		return &rollup.Part{Object: "ConfigMap shop/web", Clusters: []rollup.ClusterPart{{Name: "east", State: state, Reason: reason, Outdated: strings.Contains(reason, "not sent")}}}
+		return &rollup.Part{Object: "ConfigMap shop/web", Clusters: []rollup.ClusterPart{{Name: "east", State: state, Reason: reason, Applied: state == rollup.Healthy, Outdated: strings.Contains(reason, "not sent")}}}
 	}
 	mistyped, misnamed := binding(t, cm), east(rollup.Healthy, "")
 	mistyped.Spec.Placement = &policyv1alpha1.Placement{ClusterAffinity: &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"east", "wst", "mars"}}}
@@ -254,6 +254,39 @@ func TestHealth(t *testing.T) {
 			}
 			if diff := cmp.Diff(want, parts); diff != "" {
 				t.Errorf("parts (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestApplied: whether a revision is applied where it belongs does not depend on how it fares there.
+func TestApplied(t *testing.T) {
+	missing := map[string]bool{
+		"a policy selects it, and is not heard of yet": true, "a policy may select it by labels that are not known": true, "bound, and nothing sent": true,
+		"bound, sent and healthy when its cluster was last heard of": true, "bound, with a version not seen": true, "bound, with an older version in the cluster": true,
+	}
+	all := scenes(t)
+	cm := object(t, config)
+	failing, released, unhealthy := binding(t, cm), binding(t, changed(cm)), binding(t, cm)
+	propagation.Unclaim(released)
+	refused, starting := work(failing), work(unhealthy)
+	refused.Status.Conditions[0].Status, refused.Status.Conditions[0].Message = metav1.ConditionFalse, "no quota"
+	starting.Status.ManifestStatuses[0].Health = workv1alpha1.ResourceUnhealthy
+	all["refused in its cluster"], missing["refused in its cluster"] = scene{template: cm, objects: []client.Object{failing, refused}}, true
+	all["starting in its cluster"] = scene{template: cm, objects: []client.Object{unhealthy, starting}}
+	all["carried by no policy any more"] = scene{template: cm, objects: []client.Object{released}}
+	for name, tc := range all {
+		t.Run(name, func(t *testing.T) {
+			hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(tc.objects...).WithStatusSubresource().Build()
+			e := entryOf(tc.template)
+			got, err := health.New(health.Deps{Hub: hub, Live: hub}).Assess(t.Context(), health.Request{
+				Entries: []inventory.Entry{e}, Observed: map[inventory.ID]*unstructured.Unstructured{e.ID: tc.template}, As: hub, Checks: tc.checks, Applied: true,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if stands := got.Verdicts[0].State == rollup.Healthy; stands == missing[name] || len(got.Replaced.In([]string{"east"})) == 1 != stands {
+				t.Errorf("assessed as %+v, replaced in %v", got.Verdicts, got.Replaced.In([]string{"east"}))
 			}
 		})
 	}

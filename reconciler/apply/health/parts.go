@@ -68,7 +68,7 @@ func (r *Reader) leaving(ctx context.Context, b workv1alpha2.Binding, silent rol
 	if err != nil {
 		return nil, err
 	}
-	targets := plan.Targets(b.BindingSpec())
+	targets := plan.Targets(plan.SpecOf(b))
 	works = slices.DeleteFunc(works, func(w *workv1alpha1.Work) bool {
 		cluster, ok := workv1alpha2.ClusterOfExecutionNamespace(w.Namespace)
 		return !ok || w.DeletionTimestamp == nil || slices.ContainsFunc(targets, func(t workv1alpha2.TargetCluster) bool { return t.Name == cluster })

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -26,6 +27,21 @@ func MaxUnreachableOf(ks *kustomizev1.Kustomization) (intstr.IntOrString, error)
 		return intstr.IntOrString{}, fmt.Errorf("the annotation %s is %q: make it a number of clusters, such as 1, or a percentage, such as 10%%", MaxUnreachableAnnotation, text)
 	}
 	return most, nil
+}
+
+// namedUncounted is how many clusters a text names.
+const namedUncounted = 3
+
+// Uncounted tells of clusters of which nothing was heard, and need not be; empty for none.
+func Uncounted(names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	text := strings.Join(names[:min(len(names), namedUncounted)], ", ")
+	if more := len(names) - namedUncounted; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return fmt.Sprintf("; not counting what was not heard of: %s (%s)", text, MaxUnreachableAnnotation)
 }
 
 // passed returns the clusters that do not count, as nothing is heard of them, sorted: all of those, or none if

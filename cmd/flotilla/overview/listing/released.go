@@ -24,7 +24,7 @@ type Released struct {
 // Template is that of a binding, which tells whether it was edited since; nil where a policy
 // carries it, and where it is not known.
 func (r *Released) Template(ctx context.Context, b workv1alpha2.Binding) *unstructured.Unstructured {
-	if r.read == mostReleased || !rollup.Released(b) || len(plan.Targets(b.BindingSpec())) == 0 {
+	if r.read == mostReleased || !rollup.Released(b) || len(plan.Targets(plan.SpecOf(b))) == 0 {
 		return nil
 	}
 	r.read++

@@ -42,7 +42,7 @@ func (a *asides) take(b workv1alpha2.Binding, kept, gone []string, silent rollup
 			a.drifted = append(a.drifted, drift{id, message, plan.SuspendedSomewhere(b.BindingSpec())})
 		}
 	}
-	if rollup.Released(b) && len(plan.Targets(b.BindingSpec())) > 0 {
+	if rollup.Released(b) && len(plan.Targets(plan.SpecOf(b))) > 0 {
 		a.released = append(a.released, id)
 	}
 	if len(kept) > 0 {

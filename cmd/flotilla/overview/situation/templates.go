@@ -29,7 +29,7 @@ func (s *Survey) Binding(b workv1alpha2.Binding, template *unstructured.Unstruct
 	if !s.counts(idOf(ref)) {
 		return
 	}
-	if rollup.Released(b) && len(plan.Targets(b.BindingSpec())) == 0 { // what was decided last is nobody's wish any more
+	if rollup.Released(b) && len(plan.Targets(plan.SpecOf(b))) == 0 { // what was decided last is nobody's wish any more
 		s.reach[idOf(ref)] = &reach{}
 		s.uncarried = append(s.uncarried, idOf(ref))
 		return

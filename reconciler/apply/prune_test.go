@@ -1,0 +1,231 @@
+package apply_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/propagation"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
+)
+
+// carried are the clusters of a test that no loop but its own carries objects to.
+type carried struct {
+	*world
+	east, west string
+}
+
+func newCarried(w *world) carried {
+	w.t.Helper()
+	c := carried{w, w.namespace + "-east", w.namespace + "-west"}
+	for _, name := range []string{c.east, c.west} {
+		w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: workv1alpha2.ExecutionNamespace(name)}})
+	}
+	policy := &policyv1alpha1.PropagationPolicy{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "all"},
+		Spec: policyv1alpha1.PropagationSpec{ResourceSelectors: []policyv1alpha1.ResourceSelector{
+			{APIVersion: "v1", Kind: "ConfigMap", Name: "old"}, {APIVersion: "v1", Kind: "ConfigMap", Name: "new"},
+		}},
+	}
+	w.create(policy)
+	w.seen(policy)
+	return c
+}
+
+// bind places a ConfigMap on both clusters, once it is there.
+func (c carried) bind(name string) {
+	c.t.Helper()
+	var digest string
+	c.until(name+" is there", func() (bool, string) {
+		obj := c.configMap(name)
+		if obj == nil {
+			return false, "not there"
+		}
+		var err error
+		digest, err = propagation.Digest(obj)
+		return err == nil, ""
+	})
+	b := &workv1alpha2.ResourceBinding{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: c.namespace, Name: workv1alpha2.BindingName("ConfigMap", name),
+			Labels:      map[string]string{workv1alpha2.ResourceBindingPermanentIDLabel: c.namespace + "." + name},
+			Annotations: map[string]string{propagation.DigestAnnotation: digest},
+		},
+		Spec: workv1alpha2.ResourceBindingSpec{
+			Resource: workv1alpha2.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: c.namespace, Name: name},
+			Clusters: []workv1alpha2.TargetCluster{{Name: c.east}, {Name: c.west}},
+		},
+	}
+	propagation.ClaimOf(&policyv1alpha1.PropagationPolicy{ObjectMeta: metav1.ObjectMeta{
+		Namespace: c.namespace, Name: "all", Labels: map[string]string{policyv1alpha1.PropagationPolicyPermanentIDLabel: "all"},
+	}}).Set(b)
+	c.create(b)
+}
+
+// apply says that a cluster has applied a ConfigMap, and how that is.
+func (c carried) apply(cluster, name string, health workv1alpha1.ResourceHealth) {
+	c.t.Helper()
+	b := &workv1alpha2.ResourceBinding{}
+	if err := c.Hub.Get(c.t.Context(), client.ObjectKey{Namespace: c.namespace, Name: workv1alpha2.BindingName("ConfigMap", name)}, b); err != nil {
+		c.t.Fatal(err)
+	}
+	w := &workv1alpha1.Work{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: workv1alpha2.ExecutionNamespace(cluster), Name: workv1alpha2.WorkName("ConfigMap", name, c.namespace), Labels: b.Labels,
+			Annotations: map[string]string{
+				propagation.DigestAnnotation:                       b.Annotations[propagation.DigestAnnotation],
+				workv1alpha2.ResourceBindingNamespaceAnnotationKey: b.Namespace, workv1alpha2.ResourceBindingNameAnnotationKey: b.Name,
+			},
+		},
+		Spec: workv1alpha1.WorkSpec{Workload: workv1alpha1.WorkloadTemplate{Manifests: []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{Raw: fmt.Appendf(nil, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":%q,"name":%q}}`, c.namespace, name)}}}}},
+	}
+	if err := c.Hub.Get(c.t.Context(), client.ObjectKeyFromObject(w), w); err != nil {
+		c.create(w)
+	}
+	w.Status = workv1alpha1.WorkStatus{
+		Conditions:       []metav1.Condition{{Type: workv1alpha1.WorkApplied, Status: metav1.ConditionTrue, Reason: "Applied", LastTransitionTime: metav1.Now()}},
+		ManifestStatuses: []workv1alpha1.ManifestStatus{{Health: health, Identifier: workv1alpha1.ResourceIdentifier{Version: "v1", Kind: "ConfigMap", Namespace: c.namespace, Name: name}}},
+	}
+	if err := c.Hub.Status().Update(c.t.Context(), w); err != nil {
+		c.t.Fatal(err)
+	}
+	// Whoever sums up Works would tell now.
+	b.Status.AggregatedStatus = append(b.Status.AggregatedStatus, workv1alpha2.AggregatedStatusItem{ClusterName: cluster, Applied: true})
+	if err := c.Hub.Status().Update(c.t.Context(), b); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// prunedFrom waits until the binding of a ConfigMap names the clusters that it goes from before the others.
+func (c carried) prunedFrom(name string, want ...string) {
+	c.t.Helper()
+	c.until(name+" is pruned from "+strings.Join(want, ","), func() (bool, string) {
+		b := &workv1alpha2.ResourceBinding{}
+		if err := c.Hub.Get(c.t.Context(), client.ObjectKey{Namespace: c.namespace, Name: workv1alpha2.BindingName("ConfigMap", name)}, b); err != nil {
+			return false, err.Error()
+		}
+		got := b.Annotations[gitopsv1alpha1.PrunedFromAnnotation]
+		return got == strings.Join(want, ","), got
+	})
+	if c.configMap(name) == nil {
+		c.t.Errorf("%s is gone before all that replaces it stands", name)
+	}
+}
+
+// TestWhatLeftGoesByCluster: what left a revision goes from a cluster once all of the revision is applied
+// there, with wait: healthy. Until then nothing is deleted on the control plane, and what comes back is everywhere.
+func TestWhatLeftGoesByCluster(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*kustomizev1.KustomizationSpec)
+		reason string // of Ready, while something stays
+		says   string
+		// enough is a state of a cluster in which all is replaced, and less one in which it is not; empty for none.
+		enough, less workv1alpha1.ResourceHealth
+	}{
+		"applied": {
+			change: func(*kustomizev1.KustomizationSpec) {}, reason: meta.ReconciliationSucceededReason,
+			says: "; what left it stays until all of it is applied in its cluster: ConfigMap/NAMESPACE/old", enough: workv1alpha1.ResourceUnhealthy,
+		},
+		"healthy": {
+			change: waiting, reason: meta.ProgressingReason,
+			says: "; what left it stays until then: ConfigMap/NAMESPACE/old", enough: workv1alpha1.ResourceHealthy, less: workv1alpha1.ResourceUnhealthy,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCarried(newWorld(t))
+			first := c.commit(map[string]string{"app/x.yaml": named("a", "b", "c", "old")})
+			c.kustomization("web", tc.change)
+			c.bind("old")
+			c.apply(c.east, "old", workv1alpha1.ResourceHealthy)
+			c.apply(c.west, "old", workv1alpha1.ResourceHealthy)
+			c.ready("web", first)
+
+			second := c.commit(map[string]string{"app/x.yaml": named("a", "b", "c", "new")})
+			c.until("it says "+tc.says, func() (bool, string) {
+				message := c.awaitReason("web", second, tc.reason)
+				return strings.HasSuffix(message, strings.ReplaceAll(tc.says, "NAMESPACE", c.namespace)), message
+			})
+			if diff := cmp.Diff(1, len(inventory.Leaving(c.get("web").Status))); diff != "" {
+				t.Errorf("what is leaving (-want +got):\n%s", diff)
+			}
+			c.prunedFrom("old")
+			c.bind("new")
+			if tc.less != "" {
+				c.apply(c.west, "new", tc.less)
+			}
+			c.apply(c.east, "new", tc.enough)
+			c.prunedFrom("old", c.east)
+
+			third := c.commit(map[string]string{"app/x.yaml": named("a", "b", "c", "old", "new")})
+			c.prunedFrom("old")
+			fourth := c.commit(map[string]string{"app/x.yaml": named("a", "b", "c", "new"), "app/y.yaml": "# " + third})
+			c.awaitReason("web", fourth, tc.reason)
+			c.prunedFrom("old", c.east)
+			c.apply(c.west, "new", tc.enough)
+			c.until("old is gone", func() (bool, string) { return c.configMap("old") == nil, "it is there" })
+			c.until("it is owned no more", func() (bool, string) {
+				ks := c.ready("web", fourth)
+				return len(inventory.Leaving(ks.Status)) == 0 && len(inventoryOf(ks)) == 4, fmt.Sprint(inventoryOf(ks))
+			})
+			if ready := apimeta.FindStatusCondition(c.get("web").Status.Conditions, meta.ReadyCondition); ready.Message != "Applied revision: "+fourth {
+				t.Errorf("message = %q", ready.Message)
+			}
+			c.until("an Event names what was deleted", func() (bool, string) {
+				all := c.events.about("web")
+				return strings.Contains(all[len(all)-1], "1 deleted: ConfigMap/"+c.namespace+"/old"), strings.Join(all, "\n")
+			})
+		})
+	}
+}
+
+// TestNothingGoesThatMayNotBeDeleted: who may not delete an object of the control plane takes it out of no cluster.
+func TestNothingGoesThatMayNotBeDeleted(t *testing.T) {
+	c := newCarried(newWorld(t))
+	c.create(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: "tenant"}})
+	role := &rbacv1.Role{
+		ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: "tenant"},
+		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"create", "patch", "get"}}},
+	}
+	c.create(role)
+	c.create(&rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: "tenant"}, RoleRef: rbacv1.RoleRef{APIGroup: "rbac.authorization.k8s.io", Kind: "Role", Name: "tenant"},
+		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: c.namespace, Name: "tenant"}},
+	})
+	first := c.commit(map[string]string{"app/x.yaml": named("a", "b", "c", "old")})
+	c.kustomization("web", func(spec *kustomizev1.KustomizationSpec) { spec.ServiceAccountName = "tenant" })
+	c.bind("old")
+	c.apply(c.east, "old", workv1alpha1.ResourceHealthy)
+	c.apply(c.west, "old", workv1alpha1.ResourceHealthy)
+	c.ready("web", first)
+
+	second := c.commit(map[string]string{"app/x.yaml": named("a", "b", "c", "new")})
+	c.ready("web", second)
+	c.bind("new")
+	c.apply(c.east, "new", workv1alpha1.ResourceHealthy)
+	message := c.awaitReason("web", second, meta.PruneFailedReason)
+	if !strings.Contains(message, "cannot delete") {
+		t.Errorf("message = %q, want it to name the right that is missing", message)
+	}
+	c.prunedFrom("old")
+
+	role.Rules[0].Verbs = append(role.Rules[0].Verbs, "delete")
+	if err := c.Hub.Update(t.Context(), role); err != nil {
+		t.Fatal(err)
+	}
+	c.prunedFrom("old", c.east)
+	c.ready("web", second)
+}

@@ -1,0 +1,105 @@
+// Package pruning takes what left a revision out of clusters, one by one.
+//
+// In go the objects that left and stay until what replaces them stands, and the clusters in which it does; their
+// bindings say so from then on (annotation gitops.flotilla.io/pruned-from), and whoever writes Works removes those.
+// The objects themselves stay on the control plane, and in the other clusters: it deletes nothing. What comes back
+// into a revision goes back to all its clusters.
+package pruning
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/plan"
+	"github.com/flotilla-io/flotilla/policies/rollup"
+	"github.com/flotilla-io/flotilla/reconciler/bindings"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
+)
+
+// Pruner marks bindings.
+type Pruner struct {
+	hub client.Client
+}
+
+// New returns a Pruner. hub reads from a cache.
+func New(hub client.Client) Pruner { return Pruner{hub: hub} }
+
+// Due returns those of the entries that some of the clusters in which all is replaced still hold.
+func (p Pruner) Due(ctx context.Context, entries []inventory.Entry, replaced rollup.Replaced) ([]inventory.Entry, error) {
+	var out []inventory.Entry
+	for _, e := range entries {
+		b, found, err := p.binding(ctx, e.ID)
+		if err != nil {
+			return nil, err
+		}
+		if found && len(due(b, replaced)) > 0 {
+			out = append(out, e)
+		}
+	}
+	return out, nil
+}
+
+// Prune takes entries out of the clusters in which all is replaced.
+func (p Pruner) Prune(ctx context.Context, entries []inventory.Entry, replaced rollup.Replaced) error {
+	var errs []error
+	for _, e := range entries {
+		errs = append(errs, p.mark(ctx, e.ID, func(b workv1alpha2.Binding) []string {
+			return append(plan.PrunedFrom(b), due(b, replaced)...)
+		}))
+	}
+	return errors.Join(errs...)
+}
+
+// Return has objects that are wanted again go back to all their clusters.
+func (p Pruner) Return(ctx context.Context, ids []inventory.ID) error {
+	var errs []error
+	for _, id := range ids {
+		errs = append(errs, p.mark(ctx, id, func(workv1alpha2.Binding) []string { return nil }))
+	}
+	return errors.Join(errs...)
+}
+
+// due are the clusters that a binding is to be pruned from, and is not yet.
+func due(b workv1alpha2.Binding, replaced rollup.Replaced) []string {
+	var names []string
+	for _, t := range plan.SpecOf(b).Clusters {
+		names = append(names, t.Name)
+	}
+	return replaced.In(names)
+}
+
+// mark has the binding of an object say from which clusters it is pruned. Where it has changed meanwhile nothing is
+// written: it is looked at again.
+func (p Pruner) mark(ctx context.Context, id inventory.ID, from func(workv1alpha2.Binding) []string) error {
+	b, found, err := p.binding(ctx, id)
+	if err != nil || !found {
+		return err
+	}
+	desired := b.DeepCopyObject().(workv1alpha2.Binding)
+	plan.SetPrunedFrom(desired, from(b))
+	if slices.Equal(plan.PrunedFrom(b), plan.PrunedFrom(desired)) {
+		return nil
+	}
+	patch, some, err := bindings.Patch(b, desired)
+	if err == nil && some {
+		err = p.hub.Patch(ctx, desired, patch)
+	}
+	switch {
+	case bindings.IsStale(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("prune %s cluster by cluster: %w", inventory.Describe(id), err)
+	}
+	log.FromContext(ctx).Info("what left a revision goes from some clusters before the others", "object", inventory.Describe(id), "clusters", plan.PrunedFrom(desired))
+	return nil
+}
+
+func (p Pruner) binding(ctx context.Context, id inventory.ID) (workv1alpha2.Binding, bool, error) {
+	return bindings.Carrying(ctx, p.hub, id.GroupKind, client.ObjectKey{Namespace: id.Namespace, Name: id.Name})
+}

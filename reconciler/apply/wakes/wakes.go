@@ -1,0 +1,189 @@
+// Package wakes finds the Kustomizations that a change of another object concerns.
+//
+// In go sources, Kustomizations, bindings, objects that are gone and what variables come from; out come the
+// Kustomizations that are to be looked at, and those that are to look at everything anew. It reads caches, and writes
+// nothing.
+package wakes
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/reconciler/apply/dependencies"
+	"github.com/flotilla-io/flotilla/reconciler/bindings"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
+	"github.com/flotilla-io/flotilla/reconciler/templatestore"
+)
+
+// debounceTime lets the changes of a rollout come together before health is looked at again.
+const debounceTime = 250 * time.Millisecond
+
+// States are what is kept of Kustomizations between runs.
+type States interface {
+	// WaitingFor returns the Kustomizations that wait for an object.
+	WaitingFor(id inventory.ID) []client.ObjectKey
+	// WaitingForSiblings returns the Kustomizations that wait for others of a source.
+	WaitingForSiblings(source client.ObjectKey) []client.ObjectKey
+	// Misses reports whether an object that is gone is one that a Kustomization has applied and wants: then that
+	// works on everything anew.
+	Misses(key client.ObjectKey, id inventory.ID) bool
+	// Again has the next run of a Kustomization work on everything anew.
+	Again(key client.ObjectKey)
+}
+
+// Wakes find the Kustomizations that a change of another object concerns.
+type Wakes struct {
+	Hub    client.Reader
+	States States
+}
+
+// UsersOf returns the Kustomizations that apply what a source fetches.
+func (w Wakes) UsersOf(ctx context.Context, source client.Object) []reconcile.Request {
+	key := client.ObjectKeyFromObject(source)
+	return w.Find(ctx, func(ks *kustomizev1.Kustomization) bool { return inventory.SourceOf(ks) == key })
+}
+
+// Dependents returns the Kustomizations that wait for another one. Where that is gone they look at everything
+// anew: what they depend on is missing now.
+func (w Wakes) Dependents(ctx context.Context, dependency client.Object) []reconcile.Request {
+	all := func(*kustomizev1.Kustomization) bool { return true }
+	key := client.ObjectKeyFromObject(dependency)
+	found := w.Find(ctx, all, dependencies.On(key))
+	if apierrors.IsNotFound(w.Hub.Get(ctx, key, &kustomizev1.Kustomization{}, client.UnsafeDisableDeepCopy)) {
+		for _, dependent := range found {
+			w.States.Again(dependent.NamespacedName)
+		}
+	}
+	return found
+}
+
+// Siblings returns the Kustomizations that wait for others of the source.
+func (w Wakes) Siblings(_ context.Context, changed client.Object) []reconcile.Request {
+	ks, ok := changed.(*kustomizev1.Kustomization)
+	if !ok {
+		return nil
+	}
+	var requests []reconcile.Request
+	for _, key := range w.States.WaitingForSiblings(inventory.SourceOf(ks)) {
+		if key != client.ObjectKeyFromObject(ks) {
+			requests = append(requests, reconcile.Request{NamespacedName: key})
+		}
+	}
+	return requests
+}
+
+// Find returns the Kustomizations that match.
+func (w Wakes) Find(ctx context.Context, match func(*kustomizev1.Kustomization) bool, among ...client.ListOption) []reconcile.Request {
+	var list kustomizev1.KustomizationList
+	if err := w.Hub.List(ctx, &list, append(among, client.UnsafeDisableDeepCopy)...); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "find Kustomizations")
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range list.Items {
+		if match(&list.Items[i]) {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+		}
+	}
+	return requests
+}
+
+// WhenBindingChanges wakes the Kustomizations that wait for the health of what
+// a binding carries.
+func (w Wakes) WhenBindingChanges() handler.EventHandler {
+	wake := func(obj client.Object, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+		id, ok := templateOf(obj)
+		if !ok {
+			return
+		}
+		for _, key := range w.States.WaitingFor(id) {
+			queue.AddAfter(reconcile.Request{NamespacedName: key}, debounceTime)
+		}
+	}
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			wake(e.Object, q)
+		},
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			wake(e.ObjectNew, q)
+		},
+	}
+}
+
+// templateOf returns the identity of the template that a binding carries.
+func templateOf(obj client.Object) (inventory.ID, bool) {
+	binding, ok := obj.(workv1alpha2.Binding)
+	if !ok {
+		return inventory.ID{}, false
+	}
+	of := bindings.TemplateOf(binding)
+	return inventory.ID{Namespace: of.Namespace, Name: of.Name, GroupKind: of.GroupKind()}, true
+}
+
+// Deletions bring in the Kustomizations of what others delete, or change that they refer to: it counts
+// at once, and not when drift is looked for next. Watches of objects are those that others have.
+type Deletions struct {
+	Wakes
+	Scheme *runtime.Scheme
+	Inbox  loop.Inbox[reconcile.Request]
+}
+
+// Changed is a templatestore.Listener's.
+func (d *Deletions) Changed(key templatestore.Key, before, after *unstructured.Unstructured, _ bool) {
+	if after == nil && before != nil {
+		d.deleted(before, key.GroupVersionKind.GroupKind())
+	}
+}
+
+// deleted has the Kustomization that an object's labels name look at everything, if it holds the object.
+func (d *Deletions) deleted(obj client.Object, kind schema.GroupKind) {
+	owner, ok := inventory.OwnerOf(obj)
+	id := inventory.ID{Namespace: obj.GetNamespace(), Name: obj.GetName(), GroupKind: kind}
+	if ok && d.States.Misses(owner, id) {
+		d.Inbox.AddAfter(reconcile.Request{NamespacedName: owner}, debounceTime)
+	}
+}
+
+// Referred has the Kustomizations look at everything that refer to a ConfigMap or Secret which changed.
+func (d *Deletions) Referred(ctx context.Context, kind string, key client.ObjectKey) {
+	users := d.Find(ctx, func(ks *kustomizev1.Kustomization) bool {
+		return ks.Namespace == key.Namespace && ks.Spec.PostBuild != nil && slices.Contains(namesOf(ks.Spec.PostBuild.SubstituteFrom), kind+"/"+key.Name)
+	})
+	for _, user := range users {
+		d.States.Again(user.NamespacedName)
+		d.Inbox.AddAfter(user, debounceTime)
+	}
+}
+
+func namesOf(refs []kustomizev1.SubstituteReference) []string {
+	var out []string
+	for _, ref := range refs {
+		out = append(out, ref.Kind+"/"+ref.Name)
+	}
+	return out
+}
+
+// OfKind handles the deletions of a kind that the manager watches.
+func (d *Deletions) OfKind() handler.EventHandler {
+	return handler.Funcs{DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+		if gvk, err := apiutil.GVKForObject(e.Object, d.Scheme); err == nil {
+			d.deleted(e.Object, gvk.GroupKind())
+		}
+	}}
+}
