@@ -23,7 +23,7 @@ func (x *explainer) deliver() {
 	if spec := x.binding.BindingSpec(); spec.ConflictResolution == policyv1alpha1.ConflictOverwrite {
 		d.Conflicts = string(policyv1alpha1.ConflictOverwrite)
 	}
-	d.Suspended = suspendedAll(x.binding.BindingSpec())
+	d.Suspended = plan.SuspendedAll(x.binding.BindingSpec())
 	byCluster := map[string]*Delivered{}
 	of := func(cluster string) *Delivered {
 		if byCluster[cluster] == nil {
@@ -103,10 +103,6 @@ func deliverWork(d *Delivery, c *Delivered, work *workv1alpha1.Work) {
 	if work.Annotations[workv1alpha2.ResourceConflictResolutionAnnotation] == workv1alpha2.ResourceConflictResolutionOverwrite {
 		d.Conflicts = string(policyv1alpha1.ConflictOverwrite)
 	}
-}
-
-func suspendedAll(spec *workv1alpha2.ResourceBindingSpec) bool {
-	return spec.Suspension != nil && ptr.Deref(spec.Suspension.Dispatching, false)
 }
 
 // items is what clusters said: by their Works, or else by the binding.

@@ -162,7 +162,7 @@ func notHere(missing []string) string {
 // standing says what was decided about b.
 func standing(b workv1alpha2.Binding) *Standing {
 	spec := b.BindingSpec()
-	s := &Standing{Clusters: targets(spec.Clusters), Term: b.BindingStatus().SchedulerObservedAffinityName}
+	s := &Standing{Clusters: targets(plan.SpecOf(b).Clusters), Term: b.BindingStatus().SchedulerObservedAffinityName}
 	if record, ok := placement.RecordOf(b); ok {
 		s.Reason, s.Message, s.Term = record.Reason, record.Message, record.AffinityName
 		if !record.At.IsZero() {
@@ -172,6 +172,9 @@ func standing(b workv1alpha2.Binding) *Standing {
 	for i := range spec.GracefulEvictionTasks {
 		task := &spec.GracefulEvictionTasks[i]
 		s.Leaving = append(s.Leaving, Leaving{Cluster: task.FromCluster, Reason: task.Reason, Producer: task.Producer, Message: task.Message})
+	}
+	for _, cluster := range plan.PrunedFrom(b) {
+		s.Leaving = append(s.Leaving, Leaving{Cluster: cluster, Reason: "Pruned", Message: "pruned: it left its revision, and what replaces it stands there"})
 	}
 	for _, by := range spec.RequiredBy {
 		s.RequiredBy = append(s.RequiredBy, by.Name)

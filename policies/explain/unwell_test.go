@@ -2,12 +2,16 @@ package explain_test
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/explain"
+	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/symptom"
 )
 
@@ -75,5 +79,22 @@ status:
 		if said := explain.Explain(in).Text(explain.TextOptions{Width: 200}); !strings.Contains(said, row) {
 			t.Errorf("%s: it does not say %q:\n%s", name, row, said)
 		}
+	}
+}
+
+// TestWhatWasPrunedFromOneCluster runs in the others alone, whatever was decided.
+func TestWhatWasPrunedFromOneCluster(t *testing.T) {
+	in := input(t)
+	bind(t, &in)
+	before := explain.Explain(in)
+	plan.SetPrunedFrom(in.Binding, []string{"c-001"})
+	after := explain.Explain(in)
+	want := slices.DeleteFunc(slices.Clone(before.Placement.Stands.Clusters), func(c explain.Target) bool { return c.Name == "c-001" })
+	if diff := cmp.Diff(want, after.Placement.Stands.Clusters); diff != "" || len(want)+1 != len(before.Placement.Stands.Clusters) {
+		t.Errorf("it runs on (-want +got):\n%s", diff)
+	}
+	const line = "c-001 (pruned: it left its revision, and what replaces it"
+	if said := after.Text(explain.TextOptions{Width: 200}); !strings.Contains(said, line) || strings.Contains(before.Text(explain.TextOptions{Width: 200}), "pruned") {
+		t.Errorf("it does not say %q:\n%s", line, said)
 	}
 }

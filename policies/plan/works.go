@@ -278,11 +278,12 @@ func reportsDrift(template *unstructured.Unstructured, policy policyv1alpha1.Dri
 // Suspended reports whether changes are kept from a cluster that should have the template.
 func Suspended(spec *workv1alpha2.ResourceBindingSpec, cluster string) bool {
 	s := spec.Suspension
-	if s == nil {
-		return false
-	}
-	return ptr.Deref(s.Dispatching, false) ||
-		s.DispatchingOnClusters != nil && slices.Contains(s.DispatchingOnClusters.ClusterNames, cluster)
+	return SuspendedAll(spec) || s != nil && s.DispatchingOnClusters != nil && slices.Contains(s.DispatchingOnClusters.ClusterNames, cluster)
+}
+
+// SuspendedAll reports whether changes are kept from all clusters.
+func SuspendedAll(spec *workv1alpha2.ResourceBindingSpec) bool {
+	return spec.Suspension != nil && ptr.Deref(spec.Suspension.Dispatching, false)
 }
 
 // SuspendedSomewhere reports whether changes are kept from a cluster of the placement.
