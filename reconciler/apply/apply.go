@@ -225,12 +225,23 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request, run *
 	if err != nil && runs.Superseded(ctx) {
 		return reconcile.Result{}, err
 	}
+	if s.yields && err == nil {
+		return reconcile.Result{RequeueAfter: next.After, Priority: ptr.To(lastInLine)}, nil
+	}
 	err = s.last.secrets.Clean(r.lastGood.keep(ctx, s, err), reasonFailed)
 	if err := r.conclude(ctx, s, err); err != nil {
 		return reconcile.Result{}, err
 	}
-	return loop.Result(s.last.nextLook(next, err, r.clock.Now()))
+	result, err := loop.Result(s.last.nextLook(next, err, r.clock.Now()))
+	if s.moved {
+		result.Priority = ptr.To(0) // not what it was looked at with
+	}
+	return result, err
 }
+
+// lastInLine is the priority of a Kustomization of which a revision is known to change nothing: of many that follow
+// one source, those of which it does come first.
+const lastInLine = -1
 
 // state is what the phases of one run learn.
 type state struct {
@@ -267,6 +278,7 @@ type standing struct {
 	drift   bool // what stands is due for a look, or something of it is known to be gone
 	writes  extent
 	tried   bool // its build was begun
+	yields  bool // it changes nothing here, which is told once others have had their turn
 	// kept says what of the one before was brought back, as this one is refused; empty for nothing. taken are
 	// objects of that which others hold by now.
 	kept  string

@@ -2,6 +2,9 @@ package apply_test
 
 import (
 	"fmt"
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -119,6 +122,57 @@ func TestACommitThatChangesNothingHere(t *testing.T) {
 	w.ready("web", third)
 	if w.builds.runs() != runs+1 || w.configMap("config-03") == nil {
 		t.Errorf("%d builds, want 1; config-03 is %v", w.builds.runs()-runs, w.configMap("config-03"))
+	}
+}
+
+// TestWhoReadsAChangeComesFirst: of many Kustomizations that follow one source, those of which a commit changes
+// something stand before the others say that it changes nothing.
+func TestWhoReadsAChangeComesFirst(t *testing.T) {
+	const all, changed = 60, 6
+	w := newQuietWorld(t)
+	files := map[string]string{}
+	for n := range all {
+		folder := fmt.Sprintf("app-%02d", n)
+		files[folder+"/config.yaml"] = named(folder)
+	}
+	first := w.commit(files)
+	for n := range all {
+		folder := fmt.Sprintf("app-%02d", n)
+		w.kustomization(folder, func(spec *kustomizev1.KustomizationSpec) {
+			spec.Path, spec.Wait, spec.RetryInterval = folder, false, &metav1.Duration{Duration: time.Minute}
+			if n == 10 { // a changed one waits for one that is not
+				spec.DependsOn = []kustomizev1.DependencyReference{{Name: "app-59"}}
+			}
+		})
+	}
+	stand := func(revision string) map[string]int {
+		at := map[string]int{}
+		w.until("all stand", func() (bool, string) {
+			var list kustomizev1.KustomizationList
+			if err := w.Hub.List(t.Context(), &list, client.InNamespace(w.namespace)); err != nil {
+				t.Fatal(err)
+			}
+			for _, ks := range list.Items {
+				if ks.Status.LastAppliedRevision == revision {
+					at[ks.Name], _ = strconv.Atoi(ks.ResourceVersion)
+				}
+			}
+			return len(at) == all, fmt.Sprint(len(at))
+		})
+		return at
+	}
+	stand(first)
+	for n := range changed {
+		folder := fmt.Sprintf("app-%02d", n*all/changed)
+		files[folder+"/config.yaml"] = named(folder, folder+"-too")
+	}
+	at := stand(w.commit(files))
+	written := slices.Sorted(maps.Values(at))
+	for n := range changed {
+		folder := fmt.Sprintf("app-%02d", n*all/changed)
+		if before, _ := slices.BinarySearch(written, at[folder]); before > all/2 {
+			t.Errorf("%d of %d stand before %s, of which the commit changes something", before, all, folder)
+		}
 	}
 }
 

@@ -48,8 +48,7 @@ type lastApplied struct {
 	applied inputs
 	desired []inventory.Entry
 	built
-	// due is when drift is looked for.
-	due time.Time
+	turns
 	// unhealthy is what the last complaint about health was about, in which revision, and what it said.
 	unhealthy struct {
 		about    []inventory.ID
@@ -72,6 +71,14 @@ type lastApplied struct {
 	secrets secrets.Values
 	// account acted in the last run.
 	account client.ObjectKey
+}
+
+// turns are when a Kustomization is worked on.
+type turns struct {
+	// due is when drift is looked for.
+	due time.Time
+	// moved says that what stands is of another artifact than before, which is yet to be told.
+	moved bool
 }
 
 // takes notes who acts, and reports whether that is somebody else than before.
@@ -232,6 +239,7 @@ func (m *lastApplied) recall(s *state) bool {
 		return false
 	}
 	s.desired, s.built = m.desired, m.built
+	s.moved, m.moved = m.moved, false
 	return true
 }
 
@@ -245,15 +253,16 @@ func (m *lastApplied) standsAt(s *state) (digest string, stands bool) {
 	return m.applied.digest, m.known && !m.missed && m.applied == as && s.now.Before(m.due) && s.source.allows == ""
 }
 
-// moves has what stands be of another artifact that holds the same. It returns false if something has been
-// missed meanwhile.
-func (m *lastApplied) moves(s *state) bool {
+// moves has what stands be of another artifact that holds the same; yields says that this is told later. It returns
+// false if something has been missed meanwhile.
+func (m *lastApplied) moves(s *state, yields bool) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !m.known || m.missed {
 		return false
 	}
 	m.applied, s.desired, s.built = s.inputs(), m.desired, m.built
+	m.moved = yields
 	return true
 }
 
@@ -353,7 +362,7 @@ func (m *lastApplied) conclude(s *state, outcome *loop.Error, now time.Time) {
 		m.known, m.due = false, now.Add(intervals.Retry(s.ks))
 		return
 	}
-	m.known, m.applied, m.given = !m.missed, s.inputs(), nil
+	m.known, m.applied, m.given, m.moved = !m.missed, s.inputs(), nil, false
 	m.desired, m.built = slices.Clone(s.desired), s.built
 	m.due = now.Add(intervals.Jittered(s.owner, intervals.Drift(s.ks)))
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/actors"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/apply/builder"
+	"github.com/flotilla-io/flotilla/reconciler/apply/dependencies"
 	"github.com/flotilla-io/flotilla/reconciler/apply/intervals"
 	"github.com/flotilla-io/flotilla/reconciler/apply/limits"
 	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
@@ -22,19 +23,28 @@ import (
 )
 
 // compare finds out whether an artifact holds, of what a Kustomization reads, what stands already: such a
-// revision costs no more than saying so.
+// revision costs no more than saying so. Unless others wait for it, that comes after those of which the revision may
+// change something.
 func (r *Reconciler) compare(ctx context.Context, s *state) (loop.Next, error) {
 	from, stands := s.last.standsAt(s)
 	if !stands {
 		return loop.Next{}, nil
 	}
 	same, err := r.deps.Builder.Same(ctx, builder.Input{Kustomization: s.ks, Digest: s.source.digest, Revision: s.source.revision, Retry: intervals.Retry(s.ks)}, from)
-	if err != nil || !same || !s.last.moves(s) {
+	if err != nil || !same {
 		return loop.Next{}, err
 	}
-	if s.settled, s.moved = true, true; len(kustomizationsIn(s.desired)) == 0 {
+	awaited, err := dependencies.Some(ctx, r.deps.Hub, s.owner)
+	if err != nil || !s.last.moves(s, !awaited) {
+		return loop.Next{}, err
+	}
+	if len(kustomizationsIn(s.desired)) == 0 {
 		r.heritage.siblings.Learn(s.ks, s.artifact(), siblings.Wants{Entries: s.desired})
 	}
+	if s.yields = !awaited; s.yields {
+		return loop.Next{Done: true, After: minimumPause}, nil
+	}
+	s.settled, s.moved = true, true
 	return loop.Next{}, nil
 }
 

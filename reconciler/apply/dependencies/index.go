@@ -32,6 +32,15 @@ func indexed(obj client.Object) []string {
 	return out
 }
 
+// Some reports whether any Kustomization depends on one.
+func Some(ctx context.Context, hub client.Reader, dependency client.ObjectKey) (bool, error) {
+	var list kustomizev1.KustomizationList
+	if err := hub.List(ctx, &list, On(dependency), client.Limit(1), client.UnsafeDisableDeepCopy); err != nil {
+		return false, fmt.Errorf("look who depends on %s: %w", dependency, err)
+	}
+	return len(list.Items) > 0, nil
+}
+
 // On lists the Kustomizations that depend on one.
 func On(dependency client.ObjectKey) client.ListOption {
 	return client.MatchingFields{index: dependency.String()}
