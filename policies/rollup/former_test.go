@@ -38,8 +38,8 @@ func TestFormer(t *testing.T) {
 	}
 	want := func(reason string, outdated bool) rollup.Part {
 		return rollup.Part{Object: "Deployment shop/web", State: rollup.Progressing, Reason: reason, Former: []rollup.ClusterPart{
-			{Name: "a", Applied: !outdated, Outdated: outdated},
-			{Name: "b", State: rollup.Progressing, Reason: "not ready: 5/5 ready, 0/5 available", Applied: !outdated, Outdated: outdated},
+			{Name: "a", Replicas: 5, Applied: !outdated, Outdated: outdated},
+			{Name: "b", State: rollup.Progressing, Reason: "not ready: 5/5 ready, 0/5 available", Replicas: 5, Applied: !outdated, Outdated: outdated},
 			{Name: "c", State: rollup.Unknown, Reason: "unreachable since 2026-01-01 00:00 UTC; last heard: healthy", Silence: &silence, Outdated: outdated},
 		}}
 	}
@@ -64,7 +64,7 @@ func TestByBindingAndWorks(t *testing.T) {
 	sent.Annotations = map[string]string{propagation.DigestAnnotation: "latest"}
 	before.Annotations = map[string]string{propagation.DigestAnnotation: "before"}
 	want := rollup.Part{Object: "Deployment shop/web", Clusters: []rollup.ClusterPart{
-		{Name: "a", Applied: true}, {Name: "b", State: rollup.Progressing, Reason: "latest version not sent yet", Outdated: true},
+		{Name: "a", Replicas: 5, Applied: true}, {Name: "b", Replicas: 5, State: rollup.Progressing, Reason: "latest version not sent yet", Outdated: true},
 	}}
 	if diff := cmp.Diff(want, rollup.PartOf(nil, b, []*workv1alpha1.Work{sent, before}, nil)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -57,6 +57,8 @@ type ClusterPart struct {
 	// Note tells what does not count against the cluster, and that somebody may
 	// want to know all the same; empty for nothing.
 	Note string
+	// Replicas are those that it is to have there; zero for what has none.
+	Replicas int32
 	// Applied says that the cluster is known to hold the latest version, healthy or not, as its Work tells.
 	Applied bool
 	// Outdated says that the cluster is known not to hold the latest version, as its Work

@@ -1,18 +1,24 @@
 package rollup
 
 import (
-	"maps"
 	"slices"
+
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 )
 
-// Replaced says in which clusters all of a revision stands, so that what left it may go from there. The zero
-// value is all of them: a revision that is for no cluster replaces nothing.
+// Replaced says in which clusters a revision replaces what left it, so that this may go from there. What takes the
+// place of an object is not known: it may be anything that the revision holds. The zero value is all clusters: a
+// revision that is for no cluster replaces nothing.
 type Replaced struct {
 	// nowhere says that something may yet come to any cluster.
 	nowhere bool
-	// yet are the clusters that have yet to hold something, or of which nothing is heard.
-	yet map[string]bool
+	// partly are the objects that do not stand in all their clusters: each with those in which it does, and its
+	// replicas there, which are anyNumber for what has none.
+	partly []map[string]int32
 }
+
+// anyNumber of replicas is enough.
+const anyNumber = -1
 
 // Add counts an object that no policy carries, and whether it stands.
 func (r *Replaced) Add(stands bool) { r.nowhere = r.nowhere || !stands }
@@ -20,43 +26,42 @@ func (r *Replaced) Add(stands bool) { r.nowhere = r.nowhere || !stands }
 // AddPart counts an object that a policy carries.
 func (r *Replaced) AddPart(p Part) {
 	r.Add(p.State == Healthy)
+	stands := map[string]int32{}
 	for _, c := range p.Clusters {
-		r.except(c.Name, c.State != Healthy)
+		switch {
+		case c.State != Healthy:
+		case c.Replicas == 0:
+			stands[c.Name] = anyNumber
+		default:
+			stands[c.Name] = c.Replicas
+		}
+	}
+	if len(stands) < len(p.Clusters) {
+		r.partly = append(r.partly, stands)
 	}
 }
 
-// Except counts clusters of which nothing is heard.
-func (r *Replaced) Except(silent Silences) {
-	for cluster := range silent {
-		r.except(cluster, true)
-	}
-}
-
-// And returns the clusters in which all of both stands.
+// And returns the clusters in which both replace all.
 func (r Replaced) And(other Replaced) Replaced {
-	out := Replaced{nowhere: r.nowhere || other.nowhere, yet: maps.Clone(r.yet)}
-	for cluster := range other.yet {
-		out.except(cluster, true)
-	}
-	return out
+	return Replaced{nowhere: r.nowhere || other.nowhere, partly: slices.Concat(r.partly, other.partly)}
 }
 
-func (r *Replaced) except(cluster string, yet bool) {
-	if !yet {
-		return
-	}
-	if r.yet == nil {
-		r.yet = map[string]bool{}
-	}
-	r.yet[cluster] = true
-}
-
-// In returns those of the clusters in which all stands.
-func (r Replaced) In(clusters []string) []string {
+// In returns those of the clusters that something which left is in that may let go of it: whatever does not stand
+// everywhere does so there, with as many replicas. One that is to be elsewhere alone may be what takes its place.
+func (r Replaced) In(clusters []workv1alpha2.TargetCluster) []string {
 	if r.nowhere {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(clusters), func(c string) bool { return r.yet[c] })
+	var names []string
+	for _, target := range clusters {
+		if !slices.ContainsFunc(r.partly, func(stands map[string]int32) bool {
+			n, there := stands[target.Name]
+			return !there || n != anyNumber && n < target.Replicas
+		}) {
+			names = append(names, target.Name)
+		}
+	}
+	return names
 }
 
 // AsApplied is the part judged by whether its clusters hold it, and not by how it fares there: that it is applied

@@ -52,7 +52,7 @@ func TestNeverSent(t *testing.T) {
 	b.Spec.Suspension.Dispatching = ptr.To(true)
 	b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "b", Applied: true, Health: workv1alpha2.ResourceHealthy}}
 	want := []rollup.ClusterPart{
-		{Name: "a", State: rollup.Progressing, Reason: "never sent: dispatching is suspended", Suspended: true}, {Name: "b", Suspended: true},
+		{Name: "a", State: rollup.Progressing, Reason: "never sent: dispatching is suspended", Suspended: true, Replicas: 5}, {Name: "b", Suspended: true, Replicas: 5},
 	}
 	if diff := cmp.Diff(want, rollup.PartOf(template("Deployment"), b, nil, nil).Clusters); diff != "" {
 		t.Errorf("clusters (-want +got):\n%s", diff)
@@ -84,7 +84,7 @@ func TestRemovedWhileSuspended(t *testing.T) {
 	b.Spec.Suspension.Dispatching = ptr.To(true)
 	b.Status = rollup.Status(b, rollup.Report{Works: []*workv1alpha1.Work{w}, Now: at.Time})
 	for by, works := range map[string][]*workv1alpha1.Work{"by its Works": {w}, "by its binding": nil} {
-		want := []rollup.ClusterPart{{Name: "a", State: rollup.Progressing, Reason: rollup.Strayed + "Deployment shop/web was removed", Suspended: true, Strayed: true, Applied: works != nil}}
+		want := []rollup.ClusterPart{{Name: "a", State: rollup.Progressing, Reason: rollup.Strayed + "Deployment shop/web was removed", Suspended: true, Strayed: true, Replicas: 5, Applied: works != nil}}
 		got := rollup.PartOf(template("Deployment"), b, works, nil).Clusters
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", by, diff)
@@ -114,7 +114,7 @@ func TestWhatKeepsAClusterFromAWork(t *testing.T) {
 	works := []*workv1alpha1.Work{work("a", "True", "", workv1alpha2.ResourceHealthy, `{"availableReplicas":1}`)}
 	b.Status = rollup.Status(b, rollup.Report{Works: works, Now: at.Time})
 	for by, works := range map[string][]*workv1alpha1.Work{"by its Works": works, "by its binding": nil} {
-		want := []rollup.ClusterPart{{Name: "a", Applied: works != nil}, {Name: "b", State: rollup.Failed, Reason: "override policy shop/x: no", Outdated: works != nil}}
+		want := []rollup.ClusterPart{{Name: "a", Replicas: 5, Applied: works != nil}, {Name: "b", Replicas: 5, State: rollup.Failed, Reason: "override policy shop/x: no", Outdated: works != nil}}
 		if diff := cmp.Diff(want, rollup.PartOf(template("Deployment"), b, works, nil).Clusters); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", by, diff)
 		}

@@ -78,7 +78,7 @@ func (v *view) parts(b workv1alpha2.Binding, silent Silences) []ClusterPart {
 	var out []ClusterPart
 	for _, target := range plan.Targets(plan.SpecOf(b)) {
 		state, reason := v.judge(target)
-		c := ClusterPart{Name: target.Name, State: state, Reason: reason, Note: v.note(target), Suspended: plan.Suspended(b.BindingSpec(), target.Name)}
+		c := ClusterPart{Name: target.Name, State: state, Reason: reason, Note: v.note(target), Replicas: target.Replicas, Suspended: plan.Suspended(b.BindingSpec(), target.Name)}
 		c.Outdated, c.Applied = v.works != nil && !v.upToDate(v.works[target.Name]), v.holds(target.Name)
 		if c.Strayed = strings.HasPrefix(reason, Strayed); c.Strayed {
 			c.Note = "" // the same

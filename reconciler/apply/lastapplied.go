@@ -349,7 +349,7 @@ func (m *lastApplied) conclude(s *state, outcome *loop.Error, now time.Time) {
 		return
 	}
 	m.waitsFor = nil
-	if s.waiting.text != "" || outcome != nil || s.leaving.unreplaced {
+	if s.waiting.text != "" || outcome != nil || len(s.leaving.kept) > 0 {
 		m.waitsFor = make(map[inventory.ID]bool, len(s.desired))
 		for _, e := range s.awaited() {
 			m.waitsFor[e.ID] = true

@@ -60,51 +60,66 @@ func (d departures) replace(ctx context.Context, s *state) (loop.Next, error) {
 	}
 	s.leaving.replaced = s.leaving.replaced.And(found.Replaced)
 	pending, _, failed := health.Split(found.Verdicts)
-	if s.leaving.unreplaced = len(pending)+len(failed) > 0; s.leaving.unreplaced {
-		return loop.Next{After: silentPoll}, nil // bindings are heard of
-	}
+	s.leaving.unreplaced = len(pending)+len(failed) > 0
 	return loop.Next{}, nil
 }
 
-// prune deletes what left the revision, once what replaces it stands everywhere; before, it goes from the clusters
-// in which it does. What people let go, goes at once.
+// prune deletes what left the revision, once what replaces it stands; before, it goes from the clusters in which that
+// is so. Of clusters of which nothing is heard it is not known. What people let go, goes at once.
 func (d departures) prune(ctx context.Context, s *state) (loop.Next, error) {
-	doomed, over := s.leaving.Deleted, s.waiting.over() && !s.leaving.unreplaced
+	doomed := s.leaving.Deleted
 	if len(doomed) == 0 {
 		return loop.Next{}, nil
 	}
-	if over && s.settled {
+	kept, err := d.kept(ctx, s)
+	if err != nil {
+		return loop.Next{}, err
+	}
+	if s.settled && len(kept) < len(doomed) {
 		return s.again(), nil
 	}
-	if !over {
-		may := s.allowance(s.source.revision)
-		kept := slices.DeleteFunc(slices.Clone(doomed), func(e inventory.Entry) bool { return !s.settled && may.Lets(e.ID) })
-		if err := d.thin(ctx, s, kept); err != nil {
-			return loop.Next{}, err
-		}
-		doomed = inventory.Compare(doomed, kept).Removed
-		s.keep(kept)
+	s.keep(kept)
+	next, err := d.thin(ctx, s)
+	if err == nil {
+		err = d.applier.Prune(ctx, s.owner, s.actor, s.leaving.Deleted, s.seen)
 	}
-	if err := d.applier.Prune(ctx, s.owner, s.actor, doomed, s.seen); err != nil {
-		return loop.Next{}, d.notPruned(ctx, s, err)
+	if err != nil {
+		s.keep(doomed) // as it stands: what may not be deleted goes from no cluster, and comes back to none
+		return loop.Next{}, loop.Waiting(meta.PruneFailedReason, intervals.Retry(s.ks), d.actors.Explained(ctx, s.actor, err))
 	}
-	return loop.Next{}, nil
+	return next, nil
 }
 
-// thin takes what is kept out of the clusters in which all of the revision stands, if whoever acts may delete it.
-func (d departures) thin(ctx context.Context, s *state, kept []inventory.Entry) error {
-	due, err := d.pruner.Due(ctx, kept, s.leaving.replaced)
-	if err != nil || len(due) == 0 {
-		return err
+// kept returns what has to stay for now, of what left a revision.
+func (d departures) kept(ctx context.Context, s *state) ([]inventory.Entry, error) {
+	may := s.allowance(s.source.revision)
+	stays := slices.DeleteFunc(slices.Clone(s.leaving.Deleted), func(e inventory.Entry) bool { return !s.settled && may.Lets(e.ID) })
+	if !s.waiting.over() || s.leaving.unreplaced {
+		return stays, nil
 	}
-	if err := d.applier.Prune(ctx, s.owner, s.actor, due, s.seen, client.DryRunAll); err != nil {
-		return d.notPruned(ctx, s, err)
-	}
-	return d.pruner.Prune(ctx, due, s.leaving.replaced)
+	return d.pruner.Held(ctx, stays, s.leaving.replaced)
 }
 
-func (d departures) notPruned(ctx context.Context, s *state, err error) error {
-	return loop.Waiting(meta.PruneFailedReason, intervals.Retry(s.ks), d.actors.Explained(ctx, s.actor, err))
+// thin takes what is kept out of the clusters in which it is replaced, if whoever acts may delete it: once the status
+// says that it is leaving, or those who carry it would have it come back.
+func (d departures) thin(ctx context.Context, s *state) (loop.Next, error) {
+	due, err := d.pruner.Due(ctx, s.leaving.kept, s.leaving.replaced)
+	if err != nil || len(s.leaving.kept) == 0 {
+		return loop.Next{}, err
+	}
+	next := loop.Next{After: silentPoll} // of what changes in clusters bindings tell
+	leaving := inventory.Leaving(s.ks.Status)
+	told := slices.DeleteFunc(slices.Clone(due), func(e inventory.Entry) bool { return !slices.Contains(leaving, e.ID) })
+	if len(told) < len(due) && !s.settled {
+		next.After = minimumPause
+	}
+	if len(told) == 0 {
+		return next, nil
+	}
+	if err := d.applier.Prune(ctx, s.owner, s.actor, told, s.seen, client.DryRunAll); err != nil {
+		return loop.Next{}, err
+	}
+	return next, d.pruner.Prune(ctx, told, s.leaving.replaced)
 }
 
 // keep has entries stay until what replaces them stands.
@@ -119,8 +134,7 @@ func (s *state) keep(entries []inventory.Entry) {
 // again has a revision be worked on anew, as it has to remove something.
 func (s *state) again() loop.Next {
 	s.keep(s.leaving.Deleted)
-	s.last.again()
-	if !readyAt(s) {
+	if s.last.again(); s.waiting.text == "" && !readyAt(s) {
 		s.waiting = wait{text: "Health checks passed for revision " + s.source.revision + "; removing what left it"}
 	}
 	return loop.Next{After: minimumPause}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
@@ -91,7 +92,7 @@ func (c carried) apply(cluster, name string, health workv1alpha1.ResourceHealth)
 				workv1alpha2.ResourceBindingNamespaceAnnotationKey: b.Namespace, workv1alpha2.ResourceBindingNameAnnotationKey: b.Name,
 			},
 		},
-		Spec: workv1alpha1.WorkSpec{Workload: workv1alpha1.WorkloadTemplate{Manifests: []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{Raw: fmt.Appendf(nil, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":%q,"name":%q}}`, c.namespace, name)}}}}},
+		Spec: workv1alpha1.WorkSpec{Workload: workv1alpha1.WorkloadTemplate{Manifests: []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{Raw: fmt.Appendf(nil, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":%q,"name":%q,"labels":{"kustomize.toolkit.fluxcd.io/name":"web","kustomize.toolkit.fluxcd.io/namespace":%[1]q}}}`, c.namespace, name)}}}}},
 	}
 	if err := c.Hub.Get(c.t.Context(), client.ObjectKeyFromObject(w), w); err != nil {
 		c.create(w)
@@ -192,8 +193,8 @@ func TestWhatLeftGoesByCluster(t *testing.T) {
 	}
 }
 
-// TestNothingGoesThatMayNotBeDeleted: who may not delete an object of the control plane takes it out of no cluster.
-func TestNothingGoesThatMayNotBeDeleted(t *testing.T) {
+// TestAMissingRightTakesNothing: who may not delete an object of the control plane takes it out of no cluster.
+func TestAMissingRightTakesNothing(t *testing.T) {
 	c := newCarried(newWorld(t))
 	c.create(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: "tenant"}})
 	role := &rbacv1.Role{
@@ -228,4 +229,102 @@ func TestNothingGoesThatMayNotBeDeleted(t *testing.T) {
 	}
 	c.prunedFrom("old", c.east)
 	c.ready("web", second)
+}
+
+// TestSilenceTakesNothing: what a cluster refused, or has yet to take, does not count as applied there
+// when nothing is heard of it any more.
+func TestSilenceTakesNothing(t *testing.T) {
+	for name, change := range map[string]func(*kustomizev1.KustomizationSpec){"applied": func(*kustomizev1.KustomizationSpec) {}, "healthy": waiting} {
+		t.Run(name, func(t *testing.T) {
+			c := newCarried(newWorld(t))
+			c.kustomization("web", change)
+			first := c.commit(map[string]string{"app/x.yaml": named("a", "b", "c", "old", "hub")})
+			c.bind("old")
+			c.apply(c.east, "old", workv1alpha1.ResourceHealthy)
+			c.apply(c.west, "old", workv1alpha1.ResourceHealthy)
+			c.ready("web", first)
+			second := c.commit(map[string]string{"app/x.yaml": named("a", "b", "c", "new")})
+			c.bind("new")
+			c.apply(c.east, "new", workv1alpha1.ResourceHealthy)
+			c.prunedFrom("old", c.east)
+			if c.configMap("hub") == nil {
+				t.Error("what is on the control plane alone is gone while it is known that not all is replaced")
+			}
+
+			silent := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: c.west}, Spec: clusterv1alpha1.ClusterSpec{SyncMode: clusterv1alpha1.Push}}
+			c.create(silent)
+			silent.Status.Conditions = []metav1.Condition{{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionFalse, Reason: clusterv1alpha1.ClusterNotReachableReason, LastTransitionTime: metav1.Now()}}
+			if err := c.Hub.Status().Update(t.Context(), silent); err != nil {
+				t.Fatal(err)
+			}
+			c.seen(silent)
+			c.annotate("web", meta.ReconcileRequestAnnotation, "now")
+			c.until("it was looked at, and what is on the control plane alone is gone", func() (bool, string) {
+				return c.configMap("hub") == nil && c.get("web").Status.LastHandledReconcileAt == "now", ""
+			})
+			c.prunedFrom("old", c.east)
+			if name == "applied" {
+				if message := c.awaitReason("web", second, meta.ReconciliationSucceededReason); !strings.HasSuffix(message, "stays until all of it is applied in its cluster: ConfigMap/"+c.namespace+"/old") {
+					t.Errorf("message = %q", message)
+				}
+			}
+
+			silent.Status.Conditions[0].Status, silent.Status.Conditions[0].Reason = metav1.ConditionTrue, clusterv1alpha1.ClusterReadyReason
+			if err := c.Hub.Status().Update(t.Context(), silent); err != nil {
+				t.Fatal(err)
+			}
+			c.apply(c.west, "new", workv1alpha1.ResourceHealthy)
+			c.until("old is gone", func() (bool, string) { return c.configMap("old") == nil, "it is there" })
+			c.ready("web", second)
+		})
+	}
+}
+
+// TestALostRightTakesNothing: who loses the right to delete while something goes cluster by cluster has
+// it stay where it still is.
+func TestALostRightTakesNothing(t *testing.T) {
+	c := newCarried(newWorld(t))
+	first := c.commit(map[string]string{"app/x.yaml": named("a", "b", "c", "old")})
+	c.kustomization("web")
+	c.bind("old")
+	c.apply(c.east, "old", workv1alpha1.ResourceHealthy)
+	c.apply(c.west, "old", workv1alpha1.ResourceHealthy)
+	c.ready("web", first)
+	second := c.commit(map[string]string{"app/x.yaml": named("a", "b", "c", "new")})
+	c.bind("new")
+	c.apply(c.east, "new", workv1alpha1.ResourceHealthy)
+	c.prunedFrom("old", c.east)
+
+	c.create(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: "tenant"}})
+	c.create(&rbacv1.Role{
+		ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: "tenant"},
+		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"create", "patch", "get"}}},
+	})
+	c.create(&rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: "tenant"}, RoleRef: rbacv1.RoleRef{APIGroup: "rbac.authorization.k8s.io", Kind: "Role", Name: "tenant"},
+		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: c.namespace, Name: "tenant"}},
+	})
+	c.change("web", func(spec *kustomizev1.KustomizationSpec) { spec.ServiceAccountName = "tenant" })
+	c.apply(c.west, "new", workv1alpha1.ResourceHealthy)
+	c.awaitReason("web", second, meta.PruneFailedReason)
+	c.prunedFrom("old", c.east)
+	if got := inventory.Leaving(c.get("web").Status); len(got) != 1 {
+		t.Errorf("the status says that %v is leaving", got)
+	}
+}
+
+// TestWhatOptedOutIsNotAwaited: nobody removes it.
+func TestWhatOptedOutIsNotAwaited(t *testing.T) {
+	c := newCarried(newWorld(t))
+	first := c.commit(map[string]string{"app/x.yaml": named("a", "b", "c", "old")})
+	c.kustomization("web")
+	c.bind("old")
+	c.apply(c.east, "old", workv1alpha1.ResourceHealthy)
+	c.apply(c.west, "old", workv1alpha1.ResourceHealthy)
+	c.ready("web", first)
+	c.edit(c.configMap("old"), "disabled", "metadata", "annotations", "kustomize.toolkit.fluxcd.io/prune")
+	ks := c.ready("web", c.commit(map[string]string{"app/x.yaml": named("a", "b", "c")}))
+	if removed := inventory.Removed(ks.Status); len(removed) > 0 || c.configMap("old") == nil {
+		t.Errorf("the status says that clusters have yet to remove %v; it is %v", removed, c.configMap("old"))
+	}
 }

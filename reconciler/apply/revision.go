@@ -178,7 +178,7 @@ func outlast(of Assessor) loop.Phase[state] {
 		for _, e := range slices.Concat(s.desired, s.leaving.Staying(), s.leaving.kept) {
 			owned[e.ID] = true
 		}
-		ids := append(inventory.Removed(s.ks.Status), inventory.IDsOf(s.diff.Removed)...)
+		ids := append(inventory.Removed(s.ks.Status), inventory.IDsOf(s.gone())...)
 		ids = slices.DeleteFunc(ids, func(id inventory.ID) bool {
 			was := owned[id]
 			owned[id] = true // each once
@@ -189,4 +189,14 @@ func outlast(of Assessor) loop.Phase[state] {
 		s.leaving.looked = err == nil
 		return loop.Next{}, err
 	}
+}
+
+// gone are the objects that left this revision and that the control plane does not hold any more: not those that it
+// is not to delete.
+func (s *state) gone() []inventory.Entry {
+	deleted := inventory.Union(s.switched.pruned, s.leaving.Deleted)
+	return slices.DeleteFunc(slices.Clone(s.diff.Removed), func(e inventory.Entry) bool {
+		obj := s.seen[e.ID]
+		return obj != nil && obj.GetDeletionTimestamp() == nil && !slices.ContainsFunc(deleted, func(d inventory.Entry) bool { return d.ID == e.ID })
+	})
 }

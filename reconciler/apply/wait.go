@@ -118,7 +118,7 @@ func readyAt(s *state) bool {
 
 // awaited returns what is waited for: everything where something stays until all is applied.
 func (s *state) awaited() []inventory.Entry {
-	if s.leaving.unreplaced {
+	if len(s.leaving.kept) > 0 {
 		return s.desired
 	}
 	return s.toAssess()

@@ -133,7 +133,7 @@ func New(hub client.Client, live client.Reader, templates Templates, interp *int
 	r.works, r.hearsay = works, hearsay
 	render := renderer{cluster: works.cluster, overrides: r.wholly.overrides, interpreter: interp, quotas: r.quotasOf}
 	itself := bindingWriter{hub: hub, own: own}
-	r.phases = []loop.Phase[state]{read.binding, itself.latest, write.withdraw, write.depart, read.template, r.wholly.wait, render.run, write.dispatch, itself.noteFaults, write.endEvictions, write.clean}
+	r.phases = []loop.Phase[state]{read.binding, itself.latest, write.withdraw, read.template, r.wholly.left, write.depart, r.wholly.wait, render.run, write.dispatch, itself.noteFaults, write.endEvictions, write.clean}
 	return r
 }
 

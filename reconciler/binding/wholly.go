@@ -14,6 +14,7 @@ import (
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/selector"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
@@ -121,6 +122,17 @@ func (w *wholly) doubted(ctx context.Context, s *state) bool {
 		delete(w.doubts, req)
 		return false
 	}
+}
+
+// left takes a binding for pruned from no cluster whose template has not left its revision: whoever decides where that
+// goes is about to say so.
+func (w *wholly) left(_ context.Context, s *state) (loop.Next, error) {
+	if _, left, _ := w.switches.Left(s.template); left || len(plan.PrunedFrom(s.binding)) == 0 {
+		return loop.Next{}, nil
+	}
+	s.binding = s.binding.DeepCopyObject().(workv1alpha2.Binding)
+	plan.SetPrunedFrom(s.binding, nil)
+	return loop.Next{After: time.Second}, nil
 }
 
 // standsFor reports whether a binding says that it is for the template as it is.

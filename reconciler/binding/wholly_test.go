@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 	"github.com/flotilla-io/flotilla/reconciler/switching"
@@ -104,5 +105,37 @@ func TestABindingThatIsUndecided(t *testing.T) {
 	undecided = false
 	if !goesOn() {
 		t.Error("it waits for a binding that is decided")
+	}
+}
+
+// watched has one template.
+type watched struct {
+	unwatched
+	template *unstructured.Unstructured
+}
+
+func (w watched) Get(context.Context, templatestore.Key) (*unstructured.Unstructured, templatestore.Presence, error) {
+	return w.template, templatestore.Present, nil
+}
+
+// TestWhatHasNotLeftIsPrunedFromNowhere, whatever its binding says.
+func TestWhatHasNotLeftIsPrunedFromNowhere(t *testing.T) {
+	for name, left := range map[string]bool{"it left": true, "it did not": false} {
+		s := applied(t, true)
+		plan.SetPrunedFrom(s.binding, []string{"east"})
+		before := s.binding
+		tracker := switching.New(nil, watched{template: s.template})
+		if left {
+			tracker.Begin(shop)
+			tracker.End(t.Context(), shop, []inventory.Entry{{ID: inventory.IDOf(s.template), Version: "v1"}})
+		}
+		w := newWholly(tracker, Options{Clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0))}, func(ctrl.Request) {})
+		next, err := w.left(t.Context(), s)
+		if err != nil || next.Done || (next.After > 0) == left {
+			t.Errorf("%s: %+v, %v", name, next, err)
+		}
+		if len(plan.PrunedFrom(s.binding)) == 1 != left || len(plan.PrunedFrom(before)) != 1 {
+			t.Errorf("%s: it is pruned from %v, and the binding that came in from %v", name, plan.PrunedFrom(s.binding), plan.PrunedFrom(before))
+		}
 	}
 }

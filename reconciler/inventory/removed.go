@@ -11,7 +11,7 @@ import (
 
 // mostRecorded is how many objects a status names: what is removed from a cluster goes
 // together.
-const mostRecorded = 100
+const mostRecorded = 1000
 
 // Removed returns what left the revisions of a Kustomization and clusters may still hold, as its
 // status says. What cannot be read is left out.

@@ -24,6 +24,9 @@ type left struct {
 // leaving are the objects that left the revisions of Kustomizations and are not gone.
 type leaving map[client.ObjectKey]map[inventory.ID]left
 
+// suspends are the Kustomizations that do nothing: what left them is carried as any other template is.
+type suspends map[client.ObjectKey]bool
+
 // add notes one. What left before stays as it was then.
 func (l leaving) add(owner client.ObjectKey, id inventory.ID, as left) {
 	if l[owner] == nil {
@@ -38,7 +41,7 @@ func (l leaving) add(owner client.ObjectKey, id inventory.ID, as left) {
 // that is gone. It reports whether something is not leaving any more.
 func (l leaving) observe(owner client.ObjectKey, ks *kustomizev1.Kustomization) (fewer bool) {
 	stated := map[inventory.ID]bool{}
-	if ks != nil && ks.DeletionTimestamp.IsZero() && !ks.Spec.Suspend {
+	if ks != nil && ks.DeletionTimestamp.IsZero() {
 		for _, id := range inventory.Leaving(ks.Status) {
 			stated[id] = true
 		}
@@ -58,6 +61,17 @@ func (l leaving) observe(owner client.ObjectKey, ks *kustomizev1.Kustomization) 
 	return fewer
 }
 
+// observe learns whether a Kustomization is suspended; nil is one that is gone. It reports whether one is that was not.
+func (s suspends) observe(owner client.ObjectKey, ks *kustomizev1.Kustomization) bool {
+	if ks == nil || !ks.Spec.Suspend {
+		delete(s, owner)
+		return false
+	}
+	was := s[owner]
+	s[owner] = true
+	return !was
+}
+
 // resources returns what overrides select by, of those entries that are templates.
 func (w watches) resources(ctx context.Context, entries []inventory.Entry) []selector.Resource {
 	var out []selector.Resource
@@ -70,17 +84,18 @@ func (w watches) resources(ctx context.Context, entries []inventory.Entry) []sel
 	return out
 }
 
-// IsLeaving returns the Kustomization that a template carries the labels of and that it left; false if
-// none is.
-func (t *Tracker) IsLeaving(template *unstructured.Unstructured) (client.ObjectKey, bool) {
+// Left reports whether a template left the Kustomization that it carries the labels of, which it returns: from where
+// it has been pruned it does not come back. Stays reports whether it is left as it stands, too, which it is not where
+// that is suspended.
+func (t *Tracker) Left(template *unstructured.Unstructured) (owner client.ObjectKey, left, stays bool) {
 	owner, owned := inventory.OwnerOf(template)
 	if !owned {
-		return owner, false
+		return owner, false, false
 	}
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	_, leaving := t.leaving[owner][inventory.IDOf(template)]
-	return owner, leaving
+	_, left = t.leaving[owner][inventory.IDOf(template)]
+	return owner, left, left && !t.suspends[owner]
 }
 
 func idOf(r selector.Resource) inventory.ID {

@@ -43,6 +43,7 @@ type Tracker struct {
 	mixed     map[client.ObjectKey]bool
 	overrides overrides
 	leaving   leaving
+	suspends  suspends
 
 	listeners []Listener
 	synced    []toolscache.InformerSynced
@@ -53,7 +54,7 @@ func New(hub client.Reader, templates Templates) *Tracker {
 	return &Tracker{
 		watches: watches{hub: hub, templates: templates},
 		begun:   map[client.ObjectKey]bool{}, stated: map[client.ObjectKey]bool{}, mixed: map[client.ObjectKey]bool{},
-		overrides: newOverrides(), leaving: leaving{},
+		overrides: newOverrides(), leaving: leaving{}, suspends: suspends{},
 	}
 }
 
@@ -86,6 +87,7 @@ func (t *Tracker) observe(owner client.ObjectKey, ks *kustomizev1.Kustomization)
 		t.end(owner, func() { delete(t.stated, owner) })
 		t.mu.Lock()
 		fewer := t.leaving.observe(owner, ks)
+		fewer = t.suspends.observe(owner, ks) || fewer
 		t.mu.Unlock()
 		if fewer {
 			t.ended(owner)
@@ -168,7 +170,7 @@ func (t *Tracker) Overrides(r selector.Resource) (found []policyv1alpha1.Overrid
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	owner, owned := inventory.OwnerOf(labelled(r.Labels))
-	if l, leaving := t.leaving[owner][idOf(r)]; owned && leaving {
+	if l, leaving := t.leaving[owner][idOf(r)]; owned && leaving && !t.suspends[owner] {
 		return l.overrides, owner, l.known
 	}
 	found = t.overrides.index.Of(r)

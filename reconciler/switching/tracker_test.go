@@ -159,10 +159,26 @@ func TestWhatLeftKeepsItsOverrides(t *testing.T) {
 	ks := &kustomizev1.Kustomization{}
 	ks.Status.History = meta.History{{Metadata: map[string]string{gitopsv1alpha1.LeavingKey: entry.ID.String()}}}
 	tracker.observe(shop, ks)
-	if _, leaving := tracker.IsLeaving(web()); !leaving {
+	if _, _, stays := tracker.Left(web()); !stays {
 		t.Error("it is not leaving any more, though the status says so")
 	}
+	ended := 0
+	tracker.Listen(Listener{Ended: func(client.ObjectKey) { ended++ }})
+	for _, suspended := range []bool{true, false} {
+		again := ks.DeepCopy()
+		again.Spec.Suspend = suspended
+		tracker.observe(shop, again)
+		if _, left, stays := tracker.Left(web()); stays == suspended || !left {
+			t.Errorf("suspended %t: it has left: %t, stays as it stands: %t", suspended, left, stays)
+		}
+	}
+	if ended != 1 {
+		t.Errorf("%d times those who carry it were told that it does not leave any more, want once: as it was suspended", ended)
+	}
 	tracker.observe(shop, &kustomizev1.Kustomization{})
+	if _, left, _ := tracker.Left(web()); left {
+		t.Error("it has left a revision that it is part of")
+	}
 	if diff := cmp.Diff([]string{"one 2"}, counting(tracker)); diff != "" {
 		t.Errorf("what counts for it once it is wanted again (-want +got):\n%s", diff)
 	}

@@ -87,12 +87,19 @@ func (p binder) release(s *state) (loop.Next, error) {
 	}
 	s.desired = s.binding.DeepCopyObject().(workv1alpha2.Binding)
 	propagation.Unclaim(s.desired)
-	plan.SetPrunedFrom(s.desired, nil) // it is not leaving, or would be left as it stands
+	s.comesBack()
 	if seen := s.binding.GetAnnotations()[propagation.DigestAnnotation]; seen != digest {
 		s.desired.BindingSpec().Resource.ResourceVersion = s.template.GetResourceVersion()
 		propagation.Note(s.desired, digest, "")
 	}
 	return loop.Next{}, nil
+}
+
+// comesBack has a template that is wanted go to all its clusters again, if it was pruned from some.
+func (s *state) comesBack() {
+	if !s.left {
+		plan.SetPrunedFrom(s.desired, nil)
+	}
 }
 
 // describe fills in all but the placement.
@@ -179,7 +186,7 @@ func (p binder) label(s *state, digest string) {
 		b.SetLabels(labels)
 	}
 	propagation.Note(b, digest, s.activation.Edition)
-	plan.SetPrunedFrom(b, nil) // it is not leaving, or would be left as it stands
+	s.comesBack()
 	b.SetOwnerReferences(owners(b.GetOwnerReferences(), s.template))
 	controllerutil.AddFinalizer(b, bindings.Finalizer(b))
 }

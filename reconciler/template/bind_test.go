@@ -290,6 +290,13 @@ func TestBindReturns(t *testing.T) {
 			if again.desired == nil || len(plan.PrunedFrom(again.desired)) > 0 {
 				t.Errorf("the binding is to be %+v", again.desired)
 			}
+			again.left, again.desired = true, nil // the Kustomization that it left is suspended
+			if _, err := binderFor(2, nil, "m1", "m2").run(t.Context(), again); err != nil {
+				t.Fatal(err)
+			}
+			if again.desired != nil && len(plan.PrunedFrom(again.desired)) == 0 {
+				t.Error("it comes back although it left its revision")
+			}
 		})
 	}
 }

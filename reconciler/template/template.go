@@ -170,6 +170,9 @@ type state struct {
 	held bool
 	// awaits is true where it is on its way what the template asks for, or the rest of its revision.
 	awaits bool
+	// left is true where it left its revision and is carried all the same: from where it was pruned it does not come
+	// back.
+	left bool
 	// pending are recorded once everything is written.
 	pending []pendingEvent
 }

@@ -32,13 +32,22 @@ func newWholly(holder func(context.Context, *unstructured.Unstructured) (policyv
 // look ends a pass that only asks.
 func (p wholly) look(ctx context.Context, s *state) (loop.Next, error) {
 	_, held, err := p.held(ctx, s)
+	s.left = p.left(s)
 	return loop.Next{Done: held}, err
+}
+
+func (p wholly) left(s *state) bool {
+	if p.switches == nil {
+		return false
+	}
+	_, left, _ := p.switches.Left(s.template)
+	return left
 }
 
 // wait ends a pass, and has the template looked at once the revision stands.
 func (p wholly) wait(ctx context.Context, s *state) (loop.Next, error) {
 	owner, held, err := p.held(ctx, s)
-	if held {
+	if s.left = p.left(s); held {
 		s.awaits = true
 		p.waiting.Hold(owner, s.key, func() bool { _, held, err := p.held(ctx, s); return held || err != nil })
 	}
@@ -49,7 +58,7 @@ func (p wholly) held(ctx context.Context, s *state) (client.ObjectKey, bool, err
 	if p.switches == nil {
 		return client.ObjectKey{}, false, nil
 	}
-	if owner, leaving := p.switches.IsLeaving(s.template); leaving {
+	if owner, _, stays := p.switches.Left(s.template); stays {
 		return owner, true, nil
 	}
 	holder, err := p.holder(ctx, s.template)

@@ -71,6 +71,10 @@ const LeavingKey = "gitops.flotilla.io/leaving"
 // stands there already. It goes once the object is not leaving any more.
 const PrunedFromAnnotation = "gitops.flotilla.io/pruned-from"
 
+// TaintsAnnotation on a Cluster are the taints that a Kustomization has put on it, each as key:effect, between commas:
+// they go once the revision does not hold them any more, whoever has written the list since.
+const TaintsAnnotation = "gitops.flotilla.io/taints"
+
 // ChangedKey in status.history[0].metadata of a Kustomization is the revision since which it applies what
 // it does; the revisions after it have changed nothing of that. Missing: not known.
 const ChangedKey = "gitops.flotilla.io/changed"

@@ -1,48 +1,110 @@
 package applier
 
 import (
+	"bytes"
+	"maps"
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 )
 
 // keepingTaints returns a Cluster as it is to be applied: with the taints that the control plane has put on it,
 // such as that of one that is not ready. The list belongs to one writer as a whole, so that a Cluster in Git
-// with taints of its own took those off at each look, and the control plane put them back. Anything else is
+// with taints of its own took those off at each look, and the control plane put them back. What Git put on it is
+// noted on it, as that has to be found among what others wrote once Git has none. Anything else is
 // returned as it is.
 func keepingTaints(desired, observed *unstructured.Unstructured) *unstructured.Unstructured {
 	gk := desired.GroupVersionKind().GroupKind()
-	if observed == nil || gk.Group != clusterv1alpha1.GroupName || gk.Kind != clusterv1alpha1.ResourceKindCluster {
+	if gk.Group != clusterv1alpha1.GroupName || gk.Kind != clusterv1alpha1.ResourceKindCluster {
 		return desired
 	}
 	own, found, err := unstructured.NestedSlice(desired.Object, "spec", "taints")
-	if err != nil || !found {
-		return desired
-	}
-	there, _, err := unstructured.NestedSlice(observed.Object, "spec", "taints")
 	if err != nil {
 		return desired
 	}
-	kept := slices.DeleteFunc(there, func(taint any) bool { return !strings.HasPrefix(keyOf(taint), clusterv1alpha1.GroupName+"/") })
-	if len(kept) == 0 {
+	var there []any
+	if observed != nil {
+		if there, _, err = unstructured.NestedSlice(observed.Object, "spec", "taints"); err != nil {
+			return desired
+		}
+	}
+	before := notedTaints(observed)
+	if !found && len(before) == 0 && !ownsTaints(observed) {
 		return desired
 	}
-	own = slices.DeleteFunc(own, func(taint any) bool { return strings.HasPrefix(keyOf(taint), clusterv1alpha1.GroupName+"/") })
+	if found {
+		there = slices.DeleteFunc(there, func(taint any) bool { return !ofControlPlane(taint) })
+		own = slices.DeleteFunc(own, ofControlPlane)
+	} else {
+		there = slices.DeleteFunc(there, func(taint any) bool { return slices.Contains(before, textOf(taint)) })
+	}
 	out := desired.DeepCopy()
-	if unstructured.SetNestedSlice(out.Object, append(own, kept...), "spec", "taints") != nil {
+	if unstructured.SetNestedSlice(out.Object, append(own, there...), "spec", "taints") != nil {
 		return desired
 	}
+	noteTaints(out, own)
 	return out
 }
 
-func keyOf(taint any) string {
+// noteTaints notes on a Cluster the taints that Git puts on it.
+func noteTaints(cluster *unstructured.Unstructured, own []any) {
+	if len(own) == 0 {
+		return
+	}
+	var texts []string
+	for _, taint := range own {
+		texts = append(texts, textOf(taint))
+	}
+	annotations := maps.Clone(cluster.GetAnnotations())
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[gitopsv1alpha1.TaintsAnnotation] = strings.Join(texts, ",")
+	cluster.SetAnnotations(annotations)
+}
+
+// notedTaints are those that are noted on a Cluster; none on one that is nil.
+func notedTaints(cluster *unstructured.Unstructured) []string {
+	if cluster == nil || cluster.GetAnnotations()[gitopsv1alpha1.TaintsAnnotation] == "" {
+		return nil
+	}
+	return strings.Split(cluster.GetAnnotations()[gitopsv1alpha1.TaintsAnnotation], ",")
+}
+
+// ownsTaints reports whether the list is what was applied last: applied without it, all of it would go.
+func ownsTaints(cluster *unstructured.Unstructured) bool {
+	if cluster == nil {
+		return false
+	}
+	for _, fields := range cluster.GetManagedFields() {
+		var set fieldpath.Set
+		if fields.Manager != FieldManager || fields.Operation != metav1.ManagedFieldsOperationApply || fields.FieldsV1 == nil || set.FromJSON(bytes.NewReader(fields.FieldsV1.GetRawBytes())) != nil {
+			continue
+		}
+		if set.Has(fieldpath.MakePathOrDie("spec", "taints")) {
+			return true
+		}
+	}
+	return false
+}
+
+func ofControlPlane(taint any) bool {
+	return strings.HasPrefix(textOf(taint), clusterv1alpha1.GroupName+"/")
+}
+
+// textOf is key:effect of a taint.
+func textOf(taint any) string {
 	fields, ok := taint.(map[string]any)
 	if !ok {
 		return ""
 	}
 	key, _ := fields["key"].(string)
-	return key
+	effect, _ := fields["effect"].(string)
+	return key + ":" + effect
 }

@@ -77,7 +77,7 @@ type Assessment struct {
 	Verdicts []Verdict
 	// Uncounted are the clusters that do not count in them, as nothing is heard of them, sorted.
 	Uncounted []string
-	// Replaced says in which clusters all of the entries stand, as far as it was asked for.
+	// Replaced says in which clusters the entries replace what left, as far as it was asked for.
 	Replaced rollup.Replaced
 }
 
@@ -105,7 +105,6 @@ func (r *Reader) Assess(ctx context.Context, req Request) (Assessment, error) {
 		}
 	}
 	out.Uncounted = passed(parts, req.MaxUnreachable)
-	out.Replaced.Except(silent)
 	for i, p := range parts {
 		if p == nil {
 			out.Replaced.Add(out.Verdicts[i].State == rollup.Healthy)

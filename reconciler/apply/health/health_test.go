@@ -285,8 +285,8 @@ func TestApplied(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if stands := got.Verdicts[0].State == rollup.Healthy; stands == missing[name] || len(got.Replaced.In([]string{"east"})) == 1 != stands {
-				t.Errorf("assessed as %+v, replaced in %v", got.Verdicts, got.Replaced.In([]string{"east"}))
+			if stands := got.Verdicts[0].State == rollup.Healthy; stands == missing[name] || len(got.Replaced.In([]workv1alpha2.TargetCluster{{Name: "east"}})) == 1 != stands {
+				t.Errorf("assessed as %+v, replaced as %+v", got.Verdicts, got.Replaced)
 			}
 		})
 	}

@@ -30,27 +30,37 @@ type Pruner struct {
 // New returns a Pruner. hub reads from a cache.
 func New(hub client.Client) Pruner { return Pruner{hub: hub} }
 
-// Due returns those of the entries that some of the clusters in which all is replaced still hold.
+// Due returns those of the entries that a cluster still holds in which they are replaced.
 func (p Pruner) Due(ctx context.Context, entries []inventory.Entry, replaced rollup.Replaced) ([]inventory.Entry, error) {
+	return p.those(ctx, entries, func(clusters []workv1alpha2.TargetCluster) bool { return len(replaced.In(clusters)) > 0 })
+}
+
+// Held returns those of the entries that a cluster still holds in which they are not replaced.
+func (p Pruner) Held(ctx context.Context, entries []inventory.Entry, replaced rollup.Replaced) ([]inventory.Entry, error) {
+	return p.those(ctx, entries, func(clusters []workv1alpha2.TargetCluster) bool { return len(replaced.In(clusters)) < len(clusters) })
+}
+
+// those returns the entries whose clusters match: those that a policy means, less what was pruned.
+func (p Pruner) those(ctx context.Context, entries []inventory.Entry, match func([]workv1alpha2.TargetCluster) bool) ([]inventory.Entry, error) {
 	var out []inventory.Entry
 	for _, e := range entries {
 		b, found, err := p.binding(ctx, e.ID)
 		if err != nil {
 			return nil, err
 		}
-		if found && len(due(b, replaced)) > 0 {
+		if found && match(plan.SpecOf(b).Clusters) {
 			out = append(out, e)
 		}
 	}
 	return out, nil
 }
 
-// Prune takes entries out of the clusters in which all is replaced.
+// Prune takes entries out of the clusters in which they are replaced.
 func (p Pruner) Prune(ctx context.Context, entries []inventory.Entry, replaced rollup.Replaced) error {
 	var errs []error
 	for _, e := range entries {
 		errs = append(errs, p.mark(ctx, e.ID, func(b workv1alpha2.Binding) []string {
-			return append(plan.PrunedFrom(b), due(b, replaced)...)
+			return append(plan.PrunedFrom(b), replaced.In(plan.SpecOf(b).Clusters)...)
 		}))
 	}
 	return errors.Join(errs...)
@@ -63,15 +73,6 @@ func (p Pruner) Return(ctx context.Context, ids []inventory.ID) error {
 		errs = append(errs, p.mark(ctx, id, func(workv1alpha2.Binding) []string { return nil }))
 	}
 	return errors.Join(errs...)
-}
-
-// due are the clusters that a binding is to be pruned from, and is not yet.
-func due(b workv1alpha2.Binding, replaced rollup.Replaced) []string {
-	var names []string
-	for _, t := range plan.SpecOf(b).Clusters {
-		names = append(names, t.Name)
-	}
-	return replaced.In(names)
 }
 
 // mark has the binding of an object say from which clusters it is pruned. Where it has changed meanwhile nothing is
