@@ -458,6 +458,20 @@ func TestWhatIsPendingIsClosed(t *testing.T) {
 // TestARemoval: what a commit removes runs on in a cluster that is away,
 // and what only says that it was of this Kustomization is none of its business.
 func TestARemoval(t *testing.T) {
+	for name, record := range map[string]func(*kustomizev1.KustomizationStatus, []inventory.ID, bool){
+		"gone": inventory.RecordRemoved,
+		"kept": func(status *kustomizev1.KustomizationStatus, ids []inventory.ID, looked bool) {
+			inventory.RecordLeaving(status, ids, looked)
+			for _, id := range ids {
+				status.Inventory.Entries = append(status.Inventory.Entries, kustomizev1.ResourceRef{ID: id.String(), Version: "v1"})
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) { removal(t, record) })
+	}
+}
+
+func removal(t *testing.T, record func(*kustomizev1.KustomizationStatus, []inventory.ID, bool)) {
 	w := newWorld(t)
 	f := newForge(t)
 	w.provider("forge", f.URL)
@@ -470,7 +484,7 @@ func TestARemoval(t *testing.T) {
 	})
 	before := f.posts()
 	old, foreign := w.leaves("west", "old", "shop"), w.leaves("east", "foreign", "other")
-	w.removed(second, "old", "foreign")
+	w.removed(record, second, "old", "foreign")
 	said := append(slices.Clone(before), "2222 pending: 1/2 clusters ready: WEST waits for ConfigMap NS/old: not removed yet")
 	w.reported(f, said...)
 	w.gone(foreign)
@@ -512,7 +526,7 @@ func (w *world) gone(work *workv1alpha1.Work) {
 }
 
 // removed has the Kustomization say that it has applied a revision that left out ConfigMaps.
-func (w *world) removed(revision string, names ...string) {
+func (w *world) removed(record func(*kustomizev1.KustomizationStatus, []inventory.ID, bool), revision string, names ...string) {
 	w.t.Helper()
 	ks := &kustomizev1.Kustomization{}
 	if err := w.Hub.Get(w.t.Context(), client.ObjectKey{Namespace: w.namespace, Name: "shop"}, ks); err != nil {
@@ -523,7 +537,7 @@ func (w *world) removed(revision string, names ...string) {
 		ids = append(ids, inventory.ID{Namespace: w.namespace, Name: name, GroupKind: configMap.GroupKind()})
 	}
 	ks.Status.History = meta.History{{Digest: "sha256:0", FirstReconciled: metav1.Now(), LastReconciled: metav1.Now(), LastReconciledStatus: "ReconciliationSucceeded", TotalReconciliations: 1}}
-	inventory.RecordRemoved(&ks.Status, ids, true)
+	record(&ks.Status, ids, true)
 	ks.Status.LastAttemptedRevision, ks.Status.LastAppliedRevision = revision, revision
 	if err := w.Hub.Status().Update(w.t.Context(), ks); err != nil {
 		w.t.Fatal(err)

@@ -63,7 +63,9 @@ func (r *Reconciler) judge(ctx context.Context, s *state) (loop.Next, error) {
 	if err != nil {
 		return loop.Next{}, err
 	}
-	removed := inventory.Removed(s.ks.Status)
+	leaving := inventory.Leaving(s.ks.Status) // and owned until it goes
+	entries = slices.DeleteFunc(entries, func(e inventory.Entry) bool { return slices.Contains(leaving, e.ID) })
+	removed := append(inventory.Removed(s.ks.Status), leaving...)
 	r.followed.own(s.key, entries, removed)
 	if v.state, v.description = byConditions(s.ks); v.state != "" {
 		if v.state == gitopsv1alpha1.CommitPending && s.ks.Spec.Suspend {
