@@ -45,16 +45,18 @@ func (d departures) depart(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, nil
 }
 
-// replace finds out where all of a revision is applied, if something has left it and health is not waited for.
+// replace finds out where all of a revision stands, if something has left it: is applied, or, with wait, is healthy,
+// which is known already of one that is not ready.
 func (d departures) replace(ctx context.Context, s *state) (loop.Next, error) {
-	if s.ks.Spec.Wait || len(s.leaving.Deleted) == 0 {
+	known := s.ks.Spec.Wait && !(s.settled && readyAt(s))
+	if known || len(s.leaving.Deleted) == 0 {
 		return loop.Next{}, nil
 	}
 	observed, err := observeOwn(ctx, d.applier, s, s.desired)
 	if err != nil {
 		return loop.Next{}, err
 	}
-	found, err := d.assessor.Assess(ctx, health.Request{Entries: s.desired, Observed: observed, As: s.actor, Applied: true})
+	found, err := d.assessor.Assess(ctx, health.Request{Entries: s.desired, Observed: observed, As: s.actor, Checks: s.ks.Spec.HealthCheckExprs, Applied: !s.ks.Spec.Wait})
 	if err != nil {
 		return loop.Next{}, err
 	}

@@ -21,6 +21,7 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/propagation"
+	"github.com/flotilla-io/flotilla/reconciler/apply/health"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
@@ -78,7 +79,7 @@ func (c carried) bind(name string) {
 }
 
 // apply says that a cluster has applied a ConfigMap, and how that is.
-func (c carried) apply(cluster, name string, health workv1alpha1.ResourceHealth) {
+func (c carried) apply(cluster, name string, fares workv1alpha1.ResourceHealth) {
 	c.t.Helper()
 	b := &workv1alpha2.ResourceBinding{}
 	if err := c.Hub.Get(c.t.Context(), client.ObjectKey{Namespace: c.namespace, Name: workv1alpha2.BindingName("ConfigMap", name)}, b); err != nil {
@@ -99,7 +100,7 @@ func (c carried) apply(cluster, name string, health workv1alpha1.ResourceHealth)
 	}
 	w.Status = workv1alpha1.WorkStatus{
 		Conditions:       []metav1.Condition{{Type: workv1alpha1.WorkApplied, Status: metav1.ConditionTrue, Reason: "Applied", LastTransitionTime: metav1.Now()}},
-		ManifestStatuses: []workv1alpha1.ManifestStatus{{Health: health, Identifier: workv1alpha1.ResourceIdentifier{Version: "v1", Kind: "ConfigMap", Namespace: c.namespace, Name: name}}},
+		ManifestStatuses: []workv1alpha1.ManifestStatus{{Health: fares, Identifier: workv1alpha1.ResourceIdentifier{Version: "v1", Kind: "ConfigMap", Namespace: c.namespace, Name: name}}},
 	}
 	if err := c.Hub.Status().Update(c.t.Context(), w); err != nil {
 		c.t.Fatal(err)
@@ -234,10 +235,13 @@ func TestAMissingRightTakesNothing(t *testing.T) {
 // TestSilenceTakesNothing: what a cluster refused, or has yet to take, does not count as applied there
 // when nothing is heard of it any more.
 func TestSilenceTakesNothing(t *testing.T) {
-	for name, change := range map[string]func(*kustomizev1.KustomizationSpec){"applied": func(*kustomizev1.KustomizationSpec) {}, "healthy": waiting} {
+	for name, change := range map[string]func(*kustomizev1.KustomizationSpec){"applied": func(*kustomizev1.KustomizationSpec) {}, "healthy": waiting, "passed": waiting} {
 		t.Run(name, func(t *testing.T) {
 			c := newCarried(newWorld(t))
 			c.kustomization("web", change)
+			if name == "passed" {
+				c.annotate("web", health.MaxUnreachableAnnotation, "1")
+			}
 			first := c.commit(map[string]string{"app/x.yaml": named("a", "b", "c", "old", "hub")})
 			c.bind("old")
 			c.apply(c.east, "old", workv1alpha1.ResourceHealthy)
@@ -263,7 +267,13 @@ func TestSilenceTakesNothing(t *testing.T) {
 				return c.configMap("hub") == nil && c.get("web").Status.LastHandledReconcileAt == "now", ""
 			})
 			c.prunedFrom("old", c.east)
-			if name == "applied" {
+			if name != "healthy" {
+				runs := c.builds.runs()
+				c.annotate("web", meta.ReconcileRequestAnnotation, "again")
+				c.until("it was looked at again", func() (bool, string) { return c.get("web").Status.LastHandledReconcileAt == "again", "" })
+				if got := c.builds.runs() - runs; got != 1 {
+					t.Errorf("%d builds for one request", got)
+				}
 				if message := c.awaitReason("web", second, meta.ReconciliationSucceededReason); !strings.HasSuffix(message, "stays until all of it is applied in its cluster: ConfigMap/"+c.namespace+"/old") {
 					t.Errorf("message = %q", message)
 				}
