@@ -3,14 +3,21 @@ package apply
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	"github.com/flotilla-io/flotilla/api/scheme"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
+	"github.com/flotilla-io/flotilla/reconciler/apply/pruning"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
@@ -55,6 +62,36 @@ func TestReadyIsNotReplaced(t *testing.T) {
 			}
 			if diff := cmp.Diff(tc.in, tc.state.leaving.replaced.In([]workv1alpha2.TargetCluster{{Name: "east"}, {Name: "west"}})); diff != "" {
 				t.Errorf("replaced in (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestWhatIsNotToldToLeaveGoesFromNowhere: those who carry it would have it come back. The status tells of it soon; of
+// more than it has room for it never does.
+func TestWhatIsNotToldToLeaveGoesFromNowhere(t *testing.T) {
+	binding := &workv1alpha2.ResourceBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: workv1alpha2.BindingName("ConfigMap", "z")},
+		Spec: workv1alpha2.ResourceBindingSpec{
+			Resource: workv1alpha2.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: "team", Name: "z"}, Clusters: []workv1alpha2.TargetCluster{{Name: "east"}},
+		},
+	}
+	for name, tc := range map[string]struct {
+		settled bool
+		after   time.Duration
+	}{"a run that has the status tell of it": {after: minimumPause}, "one after that": {settled: true, after: silentPoll}} {
+		t.Run(name, func(t *testing.T) {
+			hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(binding.DeepCopy()).Build()
+			s := run(func(s *state) {
+				s.settled, s.leaving.kept = tc.settled, []inventory.Entry{{ID: configID("z"), Version: "v1"}}
+			})
+			next, err := departures{pruner: pruning.New(hub)}.thin(t.Context(), s)
+			if err != nil || next.After != tc.after {
+				t.Errorf("thin = %+v, %v, want it to look again after %s", next, err, tc.after)
+			}
+			got := &workv1alpha2.ResourceBinding{}
+			if err := hub.Get(t.Context(), client.ObjectKeyFromObject(binding), got); err != nil || len(plan.PrunedFrom(got)) > 0 {
+				t.Errorf("it is pruned from %v, %v", plan.PrunedFrom(got), err)
 			}
 		})
 	}
