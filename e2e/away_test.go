@@ -29,15 +29,7 @@ func TestACommitWhileAClusterIsAway(t *testing.T) {
 	repo.reported(t, first, "success")
 	before := the.incarnations(t, namespace, "web")
 
-	if err := the.Members["west"].Pause(); err != nil {
-		t.Fatal(err)
-	}
-	resumed := false
-	t.Cleanup(func() {
-		if !resumed {
-			_ = the.Members["west"].Resume()
-		}
-	})
+	resume := the.freeze(t, "west")
 	repo.write("app/other.yaml", "")
 	second := repo.push("one")
 	the.applied(t, namespace, second, 2*time.Minute)
@@ -46,10 +38,7 @@ func TestACommitWhileAClusterIsAway(t *testing.T) {
 	})
 	repo.reported(t, second, "pending")
 	repo.reported(t, second, "west unreachable")
-	resumed = true
-	if err := the.Members["west"].Resume(); err != nil {
-		t.Fatal(err)
-	}
+	resume()
 	eventually(t, 2*time.Minute, "it is gone everywhere", func(ctx context.Context) error {
 		return the.deploymentsAre(ctx, namespace, map[string]string{"east": "web", "edge": "web", "west": "web", "hub": "web"})
 	})

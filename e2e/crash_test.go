@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -141,21 +142,25 @@ func TestPausedMember(t *testing.T) {
 	eventually(t, time.Minute, "east is ready", at("east", "nginx:1.29"))
 	eventually(t, time.Minute, "west is ready", at("west", "nginx:1.29"))
 
-	if err := the.Members["west"].Pause(); err != nil {
-		t.Fatal(err)
-	}
-	resumed := false
-	t.Cleanup(func() {
-		if !resumed {
-			_ = the.Members["west"].Resume()
-		}
-	})
+	resume := the.freeze(t, "west")
 	the.Apply(t, strings.ReplaceAll(fmt.Sprintf(byHand, namespace, "east, edge, west"), `"nginx:1.29"`, `"nginx:1.30"`))
 	// Who waited for west would do so for 30 s, which is when a request is given up.
 	the.Before(t, 25*time.Second, "east has the change although west hangs", at("east", "nginx:1.30"))
-	resumed = true
-	if err := the.Members["west"].Resume(); err != nil {
+	resume()
+	eventually(t, time.Minute, "west has caught up", at("west", "nginx:1.30"))
+}
+
+// freeze stops a member until the function that it returns is called, or the test ends.
+func (w *world) freeze(t *testing.T, name string) (resume func()) {
+	t.Helper()
+	if err := w.Members[name].Pause(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, time.Minute, "west has caught up", at("west", "nginx:1.30"))
+	resume = sync.OnceFunc(func() {
+		if err := w.Members[name].Resume(); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(resume)
+	return resume
 }

@@ -10,6 +10,7 @@
 // whoever leads next knows it. It then holds what the Kustomization owns, and what its overrides
 // touch, as it stands: which overrides counted before is known to nobody any more.
 //
-// A Kustomization that is suspended or being deleted is not switched: what stands is what counts.
+// A Kustomization that is suspended or being deleted is not switched: what stands is what counts. What left one that
+// is suspended is carried as any other template is, but for the clusters from which it has been pruned.
 // The package writes nothing.
 package switching
