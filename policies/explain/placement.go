@@ -2,7 +2,6 @@ package explain
 
 import (
 	"cmp"
-	"errors"
 	"maps"
 	"slices"
 
@@ -229,11 +228,8 @@ func (x *explainer) prospect(trace placement.Trace) *Prospect {
 		}
 	}
 	if trace.Err != nil {
-		now.Error = trace.Err.Error()
-		var fit *placement.FitError
-		if !errors.As(trace.Err, &fit) {
-			now.Clusters = stands // kept until there is a better answer
-		}
+		now.Error = placement.Refusal(trace.Err, len(stands) > 0)
+		now.Clusters = stands // kept until there is a better answer
 	}
 	if x.in.Binding != nil {
 		record, _ := placement.RecordOf(x.in.Binding)

@@ -123,10 +123,8 @@ func (d Decision) Annotations() map[string]string {
 // to decide. The second result reports whether there is anything to write; asking
 // again with the decision written says no.
 //
-// Where no cluster fits, the placement is cleared, unless it comes to that by
-// nothing but a change of its clusters' labels. Where capacity is lacking, or
-// the placement asks for what cannot be, it stays as it is, but for clusters that
-// are leaving.
+// What cannot be placed stays where it is, but for clusters that are leaving:
+// a placement that nothing fits must not take down what runs.
 func Decide(b workv1alpha2.Binding, in Situation, opts Options) (Decision, bool) {
 	if !Mine(b, opts.SchedulerName) {
 		return Decision{}, false
@@ -140,34 +138,26 @@ func Decide(b workv1alpha2.Binding, in Situation, opts Options) (Decision, bool)
 	d := s.outcome(result, err)
 	d.Why, d.Record.Plugins = why, opts.own()
 	if err != nil {
-		if s.deserted(why, in.Clusters) {
-			s.stay(&d)
-		}
-		d.Clusters = staying(d.Clusters, in.Clusters)
+		s.stay(&d, in.Clusters)
 	}
 	d.Evictions = s.evictions(d.Clusters, in)
 	return d, s.stamp(&d, in.Now)
 }
 
-// deserted reports whether what runs lost its clusters by their labels, and not by
-// what users ask of it: other replicas, or one cluster less, are no wish to have it
-// nowhere.
-func (s *state) deserted(why string, snap Snapshot) bool {
-	switch why {
-	case DueClusterStrayed, DueAlways, DueReplicasChanged, DueClusterLeaving:
-		return s.strayed(snap)
-	default:
-		return false
-	}
+// stay keeps what runs where it is. To have it nowhere, users delete it: a name or
+// a label that is mistyped must not take the last copy.
+func (s *state) stay(d *Decision, snap Snapshot) {
+	d.Clusters = staying(s.spec.Clusters, snap)
+	d.Record.Message = Refusal(d.Err, len(d.Clusters) > 0)
 }
 
-// stay keeps what runs where it is: nobody asked for it to go, and a label that
-// went by mistake must not take the last copy with it.
-func (s *state) stay(d *Decision) {
-	if d.Record.Reason == workv1alpha2.BindingReasonNoClusterFit {
-		d.Clusters = s.spec.Clusters
-		d.Record.Message += " What runs stays where it is until another cluster fits."
+// Refusal is what users are told of an error of Place. Runs says that the template runs
+// somewhere.
+func Refusal(err error, runs bool) string {
+	if runs && fitsNobody(err) {
+		return err.Error() + " What runs stays where it is until another cluster fits."
 	}
+	return err.Error()
 }
 
 // RequestOf returns the request that Decide makes for b, for those who want to
@@ -201,7 +191,6 @@ func (s *state) outcome(result Result, err error) Decision {
 	}
 	switch {
 	case errors.As(err, &fit):
-		d.Clusters = nil
 		d.AppliedPlacement = s.placement
 		d.Record.Reason = workv1alpha2.BindingReasonNoClusterFit
 	case errors.As(err, &capacity):

@@ -61,10 +61,10 @@ func TestLeaving(t *testing.T) {
 			placement: duplicated, was: targets("b"), tasks: []workv1alpha2.GracefulEvictionTask{moved("a", "b is healthy", "a"), foreign}, want: "a",
 			out: []workv1alpha2.GracefulEvictionTask{foreign, moved("b", "a is healthy", "b")},
 		},
-		"to nowhere: as users ask": {placement: duplicated, was: targets("a"), want: "none"},
+		"to nowhere: it stays": {placement: duplicated, was: targets("a"), want: "none"},
 		"to nowhere, half-way": {
 			placement: duplicated, was: targets("b"), tasks: []workv1alpha2.GracefulEvictionTask{moved("a", "b is healthy", "a")}, want: "none",
-			out: []workv1alpha2.GracefulEvictionTask{moved("a", "another cluster fits", "a")},
+			out: []workv1alpha2.GracefulEvictionTask{moved("a", "b is healthy", "a")},
 		},
 		"off a cluster that leaves the fleet": {placement: duplicated, was: targets("gone"), want: "b"},
 		"a part taken over by one that stays": {

@@ -339,13 +339,15 @@ func TestDecide(t *testing.T) {
 				placement.Record{Reason: "Success", Message: ok.Message, At: metav1.NewTime(at.Add(time.Hour))}, placement.DueRebalance,
 			},
 		},
-		"where no cluster fits the placement is cleared": {
+		"where no cluster fits it stays": {
 			binding: placed(func(b *workv1alpha2.ResourceBinding) {
 				b.Spec.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"x"}}
 			}),
-			want: &outcome{nil, placement.Record{
-				Reason:  "NoClusterFit",
-				Message: "0/2 clusters are available: 2 cluster(s) did not match the placement cluster affinity constraint.", Cause: "1765cc7efe580cab", At: at, Placed: &at,
+			want: &outcome{[]workv1alpha2.TargetCluster{on("a", 2), on("b", 2)}, placement.Record{
+				Reason: "NoClusterFit",
+				Message: "0/2 clusters are available: 2 cluster(s) did not match the placement cluster affinity constraint." +
+					" What runs stays where it is until another cluster fits.",
+				Cause: "1765cc7efe580cab", At: at, Placed: &at,
 			}, placement.DuePlacementChanged},
 		},
 		"where room lacks it stays": {

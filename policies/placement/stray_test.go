@@ -99,7 +99,7 @@ func TestDeserted(t *testing.T) {
 		"a cluster is not known": {func(*workv1alpha2.ResourceBindingSpec) {}, in("none", "a"), []workv1alpha2.TargetCluster{on("a", 2), on("b", 2)}},
 		"another affinity": {func(s *workv1alpha2.ResourceBindingSpec) {
 			s.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"x"}}
-		}, in("none", "a", "b"), nil},
+		}, in("none", "a", "b"), []workv1alpha2.TargetCluster{on("a", 2), on("b", 2)}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -166,8 +166,9 @@ func TestDesertedAsAWhole(t *testing.T) {
 				}
 			}
 			b.Spec.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"x"}}
-			if d, changed := placement.Decide(b, in("none", "none"), placement.Options{}); !changed || len(d.Clusters) > 0 {
-				t.Errorf("the policy names another cluster: %v, want none", d.Clusters)
+			d, changed := placement.Decide(b, in("none", "none"), placement.Options{})
+			if !changed || len(d.Clusters) != 1 || d.Clusters[0].Name != "a" || d.Record.Reason != workv1alpha2.BindingReasonNoClusterFit {
+				t.Errorf("the policy names a cluster that there is not: %+v", d)
 			}
 		})
 	}

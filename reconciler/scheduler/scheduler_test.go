@@ -67,7 +67,7 @@ func TestReconcile(t *testing.T) {
 				b.Spec.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"other"}}
 				b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "m1", Replicas: 2}}
 			}), clusters: []client.Object{cluster("m1")},
-			want: "{}", events: recorder{"web ScheduleBindingFailed"},
+			want: "{m1:2}", events: recorder{"web ScheduleBindingFailed"},
 		},
 		"where it runs looks unsuitable but is still wanted": {
 			binding: bound(func(b *workv1alpha2.ResourceBinding) {
