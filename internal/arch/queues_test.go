@@ -15,6 +15,8 @@ var ofNoTenant = map[string]string{
 	"reconciler/cluster":     "clusters",
 	"reconciler/namespace":   "namespaces",
 	"reconciler/rebalance":   "rebalancers, of administrators",
+	"reconciler/remedy":      "clusters",
+	"reconciler/taintpolicy": "clusters",
 	"reconciler/unifiedauth": "clusters and what rights they have",
 }
 
