@@ -174,12 +174,20 @@ func (w *world) writeWorks(p plan.TemplatePlan) {
 		wp.Work.Generation++
 		w.works[k] = wp.Work
 	}
-	spec.GracefulEvictionTasks, _ = placement.Unfinished(spec,
-		func(cluster string) bool { return w.works[cluster+suffix] != nil },
-		func(cluster string) bool {
-			have := w.works[cluster+suffix]
-			return have != nil && rollup.Ready(have)
-		})
+	ready := func(cluster string) bool {
+		have := w.works[cluster+suffix]
+		return have != nil && rollup.Ready(have)
+	}
+	ending := placement.Ending{
+		Holds:   func(cluster string) bool { return w.works[cluster+suffix] != nil },
+		Ready:   ready,
+		Healthy: ready,
+		Gone:    func(cluster string) bool { return w.clusters[cluster] == nil },
+		Barred:  func(string) bool { return false },
+		Settled: placement.Answered(p.Binding),
+		Now:     w.now,
+	}
+	spec.GracefulEvictionTasks, _, _ = ending.Of(spec)
 	keep := plan.Keeps(spec)
 	maps.DeleteFunc(w.works, func(k string, _ *workv1alpha1.Work) bool {
 		cluster, ours := strings.CutSuffix(k, suffix)

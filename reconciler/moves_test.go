@@ -39,15 +39,19 @@ type moves struct {
 	hub   *servertest.Env
 	edges map[string]client.Client
 	loops *func() error // what stops them
+	// register adds the loops.
+	register func(context.Context, ctrl.Manager) error
 }
 
-func newMoves(t *testing.T) *moves {
+func newMoves(t *testing.T) *moves { return newMovesWith(t, registerMoves) }
+
+func newMovesWith(t *testing.T, register func(context.Context, ctrl.Manager) error) *moves {
 	if testing.Short() {
 		t.Skip("runs a control plane and two members")
 	}
 	hub := servertest.New(t)
-	stop := hub.StartLoops(t, registerMoves)
-	m := &moves{T: t, hub: hub, edges: map[string]client.Client{}, loops: &stop}
+	stop := hub.StartLoops(t, register)
+	m := &moves{T: t, hub: hub, edges: map[string]client.Client{}, loops: &stop, register: register}
 	t.Cleanup(func() { m.check((*m.loops)()) })
 	for _, name := range []string{from, to} {
 		m.join(name)
@@ -65,7 +69,7 @@ func registerMoves(ctx context.Context, mgr ctrl.Manager) error {
 func (m *moves) restart() {
 	m.Helper()
 	m.check((*m.loops)())
-	*m.loops = m.hub.StartLoops(m.T, registerMoves)
+	*m.loops = m.hub.StartLoops(m.T, m.register)
 }
 
 // in returns m for a step of the test.

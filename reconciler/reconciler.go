@@ -40,9 +40,11 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/orphans"
 	"github.com/flotilla-io/flotilla/reconciler/quota"
 	"github.com/flotilla-io/flotilla/reconciler/rebalance"
+	"github.com/flotilla-io/flotilla/reconciler/remedy"
 	"github.com/flotilla-io/flotilla/reconciler/scheduler"
 	"github.com/flotilla-io/flotilla/reconciler/status"
 	"github.com/flotilla-io/flotilla/reconciler/switching"
+	"github.com/flotilla-io/flotilla/reconciler/taintpolicy"
 	"github.com/flotilla-io/flotilla/reconciler/template"
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 	"github.com/flotilla-io/flotilla/reconciler/unifiedauth"
@@ -159,6 +161,8 @@ var loops = []loop{
 	{"execution", registerExecution},
 	{"status", registerStatus},
 	{"cluster", registerCluster},
+	{"taintpolicy", registerTaintPolicy},
+	{"remedy", registerRemedy},
 	{"orphans", registerOrphans},
 	{"agentcsrapproving", registerAgents},
 	{"unifiedauth", registerUnifiedAuth},
@@ -203,6 +207,7 @@ func newFleet(ctx context.Context, mgr ctrl.Manager, opts Options, chosen map[st
 		return nil, err
 	}
 	decisions.Mapper, decisions.Metrics = mgr.GetRESTMapper(), opts.Metrics
+	decisions.Settle = cmp.Or(opts.Silence.Grace, cluster.DefaultGrace) + cmp.Or(opts.Tuning.Period, lookEvery)
 	f := &fleet{
 		decider:   decider.New(mgr.GetClient(), decisions),
 		mgr:       mgr,
@@ -296,7 +301,16 @@ func registerScheduler(_ context.Context, f *fleet) error {
 	return scheduler.New(f.mgr.GetClient(), f.decider, f.events, scheduler.Options{
 		NoPriority:    f.opts.Scheduling.Off.Priority,
 		DateEachTrial: f.opts.Reporting == ReportKarmada,
+		EvictionRate:  f.opts.Scheduling.Failover.Rate,
 	}).Register(f.mgr)
+}
+
+func registerTaintPolicy(_ context.Context, f *fleet) error {
+	return taintpolicy.New(f.mgr.GetClient(), f.events, taintpolicy.Options{Lost: f.opts.Scheduling.Failover.Lost}).Register(f.mgr)
+}
+
+func registerRemedy(_ context.Context, f *fleet) error {
+	return remedy.New(f.mgr.GetClient()).Register(f.mgr)
 }
 
 func registerRebalance(_ context.Context, f *fleet) error {
@@ -322,6 +336,7 @@ func registerBinding(ctx context.Context, f *fleet) error {
 		Doubts:  cmp.Or(f.opts.Silence.Grace, cluster.DefaultGrace) + cmp.Or(f.opts.Tuning.Period, lookEvery),
 
 		IgnoreQuotas: f.opts.Scheduling.Off.Quotas,
+		Evictions:    binding.Evictions{Barred: f.decider.Barred, Grace: f.opts.Scheduling.Failover.Grace, Scheduler: f.opts.Scheduling.Name},
 	}
 	if f.template != nil {
 		opts.PlacementUnchanged, opts.Undecided = f.template.PlacementUnchanged, f.template.Undecided

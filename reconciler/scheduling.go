@@ -1,12 +1,14 @@
 package reconciler
 
 import (
-	"github.com/flotilla-io/flotilla/reconciler/decider"
 	"slices"
+	"time"
 
+	"github.com/flotilla-io/flotilla/policies/failover"
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/placement/framework"
 	"github.com/flotilla-io/flotilla/policies/placement/plugins"
+	"github.com/flotilla-io/flotilla/reconciler/decider"
 )
 
 // Scheduling says how bindings are placed. The zero value is the default.
@@ -21,8 +23,22 @@ type Scheduling struct {
 	Enabled []string
 	// KeepEmpty keeps chosen clusters that get no replicas.
 	KeepEmpty bool
+	// Failover says what is moved off clusters that fail.
+	Failover Failover
 	// Off are the areas that are switched off.
 	Off Off
+}
+
+// Failover says what is moved off clusters that fail, and how. The zero value moves nothing.
+type Failover struct {
+	failover.Rules
+	// Lost has a ClusterTaintPolicy made by which lost clusters are left.
+	Lost bool
+	// Grace is how long a cluster is left gracefully; zero means ten minutes.
+	Grace time.Duration
+	// Rate is how many templates are moved in a second; zero is as many as there are, a
+	// negative one is one in half an hour.
+	Rate float64
 }
 
 // Off names areas that are switched off.
@@ -69,6 +85,7 @@ func (s *Scheduling) decisions() (decider.Options, error) {
 	return decider.Options{
 		Placement: placement.Options{
 			SchedulerName: s.Name, Plugins: active, KeepEmpty: s.KeepEmpty, NoModels: s.Off.Models, NoComponents: s.Off.Components,
+			Failover: s.Failover.Rules,
 		},
 		NoReservations: s.Off.Promises,
 	}, nil

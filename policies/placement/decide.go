@@ -37,10 +37,16 @@ type Record struct {
 	// Plugins say how those that were asked differ from the built-in ones, as --plugins
 	// does: NAME is one more, -NAME one less. Nil where they do not.
 	Plugins []string `json:"plugins,omitempty"`
+	// Stays says what should be moved and has no place to go to. Nil where there is nothing.
+	Stays *Stays `json:"stays,omitempty"`
 }
 
 // equals reports whether the two mean the same to a user.
 func (r Record) equals(other Record) bool {
+	return r.sameOutcome(other) && r.Stays.equals(other.Stays)
+}
+
+func (r Record) sameOutcome(other Record) bool {
 	if r.Reason != other.Reason || r.AffinityName != other.AffinityName || r.Cause != other.Cause {
 		return false
 	}
@@ -102,17 +108,21 @@ type Decision struct {
 	Record Record
 	// Why a decision was due.
 	Why string
+	// Evicts are the clusters that are left because they, or what runs there, failed.
+	Evicts []string
+	// Next is when another decision may be due because time has passed; zero where
+	// none will. It holds for what is not to be written, too.
+	Next time.Time
 	// Err is why the binding could not be placed; nil where it was.
 	Err error
 }
 
 // Annotations returns the annotations that carry the decision. Deterministic.
 func (d Decision) Annotations() map[string]string {
-	record, err := json.Marshal(d.Record)
-	if err != nil {
-		record = nil // strings and a time always encode
+	out := map[string]string{}
+	if record, err := json.Marshal(d.Record); err == nil && d.Record.Reason != "" { // strings and a time always encode
+		out[workv1alpha2.SchedulingDecisionAnnotation] = string(record)
 	}
-	out := map[string]string{workv1alpha2.SchedulingDecisionAnnotation: string(record)}
 	if d.AppliedPlacement != "" {
 		out[policyv1alpha1.PolicyPlacementAnnotation] = d.AppliedPlacement
 	}
@@ -126,21 +136,22 @@ func (d Decision) Annotations() map[string]string {
 // What cannot be placed stays where it is, but for clusters that are leaving:
 // a placement that nothing fits must not take down what runs.
 func Decide(b workv1alpha2.Binding, in Situation, opts Options) (Decision, bool) {
-	if !Mine(b, opts.SchedulerName) {
-		return Decision{}, false
-	}
 	s := stateOf(b)
+	if !Mine(b, opts.SchedulerName) {
+		return s.vacate(in, opts)
+	}
+	barred, next := opts.Failover.Of(in.Clusters, s.tolerations(), in.Now)
 	why, due := s.due(in.Clusters)
+	evicted := targetsIn(s.spec.Clusters, barred)
+	if !due && len(evicted) == 0 && s.record.Stays == nil {
+		return Decision{Next: next}, false
+	}
+	a := placing{state: &s, in: in, opts: opts, barred: barred}
+	d := a.decide(due, evicted)
+	d.Next, d.Why = next, why
 	if !due {
-		return Decision{}, false
+		d.Why = DueEvicted
 	}
-	result, err := Place(s.request(in.Peers), in.Clusters, opts)
-	d := s.outcome(result, err)
-	d.Why, d.Record.Plugins = why, opts.own()
-	if err != nil {
-		s.stay(&d, in.Clusters)
-	}
-	d.Evictions = s.evictions(d.Clusters, in)
 	return d, s.stamp(&d, in.Now)
 }
 
@@ -209,12 +220,18 @@ func (s *state) stamp(d *Decision, now time.Time) bool {
 	if fit := (*FitError)(nil); errors.As(d.Err, &fit) && fit.bearsOut(s.record.Cause) {
 		record.Cause = s.record.Cause
 	}
-	same := s.recorded && s.record.equals(record) && applied == d.AppliedPlacement &&
-		slices.EqualFunc(d.Clusters, s.spec.Clusters, sameTarget) &&
+	stands := applied == d.AppliedPlacement && slices.EqualFunc(d.Clusters, s.spec.Clusters, sameTarget) &&
 		equality.Semantic.DeepEqual(d.Evictions, s.spec.GracefulEvictionTasks)
-	if same && !(d.Record.Succeeded() && s.rebalances()) {
+	answered := !d.Record.Succeeded() || !s.rebalances()
+	switch {
+	case s.recorded && stands && answered && s.record.equals(record):
 		d.Record = s.record
 		return false
+	case s.recorded && stands && answered && s.record.sameOutcome(record): // it only cannot go, or may stay again
+		stays := d.Record.Stays
+		d.Record = s.record
+		d.Record.Stays = stays
+		return true
 	}
 	if s.recorded && !d.Record.Succeeded() {
 		d.Record.Placed = s.record.LastPlaced()

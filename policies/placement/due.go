@@ -22,6 +22,7 @@ const (
 	DueClusterLeaving   = "a target cluster is leaving"
 	DueClusterStrayed   = "a target cluster is not what the affinity asks for any more"
 	DueFailed           = "the last decision failed"
+	DueEvicted          = "a target cluster must not run it any more"
 )
 
 // Mine reports whether the scheduler of that name decides about b: b names it, its

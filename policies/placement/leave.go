@@ -20,7 +20,8 @@ const mostAwaited = 5
 // after. A cluster is left by a task while there are others to run in: those that are
 // new, or those that stay, which need not have it yet. One that leaves the fleet has
 // none: what it holds goes with it. A cluster that is moved back to is left no more.
-func (s *state) evictions(after []workv1alpha2.TargetCluster, in Situation) []workv1alpha2.GracefulEvictionTask {
+func (p *placing) evictions(after []workv1alpha2.TargetCluster) []workv1alpha2.GracefulEvictionTask {
+	s := p.state
 	grown := s.grown(after)
 	var out []workv1alpha2.GracefulEvictionTask
 	for _, task := range s.spec.GracefulEvictionTasks {
@@ -35,15 +36,18 @@ func (s *state) evictions(after []workv1alpha2.TargetCluster, in Situation) []wo
 	}
 	before := without(namesOf(s.spec.Clusters), grown)
 	gained := slices.ContainsFunc(after, func(t workv1alpha2.TargetCluster) bool { return !slices.Contains(before, t.Name) })
-	if len(after) == 0 || !gained && directly(s.spec) {
-		return out
-	}
 	for _, t := range s.spec.Clusters {
-		c, known := in.Clusters.Cluster(t.Name)
-		if stands(after, t.Name) || !known || c.DeletionTimestamp != nil || left(out, t.Name) {
+		c, known := p.in.Clusters.Cluster(t.Name)
+		if len(after) == 0 || stands(after, t.Name) || !known || c.DeletionTimestamp != nil || left(out, t.Name) {
 			continue
 		}
-		out = append(out, s.leave(t, before, after, in))
+		why, evicted := p.barred[t.Name]
+		switch {
+		case evicted:
+			out = append(out, p.evict(t, why))
+		case gained || !directly(s.spec):
+			out = append(out, s.leave(t, before, after, p.in))
+		}
 	}
 	return out
 }
@@ -98,44 +102,6 @@ func awaited(clusters []workv1alpha2.TargetCluster, task *workv1alpha2.GracefulE
 	return without(namesOf(clusters), task.ClustersBeforeFailover)
 }
 
-// Unfinished returns the eviction tasks of spec that go on, and the clusters of
-// those of the scheduler that have come to their end. A cluster may be left once
-// all that replaces it is ready, or one of those that stay where nothing does, or at
-// once where the policy says so; a task that is to come before its replacement ends
-// when the cluster has let go. While the template has no target there is nothing to
-// leave it for.
-//
-// Holds reports whether a cluster has a Work of the binding. Ready reports whether its
-// copy is what was decided last, applied and healthy.
-func Unfinished(spec *workv1alpha2.ResourceBindingSpec, holds, ready func(cluster string) bool) (tasks []workv1alpha2.GracefulEvictionTask, ended []string) {
-	for i := range spec.GracefulEvictionTasks {
-		task := &spec.GracefulEvictionTasks[i]
-		if Moves(task) && over(spec, task, holds, ready) {
-			ended = append(ended, task.FromCluster)
-			continue
-		}
-		tasks = append(tasks, *task)
-	}
-	return tasks, ended
-}
-
-func over(spec *workv1alpha2.ResourceBindingSpec, task *workv1alpha2.GracefulEvictionTask, holds, ready func(string) bool) bool {
-	switch {
-	case !holds(task.FromCluster):
-		return true
-	case task.PurgeMode == policyv1alpha1.PurgeModeDirectly:
-		return false
-	case directly(spec):
-		return true
-	default:
-		kept := keptBy(spec.Clusters, task)
-		if kept.Any {
-			return slices.ContainsFunc(kept.Until, ready)
-		}
-		return len(kept.Until) > 0 && !slices.ContainsFunc(kept.Until, func(name string) bool { return !ready(name) })
-	}
-}
-
 // Kept is a cluster that a template is to leave and still runs in.
 type Kept struct {
 	Cluster string
@@ -148,6 +114,9 @@ type Kept struct {
 
 // keptBy returns what a task waits for.
 func keptBy(clusters []workv1alpha2.TargetCluster, task *workv1alpha2.GracefulEvictionTask) Kept {
+	if !Moves(task) {
+		return Kept{Cluster: task.FromCluster, Until: namesOf(clusters)}
+	}
 	if until := awaited(clusters, task); len(until) > 0 {
 		return Kept{Cluster: task.FromCluster, Until: until}
 	}
@@ -182,7 +151,7 @@ func (k Kept) Condition() string {
 func KeptBy(spec *workv1alpha2.ResourceBindingSpec) []Kept {
 	var out []Kept
 	for i := range spec.GracefulEvictionTasks {
-		if task := &spec.GracefulEvictionTasks[i]; Moves(task) && task.PurgeMode != policyv1alpha1.PurgeModeDirectly {
+		if task := &spec.GracefulEvictionTasks[i]; task.PurgeMode != policyv1alpha1.PurgeModeDirectly {
 			out = append(out, keptBy(spec.Clusters, task))
 		}
 	}

@@ -121,8 +121,8 @@ func leaveFleet(now metav1.Time) []*clusterv1alpha1.Cluster {
 // TestUnfinished says when a cluster is left.
 func TestUnfinished(t *testing.T) {
 	ofA, ofStaying := moved("a", "b is healthy", "a", "d"), moved("a", "one of d, e is healthy", "a", "d", "e")
-	atOnce, foreign := ofA, ofA
-	atOnce.PurgeMode, foreign.Producer = policyv1alpha1.PurgeModeDirectly, "TaintManager"
+	atOnce := ofA
+	atOnce.PurgeMode = policyv1alpha1.PurgeModeDirectly
 	cases := map[string]struct {
 		task  workv1alpha2.GracefulEvictionTask
 		runs  string // where it is placed
@@ -147,7 +147,6 @@ func TestUnfinished(t *testing.T) {
 		"the policy says Gracefully":                      {task: ofA, runs: "b", holds: "a b", says: policyv1alpha1.PurgeModeGracefully},
 		"left first, and still there":                     {task: atOnce, runs: "b", holds: "a", ready: "b", says: policyv1alpha1.PurgeModeDirectly},
 		"left first, and gone":                            {task: atOnce, runs: "b", says: policyv1alpha1.PurgeModeDirectly, ends: true},
-		"the task of another":                             {task: foreign, runs: "b", holds: "b", ready: "b"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -158,7 +157,7 @@ func TestUnfinished(t *testing.T) {
 			if tc.says != "" {
 				spec.Failover = &policyv1alpha1.FailoverBehavior{Cluster: &policyv1alpha1.ClusterFailoverBehavior{PurgeMode: tc.says}}
 			}
-			tasks, ended := placement.Unfinished(spec, in(tc.holds), in(tc.ready))
+			tasks, ended, _ := placement.Ending{Holds: in(tc.holds), Ready: in(tc.ready)}.Of(spec)
 			if got := len(ended) == 1 && len(tasks) == 0; got != tc.ends || len(ended)+len(tasks) != 1 {
 				t.Errorf("goes on: %v, ended: %v; want the end: %t", tasks, ended, tc.ends)
 			}

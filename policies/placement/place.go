@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/estimate"
+	"github.com/flotilla-io/flotilla/policies/failover"
 	"github.com/flotilla-io/flotilla/policies/placement/framework"
 	"github.com/flotilla-io/flotilla/policies/placement/replicas"
 	"github.com/flotilla-io/flotilla/policies/placement/spread"
@@ -28,6 +30,8 @@ type Options struct {
 	// NoComponents gives workloads with several components to clusters without
 	// saying how many replicas of each they run.
 	NoComponents bool
+	// Failover says what moves a template off clusters.
+	Failover failover.Rules
 }
 
 // Request asks for a placement.
@@ -41,6 +45,10 @@ type Request struct {
 	ObservedAffinity string
 	// Fresh forgets where replicas run and which term was used.
 	Fresh bool
+	// Barred are the clusters that the template is to be moved off, or not to be moved to.
+	Barred failover.Due
+	// Full are the clusters that may keep what they have, and get no more.
+	Full []string
 }
 
 // Result is a placement.
@@ -157,7 +165,7 @@ func (a *attempt) compile() (*framework.Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	ask := &framework.Request{Spec: a.req.Spec, Placement: a.placement, Affinity: affinity, Peers: a.req.Peers.Index()}
+	ask := &framework.Request{Spec: a.req.Spec, Placement: a.placement, Affinity: affinity, Peers: a.req.Peers.Index(), Barred: a.req.Barred}
 	ask.Ready()
 	if !replicas.Overflows(a.placement.ReplicaScheduling) || !IsWorkload(a.req.Spec) {
 		return ask, nil
@@ -189,7 +197,10 @@ func (a *attempt) measure(ask *framework.Request, fit []framework.Candidate) {
 		c := &fit[i]
 		c.Held, c.Targeted = held[c.Name], ask.Targets(c.Name)
 		c.Capacity = math.MaxInt32
-		if matters {
+		switch {
+		case slices.Contains(a.req.Full, c.Name):
+			c.Capacity = 0
+		case matters:
 			c.Capacity = int64(a.free(c.Cluster).Fits(need))
 		}
 		c.Tier = tierOf(ask, c.Cluster)

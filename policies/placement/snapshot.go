@@ -59,6 +59,15 @@ func (s Snapshot) Cluster(name string) (*clusterv1alpha1.Cluster, bool) {
 	return s.clusters[i].Cluster, true
 }
 
+// Each calls f with every cluster, sorted by name, until f returns false.
+func (s Snapshot) Each(f func(*clusterv1alpha1.Cluster) bool) {
+	for _, c := range s.clusters {
+		if !f(c.Cluster) {
+			return
+		}
+	}
+}
+
 // Names returns the names of all clusters, sorted.
 func (s Snapshot) Names() []string {
 	names := make([]string, len(s.clusters))

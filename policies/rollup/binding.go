@@ -30,6 +30,16 @@ func Scheduled(b workv1alpha2.Binding) (metav1.Condition, bool) {
 	return c, true
 }
 
+// evictable returns the condition of a template that should be moved and has no place to go
+// to, and false for all others.
+func evictable(b workv1alpha2.Binding) (metav1.Condition, bool) {
+	record, _ := placement.RecordOf(b)
+	if record.Stays == nil {
+		return metav1.Condition{}, false
+	}
+	return metav1.Condition{Type: workv1alpha2.Evictable, Status: metav1.ConditionFalse, Reason: workv1alpha2.NoReplacementReason, Message: record.Stays.Message}, true
+}
+
 // Report is what is known of a binding at one moment.
 type Report struct {
 	// Works of the binding, in any order.
@@ -78,6 +88,8 @@ func Status(b workv1alpha2.Binding, r Report) workv1alpha2.ResourceBindingStatus
 		keep(c.Type, c, true)
 		schedule(&status, b, r.Scheduler)
 	}
+	evictable, stays := evictable(b)
+	keep(workv1alpha2.Evictable, evictable, stays)
 	items := ItemsOf(b, r.Works, r.Overdue)
 	full := FullyApplied(plan.SpecOf(b), items)
 	keep(full.Type, full, true)

@@ -70,6 +70,8 @@ type Options struct {
 	// before the loop began, or before the cluster that stays was last back; zero believes
 	// them at once.
 	Doubts time.Duration
+	// Evictions says how clusters are left that failed.
+	Evictions Evictions
 	// IgnoreQuotas lets overrides ask for more than the quotas of their namespace count.
 	IgnoreQuotas bool
 	// Metrics is where the loop counts; nil counts for nobody.
@@ -129,7 +131,7 @@ func New(hub client.Client, live client.Reader, templates Templates, interp *int
 	read := reader{hub: hub, gone: r.wholly.forget, live: live, templates: templates.Get, works: works.of, orphans: works.left, unchanged: opts.PlacementUnchanged}
 	own := writecache.New[workv1alpha2.Binding](opts.Clock)
 	hearsay := newHearsay(opts.Clock, opts.Doubts)
-	write := writer{hub: hub, events: events, find: works.find, cluster: works.cluster, written: works.written, own: own, hearsay: hearsay, there: newPresence(opts.Clock, opts.Answers), asks: opts.Holds, succeed: succession.New(hub, works.written).Take, ends: opts.Ends, clock: opts.Clock, parallel: opts.Parallel}
+	write := writer{hub: hub, events: events, find: works.find, cluster: works.cluster, written: works.written, own: own, hearsay: hearsay, there: newPresence(opts.Clock, opts.Answers), asks: opts.Holds, evictions: opts.Evictions, succeed: succession.New(hub, works.written).Take, ends: opts.Ends, clock: opts.Clock, parallel: opts.Parallel}
 	r.works, r.hearsay = works, hearsay
 	render := renderer{cluster: works.cluster, overrides: r.wholly.overrides, interpreter: interp, quotas: r.quotasOf}
 	itself := bindingWriter{hub: hub, own: own}

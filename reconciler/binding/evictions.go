@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -15,10 +16,24 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/policies/failover"
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 )
+
+// Evictions says how clusters are left that failed. The zero value is the default.
+type Evictions struct {
+	// Barred returns the clusters that must not run what a binding places; nil says that there
+	// are none.
+	Barred func(ctx context.Context, b workv1alpha2.Binding) (failover.Due, error)
+	// Grace is how long a cluster is left gracefully whose task does not say; zero means
+	// placement.DefaultGrace.
+	Grace time.Duration
+	// Scheduler is the name of the scheduler whose decisions the loops make; empty means the
+	// default.
+	Scheduler string
+}
 
 // endEvictions ends the eviction tasks of clusters that may be left now. What is left
 // goes in the same pass; where the binding has changed meanwhile, its event brings
@@ -46,12 +61,20 @@ func (p writer) endEvictions(ctx context.Context, s *state) (loop.Next, error) {
 		return yes && after == 0
 	}
 	is := once(ready) // an answer counts for one question
-	tasks, ended := placement.Unfinished(spec, holds, is)
-	if len(ended) > 0 { // now that it matters, they are asked themselves
-		sure := once(func(cluster string) bool { return is(cluster) && p.confirms(ctx, s, cluster, &again) })
-		tasks, ended = placement.Unfinished(spec, holds, sure)
+	ending, err := endingOf(ctx, p, s, holds)
+	if err != nil {
+		return loop.Next{}, err
 	}
-	if len(ended) == 0 {
+	ending.Ready = is
+	tasks, ended, until := ending.Of(spec)
+	if len(ended) > 0 { // now that it matters, they are asked themselves
+		ending.Ready = once(func(cluster string) bool { return is(cluster) && p.confirms(ctx, s, cluster, &again) })
+		tasks, ended, until = ending.Of(spec)
+	}
+	if in := until.Sub(ending.Now); !until.IsZero() && (again.After == 0 || in < again.After) {
+		again.After = in
+	}
+	if apiequality.Semantic.DeepEqual(tasks, spec.GracefulEvictionTasks) {
 		return again, nil
 	}
 	desired := s.binding.DeepCopyObject().(workv1alpha2.Binding)
@@ -68,10 +91,40 @@ func (p writer) endEvictions(ctx context.Context, s *state) (loop.Next, error) {
 	}
 	p.own.Wrote(desired)
 	s.binding = desired
+	if len(ended) == 0 { // they only have a time now
+		return again, nil
+	}
 	log.FromContext(ctx).Info("left clusters for others", "clusters", ended)
 	message := "Left " + inWords(ended) + " for " + placement.Text(spec.Clusters)
 	p.events.Event(bindings.TemplateRef(desired), corev1.EventTypeNormal, workv1alpha2.EventReasonEvictWorkloadFromClusterSucceed, message)
 	return again, nil
+}
+
+// endingOf is what is known of the clusters that a binding leaves.
+func endingOf(ctx context.Context, p writer, s *state, holds func(string) bool) (placement.Ending, error) {
+	var barred failover.Due
+	if p.evictions.Barred != nil {
+		var err error
+		if barred, err = p.evictions.Barred(ctx, s.binding); err != nil {
+			return placement.Ending{}, fmt.Errorf("find the clusters that must not run %s: %w", s.key, err)
+		}
+	}
+	observed := s.binding.BindingStatus().SchedulerObservedGeneration == s.binding.GetGeneration()
+	return placement.Ending{
+		Holds: holds,
+		Healthy: func(cluster string) bool {
+			well := func(w *workv1alpha1.Work) bool { return rollup.Ready(w) }
+			return slices.ContainsFunc(worksIn(s.works, cluster), well) && p.answers(ctx, cluster)
+		},
+		Gone: func(cluster string) bool {
+			_, found, err := p.cluster(ctx, cluster)
+			return err == nil && !found
+		},
+		Barred:  func(cluster string) bool { return barred[cluster] != "" },
+		Settled: placement.Answered(s.binding) || observed && !placement.Mine(s.binding, p.evictions.Scheduler),
+		Now:     p.clock.Now(),
+		Grace:   p.evictions.Grace,
+	}, nil
 }
 
 // once returns what asks about each cluster once, however often it is called.
@@ -139,9 +192,7 @@ func (r *Reconciler) addLeaving(ctx context.Context, q queue, cluster string) {
 }
 
 // leaves reports whether a binding is leaving a cluster for others.
-func leaves(b workv1alpha2.Binding) bool {
-	return slices.ContainsFunc(b.BindingSpec().GracefulEvictionTasks, func(t workv1alpha2.GracefulEvictionTask) bool { return placement.Moves(&t) })
-}
+func leaves(b workv1alpha2.Binding) bool { return len(b.BindingSpec().GracefulEvictionTasks) > 0 }
 
 // moving reports whether the binding of a Work is leaving a cluster for others.
 func (r *Reconciler) moving(ctx context.Context, w *workv1alpha1.Work) bool {

@@ -47,6 +47,8 @@ type writer struct {
 	ends     func(cluster *clusterv1alpha1.Cluster) bool
 	clock    clock.PassiveClock
 	parallel int
+	// evictions says how clusters are left that failed.
+	evictions Evictions
 }
 
 // withdraw removes all Works of a binding that is gone or being deleted, lets

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/failover"
 	"github.com/flotilla-io/flotilla/policies/placement"
 )
 
@@ -28,6 +31,9 @@ type Options struct {
 	Mapper meta.RESTMapper
 	// Metrics is where decisions are counted; nil counts for nobody.
 	Metrics prometheus.Registerer
+	// Settle is how long after Lead nothing is moved off clusters that are lost: what is
+	// stored of them was written by who acted before.
+	Settle time.Duration
 	// Clock is the real one if nil.
 	Clock clock.PassiveClock
 }
@@ -43,6 +49,7 @@ type Decider struct {
 	reservations  *reservations
 	unschedulable *Unschedulable
 	counts        counts
+	lead          lead
 	// turn is held for reading by those who commit, and for writing by those who
 	// were overtaken too often and want nobody to.
 	turn sync.RWMutex
@@ -121,6 +128,31 @@ func (d *Decider) Remaining(ctx context.Context, b workv1alpha2.Binding) ([]work
 	return targets, some, nil
 }
 
+// Barred returns the clusters that b must not run in now, and why.
+func (d *Decider) Barred(ctx context.Context, b workv1alpha2.Binding) (failover.Due, error) {
+	clusters, err := d.snapshots.Current(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return placement.Barred(b, placement.Situation{Clusters: *clusters, Now: d.opts.Clock.Now()}, d.lead.options(&d.opts)), nil
+}
+
+// Lead says that the loops begin to act now. Clusters are believed to be lost once there was
+// time to hear of them.
+func (d *Decider) Lead() { d.lead.at.Store(d.opts.Clock.Now().UnixNano()) }
+
+// lead is since when the loops act.
+type lead struct{ at atomic.Int64 } // in nanoseconds; 0: they do not
+
+// options returns those of placements now.
+func (l *lead) options(o *Options) placement.Options {
+	out := o.Placement
+	if at := l.at.Load(); at != 0 {
+		out.Failover.Settled = time.Unix(0, at).Add(o.Settle)
+	}
+	return out
+}
+
 // Unschedulable is the queue of those that could not be placed.
 func (d *Decider) Unschedulable() *Unschedulable { return d.unschedulable }
 
@@ -148,7 +180,7 @@ func (d *Decider) evaluate(ctx context.Context, b workv1alpha2.Binding) (placeme
 		return placement.Decision{}, false, 0, err
 	}
 	in := placement.Situation{Clusters: clusters, Peers: peers, Now: d.opts.Clock.Now()}
-	decision, changed := placement.Decide(b, in, d.opts.Placement)
+	decision, changed := placement.Decide(b, in, d.lead.options(&d.opts))
 	return decision, changed, asOf, nil
 }
 

@@ -18,6 +18,16 @@ type Event struct {
 	Message string
 }
 
+// EvictionEventOf returns the Event that it is worth that a template should be moved and has
+// no place to go to: when it is found, not each time that it is found again.
+func EvictionEventOf(before workv1alpha2.Binding, decision placement.Decision) (Event, bool) {
+	was, _ := placement.RecordOf(before)
+	if decision.Record.Stays == nil || was.Stays != nil {
+		return Event{}, false
+	}
+	return Event{corev1.EventTypeWarning, workv1alpha2.EventReasonEvictWorkloadFromClusterFailed, decision.Record.Stays.Message}, true
+}
+
 // EventOf returns the Event that decision is worth, given what b said before.
 // Only a first placement, a new failure and its end are reported.
 func EventOf(before workv1alpha2.Binding, decision placement.Decision) (Event, bool) {

@@ -87,7 +87,7 @@ func (d *Decider) peersIn(ctx context.Context, b workv1alpha2.Binding, g group) 
 	// First the reservations, then the cache: what leaves the one is in the other.
 	placed := d.reservations.members(g)
 	delete(placed, own)
-	err := d.each(ctx, g, func(peer workv1alpha2.Binding) {
+	err := each(ctx, d.hub, g, func(peer workv1alpha2.Binding) {
 		key := client.ObjectKeyFromObject(peer)
 		known, newer := placed[key]
 		if key != own && (!newer || peer.GetGeneration() > known.generation) {
@@ -107,11 +107,11 @@ func (d *Decider) peersIn(ctx context.Context, b workv1alpha2.Binding, g group) 
 }
 
 // each calls yield for every binding of the group in the cache.
-func (d *Decider) each(ctx context.Context, g group, yield func(workv1alpha2.Binding)) error {
+func each(ctx context.Context, hub client.Reader, g group, yield func(workv1alpha2.Binding)) error {
 	opts := []client.ListOption{client.MatchingFields{byGroup: g.name}, client.UnsafeDisableDeepCopy}
 	if g.namespace == "" {
 		var list workv1alpha2.ClusterResourceBindingList
-		if err := d.hub.List(ctx, &list, opts...); err != nil {
+		if err := hub.List(ctx, &list, opts...); err != nil {
 			return fmt.Errorf("list the cluster bindings of group %s: %w", g.name, err)
 		}
 		for i := range list.Items {
@@ -120,7 +120,7 @@ func (d *Decider) each(ctx context.Context, g group, yield func(workv1alpha2.Bin
 		return nil
 	}
 	var list workv1alpha2.ResourceBindingList
-	if err := d.hub.List(ctx, &list, append(opts, client.InNamespace(g.namespace))...); err != nil {
+	if err := hub.List(ctx, &list, append(opts, client.InNamespace(g.namespace))...); err != nil {
 		return fmt.Errorf("list the bindings of group %s: %w", g.name, err)
 	}
 	for i := range list.Items {

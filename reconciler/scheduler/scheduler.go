@@ -31,6 +31,9 @@ type Options struct {
 	// DateEachTrial dates the record of a decision anew each time that a change of a
 	// binding, or of a cluster, led to the same one.
 	DateEachTrial bool
+	// EvictionRate is how many bindings are moved off failed clusters in a second; zero is
+	// as many as there are, a negative one is one in half an hour.
+	EvictionRate float64
 	// Clock is the real one if nil.
 	Clock clock.WithTicker
 }
@@ -52,6 +55,7 @@ type Reconciler struct {
 	opts     Options
 	writer   writer
 	wakes    wakes
+	pace     pace
 	capacity workqueue.TypedRateLimiter[reconcile.Request]
 	faults   workqueue.TypedRateLimiter[reconcile.Request]
 }
@@ -72,6 +76,7 @@ func New(hub client.Client, decider *decider.Decider, events loop.Recorder, opts
 		opts:     opts,
 		writer:   writer{hub: hub, clock: opts.Clock, written: written},
 		wakes:    wakes{hub: hub, decider: decider, opts: opts, written: written},
+		pace:     newPace(opts.EvictionRate, opts.Clock),
 		capacity: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastCapacityRetry),
 		faults:   workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
 	}
@@ -97,6 +102,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	case !changed && trial && decision.Record.Succeeded():
 		err = r.writer.date(ctx, b, decision)
 	case changed:
+		if wait := r.pace.wait(req, decision); wait > 0 {
+			r.decider.Withdraw(b)
+			return ctrl.Result{RequeueAfter: wait}, nil
+		}
 		b, decision, err = r.place(ctx, b, decision)
 	case decision.Record.Reason == "":
 		err = r.leave(ctx, b)
@@ -104,7 +113,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	return r.next(req, b, decision.Record, mark), nil
+	next := r.next(req, b, decision.Record, mark)
+	if at := decision.Next; !at.IsZero() {
+		if in := max(at.Sub(r.opts.Clock.Now()), time.Millisecond); next.RequeueAfter == 0 || in < next.RequeueAfter {
+			next.RequeueAfter = in
+		}
+	}
+	return next, nil
 }
 
 // next says when to look at b again, about which record was decided; mark is
@@ -113,6 +128,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 func (r *Reconciler) next(req reconcile.Request, b workv1alpha2.Binding, record placement.Record, mark uint64) ctrl.Result {
 	switch record.Reason {
 	case "", workv1alpha2.BindingReasonSuccess:
+		if record.Stays != nil { // in a cluster that it is to leave, until there is room in another
+			r.decider.Unschedulable().Add(b, workv1alpha2.BindingReasonUnschedulable, mark)
+			return ctrl.Result{RequeueAfter: r.capacity.When(req)}
+		}
 		r.forget(req)
 		return ctrl.Result{}
 	case workv1alpha2.BindingReasonNoClusterFit:
@@ -136,6 +155,7 @@ func (r *Reconciler) forget(req reconcile.Request) {
 	r.decider.Unschedulable().Forget(req.NamespacedName)
 	r.capacity.Forget(req)
 	r.faults.Forget(req)
+	r.pace.forget(req)
 }
 
 // place writes decision, or what stands for it where the server refuses it, and
@@ -160,8 +180,10 @@ func (r *Reconciler) place(ctx context.Context, b workv1alpha2.Binding, decision
 		return b, decision, fmt.Errorf("write the placement of %s: %w", client.ObjectKeyFromObject(b), err)
 	}
 	log.FromContext(ctx).Info("placed", "clusters", placement.Text(decision.Clusters), "reason", decision.Record.Reason, "why", decision.Why)
-	if e, some := decider.EventOf(b, decision); some {
-		r.events.Event(bindings.TemplateRef(b), e.Type, e.Reason, e.Message)
+	for _, eventOf := range []func(workv1alpha2.Binding, placement.Decision) (decider.Event, bool){decider.EventOf, decider.EvictionEventOf} {
+		if e, some := eventOf(b, decision); some {
+			r.events.Event(bindings.TemplateRef(b), e.Type, e.Reason, e.Message)
+		}
 	}
 	return written, decision, nil
 }

@@ -49,6 +49,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 		return fmt.Errorf("watch what waiting bindings wait for: %w", err)
 	}
 	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		r.decider.Lead()
 		r.decider.Unschedulable().Run(ctx, r.opts.Clock, r.wakes.wake)
 		return nil
 	}))

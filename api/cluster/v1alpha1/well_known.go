@@ -56,6 +56,10 @@ const (
 	ApplyAsAnnotation = "cluster.flotilla.io/apply-as"
 	ApplyAsAuthor     = "Author"
 	ApplyAsHub        = "ControlPlane"
+	// ConfirmLostAnnotation says since when somebody knows that a cluster is lost, although
+	// many were lost with it: what runs there may be moved. RFC 3339; a time before the
+	// loss says nothing of it.
+	ConfirmLostAnnotation = "cluster.flotilla.io/confirm-lost"
 )
 
 // ClaimAnnotation on the namespace kube-system of a member says which hub has it:
@@ -127,6 +131,11 @@ const (
 	ClusterConditionObjectsUnread = "ObjectsUnread"
 	// ObjectsUnreadReason goes with True.
 	ObjectsUnreadReason = "CannotBeRead"
+	// ClusterConditionMassFailureSuspected is True while the cluster is lost together with so
+	// many others that nothing is moved off it; it is left out otherwise.
+	ClusterConditionMassFailureSuspected = "MassFailureSuspected"
+	// MassFailureReason goes with True.
+	MassFailureReason = "ManyClustersLost"
 	// ClusterConditionCompleteAPIEnablements is True when status.apiEnablements
 	// lists all that the member serves, so that what is absent is not served.
 	ClusterConditionCompleteAPIEnablements = "CompleteAPIEnablements"

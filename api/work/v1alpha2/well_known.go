@@ -162,6 +162,11 @@ const (
 	// Drifted is True while a cluster's object differs from what was applied and
 	// is left so, and False once all differences were put back.
 	Drifted = "Drifted"
+	// Evictable is False, with the reason NoReplacement, while the template is to be moved
+	// off a cluster and has no place to go to; not there otherwise.
+	Evictable = "Evictable"
+	// NoReplacementReason goes with Evictable.
+	NoReplacementReason = "NoReplacement"
 )
 
 // Reasons of the condition Scheduled.
@@ -170,8 +175,8 @@ const (
 	BindingReasonSuccess = "Success"
 	// BindingReasonSchedulerError goes with False: the decision failed. Retried.
 	BindingReasonSchedulerError = "SchedulerError"
-	// BindingReasonNoClusterFit goes with False: no cluster may run the template,
-	// and clusters is empty.
+	// BindingReasonNoClusterFit goes with False: no cluster may run the template.
+	// clusters stays as it was.
 	BindingReasonNoClusterFit = "NoClusterFit"
 	// BindingReasonUnschedulable goes with False: the clusters have no room.
 	// Retried; clusters stays as it was.

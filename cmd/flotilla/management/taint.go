@@ -54,7 +54,7 @@ func newTaint(f *fleet.Flags) *cobra.Command {
 		Use:   "taint clusters NAME... KEY[=VALUE]:EFFECT... KEY[:EFFECT]-...",
 		Short: "Set and remove taints of clusters",
 		Long: `Set and remove taints of clusters: what does not tolerate them stays away. What runs
-there already stays, also with NoExecute: nothing is evicted by taints yet.
+there already stays; with NoExecute it is moved if failover is on (flotillad serve --failover=on).
 
 A taint is KEY=VALUE:EFFECT or KEY:EFFECT. With - behind it, it is removed; KEY-
 removes all taints with the key.`,
@@ -161,7 +161,7 @@ func (e *edit) check() error {
 		e.done, e.already = "untainted", "already untainted"
 	}
 	if slices.ContainsFunc(e.set, func(t corev1.Taint) bool { return t.Effect == corev1.TaintEffectNoExecute }) {
-		e.done += "; what runs there stays: nothing is evicted by taints yet"
+		e.done += "; what runs there is moved if failover is on (flotillad serve --failover=on)"
 	}
 	return nil
 }

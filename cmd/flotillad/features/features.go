@@ -27,6 +27,8 @@ const (
 	QuotaEnforcement featuregate.Feature = "FederatedQuotaEnforcement"
 	// PropagateDeps takes along what templates refer to.
 	PropagateDeps featuregate.Feature = "PropagateDeps"
+	// Failover moves what runs in clusters with taints of the effect NoExecute.
+	Failover featuregate.Feature = "Failover"
 )
 
 // The gates that are for all of a stage that are not named themselves.
@@ -51,7 +53,7 @@ var specs = map[featuregate.Feature]featuregate.FeatureSpec{
 	"LoggingBetaOptions":      {Default: true, PreRelease: featuregate.Beta},
 	"ContextualLogging":       {Default: true, PreRelease: featuregate.Beta},
 
-	"Failover":                  {Default: false, PreRelease: featuregate.Beta},
+	Failover:                    {Default: false, PreRelease: featuregate.Beta},
 	"GracefulEviction":          {Default: true, PreRelease: featuregate.Beta},
 	"MultiClusterService":       {Default: false, PreRelease: featuregate.Alpha},
 	"ResourceQuotaEstimate":     {Default: false, PreRelease: featuregate.Alpha},
@@ -67,11 +69,10 @@ var fixed = map[featuregate.Feature]struct {
 	"LoggingAlphaOptions":       {false, "the log has two formats, text and json"},
 	"LoggingBetaOptions":        {true, "the log has two formats, text and json"},
 	"ContextualLogging":         {true, "what is logged says what it is about"},
-	"Failover":                  {false, "until failover is built"},
 	"GracefulEviction":          {true, "what leaves a cluster waits for what replaces it"},
 	"MultiClusterService":       {false, "until services across clusters are built"},
 	"ResourceQuotaEstimate":     {false, "until the estimator is built"},
-	"StatefulFailoverInjection": {false, "until failover is built"},
+	"StatefulFailoverInjection": {false, "until the state of applications is carried over"},
 }
 
 // switched says what the other gates switch.
@@ -84,6 +85,7 @@ var switched = map[featuregate.Feature]string{
 	ResourceModeling:     "room is estimated by the sizes of nodes",
 	QuotaEnforcement:     "bindings are held against FederatedResourceQuotas",
 	PropagateDeps:        "what templates refer to goes along",
+	Failover:             "templates are moved off clusters with taints of the effect NoExecute, if `--enable-no-execute-taint-eviction` says so, too",
 }
 
 // Gate is one gate, for those who ask what there is.
@@ -112,7 +114,7 @@ func All() []Gate {
 // Gates is what a set of gates means.
 type Gates struct {
 	// Preemption and so on are whether each area is on.
-	Preemption, WorkloadAffinity, MultiplePodTemplates, OvercommitProtection, PriorityScheduling, ResourceModeling, QuotaEnforcement, PropagateDeps bool
+	Preemption, WorkloadAffinity, MultiplePodTemplates, OvercommitProtection, PriorityScheduling, ResourceModeling, QuotaEnforcement, PropagateDeps, Failover bool
 	// Kubernetes are the gates that are Kubernetes' own, as they are set.
 	Kubernetes map[string]bool
 	// Idle are the gates that were set to what does not hold here and cannot be
@@ -156,6 +158,7 @@ func Read(set map[string]bool, kubernetes func(name string) bool) (Gates, error)
 		ResourceModeling:     gate.Enabled(ResourceModeling),
 		QuotaEnforcement:     gate.Enabled(QuotaEnforcement),
 		PropagateDeps:        gate.Enabled(PropagateDeps),
+		Failover:             gate.Enabled(Failover),
 		Kubernetes:           theirs,
 	}
 	for _, g := range All() {

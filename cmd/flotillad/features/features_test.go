@@ -37,15 +37,17 @@ func TestRead(t *testing.T) {
 			want: features.Gates{WorkloadAffinity: true, Kubernetes: map[string]bool{}},
 		},
 		"what cannot be switched": {
-			set: map[string]bool{"MultiClusterService": true, "Failover": true, "GracefulEviction": false},
+			set: map[string]bool{"MultiClusterService": true, "StatefulFailoverInjection": true, "GracefulEviction": false},
 			want: all(func(g *features.Gates) {
 				g.Idle = []features.Gate{
-					{Name: "Failover", Here: "until failover is built", Fixed: true},
 					{Name: "GracefulEviction", Default: true, Here: "what leaves a cluster waits for what replaces it", Fixed: true},
 					{Name: "MultiClusterService", Here: "until services across clusters are built", Fixed: true},
+					{Name: "StatefulFailoverInjection", Here: "until the state of applications is carried over", Fixed: true},
 				}
 			}),
 		},
+		"one that is off by itself": {set: map[string]bool{"Failover": true}, want: all(func(g *features.Gates) { g.Failover = true })},
+		"all that are beta":         {set: map[string]bool{"AllBeta": true}, want: all(func(g *features.Gates) { g.Failover = true })},
 		"what is so anyway": {
 			set:  map[string]bool{"GracefulEviction": true, "Failover": false, "ControllerPriorityQueue": true},
 			want: all(func(*features.Gates) {}),

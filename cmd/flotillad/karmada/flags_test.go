@@ -33,12 +33,11 @@ func TestFlagsOfKarmada(t *testing.T) {
 		"a switch without a value":    {args: "--enable-scheduler-estimator", want: []string{"--enable-scheduler-estimator (until the estimator is built: room is estimated from what clusters report)"}},
 		"several, sorted":             {args: "--resync-period=1h --cluster-monitor-period=5s", want: []string{"--cluster-monitor-period (a silence is noticed when it is long enough, without a period)", "--resync-period (what is watched is not read again)"}},
 		"a value of another type":     {args: "--kube-api-burst=many", err: `invalid argument "many" for "--kube-api-burst" flag: strconv.ParseInt: parsing "many": invalid syntax`},
-		"a value that there is not":   {args: "--no-execute-taint-eviction-purge-mode=Sometimes", err: `invalid argument "Sometimes" for "--no-execute-taint-eviction-purge-mode" flag: use Gracefully or Directly`},
 		"one that is refused":         {args: "--report-secrets=None", err: `invalid argument "None" for "--report-secrets" flag: it is a flag of the agent: use flotilla-agent`},
 		"one that only serve has":     {args: "--secure-port=1", err: `invalid argument "1" for "--secure-port" flag: it is a flag of flotillad serve`},
 		"one that nobody has":         {args: "--teleport=true", err: "unknown flag: --teleport"},
 		"what would protect less":     {args: "--audit-log-path=/var/log/audit.log", err: `invalid argument "/var/log/audit.log" for "--audit-log-path" flag: the control plane writes no audit log`},
-		"a duration that is a number": {args: "--graceful-eviction-timeout=600", err: `invalid argument "600" for "--graceful-eviction-timeout" flag: time: missing unit in duration "600"`},
+		"a duration that is a number": {args: "--resync-period=600", err: `invalid argument "600" for "--resync-period" flag: time: missing unit in duration "600"`},
 		"a list":                      {args: "--watch-cache-sizes=a#1,b#2", want: []string{"--watch-cache-sizes (the API server's limits are fixed here)"}},
 	} {
 		t.Run(name, func(t *testing.T) {

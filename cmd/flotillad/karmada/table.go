@@ -62,6 +62,11 @@ func loops() []Flag {
 		does(everyone, "where the loops serve /healthz and /readyz", "health-probe-bind-address"),
 		does(everyone, "true serves profiles at --profiling-bind-address", "enable-pprof"),
 		does(everyone, "where profiles are served; on loopback alone without the flag", "profiling-bind-address"),
+		does(of, "heeds taints of the effect NoExecute, with the gate Failover", "enable-taint-manager"),
+		does(of, "moves what runs in clusters with such taints, with the gate Failover", "enable-no-execute-taint-eviction"),
+		does(of, "how a cluster is left where the policy does not say", "no-execute-taint-eviction-purge-mode"),
+		does(of, "how many templates are moved in a second", "resource-eviction-rate"),
+		does(of, "how long an old copy is kept at most", "graceful-eviction-timeout"),
 		does([]Component{webhook}, "ClusterTaintPolicies may evict", "allow-no-execute-taint-policy"),
 		ignores(of, duration, "a silence is noticed when it is long enough, without a period", "cluster-monitor-period"),
 		ignores(of, duration, "kinds of a cluster are watched one by one, and retried", "cluster-cache-sync-timeout"),
@@ -129,12 +134,7 @@ func agents() []Flag {
 // missing are the flags of areas that are not built yet.
 func missing() []Flag {
 	of := []Component{manager}
-	eviction := Flag{Name: "no-execute-taint-eviction-purge-mode", Of: of, effect: idle, Here: "until failover is built", oneOf: []string{"Gracefully", "Directly"}}
 	return slices.Concat(
-		ignores(of, boolean, "until failover is built: nothing is evicted by taints", "enable-taint-manager", "enable-no-execute-taint-eviction"),
-		ignores(of, number, "until failover is built", "resource-eviction-rate"),
-		ignores(of, duration, "until failover is built: what leaves a cluster waits for what replaces it", "graceful-eviction-timeout"),
-		[]Flag{eviction},
 		ignores(of, duration, "until autoscaling is built", "horizontal-pod-autoscaler-sync-period", "horizontal-pod-autoscaler-upscale-delay",
 			"horizontal-pod-autoscaler-downscale-delay", "horizontal-pod-autoscaler-downscale-stabilization",
 			"horizontal-pod-autoscaler-cpu-initialization-period", "horizontal-pod-autoscaler-initial-readiness-delay"),

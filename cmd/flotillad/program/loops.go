@@ -39,14 +39,13 @@ type loopOptions struct {
 	tenancy     tenancy.Rules
 	skip        skipOptions
 	scheduling  reconciler.Scheduling
+	failover    failoverOptions
 	tuning      tuningOptions
 	reporting   string
 	gates       map[string]bool
 	// features are what the gates mean, once they are validated.
 	features features.Gates
-	// claims is told which policy carries which object; nil if nobody asks.
-	claims *reconciler.Claims
-	plane  inProcess
+	plane    inProcess
 	// unused tells which flags of Karmada's were set and have no effect.
 	unused func() []string
 	log    logr.Logger
@@ -89,6 +88,8 @@ type inProcess struct {
 	busy func()
 	// karmadactl says that karmadactl register and Karmada's agent are served.
 	karmadactl bool
+	// claims is told which policy carries which object; nil: nobody asks.
+	claims *reconciler.Claims
 	// room is why nothing more should be kept on the disk.
 	room func() error
 }
@@ -113,6 +114,7 @@ func (o *loopOptions) addFlags(flags *pflag.FlagSet) {
 		"which plugins choose clusters: names, * for all, -name for all but that one; there are "+strings.Join(o.scheduling.PluginNames(), ", "))
 	flags.BoolVar(&o.scheduling.KeepEmpty, "enable-empty-workload-propagation", false,
 		"carry a workload to clusters that were chosen for it and get no replicas, too")
+	o.failover.addFlags(flags)
 	o.tuning.addFlags(flags)
 	flags.StringVar(&o.reporting, "reporting", string(reconciler.ReportChanges),
 		"how much is told of what succeeds: changes tells of what begins and of what fails; karmada writes each Event that Karmada's controllers do, and dates each try to place a binding")
@@ -149,9 +151,13 @@ func (o *loopOptions) validate(kubernetes func(gate string) bool) (err error) {
 	if err := o.tuning.validate(); err != nil {
 		return err
 	}
+	if err := o.failover.validate(o.gates); err != nil {
+		return err
+	}
 	if err := reconciler.Reporting(o.reporting).Check(); err != nil {
 		return command.Usage(fmt.Errorf("--reporting %w", err))
 	}
+	o.scheduling.Failover = o.failover.rules(o.features)
 	o.scheduling.Off = reconciler.Off{
 		Preemption:       !o.features.Preemption,
 		Priority:         !o.features.PriorityScheduling,
@@ -175,7 +181,7 @@ func (o *loopOptions) revisions() reconciler.Revisions {
 
 // withoutEffect lists all that was asked for and has no effect, each with the reason.
 func (o *loopOptions) withoutEffect() []string {
-	out := o.unused()
+	out := append(o.failover.withoutEffect(o.features), o.unused()...)
 	for _, g := range o.features.Idle {
 		out = append(out, fmt.Sprintf("--feature-gates=%s=%t (%s)", g.Name, !g.Default, g.Here))
 	}
@@ -251,7 +257,7 @@ func (o *loopOptions) runOnce(ctx context.Context, cfg *rest.Config, store *arti
 		Controllers: o.controllers,
 		Artifacts:   store,
 		Skip:        &o.skip.rules,
-		Claims:      o.claims,
+		Claims:      o.plane.claims,
 		Revisions:   o.revisions(),
 		Egress:      o.sources.dialer(options.Tenure, artifacts, cfg.Host, o.addresses.metrics, o.addresses.health, o.addresses.profiles),
 		Scheduling:  o.scheduling,

@@ -147,8 +147,8 @@ func (o *serveOptions) run(ctx context.Context, out, errOut io.Writer) error {
 	o.plane.Clock, o.plane.Hosts, o.plane.Log = clock.RealClock{}, o.hosts, logger
 	rest := timerslack.NewRest(clock.RealClock{})
 	o.plane.Busy = rest.Busy
-	o.loops.claims = &reconciler.Claims{}
-	o.plane.Claim = o.loops.claims.Of
+	claims := &reconciler.Claims{}
+	o.plane.Claim = claims.Of
 	plane, err := controlplane.New(ctx, o.plane)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return fmt.Errorf("%w; choose another --secure-port", err)
@@ -158,7 +158,7 @@ func (o *serveOptions) run(ctx context.Context, out, errOut io.Writer) error {
 	}
 	o.loops.dataDir, o.loops.log = o.plane.DataDir, logger
 	o.loops.sources.own = o.addresses(plane.URL())
-	o.loops.plane = inProcess{shared: plane.Shared, room: plane.Room, opened: plane.Opened, place: plane.Place, busy: rest.Busy, karmadactl: o.plane.Rules.AllowKarmadactlRegister}
+	o.loops.plane = inProcess{claims: claims, shared: plane.Shared, room: plane.Room, opened: plane.Opened, place: plane.Place, busy: rest.Busy, karmadactl: o.plane.Rules.AllowKarmadactlRegister}
 	o.loops.leaderElect = len(o.plane.Etcd.Servers) > 0 && reconciler.Any(o.loops.controllers) // none would keep it from others
 	if !reconciler.Any(o.loops.controllers) {
 		plane.Opened = 0 // the loops that work elsewhere may have begun before
@@ -220,6 +220,7 @@ func (o *serveOptions) validate() error {
 	case o.plane.SealKeyFile != "" && len(o.plane.Etcd.Servers) == 0:
 		return command.Usage(fmt.Errorf("--%s is for replicas on a store elsewhere: name it with --etcd-servers", sealKeyFile))
 	}
+	o.plane.Rules.AllowNoExecuteTaintPolicy = o.plane.Rules.AllowNoExecuteTaintPolicy || o.loops.failover.on()
 	if err := o.loops.validate(ofKubernetes); err != nil {
 		return err
 	}

@@ -42,6 +42,8 @@ type Request struct {
 	Overflow []selector.Clusters
 	// Peers are the bindings that Spec's affinity groups are about.
 	Peers PeerIndex
+	// Barred are the clusters that Spec is to be moved off, or not to be moved to, and why.
+	Barred map[string]string
 
 	targets map[string]struct{} // of Spec, once there are many
 }

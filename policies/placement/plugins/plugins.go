@@ -1,11 +1,10 @@
 package plugins
 
 import (
-	corev1 "k8s.io/api/core/v1"
-
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/failover"
 	"github.com/flotilla-io/flotilla/policies/placement/framework"
 )
 
@@ -46,28 +45,11 @@ func (TaintToleration) Filter(req *framework.Request, c *framework.Cluster) stri
 		return ""
 	}
 	for i := range c.Barring {
-		if !tolerated(c.Barring[i].Taint, req.Placement.ClusterTolerations) {
+		if !failover.Tolerates(&c.Barring[i].Taint, req.Placement.ClusterTolerations) {
 			return c.Barring[i].Reason
 		}
 	}
 	return ""
-}
-
-func tolerated(taint corev1.Taint, tolerations []corev1.Toleration) bool {
-	for _, t := range tolerations {
-		if t.Effect != "" && t.Effect != taint.Effect || t.Key != "" && t.Key != taint.Key {
-			continue
-		}
-		switch t.Operator {
-		case corev1.TolerationOpExists:
-			return true
-		case "", corev1.TolerationOpEqual:
-			if t.Key != "" && t.Value == taint.Value {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // ClusterAffinity refuses clusters that neither the affinity in force nor one
@@ -121,8 +103,8 @@ func (SpreadConstraint) Filter(req *framework.Request, c *framework.Cluster) str
 	return ""
 }
 
-// ClusterEviction refuses clusters that others than the scheduler have the resource
-// moved away from.
+// ClusterEviction refuses clusters that the resource is to be moved away from, and those
+// that others than the scheduler have it moved away from.
 type ClusterEviction struct{}
 
 // Name implements framework.Plugin.
@@ -130,6 +112,9 @@ func (ClusterEviction) Name() string { return "ClusterEviction" }
 
 // Filter implements framework.Filter.
 func (ClusterEviction) Filter(req *framework.Request, c *framework.Cluster) string {
+	if why, barred := req.Barred[c.Name]; barred {
+		return "cluster(s) had " + why
+	}
 	for i := range req.Spec.GracefulEvictionTasks {
 		task := &req.Spec.GracefulEvictionTasks[i]
 		if task.FromCluster == c.Name && task.Producer != workv1alpha2.EvictionProducerScheduler {

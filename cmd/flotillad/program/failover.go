@@ -1,0 +1,116 @@
+package program
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	"github.com/flotilla-io/flotilla/cmd/flotillad/features"
+	"github.com/flotilla-io/flotilla/internal/command"
+	"github.com/flotilla-io/flotilla/policies/failover"
+	"github.com/flotilla-io/flotilla/policies/placement"
+	"github.com/flotilla-io/flotilla/reconciler"
+)
+
+// Values of --failover.
+const (
+	failoverOn  = "on"
+	failoverOff = "off"
+)
+
+// failoverOptions are the flags about what is moved off clusters that fail.
+type failoverOptions struct {
+	// whole is on or off: on is all that it takes, with defaults that make sense together.
+	whole     string
+	tolerance time.Duration
+	share     float64
+	window    time.Duration
+
+	// manager, noExecute, purge and rate are as Karmada has them.
+	manager   bool
+	noExecute bool
+	purge     string
+	rate      float64
+	grace     time.Duration
+
+	flags *pflag.FlagSet
+}
+
+func (o *failoverOptions) addFlags(flags *pflag.FlagSet) {
+	o.flags = flags
+	flags.StringVar(&o.whole, "failover", failoverOff,
+		"on moves what runs in a cluster that is lost for longer than --failover-tolerance: it switches the gate Failover and the flags about taints on, and keeps a ClusterTaintPolicy")
+	flags.DurationVar(&o.tolerance, "failover-tolerance", 5*time.Minute,
+		"how long it is tolerated that a cluster is lost, where a policy does not say with clusterTolerations")
+	flags.Float64Var(&o.share, "mass-failure-threshold", failover.DefaultShare,
+		"nothing is moved off clusters that are lost together, where they are more than this share of the fleet, and two at least; 1 moves always")
+	flags.DurationVar(&o.window, "mass-failure-window", failover.DefaultWindow, "clusters that are lost within this time of each other are lost together")
+	flags.BoolVar(&o.manager, "enable-taint-manager", true, "heed taints of the effect NoExecute, if the gate Failover is on")
+	flags.BoolVar(&o.noExecute, "enable-no-execute-taint-eviction", false, "move what runs in a cluster with a taint of the effect NoExecute that its policy does not tolerate")
+	flags.StringVar(&o.purge, "no-execute-taint-eviction-purge-mode", string(policyv1alpha1.PurgeModeGracefully),
+		"how a cluster is left where the policy does not say: Gracefully keeps the old copy until the new one is healthy, Directly has it gone before the new one starts")
+	flags.Float64Var(&o.rate, "resource-eviction-rate", 0.5, "how many templates are moved off clusters in a second; as many as there are with --failover=on, where it is not set")
+	flags.DurationVar(&o.grace, "graceful-eviction-timeout", placement.DefaultGrace, "how long the old copy is kept at most while the new one is not healthy; the last healthy copy is kept for longer")
+}
+
+// validate refuses what cannot work or does not go together.
+func (o *failoverOptions) validate(gates map[string]bool) error {
+	switch {
+	case o.whole != failoverOn && o.whole != failoverOff:
+		return command.Usage(fmt.Errorf("--failover %q is neither on nor off", o.whole))
+	case o.purge != string(policyv1alpha1.PurgeModeGracefully) && o.purge != string(policyv1alpha1.PurgeModeDirectly):
+		return command.Usage(fmt.Errorf("--no-execute-taint-eviction-purge-mode %q is neither Gracefully nor Directly", o.purge))
+	case o.tolerance < 0 || o.grace < 0 || o.rate < 0:
+		return command.Usage(errors.New("--failover-tolerance, --graceful-eviction-timeout and --resource-eviction-rate must not be negative"))
+	case o.share <= 0 || o.window <= 0:
+		return command.Usage(errors.New("--mass-failure-threshold and --mass-failure-window must be more than 0"))
+	}
+	if o.whole != failoverOn {
+		return nil
+	}
+	for _, name := range []string{"enable-taint-manager", "enable-no-execute-taint-eviction"} {
+		if on, err := o.flags.GetBool(name); err == nil && o.flags.Changed(name) && !on {
+			return command.Usage(fmt.Errorf("--failover=on switches --%s on: leave it out", name))
+		}
+	}
+	if on, set := gates[string(features.Failover)]; set && !on {
+		return command.Usage(fmt.Errorf("--failover=on switches the gate %s on: leave it out of --feature-gates", features.Failover))
+	}
+	return nil
+}
+
+// on reports whether all is on.
+func (o *failoverOptions) on() bool { return o.whole == failoverOn }
+
+// rules are what the flags and the gates come to.
+func (o *failoverOptions) rules(gates features.Gates) reconciler.Failover {
+	out := reconciler.Failover{
+		Rules: failover.Rules{
+			Taints:    o.on() || gates.Failover && o.manager && o.noExecute,
+			Tolerance: o.tolerance,
+			Purge:     policyv1alpha1.PurgeMode(o.purge),
+			Breaker:   failover.Breaker{Share: o.share, Window: o.window},
+		},
+		Lost:  o.on(),
+		Grace: max(o.grace, time.Nanosecond), // zero is "at once" here
+		Rate:  o.rate,
+	}
+	switch {
+	case o.on() && !o.flags.Changed("resource-eviction-rate"):
+		out.Rate = 0
+	case o.rate == 0:
+		out.Rate = -1
+	}
+	return out
+}
+
+// withoutEffect lists flags that were set and need another one, each with the reason.
+func (o *failoverOptions) withoutEffect(gates features.Gates) []string {
+	if o.noExecute && !o.on() && !gates.Failover {
+		return []string{"--enable-no-execute-taint-eviction (it needs --feature-gates=Failover=true, or --failover=on)"}
+	}
+	return nil
+}

@@ -1,0 +1,121 @@
+package failover
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+)
+
+// Rules say what moves templates off clusters. The zero value moves nothing.
+type Rules struct {
+	// Taints of the effect NoExecute move what does not tolerate them.
+	Taints bool
+	// Tolerance is how long it is tolerated that a cluster is not ready or cannot be
+	// reached, where a placement says nothing about it.
+	Tolerance time.Duration
+	// Purge is how a cluster is left where the policy does not say; empty means
+	// Gracefully.
+	Purge policyv1alpha1.PurgeMode
+	// Breaker says when the loss of many clusters moves nothing.
+	Breaker Breaker
+	// Settled is when enough has been heard of clusters to believe that one is lost:
+	// what is stored of them was written by who acted before. Zero: always.
+	Settled time.Time
+}
+
+// Fleet is what is looked at: the Clusters at one moment, in any order.
+type Fleet interface {
+	// Each calls f with every Cluster until f returns false.
+	Each(f func(*clusterv1alpha1.Cluster) bool)
+}
+
+// Due are the clusters that a template must not run in, by name, and why.
+type Due map[string]string
+
+// Of returns the clusters that a placement with these tolerations must not run in now, and
+// when that changes by time alone; zero where it does not.
+func (r Rules) Of(fleet Fleet, tolerations []corev1.Toleration, now time.Time) (Due, time.Time) {
+	if !r.Taints {
+		return nil, time.Time{}
+	}
+	var out Due
+	var next time.Time
+	lost := r.Breaker.lazily(fleet)
+	fleet.Each(func(c *clusterv1alpha1.Cluster) bool {
+		why, at := r.untolerated(c, tolerations, now)
+		if at.IsZero() || !movable(c) {
+			return true
+		}
+		if !isReady(c) && r.Settled.After(at) {
+			at = r.Settled
+		}
+		switch {
+		case at.After(now):
+			if next.IsZero() || at.Before(next) {
+				next = at
+			}
+		case isReady(c) || !lost().Suspected(c.Name):
+			if out == nil {
+				out = Due{}
+			}
+			out[c.Name] = why
+		}
+		return true
+	})
+	return out, next
+}
+
+// untolerated returns from when on a cluster has a taint that moves, and which; the zero
+// time where it has none.
+func (r Rules) untolerated(c *clusterv1alpha1.Cluster, tolerations []corev1.Toleration, now time.Time) (why string, at time.Time) {
+	for i := range c.Spec.Taints {
+		taint := &c.Spec.Taints[i]
+		if taint.Effect != corev1.TaintEffectNoExecute {
+			continue
+		}
+		until, ends := r.toleratedUntil(taint, tolerations, now)
+		if ends && (at.IsZero() || until.Before(at)) {
+			why, at = fmt.Sprintf("untolerated taint {%s}", taint.ToString()), until
+		}
+	}
+	return why, at
+}
+
+// movable reports whether what is known of a cluster says that templates may be moved off
+// it: it is well, or lost. One that is there, and that we cannot act in or judge, runs on.
+func movable(c *clusterv1alpha1.Cluster) bool {
+	if c.DeletionTimestamp != nil || meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterConditionHeld) {
+		return false
+	}
+	return isReady(c) || isLost(c)
+}
+
+func isReady(c *clusterv1alpha1.Cluster) bool {
+	return meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
+}
+
+// isLost reports whether a cluster does not answer, or not well, or its agent is not heard
+// of. Credentials that are refused, another cluster in its place, or a state that cannot be
+// read say nothing of what runs there.
+func isLost(c *clusterv1alpha1.Cluster) bool {
+	ready := readiness(c)
+	if ready == nil || ready.Status == metav1.ConditionTrue {
+		return false
+	}
+	switch ready.Reason {
+	case clusterv1alpha1.ClusterNotReadyReason, clusterv1alpha1.ClusterNotReachableReason, clusterv1alpha1.ClusterStatusUnknownReason:
+		return true
+	default:
+		return false
+	}
+}
+
+func readiness(c *clusterv1alpha1.Cluster) *metav1.Condition {
+	return meta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
+}

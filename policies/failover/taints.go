@@ -1,0 +1,77 @@
+package failover
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+)
+
+// Tolerates reports whether one of the tolerations is about the taint.
+func Tolerates(taint *corev1.Taint, tolerations []corev1.Toleration) bool {
+	for i := range tolerations {
+		if matches(taint, &tolerations[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+func matches(taint *corev1.Taint, t *corev1.Toleration) bool {
+	if t.Effect != "" && t.Effect != taint.Effect || t.Key != "" && t.Key != taint.Key {
+		return false
+	}
+	switch t.Operator {
+	case corev1.TolerationOpExists:
+		return true
+	case "", corev1.TolerationOpEqual:
+		return t.Key != "" && t.Value == taint.Value
+	default:
+		return false
+	}
+}
+
+// toleratedUntil returns the time from which on the taint is not tolerated, and false
+// where it is for ever. Of several tolerations the shortest counts; one that is negative
+// is over at once. A taint without a time counts from now on.
+func (r Rules) toleratedUntil(taint *corev1.Taint, tolerations []corev1.Toleration, now time.Time) (time.Time, bool) {
+	since := now
+	if taint.TimeAdded != nil {
+		since = taint.TimeAdded.Time
+	}
+	matched, limited := false, false
+	var least int64
+	for i := range tolerations {
+		t := &tolerations[i]
+		if !matches(taint, t) {
+			continue
+		}
+		matched = true
+		if s := t.TolerationSeconds; s != nil && (!limited || *s < least) {
+			limited, least = true, *s
+		}
+	}
+	switch {
+	case limited:
+		// A time.Duration holds 292 years: what is longer is for ever.
+		if least > int64(longest/time.Second) {
+			return time.Time{}, false
+		}
+		return since.Add(time.Duration(max(least, 0)) * time.Second), true
+	case matched:
+		return time.Time{}, false
+	case ofLoss(taint):
+		return since.Add(r.Tolerance), true
+	default:
+		return since, true
+	}
+}
+
+// longest is the longest toleration that ends.
+const longest = 100 * 365 * 24 * time.Hour
+
+// ofLoss reports whether a taint says that a cluster does not do well.
+func ofLoss(taint *corev1.Taint) bool {
+	return taint.Key == clusterv1alpha1.TaintClusterNotReady || taint.Key == clusterv1alpha1.TaintClusterUnreachable
+}

@@ -1,0 +1,146 @@
+package placement
+
+import (
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+)
+
+// DefaultGrace is how long a cluster is left gracefully, where nobody says.
+const DefaultGrace = 10 * time.Minute
+
+// Ending is what the end of eviction tasks depends on.
+type Ending struct {
+	// Holds reports whether a cluster has a Work of the binding.
+	Holds func(cluster string) bool
+	// Ready reports whether the copy in a cluster is what was decided last, applied and
+	// healthy.
+	Ready func(cluster string) bool
+	// Healthy reports whether the copy in a cluster that is left does well, as far as is known.
+	Healthy func(cluster string) bool
+	// Gone reports whether a cluster has left the fleet.
+	Gone func(cluster string) bool
+	// Barred reports whether a cluster must not run the template now.
+	Barred func(cluster string) bool
+	// Settled says that the scheduler of the binding has nothing left to decide.
+	Settled bool
+	// Now is the time, and Grace how long a task takes that does not say so; zero means
+	// DefaultGrace.
+	Now   time.Time
+	Grace time.Duration
+}
+
+// Of returns the eviction tasks of spec that go on, with the time at which they began, the
+// clusters of those that have come to their end, and when one will come to its end by time
+// alone; zero where none will.
+//
+// A cluster that the scheduler leaves may be left once all that replaces it is ready, or
+// one of those that stay where nothing does, or at once where the policy says so; one that
+// is to be left before that, when it has let go. One that is left for another reason may
+// be left once all targets are ready, or when its time is over, if that does not take the
+// last healthy copy. Before the scheduler has found other targets there is nothing to leave
+// it for: then it ends when what it is left for is over. suppressDeletion says otherwise,
+// either way.
+func (e Ending) Of(spec *workv1alpha2.ResourceBindingSpec) (tasks []workv1alpha2.GracefulEvictionTask, ended []string, again time.Time) {
+	seen := map[string]bool{}
+	for i := range spec.GracefulEvictionTasks {
+		task := spec.GracefulEvictionTasks[i]
+		over, until := e.over(spec, &task)
+		if seen[task.FromCluster] {
+			continue // the first of them counts
+		}
+		seen[task.FromCluster] = true
+		if over {
+			ended = append(ended, task.FromCluster)
+			continue
+		}
+		if task.CreationTimestamp.IsZero() {
+			task.CreationTimestamp = &metav1.Time{Time: e.Now.UTC().Truncate(time.Second)}
+		}
+		if !until.IsZero() && (again.IsZero() || until.Before(again)) {
+			again = until
+		}
+		tasks = append(tasks, task)
+	}
+	return tasks, ended, again
+}
+
+func (e Ending) over(spec *workv1alpha2.ResourceBindingSpec, task *workv1alpha2.GracefulEvictionTask) (bool, time.Time) {
+	if Moves(task) {
+		return e.moved(spec, task), time.Time{}
+	}
+	switch {
+	case e.Gone(task.FromCluster):
+		return true, time.Time{}
+	case task.SuppressDeletion != nil:
+		return !*task.SuppressDeletion, time.Time{}
+	case len(spec.Clusters) == 0 || !e.Settled:
+		return e.recovered(task), time.Time{}
+	}
+	ready := !slices.ContainsFunc(spec.Clusters, func(t workv1alpha2.TargetCluster) bool { return !e.Ready(t.Name) })
+	if ready {
+		return true, time.Time{}
+	}
+	until := e.until(task)
+	if until.After(e.Now) {
+		return false, until
+	}
+	return !e.last(spec, task), time.Time{}
+}
+
+// recovered reports whether what a cluster was to be left for is over, as long as nothing was
+// placed elsewhere. Of the tasks of others nobody knows.
+func (e Ending) recovered(task *workv1alpha2.GracefulEvictionTask) bool {
+	switch task.Reason {
+	case workv1alpha2.EvictionReasonTaintUntolerated:
+		return !e.Barred(task.FromCluster)
+	case workv1alpha2.EvictionReasonApplicationFailure:
+		return e.Healthy(task.FromCluster)
+	default:
+		return false
+	}
+}
+
+// until is when the time of a task is over.
+func (e Ending) until(task *workv1alpha2.GracefulEvictionTask) time.Time {
+	since, grace := e.Now, e.Grace
+	if grace == 0 {
+		grace = DefaultGrace
+	}
+	if !task.CreationTimestamp.IsZero() {
+		since = task.CreationTimestamp.Time
+	}
+	if s := task.GracePeriodSeconds; s != nil {
+		grace = time.Duration(*s) * time.Second
+	}
+	return since.Add(grace)
+}
+
+// last reports whether a cluster that is left has the only copy that does well.
+func (e Ending) last(spec *workv1alpha2.ResourceBindingSpec, task *workv1alpha2.GracefulEvictionTask) bool {
+	if task.PurgeMode == policyv1alpha1.PurgeModeDirectly || !e.Healthy(task.FromCluster) {
+		return false
+	}
+	return !slices.ContainsFunc(spec.Clusters, func(t workv1alpha2.TargetCluster) bool { return e.Ready(t.Name) })
+}
+
+// moved reports whether a task of the scheduler is over.
+func (e Ending) moved(spec *workv1alpha2.ResourceBindingSpec, task *workv1alpha2.GracefulEvictionTask) bool {
+	switch {
+	case !e.Holds(task.FromCluster):
+		return true
+	case task.PurgeMode == policyv1alpha1.PurgeModeDirectly:
+		return false
+	case directly(spec):
+		return true
+	}
+	kept := keptBy(spec.Clusters, task)
+	if kept.Any {
+		return slices.ContainsFunc(kept.Until, e.Ready)
+	}
+	return len(kept.Until) > 0 && !slices.ContainsFunc(kept.Until, func(name string) bool { return !e.Ready(name) })
+}

@@ -1,0 +1,100 @@
+package placement_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/placement"
+)
+
+// TestEnding says when a cluster is left that is left for another reason than a better place.
+func TestEnding(t *testing.T) {
+	now := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	since := func(ago time.Duration, edit ...func(*workv1alpha2.GracefulEvictionTask)) workv1alpha2.GracefulEvictionTask {
+		out := workv1alpha2.GracefulEvictionTask{FromCluster: "a", Reason: "TaintUntolerated", Producer: "TaintManager", CreationTimestamp: ptr.To(metav1.NewTime(now.Add(-ago)))}
+		for _, f := range edit {
+			f(&out)
+		}
+		return out
+	}
+	grace := func(seconds int32) func(*workv1alpha2.GracefulEvictionTask) {
+		return func(t *workv1alpha2.GracefulEvictionTask) { t.GracePeriodSeconds = &seconds }
+	}
+	suppress := func(yes bool) func(*workv1alpha2.GracefulEvictionTask) {
+		return func(t *workv1alpha2.GracefulEvictionTask) { t.SuppressDeletion = &yes }
+	}
+	because := func(reason string) func(*workv1alpha2.GracefulEvictionTask) {
+		return func(t *workv1alpha2.GracefulEvictionTask) { t.Reason, t.Producer = reason, "somebody" }
+	}
+	directly := func(t *workv1alpha2.GracefulEvictionTask) { t.PurgeMode = policyv1alpha1.PurgeModeDirectly }
+	cases := map[string]struct {
+		task    workv1alpha2.GracefulEvictionTask
+		runs    string // where it is placed
+		ready   string // which clusters have a healthy copy
+		healthy string // where what is left does well
+		barred  string
+		gone    string
+		unsure  bool // the scheduler has yet to decide
+		ends    bool
+		in      time.Duration // or ends by time alone
+	}{
+		"healthy elsewhere":     {task: since(0), runs: "b", ready: "b", ends: true},
+		"not yet":               {task: since(time.Minute), runs: "b", in: 9 * time.Minute},
+		"one of two targets is": {task: since(0), runs: "b c", ready: "b", in: 10 * time.Minute},
+		"its own grace":         {task: since(time.Minute, grace(90)), runs: "b", in: 30 * time.Second},
+		"its grace is over, and what is left is ill":  {task: since(time.Minute, grace(60)), runs: "b", ends: true},
+		"its grace is over, and what is left is well": {task: since(time.Minute, grace(60)), runs: "b", healthy: "a"},
+		"the same, and one target is well":            {task: since(time.Minute, grace(60)), runs: "b c", ready: "c", healthy: "a", ends: true},
+		"the same, and the policy had it go first":    {task: since(time.Hour, directly), runs: "b", healthy: "a", ends: true},
+		"no grace":                   {task: since(0, grace(0)), runs: "b", ends: true},
+		"nowhere else, however long": {task: since(time.Hour), barred: "a"},
+		"nowhere else, and it may run there again":       {task: since(time.Hour), ends: true},
+		"nowhere else, and it does well again":           {task: since(time.Hour, because("ApplicationFailure")), healthy: "a", ends: true},
+		"nowhere else, and another has it moved":         {task: since(time.Hour, because("Maintenance")), healthy: "a"},
+		"the scheduler has yet to decide":                {task: since(time.Hour), runs: "b", ready: "b", barred: "a", unsure: true},
+		"it has yet to, and it may run there again":      {task: since(time.Hour), runs: "b", unsure: true, ends: true},
+		"kept until somebody says so":                    {task: since(time.Hour, suppress(true)), runs: "b", ready: "b"},
+		"somebody says so":                               {task: since(0, suppress(false)), runs: "b", ends: true},
+		"the cluster left the fleet":                     {task: since(0, suppress(true)), runs: "b", gone: "a", ends: true},
+		"another cluster left the fleet":                 {task: since(0), runs: "b", gone: "b", in: 10 * time.Minute},
+		"a task without a time counts from now on":       {task: func() workv1alpha2.GracefulEvictionTask { t := since(0); t.CreationTimestamp = nil; return t }(), runs: "b", in: 10 * time.Minute},
+		"a task of the future, as of a clock that jumps": {task: since(-time.Hour), runs: "b", in: 70 * time.Minute},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			in := func(list string) func(string) bool {
+				return func(cluster string) bool { return strings.Contains(list, cluster) }
+			}
+			spec := &workv1alpha2.ResourceBindingSpec{Clusters: targets(tc.runs), GracefulEvictionTasks: []workv1alpha2.GracefulEvictionTask{tc.task, tc.task}}
+			e := placement.Ending{Holds: in("a"), Ready: in(tc.ready), Healthy: in(tc.healthy), Barred: in(tc.barred), Gone: in(tc.gone), Settled: !tc.unsure, Now: now}
+			tasks, ended, again := e.Of(spec)
+			if got := len(ended) > 0 && len(tasks) == 0; got != tc.ends {
+				t.Errorf("goes on: %v, ended: %v; want the end: %t", tasks, ended, tc.ends)
+			}
+			var at time.Duration
+			if !again.IsZero() {
+				at = again.Sub(now)
+			}
+			if at != tc.in {
+				t.Errorf("ends in %s, want %s", at, tc.in)
+			}
+			if tc.ends {
+				return
+			}
+			want := tc.task
+			if want.CreationTimestamp == nil {
+				want.CreationTimestamp = ptr.To(metav1.NewTime(now))
+			}
+			if diff := cmp.Diff([]workv1alpha2.GracefulEvictionTask{want}, tasks); diff != "" { // the second is the same one again
+				t.Errorf("tasks (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

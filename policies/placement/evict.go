@@ -1,0 +1,218 @@
+package placement
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/failover"
+)
+
+// Stays says that a template should be moved off clusters and has no place to go to.
+type Stays struct {
+	// Message for users.
+	Message string `json:"message"`
+	// Cause tells causes apart that differ in more than numbers.
+	Cause string `json:"cause,omitempty"`
+}
+
+func (s *Stays) equals(other *Stays) bool {
+	if s == nil || other == nil {
+		return s == other
+	}
+	return s.Cause == other.Cause && (s.Cause != "" || s.Message == other.Message)
+}
+
+// tolerations are those of the placement that is in force: the one that was applied last, or
+// the one that is about to be.
+func (s *state) tolerations() []corev1.Toleration {
+	if text, ok := s.applied(); ok && text != s.placement && !s.placementChanged() {
+		var was policyv1alpha1.Placement
+		if json.Unmarshal([]byte(text), &was) == nil {
+			return was.ClusterTolerations
+		}
+	}
+	if s.spec.Placement == nil {
+		return nil
+	}
+	return s.spec.Placement.ClusterTolerations
+}
+
+// Barred returns the clusters that b must not run in now, and why.
+func Barred(b workv1alpha2.Binding, in Situation, opts Options) failover.Due {
+	s := stateOf(b)
+	due, _ := opts.Failover.Of(in.Clusters, s.tolerations(), in.Now)
+	return due
+}
+
+// targetsIn returns the targets that are barred, in the order of the placement.
+func targetsIn(clusters []workv1alpha2.TargetCluster, barred failover.Due) []string {
+	if len(barred) == 0 {
+		return nil
+	}
+	return slices.DeleteFunc(namesOf(clusters), func(name string) bool { _, is := barred[name]; return !is })
+}
+
+// placing is one decision: a binding, what it is decided in, and the clusters that must not
+// run it.
+type placing struct {
+	*state
+	in     Situation
+	opts   Options
+	barred failover.Due
+	// full are the clusters that keep what they have and get no more.
+	full []string
+}
+
+// decide places the binding off the clusters that are to be evicted. Where that cannot be, it
+// moves off as many of them as have a replacement, and stays in the others: the last copy is
+// not taken for want of a better place. Due says that a decision is due without them, too.
+func (p *placing) decide(due bool, evicted []string) Decision {
+	if !due && len(evicted) == 0 {
+		return p.finish(p.keep(), nil)
+	}
+	all := p.barred
+	d := p.try(all)
+	if d.Err == nil || len(evicted) == 0 {
+		return p.finish(d, evicted)
+	}
+	refused := d.Err
+	p.barred = maps.Clone(all)
+	maps.DeleteFunc(p.barred, func(name, _ string) bool { return slices.Contains(evicted, name) })
+	p.full = evicted
+	if d = p.keep(); due {
+		if d = p.try(p.barred); d.Err != nil { // better there than not at all
+			p.full = nil
+			d = p.try(p.barred)
+		}
+	}
+	var moved []string
+	for _, name := range evicted {
+		more := maps.Clone(p.barred)
+		more[name] = all[name]
+		if len(more) == len(all) {
+			break // that was tried
+		}
+		if one := p.try(more); one.Err == nil && len(without(namesOf(one.Clusters), evicted)) > 0 {
+			d, p.barred, moved = one, more, append(moved, name)
+		}
+	}
+	d.Record.Stays = staysIn(without(evicted, moved), all, refused)
+	return p.finish(d, moved)
+}
+
+// try decides with these clusters barred.
+func (p *placing) try(barred failover.Due) Decision {
+	req := p.request(p.in.Peers)
+	req.Barred, req.Full = barred, p.full
+	result, err := Place(req, p.in.Clusters, p.opts)
+	d := p.outcome(result, err)
+	d.Record.Plugins = p.opts.own()
+	if err != nil {
+		p.stay(&d, p.in.Clusters)
+	}
+	return d
+}
+
+// keep is the decision that stands.
+func (p *placing) keep() Decision {
+	applied, _ := p.applied()
+	d := Decision{Clusters: p.spec.Clusters, AppliedPlacement: applied, Record: p.record}
+	if !p.recorded { // by a scheduler that keeps no record
+		d.Record = Record{Reason: workv1alpha2.BindingReasonSuccess, Message: workv1alpha2.SuccessfulSchedulingMessage, AffinityName: p.affinity()}
+	}
+	d.Record.Stays = nil
+	return d
+}
+
+func (p *placing) finish(d Decision, evicted []string) Decision {
+	d.Evicts = evicted
+	d.Evictions = p.evictions(d.Clusters)
+	return d
+}
+
+// staysIn says that a template stays in clusters that it should be moved off, and why.
+func staysIn(clusters []string, why failover.Due, err error) *Stays {
+	if len(clusters) == 0 {
+		return nil
+	}
+	texts := make([]string, len(clusters))
+	for i, name := range clusters {
+		texts[i] = name + " (" + why[name] + ")"
+	}
+	out := &Stays{Message: fmt.Sprintf("It stays in %s: no other place: %s", strings.Join(texts, ", "), err)}
+	var caused interface{ Cause() string }
+	if errors.As(err, &caused) {
+		out.Cause = causeOf(append(texts, caused.Cause()))
+	}
+	return out
+}
+
+// evict returns the task by which a target is left because of the taint.
+func (p *placing) evict(t workv1alpha2.TargetCluster, why string) workv1alpha2.GracefulEvictionTask {
+	created := metav1.NewTime(p.in.Now.UTC().Truncate(time.Second))
+	task := workv1alpha2.GracefulEvictionTask{
+		FromCluster: t.Name, PurgeMode: p.purge(),
+		Reason: workv1alpha2.EvictionReasonTaintUntolerated, Producer: workv1alpha2.EvictionProducerTaintManager,
+		Message: why, CreationTimestamp: &created,
+	}
+	if t.Replicas > 0 {
+		task.Replicas = &t.Replicas
+	}
+	return task
+}
+
+// purge is how the policy has a cluster left, else how the rules do.
+func (p *placing) purge() policyv1alpha1.PurgeMode {
+	if f := p.spec.Failover; f != nil && f.Cluster != nil && f.Cluster.PurgeMode != "" {
+		return f.Cluster.PurgeMode
+	}
+	if p.opts.Failover.Purge != "" {
+		return p.opts.Failover.Purge
+	}
+	return policyv1alpha1.PurgeModeGracefully
+}
+
+// vacate takes a binding that another scheduler places off the clusters that must not run
+// it: that scheduler finds others, and the old copies stay until it has.
+func (s *state) vacate(in Situation, opts Options) (Decision, bool) {
+	if !s.foreign(opts.SchedulerName) {
+		return Decision{}, false
+	}
+	barred, next := opts.Failover.Of(in.Clusters, s.tolerations(), in.Now)
+	evicted := targetsIn(s.spec.Clusters, barred)
+	if len(evicted) == 0 {
+		return Decision{Next: next}, false
+	}
+	p := placing{state: s, in: in, opts: opts, barred: barred}
+	applied, _ := s.applied()
+	d := Decision{AppliedPlacement: applied, Why: DueEvicted, Evicts: evicted, Next: next, Evictions: slices.Clone(s.spec.GracefulEvictionTasks)}
+	for _, t := range s.spec.Clusters {
+		why, goes := barred[t.Name]
+		if !goes {
+			d.Clusters = append(d.Clusters, t)
+			continue
+		}
+		if !left(d.Evictions, t.Name) {
+			d.Evictions = append(d.Evictions, p.evict(t, why))
+		}
+	}
+	return d, true
+}
+
+// foreign reports whether another scheduler decides about the binding.
+func (s *state) foreign(scheduler string) bool {
+	if s.GetDeletionTimestamp() != nil || orDefault(s.spec.SchedulerName) == orDefault(scheduler) {
+		return false
+	}
+	return s.spec.Suspension == nil || s.spec.Suspension.Scheduling == nil || !*s.spec.Suspension.Scheduling
+}

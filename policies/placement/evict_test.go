@@ -1,0 +1,196 @@
+package placement_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/failover"
+	"github.com/flotilla-io/flotilla/policies/placement"
+)
+
+// evictFleet has clusters with room for this many replicas each, "b:2", of which some have a
+// taint that moves what runs there.
+func evictFleet(rooms, tainted string, since time.Time) placement.Snapshot {
+	var out []*clusterv1alpha1.Cluster
+	for _, t := range targets(rooms) {
+		out = append(out, cluster(t.Name, int64(t.Replicas), func(c *clusterv1alpha1.Cluster) {
+			c.Status.Conditions = append(c.Status.Conditions, metav1.Condition{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionTrue, Reason: "ClusterReady"})
+			if strings.Contains(tainted, c.Name) {
+				c.Spec.Taints = append(c.Spec.Taints, corev1.Taint{Key: "drill", Effect: corev1.TaintEffectNoExecute, TimeAdded: ptr.To(metav1.NewTime(since))})
+			}
+		}))
+	}
+	return placement.NewSnapshot(out)
+}
+
+// TestEvict says where what runs in a cluster goes that must not run it any more.
+func TestEvict(t *testing.T) {
+	now := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	duplicated := policyv1alpha1.Placement{}
+	byWeight := policyv1alpha1.Placement{ReplicaScheduling: divided(policyv1alpha1.ReplicaDivisionPreferenceWeighted, &policyv1alpha1.ClusterPreferences{DynamicWeight: policyv1alpha1.DynamicWeightByAvailableReplicas})}
+	one := policyv1alpha1.Placement{SpreadConstraints: []policyv1alpha1.SpreadConstraint{{SpreadByField: policyv1alpha1.SpreadByFieldCluster, MinGroups: 1, MaxGroups: 1}}}
+	both := policyv1alpha1.Placement{SpreadConstraints: []policyv1alpha1.SpreadConstraint{{SpreadByField: policyv1alpha1.SpreadByFieldCluster, MinGroups: 2, MaxGroups: 2}}}
+	tolerant := one
+	tolerant.ClusterTolerations = []corev1.Toleration{{Key: "drill", Operator: corev1.TolerationOpExists, TolerationSeconds: ptr.To[int64](30)}}
+	named := policyv1alpha1.Placement{ClusterAffinity: &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"a"}}}
+	const taint = "untolerated taint {drill:NoExecute}"
+	cases := map[string]struct {
+		placement policyv1alpha1.Placement
+		failover  *policyv1alpha1.FailoverBehavior
+		replicas  int32
+		rooms     string
+		after     string // rooms once it is written, where it matters
+		was       string
+		tainted   string
+		ago       time.Duration
+		// want is where it runs then; tasks are those of clusters it leaves; stays is why it does
+		// not leave one; next is when that changes. Nothing is written where want is empty.
+		want  string
+		tasks string
+		stays string
+		next  time.Duration
+	}{
+		"off the one that has it, to another":           {placement: one, replicas: 2, rooms: "a:9 b:9", was: "a:2", tainted: "a", want: "b:2", tasks: "a Gracefully"},
+		"directly, as the policy says":                  {placement: one, failover: &policyv1alpha1.FailoverBehavior{Cluster: &policyv1alpha1.ClusterFailoverBehavior{PurgeMode: policyv1alpha1.PurgeModeDirectly}}, replicas: 2, rooms: "a:9 b:9", was: "a:2", tainted: "a", want: "b:2", tasks: "a Directly"},
+		"one of two copies: the other is enough":        {placement: duplicated, replicas: 2, rooms: "a:9 b:9", was: "a:2 b:2", tainted: "a", want: "b:2", tasks: "a Gracefully"},
+		"two are asked for, and there is no third":      {placement: both, replicas: 2, rooms: "a:9 b:9", was: "a:2 b:2", tainted: "a", want: "a:2 b:2", stays: "It stays in a (" + taint + "): no other place: spread over 2 clusters: only 1 fits"},
+		"the only cluster":                              {placement: duplicated, replicas: 2, rooms: "a:9", was: "a:2", tainted: "a", want: "a:2", stays: "It stays in a (" + taint + "): no other place: 0/1 clusters are available: 1 cluster(s) had " + taint + "."},
+		"the only one that is named":                    {placement: named, replicas: 2, rooms: "a:9 b:9", was: "a:2", tainted: "a", want: "a:2", stays: "It stays in a (" + taint + "): no other place: 0/2 clusters are available: 1 cluster(s) did not match the placement cluster affinity constraint, 1 cluster(s) had " + taint + "."},
+		"all of them":                                   {placement: duplicated, replicas: 2, rooms: "a:9 b:9", was: "a:2 b:2", tainted: "a b", want: "a:2 b:2", stays: "It stays in a (" + taint + "), b (" + taint + "): no other place: 0/2 clusters are available: 2 cluster(s) had " + taint + "."},
+		"a part, which has room elsewhere":              {placement: byWeight, replicas: 6, rooms: "a:9 b:9", was: "a:3 b:3", tainted: "a", want: "b:6", tasks: "a Gracefully x3"},
+		"a part, for which there is no room":            {placement: byWeight, replicas: 6, rooms: "a:9 b:2", was: "a:3 b:3", tainted: "a", want: "a:3 b:3", stays: "It stays in a (" + taint + "): no other place: Clusters available replicas 2 are not enough to schedule."},
+		"two parts, of which one has room":              {placement: byWeight, replicas: 6, rooms: "a:9 b:9 c:3", after: "a:9 b:9 c:0", was: "a:3 b:3", tainted: "a b", want: "b:3 c:3", tasks: "a Gracefully x3", stays: "It stays in b (" + taint + "): no other place: Clusters available replicas 3 are not enough to schedule."},
+		"not yet":                                       {placement: tolerant, replicas: 2, rooms: "a:9 b:9", was: "a:2", tainted: "a", ago: 10 * time.Second, next: 20 * time.Second},
+		"now":                                           {placement: tolerant, replicas: 2, rooms: "a:9 b:9", was: "a:2", tainted: "a", ago: 30 * time.Second, want: "b:2", tasks: "a Gracefully"},
+		"not to where it would have to go from at once": {placement: tolerant, replicas: 2, rooms: "a:9 b:9 c:9", was: "a:2", tainted: "a b", ago: time.Minute, want: "c:2", tasks: "a Gracefully"},
+		"what runs elsewhere does not mind":             {placement: one, replicas: 2, rooms: "a:9 b:9", was: "b:2", tainted: "a"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			b := placedOn(t, deployment(tc.replicas, tc.placement), tc.rooms, tc.was, now)
+			b.Spec.Failover = tc.failover
+			in := placement.Situation{Clusters: evictFleet(tc.rooms, tc.tainted, now.Add(-tc.ago)), Now: now}
+			opts := placement.Options{Failover: failover.Rules{Taints: true}}
+			d, changed := placement.Decide(b, in, opts)
+			if changed != (tc.want != "") {
+				t.Fatalf("changed = %t: %+v", changed, d)
+			}
+			var next time.Duration
+			if !d.Next.IsZero() {
+				next = d.Next.Sub(now)
+			}
+			if next != tc.next {
+				t.Errorf("again in %s, want %s", next, tc.next)
+			}
+			if !changed {
+				return
+			}
+			if diff := cmp.Diff(outcomeOf(targets(tc.want), tc.tasks, tc.stays), outcomeOf(d.Clusters, tasksOf(d.Evictions), staysOf(d))); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if !d.Record.Succeeded() || d.Why != placement.DueEvicted && tc.placement.ReplicaScheduling != nil {
+				t.Errorf("because %q: %+v", d.Why, d.Record)
+			}
+			d.Put(b)
+			if tc.after != "" {
+				in.Clusters = evictFleet(tc.after, tc.tainted, now.Add(-tc.ago))
+			}
+			if again, changed := placement.Decide(b, in, opts); changed {
+				t.Errorf("decided twice: %+v", again)
+			}
+			in.Clusters = evictFleet(tc.rooms, "", now) // the taint goes
+			d, changed = placement.Decide(b, in, opts)
+			if staysOf(d) != "" || tc.stays != "" && !changed {
+				t.Errorf("without the taint: %t, %+v", changed, d)
+			}
+			if tc.tasks != "" && tc.placement.ReplicaScheduling == nil && len(tc.placement.SpreadConstraints) > 0 && changed {
+				t.Errorf("it returns by itself: %+v", d)
+			}
+		})
+	}
+}
+
+// placedOn is a binding that was placed in these clusters.
+func placedOn(t *testing.T, spec *workv1alpha2.ResourceBindingSpec, rooms, was string, now time.Time) *workv1alpha2.ResourceBinding {
+	t.Helper()
+	b := binding(spec)
+	d := placement.Decision{
+		Clusters: targets(was), AppliedPlacement: placement.AppliedPlacement(spec.Placement),
+		Record: placement.Record{Reason: workv1alpha2.BindingReasonSuccess, Message: workv1alpha2.SuccessfulSchedulingMessage, At: metav1.NewTime(now.Add(-time.Hour))},
+	}
+	d.Put(b)
+	if d, changed := placement.Decide(b, placement.Situation{Clusters: evictFleet(rooms, "", now), Now: now}, placement.Options{}); changed {
+		t.Fatalf("it is not placed as it would be: %+v", d)
+	}
+	return b
+}
+
+type evicted struct {
+	Clusters     []workv1alpha2.TargetCluster
+	Tasks, Stays string
+}
+
+func outcomeOf(clusters []workv1alpha2.TargetCluster, tasks, stays string) evicted {
+	return evicted{clusters, tasks, stays}
+}
+
+func staysOf(d placement.Decision) string {
+	if d.Record.Stays == nil {
+		return ""
+	}
+	return d.Record.Stays.Message
+}
+
+func tasksOf(tasks []workv1alpha2.GracefulEvictionTask) string {
+	var out []string
+	for _, task := range tasks {
+		text := task.FromCluster + " " + string(task.PurgeMode)
+		if task.Replicas != nil && *task.Replicas == 3 {
+			text += " x3"
+		}
+		if task.Producer != "TaintManager" || task.Reason != "TaintUntolerated" || task.CreationTimestamp.IsZero() {
+			text += " of " + task.Producer
+		}
+		out = append(out, text)
+	}
+	return strings.Join(out, ", ")
+}
+
+// TestVacate: what another scheduler places is taken off, and stays there until that one has
+// found another cluster.
+func TestVacate(t *testing.T) {
+	now := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	spec := deployment(2, policyv1alpha1.Placement{}, on("a", 2), on("b", 2))
+	spec.SchedulerName = "theirs"
+	b := binding(spec)
+	in := placement.Situation{Clusters: evictFleet("a:9 b:9", "a", now), Now: now}
+	opts := placement.Options{Failover: failover.Rules{Taints: true}}
+	d, changed := placement.Decide(b, in, opts)
+	if !changed || tasksOf(d.Evictions) != "a Gracefully" {
+		t.Fatalf("%t: %+v", changed, d)
+	}
+	d.Put(b)
+	if diff := cmp.Diff([]workv1alpha2.TargetCluster{on("b", 2)}, b.Spec.Clusters); diff != "" {
+		t.Errorf("clusters (-want +got):\n%s", diff)
+	}
+	if _, recorded := placement.RecordOf(b); recorded {
+		t.Error("a record is written of a decision that is another's")
+	}
+	if d, changed := placement.Decide(b, in, opts); changed {
+		t.Errorf("twice: %+v", d)
+	}
+	b.Spec.Suspension = &workv1alpha2.Suspension{Scheduling: ptr.To(true)}
+	b.Spec.Clusters = []workv1alpha2.TargetCluster{on("a", 2)}
+	if _, changed := placement.Decide(b, in, opts); changed {
+		t.Error("although its scheduling is suspended")
+	}
+}

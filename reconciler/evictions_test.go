@@ -1,0 +1,147 @@
+package reconciler_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/util/retry"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/failover"
+	"github.com/flotilla-io/flotilla/reconciler"
+)
+
+// registerEvictions is registerMoves, and taints move what they are not tolerated by.
+func registerEvictions(ctx context.Context, mgr ctrl.Manager) error {
+	return reconciler.Register(ctx, mgr, reconciler.Options{
+		Controllers: []string{"template", "scheduler", "dependency", "binding", "namespace", "execution", "status", "cluster"},
+		Scheduling:  reconciler.Scheduling{Failover: reconciler.Failover{Rules: failover.Rules{Taints: true}}},
+	})
+}
+
+// taint gives a cluster a taint that moves what runs there, or takes it away.
+func (m *moves) taint(cluster string, on bool) {
+	m.Helper()
+	m.check(retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		c := &clusterv1alpha1.Cluster{}
+		if err := m.hub.Hub.Get(m.Context(), client.ObjectKey{Name: cluster}, c); err != nil {
+			return err
+		}
+		c.Spec.Taints = slices.DeleteFunc(c.Spec.Taints, func(t corev1.Taint) bool { return t.Key == "drill" })
+		if on {
+			c.Spec.Taints = append(c.Spec.Taints, corev1.Taint{Key: "drill", Effect: corev1.TaintEffectNoExecute})
+		}
+		return m.hub.Hub.Update(m.Context(), c)
+	}))
+}
+
+// binding returns that of "web".
+func (m *moves) binding(ns string) (*workv1alpha2.ResourceBinding, error) {
+	b := &workv1alpha2.ResourceBinding{}
+	err := m.hub.Hub.Get(m.Context(), client.ObjectKey{Namespace: ns, Name: workv1alpha2.BindingName("Deployment", "web")}, b)
+	return b, err
+}
+
+// oneOf lets "web" run in one of both clusters, and tolerate the taint for that many seconds.
+func oneOf(seconds int64, purge policyv1alpha1.PurgeMode) func(*policyv1alpha1.PropagationPolicy) {
+	return func(p *policyv1alpha1.PropagationPolicy) {
+		p.Spec.Placement = policyv1alpha1.Placement{
+			ClusterAffinity:    &policyv1alpha1.ClusterAffinity{ClusterNames: []string{from, to}},
+			SpreadConstraints:  []policyv1alpha1.SpreadConstraint{{SpreadByField: policyv1alpha1.SpreadByFieldCluster, MinGroups: 1, MaxGroups: 1}},
+			ClusterTolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: ptr.To(seconds)}},
+		}
+		p.Spec.Failover = &policyv1alpha1.FailoverBehavior{Cluster: &policyv1alpha1.ClusterFailoverBehavior{PurgeMode: purge}}
+	}
+}
+
+// TestATaintMovesWhatRuns: the old copy is kept until the new one is healthy, or gone before
+// it starts, as the policy says; what has a new place stays there.
+func TestATaintMovesWhatRuns(t *testing.T) {
+	m := newMovesWith(t, registerEvictions)
+	for _, purge := range []policyv1alpha1.PurgeMode{policyv1alpha1.PurgeModeGracefully, policyv1alpha1.PurgeModeDirectly} {
+		t.Run(string(purge), func(t *testing.T) {
+			m := m.in(t)
+			ns := m.hub.Namespace(t)
+			m.start(ns, oneOf(1, purge))
+			var at, other string
+			m.eventually("it runs in one of both", func() error {
+				b, err := m.binding(ns)
+				if err != nil || len(b.Spec.Clusters) != 1 {
+					return errors.Join(err, fmt.Errorf("placed in %v", b.Spec.Clusters))
+				}
+				at, other = b.Spec.Clusters[0].Name, from
+				if at == from {
+					other = to
+				}
+				return m.runs(at, ns)
+			})
+			m.taint(at, true)
+			m.eventually("it is left", func() error {
+				there, elsewhere := m.gone(at, ns), m.runs(other, ns)
+				switch {
+				case purge == policyv1alpha1.PurgeModeGracefully && there == nil && elsewhere != nil:
+					t.Fatalf("gone before it runs elsewhere: %v", elsewhere)
+				case purge == policyv1alpha1.PurgeModeDirectly && elsewhere == nil && there != nil:
+					t.Fatalf("two copies: %v", there)
+				}
+				return errors.Join(there, elsewhere)
+			})
+			m.eventually("the task is over", func() error {
+				b, err := m.binding(ns)
+				if len(b.Spec.GracefulEvictionTasks) > 0 {
+					err = fmt.Errorf("%+v", b.Spec.GracefulEvictionTasks)
+				}
+				return err
+			})
+			m.taint(at, false)
+			m.hub.QuietRevision(t)
+			if b, err := m.binding(ns); err != nil || len(b.Spec.Clusters) != 1 || b.Spec.Clusters[0].Name != other {
+				t.Errorf("it returned by itself: %v, %v", b.Spec.Clusters, err)
+			}
+		})
+	}
+}
+
+// TestNoReplacement: what has no place elsewhere stays, and says so; once there is a place it
+// goes, or once it may stay it says no more.
+func TestNoReplacement(t *testing.T) {
+	m := newMovesWith(t, registerEvictions)
+	ns := m.hub.Namespace(t)
+	m.start(ns, nil, from)
+	m.taint(from, true)
+	says := func(want bool) func() error {
+		return func() error {
+			b, err := m.binding(ns)
+			if c := meta.FindStatusCondition(b.Status.Conditions, workv1alpha2.Evictable); (c != nil) != want || want && c.Reason != workv1alpha2.NoReplacementReason {
+				err = errors.Join(err, fmt.Errorf("condition %+v", c))
+			}
+			if !meta.IsStatusConditionTrue(b.Status.Conditions, workv1alpha2.Scheduled) || len(b.Spec.GracefulEvictionTasks) > 0 {
+				err = errors.Join(err, fmt.Errorf("%+v, %+v", b.Status.Conditions, b.Spec.GracefulEvictionTasks))
+			}
+			return err
+		}
+	}
+	m.eventually("it stays and says so", says(true))
+	m.restart()
+	m.hub.QuietRevision(t)
+	if err := m.runs(from, ns); err != nil {
+		t.Fatal(err)
+	}
+	m.taint(from, false)
+	m.eventually("it says no more", says(false))
+	m.taint(from, true)
+	m.eventually("it says so again", says(true))
+	m.edit(ns, affinity(from, to))
+	m.eventually("it goes where there is a place", func() error { return errors.Join(m.gone(from, ns), m.runs(to, ns)) })
+	m.eventually("and says no more", says(false))
+}
