@@ -309,8 +309,8 @@ type leaving struct {
 	kept       []inventory.Entry
 	replaced   rollup.Replaced
 	unreplaced bool
-	// known says that what leaves was found out.
-	known bool
+	// known says that what leaves was found out, and refused that none of it is let go of.
+	known, refused bool
 	// remaining are objects that left this revision, or one before, and that clusters still hold;
 	// looked says that somebody has looked.
 	remaining []inventory.ID

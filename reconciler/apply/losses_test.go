@@ -24,6 +24,27 @@ func (w *world) blocked(revision, want string) {
 	}
 }
 
+// A commit that drops a namespace and has objects in it, cannot be applied, whoever allows it.
+func TestANamespaceGoesWithWhatIsInIt(t *testing.T) {
+	w := newWorld(t)
+	files := map[string]string{
+		"app/namespace.yaml": "apiVersion: v1\nkind: Namespace\nmetadata: {name: NAMESPACE-held}\n",
+		"app/config.yaml":    strings.ReplaceAll(configMaps(2), "NAMESPACE", "NAMESPACE-held"),
+		"app/other.yaml":     configMaps(8),
+	}
+	first := w.commit(files)
+	w.kustomization("web")
+	w.annotate("web", inventory.AllowPruneAnnotation, "namespace/"+w.namespace+"-held")
+	w.ready("web", first)
+	delete(files, "app/namespace.yaml")
+	second := w.commit(files)
+	message := strings.ReplaceAll(w.awaitReason("web", second, apply.ReasonPruneBlocked), w.namespace, "NS")
+	want := "revision " + second + " drops Namespace/NS-held and has ConfigMap/NS-held/config-00, ConfigMap/NS-held/config-01 in it: nothing was applied; drop that, too, or commit the namespace again"
+	if message != want {
+		t.Errorf("message = %q, want %q", message, want)
+	}
+}
+
 // A commit that drops the manifest of a namespace, and nothing else, would take all that is in it,
 // whoever put it there.
 func TestANamespaceInUseStaysUnlessItIsNamed(t *testing.T) {

@@ -67,7 +67,7 @@ func (d departures) replace(ctx context.Context, s *state) (loop.Next, error) {
 }
 
 // prune deletes what left the revision, once what replaces it stands; before, it goes from the clusters in which that
-// is so. Of clusters of which nothing is heard it is not known. What people let go, goes at once.
+// is so. Of clusters of which nothing is heard it is not known. What people let go by its name, goes at once.
 func (d departures) prune(ctx context.Context, s *state) (loop.Next, error) {
 	doomed := s.leaving.Deleted
 	if len(doomed) == 0 {
@@ -95,7 +95,7 @@ func (d departures) prune(ctx context.Context, s *state) (loop.Next, error) {
 // kept returns what has to stay for now, of what left a revision.
 func (d departures) kept(ctx context.Context, s *state) ([]inventory.Entry, error) {
 	may := s.allowance(s.source.revision)
-	stays := slices.DeleteFunc(slices.Clone(s.leaving.Deleted), func(e inventory.Entry) bool { return !s.settled && may.Lets(e.ID) })
+	stays := slices.DeleteFunc(slices.Clone(s.leaving.Deleted), func(e inventory.Entry) bool { return !s.settled && may.Names(e.ID) })
 	if !s.waiting.over() || s.leaving.unreplaced {
 		return stays, nil
 	}

@@ -194,6 +194,55 @@ func TestWhatLeftGoesByCluster(t *testing.T) {
 	}
 }
 
+// TestARefusedRevisionLeavesWhatLeft: what one revision dropped does not come back to where it was replaced while the next
+// one is refused, and does not count in that one.
+func TestARefusedRevisionLeavesWhatLeft(t *testing.T) {
+	c := newCarried(newWorld(t))
+	first := c.commit(map[string]string{"app/x.yaml": named("a", "b", "c", "old")})
+	c.kustomization("web")
+	c.bind("old")
+	c.apply(c.east, "old", workv1alpha1.ResourceHealthy)
+	c.apply(c.west, "old", workv1alpha1.ResourceHealthy)
+	c.ready("web", first)
+	second := c.commit(map[string]string{"app/x.yaml": named("a", "b", "c", "new")})
+	c.ready("web", second)
+	c.bind("new")
+	c.apply(c.east, "new", workv1alpha1.ResourceHealthy)
+	c.prunedFrom("old", c.east)
+
+	c.blocked(c.commit(map[string]string{"app/x.yaml": named("d")}), "4 of 4 objects (")
+	c.prunedFrom("old", c.east)
+	if diff := cmp.Diff(1, len(inventory.Leaving(c.get("web").Status))); diff != "" {
+		t.Errorf("what is leaving (-want +got):\n%s", diff)
+	}
+	fourth := c.commit(map[string]string{"app/x.yaml": named("a", "b", "c", "new")})
+	c.ready("web", fourth)
+	c.prunedFrom("old", c.east)
+	c.apply(c.west, "new", workv1alpha1.ResourceHealthy)
+	c.until("old is gone", func() (bool, string) { return c.configMap("old") == nil, "it is there" })
+}
+
+// TestOnlyANameLetsGoAtOnce: who lifts the brake has nothing deleted before it is replaced.
+func TestOnlyANameLetsGoAtOnce(t *testing.T) {
+	c := newCarried(newWorld(t))
+	first := c.commit(map[string]string{"app/x.yaml": named("a", "b", "c", "old")})
+	c.kustomization("web")
+	c.annotate("web", inventory.AllowPruneAnnotation, "true")
+	c.bind("old")
+	c.apply(c.east, "old", workv1alpha1.ResourceHealthy)
+	c.apply(c.west, "old", workv1alpha1.ResourceHealthy)
+	c.ready("web", first)
+	second := c.commit(map[string]string{"app/x.yaml": named("a", "b", "c", "new")})
+	c.ready("web", second)
+	c.bind("new")
+	c.apply(c.east, "new", workv1alpha1.ResourceHealthy)
+	c.prunedFrom("old", c.east)
+
+	c.commit(map[string]string{"app/x.yaml": named("a", "b", "c", "new"), "app/y.yaml": named("e")})
+	c.annotate("web", inventory.AllowPruneAnnotation, "configmap/"+c.namespace+"/old")
+	c.until("old is gone", func() (bool, string) { return c.configMap("old") == nil, "it is there" })
+}
+
 // TestAMissingRightTakesNothing: who may not delete an object of the control plane takes it out of no cluster.
 func TestAMissingRightTakesNothing(t *testing.T) {
 	c := newCarried(newWorld(t))

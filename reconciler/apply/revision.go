@@ -9,6 +9,7 @@ import (
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"github.com/fluxcd/pkg/apis/meta"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/reconciler/apply/actors"
@@ -124,24 +125,54 @@ func classify(ctx context.Context, who *actors.Actors, s *state, err error) erro
 // brake refuses a revision that would delete too much, or what is precious, here or in clusters.
 func (r *Reconciler) brake(ctx context.Context, s *state) (loop.Next, error) {
 	may := s.allowance(s.source.revision)
+	s.leaving.refused = true // until it is seen that it is not
 	if err := withdrawals.Check(ctx, r.deps.Hub, withdrawals.Revision{
 		Name: s.source.revision, Changes: s.plan.Changes, Seen: s.seen, Removed: inventory.IDsOf(s.diff.Removed), Allowed: may,
 	}); err != nil {
 		return loop.Next{}, loop.Waiting(ReasonPruneBlocked, intervals.Retry(s.ks), err) // a cluster that joins may be what it takes
 	}
-	if len(s.leaving.Deleted) == 0 {
-		return loop.Next{}, nil
-	}
-	lost, err := r.losses.Of(ctx, s.leaving.Deleted, r.heritage.kept(s))
-	if err != nil {
+	if err := r.loses(ctx, s, may); err != nil {
 		return loop.Next{}, err
 	}
-	inventory.MarkLast(lost, slices.Concat(s.desired, s.leaving.Staying()))
-	if err := r.opts.Brake.Check(len(s.diff.owned), lost, may, s.source.revision); err != nil {
-		s.last.waitsForSiblings(s.source.key, true) // one may come to want it
-		return loop.Next{}, loop.Stalled(ReasonPruneBlocked, err)
-	}
+	s.leaving.refused = false
 	return loop.Next{}, nil
+}
+
+// loses errs if a revision drops more than it may. What one before it dropped was let go of then, and stays only until it
+// is replaced.
+func (r *Reconciler) loses(ctx context.Context, s *state, may inventory.Allowance) error {
+	before := inventory.Leaving(s.ks.Status)
+	dropped := slices.DeleteFunc(slices.Clone(s.leaving.Deleted), func(e inventory.Entry) bool { return slices.Contains(before, e.ID) })
+	if len(dropped) == 0 {
+		return nil
+	}
+	lost, err := r.losses.Of(ctx, dropped, r.heritage.kept(s))
+	if err != nil {
+		return err
+	}
+	inventory.MarkLast(lost, slices.Concat(s.desired, s.leaving.Staying()))
+	owned := len(s.diff.owned) - (len(s.leaving.Deleted) - len(dropped))
+	if err := r.opts.Brake.Check(owned, lost, may, s.source.revision); err != nil {
+		s.last.waitsForSiblings(s.source.key, true) // one may come to want it
+		return loop.Stalled(ReasonPruneBlocked, err)
+	}
+	return homeless(s, dropped)
+}
+
+// homeless errs if a revision drops a namespace and has objects in it, whoever allowed that: they would go, and could
+// not be made anew.
+func homeless(s *state, dropped []inventory.Entry) error {
+	for _, e := range dropped {
+		if e.ID.GroupKind != (schema.GroupKind{Kind: "Namespace"}) {
+			continue
+		}
+		within := slices.DeleteFunc(slices.Clone(s.desired), func(d inventory.Entry) bool { return d.ID.Namespace != e.ID.Name })
+		if len(within) > 0 {
+			return loop.Stalled(ReasonPruneBlocked, fmt.Errorf("revision %s drops %s and has %s in it: nothing was applied; drop that, too, or commit the namespace again",
+				s.source.revision, inventory.Describe(e.ID), inventory.First(inventory.IDsOf(within), namedUnhealthy)))
+		}
+	}
+	return nil
 }
 
 // apply writes what differs.

@@ -41,7 +41,8 @@ func statusOf(s *state, outcome *loop.Error, now time.Time) kustomizev1.Kustomiz
 	default:
 		succeeded(c, status, s)
 	}
-	inventory.RecordLeaving(status, inventory.IDsOf(slices.Concat(s.leaving.Staying(), s.leaving.kept)), s.leaving.known)
+	// What was let go of before a revision that is refused is still leaving.
+	inventory.RecordLeaving(status, inventory.IDsOf(slices.Concat(s.leaving.Staying(), s.leaving.kept)), s.leaving.known && !s.leaving.refused)
 	inventory.RecordRemoved(status, s.leaving.remaining, s.leaving.looked)
 	before := lastgood.In(s.ks.Status)
 	switch {

@@ -33,6 +33,8 @@ type Loss struct {
 	Precious bool
 	// Last says that no workload is left without it.
 	Last bool
+	// Runs says that workloads are among what goes with it.
+	Runs bool
 }
 
 // String is "Namespace/shop with 82 objects".
@@ -42,6 +44,10 @@ func (l Loss) String() string {
 		return Describe(l.ID) + ", the last workload"
 	case l.Within == 0:
 		return Describe(l.ID)
+	case l.Runs && l.Within == 1:
+		return Describe(l.ID) + " with 1 object, a workload"
+	case l.Runs:
+		return fmt.Sprintf("%s with %d objects, workloads among them", Describe(l.ID), l.Within)
 	case l.Within == 1:
 		return Describe(l.ID) + " with 1 object"
 	default:
@@ -95,7 +101,7 @@ func (b Brake) Check(total int, losses []Loss, may Allowance, revision string) e
 	var unnamed, precious []Loss
 	gone := 0
 	for _, l := range losses {
-		if may.names[NameOf(l.ID)] {
+		if may.Names(l.ID) {
 			continue
 		}
 		if unnamed, gone = append(unnamed, l), gone+1+l.Within; l.Precious {
@@ -103,7 +109,7 @@ func (b Brake) Check(total int, losses []Loss, may Allowance, revision string) e
 		}
 	}
 	everything := len(unnamed) > 0 && len(unnamed) >= total
-	last := slices.ContainsFunc(unnamed, func(l Loss) bool { return l.Last })
+	last := slices.ContainsFunc(unnamed, func(l Loss) bool { return l.Last || l.Runs })
 	tooMany := everything || last || gone > b.Count && float64(gone) > b.Share*float64(total)
 	refused := unnamed
 	if may.revision {
@@ -143,7 +149,7 @@ func worstFirst(a, b Loss) int {
 		switch {
 		case l.Precious:
 			return 0
-		case l.Last:
+		case l.Last, l.Runs:
 			return 1
 		default:
 			return 2
@@ -179,6 +185,9 @@ func AllowanceOf(annotation, trailer, revision string) Allowance {
 
 // Lets reports whether an object may go, whatever else is not known of it.
 func (a Allowance) Lets(id ID) bool { return a.revision || a.names[NameOf(id)] }
+
+// Names reports whether an object may go by its own name.
+func (a Allowance) Names(id ID) bool { return a.names[NameOf(id)] }
 
 // with is what lets all of these go: what is precious, and what was named already, by its name,
 // and the others, if they are too many, by the revision.

@@ -354,6 +354,23 @@ func FuzzAllowanceOf(f *testing.F) {
 	})
 }
 
+// TestAChildThatRunsSomething: a Kustomization with workloads in it is an application.
+func TestAChildThatRunsSomething(t *testing.T) {
+	child := inventory.Loss{ID: entry("flux-system_staging_kustomize.toolkit.fluxcd.io_Kustomization", "v1").ID, Within: 3}
+	if err := inventory.DefaultBrake().Check(40, []inventory.Loss{child}, inventory.Allowance{}, "main"); err != nil {
+		t.Errorf("without workloads: %v", err)
+	}
+	child.Runs = true
+	const want = "revision main would remove 1 of 40 objects (Kustomization/flux-system/staging with 3 objects, workloads among them): nothing was applied; " +
+		`commit it again, or allow it with the annotation kustomize.flotilla.io/allow-prune: "main"`
+	if err := inventory.DefaultBrake().Check(40, []inventory.Loss{child}, inventory.Allowance{}, "main"); err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+	if err := inventory.DefaultBrake().Check(40, []inventory.Loss{child}, inventory.AllowanceOf("", "kustomization/flux-system/staging", "main"), "main"); err != nil {
+		t.Errorf("although it is named: %v", err)
+	}
+}
+
 // TestTheLastWorkload: a small application that loses it is gone, whatever else of it stays.
 func TestTheLastWorkload(t *testing.T) {
 	const web, worker, config, job = "shop_web_apps_Deployment", "shop_worker_apps_StatefulSet", "shop_web__ConfigMap", "shop_once_batch_Job"

@@ -96,6 +96,7 @@ func (c *Counter) Of(ctx context.Context, removed []inventory.Entry, kept Kept) 
 			}
 			out[i].Within += n
 			out[i].Precious = out[i].Precious || n > 0 || reached.ID.GroupKind == claimKind
+			out[i].Runs = out[i].Runs || reached.ID != e.ID && inventory.IsWorkload(reached.ID)
 		}
 	}
 	return out, nil
