@@ -6,6 +6,7 @@ import (
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	notificationv1beta3 "github.com/fluxcd/notification-controller/api/v1beta3"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -24,6 +25,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/fairqueue"
 	"github.com/flotilla-io/flotilla/policies/rollup"
+	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
@@ -43,7 +45,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 		Watches(&notificationv1beta3.Provider{}, inNamespace, byGeneration).
 		Watches(&workv1alpha2.ResourceBinding{}, wakes.whenBindingChanges()).
 		Watches(&workv1alpha2.ClusterResourceBinding{}, wakes.whenBindingChanges()).
-		Watches(&workv1alpha1.Work{}, wakes.whenWorkEnds()).
+		Watches(&workv1alpha1.Work{}, wakes.whenWorkChanges()).
 		Watches(&clusterv1alpha1.Cluster{}, handler.EnqueueRequestsFromMapFunc(wakes.allFollowed), builder.WithPredicates(fleetChanges)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.opts.Concurrent, NewQueue: fairqueue.ByNamespace(r.opts.Concurrent)}).
 		Complete(r)
@@ -110,9 +112,28 @@ func (w wakes) allFollowed(context.Context, client.Object) []reconcile.Request {
 	return w.followed.all()
 }
 
-// whenWorkEnds wakes the Kustomizations of what a cluster does not hold any more.
-func (w wakes) whenWorkEnds() handler.EventHandler {
+// whenWorkChanges wakes the Kustomizations of what a cluster does not hold any more, and of what it holds the latest of
+// now: that is no news to the binding, where what it held before did as well.
+func (w wakes) whenWorkChanges() handler.EventHandler {
 	return handler.Funcs{
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			was, before := e.ObjectOld.(*workv1alpha1.Work)
+			is, now := e.ObjectNew.(*workv1alpha1.Work)
+			if !before || !now || !behind(was) || behind(is) {
+				return
+			}
+			key, ours := bindings.OwnerOf(is)
+			if !ours {
+				return
+			}
+			b, found, err := bindings.Get(ctx, w.hub, key)
+			if err != nil {
+				log.FromContext(ctx).Error(err, "find the binding of a work", "binding", key)
+			}
+			if found {
+				w.wake(b, queue)
+			}
+		},
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 			work, ok := e.Object.(*workv1alpha1.Work)
 			if !ok {
@@ -128,28 +149,36 @@ func (w wakes) whenWorkEnds() handler.EventHandler {
 	}
 }
 
+// behind reports whether a cluster has yet to apply the latest of a Work.
+func behind(w *workv1alpha1.Work) bool {
+	applied := apimeta.FindStatusCondition(w.Status.Conditions, workv1alpha1.WorkApplied)
+	return applied != nil && applied.ObservedGeneration < w.Generation
+}
+
+// wake brings in the Kustomizations that own what a binding carries.
+func (w wakes) wake(obj client.Object, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+	binding, ok := obj.(workv1alpha2.Binding)
+	if !ok {
+		return
+	}
+	resource := binding.BindingSpec().Resource
+	kind := schema.FromAPIVersionAndKind(resource.APIVersion, resource.Kind).GroupKind()
+	for _, key := range w.followed.owners(inventory.ID{Namespace: resource.Namespace, Name: resource.Name, GroupKind: kind}) {
+		queue.AddAfter(reconcile.Request{NamespacedName: key}, coalesce)
+	}
+}
+
 // whenBindingChanges wakes the Kustomizations that own what a binding carries.
 func (w wakes) whenBindingChanges() handler.EventHandler {
-	wake := func(obj client.Object, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-		binding, ok := obj.(workv1alpha2.Binding)
-		if !ok {
-			return
-		}
-		resource := binding.BindingSpec().Resource
-		kind := schema.FromAPIVersionAndKind(resource.APIVersion, resource.Kind).GroupKind()
-		for _, key := range w.followed.owners(inventory.ID{Namespace: resource.Namespace, Name: resource.Name, GroupKind: kind}) {
-			queue.AddAfter(reconcile.Request{NamespacedName: key}, coalesce)
-		}
-	}
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-			wake(e.Object, q)
+			w.wake(e.Object, q)
 		},
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-			wake(e.ObjectNew, q)
+			w.wake(e.ObjectNew, q)
 		},
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-			wake(e.Object, q)
+			w.wake(e.Object, q)
 		},
 	}
 }

@@ -6,13 +6,20 @@ import (
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/util/workqueue"
 	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	"github.com/flotilla-io/flotilla/api/scheme"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
 func TestAnOwnWriteCountsUntilTheCacheHasShownItOrItsEnd(t *testing.T) {
@@ -64,5 +71,52 @@ func TestWhichClustersAreNews(t *testing.T) {
 		if tc.got != tc.want {
 			t.Errorf("%s: it is news: %t, want %t", name, tc.got, tc.want)
 		}
+	}
+}
+
+// woken is a queue that only notes what is to be looked at.
+type woken struct {
+	workqueue.TypedRateLimitingInterface[reconcile.Request]
+	requests []reconcile.Request
+}
+
+func (w *woken) AddAfter(req reconcile.Request, _ time.Duration) {
+	w.requests = append(w.requests, req)
+}
+
+// TestWhichWorksAreNews: a cluster that has caught up with the latest of a Work is news to the commit also where the
+// binding says the same as before.
+func TestWhichWorksAreNews(t *testing.T) {
+	b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-service"}}
+	b.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "v1", Kind: "Service", Namespace: "shop", Name: "web"}
+	r := New(fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(b).Build(), nil, nil, Options{Clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0))})
+	owner := client.ObjectKey{Namespace: "flux-system", Name: "web"}
+	r.followed.own(owner, []inventory.Entry{{ID: inventory.ID{GroupKind: schema.GroupKind{Kind: "Service"}, Namespace: "shop", Name: "web"}, Version: "v1"}}, nil)
+	work := func(generation, applied int64, of string) *workv1alpha1.Work {
+		out := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Generation: generation, Labels: map[string]string{workv1alpha2.ResourceBindingPermanentIDLabel: "y"}, Annotations: map[string]string{
+			workv1alpha2.ResourceBindingNamespaceAnnotationKey: "shop", workv1alpha2.ResourceBindingNameAnnotationKey: of,
+		}}}
+		if applied > 0 {
+			out.Status.Conditions = []metav1.Condition{{Type: workv1alpha1.WorkApplied, Status: metav1.ConditionTrue, ObservedGeneration: applied}}
+		}
+		return out
+	}
+	for name, tc := range map[string]struct {
+		was, is *workv1alpha1.Work
+		want    bool
+	}{
+		"it has caught up":                       {work(2, 1, "web-service"), work(2, 2, "web-service"), true},
+		"it has yet to":                          {work(1, 1, "web-service"), work(2, 1, "web-service"), false},
+		"it had before":                          {work(2, 2, "web-service"), work(2, 2, "web-service"), false},
+		"the first time, which the binding says": {work(1, 0, "web-service"), work(1, 1, "web-service"), false},
+		"of a binding that is gone":              {work(2, 1, "gone"), work(2, 2, "gone"), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			queue := &woken{}
+			wakes{hub: r.hub, followed: r.followed}.whenWorkChanges().Update(t.Context(), event.UpdateEvent{ObjectOld: tc.was, ObjectNew: tc.is}, queue)
+			if got := len(queue.requests) == 1 && queue.requests[0].NamespacedName == owner; got != tc.want || len(queue.requests) > 1 {
+				t.Errorf("woken: %v", queue.requests)
+			}
+		})
 	}
 }

@@ -226,6 +226,10 @@ type PostedStatus struct {
 	// +optional
 	Description string `json:"description,omitempty"`
 
+	// Succeeded says that the commit was told of as a success before, or is now.
+	// +optional
+	Succeeded bool `json:"succeeded,omitempty"`
+
 	// Comment is where it stands, if it is one. Nil: it is a status.
 	// +optional
 	Comment *CommentReference `json:"comment,omitempty"`

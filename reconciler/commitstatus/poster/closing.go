@@ -37,6 +37,9 @@ func (r retirement) end(ctx context.Context, s *state) (loop.Next, error) {
 	}
 	if last.State == gitopsv1alpha1.CommitPending {
 		s.closing = &gitopsv1alpha1.PostedStatus{Commit: last.Commit, State: gitopsv1alpha1.CommitError, Description: "nothing more is told: what it is about is gone, or the Alert that told of it"}
+		if last.Succeeded {
+			s.closing.State = gitopsv1alpha1.CommitSuccess
+		}
 	}
 	parent, holds, err := r.parent(ctx, s.before)
 	if err != nil || parent == nil {

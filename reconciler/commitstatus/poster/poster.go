@@ -252,6 +252,9 @@ func (s *state) postBoth(ctx context.Context, clock clock.PassiveClock) error {
 	spec := &s.status.Spec
 	if last := s.status.Status.Posted; last != nil && last.Commit != spec.Commit && last.State == gitopsv1alpha1.CommitPending {
 		superseded := gitopsv1alpha1.PostedStatus{Commit: last.Commit, State: gitopsv1alpha1.CommitError, Description: "superseded by " + spec.Commit[:shortCommit]}
+		if last.Succeeded { // all clusters had it; what became of one of them since is told of the next commit
+			superseded.State, superseded.Description = gitopsv1alpha1.CommitSuccess, "ready in all clusters once, superseded by "+spec.Commit[:shortCommit]
+		}
 		err := s.postOne(ctx, clock, telling{PostedStatus: superseded, last: true})
 		if e := loop.As(classify(err), ""); e != nil && e.Class != loop.ClassStalled && e.Reason != gitopsv1alpha1.CommitStatusReasonNoPullRequest {
 			return err
@@ -266,6 +269,8 @@ func (s *state) postOne(ctx context.Context, clock clock.PassiveClock, what tell
 	if err := s.to.send(ctx, s.status, &what); err != nil {
 		return err
 	}
+	last := s.status.Status.Posted
+	what.Succeeded = what.State == gitopsv1alpha1.CommitSuccess || last != nil && last.Commit == what.Commit && last.Succeeded
 	what.At = metav1.NewTime(clock.Now())
 	s.status.Status.Posted = &what.PostedStatus
 	log.FromContext(ctx).Info("posted commit status", "commit", what.Commit, "state", what.State, "description", what.Description)

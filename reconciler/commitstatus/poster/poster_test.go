@@ -353,3 +353,48 @@ func (w *tenants) parent(cs *gitopsv1alpha1.CommitStatus, attempted string) {
 		w.t.Fatal(err)
 	}
 }
+
+// TestWhatSucceededIsNoFailure: a commit that was a success, and is pending since, as a cluster fell silent, is one
+// again when the next one comes, also after a restart.
+func TestWhatSucceededIsNoFailure(t *testing.T) {
+	for name, tc := range map[string]struct {
+		states []gitopsv1alpha1.CommitState
+		want   string
+		says   string
+	}{
+		"it was a success once":     {[]gitopsv1alpha1.CommitState{gitopsv1alpha1.CommitSuccess, gitopsv1alpha1.CommitPending}, "team success, team pending, team success, team success", "ready in all clusters once, superseded by bbbbbbbb"},
+		"it never was":              {[]gitopsv1alpha1.CommitState{gitopsv1alpha1.CommitPending}, "team pending, team failure, team success", "superseded by bbbbbbbb"},
+		"it failed in the meantime": {[]gitopsv1alpha1.CommitState{gitopsv1alpha1.CommitSuccess, gitopsv1alpha1.CommitFailure}, "team success, team failure, team success", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newTenants(t, Options{}, "team")
+			for i, state := range tc.states {
+				w.reports("team", "web", int64(i+1), "a")
+				w.becomes("team", "web", state)
+				w.loop = New(w.hub, w.hub, w.loop.opts)
+				w.runs("team", "web")
+			}
+			w.reports("team", "web", int64(len(tc.states)+1), "b")
+			w.runs("team", "web")
+			if diff := cmp.Diff(tc.want, strings.Join(w.posts, ", ")); diff != "" {
+				t.Errorf("told (-want +got):\n%s", diff)
+			}
+			if said := w.said[len(w.said)-2]; tc.says != "" && said != tc.says {
+				t.Errorf("says %q, want %q", said, tc.says)
+			}
+		})
+	}
+}
+
+// becomes has a CommitStatus be about another state of its commit.
+func (w *tenants) becomes(namespace, name string, state gitopsv1alpha1.CommitState) {
+	w.t.Helper()
+	cs := &gitopsv1alpha1.CommitStatus{}
+	if err := w.hub.Get(w.t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, cs); err != nil {
+		w.t.Fatal(err)
+	}
+	cs.Spec.State = state
+	if err := w.hub.Update(w.t.Context(), cs); err != nil {
+		w.t.Fatal(err)
+	}
+}
