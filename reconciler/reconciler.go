@@ -36,6 +36,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/dependency"
 	"github.com/flotilla-io/flotilla/reconciler/execution"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
+	"github.com/flotilla-io/flotilla/reconciler/massfailure"
 	"github.com/flotilla-io/flotilla/reconciler/namespace"
 	"github.com/flotilla-io/flotilla/reconciler/orphans"
 	"github.com/flotilla-io/flotilla/reconciler/quota"
@@ -163,6 +164,7 @@ var loops = []loop{
 	{"cluster", registerCluster},
 	{"taintpolicy", registerTaintPolicy},
 	{"remedy", registerRemedy},
+	{"massfailure", registerMassFailure},
 	{"orphans", registerOrphans},
 	{"agentcsrapproving", registerAgents},
 	{"unifiedauth", registerUnifiedAuth},
@@ -307,6 +309,13 @@ func registerScheduler(_ context.Context, f *fleet) error {
 
 func registerTaintPolicy(_ context.Context, f *fleet) error {
 	return taintpolicy.New(f.mgr.GetClient(), f.events, taintpolicy.Options{Lost: f.opts.Scheduling.Failover.Lost}).Register(f.mgr)
+}
+
+func registerMassFailure(_ context.Context, f *fleet) error {
+	if !f.opts.Scheduling.Failover.Taints {
+		return nil // nothing is moved anyway
+	}
+	return massfailure.New(f.mgr.GetClient(), f.events, massfailure.Options{Breaker: f.opts.Scheduling.Failover.Breaker}).Register(f.mgr)
 }
 
 func registerRemedy(_ context.Context, f *fleet) error {

@@ -13,6 +13,7 @@ import (
 var ofNoTenant = map[string]string{
 	"reconciler/agents":      "clusters",
 	"reconciler/cluster":     "clusters",
+	"reconciler/massfailure": "clusters",
 	"reconciler/namespace":   "namespaces",
 	"reconciler/rebalance":   "rebalancers, of administrators",
 	"reconciler/remedy":      "clusters",

@@ -49,7 +49,7 @@ func (r Rules) Of(fleet Fleet, tolerations []corev1.Toleration, now time.Time) (
 	lost := r.Breaker.lazily(fleet)
 	fleet.Each(func(c *clusterv1alpha1.Cluster) bool {
 		why, at := r.untolerated(c, tolerations, now)
-		if at.IsZero() || !movable(c) {
+		if at.IsZero() || !Movable(c) {
 			return true
 		}
 		if !isReady(c) && r.Settled.After(at) {
@@ -87,9 +87,9 @@ func (r Rules) untolerated(c *clusterv1alpha1.Cluster, tolerations []corev1.Tole
 	return why, at
 }
 
-// movable reports whether what is known of a cluster says that templates may be moved off
+// Movable reports whether what is known of a cluster says that templates may be moved off
 // it: it is well, or lost. One that is there, and that we cannot act in or judge, runs on.
-func movable(c *clusterv1alpha1.Cluster) bool {
+func Movable(c *clusterv1alpha1.Cluster) bool {
 	if c.DeletionTimestamp != nil || meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterConditionHeld) {
 		return false
 	}

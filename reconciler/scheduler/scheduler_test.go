@@ -195,7 +195,14 @@ func TestWhatAClusterAffects(t *testing.T) {
 	prod := &policyv1alpha1.ClusterAffinity{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "prod"}}}
 	test := &policyv1alpha1.ClusterAffinity{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "test"}}}
 	none := &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"other"}}
+	tainted := func(c *clusterv1alpha1.Cluster) {
+		c.Spec.Taints = []corev1.Taint{{Key: "a", Effect: corev1.TaintEffectNoExecute}}
+	}
+	says := func(c *clusterv1alpha1.Cluster, kind string, status metav1.ConditionStatus, reason string) {
+		c.Status.Conditions = []metav1.Condition{{Type: kind, Status: status, Reason: reason}}
+	}
 	cases := map[string]struct {
+		from   func(*clusterv1alpha1.Cluster) // nil: it is as others are
 		change func(*clusterv1alpha1.Cluster)
 		spec   workv1alpha2.ResourceBindingSpec
 		want   bool
@@ -217,12 +224,33 @@ func TestWhatAClusterAffects(t *testing.T) {
 		"labels, a later term means it": {change: relabel, spec: workv1alpha2.ResourceBindingSpec{Placement: &policyv1alpha1.Placement{
 			ClusterAffinities: []policyv1alpha1.ClusterAffinityTerm{{ClusterAffinity: *none}, {ClusterAffinity: *test}},
 		}}, want: true},
+		"it is believed to be lost now": {
+			from: func(c *clusterv1alpha1.Cluster) {
+				tainted(c)
+				says(c, clusterv1alpha1.ClusterConditionMassFailureSuspected, metav1.ConditionTrue, "")
+			},
+			change: tainted, spec: workv1alpha2.ResourceBindingSpec{}, want: true,
+		},
+		"it is lost, and not refused only": {
+			from: func(c *clusterv1alpha1.Cluster) {
+				tainted(c)
+				says(c, "Ready", metav1.ConditionFalse, clusterv1alpha1.ClusterCredentialsRefusedReason)
+			},
+			change: func(c *clusterv1alpha1.Cluster) {
+				tainted(c)
+				says(c, "Ready", metav1.ConditionFalse, clusterv1alpha1.ClusterNotReachableReason)
+			},
+			spec: workv1alpha2.ResourceBindingSpec{}, want: true,
+		},
 		"a taint": {change: func(c *clusterv1alpha1.Cluster) { c.Spec.Taints = []corev1.Taint{{Key: "a"}} }, spec: workv1alpha2.ResourceBindingSpec{}, want: true},
 		"an API":  {change: func(c *clusterv1alpha1.Cluster) { c.Status.APIEnablements = nil }, spec: workv1alpha2.ResourceBindingSpec{}, want: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			before, after := cluster("m1"), cluster("m1", tc.change)
+			if tc.from == nil {
+				tc.from = func(*clusterv1alpha1.Cluster) {}
+			}
+			before, after := cluster("m1", tc.from), cluster("m1", tc.change)
 			if got := matters(before, after) && affects(&tc.spec, before, after); got != tc.want {
 				t.Errorf("affects = %v, want %v", got, tc.want)
 			}

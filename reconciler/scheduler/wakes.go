@@ -3,8 +3,11 @@ package scheduler
 import (
 	"context"
 	"maps"
+	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -17,6 +20,7 @@ import (
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/policies/failover"
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/selector"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
@@ -186,7 +190,20 @@ func matters(before, after *clusterv1alpha1.Cluster) bool {
 		was.Region != is.Region || was.Zone != is.Zone || was.Provider != is.Provider ||
 		!equality.Semantic.DeepEqual(was.Zones, is.Zones) ||
 		!equality.Semantic.DeepEqual(was.Taints, is.Taints) ||
+		movesNow(before, after) ||
 		!equality.Semantic.DeepEqual(before.Status.APIEnablements, after.Status.APIEnablements)
+}
+
+// movesNow reports whether a cluster with a taint that moves what runs there may be left now, and could not before,
+// or the other way round.
+func movesNow(before, after *clusterv1alpha1.Cluster) bool {
+	tainted := slices.ContainsFunc(after.Spec.Taints, func(t corev1.Taint) bool { return t.Effect == corev1.TaintEffectNoExecute })
+	return tainted && (failover.Movable(before) != failover.Movable(after) || suspected(before) != suspected(after))
+}
+
+// suspected reports whether a cluster is lost with so many others that nothing is moved off it.
+func suspected(c *clusterv1alpha1.Cluster) bool {
+	return meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterConditionMassFailureSuspected)
 }
 
 // affects reports whether a change between versions of a cluster may change the

@@ -189,3 +189,22 @@ func TestAdviceIsWhole(t *testing.T) {
 		})
 	}
 }
+
+// TestManyClustersLost: each says why nothing is moved off it, and how to go on.
+func TestManyClustersLost(t *testing.T) {
+	s := situation.NewSurvey(now, "")
+	c := member("east")
+	c.Status.Conditions = append(c.Status.Conditions, metav1.Condition{
+		Type: clusterv1alpha1.ClusterConditionMassFailureSuspected, Status: metav1.ConditionTrue,
+		Message: "2 of 3 clusters were lost at once: east, west: nothing is moved off them, as it may be the control plane that sees nothing. If east is lost: flotilla confirm",
+	})
+	s.Cluster(c, time.Time{})
+	got := slices.DeleteFunc(s.Fleet().Problems, func(p situation.Problem) bool { return p.Kind != "Cluster" })
+	want := []situation.Problem{{
+		State: situation.Failed, Kind: "Cluster", Name: "east", Next: "if east is lost: flotilla confirm",
+		Message: "2 of 3 clusters were lost at once: east, west: nothing is moved off them, as it may be the control plane that sees nothing",
+	}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("problems (-want +got):\n%s", diff)
+	}
+}

@@ -246,6 +246,10 @@ func (s *Survey) Cluster(c *clusterv1alpha1.Cluster, heard time.Time) {
 		s.problem(Problem{State: Failed, Kind: clusterv1alpha1.ResourceKindCluster, Name: c.Name, Message: o.Message,
 			Next: "see that the fleet's account may read there, and that nothing in between ends its watches: flotilla describe cluster " + c.Name})
 	}
+	if o := apimeta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterConditionMassFailureSuspected); o != nil && o.Status == metav1.ConditionTrue {
+		found, next, _ := strings.Cut(o.Message, ". If ")
+		s.problem(Problem{State: Failed, Kind: clusterv1alpha1.ResourceKindCluster, Name: c.Name, Message: found, Next: "if " + next})
+	}
 	if o := apimeta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterConditionOrphansFound); o != nil && o.Status == metav1.ConditionTrue {
 		found, _, _ := strings.Cut(o.Message, ";")
 		s.problem(Problem{State: Progressing, Kind: clusterv1alpha1.ResourceKindCluster, Name: c.Name, Message: found, Next: orphansNext(c)})
