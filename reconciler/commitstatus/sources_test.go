@@ -99,8 +99,8 @@ func TestASourceIsSummedUp(t *testing.T) {
 	w.applies("docs", second, first)
 	w.applies("web", second, second)
 	w.ends(f, "flotilla/fleet ", "2222 success: 1 unchanged, 1 ready")
-	got := w.ends(f, "", "2222 success: applied 0 objects, none of which a policy propagates")
-	if diff := cmp.Diff(append(each, "2222 success: applied 0 objects, none of which a policy propagates"), got); diff != "" {
+	got := w.ends(f, "", "2222 success: applied 0 objects on the control plane, none of which goes to a cluster")
+	if diff := cmp.Diff(append(each, "2222 success: applied 0 objects on the control plane, none of which goes to a cluster"), got); diff != "" {
 		t.Errorf("told of Kustomizations (-want +got):\n%s", diff)
 	}
 

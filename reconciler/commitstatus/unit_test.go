@@ -116,7 +116,7 @@ func TestJudgement(t *testing.T) {
 		},
 		"applied, with nothing for clusters": {
 			conditions: []metav1.Condition{condition("Ready", "True", "ReconciliationSucceeded", "Applied")}, applied: rev,
-			wantState: gitopsv1alpha1.CommitSuccess, wantText: "applied 3 objects, none of which a policy propagates",
+			wantState: gitopsv1alpha1.CommitSuccess, wantText: "applied 3 objects on the control plane, none of which goes to a cluster",
 		},
 		"waits for health": {
 			conditions: []metav1.Condition{condition("Ready", "Unknown", "Progressing", "Running health checks"), condition("Healthy", "Unknown", "Progressing", "Running health checks")},
@@ -229,6 +229,21 @@ func TestNamesAndAddresses(t *testing.T) {
 	} {
 		if got := withoutUser(address); got != want {
 			t.Errorf("withoutUser(%q) = %q, want %q", address, got, want)
+		}
+	}
+}
+
+// TestACommitNeedNotNameItself: the hash of the commit that a text stands at takes the room of what is wrong.
+func TestACommitNeedNotNameItself(t *testing.T) {
+	const own, other = "main@sha1:9f2c4d1e0b7a6c5d4e3f2a1b0c9d8e7f6a5b4c3d", "main@sha1:1111111111111111111111111111111111111111"
+	for text, want := range map[string]string{
+		"PruneBlocked: revision " + own + " would remove 2 of 7 objects": "PruneBlocked: this commit would remove 2 of 7 objects",
+		other + " takes its place":                                       other + " takes its place",
+		"revision " + other + " stays":                                   "revision " + other + " stays",
+		"2/3 clusters ready":                                             "2/3 clusters ready",
+	} {
+		if got := ofThis(text, own); got != want {
+			t.Errorf("%q becomes %q, want %q", text, got, want)
 		}
 	}
 }

@@ -166,9 +166,9 @@ func byRollup(ks *kustomizev1.Kustomization, all rollup.Rollup, parts, owned int
 
 func nothingSent(owned int) string {
 	if owned == 1 {
-		return "applied 1 object, which no policy propagates"
+		return "applied 1 object on the control plane, which goes to no cluster"
 	}
-	return fmt.Sprintf("applied %d objects, none of which a policy propagates", owned)
+	return fmt.Sprintf("applied %d objects on the control plane, none of which goes to a cluster", owned)
 }
 
 // states are a rollup's states.
@@ -176,6 +176,11 @@ var states = map[string]gitopsv1alpha1.CommitState{
 	rollup.StatePending: gitopsv1alpha1.CommitPending,
 	rollup.StateSuccess: gitopsv1alpha1.CommitSuccess,
 	rollup.StateFailure: gitopsv1alpha1.CommitFailure,
+}
+
+// ofThis returns a text that stands at a commit: it need not name that, and has no room to.
+func ofThis(text, revision string) string {
+	return strings.ReplaceAll(text, "revision "+revision, "this commit")
 }
 
 // desired returns the CommitStatus that a target is to have.
@@ -192,7 +197,7 @@ func (r *Reconciler) desired(ks *kustomizev1.Kustomization, t target, v verdict,
 			Context:          contextName,
 			Commit:           commitOf(t.revision),
 			State:            v.state,
-			Description:      rollup.Sanitise(v.description),
+			Description:      rollup.Sanitise(ofThis(v.description, t.revision)),
 			Clusters:         v.clusters,
 		},
 	}
