@@ -24,17 +24,20 @@ type template struct {
 func (l *linter) across() {
 	l.duplicates()
 	templates := l.templates()
+	var policies []policyv1alpha1.Policy
 	for _, o := range l.objects {
 		p, isPolicy := o.value.(policyv1alpha1.Policy)
 		if !isPolicy {
 			continue
 		}
+		policies = append(policies, p)
 		l.dependents(o, p)
 		l.replicas(o, p, templates)
 		if len(templates) > 0 && !slices.ContainsFunc(templates, func(t template) bool { return l.selects(p, t.Resource) }) {
 			l.say(o, Warning, "spec.resourceSelectors", "selects no template in these files: correct a selector, or ignore this if its templates are elsewhere")
 		}
 	}
+	l.needs(policies, templates)
 }
 
 // duplicates reports objects that are there twice, under any version.

@@ -53,3 +53,52 @@ func FuzzLint(f *testing.F) {
 		}
 	})
 }
+
+// TestWhatWorkloadsNeed: a ConfigMap that no policy carries is named at the workload whose Pods would wait for it.
+func TestWhatWorkloadsNeed(t *testing.T) {
+	const web = `---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: shop}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: web, image: web, envFrom: [{configMapRef: {name: settings}}]}]}
+`
+	const settings = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: shop}\n"
+	policy := func(selectors, more string) string {
+		return "---\napiVersion: policy.karmada.io/v1alpha1\nkind: PropagationPolicy\nmetadata: {name: web, namespace: shop}\nspec: {resourceSelectors: [" + selectors + "], placement: {}" + more + "}\n"
+	}
+	const deployments, maps = "{apiVersion: apps/v1, kind: Deployment}", "{apiVersion: v1, kind: ConfigMap}"
+	linter, err := lint.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		content string
+		want    string
+	}{
+		"nobody carries it":         {web + settings + policy(deployments, ""), "a.yaml:2: warning: Deployment shop/web: needs the ConfigMap settings, which no policy of these files carries to clusters: set propagateDeps: true in the policy web, or select it, too"},
+		"it goes along":             {web + settings + policy(deployments, ", propagateDeps: true"), ""},
+		"it is selected":            {web + settings + policy(deployments+", "+maps, ""), ""},
+		"it is elsewhere":           {web + policy(deployments, ""), ""},
+		"nobody carries either":     {web + settings + policy("{apiVersion: v1, kind: ConfigMap, name: other}", ""), "web: spec.resourceSelectors: selects no template"},
+		"nobody needs it":           {settings + "---\napiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: shop}\n" + policy("{apiVersion: v1, kind: Service}", ""), ""},
+		"there are policies for it": {web + settings + policy(deployments, "") + strings.Replace(policy(maps, ""), "name: web", "name: more", 1), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			report, err := linter.Lint([]lint.File{{Name: "a.yaml", Content: []byte(tc.content)}}, lint.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var said []string
+			for _, f := range report.Findings {
+				said = append(said, f.String())
+			}
+			if got := strings.Join(said, "\n"); got != tc.want && (tc.want == "" || !strings.Contains(got, tc.want)) {
+				t.Errorf("says %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
