@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"github.com/fluxcd/pkg/apis/kustomize"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -237,22 +238,30 @@ func byStatus(ctx context.Context, v Verdict, obj *unstructured.Unstructured, ev
 	case status.FailedStatus:
 		v.State = rollup.Failed
 	}
-	if message := unready(obj); v.State != rollup.Healthy && message != "" {
+	if message, silent := unready(obj); v.State != rollup.Healthy && message != "" {
 		v.Reason = message // says more than that it is not ready
+		if silent {
+			v.State = rollup.Unknown
+		}
 	}
 	return v, nil
 }
 
-// unready is what an object says of why it is not ready; empty for nothing.
-func unready(obj *unstructured.Unstructured) string {
+// unready is what an object says of why it is not ready; empty for nothing. Silent says that it is a Kustomization that
+// hears nothing of a cluster: whoever waits for it does not either.
+func unready(obj *unstructured.Unstructured) (message string, silent bool) {
 	conditions, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
 	for _, c := range conditions {
 		fields, _ := c.(map[string]any)
-		if message, _ := fields["message"].(string); fields["type"] == "Ready" && fields["status"] == "False" {
-			return message
+		if fields["type"] != "Ready" {
+			continue
+		}
+		message, _ = fields["message"].(string)
+		if silent = fields["status"] == "Unknown" && fields["reason"] == ReasonClusterSilent && obj.GetKind() == kustomizev1.KustomizationKind; silent || fields["status"] == "False" {
+			return message, silent
 		}
 	}
-	return ""
+	return "", false
 }
 
 func compute(_ context.Context, obj *unstructured.Unstructured) (*status.Result, error) {

@@ -3,6 +3,7 @@ package health_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"strings"
 	"testing"
@@ -306,5 +307,36 @@ func TestHealthOfWhatIsNotThere(t *testing.T) {
 	_, err = reader.Assess(t.Context(), health.Request{Checks: []kustomize.CustomHealthCheck{{HealthCheckExpressions: kustomize.HealthCheckExpressions{Current: "("}}}})
 	if e := loop.As(err, ""); e == nil || e.Class != loop.ClassStalled || e.Reason != "InvalidCELExpression" {
 		t.Errorf("error = %v, want one that stalls", err)
+	}
+}
+
+// TestHealthOfAKustomization: one that hears nothing of a cluster is not known itself, so that who waits for it does not
+// run out of time.
+func TestHealthOfAKustomization(t *testing.T) {
+	const child = `{"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization", "metadata": {"name": "two", "namespace": "flux-system", "generation": 1}, "spec": {},
+  "status": {"observedGeneration": -1, "conditions": [{"type": "Ready", "status": %q, "reason": %q, "message": "west is silent"}]}}`
+	for name, tc := range map[string]struct {
+		status, reason string
+		want           rollup.State
+		says           string
+	}{
+		"it hears nothing of a cluster": {"Unknown", "ClusterSilent", rollup.Unknown, "west is silent"},
+		"it has failed":                 {"False", "BuildFailed", rollup.Progressing, "west is silent"},
+		"it is on its way":              {"Unknown", "Progressing", rollup.Progressing, "Kustomization generation is 1, but latest observed generation is -1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			hub := fake.NewClientBuilder().WithScheme(scheme.New()).Build()
+			obj := object(t, fmt.Sprintf(child, tc.status, tc.reason))
+			e := entryOf(obj)
+			got, err := health.New(health.Deps{Hub: hub, Live: hub, Templates: templates{}}).Assess(t.Context(), health.Request{
+				Entries: []inventory.Entry{e}, Observed: map[inventory.ID]*unstructured.Unstructured{e.ID: obj}, As: hub,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff([]health.Verdict{{ID: e.ID, State: tc.want, Reason: tc.says}}, got.Verdicts); diff != "" {
+				t.Errorf("verdict (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
