@@ -10,11 +10,13 @@ import (
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:path=commitstatuses,singular=commitstatus,categories={flotilla},shortName=cst
+// +kubebuilder:printcolumn:JSONPath=`.spec.context`,name="CONTEXT",type=string
 // +kubebuilder:printcolumn:JSONPath=`.spec.commit`,name="COMMIT",type=string
 // +kubebuilder:printcolumn:JSONPath=`.spec.state`,name="STATE",type=string
 // +kubebuilder:printcolumn:JSONPath=`.status.posted.state`,name="POSTED",type=string
 // +kubebuilder:printcolumn:JSONPath=`.status.conditions[?(@.type=="Synced")].status`,name="SYNCED",type=string
 // +kubebuilder:printcolumn:JSONPath=`.metadata.creationTimestamp`,name="AGE",type=date
+// +kubebuilder:printcolumn:JSONPath=`.spec.description`,name="DESCRIPTION",type=string,priority=1
 type CommitStatus struct {
 	metav1.TypeMeta `json:",inline"`
 	// Standard object metadata.

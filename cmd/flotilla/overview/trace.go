@@ -293,10 +293,14 @@ func (t *tracer) placed(template *unstructured.Unstructured, b workv1alpha2.Bind
 
 // advise says where the cause is told of what is not well in a cluster, if nothing else does.
 func (t *tracer) advise(template *unstructured.Unstructured) {
+	var unwell []string
 	for _, c := range t.out.Clusters {
-		if len(t.out.Notes) == 0 && (c.State == situation.Failed || c.State == situation.Progressing) {
-			t.note("It is not well in %s. %s", c.Cluster, explained(template))
+		if c.State == situation.Failed || c.State == situation.Progressing {
+			unwell = append(unwell, c.Cluster)
 		}
+	}
+	if len(t.out.Notes) == 0 && len(unwell) > 0 {
+		t.note("It is not well in %s. %s", strings.Join(unwell, ", "), explained(template))
 	}
 }
 
