@@ -20,14 +20,13 @@ type Controller struct {
 const (
 	noServices    = "services across clusters"
 	noAutoscaling = "autoscaling"
-	noFailover    = "failover"
 )
 
 // karmada are the controllers of Karmada's controller manager. Where one has the name
 // of a loop, it is that loop.
 var karmada = []Controller{
 	{Name: "agentcsrapproving", Loop: "agentcsrapproving"},
-	{Name: "applicationFailover", Missing: noFailover},
+	{Name: "applicationFailover", Loop: "scheduler"},
 	{Name: "binding", Loop: "binding"},
 	{Name: "bindingStatus", Loop: "status"},
 	{Name: "cluster", Loop: "cluster"},

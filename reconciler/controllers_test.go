@@ -29,7 +29,7 @@ func TestControllersAreChosen(t *testing.T) {
 		"a loop and its part are left out":  {"*,-cluster,-clusterStatus", but("cluster"), ""},
 		"the part of a loop that is named brings it whole": {"workStatus", []string{"execution"}, ""},
 		"what Karmada has off is asked for":                {"*,hpaScaleTargetMarker,deploymentReplicasSyncer", Names(), ""},
-		"what is not there yet is left out":                {"*,-remedy", Names(), ""},
+		"what is not there yet is left out":                {"*,-endpointSlice", Names(), ""},
 		"a part alone cannot be left out":                  {"*,-clusterStatus", nil, "clusterStatus is a part of the loop cluster here, which runs as a whole or not at all: name cluster"},
 		"one of two parts cannot be left out":              {"*,-federatedResourceQuotaStatus", nil, "federatedResourceQuotaStatus is a part of the loop quota"},
 		"a part cannot run without its loop":               {"*,-binding,gracefulEviction", nil, "gracefulEviction is a part of the loop binding"},
@@ -85,7 +85,7 @@ func TestKarmadasControllers(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("controllers (-want +got):\n%s", diff)
 	}
-	absent := Absent([]string{"*", "hpaScaleTargetMarker", "-remedy", "bindingStatus"})
+	absent := Absent([]string{"*", "hpaScaleTargetMarker", "-endpointSlice", "bindingStatus"})
 	if diff := cmp.Diff([]Controller{{Name: "hpaScaleTargetMarker", Missing: noAutoscaling}}, absent); diff != "" {
 		t.Errorf("absent (-want +got):\n%s", diff)
 	}

@@ -145,3 +145,30 @@ func TestNoReplacement(t *testing.T) {
 	m.eventually("it goes where there is a place", func() error { return errors.Join(m.gone(from, ns), m.runs(to, ns)) })
 	m.eventually("and says no more", says(false))
 }
+
+// TestAnApplicationMoves: one that does not get healthy in a cluster is moved to another, and the old copy goes once the new
+// one is healthy; one that has no other place stays.
+func TestAnApplicationMoves(t *testing.T) {
+	m := newMoves(t)
+	ns := m.hub.Namespace(t)
+	m.check(m.hub.Hub.Create(m.Context(), nowhere(ns)))
+	m.start(ns, func(p *policyv1alpha1.PropagationPolicy) {
+		p.Spec.Placement = policyv1alpha1.Placement{
+			ClusterAffinities: []policyv1alpha1.ClusterAffinityTerm{
+				{AffinityName: "first", ClusterAffinity: policyv1alpha1.ClusterAffinity{ClusterNames: []string{to}}},
+				{AffinityName: "second", ClusterAffinity: policyv1alpha1.ClusterAffinity{ClusterNames: []string{from}}},
+			},
+		}
+		p.Spec.Failover = &policyv1alpha1.FailoverBehavior{Application: &policyv1alpha1.ApplicationFailoverBehavior{
+			DecisionConditions: policyv1alpha1.DecisionConditions{TolerationSeconds: ptr.To[int32](1)}, PurgeMode: policyv1alpha1.PurgeModeGracefully, GracePeriodSeconds: ptr.To[int32](600),
+		}}
+	})
+	m.eventually("it runs in the other cluster, and in that alone", func() error {
+		return errors.Join(m.runs(from, ns), m.gone(to, ns))
+	})
+	b, err := m.binding(ns)
+	if err != nil || len(b.Spec.Clusters) != 1 || b.Spec.Clusters[0].Name != from {
+		t.Errorf("placed in %v, %v", b.Spec.Clusters, err)
+	}
+	m.hub.QuietRevision(t)
+}

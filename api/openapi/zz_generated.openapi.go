@@ -4379,6 +4379,12 @@ func schema_flotilla_api_work_v1alpha2_AggregatedStatusItem(ref common.Reference
 							Format:      "",
 						},
 					},
+					"unhealthySince": {
+						SchemaProps: spec.SchemaProps{
+							Description: "UnhealthySince is since when Health is Unhealthy, where the policy moves an unhealthy application. Nil: it is not, or the policy does not.",
+							Ref:         ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
+						},
+					},
 					"drift": {
 						SchemaProps: spec.SchemaProps{
 							Description: "Drift says what somebody changed of the object there, or that they removed it, where that is reported and left so. Empty: nothing.",
@@ -4391,7 +4397,7 @@ func schema_flotilla_api_work_v1alpha2_AggregatedStatusItem(ref common.Reference
 			},
 		},
 		Dependencies: []string{
-			"io.k8s.apimachinery.pkg.runtime.RawExtension"},
+			"io.k8s.apimachinery.pkg.apis.meta.v1.Time", "io.k8s.apimachinery.pkg.runtime.RawExtension"},
 	}
 }
 

@@ -36,7 +36,24 @@ type Fleet interface {
 }
 
 // Due are the clusters that a template must not run in, by name, and why.
-type Due map[string]string
+type Due map[string]Cause
+
+// Cause is why a template must not run in a cluster.
+type Cause struct {
+	// Why, in words that go on after "cluster(s) had": "untolerated taint {a:NoExecute}".
+	Why string
+	// Application says that it is the template that fails there, and not the cluster.
+	Application bool
+}
+
+// Reasons returns the words for each cluster.
+func (d Due) Reasons() map[string]string {
+	out := make(map[string]string, len(d))
+	for name, cause := range d {
+		out[name] = cause.Why
+	}
+	return out
+}
 
 // Of returns the clusters that a placement with these tolerations must not run in now, and
 // when that changes by time alone; zero where it does not.
@@ -57,14 +74,12 @@ func (r Rules) Of(fleet Fleet, tolerations []corev1.Toleration, now time.Time) (
 		}
 		switch {
 		case at.After(now):
-			if next.IsZero() || at.Before(next) {
-				next = at
-			}
+			next = earlier(next, at)
 		case isReady(c) || !lost().Suspected(c.Name):
 			if out == nil {
 				out = Due{}
 			}
-			out[c.Name] = why
+			out[c.Name] = Cause{Why: why}
 		}
 		return true
 	})

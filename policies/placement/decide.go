@@ -11,6 +11,7 @@ import (
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/failover"
 	"github.com/flotilla-io/flotilla/policies/placement/framework"
 )
 
@@ -39,6 +40,8 @@ type Record struct {
 	Plugins []string `json:"plugins,omitempty"`
 	// Stays says what should be moved and has no place to go to. Nil where there is nothing.
 	Stays *Stays `json:"stays,omitempty"`
+	// Moves are those of an application because it failed. Nil: there were none.
+	Moves *failover.Moves `json:"moves,omitempty"`
 }
 
 // equals reports whether the two mean the same to a user.
@@ -140,13 +143,13 @@ func Decide(b workv1alpha2.Binding, in Situation, opts Options) (Decision, bool)
 	if !Mine(b, opts.SchedulerName) {
 		return s.vacate(in, opts)
 	}
-	barred, next := opts.Failover.Of(in.Clusters, s.tolerations(), in.Now)
+	forbidden, next := barred(&s, in, opts)
 	why, due := s.due(in.Clusters)
-	evicted := targetsIn(s.spec.Clusters, barred)
+	evicted := targetsIn(s.spec.Clusters, forbidden)
 	if !due && len(evicted) == 0 && s.record.Stays == nil {
 		return Decision{Next: next}, false
 	}
-	a := placing{state: &s, in: in, opts: opts, barred: barred}
+	a := placing{state: &s, in: in, opts: opts, barred: forbidden}
 	d := a.decide(due, evicted)
 	d.Next, d.Why = next, why
 	if !due {

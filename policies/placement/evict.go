@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
@@ -50,8 +51,23 @@ func (s *state) tolerations() []corev1.Toleration {
 // Barred returns the clusters that b must not run in now, and why.
 func Barred(b workv1alpha2.Binding, in Situation, opts Options) failover.Due {
 	s := stateOf(b)
-	due, _ := opts.Failover.Of(in.Clusters, s.tolerations(), in.Now)
+	due, _ := barred(&s, in, opts)
 	return due
+}
+
+// barred returns the clusters that must not run the binding now, and when that changes by time alone.
+func barred(s *state, in Situation, opts Options) (failover.Due, time.Time) {
+	tainted, next := opts.Failover.Of(in.Clusters, s.tolerations(), in.Now)
+	ill, then := failover.Application(in.Clusters, s.Binding, movesOf(s.record), in.Now)
+	return failover.Both(tainted, ill, next, then)
+}
+
+// movesOf are those of an application until the last decision.
+func movesOf(r Record) failover.Moves {
+	if r.Moves == nil {
+		return failover.Moves{}
+	}
+	return *r.Moves
 }
 
 // targetsIn returns the targets that are barred, in the order of the placement.
@@ -87,7 +103,7 @@ func (p *placing) decide(due bool, evicted []string) Decision {
 	}
 	refused := d.Err
 	p.barred = maps.Clone(all)
-	maps.DeleteFunc(p.barred, func(name, _ string) bool { return slices.Contains(evicted, name) })
+	maps.DeleteFunc(p.barred, func(name string, _ failover.Cause) bool { return slices.Contains(evicted, name) })
 	p.full = evicted
 	if d = p.keep(); due {
 		if d = p.try(p.barred); d.Err != nil { // better there than not at all
@@ -136,6 +152,11 @@ func (p *placing) keep() Decision {
 
 func (p *placing) finish(d Decision, evicted []string) Decision {
 	d.Evicts = evicted
+	d.Record.Moves = p.record.Moves
+	if slices.ContainsFunc(evicted, func(name string) bool { return p.barred[name].Application }) {
+		moves := movesOf(p.record).Next(failover.Tolerated(p.spec), p.in.Now)
+		d.Record.Moves = &moves
+	}
 	d.Evictions = p.evictions(d.Clusters)
 	return d
 }
@@ -147,7 +168,7 @@ func staysIn(clusters []string, why failover.Due, err error) *Stays {
 	}
 	texts := make([]string, len(clusters))
 	for i, name := range clusters {
-		texts[i] = name + " (" + why[name] + ")"
+		texts[i] = name + " (" + why[name].Why + ")"
 	}
 	out := &Stays{Message: fmt.Sprintf("It stays in %s: no other place: %s", strings.Join(texts, ", "), err)}
 	var caused interface{ Cause() string }
@@ -157,18 +178,39 @@ func staysIn(clusters []string, why failover.Due, err error) *Stays {
 	return out
 }
 
-// evict returns the task by which a target is left because of the taint.
-func (p *placing) evict(t workv1alpha2.TargetCluster, why string) workv1alpha2.GracefulEvictionTask {
+// evict returns the task by which a target is left because it, or the template there, failed.
+func (p *placing) evict(t workv1alpha2.TargetCluster, cause failover.Cause) workv1alpha2.GracefulEvictionTask {
 	created := metav1.NewTime(p.in.Now.UTC().Truncate(time.Second))
 	task := workv1alpha2.GracefulEvictionTask{
 		FromCluster: t.Name, PurgeMode: p.purge(),
 		Reason: workv1alpha2.EvictionReasonTaintUntolerated, Producer: workv1alpha2.EvictionProducerTaintManager,
-		Message: why, CreationTimestamp: &created,
+		Message: cause.Why, CreationTimestamp: &created,
 	}
 	if t.Replicas > 0 {
 		task.Replicas = &t.Replicas
 	}
+	if cause.Application {
+		p.ofApplication(&task)
+	}
 	return task
+}
+
+// ofApplication has a task be that of an application that failed, as its policy wants it.
+func (p *placing) ofApplication(task *workv1alpha2.GracefulEvictionTask) {
+	behavior := p.spec.Failover.Application
+	task.Reason, task.Producer = workv1alpha2.EvictionReasonApplicationFailure, workv1alpha2.EvictionProducerApplicationFailover
+	if p.GetNamespace() == "" {
+		task.Producer = workv1alpha2.EvictionProducerClusterApplicationFailover
+	}
+	task.ClustersBeforeFailover = namesOf(p.spec.Clusters)
+	switch behavior.PurgeMode {
+	case policyv1alpha1.PurgeModeDirectly:
+		task.PurgeMode = behavior.PurgeMode
+	case policyv1alpha1.PurgeModeNever:
+		task.PurgeMode, task.SuppressDeletion = behavior.PurgeMode, ptr.To(true)
+	default:
+		task.PurgeMode, task.GracePeriodSeconds = policyv1alpha1.PurgeModeGracefully, behavior.GracePeriodSeconds
+	}
 }
 
 // purge is how the policy has a cluster left, else how the rules do.
@@ -188,16 +230,16 @@ func (s *state) vacate(in Situation, opts Options) (Decision, bool) {
 	if !s.foreign(opts.SchedulerName) {
 		return Decision{}, false
 	}
-	barred, next := opts.Failover.Of(in.Clusters, s.tolerations(), in.Now)
-	evicted := targetsIn(s.spec.Clusters, barred)
+	due, next := barred(s, in, opts)
+	evicted := targetsIn(s.spec.Clusters, due)
 	if len(evicted) == 0 {
 		return Decision{Next: next}, false
 	}
-	p := placing{state: s, in: in, opts: opts, barred: barred}
+	p := placing{state: s, in: in, opts: opts, barred: due}
 	applied, _ := s.applied()
 	d := Decision{AppliedPlacement: applied, Why: DueEvicted, Evicts: evicted, Next: next, Evictions: slices.Clone(s.spec.GracefulEvictionTasks)}
 	for _, t := range s.spec.Clusters {
-		why, goes := barred[t.Name]
+		why, goes := due[t.Name]
 		if !goes {
 			d.Clusters = append(d.Clusters, t)
 			continue

@@ -194,3 +194,59 @@ func TestVacate(t *testing.T) {
 		t.Error("although its scheduling is suspended")
 	}
 }
+
+// TestEvictApplications says how an application that fails leaves its cluster.
+func TestEvictApplications(t *testing.T) {
+	now := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	one := policyv1alpha1.Placement{SpreadConstraints: []policyv1alpha1.SpreadConstraint{{SpreadByField: policyv1alpha1.SpreadByFieldCluster, MinGroups: 1, MaxGroups: 1}}}
+	task := func(edit func(*workv1alpha2.GracefulEvictionTask)) *workv1alpha2.GracefulEvictionTask {
+		out := &workv1alpha2.GracefulEvictionTask{
+			FromCluster: "a", PurgeMode: policyv1alpha1.PurgeModeGracefully, Reason: "ApplicationFailure", Producer: "resource-binding-application-failover-controller",
+			Message: "an application that was unhealthy for more than 30s", Replicas: ptr.To[int32](2), ClustersBeforeFailover: []string{"a"}, CreationTimestamp: ptr.To(metav1.NewTime(now)),
+		}
+		edit(out)
+		return out
+	}
+	cases := map[string]struct {
+		rooms string
+		purge policyv1alpha1.PurgeMode
+		grace *int32
+		want  *workv1alpha2.GracefulEvictionTask
+		stays string
+	}{
+		"gracefully": {rooms: "a:9 b:9", purge: policyv1alpha1.PurgeModeGracefully, grace: ptr.To[int32](40), want: task(func(t *workv1alpha2.GracefulEvictionTask) { t.GracePeriodSeconds = ptr.To[int32](40) })},
+		"directly":   {rooms: "a:9 b:9", purge: policyv1alpha1.PurgeModeDirectly, want: task(func(t *workv1alpha2.GracefulEvictionTask) { t.PurgeMode = policyv1alpha1.PurgeModeDirectly })},
+		"by its user": {rooms: "a:9 b:9", purge: policyv1alpha1.PurgeModeNever, want: task(func(t *workv1alpha2.GracefulEvictionTask) {
+			t.PurgeMode, t.SuppressDeletion = policyv1alpha1.PurgeModeNever, ptr.To(true)
+		})},
+		"nowhere to go to": {rooms: "a:9", purge: policyv1alpha1.PurgeModeDirectly,
+			stays: "It stays in a (an application that was unhealthy for more than 30s): no other place: 0/1 clusters are available: 1 cluster(s) had an application that was unhealthy for more than 30s."},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			b := placedOn(t, deployment(2, one), tc.rooms, "a:2", now)
+			b.Namespace = "shop"
+			b.Spec.PropagateDeps = true
+			b.Spec.Failover = &policyv1alpha1.FailoverBehavior{Application: &policyv1alpha1.ApplicationFailoverBehavior{
+				DecisionConditions: policyv1alpha1.DecisionConditions{TolerationSeconds: ptr.To[int32](30)}, PurgeMode: tc.purge, GracePeriodSeconds: tc.grace,
+			}}
+			b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "a", Health: workv1alpha2.ResourceUnhealthy, UnhealthySince: ptr.To(metav1.NewTime(now.Add(-time.Minute)))}}
+			in := placement.Situation{Clusters: evictFleet(tc.rooms, "", now), Now: now}
+			d, changed := placement.Decide(b, in, placement.Options{})
+			if !changed || staysOf(d) != tc.stays {
+				t.Fatalf("%t, stays %q: %+v", changed, staysOf(d), d)
+			}
+			var want []workv1alpha2.GracefulEvictionTask
+			if tc.want != nil {
+				want = append(want, *tc.want)
+			}
+			if diff := cmp.Diff(want, d.Evictions); diff != "" {
+				t.Errorf("tasks (-want +got):\n%s", diff)
+			}
+			d.Put(b)
+			if again, changed := placement.Decide(b, in, placement.Options{}); changed {
+				t.Errorf("decided twice: %+v", again)
+			}
+		})
+	}
+}

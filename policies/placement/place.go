@@ -165,7 +165,7 @@ func (a *attempt) compile() (*framework.Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	ask := &framework.Request{Spec: a.req.Spec, Placement: a.placement, Affinity: affinity, Peers: a.req.Peers.Index(), Barred: a.req.Barred}
+	ask := &framework.Request{Spec: a.req.Spec, Placement: a.placement, Affinity: affinity, Peers: a.req.Peers.Index(), Barred: a.req.Barred.Reasons()}
 	ask.Ready()
 	if !replicas.Overflows(a.placement.ReplicaScheduling) || !IsWorkload(a.req.Spec) {
 		return ask, nil

@@ -30,6 +30,28 @@ func Scheduled(b workv1alpha2.Binding) (metav1.Condition, bool) {
 	return c, true
 }
 
+// date says in items since when they are unhealthy, where that moves the template: what b said of that before
+// stays. It is written with the health, so that whoever leads next counts on.
+func date(items []workv1alpha2.AggregatedStatusItem, b workv1alpha2.Binding, now time.Time) {
+	if f := b.BindingSpec().Failover; f == nil || f.Application == nil {
+		return
+	}
+	since := map[string]*metav1.Time{}
+	for _, was := range b.BindingStatus().AggregatedStatus {
+		if was.Health == workv1alpha2.ResourceUnhealthy {
+			since[was.ClusterName] = was.UnhealthySince
+		}
+	}
+	for i := range items {
+		if items[i].Health != workv1alpha2.ResourceUnhealthy {
+			continue
+		}
+		if items[i].UnhealthySince = since[items[i].ClusterName]; items[i].UnhealthySince == nil {
+			items[i].UnhealthySince = &metav1.Time{Time: now.UTC().Truncate(time.Second)}
+		}
+	}
+}
+
 // evictable returns the condition of a template that should be moved and has no place to go
 // to, and false for all others.
 func evictable(b workv1alpha2.Binding) (metav1.Condition, bool) {
@@ -91,6 +113,7 @@ func Status(b workv1alpha2.Binding, r Report) workv1alpha2.ResourceBindingStatus
 	evictable, stays := evictable(b)
 	keep(workv1alpha2.Evictable, evictable, stays)
 	items := ItemsOf(b, r.Works, r.Overdue)
+	date(items, b, r.Now)
 	full := FullyApplied(plan.SpecOf(b), items)
 	keep(full.Type, full, true)
 	if !r.Total.Pending {

@@ -120,7 +120,7 @@ func endingOf(ctx context.Context, p writer, s *state, holds func(string) bool) 
 			_, found, err := p.cluster(ctx, cluster)
 			return err == nil && !found
 		},
-		Barred:  func(cluster string) bool { return barred[cluster] != "" },
+		Barred:  func(cluster string) bool { _, is := barred[cluster]; return is },
 		Settled: placement.Answered(s.binding) || observed && !placement.Mine(s.binding, p.evictions.Scheduler),
 		Now:     p.clock.Now(),
 		Grace:   p.evictions.Grace,

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
@@ -187,6 +188,37 @@ func TestReconcile(t *testing.T) {
 				t.Error("the second time wrote again")
 			}
 		})
+	}
+}
+
+// TestWhichHealthIsNews: that of an application that is moved when it fails, as it begins or ends.
+func TestWhichHealthIsNews(t *testing.T) {
+	with := func(moves bool, since *metav1.Time) *workv1alpha2.ResourceBinding {
+		b := bound()
+		b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "m1", UnhealthySince: since}}
+		if moves {
+			b.Spec.Failover = &policyv1alpha1.FailoverBehavior{Application: &policyv1alpha1.ApplicationFailoverBehavior{}}
+		}
+		return b
+	}
+	since := &metav1.Time{Time: time.Unix(1000, 0)}
+	for name, tc := range map[string]struct {
+		was, is *workv1alpha2.ResourceBinding
+		want    bool
+	}{
+		"it begins":               {with(true, nil), with(true, since), true},
+		"it ends":                 {with(true, since), with(true, nil), true},
+		"it goes on":              {with(true, since), with(true, since), false},
+		"nothing is moved for it": {with(false, nil), with(false, since), false},
+		"another one has come, too": {with(true, since), func() *workv1alpha2.ResourceBinding {
+			b := with(true, since)
+			b.Status.AggregatedStatus = append(b.Status.AggregatedStatus, workv1alpha2.AggregatedStatusItem{ClusterName: "m2"})
+			return b
+		}(), true},
+	} {
+		if got := decisive().Update(event.UpdateEvent{ObjectOld: tc.was, ObjectNew: tc.is}); got != tc.want {
+			t.Errorf("%s: %t", name, got)
+		}
 	}
 }
 

@@ -175,8 +175,20 @@ func (w *wakes) tried(b workv1alpha2.Binding) {
 func decisive() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() ||
-			!maps.Equal(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels())
+			!maps.Equal(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels()) || fares(e.ObjectOld, e.ObjectNew)
 	}}
+}
+
+// fares reports whether it changed since when a template is unhealthy in its clusters, which may move it.
+func fares(before, after client.Object) bool {
+	was, ok := before.(workv1alpha2.Binding)
+	is, also := after.(workv1alpha2.Binding)
+	if !ok || !also || is.BindingSpec().Failover == nil || is.BindingSpec().Failover.Application == nil {
+		return false
+	}
+	return !slices.EqualFunc(was.BindingStatus().AggregatedStatus, is.BindingStatus().AggregatedStatus, func(a, b workv1alpha2.AggregatedStatusItem) bool {
+		return a.ClusterName == b.ClusterName && a.UnhealthySince.Equal(b.UnhealthySince)
+	})
 }
 
 // matters reports whether placements may depend on what changed. Free resources

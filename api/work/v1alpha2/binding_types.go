@@ -342,6 +342,11 @@ type AggregatedStatusItem struct {
 	// +kubebuilder:validation:Enum=Healthy;Unhealthy;Unknown
 	Health ResourceHealth `json:"health,omitempty"`
 
+	// UnhealthySince is since when Health is Unhealthy, where the policy moves an unhealthy
+	// application. Nil: it is not, or the policy does not.
+	// +optional
+	UnhealthySince *metav1.Time `json:"unhealthySince,omitempty"`
+
 	// Drift says what somebody changed of the object there, or that they removed it, where
 	// that is reported and left so. Empty: nothing.
 	// +optional

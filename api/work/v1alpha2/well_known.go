@@ -211,8 +211,10 @@ const (
 	EvictionReasonMoved = "Moved"
 	// EvictionProducerTaintManager is who evicts for taints.
 	EvictionProducerTaintManager = "TaintManager"
-	// EvictionProducerApplicationFailover is who evicts unhealthy applications.
-	EvictionProducerApplicationFailover = "ApplicationFailover"
+	// EvictionProducerApplicationFailover is who evicts unhealthy applications, and
+	// EvictionProducerClusterApplicationFailover those without a namespace.
+	EvictionProducerApplicationFailover        = "resource-binding-application-failover-controller"
+	EvictionProducerClusterApplicationFailover = "cluster-resource-binding-application-failover-controller"
 	// EvictionProducerScheduler is the scheduler itself: a cluster is left for others.
 	EvictionProducerScheduler = "Scheduler"
 )
