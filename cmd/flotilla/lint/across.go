@@ -37,7 +37,7 @@ func (l *linter) across() {
 			l.say(o, Warning, "spec.resourceSelectors", "selects no template in these files: correct a selector, or ignore this if its templates are elsewhere")
 		}
 	}
-	l.needs(policies, templates)
+	needs(l, policies, templates)
 }
 
 // duplicates reports objects that are there twice, under any version.

@@ -13,13 +13,13 @@ import (
 
 // needs reports what workloads of these files cannot run without, is in these files, too, and
 // goes to no cluster by any policy: in the clusters their Pods would wait for it.
-func (l *linter) needs(policies []policyv1alpha1.Policy, templates []template) {
+func needs(l *linter, policies []policyv1alpha1.Policy, templates []template) {
 	rules := native.Table()
 	for _, o := range l.objects {
 		obj := &unstructured.Unstructured{Object: o.doc.Fields}
 		of := rules[o.gvk].Dependencies
-		carriers := l.carriers(policies, selector.ResourceOf(obj))
-		if of == nil || len(carriers) == 0 || slices.ContainsFunc(carriers, func(p policyv1alpha1.Policy) bool { return p.PropagationSpec().PropagateDeps }) {
+		by := carriers(l, policies, selector.ResourceOf(obj))
+		if of == nil || len(by) == 0 || slices.ContainsFunc(by, func(p policyv1alpha1.Policy) bool { return p.PropagationSpec().PropagateDeps }) {
 			continue
 		}
 		needed, err := of(obj)
@@ -30,15 +30,15 @@ func (l *linter) needs(policies []policyv1alpha1.Policy, templates []template) {
 			at := slices.IndexFunc(templates, func(t template) bool {
 				return n.Name != "" && t.Name == n.Name && t.Kind == n.Kind && t.APIVersion == n.APIVersion && t.Namespace == n.Namespace
 			})
-			if at >= 0 && len(l.carriers(policies, templates[at].Resource)) == 0 {
+			if at >= 0 && len(carriers(l, policies, templates[at].Resource)) == 0 {
 				l.say(o, Warning, "", fmt.Sprintf("needs the %s %s, which no policy of these files carries to clusters: set propagateDeps: true in the policy %s, or select it, too",
-					n.Kind, n.Name, carriers[0].GetName()))
+					n.Kind, n.Name, by[0].GetName()))
 			}
 		}
 	}
 }
 
 // carriers are the policies that select an object.
-func (l *linter) carriers(policies []policyv1alpha1.Policy, r selector.Resource) []policyv1alpha1.Policy {
+func carriers(l *linter, policies []policyv1alpha1.Policy, r selector.Resource) []policyv1alpha1.Policy {
 	return slices.DeleteFunc(slices.Clone(policies), func(p policyv1alpha1.Policy) bool { return r.Name == "" || !l.selects(p, r) })
 }
