@@ -30,7 +30,8 @@ func TestUnregisterWithASilentAgent(t *testing.T) {
 	env.Loops(t, func(_ context.Context, mgr ctrl.Manager) error {
 		registry := members.New(members.Options{Interpreter: interpreter.Native()})
 		return cluster.New(mgr.GetClient(), mgr.GetAPIReader(), registry, record.NewFakeRecorder(1000),
-			cluster.Options{Silence: cluster.Silence{Grace: time.Second, Startup: time.Second}}).Register(mgr)
+			// Longer than it takes to get to unregister, so that it has something to wait for.
+			cluster.Options{Silence: cluster.Silence{Grace: time.Second, Startup: 8 * time.Second}}).Register(mgr)
 	})
 	silent := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "silent"}, Spec: clusterv1alpha1.ClusterSpec{SyncMode: clusterv1alpha1.Pull}}
 	if err := env.Hub.Create(t.Context(), silent); err != nil {
