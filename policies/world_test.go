@@ -183,7 +183,6 @@ func (w *world) writeWorks(p plan.TemplatePlan) {
 		Ready:   ready,
 		Healthy: ready,
 		Gone:    func(cluster string) bool { return w.clusters[cluster] == nil },
-		Barred:  func(string) bool { return false },
 		Settled: placement.Answered(p.Binding),
 		Now:     w.now,
 	}

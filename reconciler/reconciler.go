@@ -345,7 +345,7 @@ func registerBinding(ctx context.Context, f *fleet) error {
 		Doubts:  cmp.Or(f.opts.Silence.Grace, cluster.DefaultGrace) + cmp.Or(f.opts.Tuning.Period, lookEvery),
 
 		IgnoreQuotas: f.opts.Scheduling.Off.Quotas,
-		Evictions:    binding.Evictions{Barred: f.decider.Barred, Grace: f.opts.Scheduling.Failover.Grace, Scheduler: f.opts.Scheduling.Name},
+		Evictions:    binding.Evictions{Grace: f.opts.Scheduling.Failover.Grace, Scheduler: f.opts.Scheduling.Name},
 	}
 	if f.template != nil {
 		opts.PlacementUnchanged, opts.Undecided = f.template.PlacementUnchanged, f.template.Undecided

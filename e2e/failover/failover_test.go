@@ -216,6 +216,67 @@ func TestAClusterIsLost(t *testing.T) {
 	}
 }
 
+// tainted waits until the taint that would move what runs in a cluster has been there for longer than is tolerated.
+func (w world) tainted(cluster string) {
+	w.Helper()
+	w.eventually("the taint has been there for longer than is tolerated", func(ctx context.Context) error {
+		c := &clusterv1alpha1.Cluster{}
+		if err := w.Client.Get(ctx, types.NamespacedName{Name: cluster}, c); err != nil {
+			return err
+		}
+		moves := func(t corev1.Taint) bool {
+			return t.Effect == corev1.TaintEffectNoExecute && t.TimeAdded != nil && time.Since(t.TimeAdded.Time) > 5*time.Second
+		}
+		if !slices.ContainsFunc(c.Spec.Taints, moves) {
+			return fmt.Errorf("%v", c.Spec.Taints)
+		}
+		return nil
+	})
+}
+
+// TestClustersComeBackOneByOne: those that were lost at once are heard of one after the other, and nothing is moved
+// meanwhile, off none of them.
+func TestClustersComeBackOneByOne(t *testing.T) {
+	w := newWorld(t)
+	at := w.start("shop", "east", "north", "west")
+	others := slices.DeleteFunc(slices.Sorted(maps.Keys(w.Members)), func(name string) bool { return name == at })
+	resume := map[string]func(){at: w.freeze(at), others[0]: w.freeze(others[0])}
+	w.eventually("both are suspected", func(ctx context.Context) error {
+		got, err := w.suspected(ctx)
+		if len(got) != 2 {
+			err = errors.Join(err, fmt.Errorf("%v", got))
+		}
+		return err
+	})
+	w.tainted(at)
+	stays := func(when string) {
+		t.Helper()
+		if now, tasks, err := w.placed(t.Context(), "shop"); err != nil || now != at || len(tasks) > 0 {
+			t.Fatalf("%s it is moved: %s, %+v, %v", when, now, tasks, err)
+		}
+	}
+	for _, name := range []string{others[0], at} {
+		resume[name]()
+		w.eventually(name+" is ready and has no taint", func(ctx context.Context) error {
+			stays("as " + name + " comes back")
+			c := &clusterv1alpha1.Cluster{}
+			err := w.Client.Get(ctx, types.NamespacedName{Name: name}, c)
+			if !apimeta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterConditionReady) || len(c.Spec.Taints) > 0 {
+				err = errors.Join(err, fmt.Errorf("%v, %+v", c.Spec.Taints, c.Status.Conditions))
+			}
+			return err
+		})
+	}
+	w.eventually("nothing is suspected any more", func(ctx context.Context) error {
+		got, err := w.suspected(ctx)
+		if len(got) > 0 {
+			err = errors.Join(err, fmt.Errorf("%v", got))
+		}
+		return err
+	})
+	stays("when all are back")
+}
+
 // TestManyClustersAreLost: nothing is moved off them, which is said on each, until somebody confirms that one is lost.
 func TestManyClustersAreLost(t *testing.T) {
 	w := newWorld(t)
@@ -232,19 +293,7 @@ func TestManyClustersAreLost(t *testing.T) {
 		}
 		return err
 	})
-	w.eventually("the taint that would move it has been there for longer than is tolerated", func(ctx context.Context) error {
-		c := &clusterv1alpha1.Cluster{}
-		if err := w.Client.Get(ctx, types.NamespacedName{Name: at}, c); err != nil {
-			return err
-		}
-		moves := func(t corev1.Taint) bool {
-			return t.Effect == corev1.TaintEffectNoExecute && t.TimeAdded != nil && time.Since(t.TimeAdded.Time) > 5*time.Second
-		}
-		if !slices.ContainsFunc(c.Spec.Taints, moves) {
-			return fmt.Errorf("%v", c.Spec.Taints)
-		}
-		return nil
-	})
+	w.tainted(at)
 	if now, tasks, err := w.placed(t.Context(), "shop"); err != nil || now != at || len(tasks) > 0 {
 		t.Errorf("it is moved: %s, %+v, %v", now, tasks, err)
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 )
 
@@ -33,8 +35,10 @@ type Breaker struct {
 type Losses struct {
 	// Clusters that are suspected not to be lost, sorted by name; nil for none.
 	Clusters []string
-	// Of is how many clusters there are.
-	Of int
+	// Lost is how many are, or were a moment ago, lost with them, and Of how many there are.
+	Lost, Of int
+	// Until is when less is suspected by time alone; zero where that is not so.
+	Until time.Time
 }
 
 // Suspected reports whether a cluster is one of them.
@@ -45,51 +49,83 @@ func (l Losses) Suspected(cluster string) bool {
 
 // String is "3 of 5 clusters were lost at once: east, north, west".
 func (l Losses) String() string {
-	return strconv.Itoa(len(l.Clusters)) + " of " + strconv.Itoa(l.Of) + " clusters were lost at once: " + strings.Join(l.Clusters, ", ")
+	return strconv.Itoa(l.Lost) + " of " + strconv.Itoa(l.Of) + " clusters were lost at once: " + strings.Join(l.Clusters, ", ")
 }
 
-// Losses returns the clusters that were lost at once, if they are too many.
-func (b Breaker) Losses(fleet Fleet) Losses {
-	type loss struct {
-		name string
-		at   time.Time
-	}
-	var lost []loss
+// loss is a cluster that is lost, or was until a moment ago.
+type loss struct {
+	name string
+	// at is when it was lost, and back when it was ready again; zero where it is not.
+	at, back time.Time
+	// confirmed says that somebody knows that it is lost, held that it was suspected until now.
+	confirmed, held bool
+}
+
+// Losses returns the clusters that were lost at once, if they are too many. One whose loss was confirmed counts, and is
+// not suspected itself. So does one that is back, for the length of the window, against those that were suspected before:
+// of those that were lost together, some are heard of sooner than others.
+func (b Breaker) Losses(fleet Fleet, now time.Time) Losses {
+	var all []loss
 	out := Losses{}
 	fleet.Each(func(c *clusterv1alpha1.Cluster) bool {
-		if c.DeletionTimestamp == nil {
-			out.Of++
+		if c.DeletionTimestamp != nil {
+			return true
 		}
-		if c.DeletionTimestamp == nil && isLost(c) && !confirmed(c) {
-			lost = append(lost, loss{c.Name, readiness(c).LastTransitionTime.Time})
+		out.Of++
+		if ready := readiness(c); ready != nil {
+			switch at := ready.LastTransitionTime.Time; {
+			case isLost(c), ready.Reason == clusterv1alpha1.ClusterAnswersAgainReason:
+				all = append(all, loss{name: c.Name, at: at, confirmed: confirmed(c), held: meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterConditionMassFailureSuspected)})
+			case isReady(c) && now.Sub(at) < b.window():
+				all = append(all, loss{name: c.Name, back: at})
+			}
 		}
 		return true
 	})
-	slices.SortFunc(lost, func(a, b loss) int { return a.at.Compare(b.at) })
-	suspected := map[string]bool{}
-	for first, last := 0, 0; last < len(lost); last++ {
-		for lost[last].at.Sub(lost[first].at) > b.window() {
-			first++
+	for _, l := range all {
+		if l.back.IsZero() && !l.confirmed {
+			b.suspect(&out, l, all)
 		}
-		if n := last - first + 1; n >= fewest && float64(n) > b.share()*float64(out.Of) {
-			for _, l := range lost[first : last+1] {
-				suspected[l.name] = true
-			}
-		}
-	}
-	for name := range suspected {
-		out.Clusters = append(out.Clusters, name)
 	}
 	slices.Sort(out.Clusters)
 	return out
 }
 
+// suspect adds a loss if too many were lost with it.
+func (b Breaker) suspect(out *Losses, of loss, all []loss) {
+	standing := 0
+	var returned []time.Time
+	for _, l := range all {
+		switch {
+		case l.back.IsZero() && l.at.Sub(of.at).Abs() <= b.window():
+			standing++
+		case of.held && l.back.After(of.at):
+			returned = append(returned, l.back)
+		}
+	}
+	enough := func(n int) bool { return n >= fewest && float64(n) > b.share()*float64(out.Of) }
+	if !enough(standing + len(returned)) {
+		return
+	}
+	out.Clusters = append(out.Clusters, of.name)
+	out.Lost = max(out.Lost, standing+len(returned))
+	if enough(standing) {
+		return
+	}
+	slices.SortFunc(returned, time.Time.Compare)
+	for n := len(returned); n > 0 && enough(standing+n); n-- { // those that were back first are forgotten first
+		if until := returned[len(returned)-n].Add(b.window()); !enough(standing + n - 1) {
+			out.Until = earlier(out.Until, until)
+		}
+	}
+}
+
 // lazily returns what asks once, and only if it is asked.
-func (b Breaker) lazily(fleet Fleet) func() Losses {
+func (b Breaker) lazily(fleet Fleet, now time.Time) func() Losses {
 	var known *Losses
 	return func() Losses {
 		if known == nil {
-			l := b.Losses(fleet)
+			l := b.Losses(fleet, now)
 			known = &l
 		}
 		return *known

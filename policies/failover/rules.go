@@ -63,15 +63,13 @@ func (r Rules) Of(fleet Fleet, tolerations []corev1.Toleration, now time.Time) (
 	}
 	var out Due
 	var next time.Time
-	lost := r.Breaker.lazily(fleet)
+	lost := r.Breaker.lazily(fleet, now)
 	fleet.Each(func(c *clusterv1alpha1.Cluster) bool {
 		why, at := r.untolerated(c, tolerations, now)
 		if at.IsZero() || !Movable(c) {
 			return true
 		}
-		if !isReady(c) && r.Settled.After(at) {
-			at = r.Settled
-		}
+		at = r.notBefore(c, at)
 		switch {
 		case at.After(now):
 			next = earlier(next, at)
@@ -80,10 +78,28 @@ func (r Rules) Of(fleet Fleet, tolerations []corev1.Toleration, now time.Time) (
 				out = Due{}
 			}
 			out[c.Name] = Cause{Why: why}
+		case !lost().Until.IsZero():
+			next = earlier(next, lost().Until)
 		}
 		return true
 	})
 	return out, next
+}
+
+// settles is how long a cluster that is ready again has for its taints to go, which whoever put them on has to find out.
+const settles = 10 * time.Second
+
+// notBefore is when something may be moved off a cluster that is due at a time: not before enough was heard of one that
+// is lost, and not as soon as one is back.
+func (r Rules) notBefore(c *clusterv1alpha1.Cluster, at time.Time) time.Time {
+	earliest := r.Settled
+	if ready := readiness(c); isReady(c) {
+		earliest = ready.LastTransitionTime.Add(settles)
+	}
+	if earliest.After(at) {
+		return earliest
+	}
+	return at
 }
 
 // untolerated returns from when on a cluster has a taint that moves, and which; the zero

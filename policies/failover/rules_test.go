@@ -14,7 +14,10 @@ import (
 	"github.com/flotilla-io/flotilla/policies/failover"
 )
 
-var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+var (
+	noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	long = noon.Add(-time.Hour) // ago
+)
 
 type fleet []*clusterv1alpha1.Cluster
 
@@ -63,34 +66,35 @@ func TestOf(t *testing.T) {
 		due bool
 		in  time.Duration
 	}{
-		"no taint":                               {cluster: member("a", "", noon)},
-		"one that only keeps others out":         {cluster: member("a", "", noon, taint("k", noSchedule, time.Hour))},
-		"one that is not tolerated":              {cluster: member("a", "", noon, taint("k", noExecute, 0)), due: true},
-		"one that is tolerated for ever":         {cluster: member("a", "", noon, taint("k", noExecute, time.Hour)), tolerations: []corev1.Toleration{exists("k")}},
-		"any is tolerated":                       {cluster: member("a", "", noon, taint("k", noExecute, time.Hour)), tolerations: []corev1.Toleration{exists("")}},
-		"another key is tolerated":               {cluster: member("a", "", noon, taint("k", noExecute, 0)), tolerations: []corev1.Toleration{exists("j")}, due: true},
-		"another effect is tolerated":            {cluster: member("a", "", noon, taint("k", noExecute, 0)), tolerations: []corev1.Toleration{{Key: "k", Operator: "Exists", Effect: noSchedule}}, due: true},
-		"another value is tolerated":             {cluster: member("a", "", noon, taint("k", noExecute, 0)), tolerations: []corev1.Toleration{{Key: "k", Value: "v"}}, due: true},
-		"tolerated for a while":                  {cluster: member("a", "", noon, taint("k", noExecute, 10*time.Second)), tolerations: []corev1.Toleration{exists("k", 30)}, in: 20 * time.Second},
-		"the while is over":                      {cluster: member("a", "", noon, taint("k", noExecute, 30*time.Second)), tolerations: []corev1.Toleration{exists("k", 30)}, due: true},
-		"the shortest of several counts":         {cluster: member("a", "", noon, taint("k", noExecute, 0)), tolerations: []corev1.Toleration{exists("k"), exists("k", 90), exists("k", 40)}, in: 40 * time.Second},
-		"a negative while":                       {cluster: member("a", "", noon, taint("k", noExecute, 0)), tolerations: []corev1.Toleration{exists("k", -5)}, due: true},
-		"a while without end":                    {cluster: member("a", "", noon, taint("k", noExecute, 0)), tolerations: []corev1.Toleration{exists("k", 1<<62)}},
-		"the earliest of several taints":         {cluster: member("a", "", noon, taint("k", noExecute, 0), taint("j", noExecute, 0)), tolerations: []corev1.Toleration{exists("k", 50), exists("j", 20)}, in: 20 * time.Second},
-		"a taint of the future":                  {cluster: member("a", "", noon, taint("k", noExecute, -time.Minute)), in: time.Minute},
-		"a taint without a time":                 {cluster: member("a", "", noon, corev1.Taint{Key: "k", Effect: noExecute}), tolerations: []corev1.Toleration{exists("k", 30)}, in: 30 * time.Second},
-		"a loss is tolerated by default":         {cluster: member("a", gone, noon, taint(unreachable, noExecute, time.Minute)), rules: failover.Rules{Tolerance: 5 * time.Minute}, in: 4 * time.Minute},
-		"a loss beyond that":                     {cluster: member("a", gone, noon, taint(unreachable, noExecute, 6*time.Minute)), rules: failover.Rules{Tolerance: 5 * time.Minute}, due: true},
-		"what the placement says goes before":    {cluster: member("a", gone, noon, taint(unreachable, noExecute, 0)), rules: failover.Rules{Tolerance: time.Minute}, tolerations: []corev1.Toleration{exists(unreachable, 600)}, in: 10 * time.Minute},
-		"the agent is not heard of":              {cluster: member("a", clusterv1alpha1.ClusterStatusUnknownReason, noon, taint(unreachable, noExecute, 0)), due: true},
-		"its credentials are refused":            {cluster: member("a", clusterv1alpha1.ClusterCredentialsRefusedReason, noon, taint("k", noExecute, 0))},
-		"another cluster answers":                {cluster: member("a", clusterv1alpha1.ClusterIdentityMismatchReason, noon, taint("k", noExecute, 0))},
-		"its state cannot be read":               {cluster: member("a", clusterv1alpha1.ClusterStatusCollectionFailedReason, noon, taint("k", noExecute, 0))},
-		"it answers again":                       {cluster: member("a", clusterv1alpha1.ClusterAnswersAgainReason, noon, taint("k", noExecute, 0))},
-		"lost, and not enough was heard yet":     {cluster: member("a", gone, noon, taint("k", noExecute, 0)), rules: failover.Rules{Settled: noon.Add(time.Minute)}, in: time.Minute},
-		"well, so that nothing need be heard":    {cluster: member("a", "", noon, taint("k", noExecute, 0)), rules: failover.Rules{Settled: noon.Add(time.Minute)}, due: true},
-		"it leaves the fleet, which is not this": {cluster: leaving(member("a", "", noon, taint("k", noExecute, 0)))},
-		"the hub was set back and waits":         {cluster: held(member("a", "", noon, taint("k", noExecute, 0)))},
+		"no taint":                                 {cluster: member("a", "", long)},
+		"one that only keeps others out":           {cluster: member("a", "", long, taint("k", noSchedule, time.Hour))},
+		"one that is not tolerated":                {cluster: member("a", "", long, taint("k", noExecute, 0)), due: true},
+		"one that is tolerated for ever":           {cluster: member("a", "", long, taint("k", noExecute, time.Hour)), tolerations: []corev1.Toleration{exists("k")}},
+		"any is tolerated":                         {cluster: member("a", "", long, taint("k", noExecute, time.Hour)), tolerations: []corev1.Toleration{exists("")}},
+		"another key is tolerated":                 {cluster: member("a", "", long, taint("k", noExecute, 0)), tolerations: []corev1.Toleration{exists("j")}, due: true},
+		"another effect is tolerated":              {cluster: member("a", "", long, taint("k", noExecute, 0)), tolerations: []corev1.Toleration{{Key: "k", Operator: "Exists", Effect: noSchedule}}, due: true},
+		"another value is tolerated":               {cluster: member("a", "", long, taint("k", noExecute, 0)), tolerations: []corev1.Toleration{{Key: "k", Value: "v"}}, due: true},
+		"tolerated for a while":                    {cluster: member("a", "", long, taint("k", noExecute, 10*time.Second)), tolerations: []corev1.Toleration{exists("k", 30)}, in: 20 * time.Second},
+		"the while is over":                        {cluster: member("a", "", long, taint("k", noExecute, 30*time.Second)), tolerations: []corev1.Toleration{exists("k", 30)}, due: true},
+		"the shortest of several counts":           {cluster: member("a", "", long, taint("k", noExecute, 0)), tolerations: []corev1.Toleration{exists("k"), exists("k", 90), exists("k", 40)}, in: 40 * time.Second},
+		"a negative while":                         {cluster: member("a", "", long, taint("k", noExecute, 0)), tolerations: []corev1.Toleration{exists("k", -5)}, due: true},
+		"a while without end":                      {cluster: member("a", "", long, taint("k", noExecute, 0)), tolerations: []corev1.Toleration{exists("k", 1<<62)}},
+		"the earliest of several taints":           {cluster: member("a", "", long, taint("k", noExecute, 0), taint("j", noExecute, 0)), tolerations: []corev1.Toleration{exists("k", 50), exists("j", 20)}, in: 20 * time.Second},
+		"a taint of the future":                    {cluster: member("a", "", long, taint("k", noExecute, -time.Minute)), in: time.Minute},
+		"a taint without a time":                   {cluster: member("a", "", long, corev1.Taint{Key: "k", Effect: noExecute}), tolerations: []corev1.Toleration{exists("k", 30)}, in: 30 * time.Second},
+		"a loss is tolerated by default":           {cluster: member("a", gone, noon, taint(unreachable, noExecute, time.Minute)), rules: failover.Rules{Tolerance: 5 * time.Minute}, in: 4 * time.Minute},
+		"a loss beyond that":                       {cluster: member("a", gone, noon, taint(unreachable, noExecute, 6*time.Minute)), rules: failover.Rules{Tolerance: 5 * time.Minute}, due: true},
+		"what the placement says goes before":      {cluster: member("a", gone, noon, taint(unreachable, noExecute, 0)), rules: failover.Rules{Tolerance: time.Minute}, tolerations: []corev1.Toleration{exists(unreachable, 600)}, in: 10 * time.Minute},
+		"the agent is not heard of":                {cluster: member("a", clusterv1alpha1.ClusterStatusUnknownReason, noon, taint(unreachable, noExecute, 0)), due: true},
+		"its credentials are refused":              {cluster: member("a", clusterv1alpha1.ClusterCredentialsRefusedReason, noon, taint("k", noExecute, 0))},
+		"another cluster answers":                  {cluster: member("a", clusterv1alpha1.ClusterIdentityMismatchReason, noon, taint("k", noExecute, 0))},
+		"its state cannot be read":                 {cluster: member("a", clusterv1alpha1.ClusterStatusCollectionFailedReason, noon, taint("k", noExecute, 0))},
+		"it is back, and its taint is about to go": {cluster: member("a", "", noon.Add(-2*time.Second), taint("k", noExecute, time.Hour)), in: 8 * time.Second},
+		"it answers again":                         {cluster: member("a", clusterv1alpha1.ClusterAnswersAgainReason, noon, taint("k", noExecute, 0))},
+		"lost, and not enough was heard yet":       {cluster: member("a", gone, noon, taint("k", noExecute, 0)), rules: failover.Rules{Settled: noon.Add(time.Minute)}, in: time.Minute},
+		"well, so that nothing need be heard":      {cluster: member("a", "", long, taint("k", noExecute, 0)), rules: failover.Rules{Settled: noon.Add(time.Minute)}, due: true},
+		"it leaves the fleet, which is not this":   {cluster: leaving(member("a", "", long, taint("k", noExecute, 0)))},
+		"the hub was set back and waits":           {cluster: held(member("a", "", long, taint("k", noExecute, 0)))},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -131,6 +135,10 @@ func TestLosses(t *testing.T) {
 		return member(name, clusterv1alpha1.ClusterNotReachableReason, at(minutes), taint(unreachable, corev1.TaintEffectNoExecute, time.Hour))
 	}
 	well := func(name string) *clusterv1alpha1.Cluster { return member(name, "", noon) }
+	held := func(c *clusterv1alpha1.Cluster) *clusterv1alpha1.Cluster {
+		c.Status.Conditions = append(c.Status.Conditions, metav1.Condition{Type: clusterv1alpha1.ClusterConditionMassFailureSuspected, Status: metav1.ConditionTrue})
+		return c
+	}
 	confirm := func(c *clusterv1alpha1.Cluster, minutes int) *clusterv1alpha1.Cluster {
 		c.Annotations = map[string]string{clusterv1alpha1.ConfirmLostAnnotation: at(minutes).Format(time.RFC3339)}
 		return c
@@ -138,19 +146,25 @@ func TestLosses(t *testing.T) {
 	cases := map[string]struct {
 		fleet   fleet
 		breaker failover.Breaker
-		want    string // which are suspected
+		want    string        // which are suspected
+		until   time.Duration // from two hours after the first loss; zero for as long as they are lost
 	}{
-		"none is lost":                     {fleet: fleet{well("a"), well("b")}},
-		"one of two":                       {fleet: fleet{gone("a", 0), well("b")}},
-		"one of one":                       {fleet: fleet{gone("a", 0)}},
-		"both of two":                      {fleet: fleet{gone("a", 0), gone("b", 1)}, want: "a b"},
-		"two of three":                     {fleet: fleet{gone("a", 0), gone("b", 1), well("c")}, want: "a b"},
-		"a third":                          {fleet: fleet{gone("a", 0), gone("b", 0), well("c"), well("d"), well("e"), well("f")}},
-		"half":                             {fleet: fleet{gone("a", 0), gone("b", 0), gone("c", 0), well("d"), well("e"), well("f")}, want: "a b c"},
-		"one after the other":              {fleet: fleet{gone("a", 0), gone("b", 6), well("c")}},
-		"one long ago, two at once":        {fleet: fleet{gone("a", 0), gone("b", 60), gone("c", 61), well("d")}, want: "b c"},
-		"one of them is confirmed":         {fleet: fleet{confirm(gone("a", 0), 2), gone("b", 1), well("c")}},
-		"confirmed before, and lost again": {fleet: fleet{confirm(gone("a", 0), -9), gone("b", 1), well("c")}, want: "a b"},
+		"none is lost":                      {fleet: fleet{well("a"), well("b")}},
+		"one of two":                        {fleet: fleet{gone("a", 0), well("b")}},
+		"one of one":                        {fleet: fleet{gone("a", 0)}},
+		"both of two":                       {fleet: fleet{gone("a", 0), gone("b", 1)}, want: "a b"},
+		"two of three":                      {fleet: fleet{gone("a", 0), gone("b", 1), well("c")}, want: "a b"},
+		"a third":                           {fleet: fleet{gone("a", 0), gone("b", 0), well("c"), well("d"), well("e"), well("f")}},
+		"half":                              {fleet: fleet{gone("a", 0), gone("b", 0), gone("c", 0), well("d"), well("e"), well("f")}, want: "a b c"},
+		"one after the other":               {fleet: fleet{gone("a", 0), gone("b", 6), well("c")}},
+		"one long ago, two at once":         {fleet: fleet{gone("a", 0), gone("b", 60), gone("c", 61), well("d")}, want: "b c"},
+		"one of them is confirmed":          {fleet: fleet{confirm(gone("a", 0), 2), gone("b", 1), well("c")}, want: "b"},
+		"confirmed before, and lost again":  {fleet: fleet{confirm(gone("a", 0), -9), gone("b", 1), well("c")}, want: "a b"},
+		"one is back a moment ago":          {fleet: fleet{held(gone("a", 0)), member("b", "", at(118)), well("c")}, want: "a", until: 3 * time.Minute},
+		"two are back, one after the other": {fleet: fleet{held(gone("a", 0)), member("b", "", at(116)), member("c", "", at(119))}, want: "a", until: 4 * time.Minute},
+		"one is back for long":              {fleet: fleet{held(gone("a", 0)), member("b", "", at(100)), well("c")}},
+		"another one flapped":               {fleet: fleet{gone("a", 0), member("b", "", at(118)), well("c")}},
+		"one answers again":                 {fleet: fleet{gone("a", 0), member("b", clusterv1alpha1.ClusterAnswersAgainReason, at(1)), well("c")}, want: "a b"},
 		"what confirms is no time": {fleet: fleet{func() *clusterv1alpha1.Cluster {
 			c := gone("a", 0)
 			c.Annotations = map[string]string{clusterv1alpha1.ConfirmLostAnnotation: "yes"}
@@ -163,9 +177,16 @@ func TestLosses(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			losses := tc.breaker.Losses(tc.fleet)
+			losses := tc.breaker.Losses(tc.fleet, noon.Add(2*time.Hour))
 			if diff := cmp.Diff(tc.want, strings.Join(losses.Clusters, " ")); diff != "" {
 				t.Errorf("suspected (-want +got):\n%s", diff)
+			}
+			var until time.Duration
+			if !losses.Until.IsZero() {
+				until = losses.Until.Sub(noon.Add(2 * time.Hour))
+			}
+			if until != tc.until {
+				t.Errorf("for %s, want %s", until, tc.until)
 			}
 			due, _ := failover.Rules{Taints: true, Breaker: tc.breaker}.Of(tc.fleet, nil, noon.Add(2*time.Hour))
 			for _, c := range tc.fleet {
@@ -176,7 +197,7 @@ func TestLosses(t *testing.T) {
 			}
 		})
 	}
-	if got, want := (failover.Losses{Clusters: []string{"a", "b"}, Of: 3}).String(), "2 of 3 clusters were lost at once: a, b"; got != want {
+	if got, want := (failover.Losses{Clusters: []string{"a", "b"}, Lost: 2, Of: 3}).String(), "2 of 3 clusters were lost at once: a, b"; got != want {
 		t.Errorf("says %q, want %q", got, want)
 	}
 }

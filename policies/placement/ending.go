@@ -24,8 +24,6 @@ type Ending struct {
 	Healthy func(cluster string) bool
 	// Gone reports whether a cluster has left the fleet.
 	Gone func(cluster string) bool
-	// Barred reports whether a cluster must not run the template now.
-	Barred func(cluster string) bool
 	// Settled says that the scheduler of the binding has nothing left to decide.
 	Settled bool
 	// Now is the time, and Grace how long a task takes that does not say so; zero means
@@ -43,15 +41,16 @@ type Ending struct {
 // is to be left before that, when it has let go. One that is left for another reason may
 // be left once all targets are ready, or when its time is over, if that does not take the
 // last healthy copy. Before the scheduler has found other targets there is nothing to leave
-// it for: then it ends when what it is left for is over. suppressDeletion says otherwise,
-// either way.
+// it for: it goes on until the scheduler has, or takes the cluster back. suppressDeletion says
+// otherwise, either way.
 func (e Ending) Of(spec *workv1alpha2.ResourceBindingSpec) (tasks []workv1alpha2.GracefulEvictionTask, ended []string, again time.Time) {
 	seen := map[string]bool{}
+	kept := suppressed(spec)
 	for i := range spec.GracefulEvictionTasks {
 		task := spec.GracefulEvictionTasks[i]
 		over, until := e.over(spec, &task)
-		if seen[task.FromCluster] {
-			continue // the first of them counts
+		if seen[task.FromCluster] || kept[task.FromCluster] && !suppresses(&task) {
+			continue // of several the first one counts, or one that keeps the copy
 		}
 		seen[task.FromCluster] = true
 		if over {
@@ -76,10 +75,12 @@ func (e Ending) over(spec *workv1alpha2.ResourceBindingSpec, task *workv1alpha2.
 	switch {
 	case e.Gone(task.FromCluster):
 		return true, time.Time{}
+	case suppresses(task):
+		return false, time.Time{}
 	case task.SuppressDeletion != nil:
-		return !*task.SuppressDeletion, time.Time{}
-	case len(spec.Clusters) == 0 || !e.Settled:
-		return e.recovered(task), time.Time{}
+		return true, time.Time{}
+	case len(spec.Clusters) == 0, !e.Settled, stands(spec.Clusters, task.FromCluster):
+		return false, time.Time{} // the scheduler has yet to find it another place, or takes it back
 	}
 	ready := !slices.ContainsFunc(spec.Clusters, func(t workv1alpha2.TargetCluster) bool { return !e.Ready(t.Name) })
 	if ready {
@@ -92,17 +93,23 @@ func (e Ending) over(spec *workv1alpha2.ResourceBindingSpec, task *workv1alpha2.
 	return !e.last(spec, task), time.Time{}
 }
 
-// recovered reports whether what a cluster was to be left for is over, as long as nothing was
-// placed elsewhere. Of the tasks of others nobody knows.
-func (e Ending) recovered(task *workv1alpha2.GracefulEvictionTask) bool {
-	switch task.Reason {
-	case workv1alpha2.EvictionReasonTaintUntolerated:
-		return !e.Barred(task.FromCluster)
-	case workv1alpha2.EvictionReasonApplicationFailure:
-		return e.Healthy(task.FromCluster)
-	default:
-		return false
+// suppresses reports whether a task keeps the old copy until somebody says otherwise.
+func suppresses(task *workv1alpha2.GracefulEvictionTask) bool {
+	if s := task.SuppressDeletion; s != nil {
+		return *s
 	}
+	return task.PurgeMode == policyv1alpha1.PurgeModeNever
+}
+
+// suppressed are the clusters that keep their copies.
+func suppressed(spec *workv1alpha2.ResourceBindingSpec) map[string]bool {
+	out := map[string]bool{}
+	for i := range spec.GracefulEvictionTasks {
+		if task := &spec.GracefulEvictionTasks[i]; suppresses(task) {
+			out[task.FromCluster] = true
+		}
+	}
+	return out
 }
 
 // until is when the time of a task is over.

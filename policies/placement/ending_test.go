@@ -39,7 +39,6 @@ func TestEnding(t *testing.T) {
 		runs    string // where it is placed
 		ready   string // which clusters have a healthy copy
 		healthy string // where what is left does well
-		barred  string
 		gone    string
 		unsure  bool // the scheduler has yet to decide
 		ends    bool
@@ -53,13 +52,12 @@ func TestEnding(t *testing.T) {
 		"its grace is over, and what is left is well": {task: since(time.Minute, grace(60)), runs: "b", healthy: "a"},
 		"the same, and one target is well":            {task: since(time.Minute, grace(60)), runs: "b c", ready: "c", healthy: "a", ends: true},
 		"the same, and the policy had it go first":    {task: since(time.Hour, directly), runs: "b", healthy: "a", ends: true},
-		"no grace":                   {task: since(0, grace(0)), runs: "b", ends: true},
-		"nowhere else, however long": {task: since(time.Hour), barred: "a"},
-		"nowhere else, and it may run there again":       {task: since(time.Hour), ends: true},
-		"nowhere else, and it does well again":           {task: since(time.Hour, because("ApplicationFailure")), healthy: "a", ends: true},
+		"no grace":                                       {task: since(0, grace(0)), runs: "b", ends: true},
+		"nowhere else, however long":                     {task: since(time.Hour)},
 		"nowhere else, and another has it moved":         {task: since(time.Hour, because("Maintenance")), healthy: "a"},
-		"the scheduler has yet to decide":                {task: since(time.Hour), runs: "b", ready: "b", barred: "a", unsure: true},
-		"it has yet to, and it may run there again":      {task: since(time.Hour), runs: "b", unsure: true, ends: true},
+		"the scheduler has yet to decide":                {task: since(time.Hour), runs: "b", ready: "b", unsure: true},
+		"it is placed there still":                       {task: since(time.Hour), runs: "a b", ready: "a b"},
+		"kept for ever, by its purge mode":               {task: since(time.Hour, func(t *workv1alpha2.GracefulEvictionTask) { t.PurgeMode = policyv1alpha1.PurgeModeNever }), runs: "b", ready: "b"},
 		"kept until somebody says so":                    {task: since(time.Hour, suppress(true)), runs: "b", ready: "b"},
 		"somebody says so":                               {task: since(0, suppress(false)), runs: "b", ends: true},
 		"the cluster left the fleet":                     {task: since(0, suppress(true)), runs: "b", gone: "a", ends: true},
@@ -73,7 +71,7 @@ func TestEnding(t *testing.T) {
 				return func(cluster string) bool { return strings.Contains(list, cluster) }
 			}
 			spec := &workv1alpha2.ResourceBindingSpec{Clusters: targets(tc.runs), GracefulEvictionTasks: []workv1alpha2.GracefulEvictionTask{tc.task, tc.task}}
-			e := placement.Ending{Holds: in("a"), Ready: in(tc.ready), Healthy: in(tc.healthy), Barred: in(tc.barred), Gone: in(tc.gone), Settled: !tc.unsure, Now: now}
+			e := placement.Ending{Holds: in("a"), Ready: in(tc.ready), Healthy: in(tc.healthy), Gone: in(tc.gone), Settled: !tc.unsure, Now: now}
 			tasks, ended, again := e.Of(spec)
 			if got := len(ended) > 0 && len(tasks) == 0; got != tc.ends {
 				t.Errorf("goes on: %v, ended: %v; want the end: %t", tasks, ended, tc.ends)
@@ -96,5 +94,19 @@ func TestEnding(t *testing.T) {
 				t.Errorf("tasks (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestEndingOfTwins: of several tasks for one cluster the first one counts, or one that keeps the copy.
+func TestEndingOfTwins(t *testing.T) {
+	plain := workv1alpha2.GracefulEvictionTask{FromCluster: "a", Producer: "one"}
+	keeps := workv1alpha2.GracefulEvictionTask{FromCluster: "a", Producer: "other", SuppressDeletion: ptr.To(true)}
+	yes, no := func(string) bool { return true }, func(string) bool { return false }
+	for _, tasks := range [][]workv1alpha2.GracefulEvictionTask{{plain, keeps}, {keeps, plain}, {plain, keeps, keeps}} {
+		spec := &workv1alpha2.ResourceBindingSpec{Clusters: targets("b"), GracefulEvictionTasks: tasks}
+		left, ended, _ := placement.Ending{Holds: yes, Ready: yes, Healthy: no, Gone: no, Settled: true, Now: time.Now()}.Of(spec)
+		if len(ended) > 0 || len(left) != 1 || left[0].Producer != "other" {
+			t.Errorf("ended %v, left %v", ended, left)
+		}
 	}
 }

@@ -48,18 +48,21 @@ func (s *state) tolerations() []corev1.Toleration {
 	return s.spec.Placement.ClusterTolerations
 }
 
-// Barred returns the clusters that b must not run in now, and why.
-func Barred(b workv1alpha2.Binding, in Situation, opts Options) failover.Due {
-	s := stateOf(b)
-	due, _ := barred(&s, in, opts)
-	return due
-}
-
 // barred returns the clusters that must not run the binding now, and when that changes by time alone.
 func barred(s *state, in Situation, opts Options) (failover.Due, time.Time) {
 	tainted, next := opts.Failover.Of(in.Clusters, s.tolerations(), in.Now)
 	ill, then := failover.Application(in.Clusters, s.Binding, movesOf(s.record), in.Now)
-	return failover.Both(tainted, ill, next, then)
+	due, next := failover.Both(tainted, ill, next, then)
+	asked := failover.Due{}
+	for i := range s.spec.GracefulEvictionTasks { // of what is still placed there
+		if task := &s.spec.GracefulEvictionTasks[i]; !Moves(task) && stands(s.spec.Clusters, task.FromCluster) {
+			asked[task.FromCluster] = failover.Cause{Why: "an eviction task of " + task.Producer}
+		}
+	}
+	if len(asked) == 0 {
+		return due, next
+	}
+	return failover.Both(due, asked, next, time.Time{})
 }
 
 // movesOf are those of an application until the last decision.
@@ -87,6 +90,8 @@ type placing struct {
 	barred failover.Due
 	// full are the clusters that keep what they have and get no more.
 	full []string
+	// returns are the clusters that it was moved off, for what is over by now.
+	returns map[string]bool
 }
 
 // decide places the binding off the clusters that are to be evicted. Where that cannot be, it
@@ -98,6 +103,9 @@ func (p *placing) decide(due bool, evicted []string) Decision {
 	}
 	all := p.barred
 	d := p.try(all)
+	if p.returns = p.recovered(); d.Err != nil && len(p.returns) > 0 {
+		d = p.try(all) // rather back than nowhere
+	}
 	if d.Err == nil || len(evicted) == 0 {
 		return p.finish(d, evicted)
 	}
@@ -126,10 +134,40 @@ func (p *placing) decide(due bool, evicted []string) Decision {
 	return p.finish(d, moved)
 }
 
+// recovered returns the clusters that the binding was moved off, or is about to be, because they or it failed there, and
+// that are well now.
+func (p *placing) recovered() map[string]bool {
+	out := map[string]bool{}
+	for i := range p.spec.GracefulEvictionTasks {
+		task := &p.spec.GracefulEvictionTasks[i]
+		if p.over(task) && !stands(p.spec.Clusters, task.FromCluster) {
+			out[task.FromCluster] = true
+		}
+	}
+	return out
+}
+
+// over reports whether what a task is for is over. Of the tasks of others nobody knows.
+func (p *placing) over(task *workv1alpha2.GracefulEvictionTask) bool {
+	if _, bars := p.barred[task.FromCluster]; bars {
+		return false
+	}
+	switch task.Reason {
+	case workv1alpha2.EvictionReasonTaintUntolerated:
+		return true
+	case workv1alpha2.EvictionReasonApplicationFailure:
+		return slices.ContainsFunc(p.BindingStatus().AggregatedStatus, func(item workv1alpha2.AggregatedStatusItem) bool {
+			return item.ClusterName == task.FromCluster && item.Health == workv1alpha2.ResourceHealthy
+		})
+	default:
+		return false
+	}
+}
+
 // try decides with these clusters barred.
 func (p *placing) try(barred failover.Due) Decision {
 	req := p.request(p.in.Peers)
-	req.Barred, req.Full = barred, p.full
+	req.Barred, req.Full, req.Returns = barred, p.full, p.returns
 	result, err := Place(req, p.in.Clusters, p.opts)
 	d := p.outcome(result, err)
 	d.Record.Plugins = p.opts.own()
@@ -231,11 +269,14 @@ func (s *state) vacate(in Situation, opts Options) (Decision, bool) {
 		return Decision{}, false
 	}
 	due, next := barred(s, in, opts)
+	p := placing{state: s, in: in, opts: opts, barred: due}
 	evicted := targetsIn(s.spec.Clusters, due)
+	if len(s.spec.Clusters) == 0 {
+		return p.giveBack(next)
+	}
 	if len(evicted) == 0 {
 		return Decision{Next: next}, false
 	}
-	p := placing{state: s, in: in, opts: opts, barred: due}
 	applied, _ := s.applied()
 	d := Decision{AppliedPlacement: applied, Why: DueEvicted, Evicts: evicted, Next: next, Evictions: slices.Clone(s.spec.GracefulEvictionTasks)}
 	for _, t := range s.spec.Clusters {
@@ -249,6 +290,22 @@ func (s *state) vacate(in Situation, opts Options) (Decision, bool) {
 		}
 	}
 	return d, true
+}
+
+// giveBack returns the clusters to a binding of another scheduler that it was taken off, and that are well before that
+// scheduler has found others.
+func (p *placing) giveBack(next time.Time) (Decision, bool) {
+	applied, _ := p.applied()
+	d := Decision{AppliedPlacement: applied, Why: DueEvicted, Next: next}
+	recovered := p.recovered()
+	for _, task := range p.spec.GracefulEvictionTasks {
+		if !recovered[task.FromCluster] || stands(d.Clusters, task.FromCluster) {
+			d.Evictions = append(d.Evictions, task)
+			continue
+		}
+		d.Clusters = append(d.Clusters, workv1alpha2.TargetCluster{Name: task.FromCluster, Replicas: ptr.Deref(task.Replicas, 0)})
+	}
+	return d, len(d.Clusters) > 0
 }
 
 // foreign reports whether another scheduler decides about the binding.

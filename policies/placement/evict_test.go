@@ -188,6 +188,16 @@ func TestVacate(t *testing.T) {
 	if d, changed := placement.Decide(b, in, opts); changed {
 		t.Errorf("twice: %+v", d)
 	}
+	b.Spec.Clusters = nil // the other one has gone, too, before theirs has found a third
+	in.Clusters = evictFleet("a:9", "a", now)
+	if d, changed := placement.Decide(b, in, opts); changed {
+		t.Errorf("although the cluster is not well: %+v", d)
+	}
+	in.Clusters = evictFleet("a:9", "", now)
+	if d, changed := placement.Decide(b, in, opts); !changed || len(d.Evictions) > 0 || len(d.Clusters) != 1 || d.Clusters[0].Replicas != 2 {
+		t.Errorf("it is not given back: %t, %+v", changed, d)
+	}
+	in.Clusters = evictFleet("a:9 b:9", "a", now)
 	b.Spec.Suspension = &workv1alpha2.Suspension{Scheduling: ptr.To(true)}
 	b.Spec.Clusters = []workv1alpha2.TargetCluster{on("a", 2)}
 	if _, changed := placement.Decide(b, in, opts); changed {
@@ -248,5 +258,56 @@ func TestEvictApplications(t *testing.T) {
 				t.Errorf("decided twice: %+v", again)
 			}
 		})
+	}
+}
+
+// TestBackRatherThanNowhere: what was moved off a cluster goes back there when the cluster is well and there is no other
+// place any more, and its copy there is not let go of meanwhile.
+func TestBackRatherThanNowhere(t *testing.T) {
+	now := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	one := policyv1alpha1.Placement{SpreadConstraints: []policyv1alpha1.SpreadConstraint{{SpreadByField: policyv1alpha1.SpreadByFieldCluster, MinGroups: 1, MaxGroups: 1}}}
+	opts := placement.Options{Failover: failover.Rules{Taints: true}}
+	for name, tc := range map[string]struct {
+		rooms, tainted string // once it was moved from a to b
+		want           string
+		tasks          string
+	}{
+		"a is well, b is there":        {"a:9 b:9", "", "b:2", "a Gracefully"},
+		"a is well, b has gone":        {"a:9", "", "a:2", ""},
+		"a is well, b has the taint":   {"a:9 b:9", "b", "a:2", "b Gracefully"},
+		"a has the taint, b has gone":  {"a:9", "a", "", "a Gracefully"},
+		"both have the taint":          {"a:9 b:9", "a b", "b:2", "a Gracefully"},
+		"b has gone, and there is a c": {"a:9 c:9", "", "c:2", "a Gracefully"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := placedOn(t, deployment(2, one), "a:9 b:9", "a:2", now)
+			d, _ := placement.Decide(b, placement.Situation{Clusters: evictFleet("a:9 b:9", "a", now), Now: now}, opts)
+			d.Put(b)
+			if !strings.Contains(tc.rooms, "b") { // it leaves the fleet
+				b.Spec.Clusters = nil
+			}
+			if d, changed := placement.Decide(b, placement.Situation{Clusters: evictFleet(tc.rooms, tc.tainted, now), Now: now}, opts); changed {
+				d.Put(b)
+			}
+			if diff := cmp.Diff(outcomeOf(targets(tc.want), tc.tasks, ""), outcomeOf(b.Spec.Clusters, tasksOf(b.Spec.GracefulEvictionTasks), "")); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestTasksOfOthers: a cluster that somebody else wants left is left if there is another, and says so if there is none.
+func TestTasksOfOthers(t *testing.T) {
+	now := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	for rooms, want := range map[string]evicted{
+		"a:9 b:9": {targets("b:2"), "a Gracefully of me", ""},
+		"a:9":     {targets("a:2"), "a Gracefully of me", "It stays in a (an eviction task of me): no other place: 0/1 clusters are available: 1 cluster(s) had an eviction task of me."},
+	} {
+		b := placedOn(t, deployment(2, policyv1alpha1.Placement{SpreadConstraints: []policyv1alpha1.SpreadConstraint{{SpreadByField: policyv1alpha1.SpreadByFieldCluster, MinGroups: 1, MaxGroups: 1}}}), rooms, "a:2", now)
+		b.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{{FromCluster: "a", PurgeMode: policyv1alpha1.PurgeModeGracefully, Producer: "me"}}
+		d, _ := placement.Decide(b, placement.Situation{Clusters: evictFleet(rooms, "", now), Now: now}, placement.Options{})
+		if diff := cmp.Diff(want, outcomeOf(d.Clusters, tasksOf(d.Evictions), staysOf(d))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", rooms, diff)
+		}
 	}
 }

@@ -31,6 +31,8 @@ func (p *placing) evictions(after []workv1alpha2.TargetCluster) []workv1alpha2.G
 			}
 			task.ClustersBeforeFailover = without(task.ClustersBeforeFailover, grown)
 			task.Message = waits(after, &task)
+		} else if p.returns[task.FromCluster] && stands(after, task.FromCluster) {
+			continue
 		}
 		out = append(out, task)
 	}

@@ -49,6 +49,8 @@ type Request struct {
 	Barred failover.Due
 	// Full are the clusters that may keep what they have, and get no more.
 	Full []string
+	// Returns are clusters that it may be moved back to, although an eviction task is about them.
+	Returns map[string]bool
 }
 
 // Result is a placement.
@@ -165,7 +167,7 @@ func (a *attempt) compile() (*framework.Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	ask := &framework.Request{Spec: a.req.Spec, Placement: a.placement, Affinity: affinity, Peers: a.req.Peers.Index(), Barred: a.req.Barred.Reasons()}
+	ask := &framework.Request{Spec: a.req.Spec, Placement: a.placement, Affinity: affinity, Peers: a.req.Peers.Index(), Barred: a.req.Barred.Reasons(), Returns: a.req.Returns}
 	ask.Ready()
 	if !replicas.Overflows(a.placement.ReplicaScheduling) || !IsWorkload(a.req.Spec) {
 		return ask, nil

@@ -16,7 +16,6 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/loop"
-	"github.com/flotilla-io/flotilla/policies/failover"
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
@@ -24,9 +23,6 @@ import (
 
 // Evictions says how clusters are left that failed. The zero value is the default.
 type Evictions struct {
-	// Barred returns the clusters that must not run what a binding places; nil says that there
-	// are none.
-	Barred func(ctx context.Context, b workv1alpha2.Binding) (failover.Due, error)
 	// Grace is how long a cluster is left gracefully whose task does not say; zero means
 	// placement.DefaultGrace.
 	Grace time.Duration
@@ -61,10 +57,7 @@ func (p writer) endEvictions(ctx context.Context, s *state) (loop.Next, error) {
 		return yes && after == 0
 	}
 	is := once(ready) // an answer counts for one question
-	ending, err := endingOf(ctx, p, s, holds)
-	if err != nil {
-		return loop.Next{}, err
-	}
+	ending := endingOf(ctx, p, s, holds)
 	ending.Ready = is
 	tasks, ended, until := ending.Of(spec)
 	if len(ended) > 0 { // now that it matters, they are asked themselves
@@ -101,14 +94,7 @@ func (p writer) endEvictions(ctx context.Context, s *state) (loop.Next, error) {
 }
 
 // endingOf is what is known of the clusters that a binding leaves.
-func endingOf(ctx context.Context, p writer, s *state, holds func(string) bool) (placement.Ending, error) {
-	var barred failover.Due
-	if p.evictions.Barred != nil {
-		var err error
-		if barred, err = p.evictions.Barred(ctx, s.binding); err != nil {
-			return placement.Ending{}, fmt.Errorf("find the clusters that must not run %s: %w", s.key, err)
-		}
-	}
+func endingOf(ctx context.Context, p writer, s *state, holds func(string) bool) placement.Ending {
 	observed := s.binding.BindingStatus().SchedulerObservedGeneration == s.binding.GetGeneration()
 	return placement.Ending{
 		Holds: holds,
@@ -120,11 +106,10 @@ func endingOf(ctx context.Context, p writer, s *state, holds func(string) bool) 
 			_, found, err := p.cluster(ctx, cluster)
 			return err == nil && !found
 		},
-		Barred:  func(cluster string) bool { _, is := barred[cluster]; return is },
 		Settled: placement.Answered(s.binding) || observed && !placement.Mine(s.binding, p.evictions.Scheduler),
 		Now:     p.clock.Now(),
 		Grace:   p.evictions.Grace,
-	}, nil
+	}
 }
 
 // once returns what asks about each cluster once, however often it is called.

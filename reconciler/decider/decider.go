@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
-	"github.com/flotilla-io/flotilla/policies/failover"
 	"github.com/flotilla-io/flotilla/policies/placement"
 )
 
@@ -126,15 +125,6 @@ func (d *Decider) Remaining(ctx context.Context, b workv1alpha2.Binding) ([]work
 	}
 	targets, some := placement.Remaining(b, *clusters, d.opts.Placement.SchedulerName)
 	return targets, some, nil
-}
-
-// Barred returns the clusters that b must not run in now, and why.
-func (d *Decider) Barred(ctx context.Context, b workv1alpha2.Binding) (failover.Due, error) {
-	clusters, err := d.snapshots.Current(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return placement.Barred(b, placement.Situation{Clusters: *clusters, Now: d.opts.Clock.Now()}, d.lead.options(&d.opts)), nil
 }
 
 // Lead says that the loops begin to act now. Clusters are believed to be lost once there was

@@ -123,13 +123,16 @@ func (r *Reconciler) read(ctx context.Context, s *state) (loop.Next, error) {
 		return loop.Next{}, fmt.Errorf("list clusters: %w", err)
 	}
 	s.clusters = list.Items
-	s.losses = r.opts.Breaker.Losses(s.clusters)
+	s.losses = r.opts.Breaker.Losses(s.clusters, r.opts.Clock.Now())
 	return loop.Next{}, nil
 }
 
 // write writes the condition where it changes. One cluster that cannot be written holds up no other.
 func (r *Reconciler) write(ctx context.Context, s *state) (loop.Next, error) {
 	var next loop.Next
+	if until := s.losses.Until; !until.IsZero() {
+		next.After = max(until.Sub(r.opts.Clock.Now()), stale)
+	}
 	var failed []error
 	for i := range s.clusters {
 		was := &s.clusters[i]

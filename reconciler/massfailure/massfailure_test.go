@@ -41,7 +41,8 @@ func TestManyAreLost(t *testing.T) {
 			return c.SubResource(sub).Patch(ctx, obj, patch, opts...)
 		}}).Build()
 	events := &recorder{}
-	loop := massfailure.New(hub, events, massfailure.Options{Clock: clocktesting.NewFakePassiveClock(noon)})
+	clock := clocktesting.NewFakePassiveClock(noon)
+	loop := massfailure.New(hub, events, massfailure.Options{Clock: clock})
 	edit := func(name string, change func(*clusterv1alpha1.Cluster)) {
 		t.Helper()
 		c := &clusterv1alpha1.Cluster{}
@@ -96,9 +97,17 @@ func TestManyAreLost(t *testing.T) {
 	edit("east", func(c *clusterv1alpha1.Cluster) {
 		c.Annotations = map[string]string{clusterv1alpha1.ConfirmLostAnnotation: noon.Add(time.Minute).Format(time.RFC3339)}
 	})
-	is("the loss of one is confirmed", "", 2)
+	is("the loss of one is confirmed", "west", 2)
 	edit("east", func(c *clusterv1alpha1.Cluster) { c.Annotations = nil })
 	is("and that is taken back", "east west", 2)
-	edit("west", ready(metav1.ConditionTrue, clusterv1alpha1.ClusterReadyReason))
-	is("one is back", "", 2)
+	edit("west", func(c *clusterv1alpha1.Cluster) {
+		meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{Type: "Ready", Status: metav1.ConditionTrue, Reason: clusterv1alpha1.ClusterReadyReason, LastTransitionTime: metav1.NewTime(noon.Add(time.Minute))})
+	})
+	clock.SetTime(noon.Add(time.Minute))
+	is("one is back", "east", 2)
+	if result, err := loop.Reconcile(t.Context(), reconcile.Request{}); err != nil || result.RequeueAfter != 5*time.Minute {
+		t.Errorf("looks again %+v, %v", result, err)
+	}
+	clock.SetTime(noon.Add(6 * time.Minute))
+	is("and has been for a while", "", 1)
 }

@@ -44,6 +44,8 @@ type Request struct {
 	Peers PeerIndex
 	// Barred are the clusters that Spec is to be moved off, or not to be moved to, and why.
 	Barred map[string]string
+	// Returns are clusters that Spec may be moved back to, although an eviction task is about them.
+	Returns map[string]bool
 
 	targets map[string]struct{} // of Spec, once there are many
 }

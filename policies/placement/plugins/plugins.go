@@ -117,7 +117,7 @@ func (ClusterEviction) Filter(req *framework.Request, c *framework.Cluster) stri
 	}
 	for i := range req.Spec.GracefulEvictionTasks {
 		task := &req.Spec.GracefulEvictionTasks[i]
-		if task.FromCluster == c.Name && task.Producer != workv1alpha2.EvictionProducerScheduler {
+		if task.FromCluster == c.Name && !req.Returns[c.Name] && task.Producer != workv1alpha2.EvictionProducerScheduler {
 			return "cluster(s) is in the process of eviction"
 		}
 	}
