@@ -86,6 +86,10 @@ func (r Rules) Of(fleet Fleet, tolerations []corev1.Toleration, now time.Time) (
 	return out, next
 }
 
+// skew is how far apart it may be noticed that several clusters are lost: what is moved off the first one before that is
+// moved although they were lost at once.
+const skew = 5 * time.Second
+
 // settles is how long a cluster that is ready again has for its taints to go, which whoever put them on has to find out.
 const settles = 10 * time.Second
 
@@ -111,6 +115,9 @@ func (r Rules) untolerated(c *clusterv1alpha1.Cluster, tolerations []corev1.Tole
 			continue
 		}
 		until, ends := r.toleratedUntil(taint, tolerations, now)
+		if taint.TimeAdded != nil && !isReady(c) && until.Before(taint.TimeAdded.Add(skew)) {
+			until = taint.TimeAdded.Add(skew)
+		}
 		if ends && (at.IsZero() || until.Before(at)) {
 			why, at = fmt.Sprintf("untolerated taint {%s}", taint.ToString()), until
 		}

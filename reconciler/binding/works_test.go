@@ -305,7 +305,7 @@ func TestEvictionsAndSuspension(t *testing.T) {
 			FromCluster: f.cluster("b"), PurgeMode: policyv1alpha1.PurgeModeGracefully, Reason: "Test", Producer: "test",
 		}}
 	})
-	f.wrote("a cluster that is left gracefully", map[string]int{})
+	f.wrote("a cluster that is left gracefully", map[string]int{"PATCH resourcebindings": 1}) // since when
 	if diff := cmp.Diff(both, f.images("web")); diff != "" {
 		t.Errorf("images (-want +got):\n%s", diff)
 	}

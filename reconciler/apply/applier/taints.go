@@ -14,8 +14,8 @@ import (
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 )
 
-// keepingTaints returns a Cluster as it is to be applied: with the taints that the control plane has put on it,
-// such as that of one that is not ready. The list belongs to one writer as a whole, so that a Cluster in Git
+// keepingTaints returns a Cluster as it is to be applied: with the taints that others have put on it, such as those that
+// say that it is not ready, of ClusterTaintPolicies, and of people. The list belongs to one writer as a whole, so that a Cluster in Git
 // with taints of its own took those off at each look, and the control plane put them back. What Git put on it is
 // noted on it, as that has to be found among what others wrote once Git has none. Anything else is
 // returned as it is.
@@ -39,11 +39,13 @@ func keepingTaints(desired, observed *unstructured.Unstructured) *unstructured.U
 		return desired
 	}
 	if found {
-		there = slices.DeleteFunc(there, func(taint any) bool { return !ofControlPlane(taint) })
 		own = slices.DeleteFunc(own, ofControlPlane)
-	} else {
-		there = slices.DeleteFunc(there, func(taint any) bool { return slices.Contains(before, textOf(taint)) })
 	}
+	there = slices.DeleteFunc(there, func(taint any) bool {
+		text, ours := textOf(taint), func(o any) bool { return textOf(o) == textOf(taint) }
+		unnoted := found && len(before) == 0 && !ofControlPlane(taint) // by whoever applied it before what Git puts there was noted
+		return slices.Contains(before, text) || slices.ContainsFunc(own, ours) || unnoted
+	})
 	out := desired.DeepCopy()
 	if unstructured.SetNestedSlice(out.Object, append(own, there...), "spec", "taints") != nil {
 		return desired

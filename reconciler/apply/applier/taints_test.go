@@ -26,9 +26,17 @@ func TestTaintsOfTheControlPlaneStay(t *testing.T) {
 		note                          string // on it
 		before                        string // the metadata of what is there, but its name
 	}{
-		"it is ready":                        {kind: "Cluster", desired: "{taints: [" + own + "]}", observed: "{taints: [" + own + "]}", want: "{taints: [" + own + "]}", note: "a:NoSchedule"},
-		"it is not":                          {kind: "Cluster", desired: "{taints: [" + own + "]}", observed: "{taints: [" + own + ", " + notReady + "]}", want: "{taints: [" + own + ", " + notReady + "]}", note: "a:NoSchedule"},
-		"a taint of others goes":             {kind: "Cluster", desired: "{taints: [" + own + "]}", observed: "{taints: [{key: b, effect: NoSchedule}, " + notReady + "]}", want: "{taints: [" + own + ", " + notReady + "]}", note: "a:NoSchedule"},
+		"it is ready":            {kind: "Cluster", desired: "{taints: [" + own + "]}", observed: "{taints: [" + own + "]}", want: "{taints: [" + own + "]}", note: "a:NoSchedule"},
+		"it is not":              {kind: "Cluster", desired: "{taints: [" + own + "]}", observed: "{taints: [" + own + ", " + notReady + "]}", want: "{taints: [" + own + ", " + notReady + "]}", note: "a:NoSchedule"},
+		"a taint of others goes": {kind: "Cluster", desired: "{taints: [" + own + "]}", observed: "{taints: [{key: b, effect: NoSchedule}, " + notReady + "]}", want: "{taints: [" + own + ", " + notReady + "]}", note: "a:NoSchedule"},
+		"a taint of others stays, where Git's own are known": {
+			kind: "Cluster", desired: "{taints: [" + own + "]}", observed: "{taints: [" + own + ", {key: network, effect: NoSchedule}]}", before: "annotations: {" + noted + "}",
+			want: "{taints: [" + own + ", {key: network, effect: NoSchedule}]}", note: "a:NoSchedule",
+		},
+		"one of two that Git had goes": {
+			kind: "Cluster", desired: "{taints: [{key: b, effect: NoSchedule}]}", observed: "{taints: [" + own + ", {key: b, effect: NoSchedule}]}", before: "annotations: {" + noted + "}",
+			want: "{taints: [{key: b, effect: NoSchedule}]}", note: "b:NoSchedule",
+		},
 		"Git says it, too":                   {kind: "Cluster", desired: "{taints: [" + stale + "]}", observed: "{taints: [" + notReady + "]}", want: "{taints: [" + notReady + "]}"},
 		"Git has none, and claims none":      {kind: "Cluster", desired: "{syncMode: Push}", observed: "{taints: [" + notReady + "]}", want: "{syncMode: Push}"},
 		"Git wants none":                     {kind: "Cluster", desired: "{taints: []}", observed: "{taints: [" + own + ", " + notReady + "]}", want: "{taints: [" + notReady + "]}"},
