@@ -240,6 +240,7 @@ func TestTargets(t *testing.T) {
 		RequiredBy: []workv1alpha2.BindingSnapshot{{Clusters: []workv1alpha2.TargetCluster{{Name: "b", Replicas: 9}, {Name: "a", Replicas: 1}}}},
 		GracefulEvictionTasks: []workv1alpha2.GracefulEvictionTask{
 			{FromCluster: "z", PurgeMode: policyv1alpha1.PurgeModeGracefully}, {FromCluster: "d", PurgeMode: policyv1alpha1.PurgeModeDirectly}, {FromCluster: "n", PurgeMode: policyv1alpha1.PurgeModeNever},
+			{FromCluster: "b", PurgeMode: policyv1alpha1.PurgeModeDirectly}, // it has no other place yet
 		},
 	}
 	if diff := cmp.Diff([]workv1alpha2.TargetCluster{{Name: "a", Replicas: 3}, {Name: "b", Replicas: 2}}, plan.Targets(spec)); diff != "" {

@@ -88,11 +88,14 @@ func Keeps(spec *workv1alpha2.ResourceBindingSpec) []string {
 }
 
 // LeaveFirst returns the clusters that must have let go before the binding's
-// Works are made elsewhere, sorted: two copies must never run at once.
+// Works are made elsewhere, sorted: two copies must never run at once. What is still placed in a
+// cluster stays there until it has another place.
 func LeaveFirst(spec *workv1alpha2.ResourceBindingSpec) []string {
 	var names []string
 	for i := range spec.GracefulEvictionTasks {
-		if task := &spec.GracefulEvictionTasks[i]; task.PurgeMode == policyv1alpha1.PurgeModeDirectly {
+		task := &spec.GracefulEvictionTasks[i]
+		placed := slices.ContainsFunc(spec.Clusters, func(t workv1alpha2.TargetCluster) bool { return t.Name == task.FromCluster })
+		if task.PurgeMode == policyv1alpha1.PurgeModeDirectly && !placed {
 			names = append(names, task.FromCluster)
 		}
 	}
