@@ -112,10 +112,15 @@ type Kept struct {
 	Until []string
 	// Any says that one of them is enough: it ran in all of them before.
 	Any bool
+	// Asked says that somebody wants it to be kept until he says otherwise.
+	Asked bool
 }
 
 // keptBy returns what a task waits for.
 func keptBy(clusters []workv1alpha2.TargetCluster, task *workv1alpha2.GracefulEvictionTask) Kept {
+	if !Moves(task) && suppresses(task) {
+		return Kept{Cluster: task.FromCluster, Asked: true}
+	}
 	if !Moves(task) {
 		return Kept{Cluster: task.FromCluster, Until: namesOf(clusters)}
 	}
@@ -134,6 +139,8 @@ func (k Kept) String() string {
 func (k Kept) Condition() string {
 	shown := k.Until[:min(len(k.Until), mostAwaited)]
 	switch more := len(k.Until) - len(shown); {
+	case k.Asked:
+		return "until its eviction task says suppressDeletion: false"
 	case len(k.Until) == 0:
 		return "until another cluster fits"
 	case len(k.Until) == 1:

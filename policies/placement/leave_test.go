@@ -169,14 +169,14 @@ func TestKept(t *testing.T) {
 	spec := &workv1alpha2.ResourceBindingSpec{
 		Clusters: targets("b c d e f g h"),
 		GracefulEvictionTasks: []workv1alpha2.GracefulEvictionTask{moved("a", "", "a"), moved("x", "", "b", "c", "d", "e", "f"), moved("y", "", "b", "c", "d", "e", "f", "g"),
-			moved("z", "", "b", "c", "d", "e", "f", "g", "h", "z"),
+			moved("z", "", "b", "c", "d", "e", "f", "g", "h", "z"), {FromCluster: "w", PurgeMode: policyv1alpha1.PurgeModeNever},
 		},
 	}
 	var got []string
 	for _, k := range placement.KeptBy(spec) {
 		got = append(got, k.String())
 	}
-	want := []string{"kept in a until b, c, d, e, f and 2 more are healthy", "kept in x until g, h are healthy", "kept in y until h is healthy", "kept in z until one of b, c, d, e, f and 2 more is healthy"}
+	want := []string{"kept in a until b, c, d, e, f and 2 more are healthy", "kept in x until g, h are healthy", "kept in y until h is healthy", "kept in z until one of b, c, d, e, f and 2 more is healthy", "kept in w until its eviction task says suppressDeletion: false"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
