@@ -6,7 +6,6 @@ import (
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	notificationv1beta3 "github.com/fluxcd/notification-controller/api/v1beta3"
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -119,7 +118,7 @@ func (w wakes) whenWorkChanges() handler.EventHandler {
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 			was, before := e.ObjectOld.(*workv1alpha1.Work)
 			is, now := e.ObjectNew.(*workv1alpha1.Work)
-			if !before || !now || !behind(was) || behind(is) {
+			if !before || !now || !rollup.Behind(was) || rollup.Behind(is) {
 				return
 			}
 			key, ours := bindings.OwnerOf(is)
@@ -147,12 +146,6 @@ func (w wakes) whenWorkChanges() handler.EventHandler {
 			}
 		},
 	}
-}
-
-// behind reports whether a cluster has yet to apply the latest of a Work.
-func behind(w *workv1alpha1.Work) bool {
-	applied := apimeta.FindStatusCondition(w.Status.Conditions, workv1alpha1.WorkApplied)
-	return applied != nil && applied.ObservedGeneration < w.Generation
 }
 
 // wake brings in the Kustomizations that own what a binding carries.

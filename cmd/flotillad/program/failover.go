@@ -42,7 +42,7 @@ type failoverOptions struct {
 func (o *failoverOptions) addFlags(flags *pflag.FlagSet) {
 	o.flags = flags
 	flags.StringVar(&o.whole, "failover", failoverOff,
-		"on moves what runs in a cluster that is lost for longer than --failover-tolerance: it switches the gate Failover and the flags about taints on, and keeps a ClusterTaintPolicy")
+		"on moves what runs in a cluster that is lost for longer than --failover-tolerance: it switches the gate Failover and the flags about taints on, and makes the ClusterTaintPolicy failover where there is none")
 	flags.DurationVar(&o.tolerance, "failover-tolerance", 5*time.Minute,
 		"how long it is tolerated that a cluster is lost, where a policy does not say with clusterTolerations")
 	flags.Float64Var(&o.share, "mass-failure-threshold", failover.DefaultShare,
