@@ -52,6 +52,11 @@ func (l Losses) String() string {
 	return strconv.Itoa(l.Lost) + " of " + strconv.Itoa(l.Of) + " clusters were lost at once: " + strings.Join(l.Clusters, ", ")
 }
 
+// Suspected reports whether it stands on a cluster that it is lost with so many others that nothing is moved off it.
+func Suspected(c *clusterv1alpha1.Cluster) bool {
+	return meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterConditionMassFailureSuspected)
+}
+
 // loss is a cluster that is lost, or was until a moment ago.
 type loss struct {
 	name string
@@ -75,7 +80,7 @@ func (b Breaker) Losses(fleet Fleet, now time.Time) Losses {
 		if ready := readiness(c); ready != nil {
 			switch at := ready.LastTransitionTime.Time; {
 			case isLost(c), ready.Reason == clusterv1alpha1.ClusterAnswersAgainReason:
-				all = append(all, loss{name: c.Name, at: at, confirmed: confirmed(c), held: meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterConditionMassFailureSuspected)})
+				all = append(all, loss{name: c.Name, at: at, confirmed: confirmed(c), held: Suspected(c)})
 			case isReady(c) && now.Sub(at) < b.window():
 				all = append(all, loss{name: c.Name, back: at})
 			}

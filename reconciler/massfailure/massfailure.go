@@ -84,14 +84,10 @@ func losses() predicate.Predicate {
 			was, ok := e.ObjectOld.(*clusterv1alpha1.Cluster)
 			is, also := e.ObjectNew.(*clusterv1alpha1.Cluster)
 			return ok && also && (was.DeletionTimestamp.IsZero() != is.DeletionTimestamp.IsZero() || says(was) != says(is) ||
-				suspected(was) != suspected(is))
+				failover.Suspected(was) != failover.Suspected(is))
 		},
 		GenericFunc: func(event.GenericEvent) bool { return false },
 	}
-}
-
-func suspected(c *clusterv1alpha1.Cluster) bool {
-	return meta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterConditionMassFailureSuspected) != nil
 }
 
 // fleet is the clusters of one look.
@@ -146,7 +142,7 @@ func (r *Reconciler) write(ctx context.Context, s *state) (loop.Next, error) {
 			next.After = stale
 		case client.IgnoreNotFound(err) != nil:
 			failed = append(failed, fmt.Errorf("write the status of cluster %s: %w", was.Name, err))
-		case err == nil && !suspected(was) && suspected(updated):
+		case err == nil && !failover.Suspected(was) && failover.Suspected(updated):
 			r.events.Event(updated, corev1.EventTypeWarning, clusterv1alpha1.MassFailureReason, message(was.Name, s.losses))
 			log.FromContext(ctx).Info("nothing is moved off a cluster: many were lost at once", "cluster", was.Name)
 		}

@@ -7,7 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -210,12 +209,7 @@ func matters(before, after *clusterv1alpha1.Cluster) bool {
 // or the other way round.
 func movesNow(before, after *clusterv1alpha1.Cluster) bool {
 	tainted := slices.ContainsFunc(after.Spec.Taints, func(t corev1.Taint) bool { return t.Effect == corev1.TaintEffectNoExecute })
-	return tainted && (failover.Movable(before) != failover.Movable(after) || suspected(before) != suspected(after))
-}
-
-// suspected reports whether a cluster is lost with so many others that nothing is moved off it.
-func suspected(c *clusterv1alpha1.Cluster) bool {
-	return meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterConditionMassFailureSuspected)
+	return tainted && (failover.Movable(before) != failover.Movable(after) || failover.Suspected(before) != failover.Suspected(after))
 }
 
 // affects reports whether a change between versions of a cluster may change the
