@@ -39,6 +39,7 @@ import (
 type yard struct {
 	there *unstructured.Unstructured // nil: nothing
 	blind bool                       // the watch has not shown it yet
+	reads func()                     // what happens while it is read; nil for nothing
 	asked []string                   // who applied what, who removed it
 	uids  int
 
@@ -47,6 +48,9 @@ type yard struct {
 }
 
 func (y *yard) Read(schema.GroupVersionKind, types.NamespacedName) (*members.Observed, members.Presence) {
+	if y.reads != nil {
+		y.reads()
+	}
 	switch {
 	case y.blind:
 		return nil, members.Unknown

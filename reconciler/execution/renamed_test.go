@@ -36,13 +36,19 @@ func newRenamed(t *testing.T, id string) *two {
 	if err := f.hub.Create(t.Context(), renamed(nameNow, id)); err != nil {
 		t.Fatal(err)
 	}
+	f.inherit()
+	return f
+}
+
+// inherit gives the Work under its new name the status of the former one.
+func (f *two) inherit() {
+	f.t.Helper()
 	now, before := f.work(nameNow), f.work(nameBefore)
 	now.Status = before.Status
 	now.Status.Applied[0].Desired = members.Hash(now.Spec.Workload.Manifests[0].Raw)
-	if err := f.hub.Status().Update(t.Context(), now); err != nil {
-		t.Fatal(err)
+	if err := f.hub.Status().Update(f.t.Context(), now); err != nil {
+		f.t.Fatal(err)
 	}
-	return f
 }
 
 func (f *two) remove(name string) {
@@ -122,6 +128,29 @@ func TestARenamedWorkKeepsItsObject(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestAWorkRenamedDuringALookIsLookedAtAgain: it was read before it had the status of the
+// former one, which is gone when its object is looked at. What it says then was applied, and
+// what others did to it since, is not known to that look.
+func TestAWorkRenamedDuringALookIsLookedAtAgain(t *testing.T) {
+	f := newTwoOf(t, renamed(nameBefore, "id"))
+	f.look(nameBefore)
+	if err := f.hub.Create(t.Context(), renamed(nameNow, "id")); err != nil {
+		t.Fatal(err)
+	}
+	f.yard.reads = func() {
+		f.yard.reads = nil
+		f.inherit()
+		f.release(nameBefore)
+	}
+	f.look(nameNow)
+	f.asked(nameBefore + " applies uid-1")
+	f.look(nameNow)
+	f.asked(nameBefore+" applies uid-1", nameNow+" applies uid-1")
+	if f.applied(nameNow) != "applied" {
+		t.Errorf("%s: %s", nameNow, f.applied(nameNow))
 	}
 }
 

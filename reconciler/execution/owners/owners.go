@@ -99,6 +99,9 @@ func (o *Owners) Conflict(ctx context.Context, work *workv1alpha1.Work, member o
 		return nil
 	}
 	asks, err := o.Asks(ctx, says.Work, m)
+	if err == nil && !asks && says.Work == ownermeta.Former(work) {
+		return o.outdated(ctx, work)
+	}
 	if err != nil || !asks {
 		return err
 	}
@@ -107,6 +110,20 @@ func (o *Owners) Conflict(ctx context.Context, work *workv1alpha1.Work, member o
 		return &waitqueue.Blocked{Cause: owned.Cause(), After: waitqueue.SafetyNet, Err: owned}
 	}
 	return owned
+}
+
+// outdated blocks a Work which has been written since it was read: it may have been renamed
+// meanwhile, and say by now what was applied under its former name. Whoever shows that the
+// former one is gone shows that, too, as it was written before.
+func (o *Owners) outdated(ctx context.Context, work *workv1alpha1.Work) error {
+	key, latest := client.ObjectKeyFromObject(work), &workv1alpha1.Work{}
+	if err := o.hub.Get(ctx, key, latest, client.UnsafeDisableDeepCopy); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if latest.ResourceVersion == work.ResourceVersion {
+		return nil
+	}
+	return &waitqueue.Blocked{Cause: waitqueue.Cause{Event: waitqueue.OnRetry}, Err: fmt.Errorf("the Work %s was written since it was read", key)}
 }
 
 // succeeds reports whether the Work takes the place of another one, which is there under
