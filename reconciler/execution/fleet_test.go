@@ -233,6 +233,9 @@ func (f *fleet) carry(t *testing.T, b *workv1alpha2.ResourceBinding, obj client.
 		t.Fatalf("plans = %v, %v", plans, err)
 	}
 	planned := plans[0].Work
+	eventually(t, "the cluster has its namespace", func(ctx context.Context) error {
+		return f.hub.Hub.Get(ctx, client.ObjectKey{Name: planned.Namespace}, &corev1.Namespace{})
+	})
 	current := &workv1alpha1.Work{}
 	err = f.hub.Hub.Get(t.Context(), client.ObjectKeyFromObject(planned), current)
 	if apierrors.IsNotFound(err) {

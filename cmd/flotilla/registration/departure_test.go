@@ -10,13 +10,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/record"
+	testingclock "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/commandtest"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/registration"
 	"github.com/flotilla-io/flotilla/controlplane/servertest"
+	"github.com/flotilla-io/flotilla/internal/command"
 	"github.com/flotilla-io/flotilla/internal/join"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/policies/interpreter"
@@ -27,11 +31,11 @@ import (
 // what nobody has removed.
 func TestUnregisterWithASilentAgent(t *testing.T) {
 	env := servertest.New(t)
+	clock := testingclock.NewFakeClock(time.Now())
 	env.Loops(t, func(_ context.Context, mgr ctrl.Manager) error {
 		registry := members.New(members.Options{Interpreter: interpreter.Native()})
 		return cluster.New(mgr.GetClient(), mgr.GetAPIReader(), registry, record.NewFakeRecorder(1000),
-			// Longer than it takes to get to unregister, so that it has something to wait for.
-			cluster.Options{Silence: cluster.Silence{Grace: time.Second, Startup: 8 * time.Second}}).Register(mgr)
+			cluster.Options{Silence: cluster.Silence{Grace: time.Second, Startup: 8 * time.Second}, Clock: clock}).Register(mgr)
 	})
 	silent := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "silent"}, Spec: clusterv1alpha1.ClusterSpec{SyncMode: clusterv1alpha1.Pull}}
 	if err := env.Hub.Create(t.Context(), silent); err != nil {
@@ -57,10 +61,26 @@ func TestUnregisterWithASilentAgent(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	said := call(t, "unregister", "silent", "--kubeconfig", env.Kubeconfig, "--cluster-kubeconfig", env.Kubeconfig)
+	waits := "1 Works are left that its agent is to remove from cluster silent"
+	root := commandtest.Root(registration.Commands)
+	out, errOut := commandtest.Prepare(root, "", "unregister", "silent", "--kubeconfig", env.Kubeconfig, "--cluster-kubeconfig", env.Kubeconfig)
+	ended := make(chan int, 1)
+	go func() { ended <- command.Run(t.Context(), root) }()
+	servertest.Until(t, "it says what it waits for", func() bool { return strings.Contains(errOut.String(), waits) })
+	code := -1
+	servertest.Until(t, "the control plane knows that the agent is silent, and it goes on", func() bool {
+		clock.Step(time.Second)
+		select {
+		case code = <-ended:
+			return true
+		default:
+			return false
+		}
+	})
+	said := commandtest.Said{Code: code, Out: out.String(), Err: errOut.String()}
 	for _, want := range []string{
 		"the control plane takes cluster silent out, for up to 1m0s",
-		"1 Works are left that its agent is to remove from cluster silent",
+		waits,
 		"its agent did not remove what the fleet ran in cluster silent; 1 objects stay there:\n  ConfigMap default/kept\nkubectl delete",
 	} {
 		if said.Code != 0 || !strings.Contains(said.Err, want) {
