@@ -210,7 +210,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request, run *
 		r.before.findSource,
 		recognise,
 		r.before.refuse,
-		fresh(computing(r.before.awaitDependencies)),
+		fresh(computing(r.awaitDependencies)),
 		fresh(computing(r.compare)),
 		fresh(computing(stagemetrics.Phases(r.counts.build, r.build))),
 		fresh(stagemetrics.Phases(r.counts.apply, computing(r.observe), r.check, computing(r.heritage.share), computing(r.heritage.leave), r.brake, computing(r.switcher.claim), r.apply, r.switcher.finish, r.departures.bring)),
@@ -275,10 +275,12 @@ type built struct {
 type standing struct {
 	settled bool // it stands already, and is not due for a look
 	moved   bool // it is another one than stood, and changes nothing here
-	drift   bool // what stands is due for a look, or something of it is known to be gone
-	writes  extent
-	tried   bool // its build was begun
-	yields  bool // it changes nothing here, which is told once others have had their turn
+	// unchanged says so of one that is not tried yet: a dependency is waited for.
+	unchanged bool
+	drift     bool // what stands is due for a look, or something of it is known to be gone
+	writes    extent
+	tried     bool // its build was begun
+	yields    bool // it changes nothing here, which is told once others have had their turn
 	// kept says what of the one before was brought back, as this one is refused; empty for nothing. taken are
 	// objects of that which others hold by now.
 	kept  string

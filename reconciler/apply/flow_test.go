@@ -377,6 +377,31 @@ func TestDependencies(t *testing.T) {
 	}
 }
 
+// TestACommitThatChangesNothingHereIsNotTried: of a Kustomization that waits for its dependency no status of such
+// a commit is posted, as nothing of it is about that one.
+func TestACommitThatChangesNothingHereIsNotTried(t *testing.T) {
+	w := newWorld(t)
+	base := strings.ReplaceAll(configMaps(1), "config-00", "base")
+	first := w.commit(map[string]string{"base/x.yaml": base, "app/x.yaml": configMaps(1)})
+	w.kustomization("base", func(spec *kustomizev1.KustomizationSpec) { spec.Path = "base" })
+	w.kustomization("app", func(spec *kustomizev1.KustomizationSpec) {
+		spec.DependsOn = []kustomizev1.DependencyReference{{Name: "base"}}
+	})
+	w.ready("app", first)
+	for i, broken := range []string{"kind: [", "kind: {"} { // found to be the same twice, from the one that stands
+		revision := w.commit(map[string]string{"base/x.yaml": broken, "app/x.yaml": configMaps(1)})
+		w.awaitReason("base", revision, meta.BuildFailedReason)
+		w.awaitReason("app", first, meta.DependencyNotReadyReason)
+		if got := w.get("app").Status.LastAppliedRevision; got != first {
+			t.Errorf("commit %d: %s is applied", i, got)
+		}
+	}
+	changed := w.commit(map[string]string{"base/x.yaml": "kind: (", "app/x.yaml": configMaps(2)})
+	w.awaitReason("app", changed, meta.DependencyNotReadyReason)
+	mended := w.commit(map[string]string{"base/x.yaml": base, "app/x.yaml": configMaps(1)})
+	w.ready("app", mended)
+}
+
 func TestSuspendAndRequests(t *testing.T) {
 	w := newWorld(t)
 	first := w.commit(map[string]string{"app/x.yaml": configMaps(1)})

@@ -345,7 +345,7 @@ func (m *lastApplied) conclude(s *state, outcome *loop.Error, now time.Time) {
 		m.unhealthy.about, m.unhealthy.text = nil, ""
 	}
 	if !stands {
-		m.known, m.waitsFor = false, nil
+		m.known, m.waitsFor = m.known && s.unchanged, nil
 		return
 	}
 	m.waitsFor = nil

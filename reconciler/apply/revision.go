@@ -27,11 +27,7 @@ import (
 // revision costs no more than saying so. Unless others wait for it, that comes after those of which the revision may
 // change something.
 func (r *Reconciler) compare(ctx context.Context, s *state) (loop.Next, error) {
-	from, stands := s.last.standsAt(s)
-	if !stands {
-		return loop.Next{}, nil
-	}
-	same, err := r.deps.Builder.Same(ctx, builder.Input{Kustomization: s.ks, Digest: s.source.digest, Revision: s.source.revision, Retry: intervals.Retry(s.ks)}, from)
+	same, err := unchanged(ctx, r.deps.Builder, s)
 	if err != nil || !same {
 		return loop.Next{}, err
 	}
@@ -47,6 +43,26 @@ func (r *Reconciler) compare(ctx context.Context, s *state) (loop.Next, error) {
 	}
 	s.settled, s.moved = true, true
 	return loop.Next{}, nil
+}
+
+// unchanged reports whether the artifact holds, of what the Kustomization reads, what stands.
+func unchanged(ctx context.Context, b Builder, s *state) (bool, error) {
+	from, stands := s.last.standsAt(s)
+	if !stands {
+		return false, nil
+	}
+	return b.Same(ctx, builder.Input{Kustomization: s.ks, Digest: s.source.digest, Revision: s.source.revision, Retry: intervals.Retry(s.ks)}, from)
+}
+
+// awaitDependencies ends a run while a dependency is not ready. A revision that changes nothing here is
+// not tried meanwhile: nobody is to be told of it what is none of its doing.
+func (r *Reconciler) awaitDependencies(ctx context.Context, s *state) (loop.Next, error) {
+	next, err := r.before.awaitDependencies(ctx, s)
+	if err != nil {
+		same, unread := unchanged(ctx, r.deps.Builder, s) // what cannot be read is told of once it is built
+		s.unchanged = same && unread == nil
+	}
+	return next, err
 }
 
 // build turns the artifact into the objects that the revision wants.

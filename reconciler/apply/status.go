@@ -53,7 +53,7 @@ func statusOf(s *state, outcome *loop.Error, now time.Time) kustomizev1.Kustomiz
 	case len(s.taken) > 0:
 		inventory.Drop(status, s.taken)
 	}
-	if s.source.revision != "" {
+	if s.source.revision != "" && !s.unchanged {
 		status.LastAttemptedRevision = s.source.revision
 	}
 	if outcome != nil || s.waiting.text == "" && len(s.leaving.Passing) == 0 || s.waiting.silent {

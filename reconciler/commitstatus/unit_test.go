@@ -98,6 +98,10 @@ func TestJudgement(t *testing.T) {
 			conditions: []metav1.Condition{condition("Ready", "False", "DependencyNotReady", "dependency a/b is not ready")},
 			wantState:  gitopsv1alpha1.CommitPending, wantText: "dependency a/b is not ready",
 		},
+		"stands, and its dependency has failed since": {
+			conditions: []metav1.Condition{condition("Ready", "False", "DependencyNotReady", "dependency a/b is not ready")}, applied: rev,
+			parts: running, wantState: gitopsv1alpha1.CommitSuccess, wantText: "1/1 clusters ready",
+		},
 		"a fault that may pass": {
 			conditions: []metav1.Condition{condition("Ready", "False", "ReconciliationFailed", "timeout")},
 			wantState:  gitopsv1alpha1.CommitPending, wantText: "timeout",

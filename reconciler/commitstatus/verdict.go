@@ -128,12 +128,13 @@ func commitOf(text string) string {
 func byConditions(ks *kustomizev1.Kustomization) (gitopsv1alpha1.CommitState, string) {
 	ready := apimeta.FindStatusCondition(ks.Status.Conditions, meta.ReadyCondition)
 	healthy := apimeta.FindStatusCondition(ks.Status.Conditions, meta.HealthyCondition)
+	stands := ks.Status.LastAppliedRevision == ks.Status.LastAttemptedRevision
 	switch {
 	case ready == nil:
 		return gitopsv1alpha1.CommitPending, "waiting to be applied"
 	case ready.Reason == meta.HealthCheckFailedReason:
 		return "", ""
-	case ready.Status == metav1.ConditionTrue && ks.Status.LastAppliedRevision == ks.Status.LastAttemptedRevision:
+	case stands && (ready.Status == metav1.ConditionTrue || ready.Reason == meta.DependencyNotReadyReason):
 		return "", ""
 	case ready.Status == metav1.ConditionUnknown && healthy != nil && healthy.Reason == ready.Reason && healthy.Message == ready.Message:
 		return "", "" // applied, and its health is being waited for

@@ -86,6 +86,7 @@ type Builder struct {
 type built struct {
 	generation int64
 	digest     string
+	sameAs     string // the digest of the one that was built, if this one was found to be the same
 	reads      *build.Reads
 }
 
@@ -145,20 +146,23 @@ func (b *Builder) Build(ctx context.Context, in Input) ([]*unstructured.Unstruct
 }
 
 // Same reports whether an artifact holds, of what the Kustomization reads, the same as the one that was
-// built and kept, or found to be the same, last, if that is the one of the digest from. Its variables may
-// be other ones.
+// built and kept, or found to be the same, last, if that is the one of the digest from, or was found to be
+// the same as that. Its variables may be other ones.
 func (b *Builder) Same(ctx context.Context, in Input, from string) (bool, error) {
 	b.mu.Lock()
 	last := b.built[client.ObjectKeyFromObject(in.Kustomization)]
 	b.mu.Unlock()
-	if last.digest != from || last.generation != in.Kustomization.Generation || last.reads == nil {
+	switch {
+	case last.digest != from && last.sameAs != from, last.generation != in.Kustomization.Generation, last.reads == nil:
 		return false, nil
+	case last.digest == in.Digest && last.sameAs == from:
+		return true, nil
 	}
 	tree, err := b.open(ctx, in)
 	if err != nil || !last.reads.Same(tree) {
 		return false, err
 	}
-	last.digest = in.Digest
+	last.digest, last.sameAs = in.Digest, from
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.built[client.ObjectKeyFromObject(in.Kustomization)] = last
