@@ -172,8 +172,15 @@ func oneLine(err error) string {
 			lines = append(lines, line)
 		}
 	}
-	return strings.Join(lines, "; ")
+	text, meant, misspelt := strings.Cut(strings.Join(lines, "; "), suggests)
+	if !misspelt {
+		return text
+	}
+	return text + ": is " + strings.ReplaceAll(meant, "; ", " or ") + " meant?"
 }
+
+// suggests is how cobra begins to name the commands that a misspelt one may be.
+const suggests = "; Did you mean this?; "
 
 // isCobraUsage recognizes cobra's own complaints, which carry no type.
 func isCobraUsage(err error) bool {

@@ -53,21 +53,24 @@ type NotAllowedError struct {
 // Flag names the networks that are allowed; it is in messages.
 const Flag = "--source-networks"
 
+// allows is the call that allows networks.
+const allows = "flotillad serve " + Flag
+
 // Error names the host, what it leads to, and who can do something about it.
 func (e *NotAllowedError) Error() string {
 	switch {
 	case e.Name:
-		return fmt.Sprintf("%v: %s is not there, or leads to where no source may be (private, loopback and reserved addresses, the control plane itself); an administrator can allow networks with %s", ErrNotAllowed, e.Host, Flag)
+		return fmt.Sprintf("%v: %s is not there, or leads to where no source may be (private, loopback and reserved addresses, the control plane itself); an administrator can allow networks with %s", ErrNotAllowed, e.Host, allows)
 	case e.Own:
 		return fmt.Sprintf("%v: %s leads to the control plane itself, where no source may be", ErrNotAllowed, e.Host)
 	case e.Kind == addresses.Nobodys:
 		return fmt.Sprintf("%v: %s leads to %s, where no source may be", ErrNotAllowed, e.Host, e.Kind)
 	case e.Kind == addresses.Public: // of this machine
-		return fmt.Sprintf("%v: %s leads to the control plane's own machine; an administrator can allow that with %s", ErrNotAllowed, e.Host, Flag)
+		return fmt.Sprintf("%v: %s leads to the control plane's own machine; an administrator can allow that with %s", ErrNotAllowed, e.Host, allows)
 	case e.Kind == addresses.Loopback:
-		return fmt.Sprintf("%v: %s leads to %s; an administrator can allow that with %s 127.0.0.0/8 (::1/128 for IPv6)", ErrNotAllowed, e.Host, e.Kind, Flag)
+		return fmt.Sprintf("%v: %s leads to %s; an administrator can allow that with %s 127.0.0.0/8 (::1/128 for IPv6)", ErrNotAllowed, e.Host, e.Kind, allows)
 	default:
-		return fmt.Sprintf("%v: %s leads to %s; an administrator can allow that with %s", ErrNotAllowed, e.Host, e.Kind, Flag)
+		return fmt.Sprintf("%v: %s leads to %s; an administrator can allow that with %s", ErrNotAllowed, e.Host, e.Kind, allows)
 	}
 }
 

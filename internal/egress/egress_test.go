@@ -72,7 +72,7 @@ func TestDialer(t *testing.T) {
 		"localhost": {"127.0.0.1"}, "local": {"127.0.0.1"}, "local6": {"::1"}, "metadata": {"169.254.169.254"}, "empty": {}, "etcd.example": {"10.9.9.9"}, "hub": {"45.33.32.156"},
 	}
 	// unknown is what is said of every name that cannot be used, whether it is one or not.
-	const unknown = " is not there, or leads to where no source may be (private, loopback and reserved addresses, the control plane itself); an administrator can allow networks with --source-networks"
+	const unknown = " is not there, or leads to where no source may be (private, loopback and reserved addresses, the control plane itself); an administrator can allow networks with flotillad serve --source-networks"
 	loopback, inside, all := []string{"127.0.0.0/8"}, []string{"10.0.0.0/8"}, []string{"0.0.0.0/0", "::/0"}
 	cases := map[string]struct {
 		to       string
@@ -113,9 +113,9 @@ func TestDialer(t *testing.T) {
 		"a port like that of metrics on another machine":     {to: "10.1.2.3:8080", networks: inside, dialed: []string{"10.1.2.3:8080"}},
 		"a name that nobody knows":                           {to: "unknown:443", says: unknown},
 		"a name without an address":                          {to: "empty:443", says: unknown},
-		"the machine by the name that all have for it":       {to: "localhost:3000", says: "localhost leads to a loopback address; an administrator can allow that with --source-networks 127.0.0.0/8"},
+		"the machine by the name that all have for it":       {to: "localhost:3000", says: "localhost leads to a loopback address; an administrator can allow that with flotillad serve --source-networks 127.0.0.0/8"},
 		"the machine's public address by itself":             {to: "45.33.32.156:9100", says: "45.33.32.156 leads to the control plane's own machine; an administrator can allow that"},
-		"a private address by itself":                        {to: "10.1.2.3:443", says: "10.1.2.3 leads to a private address; an administrator can allow that with --source-networks"},
+		"a private address by itself":                        {to: "10.1.2.3:443", says: "10.1.2.3 leads to a private address; an administrator can allow that with flotillad serve --source-networks"},
 		"metadata by its address":                            {to: "169.254.169.254:80", networks: all, says: "169.254.169.254 leads to a link-local or reserved address, where no source may be"},
 		"a resolver that does not answer":                    {to: "broken:443", says: "lookup broken: server misbehaving"},
 		"a port that is none":                                {to: "public:99999", says: `"99999" is no port`},

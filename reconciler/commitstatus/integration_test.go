@@ -631,7 +631,7 @@ func TestAddressesThatAreNotAllowed(t *testing.T) {
 	w.provider("metadata", "http://169.254.169.254")
 	w.applied("main@sha1:" + strings.Repeat("ab", 20))
 	for provider, says := range map[string]string{
-		"inside":   "10.0.0.1 leads to a private address; an administrator can allow that with --source-networks",
+		"inside":   "10.0.0.1 leads to a private address; an administrator can allow that with flotillad serve --source-networks",
 		"metadata": "169.254.169.254 leads to a link-local or reserved address, where no source may be",
 	} {
 		cs := w.synced(provider, "AddressNotAllowed")

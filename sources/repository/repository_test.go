@@ -442,7 +442,7 @@ func TestFailures(t *testing.T) {
 		"an address that is not allowed": {
 			change: func(_ *bench, o *sourcev1.GitRepository) { o.Spec.URL = "http://10.0.0.1/app.git" },
 			want:   []string{"ArtifactInStorage=True Succeeded", "FetchFailed=True AddressNotAllowed", "Ready=False AddressNotAllowed", "Stalled=True AddressNotAllowed"},
-			says:   "10.0.0.1 leads to a private address; an administrator can allow that with --source-networks", wantAfter: time.Minute,
+			says:   "10.0.0.1 leads to a private address; an administrator can allow that with flotillad serve --source-networks", wantAfter: time.Minute,
 		},
 		"a redirect to an address that is not allowed": {
 			change: func(b *bench, o *sourcev1.GitRepository) {

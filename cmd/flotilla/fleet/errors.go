@@ -62,6 +62,8 @@ func describe(server string, err error) error {
 		return fmt.Errorf("no control plane is known%s: --kubeconfig names the file that leads to it", named(os.Getenv("KUBECONFIG")))
 	case errors.As(err, &unknown):
 		return err
+	case strings.Contains(err.Error(), unreadable): // has no type
+		return fmt.Errorf("%w; this is no kubeconfig: --kubeconfig names another file that leads to the control plane", err)
 	case errors.As(err, &file):
 		return fmt.Errorf("find the control plane: %w; --kubeconfig names the file that leads to it", err)
 	case errors.As(err, &refused):
@@ -92,6 +94,9 @@ func describe(server string, err error) error {
 		return err
 	}
 }
+
+// unreadable is how client-go begins to say that a kubeconfig is none.
+const unreadable = "error loading config file"
 
 // lacksRight reports whether a server refused something since the caller may not do it.
 // What is protected, or over a quota, is refused by the same code, whoever asks, and says
@@ -140,7 +145,7 @@ func CompletedOf(server string, err error) error {
 	var unknown *contexts.UnknownError
 	if errors.As(err, &status) || errors.As(err, &request) || errors.As(err, &network) || errors.As(err, &partly) ||
 		errors.Is(err, context.Canceled) || meta.IsNoMatchError(err) || clientcmd.IsEmptyConfig(err) || clientcmd.IsConfigurationInvalid(err) || errors.As(err, &unknown) ||
-		strings.Contains(err.Error(), "error loading config file") { // has no type
+		strings.Contains(err.Error(), unreadable) { // has no type
 		return DescribeOf(server, err)
 	}
 	return command.Usage(err)
