@@ -41,7 +41,8 @@ type Ending struct {
 // is to be left before that, when it has let go. One that is left for another reason may
 // be left once all targets are ready, or when its time is over, if that does not take the
 // last healthy copy. Before the scheduler has found other targets there is nothing to leave
-// it for: it goes on until the scheduler has, or takes the cluster back. suppressDeletion says
+// it for: it goes on until the scheduler has, or takes the cluster back; what the scheduler
+// cannot decide, as the task keeps it from the cluster, ends by time. suppressDeletion says
 // otherwise, either way.
 func (e Ending) Of(spec *workv1alpha2.ResourceBindingSpec) (tasks []workv1alpha2.GracefulEvictionTask, ended []string, again time.Time) {
 	seen := map[string]bool{}
@@ -72,6 +73,8 @@ func (e Ending) over(spec *workv1alpha2.ResourceBindingSpec, task *workv1alpha2.
 	if Moves(task) {
 		return e.moved(spec, task), time.Time{}
 	}
+	placed := stands(spec.Clusters, task.FromCluster)
+	holds := placed || e.Holds(task.FromCluster) // else all that it does is to keep the scheduler from the cluster
 	switch {
 	case e.Gone(task.FromCluster):
 		return true, time.Time{}
@@ -79,11 +82,11 @@ func (e Ending) over(spec *workv1alpha2.ResourceBindingSpec, task *workv1alpha2.
 		return false, time.Time{}
 	case task.SuppressDeletion != nil:
 		return true, time.Time{}
-	case len(spec.Clusters) == 0, !e.Settled, stands(spec.Clusters, task.FromCluster):
+	case holds && len(spec.Clusters) == 0, placed:
 		return false, time.Time{} // the scheduler has yet to find it another place, or takes it back
 	}
-	ready := !slices.ContainsFunc(spec.Clusters, func(t workv1alpha2.TargetCluster) bool { return !e.Ready(t.Name) })
-	if ready {
+	settled := len(spec.Clusters) > 0 && (e.Settled || !holds) // else the scheduler may have another place in mind
+	if settled && !slices.ContainsFunc(spec.Clusters, func(t workv1alpha2.TargetCluster) bool { return !e.Ready(t.Name) }) {
 		return true, time.Time{}
 	}
 	until := e.until(task)

@@ -41,6 +41,7 @@ func TestEnding(t *testing.T) {
 		healthy string // where what is left does well
 		gone    string
 		unsure  bool // the scheduler has yet to decide
+		empty   bool // nothing is left of it there
 		ends    bool
 		in      time.Duration // or ends by time alone
 	}{
@@ -55,7 +56,11 @@ func TestEnding(t *testing.T) {
 		"no grace":                                       {task: since(0, grace(0)), runs: "b", ends: true},
 		"nowhere else, however long":                     {task: since(time.Hour)},
 		"nowhere else, and another has it moved":         {task: since(time.Hour, because("Maintenance")), healthy: "a"},
-		"the scheduler has yet to decide":                {task: since(time.Hour), runs: "b", ready: "b", unsure: true},
+		"nowhere else, and nothing is left there":        {task: since(time.Hour), empty: true, ends: true},
+		"the same, in its time":                          {task: since(time.Minute), empty: true, in: 9 * time.Minute},
+		"the scheduler has yet to decide":                {task: since(time.Minute), runs: "b", ready: "b", unsure: true, in: 9 * time.Minute},
+		"it cannot, and its time is over":                {task: since(time.Hour), runs: "b", ready: "b", healthy: "a", unsure: true, ends: true},
+		"the same, and what is left is all that is well": {task: since(time.Hour), runs: "b", healthy: "a", unsure: true},
 		"it is placed there still":                       {task: since(time.Hour), runs: "a b", ready: "a b"},
 		"kept for ever, by its purge mode":               {task: since(time.Hour, func(t *workv1alpha2.GracefulEvictionTask) { t.PurgeMode = policyv1alpha1.PurgeModeNever }), runs: "b", ready: "b"},
 		"kept until somebody says so":                    {task: since(time.Hour, suppress(true)), runs: "b", ready: "b"},
@@ -71,7 +76,7 @@ func TestEnding(t *testing.T) {
 				return func(cluster string) bool { return strings.Contains(list, cluster) }
 			}
 			spec := &workv1alpha2.ResourceBindingSpec{Clusters: targets(tc.runs), GracefulEvictionTasks: []workv1alpha2.GracefulEvictionTask{tc.task, tc.task}}
-			e := placement.Ending{Holds: in("a"), Ready: in(tc.ready), Healthy: in(tc.healthy), Gone: in(tc.gone), Settled: !tc.unsure, Now: now}
+			e := placement.Ending{Holds: func(cluster string) bool { return cluster == "a" && !tc.empty }, Ready: in(tc.ready), Healthy: in(tc.healthy), Gone: in(tc.gone), Settled: !tc.unsure, Now: now}
 			tasks, ended, again := e.Of(spec)
 			if got := len(ended) > 0 && len(tasks) == 0; got != tc.ends {
 				t.Errorf("goes on: %v, ended: %v; want the end: %t", tasks, ended, tc.ends)
