@@ -55,7 +55,7 @@ func main() {
 	opts := options{}
 	flag.StringVar(&opts.bin.dir, "bin", "bin", "where the built programs are")
 	flag.StringVar(&opts.out, "out", "bench/out", "where the results go")
-	flag.StringVar(&opts.rows, "rows", "1,2,3,4,6,7,8,12,13,match,status-flip,status-storm,lua,start,life,monorepo,agents,tenants", "which rows of the design's table to measure, and by name: match for the matching of policies, status-flip, status-storm, lua, start, life, monorepo, agents, tenants")
+	flag.StringVar(&opts.rows, "rows", "1,2,3,4,6,7,8,9,12,13,match,status-flip,status-storm,lua,start,life,monorepo,agents,tenants", "which rows of the design's table to measure, and by name: match for the matching of policies, status-flip, status-storm, lua, start, life, monorepo, agents, tenants")
 	flag.IntVar(&opts.apps, "apps", 1000, "how many Deployments row 6 propagates")
 	flag.IntVar(&opts.samples, "samples", 200, "how many changes row 4 times, and commits tenants, alone and attacked")
 	flag.IntVar(&opts.members, "members", 3, "how many member clusters there are")
@@ -181,6 +181,7 @@ func stages(opts options) []stage {
 		}},
 		{&setup{members: members[:2]}, []row{{"the life of 200 Deployments", []string{"life", "life-200"}, lifeOf(200)}}},
 		{&setup{members: members[:2]}, []row{{"the life of 1,000 Deployments", []string{"life", "life-1000"}, lifeOf(1000)}}},
+		{&setup{members: members[:2], hubArgs: []string{"--failover=on"}}, []row{{"a cluster that must be left", []string{"9"}, moved}}},
 		{&setup{hubArgs: placing}, []row{{"decisions persisted", []string{"7", "7-persisted"}, placements}}},
 		{&setup{}, []row{{"decisions persisted, by all loops", []string{"7", "7-all-loops"}, placementsByAll}}},
 		{&setup{hubArgs: placing}, []row{
@@ -207,6 +208,11 @@ func lifeOf(n int) func(context.Context, *bench, *results.Report) error {
 	return func(ctx context.Context, b *bench, r *results.Report) error {
 		return life.Measure(ctx, life.Fleet{Hub: b.fleet.Hub, Client: b.hub, Members: b.members, Namespace: namespace, Quiet: b.quiet}, n, r)
 	}
+}
+
+// moved takes 1,000 Deployments off the one of two members in which they run.
+func moved(ctx context.Context, b *bench, r *results.Report) error {
+	return life.MeasureMoves(ctx, life.Fleet{Hub: b.fleet.Hub, Client: b.hub, Members: b.members, Namespace: namespace, Quiet: b.quiet}, 1000, r)
 }
 
 func wanted(list string, numbers []string) bool {

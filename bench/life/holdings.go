@@ -87,3 +87,14 @@ func (h *holdings) missing(n int, right func(member string, d *appsv1.Deployment
 	}
 	return out
 }
+
+// count returns how many Deployments each member has.
+func (h *holdings) count() map[string]int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	out := map[string]int{}
+	for member, have := range h.have {
+		out[member] = len(have)
+	}
+	return out
+}

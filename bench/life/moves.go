@@ -1,0 +1,145 @@
+package life
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/retry"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	"github.com/flotilla-io/flotilla/bench/results"
+)
+
+// moveGoals are by how many Deployments there are.
+var moveGoals = map[int]struct{ moved, writes float64 }{1000: {moved: 30, writes: 4}}
+
+// moves is a fleet one of whose members must be left by all that runs in it.
+type moves struct {
+	*life
+	from, to string
+}
+
+// MeasureMoves has n Deployments without pods run in the one member, and moves them to the other by a taint. The
+// control plane is one with failover.
+func MeasureMoves(ctx context.Context, f Fleet, n int, r *results.Report) (err error) {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	l := &life{Fleet: f, n: n, report: r}
+	if l.held, err = follow(ctx, f.Members, f.Namespace); err != nil {
+		return err
+	}
+	names := slices.Sorted(maps.Keys(f.Members))
+	m := &moves{life: l, from: names[0], to: names[1]}
+	for _, step := range []func(context.Context) error{m.begin, m.move} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// begin has all of them run in the member that is to be left: the other one takes nothing until they do.
+func (m *moves) begin(ctx context.Context) error {
+	if err := m.taint(ctx, m.to, corev1.TaintEffectNoSchedule); err != nil {
+		return err
+	}
+	policy := m.policy(1)
+	policy.Spec.Placement = policyv1alpha1.Placement{SpreadConstraints: []policyv1alpha1.SpreadConstraint{{SpreadByField: policyv1alpha1.SpreadByFieldCluster, MinGroups: 1, MaxGroups: 1}}}
+	if err := m.Client.Create(ctx, policy); err != nil {
+		return fmt.Errorf("create the policy: %w", err)
+	}
+	err := m.each(ctx, func(ctx context.Context, d *appsv1.Deployment) error {
+		d.Spec.Replicas, d.Spec.Paused = ptr.To[int32](0), false // healthy without pods
+		return m.Client.Create(ctx, d)
+	})
+	if err != nil {
+		return fmt.Errorf("create the Deployments: %w", err)
+	}
+	if err := m.until(ctx, map[string]int{m.from: m.n, m.to: 0}); err != nil {
+		return err
+	}
+	if err := m.taint(ctx, m.to, ""); err != nil {
+		return err
+	}
+	_, err = m.Quiet(ctx, still)
+	return err
+}
+
+func (m *moves) move(ctx context.Context) error {
+	var moved time.Duration
+	c, err := m.measured(ctx, func(ctx context.Context) error { return m.taint(ctx, m.from, corev1.TaintEffectNoExecute) }, func(ctx context.Context) error {
+		begin := time.Now()
+		err := m.until(ctx, map[string]int{m.to: m.n})
+		moved = time.Since(begin)
+		if err != nil {
+			return err
+		}
+		return m.until(ctx, map[string]int{m.from: 0, m.to: m.n})
+	})
+	if err != nil {
+		return fmt.Errorf("move: %w", err)
+	}
+	goals := moveGoals[m.n]
+	m.tell("moved off a cluster: all stand elsewhere after", moved.Seconds(), "s", goals.moved)
+	m.tell("moved off a cluster: all have left it after", c.seconds, "s", 0)
+	m.tell("moved off a cluster: writes each", c.writes, "writes", goals.writes)
+	m.tell("moved off a cluster: CPU time of the control plane", c.cpu, "s", 0)
+	return nil
+}
+
+// tell reports a figure, with its goal if there is one.
+func (m *moves) tell(what string, value float64, unit string, goal float64) {
+	what = fmt.Sprintf("%d %s", m.n, what)
+	if goal == 0 {
+		m.report.Note("9", what, value, unit)
+		return
+	}
+	m.report.AtMost("9", what, value, unit, goal)
+}
+
+// taint has a member have a taint of this effect and none other of its key; none where that is empty.
+func (m *moves) taint(ctx context.Context, member string, effect corev1.TaintEffect) error {
+	const key = "bench"
+	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		c := &clusterv1alpha1.Cluster{}
+		if err := m.Client.Get(ctx, client.ObjectKey{Name: member}, c); err != nil {
+			return err
+		}
+		c.Spec.Taints = slices.DeleteFunc(c.Spec.Taints, func(t corev1.Taint) bool { return t.Key == key })
+		if effect != "" {
+			c.Spec.Taints = append(c.Spec.Taints, corev1.Taint{Key: key, Effect: effect})
+		}
+		return m.Client.Update(ctx, c)
+	})
+	if err != nil {
+		return fmt.Errorf("taint %s: %w", member, err)
+	}
+	return nil
+}
+
+// until waits until members have so many Deployments.
+func (m *moves) until(ctx context.Context, want map[string]int) error {
+	have := map[string]int{}
+	err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, 10*time.Minute, true, func(context.Context) (bool, error) {
+		have = m.held.count()
+		for member, n := range want {
+			if have[member] != n {
+				return false, nil
+			}
+		}
+		return true, nil
+	})
+	if err != nil {
+		return fmt.Errorf("members have %v Deployments, not %v: %w", have, want, err)
+	}
+	return nil
+}
