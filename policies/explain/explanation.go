@@ -83,6 +83,7 @@ const (
 	ReasonNotBound             = "NotBound"
 	ReasonBehind               = "Behind"
 	ReasonNotPlaced            = "NotPlaced"
+	ReasonNoReplacement        = "NoReplacement"
 	ReasonSchedulingSuspended  = "SchedulingSuspended"
 	ReasonOtherScheduler       = "OtherScheduler"
 	ReasonOverrideFailed       = "OverrideFailed"

@@ -13,6 +13,7 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/explain"
+	"github.com/flotilla-io/flotilla/policies/placement"
 )
 
 // What is to be done next ends with a command that works when it is pasted into a
@@ -87,6 +88,25 @@ func TestThePolicyThatNearlySelectsIt(t *testing.T) {
 			}
 			t.Errorf("nobody is told: %+v", explain.Explain(in).Problems)
 		})
+	}
+}
+
+// TestWhatCannotBeMovedIsAProblem: it runs, and must not run there.
+func TestWhatCannotBeMovedIsAProblem(t *testing.T) {
+	in := input(t)
+	record := placement.Record{Reason: workv1alpha2.BindingReasonSuccess, Stays: &placement.Stays{Message: "It stays in c-001 (a taint): no other place: none."}}
+	b := in.Binding.DeepCopyObject().(workv1alpha2.Binding)
+	placement.Decision{Clusters: b.BindingSpec().Clusters, Record: record}.Put(b)
+	in.Binding = b
+	var got []string
+	for _, p := range explain.Explain(in).Problems {
+		if p.Reason == explain.ReasonNoReplacement {
+			got = append(got, p.Message+" | "+p.Next)
+		}
+	}
+	want := []string{"it must be moved, and cannot be: It stays in c-001 (a taint): no other place: none. | take the taint away, have its policy tolerate it, or let the policy mean another cluster with room"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("problems (-want +got):\n%s", diff)
 	}
 }
 

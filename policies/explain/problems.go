@@ -23,7 +23,7 @@ import (
 // importance orders problems: what keeps all from running comes first.
 var importance = []string{
 	ReasonDeleting, ReasonPolicyNotReady, ReasonPolicyIdle, ReasonPolicyProblem, ReasonNeverPropagated, ReasonNoPolicy, ReasonWaitingForOverrides, ReasonInvalidTemplate, ReasonBindingTaken, ReasonNotBound,
-	ReasonWaitingForEdit, ReasonBehind, ReasonNotPlaced, ReasonSchedulingSuspended, ReasonOtherScheduler, ReasonOverrideFailed, ReasonNotInterpreted, ReasonClusterSilent, ReasonNotApplied,
+	ReasonWaitingForEdit, ReasonBehind, ReasonNotPlaced, ReasonNoReplacement, ReasonSchedulingSuspended, ReasonOtherScheduler, ReasonOverrideFailed, ReasonNotInterpreted, ReasonClusterSilent, ReasonNotApplied,
 	ReasonDispatchingSuspended, ReasonUnhealthy, ReasonUnknownCluster, ReasonDrifted, ReasonUnreadableRecord,
 }
 
@@ -81,6 +81,12 @@ func (x *explainer) placementProblems() {
 			Reason:  ReasonBehind,
 			Message: "its last change is not taken up: the binding is for the template as it was before",
 			Next:    fmt.Sprintf("see what its events say: flotilla kubectl describe %s", x.out.Resource.args()),
+		})
+	}
+	if record, _ := placement.RecordOf(x.binding); record.Stays != nil {
+		x.problems.add(Problem{
+			Reason: ReasonNoReplacement, Message: "it must be moved, and cannot be: " + record.Stays.Message,
+			Next: "take the taint away, have its policy tolerate it, or let the policy mean another cluster with room",
 		})
 	}
 	x.recordProblems()
@@ -222,7 +228,7 @@ func (x *explainer) deliveryProblems() {
 		case c.Applied != nil && !*c.Applied && c.Message != "":
 			faults[c.Message] = append(faults[c.Message], c.Cluster)
 		case (c.Outdated || c.Applied != nil && *c.Applied) && (c.Health == string(workv1alpha2.ResourceUnhealthy) || c.Health != string(workv1alpha2.ResourceHealthy) && c.Ails != ""):
-			text := unwell(x.in.Symptoms[c.Cluster])
+			text := x.in.Symptoms[c.Cluster].String()
 			unhealthy[text] = append(unhealthy[text], c.Cluster)
 		}
 	}

@@ -7,18 +7,6 @@ import (
 	"github.com/flotilla-io/flotilla/policies/symptom"
 )
 
-// unwell is what is wrong with it there.
-func unwell(s symptom.Symptom) string {
-	switch {
-	case s.Text != "":
-		return s.Text
-	case s.Unread != "":
-		return "it is there and is not healthy; why is not known: " + s.Unread
-	default:
-		return "it is there and is not healthy"
-	}
-}
-
 // look is the command that says more about one that is not healthy in clusters.
 func (r Resource) look(s symptom.Symptom, clusters []string) string {
 	in := ""

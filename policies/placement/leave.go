@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -114,15 +115,17 @@ type Kept struct {
 	Any bool
 	// Asked says that somebody wants it to be kept until he says otherwise.
 	Asked bool
+	// Why is why it had to leave; empty where another place was only better.
+	Why string
 }
 
 // keptBy returns what a task waits for.
 func keptBy(clusters []workv1alpha2.TargetCluster, task *workv1alpha2.GracefulEvictionTask) Kept {
 	if !Moves(task) && suppresses(task) {
-		return Kept{Cluster: task.FromCluster, Asked: true}
+		return Kept{Cluster: task.FromCluster, Asked: true, Why: cmp.Or(task.Message, task.Reason)}
 	}
 	if !Moves(task) {
-		return Kept{Cluster: task.FromCluster, Until: namesOf(clusters)}
+		return Kept{Cluster: task.FromCluster, Until: namesOf(clusters), Why: cmp.Or(task.Message, task.Reason)}
 	}
 	if until := awaited(clusters, task); len(until) > 0 {
 		return Kept{Cluster: task.FromCluster, Until: until}
@@ -130,8 +133,12 @@ func keptBy(clusters []workv1alpha2.TargetCluster, task *workv1alpha2.GracefulEv
 	return Kept{Cluster: task.FromCluster, Until: namesOf(clusters), Any: len(clusters) > 0}
 }
 
-// String returns "kept in east until west is healthy".
+// String returns "kept in east until west is healthy", or "moved off east (untolerated taint {a:NoExecute}), and kept
+// there until west is healthy".
 func (k Kept) String() string {
+	if k.Why != "" {
+		return "moved off " + k.Cluster + " (" + k.Why + "), and kept there " + k.Condition()
+	}
 	return "kept in " + k.Cluster + " " + k.Condition()
 }
 

@@ -30,6 +30,18 @@ type Symptom struct {
 	Denied bool
 }
 
+// String says what is wrong, as far as that is known.
+func (s Symptom) String() string {
+	switch {
+	case s.Text != "":
+		return s.Text
+	case s.Unread != "":
+		return "it is there and is not healthy; why is not known: " + s.Unread
+	default:
+		return "it is there and is not healthy"
+	}
+}
+
 // longestSaid is how many characters of a message are repeated, mark included.
 const longestSaid = 201
 

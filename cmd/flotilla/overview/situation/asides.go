@@ -21,6 +21,8 @@ type asides struct {
 	drifted []drift
 	// released are templates that run as they were when a policy carried them last.
 	released []inventory.ID
+	// staying must leave clusters, and have no other place.
+	staying []staying
 	// told are templates of which a problem says the same.
 	told      []inventory.ID
 	suspended []suspension
@@ -44,6 +46,9 @@ func (a *asides) take(b workv1alpha2.Binding, kept, gone []string, silent rollup
 	}
 	if rollup.Released(b) && len(plan.Targets(plan.SpecOf(b))) > 0 {
 		a.released = append(a.released, id)
+	}
+	if c := apimeta.FindStatusCondition(b.BindingStatus().Conditions, workv1alpha2.Evictable); c != nil && c.Status == metav1.ConditionFalse {
+		a.staying = append(a.staying, staying{id, strings.TrimSuffix(c.Message, ".")})
 	}
 	if len(kept) > 0 {
 		a.suspended = append(a.suspended, suspension{id, kept})
@@ -79,7 +84,7 @@ func heardOf(b workv1alpha2.Binding, message string, gone []string, silent rollu
 // notes are one of each sort.
 func (a *asides) notes() []Note {
 	left := slices.DeleteFunc(slices.Clone(a.released), func(id inventory.ID) bool { return slices.Contains(a.told, id) })
-	return slices.Concat(released(left), drifting(a.drifted), suspended(a.suspended), halted(a.halted), a.passed.notes(), a.untold.notes())
+	return slices.Concat(released(left), drifting(a.drifted), stayingNotes(a.staying), suspended(a.suspended), halted(a.halted), a.passed.notes(), a.untold.notes())
 }
 
 // halted are notes on what somebody suspended, one for each kind: commits end there, and

@@ -1,0 +1,37 @@
+package situation
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
+)
+
+// staying is a template that must leave clusters and has no other place, and what is said of that.
+type staying struct {
+	id      inventory.ID
+	message string
+}
+
+// stayingNotes are notes on what stays for want of another place, one for each reason. It runs, and all may be well: it is
+// the next fault that takes it.
+func stayingNotes(all []staying) []Note {
+	by := map[string][]inventory.ID{}
+	for _, s := range all {
+		by[s.message] = append(by[s.message], s.id)
+	}
+	var out []Note
+	for message, ids := range by {
+		slices.SortFunc(ids, func(a, b inventory.ID) int { return cmp.Compare(titleOf(a), titleOf(b)) })
+		first := ids[0]
+		out = append(out, Note{
+			Kind: first.GroupKind.Kind, Namespace: first.Namespace, Name: first.Name,
+			Message: fmt.Sprintf("it must be moved, and cannot be: %s%s", message, besides(ids)),
+			Next:    "flotilla explain " + strings.ToLower(first.GroupKind.Kind) + "/" + first.Name + inNamespace(first.Namespace),
+		})
+	}
+	slices.SortFunc(out, func(a, b Note) int { return cmp.Compare(a.Message, b.Message) })
+	return out
+}

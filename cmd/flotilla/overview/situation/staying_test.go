@@ -1,0 +1,61 @@
+package situation_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
+	"github.com/flotilla-io/flotilla/policies/propagation"
+)
+
+// TestWhatCannotBeMovedIsTold: it runs, so that all is ready, and the next fault takes it.
+func TestWhatCannotBeMovedIsTold(t *testing.T) {
+	s := situation.NewSurvey(now, "")
+	s.Cluster(member("east"), time.Time{})
+	for name, why := range map[string]string{"web": "It stays in east (a taint): no other place: none.", "api": "It stays in east (a taint): no other place: none.", "db": "It stays in east (a taint): no other place: no room.", "job": ""} {
+		b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name + "-deployment"}}
+		b.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: name}
+		b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "east"}}
+		b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "east", Applied: true, Health: workv1alpha2.ResourceHealthy}}
+		if why != "" {
+			b.Status.Conditions = []metav1.Condition{{Type: workv1alpha2.Evictable, Status: metav1.ConditionFalse, Reason: workv1alpha2.NoReplacementReason, Message: why}}
+		}
+		propagation.ClaimOf(carrying(name, 1)).Set(b)
+		s.Binding(b, nil)
+	}
+	_, got, _ := strings.Cut(string(text(t, s.Fleet(), false)), "WORTH A LOOK\n")
+	const want = `   1  Deployment shop/api: it must be moved, and cannot be: It stays in east (a taint): no other place: none; the same of 1 more: Deployment shop/web
+      next: flotilla explain deployment/api -n shop
+   2  Deployment shop/db: it must be moved, and cannot be: It stays in east (a taint): no other place: no room
+      next: flotilla explain deployment/db -n shop
+`
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestAMoveSaysWhy: where it runs until the other place is well, and why it had to leave.
+func TestAMoveSaysWhy(t *testing.T) {
+	s := situation.NewSurvey(now, "")
+	s.Cluster(member("east"), time.Time{})
+	s.Cluster(member("west"), time.Time{})
+	b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-deployment"}}
+	b.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"}
+	b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "west"}}
+	b.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{{
+		FromCluster: "east", Producer: workv1alpha2.EvictionProducerTaintManager, Reason: workv1alpha2.EvictionReasonTaintUntolerated, Message: "untolerated taint {a:NoExecute}",
+		CreationTimestamp: ptr.To(metav1.NewTime(now)),
+	}}
+	propagation.ClaimOf(carrying("web", 1)).Set(b)
+	s.Binding(b, nil)
+	got := string(text(t, s.Fleet(), false))
+	if want := "Deployment shop/web: moved off east (untolerated taint {a:NoExecute}), and kept there until west is healthy\n"; !strings.Contains(got, want) {
+		t.Errorf("%s\nis not in\n%s", want, got)
+	}
+}
