@@ -95,9 +95,8 @@ func TestThePolicyThatNearlySelectsIt(t *testing.T) {
 func TestWhatCannotBeMovedIsAProblem(t *testing.T) {
 	in := input(t)
 	record := placement.Record{Reason: workv1alpha2.BindingReasonSuccess, Stays: &placement.Stays{Message: "It stays in c-001 (a taint): no other place: none."}}
-	b := in.Binding.DeepCopyObject().(workv1alpha2.Binding)
-	placement.Decision{Clusters: b.BindingSpec().Clusters, Record: record}.Put(b)
-	in.Binding = b
+	bind(t, &in)
+	placement.Decision{Clusters: in.Binding.BindingSpec().Clusters, Record: record}.Put(in.Binding)
 	var got []string
 	for _, p := range explain.Explain(in).Problems {
 		if p.Reason == explain.ReasonNoReplacement {
