@@ -26,7 +26,7 @@ import (
 func registerEvictions(ctx context.Context, mgr ctrl.Manager) error {
 	return reconciler.Register(ctx, mgr, reconciler.Options{
 		Controllers: []string{"template", "scheduler", "dependency", "binding", "namespace", "execution", "status", "cluster"},
-		Scheduling:  reconciler.Scheduling{Failover: reconciler.Failover{Rules: failover.Rules{Taints: true}}},
+		Scheduling:  reconciler.Scheduling{Failover: reconciler.Failover{Rules: failover.Rules{Taints: true, State: true}}},
 	})
 }
 
@@ -123,6 +123,43 @@ func TestATaintMovesWhatRuns(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestStateIsCarriedOver: the new copy has what its policy wants of the status of the old one from its first moment on,
+// and that one is gone by then.
+func TestStateIsCarriedOver(t *testing.T) {
+	m := newMovesWith(t, registerEvictions)
+	ns := m.hub.Namespace(t)
+	const label = "drill.example.com/ready"
+	m.start(ns, func(p *policyv1alpha1.PropagationPolicy) {
+		oneOf(1, policyv1alpha1.PurgeModeDirectly)(p)
+		p.Spec.Placement.ClusterAffinity.ClusterNames = []string{from}
+		p.Spec.Failover.Cluster.StatePreservation = &policyv1alpha1.StatePreservation{Rules: []policyv1alpha1.StatePreservationRule{{AliasLabelName: label, JSONPath: "{.readyReplicas}"}}}
+	}, from)
+	m.edit(ns, affinity(from, to))
+	m.eventually("its status is known, and both clusters are meant", func() error {
+		b, err := m.binding(ns)
+		if err != nil || len(b.Status.AggregatedStatus) != 1 || b.Status.AggregatedStatus[0].Health != workv1alpha2.ResourceHealthy || len(b.Spec.Placement.ClusterAffinity.ClusterNames) != 2 {
+			return errors.Join(err, fmt.Errorf("%+v", b.Status.AggregatedStatus))
+		}
+		return nil
+	})
+	watcher, err := m.edges[to].(client.WithWatch).Watch(t.Context(), &appsv1.DeploymentList{}, client.InNamespace(ns))
+	m.check(err)
+	defer watcher.Stop()
+	m.taint(from, true)
+	first, ok := (<-watcher.ResultChan()).Object.(*appsv1.Deployment)
+	if !ok || first.Labels[label] != "1" || m.has(from, ns) {
+		t.Errorf("the first that is seen of the new copy: labels %v; the old one is there: %t", first.GetLabels(), m.has(from, ns))
+	}
+	m.eventually("the label goes with the task", func() error {
+		web := &appsv1.Deployment{}
+		err := m.edges[to].Get(m.Context(), client.ObjectKey{Namespace: ns, Name: "web"}, web)
+		if web.Labels[label] != "" {
+			err = errors.New("it is there")
+		}
+		return err
+	})
 }
 
 // TestNoReplacement: what has no place elsewhere stays, and says so; once there is a place it

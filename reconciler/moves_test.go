@@ -82,7 +82,7 @@ func (m *moves) in(t *testing.T) *moves {
 func (m *moves) join(name string) {
 	m.Helper()
 	at := membertest.Start(m.T, member.Options{Name: name, Nodes: 1})
-	edge, err := client.New(at.Config, client.Options{Scheme: scheme.New()})
+	edge, err := client.NewWithWatch(at.Config, client.Options{Scheme: scheme.New()})
 	m.check(err)
 	m.check(join.Join(m.Context(), join.Options{Name: name, Hub: m.hub.Hub, Member: edge, MemberConfig: at.Config}))
 	m.check(join.Ready(m.Context(), m.hub.Hub, name, fleettest.ReadyTimeout))

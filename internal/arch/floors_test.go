@@ -66,7 +66,9 @@ var barred = map[string]map[string]string{
 
 // suffered are packages below a barred one that may be reached all the same.
 var suffered = map[string]string{
-	"sigs.k8s.io/controller-runtime/pkg/scheme": "Flux's published types register themselves with it; it brings no client",
+	"sigs.k8s.io/controller-runtime/pkg/scheme":           "Flux's published types register themselves with it; it brings no client",
+	"k8s.io/client-go/util/jsonpath":                      "paths in the form of kubectl, of values",
+	"k8s.io/client-go/third_party/forked/golang/template": "what those are made of",
 }
 
 // barredDirectly names packages that a room's own files must not import, where

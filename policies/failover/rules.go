@@ -22,6 +22,8 @@ type Rules struct {
 	// Purge is how a cluster is left where the policy does not say; empty means
 	// Gracefully.
 	Purge policyv1alpha1.PurgeMode
+	// State has what policies want preserved handed over: what cannot be read is not moved.
+	State bool
 	// Breaker says when the loss of many clusters moves nothing.
 	Breaker Breaker
 	// Settled is when enough has been heard of clusters to believe that one is lost:

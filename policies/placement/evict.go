@@ -227,6 +227,9 @@ func (p *placing) evict(t workv1alpha2.TargetCluster, cause failover.Cause) work
 	if t.Replicas > 0 {
 		task.Replicas = &t.Replicas
 	}
+	if p.opts.Failover.State {
+		task.PreservedLabelState, _ = failover.State(p.Binding, t.Name, cause.Application) // where it errs, the cluster is not left
+	}
 	if cause.Application {
 		p.ofApplication(&task)
 	}
@@ -269,6 +272,7 @@ func (s *state) vacate(in Situation, opts Options) (Decision, bool) {
 		return Decision{}, false
 	}
 	due, next := barred(s, in, opts)
+	withhold(s, due, opts)
 	p := placing{state: s, in: in, opts: opts, barred: due}
 	evicted := targetsIn(s.spec.Clusters, due)
 	if len(s.spec.Clusters) == 0 {

@@ -17,6 +17,7 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/author"
+	"github.com/flotilla-io/flotilla/policies/failover"
 	"github.com/flotilla-io/flotilla/policies/interpreter"
 	"github.com/flotilla-io/flotilla/policies/override"
 	"github.com/flotilla-io/flotilla/policies/placement"
@@ -164,6 +165,11 @@ func (in *WorksInput) render(target workv1alpha2.TargetCluster, completions *int
 			return nil, err
 		}
 		manifest = revised
+	}
+	if inherited := failover.Inherits(in.Binding.BindingSpec(), target.Name); len(inherited) > 0 {
+		labels := mapOf(manifest.GetLabels())
+		maps.Copy(labels, inherited)
+		manifest.SetLabels(labels)
 	}
 	if completions != nil {
 		if err := unstructured.SetNestedField(manifest.Object, int64(*completions), "spec", "completions"); err != nil {

@@ -29,6 +29,10 @@ const (
 	PropagateDeps featuregate.Feature = "PropagateDeps"
 	// Failover moves what runs in clusters with taints of the effect NoExecute.
 	Failover featuregate.Feature = "Failover"
+	// GracefulEviction keeps the old copy until the new one is healthy, where a policy does not say.
+	GracefulEviction featuregate.Feature = "GracefulEviction"
+	// StatefulFailover hands the state of what is moved to the new copy.
+	StatefulFailover featuregate.Feature = "StatefulFailoverInjection"
 )
 
 // The gates that are for all of a stage that are not named themselves.
@@ -53,11 +57,11 @@ var specs = map[featuregate.Feature]featuregate.FeatureSpec{
 	"LoggingBetaOptions":      {Default: true, PreRelease: featuregate.Beta},
 	"ContextualLogging":       {Default: true, PreRelease: featuregate.Beta},
 
-	Failover:                    {Default: false, PreRelease: featuregate.Beta},
-	"GracefulEviction":          {Default: true, PreRelease: featuregate.Beta},
-	"MultiClusterService":       {Default: false, PreRelease: featuregate.Alpha},
-	"ResourceQuotaEstimate":     {Default: false, PreRelease: featuregate.Alpha},
-	"StatefulFailoverInjection": {Default: false, PreRelease: featuregate.Alpha},
+	Failover:                {Default: false, PreRelease: featuregate.Beta},
+	GracefulEviction:        {Default: true, PreRelease: featuregate.Beta},
+	StatefulFailover:        {Default: true, PreRelease: featuregate.Beta},
+	"MultiClusterService":   {Default: false, PreRelease: featuregate.Alpha},
+	"ResourceQuotaEstimate": {Default: false, PreRelease: featuregate.Alpha},
 }
 
 // fixed are the gates that switch nothing: what holds here whatever they say.
@@ -65,14 +69,12 @@ var fixed = map[featuregate.Feature]struct {
 	on  bool
 	why string
 }{
-	"ControllerPriorityQueue":   {true, "queues let no key wait forever"},
-	"LoggingAlphaOptions":       {false, "the log has two formats, text and json"},
-	"LoggingBetaOptions":        {true, "the log has two formats, text and json"},
-	"ContextualLogging":         {true, "what is logged says what it is about"},
-	"GracefulEviction":          {true, "what leaves a cluster waits for what replaces it"},
-	"MultiClusterService":       {false, "until services across clusters are built"},
-	"ResourceQuotaEstimate":     {false, "until the estimator is built"},
-	"StatefulFailoverInjection": {false, "until the state of applications is carried over"},
+	"ControllerPriorityQueue": {true, "queues let no key wait forever"},
+	"LoggingAlphaOptions":     {false, "the log has two formats, text and json"},
+	"LoggingBetaOptions":      {true, "the log has two formats, text and json"},
+	"ContextualLogging":       {true, "what is logged says what it is about"},
+	"MultiClusterService":     {false, "until services across clusters are built"},
+	"ResourceQuotaEstimate":   {false, "until the estimator is built"},
 }
 
 // switched says what the other gates switch.
@@ -85,6 +87,8 @@ var switched = map[featuregate.Feature]string{
 	ResourceModeling:     "room is estimated by the sizes of nodes",
 	QuotaEnforcement:     "bindings are held against FederatedResourceQuotas",
 	PropagateDeps:        "what templates refer to goes along",
+	GracefulEviction:     "what is moved off a cluster stays there until the new copy is healthy, where its policy does not say: else it goes first",
+	StatefulFailover:     "what is moved hands values of its status to the new copy, as its policy wants them (`statePreservation`)",
 	Failover:             "templates are moved off clusters with taints of the effect NoExecute, if `--enable-no-execute-taint-eviction` says so, too",
 }
 
@@ -114,7 +118,7 @@ func All() []Gate {
 // Gates is what a set of gates means.
 type Gates struct {
 	// Preemption and so on are whether each area is on.
-	Preemption, WorkloadAffinity, MultiplePodTemplates, OvercommitProtection, PriorityScheduling, ResourceModeling, QuotaEnforcement, PropagateDeps, Failover bool
+	Preemption, WorkloadAffinity, MultiplePodTemplates, OvercommitProtection, PriorityScheduling, ResourceModeling, QuotaEnforcement, PropagateDeps, Failover, GracefulEviction, StatefulFailover bool
 	// Kubernetes are the gates that are Kubernetes' own, as they are set.
 	Kubernetes map[string]bool
 	// Idle are the gates that were set to what does not hold here and cannot be
@@ -159,6 +163,8 @@ func Read(set map[string]bool, kubernetes func(name string) bool) (Gates, error)
 		QuotaEnforcement:     gate.Enabled(QuotaEnforcement),
 		PropagateDeps:        gate.Enabled(PropagateDeps),
 		Failover:             gate.Enabled(Failover),
+		GracefulEviction:     gate.Enabled(GracefulEviction),
+		StatefulFailover:     gate.Enabled(StatefulFailover),
 		Kubernetes:           theirs,
 	}
 	for _, g := range All() {

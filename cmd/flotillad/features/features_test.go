@@ -13,7 +13,8 @@ func TestRead(t *testing.T) {
 	all := func(change func(*features.Gates)) features.Gates {
 		g := features.Gates{
 			Preemption: true, WorkloadAffinity: true, MultiplePodTemplates: true, OvercommitProtection: true,
-			PriorityScheduling: true, ResourceModeling: true, QuotaEnforcement: true, PropagateDeps: true, Kubernetes: map[string]bool{},
+			PriorityScheduling: true, ResourceModeling: true, QuotaEnforcement: true, PropagateDeps: true,
+			GracefulEviction: true, StatefulFailover: true, Kubernetes: map[string]bool{},
 		}
 		change(&g)
 		return g
@@ -37,14 +38,18 @@ func TestRead(t *testing.T) {
 			want: features.Gates{WorkloadAffinity: true, Kubernetes: map[string]bool{}},
 		},
 		"what cannot be switched": {
-			set: map[string]bool{"MultiClusterService": true, "StatefulFailoverInjection": true, "GracefulEviction": false},
+			set: map[string]bool{"MultiClusterService": true, "ResourceQuotaEstimate": true, "ContextualLogging": false},
 			want: all(func(g *features.Gates) {
 				g.Idle = []features.Gate{
-					{Name: "GracefulEviction", Default: true, Here: "what leaves a cluster waits for what replaces it", Fixed: true},
+					{Name: "ContextualLogging", Default: true, Here: "what is logged says what it is about", Fixed: true},
 					{Name: "MultiClusterService", Here: "until services across clusters are built", Fixed: true},
-					{Name: "StatefulFailoverInjection", Here: "until the state of applications is carried over", Fixed: true},
+					{Name: "ResourceQuotaEstimate", Here: "until the estimator is built", Fixed: true},
 				}
 			}),
+		},
+		"those of evictions, off": {
+			set:  map[string]bool{"StatefulFailoverInjection": false, "GracefulEviction": false},
+			want: all(func(g *features.Gates) { g.StatefulFailover, g.GracefulEviction = false, false }),
 		},
 		"one that is off by itself": {set: map[string]bool{"Failover": true}, want: all(func(g *features.Gates) { g.Failover = true })},
 		"all that are beta":         {set: map[string]bool{"AllBeta": true}, want: all(func(g *features.Gates) { g.Failover = true })},

@@ -92,11 +92,15 @@ func (o *failoverOptions) rules(gates features.Gates) reconciler.Failover {
 			Taints:    o.on() || gates.Failover && o.manager && o.noExecute,
 			Tolerance: o.tolerance,
 			Purge:     policyv1alpha1.PurgeMode(o.purge),
+			State:     gates.StatefulFailover,
 			Breaker:   failover.Breaker{Share: o.share, Window: o.window},
 		},
 		Lost:  o.on(),
 		Grace: max(o.grace, time.Nanosecond), // zero is "at once" here
 		Rate:  o.rate,
+	}
+	if !gates.GracefulEviction {
+		out.Purge = policyv1alpha1.PurgeModeDirectly
 	}
 	switch {
 	case o.on() && !o.flags.Changed("resource-eviction-rate"):

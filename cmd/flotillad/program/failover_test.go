@@ -14,7 +14,7 @@ import (
 func TestFailover(t *testing.T) {
 	like := func(edits ...func(*reconciler.Failover)) reconciler.Failover {
 		out := reconciler.Failover{
-			Rules: failover.Rules{Tolerance: 5 * time.Minute, Purge: "Gracefully", Breaker: failover.Breaker{Share: failover.DefaultShare, Window: 5 * time.Minute}},
+			Rules: failover.Rules{Tolerance: 5 * time.Minute, Purge: "Gracefully", State: true, Breaker: failover.Breaker{Share: failover.DefaultShare, Window: 5 * time.Minute}},
 			Grace: 10 * time.Minute, Rate: 0.5,
 		}
 		for _, edit := range edits {
@@ -40,6 +40,8 @@ func TestFailover(t *testing.T) {
 		"none at all":                        {args: []string{"--resource-eviction-rate=0"}, want: like(func(f *reconciler.Failover) { f.Rate = -1 })},
 		"no grace":                           {args: []string{"--graceful-eviction-timeout=0"}, want: like(func(f *reconciler.Failover) { f.Grace = 1 })},
 		"another purge mode":                 {args: []string{"--no-execute-taint-eviction-purge-mode=Directly"}, want: like(func(f *reconciler.Failover) { f.Purge = "Directly" })},
+		"the gate for grace off":             {args: []string{"--feature-gates=GracefulEviction=false"}, want: like(func(f *reconciler.Failover) { f.Purge = "Directly" })},
+		"the gate for state off":             {args: []string{"--feature-gates=StatefulFailoverInjection=false"}, want: like(func(f *reconciler.Failover) { f.State = false })},
 		"no tolerance, and whatever is lost": {args: []string{"--failover-tolerance=0", "--mass-failure-threshold=1"}, want: like(func(f *reconciler.Failover) { f.Tolerance, f.Breaker.Share = 0, 1 })},
 		"neither on nor off":                 {args: []string{"--failover=maybe"}, err: `--failover "maybe" is neither on nor off`},
 		"on and off":                         {args: []string{"--failover=on", "--feature-gates=Failover=false"}, err: "--failover=on switches the gate Failover on: leave it out of --feature-gates"},
