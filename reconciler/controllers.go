@@ -41,7 +41,7 @@ var karmada = []Controller{
 	{Name: "federatedHorizontalPodAutoscaler", Missing: noAutoscaling},
 	{Name: "federatedResourceQuotaEnforcement", Loop: "quota"},
 	{Name: "federatedResourceQuotaStatus", Loop: "quota"},
-	{Name: "federatedResourceQuotaSync", Missing: "the shares of clusters in quotas"},
+	{Name: "federatedResourceQuotaSync", Loop: "quotashare"},
 	{Name: "gracefulEviction", Loop: "binding"},
 	{Name: "hpaScaleTargetMarker", Missing: noAutoscaling},
 	{Name: "multiclusterservice", Missing: noServices},

@@ -40,6 +40,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/namespace"
 	"github.com/flotilla-io/flotilla/reconciler/orphans"
 	"github.com/flotilla-io/flotilla/reconciler/quota"
+	"github.com/flotilla-io/flotilla/reconciler/quotashare"
 	"github.com/flotilla-io/flotilla/reconciler/rebalance"
 	"github.com/flotilla-io/flotilla/reconciler/remedy"
 	"github.com/flotilla-io/flotilla/reconciler/scheduler"
@@ -169,6 +170,7 @@ var loops = []loop{
 	{"agentcsrapproving", registerAgents},
 	{"unifiedauth", registerUnifiedAuth},
 	{"quota", registerQuota},
+	{"quotashare", registerQuotaShare},
 	{"commitstatus", registerCommitStatus},
 }
 
@@ -416,6 +418,10 @@ func registerAgents(_ context.Context, f *fleet) error {
 
 func registerQuota(_ context.Context, f *fleet) error {
 	return quota.New(f.mgr.GetClient(), quota.Options{}).Register(f.mgr)
+}
+
+func registerQuotaShare(_ context.Context, f *fleet) error {
+	return quotashare.New(f.mgr.GetClient(), f.events, quotashare.Options{Skip: f.opts.Skip}).Register(f.mgr)
 }
 
 func registerCommitStatus(_ context.Context, f *fleet) error {

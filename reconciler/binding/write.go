@@ -32,6 +32,9 @@ import (
 // noSpace is how long to wait for the execution namespace of a cluster.
 const noSpace = 2 * time.Second
 
+// shareGoes is how long to wait for a share of a quota to make room.
+const shareGoes = time.Second
+
 // writer makes, changes and deletes Works.
 type writer struct {
 	hub      client.Writer
@@ -154,6 +157,8 @@ func (p writer) bring(ctx context.Context, s *state, planned plan.WorkPlan) outc
 	case err != nil:
 	case !found:
 		stands, err = p.create(ctx, planned)
+	case isShare(current):
+		return outcome{after: shareGoes}
 	case p.written.Leaving(current):
 		err = p.recall(ctx, s.key, current, planned.Work)
 	case anothers(s.key, current):
@@ -175,6 +180,13 @@ func (p writer) bring(ctx context.Context, s *state, planned plan.WorkPlan) outc
 func anothers(key client.ObjectKey, work *workv1alpha1.Work) bool {
 	owner, known := bindings.OwnerOf(work)
 	return known && owner != key
+}
+
+// isShare reports whether a Work brings a share of a FederatedResourceQuota. A template of the
+// name has precedence: the share's loop removes the Work.
+func isShare(work *workv1alpha1.Work) bool {
+	_, is := plan.ShareOf(work)
+	return is
 }
 
 // taken says that the name of a Work is another binding's, and what to do.

@@ -21,6 +21,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/stagemetrics"
 	"github.com/flotilla-io/flotilla/internal/taskgroup"
+	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/debounce"
 	"github.com/flotilla-io/flotilla/reconciler/execution/backoff"
@@ -215,13 +216,16 @@ func (w *workers) close(cluster string) {
 func (w *workers) run(ctx context.Context) { w.tasks.Run(ctx) }
 
 // tenantOf says whose a Work is, as the cache knows it: the namespace of its
-// binding. Those of cluster-scoped bindings, those that no binding made and those
+// binding, or of the quota of which it brings a share. Those of cluster-scoped bindings, those that no binding made and those
 // that are gone are nobody's, and count as one tenant's.
 func tenantOf(ctx context.Context, hub client.Reader) func(reconcile.Request) string {
 	return func(req reconcile.Request) string {
 		work := &workv1alpha1.Work{}
 		if err := hub.Get(ctx, req.NamespacedName, work, unsafeGet); err != nil {
 			return "" // what a worker makes of it does not depend on whose it is
+		}
+		if quota, is := plan.ShareOf(work); is {
+			return quota.Namespace
 		}
 		binding, _ := bindings.OwnerOf(work)
 		return binding.Namespace
