@@ -72,7 +72,27 @@ func (m *moves) share(ns string, of ...string) {
 	}))
 }
 
-// TestSharesOfAQuota: clusters have what they are assigned, those that join later, too.
+// says reports whether the status of the quota has these shares, of which nothing is used.
+func (m *moves) says(ns string, of ...string) error {
+	m.Helper()
+	q := &policyv1alpha1.FederatedResourceQuota{}
+	if err := m.hub.Hub.Get(m.Context(), client.ObjectKey{Namespace: ns, Name: "team"}, q); err != nil {
+		return err
+	}
+	want := policyv1alpha1.FederatedResourceQuotaStatus{Overall: cores("10"), OverallUsed: cores("0")}
+	for _, share := range shares(of...) {
+		want.AggregatedStatus = append(want.AggregatedStatus, policyv1alpha1.ClusterQuotaStatus{
+			ClusterName: share.ClusterName, ResourceQuotaStatus: corev1.ResourceQuotaStatus{Hard: share.Hard, Used: cores("0")},
+		})
+	}
+	if diff := cmp.Diff(want, q.Status); diff != "" {
+		return fmt.Errorf("status (-want +got):\n%s", diff)
+	}
+	return nil
+}
+
+// TestSharesOfAQuota: clusters have what they are assigned, those that join later, too, and
+// the quota says so.
 func TestSharesOfAQuota(t *testing.T) {
 	m := newMovesWith(t, registerQuotas)
 	ns := m.hub.Namespace(t)
@@ -80,13 +100,19 @@ func TestSharesOfAQuota(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "team"},
 		Spec:       policyv1alpha1.FederatedResourceQuotaSpec{Overall: cores("10"), StaticAssignments: shares(to, "3", from, "4", third, "2")},
 	}))
-	m.eventually("both have their shares", func() error { return errors.Join(m.limits(from, ns, "4"), m.limits(to, ns, "3")) })
+	m.eventually("both have their shares", func() error {
+		return errors.Join(m.limits(from, ns, "4"), m.limits(to, ns, "3"), m.says(ns, from, "4", to, "3"))
+	})
 
 	m.join(third)
-	m.eventually("one that joins later gets its own", func() error { return m.limits(third, ns, "2") })
+	m.eventually("one that joins later gets its own", func() error {
+		return errors.Join(m.limits(third, ns, "2"), m.says(ns, from, "4", third, "2", to, "3"))
+	})
 
 	m.share(ns, from, "1500m", third, "2")
-	m.eventually("one less, and one of another size", func() error { return errors.Join(m.limits(from, ns, "1500m"), m.limits(to, ns, "")) })
+	m.eventually("one less, and one of another size", func() error {
+		return errors.Join(m.limits(from, ns, "1500m"), m.limits(to, ns, ""), m.says(ns, from, "1500m", third, "2"))
+	})
 
 	m.check((*m.loops)())
 	m.share(ns, from, "1500m")

@@ -417,7 +417,7 @@ func registerAgents(_ context.Context, f *fleet) error {
 }
 
 func registerQuota(_ context.Context, f *fleet) error {
-	return quota.New(f.mgr.GetClient(), quota.Options{}).Register(f.mgr)
+	return quota.New(f.mgr.GetClient(), f.events, quota.Options{}).Register(f.mgr)
 }
 
 func registerQuotaShare(_ context.Context, f *fleet) error {

@@ -1,9 +1,15 @@
 package quota
 
 import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 )
 
 // Shares are the amounts that single clusters may use by a quota, by cluster. Of several for
@@ -14,4 +20,45 @@ func Shares(q *policyv1alpha1.FederatedResourceQuota) map[string]corev1.Resource
 		out[q.Spec.StaticAssignments[i].ClusterName] = q.Spec.StaticAssignments[i].Hard
 	}
 	return out
+}
+
+// Aggregated is what clusters say of their shares of a quota, sorted by cluster. Works are
+// those that bring the shares, by cluster. A cluster that has not said anything yet is left
+// out, and so is one that has no share any more.
+//
+// Errors: what a cluster says cannot be read; the others are there.
+func Aggregated(q *policyv1alpha1.FederatedResourceQuota, works map[string]*workv1alpha1.Work) ([]policyv1alpha1.ClusterQuotaStatus, error) {
+	var out []policyv1alpha1.ClusterQuotaStatus
+	var unread []string
+	for cluster := range Shares(q) {
+		said, err := saidOf(works[cluster])
+		if err != nil {
+			unread = append(unread, fmt.Sprintf("cluster %s: %v", cluster, err))
+		}
+		if said == nil {
+			continue
+		}
+		out = append(out, policyv1alpha1.ClusterQuotaStatus{ClusterName: cluster, ResourceQuotaStatus: *said})
+	}
+	slices.SortFunc(out, func(a, b policyv1alpha1.ClusterQuotaStatus) int { return strings.Compare(a.ClusterName, b.ClusterName) })
+	if len(unread) > 0 {
+		slices.Sort(unread)
+		return out, fmt.Errorf("read what is used of shares: %s", strings.Join(unread, "; "))
+	}
+	return out, nil
+}
+
+// saidOf is the status of the ResourceQuota that a Work brings; nil: there is none yet.
+func saidOf(work *workv1alpha1.Work) (*corev1.ResourceQuotaStatus, error) {
+	if work == nil || len(work.Status.ManifestStatuses) == 0 || work.Status.ManifestStatuses[0].Status == nil {
+		return nil, nil
+	}
+	out := &corev1.ResourceQuotaStatus{}
+	if err := json.Unmarshal(work.Status.ManifestStatuses[0].Status.Raw, out); err != nil {
+		return nil, err
+	}
+	if len(out.Hard) == 0 {
+		return nil, nil
+	}
+	return out, nil
 }

@@ -1,8 +1,8 @@
 // Package quota tells in each FederatedResourceQuota what its namespace uses.
 //
-// It reads quotas and ResourceBindings and writes status.overall and
-// status.overallUsed, which it alone writes, a moment after something changed:
-// many bindings that change at once are one write, and unchanged is none. What is
-// used is added up from the bindings each time. It refuses nothing: that is
-// admission's, in the control plane. Shares of single clusters are not looked at.
+// It reads quotas, ResourceBindings and the Works that bring clusters their shares, and
+// writes the status, which it alone writes, a moment after something changed: many
+// bindings that change at once are one write, and unchanged is none. What is used is
+// added up from the bindings each time; what is used of a share is what its cluster
+// says. It refuses nothing: that is admission's, in the control plane. It makes no Work.
 package quota

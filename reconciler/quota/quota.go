@@ -20,11 +20,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/fairqueue"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/quota"
 	"github.com/flotilla-io/flotilla/reconciler/debounce"
+	"github.com/flotilla-io/flotilla/reconciler/dedup"
 )
 
 // How long figures are held back: until they have been quiet, and at most.
@@ -45,11 +47,13 @@ type Options struct {
 // Reconciler writes the figures of quotas.
 type Reconciler struct {
 	hub     client.Client
+	events  loop.Recorder
 	delayed *debounce.Debouncer[client.ObjectKey]
+	unread  dedup.Messages[client.ObjectKey] // what clusters say that cannot be read, by quota
 }
 
 // New returns the loop.
-func New(hub client.Client, o Options) *Reconciler {
+func New(hub client.Client, events loop.Recorder, o Options) *Reconciler {
 	if o.Wait == 0 {
 		o.Wait = defaultWait
 	}
@@ -59,7 +63,7 @@ func New(hub client.Client, o Options) *Reconciler {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	return &Reconciler{hub: hub, delayed: debounce.New[client.ObjectKey](debounce.Options{Wait: o.Wait, MaxWait: o.MaxWait, Clock: o.Clock})}
+	return &Reconciler{hub: hub, events: events, delayed: debounce.New[client.ObjectKey](debounce.Options{Wait: o.Wait, MaxWait: o.MaxWait, Clock: o.Clock})}
 }
 
 // Register adds the loop to mgr.
@@ -69,6 +73,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 		WithOptions(controller.Options{NewQueue: fairqueue.ByNamespace(1)}).
 		For(&policyv1alpha1.FederatedResourceQuota{}).
 		Watches(&workv1alpha2.ResourceBinding{}, handler.EnqueueRequestsFromMapFunc(r.of), builder.WithPredicates(usageChanges())).
+		Watches(&workv1alpha1.Work{}, handler.EnqueueRequestsFromMapFunc(ofShare), builder.WithPredicates(shareChanges())).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("register the quota loop: %w", err)
@@ -117,7 +122,7 @@ type state struct {
 // Reconcile brings the figures of one quota up to date.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	s := state{key: req.NamespacedName}
-	next, err := loop.Run(ctx, &s, r.read, r.count, r.hold, r.write)
+	next, err := loop.Run(ctx, &s, r.read, r.count, r.gather, r.hold, r.write)
 	if err == nil && next.After == 0 { // written, or nothing to write
 		r.delayed.Forget(s.key)
 	}
@@ -133,8 +138,7 @@ func (r *Reconciler) read(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{Done: !s.limit.DeletionTimestamp.IsZero()}, nil
 }
 
-// count sums up what the bindings of the quota's namespace use of it. It ends the pass where
-// the status says so already.
+// count sums up what the bindings of the quota's namespace use of it.
 func (r *Reconciler) count(ctx context.Context, s *state) (loop.Next, error) {
 	var list workv1alpha2.ResourceBindingList
 	if err := r.hub.List(ctx, &list, client.InNamespace(s.key.Namespace), client.UnsafeDisableDeepCopy); err != nil {
@@ -146,17 +150,18 @@ func (r *Reconciler) count(ctx context.Context, s *state) (loop.Next, error) {
 	}
 	s.figures = *s.limit.Status.DeepCopy()
 	s.figures.Overall, s.figures.OverallUsed = s.limit.Spec.Overall, quota.Of(s.limit, sum)
-	return loop.Next{Done: apiequality.Semantic.DeepEqual(s.limit.Status, s.figures)}, nil
+	return loop.Next{}, nil
 }
 
-// hold keeps figures back that still change. The first ones are for who waits.
+// hold keeps figures back that still change. The first ones are for who waits, and so are
+// those about another limit.
 func (r *Reconciler) hold(_ context.Context, s *state) (loop.Next, error) {
 	form, err := json.Marshal(s.figures)
 	if err != nil {
 		return loop.Next{}, fmt.Errorf("encode what %s uses: %w", s.key, err) // never: quantities are texts
 	}
 	wait := r.delayed.Delay(s.key, string(form))
-	if wait <= 0 || s.limit.Status.Overall == nil {
+	if wait <= 0 || !apiequality.Semantic.DeepEqual(s.limit.Status.Overall, s.figures.Overall) {
 		return loop.Next{}, nil
 	}
 	return loop.Next{Done: true, After: wait}, nil

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/record"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -44,7 +45,7 @@ func TestFigures(t *testing.T) {
 			return c.SubResource(sub).Patch(ctx, obj, patch, opts...)
 		}}).Build()
 	clk := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
-	r := New(hub, Options{Clock: clk})
+	r := New(hub, record.NewFakeRecorder(9), Options{Clock: clk})
 	key := client.ObjectKeyFromObject(limit)
 	look := func(wantCPU string, wantWrites int, wantWait bool) {
 		t.Helper()
@@ -106,7 +107,7 @@ func TestUsageChanges(t *testing.T) {
 }
 
 func TestAQuotaThatIsGone(t *testing.T) {
-	r := New(fake.NewClientBuilder().WithScheme(scheme.New()).Build(), Options{})
+	r := New(fake.NewClientBuilder().WithScheme(scheme.New()).Build(), record.NewFakeRecorder(9), Options{})
 	if _, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKey{Namespace: "shop", Name: "team"}}); err != nil {
 		t.Error(err)
 	}

@@ -18,6 +18,7 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/reporting"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 )
@@ -120,12 +121,30 @@ func (r *Reporter) work(ctx context.Context, before, after any) {
 	if len(events) == 0 {
 		return
 	}
+	if key, share := plan.ShareOf(is); share {
+		r.share(ctx, key, is, events)
+		return
+	}
 	var owner workv1alpha2.Binding
 	if key, known := bindings.OwnerOf(is); known {
 		owner = r.find(ctx, key)
 	}
 	for _, n := range events {
 		r.report(is, owner, n)
+	}
+}
+
+// share tells of a Work that brings a share of a quota: that it was written is for the quota.
+func (r *Reporter) share(ctx context.Context, key types.NamespacedName, work *workv1alpha1.Work, events []reporting.News) {
+	quota := &policyv1alpha1.FederatedResourceQuota{}
+	err := r.hub.Get(ctx, key, quota)
+	for _, n := range events {
+		switch {
+		case n.About == reporting.Itself:
+			r.report(work, nil, n)
+		case err == nil && n.About == reporting.Both:
+			r.events.Event(quota, n.Type, n.Reason, n.Message)
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/flotilla-io/flotilla/api/scheme"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/plan"
 )
 
 // recorder notes on what there was an Event, and why.
@@ -47,6 +49,14 @@ func binding(name string, change func(*workv1alpha2.ResourceBinding)) *workv1alp
 		change(b)
 	}
 	return b
+}
+
+// share is a new Work that brings a share of a quota.
+func share(quota string) *workv1alpha1.Work {
+	return &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "karmada-es-east", Name: plan.ShareName(types.NamespacedName{Namespace: "shop", Name: quota}), UID: "2", Generation: 1,
+		Labels: map[string]string{policyv1alpha1.FederatedResourceQuotaNamespaceLabel: "shop", policyv1alpha1.FederatedResourceQuotaNameLabel: quota},
+	}}
 }
 
 func TestWhatIsToldOnWhat(t *testing.T) {
@@ -107,6 +117,13 @@ func TestWhatIsToldOnWhat(t *testing.T) {
 			},
 			want: recorder{"Deployment shop/web SyncWorkSucceed", "shop/web-deployment SyncWorkSucceed", "karmada-es-east/web-1 SyncSucceed"},
 		},
+		"a Work that brings a share of a quota": {
+			of: (*Reporter).work, change: func(to cache.ResourceEventHandler) {
+				to.OnAdd(share("cores"), false)
+				to.OnAdd(share("gone"), false)
+			},
+			want: recorder{"shop/cores SyncWorkSucceed"},
+		},
 		"a Work of somebody's own": {
 			of: (*Reporter).work, change: func(to cache.ResourceEventHandler) { to.OnAdd(byHand, false) },
 		},
@@ -136,7 +153,7 @@ func TestWhatIsToldOnWhat(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(
-				binding("web-deployment", nil), &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "east", UID: "c"}}).Build()
+				binding("web-deployment", nil), counted.DeepCopy(), &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "east", UID: "c"}}).Build()
 			var events recorder
 			r := New(hub, &events)
 			tc.change(listener(t.Context(), func(ctx context.Context, before, after any) { tc.of(r, ctx, before, after) }))
