@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/admission"
 	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
@@ -165,6 +166,33 @@ func (s *shelf) used() int {
 		sum += int(b.Spec.Clusters[0].Replicas)
 	}
 	return sum
+}
+
+// TestAMoveAsksForNothing: what goes from one cluster to another is counted once, also while it is
+// in both, and fits where nothing is left; by the name that ResourceQuotas have for requests, too.
+func TestAMoveAsksForNothing(t *testing.T) {
+	limit := limitOf("3")
+	limit.Spec.Overall = corev1.ResourceList{"requests.cpu": resource.MustParse("3")}
+	s := newShelf()
+	q := newQuota(s, clocktesting.NewFakePassiveClock(time.Unix(0, 0)), limit)
+	before := s.put(placed("web", 3))
+	moved := before.DeepCopy()
+	moved.Spec.Clusters[0].Name = "b"
+	moved.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{{FromCluster: "a", Replicas: ptr.To[int32](3), PurgeMode: policyv1alpha1.PurgeModeGracefully}}
+	if err := q.Validate(t.Context(), write(moved, before, false), nil); err != nil {
+		t.Errorf("a move: %v", err)
+	}
+	moved = s.put(moved)
+	ended := moved.DeepCopy()
+	ended.Spec.GracefulEvictionTasks = nil
+	if err := q.Validate(t.Context(), write(ended, moved, false), nil); err != nil {
+		t.Errorf("its end: %v", err)
+	}
+	grown := moved.DeepCopy()
+	grown.Spec.Clusters[0].Replicas = 4
+	if err := q.Validate(t.Context(), write(grown, moved, false), nil); apierrors.ReasonForError(err) != workv1alpha2.BindingReasonQuotaExceeded {
+		t.Errorf("one replica more: %v", err)
+	}
 }
 
 func TestQuota(t *testing.T) {

@@ -93,12 +93,28 @@ func Most(a, b corev1.ResourceList) corev1.ResourceList {
 	return out
 }
 
+// requests begins the names by which ResourceQuotas limit what Pods request.
+const requests = "requests."
+
+// Counted is the name by which Pods request what a limit is on, and false for limits against
+// which nothing counts, because bindings do not say it: what Pods are limited to, and the
+// storage of volumes. "requests.cpu" and "cpu" are one thing, as in ResourceQuotas.
+func Counted(limit corev1.ResourceName) (corev1.ResourceName, bool) {
+	name, is := strings.CutPrefix(string(limit), requests)
+	switch {
+	case is && corev1.ResourceName(name) == corev1.ResourceStorage, !is && strings.HasPrefix(name, "limits."):
+		return "", false
+	default:
+		return corev1.ResourceName(name), true
+	}
+}
+
 // Of keeps the amounts that a quota limits, each of them, zero where nothing is
 // used.
 func Of(q *policyv1alpha1.FederatedResourceQuota, used corev1.ResourceList) corev1.ResourceList {
 	out := make(corev1.ResourceList, len(q.Spec.Overall))
 	for name, limit := range q.Spec.Overall {
-		amount, known := used[name]
+		amount, known := amountOf(used, name)
 		if !known {
 			amount = *resource.NewQuantity(0, limit.Format)
 		}
@@ -107,10 +123,17 @@ func Of(q *policyv1alpha1.FederatedResourceQuota, used corev1.ResourceList) core
 	return out
 }
 
+// amountOf is that of what a limit is on, and false where there is none.
+func amountOf(amounts corev1.ResourceList, limit corev1.ResourceName) (resource.Quantity, bool) {
+	name, counts := Counted(limit)
+	amount, known := amounts[name]
+	return amount, counts && known
+}
+
 // Concerns reports whether a quota limits any of the resources.
 func Concerns(q *policyv1alpha1.FederatedResourceQuota, amounts corev1.ResourceList) bool {
-	for name := range amounts {
-		if _, limited := q.Spec.Overall[name]; limited {
+	for limit := range q.Spec.Overall {
+		if _, asked := amountOf(amounts, limit); asked {
 			return true
 		}
 	}
@@ -127,7 +150,7 @@ type ExceededError struct {
 
 // An Excess is a resource of which there is not enough.
 type Excess struct {
-	// Resource is its name.
+	// Resource is its name, as the quota has it.
 	Resource corev1.ResourceName
 	// Used is in use, Asked is asked for in addition, Limit is allowed.
 	Used, Asked, Limit resource.Quantity
@@ -148,16 +171,17 @@ func (e *ExceededError) Error() string {
 // Errors: *ExceededError.
 func Check(q *policyv1alpha1.FederatedResourceQuota, used, delta corev1.ResourceList) error {
 	var out []Excess
-	for _, name := range slices.Sorted(maps.Keys(delta)) {
-		limit, limited := q.Spec.Overall[name]
-		asked := delta[name]
-		if !limited || asked.Sign() <= 0 {
+	for _, name := range slices.Sorted(maps.Keys(q.Spec.Overall)) {
+		asked, grows := amountOf(delta, name)
+		if !grows || asked.Sign() <= 0 {
 			continue
 		}
-		sum := used[name].DeepCopy()
+		limit := q.Spec.Overall[name]
+		before, _ := amountOf(used, name)
+		sum := before.DeepCopy()
 		sum.Add(asked)
 		if sum.Cmp(limit) > 0 {
-			out = append(out, Excess{Resource: name, Used: used[name], Asked: asked, Limit: limit})
+			out = append(out, Excess{Resource: name, Used: before, Asked: asked, Limit: limit})
 		}
 	}
 	if len(out) == 0 {

@@ -44,9 +44,17 @@ func TestUsage(t *testing.T) {
 		spec string
 		want map[string]string
 	}{
-		"what is placed nowhere uses nothing":                  {needs + "replicas: 3", map[string]string{}},
-		"what requests nothing uses nothing":                   {"replicas: 3\nclusters: [{name: a, replicas: 3}]", map[string]string{}},
-		"replicas count where they are placed":                 {needs + "replicas: 9\nclusters: [{name: a, replicas: 2}, {name: b, replicas: 1}]", map[string]string{"cpu": "1500m", "memory": "3Gi"}},
+		"what is placed nowhere uses nothing":  {needs + "replicas: 3", map[string]string{}},
+		"what requests nothing uses nothing":   {"replicas: 3\nclusters: [{name: a, replicas: 3}]", map[string]string{}},
+		"replicas count where they are placed": {needs + "replicas: 9\nclusters: [{name: a, replicas: 2}, {name: b, replicas: 1}]", map[string]string{"cpu": "1500m", "memory": "3Gi"}},
+		"what is on the move counts once, where it goes": {
+			needs + "replicas: 3\nclusters: [{name: b, replicas: 3}]\ngracefulEvictionTasks: [{fromCluster: a, replicas: 3, purgeMode: Gracefully, reason: TaintUntolerated, producer: x}]",
+			map[string]string{"cpu": "1500m", "memory": "3Gi"},
+		},
+		"a set that is on the move counts once, where it goes": {
+			parts + "clusters: [{name: b}]\ngracefulEvictionTasks: [{fromCluster: a, purgeMode: Gracefully, reason: TaintUntolerated, producer: x}]",
+			map[string]string{"cpu": "2500m", "memory": "3Gi"},
+		},
 		"components count as a set in each cluster":            {parts + "clusters: [{name: a}, {name: b}]", map[string]string{"cpu": "5", "memory": "6Gi"}},
 		"replicas below zero are none":                         {needs + "clusters: [{name: a, replicas: -2}, {name: b, replicas: 1}]", map[string]string{"cpu": "500m", "memory": "1Gi"}},
 		"requests below zero give nothing back":                {"replicaRequirements: {resourceRequest: {cpu: '-1', memory: 1Gi}}\nclusters: [{name: a, replicas: 1}]", map[string]string{"memory": "1Gi"}},
@@ -92,6 +100,49 @@ func TestCheck(t *testing.T) {
 				t.Errorf("error = %v, want %s", err, tc.want)
 			}
 		})
+	}
+}
+
+// TestNamesOfLimits: a limit on requests counts what Pods request, by whatever name it goes;
+// what bindings do not say counts against nothing.
+func TestNamesOfLimits(t *testing.T) {
+	q := decode[policyv1alpha1.FederatedResourceQuota](t, `
+metadata: {namespace: shop, name: team}
+spec:
+  overall: {requests.cpu: 10, memory: 4Gi, requests.memory: 2Gi, limits.cpu: 1, requests.storage: 1Gi, requests.nvidia.com/gpu: 1, pods: 1}
+`)
+	used := *decode[corev1.ResourceList](t, "{cpu: '9', memory: 1Gi, storage: 5Gi, nvidia.com/gpu: '1'}")
+	want := map[string]string{
+		"requests.cpu": "9", "memory": "1Gi", "requests.memory": "1Gi", "limits.cpu": "0", "requests.storage": "0", "requests.nvidia.com/gpu": "1", "pods": "0",
+	}
+	if diff := cmp.Diff(want, texts(quota.Of(q, used))); diff != "" {
+		t.Errorf("used (-want +got):\n%s", diff)
+	}
+	const exceeded = "FederatedResourceQuota shop/team is exceeded: "
+	for name, tc := range map[string]struct{ delta, want string }{
+		"requests of a kind":            {"{cpu: '2'}", exceeded + "requests.cpu: 9 is used, 2 more is asked for, 10 is allowed"},
+		"within the limit":              {"{cpu: '1'}", ""},
+		"the smaller of both names":     {"{memory: 2Gi}", exceeded + "requests.memory: 1Gi is used, 2Gi more is asked for, 2Gi is allowed"},
+		"what plugins offer":            {"{nvidia.com/gpu: '1'}", exceeded + "requests.nvidia.com/gpu: 1 is used, 1 more is asked for, 1 is allowed"},
+		"what nothing counts against":   {"{storage: 9Gi}", ""},
+		"what no limit is on by a name": {"{ephemeral-storage: 9Gi}", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			delta := *decode[corev1.ResourceList](t, tc.delta)
+			got := ""
+			if err := quota.Check(q, used, delta); err != nil {
+				got = err.Error()
+			}
+			if got != tc.want {
+				t.Errorf("error %q, want %q", got, tc.want)
+			}
+			if tc.want != "" && !quota.Concerns(q, delta) {
+				t.Error("the quota is not concerned")
+			}
+		})
+	}
+	if quota.Concerns(q, *decode[corev1.ResourceList](t, "{storage: 9Gi}")) {
+		t.Error("the quota is concerned by what it does not count")
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/quota"
 	"github.com/flotilla-io/flotilla/policies/validate/syntax"
 )
 
@@ -95,16 +96,12 @@ func amounts(list corev1.ResourceList, path *field.Path) field.ErrorList {
 	return errs
 }
 
-// uncounted warns of resources that a workload never asks for by that name.
+// uncounted warns of resources of which bindings do not say what workloads ask for.
 func uncounted(list corev1.ResourceList, path *field.Path) []string {
 	var out []string
 	for _, name := range sorted(list) {
-		short, isRequest := strings.CutPrefix(string(name), "requests.")
-		switch {
-		case isRequest:
-			out = append(out, syntax.Advise(path.Key(string(name)), "nothing counts against it: name the resource as pods request it, %s", short))
-		case strings.HasPrefix(string(name), "limits."):
-			out = append(out, syntax.Advise(path.Key(string(name)), "nothing counts against it: only requests are counted; name the resource as pods request it"))
+		if _, counts := quota.Counted(name); !counts {
+			out = append(out, syntax.Advise(path.Key(string(name)), "nothing counts against it: only what Pods request is counted; spec.staticAssignments limit it in clusters"))
 		}
 	}
 	return out
