@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -125,6 +126,39 @@ func TestSharesOfAQuota(t *testing.T) {
 	m.eventually("none without the quota, which went while nobody looked", func() error { return m.limits(from, ns, "") })
 }
 
+// warns reports whether an Event says that a share does not reach its cluster.
+func (m *moves) warns(ns, why string) error {
+	m.Helper()
+	var events corev1.EventList
+	if err := m.hub.Hub.List(m.Context(), &events, client.InNamespace(ns)); err != nil {
+		return err
+	}
+	for _, e := range events.Items {
+		if e.InvolvedObject.Kind == "FederatedResourceQuota" && e.Reason == "SyncWorkFailed" && strings.Contains(e.Message, why) {
+			return nil
+		}
+	}
+	return fmt.Errorf("%d events, none of them", len(events.Items))
+}
+
+// TestAQuotaThatAClusterHas stays as it is, and the quota says so.
+func TestAQuotaThatAClusterHas(t *testing.T) {
+	m := newMovesWith(t, registerQuotas)
+	ns := m.hub.Namespace(t)
+	m.eventually("the namespace", func() error { return m.edges[from].Get(m.Context(), client.ObjectKey{Name: ns}, &corev1.Namespace{}) })
+	m.check(m.edges[from].Create(m.Context(), &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "team"}, Spec: corev1.ResourceQuotaSpec{Hard: cores("7")}}))
+	m.check(m.hub.Hub.Create(m.Context(), &policyv1alpha1.FederatedResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "team"},
+		Spec:       policyv1alpha1.FederatedResourceQuotaSpec{Overall: cores("10"), StaticAssignments: shares(from, "4", to, "3")},
+	}))
+	m.eventually("the other has its share", func() error { return m.limits(to, ns, "3") })
+	m.eventually("the quota says so", func() error { return m.warns(ns, "cluster "+from+": it does not have the share") })
+	m.eventually("and counts the other alone", func() error { return m.says(ns, to, "3") })
+	m.check(m.hub.Hub.Delete(m.Context(), &policyv1alpha1.FederatedResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "team"}}))
+	m.eventually("the share is gone", func() error { return m.limits(to, ns, "") })
+	m.eventually("the cluster's own stays", func() error { return m.limits(from, ns, "7") })
+}
+
 // TestATemplateBesideAShare: a ResourceQuota that a policy carries has precedence, whatever
 // was there first, and the share comes back when it goes.
 func TestATemplateBesideAShare(t *testing.T) {
@@ -146,18 +180,7 @@ func TestATemplateBesideAShare(t *testing.T) {
 	template := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "team"}, Spec: corev1.ResourceQuotaSpec{Hard: cores("7")}}
 	m.check(m.hub.Hub.Create(m.Context(), template))
 	m.eventually("the template", func() error { return m.limits(from, ns, "7") })
-	m.eventually("the quota says so", func() error {
-		var events corev1.EventList
-		if err := m.hub.Hub.List(m.Context(), &events, client.InNamespace(ns)); err != nil {
-			return err
-		}
-		for _, e := range events.Items {
-			if e.InvolvedObject.Kind == "FederatedResourceQuota" && e.Reason == "SyncWorkFailed" {
-				return nil
-			}
-		}
-		return fmt.Errorf("%d events, none of them", len(events.Items))
-	})
+	m.eventually("the quota says so", func() error { return m.warns(ns, "cluster "+from+": it has the ResourceQuota") })
 	m.share(ns, from, "5")
 	m.hub.QuietRevision(t)
 	m.check(m.limits(from, ns, "7"))

@@ -93,16 +93,15 @@ func besides() predicate.Predicate {
 }
 
 // changes passes Works on that bring shares or keep them: those that a start finds, for their
-// quota may have gone meanwhile, those that are gone, and those that somebody else wrote. It
-// ends the wait for own writes.
+// quota may have gone meanwhile, those that are gone, those that somebody else wrote, and those
+// that a cluster takes or refuses. It ends the wait for own writes.
 func (w works) changes() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return w.news(e.Object) },
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			_, did := concerned(e.ObjectOld)
 			news := w.news(e.ObjectNew)
-			return (news || did) && (e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() ||
-				!maps.Equal(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels()) || !maps.Equal(e.ObjectOld.GetAnnotations(), e.ObjectNew.GetAnnotations()))
+			return (news || did) && differ(e.ObjectOld, e.ObjectNew)
 		},
 		DeleteFunc: func(e event.DeleteEvent) bool {
 			_, concerns := concerned(e.Object)
@@ -113,6 +112,15 @@ func (w works) changes() predicate.Predicate {
 		},
 		GenericFunc: func(event.GenericEvent) bool { return false },
 	}
+}
+
+// differ reports whether two states of a Work differ in what is planned, or in whether its
+// cluster refuses it.
+func differ(before, now client.Object) bool {
+	was, ok := before.(*workv1alpha1.Work)
+	is, also := now.(*workv1alpha1.Work)
+	return ok && also && (was.Generation != is.Generation || refusal(was) != refusal(is) ||
+		!maps.Equal(was.Labels, is.Labels) || !maps.Equal(was.Annotations, is.Annotations))
 }
 
 // news reports whether obj is of concern and not just what was written.

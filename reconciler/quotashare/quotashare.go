@@ -179,7 +179,7 @@ func (r *Reconciler) bring(ctx context.Context, s *state) (loop.Next, error) {
 			err = r.works.put(ctx, s.key, planned.Work)
 		}
 		if err != nil {
-			s.faults = append(s.faults, fault{fmt.Errorf("cluster %s: %w", planned.Cluster, err), planned.Err != nil || errors.Is(err, errTaken)})
+			s.faults = append(s.faults, fault{fmt.Errorf("cluster %s: %w", planned.Cluster, err), planned.Err != nil || errors.Is(err, errTaken) || errors.Is(err, errRefused)})
 		}
 	}
 	return loop.Next{}, nil

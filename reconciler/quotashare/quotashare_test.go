@@ -250,6 +250,44 @@ func TestAShareMakesRoom(t *testing.T) {
 	w.wants("both", map[string]string{"east": "4", "west": "3"})
 }
 
+// TestAClusterThatRefuses its share, because it has a ResourceQuota of the name, say, is told of
+// once, until it takes it.
+func TestAClusterThatRefuses(t *testing.T) {
+	w := newWorld(t, limited(map[string]string{"east": "4"}))
+	w.look()
+	set := func(status metav1.ConditionStatus, generation int64) *workv1alpha1.Work {
+		t.Helper()
+		work := w.work("east")
+		work.Status.Conditions = []metav1.Condition{{Type: workv1alpha1.WorkApplied, Status: status, ObservedGeneration: generation, Message: "it is somebody else's"}}
+		if err := w.Update(t.Context(), work); err != nil {
+			t.Fatal(err)
+		}
+		w.restart() // what was written is seen
+		return work
+	}
+	set(metav1.ConditionFalse, 7)
+	w.look()
+	if events := w.events(); len(events) > 0 {
+		t.Errorf("told of another version: %q", events)
+	}
+	refused := set(metav1.ConditionFalse, 0)
+	w.look()
+	if again := w.look().RequeueAfter; again != stands {
+		t.Errorf("looked at again after %s", again)
+	}
+	if diff := cmp.Diff([]string{"Warning SyncWorkFailed cluster east: it does not have the share: it is somebody else's"}, w.events()); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+	takes := set(metav1.ConditionTrue, 0)
+	w.look()
+	if events := w.events(); len(events) > 0 {
+		t.Errorf("told of what is well: %q", events)
+	}
+	if !w.works.changes().Update(event.UpdateEvent{ObjectOld: refused, ObjectNew: takes}) {
+		t.Error("that the cluster takes it is not looked at")
+	}
+}
+
 // TestNamespacesThatStay get no shares, in any cluster.
 func TestNamespacesThatStay(t *testing.T) {
 	q := limited(map[string]string{"east": "4"})

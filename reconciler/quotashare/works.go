@@ -8,6 +8,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -21,8 +23,12 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
-// errTaken means that a Work is another's.
-var errTaken = errors.New("it is left as it is until then")
+// What only others mend: errTaken means that a Work is another's, and errRefused that a cluster
+// does not take it.
+var (
+	errTaken   = errors.New("it is left as it is until then")
+	errRefused = errors.New("it does not have the share")
+)
 
 // works writes the Works that bring shares, and knows what it wrote last.
 type works struct {
@@ -44,7 +50,8 @@ func (w works) find(ctx context.Context, key client.ObjectKey) (*workv1alpha1.Wo
 
 // put makes the Work of a quota's share what is planned.
 //
-// Errors: errTaken where the Work is another's.
+// Errors: errTaken where the Work is another's, errRefused where it is as planned and the
+// cluster does not have it.
 func (w works) put(ctx context.Context, quota client.ObjectKey, planned *workv1alpha1.Work) error {
 	current, found, err := w.find(ctx, client.ObjectKeyFromObject(planned))
 	switch owner, ours := ownerOf(current, found); {
@@ -59,6 +66,9 @@ func (w works) put(ctx context.Context, quota client.ObjectKey, planned *workv1a
 	}
 	desired, changed := merged(current, planned)
 	if !changed {
+		if why := refusal(current); why != "" {
+			return fmt.Errorf("%w: %s", errRefused, why)
+		}
 		return nil
 	}
 	// What somebody writes meanwhile is not ours: a binding may take the Work.
@@ -72,6 +82,16 @@ func (w works) put(ctx context.Context, quota client.ObjectKey, planned *workv1a
 	w.wrote.Wrote(desired)
 	log.FromContext(ctx).Info("Changed a cluster's share of a quota", "work", client.ObjectKeyFromObject(desired))
 	return nil
+}
+
+// refusal is why the cluster does not have what a Work says now; empty: it has, or has not tried
+// yet.
+func refusal(work *workv1alpha1.Work) string {
+	c := meta.FindStatusCondition(work.Status.Conditions, workv1alpha1.WorkApplied)
+	if c == nil || c.Status != metav1.ConditionFalse || c.ObservedGeneration != work.Generation {
+		return ""
+	}
+	return c.Message
 }
 
 func ownerOf(work *workv1alpha1.Work, found bool) (client.ObjectKey, bool) {
