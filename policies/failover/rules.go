@@ -12,9 +12,11 @@ import (
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 )
 
-// Rules say what moves templates off clusters. The zero value moves nothing.
+// Rules say what moves templates off clusters. The zero value moves what runs in clusters that
+// are drained, and nothing else.
 type Rules struct {
-	// Taints of the effect NoExecute move what does not tolerate them.
+	// Taints of the effect NoExecute move what does not tolerate them. Without it, the one
+	// that drains a cluster does.
 	Taints bool
 	// Tolerance is how long it is tolerated that a cluster is not ready or cannot be
 	// reached, where a placement says nothing about it.
@@ -46,6 +48,8 @@ type Cause struct {
 	Why string
 	// Application says that it is the template that fails there, and not the cluster.
 	Application bool
+	// Drain says that somebody has the cluster drained, which is well.
+	Drain bool
 }
 
 // Reasons returns the words for each cluster.
@@ -60,13 +64,24 @@ func (d Due) Reasons() map[string]string {
 // Of returns the clusters that a placement with these tolerations must not run in now, and
 // when that changes by time alone; zero where it does not.
 func (r Rules) Of(fleet Fleet, tolerations []corev1.Toleration, now time.Time) (Due, time.Time) {
-	if !r.Taints {
-		return nil, time.Time{}
-	}
 	var out Due
 	var next time.Time
 	lost := r.Breaker.lazily(fleet, now)
 	fleet.Each(func(c *clusterv1alpha1.Cluster) bool {
+		drain, at := r.drained(c, tolerations, now)
+		switch {
+		case !at.IsZero() && !at.After(now):
+			if out == nil {
+				out = Due{}
+			}
+			out[c.Name] = Cause{Why: drain, Drain: true}
+			return true
+		case !at.IsZero():
+			next = earlier(next, at)
+		}
+		if !r.Taints {
+			return true
+		}
 		why, at := r.untolerated(c, tolerations, now)
 		if at.IsZero() || !Movable(c) {
 			return true
@@ -113,7 +128,7 @@ func (r Rules) notBefore(c *clusterv1alpha1.Cluster, at time.Time) time.Time {
 func (r Rules) untolerated(c *clusterv1alpha1.Cluster, tolerations []corev1.Toleration, now time.Time) (why string, at time.Time) {
 	for i := range c.Spec.Taints {
 		taint := &c.Spec.Taints[i]
-		if taint.Effect != corev1.TaintEffectNoExecute {
+		if taint.Effect != corev1.TaintEffectNoExecute || taint.Key == clusterv1alpha1.TaintClusterDrain {
 			continue
 		}
 		until, ends := r.toleratedUntil(taint, tolerations, now)

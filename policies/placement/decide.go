@@ -43,6 +43,10 @@ type Record struct {
 	Stays *Stays `json:"stays,omitempty"`
 	// Moves are those of an application because it failed. Nil: there were none.
 	Moves *failover.Moves `json:"moves,omitempty"`
+	// Drained are the clusters that it was moved off because they were drained, sorted: those
+	// that it may be brought back to. One goes out of it when the binding runs there again, or
+	// is placed from scratch while it could.
+	Drained []string `json:"drained,omitempty"`
 }
 
 // equals reports whether the two mean the same to a user.

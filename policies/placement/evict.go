@@ -102,9 +102,14 @@ func (p *placing) decide(due bool, evicted []string) Decision {
 		return p.finish(p.keep(), nil)
 	}
 	all := p.barred
+	if p.rebalances() {
+		p.returns = p.undrained()
+	}
 	d := p.try(all)
-	if p.returns = p.recovered(); d.Err != nil && len(p.returns) > 0 {
-		d = p.try(all) // rather back than nowhere
+	if d.Err != nil {
+		if p.returns = p.recovered(); len(p.returns) > 0 {
+			d = p.try(all) // rather back than nowhere
+		}
 	}
 	if d.Err == nil || len(evicted) == 0 {
 		return p.finish(d, evicted)
@@ -195,6 +200,7 @@ func (p *placing) finish(d Decision, evicted []string) Decision {
 		moves := movesOf(p.record).Next(failover.Tolerated(p.spec), p.in.Now)
 		d.Record.Moves = &moves
 	}
+	d.Record.Drained = p.drained(&d)
 	d.Evictions = p.evictions(d.Clusters)
 	return d
 }
@@ -230,8 +236,11 @@ func (p *placing) evict(t workv1alpha2.TargetCluster, cause failover.Cause) work
 	if p.opts.Failover.State {
 		task.PreservedLabelState, _ = failover.State(p.Binding, t.Name, cause.Application) // where it errs, the cluster is not left
 	}
-	if cause.Application {
+	switch {
+	case cause.Application:
 		p.ofApplication(&task)
+	case cause.Drain: // nothing is in the way of having both for a while
+		task.Producer, task.PurgeMode = workv1alpha2.EvictionProducerDrain, policyv1alpha1.PurgeModeGracefully
 	}
 	return task
 }

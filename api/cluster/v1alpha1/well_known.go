@@ -33,6 +33,9 @@ const (
 	TaintClusterNotReady = "cluster.karmada.io/not-ready"
 	// TaintClusterUnreachable is set while Ready is Unknown. Effect NoSchedule.
 	TaintClusterUnreachable = "cluster.karmada.io/unreachable"
+	// TaintClusterDrain is set by the command drain: what runs in the cluster and does not
+	// tolerate it is moved, whether failover is on or not. Effect NoExecute.
+	TaintClusterDrain = "cluster.flotilla.io/drain"
 )
 
 // Annotations on a Cluster.

@@ -217,6 +217,8 @@ const (
 	EvictionProducerClusterApplicationFailover = "cluster-resource-binding-application-failover-controller"
 	// EvictionProducerScheduler is the scheduler itself: a cluster is left for others.
 	EvictionProducerScheduler = "Scheduler"
+	// EvictionProducerDrain is who moves templates off clusters that are drained.
+	EvictionProducerDrain = "Drain"
 )
 
 // Reasons of Events on bindings and their templates.

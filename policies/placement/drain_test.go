@@ -1,0 +1,109 @@
+package placement_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/failover"
+	"github.com/flotilla-io/flotilla/policies/placement"
+)
+
+// drainFleet has the clusters a and b, of which a is drained or not.
+func drainFleet(drained bool) placement.Snapshot {
+	var out []*clusterv1alpha1.Cluster
+	for _, name := range []string{"a", "b"} {
+		out = append(out, cluster(name, 9, func(c *clusterv1alpha1.Cluster) {
+			c.Status.Conditions = append(c.Status.Conditions, metav1.Condition{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionTrue})
+			if name == "a" && drained {
+				c.Spec.Taints = []corev1.Taint{failover.DrainTaint()}
+			}
+		}))
+	}
+	return placement.NewSnapshot(out)
+}
+
+// TestADrainAndBack: what is moved off a drained cluster goes gracefully whatever the policy
+// says of failures, is remembered, stays where it is when the drain ends, and is brought back by a
+// rebalance, whether it has left or not.
+func TestADrainAndBack(t *testing.T) {
+	now := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	for _, purge := range []policyv1alpha1.PurgeMode{"", policyv1alpha1.PurgeModeDirectly, policyv1alpha1.PurgeModeGracefully} {
+		for _, left := range []bool{true, false} {
+			both := policyv1alpha1.Placement{ReplicaScheduling: divided(policyv1alpha1.ReplicaDivisionPreferenceWeighted, nil)}
+			b := placedOn(t, deployment(4, both), "a:9 b:9", "a:2 b:2", now)
+			b.Spec.Failover = &policyv1alpha1.FailoverBehavior{Cluster: &policyv1alpha1.ClusterFailoverBehavior{PurgeMode: purge}}
+			decide := func(drained bool, at time.Time, want string, drainedFrom ...string) {
+				t.Helper()
+				d, changed := placement.Decide(b, placement.Situation{Clusters: drainFleet(drained), Now: at}, placement.Options{})
+				if !changed {
+					t.Fatal("nothing is decided")
+				}
+				if diff := cmp.Diff(targets(want), d.Clusters); diff != "" {
+					t.Fatalf("clusters (-want +got):\n%s", diff)
+				}
+				if diff := cmp.Diff(drainedFrom, d.Record.Drained); diff != "" {
+					t.Fatalf("drained (-want +got):\n%s", diff)
+				}
+				d.Put(b)
+			}
+			decide(true, now, "b:4", "a")
+			if got := tasksOf(b.Spec.GracefulEvictionTasks); got != "a Gracefully of Drain" {
+				t.Fatalf("tasks %q", got)
+			}
+			if left {
+				b.Spec.GracefulEvictionTasks = nil
+			}
+			if d, changed := placement.Decide(b, placement.Situation{Clusters: drainFleet(false), Now: now}, placement.Options{}); changed {
+				t.Fatalf("it returns by itself: %+v", d)
+			}
+			b.Spec.RescheduleTriggeredAt = ptr.To(metav1.NewTime(now.Add(time.Minute)))
+			decide(true, now.Add(time.Minute), "b:4", "a") // asked for too early: still to be brought back
+			b.Spec.RescheduleTriggeredAt = ptr.To(metav1.NewTime(now.Add(2 * time.Minute)))
+			decide(false, now.Add(2*time.Minute), "a:2 b:2")
+			if len(b.Spec.GracefulEvictionTasks) > 0 {
+				t.Errorf("it is back, and is to leave: %+v", b.Spec.GracefulEvictionTasks)
+			}
+		}
+	}
+}
+
+// TestADrainKeepsWhatIsWell: the grace of a task takes no healthy copy off a drained cluster,
+// although some of what replaces it does well.
+func TestADrainKeepsWhatIsWell(t *testing.T) {
+	now := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	task := workv1alpha2.GracefulEvictionTask{
+		FromCluster: "a", Reason: workv1alpha2.EvictionReasonTaintUntolerated, Producer: workv1alpha2.EvictionProducerDrain,
+		CreationTimestamp: ptr.To(metav1.NewTime(now.Add(-time.Hour))),
+	}
+	for _, tc := range []struct {
+		name, ready string
+		healthy     bool
+		ends        bool
+	}{
+		{"none is ready", "", true, false},
+		{"one of two is", "b", true, false},
+		{"both are", "b c", true, true},
+		{"what is left is ill, and so are others", "b", false, true},
+	} {
+		ready := map[string]bool{}
+		for _, target := range targets(tc.ready) {
+			ready[target.Name] = true
+		}
+		spec := &workv1alpha2.ResourceBindingSpec{Clusters: targets("b c"), GracefulEvictionTasks: []workv1alpha2.GracefulEvictionTask{task}}
+		_, ended, _ := placement.Ending{
+			Holds: func(string) bool { return true }, Ready: func(name string) bool { return ready[name] },
+			Healthy: func(string) bool { return tc.healthy }, Gone: func(string) bool { return false }, Settled: true, Now: now,
+		}.Of(spec)
+		if got := len(ended) > 0; got != tc.ends {
+			t.Errorf("%s: ended = %v", tc.name, ended)
+		}
+	}
+}
