@@ -1,0 +1,184 @@
+package drain_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/drain"
+	"github.com/flotilla-io/flotilla/policies/placement"
+)
+
+var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+
+// cluster is one that is well and has room for so many pods.
+func cluster(name string, pods int64) *clusterv1alpha1.Cluster {
+	c := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	c.Status.Conditions = []metav1.Condition{{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionTrue, LastTransitionTime: metav1.NewTime(noon)}}
+	c.Status.APIEnablements = []clusterv1alpha1.APIEnablement{{GroupVersion: "apps/v1", Resources: []clusterv1alpha1.APIResource{{Name: "deployments", Kind: "Deployment"}}}}
+	c.Status.ResourceSummary = &clusterv1alpha1.ResourceSummary{Allocatable: corev1.ResourceList{
+		corev1.ResourcePods: *resource.NewQuantity(pods, resource.DecimalSI),
+		corev1.ResourceCPU:  *resource.NewQuantity(1000, resource.DecimalSI),
+	}}
+	return c
+}
+
+// divided divides replicas by what is free.
+func divided() policyv1alpha1.Placement {
+	return policyv1alpha1.Placement{ReplicaScheduling: &policyv1alpha1.ReplicaSchedulingStrategy{
+		ReplicaSchedulingType: policyv1alpha1.ReplicaSchedulingTypeDivided, ReplicaDivisionPreference: policyv1alpha1.ReplicaDivisionPreferenceWeighted,
+		WeightPreference: &policyv1alpha1.ClusterPreferences{DynamicWeight: policyv1alpha1.DynamicWeightByAvailableReplicas},
+	}}
+}
+
+// running is a Deployment of so many replicas that was placed in east.
+func running(name string, replicas int32, p policyv1alpha1.Placement, edits ...func(*workv1alpha2.ResourceBinding)) workv1alpha2.Binding {
+	b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "shop", Name: name + "-deployment", Labels: map[string]string{policyv1alpha1.PropagationPolicyPermanentIDLabel: "p"},
+	}}
+	b.Spec = workv1alpha2.ResourceBindingSpec{
+		Resource: workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: name},
+		Replicas: replicas, Placement: &p, ReplicaRequirements: &workv1alpha2.ReplicaRequirements{},
+	}
+	placement.Decision{
+		Clusters: []workv1alpha2.TargetCluster{{Name: "east", Replicas: replicas}}, AppliedPlacement: placement.AppliedPlacement(&p),
+		Record: placement.Record{Reason: workv1alpha2.BindingReasonSuccess, Message: workv1alpha2.SuccessfulSchedulingMessage, At: metav1.NewTime(noon.Add(-time.Hour))},
+	}.Put(b)
+	for _, edit := range edits {
+		edit(b)
+	}
+	return b
+}
+
+func tolerating(p policyv1alpha1.Placement, seconds *int64) policyv1alpha1.Placement {
+	p.ClusterTolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists, TolerationSeconds: seconds}}
+	return p
+}
+
+// text is the rows as a table, with what is to be done next behind.
+func text(rows []drain.Row) string {
+	var out strings.Builder
+	for i := range rows {
+		r := &rows[i]
+		fmt.Fprintf(&out, "%s %s: %s -> %s", r.State, r.Title(), drain.Place("east", r.Replicas), r.Places())
+		if r.Why != "" {
+			fmt.Fprintf(&out, " (%s)", r.Why)
+		}
+		if r.Next != "" {
+			fmt.Fprintf(&out, ": %s", r.Next)
+		}
+		out.WriteString("\n")
+	}
+	return out.String()
+}
+
+// TestPlan says what a drain moves where, and what it cannot move.
+func TestPlan(t *testing.T) {
+	only := divided()
+	only.ClusterAffinity = &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"east"}}
+	cases := map[string]struct {
+		bindings []workv1alpha2.Binding
+		room     int64 // in west
+		want     string
+	}{
+		"nothing runs there": {want: ""},
+		"one goes":           {bindings: []workv1alpha2.Binding{running("web", 2, divided())}, room: 9, want: "Leaves Deployment shop/web: east=2 -> west=2 (kept until west is healthy)\n"},
+		"one that may run nowhere else": {bindings: []workv1alpha2.Binding{running("web", 2, only)}, room: 9,
+			want: "Stays Deployment shop/web: east=2 ->  (no other place: 0/2 clusters are available: 1 cluster(s) did not match the placement cluster affinity constraint, 1 cluster(s) had untolerated taint {cluster.flotilla.io/drain:NoExecute}.): make room for it, or give its policy another cluster: flotilla explain deployment/web -n shop\n"},
+		"there is room for the first alone": {bindings: []workv1alpha2.Binding{running("web", 2, divided()), running("api", 2, divided())}, room: 3,
+			want: "Leaves Deployment shop/api: east=2 -> west=2 (kept until west is healthy)\n" +
+				"Stays Deployment shop/web: east=2 ->  (no other place: Clusters available replicas 1 are not enough to schedule.): make room for it, or give its policy another cluster: flotilla explain deployment/web -n shop\n"},
+		"its policy tolerates it": {bindings: []workv1alpha2.Binding{running("web", 2, tolerating(divided(), nil))}, room: 9,
+			want: "Stays Deployment shop/web: east=2 ->  (its policy tolerates the taint cluster.flotilla.io/drain): take that out of clusterTolerations of its policy, or delete it\n"},
+		"its policy tolerates it for a while": {bindings: []workv1alpha2.Binding{running("web", 2, tolerating(divided(), ptr.To[int64](90)))}, room: 9,
+			want: "Waits Deployment shop/web: east=2 ->  (its policy tolerates the drain until 12:01:30 UTC)\n"},
+		"its scheduling is suspended": {bindings: []workv1alpha2.Binding{running("web", 2, divided(), func(b *workv1alpha2.ResourceBinding) {
+			b.Spec.Suspension = &workv1alpha2.Suspension{Scheduling: ptr.To(true)}
+		})}, room: 9, want: "Stays Deployment shop/web: east=2 ->  (its scheduling is suspended): set suspension.scheduling: false in its policy\n"},
+		"another scheduler finds it a place": {bindings: []workv1alpha2.Binding{running("web", 2, divided(), func(b *workv1alpha2.ResourceBinding) { b.Spec.SchedulerName = "theirs" })}, room: 9,
+			want: "Leaves Deployment shop/web: east=2 ->  (kept until another cluster fits)\n"},
+		"one is on its way already": {bindings: []workv1alpha2.Binding{running("web", 2, divided(), func(b *workv1alpha2.ResourceBinding) {
+			b.Spec.Clusters[0].Name = "west"
+			b.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{{FromCluster: "east", Replicas: ptr.To[int32](2), Producer: "Drain", Reason: "TaintUntolerated"}}
+		})}, room: 9, want: "Leaves Deployment shop/web: east=2 -> west=2 (kept until west is healthy)\n"},
+		"one runs elsewhere": {bindings: []workv1alpha2.Binding{running("web", 2, divided(), func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters[0].Name = "west" })}, room: 9},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			clusters := []*clusterv1alpha1.Cluster{cluster("east", 9), cluster("west", tc.room)}
+			in := drain.Input{Cluster: "east", Clusters: clusters, Bindings: tc.bindings, Now: noon}
+			if diff := cmp.Diff(tc.want, text(drain.Plan(in))); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if len(clusters[0].Spec.Taints) > 0 {
+				t.Error("the cluster was changed")
+			}
+			if again := text(drain.Plan(in)); again != tc.want {
+				t.Errorf("planned anew it is another plan:\n%s", again)
+			}
+		})
+	}
+}
+
+// TestLook says how far a drain is.
+func TestLook(t *testing.T) {
+	east := cluster("east", 9)
+	east.Spec.Taints = drain.Taints()
+	east.Spec.Taints[1].TimeAdded = &metav1.Time{Time: noon}
+	record := func(b *workv1alpha2.ResourceBinding, r placement.Record) {
+		placement.Decision{Clusters: b.Spec.Clusters, Evictions: b.Spec.GracefulEvictionTasks, Record: r}.Put(b)
+	}
+	gone := func(b *workv1alpha2.ResourceBinding) {
+		b.Spec.Clusters[0].Name = "west"
+		record(b, placement.Record{Reason: workv1alpha2.BindingReasonSuccess, Drained: []string{"east"}})
+	}
+	refused := func(at time.Time) func(*workv1alpha2.ResourceBinding) {
+		return func(b *workv1alpha2.ResourceBinding) {
+			record(b, placement.Record{Reason: workv1alpha2.BindingReasonQuotaExceeded, Message: "too much", At: metav1.NewTime(at)})
+		}
+	}
+	explain := ": flotilla explain deployment/web -n shop\n"
+	cases := map[string]struct {
+		edit func(*workv1alpha2.ResourceBinding)
+		want string
+	}{
+		"nothing is decided yet": {func(*workv1alpha2.ResourceBinding) {}, "Waits Deployment shop/web: east=2 -> \n"},
+		"it has left":            {gone, "Left Deployment shop/web: east -> west=2\n"},
+		"its copy is there still": {func(b *workv1alpha2.ResourceBinding) {
+			gone(b)
+			b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "east"}}
+		}, "Leaves Deployment shop/web: east -> west=2 (the old copy goes)\n"},
+		"its copy is there for others that need it": {func(b *workv1alpha2.ResourceBinding) {
+			gone(b)
+			b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "east"}}
+			b.Spec.RequiredBy = []workv1alpha2.BindingSnapshot{{Clusters: []workv1alpha2.TargetCluster{{Name: "east"}}}}
+		}, "Left Deployment shop/web: east -> west=2\n"},
+		"it stays for another cause": {func(b *workv1alpha2.ResourceBinding) {
+			record(b, placement.Record{Reason: workv1alpha2.BindingReasonSuccess, Stays: &placement.Stays{Message: "It stays in east (untolerated taint {a:NoExecute}): no other place: x"}})
+		}, "Waits Deployment shop/web: east=2 -> \n"},
+		"it is refused elsewhere":    {refused(noon.Add(time.Second)), "Stays Deployment shop/web: east=2 ->  (too much)" + explain},
+		"it was refused before that": {refused(noon.Add(-time.Second)), "Waits Deployment shop/web: east=2 -> \n"},
+		"its old copy is kept for ever": {func(b *workv1alpha2.ResourceBinding) {
+			gone(b)
+			b.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{{FromCluster: "east", SuppressDeletion: ptr.To(true)}}
+		}, "Stays Deployment shop/web: east -> west=2 (somebody wants the old copy to be kept): set suppressDeletion: false in its eviction task\n"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			row, concerned := drain.Look(running("web", 2, divided(), tc.edit), east, noon)
+			if diff := cmp.Diff(tc.want, text([]drain.Row{row})); diff != "" || !concerned {
+				t.Errorf("%t (-want +got):\n%s", concerned, diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,197 @@
+package drain
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/failover"
+	"github.com/flotilla-io/flotilla/policies/placement"
+)
+
+// State is how far a template has left a cluster.
+type State string
+
+// States of a template.
+const (
+	// Waits is one that is to go, and about which nothing is decided yet.
+	Waits State = "Waits"
+	// Leaves is one that has another place. The old copy is kept until the new ones do well.
+	Leaves State = "Leaves"
+	// Left is one that was moved off the cluster.
+	Left State = "Left"
+	// Stays is one that does not go as things are.
+	Stays State = "Stays"
+)
+
+// Row is what becomes of one template.
+type Row struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Namespace  string `json:"namespace,omitempty"`
+	Name       string `json:"name"`
+	State      State  `json:"state"`
+	// Replicas run in the cluster, by the placement; 0 where they are not counted.
+	Replicas int32 `json:"replicas,omitempty"`
+	// To is where it runs once it has left.
+	To []workv1alpha2.TargetCluster `json:"to,omitempty"`
+	// Why it stays or waits, or what its old copy waits for, in words.
+	Why string `json:"why,omitempty"`
+	// Next is what somebody can do about it.
+	Next string `json:"next,omitempty"`
+}
+
+// Title is "Deployment shop/web".
+func (r *Row) Title() string {
+	return r.Kind + " " + strings.TrimPrefix(r.Namespace+"/"+r.Name, "/")
+}
+
+// Places returns where it runs once it has left, as "north=2, west=1".
+func (r *Row) Places() string {
+	parts := make([]string, len(r.To))
+	for i, t := range r.To {
+		parts[i] = Place(t.Name, t.Replicas)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Place is "west=1", and "west" for what has no replicas.
+func Place(cluster string, replicas int32) string {
+	if replicas == 0 {
+		return cluster
+	}
+	return cluster + "=" + strconv.Itoa(int(replicas))
+}
+
+// Look says how far a binding has left a cluster that is drained, and false where it has nothing
+// to do with it.
+func Look(b workv1alpha2.Binding, cluster *clusterv1alpha1.Cluster, now time.Time) (Row, bool) {
+	spec := b.BindingSpec()
+	row := Row{APIVersion: spec.Resource.APIVersion, Kind: spec.Resource.Kind, Namespace: spec.Resource.Namespace, Name: spec.Resource.Name}
+	for _, t := range spec.Clusters {
+		if t.Name == cluster.Name {
+			row.Replicas = t.Replicas
+			row.stands(b, cluster, now)
+			return row, true
+		}
+	}
+	row.To = slices.Clone(spec.Clusters)
+	for i := range spec.GracefulEvictionTasks {
+		if task := &spec.GracefulEvictionTasks[i]; task.FromCluster == cluster.Name {
+			row.leaves(spec, task)
+			return row, true
+		}
+	}
+	if listed(b, cluster.Name) && !required(spec, cluster.Name) {
+		row.State, row.Why = Leaves, "the old copy goes"
+		return row, true
+	}
+	row.State = Left
+	record, _ := placement.RecordOf(b)
+	return row, slices.Contains(record.Drained, cluster.Name)
+}
+
+// listed reports whether the status of a binding counts a copy in the cluster.
+func listed(b workv1alpha2.Binding, cluster string) bool {
+	return slices.ContainsFunc(b.BindingStatus().AggregatedStatus, func(item workv1alpha2.AggregatedStatusItem) bool {
+		return item.ClusterName == cluster
+	})
+}
+
+// required reports whether others need a template in the cluster: it goes when they do.
+func required(spec *workv1alpha2.ResourceBindingSpec, cluster string) bool {
+	return slices.ContainsFunc(spec.RequiredBy, func(by workv1alpha2.BindingSnapshot) bool {
+		return slices.ContainsFunc(by.Clusters, func(t workv1alpha2.TargetCluster) bool { return t.Name == cluster })
+	})
+}
+
+// leaves fills in what an eviction task waits for.
+func (r *Row) leaves(spec *workv1alpha2.ResourceBindingSpec, task *workv1alpha2.GracefulEvictionTask) {
+	r.State, r.Why = Leaves, "the old copy goes"
+	if task.Replicas != nil {
+		r.Replicas = *task.Replicas
+	}
+	for _, kept := range placement.KeptBy(spec) {
+		switch {
+		case kept.Cluster != task.FromCluster:
+		case kept.Asked:
+			r.State, r.Why = Stays, "somebody wants the old copy to be kept"
+			r.Next = "set suppressDeletion: false in its eviction task"
+			return
+		default:
+			r.Why = "kept " + kept.Condition()
+		}
+	}
+}
+
+// stands fills in why a template is placed in the cluster still.
+func (r *Row) stands(b workv1alpha2.Binding, cluster *clusterv1alpha1.Cluster, now time.Time) {
+	spec := b.BindingSpec()
+	r.State = Waits
+	record, _ := placement.RecordOf(b)
+	ends, limited := tolerated(spec, cluster, now)
+	switch {
+	case b.GetDeletionTimestamp() != nil:
+		r.State, r.Why = Leaves, "it is being deleted"
+	case !failover.Drains(cluster):
+	case !limited:
+		r.State, r.Why = Stays, "its policy tolerates the taint "+clusterv1alpha1.TaintClusterDrain
+		r.Next = "take that out of clusterTolerations of its policy, or delete it"
+	case spec.Suspension != nil && spec.Suspension.Scheduling != nil && *spec.Suspension.Scheduling:
+		r.State, r.Why, r.Next = Stays, "its scheduling is suspended", "set suspension.scheduling: false in its policy"
+	case !placement.Mine(b, spec.SchedulerName):
+		r.State, r.Why, r.Next = Stays, "no policy carries it", "have a policy carry it, or delete it"
+	case ends.After(now):
+		r.Why = "its policy tolerates the drain until " + ends.UTC().Format(time.TimeOnly) + " UTC"
+	case stays(record, cluster.Name):
+		r.State, r.Why = Stays, reasonOf(record)
+		r.Next = "make room for it, or give its policy another cluster: " + r.explain()
+	case record.Reason != "" && !record.Succeeded() && since(record, cluster):
+		r.State, r.Why, r.Next = Stays, record.Message, r.explain()
+	}
+}
+
+// tolerated returns until when the policy tolerates the drain, and false where for ever.
+func tolerated(spec *workv1alpha2.ResourceBindingSpec, cluster *clusterv1alpha1.Cluster, now time.Time) (time.Time, bool) {
+	if spec.Placement == nil {
+		return now, true
+	}
+	return failover.ToleratesDrain(cluster, spec.Placement.ClusterTolerations, now)
+}
+
+// stays reports whether it was decided that a template has no place but the cluster.
+func stays(record placement.Record, cluster string) bool {
+	drain := failover.DrainTaint()
+	return record.Stays != nil && strings.Contains(record.Stays.Message, cluster+" (untolerated taint {"+drain.ToString())
+}
+
+// reasonOf returns why there is no other place.
+func reasonOf(record placement.Record) string {
+	const from = "no other place: "
+	if _, why, cut := strings.Cut(record.Stays.Message, from); cut {
+		return from + why
+	}
+	return record.Stays.Message
+}
+
+// since reports whether a decision is not older than the drain.
+func since(record placement.Record, cluster *clusterv1alpha1.Cluster) bool {
+	for i := range cluster.Spec.Taints {
+		if t := &cluster.Spec.Taints[i]; t.Key == clusterv1alpha1.TaintClusterDrain && t.TimeAdded != nil {
+			return !record.At.Before(t.TimeAdded)
+		}
+	}
+	return true
+}
+
+// explain is the command that says more.
+func (r *Row) explain() string {
+	out := "flotilla explain " + strings.ToLower(r.Kind) + "/" + r.Name
+	if r.Namespace != "" {
+		out += " -n " + r.Namespace
+	}
+	return out
+}
