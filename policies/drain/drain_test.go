@@ -2,6 +2,7 @@ package drain_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -180,5 +181,63 @@ func TestLook(t *testing.T) {
 				t.Errorf("%t (-want +got):\n%s", concerned, diff)
 			}
 		})
+	}
+}
+
+// TestADrainTakesNothingOffOthers: whatever runs where, the clusters that stay run at least as much as before. That
+// is at once what they are told to run, and no old copy would be there for it.
+func TestADrainTakesNothingOffOthers(t *testing.T) {
+	names := []string{"east", "north", "south", "west"}
+	random := rand.New(rand.NewPCG(1, 2))
+	moved := 0
+	for range 2000 {
+		var clusters []*clusterv1alpha1.Cluster
+		p := divided()
+		var weights []policyv1alpha1.StaticClusterWeight
+		for _, name := range names {
+			clusters = append(clusters, cluster(name, 5+random.Int64N(40)))
+			weights = append(weights, policyv1alpha1.StaticClusterWeight{TargetCluster: policyv1alpha1.ClusterAffinity{ClusterNames: []string{name}}, Weight: 1 + random.Int64N(4)})
+		}
+		switch random.IntN(4) {
+		case 0:
+			p.ReplicaScheduling.WeightPreference = &policyv1alpha1.ClusterPreferences{StaticWeightList: weights}
+		case 1:
+			p.ReplicaScheduling.ReplicaDivisionPreference, p.ReplicaScheduling.WeightPreference = policyv1alpha1.ReplicaDivisionPreferenceAggregated, nil
+		case 2:
+			p.ReplicaScheduling.WeightPreference = nil
+		}
+		if random.IntN(3) == 0 {
+			p.SpreadConstraints = []policyv1alpha1.SpreadConstraint{{SpreadByField: policyv1alpha1.SpreadByFieldCluster, MinGroups: 1, MaxGroups: 1 + random.IntN(3)}}
+		}
+		b := running("web", 1+random.Int32N(20), p)
+		b.BindingSpec().Clusters = nil
+		b.SetAnnotations(nil)
+		then := clusters[:2+random.IntN(3)] // others joined later
+		d, changed := placement.Decide(b, placement.Situation{Clusters: placement.NewSnapshot(then), Now: noon}, placement.Options{})
+		if !changed || d.Err != nil {
+			continue
+		}
+		d.Put(b)
+		for _, row := range drain.Plan(drain.Input{Cluster: "east", Clusters: clusters, Bindings: []workv1alpha2.Binding{b}, Now: noon.Add(time.Minute)}) {
+			if row.State != drain.Leaves {
+				continue
+			}
+			moved++
+			var all int32
+			for _, to := range row.To {
+				all += to.Replicas
+				for _, was := range d.Clusters {
+					if was.Name == to.Name && to.Replicas < was.Replicas {
+						t.Fatalf("%s has %d, of %d before: %v -> %v", to.Name, to.Replicas, was.Replicas, d.Clusters, row.To)
+					}
+				}
+			}
+			if want := b.BindingSpec().Replicas; all != want {
+				t.Fatalf("%d of %d replicas: %v -> %v", all, want, d.Clusters, row.To)
+			}
+		}
+	}
+	if moved < 500 {
+		t.Errorf("only %d were moved", moved)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/placement/replicas"
 )
 
 // undrained returns the clusters that the binding is about to leave because they were to be
@@ -37,4 +38,13 @@ func (p *placing) drained(d *Decision) []string {
 	}
 	slices.Sort(out)
 	return slices.DeleteFunc(slices.Compact(out), func(name string) bool { return stands(d.Clusters, name) })
+}
+
+// steady returns targets of which none runs less than now, for a drain: what one runs less it runs
+// less at once, and what another runs more is there later.
+func (p *placing) steady(after []workv1alpha2.TargetCluster) []workv1alpha2.TargetCluster {
+	if !IsWorkload(p.spec) || InSets(p.spec) || replicas.Duplicates(strategy(p.spec)) || p.placementChanged() || replicasChanged(p.spec) || p.rebalances() {
+		return after // somebody wants another division
+	}
+	return replicas.Steady(p.spec.Clusters, after)
 }

@@ -195,6 +195,9 @@ func (p *placing) keep() Decision {
 
 func (p *placing) finish(d Decision, evicted []string) Decision {
 	d.Evicts = evicted
+	if d.Err == nil && slices.ContainsFunc(evicted, func(name string) bool { return p.barred[name].Drain }) {
+		d.Clusters = p.steady(d.Clusters)
+	}
 	d.Record.Moves = p.record.Moves
 	if slices.ContainsFunc(evicted, func(name string) bool { return p.barred[name].Application }) {
 		moves := movesOf(p.record).Next(failover.Tolerated(p.spec), p.in.Now)
