@@ -31,7 +31,7 @@ var groups = []struct {
 }{
 	{"basic", "Basic Commands:", []string{"explain", "get", "create", "delete", "edit"}},
 	{"registration", "Cluster Registration Commands:", []string{"join", "unjoin", "token", "register", "unregister"}},
-	{"management", "Cluster Management Commands:", []string{"cordon", "uncordon", "taint", "prune"}},
+	{"management", "Cluster Management Commands:", []string{"cordon", "uncordon", "drain", "taint", "prune"}},
 	{"delivery", "Delivery Commands:", []string{"status", "trace", "tree", "events", "reconcile", "suspend", "resume", "rebalance"}},
 	{"debugging", "Troubleshooting and Debugging Commands:", []string{"attach", "logs", "exec", "port-forward", "describe", "interpret", "validate"}},
 	{"advanced", "Advanced Commands:", []string{"apply", "promote", "top", "patch"}},

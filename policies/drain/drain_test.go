@@ -95,10 +95,10 @@ func TestPlan(t *testing.T) {
 		"nothing runs there": {want: ""},
 		"one goes":           {bindings: []workv1alpha2.Binding{running("web", 2, divided())}, room: 9, want: "Leaves Deployment shop/web: east=2 -> west=2 (kept until west is healthy)\n"},
 		"one that may run nowhere else": {bindings: []workv1alpha2.Binding{running("web", 2, only)}, room: 9,
-			want: "Stays Deployment shop/web: east=2 ->  (no other place: 0/2 clusters are available: 1 cluster(s) did not match the placement cluster affinity constraint, 1 cluster(s) had untolerated taint {cluster.flotilla.io/drain:NoExecute}.): make room for it, or give its policy another cluster: flotilla explain deployment/web -n shop\n"},
+			want: "Stays Deployment shop/web: east=2 ->  (no other place: 0/2 clusters are available: 1 cluster(s) did not match the placement cluster affinity constraint, 1 cluster(s) had untolerated taint {cluster.flotilla.io/drain:NoExecute}): make room for it, or give its policy another cluster: flotilla explain deployment/web -n shop\n"},
 		"there is room for the first alone": {bindings: []workv1alpha2.Binding{running("web", 2, divided()), running("api", 2, divided())}, room: 3,
 			want: "Leaves Deployment shop/api: east=2 -> west=2 (kept until west is healthy)\n" +
-				"Stays Deployment shop/web: east=2 ->  (no other place: Clusters available replicas 1 are not enough to schedule.): make room for it, or give its policy another cluster: flotilla explain deployment/web -n shop\n"},
+				"Stays Deployment shop/web: east=2 ->  (no other place: Clusters available replicas 1 are not enough to schedule): make room for it, or give its policy another cluster: flotilla explain deployment/web -n shop\n"},
 		"its policy tolerates it": {bindings: []workv1alpha2.Binding{running("web", 2, tolerating(divided(), nil))}, room: 9,
 			want: "Stays Deployment shop/web: east=2 ->  (its policy tolerates the taint cluster.flotilla.io/drain): take that out of clusterTolerations of its policy, or delete it\n"},
 		"its policy tolerates it for a while": {bindings: []workv1alpha2.Binding{running("web", 2, tolerating(divided(), ptr.To[int64](90)))}, room: 9,

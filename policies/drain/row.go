@@ -150,7 +150,7 @@ func (r *Row) stands(b workv1alpha2.Binding, cluster *clusterv1alpha1.Cluster, n
 		r.State, r.Why = Stays, reasonOf(record)
 		r.Next = "make room for it, or give its policy another cluster: " + r.explain()
 	case record.Reason != "" && !record.Succeeded() && since(record, cluster):
-		r.State, r.Why, r.Next = Stays, record.Message, r.explain()
+		r.State, r.Why, r.Next = Stays, strings.TrimSuffix(record.Message, "."), r.explain()
 	}
 }
 
@@ -172,7 +172,7 @@ func stays(record placement.Record, cluster string) bool {
 func reasonOf(record placement.Record) string {
 	const from = "no other place: "
 	if _, why, cut := strings.Cut(record.Stays.Message, from); cut {
-		return from + why
+		return from + strings.TrimSuffix(why, ".")
 	}
 	return record.Stays.Message
 }

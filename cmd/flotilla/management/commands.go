@@ -9,6 +9,6 @@ import (
 // Commands are the commands about clusters, and about the program of this version.
 func Commands(version string) func(f *fleet.Flags) []*cobra.Command {
 	return func(f *fleet.Flags) []*cobra.Command {
-		return []*cobra.Command{newCordon(f), newUncordon(f), newTaint(f), newPrune(f), newVersion(f, version), newOptions()}
+		return []*cobra.Command{newCordon(f), newUncordon(f), newDrain(f), newTaint(f), newPrune(f), newVersion(f, version), newOptions()}
 	}
 }

@@ -15,7 +15,7 @@ import (
 var cordoned = corev1.Taint{Key: clusterv1alpha1.TaintClusterUnscheduler, Effect: corev1.TaintEffectNoSchedule}
 
 func newCordon(f *fleet.Flags) *cobra.Command {
-	return cordonCommand(f, edit{set: []corev1.Taint{cordoned}, overwrite: true, done: "cordoned", already: "already cordoned"}, &cobra.Command{
+	return cordonCommand(&target{fleet: f}, edit{set: []corev1.Taint{cordoned}, overwrite: true, done: "cordoned", already: "already cordoned"}, &cobra.Command{
 		Use:   "cordon NAME...",
 		Short: "Keep new work away from clusters",
 		Long: `Keep new work away from clusters. What runs there goes on running.
@@ -26,10 +26,9 @@ Clusters get the taint cluster.karmada.io/unschedulable:NoSchedule.`,
 	})
 }
 
-func cordonCommand(f *fleet.Flags, e edit, cmd *cobra.Command) *cobra.Command {
-	t := &target{fleet: f}
+func cordonCommand(t *target, e edit, cmd *cobra.Command) *cobra.Command {
 	cmd.Args = cobra.ArbitraryArgs
-	cmd.ValidArgsFunction = f.CompleteClusters
+	cmd.ValidArgsFunction = t.fleet.CompleteClusters
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 && t.selector == "" {
 			return command.Usage(errors.New("NAME is missing: name clusters, or select them with --selector"))

@@ -43,6 +43,7 @@ func TestWrongCalls(t *testing.T) {
 		"taint clusters east a=b", "taint clusters east a=b:PreferNoSchedule", "taint clusters east a=b:NoSchedule west",
 		"taint clusters east a=b:NoSchedule a=c:NoSchedule", "taint clusters east a=b:NoSchedule a-", "taint clusters east /=b:NoSchedule",
 		"taint clusters east a=b/c:NoSchedule", "taint clusters east --all a-", "taint clusters --all -l a=b a-",
+		"drain", "drain east west", "drain east -o yaml", "drain east --timeout=-1s", "drain east --dry-run --timeout 1m", "uncordon east --timeout 1m",
 		"version -o wide", "version now", "options now", "cordon east", "version",
 	))
 }
@@ -70,6 +71,7 @@ func TestClusters(t *testing.T) {
 		"taint clusters west east maintenance=now:NoSchedule --overwrite",
 		"taint cluster/west team=a:NoExecute maintenance:NoSchedule-", "taint clusters --all maintenance-", "taint clusters mars maintenance-",
 		"taint clusters -l region=us other:NoSchedule",
+		"drain west", "drain mars --dry-run", "uncordon north --return",
 	))
 	want := map[string][]corev1.Taint{
 		"east": nil, "north": nil,

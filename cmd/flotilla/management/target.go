@@ -26,6 +26,8 @@ type target struct {
 	selector string
 	all      bool
 	dryRun   string
+	// then is called with the clusters once all of them are as they should be; nil: nothing is.
+	then func(cmd *cobra.Command, hub client.Client, names []string) error
 }
 
 func (t *target) addFlags(cmd *cobra.Command) {
@@ -72,7 +74,14 @@ func (t *target) run(cmd *cobra.Command, names []string, e edit) error {
 			return err
 		}
 	}
-	return errors.Join(faults...)
+	if len(faults) > 0 || t.then == nil {
+		return errors.Join(faults...)
+	}
+	done := make([]string, len(clusters))
+	for i := range clusters {
+		done[i] = clusters[i].Name
+	}
+	return fleet.Describe(t.then(cmd, hub, done))
 }
 
 func (t *target) wrong(names []string) error {

@@ -1,4 +1,5 @@
-// Package progress tells somebody at a terminal which servers have not answered yet.
+// Package progress tells somebody at a terminal which servers have not answered yet, or which tasks
+// are not done.
 //
 // In go the names of servers, and which have answered; out comes one line, which is taken away
 // again. In a pipe or a file it says nothing.
@@ -28,6 +29,7 @@ type Line struct {
 	shown   bool
 	all     int
 	waiting []string
+	done    string // what became of the others
 	width   int
 }
 
@@ -58,8 +60,17 @@ func Late(out io.Writer, now clock.Clock, servers []string) *Line {
 	return l
 }
 
+// Tasks says at once which of so many tasks are not done yet. Done is the word for the others, as
+// in "2 of 5 moved; waiting for web".
+func Tasks(out io.Writer, done string, all int, waiting []string) *Line {
+	l := newLine(out, waiting)
+	l.all, l.done = all, done
+	l.begin()
+	return l
+}
+
 func newLine(out io.Writer, servers []string) *Line {
-	l := &Line{ended: make(chan struct{}), all: len(servers), waiting: slices.Clone(servers)}
+	l := &Line{ended: make(chan struct{}), all: len(servers), waiting: slices.Clone(servers), done: "answered"}
 	if printers.IsTerminal(out) {
 		l.out = out
 	}
@@ -101,7 +112,7 @@ func (l *Line) show() {
 		return
 	}
 	const names, room = 3, 78
-	line := fmt.Sprintf("%d of %d answered", l.all-len(l.waiting), l.all)
+	line := fmt.Sprintf("%d of %d %s", l.all-len(l.waiting), l.all, l.done)
 	if n := len(l.waiting); n > 0 {
 		line += "; waiting for " + strings.Join(l.waiting[:min(n, names)], ", ")
 		if n > names {

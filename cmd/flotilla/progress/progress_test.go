@@ -72,3 +72,11 @@ func TestAPipeIsToldNothing(t *testing.T) {
 		t.Errorf("it is told %q", out.String())
 	}
 }
+
+func TestTasksAreToldOfInTheirOwnWords(t *testing.T) {
+	out, shows := screen(t)
+	line := Tasks(out, "moved", 3, []string{"web"})
+	shows("\r2 of 3 moved; waiting for web")
+	line.End()
+	shows("\r" + strings.Repeat(" ", 29) + "\r")
+}

@@ -1,0 +1,169 @@
+package draining
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	appsv1alpha1 "github.com/flotilla-io/flotilla/api/apps/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/drain"
+	"github.com/flotilla-io/flotilla/policies/placement"
+)
+
+// rebalancerStays is for how long what was asked for can be looked at. Seconds.
+const rebalancerStays = 300
+
+// again is after how long it is asked once more, for the first time, for what was placed by what was
+// so before the clusters were uncordoned. Requests are told apart by the second.
+const again = 2 * time.Second
+
+// Return has what was moved off clusters by drains placed anew, and waits until that is decided.
+type Return struct {
+	Hub      client.Client
+	Clusters []string
+	Clock    clock.Clock
+	Out      io.Writer
+	// Timeout is how long to wait at most.
+	Timeout time.Duration
+	// DryRun only says what would be placed anew.
+	DryRun bool
+}
+
+// Run asks and waits.
+func (r *Return) Run(ctx context.Context) error {
+	moved, err := r.moved(ctx)
+	if err != nil {
+		return err
+	}
+	if len(moved) == 0 {
+		_, err := fmt.Fprintf(r.Out, "nothing that was moved off %s is to be brought back\n", strings.Join(r.Clusters, ", "))
+		return err
+	}
+	if r.DryRun {
+		for _, b := range moved {
+			if _, err := fmt.Fprintf(r.Out, "%s would be placed anew\n", titleOf(b)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, r.Timeout, fmt.Errorf("%w within %s: flotilla uncordon %s --return asks again", errNotPlaced, r.Timeout, strings.Join(r.Clusters, " ")))
+	defer cancel()
+	if err := r.ask(ctx, moved); err != nil {
+		return err
+	}
+	return r.await(ctx, moved)
+}
+
+var errNotPlaced = errors.New("not all is placed anew")
+
+// moved returns the bindings that were moved off the clusters and may be brought back, by title.
+func (r *Return) moved(ctx context.Context) ([]workv1alpha2.Binding, error) {
+	var out []workv1alpha2.Binding
+	err := each(ctx, r.Hub, func(b workv1alpha2.Binding) {
+		if b.GetDeletionTimestamp() == nil && r.concerns(b) {
+			out = append(out, b)
+		}
+	})
+	slices.SortFunc(out, func(a, b workv1alpha2.Binding) int { return strings.Compare(titleOf(a), titleOf(b)) })
+	return out, err
+}
+
+// concerns reports whether a binding was moved off one of the clusters and was not placed anew since.
+func (r *Return) concerns(b workv1alpha2.Binding) bool {
+	record, _ := placement.RecordOf(b)
+	return slices.ContainsFunc(record.Drained, func(name string) bool { return slices.Contains(r.Clusters, name) })
+}
+
+// ask has templates placed anew.
+func (r *Return) ask(ctx context.Context, moved []workv1alpha2.Binding) error {
+	rebalancer := &appsv1alpha1.WorkloadRebalancer{ObjectMeta: metav1.ObjectMeta{GenerateName: "return-"}}
+	rebalancer.Spec.TTLSecondsAfterFinished = ptr.To[int32](rebalancerStays)
+	for _, b := range moved {
+		of := &b.BindingSpec().Resource
+		rebalancer.Spec.Workloads = append(rebalancer.Spec.Workloads, appsv1alpha1.ObjectReference{APIVersion: of.APIVersion, Kind: of.Kind, Namespace: of.Namespace, Name: of.Name})
+	}
+	if err := r.Hub.Create(ctx, rebalancer, client.FieldOwner("flotilla")); err != nil {
+		return fmt.Errorf("ask for %d templates to be placed anew: %w", len(moved), err)
+	}
+	return nil
+}
+
+// await says of each binding where it is placed, once it was placed anew.
+func (r *Return) await(ctx context.Context, moved []workv1alpha2.Binding) error {
+	var faults []error
+	asked, patience := r.Clock.Now(), again
+	for len(moved) > 0 {
+		var rest []workv1alpha2.Binding
+		for _, before := range moved {
+			b := before.DeepCopyObject().(workv1alpha2.Binding)
+			if err := r.Hub.Get(ctx, client.ObjectKeyFromObject(before), b); client.IgnoreNotFound(err) != nil {
+				return r.wrong(ctx, err)
+			} else if err != nil {
+				continue // deleted meanwhile
+			}
+			over, err := r.tell(before, b)
+			if !over {
+				rest = append(rest, before)
+			}
+			faults = append(faults, err)
+		}
+		if moved = rest; len(moved) == 0 {
+			break
+		}
+		if r.Clock.Since(asked) >= patience {
+			asked, patience = r.Clock.Now(), 2*patience
+			if err := r.ask(ctx, moved); err != nil {
+				return r.wrong(ctx, err)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(append(faults, context.Cause(ctx))...)
+		case <-r.Clock.After(pause):
+		}
+	}
+	return errors.Join(faults...)
+}
+
+func (r *Return) wrong(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// tell says where a binding is placed, and false where that is not decided anew yet.
+func (r *Return) tell(before, b workv1alpha2.Binding) (bool, error) {
+	record, _ := placement.RecordOf(b)
+	was, _ := placement.RecordOf(before)
+	switch {
+	case !record.Succeeded() && record.At.After(was.At.Time):
+		return true, fmt.Errorf("%s stays where it is: %s", titleOf(b), record.Message)
+	case r.concerns(b):
+		return false, nil
+	}
+	row := drain.Row{To: b.BindingSpec().Clusters}
+	note := ""
+	if !slices.ContainsFunc(row.To, func(t workv1alpha2.TargetCluster) bool { return slices.Contains(r.Clusters, t.Name) }) {
+		note = ", by what counts now"
+	}
+	_, err := fmt.Fprintf(r.Out, "%s is placed in %s%s\n", titleOf(b), row.Places(), note)
+	return true, err
+}
+
+func titleOf(b workv1alpha2.Binding) string {
+	of := &b.BindingSpec().Resource
+	row := drain.Row{Kind: of.Kind, Namespace: of.Namespace, Name: of.Name}
+	return row.Title()
+}

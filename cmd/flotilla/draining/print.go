@@ -1,0 +1,90 @@
+package draining
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/flotilla-io/flotilla/policies/drain"
+)
+
+// Report is what programs are told.
+type Report struct {
+	Cluster string `json:"cluster"`
+	// DryRun says that nothing was asked for.
+	DryRun bool        `json:"dryRun"`
+	Rows   []drain.Row `json:"rows"`
+}
+
+// JSON writes the report.
+func (r Report) JSON(out io.Writer) error {
+	if r.Rows == nil {
+		r.Rows = []drain.Row{}
+	}
+	enc := json.NewEncoder(out)
+	enc.SetIndent("", "  ")
+	return enc.Encode(r)
+}
+
+// Table writes the report for people.
+func (r Report) Table(out io.Writer) error {
+	if len(r.Rows) == 0 {
+		_, err := fmt.Fprintf(out, "Nothing runs in %s.\n", r.Cluster)
+		return err
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(w, "NAMESPACE\tKIND\tNAME\tFROM\tTO")
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", dash(row.Namespace), row.Kind, row.Name, drain.Place(r.Cluster, row.Replicas), to(row))
+	}
+	return w.Flush()
+}
+
+func dash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}
+
+// to is where a template goes, or why it does not.
+func to(row *drain.Row) string {
+	switch {
+	case row.State == drain.Stays:
+		return "- stays: " + row.Why
+	case row.State == drain.Waits:
+		return "- waits: " + row.Why
+	case len(row.To) == 0:
+		return "- leaves: " + row.Why
+	}
+	return row.Places()
+}
+
+// shown is how many templates an error names.
+const shown = 3
+
+// Verdict is nil where nothing is to stay in the cluster. Else it names what does, and what to do.
+func (r Report) Verdict() error {
+	rest := slices.DeleteFunc(slices.Clone(r.Rows), func(row drain.Row) bool { return row.State != drain.Stays })
+	if len(rest) == 0 {
+		return nil
+	}
+	texts := make([]string, 0, shown)
+	for i := range rest[:min(len(rest), shown)] {
+		row := &rest[i]
+		texts = append(texts, fmt.Sprintf("%s: %s: %s", row.Title(), row.Why, row.Next))
+	}
+	more := ""
+	if n := len(rest) - shown; n > 0 {
+		more = fmt.Sprintf("; and %d more, which flotilla drain %s --dry-run lists", n, r.Cluster)
+	}
+	if r.DryRun {
+		return fmt.Errorf("%d of %d would stay in %s: %s%s", len(rest), len(r.Rows), r.Cluster, strings.Join(texts, "; "), more)
+	}
+	return fmt.Errorf("%d of %d stay in %s: %s%s. What finds a place later still goes; flotilla uncordon %s ends the drain",
+		len(rest), len(r.Rows), r.Cluster, strings.Join(texts, "; "), more, r.Cluster)
+}

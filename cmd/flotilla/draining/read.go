@@ -1,0 +1,75 @@
+package draining
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/listing"
+	"github.com/flotilla-io/flotilla/policies/drain"
+	"github.com/flotilla-io/flotilla/policies/failover"
+)
+
+// Plan returns what a drain of a cluster that began now would move, and what it could not.
+func Plan(ctx context.Context, hub client.Reader, cluster string, now time.Time) ([]drain.Row, error) {
+	in := drain.Input{Cluster: cluster, Now: now}
+	err := listing.Each(ctx, hub, &clusterv1alpha1.ClusterList{}, func(c *clusterv1alpha1.Cluster) { in.Clusters = append(in.Clusters, c) })()
+	if err != nil {
+		return nil, err
+	}
+	if err := each(ctx, hub, func(b workv1alpha2.Binding) { in.Bindings = append(in.Bindings, b) }); err != nil {
+		return nil, err
+	}
+	return drain.Plan(in), nil
+}
+
+// each calls f with every binding.
+func each(ctx context.Context, hub client.Reader, f func(workv1alpha2.Binding)) error {
+	return errors.Join(
+		listing.Each(ctx, hub, &workv1alpha2.ResourceBindingList{}, func(b *workv1alpha2.ResourceBinding) { f(b) })(),
+		listing.Each(ctx, hub, &workv1alpha2.ClusterResourceBindingList{}, func(b *workv1alpha2.ClusterResourceBinding) { f(b) })(),
+	)
+}
+
+// look returns the cluster and how far each template has left it, sorted.
+func look(ctx context.Context, hub client.Reader, name string, now time.Time) (*clusterv1alpha1.Cluster, []drain.Row, error) {
+	cluster, err := Cluster(ctx, hub, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	var rows []drain.Row
+	err = each(ctx, hub, func(b workv1alpha2.Binding) {
+		if row, concerned := drain.Look(b, cluster, now); concerned {
+			rows = append(rows, row)
+		}
+	})
+	drain.Sort(rows)
+	return cluster, rows, err
+}
+
+// Cluster reads a cluster that is to be there.
+func Cluster(ctx context.Context, hub client.Reader, name string) (*clusterv1alpha1.Cluster, error) {
+	cluster := &clusterv1alpha1.Cluster{}
+	err := hub.Get(ctx, client.ObjectKey{Name: name}, cluster)
+	if apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("there is no cluster %s: flotilla get clusters lists them", name)
+	}
+	return cluster, err
+}
+
+// Drainable errs where nothing is moved off a cluster because it is not well.
+func Drainable(c *clusterv1alpha1.Cluster) error {
+	switch {
+	case c.DeletionTimestamp != nil:
+		return fmt.Errorf("cluster %s leaves the fleet: what it runs goes with it", c.Name)
+	case !failover.Drainable(c):
+		return fmt.Errorf("cluster %s is not ready, and only one that is well can be drained: flotilla status says what is wrong; what a lost one ran is moved by flotillad serve --failover=on", c.Name)
+	}
+	return nil
+}

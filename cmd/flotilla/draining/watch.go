@@ -1,0 +1,170 @@
+package draining
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/progress"
+	"github.com/flotilla-io/flotilla/policies/drain"
+	"github.com/flotilla-io/flotilla/policies/failover"
+)
+
+// Time between two looks: a look at many bindings takes a while, and is not all that the control
+// plane is to do.
+const (
+	pause = 500 * time.Millisecond
+	share = 4 // so many times as long as a look took, at least
+)
+
+// Watch follows the drain of one cluster. It changes nothing.
+type Watch struct {
+	Hub     client.Reader
+	Cluster string
+	Clock   clock.Clock
+	// Out gets a line for each template that has left or cannot. ErrOut gets what
+	// is waited for, if somebody looks at it.
+	Out, ErrOut io.Writer
+	// Timeout ends the watch, not the drain; 0 waits for as long as it takes.
+	Timeout time.Duration
+
+	seen map[string]drain.State
+	ill  bool
+	line *progress.Line
+}
+
+// Begin notes what has left before, so that nothing is told of it. It is called before the cluster
+// is drained, and before Run.
+func (w *Watch) Begin(ctx context.Context) error {
+	_, rows, err := look(ctx, w.Hub, w.Cluster, w.Clock.Now())
+	w.seen = map[string]drain.State{}
+	for i := range rows {
+		if rows[i].State == drain.Left {
+			w.seen[rows[i].Title()] = drain.Left
+		}
+	}
+	return err
+}
+
+// Run watches until nothing is on its way any more, and returns what there is to say of each
+// template. It errs if the drain is ended by somebody, or the time is over; how far it was comes
+// with that.
+func (w *Watch) Run(ctx context.Context) ([]drain.Row, error) {
+	within, cancel := ctx, context.CancelFunc(func() {})
+	if w.Timeout > 0 {
+		within, cancel = context.WithTimeout(ctx, w.Timeout)
+	}
+	defer cancel()
+	w.line = progress.Tasks(io.Discard, "", 0, nil)
+	defer func() { w.line.End() }()
+	var last []drain.Row
+	for {
+		began := w.Clock.Now()
+		cluster, rows, err := look(within, w.Hub, w.Cluster, began)
+		switch {
+		case within.Err() != nil:
+			return last, w.ended(ctx, last)
+		case err != nil && !passes(err):
+			return last, err
+		case err == nil:
+			if last = rows; !failover.Drains(cluster) {
+				return last, fmt.Errorf("the drain of %s was ended by somebody: flotilla drain %[1]s begins again", w.Cluster)
+			}
+			if err := w.tell(cluster, rows); err != nil || settled(rows) {
+				return last, err
+			}
+		}
+		select {
+		case <-within.Done():
+			return last, w.ended(ctx, last)
+		case <-w.Clock.After(max(pause, share*w.Clock.Since(began))):
+		}
+	}
+}
+
+// passes reports whether a look may do better soon: the control plane is busy, or is started anew.
+func passes(err error) bool {
+	return apierrors.IsServerTimeout(err) || apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err) ||
+		utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err)
+}
+
+// settled reports whether nothing is on its way.
+func settled(rows []drain.Row) bool { return len(pending(rows)) == 0 }
+
+// pending are the titles of what is on its way.
+func pending(rows []drain.Row) []string {
+	var out []string
+	for i := range rows {
+		if s := rows[i].State; s == drain.Waits || s == drain.Leaves {
+			out = append(out, rows[i].Title())
+		}
+	}
+	return out
+}
+
+// tell says what is new.
+func (w *Watch) tell(cluster *clusterv1alpha1.Cluster, rows []drain.Row) error {
+	w.line.End()
+	var faults []error
+	for i := range rows {
+		row := &rows[i]
+		if w.seen[row.Title()] == row.State {
+			continue
+		}
+		w.seen[row.Title()] = row.State
+		switch row.State {
+		case drain.Left:
+			_, err := fmt.Fprintf(w.Out, "%s left %s for %s\n", row.Title(), w.Cluster, row.Places())
+			faults = append(faults, err)
+		case drain.Stays:
+			_, err := fmt.Fprintf(w.Out, "%s stays in %s: %s\n", row.Title(), w.Cluster, row.Why)
+			faults = append(faults, err)
+		}
+	}
+	if ill := !failover.Drainable(cluster); ill != w.ill {
+		w.ill = ill
+		if ill {
+			_, err := fmt.Fprintf(w.ErrOut, "warning: cluster %s is not ready any more: nothing more is moved off it until it is\n", w.Cluster)
+			faults = append(faults, err)
+		}
+	}
+	if waiting := pending(rows); len(waiting) > 0 {
+		w.line = progress.Tasks(w.ErrOut, "moved", len(rows), waiting)
+	}
+	return errors.Join(faults...)
+}
+
+// ended says how to go on where the watch has ended before the drain.
+func (w *Watch) ended(ctx context.Context, rows []drain.Row) error {
+	w.line.End()
+	how := fmt.Sprintf("the drain of %s goes on: flotilla drain %[1]s watches it, flotilla uncordon %[1]s ends it", w.Cluster)
+	if waiting := pending(rows); len(waiting) > 0 {
+		how = fmt.Sprintf("%d of %d are on their way, and %s", len(waiting), len(rows), how)
+	}
+	if ctx.Err() == nil {
+		return fmt.Errorf("not all has left within %s: %s%s", w.Timeout, how, reasons(rows))
+	}
+	_, err := fmt.Fprintln(w.ErrOut, how)
+	return errors.Join(err, context.Cause(ctx))
+}
+
+// reasons are what those that are on their way wait for.
+func reasons(rows []drain.Row) string {
+	rows = slices.DeleteFunc(slices.Clone(rows), func(r drain.Row) bool { return r.State != drain.Waits && r.State != drain.Leaves })
+	out := ""
+	for i := range rows[:min(len(rows), shown)] {
+		if rows[i].Why != "" {
+			out += "; " + rows[i].Title() + ": " + rows[i].Why
+		}
+	}
+	return out
+}

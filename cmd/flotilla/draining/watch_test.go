@@ -1,0 +1,73 @@
+package draining_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	"github.com/flotilla-io/flotilla/api/scheme"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/draining"
+	"github.com/flotilla-io/flotilla/policies/drain"
+)
+
+// TestAWatchEndsBeforeTheDrain: who ends the watch, or has waited for long enough, is told how to go
+// on; a drain that somebody ended is not watched.
+func TestAWatchEndsBeforeTheDrain(t *testing.T) {
+	const goesOn = "1 of 1 are on their way, and the drain of east goes on: flotilla drain east watches it, flotilla uncordon east ends it"
+	for name, tc := range map[string]struct {
+		interrupted, undone bool
+		timeout             time.Duration
+		err, errOut         string
+	}{
+		"interrupted": {interrupted: true, err: "context canceled", errOut: goesOn + "\n"},
+		"too long":    {timeout: time.Second, err: "not all has left within 1s: " + goesOn + "; Deployment shop/web: kept until west is healthy"},
+		"undone":      {undone: true, err: "the drain of east was ended by somebody: flotilla drain east begins again"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			east := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "east"}}
+			east.Status.Conditions = []metav1.Condition{{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionTrue}}
+			if !tc.undone {
+				east.Spec.Taints = drain.Taints()
+			}
+			web := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-deployment", Labels: map[string]string{policyv1alpha1.PropagationPolicyPermanentIDLabel: "p"}}}
+			web.Spec = workv1alpha2.ResourceBindingSpec{
+				Resource: workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"}, Clusters: []workv1alpha2.TargetCluster{{Name: "west"}},
+				GracefulEvictionTasks: []workv1alpha2.GracefulEvictionTask{{FromCluster: "east", Producer: workv1alpha2.EvictionProducerDrain}},
+			}
+			looks := 0
+			hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(east, web).WithInterceptorFuncs(interceptor.Funcs{
+				Get: func(ctx context.Context, hub client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+					if looks++; looks == 3 && tc.interrupted { // the first is that of Begin
+						cancel()
+					}
+					return hub.Get(ctx, key, obj, opts...)
+				},
+			}).Build()
+			var out, errOut strings.Builder
+			w := draining.Watch{Hub: hub, Cluster: "east", Clock: clock.RealClock{}, Out: &out, ErrOut: &errOut, Timeout: tc.timeout}
+			if err := w.Begin(ctx); err != nil {
+				t.Fatal(err)
+			}
+			_, err := w.Run(ctx)
+			if err == nil || err.Error() != tc.err {
+				t.Errorf("error %v, want %q", err, tc.err)
+			}
+			if out.String() != "" || errOut.String() != tc.errOut {
+				t.Errorf("said %q, %q; want %q", out.String(), errOut.String(), tc.errOut)
+			}
+		})
+	}
+}
