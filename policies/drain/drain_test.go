@@ -66,7 +66,7 @@ func tolerating(p policyv1alpha1.Placement, seconds *int64) policyv1alpha1.Place
 	return p
 }
 
-// text is the rows as a table, with what is to be done next behind.
+// text is the rows as a table, with what is to be done next behind those that need it now.
 func text(rows []drain.Row) string {
 	var out strings.Builder
 	for i := range rows {
@@ -75,7 +75,7 @@ func text(rows []drain.Row) string {
 		if r.Why != "" {
 			fmt.Fprintf(&out, " (%s)", r.Why)
 		}
-		if r.Next != "" {
+		if r.Next != "" && r.State != drain.Leaves {
 			fmt.Fprintf(&out, ": %s", r.Next)
 		}
 		out.WriteString("\n")

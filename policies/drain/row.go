@@ -123,6 +123,7 @@ func (r *Row) leaves(spec *workv1alpha2.ResourceBindingSpec, task *workv1alpha2.
 			return
 		default:
 			r.Why = "kept " + kept.Condition()
+			r.Next = "see what keeps that from it: " + r.explain() + "; to give the old copy up, set suppressDeletion: false in its eviction task"
 		}
 	}
 }

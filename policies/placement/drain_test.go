@@ -75,9 +75,9 @@ func TestADrainAndBack(t *testing.T) {
 	}
 }
 
-// TestADrainKeepsWhatIsWell: the grace of a task takes no healthy copy off a drained cluster,
-// although some of what replaces it does well.
-func TestADrainKeepsWhatIsWell(t *testing.T) {
+// TestADrainTakesItsTime: the grace of a task takes nothing off a drained cluster, although some of
+// what replaces it does well.
+func TestADrainTakesItsTime(t *testing.T) {
 	now := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	task := workv1alpha2.GracefulEvictionTask{
 		FromCluster: "a", Reason: workv1alpha2.EvictionReasonTaintUntolerated, Producer: workv1alpha2.EvictionProducerDrain,
@@ -91,7 +91,7 @@ func TestADrainKeepsWhatIsWell(t *testing.T) {
 		{"none is ready", "", true, false},
 		{"one of two is", "b", true, false},
 		{"both are", "b c", true, true},
-		{"what is left is ill, and so are others", "b", false, true},
+		{"what is left is ill, in part at least, and so are others", "b", false, false},
 	} {
 		ready := map[string]bool{}
 		for _, target := range targets(tc.ready) {
@@ -105,5 +105,40 @@ func TestADrainKeepsWhatIsWell(t *testing.T) {
 		if got := len(ended) > 0; got != tc.ends {
 			t.Errorf("%s: ended = %v", tc.name, ended)
 		}
+	}
+}
+
+// TestADrainLeavesOthersGently: a cluster that is left together with one that is drained, as the policy does not mean it
+// any more, keeps its copy until all is healthy elsewhere, although the policy has clusters left first.
+func TestADrainLeavesOthersGently(t *testing.T) {
+	now := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	p := policyv1alpha1.Placement{
+		ClusterAffinity:   &policyv1alpha1.ClusterAffinity{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"in": "use"}}},
+		ReplicaScheduling: divided(policyv1alpha1.ReplicaDivisionPreferenceWeighted, nil),
+	}
+	b := binding(deployment(4, p))
+	b.Spec.Failover = &policyv1alpha1.FailoverBehavior{Cluster: &policyv1alpha1.ClusterFailoverBehavior{PurgeMode: policyv1alpha1.PurgeModeDirectly}}
+	placement.Decision{
+		Clusters: targets("a:2 b:2"), AppliedPlacement: placement.AppliedPlacement(&p),
+		Record: placement.Record{Reason: workv1alpha2.BindingReasonSuccess, Message: workv1alpha2.SuccessfulSchedulingMessage, At: metav1.NewTime(now.Add(-time.Hour))},
+	}.Put(b)
+	var clusters []*clusterv1alpha1.Cluster
+	for _, name := range []string{"a", "b", "c"} {
+		clusters = append(clusters, cluster(name, 9, func(c *clusterv1alpha1.Cluster) {
+			c.Status.Conditions = append(c.Status.Conditions, metav1.Condition{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionTrue})
+			if name != "b" {
+				c.Labels["in"] = "use"
+			}
+			if name == "a" {
+				c.Spec.Taints = []corev1.Taint{failover.DrainTaint()}
+			}
+		}))
+	}
+	d, changed := placement.Decide(b, placement.Situation{Clusters: placement.NewSnapshot(clusters), Now: now}, placement.Options{})
+	if got := tasksOf(d.Evictions); !changed || got != "a Gracefully of Drain, b Gracefully of Drain" {
+		t.Errorf("%t, %q, %v", changed, got, d.Clusters)
+	}
+	if diff := cmp.Diff([]string{"a"}, d.Record.Drained); diff != "" {
+		t.Errorf("drained (-want +got):\n%s", diff)
 	}
 }

@@ -40,9 +40,9 @@ type Ending struct {
 // one of those that stay where nothing does, or at once where the policy says so; one that
 // is to be left before that, when it has let go. One that is left for another reason may
 // be left once all targets are ready, or when its time is over, if that does not take the
-// last healthy copy, and no healthy one of a cluster that is drained. Before the scheduler has found other targets
-// there is nothing to leave it for: it goes on until the scheduler has, or takes the cluster back; what the
-// scheduler cannot decide, as the task keeps it from the cluster, ends by time. suppressDeletion says
+// last healthy copy; of a cluster that is drained no time is. Before the scheduler has found other targets there is
+// nothing to leave it for: it goes on until the scheduler has, or takes the cluster back; what the scheduler
+// cannot decide, as the task keeps it from the cluster, ends by time. suppressDeletion says
 // otherwise, either way.
 func (e Ending) Of(spec *workv1alpha2.ResourceBindingSpec) (tasks []workv1alpha2.GracefulEvictionTask, ended []string, again time.Time) {
 	seen := map[string]bool{}
@@ -89,6 +89,9 @@ func (e Ending) over(spec *workv1alpha2.ResourceBindingSpec, task *workv1alpha2.
 	if settled && !slices.ContainsFunc(spec.Clusters, func(t workv1alpha2.TargetCluster) bool { return !e.Ready(t.Name) }) {
 		return true, time.Time{}
 	}
+	if holds && task.Producer == workv1alpha2.EvictionProducerDrain {
+		return false, time.Time{} // nothing has failed there: a part of a copy counts as well
+	}
 	until := e.until(task)
 	if until.After(e.Now) {
 		return false, until
@@ -130,14 +133,10 @@ func (e Ending) until(task *workv1alpha2.GracefulEvictionTask) time.Time {
 	return since.Add(grace)
 }
 
-// last reports whether a cluster that is left has the only copy that does well, or is drained
-// and has one.
+// last reports whether a cluster that is left has the only copy that does well.
 func (e Ending) last(spec *workv1alpha2.ResourceBindingSpec, task *workv1alpha2.GracefulEvictionTask) bool {
 	if task.PurgeMode == policyv1alpha1.PurgeModeDirectly || !e.Healthy(task.FromCluster) {
 		return false
-	}
-	if task.Producer == workv1alpha2.EvictionProducerDrain {
-		return true // nothing has failed there: all of it counts
 	}
 	return !slices.ContainsFunc(spec.Clusters, func(t workv1alpha2.TargetCluster) bool { return e.Ready(t.Name) })
 }

@@ -92,6 +92,8 @@ type placing struct {
 	full []string
 	// returns are the clusters that it was moved off, for what is over by now.
 	returns map[string]bool
+	// drains says that a cluster is left because it is drained.
+	drains bool
 }
 
 // decide places the binding off the clusters that are to be evicted. Where that cannot be, it
@@ -102,8 +104,8 @@ func (p *placing) decide(due bool, evicted []string) Decision {
 		return p.finish(p.keep(), nil)
 	}
 	all := p.barred
-	if p.rebalances() {
-		p.returns = p.undrained()
+	if p.rebalances() { // somebody wants it where it is best now, and it may not have left yet
+		p.returns = p.recovered()
 	}
 	d := p.try(all)
 	if d.Err != nil {
@@ -195,7 +197,7 @@ func (p *placing) keep() Decision {
 
 func (p *placing) finish(d Decision, evicted []string) Decision {
 	d.Evicts = evicted
-	if d.Err == nil && slices.ContainsFunc(evicted, func(name string) bool { return p.barred[name].Drain }) {
+	if p.drains = slices.ContainsFunc(evicted, func(name string) bool { return p.barred[name].Drain }); p.drains && d.Err == nil {
 		d.Clusters = p.steady(d.Clusters)
 	}
 	d.Record.Moves = p.record.Moves

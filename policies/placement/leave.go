@@ -11,6 +11,7 @@ import (
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/failover"
 	"github.com/flotilla-io/flotilla/policies/placement/replicas"
 )
 
@@ -48,6 +49,8 @@ func (p *placing) evictions(after []workv1alpha2.TargetCluster) []workv1alpha2.G
 		switch {
 		case evicted:
 			out = append(out, p.evict(t, why))
+		case p.drains: // what goes with it is left as gently
+			out = append(out, p.evict(t, failover.Cause{Why: "another cluster is drained", Drain: true}))
 		case gained || !directly(s.spec):
 			out = append(out, s.leave(t, before, after, p.in))
 		}

@@ -164,6 +164,9 @@ func reasons(rows []drain.Row) string {
 	for i := range rows[:min(len(rows), shown)] {
 		if rows[i].Why != "" {
 			out += "; " + rows[i].Title() + ": " + rows[i].Why
+			if rows[i].Next != "" {
+				out += ": " + rows[i].Next
+			}
 		}
 	}
 	return out

@@ -30,7 +30,7 @@ func TestAWatchEndsBeforeTheDrain(t *testing.T) {
 		err, errOut         string
 	}{
 		"interrupted": {interrupted: true, err: "context canceled", errOut: goesOn + "\n"},
-		"too long":    {timeout: time.Second, err: "not all has left within 1s: " + goesOn + "; Deployment shop/web: kept until west is healthy"},
+		"too long":    {timeout: time.Second, err: "not all has left within 1s: " + goesOn + "; Deployment shop/web: kept until west is healthy: see what keeps that from it: flotilla explain deployment/web -n shop; to give the old copy up, set suppressDeletion: false in its eviction task"},
 		"undone":      {undone: true, err: "the drain of east was ended by somebody: flotilla drain east begins again"},
 	} {
 		t.Run(name, func(t *testing.T) {
