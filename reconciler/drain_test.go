@@ -152,17 +152,14 @@ func (m *moves) scale(ns string, replicas int32) {
 }
 
 // TestADrainKeepsTheCount: with failover off, what runs in a cluster that is drained is moved, and at no
-// time fewer copies do well than there are to be, although the policy has failed clusters left
-// first. It does not return by itself, and does when it is placed anew.
+// time fewer copies do well than there are to be. It does not return by itself, and does when it is placed anew.
 func TestADrainKeepsTheCount(t *testing.T) {
 	m := newMovesWith(t, registerDrains)
-	directly := &policyv1alpha1.FailoverBehavior{Cluster: &policyv1alpha1.ClusterFailoverBehavior{PurgeMode: policyv1alpha1.PurgeModeDirectly}}
 	t.Run("the new copies are slow to do well", func(t *testing.T) {
 		m := m.in(t)
 		ns := m.hub.Namespace(t)
 		m.check(m.hub.Hub.Create(m.Context(), nowhere(ns)))
 		m.start(ns, func(p *policyv1alpha1.PropagationPolicy) {
-			p.Spec.Failover = directly
 			p.Spec.Placement = policyv1alpha1.Placement{ClusterAffinities: []policyv1alpha1.ClusterAffinityTerm{
 				{AffinityName: "first", ClusterAffinity: policyv1alpha1.ClusterAffinity{ClusterNames: []string{from}}},
 				{AffinityName: "second", ClusterAffinity: policyv1alpha1.ClusterAffinity{ClusterNames: []string{to}}},

@@ -17,6 +17,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/placement/framework"
 	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/propagation"
+	"github.com/flotilla-io/flotilla/policies/taints"
 )
 
 // place says where the template runs and where it would.
@@ -298,7 +299,7 @@ func terms(trace placement.Trace, stands []workv1alpha2.TargetCluster, snap plac
 		for j := range t.Verdicts {
 			v := verdict(&t.Verdicts[j], &t, trace.Clusters)
 			if c, there := snap.Cluster(v.Cluster); there {
-				v.Taints = placement.OwnTaints(c.Spec.Taints)
+				v.Taints = taints.Own(c.Spec.Taints)
 				v.Cordoned = slices.ContainsFunc(c.Spec.Taints, func(t corev1.Taint) bool { return t.Key == clusterv1alpha1.TaintClusterUnscheduler })
 			}
 			out[i].Clusters[j] = v

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -42,6 +43,25 @@ func State(b workv1alpha2.Binding, cluster string, application bool) (map[string
 	return out, nil
 }
 
+// Withhold takes the clusters out of d that a template is placed in and must not leave, as its state is wanted and
+// cannot be read. It returns them, sorted, and why each stays, in sentences.
+func (d Due) Withhold(b workv1alpha2.Binding) (clusters []string, why string) {
+	var texts []string
+	for _, t := range b.BindingSpec().Clusters {
+		cause, is := d[t.Name]
+		if !is {
+			continue
+		}
+		if _, err := State(b, t.Name, cause.Application); err != nil {
+			delete(d, t.Name)
+			clusters, texts = append(clusters, t.Name), append(texts, "It stays in "+t.Name+": "+err.Error()+".")
+		}
+	}
+	slices.Sort(clusters)
+	slices.Sort(texts)
+	return clusters, strings.Join(texts, " ")
+}
+
 // Inherits returns the labels that the copy in a cluster begins with, as a binding says that it takes the place of one
 // whose state was preserved: it is the only copy, the one before it is gone, and it was not there itself.
 func Inherits(spec *workv1alpha2.ResourceBindingSpec, cluster string) map[string]string {
@@ -53,10 +73,8 @@ func Inherits(spec *workv1alpha2.ResourceBindingSpec, cluster string) map[string
 	if last.PurgeMode != policyv1alpha1.PurgeModeDirectly {
 		return nil
 	}
-	for _, before := range last.ClustersBeforeFailover {
-		if before == cluster {
-			return nil
-		}
+	if slices.Contains(last.ClustersBeforeFailover, cluster) {
+		return nil
 	}
 	return last.PreservedLabelState
 }

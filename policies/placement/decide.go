@@ -3,7 +3,6 @@ package placement
 import (
 	"encoding/json"
 	"errors"
-	"maps"
 	"slices"
 	"time"
 
@@ -150,14 +149,18 @@ func Decide(b workv1alpha2.Binding, in Situation, opts Options) (Decision, bool)
 	}
 	forbidden, next := barred(&s, in, opts)
 	why, due := s.due(in.Clusters)
-	stuck := withhold(&s, forbidden, opts)
+	var stuck []string
+	kept := ""
+	if opts.Failover.State {
+		stuck, kept = forbidden.Withhold(b)
+	}
 	evicted := targetsIn(s.spec.Clusters, forbidden)
 	if !due && len(evicted) == 0 && len(stuck) == 0 && s.record.Stays == nil {
 		return Decision{Next: next}, false
 	}
-	a := placing{state: &s, in: in, opts: opts, barred: forbidden, full: slices.Sorted(maps.Keys(stuck))}
+	a := placing{state: &s, in: in, opts: opts, barred: forbidden, full: stuck}
 	d := a.decide(due, evicted)
-	stuck.tell(&d.Record)
+	d.Record.stay(kept)
 	d.Next, d.Why = next, why
 	if !due {
 		d.Why = DueEvicted

@@ -1,6 +1,7 @@
 package placement_test
 
 import (
+	order "cmp"
 	"testing"
 	"time"
 
@@ -30,8 +31,7 @@ func drainFleet(drained bool) placement.Snapshot {
 	return placement.NewSnapshot(out)
 }
 
-// TestADrainAndBack: what is moved off a drained cluster goes gracefully whatever the policy
-// says of failures, is remembered, stays where it is when the drain ends, and is brought back by a
+// TestADrainAndBack: what is moved off a drained cluster goes gracefully, unless its policy wants never two copies at once, is remembered, stays where it is when the drain ends, and is brought back by a
 // rebalance, whether it has left or not.
 func TestADrainAndBack(t *testing.T) {
 	now := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
@@ -55,7 +55,7 @@ func TestADrainAndBack(t *testing.T) {
 				d.Put(b)
 			}
 			decide(true, now, "b:4", "a")
-			if got := tasksOf(b.Spec.GracefulEvictionTasks); got != "a Gracefully of Drain" {
+			if got, want := tasksOf(b.Spec.GracefulEvictionTasks), "a "+string(order.Or(purge, policyv1alpha1.PurgeModeGracefully))+" of Drain"; got != want {
 				t.Fatalf("tasks %q", got)
 			}
 			if left {
@@ -109,7 +109,7 @@ func TestADrainTakesItsTime(t *testing.T) {
 }
 
 // TestADrainLeavesOthersGently: a cluster that is left together with one that is drained, as the policy does not mean it
-// any more, keeps its copy until all is healthy elsewhere, although the policy has clusters left first.
+// any more, keeps its copy until all is healthy elsewhere.
 func TestADrainLeavesOthersGently(t *testing.T) {
 	now := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	p := policyv1alpha1.Placement{
@@ -117,7 +117,6 @@ func TestADrainLeavesOthersGently(t *testing.T) {
 		ReplicaScheduling: divided(policyv1alpha1.ReplicaDivisionPreferenceWeighted, nil),
 	}
 	b := binding(deployment(4, p))
-	b.Spec.Failover = &policyv1alpha1.FailoverBehavior{Cluster: &policyv1alpha1.ClusterFailoverBehavior{PurgeMode: policyv1alpha1.PurgeModeDirectly}}
 	placement.Decision{
 		Clusters: targets("a:2 b:2"), AppliedPlacement: placement.AppliedPlacement(&p),
 		Record: placement.Record{Reason: workv1alpha2.BindingReasonSuccess, Message: workv1alpha2.SuccessfulSchedulingMessage, At: metav1.NewTime(now.Add(-time.Hour))},

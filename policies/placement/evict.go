@@ -33,6 +33,17 @@ func (s *Stays) equals(other *Stays) bool {
 	return s.Cause == other.Cause && (s.Cause != "" || s.Message == other.Message)
 }
 
+// stay has a record say, beside what else stays, why some of it does; nothing if that is empty.
+func (r *Record) stay(why string) {
+	switch {
+	case why == "":
+	case r.Stays == nil:
+		r.Stays = &Stays{Message: why}
+	default:
+		r.Stays = &Stays{Message: r.Stays.Message + " " + why}
+	}
+}
+
 // tolerations are those of the placement that is in force: the one that was applied last, or
 // the one that is about to be.
 func (s *state) tolerations() []corev1.Toleration {
@@ -244,8 +255,11 @@ func (p *placing) evict(t workv1alpha2.TargetCluster, cause failover.Cause) work
 	switch {
 	case cause.Application:
 		p.ofApplication(&task)
-	case cause.Drain: // nothing is in the way of having both for a while
+	case cause.Drain:
 		task.Producer, task.PurgeMode = workv1alpha2.EvictionProducerDrain, policyv1alpha1.PurgeModeGracefully
+		if directly(p.spec) { // two copies must never run at once
+			task.PurgeMode = policyv1alpha1.PurgeModeDirectly
+		}
 	}
 	return task
 }
@@ -286,7 +300,9 @@ func (s *state) vacate(in Situation, opts Options) (Decision, bool) {
 		return Decision{}, false
 	}
 	due, next := barred(s, in, opts)
-	withhold(s, due, opts)
+	if opts.Failover.State {
+		due.Withhold(s.Binding)
+	}
 	p := placing{state: s, in: in, opts: opts, barred: due}
 	evicted := targetsIn(s.spec.Clusters, due)
 	if len(s.spec.Clusters) == 0 {

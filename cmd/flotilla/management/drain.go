@@ -39,7 +39,8 @@ left. Failover need not be on.
 
 The cluster is cordoned and gets the taint cluster.flotilla.io/drain:NoExecute. A new place
 is found for each template first. The old copy stays until all that replaces it is healthy,
-whatever the purge mode and the graceful-eviction timeout; what has no other place stays.
+whatever the graceful-eviction timeout, unless its policy wants it gone first (purgeMode
+Directly); what has no other place stays.
 At most as many are moved in a second as flotillad serve --resource-eviction-rate says. What
 runs in several clusters as a whole (Duplicated) may have one copy less, if its policy allows.
 A policy that tolerates the taint keeps what it carries where it is, for as long as it says.

@@ -129,8 +129,7 @@ type Cluster struct {
 	Mode     string `json:"mode"`
 	Provider string `json:"provider,omitempty"`
 	Region   string `json:"region,omitempty"`
-	// Cordoned says that nothing new is placed there.
-	Cordoned bool `json:"cordoned,omitempty"`
+	closed
 	// Taints that its operators gave it besides, as "key=value:Effect".
 	Taints []string `json:"taints,omitempty"`
 	// Leaving says that it is being taken out of the fleet.
@@ -188,4 +187,12 @@ func (p Problem) Title() string {
 		return p.Kind + "." + p.Group
 	}
 	return p.Kind
+}
+
+// closed says what somebody has a cluster keep away.
+type closed struct {
+	// Cordoned says that nothing new is placed there.
+	Cordoned bool `json:"cordoned,omitempty"`
+	// Drained says that what runs there is to go, too.
+	Drained bool `json:"drained,omitempty"`
 }

@@ -11,6 +11,7 @@ import (
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
+	"github.com/flotilla-io/flotilla/policies/drain"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
@@ -56,6 +57,18 @@ func TestAMoveSaysWhy(t *testing.T) {
 	s.Binding(b, nil)
 	got := string(text(t, s.Fleet(), false))
 	if want := "Deployment shop/web: moved off east (untolerated taint {a:NoExecute}), and kept there until west is healthy\n"; !strings.Contains(got, want) {
+		t.Errorf("%s\nis not in\n%s", want, got)
+	}
+}
+
+// TestADrainedClusterIsCalledSo: by that word, and not as one with a taint of its operators'.
+func TestADrainedClusterIsCalledSo(t *testing.T) {
+	s := situation.NewSurvey(now, "")
+	east := member("east")
+	east.Spec.Taints = drain.Taints()
+	s.Cluster(east, time.Time{})
+	got := string(text(t, s.Fleet(), false))
+	if want := "\n  east  True,drained  "; !strings.Contains(got, want) {
 		t.Errorf("%s\nis not in\n%s", want, got)
 	}
 }

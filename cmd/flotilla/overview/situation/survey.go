@@ -19,9 +19,10 @@ import (
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
-	"github.com/flotilla-io/flotilla/policies/placement"
+	"github.com/flotilla-io/flotilla/policies/failover"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/rollup"
+	"github.com/flotilla-io/flotilla/policies/taints"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
@@ -221,7 +222,7 @@ func (s *Survey) Cluster(c *clusterv1alpha1.Cluster, heard time.Time) {
 	out := Cluster{
 		Name: c.Name, State: state, Version: c.Status.KubernetesVersion, Mode: string(c.Spec.SyncMode),
 		Provider: c.Spec.Provider, Region: c.Spec.Region, Leaving: !c.DeletionTimestamp.IsZero(),
-		Cordoned: slices.ContainsFunc(c.Spec.Taints, isCordon), Taints: placement.OwnTaints(c.Spec.Taints),
+		closed: closed{Cordoned: slices.ContainsFunc(c.Spec.Taints, isCordon), Drained: failover.Drains(c)}, Taints: taints.Own(c.Spec.Taints),
 	}
 	if ready != nil {
 		out.Reason, out.Message = ready.Reason, ready.Message

@@ -258,7 +258,10 @@ func (c *Cluster) word() string {
 	if c.silent() {
 		word = Progressing.word() // nobody knows
 	}
-	if c.Cordoned {
+	switch {
+	case c.Drained:
+		word += ",drained"
+	case c.Cordoned:
 		word += ",cordoned"
 	}
 	if len(c.Taints) > 0 {
