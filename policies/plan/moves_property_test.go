@@ -123,11 +123,13 @@ func (l *life) tell(format string, args ...any) {
 // happens is one thing that anybody but the loops may do.
 func (l *life) happens() {
 	s := l.site()
-	switch l.IntN(10) {
+	switch l.IntN(11) {
+	case 10:
+		l.toggle(s, failover.DrainTaint())
 	case 9:
 		l.edits(s)
 	case 0:
-		l.drill(s)
+		l.toggle(s, corev1.Taint{Key: "drill", Effect: corev1.TaintEffectNoExecute})
 	case 1:
 		l.lost(s)
 	case 2:
@@ -152,12 +154,14 @@ func (l *life) passes(d time.Duration) {
 	l.tell("%s later", d)
 }
 
-func (l *life) drill(s *site) {
+// toggle gives a cluster a taint that it does not have, or takes it away.
+func (l *life) toggle(s *site, taint corev1.Taint) {
 	c := s.DeepCopy()
 	before := len(c.Spec.Taints)
-	c.Spec.Taints = slices.DeleteFunc(c.Spec.Taints, func(t corev1.Taint) bool { return t.Key == "drill" })
+	c.Spec.Taints = slices.DeleteFunc(c.Spec.Taints, func(t corev1.Taint) bool { return t.MatchTaint(&taint) })
 	if len(c.Spec.Taints) == before {
-		c.Spec.Taints = append(c.Spec.Taints, corev1.Taint{Key: "drill", Effect: corev1.TaintEffectNoExecute, TimeAdded: ptr.To(metav1.NewTime(l.now))})
+		taint.TimeAdded = ptr.To(metav1.NewTime(l.now))
+		c.Spec.Taints = append(c.Spec.Taints, taint)
 	}
 	s.Cluster = c
 	l.tell("%s has the taints %v", s.Name, c.Spec.Taints)
@@ -166,7 +170,7 @@ func (l *life) drill(s *site) {
 func (l *life) ready(s *site, status metav1.ConditionStatus, reason string) {
 	c := s.DeepCopy()
 	meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{Type: clusterv1alpha1.ClusterConditionReady, Status: status, Reason: reason, LastTransitionTime: metav1.NewTime(l.now)})
-	c.Spec.Taints = slices.DeleteFunc(c.Spec.Taints, func(t corev1.Taint) bool { return t.Key != "drill" })
+	c.Spec.Taints = slices.DeleteFunc(c.Spec.Taints, func(t corev1.Taint) bool { return t.Key == clusterv1alpha1.TaintClusterNotReady })
 	if status != metav1.ConditionTrue {
 		c.Spec.Taints = append(c.Spec.Taints, corev1.Taint{Key: clusterv1alpha1.TaintClusterNotReady, Effect: corev1.TaintEffectNoExecute, TimeAdded: ptr.To(metav1.NewTime(l.now))})
 	}
@@ -358,10 +362,8 @@ func (l *life) loops() {
 func (l *life) rests() {
 	for _, s := range l.sites {
 		l.back(s)
-		if len(s.Spec.Taints) > 0 {
-			l.drill(s)
-		}
 		c := s.DeepCopy()
+		c.Spec.Taints = nil
 		c.Status.ResourceSummary.Allocatable[corev1.ResourceCPU] = *resource.NewQuantity(50, resource.DecimalSI)
 		s.Cluster = c
 	}

@@ -104,7 +104,7 @@ func (SpreadConstraint) Filter(req *framework.Request, c *framework.Cluster) str
 }
 
 // ClusterEviction refuses clusters that the resource is to be moved away from, and those
-// that others than the scheduler have it moved away from.
+// that others than the scheduler have it moved away from. Where it is placed still, as it has no other place, it may stay.
 type ClusterEviction struct{}
 
 // Name implements framework.Plugin.
@@ -117,7 +117,7 @@ func (ClusterEviction) Filter(req *framework.Request, c *framework.Cluster) stri
 	}
 	for i := range req.Spec.GracefulEvictionTasks {
 		task := &req.Spec.GracefulEvictionTasks[i]
-		if task.FromCluster == c.Name && !req.Returns[c.Name] && task.Producer != workv1alpha2.EvictionProducerScheduler {
+		if task.FromCluster == c.Name && !req.Returns[c.Name] && task.Producer != workv1alpha2.EvictionProducerScheduler && !req.Targets(c.Name) {
 			return "cluster(s) is in the process of eviction"
 		}
 	}

@@ -98,6 +98,7 @@ func TestFilters(t *testing.T) {
 		"another of the group runs there":            {filter: plugins.WorkloadAntiAffinity{}, spec: groups("", "app=x"), request: framework.Request{Peers: framework.Peers{AntiAffinity: [][]string{{"b"}, {"c", "a"}}}.Index()}, want: "cluster(s) ran workloads of anti-affinity group app=x"},
 		"it stays although another came":             {filter: plugins.WorkloadAntiAffinity{}, spec: groups("", "app=x", here...), request: framework.Request{Peers: framework.Peers{AntiAffinity: [][]string{{"a"}}}.Index()}},
 		"being left":                                 {filter: plugins.ClusterEviction{}, spec: workv1alpha2.ResourceBindingSpec{GracefulEvictionTasks: []workv1alpha2.GracefulEvictionTask{{FromCluster: "a"}}}, want: "cluster(s) is in the process of eviction"},
+		"it is to leave, and is placed there still":  {filter: plugins.ClusterEviction{}, spec: workv1alpha2.ResourceBindingSpec{Clusters: here, GracefulEvictionTasks: []workv1alpha2.GracefulEvictionTask{{FromCluster: "a"}}}},
 		"while another is being left":                {filter: plugins.ClusterEviction{}, spec: workv1alpha2.ResourceBindingSpec{GracefulEvictionTasks: []workv1alpha2.GracefulEvictionTask{{FromCluster: "b"}}}},
 	}
 	for name, tc := range cases {
