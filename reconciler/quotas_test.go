@@ -80,7 +80,7 @@ func (m *moves) says(ns string, of ...string) error {
 	if err := m.hub.Hub.Get(m.Context(), client.ObjectKey{Namespace: ns, Name: "team"}, q); err != nil {
 		return err
 	}
-	want := policyv1alpha1.FederatedResourceQuotaStatus{Overall: cores("10"), OverallUsed: cores("0")}
+	want := policyv1alpha1.FederatedResourceQuotaStatus{Overall: cores("10")}
 	for _, share := range shares(of...) {
 		want.AggregatedStatus = append(want.AggregatedStatus, policyv1alpha1.ClusterQuotaStatus{
 			ClusterName: share.ClusterName, ResourceQuotaStatus: corev1.ResourceQuotaStatus{Hard: share.Hard, Used: cores("0")},

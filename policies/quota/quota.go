@@ -109,14 +109,17 @@ func Counted(limit corev1.ResourceName) (corev1.ResourceName, bool) {
 	}
 }
 
-// Of keeps the amounts that a quota limits, each of them, zero where nothing is
-// used.
+// Of keeps the amounts that a quota limits, without those of which nothing is used: who waits for
+// the figures of Karmada compares all of them. It is nil where nothing is.
 func Of(q *policyv1alpha1.FederatedResourceQuota, used corev1.ResourceList) corev1.ResourceList {
-	out := make(corev1.ResourceList, len(q.Spec.Overall))
-	for name, limit := range q.Spec.Overall {
+	var out corev1.ResourceList
+	for name := range q.Spec.Overall {
 		amount, known := amountOf(used, name)
-		if !known {
-			amount = *resource.NewQuantity(0, limit.Format)
+		if !known || amount.IsZero() {
+			continue
+		}
+		if out == nil {
+			out = corev1.ResourceList{}
 		}
 		out[name] = amount.DeepCopy()
 	}

@@ -57,7 +57,7 @@ func TestFigures(t *testing.T) {
 		if err := hub.Get(t.Context(), key, got); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(amounts(wantCPU, "0"), got.Status.OverallUsed); diff != "" {
+		if diff := cmp.Diff(corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(wantCPU)}, got.Status.OverallUsed); diff != "" {
 			t.Errorf("used (-want +got):\n%s", diff)
 		}
 		if diff := cmp.Diff(got.Spec.Overall, got.Status.Overall); diff != "" {
