@@ -62,7 +62,7 @@ func TestWhatClustersSay(t *testing.T) {
 		return policyv1alpha1.ClusterQuotaStatus{ClusterName: cluster, ResourceQuotaStatus: corev1.ResourceQuotaStatus{Hard: amounts("4", "1Gi"), Used: amounts("2", "1Gi")}}
 	}
 	want := policyv1alpha1.FederatedResourceQuotaStatus{
-		Overall: amounts("10", "4Gi"),
+		Overall:          amounts("10", "4Gi"),
 		AggregatedStatus: []policyv1alpha1.ClusterQuotaStatus{say("east"), say("west")},
 	}
 	if diff := cmp.Diff(want, look()); diff != "" {
