@@ -163,10 +163,9 @@ func tolerated(spec *workv1alpha2.ResourceBindingSpec, cluster *clusterv1alpha1.
 	return failover.ToleratesDrain(cluster, spec.Placement.ClusterTolerations, now)
 }
 
-// stays reports whether it was decided that a template has no place but the cluster.
+// stays reports whether it was decided that a template cannot leave the cluster.
 func stays(record placement.Record, cluster string) bool {
-	drain := failover.DrainTaint()
-	return record.Stays != nil && strings.Contains(record.Stays.Message, cluster+" (untolerated taint {"+drain.ToString())
+	return record.Stays != nil && slices.Contains(record.Stays.Clusters, cluster)
 }
 
 // reasonOf returns why there is no other place.

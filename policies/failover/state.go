@@ -1,14 +1,11 @@
 package failover
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
-	"k8s.io/client-go/util/jsonpath"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
@@ -33,7 +30,7 @@ func State(b workv1alpha2.Binding, cluster string, application bool) (map[string
 			value = before
 		}
 		if faults := validation.IsValidLabelValue(value); len(faults) > 0 {
-			return nil, fmt.Errorf("its state cannot be carried over: %s of the status in %s is %.80q, and the label %s cannot hold that: %s", rule.JSONPath, cluster, value, rule.AliasLabelName, faults[0])
+			return nil, fmt.Errorf("its state cannot be carried over: the label %s cannot hold what %s of the status in %s is: %s", rule.AliasLabelName, rule.JSONPath, cluster, faults[0])
 		}
 		if out == nil {
 			out = map[string]string{}
@@ -43,9 +40,21 @@ func State(b workv1alpha2.Binding, cluster string, application bool) (map[string
 	return out, nil
 }
 
-// Withhold takes the clusters out of d that a template is placed in and must not leave, as its state is wanted and
-// cannot be read. It returns them, sorted, and why each stays, in sentences.
-func (d Due) Withhold(b workv1alpha2.Binding) (clusters []string, why string) {
+// Withheld are clusters that a template must not leave, as its state is wanted and cannot be read.
+type Withheld struct {
+	// Clusters are sorted; empty: there is none.
+	Clusters []string
+	// Why each stays, in sentences.
+	Why string
+}
+
+// Withhold takes the clusters out of d that a template is placed in and must not leave, and returns them; none where
+// the rules have no state handed over.
+func (r Rules) Withhold(d Due, b workv1alpha2.Binding) Withheld {
+	var out Withheld
+	if !r.State {
+		return out
+	}
 	var texts []string
 	for _, t := range b.BindingSpec().Clusters {
 		cause, is := d[t.Name]
@@ -54,12 +63,13 @@ func (d Due) Withhold(b workv1alpha2.Binding) (clusters []string, why string) {
 		}
 		if _, err := State(b, t.Name, cause.Application); err != nil {
 			delete(d, t.Name)
-			clusters, texts = append(clusters, t.Name), append(texts, "It stays in "+t.Name+": "+err.Error()+".")
+			out.Clusters, texts = append(out.Clusters, t.Name), append(texts, "It stays in "+t.Name+": "+err.Error()+".")
 		}
 	}
-	slices.Sort(clusters)
+	slices.Sort(out.Clusters)
 	slices.Sort(texts)
-	return clusters, strings.Join(texts, " ")
+	out.Why = strings.Join(texts, " ")
+	return out
 }
 
 // Inherits returns the labels that the copy in a cluster begins with, as a binding says that it takes the place of one
@@ -108,24 +118,4 @@ func preserved(spec *workv1alpha2.ResourceBindingSpec, label string) (string, bo
 		}
 	}
 	return "", false
-}
-
-// find returns what a JSONPath, in the form of kubectl, finds in a status.
-func find(path string, status []byte) (string, error) {
-	var content any
-	if len(bytes.TrimSpace(status)) == 0 {
-		return "", fmt.Errorf("none was reported")
-	}
-	if err := json.Unmarshal(status, &content); err != nil {
-		return "", fmt.Errorf("it cannot be read: %w", err)
-	}
-	p := jsonpath.New("state")
-	if err := p.Parse(path); err != nil {
-		return "", fmt.Errorf("the path is none: %w", err)
-	}
-	var out strings.Builder
-	if err := p.Execute(&out, content); err != nil {
-		return "", err
-	}
-	return out.String(), nil
 }

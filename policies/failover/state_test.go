@@ -38,20 +38,24 @@ func TestState(t *testing.T) {
 		want        map[string]string
 		fails       string
 	}{
-		"a string and a number":                        {b: stateful(reported, job, count), want: map[string]string{"app.io/job": "7f3c", "app.io/count": "3"}},
-		"another list for applications":                {b: stateful(reported, job, count), application: true, want: map[string]string{"app.io/job": "7f3c"}},
-		"a path that leads nowhere":                    {b: stateful(`{"replicas":3}`, job, count), fails: "{.jobStatus.id} of the status in a, for the label app.io/job: jobStatus is not found"},
-		"nothing was reported":                         {b: stateful("", job), fails: "none was reported"},
-		"the same, on the way from another cluster":    {b: stateful("", job), earlier: map[string]string{"app.io/job": "1111"}, want: map[string]string{"app.io/job": "1111"}},
-		"what is reported counts before that":          {b: stateful(reported, job), earlier: map[string]string{"app.io/job": "1111"}, want: map[string]string{"app.io/job": "7f3c"}},
-		"a status that is none":                        {b: stateful("x", job), fails: "it cannot be read"},
-		"a path that is none":                          {b: stateful(reported, policyv1alpha1.StatePreservationRule{AliasLabelName: "l", JSONPath: "{.a["}), fails: "the path is none"},
-		"a value that no label can hold":               {b: stateful(`{"jobStatus":{"id":"s3://bucket/save point"}}`, job), fails: `is "s3://bucket/save point", and the label app.io/job cannot hold that`},
-		"a policy that wants nothing":                  {b: &workv1alpha2.ResourceBinding{}},
-		"an empty value is one":                        {b: stateful(`{"jobStatus":{"id":""}}`, job), want: map[string]string{"app.io/job": ""}},
-		"all of a list: spaces can be in no label":     {b: stateful(`{"a":[1,2]}`, policyv1alpha1.StatePreservationRule{AliasLabelName: "l", JSONPath: "{.a[*]}"}), fails: "cannot hold that"},
-		"a whole object: braces can be in no label":    {b: stateful(reported, policyv1alpha1.StatePreservationRule{AliasLabelName: "l", JSONPath: "{.jobStatus}"}), fails: "cannot hold that"},
-		"text that is no path is taken for what it is": {b: stateful(reported, policyv1alpha1.StatePreservationRule{AliasLabelName: "l", JSONPath: "x{.replicas}"}), want: map[string]string{"l": "x3"}},
+		"a string and a number":                     {b: stateful(reported, job, count), want: map[string]string{"app.io/job": "7f3c", "app.io/count": "3"}},
+		"another list for applications":             {b: stateful(reported, job, count), application: true, want: map[string]string{"app.io/job": "7f3c"}},
+		"a path that leads nowhere":                 {b: stateful(`{"replicas":3}`, job, count), fails: "{.jobStatus.id} of the status in a, for the label app.io/job: jobStatus is not found"},
+		"nothing was reported":                      {b: stateful("", job), fails: "none was reported"},
+		"the same, on the way from another cluster": {b: stateful("", job), earlier: map[string]string{"app.io/job": "1111"}, want: map[string]string{"app.io/job": "1111"}},
+		"what is reported counts before that":       {b: stateful(reported, job), earlier: map[string]string{"app.io/job": "1111"}, want: map[string]string{"app.io/job": "7f3c"}},
+		"a status that is none":                     {b: stateful("x", job), fails: "it cannot be read"},
+		"a path that is none":                       {b: stateful(reported, policyv1alpha1.StatePreservationRule{AliasLabelName: "l", JSONPath: "{.a["}), fails: "unterminated array"},
+		"a value that no label can hold":            {b: stateful(`{"jobStatus":{"id":"s3://bucket/save point"}}`, job), fails: "the label app.io/job cannot hold what {.jobStatus.id} of the status in a is: "},
+		"a policy that wants nothing":               {b: &workv1alpha2.ResourceBinding{}},
+		"an empty value is one":                     {b: stateful(`{"jobStatus":{"id":""}}`, job), want: map[string]string{"app.io/job": ""}},
+		"one of a list":                             {b: stateful(`{"a":[{"n":"x","v":1},{"n":"y","v":20000000000000001}]}`, policyv1alpha1.StatePreservationRule{AliasLabelName: "l", JSONPath: `{.a[?(@.n=="y")].v}`}), want: map[string]string{"l": "20000000000000001"}},
+		"an index":                                  {b: stateful(`{"a":[1,true]}`, policyv1alpha1.StatePreservationRule{AliasLabelName: "l", JSONPath: "{.a[1]}"}), want: map[string]string{"l": "true"}},
+		"an index that is not there":                {b: stateful(`{"a":[1]}`, policyv1alpha1.StatePreservationRule{AliasLabelName: "l", JSONPath: "{.a[1]}"}), fails: "index out of bounds"},
+		"nothing":                                   {b: stateful(`{"a":null}`, policyv1alpha1.StatePreservationRule{AliasLabelName: "l", JSONPath: "{.a}"}), fails: "it leads to no single value"},
+		"a whole object":                            {b: stateful(reported, policyv1alpha1.StatePreservationRule{AliasLabelName: "l", JSONPath: "{.jobStatus}"}), fails: "it leads to no single value"},
+		"two of a list":                             {b: stateful(`{"a":[{"n":1},{"n":1}]}`, policyv1alpha1.StatePreservationRule{AliasLabelName: "l", JSONPath: "{.a[?(@.n==1)].n}"}), fails: "it leads to no single value"},
+		"all of a list":                             {b: stateful(`{"a":[1,2]}`, policyv1alpha1.StatePreservationRule{AliasLabelName: "l", JSONPath: "{.a[*]}"}), fails: "a path is"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if tc.earlier != nil {
@@ -111,4 +115,23 @@ func FuzzState(f *testing.F) {
 			t.Errorf("%q of %q: %v", path, status, got)
 		}
 	})
+}
+
+// TestCheckPath: what costs more than to go there is no path of a rule, and is refused before it is followed: it froze the
+// scheduler, or took all memory, for whoever may write a policy.
+func TestCheckPath(t *testing.T) {
+	for _, path := range []string{"{.a}", "{.a.b[0].c}", "{$.a}", "{['a']}", `{.a[?(@.b=="c")].d}`, "{.a[-1]}"} {
+		if err := failover.CheckPath(path); err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	product := strings.Repeat(`{range "aaaaaaaaaa".*}`, 9) + `{"x"}` + strings.Repeat("{end}", 9)
+	for _, path := range []string{
+		"", "x", "{}", "x{.a}", "{.a}{.b}", `{"text"}`, "{.*}", "{..a}", "{.a[*]}", "{.a[0:3]}", "{.a[0,1]}", `{range "".*}{[0]}{end}`, product, "{.a[",
+		`{.a[?(@.b[?(@.c=="d")].e=="f")].g}`, `{.a[?(@.b=="c")].d[?(@.e=="f")].g}`, `{.a[?(@..b=="c")].d}`, "{." + strings.Repeat("a", 300) + "}", strings.Repeat("@", 1<<20),
+	} {
+		if err := failover.CheckPath(path); err == nil {
+			t.Errorf("%.60s is a path", path)
+		}
+	}
 }

@@ -149,16 +149,12 @@ func Decide(b workv1alpha2.Binding, in Situation, opts Options) (Decision, bool)
 	}
 	forbidden, next := barred(&s, in, opts)
 	why, due := s.due(in.Clusters)
-	var stuck []string
-	kept := ""
-	if opts.Failover.State {
-		stuck, kept = forbidden.Withhold(b)
-	}
+	kept := opts.Failover.Withhold(forbidden, b)
 	evicted := targetsIn(s.spec.Clusters, forbidden)
-	if !due && len(evicted) == 0 && len(stuck) == 0 && s.record.Stays == nil {
+	if !due && len(evicted) == 0 && len(kept.Clusters) == 0 && s.record.Stays == nil {
 		return Decision{Next: next}, false
 	}
-	a := placing{state: &s, in: in, opts: opts, barred: forbidden, full: stuck}
+	a := placing{state: &s, in: in, opts: opts, barred: forbidden, full: kept.Clusters}
 	d := a.decide(due, evicted)
 	d.Record.stay(kept)
 	d.Next, d.Why = next, why

@@ -24,6 +24,8 @@ type Stays struct {
 	Message string `json:"message"`
 	// Cause tells causes apart that differ in more than numbers.
 	Cause string `json:"cause,omitempty"`
+	// Clusters are those that it should leave, sorted.
+	Clusters []string `json:"clusters,omitempty"`
 }
 
 func (s *Stays) equals(other *Stays) bool {
@@ -33,14 +35,15 @@ func (s *Stays) equals(other *Stays) bool {
 	return s.Cause == other.Cause && (s.Cause != "" || s.Message == other.Message)
 }
 
-// stay has a record say, beside what else stays, why some of it does; nothing if that is empty.
-func (r *Record) stay(why string) {
-	switch {
-	case why == "":
-	case r.Stays == nil:
-		r.Stays = &Stays{Message: why}
-	default:
-		r.Stays = &Stays{Message: r.Stays.Message + " " + why}
+// stay has a record say, too, what is withheld. It counts by its clusters: how it reads may change with each report.
+func (r *Record) stay(w failover.Withheld) {
+	if len(w.Clusters) == 0 {
+		return
+	}
+	had := ptr.Deref(r.Stays, Stays{})
+	r.Stays = &Stays{
+		Message: strings.TrimSpace(had.Message + " " + w.Why), Cause: had.Cause + " state in " + strings.Join(w.Clusters, ","),
+		Clusters: slices.Sorted(slices.Values(slices.Concat(had.Clusters, w.Clusters))),
 	}
 }
 
@@ -230,7 +233,7 @@ func staysIn(clusters []string, why failover.Due, err error) *Stays {
 	for i, name := range clusters {
 		texts[i] = name + " (" + why[name].Why + ")"
 	}
-	out := &Stays{Message: fmt.Sprintf("It stays in %s: no other place: %s", strings.Join(texts, ", "), err)}
+	out := &Stays{Clusters: slices.Sorted(slices.Values(clusters)), Message: fmt.Sprintf("It stays in %s: no other place: %s", strings.Join(texts, ", "), err)}
 	var caused interface{ Cause() string }
 	if errors.As(err, &caused) {
 		out.Cause = causeOf(append(texts, caused.Cause()))
@@ -251,6 +254,9 @@ func (p *placing) evict(t workv1alpha2.TargetCluster, cause failover.Cause) work
 	}
 	if p.opts.Failover.State {
 		task.PreservedLabelState, _ = failover.State(p.Binding, t.Name, cause.Application) // where it errs, the cluster is not left
+	}
+	if len(task.PreservedLabelState) > 0 {
+		task.ClustersBeforeFailover = namesOf(p.spec.Clusters) // a copy that runs already has a state of its own
 	}
 	switch {
 	case cause.Application:
@@ -300,9 +306,7 @@ func (s *state) vacate(in Situation, opts Options) (Decision, bool) {
 		return Decision{}, false
 	}
 	due, next := barred(s, in, opts)
-	if opts.Failover.State {
-		due.Withhold(s.Binding)
-	}
+	opts.Failover.Withhold(due, s.Binding)
 	p := placing{state: s, in: in, opts: opts, barred: due}
 	evicted := targetsIn(s.spec.Clusters, due)
 	if len(s.spec.Clusters) == 0 {

@@ -57,9 +57,18 @@ func TestStateGoesAlong(t *testing.T) {
 			if diff := cmp.Diff(outcomeOf(targets(tc.want), tasks, tc.stays), outcomeOf(d.Clusters, tasks, staysOf(d))); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
+			for _, task := range d.Evictions {
+				if diff := cmp.Diff(tc.state != nil, len(task.ClustersBeforeFailover) > 0); diff != "" {
+					t.Errorf("it says where it ran before, so that no copy there inherits: %v", task.ClustersBeforeFailover)
+				}
+			}
 			d.Put(b)
 			if again, changed := placement.Decide(b, in, opts); changed {
 				t.Errorf("decided twice: %+v", again)
+			}
+			b.Status.AggregatedStatus[0].Status = nil
+			if again, changed := placement.Decide(b, in, opts); changed {
+				t.Errorf("decided anew as it reads otherwise: %+v", again.Record.Stays)
 			}
 		})
 	}

@@ -167,8 +167,8 @@ func (in *WorksInput) render(target workv1alpha2.TargetCluster, completions *int
 		manifest = revised
 	}
 	if inherited := failover.Inherits(in.Binding.BindingSpec(), target.Name); len(inherited) > 0 {
-		labels := mapOf(manifest.GetLabels())
-		maps.Copy(labels, inherited)
+		labels := mapOf(maps.Clone(inherited))
+		maps.Copy(labels, manifest.GetLabels()) // what its author says of it holds
 		manifest.SetLabels(labels)
 	}
 	if completions != nil {

@@ -2,6 +2,8 @@ package validate
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -9,6 +11,8 @@ import (
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	"github.com/flotilla-io/flotilla/policies/dependency"
+	"github.com/flotilla-io/flotilla/policies/excerpt"
+	"github.com/flotilla-io/flotilla/policies/failover"
 	"github.com/flotilla-io/flotilla/policies/validate/syntax"
 )
 
@@ -29,7 +33,7 @@ func Policy(p, old policyv1alpha1.Policy) (field.ErrorList, []string) {
 		}
 	}
 	errs = append(errs, placement(&spec.Placement, path.Child("placement"))...)
-	errs = append(errs, failover(spec, path.Child("failover"))...)
+	errs = append(errs, moving(spec, path.Child("failover"))...)
 	errs = append(errs, suspension(spec.Suspension, path.Child("suspension"))...)
 	errs = append(errs, openings(p, old)...)
 	return errs, policyAdvice(p)
@@ -75,7 +79,7 @@ func identityOf(p, old policyv1alpha1.Policy) field.ErrorList {
 	return errs
 }
 
-func failover(spec *policyv1alpha1.PropagationSpec, path *field.Path) field.ErrorList {
+func moving(spec *policyv1alpha1.PropagationSpec, path *field.Path) field.ErrorList {
 	if spec.Failover == nil {
 		return nil
 	}
@@ -118,10 +122,34 @@ func preservation(s *policyv1alpha1.StatePreservation, path *field.Path) field.E
 		return nil
 	}
 	var errs field.ErrorList
+	if rules := path.Child("rules"); len(s.Rules) > mostStateRules {
+		return field.ErrorList{field.TooMany(rules, len(s.Rules), mostStateRules)}
+	}
 	for i, rule := range s.Rules {
-		errs = append(errs, syntax.LabelName(rule.AliasLabelName, path.Child("rules").Index(i).Child("aliasLabelName"))...)
+		at := path.Child("rules").Index(i)
+		errs = append(errs, syntax.LabelName(rule.AliasLabelName, at.Child("aliasLabelName"))...)
+		if reservedLabel(rule.AliasLabelName) {
+			errs = append(errs, field.Invalid(at.Child("aliasLabelName"), rule.AliasLabelName, "labels of Kubernetes and of the control plane mean something to them: take one of your own"))
+		}
+		if err := failover.CheckPath(rule.JSONPath); err != nil {
+			errs = append(errs, field.Invalid(at.Child("jsonPath"), excerpt.Message(rule.JSONPath, 80), err.Error()))
+		}
 	}
 	return errs
+}
+
+// mostStateRules is how many values may go along.
+const mostStateRules = 16
+
+// reservedLabel reports whether a label means something to Kubernetes or to the control plane.
+func reservedLabel(name string) bool {
+	domain, _, prefixed := strings.Cut(name, "/")
+	if !prefixed {
+		return false
+	}
+	return domain == "karmada.io" || slices.ContainsFunc([]string{"kubernetes.io", "k8s.io", "flotilla.io", "work.karmada.io", "policy.karmada.io"}, func(reserved string) bool {
+		return domain == reserved || strings.HasSuffix(domain, "."+reserved)
+	})
 }
 
 func suspension(s *policyv1alpha1.Suspension, path *field.Path) field.ErrorList {

@@ -14,11 +14,12 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/listing"
 	"github.com/flotilla-io/flotilla/policies/drain"
 	"github.com/flotilla-io/flotilla/policies/failover"
+	"github.com/flotilla-io/flotilla/policies/placement"
 )
 
 // Plan returns what a drain of a cluster that began now would move, and what it could not.
 func Plan(ctx context.Context, hub client.Reader, cluster string, now time.Time) ([]drain.Row, error) {
-	in := drain.Input{Cluster: cluster, Now: now}
+	in := drain.Input{Cluster: cluster, Now: now, Scheduling: placement.Options{Failover: failover.Rules{State: true}}}
 	err := listing.Each(ctx, hub, &clusterv1alpha1.ClusterList{}, func(c *clusterv1alpha1.Cluster) { in.Clusters = append(in.Clusters, c) })()
 	if err != nil {
 		return nil, err

@@ -26,17 +26,38 @@ func Steady(was, is []workv1alpha2.TargetCluster) []workv1alpha2.TargetCluster {
 			lacks += less
 		}
 	}
-	for ; lacks > 0; lacks-- {
-		most := 0
+	gain := func(i int) int32 { return out[i].Replicas - before[i] }
+	for lacks > 0 {
+		most, next := 0, int32(0) // who gains most, and what those gain at most who gain less
 		for i := range out {
-			if out[i].Replicas-before[i] >= out[most].Replicas-before[most] {
+			if gain(i) >= gain(most) {
 				most = i
 			}
 		}
-		if out[most].Replicas == before[most] {
+		level := int32(0) // how many gain as much
+		for i := range out {
+			switch {
+			case gain(i) == gain(most):
+				level++
+			default:
+				next = max(next, gain(i))
+			}
+		}
+		if gain(most) <= 0 {
 			return is // there are to be fewer in all
 		}
+		if each := min(lacks/level, gain(most)-next); each > 0 { // all of these at once: there may be very many
+			top := gain(most)
+			for i := range out {
+				if gain(i) == top {
+					out[i].Replicas -= each
+				}
+			}
+			lacks -= each * level
+			continue
+		}
 		out[most].Replicas--
+		lacks--
 	}
 	i := -1
 	return slices.DeleteFunc(out, func(t workv1alpha2.TargetCluster) bool { i++; return t.Replicas == 0 && is[i].Replicas > 0 })

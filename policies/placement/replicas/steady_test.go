@@ -22,7 +22,11 @@ func TestSteady(t *testing.T) {
 		"one that goes stays gone":          {list{on("a", 3), on("b", 2)}, list{on("c", 5)}, list{on("c", 5)}},
 		"one that is empty stays":           {list{on("a", 3)}, list{on("b", 3), on("c", 0)}, list{on("b", 3), on("c", 0)}},
 		"there are to be fewer":             {list{on("a", 3), on("b", 3)}, list{on("b", 2)}, list{on("b", 2)}},
-		"nothing":                           {},
+		"very many": {
+			list{on("a", 1_000_000_000), on("b", 1_000_000_000)}, list{on("b", 700_000_000), on("c", 700_000_000), on("d", 600_000_000)},
+			list{on("b", 1_000_000_000), on("c", 500_000_000), on("d", 500_000_000)},
+		},
+		"nothing": {},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
