@@ -2,6 +2,7 @@ package plan_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -251,6 +252,10 @@ func TestTargets(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"d"}, plan.LeaveFirst(spec)); diff != "" {
 		t.Errorf("leave first (-want +got):\n%s", diff)
+	}
+	spec.Clusters = nil // another scheduler has yet to find a place: nothing goes before
+	if keeps, first := plan.Keeps(spec), plan.LeaveFirst(spec); !slices.Equal(keeps, []string{"a", "b", "d", "n", "z"}) || len(first) > 0 {
+		t.Errorf("placed nowhere: keeps %v, leaves %v first", keeps, first)
 	}
 }
 

@@ -72,14 +72,15 @@ func SetPrunedFrom(b workv1alpha2.Binding, clusters []string) {
 }
 
 // Keeps returns the clusters whose Works stay, sorted: the targets, and those
-// that are left gracefully. Works in any other cluster are to be deleted.
+// that are left gracefully; before another place is decided, all that are left. Works in any other cluster are to
+// be deleted.
 func Keeps(spec *workv1alpha2.ResourceBindingSpec) []string {
 	var names []string
 	for _, t := range Targets(spec) {
 		names = append(names, t.Name)
 	}
 	for i := range spec.GracefulEvictionTasks {
-		if task := &spec.GracefulEvictionTasks[i]; task.PurgeMode != policyv1alpha1.PurgeModeDirectly {
+		if task := &spec.GracefulEvictionTasks[i]; task.PurgeMode != policyv1alpha1.PurgeModeDirectly || len(spec.Clusters) == 0 {
 			names = append(names, task.FromCluster)
 		}
 	}
@@ -89,8 +90,11 @@ func Keeps(spec *workv1alpha2.ResourceBindingSpec) []string {
 
 // LeaveFirst returns the clusters that must have let go before the binding's
 // Works are made elsewhere, sorted: two copies must never run at once. What is still placed in a
-// cluster stays there until it has another place.
+// cluster stays there until it has another place, as does what is placed nowhere yet.
 func LeaveFirst(spec *workv1alpha2.ResourceBindingSpec) []string {
+	if len(spec.Clusters) == 0 {
+		return nil
+	}
 	var names []string
 	for i := range spec.GracefulEvictionTasks {
 		task := &spec.GracefulEvictionTasks[i]

@@ -8,6 +8,7 @@ import (
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	notificationv1 "github.com/fluxcd/notification-controller/api/v1"
 	notificationv1beta3 "github.com/fluxcd/notification-controller/api/v1beta3"
+	"github.com/fluxcd/pkg/apis/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
@@ -85,6 +86,8 @@ func TestJudgement(t *testing.T) {
 	cases := map[string]struct {
 		conditions []metav1.Condition
 		applied    string
+		tried      string // last, by its history; empty: it has none
+		generation int64  // beyond the one that was observed
 		parts      []rollup.Part
 		wantState  gitopsv1alpha1.CommitState
 		wantText   string
@@ -101,6 +104,14 @@ func TestJudgement(t *testing.T) {
 		"stands, and its dependency has failed since": {
 			conditions: []metav1.Condition{condition("Ready", "False", "DependencyNotReady", "dependency a/b is not ready")}, applied: rev,
 			parts: running, wantState: gitopsv1alpha1.CommitSuccess, wantText: "1/1 clusters ready",
+		},
+		"another spec than the one that stands waits": {
+			conditions: []metav1.Condition{condition("Ready", "False", "DependencyNotReady", "dependency a/b is not ready")}, applied: rev, generation: 2,
+			parts: running, wantState: gitopsv1alpha1.CommitPending, wantText: "dependency a/b is not ready",
+		},
+		"it waits after another revision was tried": {
+			conditions: []metav1.Condition{condition("Ready", "False", "DependencyNotReady", "dependency a/b is not ready")}, applied: rev, tried: old,
+			parts: running, wantState: gitopsv1alpha1.CommitPending, wantText: "dependency a/b is not ready",
 		},
 		"a fault that may pass": {
 			conditions: []metav1.Condition{condition("Ready", "False", "ReconciliationFailed", "timeout")},
@@ -142,6 +153,10 @@ func TestJudgement(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			ks := &kustomizev1.Kustomization{Status: kustomizev1.KustomizationStatus{Conditions: tc.conditions, LastAttemptedRevision: rev, LastAppliedRevision: tc.applied}}
+			ks.Generation = tc.generation
+			if tc.tried != "" {
+				ks.Status.History = meta.History{{Metadata: map[string]string{"revision": tc.tried}}}
+			}
 			state, text := byConditions(ks)
 			if state == "" {
 				state, text = byRollup(ks, rollup.Revision(tc.parts), len(tc.parts), 3)

@@ -128,13 +128,12 @@ func commitOf(text string) string {
 func byConditions(ks *kustomizev1.Kustomization) (gitopsv1alpha1.CommitState, string) {
 	ready := apimeta.FindStatusCondition(ks.Status.Conditions, meta.ReadyCondition)
 	healthy := apimeta.FindStatusCondition(ks.Status.Conditions, meta.HealthyCondition)
-	stands := ks.Status.LastAppliedRevision == ks.Status.LastAttemptedRevision
 	switch {
 	case ready == nil:
 		return gitopsv1alpha1.CommitPending, "waiting to be applied"
 	case ready.Reason == meta.HealthCheckFailedReason:
 		return "", ""
-	case stands && (ready.Status == metav1.ConditionTrue || ready.Reason == meta.DependencyNotReadyReason):
+	case ready.Status == metav1.ConditionTrue && ks.Status.LastAppliedRevision == ks.Status.LastAttemptedRevision, waitsUnchanged(ks, ready):
 		return "", ""
 	case ready.Status == metav1.ConditionUnknown && healthy != nil && healthy.Reason == ready.Reason && healthy.Message == ready.Message:
 		return "", "" // applied, and its health is being waited for
@@ -143,6 +142,14 @@ func byConditions(ks *kustomizev1.Kustomization) (gitopsv1alpha1.CommitState, st
 	default:
 		return gitopsv1alpha1.CommitPending, ready.Message
 	}
+}
+
+// waitsUnchanged reports whether a Kustomization waits for a dependency, and stands as it is now: nothing of it
+// has yet to be applied, and nothing was tried since that.
+func waitsUnchanged(ks *kustomizev1.Kustomization, ready *metav1.Condition) bool {
+	status, last := &ks.Status, ks.Status.History.Latest()
+	return ready.Reason == meta.DependencyNotReadyReason && status.LastAppliedRevision != "" && status.LastAppliedRevision == status.LastAttemptedRevision &&
+		status.ObservedGeneration == ks.Generation && (last == nil || last.Metadata["revision"] == status.LastAppliedRevision)
 }
 
 // byRollup judges by how the members fare.

@@ -49,7 +49,8 @@ The drain is in the cluster, and not in this command: ctrl-c ends the watching a
 the same command goes on with it. flotilla uncordon NAME ends the drain, and --return
 brings back what was moved. --dry-run shows what would go where by what is known now.
 
-The exit code is 0 once nothing runs there any more, and 1 if something stays.`,
+The exit code is 0 once nothing that is placed by policies runs there any more, and 1 if
+something stays. Works that somebody wrote by hand stay, and do not count.`,
 		Example: `  flotilla drain east --dry-run
   flotilla drain east
   flotilla drain east --timeout 30m -o json
