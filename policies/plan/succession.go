@@ -61,3 +61,30 @@ func sameButForName(a, b *workv1alpha1.Manifest) bool {
 	x.SetAnnotations(annotations)
 	return equality.Semantic.DeepEqual(x.Object, y.Object)
 }
+
+// Continued returns a planned Work with the permanent id of the one that stands in its place: an id never changes, and
+// another control plane, whose store was taken over, gives its own. It is planned itself where that is the id already.
+func Continued(planned, current *workv1alpha1.Work) *workv1alpha1.Work {
+	id := current.Labels[workv1alpha2.WorkPermanentIDLabel]
+	if id == "" || id == planned.Labels[workv1alpha2.WorkPermanentIDLabel] {
+		return planned
+	}
+	out := planned.DeepCopy()
+	out.Labels[workv1alpha2.WorkPermanentIDLabel] = id
+	for i := range out.Spec.Workload.Manifests {
+		var obj unstructured.Unstructured
+		if obj.UnmarshalJSON(out.Spec.Workload.Manifests[i].Raw) != nil {
+			continue
+		}
+		labels := obj.GetLabels()
+		if labels[workv1alpha2.WorkPermanentIDLabel] == "" {
+			continue
+		}
+		labels[workv1alpha2.WorkPermanentIDLabel] = id
+		obj.SetLabels(labels)
+		if encoded, err := Encode(&obj); err == nil { // it was JSON
+			out.Spec.Workload.Manifests[i] = encoded
+		}
+	}
+	return out
+}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
@@ -48,6 +49,40 @@ func TestSucceeds(t *testing.T) {
 				t.Errorf("succeeds = %t, want %t", got, tc.want)
 			}
 		})
+	}
+}
+
+// TestContinued: a Work that stands keeps its permanent id, also in what it has in its member.
+func TestContinued(t *testing.T) {
+	planned, current := work("web", "x"), work("web", "y")
+	if got := plan.Continued(planned, current); got != planned {
+		t.Error("it is another one although the id is the same")
+	}
+	marked := &unstructured.Unstructured{}
+	if err := marked.UnmarshalJSON(planned.Spec.Workload.Manifests[0].Raw); err != nil {
+		t.Fatal(err)
+	}
+	marked.SetLabels(map[string]string{workv1alpha2.WorkPermanentIDLabel: "id", "a": "b"})
+	encoded, err := plan.Encode(marked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	planned.Spec.Workload.Manifests[0] = encoded
+	current.Labels[workv1alpha2.WorkPermanentIDLabel] = "of another control plane"
+	got := plan.Continued(planned, current)
+	if err := marked.UnmarshalJSON(got.Spec.Workload.Manifests[0].Raw); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{workv1alpha2.WorkPermanentIDLabel: "of another control plane", "a": "b"}
+	if diff := cmp.Diff(want, marked.GetLabels()); diff != "" || got.Labels[workv1alpha2.WorkPermanentIDLabel] != want[workv1alpha2.WorkPermanentIDLabel] {
+		t.Errorf("the Work has %v; its manifest (-want +got):\n%s", got.Labels, diff)
+	}
+	if planned.Labels[workv1alpha2.WorkPermanentIDLabel] != "id" {
+		t.Error("the plan was changed")
+	}
+	delete(current.Labels, workv1alpha2.WorkPermanentIDLabel)
+	if got := plan.Continued(planned, current); got != planned {
+		t.Error("it is another one although there was no id")
 	}
 }
 

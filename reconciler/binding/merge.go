@@ -26,6 +26,7 @@ var optional = []string{
 // merged returns current with all that planned says, and whether that differs.
 // Labels, annotations and finalizers of others stay.
 func merged(current, planned *workv1alpha1.Work) (*workv1alpha1.Work, bool) {
+	planned = plan.Continued(planned, current)
 	if plan.Same(planned, current) {
 		return current, false
 	}

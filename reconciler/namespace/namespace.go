@@ -305,6 +305,7 @@ func (r *Reconciler) create(ctx context.Context, planned plan.WorkPlan) error {
 
 // merged returns current with what is planned in it, and whether that differs.
 func merged(current, planned *workv1alpha1.Work) (*workv1alpha1.Work, bool) {
+	planned = plan.Continued(planned, current)
 	out := current.DeepCopy()
 	changed := merge(&out.Labels, planned.Labels)
 	changed = merge(&out.Annotations, planned.Annotations) || changed

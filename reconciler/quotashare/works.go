@@ -121,6 +121,7 @@ var unplanned = []string{
 // merged returns current with what is planned in it, and whether that differs. Labels,
 // annotations and finalizers of others stay.
 func merged(current, planned *workv1alpha1.Work) (*workv1alpha1.Work, bool) {
+	planned = plan.Continued(planned, current)
 	if plan.Same(planned, current) {
 		return current, false
 	}
