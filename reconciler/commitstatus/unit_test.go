@@ -266,3 +266,34 @@ func TestACommitNeedNotNameItself(t *testing.T) {
 		}
 	}
 }
+
+// TestOfWhichCommitATargetIsTold: of the one that changed something, and never of one that is older than what it is told of.
+func TestOfWhichCommitATargetIsTold(t *testing.T) {
+	const first, second, third = "main@sha1:1111111111111111111111111111111111111111", "main@sha1:2222222222222222222222222222222222222222", "main@sha1:3333333333333333333333333333333333333333"
+	for name, tc := range map[string]struct {
+		have, at, changed string
+		all               bool
+		want              string
+	}{
+		"it is new":                              {at: second, changed: first, want: second},
+		"the commit changes something":           {have: first, at: second, changed: second, want: second},
+		"the commit changes nothing":             {have: first, at: second, changed: first, want: first},
+		"all are asked for":                      {have: first, at: second, changed: first, all: true, want: second},
+		"it was told of one that was only tried": {have: second, at: third, changed: first, want: third},
+		"what changed it is not known":           {have: first, at: second, want: second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var have *gitopsv1alpha1.CommitStatus
+			if tc.have != "" {
+				have = &gitopsv1alpha1.CommitStatus{Spec: gitopsv1alpha1.CommitStatusSpec{Commit: commitOf(tc.have)}}
+			}
+			alert := &notificationv1beta3.Alert{}
+			if tc.all {
+				alert.Annotations = map[string]string{gitopsv1alpha1.CommitStatusesAnnotation: gitopsv1alpha1.CommitStatusesAll}
+			}
+			if got := (verdict{revision: tc.at, changed: tc.changed}).revisionFor(target{alert: alert}, have); got != tc.want {
+				t.Errorf("%s, want %s", got, tc.want)
+			}
+		})
+	}
+}
