@@ -68,7 +68,7 @@ func TestMerged(t *testing.T) {
 		"a label of ours was changed": {current: func(w *workv1alpha1.Work) { w.Labels[workv1alpha2.ResourceBindingPermanentIDLabel] = "b-0" }, changed: true},
 		"another control plane gave it its id": {
 			current: func(w *workv1alpha1.Work) { w.Labels[workv1alpha2.WorkPermanentIDLabel] = "theirs" },
-			check: func(w *workv1alpha1.Work) bool { return w.Labels[workv1alpha2.WorkPermanentIDLabel] == "theirs" },
+			check:   func(w *workv1alpha1.Work) bool { return w.Labels[workv1alpha2.WorkPermanentIDLabel] == "theirs" },
 		},
 		"no override applies any more": {
 			current: func(w *workv1alpha1.Work) { w.Annotations[policyv1alpha1.AppliedOverrides] = "[]" }, changed: true,
