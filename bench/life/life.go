@@ -61,13 +61,14 @@ type life struct {
 	held   *holdings
 	report *results.Report
 	goals  bounds
+	row    string // of the report
 }
 
 // Measure takes n Deployments without pods through their life.
 func Measure(ctx context.Context, f Fleet, n int, r *results.Report) (err error) {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
-	l := &life{Fleet: f, n: n, report: r, goals: goals[n]}
+	l := &life{Fleet: f, n: n, report: r, goals: goals[n], row: "life"}
 	if l.held, err = follow(ctx, f.Members, f.Namespace); err != nil {
 		return err
 	}
@@ -111,10 +112,10 @@ func (l *life) measured(ctx context.Context, do, until func(context.Context) err
 func (l *life) record(what string, value float64, unit string, goal float64) {
 	what = fmt.Sprintf("%d × %d: %s", l.n, len(l.Members), what)
 	if goal == 0 {
-		l.report.Note("life", what, value, unit)
+		l.report.Note(l.row, what, value, unit)
 		return
 	}
-	l.report.AtMost("life", what, value, unit, goal)
+	l.report.AtMost(l.row, what, value, unit, goal)
 }
 
 func (l *life) propagate(ctx context.Context) error {

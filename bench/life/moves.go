@@ -33,7 +33,7 @@ type moves struct {
 func MeasureMoves(ctx context.Context, f Fleet, n int, r *results.Report) (err error) {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
-	l := &life{Fleet: f, n: n, report: r}
+	l := &life{Fleet: f, n: n, report: r, row: "9"}
 	if l.held, err = follow(ctx, f.Members, f.Namespace); err != nil {
 		return err
 	}
@@ -89,21 +89,11 @@ func (m *moves) move(ctx context.Context) error {
 		return fmt.Errorf("move: %w", err)
 	}
 	goals := moveGoals[m.n]
-	m.tell("moved off a cluster: all stand elsewhere after", moved.Seconds(), "s", goals.moved)
-	m.tell("moved off a cluster: all have left it after", c.seconds, "s", 0)
-	m.tell("moved off a cluster: writes each", c.writes, "writes", goals.writes)
-	m.tell("moved off a cluster: CPU time of the control plane", c.cpu, "s", 0)
+	m.record("moved off a cluster: all stand elsewhere after", moved.Seconds(), "s", goals.moved)
+	m.record("moved off a cluster: all have left it after", c.seconds, "s", 0)
+	m.record("moved off a cluster: writes each", c.writes, "writes", goals.writes)
+	m.record("moved off a cluster: CPU time of the control plane", c.cpu, "s", 0)
 	return nil
-}
-
-// tell reports a figure, with its goal if there is one.
-func (m *moves) tell(what string, value float64, unit string, goal float64) {
-	what = fmt.Sprintf("%d %s", m.n, what)
-	if goal == 0 {
-		m.report.Note("9", what, value, unit)
-		return
-	}
-	m.report.AtMost("9", what, value, unit, goal)
 }
 
 // taint has a member have a taint of this effect and none other of its key; none where that is empty.

@@ -165,8 +165,14 @@ func TestLook(t *testing.T) {
 			b.Spec.RequiredBy = []workv1alpha2.BindingSnapshot{{Clusters: []workv1alpha2.TargetCluster{{Name: "east"}}}}
 		}, "Left Deployment shop/web: east -> west=2\n"},
 		"it stays for another cause": {func(b *workv1alpha2.ResourceBinding) {
-			record(b, placement.Record{Reason: workv1alpha2.BindingReasonSuccess, Stays: &placement.Stays{Message: "It stays in east (untolerated taint {a:NoExecute}): no other place: x"}})
+			record(b, placement.Record{Reason: workv1alpha2.BindingReasonSuccess, Stays: &placement.Stays{Message: "It stays in east (untolerated taint {a:NoExecute}): no other place: x", Clusters: []string{"east"}}})
 		}, "Waits Deployment shop/web: east=2 -> \n"},
+		"another cluster's drain keeps nothing here": {func(b *workv1alpha2.ResourceBinding) {
+			record(b, placement.Record{Reason: workv1alpha2.BindingReasonSuccess, Stays: &placement.Stays{Message: "It stays in north-east (untolerated taint {cluster.flotilla.io/drain:NoExecute}): no other place: x", Clusters: []string{"north-east"}}})
+		}, "Waits Deployment shop/web: east=2 -> \n"},
+		"its state cannot be read": {func(b *workv1alpha2.ResourceBinding) {
+			record(b, placement.Record{Reason: workv1alpha2.BindingReasonSuccess, Stays: &placement.Stays{Message: "It stays in east: its state cannot be carried over: x.", Clusters: []string{"east"}}})
+		}, "Stays Deployment shop/web: east=2 ->  (It stays in east: its state cannot be carried over: x)" + explain},
 		"it is refused elsewhere":    {refused(noon.Add(time.Second)), "Stays Deployment shop/web: east=2 ->  (too much)" + explain},
 		"it was refused before that": {refused(noon.Add(-time.Second)), "Waits Deployment shop/web: east=2 -> \n"},
 		"its old copy is kept for ever": {func(b *workv1alpha2.ResourceBinding) {

@@ -149,7 +149,9 @@ func (r *Row) stands(b workv1alpha2.Binding, cluster *clusterv1alpha1.Cluster, n
 		r.Why = "its policy tolerates the drain until " + ends.UTC().Format(time.TimeOnly) + " UTC"
 	case stays(record, cluster.Name):
 		r.State, r.Why = Stays, reasonOf(record)
-		r.Next = "make room for it, or give its policy another cluster: " + r.explain()
+		if r.Next = r.explain(); strings.HasPrefix(r.Why, noPlace) {
+			r.Next = "make room for it, or give its policy another cluster: " + r.Next
+		}
 	case record.Reason != "" && !record.Succeeded() && since(record, cluster):
 		r.State, r.Why, r.Next = Stays, strings.TrimSuffix(record.Message, "."), r.explain()
 	}
@@ -163,19 +165,25 @@ func tolerated(spec *workv1alpha2.ResourceBindingSpec, cluster *clusterv1alpha1.
 	return failover.ToleratesDrain(cluster, spec.Placement.ClusterTolerations, now)
 }
 
-// stays reports whether it was decided that a template cannot leave the cluster.
+// stays reports whether it was decided that a template cannot leave the cluster, knowing of the drain or whatever
+// it is for. What stays for another cause alone is yet to be decided.
 func stays(record placement.Record, cluster string) bool {
-	return record.Stays != nil && slices.Contains(record.Stays.Clusters, cluster)
+	if record.Stays == nil || !slices.Contains(record.Stays.Clusters, cluster) {
+		return false
+	}
+	return strings.Contains(record.Stays.Message, "{"+clusterv1alpha1.TaintClusterDrain) || strings.Contains(record.Stays.Message, "It stays in "+cluster+": ")
 }
 
 // reasonOf returns why there is no other place.
 func reasonOf(record placement.Record) string {
-	const from = "no other place: "
-	if _, why, cut := strings.Cut(record.Stays.Message, from); cut {
-		return from + strings.TrimSuffix(why, ".")
+	if _, why, cut := strings.Cut(record.Stays.Message, noPlace); cut {
+		return noPlace + strings.TrimSuffix(why, ".")
 	}
-	return record.Stays.Message
+	return strings.TrimSuffix(record.Stays.Message, ".")
 }
+
+// noPlace begins to say why there is no other place.
+const noPlace = "no other place: "
 
 // since reports whether a decision is not older than the drain.
 func since(record placement.Record, cluster *clusterv1alpha1.Cluster) bool {

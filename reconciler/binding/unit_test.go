@@ -68,6 +68,7 @@ func TestMerged(t *testing.T) {
 		"a label of ours was changed": {current: func(w *workv1alpha1.Work) { w.Labels[workv1alpha2.ResourceBindingPermanentIDLabel] = "b-0" }, changed: true},
 		"another control plane gave it its id": {
 			current: func(w *workv1alpha1.Work) { w.Labels[workv1alpha2.WorkPermanentIDLabel] = "theirs" },
+			planned: func(w *workv1alpha1.Work) { w.Labels[workv1alpha2.WorkPermanentIDLabel] = "ours" },
 			check:   func(w *workv1alpha1.Work) bool { return w.Labels[workv1alpha2.WorkPermanentIDLabel] == "theirs" },
 		},
 		"no override applies any more": {
