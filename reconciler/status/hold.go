@@ -109,10 +109,11 @@ func withoutCounts(status *workv1alpha2.ResourceBindingStatus) workv1alpha2.Reso
 }
 
 // urgent reports whether somebody waits for the change: it completes something, or
-// it is bad news.
+// it is bad news. That a cluster is to have it that has yet to report is neither: the
+// report is on its way.
 func urgent(was, is *workv1alpha2.ResourceBindingStatus) bool {
-	if complete(was) != complete(is) ||
-		healthy(was) != healthy(is) ||
+	if complete(is) && !complete(was) ||
+		healthy(is) && !healthy(was) ||
 		turned(was, is, workv1alpha2.Scheduled) || turned(was, is, workv1alpha2.Interpreted) {
 		return true
 	}

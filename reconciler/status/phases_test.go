@@ -46,17 +46,19 @@ func TestUrgent(t *testing.T) {
 		was, is *workv1alpha2.ResourceBindingStatus
 		want    bool
 	}{
-		"a placement was decided":                       {reports("", ""), reports(no, yes), false},
-		"no placement was found":                        {reports("", ""), reports(no, no), true},
-		"still no placement was found":                  {reports(no, no), reports(no, no), false},
-		"one of two clusters has it":                    {reports(no, yes), reports(no, yes, item("a", true, ill, "1")), false},
-		"all clusters have it":                          {reports(no, yes, item("a", true, ill, "1")), reports(yes, yes, item("a", true, ill, "1"), item("b", true, ill, "1")), true},
-		"one of two clusters is well":                   {reports(yes, yes, item("a", true, ill, "1"), item("b", true, ill, "1")), reports(yes, yes, item("a", true, well, "1"), item("b", true, ill, "1")), false},
-		"all clusters are well":                         {reports(yes, yes, item("a", true, well, "1"), item("b", true, ill, "1")), reports(yes, yes, item("a", true, well, "1"), item("b", true, well, "1")), true},
-		"one fell ill":                                  {reports(yes, yes, item("a", true, well, "1"), item("b", true, ill, "1")), reports(yes, yes, item("a", true, ill, "1"), item("b", true, ill, "1")), true},
-		"one lost it":                                   {reports(no, yes, item("a", true, ill, "1")), reports(no, yes, item("a", false, ill, "1")), true},
-		"numbers move":                                  {reports(yes, yes, item("a", true, ill, "1")), reports(yes, yes, item("a", true, ill, "2")), false},
-		"a cluster is there for the first time and ill": {reports(no, yes), reports(no, yes, item("a", false, ill, "1")), false},
+		"a placement was decided":                        {reports("", ""), reports(no, yes), false},
+		"no placement was found":                         {reports("", ""), reports(no, no), true},
+		"still no placement was found":                   {reports(no, no), reports(no, no), false},
+		"one of two clusters has it":                     {reports(no, yes), reports(no, yes, item("a", true, ill, "1")), false},
+		"all clusters have it":                           {reports(no, yes, item("a", true, ill, "1")), reports(yes, yes, item("a", true, ill, "1"), item("b", true, ill, "1")), true},
+		"one of two clusters is well":                    {reports(yes, yes, item("a", true, ill, "1"), item("b", true, ill, "1")), reports(yes, yes, item("a", true, well, "1"), item("b", true, ill, "1")), false},
+		"all clusters are well":                          {reports(yes, yes, item("a", true, well, "1"), item("b", true, ill, "1")), reports(yes, yes, item("a", true, well, "1"), item("b", true, well, "1")), true},
+		"one fell ill":                                   {reports(yes, yes, item("a", true, well, "1"), item("b", true, ill, "1")), reports(yes, yes, item("a", true, ill, "1"), item("b", true, ill, "1")), true},
+		"one lost it":                                    {reports(no, yes, item("a", true, ill, "1")), reports(no, yes, item("a", false, ill, "1")), true},
+		"numbers move":                                   {reports(yes, yes, item("a", true, ill, "1")), reports(yes, yes, item("a", true, ill, "2")), false},
+		"a cluster is there for the first time and ill":  {reports(no, yes), reports(no, yes, item("a", false, ill, "1")), false},
+		"another cluster is to have it":                  {reports(yes, yes, item("a", true, well, "1")), reports(no, yes, item("a", true, well, "1"), item("b", false, "", "")), false},
+		"another cluster is to have it, and one lost it": {reports(yes, yes, item("a", true, well, "1")), reports(no, yes, item("a", false, ill, "1"), item("b", false, "", "")), true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
