@@ -19,6 +19,7 @@ import (
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/eviction"
 	"github.com/flotilla-io/flotilla/policies/interpreter"
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 	"github.com/flotilla-io/flotilla/policies/interpreter/native"
@@ -178,7 +179,7 @@ func (w *world) writeWorks(p plan.TemplatePlan) {
 		have := w.works[cluster+suffix]
 		return have != nil && rollup.Ready(have)
 	}
-	ending := placement.Ending{
+	ending := eviction.Ending{
 		Holds:   func(cluster string) bool { return w.works[cluster+suffix] != nil },
 		Ready:   ready,
 		Healthy: ready,

@@ -8,6 +8,7 @@ import (
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/eviction"
 	"github.com/flotilla-io/flotilla/policies/failover"
 	"github.com/flotilla-io/flotilla/policies/placement"
 )
@@ -114,7 +115,7 @@ func (r *Row) leaves(spec *workv1alpha2.ResourceBindingSpec, task *workv1alpha2.
 	if task.Replicas != nil {
 		r.Replicas = *task.Replicas
 	}
-	for _, kept := range placement.KeptBy(spec) {
+	for _, kept := range eviction.KeptBy(spec) {
 		switch {
 		case kept.Cluster != task.FromCluster:
 		case kept.Asked:

@@ -9,7 +9,7 @@ import (
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
-	"github.com/flotilla-io/flotilla/policies/placement"
+	"github.com/flotilla-io/flotilla/policies/eviction"
 	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 )
@@ -66,7 +66,7 @@ func (x *explainer) deliver() {
 	for _, target := range plan.Targets(wanted) {
 		of(target.Name).Leaving = false
 	}
-	for _, kept := range placement.KeptBy(wanted) {
+	for _, kept := range eviction.KeptBy(wanted) {
 		of(kept.Cluster).Kept = "kept " + kept.Condition()
 	}
 	for _, cluster := range x.in.Clusters {

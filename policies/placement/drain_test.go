@@ -13,6 +13,7 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/eviction"
 	"github.com/flotilla-io/flotilla/policies/failover"
 	"github.com/flotilla-io/flotilla/policies/placement"
 )
@@ -98,7 +99,7 @@ func TestADrainTakesItsTime(t *testing.T) {
 			ready[target.Name] = true
 		}
 		spec := &workv1alpha2.ResourceBindingSpec{Clusters: targets("b c"), GracefulEvictionTasks: []workv1alpha2.GracefulEvictionTask{task}}
-		_, ended, _ := placement.Ending{
+		_, ended, _ := eviction.Ending{
 			Holds: func(string) bool { return true }, Ready: func(name string) bool { return ready[name] },
 			Healthy: func(string) bool { return tc.healthy }, Gone: func(string) bool { return false }, Settled: true, Now: now,
 		}.Of(spec)

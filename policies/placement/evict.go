@@ -15,6 +15,7 @@ import (
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/eviction"
 	"github.com/flotilla-io/flotilla/policies/failover"
 )
 
@@ -69,7 +70,7 @@ func barred(s *state, in Situation, opts Options) (failover.Due, time.Time) {
 	due, next := failover.Both(tainted, ill, next, then)
 	asked := failover.Due{}
 	for i := range s.spec.GracefulEvictionTasks { // of what is still placed there
-		if task := &s.spec.GracefulEvictionTasks[i]; !Moves(task) && stands(s.spec.Clusters, task.FromCluster) {
+		if task := &s.spec.GracefulEvictionTasks[i]; !eviction.Moves(task) && stands(s.spec.Clusters, task.FromCluster) {
 			asked[task.FromCluster] = failover.Cause{Why: "an eviction task of " + task.Producer}
 		}
 	}
@@ -263,7 +264,7 @@ func (p *placing) evict(t workv1alpha2.TargetCluster, cause failover.Cause) work
 		p.ofApplication(&task)
 	case cause.Drain:
 		task.Producer, task.PurgeMode = workv1alpha2.EvictionProducerDrain, policyv1alpha1.PurgeModeGracefully
-		if directly(p.spec) { // two copies must never run at once
+		if eviction.Directly(p.spec) { // two copies must never run at once
 			task.PurgeMode = policyv1alpha1.PurgeModeDirectly
 		}
 	}

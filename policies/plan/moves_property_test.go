@@ -17,6 +17,7 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/eviction"
 	"github.com/flotilla-io/flotilla/policies/failover"
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/plan"
@@ -283,7 +284,7 @@ func (l *life) carries() {
 		s := l.of(name)
 		return s != nil && s.work && !s.going && s.serves() && s.replicas == s.asked
 	}
-	tasks, ended, _ := placement.Ending{
+	tasks, ended, _ := eviction.Ending{
 		Holds:   func(name string) bool { return len(l.works(func(s *site) bool { return s.Name == name })) > 0 },
 		Ready:   is,
 		Healthy: func(name string) bool { s := l.of(name); return s != nil && s.work && s.serves() },

@@ -16,6 +16,7 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/policies/eviction"
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
@@ -24,7 +25,7 @@ import (
 // Evictions says how clusters are left that failed. The zero value is the default.
 type Evictions struct {
 	// Grace is how long a cluster is left gracefully whose task does not say; zero means
-	// placement.DefaultGrace.
+	// eviction.DefaultGrace.
 	Grace time.Duration
 	// Scheduler is the name of the scheduler whose decisions the loops make; empty means the
 	// default.
@@ -94,9 +95,9 @@ func (p writer) endEvictions(ctx context.Context, s *state) (loop.Next, error) {
 }
 
 // endingOf is what is known of the clusters that a binding leaves.
-func endingOf(ctx context.Context, p writer, s *state, holds func(string) bool) placement.Ending {
+func endingOf(ctx context.Context, p writer, s *state, holds func(string) bool) eviction.Ending {
 	observed := s.binding.BindingStatus().SchedulerObservedGeneration == s.binding.GetGeneration()
-	return placement.Ending{
+	return eviction.Ending{
 		Holds: holds,
 		Healthy: func(cluster string) bool {
 			well := func(w *workv1alpha1.Work) bool { return rollup.Ready(w) }

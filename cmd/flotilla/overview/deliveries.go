@@ -23,7 +23,7 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/lineage"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/progress"
-	"github.com/flotilla-io/flotilla/policies/placement"
+	"github.com/flotilla-io/flotilla/policies/eviction"
 	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/rollup"
@@ -77,7 +77,7 @@ func deliveriesOf(template *unstructured.Unstructured, b workv1alpha2.Binding, w
 		out = append(out, d)
 	}
 	kept := map[string]string{}
-	for _, k := range placement.KeptBy(b.BindingSpec()) {
+	for _, k := range eviction.KeptBy(b.BindingSpec()) {
 		kept[k.Cluster] = "kept " + k.Condition()
 	}
 	for cluster, w := range byCluster {

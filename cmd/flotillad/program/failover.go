@@ -10,8 +10,8 @@ import (
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	"github.com/flotilla-io/flotilla/cmd/flotillad/features"
 	"github.com/flotilla-io/flotilla/internal/command"
+	"github.com/flotilla-io/flotilla/policies/eviction"
 	"github.com/flotilla-io/flotilla/policies/failover"
-	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/reconciler"
 )
 
@@ -53,7 +53,7 @@ func (o *failoverOptions) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.purge, "no-execute-taint-eviction-purge-mode", string(policyv1alpha1.PurgeModeGracefully),
 		"how a cluster is left where the policy does not say: Gracefully keeps the old copy until the new one is healthy, Directly has it gone before the new one starts")
 	flags.Float64Var(&o.rate, "resource-eviction-rate", 0.5, "how many templates are moved off clusters in a second; as many as there are with --failover=on, where it is not set")
-	flags.DurationVar(&o.grace, "graceful-eviction-timeout", placement.DefaultGrace, "how long the old copy is kept at most while the new one is not healthy; the last healthy copy is kept for longer")
+	flags.DurationVar(&o.grace, "graceful-eviction-timeout", eviction.DefaultGrace, "how long the old copy is kept at most while the new one is not healthy; the last healthy copy is kept for longer")
 }
 
 // validate refuses what cannot work or does not go together.

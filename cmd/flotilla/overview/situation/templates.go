@@ -12,6 +12,7 @@ import (
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/eviction"
 	"github.com/flotilla-io/flotilla/policies/override"
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/plan"
@@ -72,7 +73,7 @@ func (s *Survey) Binding(b workv1alpha2.Binding, template *unstructured.Unstruct
 			}
 		}
 	}
-	for _, stays := range placement.KeptBy(b.BindingSpec()) {
+	for _, stays := range eviction.KeptBy(b.BindingSpec()) {
 		problems.add(rollup.Progressing, "", stays.String())
 	}
 	s.asides.take(b, kept, gone, s.silent)

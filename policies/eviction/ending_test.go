@@ -1,4 +1,4 @@
-package placement_test
+package eviction_test
 
 import (
 	"strings"
@@ -11,7 +11,7 @@ import (
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
-	"github.com/flotilla-io/flotilla/policies/placement"
+	"github.com/flotilla-io/flotilla/policies/eviction"
 )
 
 // TestEnding says when a cluster is left that is left for another reason than a better place.
@@ -76,7 +76,7 @@ func TestEnding(t *testing.T) {
 				return func(cluster string) bool { return strings.Contains(list, cluster) }
 			}
 			spec := &workv1alpha2.ResourceBindingSpec{Clusters: targets(tc.runs), GracefulEvictionTasks: []workv1alpha2.GracefulEvictionTask{tc.task, tc.task}}
-			e := placement.Ending{Holds: func(cluster string) bool { return cluster == "a" && !tc.empty }, Ready: in(tc.ready), Healthy: in(tc.healthy), Gone: in(tc.gone), Settled: !tc.unsure, Now: now}
+			e := eviction.Ending{Holds: func(cluster string) bool { return cluster == "a" && !tc.empty }, Ready: in(tc.ready), Healthy: in(tc.healthy), Gone: in(tc.gone), Settled: !tc.unsure, Now: now}
 			tasks, ended, again := e.Of(spec)
 			if got := len(ended) > 0 && len(tasks) == 0; got != tc.ends {
 				t.Errorf("goes on: %v, ended: %v; want the end: %t", tasks, ended, tc.ends)
@@ -109,7 +109,7 @@ func TestEndingOfTwins(t *testing.T) {
 	yes, no := func(string) bool { return true }, func(string) bool { return false }
 	for _, tasks := range [][]workv1alpha2.GracefulEvictionTask{{plain, keeps}, {keeps, plain}, {plain, keeps, keeps}} {
 		spec := &workv1alpha2.ResourceBindingSpec{Clusters: targets("b"), GracefulEvictionTasks: tasks}
-		left, ended, _ := placement.Ending{Holds: yes, Ready: yes, Healthy: no, Gone: no, Settled: true, Now: time.Now()}.Of(spec)
+		left, ended, _ := eviction.Ending{Holds: yes, Ready: yes, Healthy: no, Gone: no, Settled: true, Now: time.Now()}.Of(spec)
 		if len(ended) > 0 || len(left) != 1 || left[0].Producer != "other" {
 			t.Errorf("ended %v, left %v", ended, left)
 		}

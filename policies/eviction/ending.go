@@ -1,4 +1,4 @@
-package placement
+package eviction
 
 import (
 	"slices"
@@ -148,7 +148,7 @@ func (e Ending) moved(spec *workv1alpha2.ResourceBindingSpec, task *workv1alpha2
 		return true
 	case task.PurgeMode == policyv1alpha1.PurgeModeDirectly:
 		return false
-	case directly(spec):
+	case Directly(spec):
 		return true
 	}
 	kept := keptBy(spec.Clusters, task)
