@@ -1504,6 +1504,13 @@ func schema_flotilla_api_policy_v1alpha1_FailoverBehavior(ref common.ReferenceCa
 							Ref:         ref(policyv1alpha1.ClusterFailoverBehavior{}.OpenAPIModelName()),
 						},
 					},
+					"failBackSeconds": {
+						SchemaProps: spec.SchemaProps{
+							Description: "FailBackSeconds is for how long a cluster that was left because it, or the application there, failed has to be well again before the template is placed anew, and there rather than elsewhere. Nil: it does not return by itself.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
 				},
 			},
 		},

@@ -87,7 +87,7 @@ func Application(fleet Fleet, b workv1alpha2.Binding, before Moves, now time.Tim
 		switch {
 		case !ill || !isReady(c) || !Movable(c):
 		case at.After(now):
-			next = earlier(next, at)
+			next = Earlier(next, at)
 		default:
 			if out == nil {
 				out = Due{}
@@ -99,8 +99,8 @@ func Application(fleet Fleet, b workv1alpha2.Binding, before Moves, now time.Tim
 	return out, next
 }
 
-// earlier returns the earlier of two times; zero is none.
-func earlier(a, b time.Time) time.Time {
+// Earlier returns the earlier of two times; zero is none.
+func Earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
 	}
@@ -111,7 +111,7 @@ func earlier(a, b time.Time) time.Time {
 // are about one cluster.
 func Both(a, b Due, nextA, nextB time.Time) (Due, time.Time) {
 	if len(a) == 0 {
-		return b, earlier(nextA, nextB)
+		return b, Earlier(nextA, nextB)
 	}
 	out := Due{}
 	for _, due := range []Due{b, a} {
@@ -119,5 +119,5 @@ func Both(a, b Due, nextA, nextB time.Time) (Due, time.Time) {
 			out[name] = cause
 		}
 	}
-	return out, earlier(nextA, nextB)
+	return out, Earlier(nextA, nextB)
 }

@@ -120,7 +120,7 @@ func (b Breaker) suspect(out *Losses, of loss, all []loss) {
 	slices.SortFunc(returned, time.Time.Compare)
 	for n := len(returned); n > 0 && enough(standing+n); n-- { // those that were back first are forgotten first
 		if until := returned[len(returned)-n].Add(b.window()); !enough(standing + n - 1) {
-			out.Until = earlier(out.Until, until)
+			out.Until = Earlier(out.Until, until)
 		}
 	}
 }

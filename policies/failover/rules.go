@@ -77,7 +77,7 @@ func (r Rules) Of(fleet Fleet, tolerations []corev1.Toleration, now time.Time) (
 			out[c.Name] = Cause{Why: drain, Drain: true}
 			return true
 		case !at.IsZero():
-			next = earlier(next, at)
+			next = Earlier(next, at)
 		}
 		if !r.Taints {
 			return true
@@ -89,14 +89,14 @@ func (r Rules) Of(fleet Fleet, tolerations []corev1.Toleration, now time.Time) (
 		at = r.notBefore(c, at)
 		switch {
 		case at.After(now):
-			next = earlier(next, at)
+			next = Earlier(next, at)
 		case isReady(c) || !lost().Suspected(c.Name):
 			if out == nil {
 				out = Due{}
 			}
 			out[c.Name] = Cause{Why: why}
 		case !lost().Until.IsZero():
-			next = earlier(next, lost().Until)
+			next = Earlier(next, lost().Until)
 		}
 		return true
 	})

@@ -46,11 +46,14 @@ type Record struct {
 	// that it may be brought back to. One goes out of it when the binding runs there again, or
 	// is placed from scratch while it could.
 	Drained []string `json:"drained,omitempty"`
+	// Left are the clusters that it was moved off because they, or it there, failed, and that its
+	// policy has it return to. One goes out of it as one of Drained does.
+	Left []failover.Left `json:"left,omitempty"`
 }
 
 // equals reports whether the two mean the same to a user.
 func (r Record) equals(other Record) bool {
-	return r.sameOutcome(other) && r.Stays.equals(other.Stays)
+	return r.sameOutcome(other) && r.Stays.equals(other.Stays) && slices.EqualFunc(r.Left, other.Left, failover.Left.Equal)
 }
 
 func (r Record) sameOutcome(other Record) bool {
@@ -148,10 +151,12 @@ func Decide(b workv1alpha2.Binding, in Situation, opts Options) (Decision, bool)
 		return s.vacate(in, opts)
 	}
 	forbidden, next := barred(&s, in, opts)
+	s.back = failover.BackTo(s.record.Left, in.Clusters, s.spec, forbidden, movesOf(s.record), in.Now)
 	why, due := s.due(in.Clusters)
 	kept := opts.Failover.Withhold(forbidden, b)
 	evicted := targetsIn(s.spec.Clusters, forbidden)
-	if !due && len(evicted) == 0 && len(kept.Clusters) == 0 && s.record.Stays == nil {
+	next = failover.Earlier(next, s.back.Next)
+	if !due && len(evicted) == 0 && len(kept.Clusters) == 0 && s.record.Stays == nil && slices.EqualFunc(s.record.Left, s.back.Left, failover.Left.Equal) {
 		return Decision{Next: next}, false
 	}
 	a := placing{state: &s, in: in, opts: opts, barred: forbidden, full: kept.Clusters}
@@ -188,7 +193,7 @@ func RequestOf(b workv1alpha2.Binding, peers framework.Peers) Request {
 }
 
 func (s *state) request(peers framework.Peers) Request {
-	return Request{Spec: s.spec, Peers: peers, ObservedAffinity: s.affinity(), Fresh: s.rebalances()}
+	return Request{Spec: s.spec, Peers: peers, ObservedAffinity: s.affinity(), Fresh: s.afresh()}
 }
 
 func (s *state) outcome(result Result, err error) Decision {
@@ -231,15 +236,15 @@ func (s *state) stamp(d *Decision, now time.Time) bool {
 	}
 	stands := applied == d.AppliedPlacement && slices.EqualFunc(d.Clusters, s.spec.Clusters, sameTarget) &&
 		equality.Semantic.DeepEqual(d.Evictions, s.spec.GracefulEvictionTasks)
-	answered := !d.Record.Succeeded() || !s.rebalances()
+	answered := !d.Record.Succeeded() || !s.afresh()
 	switch {
 	case s.recorded && stands && answered && s.record.equals(record):
 		d.Record = s.record
 		return false
 	case s.recorded && stands && answered && s.record.sameOutcome(record): // it only cannot go, or may stay again
-		stays := d.Record.Stays
+		stays, left := d.Record.Stays, d.Record.Left
 		d.Record = s.record
-		d.Record.Stays = stays
+		d.Record.Stays, d.Record.Left = stays, left
 		return true
 	}
 	if s.recorded && !d.Record.Succeeded() {

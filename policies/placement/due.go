@@ -9,6 +9,7 @@ import (
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/failover"
 	"github.com/flotilla-io/flotilla/policies/placement/replicas"
 	"github.com/flotilla-io/flotilla/policies/selector"
 )
@@ -23,6 +24,7 @@ const (
 	DueClusterStrayed   = "a target cluster is not what the affinity asks for any more"
 	DueFailed           = "the last decision failed"
 	DueEvicted          = "a target cluster must not run it any more"
+	DueFailBack         = "a cluster that it was moved off is well again"
 )
 
 // Mine reports whether the scheduler of that name decides about b: b names it, its
@@ -64,6 +66,8 @@ type state struct {
 	recorded bool
 	// placement of the spec as the applied-placement annotation would have it.
 	placement string
+	// back is when it returns to clusters that failed.
+	back failover.Back
 }
 
 func stateOf(b workv1alpha2.Binding) state {
@@ -80,6 +84,8 @@ func (s *state) due(snap Snapshot) (reason string, due bool) {
 		return DueReplicasChanged, true
 	case s.rebalances():
 		return DueRebalance, true
+	case len(s.back.Settled) > 0:
+		return DueFailBack, true
 	case !IsWorkload(s.spec) || replicas.Duplicates(strategy(s.spec)):
 		return DueAlways, true
 	case leaving(s.spec, snap):
@@ -207,6 +213,9 @@ func (s *state) rebalances() bool {
 	}
 	return at.After(last)
 }
+
+// afresh reports whether it is placed without regard to where it runs.
+func (s *state) afresh() bool { return len(s.back.Settled) > 0 || s.rebalances() }
 
 func leaving(spec *workv1alpha2.ResourceBindingSpec, snap Snapshot) bool {
 	for _, t := range spec.Clusters {

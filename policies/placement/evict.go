@@ -119,7 +119,7 @@ func (p *placing) decide(due bool, evicted []string) Decision {
 		return p.finish(p.keep(), nil)
 	}
 	all := p.barred
-	if p.rebalances() { // somebody wants it where it is best now, and it may not have left yet
+	if p.afresh() { // somebody wants it where it is best now, and it may not have left yet
 		p.returns = p.recovered()
 	}
 	d := p.try(all)
@@ -189,7 +189,7 @@ func (p *placing) over(task *workv1alpha2.GracefulEvictionTask) bool {
 // try decides with these clusters barred.
 func (p *placing) try(barred failover.Due) Decision {
 	req := p.request(p.in.Peers)
-	req.Barred, req.Full, req.Returns = barred, p.full, p.returns
+	req.Barred, req.Full, req.Returns, req.Home = barred, p.full, p.returns, p.home()
 	result, err := Place(req, p.in.Clusters, p.opts)
 	d := p.outcome(result, err)
 	d.Record.Plugins = p.opts.own()
@@ -220,7 +220,7 @@ func (p *placing) finish(d Decision, evicted []string) Decision {
 		moves := movesOf(p.record).Next(failover.Tolerated(p.spec), p.in.Now)
 		d.Record.Moves = &moves
 	}
-	d.Record.Drained = p.drained(&d)
+	d.Record.Drained, d.Record.Left = p.drained(&d), p.left(&d)
 	d.Evictions = p.evictions(d.Clusters)
 	return d
 }

@@ -51,6 +51,8 @@ type Request struct {
 	Full []string
 	// Returns are clusters that it may be moved back to, although an eviction task is about them.
 	Returns map[string]bool
+	// Home are clusters that it is brought back to: preferred to where it runs.
+	Home []string
 }
 
 // Result is a placement.
@@ -167,7 +169,7 @@ func (a *attempt) compile() (*framework.Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	ask := &framework.Request{Spec: a.req.Spec, Placement: a.placement, Affinity: affinity, Peers: a.req.Peers.Index(), Barred: a.req.Barred.Reasons(), Returns: a.req.Returns}
+	ask := &framework.Request{Spec: a.req.Spec, Placement: a.placement, Affinity: affinity, Peers: a.req.Peers.Index(), Barred: a.req.Barred.Reasons(), Returns: a.req.Returns, Home: a.req.Home}
 	ask.Ready()
 	if !replicas.Overflows(a.placement.ReplicaScheduling) || !IsWorkload(a.req.Spec) {
 		return ask, nil

@@ -74,6 +74,9 @@ func newLife(seed uint64) *life {
 	case 1:
 		spec.Failover = &policyv1alpha1.FailoverBehavior{Cluster: &policyv1alpha1.ClusterFailoverBehavior{PurgeMode: policyv1alpha1.PurgeModeDirectly}}
 	}
+	if f := spec.Failover; f != nil && l.IntN(2) == 0 {
+		f.FailBackSeconds = ptr.To(60 * l.Int32N(3))
+	}
 	l.b = &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "shop", Name: "web-deployment", UID: "web", Labels: map[string]string{policyv1alpha1.PropagationPolicyPermanentIDLabel: "p"},
 	}, Spec: spec}

@@ -11,6 +11,13 @@ type FailoverBehavior struct {
 	// Nil: the defaults of its fields.
 	// +optional
 	Cluster *ClusterFailoverBehavior `json:"cluster,omitempty"`
+
+	// FailBackSeconds is for how long a cluster that was left because it, or the
+	// application there, failed has to be well again before the template is placed
+	// anew, and there rather than elsewhere. Nil: it does not return by itself.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	FailBackSeconds *int32 `json:"failBackSeconds,omitempty"`
 }
 
 // ApplicationFailoverBehavior says how an unhealthy application is moved.

@@ -46,6 +46,8 @@ type Request struct {
 	Barred map[string]string
 	// Returns are clusters that Spec may be moved back to, although an eviction task is about them.
 	Returns map[string]bool
+	// Home are clusters that Spec is brought back to.
+	Home []string
 
 	targets map[string]struct{} // of Spec, once there are many
 }

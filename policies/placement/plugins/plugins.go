@@ -1,6 +1,8 @@
 package plugins
 
 import (
+	"slices"
+
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
@@ -124,7 +126,8 @@ func (ClusterEviction) Filter(req *framework.Request, c *framework.Cluster) stri
 	return ""
 }
 
-// ClusterLocality prefers clusters that run the resource already.
+// ClusterLocality prefers clusters that run the resource already, and more so those that it is
+// brought back to.
 type ClusterLocality struct{}
 
 // Name implements framework.Plugin.
@@ -132,8 +135,14 @@ func (ClusterLocality) Name() string { return "ClusterLocality" }
 
 // Score implements framework.Score.
 func (ClusterLocality) Score(req *framework.Request, c *framework.Cluster) int64 {
-	if req.Targets(c.Name) {
+	switch {
+	case slices.Contains(req.Home, c.Name):
 		return framework.MaxScore
+	case req.Targets(c.Name) && len(req.Home) > 0:
+		return framework.MaxScore / 2
+	case req.Targets(c.Name):
+		return framework.MaxScore
+	default:
+		return 0
 	}
-	return 0
 }

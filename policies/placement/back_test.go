@@ -1,0 +1,192 @@
+package placement_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/failover"
+	"github.com/flotilla-io/flotilla/policies/placement"
+)
+
+// oneOf is a placement in one cluster.
+func oneOf() policyv1alpha1.Placement {
+	return policyv1alpha1.Placement{SpreadConstraints: []policyv1alpha1.SpreadConstraint{{SpreadByField: policyv1alpha1.SpreadByFieldCluster, MinGroups: 1, MaxGroups: 1}}}
+}
+
+// TestFailBack: what was moved off a cluster that failed returns when that has been well for as long as its policy
+// says, to that cluster and no other, and does not where the policy says nothing.
+func TestFailBack(t *testing.T) {
+	noon := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	// A look is at so many seconds after noon, when these clusters have a taint that moves what is there.
+	type look struct {
+		at      int
+		tainted string
+		// want is where it runs then, and returns since which second each cluster that it may return to
+		// has been well, -1 for one that is not.
+		want    string
+		returns map[string]int
+		// next is when to look again, in seconds after noon; 0 for when something changes.
+		next int
+	}
+	cases := map[string]struct {
+		placement policyv1alpha1.Placement
+		after     *int32
+		was       string
+		moves     int // how often it was moved before because it failed
+		looks     []look
+	}{
+		"after a while": {oneOf(), ptr.To[int32](60), "b:2", 0, []look{
+			{0, "b", "c:2", map[string]int{"b": -1}, 0},
+			{9, "b", "c:2", map[string]int{"b": -1}, 0},
+			{10, "", "c:2", map[string]int{"b": 10}, 70},
+			{30, "", "c:2", map[string]int{"b": 10}, 70},
+			{70, "", "b:2", nil, 0},
+			{80, "", "b:2", nil, 0},
+		}},
+		"not while it comes and goes": {oneOf(), ptr.To[int32](60), "b:2", 0, []look{
+			{0, "b", "c:2", map[string]int{"b": -1}, 0},
+			{10, "", "c:2", map[string]int{"b": 10}, 70},
+			{60, "b", "c:2", map[string]int{"b": -1}, 0},
+			{65, "", "c:2", map[string]int{"b": 65}, 125},
+			{70, "", "c:2", map[string]int{"b": 65}, 125},
+			{125, "", "b:2", nil, 0},
+		}},
+		"at once": {oneOf(), ptr.To[int32](0), "b:2", 0, []look{
+			{0, "b", "c:2", map[string]int{"b": -1}, 0},
+			{10, "", "b:2", nil, 0},
+		}},
+		"never, as nobody says when": {oneOf(), nil, "b:2", 0, []look{
+			{0, "b", "c:2", nil, 0},
+			{9999, "", "c:2", nil, 0},
+		}},
+		"twice as long for one that failed again": {oneOf(), ptr.To[int32](60), "b:2", 2, []look{
+			{0, "b", "c:2", map[string]int{"b": -1}, 0},
+			{10, "", "c:2", map[string]int{"b": 10}, 130},
+			{70, "", "c:2", map[string]int{"b": 10}, 130},
+			{130, "", "b:2", nil, 0},
+		}},
+		"moved on meanwhile": {oneOf(), ptr.To[int32](60), "b:2", 0, []look{
+			{0, "b", "c:2", map[string]int{"b": -1}, 0},
+			{10, "b c", "a:2", map[string]int{"b": -1, "c": -1}, 0},
+			{20, "b", "a:2", map[string]int{"b": -1, "c": 20}, 80},
+			{50, "", "a:2", map[string]int{"b": 50, "c": 20}, 80},
+			{80, "", "c:2", map[string]int{"b": 50}, 110},
+			{110, "", "b:2", nil, 0},
+		}},
+		"to a cluster that has left the fleet": {oneOf(), ptr.To[int32](60), "x:2", 0, []look{
+			{0, "x", "c:2", map[string]int{"x": -1}, 0},
+			{10, "-x", "c:2", nil, 0},
+		}},
+		"what is divided": {policyv1alpha1.Placement{ReplicaScheduling: divided(policyv1alpha1.ReplicaDivisionPreferenceWeighted, nil)}, ptr.To[int32](60), "a:1 b:1 c:1", 0, []look{
+			{0, "b", "a:2 c:1", map[string]int{"b": -1}, 0},
+			{10, "", "a:2 c:1", map[string]int{"b": 10}, 70},
+			{70, "", "a:1 b:1 c:1", nil, 0},
+		}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var replicas int32
+			for _, target := range targets(tc.was) {
+				replicas += target.Replicas
+			}
+			b := binding(deployment(replicas, tc.placement))
+			b.Spec.Failover = &policyv1alpha1.FailoverBehavior{FailBackSeconds: tc.after}
+			d := placement.Decision{
+				Clusters: targets(tc.was), AppliedPlacement: placement.AppliedPlacement(b.Spec.Placement),
+				Record: placement.Record{Reason: workv1alpha2.BindingReasonSuccess, Message: workv1alpha2.SuccessfulSchedulingMessage, At: metav1.NewTime(noon.Add(-time.Hour))},
+			}
+			if tc.moves > 0 {
+				d.Record.Moves = &failover.Moves{Count: tc.moves, At: metav1.NewTime(noon)}
+			}
+			d.Put(b)
+			for _, look := range tc.looks {
+				now := noon.Add(time.Duration(look.at) * time.Second)
+				rooms := "a:9 b:9 c:20"
+				if look.tainted == "x" {
+					rooms += " x:9"
+				}
+				in := placement.Situation{Clusters: evictFleet(rooms, look.tainted, now.Add(-time.Minute)), Now: now}
+				opts := placement.Options{Failover: failover.Rules{Taints: true}}
+				d, changed := placement.Decide(b, in, opts)
+				if changed {
+					d.Put(b)
+					b.Spec.GracefulEvictionTasks = nil // the old copy is gone by the next look
+				}
+				if d, changed := placement.Decide(b, in, opts); changed {
+					t.Fatalf("after %d s it is decided twice: %+v", look.at, d)
+				}
+				record, _ := placement.RecordOf(b)
+				var returns map[string]int
+				for _, left := range record.Left {
+					if returns == nil {
+						returns = map[string]int{}
+					}
+					returns[left.Cluster] = -1
+					if left.Well != nil {
+						returns[left.Cluster] = int(left.Well.Sub(noon) / time.Second)
+					}
+				}
+				next := 0
+				if !d.Next.IsZero() {
+					next = int(d.Next.Sub(noon) / time.Second)
+				}
+				if diff := cmp.Diff(look.want, spaced(b.Spec.Clusters)); diff != "" {
+					t.Fatalf("after %d s (-want +got):\n%s", look.at, diff)
+				}
+				if diff := cmp.Diff(look.returns, returns); diff != "" {
+					t.Fatalf("after %d s, returns (-want +got):\n%s", look.at, diff)
+				}
+				if next != look.next {
+					t.Fatalf("after %d s, next in %d s, want %d", look.at, next, look.next)
+				}
+			}
+		})
+	}
+}
+
+// TestARebalanceAfterADrain brings what runs in one cluster back to the one that was drained, although another
+// has more room, and it runs in a third.
+func TestARebalanceAfterADrain(t *testing.T) {
+	noon := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	b := placedOn(t, deployment(2, oneOf()), "a:9 b:9 c:20", "b:2", noon)
+	fleet := evictFleet("a:9 b:9 c:20", "", noon)
+	decide := func(at time.Time) string {
+		if d, changed := placement.Decide(b, placement.Situation{Clusters: fleet, Now: at}, placement.Options{}); changed {
+			d.Put(b)
+		}
+		return spaced(b.Spec.Clusters)
+	}
+	drained, _ := fleet.Cluster("b")
+	drained.Spec.Taints = []corev1.Taint{failover.DrainTaint()}
+	if got := decide(noon); got != "c:2" {
+		t.Fatalf("drained to %s", got)
+	}
+	drained.Spec.Taints, b.Spec.GracefulEvictionTasks = nil, nil
+	if got := decide(noon.Add(time.Second)); got != "c:2" {
+		t.Fatalf("it returned by itself to %s", got)
+	}
+	b.Spec.RescheduleTriggeredAt = ptr.To(metav1.NewTime(noon.Add(time.Minute)))
+	if got := decide(noon.Add(time.Minute)); got != "b:2" {
+		t.Errorf("brought back to %s", got)
+	}
+}
+
+// spaced is the reverse of targets.
+func spaced(clusters []workv1alpha2.TargetCluster) string {
+	out := ""
+	for i, c := range clusters {
+		if i > 0 {
+			out += " "
+		}
+		out += fmt.Sprintf("%s:%d", c.Name, c.Replicas)
+	}
+	return out
+}
