@@ -125,6 +125,45 @@ func TestATaintMovesWhatRuns(t *testing.T) {
 	}
 }
 
+// TestWhatFailedReturns: once the cluster that it was moved off has been well for as long as the policy says, it runs there again,
+// and at no time nowhere.
+func TestWhatFailedReturns(t *testing.T) {
+	m := newMovesWith(t, registerEvictions)
+	ns := m.hub.Namespace(t)
+	m.start(ns, func(p *policyv1alpha1.PropagationPolicy) {
+		oneOf(1, policyv1alpha1.PurgeModeGracefully)(p)
+		p.Spec.Failover.FailBackSeconds = ptr.To[int32](2)
+	})
+	var at, other string
+	m.eventually("it runs in one of both", func() error {
+		b, err := m.binding(ns)
+		if err != nil || len(b.Spec.Clusters) != 1 {
+			return errors.Join(err, fmt.Errorf("placed in %v", b.Spec.Clusters))
+		}
+		at, other = b.Spec.Clusters[0].Name, from
+		if at == from {
+			other = to
+		}
+		return m.runs(at, ns)
+	})
+	somewhere := func() {
+		if m.runs(at, ns) != nil && m.runs(other, ns) != nil && m.runs(at, ns) != nil {
+			t.Fatal("it runs nowhere")
+		}
+	}
+	m.taint(at, true)
+	m.eventually("it runs elsewhere", func() error {
+		somewhere()
+		return errors.Join(m.gone(at, ns), m.runs(other, ns))
+	})
+	m.taint(at, false)
+	m.eventually("it is back", func() error {
+		somewhere()
+		return errors.Join(m.runs(at, ns), m.gone(other, ns))
+	})
+	m.hub.QuietRevision(t)
+}
+
 // TestStateIsCarriedOver: the new copy has what its policy wants of the status of the old one from its first moment on,
 // and that one is gone by then.
 func TestStateIsCarriedOver(t *testing.T) {

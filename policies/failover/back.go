@@ -47,7 +47,7 @@ func BackTo(left []Left, fleet Fleet, spec *workv1alpha2.ResourceBindingSpec, du
 	well, known := map[string]bool{}, map[string]bool{}
 	fleet.Each(func(c *clusterv1alpha1.Cluster) bool {
 		_, barred := due[c.Name]
-		known[c.Name], well[c.Name] = true, !barred && Movable(c) && isReady(c) && !untaken(c, tolerations)
+		known[c.Name], well[c.Name] = true, !barred && Movable(c) && isReady(c) && !repels(c, tolerations, now)
 		return true
 	})
 	var out Back
@@ -74,9 +74,17 @@ func BackTo(left []Left, fleet Fleet, spec *workv1alpha2.ResourceBindingSpec, du
 	return out
 }
 
-// untaken reports whether a cluster takes nothing new that has these tolerations.
-func untaken(c *clusterv1alpha1.Cluster, tolerations []corev1.Toleration) bool {
+// repels reports whether a cluster has a taint that is not tolerated, or not for ever.
+func repels(c *clusterv1alpha1.Cluster, tolerations []corev1.Toleration, now time.Time) bool {
 	return slices.ContainsFunc(c.Spec.Taints, func(t corev1.Taint) bool {
-		return (t.Effect == corev1.TaintEffectNoSchedule || t.Effect == corev1.TaintEffectNoExecute) && !Tolerates(&t, tolerations)
+		switch t.Effect {
+		case corev1.TaintEffectNoExecute:
+			_, ends := Rules{}.toleratedUntil(&t, tolerations, now)
+			return ends
+		case corev1.TaintEffectNoSchedule:
+			return !Tolerates(&t, tolerations)
+		default:
+			return false
+		}
 	})
 }

@@ -2,6 +2,7 @@ package placement_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -25,7 +26,8 @@ func oneOf() policyv1alpha1.Placement {
 // says, to that cluster and no other, and does not where the policy says nothing.
 func TestFailBack(t *testing.T) {
 	noon := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
-	// A look is at so many seconds after noon, when these clusters have a taint that moves what is there.
+	// A look is at so many seconds after noon, when these clusters have a taint that moves what is there, for a minute or,
+	// with a +, as of now.
 	type look struct {
 		at      int
 		tainted string
@@ -36,6 +38,8 @@ func TestFailBack(t *testing.T) {
 		// next is when to look again, in seconds after noon; 0 for when something changes.
 		next int
 	}
+	briefly := oneOf()
+	briefly.ClusterTolerations = []corev1.Toleration{{Key: "drill", Operator: corev1.TolerationOpExists, TolerationSeconds: ptr.To[int64](30)}}
 	cases := map[string]struct {
 		placement policyv1alpha1.Placement
 		after     *int32
@@ -81,6 +85,12 @@ func TestFailBack(t *testing.T) {
 			{80, "", "c:2", map[string]int{"b": 50}, 110},
 			{110, "", "b:2", nil, 0},
 		}},
+		"not to one that is tolerated for a while only": {briefly, ptr.To[int32](60), "b:2", 0, []look{
+			{0, "b", "c:2", map[string]int{"b": -1}, 0},
+			{10, "", "c:2", map[string]int{"b": 10}, 70},
+			{20, "+b", "c:2", map[string]int{"b": -1}, 50},
+			{90, "", "c:2", map[string]int{"b": 90}, 150},
+		}},
 		"to a cluster that has left the fleet": {oneOf(), ptr.To[int32](60), "x:2", 0, []look{
 			{0, "x", "c:2", map[string]int{"x": -1}, 0},
 			{10, "-x", "c:2", nil, 0},
@@ -113,7 +123,11 @@ func TestFailBack(t *testing.T) {
 				if look.tainted == "x" {
 					rooms += " x:9"
 				}
-				in := placement.Situation{Clusters: evictFleet(rooms, look.tainted, now.Add(-time.Minute)), Now: now}
+				since := now.Add(-time.Minute)
+				if strings.HasPrefix(look.tainted, "+") {
+					since = now
+				}
+				in := placement.Situation{Clusters: evictFleet(rooms, look.tainted, since), Now: now}
 				opts := placement.Options{Failover: failover.Rules{Taints: true}}
 				d, changed := placement.Decide(b, in, opts)
 				if changed {
