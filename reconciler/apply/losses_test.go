@@ -11,6 +11,7 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/reconciler/apply"
+	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
@@ -80,6 +81,40 @@ func TestANamespaceInUseStaysUnlessItIsNamed(t *testing.T) {
 }
 
 // A commit that drops a child Kustomization drops what that applied.
+// What a revision left and did not let go of, as a sibling may want it, or does, counts when a later revision drops it.
+func TestWhatASiblingMayWantIsNotLetGoOf(t *testing.T) {
+	space := "apiVersion: v1\nkind: Namespace\nmetadata: {name: NAMESPACE-held}\n"
+	for name, tc := range map[string]struct{ meanwhile, after, reason, allows string }{
+		"a sibling cannot be built":          {named("z") + "oops: [", named("z"), siblings.ReasonHandingOver, `: "namespace/NS-held"`},
+		"a sibling is to take it, and fails": {space + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: z, namespace: nowhere}\n", named("z"), siblings.ReasonHandingOver, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			held := w.namespace + "-held"
+			files := map[string]string{"app/namespace.yaml": space, "app/config.yaml": configMaps(8), "other/config.yaml": named("z")}
+			first := w.commit(files)
+			w.kustomization("web")
+			w.kustomization("other", in("./other"))
+			w.ready("web", first)
+			w.ready("other", first)
+			w.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: held, Name: "of-others"}})
+
+			delete(files, "app/namespace.yaml")
+			files["other/config.yaml"] = tc.meanwhile
+			second := w.commit(files)
+			if message := strings.ReplaceAll(w.awaitReason("web", second, tc.reason), w.namespace, "NS"); !strings.HasSuffix(message, tc.allows) {
+				t.Errorf("message = %s", message)
+			}
+			files["other/config.yaml"] = tc.after
+			third := w.commit(files)
+			w.blocked(third, `1 of 9 objects (Namespace/NS-held with 1 object): nothing was applied; commit it again, or allow it with the annotation kustomize.flotilla.io/allow-prune: "namespace/NS-held"`)
+			if left := w.object("v1", "Namespace", "", held); left == nil || left.GetDeletionTimestamp() != nil {
+				t.Error("the namespace is gone")
+			}
+		})
+	}
+}
+
 func TestAChildGoesWithItsInventory(t *testing.T) {
 	w := newWorld(t)
 	child := `apiVersion: kustomize.toolkit.fluxcd.io/v1

@@ -154,10 +154,10 @@ func (r *Reconciler) brake(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, nil
 }
 
-// loses errs if a revision drops more than it may. What one before it dropped was let go of then, and stays only until it
-// is replaced.
+// loses errs if a revision drops more than it may. What one before it was allowed to drop was let go of then, and stays only
+// until it is replaced.
 func (r *Reconciler) loses(ctx context.Context, s *state, may inventory.Allowance) error {
-	before := inventory.Leaving(s.ks.Status)
+	before := inventory.LetGo(s.ks.Status)
 	dropped := slices.DeleteFunc(slices.Clone(s.leaving.Deleted), func(e inventory.Entry) bool { return slices.Contains(before, e.ID) })
 	if len(dropped) == 0 {
 		return nil

@@ -42,7 +42,7 @@ func statusOf(s *state, outcome *loop.Error, now time.Time) kustomizev1.Kustomiz
 		succeeded(c, status, s)
 	}
 	// What was let go of before a revision that is refused is still leaving.
-	inventory.RecordLeaving(status, inventory.IDsOf(slices.Concat(s.leaving.Staying(), s.leaving.kept)), s.leaving.known && !s.leaving.refused)
+	inventory.RecordLeaving(status, inventory.IDsOf(slices.Concat(s.leaving.Staying(), s.leaving.kept)), inventory.IDsOf(s.leaving.Staying()), s.leaving.known && !s.leaving.refused)
 	inventory.RecordRemoved(status, s.leaving.remaining, s.leaving.looked)
 	before := lastgood.In(s.ks.Status)
 	switch {

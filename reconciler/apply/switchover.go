@@ -110,7 +110,7 @@ func (w switcher) finish(ctx context.Context, s *state) (loop.Next, error) {
 	}
 	after := s.ks.DeepCopy()
 	apimeta.RemoveStatusCondition(&after.Status.Conditions, switching.Condition)
-	inventory.RecordLeaving(&after.Status, inventory.IDsOf(s.leaving.all()), true)
+	inventory.RecordLeaving(&after.Status, inventory.IDsOf(s.leaving.all()), inventory.IDsOf(s.leaving.Staying()), true)
 	if err := w.own.Publish(ctx, s.ks, after); err != nil {
 		return loop.Next{}, err
 	}

@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/fluxcd/cli-utils/pkg/object"
@@ -31,10 +32,18 @@ func Leaving(status kustomizev1.KustomizationStatus) []ID {
 	return recorded(status, gitopsv1alpha1.LeavingKey)
 }
 
-// RecordLeaving has the latest outcome of a status, and no other one, say what is leaving, or, where
-// nobody has looked, what an earlier outcome says.
-func RecordLeaving(status *kustomizev1.KustomizationStatus, leaving []ID, looked bool) {
+// LetGo returns those of Leaving that a revision was allowed to drop, and that stay until they are replaced: not what
+// is to change hands, or may be.
+func LetGo(status kustomizev1.KustomizationStatus) []ID {
+	undecided := recorded(status, gitopsv1alpha1.UndecidedKey)
+	return slices.DeleteFunc(Leaving(status), func(id ID) bool { return slices.Contains(undecided, id) })
+}
+
+// RecordLeaving has the latest outcome of a status, and no other one, say what is leaving, and what of that is
+// undecided, or, where nobody has looked, what an earlier outcome says.
+func RecordLeaving(status *kustomizev1.KustomizationStatus, leaving, undecided []ID, looked bool) {
 	record(status, gitopsv1alpha1.LeavingKey, leaving, looked)
+	record(status, gitopsv1alpha1.UndecidedKey, undecided, looked)
 }
 
 func recorded(status kustomizev1.KustomizationStatus, key string) []ID {

@@ -66,6 +66,10 @@ const RemovedKey = "gitops.flotilla.io/removed"
 // and have yet to be removed, or taken by another Kustomization, as RemovedKey has them.
 const LeavingKey = "gitops.flotilla.io/leaving"
 
+// UndecidedKey in status.history[0].metadata of a Kustomization are those of LeavingKey that nobody has let go of:
+// another Kustomization is to take them, or may want them.
+const UndecidedKey = "gitops.flotilla.io/undecided"
+
 // PrunedFromAnnotation on the binding of an object that left the revision of its Kustomization are the clusters
 // from which it has been pruned before the others, sorted, between commas: all of the revision that replaces it
 // stands there already. It goes once the object is not leaving any more.

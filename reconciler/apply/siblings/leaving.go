@@ -32,7 +32,7 @@ type Leaving struct {
 
 // Of splits what would be deleted at a revision, given who wants what and what people let go.
 func Of(doomed []inventory.Entry, answer Answer, may inventory.Allowance, revision string) Leaving {
-	out := Leaving{Heirs: answer.Heirs, Unknown: answer.Unknown, Allow: revision}
+	out := Leaving{Heirs: answer.Heirs, Unknown: answer.Unknown}
 	for _, e := range doomed {
 		_, inherited := answer.Heirs[e.ID]
 		switch {
@@ -45,10 +45,27 @@ func Of(doomed []inventory.Entry, answer Answer, may inventory.Allowance, revisi
 			out.Deleted = append(out.Deleted, e)
 		}
 	}
-	if len(out.Held) == 1 {
-		out.Allow = inventory.NameOf(out.Held[0].ID)
-	}
+	out.Allow = allow(out.Held, revision)
 	return out
+}
+
+// allow is what lets these go: the one that is alone, and what the brake takes by its name only, by name, and others by
+// the revision.
+func allow(held []inventory.Entry, revision string) string {
+	var words []string
+	for _, e := range held {
+		switch e.ID.GroupKind.Kind {
+		case "Namespace", "CustomResourceDefinition", "PersistentVolumeClaim":
+			words = append(words, inventory.NameOf(e.ID))
+		default:
+			if len(held) == 1 {
+				return inventory.NameOf(e.ID)
+			}
+			words = append(words, revision)
+		}
+	}
+	slices.Sort(words)
+	return strings.Join(slices.Compact(words), ", ")
 }
 
 // Staying are the objects that are owned on.
