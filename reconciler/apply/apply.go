@@ -307,10 +307,11 @@ type leaving struct {
 	siblings.Leaving
 	// kept are the objects that nobody wants, and that stay until what replaces them stands: everywhere but in the
 	// clusters in which it is replaced. unreplaced says that it is not applied everywhere, where health is not
-	// waited for.
+	// waited for, and nowhere which of it never will be, as no policy carries it.
 	kept       []inventory.Entry
 	replaced   rollup.Replaced
 	unreplaced bool
+	nowhere    string
 	// known says that what leaves was found out, and refused that none of it is let go of.
 	known, refused bool
 	// remaining are objects that left this revision, or one before, and that clusters still hold;

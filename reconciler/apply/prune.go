@@ -63,6 +63,9 @@ func (d departures) replace(ctx context.Context, s *state) (loop.Next, error) {
 	s.leaving.replaced = s.leaving.replaced.And(found.Replaced)
 	pending, _, failed := health.Split(found.Verdicts)
 	s.leaving.unreplaced = len(pending)+len(failed) > 0
+	if lost := slices.IndexFunc(pending, health.Verdict.RunsNowhere); lost >= 0 {
+		s.leaving.nowhere = pending[lost].String()
+	}
 	return loop.Next{}, nil
 }
 

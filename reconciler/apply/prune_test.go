@@ -194,6 +194,28 @@ func TestWhatLeftGoesByCluster(t *testing.T) {
 	}
 }
 
+// TestWhatRunsNowhereReplacesNothing: a workload that is renamed past its policy leaves the old one where it runs.
+func TestWhatRunsNowhereReplacesNothing(t *testing.T) {
+	deployment := func(name string) string {
+		return "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: " + name + ", namespace: NAMESPACE}\nspec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: a}]}}}\n"
+	}
+	w := newWorld(t)
+	first := w.commit(map[string]string{"app/x.yaml": deployment("old")})
+	w.kustomization("web")
+	w.annotate("web", inventory.AllowPruneAnnotation, "true")
+	w.ready("web", first)
+	second := w.commit(map[string]string{"app/x.yaml": deployment("new")})
+	want := "; what left it stays until all of it is applied in its cluster: Deployment/" + w.namespace + "/old; Deployment/" + w.namespace +
+		"/new: no policy propagates it, and nothing runs on the control plane itself"
+	w.until("it says "+want, func() (bool, string) {
+		message := w.awaitReason("web", second, meta.ReconciliationSucceededReason)
+		return strings.HasSuffix(message, want), message
+	})
+	if old := w.object("apps/v1", "Deployment", w.namespace, "old"); old == nil || old.GetDeletionTimestamp() != nil {
+		t.Error("the old one is gone")
+	}
+}
+
 // TestARefusedRevisionLeavesWhatLeft: what one revision dropped does not come back to where it was replaced while the next
 // one is refused, and does not count in that one.
 func TestARefusedRevisionLeavesWhatLeft(t *testing.T) {

@@ -102,7 +102,11 @@ func (s *state) staying() string {
 	if len(s.leaving.kept) == 0 {
 		return ""
 	}
-	return "; what left it stays until all of it is applied in its cluster: " + inventory.First(inventory.IDsOf(s.leaving.kept), namedUnhealthy)
+	out := "; what left it stays until all of it is applied in its cluster: " + inventory.First(inventory.IDsOf(s.leaving.kept), namedUnhealthy)
+	if s.leaving.nowhere != "" {
+		out += "; " + s.leaving.nowhere
+	}
+	return out
 }
 
 func progressing(c kustomizations.Conditions, status *kustomizev1.KustomizationStatus, s *state) {

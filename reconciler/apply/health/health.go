@@ -144,7 +144,12 @@ func (r *Reader) assess(ctx context.Context, req Request, e inventory.Entry, all
 		v.Reason = "does not exist"
 		return v, nil, nil
 	}
-	if req.Applied && (binding == nil && !all.policies.selects(resourceOf(obj)) || binding != nil && rollup.Released(binding)) {
+	uncarried := binding == nil && !all.policies.selects(resourceOf(obj))
+	switch {
+	case req.Applied && uncarried && inventory.IsWorkload(e.ID):
+		v.Reason = nothingRuns
+		return v, nil, nil
+	case req.Applied && (uncarried || binding != nil && rollup.Released(binding)):
 		v.State = rollup.Healthy // it is where it stays
 		return v, nil, nil
 	}
@@ -163,13 +168,13 @@ func (r *Reader) assess(ctx context.Context, req Request, e inventory.Entry, all
 	case propagation.WaitsForChange(obj):
 		v.State, v.Reason = rollup.Healthy, "waits for its next change, as its policy is Lazy"
 		return v, nil, nil
-	case all.policies.selects(resourceOf(obj)):
+	case !uncarried:
 		v.Reason = "waits to be taken up by its policy"
 		return v, nil, nil
 	default:
 		v, err = byStatus(ctx, v, obj, compute)
 		if v.State == rollup.Progressing && inventory.IsWorkload(e.ID) {
-			v.Reason = "no policy propagates it, and nothing runs on the control plane itself"
+			v.Reason = nothingRuns
 		}
 		return v, nil, err
 	}

@@ -26,6 +26,12 @@ func (v Verdict) String() string {
 	return inventory.Describe(v.ID) + ": " + v.Reason
 }
 
+// nothingRuns is why a workload is not ready that no policy carries.
+const nothingRuns = "no policy propagates it, and nothing runs on the control plane itself"
+
+// RunsNowhere reports whether it is of a workload that no policy carries.
+func (v Verdict) RunsNowhere() bool { return v.Reason == nothingRuns }
+
 // List names the first of verdicts, and how many more there are.
 func List(verdicts []Verdict, most int) string {
 	var texts []string
