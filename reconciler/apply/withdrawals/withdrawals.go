@@ -2,11 +2,12 @@
 // what is overridden there back, and look as if nobody meant that.
 //
 // In go the changes of a revision and what the control plane has; out comes a refusal that names each such
-// object, with what would be lost where. What people let go by its name is none. It reads
+// object, with what would be lost where. What is precious counts also where nothing looks wrong. What people let go by its name is none. It reads
 // Clusters, policies and bindings, and writes nothing.
 package withdrawals
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -45,16 +46,14 @@ func Check(ctx context.Context, hub client.Reader, r Revision) error {
 	var found []finding
 	c := check{hub: hub, revision: r}
 	for _, change := range r.Changes {
-		if !change.Writes() || r.Allowed.Lets(inventory.IDOf(change.Desired)) {
+		if !change.Writes() {
 			continue
 		}
 		lost, err := c.lossesBy(ctx, change.Desired)
 		if err != nil {
 			return err
 		}
-		if len(lost.clusters) > 0 {
-			found = append(found, lost)
-		}
+		found = append(found, lost...)
 	}
 	return refusal(found, r.Name)
 }
@@ -66,6 +65,8 @@ type finding struct {
 	// does says what it does to how many objects: "take 2 objects out of".
 	does     string
 	clusters []string
+	// allow names what may go, where the revision is not enough; empty where it is.
+	allow string
 }
 
 // refusal says what would be lost; nil where nothing would.
@@ -81,8 +82,13 @@ func refusal(found []finding, revision string) error {
 	if more := len(texts) - mostNamed; more > 0 {
 		text += fmt.Sprintf("; and %d more policies do so", more)
 	}
+	var words []string
+	for _, f := range found {
+		words = append(words, cmp.Or(f.allow, revision))
+	}
+	slices.Sort(words)
 	return fmt.Errorf("%s; revision %s is not applied: correct it, or allow it with the annotation %s: %q",
-		text, revision, inventory.AllowPruneAnnotation, revision)
+		text, revision, inventory.AllowPruneAnnotation, strings.Join(slices.Compact(words), ", "))
 }
 
 // check is one run of Check. What it reads, it reads once, and only if it has to.
@@ -91,17 +97,39 @@ type check struct {
 	revision Revision
 	fleet    []*clusterv1alpha1.Cluster
 	world    *world
+	// bound are all bindings, and precious those of what is precious.
+	bound    map[client.ObjectKey]workv1alpha2.Binding
+	precious []workv1alpha2.Binding
 }
 
-// lossesBy finds out what an object of the revision takes away.
-func (c *check) lossesBy(ctx context.Context, desired *unstructured.Unstructured) (finding, error) {
+// lossesBy finds out what an object of the revision takes away, unless people let it go.
+func (c *check) lossesBy(ctx context.Context, desired *unstructured.Unstructured) ([]finding, error) {
 	if desired.GroupVersionKind().Group != policyv1alpha1.GroupVersion.Group && !isCluster(desired) {
-		return finding{}, nil
+		return nil, nil
 	}
 	if err := c.readFleet(ctx); err != nil {
-		return finding{}, err
+		return nil, err
 	}
-	id := inventory.IDOf(desired)
+	id, all := inventory.IDOf(desired), []finding{}
+	if !c.revision.Allowed.Lets(id) {
+		mistaken, err := c.mistakenBy(ctx, id, desired)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, mistaken)
+	}
+	if propagationOf(desired) != nil {
+		held, err := c.preciousBy(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, held)
+	}
+	return slices.DeleteFunc(all, func(f finding) bool { return len(f.clusters) == 0 }), nil
+}
+
+// mistakenBy finds out what an object of the revision takes away by what looks like a mistake.
+func (c *check) mistakenBy(ctx context.Context, id inventory.ID, desired *unstructured.Unstructured) (finding, error) {
 	if isCluster(desired) {
 		return c.relabelled(ctx, id)
 	}

@@ -1,6 +1,8 @@
 package withdrawals_test
 
 import (
+	order "cmp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -40,14 +42,51 @@ func object(t *testing.T, text string) *unstructured.Unstructured {
 	return out
 }
 
+// policy is the first one, as the hub has it.
+func policy(t *testing.T) *policyv1alpha1.PropagationPolicy {
+	t.Helper()
+	out := &policyv1alpha1.PropagationPolicy{}
+	if err := yaml.Unmarshal([]byte(everything), out); err != nil {
+		t.Fatal(err)
+	}
+	out.Labels = map[string]string{policyv1alpha1.PropagationPolicyPermanentIDLabel: "id-all"}
+	return out
+}
+
+// carried is the binding of a claim that a policy carries to both clusters.
+func carried(by *policyv1alpha1.PropagationPolicy) client.Object {
+	b := attached(by).(*workv1alpha2.ResourceBinding)
+	b.Spec.RequiredBy, b.Spec.Clusters = nil, []workv1alpha2.TargetCluster{{Name: "east"}, {Name: "west"}}
+	propagation.ClaimOf(by).Set(b)
+	return b
+}
+
+// attached is that of a claim that goes along with the Deployment.
+func attached(*policyv1alpha1.PropagationPolicy) client.Object {
+	return &workv1alpha2.ResourceBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: workv1alpha2.BindingName("PersistentVolumeClaim", "data")},
+		Spec: workv1alpha2.ResourceBindingSpec{
+			Resource: workv1alpha2.ObjectReference{APIVersion: "v1", Kind: "PersistentVolumeClaim", Namespace: "shop", Name: "data"},
+			RequiredBy: []workv1alpha2.BindingSnapshot{{
+				Namespace: "shop", Name: workv1alpha2.BindingName("Deployment", "web"), Clusters: []workv1alpha2.TargetCluster{{Name: "east", Replicas: 1}, {Name: "west", Replicas: 1}},
+			}},
+		},
+	}
+}
+
+// shared goes along with something else in the one cluster, too.
+func shared(by *policyv1alpha1.PropagationPolicy) client.Object {
+	b := attached(by).(*workv1alpha2.ResourceBinding)
+	b.Spec.RequiredBy = append(b.Spec.RequiredBy, workv1alpha2.BindingSnapshot{
+		Namespace: "shop", Name: workv1alpha2.BindingName("ConfigMap", "theirs"), Clusters: []workv1alpha2.TargetCluster{{Name: "west"}},
+	})
+	return b
+}
+
 // hub has two clusters that run a Deployment and a ConfigMap by the first policy, and what is given besides.
 func hub(t *testing.T, more ...client.Object) client.Client {
 	t.Helper()
-	policy := &policyv1alpha1.PropagationPolicy{}
-	if err := yaml.Unmarshal([]byte(everything), policy); err != nil {
-		t.Fatal(err)
-	}
-	policy.Labels = map[string]string{policyv1alpha1.PropagationPolicyPermanentIDLabel: "id-all"}
+	policy := policy(t)
 	objects := append(more, policy)
 	for name, tier := range map[string]string{"east": "gold", "west": "silver"} {
 		objects = append(objects, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"tier": tier}}, Spec: clusterv1alpha1.ClusterSpec{Region: "eu"}})
@@ -76,14 +115,32 @@ func TestWhatLooksLikeAMistake(t *testing.T) {
 	cases := map[string]struct {
 		wants   []string // besides the Deployment
 		removed []string
+		claim   func(policy *policyv1alpha1.PropagationPolicy) client.Object // in both clusters, too
 		allowed string
 		want    string
+		allow   string // where the revision is not what the refusal asks for
 	}{
-		"a cluster less":           {wants: []string{edited(everything, "[east, west]", "[east]")}},
-		"a cluster that may join":  {wants: []string{edited(everything, "[east, west]", "[east, west, north]")}},
-		"a name is mistyped":       {wants: []string{edited(everything, "west", "wst")}, want: typo + "PropagationPolicy/shop/all would take " + both + " out of west"},
-		"a mistake that is wanted": {wants: []string{edited(everything, "west", "wst")}, allowed: "propagationpolicy/shop/all"},
-		"a policy is renamed":      {wants: []string{other}, removed: []string{everything}},
+		"a cluster less, and a claim in it": {
+			wants: []string{edited(everything, "[east, west]", "[east]", "kind: ConfigMap}", "kind: ConfigMap}, {apiVersion: v1, kind: PersistentVolumeClaim}")},
+			claim: carried, want: "a PersistentVolumeClaim goes with its data: PropagationPolicy/shop/all would take 1 object (PersistentVolumeClaim shop/data) out of west", allow: "persistentvolumeclaim/shop/data",
+		},
+		"a cluster less, and a claim goes along with its user": {
+			wants: []string{edited(everything, "[east, west]", "[east]")}, claim: attached,
+			want: "a PersistentVolumeClaim goes with its data: PropagationPolicy/shop/all would take 1 object (PersistentVolumeClaim shop/data) out of west", allow: "persistentvolumeclaim/shop/data",
+		},
+		"a cluster less, and a claim that others use there, too": {wants: []string{edited(everything, "[east, west]", "[east]")}, claim: shared},
+		"a cluster less, and a claim that is allowed to go":      {wants: []string{edited(everything, "[east, west]", "[east]")}, claim: attached, allowed: "persistentvolumeclaim/shop/data"},
+		"a cluster less, by a policy that is allowed to":         {wants: []string{edited(everything, "[east, west]", "[east]")}, claim: attached, allowed: "propagationpolicy/shop/all"},
+		"a revision does not let a claim go": {
+			wants: []string{edited(everything, "[east, west]", "[east]")}, claim: attached, allowed: "main@sha1:1",
+			want: "a PersistentVolumeClaim goes with its data: PropagationPolicy/shop/all would take 1 object (PersistentVolumeClaim shop/data) out of west", allow: "persistentvolumeclaim/shop/data",
+		},
+		"a cluster more, and a claim": {wants: []string{edited(everything, "[east, west]", "[east, west, north]")}, claim: attached},
+		"a cluster less":              {wants: []string{edited(everything, "[east, west]", "[east]")}},
+		"a cluster that may join":     {wants: []string{edited(everything, "[east, west]", "[east, west, north]")}},
+		"a name is mistyped":          {wants: []string{edited(everything, "west", "wst")}, want: typo + "PropagationPolicy/shop/all would take " + both + " out of west"},
+		"a mistake that is wanted":    {wants: []string{edited(everything, "west", "wst")}, allowed: "propagationpolicy/shop/all"},
+		"a policy is renamed":         {wants: []string{other}, removed: []string{everything}},
 		"a policy is renamed and a name mistyped": {
 			wants: []string{edited(other, "west", "wst")}, removed: []string{everything}, want: typo + "PropagationPolicy/shop/other would take " + both + " out of west",
 		},
@@ -155,9 +212,16 @@ func TestWhatLooksLikeAMistake(t *testing.T) {
 			for _, text := range tc.removed {
 				r.Removed = append(r.Removed, inventory.IDOf(object(t, text)))
 			}
-			got := ""
-			if err := withdrawals.Check(t.Context(), hub(t), r); err != nil {
-				got, _, _ = strings.Cut(err.Error(), "; revision main@sha1:1 is not applied: correct it, or allow it with the annotation ")
+			got, allow := "", ""
+			var more []client.Object
+			if tc.claim != nil {
+				more = append(more, tc.claim(policy(t)))
+			}
+			if err := withdrawals.Check(t.Context(), hub(t, more...), r); err != nil {
+				got, allow, _ = strings.Cut(err.Error(), "; revision main@sha1:1 is not applied: correct it, or allow it with the annotation kustomize.flotilla.io/allow-prune: ")
+			}
+			if want := strconv.Quote(order.Or(tc.allow, r.Name)); got != "" && allow != want {
+				t.Errorf("allowed by %s, want %s", allow, want)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)

@@ -1,0 +1,105 @@
+package withdrawals
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/withdrawal"
+	"github.com/flotilla-io/flotilla/reconciler/bindings"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
+)
+
+// precious are the kinds that take something along in a cluster which their manifest does not bring back, and what.
+var precious = map[schema.GroupKind]string{
+	{Kind: "PersistentVolumeClaim"}:                                      "its data",
+	{Group: apiextensionsv1.GroupName, Kind: "CustomResourceDefinition"}: "all objects of its kind",
+}
+
+// readPrecious finds the bindings of what is precious, once.
+func (c *check) readPrecious(ctx context.Context) error {
+	if c.bound != nil {
+		return nil
+	}
+	c.bound = map[client.ObjectKey]workv1alpha2.Binding{}
+	err := bindings.Each(ctx, c.hub, func(b workv1alpha2.Binding) {
+		c.bound[client.ObjectKeyFromObject(b)] = b
+		if _, is := precious[bindings.TemplateOf(b).GroupKind()]; is && b.GetDeletionTimestamp() == nil {
+			c.precious = append(c.precious, b)
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("find what clusters hold: %w", err)
+	}
+	return nil
+}
+
+// preciousBy is what is precious and a policy of the revision takes out of clusters, mistake or not.
+func (c *check) preciousBy(ctx context.Context, policy inventory.ID) (finding, error) {
+	if err := c.readPrecious(ctx); err != nil || len(c.precious) == 0 || c.revision.Allowed.Names(policy) {
+		return finding{}, err
+	}
+	if err := c.readWorld(ctx); err != nil {
+		return finding{}, err
+	}
+	out, counted := finding{policy: policy}, &tally{}
+	var names []string
+	for _, b := range c.precious {
+		of := bindings.TemplateOf(b)
+		id := inventory.ID{GroupKind: of.GroupKind(), Namespace: b.BindingSpec().Resource.Namespace, Name: b.BindingSpec().Resource.Name}
+		clusters := c.leaves(b, policy)
+		if len(clusters) == 0 || c.revision.Allowed.Names(id) {
+			continue
+		}
+		counted.add(b, clusters)
+		names = append(names, inventory.NameOf(id))
+		out.mistake = fmt.Sprintf("a %s goes with %s", of.Kind, precious[of.GroupKind()])
+	}
+	out.does, out.clusters, out.allow = "take "+counted.String()+" out of", counted.clusters, strings.Join(names, ", ")
+	return out, nil
+}
+
+// leaves are the clusters that a binding leaves by a policy: its own, or one of those that it goes along with.
+func (c *check) leaves(b workv1alpha2.Binding, policy inventory.ID) []string {
+	if lost := c.lost(b, policy); len(lost) > 0 {
+		return lost
+	}
+	var lost, kept []string
+	for _, user := range b.BindingSpec().RequiredBy {
+		var gone []string
+		if with := c.bound[client.ObjectKey{Namespace: user.Namespace, Name: user.Name}]; with != nil {
+			gone = c.lost(with, policy)
+		}
+		for _, t := range user.Clusters {
+			if slices.Contains(gone, t.Name) {
+				lost = append(lost, t.Name)
+			} else {
+				kept = append(kept, t.Name)
+			}
+		}
+	}
+	slices.Sort(lost)
+	return slices.DeleteFunc(slices.Compact(lost), func(name string) bool { return slices.Contains(kept, name) })
+}
+
+// lost are the clusters that a policy takes what it carries out of.
+func (c *check) lost(b workv1alpha2.Binding, policy inventory.ID) []string {
+	before, after := c.carriers(b)
+	if before == nil || after == nil || idOf(after) != policy {
+		return nil
+	}
+	loss := withdrawal.Propagation(before.PropagationSpec(), after.PropagationSpec(), c.fleet)
+	var out []string
+	for _, t := range b.BindingSpec().Clusters {
+		if loss.In(t.Name, b.BindingSpec().Replicas > 0) {
+			out = append(out, t.Name)
+		}
+	}
+	return out
+}
