@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"github.com/fluxcd/pkg/apis/meta"
@@ -104,7 +105,9 @@ func TestWhatMayHaveMovedStays(t *testing.T) {
 	first := w.commit(files)
 	w.kustomization("web")
 	w.kustomization("other", in("./other"))
-	w.kustomization("third", in("./third", "web"))
+	w.kustomization("third", in("./third", "web"), func(spec *kustomizev1.KustomizationSpec) {
+		spec.RetryInterval = &metav1.Duration{Duration: 10 * time.Minute} // it is woken, and does not come by itself
+	})
 	w.ready("web", first)
 	w.ready("other", first)
 	want := w.uids("a", "b", "z")
@@ -117,6 +120,10 @@ func TestWhatMayHaveMovedStays(t *testing.T) {
 	if diff := cmp.Diff(said, strings.ReplaceAll(message, w.namespace, "NS")); diff != "" {
 		t.Errorf("message (-want +got):\n%s", diff)
 	}
+	w.ready("third", bad)
+	files["third/config.yaml"] = named("y", "x")
+	bad = w.commit(files)
+	w.awaitReason("web", bad, siblings.ReasonHandingOver)
 	w.ready("third", bad)
 
 	files["other/config.yaml"] = named("b", "z")

@@ -7,6 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
 )
 
 // Readiness is what others may wait for of a Kustomization.
@@ -21,6 +23,9 @@ func ReadinessOf(ks *kustomizev1.Kustomization) Readiness {
 	out := Readiness{generation: ks.Generation, observed: ks.Status.ObservedGeneration, revision: ks.Status.LastAppliedRevision}
 	if c := apimeta.FindStatusCondition(ks.Status.Conditions, meta.ReadyCondition); c != nil {
 		out.status, out.reason = c.Status, c.Reason
+	}
+	if out.reason == siblings.ReasonHandingOver { // which is waited for no longer
+		out.revision = ks.Status.LastAttemptedRevision
 	}
 	return out
 }
