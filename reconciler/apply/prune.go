@@ -56,7 +56,8 @@ func (d departures) replace(ctx context.Context, s *state) (loop.Next, error) {
 	if err != nil {
 		return loop.Next{}, err
 	}
-	found, err := d.assessor.Assess(ctx, health.Request{Entries: s.desired, Observed: observed, As: s.actor, Checks: s.ks.Spec.HealthCheckExprs, Applied: !s.ks.Spec.Wait})
+	found, err := d.assessor.Assess(ctx, health.Request{Entries: s.desired, Observed: observed, As: s.actor, Checks: s.ks.Spec.HealthCheckExprs, Applied: !s.ks.Spec.Wait,
+		Runs: slices.ContainsFunc(s.leaving.Deleted, func(e inventory.Entry) bool { return inventory.IsWorkload(e.ID) })})
 	if err != nil {
 		return loop.Next{}, err
 	}

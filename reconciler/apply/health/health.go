@@ -68,6 +68,8 @@ type Request struct {
 	Checks []kustomize.CustomHealthCheck
 	// Applied asks only whether all is applied where it belongs, and not how it fares there.
 	Applied bool
+	// Runs says, with Applied, that what they replace runs Pods: a workload that no policy carries does not replace it.
+	Runs bool
 	// MaxUnreachable is of how many clusters nothing need be heard; see MaxUnreachableOf.
 	MaxUnreachable intstr.IntOrString
 }
@@ -146,7 +148,7 @@ func (r *Reader) assess(ctx context.Context, req Request, e inventory.Entry, all
 	}
 	uncarried := binding == nil && !all.policies.selects(resourceOf(obj))
 	switch {
-	case req.Applied && uncarried && inventory.IsWorkload(e.ID):
+	case req.Applied && req.Runs && uncarried && inventory.IsWorkload(e.ID):
 		v.Reason = nothingRuns
 		return v, nil, nil
 	case req.Applied && (uncarried || binding != nil && rollup.Released(binding)):

@@ -281,7 +281,7 @@ func TestApplied(t *testing.T) {
 			hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(tc.objects...).WithStatusSubresource().Build()
 			e := entryOf(tc.template)
 			got, err := health.New(health.Deps{Hub: hub, Live: hub}).Assess(t.Context(), health.Request{
-				Entries: []inventory.Entry{e}, Observed: map[inventory.ID]*unstructured.Unstructured{e.ID: tc.template}, As: hub, Checks: tc.checks, Applied: true,
+				Entries: []inventory.Entry{e}, Observed: map[inventory.ID]*unstructured.Unstructured{e.ID: tc.template}, As: hub, Checks: tc.checks, Applied: true, Runs: true,
 			})
 			if err != nil {
 				t.Fatal(err)
