@@ -31,7 +31,7 @@ func NewCapacity(c *clusterv1alpha1.Cluster) Capacity {
 		have := q.DeepCopy() // a large one is held by reference
 		have.Sub(summary.Allocated[name])
 		have.Sub(summary.Allocating[name])
-		r.free = append(r.free, amountOf{name, amount(name, &have)})
+		r.free = append(r.free, amountOf{name, Amount(name, &have)})
 	}
 	r.nodes = nodesOf(c.Spec.ResourceModels, summary.AllocatableModelings)
 	return r
@@ -50,7 +50,7 @@ func (r Capacity) Less(l *Load) Capacity {
 	out := Capacity{free: slices.Clone(r.free), nodes: r.nodes}
 	for name, q := range l.Resources {
 		free := out.free.at(name)
-		*free = minus(*free, max(amount(name, &q), 0))
+		*free = minus(*free, max(Amount(name, &q), 0))
 	}
 	if each, n := l.average(); n > 0 && r.nodes.known() {
 		out.nodes.rows, _ = r.nodes.place(nil, r.nodes.want(nil, each), n)
@@ -70,8 +70,9 @@ func (r Capacity) Fits(n Need) int32 {
 	return int32(max(most, 0))
 }
 
-// amount returns q in the unit in which the resource is counted.
-func amount(name corev1.ResourceName, q *resource.Quantity) int64 {
+// Amount returns q in the unit in which the resource is counted: thousandths of
+// cores of CPU, bytes and pieces of all else; at most what an int64 holds.
+func Amount(name corev1.ResourceName, q *resource.Quantity) int64 {
 	factor := int64(1)
 	if name == corev1.ResourceCPU {
 		factor = 1000

@@ -25,7 +25,7 @@ func CountNodes(models []clusterv1alpha1.ResourceModel, free iter.Seq[corev1.Res
 		out[i].Grade = grades[i].number
 	}
 	for node := range free {
-		if pods := node[corev1.ResourcePods]; amount(corev1.ResourcePods, &pods) > 0 {
+		if pods := node[corev1.ResourcePods]; Amount(corev1.ResourcePods, &pods) > 0 {
 			out[largest(grades, node)].Count++
 		}
 	}
@@ -45,7 +45,7 @@ func gradesOf(models []clusterv1alpha1.ResourceModel) []grade {
 		g := grade{number: models[i].Grade}
 		for j := range models[i].Ranges {
 			r := &models[i].Ranges[j]
-			*g.least.at(r.Name) = amount(r.Name, &r.Min)
+			*g.least.at(r.Name) = Amount(r.Name, &r.Min)
 		}
 		out = append(out, g)
 	}
@@ -66,7 +66,7 @@ func largest(grades []grade, free corev1.ResourceList) int {
 
 func (g *grade) holds(free corev1.ResourceList) bool {
 	for _, least := range g.least {
-		if q := free[least.name]; amount(least.name, &q) < least.n {
+		if q := free[least.name]; Amount(least.name, &q) < least.n {
 			return false
 		}
 	}

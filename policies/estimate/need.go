@@ -93,7 +93,7 @@ func NeedOfSet(components []workv1alpha2.Component) Need {
 func podOf(list corev1.ResourceList) amounts {
 	out := make(amounts, 0, len(list)+1)
 	for name, q := range list {
-		if want := amount(name, &q); want > 0 {
+		if want := Amount(name, &q); want > 0 {
 			out = append(out, amountOf{name, want})
 		}
 	}
@@ -123,11 +123,11 @@ func (n Need) onNodes(all nodes, limit int64) int64 {
 // average returns what one replica of l takes, and how many there are.
 func (l *Load) average() (each amounts, n int64) {
 	q := l.Resources[corev1.ResourcePods]
-	if n = amount(corev1.ResourcePods, &q); n <= 0 {
+	if n = Amount(corev1.ResourcePods, &q); n <= 0 {
 		return nil, 0
 	}
 	for name, q := range l.Resources {
-		if sum := amount(name, &q); sum > 0 {
+		if sum := Amount(name, &q); sum > 0 {
 			each = append(each, amountOf{name, sum/n + min(sum%n, 1)})
 		}
 	}

@@ -63,7 +63,7 @@ func nodesOf(models []clusterv1alpha1.ResourceModel, counted []clusterv1alpha1.A
 func least(ranges []clusterv1alpha1.ResourceModelRange, name corev1.ResourceName) int64 {
 	for i := range ranges {
 		if ranges[i].Name == name {
-			return amount(name, &ranges[i].Min)
+			return Amount(name, &ranges[i].Min)
 		}
 	}
 	return 0

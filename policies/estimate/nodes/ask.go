@@ -1,0 +1,133 @@
+package nodes
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/estimate"
+	"github.com/flotilla-io/flotilla/policies/failover"
+)
+
+// Ask is what one unit of a workload needs, one replica or one set of components, and
+// what is to run in the cluster besides. Use AskForReplicas or AskForSets.
+type Ask struct {
+	// Namespace of the workload; empty: not known, and no quota is about it.
+	Namespace string
+	// Parts are equal pods each.
+	Parts []Part
+	// Assumed has the namespace of each of Promised.
+	Assumed []string
+	// Promised are pods that are to run there besides.
+	Promised []Part
+}
+
+// Part is so many equal pods.
+type Part struct {
+	Pods int64
+	// Class is the name of their priority class; empty: none.
+	Class string
+	// Requests of one pod, without the pod itself.
+	Requests Amounts
+
+	selector    map[string]string
+	affinity    *nodeaffinity.NodeSelector // nil: any node
+	tolerations []corev1.Toleration
+}
+
+// AskForReplicas asks how many replicas fit that need as much. It errs on a node
+// affinity that makes no sense.
+func AskForReplicas(need *workv1alpha2.ReplicaRequirements, assumed []estimate.Assumed) (*Ask, error) {
+	one := workv1alpha2.Component{Replicas: 1}
+	namespace := ""
+	if need != nil {
+		namespace = need.Namespace
+		one.ReplicaRequirements = &workv1alpha2.ComponentReplicaRequirements{
+			NodeClaim: need.NodeClaim, ResourceRequest: need.ResourceRequest, PriorityClassName: need.PriorityClassName,
+		}
+	}
+	return AskForSets(namespace, []workv1alpha2.Component{one}, assumed)
+}
+
+// AskForSets asks how many sets of the components fit. It errs on a node affinity that
+// makes no sense.
+func AskForSets(namespace string, components []workv1alpha2.Component, assumed []estimate.Assumed) (*Ask, error) {
+	parts, err := partsOf(components)
+	if err != nil {
+		return nil, err
+	}
+	out := &Ask{Namespace: namespace, Parts: parts}
+	for i := range assumed {
+		parts, err := partsOf(assumed[i].Components)
+		if err != nil {
+			return nil, fmt.Errorf("what is assumed to run: %w", err)
+		}
+		for range parts {
+			out.Assumed = append(out.Assumed, assumed[i].Namespace)
+		}
+		out.Promised = append(out.Promised, parts...)
+	}
+	return out, nil
+}
+
+func partsOf(components []workv1alpha2.Component) ([]Part, error) {
+	out := make([]Part, 0, len(components))
+	for i := range components {
+		c := &components[i]
+		if c.Replicas <= 0 {
+			continue
+		}
+		p := Part{Pods: int64(c.Replicas)}
+		if need := c.ReplicaRequirements; need != nil {
+			p.Class, p.Requests = need.PriorityClassName, AmountsOf(need.ResourceRequest)
+			if err := p.claim(need.NodeClaim); err != nil {
+				return nil, err
+			}
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+func (p *Part) claim(c *workv1alpha2.NodeClaim) error {
+	if c == nil {
+		return nil
+	}
+	p.selector, p.tolerations = c.NodeSelector, c.Tolerations
+	if c.HardNodeAffinity == nil {
+		return nil
+	}
+	affinity, err := nodeaffinity.NewNodeSelector(c.HardNodeAffinity)
+	if err != nil {
+		return fmt.Errorf("read the node affinity: %w", err)
+	}
+	p.affinity = affinity
+	return nil
+}
+
+// tolerates reports whether pods of the part may run in spite of all taints.
+func (p *Part) tolerates(taints []corev1.Taint) bool {
+	for i := range taints {
+		if !failover.Tolerates(&taints[i], p.tolerations) {
+			return false
+		}
+	}
+	return true
+}
+
+// means reports whether the part's pods want such a node. Scratch is used again for each.
+func (p *Part) means(n *Node, scratch *corev1.Node) bool {
+	for key, value := range p.selector {
+		if is, ok := n.Labels[key]; !ok || is != value {
+			return false
+		}
+	}
+	if p.affinity == nil {
+		return true
+	}
+	scratch.ObjectMeta = metav1.ObjectMeta{Name: n.Name, Labels: n.Labels}
+	return p.affinity.Match(scratch)
+}

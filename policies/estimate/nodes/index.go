@@ -1,0 +1,200 @@
+package nodes
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Index is what single nodes of a cluster have free, kept by changes. The zero value
+// has no nodes.
+type Index struct {
+	// columns are the resources that are counted, pods first.
+	columns []corev1.ResourceName
+	// rows are sorted by the name of the node.
+	rows []row
+	// free has of each row one number for each column.
+	free []int64
+	// taints are the distinct sets of them, so that a question looks at each once.
+	taints  [][]corev1.Taint
+	waiting map[podKey]*Pod
+	quotas  map[string]map[string]*Quota // by namespace and name
+}
+
+// row is a node, or the name of one of which only pods are known.
+type row struct {
+	name   string
+	node   *Node // nil: not known
+	taints int
+}
+
+type podKey struct{ namespace, name string }
+
+// Node has the index know a node as it is now: nil for one that is gone.
+func (x *Index) Node(name string, is *Node) {
+	if x.at(name) < 0 && is == nil {
+		return
+	}
+	i := x.place(name)
+	if was := x.rows[i].node; was != nil {
+		x.add(i, was.Allocatable, -1)
+	}
+	x.rows[i].node = is
+	if is != nil {
+		x.rows[i].taints = x.taintsOf(is)
+		x.add(i, is.Allocatable, 1)
+	}
+	x.tidy(i)
+}
+
+// Pod has the index know a pod as it is now, given what it knew of it before: nil for
+// one that it did not know, or that is gone.
+func (x *Index) Pod(was, is *Pod) {
+	if was != nil {
+		delete(x.waiting, podKey{was.Namespace, was.Name})
+	}
+	if was == nil || is == nil || was.Node != is.Node || was.Over != is.Over || !slices.Equal(was.Requests, is.Requests) {
+		x.occupy(was, 1)
+		x.occupy(is, -1)
+	}
+	if is == nil {
+		return
+	}
+	if !is.Waits.IsZero() && !is.Over && is.Node == "" {
+		if x.waiting == nil {
+			x.waiting = map[podKey]*Pod{}
+		}
+		x.waiting[podKey{is.Namespace, is.Name}] = is
+	}
+}
+
+// Quota has the index know a quota as it is now: nil for one that is gone.
+func (x *Index) Quota(namespace, name string, is *Quota) {
+	if is == nil {
+		delete(x.quotas[namespace], name)
+		return
+	}
+	if x.quotas == nil {
+		x.quotas = map[string]map[string]*Quota{}
+	}
+	if x.quotas[namespace] == nil {
+		x.quotas[namespace] = map[string]*Quota{}
+	}
+	x.quotas[namespace][name] = is
+}
+
+// Free calls f with each node and what it has free of each resource, pods included,
+// until f returns false. The numbers are f's for the call only.
+func (x *Index) Free(f func(n *Node, names []corev1.ResourceName, free []int64) bool) {
+	for i := range x.rows {
+		if n := x.rows[i].node; n != nil && !f(n, x.columns, x.of(x.free, i)) {
+			return
+		}
+	}
+}
+
+// occupy takes what a pod needs off its node, or gives it back. No pod needs nothing.
+func (x *Index) occupy(p *Pod, sign int64) {
+	if p == nil || p.Node == "" || p.Over {
+		return
+	}
+	i := x.place(p.Node)
+	x.add(i, p.Requests, sign)
+	x.add(i, onePod, sign)
+	x.tidy(i)
+}
+
+var onePod = Amounts{{corev1.ResourcePods, 1}}
+
+// add adds so many times the amounts to what is free in a row. Numbers that no cluster
+// has wrap around, and are right again once they are gone.
+func (x *Index) add(i int, amounts Amounts, sign int64) {
+	for _, a := range amounts {
+		c := x.column(a.Name)
+		x.free[i*len(x.columns)+c] += sign * a.N
+	}
+}
+
+// of returns the numbers of a row.
+func (x *Index) of(free []int64, i int) []int64 {
+	w := len(x.columns)
+	return free[i*w : (i+1)*w]
+}
+
+// at returns the row of the name; negative if there is none.
+func (x *Index) at(name string) int {
+	if i, ok := slices.BinarySearchFunc(x.rows, name, rowCompare); ok {
+		return i
+	}
+	return -1
+}
+
+func rowCompare(r row, name string) int { return cmp.Compare(r.name, name) }
+
+// place returns the row of the name, and makes it where there is none.
+func (x *Index) place(name string) int {
+	if len(x.columns) == 0 {
+		x.columns = []corev1.ResourceName{corev1.ResourcePods}
+	}
+	i, ok := slices.BinarySearchFunc(x.rows, name, rowCompare)
+	if !ok {
+		w := len(x.columns)
+		x.rows = slices.Insert(x.rows, i, row{name: name})
+		x.free = slices.Insert(x.free, i*w, make([]int64, w)...)
+	}
+	return i
+}
+
+// tidy drops a row if nothing is known of it any more.
+func (x *Index) tidy(i int) {
+	w := len(x.columns)
+	if x.rows[i].node != nil || slices.ContainsFunc(x.of(x.free, i), func(n int64) bool { return n != 0 }) {
+		return
+	}
+	x.rows = slices.Delete(x.rows, i, i+1)
+	x.free = slices.Delete(x.free, i*w, (i+1)*w)
+}
+
+// known returns the column of a resource; negative where no node and no pod is about it.
+func (x *Index) known(name corev1.ResourceName) int { return slices.Index(x.columns, name) }
+
+// column is known, and makes it where there is none.
+func (x *Index) column(name corev1.ResourceName) int {
+	if c := x.known(name); c >= 0 {
+		return c
+	}
+	was := len(x.columns)
+	wider := make([]int64, 0, len(x.rows)*(was+1))
+	for i := range x.rows {
+		wider = append(append(wider, x.of(x.free, i)...), 0)
+	}
+	x.columns, x.free = append(x.columns, name), wider
+	return was
+}
+
+// taintsOf returns which of the distinct sets of taints the node has.
+func (x *Index) taintsOf(n *Node) int {
+	i := slices.IndexFunc(x.taints, func(t []corev1.Taint) bool { return slices.EqualFunc(t, n.Taints, sameTaint) })
+	if i >= 0 {
+		return i
+	}
+	if len(x.taints) > 2*len(x.rows) { // most of them are of the past
+		x.taints = nil
+		for r := range x.rows {
+			if other := x.rows[r].node; other != nil && other != n {
+				x.rows[r].taints = x.taintsOf(other)
+			}
+		}
+	}
+	x.taints = append(x.taints, n.Taints)
+	return len(x.taints) - 1
+}
+
+func sameTaint(a, b corev1.Taint) bool {
+	return a.Key == b.Key && a.Value == b.Value && a.Effect == b.Effect
+}
+
+// since reports whether at is that long before now, or longer.
+func since(at, now time.Time, threshold time.Duration) bool { return !at.Add(threshold).After(now) }
