@@ -15,7 +15,6 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/internal/taskgroup"
-	"github.com/flotilla-io/flotilla/reconciler/cluster/capacity"
 )
 
 // connect opens the connection to a member and has it watched. A connection that
@@ -82,11 +81,11 @@ func (r *Reconciler) station(ctx context.Context, s *state, target members.Targe
 	if err != nil {
 		return fmt.Errorf("%w: %w", members.ErrCredentials, err)
 	}
-	next := &post{member: member, sums: &capacity.Summary{}, uid: s.cluster.UID, generation: s.cluster.Generation, certified: certified(s.cluster)}
+	next := &post{member: member, sight: &sight{quotas: r.options.Own == ""}, uid: s.cluster.UID, generation: s.cluster.Generation, certified: certified(s.cluster)}
 	models := r.options.models(s.cluster)
 	began := false
 	s.seen, began = r.posts.put(next, edits, models, func() *taskgroup.Task {
-		return r.tasks.Go(r.observer(member, next.sums, s.cluster, func(o observation) { r.posts.saw(next, o) }).run)
+		return r.tasks.Go(r.observer(member, next.sight, s.cluster, func(o observation) { r.posts.saw(next, o) }).run)
 	})
 	if began {
 		log.FromContext(ctx).Info("Watching a member", "endpoint", target.Config.Host)

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"sync"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -24,10 +25,23 @@ var kindSources = []schema.GroupVersionResource{
 	{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"},
 }
 
+// sight is what is known of what a member has.
+type sight struct {
+	sums capacity.Summary
+	room capacity.Room
+	// quotas are watched, too.
+	quotas bool
+}
+
+// quotasWait is how long a member may take to list its quotas before what its nodes have
+// free counts alone: not everybody may read quotas.
+const quotasWait = 5 * time.Second
+
 // followMember watches, until ctx ends, a member's nodes and pods for their
-// sums, and its CustomResourceDefinitions and APIServices for a hint that its
-// kinds changed. A watch that breaks is taken up again by itself.
-func followMember(ctx context.Context, member *members.Member, sums *capacity.Summary, n *change) {
+// sums and what single nodes have free, its quotas, and its CustomResourceDefinitions
+// and APIServices for a hint that its kinds changed. A watch that breaks is taken up
+// again by itself.
+func followMember(ctx context.Context, member *members.Member, seen *sight, n *change) {
 	var running sync.WaitGroup
 	defer running.Wait()
 	run := func(informer cache.SharedIndexInformer, err error) cache.SharedIndexInformer {
@@ -56,13 +70,55 @@ func followMember(ctx context.Context, member *members.Member, sums *capacity.Su
 		},
 	}, &corev1.Pod{}, capacity.TrimPod, nil))
 	followKinds(ctx, member, run, n)
-	if nodes == nil || pods == nil || !cache.WaitForCacheSync(ctx.Done(), nodes.HasSynced, pods.HasSynced) {
+	if nodes == nil || pods == nil {
 		return
 	}
-	sums.Follow(
+	told := []cache.InformerSynced{tell(ctx, nodes, seen.room.Nodes()), tell(ctx, pods, seen.room.Pods())}
+	if !cache.WaitForCacheSync(ctx.Done(), nodes.HasSynced, pods.HasSynced) {
+		return
+	}
+	seen.sums.Follow(
 		capacity.Source{List: nodes.GetStore().List, Version: nodes.LastSyncResourceVersion},
 		capacity.Source{List: pods.GetStore().List, Version: pods.LastSyncResourceVersion})
 	close(n.first)
+	if seen.quotas {
+		followQuotas(ctx, member, run, &seen.room)
+	}
+	if cache.WaitForCacheSync(ctx.Done(), told...) {
+		seen.room.Known()
+	}
+}
+
+// followQuotas watches a member's ResourceQuotas, and returns when they are known, or
+// are not for a while.
+func followQuotas(ctx context.Context, member *members.Member, run func(cache.SharedIndexInformer, error) cache.SharedIndexInformer, room *capacity.Room) {
+	core := member.Clients().CoreV1()
+	quotas := run(newInformer(core.RESTClient(), &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			return core.ResourceQuotas(metav1.NamespaceAll).List(ctx, o)
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			return core.ResourceQuotas(metav1.NamespaceAll).Watch(ctx, o)
+		},
+	}, &corev1.ResourceQuota{}, capacity.TrimQuota, nil))
+	if quotas == nil {
+		return
+	}
+	told := tell(ctx, quotas, room.Quotas())
+	ctx, cancel := context.WithTimeout(ctx, quotasWait)
+	defer cancel()
+	cache.WaitForCacheSync(ctx.Done(), told)
+}
+
+// tell has the handler told of all that the informer sees, and returns whether it was
+// told of all that there was at first.
+func tell(ctx context.Context, informer cache.SharedIndexInformer, handler cache.ResourceEventHandler) cache.InformerSynced {
+	told, err := informer.AddEventHandler(handler)
+	if err != nil { // it has stopped
+		log.FromContext(ctx).Error(err, "follow a member")
+		return func() bool { return false }
+	}
+	return told.HasSynced
 }
 
 func followKinds(ctx context.Context, member *members.Member, run func(cache.SharedIndexInformer, error) cache.SharedIndexInformer, n *change) {

@@ -46,8 +46,8 @@ func newGauges(clusters func() []clusterv1alpha1.Cluster) *gauges {
 		value      func(*clusterv1alpha1.ClusterStatus) (float64, bool)
 	}{
 		{"cluster_ready_state", "State of the cluster(1 if ready, 0 otherwise).", readyState},
-		{"cluster_node_number", "Number of nodes in the cluster.", nodes(func(n *clusterv1alpha1.NodeSummary) int32 { return n.TotalNum })},
-		{"cluster_ready_node_number", "Number of ready nodes in the cluster.", nodes(func(n *clusterv1alpha1.NodeSummary) int32 { return n.ReadyNum })},
+		{"cluster_node_number", "Number of nodes in the cluster.", nodeCount(func(n *clusterv1alpha1.NodeSummary) int32 { return n.TotalNum })},
+		{"cluster_ready_node_number", "Number of ready nodes in the cluster.", nodeCount(func(n *clusterv1alpha1.NodeSummary) int32 { return n.ReadyNum })},
 		{"cluster_cpu_allocatable_number", "Number of allocatable CPU in the cluster.", amount(allocatable, corev1.ResourceCPU)},
 		{"cluster_cpu_allocated_number", "Number of allocated CPU in the cluster.", amount(allocated, corev1.ResourceCPU)},
 		{"cluster_memory_allocatable_bytes", "Allocatable cluster memory resource in bytes.", amount(allocatable, corev1.ResourceMemory)},
@@ -86,7 +86,7 @@ func readyState(s *clusterv1alpha1.ClusterStatus) (float64, bool) {
 	return 0, true
 }
 
-func nodes(of func(*clusterv1alpha1.NodeSummary) int32) func(*clusterv1alpha1.ClusterStatus) (float64, bool) {
+func nodeCount(of func(*clusterv1alpha1.NodeSummary) int32) func(*clusterv1alpha1.ClusterStatus) (float64, bool) {
 	return func(s *clusterv1alpha1.ClusterStatus) (float64, bool) {
 		if s.NodeSummary == nil {
 			return 0, false

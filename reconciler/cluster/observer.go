@@ -117,7 +117,7 @@ type change struct {
 }
 
 // observer returns the observer of a member.
-func (r *Reconciler) observer(member *members.Member, summary *capacity.Summary, was *clusterv1alpha1.Cluster, report func(observation)) *observer {
+func (r *Reconciler) observer(member *members.Member, sight *sight, was *clusterv1alpha1.Cluster, report func(observation)) *observer {
 	return &observer{
 		clock:     r.options.Clock,
 		options:   r.options,
@@ -125,12 +125,12 @@ func (r *Reconciler) observer(member *members.Member, summary *capacity.Summary,
 		reading:   kindsReading{before: was.Status.APIEnablements},
 		report:    report,
 		awake:     r.pulses.awake,
-		subject:   subjectOf(member, summary),
+		subject:   subjectOf(member, sight),
 	}
 }
 
 // subjectOf returns how to meet a member.
-func subjectOf(member *members.Member, summary *capacity.Summary) subject {
+func subjectOf(member *members.Member, sight *sight) subject {
 	discovery := member.Clients().Discovery()
 	return subject{
 		probe: func(ctx context.Context) outcome {
@@ -151,8 +151,8 @@ func subjectOf(member *members.Member, summary *capacity.Summary) subject {
 			return readKinds(client)
 		},
 		changed: member.KindsChanged,
-		follow:  func(ctx context.Context, n *change) { followMember(ctx, member, summary, n) },
-		sums:    summary.Totals,
+		follow:  func(ctx context.Context, n *change) { followMember(ctx, member, sight, n) },
+		sums:    sight.sums.Totals,
 
 		unclaimed: member.Unclaimed,
 		refused:   member.Refused,

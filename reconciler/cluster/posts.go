@@ -18,14 +18,13 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/internal/taskgroup"
-	"github.com/flotilla-io/flotilla/reconciler/cluster/capacity"
 )
 
 // post is where one member is watched from.
 type post struct {
 	member     *members.Member
 	task       *taskgroup.Task
-	sums       *capacity.Summary
+	sight      *sight
 	uid        types.UID // of the Cluster that the connection was made for
 	generation int64     // of the same
 	certified  string    // the name that its certificate is checked for
@@ -102,14 +101,14 @@ func (p *posts) put(next *post, edits uint64, models []clusterv1alpha1.ResourceM
 	have := p.byCluster[name]
 	if have != nil && have.member == next.member {
 		have.generation, have.certified, have.stale = next.generation, next.certified, stale
-		have.sums.CountBy(models)
+		have.sight.sums.CountBy(models)
 		return have.seen, false
 	}
 	if have != nil {
 		have.task.Stop()
 	}
 	next.stale = stale
-	next.sums.CountBy(models)
+	next.sight.sums.CountBy(models)
 	p.byCluster[name] = next
 	next.task = begin()
 	return nil, true

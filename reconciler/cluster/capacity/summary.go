@@ -7,54 +7,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	podrequests "k8s.io/component-helpers/resource"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/policies/estimate"
+	"github.com/flotilla-io/flotilla/policies/estimate/nodes"
 )
-
-// nodeOffer is what is kept of a node.
-type nodeOffer struct {
-	metav1.ObjectMeta
-	ready bool
-	offer corev1.ResourceList
-}
-
-// podNeed is what is kept of a pod.
-type podNeed struct {
-	metav1.ObjectMeta
-	node string // empty: none yet
-	over bool
-	need corev1.ResourceList
-}
-
-// TrimNode keeps what counts of a node; anything else passes as it is.
-func TrimNode(obj any) (any, error) {
-	node, ok := obj.(*corev1.Node)
-	if !ok {
-		return obj, nil
-	}
-	out := &nodeOffer{ObjectMeta: metav1.ObjectMeta{Name: node.Name, ResourceVersion: node.ResourceVersion}, offer: node.Status.Allocatable}
-	for _, c := range node.Status.Conditions {
-		out.ready = out.ready || c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
-	}
-	return out, nil
-}
-
-// TrimPod keeps what counts of a pod; anything else passes as it is.
-func TrimPod(obj any) (any, error) {
-	pod, ok := obj.(*corev1.Pod)
-	if !ok {
-		return obj, nil
-	}
-	return &podNeed{
-		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, ResourceVersion: pod.ResourceVersion},
-		node:       pod.Spec.NodeName,
-		over:       pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed,
-		need:       podrequests.PodRequests(pod, podrequests.PodResourcesOptions{}),
-	}, nil
-}
 
 // Totals are what a member's nodes and pods add up to. Its zero value is nothing known.
 type Totals struct {
@@ -111,11 +68,12 @@ func (s *Summary) Totals() Totals {
 	return s.last
 }
 
-func addUp(nodes, pods []any, models []clusterv1alpha1.ResourceModel) Totals {
+func addUp(all, pods []any, models []clusterv1alpha1.ResourceModel) Totals {
 	count := &clusterv1alpha1.NodeSummary{}
-	allocatable, allocating, allocated := corev1.ResourceList{}, corev1.ResourceList{}, corev1.ResourceList{}
+	allocatable, allocating, allocated := corev1.ResourceList{}, amounts{}, amounts{}
+	held := map[string]amounts{} // by node
 	free := map[string]corev1.ResourceList{}
-	for _, obj := range nodes {
+	for _, obj := range all {
 		node, ok := obj.(*nodeOffer)
 		if !ok {
 			continue
@@ -126,30 +84,55 @@ func addUp(nodes, pods []any, models []clusterv1alpha1.ResourceModel) Totals {
 		}
 		add(allocatable, node.offer)
 		if len(models) > 0 {
-			free[node.Name] = node.offer.DeepCopy()
+			free[node.ObjectMeta.Name], held[node.ObjectMeta.Name] = node.offer.DeepCopy(), amounts{}
 		}
 	}
 	for _, obj := range pods {
 		switch pod, ok := obj.(*podNeed); {
-		case !ok || pod.over:
-		case pod.node == "":
-			add(allocating, pod.need)
-			add(allocating, onePod)
+		case !ok || pod.Over:
+		case pod.Node == "":
+			allocating.add(pod.Requests)
 		default:
-			add(allocated, pod.need)
-			add(allocated, onePod)
-			take(free[pod.node], pod.need)
-			take(free[pod.node], onePod)
+			allocated.add(pod.Requests)
+			if on, counted := held[pod.Node]; counted {
+				on.add(pod.Requests)
+			}
 		}
 	}
+	for name, on := range held {
+		take(free[name], on.list())
+	}
 	return Totals{Nodes: count, Models: models, Resources: &clusterv1alpha1.ResourceSummary{
-		Allocatable: orNil(allocatable), Allocating: orNil(allocating), Allocated: orNil(allocated),
+		Allocatable: orNil(allocatable), Allocating: orNil(allocating.list()), Allocated: orNil(allocated.list()),
 		AllocatableModelings: estimate.CountNodes(models, maps.Values(free)),
 	}}
 }
 
-// onePod is what a pod takes of the places for pods.
-var onePod = corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(1, resource.DecimalSI)}
+// amounts are sums over pods, in the units of estimate.Amount.
+type amounts map[corev1.ResourceName]int64
+
+// add adds a pod that requests so much, itself included.
+func (a amounts) add(requests nodes.Amounts) {
+	for _, r := range requests {
+		a[r.Name] += r.N
+	}
+	a[corev1.ResourcePods]++
+}
+
+func (a amounts) list() corev1.ResourceList {
+	out := make(corev1.ResourceList, len(a))
+	for name, n := range a {
+		switch name {
+		case corev1.ResourceCPU:
+			out[name] = *resource.NewMilliQuantity(n, resource.DecimalSI)
+		case corev1.ResourceMemory, corev1.ResourceEphemeralStorage:
+			out[name] = *resource.NewQuantity(n, resource.BinarySI)
+		default:
+			out[name] = *resource.NewQuantity(n, resource.DecimalSI)
+		}
+	}
+	return out
+}
 
 func add(total, part corev1.ResourceList) {
 	for name, amount := range part {

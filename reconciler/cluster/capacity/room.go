@@ -1,0 +1,123 @@
+package capacity
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/cache"
+
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/estimate/nodes"
+)
+
+// ErrUnknown says that nodes and pods of a member are not known yet.
+var ErrUnknown = errors.New("its nodes and pods are not known yet")
+
+// Room is what single nodes of a member have free, and what waits there, as its watches
+// tell one change after the other. The zero value knows nothing, and says so; it is
+// safe for use by several goroutines.
+type Room struct {
+	mu    sync.Mutex
+	known bool
+	index nodes.Index
+}
+
+// Known says that all that there was when the watches began was told.
+func (r *Room) Known() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.known = true
+}
+
+// Most returns how many units fit by the plugins. It errs with ErrUnknown.
+func (r *Room) Most(ask *nodes.Ask, plugins ...nodes.Plugin) (int32, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.known {
+		return 0, ErrUnknown
+	}
+	return nodes.Most(&r.index, ask, plugins...), nil
+}
+
+// Unschedulable returns how many pods of a workload wait for so long for a node. It errs
+// with ErrUnknown.
+func (r *Room) Unschedulable(of workv1alpha2.ObjectReference, threshold time.Duration, now time.Time) (int32, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.known {
+		return 0, ErrUnknown
+	}
+	return r.index.Unschedulable(of, threshold, now), nil
+}
+
+// Free calls f with each node and what it has free, until f returns false; see
+// nodes.Index. Changes wait meanwhile. It errs with ErrUnknown.
+func (r *Room) Free(f func(n *nodes.Node, names []corev1.ResourceName, free []int64) bool) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.known {
+		return ErrUnknown
+	}
+	r.index.Free(f)
+	return nil
+}
+
+// Nodes, Pods and Quotas return what is to be told of all changes of what TrimNode,
+// TrimPod and TrimQuota keep.
+func (r *Room) Nodes() cache.ResourceEventHandler {
+	return changes(r, func(was, is *nodeOffer) {
+		switch {
+		case is != nil:
+			r.index.Node(is.Node.Name, &is.Node)
+		case was != nil:
+			r.index.Node(was.Node.Name, nil)
+		}
+	})
+}
+
+// Pods is for pods; see Nodes.
+func (r *Room) Pods() cache.ResourceEventHandler {
+	kept := func(p *podNeed) *nodes.Pod {
+		if p == nil {
+			return nil
+		}
+		return &p.Pod
+	}
+	return changes(r, func(was, is *podNeed) { r.index.Pod(kept(was), kept(is)) })
+}
+
+// Quotas is for ResourceQuotas; see Nodes.
+func (r *Room) Quotas() cache.ResourceEventHandler {
+	return changes(r, func(was, is *quotaRest) {
+		switch {
+		case is != nil:
+			r.index.Quota(is.Namespace, is.ObjectMeta.Name, &is.Quota)
+		case was != nil:
+			r.index.Quota(was.Namespace, was.ObjectMeta.Name, nil)
+		}
+	})
+}
+
+// changes returns a handler that tells of each change of an object what it was and is;
+// nil where there is none.
+func changes[T any](r *Room, tell func(was, is *T)) cache.ResourceEventHandler {
+	locked := func(was, is any) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		before, _ := was.(*T)
+		after, _ := is.(*T)
+		tell(before, after)
+	}
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(is any) { locked(nil, is) },
+		UpdateFunc: locked,
+		DeleteFunc: func(was any) {
+			if last, ok := was.(cache.DeletedFinalStateUnknown); ok {
+				was = last.Obj
+			}
+			locked(was, nil)
+		},
+	}
+}
