@@ -11,6 +11,7 @@ import (
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/estimate"
 	"github.com/flotilla-io/flotilla/policies/failover"
 	"github.com/flotilla-io/flotilla/policies/placement/framework"
 )
@@ -49,6 +50,9 @@ type Record struct {
 	// Left are the clusters that it was moved off because they, or it there, failed, and that its
 	// policy has it return to. One goes out of it as one of Drained does.
 	Left []failover.Left `json:"left,omitempty"`
+	// Stale are the clusters that did not say what fits there, so that what they said
+	// last counted; at most 16, sorted by name. Nil: there were none.
+	Stale []StaleEstimate `json:"stale,omitempty"`
 }
 
 // equals reports whether the two mean the same to a user.
@@ -65,6 +69,12 @@ func (r Record) sameOutcome(other Record) bool {
 
 // Succeeded reports whether the decision placed the binding.
 func (r Record) Succeeded() bool { return r.Reason == workv1alpha2.BindingReasonSuccess }
+
+// LacksRoom reports whether the decision failed because clusters fit and have no room: a
+// later one may succeed once there is some.
+func (r Record) LacksRoom() bool {
+	return r.Reason == workv1alpha2.BindingReasonUnschedulable || !r.Succeeded() && r.Cause == framework.CauseRoom
+}
 
 // LastPlaced returns when the binding was last placed, as far as r knows; nil where
 // it does not.
@@ -101,6 +111,9 @@ type Situation struct {
 	Clusters Snapshot
 	// Peers are the bindings that this one wants to be with or apart from.
 	Peers framework.Peers
+	// Room is what was answered about clusters that were asked what fits there, by name;
+	// see Asks. Of all others what they report counts.
+	Room map[string]estimate.Answer
 	// Now dates the decision.
 	Now time.Time
 }
@@ -162,6 +175,7 @@ func Decide(b workv1alpha2.Binding, in Situation, opts Options) (Decision, bool)
 	a := placing{state: &s, in: in, opts: opts, barred: forbidden, full: kept.Clusters}
 	d := a.decide(due, evicted)
 	d.Record.stay(kept)
+	d.Record.Stale = staleIn(in.Room)
 	d.Next, d.Why = next, why
 	if !due {
 		d.Why = DueEvicted
@@ -218,7 +232,7 @@ func (s *state) outcome(result Result, err error) Decision {
 	case errors.As(err, &fit):
 		d.AppliedPlacement = s.placement
 		d.Record.Reason = workv1alpha2.BindingReasonNoClusterFit
-	case errors.As(err, &capacity):
+	case errors.As(err, &capacity) && !capacity.Spread:
 		d.Record.Reason = workv1alpha2.BindingReasonUnschedulable
 	}
 	return d

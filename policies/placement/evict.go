@@ -189,7 +189,7 @@ func (p *placing) over(task *workv1alpha2.GracefulEvictionTask) bool {
 // try decides with these clusters barred.
 func (p *placing) try(barred failover.Due) Decision {
 	req := p.request(p.in.Peers)
-	req.Barred, req.Full, req.Returns, req.Home = barred, p.full, p.returns, p.home()
+	req.Barred, req.Full, req.Returns, req.Home, req.Room = barred, p.full, p.returns, p.home(), p.in.Room
 	result, err := Place(req, p.in.Clusters, p.opts)
 	d := p.outcome(result, err)
 	d.Record.Plugins = p.opts.own()

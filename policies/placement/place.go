@@ -30,6 +30,9 @@ type Options struct {
 	// NoComponents gives workloads with several components to clusters without
 	// saying how many replicas of each they run.
 	NoComponents bool
+	// LeastRoom counts the least of what a cluster reports and what was answered about it;
+	// otherwise what was answered overrules what it reports.
+	LeastRoom bool
 	// Failover says what moves a template off clusters.
 	Failover failover.Rules
 }
@@ -49,6 +52,8 @@ type Request struct {
 	Barred failover.Due
 	// Full are the clusters that may keep what they have, and get no more.
 	Full []string
+	// Room is what was answered about clusters that were asked what fits there, by name.
+	Room map[string]estimate.Answer
 	// Returns are clusters that it may be moved back to, although an eviction task is about them.
 	Returns map[string]bool
 	// Home are clusters that it is brought back to: preferred to where it runs.
@@ -205,11 +210,24 @@ func (a *attempt) measure(ask *framework.Request, fit []framework.Candidate) {
 		case slices.Contains(a.req.Full, c.Name):
 			c.Capacity = 0
 		case matters:
-			c.Capacity = int64(a.free(c.Cluster).Fits(need))
+			c.Capacity = int64(a.fits(c.Cluster, need))
 		}
 		c.Tier = tierOf(ask, c.Cluster)
 	}
 	a.trace.measured(fit, matters)
+}
+
+// fits returns how many more units c takes.
+func (a *attempt) fits(c *framework.Cluster, need estimate.Need) int32 {
+	answer, asked := a.req.Room[c.Name]
+	if asked && !a.opts.LeastRoom && answer.Bounded() {
+		return answer.Fits
+	}
+	reported := a.free(c).Fits(need)
+	if asked {
+		return min(reported, answer.Fits)
+	}
+	return reported
 }
 
 // free returns what c has free once reservations are kept.

@@ -17,6 +17,7 @@ import (
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
@@ -207,11 +208,17 @@ func placed(template *unstructured.Unstructured, b workv1alpha2.Binding) (State,
 	switch {
 	case c.Status == metav1.ConditionTrue:
 		return Healthy, ""
-	case c.Reason == workv1alpha2.BindingReasonUnschedulable || c.Reason == workv1alpha2.BindingReasonQuotaExceeded:
+	case c.Reason == workv1alpha2.BindingReasonUnschedulable || c.Reason == workv1alpha2.BindingReasonQuotaExceeded || lacksRoom(b):
 		return Progressing, c.Message
 	default:
 		return Failed, c.Message
 	}
+}
+
+// lacksRoom reports whether b waits until clusters have room.
+func lacksRoom(b workv1alpha2.Binding) bool {
+	record, decided := placement.RecordOf(b)
+	return decided && record.LacksRoom()
 }
 
 // Nowhere returns the template as the rules for statuses should see it where no

@@ -126,6 +126,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 // from before the decision. A cluster that comes or changes, an edit of b and,
 // for those that wait, capacity and peers bring it back at once.
 func (r *Reconciler) next(req reconcile.Request, b workv1alpha2.Binding, record placement.Record, mark uint64) ctrl.Result {
+	if record.LacksRoom() {
+		r.decider.Unschedulable().Add(b, workv1alpha2.BindingReasonUnschedulable, mark)
+		return ctrl.Result{RequeueAfter: r.capacity.When(req)}
+	}
 	switch record.Reason {
 	case "", workv1alpha2.BindingReasonSuccess:
 		if record.Stays != nil { // in a cluster that it is to leave, until there is room in another

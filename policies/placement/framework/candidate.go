@@ -39,9 +39,17 @@ func Sort(cs []Candidate) {
 
 // UnschedulableError says that clusters fit but lack capacity; a later try may
 // succeed.
-type UnschedulableError struct{ Message string }
+type UnschedulableError struct {
+	Message string
+	// Spread says that it is a spread constraint for which there is too little: clients
+	// of Karmada's read the reason SchedulerError then.
+	Spread bool
+}
 
 func (e *UnschedulableError) Error() string { return e.Message }
 
 // Cause is the same whatever the numbers of the message.
-func (e *UnschedulableError) Cause() string { return "room" }
+func (e *UnschedulableError) Cause() string { return CauseRoom }
+
+// CauseRoom is the cause of all errors that say that capacity lacks.
+const CauseRoom = "room"

@@ -174,6 +174,7 @@ func (b bounds) text(by framework.Grouping) string {
 
 func noCapacity(in Input, chosen []framework.Candidate) error {
 	return &framework.UnschedulableError{
+		Spread:  true,
 		Message: fmt.Sprintf("no enough resource when selecting %s: room for %d of %d %s", byCluster.Count(len(chosen)), capacity(chosen), in.Amount, in.Unit),
 	}
 }

@@ -63,7 +63,7 @@ func selectClusters(in Input, want bounds) ([]framework.Candidate, error) {
 	}
 	n := min(len(in.Candidates), want.most)
 	chosen, rest := in.Candidates[:n:n], in.Candidates[n:]
-	if !in.divides() || len(rest) == 0 {
+	if !in.divides() {
 		return chosen, nil
 	}
 	if chosen = exchange(chosen, rest, in.Amount); capacity(chosen) < in.Amount {
@@ -74,7 +74,7 @@ func selectClusters(in Input, want bounds) ([]framework.Candidate, error) {
 
 func exchange(chosen, rest []framework.Candidate, need int64) []framework.Candidate {
 	sum := capacity(chosen)
-	if sum >= need {
+	if sum >= need || len(rest) == 0 {
 		return chosen
 	}
 	chosen, rest = slices.Clone(chosen), slices.Clone(rest)
