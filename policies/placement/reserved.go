@@ -36,6 +36,15 @@ func (s Snapshot) WithReservations(loads map[string]*estimate.Load) Snapshot {
 	return Snapshot{clusters: clusters}
 }
 
+// Reserved returns what is reserved of the cluster; nil where there is nothing.
+func (s Snapshot) Reserved(cluster string) *estimate.Load {
+	i, ok := slices.BinarySearchFunc(s.clusters, cluster, nameCompare)
+	if !ok {
+		return nil
+	}
+	return s.clusters[i].Reserved
+}
+
 // HasCapacity reports whether the cluster has capacity for at least one more replica of the
 // workload, or set of its components, by all that it counts and that was reserved.
 func (s Snapshot) HasCapacity(cluster string, spec *workv1alpha2.ResourceBindingSpec) bool {

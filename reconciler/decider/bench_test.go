@@ -15,7 +15,7 @@ import (
 )
 
 // BenchmarkDecide decides about new bindings on 100 clusters, on all cores, with
-// all reservations of those before.
+// all reservations of those before; by the nodes of the clusters, too.
 func BenchmarkDecide(b *testing.B) {
 	var members []client.Object
 	for i := range 100 {
@@ -37,23 +37,31 @@ func BenchmarkDecide(b *testing.B) {
 			}
 		},
 	}
+	sight := byNodes{}
+	for _, m := range members {
+		sight[m.GetName()] = nodesOf(20, "50000")
+	}
 	for name, change := range cases {
-		b.Run(name, func(b *testing.B) {
-			d := New(hubOf(members...).Build(), Options{})
-			fresh := make([]*workv1alpha2.ResourceBinding, 1000)
-			for i := range fresh {
-				fresh[i] = divided(fmt.Sprint("web", i), 30, change)
-			}
-			b.ReportAllocs()
-			var count atomic.Int64
-			b.RunParallel(func(pb *testing.PB) {
-				for pb.Next() {
-					decision, changed, err := d.Decide(b.Context(), fresh[int(count.Add(1))%len(fresh)])
-					if err != nil || !changed || !decision.Record.Succeeded() {
-						b.Errorf("%v: %v", decision.Err, err)
-					}
-				}
-			})
+		b.Run(name, func(b *testing.B) { benchmark(b, New(hubOf(members...).Build(), Options{}), change) })
+		b.Run(name+" by nodes", func(b *testing.B) {
+			benchmark(b, New(hubOf(members...).Build(), Options{Estimators: Estimators{InSight: sight}}), change)
 		})
 	}
+}
+
+func benchmark(b *testing.B, d *Decider, change func(*workv1alpha2.ResourceBinding)) {
+	fresh := make([]*workv1alpha2.ResourceBinding, 1000)
+	for i := range fresh {
+		fresh[i] = divided(fmt.Sprint("web", i), 30, change)
+	}
+	b.ReportAllocs()
+	var count atomic.Int64
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			decision, changed, err := d.Decide(b.Context(), fresh[int(count.Add(1))%len(fresh)])
+			if err != nil || !changed || !decision.Record.Succeeded() {
+				b.Errorf("%v: %v", decision.Err, err)
+			}
+		}
+	})
 }

@@ -28,6 +28,8 @@ type Options struct {
 	// Mapper finds the definitions of kinds, so that clusters that these are on
 	// their way to count as serving them. Nil: what clusters report counts alone.
 	Mapper meta.RESTMapper
+	// Estimators say what fits in clusters; what these report counts where none does.
+	Estimators Estimators
 	// Metrics is where decisions are counted; nil counts for nobody.
 	Metrics prometheus.Registerer
 	// Settle is how long after Lead nothing is moved off clusters that are lost: what is
@@ -46,6 +48,7 @@ type Decider struct {
 	snapshots     *snapshots
 	opts          Options
 	reservations  *reservations
+	estimates     *estimates
 	unschedulable *Unschedulable
 	counts        counts
 	lead          lead
@@ -63,7 +66,8 @@ func New(hub client.Reader, opts Options) *Decider {
 	d := &Decider{hub: hub, snapshots: newSnapshots(hub), opts: opts, unschedulable: newUnschedulable()}
 	d.counts = newCounts(opts.Metrics, d.unschedulable.depth)
 	d.reservations = newReservations(opts.Clock, d.unschedulable.clusterEvent)
-	d.reservations.disabled = opts.NoReservations
+	d.reservations.disabled, d.reservations.named = opts.NoReservations, opts.Estimators.any()
+	d.estimates = newEstimates(opts.Estimators, opts.Clock, d.reservations.assumed)
 	return d
 }
 
@@ -169,8 +173,11 @@ func (d *Decider) evaluate(ctx context.Context, b workv1alpha2.Binding) (placeme
 	if err != nil {
 		return placement.Decision{}, false, 0, err
 	}
-	in := placement.Situation{Clusters: clusters, Peers: peers, Now: d.opts.Clock.Now()}
-	decision, changed := placement.Decide(b, in, d.lead.options(&d.opts))
+	in, opts := placement.Situation{Clusters: clusters, Peers: peers, Now: d.opts.Clock.Now()}, d.lead.options(&d.opts)
+	if d.opts.Estimators.any() {
+		in.Room = d.estimates.of(ctx, b, placement.Asks(b, in, opts), clusters)
+	}
+	decision, changed := placement.Decide(b, in, opts)
 	return decision, changed, asOf, nil
 }
 

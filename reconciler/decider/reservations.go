@@ -28,6 +28,8 @@ type reservations struct {
 	clock clock.PassiveClock
 	// disabled reserves nothing, and knows of placements alone.
 	disabled bool
+	// named has it known what was reserved, and not only how much.
+	named bool
 	// freed is told of clusters that have more capacity than they had.
 	freed func(clusters ...string)
 
@@ -35,6 +37,7 @@ type reservations struct {
 	byBinding map[client.ObjectKey]*reservation
 	groups    map[group]map[client.ObjectKey]bool // those that know of a placement in the group
 	sums      map[string]corev1.ResourceList      // of shares, by cluster
+	promises  promises                            // of shares, by cluster and what is asked for
 	dirty     map[string]bool                     // clusters whose sums the view does not show
 	base      *placement.Snapshot                 // what the view was made from
 	view      placement.Snapshot
@@ -68,6 +71,7 @@ type reservation struct {
 type share struct {
 	units int32
 	load  estimate.Load
+	unit  *unit // nil: nobody asks what it is
 	at    time.Time
 	// reported is what the cluster said of the binding at that time.
 	reported []byte
@@ -80,6 +84,7 @@ func newReservations(c clock.PassiveClock, freed func(clusters ...string)) *rese
 		byBinding: map[client.ObjectKey]*reservation{},
 		groups:    map[group]map[client.ObjectKey]bool{},
 		sums:      map[string]corev1.ResourceList{},
+		promises:  promises{},
 		dirty:     map[string]bool{},
 		grown:     map[string]uint64{},
 		placed:    map[group]uint64{},
@@ -180,6 +185,10 @@ func (r *reservations) shares(b workv1alpha2.Binding, decision *placement.Decisi
 	for _, t := range spec.Clusters {
 		held[t.Name] = placement.Units(spec, t)
 	}
+	var each *unit
+	if r.named {
+		each = unitOf(b)
+	}
 	loads := map[int32]estimate.Load{} // most clusters get as much as others
 	out := make(map[string]share, len(decision.Clusters))
 	var more []string
@@ -197,7 +206,7 @@ func (r *reservations) shares(b workv1alpha2.Binding, decision *placement.Decisi
 		if load.IsZero() {
 			continue
 		}
-		is := share{units: units, load: load, at: had.at, reported: had.reported}
+		is := share{units: units, load: load, unit: each, at: had.at, reported: had.reported}
 		if units > had.units {
 			is.at, is.reported = now, reportOf(b, t.Name)
 			more = append(more, t.Name)
@@ -339,8 +348,9 @@ func (r *reservations) put(key client.ObjectKey, is *reservation) (freed []strin
 	}
 	for cluster, s := range is.shares {
 		had := was[cluster]
-		if had.units != s.units || !had.load.Equal(s.load) {
+		if had.units != s.units || !had.unit.equals(s.unit) || !had.load.Equal(s.load) {
 			r.add(cluster, had.load, s.load)
+			r.promises.move(cluster, had, s)
 		}
 		if s.units < had.units {
 			freed = append(freed, cluster)
@@ -349,6 +359,7 @@ func (r *reservations) put(key client.ObjectKey, is *reservation) (freed []strin
 	for cluster, had := range was {
 		if _, still := is.shares[cluster]; !still {
 			r.add(cluster, had.load, estimate.Load{})
+			r.promises.move(cluster, had, share{})
 			freed = append(freed, cluster)
 		}
 	}

@@ -8,6 +8,6 @@
 // none over the pods; it keeps no pod but those that wait. Plugins bound the
 // count: node resources and quotas are built in, others can be added for the
 // whole cluster (as for topology spread) or node by node (as for anti-affinity).
-// The package asks no cluster and reads no clock. An Index is not for several
-// goroutines at once.
+// The package asks no cluster and reads no clock. Several goroutines may ask an
+// Index at once, while nobody changes it.
 package nodes

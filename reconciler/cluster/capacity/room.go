@@ -19,7 +19,7 @@ var ErrUnknown = errors.New("its nodes and pods are not known yet")
 // tell one change after the other. The zero value knows nothing, and says so; it is
 // safe for use by several goroutines.
 type Room struct {
-	mu    sync.Mutex
+	mu    sync.RWMutex
 	known bool
 	index nodes.Index
 }
@@ -33,8 +33,8 @@ func (r *Room) Known() {
 
 // Most returns how many units fit by the plugins. It errs with ErrUnknown.
 func (r *Room) Most(ask *nodes.Ask, plugins ...nodes.Plugin) (int32, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.mu.RLock()
+	defer r.mu.RUnlock()
 	if !r.known {
 		return 0, ErrUnknown
 	}
@@ -44,8 +44,8 @@ func (r *Room) Most(ask *nodes.Ask, plugins ...nodes.Plugin) (int32, error) {
 // Unschedulable returns how many pods of a workload wait for so long for a node. It errs
 // with ErrUnknown.
 func (r *Room) Unschedulable(of workv1alpha2.ObjectReference, threshold time.Duration, now time.Time) (int32, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.mu.RLock()
+	defer r.mu.RUnlock()
 	if !r.known {
 		return 0, ErrUnknown
 	}
@@ -55,8 +55,8 @@ func (r *Room) Unschedulable(of workv1alpha2.ObjectReference, threshold time.Dur
 // Free calls f with each node and what it has free, until f returns false; see
 // nodes.Index. Changes wait meanwhile. It errs with ErrUnknown.
 func (r *Room) Free(f func(n *nodes.Node, names []corev1.ResourceName, free []int64) bool) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.mu.RLock()
+	defer r.mu.RUnlock()
 	if !r.known {
 		return ErrUnknown
 	}

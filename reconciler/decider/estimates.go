@@ -1,0 +1,242 @@
+package decider
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/clock"
+
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/estimate"
+	"github.com/flotilla-io/flotilla/policies/placement"
+)
+
+// Estimator says what fits in a cluster, by who sees its nodes: MaxInt32 is no bound, and
+// an error means that nothing is known.
+type Estimator interface {
+	// MaxReplicas counts replicas that need as much, besides what is assumed.
+	MaxReplicas(ctx context.Context, cluster string, need *workv1alpha2.ReplicaRequirements, assumed []estimate.Assumed) (int32, error)
+	// MaxSets counts sets of the components.
+	MaxSets(ctx context.Context, cluster, namespace string, components []workv1alpha2.Component, assumed []estimate.Assumed) (int32, error)
+}
+
+// Estimators are those that are asked before a decision for which room counts. The zero
+// value asks nobody.
+type Estimators struct {
+	// InSight answers from memory, and is asked first; nil: nobody does.
+	InSight Estimator
+	// Remote is asked about the clusters that InSight knows nothing of, all at the same
+	// time; nil: nobody is.
+	Remote Estimator
+	// Patience is how long Remote may take before what a cluster said last counts; zero
+	// means DefaultPatience.
+	Patience time.Duration
+}
+
+// DefaultPatience is how long an answer is waited for.
+const DefaultPatience = 50 * time.Millisecond
+
+func (e *Estimators) any() bool { return e.InSight != nil || e.Remote != nil }
+
+const (
+	// memory is for how long it counts what a cluster has said last. After that what it
+	// reports is the better guess.
+	memory = 10 * time.Minute
+	// mostRemembered is how many answers are kept.
+	mostRemembered = 20_000
+	// silence is for how long a cluster that did not answer is not asked again: each time
+	// would cost a decision all the patience there is.
+	silence = 5 * time.Second
+)
+
+// estimates asks what fits in clusters, and remembers what they said last. Use
+// newEstimates; it is safe for use by several goroutines.
+type estimates struct {
+	Estimators
+	clock clock.PassiveClock
+	// assumed returns what was placed in a cluster and is not seen there yet.
+	assumed func(cluster string) []estimate.Assumed
+
+	mu     sync.Mutex
+	said   map[question]answer
+	silent map[string]time.Time // until when clusters are not asked
+}
+
+// errNobody says that nobody is asked.
+var errNobody = errors.New("no estimator")
+
+// question is about one cluster and what one unit of a workload is.
+type question struct{ cluster, unit string }
+
+// answer is what was said to a question.
+type answer struct {
+	fits     int32
+	at       time.Time
+	reserved *estimate.Load // in the cluster at that time; nil: nothing
+}
+
+func newEstimates(of Estimators, c clock.PassiveClock, assumed func(string) []estimate.Assumed) *estimates {
+	if of.Patience == 0 {
+		of.Patience = DefaultPatience
+	}
+	return &estimates{Estimators: of, clock: c, assumed: assumed, said: map[question]answer{}, silent: map[string]time.Time{}}
+}
+
+// of returns what fits in the clusters of the names: of those that did not answer what
+// they said last, with its age, and nothing of those that never did.
+func (e *estimates) of(ctx context.Context, b workv1alpha2.Binding, names []string, clusters placement.Snapshot) map[string]estimate.Answer {
+	if len(names) == 0 {
+		return nil
+	}
+	spec, is := b.BindingSpec(), unitOf(b)
+	out := make(map[string]estimate.Answer, len(names))
+	var others []string
+	for _, name := range names {
+		if n, err := ask(ctx, e.InSight, spec, is, name, e.assumed); err == nil && estimate.Plausible(n, 0) == nil {
+			out[name] = estimate.Answer{Fits: n}
+			continue
+		}
+		others = append(others, name)
+	}
+	for name, n := range e.remote(ctx, spec, is, others, clusters) {
+		out[name] = estimate.Answer{Fits: n}
+	}
+	e.recall(out, spec, is, names, clusters)
+	return out
+}
+
+// ask asks one estimator about one cluster; nobody knows nothing.
+func ask(ctx context.Context, whom Estimator, spec *workv1alpha2.ResourceBindingSpec, is *unit, cluster string, assumed func(string) []estimate.Assumed) (int32, error) {
+	if whom == nil {
+		return 0, errNobody
+	}
+	if placement.InSets(spec) {
+		return whom.MaxSets(ctx, cluster, is.namespace, spec.Components, assumed(cluster))
+	}
+	need := workv1alpha2.ReplicaRequirements{}
+	if spec.ReplicaRequirements != nil {
+		need = *spec.ReplicaRequirements
+	}
+	if need.Namespace == "" {
+		need.Namespace = is.namespace // quotas are by namespace
+	}
+	return whom.MaxReplicas(ctx, cluster, &need, assumed(cluster))
+}
+
+// remote asks about all the clusters at the same time, and returns what came in time and
+// can be true.
+func (e *estimates) remote(ctx context.Context, spec *workv1alpha2.ResourceBindingSpec, is *unit, names []string, clusters placement.Snapshot) map[string]int32 {
+	if names = e.awake(names); e.Remote == nil || len(names) == 0 {
+		return nil
+	}
+	type reply struct {
+		cluster string
+		fits    int32
+		err     error
+	}
+	ctx, cancel := context.WithTimeout(ctx, e.Patience)
+	defer cancel()
+	replies := make(chan reply, len(names)) // who answers too late keeps nobody waiting
+	for _, name := range names {
+		go func() {
+			n, err := ask(ctx, e.Remote, spec, is, name, e.assumed)
+			replies <- reply{name, n, err}
+		}()
+	}
+	out := make(map[string]int32, len(names))
+	for range names {
+		select {
+		case r := <-replies:
+			if r.err == nil && estimate.Plausible(r.fits, podsOf(clusters, r.cluster)) == nil {
+				out[r.cluster] = r.fits
+			}
+		case <-ctx.Done():
+			e.rest(names, out)
+			return out
+		}
+	}
+	e.rest(names, out)
+	return out
+}
+
+// awake returns those of the clusters that are asked.
+func (e *estimates) awake(names []string) []string {
+	if e.Remote == nil {
+		return nil
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now := e.clock.Now()
+	var out []string
+	for _, name := range names {
+		if !now.Before(e.silent[name]) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// rest leaves those alone for a while that gave no answer.
+func (e *estimates) rest(names []string, answers map[string]int32) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	until := e.clock.Now().Add(silence)
+	for _, name := range names {
+		if _, answered := answers[name]; answered {
+			delete(e.silent, name)
+			continue
+		}
+		e.silent[name] = until
+	}
+}
+
+// recall adds to out what clusters that are not in it have said last, and remembers what
+// the others say.
+func (e *estimates) recall(out map[string]estimate.Answer, spec *workv1alpha2.ResourceBindingSpec, is *unit, names []string, clusters placement.Snapshot) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now, need := e.clock.Now(), placement.NeedOf(spec)
+	for _, name := range names {
+		key, reserved := question{name, is.key}, clusters.Reserved(name)
+		if a, answered := out[name]; answered {
+			e.said[key] = answer{a.Fits, now, reserved}
+			continue
+		}
+		last, ever := e.said[key]
+		switch age := now.Sub(last.at); {
+		case !ever:
+		case age >= memory:
+			delete(e.said, key)
+		default:
+			out[name] = estimate.Answer{Fits: last.fits}.Since(max(age, 1), need, loadOf(reserved).Minus(loadOf(last.reserved)))
+		}
+	}
+	if len(e.said) > mostRemembered {
+		for key, last := range e.said {
+			if now.Sub(last.at) >= memory/10 || len(e.said) > mostRemembered {
+				delete(e.said, key)
+			}
+		}
+	}
+}
+
+func loadOf(l *estimate.Load) estimate.Load {
+	if l == nil {
+		return estimate.Load{}
+	}
+	return *l
+}
+
+// podsOf returns how many pods a cluster has places for by what it reports; zero: that is
+// not known.
+func podsOf(clusters placement.Snapshot, name string) int64 {
+	c, ok := clusters.Cluster(name)
+	if !ok || c.Status.ResourceSummary == nil {
+		return 0
+	}
+	pods := c.Status.ResourceSummary.Allocatable[corev1.ResourcePods]
+	return pods.Value()
+}

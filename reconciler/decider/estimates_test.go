@@ -1,0 +1,199 @@
+package decider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/estimate"
+	"github.com/flotilla-io/flotilla/policies/estimate/nodes"
+	"github.com/flotilla-io/flotilla/policies/placement"
+)
+
+// byNodes answers from the nodes of clusters, and with errors about others.
+type byNodes map[string]*nodes.Index
+
+func (n byNodes) MaxReplicas(_ context.Context, cluster string, need *workv1alpha2.ReplicaRequirements, assumed []estimate.Assumed) (int32, error) {
+	ask, err := nodes.AskForReplicas(need, assumed)
+	return n.most(cluster, ask, err)
+}
+
+func (n byNodes) MaxSets(_ context.Context, cluster, namespace string, components []workv1alpha2.Component, assumed []estimate.Assumed) (int32, error) {
+	ask, err := nodes.AskForSets(namespace, components, assumed)
+	return n.most(cluster, ask, err)
+}
+
+func (n byNodes) most(cluster string, ask *nodes.Ask, err error) (int32, error) {
+	if x, there := n[cluster]; there && err == nil {
+		return nodes.Most(x, ask, nodes.Resources{}, nodes.Quotas{}), nil
+	}
+	return 0, fmt.Errorf("%s is not known: %w", cluster, err)
+}
+
+// nodesOf are so many nodes of as many cores.
+func nodesOf(count int, cores string) *nodes.Index {
+	x := &nodes.Index{}
+	for i := range count {
+		n := &nodes.Node{Name: fmt.Sprintf("n%03d", i), Allocatable: nodes.AmountsOf(corev1.ResourceList{
+			corev1.ResourceCPU: resource.MustParse(cores), corev1.ResourcePods: resource.MustParse("110"), corev1.ResourceMemory: resource.MustParse("64Gi")})}
+		x.Node(n.Name, n)
+	}
+	return x
+}
+
+// remote answers as its function does.
+type remote func(ctx context.Context, cluster string) (int32, error)
+
+func (r remote) MaxReplicas(ctx context.Context, cluster string, _ *workv1alpha2.ReplicaRequirements, _ []estimate.Assumed) (int32, error) {
+	return r(ctx, cluster)
+}
+
+func (r remote) MaxSets(ctx context.Context, cluster, _ string, _ []workv1alpha2.Component, _ []estimate.Assumed) (int32, error) {
+	return r(ctx, cluster)
+}
+
+// TestNodesDecide has a cluster whose sum is large and whose nodes are small, and what was
+// placed a moment ago takes its place on a node.
+func TestNodesDecide(t *testing.T) {
+	wide := func(b *workv1alpha2.ResourceBinding) {
+		b.Spec.ReplicaRequirements.ResourceRequest = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("3")}
+	}
+	d := New(hubOf(cluster("large", capacity(100)), cluster("small", capacity(100))).Build(), Options{
+		Estimators: Estimators{InSight: byNodes{"large": nodesOf(2, "4"), "small": nodesOf(50, "2")}},
+		Clock:      clocktesting.NewFakeClock(time.Unix(0, 0)),
+	})
+	got := []string{}
+	for i := range 3 {
+		d := decide(t, d, divided(fmt.Sprint("web", i), 1, wide))
+		got = append(got, d.Record.Reason+" "+placement.Text(d.Clusters))
+	}
+	want := []string{"Success {large:1}", "Success {large:1}", "Unschedulable {}"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("decided (-want +got):\n%s", diff)
+	}
+}
+
+// TestADeadEstimatorCostsItsClusterAlone has one of three estimators fail in every way that
+// there is, and come back.
+func TestADeadEstimatorCostsItsClusterAlone(t *testing.T) {
+	faults := map[string]remote{
+		"an error": func(context.Context, string) (int32, error) { return 0, errors.New("refused") },
+		"never":    func(ctx context.Context, _ string) (int32, error) { <-ctx.Done(); return 0, ctx.Err() },
+		"never, and it does not mind being told to stop": func(context.Context, string) (int32, error) { select {} },
+		"negative": func(context.Context, string) (int32, error) { return -5, nil },
+		"absurd":   func(context.Context, string) (int32, error) { return math.MaxInt32 - 1, nil },
+	}
+	for name, fault := range faults {
+		t.Run(name, func(t *testing.T) {
+			clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
+			var mu sync.Mutex
+			broken, asked := false, 0
+			ask := remote(func(ctx context.Context, cluster string) (int32, error) {
+				mu.Lock()
+				fails := broken && cluster == "b"
+				if cluster == "b" {
+					asked++
+				}
+				mu.Unlock()
+				if fails {
+					return fault(ctx, cluster)
+				}
+				return 2, nil
+			})
+			times := func() int {
+				mu.Lock()
+				defer mu.Unlock()
+				return asked
+			}
+			breaks := func(is bool) {
+				mu.Lock()
+				defer mu.Unlock()
+				broken = is
+			}
+			d := New(hubOf(cluster("a", capacity(50)), cluster("b", capacity(50)), cluster("c", capacity(50))).Build(),
+				Options{Estimators: Estimators{Remote: ask}, NoReservations: true, Clock: clock})
+			try := func(web string) string {
+				d := decide(t, d, divided(web, 6))
+				return fmt.Sprint(placement.Text(d.Clusters), d.Record.Stale)
+			}
+			got := []string{try("web1")}
+			breaks(true)
+			clock.SetTime(clock.Now().Add(time.Minute))
+			got = append(got, try("web2"))
+			once := times()
+			got = append(got, try("web3"))
+			if times() != once {
+				t.Error("a cluster that does not answer is asked at each decision")
+			}
+			clock.SetTime(clock.Now().Add(memory))
+			got = append(got, try("web4")) // by what it reports
+			breaks(false)
+			clock.SetTime(clock.Now().Add(silence))
+			got = append(got, try("web5"))
+			want := []string{"{a:2, b:2, c:2}[]", "{a:2, b:2, c:2}[{b 2 1m0s}]", "{a:2, b:2, c:2}[{b 2 1m0s}]", "{b:6}[]", "{a:2, b:2, c:2}[]"}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("decided (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestWhatWasPromisedSinceIsNotFreeAnyMore has an estimator die while bindings are placed.
+func TestWhatWasPromisedSinceIsNotFreeAnyMore(t *testing.T) {
+	answers := true
+	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
+	d := New(hubOf(cluster("a", capacity(50))).Build(), Options{Clock: clock, Estimators: Estimators{Remote: remote(func(context.Context, string) (int32, error) {
+		if !answers {
+			return 0, errors.New("gone")
+		}
+		return 4, nil
+	})}})
+	got := []string{}
+	for i := range 4 {
+		d := decide(t, d, divided(fmt.Sprint("web", i), 2))
+		got = append(got, fmt.Sprint(d.Record.Reason, d.Record.Stale))
+		answers = false
+		clock.SetTime(clock.Now().Add(time.Second))
+	}
+	want := []string{"Success[]", "Success[{a 2 1s}]", "Unschedulable[{a 0 2s}]", "Unschedulable[{a 0 3s}]"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("decided (-want +got):\n%s", diff)
+	}
+}
+
+func TestPromisesAreCountedByWhatTheyAre(t *testing.T) {
+	d := New(hubOf(cluster("a", capacity(50))).Build(), Options{Clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0)), Estimators: Estimators{InSight: byNodes{"a": nodesOf(9, "9")}}})
+	for i := range 3 {
+		decide(t, d, divided(fmt.Sprint("web", i), 2))
+	}
+	last := divided("web3", 1, func(b *workv1alpha2.ResourceBinding) { b.Spec.ReplicaRequirements.PriorityClassName = "gold" })
+	decide(t, d, last)
+	counts := func() map[string]int32 {
+		out := map[string]int32{}
+		for _, a := range d.reservations.assumed("a") {
+			for _, c := range a.Components {
+				out[a.Namespace+"/"+c.ReplicaRequirements.PriorityClassName] += c.Replicas
+			}
+		}
+		return out
+	}
+	namespace := last.Namespace
+	if diff := cmp.Diff(map[string]int32{namespace + "/": 6, namespace + "/gold": 1}, counts()); diff != "" {
+		t.Errorf("assumed (-want +got):\n%s", diff)
+	}
+	d.Withdraw(last)
+	d.BindingGone(divided("web0", 2))
+	if diff := cmp.Diff(map[string]int32{namespace + "/": 4}, counts()); diff != "" {
+		t.Errorf("assumed once one was not written and another is gone (-want +got):\n%s", diff)
+	}
+}
