@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -72,4 +74,29 @@ func (l Load) Minus(other Load) Load {
 		}
 	}
 	return out
+}
+
+// Stale is what a cluster that does not say what fits there has said last.
+type Stale struct {
+	Cluster string `json:"cluster"`
+	// Fits is what counted: what it said, less what was placed there since.
+	Fits int32 `json:"fits"`
+	// Age is how old that is, such as 2m0s.
+	Age string `json:"age"`
+}
+
+// mostStale is how many of them a record names.
+const mostStale = 16
+
+// StaleIn returns the answers that are old, by the name of their cluster, sorted; not more
+// than mostStale.
+func StaleIn(answers map[string]Answer) []Stale {
+	var out []Stale
+	for name, a := range answers {
+		if a.Age > 0 {
+			out = append(out, Stale{Cluster: name, Fits: a.Fits, Age: max(a.Age.Round(time.Second), time.Second).String()})
+		}
+	}
+	slices.SortFunc(out, func(a, b Stale) int { return strings.Compare(a.Cluster, b.Cluster) })
+	return out[:min(len(out), mostStale)]
 }

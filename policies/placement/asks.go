@@ -2,11 +2,8 @@ package placement
 
 import (
 	"slices"
-	"strings"
-	"time"
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
-	"github.com/flotilla-io/flotilla/policies/estimate"
 	"github.com/flotilla-io/flotilla/policies/selector"
 )
 
@@ -24,6 +21,14 @@ func Asks(b workv1alpha2.Binding, in Situation, opts Options) []string {
 		}
 	}
 	return in.Clusters.meant(s.request(in.Peers))
+}
+
+// AsksAnyway is Asks of a binding about which something is decided although nothing is due.
+func AsksAnyway(b workv1alpha2.Binding, in Situation, _ Options) []string {
+	if !CapacityMatters(b.BindingSpec()) {
+		return nil
+	}
+	return in.Clusters.meant(RequestOf(b, in.Peers))
 }
 
 // meant returns the clusters that a term of the request means, and those that it runs in.
@@ -50,30 +55,4 @@ func (s Snapshot) meant(req Request) []string {
 		}
 	}
 	return out
-}
-
-// NeedOf returns what one unit of the workload asks for: a replica, or a set of components.
-func NeedOf(spec *workv1alpha2.ResourceBindingSpec) estimate.Need { return needOf(spec) }
-
-// StaleEstimate is what a cluster that does not say what fits there has said last.
-type StaleEstimate struct {
-	Cluster string `json:"cluster"`
-	// Fits is what counted: what it said, less what was placed there since.
-	Fits int32 `json:"fits"`
-	// Age is how old that is, such as 2m0s.
-	Age string `json:"age"`
-}
-
-// mostStale is how many of them a record names.
-const mostStale = 16
-
-func staleIn(room map[string]estimate.Answer) []StaleEstimate {
-	var out []StaleEstimate
-	for name, a := range room {
-		if a.Age > 0 {
-			out = append(out, StaleEstimate{Cluster: name, Fits: a.Fits, Age: max(a.Age.Round(time.Second), time.Second).String()})
-		}
-	}
-	slices.SortFunc(out, func(a, b StaleEstimate) int { return strings.Compare(a.Cluster, b.Cluster) })
-	return out[:min(len(out), mostStale)]
 }

@@ -52,7 +52,7 @@ type Record struct {
 	Left []failover.Left `json:"left,omitempty"`
 	// Stale are the clusters that did not say what fits there, so that what they said
 	// last counted; at most 16, sorted by name. Nil: there were none.
-	Stale []StaleEstimate `json:"stale,omitempty"`
+	Stale []estimate.Stale `json:"stale,omitempty"`
 }
 
 // equals reports whether the two mean the same to a user.
@@ -175,7 +175,7 @@ func Decide(b workv1alpha2.Binding, in Situation, opts Options) (Decision, bool)
 	a := placing{state: &s, in: in, opts: opts, barred: forbidden, full: kept.Clusters}
 	d := a.decide(due, evicted)
 	d.Record.stay(kept)
-	d.Record.Stale = staleIn(in.Room)
+	d.Record.Stale = estimate.StaleIn(in.Room)
 	d.Next, d.Why = next, why
 	if !due {
 		d.Why = DueEvicted
@@ -245,7 +245,7 @@ func (s *state) stamp(d *Decision, now time.Time) bool {
 	d.Record.At = metav1.NewTime(now.UTC().Truncate(time.Second))
 	applied, _ := s.applied()
 	record := d.Record
-	if fit := (*FitError)(nil); errors.As(d.Err, &fit) && fit.bearsOut(s.record.Cause) {
+	if fit := (*FitError)(nil); errors.As(d.Err, &fit) && fit.BearsOut(s.record.Cause) {
 		record.Cause = s.record.Cause
 	}
 	stands := applied == d.AppliedPlacement && slices.EqualFunc(d.Clusters, s.spec.Clusters, sameTarget) &&

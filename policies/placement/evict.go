@@ -17,6 +17,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/eviction"
 	"github.com/flotilla-io/flotilla/policies/failover"
+	"github.com/flotilla-io/flotilla/policies/placement/unfit"
 )
 
 // Stays says that a template should be moved off clusters and has no place to go to.
@@ -237,7 +238,7 @@ func staysIn(clusters []string, why failover.Due, err error) *Stays {
 	out := &Stays{Clusters: slices.Sorted(slices.Values(clusters)), Message: fmt.Sprintf("It stays in %s: no other place: %s", strings.Join(texts, ", "), err)}
 	var caused interface{ Cause() string }
 	if errors.As(err, &caused) {
-		out.Cause = causeOf(append(texts, caused.Cause()))
+		out.Cause = unfit.CauseOf(append(texts, caused.Cause()))
 	}
 	return out
 }

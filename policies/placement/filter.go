@@ -3,6 +3,7 @@ package placement
 import (
 	"github.com/flotilla-io/flotilla/policies/placement/framework"
 	"github.com/flotilla-io/flotilla/policies/placement/plugins"
+	"github.com/flotilla-io/flotilla/policies/placement/unfit"
 )
 
 // filter asks every plugin about every cluster and returns those that all of
@@ -42,7 +43,7 @@ next:
 		fit = append(fit, candidate)
 	}
 	if len(fit) == 0 {
-		return nil, newFitError(refusals)
+		return nil, unfit.New(refusals)
 	}
 	return fit, nil
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/placement/unfit"
 )
 
 // Refused returns the decision that stands for one that the server would not
@@ -24,7 +25,7 @@ func Refused(b workv1alpha2.Binding, reason, message string, now time.Time) (Dec
 // refusalCause tells refusals apart by their words without the numbers: how much
 // of a quota is used changes with each of its neighbours.
 func refusalCause(message string) string {
-	return causeOf(slices.DeleteFunc(strings.Fields(message), func(word string) bool {
+	return unfit.CauseOf(slices.DeleteFunc(strings.Fields(message), func(word string) bool {
 		word = strings.TrimLeft(word, "-+(\"")
 		return word != "" && '0' <= word[0] && word[0] <= '9'
 	}))

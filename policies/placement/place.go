@@ -200,7 +200,7 @@ func (a *attempt) measure(ask *framework.Request, fit []framework.Candidate) {
 	var need estimate.Need
 	matters := capacityMatters(spec, a.placement)
 	if matters {
-		need = needOf(spec)
+		need = NeedOf(spec)
 	}
 	for i := range fit {
 		c := &fit[i]

@@ -49,5 +49,5 @@ func (s Snapshot) Reserved(cluster string) *estimate.Load {
 // workload, or set of its components, by all that it counts and that was reserved.
 func (s Snapshot) HasCapacity(cluster string, spec *workv1alpha2.ResourceBindingSpec) bool {
 	i, ok := slices.BinarySearchFunc(s.clusters, cluster, nameCompare)
-	return ok && s.clusters[i].Free.Less(s.clusters[i].Reserved).Fits(needOf(spec)) > 0
+	return ok && s.clusters[i].Free.Less(s.clusters[i].Reserved).Fits(NeedOf(spec)) > 0
 }

@@ -82,7 +82,7 @@ func TestOldAnswersAreMarked(t *testing.T) {
 	in := placement.Situation{Clusters: snap, Room: map[string]estimate.Answer{"a": {Fits: 2, Age: 90 * time.Second}, "b": {Fits: 2}}, Now: time.Unix(0, 0)}
 	b := binding(deployment(4, policyv1alpha1.Placement{ReplicaScheduling: dynamicWeight()}))
 	d, _ := placement.Decide(b, in, placement.Options{})
-	want := []placement.StaleEstimate{{Cluster: "a", Fits: 2, Age: "1m30s"}}
+	want := []estimate.Stale{{Cluster: "a", Fits: 2, Age: "1m30s"}}
 	if diff := cmp.Diff(want, d.Record.Stale); diff != "" || placement.Text(d.Clusters) != "{a:2, b:2}" {
 		t.Errorf("placed %s; stale (-want +got):\n%s", placement.Text(d.Clusters), diff)
 	}

@@ -46,8 +46,8 @@ func LoadOf(spec *workv1alpha2.ResourceBindingSpec, units int32) estimate.Load {
 	return estimate.LoadOf(units, spec.ReplicaRequirements)
 }
 
-// needOf returns what one unit of the workload asks for.
-func needOf(spec *workv1alpha2.ResourceBindingSpec) estimate.Need {
+// NeedOf returns what one unit of the workload asks for.
+func NeedOf(spec *workv1alpha2.ResourceBindingSpec) estimate.Need {
 	if InSets(spec) {
 		return estimate.NeedOfSet(spec.Components)
 	}

@@ -66,7 +66,7 @@ func New(hub client.Reader, opts Options) *Decider {
 	d := &Decider{hub: hub, snapshots: newSnapshots(hub), opts: opts, unschedulable: newUnschedulable()}
 	d.counts = newCounts(opts.Metrics, d.unschedulable.depth)
 	d.reservations = newReservations(opts.Clock, d.unschedulable.clusterEvent)
-	d.reservations.disabled, d.reservations.named = opts.NoReservations, opts.Estimators.any()
+	d.reservations.disabled, d.reservations.promises.kept = opts.NoReservations, opts.Estimators.any()
 	d.estimates = newEstimates(opts.Estimators, opts.Clock, d.reservations.assumed)
 	return d
 }
@@ -79,21 +79,33 @@ const optimism = 3
 // does not write it says so by Withdraw.
 func (d *Decider) Decide(ctx context.Context, b workv1alpha2.Binding) (placement.Decision, bool, error) {
 	began := d.opts.Clock.Now()
-	decision, changed, err := d.decide(ctx, b)
+	decision, changed, err := d.DecideBy(ctx, b, scheduling)
 	d.counts.decided(d.opts.Clock.Since(began), decision, changed, err)
 	return decision, changed, err
 }
 
-func (d *Decider) decide(ctx context.Context, b workv1alpha2.Binding) (placement.Decision, bool, error) {
+// Rule decides about b, and returns false where nothing is to be written.
+type Rule struct {
+	// Asks returns the clusters of which it counts what fits there.
+	Asks func(b workv1alpha2.Binding, in placement.Situation, opts placement.Options) []string
+	// Decide must be a function of what it is given.
+	Decide func(b workv1alpha2.Binding, in placement.Situation, opts placement.Options) (placement.Decision, bool)
+}
+
+// scheduling is the scheduler's rule.
+var scheduling = Rule{placement.Asks, placement.Decide}
+
+// DecideBy is Decide by another rule than the scheduler's.
+func (d *Decider) DecideBy(ctx context.Context, b workv1alpha2.Binding, rule Rule) (placement.Decision, bool, error) {
 	for range optimism {
-		decision, changed, asOf, err := d.evaluate(ctx, b)
+		decision, changed, asOf, err := d.evaluate(ctx, b, rule)
 		if err != nil || !changed || d.commit(b, &decision, asOf) {
 			return decision, changed, err
 		}
 	}
 	d.turn.Lock()
 	defer d.turn.Unlock()
-	decision, changed, asOf, err := d.evaluate(ctx, b)
+	decision, changed, asOf, err := d.evaluate(ctx, b, rule)
 	if err == nil && changed {
 		d.reservations.commit(b, &decision, asOf)
 	}
@@ -102,7 +114,12 @@ func (d *Decider) decide(ctx context.Context, b workv1alpha2.Binding) (placement
 
 // Preview is Decide for those who only want to know: nothing is reserved.
 func (d *Decider) Preview(ctx context.Context, b workv1alpha2.Binding) (placement.Decision, bool, error) {
-	decision, changed, _, err := d.evaluate(ctx, b)
+	return d.PreviewBy(ctx, b, scheduling)
+}
+
+// PreviewBy is Preview by another rule than the scheduler's.
+func (d *Decider) PreviewBy(ctx context.Context, b workv1alpha2.Binding, rule Rule) (placement.Decision, bool, error) {
+	decision, changed, _, err := d.evaluate(ctx, b, rule)
 	return decision, changed, err
 }
 
@@ -160,7 +177,7 @@ func (d *Decider) commit(b workv1alpha2.Binding, decision *placement.Decision, a
 }
 
 // evaluate decides on what is known now, and returns the commit that this is.
-func (d *Decider) evaluate(ctx context.Context, b workv1alpha2.Binding) (placement.Decision, bool, uint64, error) {
+func (d *Decider) evaluate(ctx context.Context, b workv1alpha2.Binding, rule Rule) (placement.Decision, bool, uint64, error) {
 	base, err := d.snapshots.Current(ctx)
 	if err != nil {
 		return placement.Decision{}, false, 0, err
@@ -175,9 +192,9 @@ func (d *Decider) evaluate(ctx context.Context, b workv1alpha2.Binding) (placeme
 	}
 	in, opts := placement.Situation{Clusters: clusters, Peers: peers, Now: d.opts.Clock.Now()}, d.lead.options(&d.opts)
 	if d.opts.Estimators.any() {
-		in.Room = d.estimates.of(ctx, b, placement.Asks(b, in, opts), clusters)
+		in.Room = d.estimates.of(ctx, b, rule.Asks(b, in, opts), clusters)
 	}
-	decision, changed := placement.Decide(b, in, opts)
+	decision, changed := rule.Decide(b, in, opts)
 	return decision, changed, asOf, nil
 }
 

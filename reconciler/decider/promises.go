@@ -47,9 +47,13 @@ func (u *unit) equals(other *unit) bool {
 	return u.key == other.key
 }
 
-// promises are how many of each unit were reserved and are not seen yet, by cluster and
-// the key of the unit.
-type promises map[string]map[string]promise
+// promises are how many of each unit were reserved and are not seen yet.
+type promises struct {
+	// kept says that somebody asks for them.
+	kept bool
+	// by cluster and the key of the unit
+	by map[string]map[string]promise
+}
 
 type promise struct {
 	unit  *unit
@@ -66,17 +70,17 @@ func (p promises) add(cluster string, u *unit, n int64) {
 	if u == nil || n == 0 {
 		return
 	}
-	there := p[cluster]
+	there := p.by[cluster]
 	if there == nil {
 		there = map[string]promise{}
-		p[cluster] = there
+		p.by[cluster] = there
 	}
 	is := promise{unit: u, count: there[u.key].count + n}
 	if there[u.key] = is; is.count == 0 {
 		delete(there, u.key)
 	}
 	if len(there) == 0 {
-		delete(p, cluster)
+		delete(p.by, cluster)
 	}
 }
 
@@ -85,7 +89,7 @@ func (p promises) add(cluster string, u *unit, n int64) {
 func (r *reservations) assumed(cluster string) []estimate.Assumed {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	there := r.promises[cluster]
+	there := r.promises.by[cluster]
 	out := make([]estimate.Assumed, 0, len(there))
 	for _, key := range slices.Sorted(maps.Keys(there)) {
 		is := there[key]

@@ -28,8 +28,6 @@ type reservations struct {
 	clock clock.PassiveClock
 	// disabled reserves nothing, and knows of placements alone.
 	disabled bool
-	// named has it known what was reserved, and not only how much.
-	named bool
 	// freed is told of clusters that have more capacity than they had.
 	freed func(clusters ...string)
 
@@ -84,7 +82,7 @@ func newReservations(c clock.PassiveClock, freed func(clusters ...string)) *rese
 		byBinding: map[client.ObjectKey]*reservation{},
 		groups:    map[group]map[client.ObjectKey]bool{},
 		sums:      map[string]corev1.ResourceList{},
-		promises:  promises{},
+		promises:  promises{by: map[string]map[string]promise{}},
 		dirty:     map[string]bool{},
 		grown:     map[string]uint64{},
 		placed:    map[group]uint64{},
@@ -186,7 +184,7 @@ func (r *reservations) shares(b workv1alpha2.Binding, decision *placement.Decisi
 		held[t.Name] = placement.Units(spec, t)
 	}
 	var each *unit
-	if r.named {
+	if r.promises.kept {
 		each = unitOf(b)
 	}
 	loads := map[int32]estimate.Load{} // most clusters get as much as others
