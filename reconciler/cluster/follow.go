@@ -17,6 +17,7 @@ import (
 
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/reconciler/cluster/capacity"
+	"github.com/flotilla-io/flotilla/reconciler/cluster/feed"
 )
 
 // What tells that a member may serve other kinds than before.
@@ -53,7 +54,7 @@ func followMember(ctx context.Context, member *members.Member, seen *sight, n *c
 		return informer
 	}
 	core := member.Clients().CoreV1()
-	nodes := run(newInformer(core.RESTClient(), &cache.ListWatch{
+	nodes := run(feed.New(core.RESTClient(), &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			return core.Nodes().List(ctx, o)
 		},
@@ -61,7 +62,7 @@ func followMember(ctx context.Context, member *members.Member, seen *sight, n *c
 			return core.Nodes().Watch(ctx, o)
 		},
 	}, &corev1.Node{}, capacity.TrimNode, nil))
-	pods := run(newInformer(core.RESTClient(), &cache.ListWatch{
+	pods := run(feed.New(core.RESTClient(), &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			return core.Pods(metav1.NamespaceAll).List(ctx, o)
 		},
@@ -73,7 +74,7 @@ func followMember(ctx context.Context, member *members.Member, seen *sight, n *c
 	if nodes == nil || pods == nil {
 		return
 	}
-	told := []cache.InformerSynced{tell(ctx, nodes, seen.room.Nodes()), tell(ctx, pods, seen.room.Pods())}
+	told := []cache.InformerSynced{feed.Tell(ctx, nodes, seen.room.Nodes()), feed.Tell(ctx, pods, seen.room.Pods())}
 	if !cache.WaitForCacheSync(ctx.Done(), nodes.HasSynced, pods.HasSynced) {
 		return
 	}
@@ -93,7 +94,7 @@ func followMember(ctx context.Context, member *members.Member, seen *sight, n *c
 // are not for a while.
 func followQuotas(ctx context.Context, member *members.Member, run func(cache.SharedIndexInformer, error) cache.SharedIndexInformer, room *capacity.Room) {
 	core := member.Clients().CoreV1()
-	quotas := run(newInformer(core.RESTClient(), &cache.ListWatch{
+	quotas := run(feed.New(core.RESTClient(), &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			return core.ResourceQuotas(metav1.NamespaceAll).List(ctx, o)
 		},
@@ -104,21 +105,10 @@ func followQuotas(ctx context.Context, member *members.Member, run func(cache.Sh
 	if quotas == nil {
 		return
 	}
-	told := tell(ctx, quotas, room.Quotas())
+	told := feed.Tell(ctx, quotas, room.Quotas())
 	ctx, cancel := context.WithTimeout(ctx, quotasWait)
 	defer cancel()
 	cache.WaitForCacheSync(ctx.Done(), told)
-}
-
-// tell has the handler told of all that the informer sees, and returns whether it was
-// told of all that there was at first.
-func tell(ctx context.Context, informer cache.SharedIndexInformer, handler cache.ResourceEventHandler) cache.InformerSynced {
-	told, err := informer.AddEventHandler(handler)
-	if err != nil { // it has stopped
-		log.FromContext(ctx).Error(err, "follow a member")
-		return func() bool { return false }
-	}
-	return told.HasSynced
 }
 
 func followKinds(ctx context.Context, member *members.Member, run func(cache.SharedIndexInformer, error) cache.SharedIndexInformer, n *change) {
@@ -129,52 +119,18 @@ func followKinds(ctx context.Context, member *members.Member, run func(cache.Sha
 	}
 	for _, source := range kindSources {
 		resource := client.Resource(source)
-		run(newInformer(client, &cache.ListWatch{
+		run(feed.New(client, &cache.ListWatch{
 			ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 				return resource.List(ctx, o)
 			},
 			WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 				return resource.Watch(ctx, o)
 			},
-		}, &metav1.PartialObjectMetadata{}, trimMetadata, func() {
+		}, &metav1.PartialObjectMetadata{}, feed.TrimMetadata, func() {
 			select {
 			case n.kinds <- struct{}{}:
 			default:
 			}
 		}))
 	}
-}
-
-// trimMetadata keeps the name: nobody reads these objects.
-func trimMetadata(obj any) (any, error) {
-	partial, ok := obj.(*metav1.PartialObjectMetadata)
-	if !ok {
-		return obj, nil
-	}
-	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: partial.Name, ResourceVersion: partial.ResourceVersion}}, nil
-}
-
-// newInformer returns an informer that keeps what trim leaves, and that calls
-// changed, if given, on everything that happens after its first list.
-func newInformer(client any, source *cache.ListWatch, example runtime.Object, trim cache.TransformFunc, changed func()) (cache.SharedIndexInformer, error) {
-	informer := cache.NewSharedIndexInformer(cache.ToListWatcherWithWatchListSemantics(source, client), example, 0, cache.Indexers{})
-	if err := informer.SetTransform(trim); err != nil {
-		return nil, err
-	}
-	if err := informer.SetWatchErrorHandlerWithContext(func(context.Context, *cache.Reflector, error) {}); err != nil {
-		return nil, err
-	}
-	if changed == nil {
-		return informer, nil
-	}
-	_, err := informer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
-		AddFunc: func(_ any, first bool) {
-			if !first {
-				changed()
-			}
-		},
-		UpdateFunc: func(_, _ any) { changed() },
-		DeleteFunc: func(any) { changed() },
-	})
-	return informer, err
 }
