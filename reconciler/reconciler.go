@@ -34,6 +34,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/commitstatus/poster"
 	"github.com/flotilla-io/flotilla/reconciler/decider"
 	"github.com/flotilla-io/flotilla/reconciler/dependency"
+	"github.com/flotilla-io/flotilla/reconciler/descheduler"
 	"github.com/flotilla-io/flotilla/reconciler/execution"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 	"github.com/flotilla-io/flotilla/reconciler/massfailure"
@@ -141,6 +142,8 @@ type fleet struct {
 	switches    *switching.Tracker
 	template    *template.Reconciler // nil if it is not chosen
 	cluster     *cluster.Reconciler  // nil if it is not chosen, or not made yet
+	sight       sight                // what that sees
+	remote      Estimator            // nil: nobody is asked about other clusters
 	events      recorder
 }
 
@@ -157,6 +160,7 @@ var loops = []loop{
 	{"template", registerTemplate},
 	{"scheduler", registerScheduler},
 	{"rebalance", registerRebalance},
+	{"descheduler", registerDescheduler},
 	{"dependency", registerDependency},
 	{"binding", registerBinding},
 	{"namespace", registerNamespace},
@@ -213,13 +217,16 @@ func newFleet(ctx context.Context, mgr ctrl.Manager, opts Options, chosen map[st
 	decisions.Mapper, decisions.Metrics = mgr.GetRESTMapper(), opts.Metrics
 	decisions.Settle = cmp.Or(opts.Silence.Grace, cluster.DefaultGrace) + cmp.Or(opts.Tuning.Period, lookEvery)
 	f := &fleet{
-		decider:   decider.New(mgr.GetClient(), decisions),
 		mgr:       mgr,
 		opts:      opts,
 		chosen:    chosen,
 		places:    places.New(places.Options{}),
 		knowledge: interpreters.New(interpreters.Options{Metrics: opts.Metrics}),
 	}
+	if decisions.Estimators, err = f.estimators(mgr); err != nil {
+		return nil, err
+	}
+	f.decider = decider.New(mgr.GetClient(), decisions)
 	if f.events, err = opts.Reporting.recorder(mgr, opts.Metrics); err != nil {
 		return nil, err
 	}
@@ -328,6 +335,13 @@ func registerRebalance(_ context.Context, f *fleet) error {
 	return rebalance.New(f.mgr.GetClient(), rebalance.Options{}).Register(f.mgr)
 }
 
+func registerDescheduler(_ context.Context, f *fleet) error {
+	of := f.opts.Scheduling.Descheduling
+	return descheduler.New(f.mgr.GetClient(), f.decider, f.waiters, f.events, descheduler.Options{
+		Interval: of.Interval, Threshold: of.Threshold, DryRun: of.DryRun, Scheduler: f.opts.Scheduling.Name,
+	}).Register(f.mgr)
+}
+
 func registerDependency(ctx context.Context, f *fleet) error {
 	opts := dependency.Options{Skip: *f.opts.Skip, Off: f.opts.Scheduling.Off.Dependencies, Workers: f.opts.Tuning.Workers.Dependents}
 	if f.template != nil {
@@ -399,6 +413,7 @@ func registerCluster(ctx context.Context, f *fleet) error {
 		Period:   f.opts.Tuning.Period, FailureThreshold: f.opts.Tuning.FailureThreshold, SuccessThreshold: f.opts.Tuning.SuccessThreshold,
 		Workers: f.opts.Tuning.Workers.Clusters,
 	})
+	f.sight.cluster = f.cluster
 	return f.cluster.Register(f.mgr)
 }
 

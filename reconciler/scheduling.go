@@ -25,6 +25,10 @@ type Scheduling struct {
 	KeepEmpty bool
 	// Failover says what is moved off clusters that fail.
 	Failover Failover
+	// Estimates says who is asked what fits in clusters.
+	Estimates Estimates
+	// Descheduling says when replicas that find no node run elsewhere.
+	Descheduling Descheduling
 	// Off are the areas that are switched off.
 	Off Off
 }
@@ -39,6 +43,17 @@ type Failover struct {
 	// Rate is how many templates are moved in a second; zero is as many as there are, a
 	// negative one is one in half an hour.
 	Rate float64
+}
+
+// Descheduling says when replicas that find no node in their cluster run elsewhere. The zero
+// value is the default.
+type Descheduling struct {
+	// Interval is how often they are looked for; zero means two minutes.
+	Interval time.Duration
+	// Threshold is how long they must have waited; zero means five minutes.
+	Threshold time.Duration
+	// DryRun tells what would be moved, and moves nothing.
+	DryRun bool
 }
 
 // Off names areas that are switched off.
@@ -57,6 +72,8 @@ type Off struct {
 	Dependencies bool
 	// Quotas lets namespaces use more than their FederatedResourceQuotas allow.
 	Quotas bool
+	// MemberQuotas leaves the ResourceQuotas of members out of what fits there.
+	MemberQuotas bool
 	// Promises leaves out of account what was placed and does not show yet.
 	Promises bool
 }
@@ -85,7 +102,7 @@ func (s *Scheduling) decisions() (decider.Options, error) {
 	return decider.Options{
 		Placement: placement.Options{
 			SchedulerName: s.Name, Plugins: active, KeepEmpty: s.KeepEmpty, NoModels: s.Off.Models, NoComponents: s.Off.Components,
-			Failover: s.Failover.Rules,
+			Failover: s.Failover.Rules, LeastRoom: s.Estimates.Least,
 		},
 		NoReservations: s.Off.Promises,
 	}, nil

@@ -33,6 +33,8 @@ const (
 	GracefulEviction featuregate.Feature = "GracefulEviction"
 	// StatefulFailover hands the state of what is moved to the new copy.
 	StatefulFailover featuregate.Feature = "StatefulFailoverInjection"
+	// QuotaEstimate counts the quotas of members in what fits there.
+	QuotaEstimate featuregate.Feature = "ResourceQuotaEstimate"
 )
 
 // The gates that are for all of a stage that are not named themselves.
@@ -51,17 +53,17 @@ var specs = map[featuregate.Feature]featuregate.FeatureSpec{
 	ResourceModeling:     {Default: true, PreRelease: featuregate.Beta},
 	QuotaEnforcement:     {Default: true, PreRelease: featuregate.Beta},
 	PropagateDeps:        {Default: true, PreRelease: featuregate.Beta},
+	QuotaEstimate:        {Default: true, PreRelease: featuregate.Beta},
 
 	"ControllerPriorityQueue": {Default: true, PreRelease: featuregate.Beta},
 	"LoggingAlphaOptions":     {Default: false, PreRelease: featuregate.Alpha},
 	"LoggingBetaOptions":      {Default: true, PreRelease: featuregate.Beta},
 	"ContextualLogging":       {Default: true, PreRelease: featuregate.Beta},
 
-	Failover:                {Default: false, PreRelease: featuregate.Beta},
-	GracefulEviction:        {Default: true, PreRelease: featuregate.Beta},
-	StatefulFailover:        {Default: true, PreRelease: featuregate.Beta},
-	"MultiClusterService":   {Default: false, PreRelease: featuregate.Alpha},
-	"ResourceQuotaEstimate": {Default: false, PreRelease: featuregate.Alpha},
+	Failover:              {Default: false, PreRelease: featuregate.Beta},
+	GracefulEviction:      {Default: true, PreRelease: featuregate.Beta},
+	StatefulFailover:      {Default: true, PreRelease: featuregate.Beta},
+	"MultiClusterService": {Default: false, PreRelease: featuregate.Alpha},
 }
 
 // fixed are the gates that switch nothing: what holds here whatever they say.
@@ -74,7 +76,6 @@ var fixed = map[featuregate.Feature]struct {
 	"LoggingBetaOptions":      {true, "the log has two formats, text and json"},
 	"ContextualLogging":       {true, "what is logged says what it is about"},
 	"MultiClusterService":     {false, "until services across clusters are built"},
-	"ResourceQuotaEstimate":   {false, "until the estimator is built"},
 }
 
 // switched says what the other gates switch.
@@ -87,6 +88,7 @@ var switched = map[featuregate.Feature]string{
 	ResourceModeling:     "room is estimated by the sizes of nodes",
 	QuotaEnforcement:     "bindings are held against FederatedResourceQuotas",
 	PropagateDeps:        "what templates refer to goes along",
+	QuotaEstimate:        "what the ResourceQuotas of a cluster leave bounds what fits there",
 	GracefulEviction:     "what is moved off a cluster stays there until the new copy is healthy, where its policy does not say: else it goes first",
 	StatefulFailover:     "what is moved hands values of its status to the new copy, as its policy wants them (`statePreservation`)",
 	Failover:             "templates are moved off clusters with taints of the effect NoExecute, if `--enable-no-execute-taint-eviction` says so, too",
@@ -118,7 +120,7 @@ func All() []Gate {
 // Gates is what a set of gates means.
 type Gates struct {
 	// Preemption and so on are whether each area is on.
-	Preemption, WorkloadAffinity, MultiplePodTemplates, OvercommitProtection, PriorityScheduling, ResourceModeling, QuotaEnforcement, PropagateDeps, Failover, GracefulEviction, StatefulFailover bool
+	Preemption, WorkloadAffinity, MultiplePodTemplates, OvercommitProtection, PriorityScheduling, ResourceModeling, QuotaEnforcement, PropagateDeps, Failover, GracefulEviction, StatefulFailover, QuotaEstimate bool
 	// Kubernetes are the gates that are Kubernetes' own, as they are set.
 	Kubernetes map[string]bool
 	// Idle are the gates that were set to what does not hold here and cannot be
@@ -165,6 +167,7 @@ func Read(set map[string]bool, kubernetes func(name string) bool) (Gates, error)
 		Failover:             gate.Enabled(Failover),
 		GracefulEviction:     gate.Enabled(GracefulEviction),
 		StatefulFailover:     gate.Enabled(StatefulFailover),
+		QuotaEstimate:        gate.Enabled(QuotaEstimate),
 		Kubernetes:           theirs,
 	}
 	for _, g := range All() {

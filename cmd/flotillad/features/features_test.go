@@ -14,7 +14,7 @@ func TestRead(t *testing.T) {
 		g := features.Gates{
 			Preemption: true, WorkloadAffinity: true, MultiplePodTemplates: true, OvercommitProtection: true,
 			PriorityScheduling: true, ResourceModeling: true, QuotaEnforcement: true, PropagateDeps: true,
-			GracefulEviction: true, StatefulFailover: true, Kubernetes: map[string]bool{},
+			GracefulEviction: true, StatefulFailover: true, QuotaEstimate: true, Kubernetes: map[string]bool{},
 		}
 		change(&g)
 		return g
@@ -38,12 +38,11 @@ func TestRead(t *testing.T) {
 			want: features.Gates{WorkloadAffinity: true, Kubernetes: map[string]bool{}},
 		},
 		"what cannot be switched": {
-			set: map[string]bool{"MultiClusterService": true, "ResourceQuotaEstimate": true, "ContextualLogging": false},
+			set: map[string]bool{"MultiClusterService": true, "ContextualLogging": false},
 			want: all(func(g *features.Gates) {
 				g.Idle = []features.Gate{
 					{Name: "ContextualLogging", Default: true, Here: "what is logged says what it is about", Fixed: true},
 					{Name: "MultiClusterService", Here: "until services across clusters are built", Fixed: true},
-					{Name: "ResourceQuotaEstimate", Here: "until the estimator is built", Fixed: true},
 				}
 			}),
 		},

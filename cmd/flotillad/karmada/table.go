@@ -86,7 +86,8 @@ func placing() []Flag {
 		ignores(deciding, integer, "until the estimator is built", "scheduler-estimator-port"),
 		ignores(deciding, text, "until the estimator is built", "scheduler-estimator-service-namespace", "scheduler-estimator-service-prefix",
 			"scheduler-estimator-ca-file", "scheduler-estimator-cert-file", "scheduler-estimator-key-file"),
-		ignores([]Component{descheduler}, duration, "until the descheduler is built", "descheduling-interval", "unschedulable-threshold"),
+		does([]Component{descheduler}, "how often replicas are looked for that find no node", "descheduling-interval"),
+		does([]Component{descheduler}, "how long such a replica must have waited", "unschedulable-threshold"),
 	)
 }
 

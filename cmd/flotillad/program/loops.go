@@ -154,6 +154,10 @@ func (o *loopOptions) validate(kubernetes func(gate string) bool) (err error) {
 	if err := o.failover.validate(o.gates); err != nil {
 		return err
 	}
+	if o.scheduling.Estimates, err = o.tuning.room.estimates(); err != nil {
+		return err
+	}
+	o.scheduling.Descheduling = o.tuning.room.descheduling
 	if err := reconciler.Reporting(o.reporting).Check(); err != nil {
 		return command.Usage(fmt.Errorf("--reporting %w", err))
 	}
@@ -167,6 +171,7 @@ func (o *loopOptions) validate(kubernetes func(gate string) bool) (err error) {
 		Quotas:           !o.features.QuotaEnforcement,
 		Promises:         !o.features.OvercommitProtection,
 		Dependencies:     !o.features.PropagateDeps,
+		MemberQuotas:     !o.features.QuotaEstimate,
 	}
 	return nil
 }
