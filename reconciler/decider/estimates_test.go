@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/estimate"
 	"github.com/flotilla-io/flotilla/policies/estimate/nodes"
@@ -195,5 +197,40 @@ func TestPromisesAreCountedByWhatTheyAre(t *testing.T) {
 	d.BindingGone(divided("web0", 2))
 	if diff := cmp.Diff(map[string]int32{namespace + "/": 4}, counts()); diff != "" {
 		t.Errorf("assumed once one was not written and another is gone (-want +got):\n%s", diff)
+	}
+}
+
+// TestWhatIsAssumedTakesOfQuotas is a case that clients of Karmada's check: a quota of 1000m,
+// of which nothing is used yet, and sets of 150m.
+func TestWhatIsAssumedTakesOfQuotas(t *testing.T) {
+	x := nodesOf(3, "16")
+	m := func(cpu string) corev1.ResourceList {
+		return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}
+	}
+	x.Quota("shop", "q", nodes.QuotaOf(&corev1.ResourceQuota{Status: corev1.ResourceQuotaStatus{Hard: m("1000m"), Used: m("0")}}))
+	d := New(hubOf(cluster("a", capacity(100))).Build(), Options{Clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0)), Estimators: Estimators{InSight: byNodes{"a": x}}})
+	onOne := func(b *workv1alpha2.ResourceBinding) {
+		b.Spec.Placement.ReplicaScheduling = &policyv1alpha1.ReplicaSchedulingStrategy{ReplicaSchedulingType: "Divided", ReplicaDivisionPreference: "Aggregated"}
+		b.Spec.Placement.SpreadConstraints = []policyv1alpha1.SpreadConstraint{{SpreadByField: policyv1alpha1.SpreadByFieldCluster, MinGroups: 1, MaxGroups: 1}}
+	}
+	set := func(b *workv1alpha2.ResourceBinding) {
+		b.Spec.Replicas, b.Spec.ReplicaRequirements = 0, nil
+		b.Spec.Components = []workv1alpha2.Component{
+			{Name: "one", Replicas: 1, ReplicaRequirements: &workv1alpha2.ComponentReplicaRequirements{ResourceRequest: m("50m")}},
+			{Name: "two", Replicas: 2, ReplicaRequirements: &workv1alpha2.ComponentReplicaRequirements{ResourceRequest: m("50m")}},
+		}
+	}
+	got := []string{}
+	for i := range 7 {
+		got = append(got, decide(t, d, divided(fmt.Sprint("set", i), 0, onOne, set)).Record.Reason)
+	}
+	last := decide(t, d, divided("web", 1, onOne, func(b *workv1alpha2.ResourceBinding) { b.Spec.ReplicaRequirements.ResourceRequest = m("200m") }))
+	got = append(got, last.Record.Reason)
+	want := []string{"Success", "Success", "Success", "Success", "Success", "Success", "SchedulerError", "SchedulerError"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("decided (-want +got):\n%s", diff)
+	}
+	if len(last.Clusters) != 0 || !strings.Contains(last.Record.Message, "no enough resource") {
+		t.Errorf("the last runs in %v: %s", last.Clusters, last.Record.Message)
 	}
 }
