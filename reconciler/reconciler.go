@@ -414,6 +414,9 @@ func registerCluster(ctx context.Context, f *fleet) error {
 		Workers: f.opts.Tuning.Workers.Clusters,
 	})
 	f.sight.cluster = f.cluster
+	if !f.opts.Scheduling.Estimates.Reported {
+		f.cluster.OnRoom(f.decider.MoreRoom)
+	}
 	return f.cluster.Register(f.mgr)
 }
 

@@ -130,6 +130,7 @@ type Reconciler struct {
 	claim  *claimant
 	posts  *posts
 	spaces spaces
+	onRoom func(cluster string) // nil: nobody asks
 }
 
 // New returns the loop. live asks the server: for Secrets, so that no cache holds all of

@@ -101,6 +101,9 @@ func (d *Decider) ClusterChanged(before, after *clusterv1alpha1.Cluster) {
 	}
 }
 
+// MoreRoom has those looked at again that wait for room in the cluster.
+func (d *Decider) MoreRoom(cluster string) { d.unschedulable.clusterEvent(cluster) }
+
 // BindingChanged takes note of what a binding says, and of where it is placed.
 func (d *Decider) BindingChanged(before, after workv1alpha2.Binding) {
 	d.reservations.observed(after)

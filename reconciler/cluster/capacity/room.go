@@ -2,10 +2,12 @@ package capacity
 
 import (
 	"errors"
+	"maps"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/client-go/tools/cache"
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
@@ -19,6 +21,11 @@ var ErrUnknown = errors.New("its nodes and pods are not known yet")
 // tell one change after the other. The zero value knows nothing, and says so; it is
 // safe for use by several goroutines.
 type Room struct {
+	// More is called when more may fit for another reason than that the sums have
+	// grown: a node takes pods that it did not, or a quota leaves more. Nil: nobody
+	// asks. It is set before the watches begin, and must be quick.
+	More func()
+
 	mu    sync.RWMutex
 	known bool
 	index nodes.Index
@@ -67,13 +74,14 @@ func (r *Room) Free(f func(n *nodes.Node, names []corev1.ResourceName, free []in
 // Nodes, Pods and Quotas return what is to be told of all changes of what TrimNode,
 // TrimPod and TrimQuota keep.
 func (r *Room) Nodes() cache.ResourceEventHandler {
-	return changes(r, func(was, is *nodeOffer) {
+	return changes(r, func(was, is *nodeOffer) (more bool) {
 		switch {
 		case is != nil:
 			r.index.Node(is.Node.Name, &is.Node)
 		case was != nil:
 			r.index.Node(was.Node.Name, nil)
 		}
+		return was != nil && is != nil && (!maps.Equal(was.Node.Labels, is.Node.Labels) || !equality.Semantic.DeepEqual(was.Taints, is.Taints))
 	})
 }
 
@@ -85,30 +93,37 @@ func (r *Room) Pods() cache.ResourceEventHandler {
 		}
 		return &p.Pod
 	}
-	return changes(r, func(was, is *podNeed) { r.index.Pod(kept(was), kept(is)) })
+	return changes(r, func(was, is *podNeed) (more bool) {
+		r.index.Pod(kept(was), kept(is))
+		return false
+	})
 }
 
 // Quotas is for ResourceQuotas; see Nodes.
 func (r *Room) Quotas() cache.ResourceEventHandler {
-	return changes(r, func(was, is *quotaRest) {
+	return changes(r, func(was, is *quotaRest) (more bool) {
 		switch {
 		case is != nil:
 			r.index.Quota(is.Namespace, is.ObjectMeta.Name, &is.Quota)
 		case was != nil:
 			r.index.Quota(was.Namespace, was.ObjectMeta.Name, nil)
 		}
+		return was != nil && (is == nil || !equality.Semantic.DeepEqual(was.Quota, is.Quota))
 	})
 }
 
 // changes returns a handler that tells of each change of an object what it was and is;
 // nil where there is none.
-func changes[T any](r *Room, tell func(was, is *T)) cache.ResourceEventHandler {
+func changes[T any](r *Room, tell func(was, is *T) (more bool)) cache.ResourceEventHandler {
 	locked := func(was, is any) {
-		r.mu.Lock()
-		defer r.mu.Unlock()
 		before, _ := was.(*T)
 		after, _ := is.(*T)
-		tell(before, after)
+		r.mu.Lock()
+		more := tell(before, after)
+		r.mu.Unlock()
+		if more && r.More != nil {
+			r.More()
+		}
 	}
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(is any) { locked(nil, is) },

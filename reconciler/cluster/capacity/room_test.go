@@ -39,7 +39,8 @@ func aPod(name, on, requests string) *corev1.Pod {
 
 // TestRoomFollowsWatches tells of what a member has, as its watches would.
 func TestRoomFollowsWatches(t *testing.T) {
-	r := &Room{}
+	more := false
+	r := &Room{More: func() { more = true }}
 	ask, err := nodes.AskForReplicas(&workv1alpha2.ReplicaRequirements{Namespace: "shop", ResourceRequest: cpu("1")}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -61,21 +62,26 @@ func TestRoomFollowsWatches(t *testing.T) {
 		what string
 		do   func()
 		want int32
+		more bool
 	}{
-		{"a node comes", func() { r.Nodes().OnAdd(is(TrimNode, node), true) }, 4},
-		{"a pod takes most of it", func() { r.Pods().OnAdd(is(TrimPod, aPod("p1", "n1", "3")), false) }, 1},
-		{"it is over", func() { r.Pods().OnUpdate(is(TrimPod, aPod("p1", "n1", "3")), is(TrimPod, done)) }, 4},
-		{"another comes", func() { r.Pods().OnAdd(is(TrimPod, aPod("p2", "n1", "2")), false) }, 2},
-		{"a quota leaves less", func() { r.Quotas().OnAdd(is(TrimQuota, quota), false) }, 1},
-		{"the quota goes", func() { r.Quotas().OnDelete(is(TrimQuota, quota)) }, 2},
-		{"the node is cordoned", func() { r.Nodes().OnUpdate(is(TrimNode, node), is(TrimNode, cordoned)) }, 0},
-		{"and is not any more", func() { r.Nodes().OnUpdate(is(TrimNode, cordoned), is(TrimNode, node)) }, 2},
+		{"a node comes", func() { r.Nodes().OnAdd(is(TrimNode, node), true) }, 4, false},
+		{"a pod takes most of it", func() { r.Pods().OnAdd(is(TrimPod, aPod("p1", "n1", "3")), false) }, 1, false},
+		{"it is over", func() { r.Pods().OnUpdate(is(TrimPod, aPod("p1", "n1", "3")), is(TrimPod, done)) }, 4, false},
+		{"another comes", func() { r.Pods().OnAdd(is(TrimPod, aPod("p2", "n1", "2")), false) }, 2, false},
+		{"a quota leaves less", func() { r.Quotas().OnAdd(is(TrimQuota, quota), false) }, 1, false},
+		{"the quota goes", func() { r.Quotas().OnDelete(is(TrimQuota, quota)) }, 2, true},
+		{"the node is cordoned", func() { r.Nodes().OnUpdate(is(TrimNode, node), is(TrimNode, cordoned)) }, 0, true},
+		{"and is not any more", func() { r.Nodes().OnUpdate(is(TrimNode, cordoned), is(TrimNode, node)) }, 2, true},
 		{"a pod went while nobody watched", func() {
 			r.Pods().OnDelete(cache.DeletedFinalStateUnknown{Key: "shop/p2", Obj: is(TrimPod, aPod("p2", "n1", "2"))})
-		}, 4},
-		{"the node goes", func() { r.Nodes().OnDelete(is(TrimNode, node)) }, 0},
+		}, 4, false},
+		{"the node goes", func() { r.Nodes().OnDelete(is(TrimNode, node)) }, 0, false},
 	} {
+		more = false
 		step.do()
+		if more != step.more {
+			t.Errorf("%s: more may fit: %t, want %t", step.what, more, step.more)
+		}
 		if got, err := r.Most(ask, nodes.Resources{}, nodes.Quotas{}); err != nil || got != step.want {
 			t.Errorf("%s: %d fit (%v), want %d", step.what, got, err, step.want)
 		}
