@@ -1,6 +1,7 @@
 package nodes
 
 import (
+	"encoding/json"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -33,6 +34,8 @@ type Part struct {
 	// Requests of one pod, without the pod itself.
 	Requests Amounts
 
+	// claimed is the same for all that may run on the same nodes.
+	claimed     string
 	selector    map[string]string
 	affinity    *nodeaffinity.NodeSelector // nil: any node
 	tolerations []corev1.Toleration
@@ -97,6 +100,11 @@ func (p *Part) claim(c *workv1alpha2.NodeClaim) error {
 		return nil
 	}
 	p.selector, p.tolerations = c.NodeSelector, c.Tolerations
+	text, err := json.Marshal(c)
+	if err != nil {
+		return fmt.Errorf("read the node claim: %w", err)
+	}
+	p.claimed = string(text)
 	if c.HardNodeAffinity == nil {
 		return nil
 	}

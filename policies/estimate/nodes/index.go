@@ -2,7 +2,9 @@ package nodes
 
 import (
 	"cmp"
+	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,6 +21,7 @@ type Index struct {
 	free []int64
 	// taints are the distinct sets of them, so that a question looks at each once.
 	taints  [][]corev1.Taint
+	may     eligible
 	waiting map[podKey]*Pod
 	quotas  map[string]map[string]*Quota // by namespace and name
 }
@@ -30,6 +33,39 @@ type row struct {
 	taints int
 }
 
+// eligible remembers which rows may run what claims a node in some way: nodes change less
+// often than pods. The zero value remembers nothing.
+type eligible struct {
+	mu   sync.Mutex
+	rows map[string][]int32 // by the claim
+}
+
+// mostClaims is how many claims are remembered.
+const mostClaims = 64
+
+func (e *eligible) of(claim string) ([]int32, bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	rows, known := e.rows[claim]
+	return rows, known
+}
+
+func (e *eligible) keep(claim string, rows []int32) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.rows == nil || len(e.rows) >= mostClaims {
+		e.rows = map[string][]int32{}
+	}
+	e.rows[claim] = rows
+}
+
+// forget is for when the rows are others, or a node is of another kind.
+func (e *eligible) forget() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.rows = nil
+}
+
 type podKey struct{ namespace, name string }
 
 // Node has the index know a node as it is now: nil for one that is gone.
@@ -38,8 +74,12 @@ func (x *Index) Node(name string, is *Node) {
 		return
 	}
 	i := x.place(name)
-	if was := x.rows[i].node; was != nil {
+	was := x.rows[i].node
+	if was != nil {
 		x.add(i, was.Allocatable, -1)
+	}
+	if was == nil || is == nil || !maps.Equal(was.Labels, is.Labels) || !slices.EqualFunc(was.Taints, is.Taints, sameTaint) {
+		x.may.forget()
 	}
 	x.rows[i].node = is
 	if is != nil {
@@ -140,6 +180,7 @@ func (x *Index) place(name string) int {
 	}
 	i, ok := slices.BinarySearchFunc(x.rows, name, rowCompare)
 	if !ok {
+		x.may.forget()
 		w := len(x.columns)
 		x.rows = slices.Insert(x.rows, i, row{name: name})
 		x.free = slices.Insert(x.free, i*w, make([]int64, w)...)
@@ -153,6 +194,7 @@ func (x *Index) tidy(i int) {
 	if x.rows[i].node != nil || slices.ContainsFunc(x.of(x.free, i), func(n int64) bool { return n != 0 }) {
 		return
 	}
+	x.may.forget()
 	x.rows = slices.Delete(x.rows, i, i+1)
 	x.free = slices.Delete(x.free, i*w, (i+1)*w)
 }

@@ -89,6 +89,9 @@ func TestCountsAsOneByOne(t *testing.T) {
 		x, w := &Index{}, &world{map[string]*Node{}, map[string]*Pod{}}
 		for range 60 {
 			change(r, x, w)
+			if ask, err := AskForReplicas(needs("cpu", "1"), nil); err != nil || Most(x, ask, Resources{}) != w.most(ask) {
+				t.Fatalf("seed %d: %d replicas fit, one by one %d", seed, Most(x, ask, Resources{}), w.most(ask))
+			}
 		}
 		set := []workv1alpha2.Component{component(1+r.Int32N(2), "cpu", fmt.Sprint(1+r.IntN(3)), "memory", fmt.Sprint(r.IntN(4)))}
 		if seed%2 == 0 {

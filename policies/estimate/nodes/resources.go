@@ -79,17 +79,28 @@ func (r Resources) compile(x *Index, p *Part) fitting {
 			out.columns, out.want = append(out.columns, c), append(out.want, a.N)
 		}
 	}
+	out.nodes = x.eligible(p)
+	return out
+}
+
+// eligible returns the rows of the nodes that may run the part's pods. It is shared: not to
+// be changed.
+func (x *Index) eligible(p *Part) []int32 {
+	if rows, known := x.may.of(p.claimed); known {
+		return rows
+	}
 	tolerated := make([]bool, len(x.taints))
 	for i := range x.taints {
 		tolerated[i] = p.tolerates(x.taints[i])
 	}
-	out.nodes = make([]int32, 0, len(x.rows))
+	out := make([]int32, 0, len(x.rows))
 	scratch := &corev1.Node{}
 	for i := range x.rows {
 		if row := &x.rows[i]; row.node != nil && tolerated[row.taints] && p.means(row.node, scratch) {
-			out.nodes = append(out.nodes, int32(i))
+			out = append(out, int32(i))
 		}
 	}
+	x.may.keep(p.claimed, out)
 	return out
 }
 
