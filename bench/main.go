@@ -25,6 +25,7 @@ import (
 	"github.com/flotilla-io/flotilla/bench/life"
 	"github.com/flotilla-io/flotilla/bench/monorepo"
 	"github.com/flotilla-io/flotilla/bench/results"
+	"github.com/flotilla-io/flotilla/bench/room"
 	"github.com/flotilla-io/flotilla/bench/starts"
 )
 
@@ -55,7 +56,7 @@ func main() {
 	opts := options{}
 	flag.StringVar(&opts.bin.dir, "bin", "bin", "where the built programs are")
 	flag.StringVar(&opts.out, "out", "bench/out", "where the results go")
-	flag.StringVar(&opts.rows, "rows", "1,2,3,4,6,7,8,9,12,13,match,status-flip,status-storm,lua,start,life,monorepo,agents,tenants", "which rows of the design's table to measure, and by name: match for the matching of policies, status-flip, status-storm, lua, start, life, monorepo, agents, tenants")
+	flag.StringVar(&opts.rows, "rows", "1,2,3,4,6,7,8,9,12,13,match,status-flip,status-storm,lua,start,life,monorepo,agents,tenants,estimator", "which rows of the design's table to measure, and by name: match for the matching of policies, status-flip, status-storm, lua, start, life, monorepo, agents, tenants, estimator")
 	flag.IntVar(&opts.apps, "apps", 1000, "how many Deployments row 6 propagates")
 	flag.IntVar(&opts.samples, "samples", 200, "how many changes row 4 times, and commits tenants, alone and attacked")
 	flag.IntVar(&opts.members, "members", 3, "how many member clusters there are")
@@ -169,6 +170,7 @@ func stages(opts options) []stage {
 			{"decisions in memory", []string{"7", "7-memory"}, decisions},
 			{"policies that match, in memory", []string{"match", "match-memory"}, matching},
 			{"scripts for a kind", []string{"lua"}, scriptsTimed},
+			{"what fits in a large cluster", []string{"estimator"}, func(_ context.Context, _ *bench, r *results.Report) error { return room.Measure(r) }},
 			{"kustomize applications", []string{"13"}, func(ctx context.Context, _ *bench, r *results.Report) error { return builds.Measure(ctx, r) }},
 			{"starts of a control plane", []string{"start"}, func(ctx context.Context, b *bench, r *results.Report) error { return starts.Measure(ctx, b.bin.dir, r) }},
 		}},
