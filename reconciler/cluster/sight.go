@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/estimate"
 	"github.com/flotilla-io/flotilla/policies/estimate/nodes"
@@ -64,17 +62,6 @@ func (s Sight) Unschedulable(_ context.Context, cluster string, of workv1alpha2.
 		return 0, fmt.Errorf("count what waits in cluster %s: %w", cluster, err)
 	}
 	return n, nil
-}
-
-// Free calls f with each node of the cluster and what it has free of each resource,
-// until f returns false. Nothing of it may be kept or changed, and f must be quick. It
-// errs where the cluster is not in sight.
-func (s Sight) Free(cluster string, f func(n *nodes.Node, names []corev1.ResourceName, free []int64) bool) error {
-	room, err := s.room(cluster)
-	if err != nil {
-		return err
-	}
-	return room.Free(f)
 }
 
 func (s Sight) most(cluster string, ask *nodes.Ask) (int32, error) {

@@ -125,16 +125,6 @@ func (x *Index) Quota(namespace, name string, is *Quota) {
 	x.quotas[namespace][name] = is
 }
 
-// Free calls f with each node and what it has free of each resource, pods included,
-// until f returns false. The numbers are f's for the call only.
-func (x *Index) Free(f func(n *Node, names []corev1.ResourceName, free []int64) bool) {
-	for i := range x.rows {
-		if n := x.rows[i].node; n != nil && !f(n, x.columns, x.of(x.free, i)) {
-			return
-		}
-	}
-}
-
 // occupy takes what a pod needs off its node, or gives it back. No pod needs nothing.
 func (x *Index) occupy(p *Pod, sign int64) {
 	if p == nil || p.Node == "" || p.Over {

@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/client-go/tools/cache"
 
@@ -57,18 +56,6 @@ func (r *Room) Unschedulable(of workv1alpha2.ObjectReference, threshold time.Dur
 		return 0, ErrUnknown
 	}
 	return r.index.Unschedulable(of, threshold, now), nil
-}
-
-// Free calls f with each node and what it has free, until f returns false; see
-// nodes.Index. Changes wait meanwhile. It errs with ErrUnknown.
-func (r *Room) Free(f func(n *nodes.Node, names []corev1.ResourceName, free []int64) bool) error {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	if !r.known {
-		return ErrUnknown
-	}
-	r.index.Free(f)
-	return nil
 }
 
 // Nodes, Pods and Quotas return what is to be told of all changes of what TrimNode,
