@@ -57,7 +57,7 @@ fuzz: ## run every fuzz target for FUZZTIME (30s)
 	hack/fuzz.sh $(or $(FUZZTIME),30s)
 
 .PHONY: generate
-generate: ## write deep copies, OpenAPI definitions, CRDs and docs/flags.md anew
+generate: ## write deep copies, OpenAPI definitions, CRDs, protobuf code and docs/flags.md anew
 	hack/generate.sh
 
 .PHONY: verify

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Writes all that is generated: under api/ deep copies, OpenAPI definitions and
-# CustomResourceDefinitions, and docs/flags.md. Tools and their versions: hack/tools.mod.
+# Writes all that is generated: under api/ deep copies, OpenAPI definitions,
+# CustomResourceDefinitions and code of protobuf messages, and docs/flags.md. Tools and
+# their versions: hack/tools.mod, and hack/protos/go.mod for protobuf.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -40,6 +41,8 @@ perl -pi -e 's{"k8s\.io/(api|apimachinery)/([^"]+)"}{(my $p = "io.k8s.$1.$2") =~
 tool controller-gen crd:maxDescLen=400 "${crd_paths[@]}" "output:crd:dir=$scratch/own"
 tool controller-gen crd:maxDescLen=400 "${flux[@]/#/paths=}" "output:crd:dir=$scratch/flux"
 go run ./hack/crds -own "$scratch/own" -flux "$scratch/flux" -out api/crds/bases
+
+(cd hack/protos && go run . -root ../.. api/estimator/estimator.proto api/estimator/service.proto)
 
 go run ./cmd/flotillad flags >"$scratch/flags.md"
 cp "$scratch/flags.md" docs/flags.md

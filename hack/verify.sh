@@ -12,6 +12,7 @@ if [ -n "$unformatted" ]; then
   exit 1
 fi
 go mod verify
+(cd hack/protos && go mod verify)
 
 generated() { find api docs/flags.md \( -name 'zz_generated.*' -o -path '*/crds/bases/*.yaml' -o -name flags.md \) -print | sort; }
 
