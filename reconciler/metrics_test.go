@@ -18,6 +18,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/flotilla-io/flotilla/agent/hubconn"
+	"github.com/flotilla-io/flotilla/cmd/flotillad/estimator"
 	"github.com/flotilla-io/flotilla/controlplane/proxy"
 	"github.com/flotilla-io/flotilla/controlplane/servertest"
 	"github.com/flotilla-io/flotilla/reconciler"
@@ -45,6 +46,7 @@ func TestTheMetricsPage(t *testing.T) {
 		return reconciler.Register(ctx, mgr, reconciler.Options{Metrics: all, Artifacts: artifacts, Reporting: reconciler.ReportKarmada})
 	})
 	proxy.New(proxy.Options{Metrics: all})
+	estimator.New(nil, estimator.Options{Metrics: all})
 	(&hubconn.Connection{}).Count(all) // the agent's own; its loops are those of above
 
 	page, err := os.ReadFile(metricsPage)

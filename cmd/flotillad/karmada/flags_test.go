@@ -34,6 +34,7 @@ func TestFlagsOfKarmada(t *testing.T) {
 		"several, sorted":             {args: "--resync-period=1h --cluster-monitor-period=5s", want: []string{"--cluster-monitor-period (a silence is noticed when it is long enough, without a period)", "--resync-period (what is watched is not read again)"}},
 		"a value of another type":     {args: "--kube-api-burst=many", err: `invalid argument "many" for "--kube-api-burst" flag: strconv.ParseInt: parsing "many": invalid syntax`},
 		"one that is refused":         {args: "--report-secrets=None", err: `invalid argument "None" for "--report-secrets" flag: it is a flag of the agent: use flotilla-agent`},
+		"one of another command":      {args: "--server-port=1", err: `invalid argument "1" for "--server-port" flag: it is a flag of flotillad estimator`},
 		"one that only serve has":     {args: "--secure-port=1", err: `invalid argument "1" for "--secure-port" flag: it is a flag of flotillad serve`},
 		"one that nobody has":         {args: "--teleport=true", err: "unknown flag: --teleport"},
 		"what would protect less":     {args: "--audit-log-path=/var/log/audit.log", err: `invalid argument "/var/log/audit.log" for "--audit-log-path" flag: the control plane writes no audit log`},

@@ -128,7 +128,7 @@ func agents() []Flag {
 		refuses(of, text, instead, "karmada-kubeconfig", "karmada-context", "karmada-kubeconfig-namespace", "cluster-namespace", "report-secrets",
 			"cluster-api-endpoint", "proxy-server-address", "cluster-provider", "cluster-region", "cluster-zones", "cluster-lease-duration",
 			"cluster-lease-renew-interval-fraction", "cert-rotation-checking-interval", "cert-rotation-remaining-time-threshold"),
-		refuses([]Component{agent, estimator}, text, instead+"; the estimator is not built yet", "cluster-name"),
+		refuses([]Component{agent, estimator}, text, instead+", or flotillad estimator", "cluster-name"),
 	)
 }
 
@@ -141,9 +141,8 @@ func missing() []Flag {
 			"horizontal-pod-autoscaler-cpu-initialization-period", "horizontal-pod-autoscaler-initial-readiness-delay"),
 		ignores(of, number, "until autoscaling is built", "horizontal-pod-autoscaler-tolerance"),
 		ignores([]Component{search}, boolean, "until search is built", "disable-search", "disable-proxy"),
-		ignores([]Component{estimator}, integer, "until the estimator is built", "server-port", "parallelism"),
-		ignores([]Component{estimator}, boolean, "until the estimator is built", "insecure-skip-grpc-client-verify"),
-		ignores([]Component{estimator}, text, "until the estimator is built", "grpc-auth-cert-file", "grpc-auth-key-file", "grpc-client-ca-file"),
+		refuses([]Component{estimator}, text, "it is a flag of flotillad estimator", "server-port", "parallelism", "grpc-auth-cert-file", "grpc-auth-key-file", "grpc-client-ca-file"),
+		refuses([]Component{estimator}, boolean, "it is a flag of flotillad estimator", "insecure-skip-grpc-client-verify"),
 	)
 }
 

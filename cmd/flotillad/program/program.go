@@ -48,7 +48,7 @@ func New(o Options) *cobra.Command {
 		Short:   "The server side of a fleet of Kubernetes clusters",
 		Version: telemetry.BuildVersion(o.Version).String(),
 	}
-	cmd.AddCommand(newServeCommand(o), newControllersCommand(o), newMemberCommand(), newFlagsCommand(), newBuildCommand(),
+	cmd.AddCommand(newServeCommand(o), newControllersCommand(o), newMemberCommand(), newEstimatorCommand(), newFlagsCommand(), newBuildCommand(),
 		command.Version("Server", telemetry.BuildVersion(o.Version)))
 	return cmd
 }

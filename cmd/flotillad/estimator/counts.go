@@ -1,0 +1,41 @@
+package estimator
+
+import (
+	"path"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/flotilla-io/flotilla/internal/stagemetrics"
+)
+
+// counts are the figures that Karmada's estimators show, by their names.
+type counts struct {
+	questions *prometheus.CounterVec
+	took      *prometheus.HistogramVec
+}
+
+func newCounts(metrics prometheus.Registerer) counts {
+	return counts{
+		questions: stagemetrics.Registered(metrics, prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "karmada_scheduler_estimator_estimating_request_total",
+			Help: "Number of questions to this estimator, by what came of them and what they were about",
+		}, []string{"result", "type"})),
+		took: stagemetrics.Registered(metrics, prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "karmada_scheduler_estimator_estimating_algorithm_duration_seconds",
+			Help:    "Time from a question to its answer in seconds, waiting for a turn included",
+			Buckets: prometheus.ExponentialBuckets(0.0001, 2, 15),
+		}, []string{"result", "type"})),
+	}
+}
+
+// answered counts one question to a method of the service.
+func (c counts) answered(method string, took time.Duration, err error) {
+	result := "success"
+	if err != nil {
+		result = "error"
+	}
+	about := path.Base(method)
+	c.questions.WithLabelValues(result, about).Inc()
+	c.took.WithLabelValues(result, about).Observe(took.Seconds())
+}
