@@ -30,7 +30,7 @@ func TestFlagsOfKarmada(t *testing.T) {
 	}{
 		"one of the program's own":    {args: "--cluster-status-update-frequency=3s"},
 		"one without effect":          {args: "--kube-api-qps=40", want: []string{"--kube-api-qps (requests of the loops are not throttled by themselves)"}},
-		"a switch without a value":    {args: "--enable-scheduler-estimator", want: []string{"--enable-scheduler-estimator (until the estimator is built: room is estimated from what clusters report)"}},
+		"a switch without a value":    {args: "--disable-search", want: []string{"--disable-search (until search is built)"}},
 		"several, sorted":             {args: "--resync-period=1h --cluster-monitor-period=5s", want: []string{"--cluster-monitor-period (a silence is noticed when it is long enough, without a period)", "--resync-period (what is watched is not read again)"}},
 		"a value of another type":     {args: "--kube-api-burst=many", err: `invalid argument "many" for "--kube-api-burst" flag: strconv.ParseInt: parsing "many": invalid syntax`},
 		"one that is refused":         {args: "--report-secrets=None", err: `invalid argument "None" for "--report-secrets" flag: it is a flag of the agent: use flotilla-agent`},

@@ -52,9 +52,6 @@ func TestTheEnvironmentOfKarmadasClients(t *testing.T) {
 	var said bytes.Buffer
 	o.loops.warn(&said)
 	const want = "warning: without effect here: " +
-		"--enable-scheduler-estimator (until the estimator is built: room is estimated from what clusters report), " +
-		"--scheduler-estimator-port (until the estimator is built), --scheduler-estimator-service-prefix (until the estimator is built), " +
-		"--scheduler-estimator-timeout (until the estimator is built), " +
 		"--controllers=deploymentReplicasSyncer (not built yet: autoscaling), --controllers=hpaScaleTargetMarker (not built yet: autoscaling); " +
 		"flotillad flags lists what is\n"
 	if diff := cmp.Diff(want, said.String()); diff != "" {
@@ -62,6 +59,9 @@ func TestTheEnvironmentOfKarmadasClients(t *testing.T) {
 	}
 	if !o.plane.Rules.AllowNoExecuteTaintPolicy {
 		t.Error("--allow-no-execute-taint-policy did nothing")
+	}
+	if o.loops.scheduling.Estimates.Remote == nil {
+		t.Error("--enable-scheduler-estimator did nothing")
 	}
 	if !o.loops.scheduling.Failover.Taints {
 		t.Error("--enable-no-execute-taint-eviction did nothing")

@@ -158,6 +158,7 @@ func (o *loopOptions) validate(kubernetes func(gate string) bool) (err error) {
 		return err
 	}
 	o.scheduling.Descheduling = o.tuning.room.descheduling
+	o.scheduling.Estimates.Remote = o.tuning.room.remote.connect()
 	if err := reconciler.Reporting(o.reporting).Check(); err != nil {
 		return command.Usage(fmt.Errorf("--reporting %w", err))
 	}

@@ -23,9 +23,11 @@ const (
 type roomOptions struct {
 	by           string
 	descheduling reconciler.Descheduling
+	remote       remoteOptions
 }
 
 func (o *roomOptions) addFlags(flags *pflag.FlagSet) {
+	o.remote.addFlags(flags)
 	flags.StringVar(&o.by, "estimates", estimatesOfNodes,
 		"how it is counted what fits in a cluster: nodes counts on its nodes and by its quotas, where these are seen, and by what it reports elsewhere; least counts the least of both, as Karmada does; reported counts by what it reports alone")
 	flags.DurationVar(&o.descheduling.Interval, "descheduling-interval", descheduler.DefaultInterval, "how often replicas are looked for that find no node in their cluster, to run them in another")
@@ -38,7 +40,7 @@ func (o *roomOptions) validate() error {
 	if o.descheduling.Interval <= 0 || o.descheduling.Threshold <= 0 {
 		return command.Usage(errors.New("--descheduling-interval and --unschedulable-threshold must be more than 0: --controllers=*,-descheduler moves nothing"))
 	}
-	return nil
+	return o.remote.validate()
 }
 
 // estimates returns what the flags say.
