@@ -147,15 +147,20 @@ func (e *estimates) remote(ctx context.Context, spec *workv1alpha2.ResourceBindi
 		}()
 	}
 	out := make(map[string]int32, len(names))
-	for range names {
+	take := func(r reply) {
+		if r.err == nil && estimate.Plausible(r.fits, podsOf(clusters, r.cluster)) == nil {
+			out[r.cluster] = r.fits
+		}
+	}
+	for n := len(names); n > 0; n-- {
 		select {
 		case r := <-replies:
-			if r.err == nil && estimate.Plausible(r.fits, podsOf(clusters, r.cluster)) == nil {
-				out[r.cluster] = r.fits
-			}
+			take(r)
 		case <-ctx.Done():
-			e.rest(names, out)
-			return out
+			for range len(replies) { // they came in time, and this goroutine did not
+				take(<-replies)
+			}
+			n = 0
 		}
 	}
 	e.rest(names, out)

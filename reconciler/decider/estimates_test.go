@@ -123,7 +123,7 @@ func TestADeadEstimatorCostsItsClusterAlone(t *testing.T) {
 				broken = is
 			}
 			d := New(hubOf(cluster("a", capacity(50)), cluster("b", capacity(50)), cluster("c", capacity(50))).Build(),
-				Options{Estimators: Estimators{Remote: ask}, NoReservations: true, Clock: clock})
+				Options{Estimators: Estimators{Remote: ask, Patience: time.Second}, NoReservations: true, Clock: clock})
 			try := func(web string) string {
 				d := decide(t, d, divided(web, 6))
 				return fmt.Sprint(placement.Text(d.Clusters), d.Record.Stale)

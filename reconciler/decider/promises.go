@@ -53,6 +53,8 @@ type promises struct {
 	kept bool
 	// by cluster and the key of the unit
 	by map[string]map[string]promise
+	// told is what assumed returned, by cluster, until something changes there.
+	told map[string][]estimate.Assumed
 }
 
 type promise struct {
@@ -70,6 +72,7 @@ func (p promises) add(cluster string, u *unit, n int64) {
 	if u == nil || n == 0 {
 		return
 	}
+	delete(p.told, cluster)
 	there := p.by[cluster]
 	if there == nil {
 		there = map[string]promise{}
@@ -85,10 +88,13 @@ func (p promises) add(cluster string, u *unit, n int64) {
 }
 
 // assumed returns what was reserved in the cluster and is not seen there yet, equal units
-// together, in a stable order.
+// together, in a stable order. It is shared: not to be changed.
 func (r *reservations) assumed(cluster string) []estimate.Assumed {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if told, known := r.promises.told[cluster]; known {
+		return told
+	}
 	there := r.promises.by[cluster]
 	out := make([]estimate.Assumed, 0, len(there))
 	for _, key := range slices.Sorted(maps.Keys(there)) {
@@ -99,5 +105,6 @@ func (r *reservations) assumed(cluster string) []estimate.Assumed {
 		}
 		out = append(out, a)
 	}
+	r.promises.told[cluster] = out
 	return out
 }

@@ -82,7 +82,7 @@ func newReservations(c clock.PassiveClock, freed func(clusters ...string)) *rese
 		byBinding: map[client.ObjectKey]*reservation{},
 		groups:    map[group]map[client.ObjectKey]bool{},
 		sums:      map[string]corev1.ResourceList{},
-		promises:  promises{by: map[string]map[string]promise{}},
+		promises:  promises{by: map[string]map[string]promise{}, told: map[string][]estimate.Assumed{}},
 		dirty:     map[string]bool{},
 		grown:     map[string]uint64{},
 		placed:    map[group]uint64{},
