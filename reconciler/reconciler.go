@@ -415,7 +415,7 @@ func registerCluster(ctx context.Context, f *fleet) error {
 	})
 	f.sight.cluster = f.cluster
 	if !f.opts.Scheduling.Estimates.Reported {
-		f.cluster.OnRoom(f.decider.MoreRoom)
+		f.cluster.OnRoom = func(name string) { f.decider.Unschedulable().MoreRoom(name) }
 	}
 	return f.cluster.Register(f.mgr)
 }

@@ -126,11 +126,13 @@ type Reconciler struct {
 	pulses   *pulses
 	// Presence knows which clusters are there.
 	Presence Presence
+	// OnRoom is told of clusters in which more may fit although what they report does
+	// not show it; set before Register. Nil: nobody asks.
+	OnRoom func(cluster string)
 
 	claim  *claimant
 	posts  *posts
 	spaces spaces
-	onRoom func(cluster string) // nil: nobody asks
 }
 
 // New returns the loop. live asks the server: for Secrets, so that no cache holds all of

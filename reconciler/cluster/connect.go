@@ -82,7 +82,7 @@ func (r *Reconciler) station(ctx context.Context, s *state, target members.Targe
 		return fmt.Errorf("%w: %w", members.ErrCredentials, err)
 	}
 	next := &post{member: member, sight: &sight{quotas: r.options.Own == ""}, uid: s.cluster.UID, generation: s.cluster.Generation, certified: certified(s.cluster)}
-	if told, name := r.onRoom, s.cluster.Name; told != nil {
+	if told, name := r.OnRoom, s.cluster.Name; told != nil {
 		next.sight.room.More = func() { told(name) }
 	}
 	models := r.options.models(s.cluster)

@@ -26,10 +26,6 @@ type Sight struct {
 // Sight returns that of r, by what the plugins count.
 func (r *Reconciler) Sight(plugins ...nodes.Plugin) Sight { return Sight{r, plugins} }
 
-// OnRoom has told called with the names of clusters in which more may fit, although what
-// they report does not show it; before the loop is registered.
-func (r *Reconciler) OnRoom(told func(cluster string)) { r.onRoom = told }
-
 // MaxReplicas returns how many replicas fit in the cluster that need as much, besides
 // what is assumed to run there; MaxInt32 where nothing bounds them. It errs where the
 // cluster is not in sight, and on a need that makes no sense.

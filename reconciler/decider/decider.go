@@ -65,7 +65,7 @@ func New(hub client.Reader, opts Options) *Decider {
 	}
 	d := &Decider{hub: hub, snapshots: newSnapshots(hub), opts: opts, unschedulable: newUnschedulable()}
 	d.counts = newCounts(opts.Metrics, d.unschedulable.depth)
-	d.reservations = newReservations(opts.Clock, d.unschedulable.clusterEvent)
+	d.reservations = newReservations(opts.Clock, d.unschedulable.MoreRoom)
 	d.reservations.disabled, d.reservations.promises.kept = opts.NoReservations, opts.Estimators.any()
 	d.estimates = newEstimates(opts.Estimators, opts.Clock, d.reservations.assumed)
 	return d

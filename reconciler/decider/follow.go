@@ -97,12 +97,9 @@ func (d *Decider) tidy(ctx context.Context) {
 func (d *Decider) ClusterChanged(before, after *clusterv1alpha1.Cluster) {
 	d.snapshots.Invalidate()
 	if before != nil && after != nil && hasMore(before.Status.ResourceSummary, after.Status.ResourceSummary) {
-		d.unschedulable.clusterEvent(after.Name)
+		d.unschedulable.MoreRoom(after.Name)
 	}
 }
-
-// MoreRoom has those looked at again that wait for room in the cluster.
-func (d *Decider) MoreRoom(cluster string) { d.unschedulable.clusterEvent(cluster) }
 
 // BindingChanged takes note of what a binding says, and of where it is placed.
 func (d *Decider) BindingChanged(before, after workv1alpha2.Binding) {

@@ -73,8 +73,8 @@ func (u *Unschedulable) Forget(key client.ObjectKey) {
 	delete(u.entries, key)
 }
 
-// clusterEvent reports that the clusters have more available than they had.
-func (u *Unschedulable) clusterEvent(clusters ...string) {
+// MoreRoom reports that the clusters have more available than they had.
+func (u *Unschedulable) MoreRoom(clusters ...string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if len(u.entries) == 0 {
