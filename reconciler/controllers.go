@@ -96,7 +96,11 @@ func wishes(list []string) map[string]bool {
 	return wants
 }
 
-// choose reads a list such as "*,-commitstatus". Empty means all.
+// Descheduler is the loop that moves what finds no node. "*" leaves it out: as with Karmada,
+// where it is a program of its own, it runs where it is asked for.
+const Descheduler = "descheduler"
+
+// choose reads a list such as "*,-commitstatus". Empty means all that need not be asked for.
 func choose(list []string) (map[string]bool, error) {
 	if len(list) == 0 {
 		list = []string{"*"}
@@ -128,7 +132,7 @@ func runs(name string, wants map[string]bool) bool {
 		wanted, named := wants[c.Name]
 		parts, wantedOne = parts+1, wantedOne || wanted || !named && wants["*"]
 	}
-	return wantedOne || parts == 0 && wants["*"]
+	return wantedOne || parts == 0 && wants["*"] && name != Descheduler
 }
 
 // whole errs if a part of a loop is named and the loop does otherwise: loops run as a

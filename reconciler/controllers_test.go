@@ -10,6 +10,7 @@ import (
 
 func TestControllersAreChosen(t *testing.T) {
 	but := func(without ...string) []string {
+		without = append(without, Descheduler)
 		return slices.DeleteFunc(Names(), func(name string) bool { return slices.Contains(without, name) })
 	}
 	for name, tc := range map[string]struct {
@@ -17,8 +18,9 @@ func TestControllersAreChosen(t *testing.T) {
 		want []string
 		err  string
 	}{
-		"nothing is all":                    {"", Names(), ""},
-		"all":                               {"*", Names(), ""},
+		"nothing is all":                    {"", but(), ""},
+		"all":                               {"*", but(), ""},
+		"what must be asked for":            {"*,descheduler", Names(), ""},
 		"none":                              {"-*", nil, ""},
 		"one of ours is left out":           {"*,-commitstatus", but("commitstatus"), ""},
 		"a name holds before the star, too": {"-commitstatus,*", but("commitstatus"), ""},
@@ -28,8 +30,8 @@ func TestControllersAreChosen(t *testing.T) {
 		"both parts of a loop are left out": {"*,-federatedResourceQuotaStatus,-federatedResourceQuotaEnforcement", but("quota"), ""},
 		"a loop and its part are left out":  {"*,-cluster,-clusterStatus", but("cluster"), ""},
 		"the part of a loop that is named brings it whole": {"workStatus", []string{"execution"}, ""},
-		"what Karmada has off is asked for":                {"*,hpaScaleTargetMarker,deploymentReplicasSyncer", Names(), ""},
-		"what is not there yet is left out":                {"*,-endpointSlice", Names(), ""},
+		"what Karmada has off is asked for":                {"*,hpaScaleTargetMarker,deploymentReplicasSyncer", but(), ""},
+		"what is not there yet is left out":                {"*,-endpointSlice", but(), ""},
 		"a part alone cannot be left out":                  {"*,-clusterStatus", nil, "clusterStatus is a part of the loop cluster here, which runs as a whole or not at all: name cluster"},
 		"one of two parts cannot be left out":              {"*,-federatedResourceQuotaStatus", nil, "federatedResourceQuotaStatus is a part of the loop quota"},
 		"a part cannot run without its loop":               {"*,-binding,gracefulEviction", nil, "gracefulEviction is a part of the loop binding"},

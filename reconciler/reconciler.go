@@ -160,7 +160,7 @@ var loops = []loop{
 	{"template", registerTemplate},
 	{"scheduler", registerScheduler},
 	{"rebalance", registerRebalance},
-	{"descheduler", registerDescheduler},
+	{Descheduler, registerDescheduler},
 	{"dependency", registerDependency},
 	{"binding", registerBinding},
 	{"namespace", registerNamespace},

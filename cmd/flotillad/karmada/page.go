@@ -94,7 +94,7 @@ func (p *page) controllers() {
 	}
 	fmt.Fprintf(p, `
 `+"`--controllers`"+` takes these names and those of the loops: %s.
-`+"`*`"+` is all of them, `+"`-name`"+` all but that one, wherever it stands. A loop that several controllers of Karmada's
+`+"`*`"+` is all of them but `+"`descheduler`"+`, which `+"`--failover=on`"+` adds; `+"`-name`"+` all but that one, wherever it stands. A loop that several controllers of Karmada's
 are runs as a whole: to leave out one of them alone is refused with the loop's name.
 `, "`"+strings.Join(reconciler.Names(), "`, `")+"`")
 }

@@ -96,7 +96,7 @@ type inProcess struct {
 
 func (o *loopOptions) addFlags(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&o.controllers, "controllers", []string{"*"},
-		"which loops to run: names, * for all, -name for all but that one; there are "+strings.Join(reconciler.Names(), ", "))
+		"which loops to run: names, * for all but descheduler, -name for all but that one; there are "+strings.Join(reconciler.Names(), ", "))
 	o.sources.addFlags(flags)
 	flags.BoolVar(&o.tenancy.AllowCrossNamespace, "allow-cross-namespace-references", false,
 		"let a Kustomization use a source of another namespace")
@@ -260,7 +260,7 @@ func (o *loopOptions) runOnce(ctx context.Context, cfg *rest.Config, store *arti
 		return err
 	}
 	err = reconciler.Register(ctx, mgr, reconciler.Options{
-		Controllers: o.controllers,
+		Controllers: withDescheduler(o.controllers, o.failover.on()),
 		Artifacts:   store,
 		Skip:        &o.skip.rules,
 		Claims:      o.plane.claims,

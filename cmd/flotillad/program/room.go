@@ -3,6 +3,7 @@ package program
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/pflag"
 
@@ -35,10 +36,19 @@ func (o *roomOptions) addFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.descheduling.DryRun, "descheduling-dry-run", false, "tell by Events what would be moved for that, and move nothing")
 }
 
+// withDescheduler returns the controllers to run: failover brings the one that moves what finds no node, unless
+// it is left out by name.
+func withDescheduler(controllers []string, failover bool) []string {
+	if !failover || !slices.Contains(controllers, "*") || slices.Contains(controllers, "-"+reconciler.Descheduler) {
+		return controllers
+	}
+	return append(slices.Clone(controllers), reconciler.Descheduler)
+}
+
 // validate refuses what cannot work.
 func (o *roomOptions) validate() error {
 	if o.descheduling.Interval <= 0 || o.descheduling.Threshold <= 0 {
-		return command.Usage(errors.New("--descheduling-interval and --unschedulable-threshold must be more than 0: --controllers=*,-descheduler moves nothing"))
+		return command.Usage(errors.New("--descheduling-interval and --unschedulable-threshold must be more than 0"))
 	}
 	return o.remote.validate()
 }
