@@ -450,7 +450,7 @@ func registerCommitStatus(_ context.Context, f *fleet) error {
 	if err := commitstatus.NewSources(f.mgr.GetClient(), f.events, opts).Register(f.mgr); err != nil {
 		return err
 	}
-	return poster.New(f.mgr.GetClient(), f.mgr.GetAPIReader(), poster.Options{Egress: f.opts.Egress, Metrics: f.opts.Metrics}).Register(f.mgr)
+	return poster.New(f.mgr.GetClient(), f.mgr.GetAPIReader(), poster.Options{Egress: f.opts.Egress, Metrics: f.opts.Metrics, Remains: f.health()}).Register(f.mgr)
 }
 
 // health judges how objects of the control plane fare in their clusters.

@@ -107,15 +107,6 @@ type Part struct {
 	Unread bool
 }
 
-// LeavingPart is the state in a cluster that has yet to remove a template.
-func LeavingPart(cluster string, silent Silences) ClusterPart {
-	out := ClusterPart{Name: cluster, State: Progressing, Reason: "not removed yet"}
-	if s, ok := silent[cluster]; ok {
-		out.Reason += ": " + s.String()
-	}
-	return out
-}
-
 // ObjectName returns how texts name obj: "Deployment shop/web".
 func ObjectName(obj *unstructured.Unstructured) string {
 	return nameOf(workv1alpha2.ObjectReference{Kind: obj.GetKind(), Namespace: obj.GetNamespace(), Name: obj.GetName()})

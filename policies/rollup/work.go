@@ -49,6 +49,32 @@ func OfWork(w *workv1alpha1.Work) (State, string) {
 	}
 }
 
+// LeavingPart is the state in a cluster that has yet to remove what a Work holds, with what keeps it.
+func LeavingPart(cluster string, w *workv1alpha1.Work, silent Silences) ClusterPart {
+	out := ClusterPart{Name: cluster, State: Progressing, Reason: "not removed yet"}
+	if s, ok := silent[cluster]; ok {
+		out.Reason += ": " + s.String()
+	} else if c := meta.FindStatusCondition(w.Status.Conditions, workv1alpha1.WorkDeletionBlocked); c != nil && c.Status == metav1.ConditionTrue {
+		out.Reason += ": " + c.Message
+	}
+	return out
+}
+
+// NamespacePart is the state of a Namespace in a cluster that has a Work of it. Nothing of it runs: where the
+// cluster was heard to hold it, that it is silent since counts with what is in it.
+func NamespacePart(cluster string, w *workv1alpha1.Work, silent Silences) ClusterPart {
+	state, reason := OfWork(w)
+	out := ClusterPart{Name: cluster, State: state, Reason: cmp.Or(reason, notApplied)}
+	if state == Healthy {
+		out.Reason, out.Note = "", reason
+		return out
+	}
+	if s, ok := silent[cluster]; ok {
+		return out.unheard(s)
+	}
+	return out
+}
+
 // known reports whether a Work says how its first object is, which it does not of one that
 // somebody removed.
 func known(w *workv1alpha1.Work) bool {

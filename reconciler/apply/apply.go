@@ -314,6 +314,8 @@ type leaving struct {
 	nowhere    string
 	// known says that what leaves was found out, and refused that none of it is let go of.
 	known, refused bool
+	// beneath is what left with Kustomizations that did.
+	beneath map[inventory.ID][]inventory.ID
 	// remaining are objects that left this revision, or one before, and that clusters still hold;
 	// looked says that somebody has looked.
 	remaining []inventory.ID

@@ -18,7 +18,6 @@ import (
 	"github.com/flotilla-io/flotilla/internal/runs"
 	"github.com/flotilla-io/flotilla/reconciler/apply/actors"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
-	"github.com/flotilla-io/flotilla/reconciler/apply/losses"
 	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
@@ -35,7 +34,7 @@ func (r *Reconciler) finalize(ctx context.Context, ks *kustomizev1.Kustomization
 		return reconcile.Result{}, nil
 	}
 	s := &state{ks: ks, owner: key, now: r.clock.Now(), last: r.lastApplied.of(key)}
-	if losses.Deletes(ks) {
+	if inventory.Deletes(ks) {
 		gone, err := r.remover.deleteOwned(ctx, s)
 		if err == nil && s.leaving.Waits() {
 			err = loop.Waiting(siblings.ReasonHandingOver, handoverPoll, errors.New(s.leaving.String()))
@@ -112,20 +111,11 @@ func (r remover) deleteOwned(ctx context.Context, s *state) (bool, error) {
 	if s.ks.GetDeletionPolicy() != kustomizev1.DeletionPolicyWaitForTermination {
 		return true, nil
 	}
-	return len(doomed) == 0 && !anyDeleting(owned, seen) || s.now.After(s.ks.DeletionTimestamp.Add(s.ks.GetTimeout())), nil
+	return len(doomed) == 0 && !seen.AnyDeleting(owned) || s.now.After(s.ks.DeletionTimestamp.Add(s.ks.GetTimeout())), nil
 }
 
 // warn tells of what a deletion leaves behind.
 func warn(ctx context.Context, events loop.Recorder, s *state, message string) {
 	events.Event(s.ks, corev1.EventTypeWarning, meta.PruneFailedReason, message)
 	log.FromContext(ctx).Info(message, "reason", meta.PruneFailedReason)
-}
-
-func anyDeleting(owned []inventory.Entry, seen applier.Observed) bool {
-	for _, e := range owned {
-		if obj := seen[e.ID]; obj != nil && obj.GetDeletionTimestamp() != nil {
-			return true
-		}
-	}
-	return false
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/actors"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/apply/builder"
+	"github.com/flotilla-io/flotilla/reconciler/apply/descendants"
 	"github.com/flotilla-io/flotilla/reconciler/apply/intervals"
 	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
@@ -25,15 +26,15 @@ import (
 
 // heritage decides which objects that leave Kustomizations go to others of their source.
 type heritage struct {
-	hub      client.Reader
-	siblings *siblings.Index
-	builder  Builder
-	actors   *actors.Actors
-	mapper   apimeta.RESTMapper
+	hub, live client.Reader
+	siblings  *siblings.Index
+	builder   Builder
+	actors    *actors.Actors
+	mapper    apimeta.RESTMapper
 }
 
 func newHeritage(deps Deps, rules tenancy.Rules, actors *actors.Actors) *heritage {
-	h := &heritage{hub: deps.Hub, builder: deps.Builder, actors: actors, mapper: deps.Hub.RESTMapper()}
+	h := &heritage{hub: deps.Hub, live: deps.Live, builder: deps.Builder, actors: actors, mapper: deps.Hub.RESTMapper()}
 	h.siblings = siblings.New(deps.Hub, h.wants, eligible(rules))
 	return h
 }
@@ -128,7 +129,9 @@ func (h *heritage) leave(ctx context.Context, s *state) (loop.Next, error) {
 		return loop.Next{}, nil
 	}
 	var err error
-	s.leaving.Leaving, err = h.split(ctx, s, s.artifact(), applier.Prunable(s.diff.Removed, s.seen))
+	if s.leaving.beneath, err = descendants.Of(ctx, h.live, s.owner, s.diff.Removed); err == nil {
+		s.leaving.Leaving, err = h.split(ctx, s, s.artifact(), applier.Prunable(s.diff.Removed, s.seen))
+	}
 	return loop.Next{}, err
 }
 

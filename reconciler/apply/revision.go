@@ -225,7 +225,10 @@ func outlast(of Assessor) loop.Phase[state] {
 		for _, e := range slices.Concat(s.desired, s.leaving.Staying(), s.leaving.kept) {
 			owned[e.ID] = true
 		}
-		ids := append(inventory.Removed(s.ks.Status), inventory.IDsOf(s.gone())...)
+		ids := inventory.Removed(s.ks.Status)
+		for _, id := range inventory.IDsOf(s.gone()) {
+			ids = append(append(ids, id), s.leaving.beneath[id]...)
+		}
 		ids = slices.DeleteFunc(ids, func(id inventory.ID) bool {
 			was := owned[id]
 			owned[id] = true // each once

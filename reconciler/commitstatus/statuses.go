@@ -3,6 +3,7 @@ package commitstatus
 import (
 	"context"
 	"fmt"
+	"maps"
 	"time"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -70,7 +71,7 @@ func (s statuses) sweep(ctx context.Context, existing map[string]*gitopsv1alpha1
 // says reports whether one has all that is desired of it. One that is being deleted is made anew when it is
 // gone.
 func says(have, desired *gitopsv1alpha1.CommitStatus) bool {
-	return have.DeletionTimestamp != nil || apiequality.Semantic.DeepEqual(have.Spec, desired.Spec) && parentOf(have) == parentOf(desired)
+	return have.DeletionTimestamp != nil || apiequality.Semantic.DeepEqual(have.Spec, desired.Spec) && maps.Equal(notesOf(have), notesOf(desired))
 }
 
 // put writes one if it differs; have is nil where there is none. It returns when to come back if a change
@@ -98,8 +99,15 @@ func (s statuses) put(ctx context.Context, have, desired *gitopsv1alpha1.CommitS
 	return 0, nil
 }
 
-func parentOf(cs *gitopsv1alpha1.CommitStatus) string {
-	return cs.Annotations[gitopsv1alpha1.ParentAnnotation]
+// notesOf are the annotations that say how the Kustomization comes and goes.
+func notesOf(cs *gitopsv1alpha1.CommitStatus) map[string]string {
+	out := map[string]string{}
+	for _, key := range []string{gitopsv1alpha1.ParentAnnotation, gitopsv1alpha1.KeepsAnnotation} {
+		if value := cs.Annotations[key]; value != "" {
+			out[key] = value
+		}
+	}
+	return out
 }
 
 // delay returns how long a change of words alone has to wait.

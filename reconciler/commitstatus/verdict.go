@@ -214,6 +214,9 @@ func (r *Reconciler) desired(ks *kustomizev1.Kustomization, t target, v verdict,
 	}
 	if parent, owned := inventory.OwnerOf(ks); owned {
 		cs.Annotations = map[string]string{gitopsv1alpha1.ParentAnnotation: parent.String()}
+		if !inventory.Deletes(ks) {
+			cs.Annotations[gitopsv1alpha1.KeepsAnnotation] = "true"
+		}
 	}
 	if r.opts.TargetURL != "" {
 		cs.Spec.TargetURL = strings.TrimRight(r.opts.TargetURL, "/") + "/" + ks.Namespace + "/" + ks.Name

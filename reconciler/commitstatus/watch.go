@@ -111,18 +111,25 @@ func (w wakes) allFollowed(context.Context, client.Object) []reconcile.Request {
 	return w.followed.all()
 }
 
-// whenWorkChanges wakes the Kustomizations of what a cluster does not hold any more, and of what it holds the latest of
-// now: that is no news to the binding, where what it held before did as well.
+// whenWorkChanges wakes the Kustomizations of what a cluster does not hold any more, or cannot let go of, and of what it
+// holds the latest of now: that is no news to the binding, where what it held before did as well. Of a Namespace,
+// which has no binding, all is news.
 func (w wakes) whenWorkChanges() handler.EventHandler {
 	return handler.Funcs{
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 			was, before := e.ObjectOld.(*workv1alpha1.Work)
 			is, now := e.ObjectNew.(*workv1alpha1.Work)
-			if !before || !now || !rollup.Behind(was) || rollup.Behind(is) {
+			if !before || !now {
 				return
 			}
 			key, ours := bindings.OwnerOf(is)
-			if !ours {
+			if !ours || is.DeletionTimestamp != nil {
+				if saysAnother(was, is) {
+					w.wakeHolders(is, queue)
+				}
+				return
+			}
+			if !rollup.Behind(was) || rollup.Behind(is) {
 				return
 			}
 			b, found, err := bindings.Get(ctx, w.hub, key)
@@ -134,17 +141,27 @@ func (w wakes) whenWorkChanges() handler.EventHandler {
 			}
 		},
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-			work, ok := e.Object.(*workv1alpha1.Work)
-			if !ok {
-				return
-			}
-			for _, m := range work.Spec.Workload.Manifests {
-				id, _, _ := inventory.OfManifest(m.Raw) // nobody owns what is none
-				for _, key := range w.followed.owners(id) {
-					queue.AddAfter(reconcile.Request{NamespacedName: key}, coalesce)
-				}
+			if work, ok := e.Object.(*workv1alpha1.Work); ok {
+				w.wakeHolders(work, queue)
 			}
 		},
+	}
+}
+
+// saysAnother reports whether a Work is another one by what it says of itself.
+func saysAnother(was, is *workv1alpha1.Work) bool {
+	before, said := rollup.OfWork(was)
+	now, says := rollup.OfWork(is)
+	return before != now || said != says
+}
+
+// wakeHolders brings in the Kustomizations that own what a Work holds, or did.
+func (w wakes) wakeHolders(work *workv1alpha1.Work, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+	for _, m := range work.Spec.Workload.Manifests {
+		id, _, _ := inventory.OfManifest(m.Raw) // nobody owns what is none
+		for _, key := range w.followed.owners(id) {
+			queue.AddAfter(reconcile.Request{NamespacedName: key}, coalesce)
+		}
 	}
 }
 

@@ -58,6 +58,10 @@ const (
 // is about; there is none where nobody did.
 const ParentAnnotation = "gitops.flotilla.io/parent"
 
+// KeepsAnnotation on a CommitStatus, "true", says that the Kustomization that it is about leaves where it is
+// what it applied when it is deleted; there is none where that is deleted as well.
+const KeepsAnnotation = "gitops.flotilla.io/keeps"
+
 // RemovedKey in status.history[0].metadata of a Kustomization are the objects that left its
 // revisions and that clusters may still hold, between commas, as they stand in inventories.
 const RemovedKey = "gitops.flotilla.io/removed"

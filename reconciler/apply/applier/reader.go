@@ -3,6 +3,7 @@ package applier
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,6 +19,11 @@ import (
 
 // Observed are the objects on the hub that carry an owner's labels.
 type Observed map[inventory.ID]*unstructured.Unstructured
+
+// AnyDeleting reports whether one of the entries is being deleted.
+func (o Observed) AnyDeleting(entries []inventory.Entry) bool {
+	return slices.ContainsFunc(entries, func(e inventory.Entry) bool { return o[e.ID] != nil && o[e.ID].GetDeletionTimestamp() != nil })
+}
 
 // reader reads the hub, past all caches, and how it serves kinds.
 type reader struct {

@@ -22,7 +22,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
-// Parts returns a part per object that a policy carries, or is about to carry, and
+// Parts returns a part per object that a policy carries, or is about to carry, or per Namespace, and
 // that the named Kustomization applied, by the object's labels: that a list names
 // an object is no evidence, as a tenant may write the status that it stands in. It
 // reads caches only.
@@ -37,6 +37,16 @@ func (r *Reader) Parts(ctx context.Context, owner client.ObjectKey, entries []in
 	}
 	var parts []rollup.Part
 	for _, e := range entries {
+		if e.ID.GroupKind == namespaces {
+			part, goes, err := r.namespacePart(ctx, owner, e.ID, names, silent)
+			if err != nil {
+				return nil, err
+			}
+			if goes {
+				parts = append(parts, part)
+			}
+			continue
+		}
 		binding, err := r.binding(ctx, e.ID)
 		if err != nil {
 			return nil, err
@@ -74,88 +84,6 @@ func (r *Reader) leaving(ctx context.Context, b workv1alpha2.Binding, silent rol
 		return !ok || w.DeletionTimestamp == nil || slices.ContainsFunc(targets, func(t workv1alpha2.TargetCluster) bool { return t.Name == cluster })
 	})
 	return leavingParts(works, silent), nil
-}
-
-// Remaining returns those of the objects that RemainingParts has parts of.
-func (r *Reader) Remaining(ctx context.Context, owner client.ObjectKey, removed []inventory.ID) ([]inventory.ID, error) {
-	var ids []inventory.ID
-	err := r.remaining(ctx, owner, removed, func(id inventory.ID, _ []*workv1alpha1.Work) { ids = append(ids, id) })
-	return ids, err
-}
-
-// RemainingParts returns a part per object that clusters still hold of those that the named Kustomization
-// applied and the control plane does not hold any more. That a list names an object is no evidence:
-// what clusters were sent carries the Kustomization's labels.
-func (r *Reader) RemainingParts(ctx context.Context, owner client.ObjectKey, removed []inventory.ID) ([]rollup.Part, error) {
-	if len(removed) == 0 {
-		return nil, nil
-	}
-	_, silent, err := r.fleet(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var parts []rollup.Part
-	err = r.remaining(ctx, owner, removed, func(id inventory.ID, works []*workv1alpha1.Work) {
-		parts = append(parts, rollup.Part{Object: objectName(id), Leaving: leavingParts(works, silent)})
-	})
-	return parts, err
-}
-
-// remaining calls found with each of the objects that has Works, and these.
-func (r *Reader) remaining(ctx context.Context, owner client.ObjectKey, removed []inventory.ID, found func(inventory.ID, []*workv1alpha1.Work)) error {
-	for _, id := range removed {
-		key := client.ObjectKey{Namespace: id.Namespace, Name: workv1alpha2.BindingName(id.GroupKind.Kind, id.Name)}
-		works, err := r.indexed(ctx, client.MatchingFields{bindings.WorksByOwner: key.String()})
-		if err != nil {
-			return err
-		}
-		works = slices.DeleteFunc(works, func(w *workv1alpha1.Work) bool { return !carries(w, id, owner) })
-		if len(works) > 0 {
-			found(id, works)
-		}
-	}
-	return nil
-}
-
-// carries reports whether a Work holds an object that the named Kustomization applied.
-func carries(w *workv1alpha1.Work, id inventory.ID, owner client.ObjectKey) bool {
-	return slices.ContainsFunc(w.Spec.Workload.Manifests, func(m workv1alpha1.Manifest) bool {
-		held, obj, ok := inventory.OfManifest(m.Raw)
-		if !ok || held != id {
-			return false
-		}
-		by, _ := inventory.OwnerOf(obj)
-		return by == owner
-	})
-}
-
-// indexed returns the Works that an index of the cache finds. They are shared: not to be changed.
-func (r *Reader) indexed(ctx context.Context, by client.MatchingFields) ([]*workv1alpha1.Work, error) {
-	var list workv1alpha1.WorkList
-	if err := r.Hub.List(ctx, &list, by, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("list works: %w", err)
-	}
-	works := make([]*workv1alpha1.Work, len(list.Items))
-	for i := range list.Items {
-		works[i] = &list.Items[i]
-	}
-	return works, nil
-}
-
-// leavingParts are the states in the clusters of Works, sorted, each once.
-func leavingParts(works []*workv1alpha1.Work, silent rollup.Silences) []rollup.ClusterPart {
-	var clusters []string
-	for _, w := range works {
-		if cluster, ok := workv1alpha2.ClusterOfExecutionNamespace(w.Namespace); ok {
-			clusters = append(clusters, cluster)
-		}
-	}
-	slices.Sort(clusters)
-	var parts []rollup.ClusterPart
-	for _, cluster := range slices.Compact(clusters) {
-		parts = append(parts, rollup.LeavingPart(cluster, silent))
-	}
-	return parts
 }
 
 // given is what is the same for all parts.

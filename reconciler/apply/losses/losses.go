@@ -109,7 +109,7 @@ func (c *Counter) reach(ctx context.Context, e inventory.Entry, going map[invent
 	}
 	var ks kustomizev1.Kustomization
 	err := c.hub.Get(ctx, client.ObjectKey{Namespace: e.ID.Namespace, Name: e.ID.Name}, &ks)
-	if apierrors.IsNotFound(err) || err == nil && !Deletes(&ks) {
+	if apierrors.IsNotFound(err) || err == nil && !inventory.Deletes(&ks) {
 		return nil, nil
 	}
 	if err != nil {
@@ -166,20 +166,5 @@ func (c *Counter) within(ctx context.Context, e inventory.Entry, going map[inven
 		return len(works.Items), err
 	default:
 		return 0, nil
-	}
-}
-
-// Deletes reports whether the end of a Kustomization is that of what it applied.
-func Deletes(ks *kustomizev1.Kustomization) bool {
-	if ks.Spec.Suspend {
-		return false
-	}
-	switch ks.GetDeletionPolicy() {
-	case kustomizev1.DeletionPolicyDelete, kustomizev1.DeletionPolicyWaitForTermination:
-		return true
-	case kustomizev1.DeletionPolicyMirrorPrune:
-		return ks.Spec.Prune
-	default:
-		return false
 	}
 }

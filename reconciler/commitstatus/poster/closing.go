@@ -8,11 +8,13 @@ import (
 	"time"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 	"github.com/flotilla-io/flotilla/sources/git"
 )
@@ -21,10 +23,25 @@ import (
 // removed it.
 const parentTime = 20 * time.Second
 
-// retirement knows whether Kustomizations are gone because a commit says so.
+// retires begins what is told of a commit that retires a Kustomization.
+const retires = "retired by this commit: "
+
+// lingerPoll is how often it is looked whether clusters have removed what a deleted Kustomization applied.
+const lingerPoll = 3 * time.Second
+
+// Remains tells what clusters still hold of what left Kustomizations.
+type Remains interface {
+	// Remaining returns those of the objects that clusters hold, as the named Kustomization applied them.
+	Remaining(ctx context.Context, owner client.ObjectKey, removed []inventory.ID) ([]inventory.ID, error)
+	// RemainingParts returns a part per object of these that the control plane does not hold any more.
+	RemainingParts(ctx context.Context, owner client.ObjectKey, removed []inventory.ID) ([]rollup.Part, error)
+}
+
+// retirement knows whether Kustomizations are gone because a commit says so, and what they applied with them.
 type retirement struct {
-	hub   client.Reader
-	clock clock.PassiveClock
+	hub     client.Reader
+	clock   clock.PassiveClock
+	remains Remains // nil: nobody knows of clusters
 }
 
 // end finds out what the forge is to be told as a CommitStatus ends, of a commit whose status would stay
@@ -54,12 +71,73 @@ func (r retirement) end(ctx context.Context, s *state) (loop.Next, error) {
 	switch revision, err := git.ParseRevision(parent.Status.LastAttemptedRevision); {
 	case err != nil: // it is not at a commit
 	case revision.Checksum == last.Commit:
-		s.closing = &gitopsv1alpha1.PostedStatus{Commit: last.Commit, State: gitopsv1alpha1.CommitSuccess, Description: "retired by this commit: what it applied is removed, or applied by others"}
+		return r.retired(ctx, s, parent)
 	case s.closing != nil:
 		s.closing.Description = "superseded by " + revision.Checksum[:shortCommit] + ", which retires the Kustomization"
 	}
 	return loop.Next{}, nil
 }
+
+// retired says what has become of what a Kustomization applied that the commit retires. The commit stays pending for as
+// long as a cluster has yet to remove some of it.
+func (r retirement) retired(ctx context.Context, s *state, parent *kustomizev1.Kustomization) (loop.Next, error) {
+	last := s.before.Status.Posted
+	s.closing = &gitopsv1alpha1.PostedStatus{Commit: last.Commit, State: gitopsv1alpha1.CommitSuccess, Description: retires + "what it applied is removed, or applied by others"}
+	if s.before.Annotations[gitopsv1alpha1.KeepsAnnotation] != "" {
+		s.closing.Description = retires + "what it applied is left where it was, as it does not prune"
+	}
+	if r.remains == nil {
+		return loop.Next{}, nil
+	}
+	child := client.ObjectKey{Namespace: s.before.Namespace, Name: s.before.Spec.KustomizationRef.Name}
+	removed := slices.DeleteFunc(inventory.Removed(parent.Status), func(id inventory.ID) bool { return id.GroupKind == kustomizations })
+	parts, err := r.remains.RemainingParts(ctx, child, removed)
+	if err != nil {
+		return loop.Next{}, err
+	}
+	waits, err := r.waits(ctx, child, parent)
+	if err != nil {
+		return loop.Next{}, err
+	}
+	if len(parts) == 0 {
+		s.patient = waits && last.State == gitopsv1alpha1.CommitPending && strings.HasPrefix(last.Description, retires)
+		left, err := r.remains.Remaining(ctx, child, removed)
+		if len(left) > 0 {
+			s.closing.Description = retires + "some of what it applied is left where it was: " + inventory.First(left, 1)
+		}
+		return loop.Next{}, err
+	}
+	if !waits {
+		s.closing.State, s.closing.Description = gitopsv1alpha1.CommitError, retires+"it is not known to be removed: "+rollup.Revision(parts).Description
+		return loop.Next{}, nil
+	}
+	s.lingers = true
+	s.closing.State, s.closing.Description = gitopsv1alpha1.CommitPending, rollup.Sanitise(retires+rollup.Revision(parts).Description)
+	if last.State == s.closing.State && last.Description == s.closing.Description {
+		s.closing = nil
+		return loop.Next{Done: true, After: lingerPoll}, nil
+	}
+	return loop.Next{}, nil
+}
+
+// waits reports whether the end of a Kustomization can be waited for: one that is there again tells of itself, and
+// what goes with its namespace must not hold that up.
+func (r retirement) waits(ctx context.Context, child client.ObjectKey, parent *kustomizev1.Kustomization) (bool, error) {
+	if parent.DeletionTimestamp != nil {
+		return false, nil
+	}
+	err := r.hub.Get(ctx, child, &kustomizev1.Kustomization{})
+	if err == nil || client.IgnoreNotFound(err) != nil {
+		return false, client.IgnoreNotFound(err)
+	}
+	namespace := &corev1.Namespace{}
+	if err := r.hub.Get(ctx, client.ObjectKey{Name: child.Namespace}, namespace); err != nil {
+		return false, client.IgnoreNotFound(err)
+	}
+	return namespace.DeletionTimestamp == nil, nil
+}
+
+var kustomizations = kustomizev1.GroupVersion.WithKind(kustomizev1.KustomizationKind).GroupKind()
 
 // parent returns the Kustomization that applied the one that a CommitStatus is about, nil for none, and
 // whether it still holds that.
@@ -79,8 +157,7 @@ func (r retirement) parent(ctx context.Context, cs *gitopsv1alpha1.CommitStatus)
 	if err != nil {
 		return nil, false, nil // its own loop says so
 	}
-	kind := kustomizev1.GroupVersion.WithKind(kustomizev1.KustomizationKind).GroupKind()
 	return parent, slices.ContainsFunc(owned, func(e inventory.Entry) bool {
-		return e.ID.GroupKind == kind && e.ID.Namespace == cs.Namespace && e.ID.Name == cs.Spec.KustomizationRef.Name
+		return e.ID.GroupKind == kustomizations && e.ID.Namespace == cs.Namespace && e.ID.Name == cs.Spec.KustomizationRef.Name
 	}), nil
 }

@@ -46,6 +46,9 @@ type Options struct {
 	Concurrent int
 	// Egress opens connections. Its zero value reaches public addresses only.
 	Egress egress.Dialer
+	// Remains has the end of a Kustomization that a commit retires wait until clusters have removed what it
+	// applied; nil waits for none.
+	Remains Remains
 	// Connect reaches a forge; nil takes those of package sources/forge, by Egress.
 	Connect Connect
 }
@@ -145,12 +148,16 @@ type state struct {
 	elsewhere bool
 	// closing is what the forge is to be told as it ends; nil for nothing.
 	closing *gitopsv1alpha1.PostedStatus
+	// lingers says that it does not end before clusters have removed what it is about.
+	lingers bool
+	// patient says that it did, so that how long ago it was deleted says nothing of the forge.
+	patient bool
 }
 
 // Reconcile has one forge know what one CommitStatus says.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	s := &state{key: req.NamespacedName}
-	next, err := loop.Run(ctx, s, r.read, r.connections.elsewhere, retirement{hub: r.hub, clock: r.opts.Clock}.end, r.delay, r.acquire, r.connect, r.post)
+	next, err := loop.Run(ctx, s, r.read, r.connections.elsewhere, retirement{hub: r.hub, clock: r.opts.Clock, remains: r.opts.Remains}.end, r.delay, r.acquire, r.connect, r.post)
 	if s.acquired {
 		defer r.breakers.release(s.route)
 	}
@@ -313,6 +320,8 @@ const longestClosing = time.Minute
 // over reports whether a CommitStatus that is being deleted has been closed, or cannot be.
 func (s *state) over(e *loop.Error, now time.Time) bool {
 	switch {
+	case s.patient:
+		return s.tried && (e == nil || e.Reason != gitopsv1alpha1.CommitStatusReasonUnreachable)
 	case now.Sub(s.before.DeletionTimestamp.Time) >= longestClosing:
 		return true
 	case !s.tried:
@@ -322,10 +331,28 @@ func (s *state) over(e *loop.Error, now time.Time) bool {
 	}
 }
 
+// linger notes what was told of a CommitStatus that does not end yet, and comes back.
+func (r *Reconciler) linger(ctx context.Context, s *state, next loop.Next, e *loop.Error) (reconcile.Result, error) {
+	switch {
+	case !s.tried || s.closing == nil:
+		return reconcile.Result{RequeueAfter: max(next.After, lingerPoll)}, nil
+	case e == nil:
+		r.breakers.succeeded(s.route)
+		return reconcile.Result{RequeueAfter: lingerPoll}, r.write(ctx, s, metav1.ConditionTrue, gitopsv1alpha1.CommitStatusReasonPosted, "the forge knows")
+	case e.Reason == gitopsv1alpha1.CommitStatusReasonUnreachable:
+		return reconcile.Result{RequeueAfter: min(max(r.breakers.failed(s.route, r.opts.Clock.Now(), e.After), lingerPoll), longestClosing)}, nil
+	default:
+		return reconcile.Result{}, letGo(ctx, r.hub, s) // nobody can be told
+	}
+}
+
 // close lets a CommitStatus that is being deleted go, or comes back.
 func (r *Reconciler) close(ctx context.Context, s *state, next loop.Next, e *loop.Error) (reconcile.Result, error) {
+	if s.lingers {
+		return r.linger(ctx, s, next, e)
+	}
 	if s.over(e, r.opts.Clock.Now()) {
-		return reconcile.Result{}, r.letGo(ctx, s)
+		return reconcile.Result{}, letGo(ctx, r.hub, s)
 	}
 	after := next.After
 	if s.tried {
@@ -335,10 +362,10 @@ func (r *Reconciler) close(ctx context.Context, s *state, next loop.Next, e *loo
 }
 
 // letGo takes the finalizer off a CommitStatus.
-func (r *Reconciler) letGo(ctx context.Context, s *state) error {
+func letGo(ctx context.Context, hub client.Client, s *state) error {
 	after := s.before.DeepCopy()
 	controllerutil.RemoveFinalizer(after, gitopsv1alpha1.CommitStatusFinalizer)
-	if err := r.hub.Patch(ctx, after, client.MergeFrom(s.before)); err != nil {
+	if err := hub.Patch(ctx, after, client.MergeFrom(s.before)); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("let the commit status go: %w", err))
 	}
 	return nil

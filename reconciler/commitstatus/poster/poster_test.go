@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	testclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -27,6 +28,8 @@ import (
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	"github.com/flotilla-io/flotilla/api/scheme"
 	"github.com/flotilla-io/flotilla/internal/egress"
+	"github.com/flotilla-io/flotilla/policies/rollup"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
 	"github.com/flotilla-io/flotilla/sources/forge"
 )
 
@@ -335,6 +338,102 @@ func TestWhatEndsIsClosed(t *testing.T) {
 			}
 			if last := w.said[len(w.said)-1]; tc.says != "" && last != tc.says {
 				t.Errorf("told %q, want %q", last, tc.says)
+			}
+		})
+	}
+}
+
+// clusters hold, of what a Kustomization applied, what is being removed, and what stays.
+type clusters struct{ removing, stays bool }
+
+func (c clusters) Remaining(context.Context, client.ObjectKey, []inventory.ID) ([]inventory.ID, error) {
+	if !c.removing && !c.stays {
+		return nil, nil
+	}
+	return []inventory.ID{{Namespace: "team", Name: "web", GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}}}, nil
+}
+
+func (c clusters) RemainingParts(context.Context, client.ObjectKey, []inventory.ID) ([]rollup.Part, error) {
+	if !c.removing {
+		return nil, nil
+	}
+	return []rollup.Part{{Object: "Deployment team/web", Leaving: []rollup.ClusterPart{{Name: "west", State: rollup.Progressing, Reason: "not removed yet"}}}}, nil
+}
+
+// TestARetiredKustomization: a commit that retires one is pending until clusters have removed what it applied, however
+// long that takes, and says what stays.
+func TestARetiredKustomization(t *testing.T) {
+	const removed = "retired by this commit: what it applied is removed, or applied by others"
+	waits := "retired by this commit: 0/1 clusters ready: west waits for Deployment team/web: not removed yet"
+	for name, tc := range map[string]struct {
+		keeps          bool
+		is, becomes    clusters
+		again          bool // another of its name is there
+		ending         bool // its namespace is being deleted
+		want, wantLast []string
+		gone           bool
+	}{
+		"a cluster has yet to remove something": {is: clusters{removing: true}, becomes: clusters{removing: true}, want: []string{waits}, wantLast: []string{waits}},
+		"it is removed in the end":              {is: clusters{removing: true}, want: []string{waits}, wantLast: []string{waits, removed}, gone: true},
+		"it does not prune":                     {keeps: true, want: []string{"retired by this commit: what it applied is left where it was, as it does not prune"}, gone: true},
+		"some of it may not be deleted":         {is: clusters{stays: true}, want: []string{"retired by this commit: some of what it applied is left where it was: Deployment/team/web"}, gone: true},
+		"it is there again":                     {is: clusters{removing: true}, again: true, want: []string{"retired by this commit: it is not known to be removed: 0/1 clusters ready: west waits for Deployment team/web: not removed yet"}, gone: true},
+		"its namespace goes, too":               {is: clusters{removing: true}, ending: true, want: []string{"retired by this commit: it is not known to be removed: 0/1 clusters ready: west waits for Deployment team/web: not removed yet"}, gone: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newTenants(t, Options{Remains: tc.is}, "team")
+			key := client.ObjectKey{Namespace: "team", Name: "web"}
+			ends := func() {
+				t.Helper()
+				if _, err := w.loop.Reconcile(t.Context(), reconcile.Request{NamespacedName: key}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team", Finalizers: []string{"test/wait"}}}
+			if err := w.hub.Create(t.Context(), namespace); err != nil {
+				t.Fatal(err)
+			}
+			if tc.ending {
+				if err := w.hub.Delete(t.Context(), namespace); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if tc.again {
+				if err := w.hub.Create(t.Context(), &kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "shop"}}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			w.reports("team", "web", 1, "a")
+			cs := &gitopsv1alpha1.CommitStatus{}
+			if err := w.hub.Get(t.Context(), key, cs); err != nil {
+				t.Fatal(err)
+			}
+			cs.Spec.State, cs.Finalizers = gitopsv1alpha1.CommitPending, []string{gitopsv1alpha1.CommitStatusFinalizer}
+			w.parent(cs, "main@sha1:"+strings.Repeat("a", 40))
+			if tc.keeps {
+				cs.Annotations[gitopsv1alpha1.KeepsAnnotation] = "true"
+			}
+			if err := w.hub.Update(t.Context(), cs); err != nil {
+				t.Fatal(err)
+			}
+			w.runs("team", "web")
+			if err := w.hub.Delete(t.Context(), cs); err != nil {
+				t.Fatal(err)
+			}
+			ends()
+			if diff := cmp.Diff(tc.want, w.said[1:]); diff != "" {
+				t.Errorf("told (-want +got):\n%s", diff)
+			}
+			if tc.wantLast != nil {
+				w.loop.opts.Remains = tc.becomes
+				w.clock.SetTime(time.Now().Add(10 * longestClosing))
+				ends()
+				if diff := cmp.Diff(tc.wantLast, w.said[1:]); diff != "" {
+					t.Errorf("told later (-want +got):\n%s", diff)
+				}
+			}
+			if err := w.hub.Get(t.Context(), key, cs); (err != nil) != tc.gone {
+				t.Errorf("reading it: %v, want it gone: %v", err, tc.gone)
 			}
 		})
 	}

@@ -1,0 +1,58 @@
+package descendants
+
+import (
+	"context"
+	"fmt"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
+)
+
+// deepest bounds how far Kustomizations that apply Kustomizations are followed.
+const deepest = 8
+
+// Of returns what goes with each entry that the named Kustomization applied: they take that with them, and once they
+// are gone nobody else knows what clusters have yet to remove. Nothing goes with what is no Kustomization, or stays.
+func Of(ctx context.Context, live client.Reader, owner client.ObjectKey, entries []inventory.Entry) (map[inventory.ID][]inventory.ID, error) {
+	out := map[inventory.ID][]inventory.ID{}
+	for _, e := range entries {
+		ids, err := held(ctx, live, owner, e, deepest)
+		if err != nil {
+			return nil, err
+		}
+		out[e.ID] = ids
+	}
+	return out, nil
+}
+
+func held(ctx context.Context, live client.Reader, owner client.ObjectKey, e inventory.Entry, depth int) ([]inventory.ID, error) {
+	if e.ID.GroupKind != kustomizev1.GroupVersion.WithKind(kustomizev1.KustomizationKind).GroupKind() || depth == 0 {
+		return nil, nil
+	}
+	key := client.ObjectKey{Namespace: e.ID.Namespace, Name: e.ID.Name}
+	ks := &kustomizev1.Kustomization{}
+	if err := live.Get(ctx, key, ks); err != nil {
+		if client.IgnoreNotFound(err) != nil {
+			return nil, fmt.Errorf("read the Kustomization %s: %w", key, err)
+		}
+		return nil, nil
+	}
+	if by, _ := inventory.OwnerOf(ks); by != owner {
+		return nil, nil // it is another one's, and stays
+	}
+	ids := inventory.Removed(ks.Status)
+	owned, err := inventory.Read(ks.Status.Inventory)
+	if err != nil || !inventory.Deletes(ks) {
+		return ids, nil // what cannot be read its own loop tells of
+	}
+	for _, o := range owned {
+		below, err := held(ctx, live, key, o, depth-1)
+		if err != nil {
+			return nil, err
+		}
+		ids = append(append(ids, o.ID), below...)
+	}
+	return ids, nil
+}

@@ -1,0 +1,220 @@
+package health
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/rollup"
+	"github.com/flotilla-io/flotilla/reconciler/bindings"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
+	"github.com/flotilla-io/flotilla/reconciler/templatestore"
+)
+
+var kustomizations = kustomizev1.GroupVersion.WithKind(kustomizev1.KustomizationKind).GroupKind()
+
+// remains are the Works that hold an object which left a Kustomization.
+type remains struct {
+	id    inventory.ID
+	works []*workv1alpha1.Work
+}
+
+// Remaining returns those of the objects that clusters still hold, of what the named Kustomization, or one
+// among them, applied; and the Kustomizations that applied these.
+func (r *Reader) Remaining(ctx context.Context, owner client.ObjectKey, removed []inventory.ID) ([]inventory.ID, error) {
+	if len(removed) == 0 {
+		return nil, nil
+	}
+	clusters, _, err := r.fleet(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found, err := r.remaining(ctx, ownersAmong(owner, removed), removed, clusters)
+	if err != nil {
+		return nil, err
+	}
+	holds := map[inventory.ID]bool{}
+	for _, f := range found {
+		holds[f.id] = true
+		for _, w := range f.works {
+			if by, held := carriedBy(w, f.id); held && by != owner {
+				holds[inventory.ID{Namespace: by.Namespace, Name: by.Name, GroupKind: kustomizations}] = true
+			}
+		}
+	}
+	var ids []inventory.ID
+	for _, id := range removed {
+		if holds[id] {
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
+}
+
+// RemainingParts returns a part per object that clusters still hold of those that the named Kustomization, or
+// one among them that is gone, applied and the control plane does not hold any more. That a list names an
+// object is no evidence: what clusters were sent carries the Kustomization's labels. It reads caches only.
+func (r *Reader) RemainingParts(ctx context.Context, owner client.ObjectKey, removed []inventory.ID) ([]rollup.Part, error) {
+	if len(removed) == 0 {
+		return nil, nil
+	}
+	clusters, silent, err := r.fleet(ctx)
+	if err != nil {
+		return nil, err
+	}
+	owners, err := r.gone(ctx, owner, ownersAmong(owner, removed))
+	if err != nil {
+		return nil, err
+	}
+	found, err := r.remaining(ctx, owners, removed, clusters)
+	if err != nil {
+		return nil, err
+	}
+	var parts []rollup.Part
+	for _, f := range found {
+		var works []*workv1alpha1.Work
+		for _, w := range f.works {
+			leaves, err := r.leaves(ctx, w, f.id)
+			if err != nil {
+				return nil, err
+			}
+			if leaves {
+				works = append(works, w)
+			}
+		}
+		if len(works) > 0 {
+			parts = append(parts, rollup.Part{Object: objectName(f.id), Leaving: leavingParts(works, silent)})
+		}
+	}
+	return parts, nil
+}
+
+// ownersAmong are the named Kustomization, and those among what left it: what they applied left with them.
+func ownersAmong(owner client.ObjectKey, removed []inventory.ID) []client.ObjectKey {
+	owners := []client.ObjectKey{owner}
+	for _, id := range removed {
+		if id.GroupKind == kustomizations {
+			owners = append(owners, client.ObjectKey{Namespace: id.Namespace, Name: id.Name})
+		}
+	}
+	return owners
+}
+
+// gone returns the owner, and those of the others that are gone, or about to be: one that is there speaks for itself.
+func (r Deps) gone(ctx context.Context, owner client.ObjectKey, owners []client.ObjectKey) ([]client.ObjectKey, error) {
+	out := []client.ObjectKey{owner}
+	for _, key := range owners {
+		ks := &kustomizev1.Kustomization{}
+		err := r.Hub.Get(ctx, key, ks, client.UnsafeDisableDeepCopy)
+		if client.IgnoreNotFound(err) != nil {
+			return nil, fmt.Errorf("read the Kustomization %s: %w", key, err)
+		}
+		if key != owner && (err != nil || ks.DeletionTimestamp != nil) {
+			out = append(out, key)
+		}
+	}
+	return out, nil
+}
+
+// remaining returns those of the objects that have Works, with these.
+func (r *Reader) remaining(ctx context.Context, owners []client.ObjectKey, removed []inventory.ID, clusters []string) ([]remains, error) {
+	var out []remains
+	for _, id := range removed {
+		works, err := r.worksOf(ctx, id, clusters)
+		if err != nil {
+			return nil, err
+		}
+		works = slices.DeleteFunc(works, func(w *workv1alpha1.Work) bool {
+			by, held := carriedBy(w, id)
+			return !held || !slices.Contains(owners, by)
+		})
+		if len(works) > 0 {
+			out = append(out, remains{id, works})
+		}
+	}
+	return out, nil
+}
+
+// worksOf returns the Works of an object, whose binding may be gone. They are shared: not to be changed.
+func (r Deps) worksOf(ctx context.Context, id inventory.ID, clusters []string) ([]*workv1alpha1.Work, error) {
+	if id.GroupKind == namespaces {
+		return r.worksOfNamespace(ctx, id.Name, clusters)
+	}
+	key := client.ObjectKey{Namespace: id.Namespace, Name: workv1alpha2.BindingName(id.GroupKind.Kind, id.Name)}
+	return r.indexed(ctx, client.MatchingFields{bindings.WorksByOwner: key.String()})
+}
+
+// carriedBy returns which Kustomization applied an object that a Work holds, and whether it holds that.
+func carriedBy(w *workv1alpha1.Work, id inventory.ID) (client.ObjectKey, bool) {
+	for _, m := range w.Spec.Workload.Manifests {
+		if held, obj, ok := inventory.OfManifest(m.Raw); ok && held == id {
+			return inventory.OwnerOf(obj)
+		}
+	}
+	return client.ObjectKey{}, false
+}
+
+// leaves reports whether a Work is on its way out. One of what stands on the control plane is none: it may be
+// left there.
+func (r *Reader) leaves(ctx context.Context, w *workv1alpha1.Work, id inventory.ID) (bool, error) {
+	if w.DeletionTimestamp != nil {
+		return true, nil
+	}
+	if id.GroupKind == namespaces {
+		namespace, err := r.namespace(ctx, id.Name)
+		return namespace == nil || namespace.DeletionTimestamp != nil, err
+	}
+	var kind schema.GroupVersionKind
+	for _, m := range w.Spec.Workload.Manifests {
+		if held, obj, ok := inventory.OfManifest(m.Raw); ok && held == id {
+			kind = obj.GroupVersionKind()
+		}
+	}
+	template, presence, err := r.Templates.Get(ctx, templatestore.Key{GroupVersionKind: kind, Namespace: id.Namespace, Name: id.Name})
+	switch {
+	case err != nil:
+		return false, err
+	case presence == templatestore.Present:
+		return template.GetDeletionTimestamp() != nil, nil
+	case presence == templatestore.Absent:
+		return true, nil
+	}
+	binding, err := r.binding(ctx, id)
+	return binding == nil || binding.GetDeletionTimestamp() != nil, err
+}
+
+// indexed returns the Works that an index of the cache finds. They are shared: not to be changed.
+func (r Deps) indexed(ctx context.Context, by client.MatchingFields) ([]*workv1alpha1.Work, error) {
+	var list workv1alpha1.WorkList
+	if err := r.Hub.List(ctx, &list, by, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list works: %w", err)
+	}
+	works := make([]*workv1alpha1.Work, len(list.Items))
+	for i := range list.Items {
+		works[i] = &list.Items[i]
+	}
+	return works, nil
+}
+
+// leavingParts are the states in the clusters of Works, sorted, each once.
+func leavingParts(works []*workv1alpha1.Work, silent rollup.Silences) []rollup.ClusterPart {
+	byCluster := map[string]rollup.ClusterPart{}
+	for _, w := range works {
+		cluster, ok := workv1alpha2.ClusterOfExecutionNamespace(w.Namespace)
+		if part := rollup.LeavingPart(cluster, w, silent); ok && len(part.Reason) > len(byCluster[cluster].Reason) {
+			byCluster[cluster] = part
+		}
+	}
+	var parts []rollup.ClusterPart
+	for _, cluster := range slices.Sorted(maps.Keys(byCluster)) {
+		parts = append(parts, byCluster[cluster])
+	}
+	return parts
+}
