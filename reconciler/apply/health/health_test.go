@@ -186,6 +186,11 @@ func scenes(t *testing.T) map[string]scene {
 		"nobody propagates it": {template: cm},
 		"nobody propagates a Deployment, which then never runs": {
 			template: deploy, state: rollup.Progressing, reason: "no policy propagates it, and nothing runs on the control plane itself",
+			part: &rollup.Part{Object: "Deployment shop/web", State: rollup.Progressing, Reason: "no policy carries it"},
+		},
+		"nobody propagates a kind that runs Pods, which nobody has looked at": {
+			template: deploy, unknown: true, state: rollup.Progressing, reason: "no policy propagates it, and nothing runs on the control plane itself",
+			part: &rollup.Part{Object: "Deployment shop/web", State: rollup.Progressing, Reason: "no policy carries it"},
 		},
 		"it says why it is not ready":        {template: object(t, refused), state: rollup.Progressing, reason: "it stands in two"},
 		"its own status says that it failed": {template: custom, state: rollup.Failed, reason: "it is broken"},

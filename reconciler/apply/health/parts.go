@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -105,11 +106,15 @@ func (r *Reader) part(ctx context.Context, owner client.ObjectKey, e inventory.E
 	case err != nil:
 		return rollup.Part{}, false, err
 	case presence == templatestore.Present && !applied(owner, template):
+		reason, told := takenBy(owner, template)
+		return waits(reason), told, nil
+	case binding == nil && presence == templatestore.Present && propagation.WaitsForChange(template):
 		return rollup.Part{}, false, nil
-	case binding == nil && presence == templatestore.Present:
-		return waits("waits to be taken up by its policy"), all.policies.selects(resourceOf(template)) && !propagation.WaitsForChange(template), nil
-	case binding == nil:
-		return waits("waits to be taken up by its policy"), all.policies.maySelect(e.ID), nil
+	case binding == nil && presence == templatestore.Present && all.policies.selects(resourceOf(template)),
+		binding == nil && presence != templatestore.Present && all.policies.maySelect(e.ID):
+		return waits("waits to be taken up by its policy"), true, nil
+	case binding == nil: // a workload runs nowhere then
+		return waits("no policy carries it"), inventory.IsWorkload(e.ID), nil
 	case presence == templatestore.Absent:
 		return waits("does not exist"), true, nil
 	case presence == templatestore.Unknown:
@@ -128,6 +133,20 @@ func (r *Reader) part(ctx context.Context, owner client.ObjectKey, e inventory.E
 func applied(owner client.ObjectKey, obj *unstructured.Unstructured) bool {
 	by, known := inventory.OwnerOf(obj)
 	return known && by == owner
+}
+
+// takenBy says which other Kustomization applied an object that the named one owns, too. It is told only of what
+// whoever writes that one's status may know: his namespace's objects and Kustomizations.
+func takenBy(owner client.ObjectKey, obj *unstructured.Unstructured) (reason string, told bool) {
+	by, known := inventory.OwnerOf(obj)
+	switch {
+	case !known || obj.GetAnnotations()[kustomizev1.GroupVersion.Group+"/ssa"] != "": // it is meant for several, or nobody's
+		return "", false
+	case by.Namespace == owner.Namespace:
+		return "Kustomization " + by.String() + " applies it, too", true
+	default:
+		return "another Kustomization applies it, too", obj.GetNamespace() == owner.Namespace
+	}
 }
 
 // objectName names an object as package rollup does.

@@ -105,3 +105,39 @@ func TestPartsAreOfWhatWasApplied(t *testing.T) {
 		})
 	}
 }
+
+// TestWhatAnotherKustomizationAppliesToo: what it has overwritten is not what the commit says.
+func TestWhatAnotherKustomizationAppliesToo(t *testing.T) {
+	obj := object(t, config)
+	bound := binding(t, obj)
+	shared := obj.DeepCopy()
+	shared.SetAnnotations(map[string]string{"kustomize.toolkit.fluxcd.io/ssa": "Merge"})
+	for name, tc := range map[string]struct {
+		obj  *unstructured.Unstructured
+		by   client.ObjectKey // who has it in its inventory
+		want string
+	}{
+		"one of the same namespace":              {obj, client.ObjectKey{Namespace: owner.Namespace, Name: "other"}, "Kustomization team/web applies it, too"},
+		"one of another, of an object of ours":   {obj, client.ObjectKey{Namespace: "shop", Name: "other"}, "another Kustomization applies it, too"},
+		"one of another, of an object of theirs": {obj, client.ObjectKey{Namespace: "thief", Name: "other"}, ""},
+		"an object that is meant for several":    {shared, client.ObjectKey{Namespace: owner.Namespace, Name: "other"}, ""},
+	} {
+		for presence, objects := range map[string][]client.Object{"bound": {bound}, "not bound": nil} {
+			t.Run(name+", "+presence, func(t *testing.T) {
+				hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(objects...).Build()
+				reader := health.New(health.Deps{Hub: hub, Live: hub, Templates: templates{templatestore.KeyOf(tc.obj): tc.obj}})
+				var want []rollup.Part
+				if tc.want != "" {
+					want = []rollup.Part{{Object: "ConfigMap shop/web", State: rollup.Progressing, Reason: tc.want}}
+				}
+				got, err := reader.Parts(t.Context(), tc.by, []inventory.Entry{entryOf(tc.obj)})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("parts (-want +got):\n%s", diff)
+				}
+			})
+		}
+	}
+}
