@@ -206,8 +206,8 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request, run *
 
 	s := &state{ks: ks, owner: req.NamespacedName, now: r.clock.Now(), last: r.lastApplied.of(req.NamespacedName)}
 	next, err := loop.Run(ctx, s,
-		identify(r.actors, r.applier),
 		r.before.findSource,
+		identify(r.actors, r.applier),
 		recognise,
 		r.before.refuse,
 		fresh(computing(r.awaitDependencies)),

@@ -88,6 +88,7 @@ func TestJudgement(t *testing.T) {
 		applied    string
 		tried      string // last, by its history; empty: it has none
 		generation int64  // beyond the one that was observed
+		suspended  bool
 		parts      []rollup.Part
 		wantState  gitopsv1alpha1.CommitState
 		wantText   string
@@ -141,6 +142,18 @@ func TestJudgement(t *testing.T) {
 			conditions: []metav1.Condition{condition("Ready", "Unknown", "Progressing", "Running health checks"), condition("Healthy", "Unknown", "Progressing", "Running health checks")},
 			applied:    old, parts: running, wantState: gitopsv1alpha1.CommitPending, wantText: "1/1 clusters ready; Running health checks",
 		},
+		"is suspended while health is waited for, and runs": {
+			conditions: []metav1.Condition{condition("Ready", "Unknown", "Progressing", "Running health checks"), condition("Healthy", "Unknown", "Progressing", "Running health checks")},
+			applied:    old, suspended: true, parts: running, wantState: gitopsv1alpha1.CommitSuccess, wantText: "1/1 clusters ready",
+		},
+		"is suspended while health is waited for, and rolls out": {
+			conditions: []metav1.Condition{condition("Ready", "Unknown", "Progressing", "Running health checks"), condition("Healthy", "Unknown", "Progressing", "Running health checks")},
+			applied:    old, suspended: true, parts: rolling, wantState: gitopsv1alpha1.CommitPending, wantText: "0/1 clusters ready: east waits for Deployment shop/web 1/2",
+		},
+		"took too long, is suspended, and runs": {
+			conditions: []metav1.Condition{condition("Ready", "False", "HealthCheckFailed", "health check failed after 5m")},
+			applied:    old, suspended: true, parts: running, wantState: gitopsv1alpha1.CommitSuccess, wantText: "1/1 clusters ready",
+		},
 		"took too long": {
 			conditions: []metav1.Condition{condition("Ready", "False", "HealthCheckFailed", "health check failed after 5m")},
 			applied:    old, parts: rolling, wantState: gitopsv1alpha1.CommitFailure, wantText: "0/1 clusters ready: east waits for Deployment shop/web 1/2",
@@ -153,7 +166,7 @@ func TestJudgement(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			ks := &kustomizev1.Kustomization{Status: kustomizev1.KustomizationStatus{Conditions: tc.conditions, LastAttemptedRevision: rev, LastAppliedRevision: tc.applied}}
-			ks.Generation = tc.generation
+			ks.Generation, ks.Spec.Suspend = tc.generation, tc.suspended
 			if tc.tried != "" {
 				ks.Status.History = meta.History{{Metadata: map[string]string{"revision": tc.tried}}}
 			}

@@ -155,6 +155,9 @@ func waitsUnchanged(ks *kustomizev1.Kustomization, ready *metav1.Condition) bool
 // byRollup judges by how the members fare.
 func byRollup(ks *kustomizev1.Kustomization, all rollup.Rollup, parts, owned int) (gitopsv1alpha1.CommitState, string) {
 	state, description := states[all.State], all.Description
+	if ks.Spec.Suspend && parts > 0 {
+		return state, description // nobody looks at health any more: what clusters say is all there is
+	}
 	if parts == 0 {
 		state, description = gitopsv1alpha1.CommitSuccess, nothingSent(owned)
 	}
