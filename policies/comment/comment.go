@@ -147,7 +147,9 @@ func names(rows []row) string {
 // shares writes the table of those that apply it. Of those that the commit leaves alone, only the ones that
 // are not well have a line.
 func (w *writer) shares(shares []Share) {
-	listed := slices.DeleteFunc(slices.Clone(shares), func(s Share) bool { return s.Unchanged && s.State == rollup.StateSuccess || s.Suspended })
+	listed := slices.DeleteFunc(slices.Clone(shares), func(s Share) bool {
+		return s.Unchanged && s.State == rollup.StateSuccess && s.Waits == "" || s.Suspended
+	})
 	if len(listed) == 0 {
 		return
 	}
@@ -167,6 +169,8 @@ var weight = map[string]int{rollup.StateFailure: 0, rollup.StatePending: 1, "": 
 
 func (s Share) said() string {
 	switch {
+	case s.Waits != "" && s.State != rollup.StateFailure:
+		return "⏳ waits for " + cell(s.Waits) + ", which does not exist"
 	case s.Awaited:
 		return "⏳ to be tried"
 	case s.Unchanged:

@@ -135,3 +135,13 @@ func shape(text string) string {
 	}
 	return out.String()
 }
+
+// TestWhoWaitsForWhatDoesNotExist has a line, also where the commit changes nothing of it.
+func TestWhoWaitsForWhatDoesNotExist(t *testing.T) {
+	waits := share("web", rollup.StateSuccess, "3/3 clusters ready")
+	waits.Unchanged, waits.Waits = true, "base"
+	const want = "| `web` | ⏳ waits for `base`, which does not exist |"
+	if got := comment.Of(reportOf(waits)); !strings.Contains(got, want) {
+		t.Errorf("the comment is\n%s\nwant it to hold %s", got, want)
+	}
+}

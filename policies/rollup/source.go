@@ -20,6 +20,9 @@ type Share struct {
 	Awaited bool
 	// Suspended says that it will not be.
 	Suspended bool
+	// Waits is a dependency that it waits for and that does not exist; empty for none. What it applied runs on, but it
+	// takes up nothing new before somebody mends that.
+	Waits string
 	// Ready and Total count clusters.
 	Ready, Total int
 }
@@ -39,7 +42,7 @@ func Source(shares []Share) Rollup {
 		}
 		out.Ready, out.Total = out.Ready+s.Ready, out.Total+s.Total
 		state := s.state()
-		if telling == "" && state != StateSuccess && s.Description != "" && !s.Awaited {
+		if telling == "" && state != StateSuccess && s.Description != "" && !s.Awaited && s.State != StateSuccess {
 			telling = s.Name + ": " + s.Description
 		}
 		if out.State == StateSuccess || state == StateFailure {
@@ -61,7 +64,7 @@ func Source(shares []Share) Rollup {
 
 // state is pending where nobody knows.
 func (s Share) state() string {
-	if s.Awaited || s.State == "" {
+	if s.Awaited || s.State == "" || s.Waits != "" && s.State == StateSuccess {
 		return StatePending
 	}
 	return s.State
@@ -84,7 +87,9 @@ func btoi(b bool) int {
 
 // tally counts shares.
 type tally struct {
-	unchanged, notReady, changed, failed, rolling, awaited, suspended int
+	unchanged, notReady, changed, failed, rolling, awaited, suspended, waiting int
+	// waitsFor are the dependencies that do not exist, in the order in which they were met.
+	waitsFor []string
 	// ready and total are clusters of what rolls out.
 	ready, total int
 }
@@ -93,6 +98,11 @@ func (t *tally) add(s Share) {
 	switch {
 	case s.Suspended:
 		t.suspended++
+	case s.Waits != "" && s.state() == StatePending:
+		t.waiting++
+		if !slices.Contains(t.waitsFor, s.Waits) {
+			t.waitsFor = append(t.waitsFor, s.Waits)
+		}
 	case s.Awaited:
 		t.awaited++
 	case s.Unchanged:
@@ -111,7 +121,7 @@ func (t *tally) add(s Share) {
 
 // alone reports whether there is but one to tell of.
 func (t *tally) alone() bool {
-	return t.unchanged+t.changed+t.failed+t.rolling+t.awaited+t.suspended == 1
+	return t.unchanged+t.changed+t.failed+t.rolling+t.awaited+t.suspended+t.waiting == 1
 }
 
 // String lists what there is of each.
@@ -125,6 +135,15 @@ func (t *tally) String() string {
 		}
 	}
 	say(t.failed, "failed", "failed")
+	switch len(t.waitsFor) {
+	case 0:
+	case 1:
+		absent := t.waitsFor[0] + ", which does not exist"
+		say(t.waiting, "waits for "+absent, "wait for "+absent)
+	default:
+		absent := fmt.Sprintf("%s and %d more, which do not exist", t.waitsFor[0], len(t.waitsFor)-1)
+		say(t.waiting, "waits for "+absent, "wait for "+absent)
+	}
 	unchanged := "unchanged"
 	if t.notReady > 0 {
 		unchanged = fmt.Sprintf("unchanged, of them %d not ready", t.notReady)

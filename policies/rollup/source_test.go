@@ -47,7 +47,20 @@ func TestSource(t *testing.T) {
 		"one is suspended": {append(unchanged(1), rollup.Share{Name: "off", State: bad, Description: "not applied", Suspended: true}), rollup.Rollup{
 			State: good, Description: "1 unchanged, 1 suspended", Ready: 3, Total: 3,
 		}},
-		"all is suspended":      {[]rollup.Share{{Name: "a", Suspended: true}, {Name: "b", Suspended: true}}, rollup.Rollup{State: bad, Description: "2 suspended"}},
+		"all is suspended": {[]rollup.Share{{Name: "a", Suspended: true}, {Name: "b", Suspended: true}}, rollup.Rollup{State: bad, Description: "2 suspended"}},
+		"some wait for what does not exist": {append(unchanged(1),
+			rollup.Share{Name: "api", State: good, Description: "3/3 clusters ready", Unchanged: true, Ready: 3, Total: 3, Waits: "infrastructure"},
+			rollup.Share{Name: "web", State: good, Description: "3/3 clusters ready", Awaited: true, Ready: 3, Total: 3, Waits: "infrastructure"},
+		), rollup.Rollup{State: rolls, Description: "2 wait for infrastructure, which does not exist, 1 unchanged", Ready: 9, Total: 9}},
+		"the only one waits for what does not exist": {[]rollup.Share{{Name: "web", State: good, Description: "3/3 clusters ready", Ready: 3, Total: 3, Waits: "base"}}, rollup.Rollup{
+			State: rolls, Description: "1 waits for base, which does not exist", Ready: 3, Total: 3,
+		}},
+		"some wait for several that do not exist": {[]rollup.Share{{Name: "api", State: good, Unchanged: true, Waits: "base"}, {Name: "web", State: good, Unchanged: true, Waits: "crds"}}, rollup.Rollup{
+			State: rolls, Description: "2 wait for base and 1 more, which do not exist",
+		}},
+		"one that waits for what does not exist has failed": {[]rollup.Share{{Name: "web", State: bad, Description: "west failed", Total: 1, Waits: "base"}}, rollup.Rollup{
+			State: bad, Description: "web: west failed", Total: 1,
+		}},
 		"one is not judged yet": {append(unchanged(1), rollup.Share{Name: "new"}), rollup.Rollup{State: rolls, Description: "1 unchanged, 1 rolls out", Ready: 3, Total: 3}},
 	}
 	for name, tc := range cases {

@@ -83,6 +83,8 @@ type sources struct {
 	ofEach   map[string]*gitopsv1alpha1.CommitStatus
 	existing map[string]*gitopsv1alpha1.CommitStatus
 	told     []told
+	// waits are dependencies that do not exist, by the names of those who wait for them.
+	waits map[string]string
 }
 
 // told is a Provider with the Kustomizations that it is told of.
@@ -119,6 +121,9 @@ func (r *Sources) read(ctx context.Context, s *sources) (loop.Next, error) {
 	if s.applied, err = appliersOf(ctx, r.hub, s.key.Namespace, key); err != nil {
 		return loop.Next{}, err
 	}
+	if s.waits, err = waitingFor(ctx, r.hub, s.applied); err != nil {
+		return loop.Next{}, err
+	}
 	if s.ofEach, err = r.statuses.of(ctx, s.key.Namespace, aboutKustomization("")); err != nil {
 		return loop.Next{}, err
 	}
@@ -138,6 +143,27 @@ func appliersOf(ctx context.Context, hub client.Reader, namespace string, source
 	for _, ks := range list.Items {
 		if at, ok := sourceKeyOf(&ks); ok && at == source && ks.DeletionTimestamp == nil {
 			out = append(out, ks)
+		}
+	}
+	return out, nil
+}
+
+// waitingFor returns which dependency of its namespace does not exist, for each Kustomization that has such a one.
+func waitingFor(ctx context.Context, hub client.Reader, all []kustomizev1.Kustomization) (map[string]string, error) {
+	out := map[string]string{}
+	for i := range all {
+		ks := &all[i]
+		for _, ref := range ks.Spec.DependsOn {
+			if ref.Namespace != "" && ref.Namespace != ks.Namespace || out[ks.Name] != "" {
+				continue // what there is in other namespaces is not for all to know
+			}
+			err := hub.Get(ctx, client.ObjectKey{Namespace: ks.Namespace, Name: ref.Name}, &kustomizev1.Kustomization{}, client.UnsafeDisableDeepCopy)
+			if client.IgnoreNotFound(err) != nil {
+				return nil, fmt.Errorf("read the dependency %s of %s: %w", ref.Name, ks.Name, err)
+			}
+			if err != nil {
+				out[ks.Name] = ref.Name
+			}
 		}
 	}
 	return out, nil
@@ -246,7 +272,7 @@ func (s *sources) shares(t told) []comment.Share {
 	for _, of := range t.of {
 		ks := of.ks
 		there := commitOf(ks.Status.LastAttemptedRevision) == s.commit
-		share := comment.Share{Share: rollup.Share{Name: ks.Name, Awaited: !there && !ks.Spec.Suspend, Suspended: !there && ks.Spec.Suspend}}
+		share := comment.Share{Share: rollup.Share{Name: ks.Name, Awaited: !there && !ks.Spec.Suspend, Suspended: !there && ks.Spec.Suspend, Waits: s.waits[ks.Name]}}
 		share.Unchanged = there && commitOf(inventory.Changed(&ks.Status)) != s.commit
 		if cs := s.ofEach[statusName(ks.Name, of.provider)]; cs != nil && cs.DeletionTimestamp == nil && (cs.Spec.Commit == s.commit || share.Unchanged) {
 			share.State, share.Description, share.Places = stateOf(cs.Spec.State), cs.Spec.Description, placesOf(cs.Spec.ClusterStates)

@@ -69,6 +69,25 @@ func (w *world) applies(name, revision, since string) {
 	}
 }
 
+// depends has a Kustomization depend on others, and returns on which it did.
+func (w *world) depends(ks *kustomizev1.Kustomization, names ...string) (before []string) {
+	w.t.Helper()
+	if err := w.Hub.Get(w.t.Context(), client.ObjectKeyFromObject(ks), ks); err != nil {
+		w.t.Fatal(err)
+	}
+	for _, ref := range ks.Spec.DependsOn {
+		before = append(before, ref.Name)
+	}
+	ks.Spec.DependsOn = nil
+	for _, name := range names {
+		ks.Spec.DependsOn = append(ks.Spec.DependsOn, kustomizev1.DependencyReference{Name: name})
+	}
+	if err := w.Hub.Update(w.t.Context(), ks); err != nil {
+		w.t.Fatal(err)
+	}
+	return before
+}
+
 // ends waits until the forge was told last, under contexts that begin so, what is wanted, and returns all of that.
 func (w *world) ends(f *forgeServer, context, want string) []string {
 	w.t.Helper()
@@ -103,6 +122,12 @@ func TestASourceIsSummedUp(t *testing.T) {
 	if diff := cmp.Diff(append(each, "2222 success: applied 0 objects on the control plane, none of which goes to a cluster"), got); diff != "" {
 		t.Errorf("told of Kustomizations (-want +got):\n%s", diff)
 	}
+
+	web := &kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "web"}}
+	before := w.depends(web, "base")
+	w.ends(f, "flotilla/fleet ", "2222 pending: 1 waits for base, which does not exist, 1 unchanged")
+	w.depends(web, before...)
+	w.ends(f, "flotilla/fleet ", "2222 success: 1 unchanged, 1 ready")
 
 	source := &sourcev1.GitRepository{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "fleet"}}
 	if err := w.Hub.Delete(t.Context(), source); err != nil {
