@@ -196,6 +196,7 @@ func TestAnAccountOfANameThatNoneCanHave(t *testing.T) {
 	if message := w.awaitReason("web", revision, apply.ReasonInvalidAccount); strings.Contains(message, "kubectl") {
 		t.Errorf("message = %q, want no command in it", message)
 	}
+	w.awaitReason("web", w.commit(map[string]string{"app/x.yaml": configMaps(2)}), apply.ReasonInvalidAccount) // which says so of the commit that it is at
 	if err := w.Hub.Delete(t.Context(), w.get("web")); err != nil {
 		t.Fatal(err)
 	}

@@ -251,6 +251,15 @@ func TestHandovers(t *testing.T) {
 			},
 			want: []string{greenA, "a failure: 0/1 clusters ready: east failed on Deployment shop/web: no such image", greenA},
 		},
+		"its source is another one, which it may not read": {
+			steps: func(h *handover) {
+				h.green(revisionA)
+				h.kustomization(func(ks *kustomizev1.Kustomization) { ks.Spec.SourceRef.Namespace = "theirs" })
+				h.noted(revisionA, metav1.ConditionFalse, "AccessDenied", "the source GitRepository theirs/fleet is in another namespace")
+				h.looks()
+			},
+			want: []string{greenA},
+		},
 		"one that breaks, and stays the one that runs as the Kustomization is suspended": {
 			steps: func(h *handover) {
 				h.green(revisionA)

@@ -54,6 +54,9 @@ func (r *Reconciler) judge(ctx context.Context, s *state) (loop.Next, error) {
 	if commitOf(s.ks.Status.LastAttemptedRevision) == "" {
 		return loop.Next{Done: true}, nil
 	}
+	if source, ok := sourceKeyOf(s.ks); ok && source.Namespace != s.ks.Namespace && !r.opts.AllowCrossNamespace {
+		return loop.Next{Done: true}, nil // which may not be read, so that it is at none: the one before is none of this
+	}
 	s.verdict = verdict{revision: s.ks.Status.LastAttemptedRevision, changed: inventory.Changed(&s.ks.Status)}
 	v := &s.verdict
 	for i := range s.targets {
