@@ -139,6 +139,7 @@ type two struct {
 	loop     *Reconciler
 	worker   *worker
 	recorder *events
+	clock    *clocktesting.FakePassiveClock
 	queue    workqueue.TypedRateLimitingInterface[reconcile.Request]
 }
 
@@ -164,7 +165,7 @@ func newTwoOf(t *testing.T, works ...client.Object) *two {
 	f.hub = fake.NewClientBuilder().WithScheme(scheme.New()).WithStatusSubresource(&workv1alpha1.Work{}).
 		WithObjects(works...).WithObjects(&clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "eu-1"}}).Build()
 	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
-	f.parts, f.recorder = testParts(nil, clock), &events{}
+	f.parts, f.recorder, f.clock = testParts(nil, clock), &events{}, clock
 	f.parts.hub, f.parts.recorder = f.hub, f.recorder
 	f.parts.connected = func(string) (member, bool) { return f.yard, true }
 	f.parts.wrote = writecache.New[*workv1alpha1.Work](clock)

@@ -2,7 +2,6 @@ package execution
 
 import (
 	"errors"
-	"slices"
 	"testing"
 	"time"
 
@@ -36,13 +35,14 @@ func TestARemovalIsWaitedFor(t *testing.T) {
 		asked      []string // the first two
 		says       string
 		event      []string
+		later      bool // it is an Event only once it has taken long
 	}{
 		"what nobody keeps goes with it": {asked: []string{"a applies uid-1", "removed uid-1"}},
 		"a finalizer keeps it": {
 			finalizers: []string{"example.com/a", "example.com/b"}, asked: []string{"a applies uid-1", "removed uid-1"},
 			says: "Terminating: ConfigMap shop/settings is being deleted in the cluster, " +
 				"kept by its finalizers: example.com/a, example.com/b",
-			event: []string{"*v1alpha1.Work DeletionBlocked"},
+			event: []string{"*v1alpha1.Work DeletionBlocked"}, later: true,
 		},
 		"the cluster refuses": {
 			refuses: errors.New(`admission webhook "no.example.com" denied the request`), asked: []string{"a applies uid-1", "removed uid-1"},
@@ -78,7 +78,14 @@ func TestARemovalIsWaitedFor(t *testing.T) {
 			if diff := cmp.Diff(tc.asked, f.yard.asked[:2]); diff != "" || tc.refuses == nil && len(f.yard.asked) > 2 {
 				t.Errorf("asked of the member %v (-want +got):\n%s", f.yard.asked, diff)
 			}
-			if diff := cmp.Diff(tc.event, slices.Compact(f.recorder.reported)); diff != "" {
+			f.clock.SetTime(f.work("a").DeletionTimestamp.Add(ordinaryRemoval - time.Second))
+			f.look("a")
+			if early := len(f.recorder.reported) > 0; early == tc.later {
+				t.Errorf("Events before it has taken long: %q", f.recorder.reported)
+			}
+			f.clock.SetTime(f.work("a").DeletionTimestamp.Add(ordinaryRemoval))
+			f.look("a", "a")
+			if diff := cmp.Diff(tc.event, f.recorder.reported); diff != "" {
 				t.Errorf("Events (-want +got):\n%s", diff)
 			}
 			f.yard.there, f.yard.refuses = nil, nil

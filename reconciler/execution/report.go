@@ -25,6 +25,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/debounce"
 	"github.com/flotilla-io/flotilla/reconciler/execution/backoff"
 	"github.com/flotilla-io/flotilla/reconciler/execution/guard"
+	"github.com/flotilla-io/flotilla/reconciler/execution/outcome"
 	"github.com/flotilla-io/flotilla/reconciler/execution/waitqueue"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
@@ -38,6 +39,8 @@ type reporter struct {
 	parting  marks
 	recorder loop.Recorder
 	clock    clock.PassiveClock
+	// lingering are the Works of which people were told that they do not go.
+	lingering *lingering
 }
 
 // marks has a Work that goes beside its binding say itself that it goes.
@@ -88,28 +91,38 @@ func (r *reporter) reportStatus(ctx context.Context, s *state) (loop.Next, error
 	return loop.Next{}, nil
 }
 
-// reportStay says in the status of a Work why it does not go, once for each reason.
+// reportStay says in the status of a Work why it does not go, once for each reason, and tells of it once.
 func (r *reporter) reportStay(ctx context.Context, s *state) error {
 	status, known := guard.Status(s.work, s.stays.why, r.clock.Now())
+	away := false
 	if !known {
 		patch, err := hub.ReplaceStatus(s.work.UID, status)
 		if err != nil {
 			return fmt.Errorf("work %s: %w", s.key, err)
 		}
-		switch err := r.write(ctx, s.key, patch); {
-		case errors.Is(err, hub.ErrAway) || hub.Gone(err): // the next look says it, if there is one
-		case err != nil:
+		err = r.write(ctx, s.key, patch)
+		if away = errors.Is(err, hub.ErrAway) || hub.Gone(err); err != nil && !away {
 			return fmt.Errorf("write the status of work %s: %w", s.key, err)
-		case meta.FindStatusCondition(s.work.Status.Conditions, workv1alpha1.WorkDeletionBlocked) == nil:
-			text := egress.Told(s.stays.why)
-			log.FromContext(ctx).Info("Work cannot be removed", "reason", text)
-			r.recorder.Event(s.work, corev1.EventTypeWarning, workv1alpha1.EventReasonDeletionBlocked, excerpt.Message(text, mostEvent))
 		}
+	}
+	if !away && r.isNews(s) { // else the next look says it, if there is one
+		text := egress.Told(s.stays.why)
+		log.FromContext(ctx).Info("Work cannot be removed", "reason", text)
+		r.recorder.Event(s.work, corev1.EventTypeWarning, workv1alpha1.EventReasonDeletionBlocked, excerpt.Message(text, mostEvent))
 	}
 	if !s.stays.marks {
 		return nil
 	}
 	return r.parting.Mark(ctx, s.work)
+}
+
+// isNews reports whether people are to be told now that a Work does not go: at once that somebody has to act, and of what
+// may be about to go once that has taken long.
+func (r *reporter) isNews(s *state) bool {
+	if !outcome.IsTerminating(s.stays.why) {
+		return meta.FindStatusCondition(s.work.Status.Conditions, workv1alpha1.WorkDeletionBlocked) == nil && r.lingering.first(s.key)
+	}
+	return r.clock.Since(s.work.DeletionTimestamp.Time) >= ordinaryRemoval && r.lingering.first(s.key)
 }
 
 // write replaces the status of a Work, if it is still the one that the patch is for.

@@ -1,0 +1,40 @@
+package execution
+
+import (
+	"sync"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// ordinaryRemoval is how long what is deleted may take to go, before people are told: a namespace ends its contents
+// first.
+const ordinaryRemoval = 30 * time.Second
+
+// lingering are the Works of which people were told that they do not go. It can be lost, and is safe for use by several
+// goroutines.
+type lingering struct {
+	mu   sync.Mutex
+	told map[client.ObjectKey]bool
+}
+
+// first reports whether nobody was told of a Work yet, and notes that somebody is.
+func (l *lingering) first(key client.ObjectKey) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.told[key] {
+		return false
+	}
+	if l.told == nil {
+		l.told = map[client.ObjectKey]bool{}
+	}
+	l.told[key] = true
+	return true
+}
+
+// Forget drops what is kept of a Work that is gone.
+func (l *lingering) Forget(key client.ObjectKey) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.told, key)
+}
