@@ -117,7 +117,7 @@ func (a advertised) hint() string {
 		}
 	}
 	if len(branches) == 0 {
-		return "; the repository has no branches yet: push a commit"
+		return "; the repository has no branches: push one"
 	}
 	slices.Sort(branches)
 	more := ""

@@ -81,8 +81,8 @@ func TestResolveAsksOnce(t *testing.T) {
 func TestEmptyRepository(t *testing.T) {
 	f := newFixture(t)
 	_, err := f.remote(f.url, git.Credentials{}, git.Options{}).Resolve(t.Context(), git.Ref{Branch: "main"})
-	if !errors.Is(err, git.ErrRefNotFound) || !strings.Contains(err.Error(), "no branches yet") {
-		t.Errorf("error = %v, want one that says that there are no branches yet", err)
+	if !errors.Is(err, git.ErrRefNotFound) || !strings.Contains(err.Error(), "no branches: push one") {
+		t.Errorf("error = %v, want one that says that there are no branches", err)
 	}
 }
 
