@@ -207,7 +207,7 @@ func RequestOf(b workv1alpha2.Binding, peers framework.Peers) Request {
 }
 
 func (s *state) request(peers framework.Peers) Request {
-	return Request{Spec: s.spec, Peers: peers, ObservedAffinity: s.affinity(), Fresh: s.afresh()}
+	return Request{Spec: s.spec, Peers: peers, ObservedAffinity: s.affinity(), Fresh: afresh(s)}
 }
 
 func (s *state) outcome(result Result, err error) Decision {
@@ -250,7 +250,7 @@ func (s *state) stamp(d *Decision, now time.Time) bool {
 	}
 	stands := applied == d.AppliedPlacement && slices.EqualFunc(d.Clusters, s.spec.Clusters, sameTarget) &&
 		equality.Semantic.DeepEqual(d.Evictions, s.spec.GracefulEvictionTasks)
-	answered := !d.Record.Succeeded() || !s.afresh()
+	answered := !d.Record.Succeeded() || !afresh(s)
 	switch {
 	case s.recorded && stands && answered && s.record.equals(record):
 		d.Record = s.record

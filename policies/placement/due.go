@@ -214,8 +214,8 @@ func (s *state) rebalances() bool {
 	return at.After(last)
 }
 
-// afresh reports whether it is placed without regard to where it runs.
-func (s *state) afresh() bool { return len(s.back.Settled) > 0 || s.rebalances() }
+// afresh reports whether a binding is placed without regard to where it runs.
+func afresh(s *state) bool { return len(s.back.Settled) > 0 || s.rebalances() }
 
 func leaving(spec *workv1alpha2.ResourceBindingSpec, snap Snapshot) bool {
 	for _, t := range spec.Clusters {

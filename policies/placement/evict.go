@@ -120,7 +120,7 @@ func (p *placing) decide(due bool, evicted []string) Decision {
 		return p.finish(p.keep(), nil)
 	}
 	all := p.barred
-	if p.afresh() { // somebody wants it where it is best now, and it may not have left yet
+	if afresh(p.state) { // somebody wants it where it is best now, and it may not have left yet
 		p.returns = p.recovered()
 	}
 	d := p.try(all)

@@ -9,8 +9,6 @@ import (
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-io/flotilla/internal/loop"
@@ -62,7 +60,7 @@ func (h *heritage) wants(ctx context.Context, ks *kustomizev1.Kustomization, at 
 		}
 	}
 	entries, err := inventory.Of(objects)
-	return siblings.Wants{Entries: entries, Children: childrenIn(objects)}, err
+	return siblings.Wants{Entries: entries, Children: siblings.ChildrenIn(objects)}, err
 }
 
 // eligible returns the siblings.Eligible of what rules allow: one of another namespace may take
@@ -84,7 +82,7 @@ func (s *state) artifact() siblings.Artifact {
 
 // share refuses a revision with an object that another Kustomization of the source holds at it, too.
 func (h *heritage) share(ctx context.Context, s *state) (loop.Next, error) {
-	h.siblings.Learn(s.ks, s.artifact(), siblings.Wants{Entries: s.desired, Children: childrenIn(s.objects)})
+	h.siblings.Learn(s.ks, s.artifact(), siblings.Wants{Entries: s.desired, Children: siblings.ChildrenIn(s.objects)})
 	s.last.waitsForSiblings(s.source.key, true)
 	var unheld []inventory.Entry
 	added := map[inventory.ID]inventory.Entry{}
@@ -147,7 +145,7 @@ func (h *heritage) end(ctx context.Context, s *state, doomed []inventory.Entry) 
 }
 
 func (h *heritage) split(ctx context.Context, s *state, at siblings.Artifact, doomed []inventory.Entry) (siblings.Leaving, error) {
-	answer, err := h.siblings.Ask(ctx, siblings.Query{Of: s.ks, At: at, Objects: doomed, Upcoming: childrenIn(s.objects), Going: kustomizationsIn(doomed)})
+	answer, err := h.siblings.Ask(ctx, siblings.Query{Of: s.ks, At: at, Objects: doomed, Upcoming: siblings.ChildrenIn(s.objects), Going: siblings.KeysIn(doomed)})
 	if err != nil {
 		return siblings.Leaving{}, err
 	}
@@ -177,7 +175,7 @@ func (h *heritage) kept(s *state) func(ctx context.Context, child *kustomizev1.K
 		if err != nil {
 			return nil, err
 		}
-		answer, err := h.siblings.Ask(ctx, siblings.Query{Of: child, At: at, Objects: owned, Upcoming: childrenIn(s.objects), Going: kustomizationsIn(s.leaving.Deleted)})
+		answer, err := h.siblings.Ask(ctx, siblings.Query{Of: child, At: at, Objects: owned, Upcoming: siblings.ChildrenIn(s.objects), Going: siblings.KeysIn(s.leaving.Deleted)})
 		out := make(map[inventory.ID]bool, len(answer.Heirs))
 		for id := range answer.Heirs {
 			out[id] = true
@@ -189,7 +187,7 @@ func (h *heritage) kept(s *state) func(ctx context.Context, child *kustomizev1.K
 // handsOver reports whether a revision removes a Kustomization from which others of its source take
 // something: they cannot be healthy before it is gone.
 func (h *heritage) handsOver(ctx context.Context, s *state, e inventory.Entry) (bool, error) {
-	keys := kustomizationsIn([]inventory.Entry{e})
+	keys := siblings.KeysIn([]inventory.Entry{e})
 	if len(keys) == 0 {
 		return false, nil
 	}
@@ -217,31 +215,6 @@ func (h *heritage) artifactOf(ctx context.Context, ks *kustomizev1.Kustomization
 		at.Digest, at.Revision = artifact.Digest, artifact.Revision
 	}
 	return at, nil
-}
-
-// childrenIn returns the Kustomizations among objects.
-func childrenIn(objects []*unstructured.Unstructured) []*kustomizev1.Kustomization {
-	var out []*kustomizev1.Kustomization
-	for _, obj := range objects {
-		if obj.GroupVersionKind().GroupKind() != kustomizev1.GroupVersion.WithKind(kustomizev1.KustomizationKind).GroupKind() {
-			continue
-		}
-		var ks kustomizev1.Kustomization
-		if runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, &ks) == nil {
-			out = append(out, &ks)
-		}
-	}
-	return out
-}
-
-func kustomizationsIn(entries []inventory.Entry) []client.ObjectKey {
-	var out []client.ObjectKey
-	for _, e := range entries {
-		if e.ID.GroupKind.Kind == kustomizev1.KustomizationKind && e.ID.GroupKind.Group == kustomizev1.GroupVersion.Group {
-			out = append(out, client.ObjectKey{Namespace: e.ID.Namespace, Name: e.ID.Name})
-		}
-	}
-	return out
 }
 
 // handoverPoll is when it is looked again whether a sibling has taken what it wants. The loop also

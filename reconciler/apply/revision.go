@@ -35,7 +35,7 @@ func (r *Reconciler) compare(ctx context.Context, s *state) (loop.Next, error) {
 	if err != nil || !s.last.moves(s, !awaited) {
 		return loop.Next{}, err
 	}
-	if len(kustomizationsIn(s.desired)) == 0 {
+	if len(siblings.KeysIn(s.desired)) == 0 {
 		r.heritage.siblings.Learn(s.ks, s.artifact(), siblings.Wants{Entries: s.desired})
 	}
 	if s.yields = !awaited; s.yields {

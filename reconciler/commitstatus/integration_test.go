@@ -461,7 +461,7 @@ func TestARemoval(t *testing.T) {
 	for name, record := range map[string]func(*kustomizev1.KustomizationStatus, []inventory.ID, bool){
 		"gone": inventory.RecordRemoved,
 		"kept": func(status *kustomizev1.KustomizationStatus, ids []inventory.ID, looked bool) {
-			inventory.RecordLeaving(status, ids, looked)
+			inventory.RecordLeaving(status, ids, nil, looked)
 			for _, id := range ids {
 				status.Inventory.Entries = append(status.Inventory.Entries, kustomizev1.ResourceRef{ID: id.String(), Version: "v1"})
 			}
