@@ -253,6 +253,14 @@ func TestHandovers(t *testing.T) {
 		},
 		"its source is another one, which it may not read": {
 			steps: func(h *handover) {
+				forge := &notificationv1beta3.Provider{}
+				if err := h.hub.Get(h.t.Context(), client.ObjectKey{Namespace: "shop", Name: "forge"}, forge); err != nil {
+					h.t.Fatal(err)
+				}
+				forge.Spec.Address = "https://git.example.com/acme/fleet" // whatever the source is
+				if err := h.hub.Update(h.t.Context(), forge); err != nil {
+					h.t.Fatal(err)
+				}
 				h.green(revisionA)
 				h.kustomization(func(ks *kustomizev1.Kustomization) { ks.Spec.SourceRef.Namespace = "theirs" })
 				h.noted(revisionA, metav1.ConditionFalse, "AccessDenied", "the source GitRepository theirs/fleet is in another namespace")
