@@ -228,7 +228,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request, run *
 	if s.yields && err == nil {
 		return reconcile.Result{RequeueAfter: next.After, Priority: ptr.To(lastInLine)}, nil
 	}
-	err = s.last.secrets.Clean(r.lastGood.keep(ctx, s, err), reasonFailed)
+	err = s.clean(r.lastGood.keep(ctx, s, err), reasonFailed)
 	if err := r.conclude(ctx, s, err); err != nil {
 		return reconcile.Result{}, err
 	}
@@ -365,6 +365,9 @@ func (r *Reconciler) conclude(ctx context.Context, s *state, err error) error {
 	_, leave, full := places.Compute(ctx) // a run that has ended says what it came to all the same
 	after := s.ks.DeepCopy()
 	after.Status = statusOf(s, outcome, r.clock.Now())
+	for i := range after.Status.Conditions {
+		after.Status.Conditions[i].Message = s.hide(after.Status.Conditions[i].Message)
+	}
 	if full == nil {
 		leave()
 	}
@@ -379,8 +382,9 @@ func (r *Reconciler) conclude(ctx context.Context, s *state, err error) error {
 		r.switcher.end(ctx, s.owner, s.leaving.Staying())
 	}
 	for _, e := range eventsOf(s, after, outcome) {
-		r.deps.Events.Event(after, e.kind, e.reason, e.message)
-		log.FromContext(ctx).Info(e.message, "reason", e.reason, "revision", s.source.revision)
+		message := s.hide(e.message)
+		r.deps.Events.Event(after, e.kind, e.reason, message)
+		log.FromContext(ctx).Info(message, "reason", e.reason, "revision", s.source.revision)
 	}
 	s.ks = after
 	return nil

@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-io/flotilla/internal/loop"
-	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/apply/lastgood"
 	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
@@ -60,20 +59,4 @@ func transitionOf(s *state, after *kustomizev1.Kustomization, outcome *loop.Erro
 	default:
 		return nil
 	}
-}
-
-// deeds are what runs did until a revision stood.
-type deeds struct {
-	revision string
-	// reported says that the event of the revision has them.
-	reported bool
-	changes  applier.ChangeSet
-}
-
-// of returns the deeds for a revision: those that are not told yet, or none.
-func (d deeds) of(revision string) deeds {
-	if d.reported || d.revision != revision {
-		return deeds{revision: revision}
-	}
-	return d
 }

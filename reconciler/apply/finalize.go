@@ -43,7 +43,7 @@ func (r *Reconciler) finalize(ctx context.Context, ks *kustomizev1.Kustomization
 			return reconcile.Result{}, err
 		}
 		if err != nil {
-			err = loop.As(err, meta.PruneFailedReason)
+			err = loop.As(s.clean(err, meta.PruneFailedReason), meta.PruneFailedReason)
 			if err := r.conclude(ctx, s, err); err != nil {
 				return reconcile.Result{}, err
 			}
@@ -116,6 +116,7 @@ func (r remover) deleteOwned(ctx context.Context, s *state) (bool, error) {
 
 // warn tells of what a deletion leaves behind.
 func warn(ctx context.Context, events loop.Recorder, s *state, message string) {
+	message = s.hide(message)
 	events.Event(s.ks, corev1.EventTypeWarning, meta.PruneFailedReason, message)
 	log.FromContext(ctx).Info(message, "reason", meta.PruneFailedReason)
 }

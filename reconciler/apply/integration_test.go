@@ -69,6 +69,7 @@ type world struct {
 	templates apply.Templates // nil for none
 	allows    string          // what the next commits' trailers name
 	revision  string          // of all commits; empty: each has its own
+	log       logr.Logger     // the zero value for none
 }
 
 func newWorld(t testing.TB) *world {
@@ -109,16 +110,32 @@ func newWorldAs(t testing.TB, env *servertest.Env, around func(apply.Builder) ap
 	w := &world{Env: env, t: t, events: &recorder{}, builds: &countedBuilder{}, around: around}
 	w.namespace = w.Namespace(t)
 	w.opts = options(w.namespace)
+	w.open()
+	return w
+}
+
+// newWorldLogging is one of an administrator's, whose loop logs.
+func newWorldLogging(t testing.TB, to logr.Logger) *world {
+	t.Helper()
+	w := &world{Env: shared.Env(t), t: t, events: &recorder{}, builds: &countedBuilder{}, log: to}
+	w.namespace = w.Namespace(t)
+	w.opts = apply.Options{Tenancy: tenancy.Rules{PrivilegedNamespaces: []string{w.namespace}}}
+	w.open()
+	return w
+}
+
+// open makes the repository and starts the loop.
+func (w *world) open() {
+	w.t.Helper()
 	var err error
-	if w.store, err = artifact.NewStore(t.TempDir(), artifact.Options{BaseURL: "http://localhost"}); err != nil {
-		t.Fatal(err)
+	if w.store, err = artifact.NewStore(w.t.TempDir(), artifact.Options{BaseURL: "http://localhost"}); err != nil {
+		w.t.Fatal(err)
 	}
 	w.create(&sourcev1.GitRepository{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "fleet"},
 		Spec:       sourcev1.GitRepositorySpec{URL: "https://git.example.com/fleet", Interval: metav1.Duration{Duration: time.Minute}},
 	})
 	w.start()
-	return w
 }
 
 // start runs the loop; it ends with the test, or when stop is called.
@@ -128,7 +145,7 @@ func (w *world) start() {
 	if w.wrap != nil {
 		config.Wrap(w.wrap)
 	}
-	mgr, err := hub.NewManager(config, scheme.New(), hub.Options{Log: logr.Discard(), SeveralPerProcess: true})
+	mgr, err := hub.NewManager(config, scheme.New(), hub.Options{Log: w.log, SeveralPerProcess: true})
 	if err != nil {
 		w.t.Fatal(err)
 	}

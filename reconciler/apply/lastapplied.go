@@ -13,8 +13,8 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/apply/intervals"
-	"github.com/flotilla-io/flotilla/reconciler/apply/secrets"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
+	"github.com/flotilla-io/flotilla/reconciler/secrets"
 	"github.com/flotilla-io/flotilla/reconciler/switching"
 )
 
@@ -61,7 +61,7 @@ type lastApplied struct {
 	// waitsFor are the objects whose health is still being waited for.
 	waitsFor map[inventory.ID]bool
 	// did is what was done for the revision that is worked on.
-	did deeds
+	did applier.Deeds
 	// defines is the artifact whose kinds and namespaces are waited for, since when.
 	defines struct {
 		digest string
@@ -326,7 +326,7 @@ func (m *lastApplied) complaint(revision string, about []inventory.ID, text stri
 func (m *lastApplied) changes() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.did.changes.String()
+	return m.did.Changes.String()
 }
 
 // conclude records the outcome of a run.
@@ -335,11 +335,11 @@ func (m *lastApplied) conclude(s *state, outcome *loop.Error, now time.Time) {
 	defer m.mu.Unlock()
 	stands := outcome == nil || outcome.Reason == meta.HealthCheckFailedReason
 	if s.source.revision != "" {
-		m.did = m.did.of(s.source.revision)
+		m.did = m.did.Of(s.source.revision)
 		if !s.settled && (stands || outcome.Reason == meta.ProgressingReason) {
-			m.did.changes.Add(s.plan.Changes, inventory.IDsOf(slices.Concat(s.switched.pruned, s.leaving.Deleted)))
+			m.did.Changes.Add(s.plan.Changes, inventory.IDsOf(slices.Concat(s.switched.pruned, s.leaving.Deleted)))
 		}
-		m.did.reported = outcome == nil && s.waiting.text == "" && !s.leaving.Waits()
+		m.did.Reported = outcome == nil && s.waiting.text == "" && !s.leaving.Waits()
 	}
 	if outcome == nil {
 		m.unhealthy.about, m.unhealthy.text = nil, ""

@@ -24,6 +24,18 @@ import (
 // reasonFailed is the reason of a fault that may pass.
 const reasonFailed = meta.ReconciliationFailedReason
 
+// hide returns a text without values from Secrets. Revisions are no secret.
+func (s *state) hide(text string) string { return s.last.secrets.Hide(text, s.revisions()...) }
+
+// clean is hide of an error.
+func (s *state) clean(err error, reason string) error {
+	return s.last.secrets.Clean(err, reason, s.revisions()...)
+}
+
+func (s *state) revisions() []string {
+	return []string{s.source.revision, s.ks.Status.LastAppliedRevision, s.ks.Status.LastAttemptedRevision, lastgood.In(s.ks.Status).Revision}
+}
+
 // statusOf says what a run came to; outcome is nil for one without fault.
 func statusOf(s *state, outcome *loop.Error, now time.Time) kustomizev1.KustomizationStatus {
 	status := s.ks.Status.DeepCopy()

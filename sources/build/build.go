@@ -80,6 +80,9 @@ type Input struct {
 	Path string
 	// Spec changes what is built.
 	Spec Spec
+	// Reveal is called with each text that the values of Spec.Secrets come out as in an object, also where
+	// the build fails; nil: nobody wants to know.
+	Reveal func(text string)
 }
 
 // Spec has the fields of a Flux Kustomization that change what is built, with
@@ -98,8 +101,19 @@ type Spec struct {
 	// replaced unless AlwaysSubstitute is set.
 	Variables        map[string]string
 	AlwaysSubstitute bool
+	// Secrets names the Variables whose values no text may show.
+	Secrets []string
+	// Mark is put on each object that the values of Secrets were put into; the zero value is none.
+	Mark Mark
 	// StrictVariables refuses a variable that has neither value nor default.
 	StrictVariables bool
+}
+
+// Mark is an annotation of objects that text of Secrets was put into.
+type Mark struct {
+	// Key is the annotation; empty for none. InName is its value where the text is in the name of the object, and
+	// InFields where it is elsewhere.
+	Key, InName, InFields string
 }
 
 // Builder builds. One is made per process, and used from any number of
@@ -174,7 +188,7 @@ func (b *Builder) buildHere(ctx context.Context, tree *Tree, reads *Reads, in In
 		return nil, err
 	}
 	if !i.plain.doubt {
-		return b.objects(ctx, i.plain.objects, in.Spec)
+		return b.objects(ctx, i.plain.objects, in)
 	}
 	if i.bounded && !i.small() {
 		return nil, errApart
@@ -185,7 +199,7 @@ func (b *Builder) buildHere(ctx context.Context, tree *Tree, reads *Reads, in In
 	if err != nil {
 		return nil, i.explain(err)
 	}
-	return b.objects(ctx, nodes, in.Spec)
+	return b.objects(ctx, nodes, in)
 }
 
 // plan is what kustomize is given.

@@ -20,11 +20,12 @@ const (
 
 // objects returns what was built, with variables and metadata in place,
 // checked and sorted.
-func (b *Builder) objects(ctx context.Context, built []*yaml.Node, spec Spec) ([]*unstructured.Unstructured, error) {
+func (b *Builder) objects(ctx context.Context, built []*yaml.Node, in Input) ([]*unstructured.Unstructured, error) {
 	if len(built) > b.limits.Objects {
 		return nil, fmt.Errorf("%w: %d objects, %d are allowed", ErrTooLarge, len(built), b.limits.Objects)
 	}
-	variables, err := newVariables(spec)
+	spec := in.Spec
+	variables, err := newVariables(in)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +53,9 @@ func (b *Builder) object(node *yaml.Node, variables *variables) (*unstructured.U
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", id, err)
 	}
+	mark := ""
 	if variables != nil && !keepsVariables(content) {
+		mark = variables.marks(content)
 		if content, err = variables.replace(content, b.limits.Document); err != nil {
 			return nil, fmt.Errorf("%s: %w", id, err)
 		}
@@ -69,6 +72,9 @@ func (b *Builder) object(node *yaml.Node, variables *variables) (*unstructured.U
 		return nil, fmt.Errorf("%s: %w: metadata.name is missing", id, ErrInvalid)
 	case strings.ContainsFunc(object.GetName()+object.GetNamespace(), strange):
 		return nil, fmt.Errorf("%q: %w: the name holds characters that cannot be seen", id, ErrInvalid)
+	}
+	if mark != "" {
+		merge(object.GetAnnotations, object.SetAnnotations, map[string]string{variables.mark.Key: mark})
 	}
 	return object, nil
 }

@@ -9,28 +9,51 @@ import (
 	envparse "github.com/fluxcd/pkg/envsubst/parse"
 	"sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
+
+	"github.com/flotilla-io/flotilla/sources/build/disclosure"
 )
 
 type variables struct {
 	values map[string]string
 	strict bool
+	secret *disclosure.Disclosure // nil: no value is secret
+	mark   Mark
 }
 
 var variableName = regexp.MustCompile(`^[_[:alpha:]][_[:alpha:][:digit:]]*$`)
 
 // newVariables returns nil if nothing is to be replaced.
-func newVariables(spec Spec) (*variables, error) {
+func newVariables(in Input) (*variables, error) {
+	spec := in.Spec
 	if len(spec.Variables) == 0 && !spec.AlwaysSubstitute {
 		return nil, nil
 	}
-	v := &variables{values: make(map[string]string, len(spec.Variables)), strict: spec.StrictVariables}
+	v := &variables{values: make(map[string]string, len(spec.Variables)), strict: spec.StrictVariables, mark: spec.Mark}
 	for name, value := range spec.Variables {
 		if !variableName.MatchString(name) {
 			return nil, fmt.Errorf("%w: the variable name %q is not one of letters, digits and underscores", ErrSubstitute, clip(name))
 		}
 		v.values[name] = strings.ReplaceAll(value, "\n", "")
 	}
+	if in.Reveal != nil && len(spec.Secrets) > 0 {
+		v.secret = disclosure.New(spec.Secrets, v.expand, in.Reveal)
+	}
 	return v, nil
+}
+
+// marks returns what an object is marked with, by its content before its variables are replaced; empty for
+// nothing.
+func (v *variables) marks(content any) string {
+	fields, _ := content.(map[string]any)
+	metadata, _ := fields["metadata"].(map[string]any)
+	switch {
+	case v.mark.Key == "" || !v.secret.Holds(content):
+		return ""
+	case v.secret.Holds(metadata["name"]):
+		return v.mark.InName
+	default:
+		return v.mark.InFields
+	}
 }
 
 // replace returns an object's content with its variables replaced.
@@ -59,6 +82,7 @@ func (v *variables) replace(content any, limit int) (any, error) {
 	if err := json.UnmarshalCaseSensitivePreserveInts(decoded, &out); err != nil {
 		return nil, broken
 	}
+	v.secret.Reveal(content, out)
 	return out, nil
 }
 

@@ -96,7 +96,7 @@ func (r *Runner) Run(ctx context.Context, job build.Job) ([][]byte, error) {
 		_ = send(input, order{Limits: r.limits, Job: job})
 		_ = input.Close()
 	}()
-	objects, readErr := receive(&io.LimitedReader{R: output, N: r.limits.Output}, job.Limits.Objects)
+	objects, readErr := receive(&io.LimitedReader{R: output, N: r.limits.Output}, job.Limits.Objects, job.Input.Reveal)
 	if readErr != nil && !errors.Is(readErr, errCut) {
 		_ = kill(cmd) // it may still be writing
 	}

@@ -231,7 +231,7 @@ func FuzzAnswer(f *testing.F) {
 	f.Add([]byte("no answer"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		const most = 10
-		objects, err := sandbox.Receive(&io.LimitedReader{R: bytes.NewReader(text), N: 1 << 20}, most)
+		objects, err := sandbox.Receive(&io.LimitedReader{R: bytes.NewReader(text), N: 1 << 20}, most, nil)
 		if err == nil && len(objects) > most || err != nil && objects != nil {
 			t.Errorf("%d objects and %v", len(objects), err)
 		}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"runtime/debug"
 	"slices"
@@ -36,8 +37,10 @@ type file struct {
 // wrong, and then each object as JSON.
 type answer struct {
 	Objects int
-	Fault   string
-	Is      int // which of the faults of a build it is, from 1
+	// Revealed are the texts that secret values come out as.
+	Revealed []string
+	Fault    string
+	Is       int // which of the faults of a build it is, from 1
 }
 
 const (
@@ -56,11 +59,14 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	revealed := map[string]bool{}
+	job.Input.Reveal = func(text string) { revealed[text] = true }
 	objects, err := build.New(job.Limits).Build(ctx, job.Input)
 	first := answer{Objects: len(objects)}
 	if err != nil {
 		first, objects = faulty(err), nil
 	}
+	first.Revealed = slices.Sorted(maps.Keys(revealed))
 	buffer := bufio.NewWriter(out)
 	encoder := gob.NewEncoder(buffer)
 	if err := encoder.Encode(first); err != nil {
@@ -189,7 +195,7 @@ func giveWay() error {
 var errCut = errors.New("the answer of a build's process ended too early")
 
 // receive reads an answer. A limit that was met shows as its end.
-func receive(in *io.LimitedReader, most int) ([][]byte, error) {
+func receive(in *io.LimitedReader, most int, reveal func(text string)) ([][]byte, error) {
 	decoder := gob.NewDecoder(bufio.NewReader(in))
 	unreadable := fmt.Errorf("%w: its process gave no answer that can be read", build.ErrKustomize)
 	cut := func(err error) error {
@@ -205,6 +211,11 @@ func receive(in *io.LimitedReader, most int) ([][]byte, error) {
 	var first answer
 	if err := decoder.Decode(&first); err != nil {
 		return nil, cut(err)
+	}
+	for _, text := range first.Revealed {
+		if reveal != nil {
+			reveal(text)
+		}
 	}
 	switch faults := build.Faults(); {
 	case first.Is < 0, first.Is > len(faults), first.Objects < 0:

@@ -79,6 +79,17 @@ const UndecidedKey = "gitops.flotilla.io/undecided"
 // stands there already. It goes once the object is not leaving any more.
 const PrunedFromAnnotation = "gitops.flotilla.io/pruned-from"
 
+// HoldsSecretsAnnotation is on objects that a Kustomization put text of a Secret into, by a variable: its value is
+// HoldsInName where that is in the object's name, else HoldsInFields. What clusters say of such objects is told
+// without what it quotes.
+const HoldsSecretsAnnotation = "kustomize.flotilla.io/holds-secrets"
+
+// Values of HoldsSecretsAnnotation.
+const (
+	HoldsInFields = "fields"
+	HoldsInName   = "name"
+)
+
 // TaintsAnnotation on a Cluster are the taints that a Kustomization has put on it, each as key:effect, between commas:
 // they go once the revision does not hold them any more, whoever has written the list since.
 const TaintsAnnotation = "gitops.flotilla.io/taints"

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
+	"github.com/flotilla-io/flotilla/reconciler/secrets"
 )
 
 // recreatePoll is how often it is looked whether a deleted object is gone.
@@ -72,7 +73,7 @@ func (a *Applier) applyStage(ctx context.Context, plan Plan, stage inventory.Sta
 		}
 	}
 	return each(ctx, a.opts.Parallel, changes, func(ctx context.Context, c *Change) error {
-		if err := a.applyOne(ctx, plan.set, c); err != nil {
+		if err := secrets.Worded(c.Desired, a.applyOne(ctx, plan.set, c)); err != nil {
 			return fmt.Errorf("apply %s: %w", inventory.Describe(inventory.IDOf(c.Desired)), err)
 		}
 		return nil

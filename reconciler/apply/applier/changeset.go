@@ -50,3 +50,19 @@ func (s *ChangeSet) String() string {
 	}
 	return strings.Join(texts, "; ")
 }
+
+// Deeds are what runs did until a revision stood.
+type Deeds struct {
+	Revision string
+	// Reported says that somebody was told of them.
+	Reported bool
+	Changes  ChangeSet
+}
+
+// Of returns the deeds for a revision: those that are not told yet, or none.
+func (d Deeds) Of(revision string) Deeds {
+	if d.Reported || d.Revision != revision {
+		return Deeds{Revision: revision}
+	}
+	return d
+}

@@ -24,6 +24,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/places"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
+	"github.com/flotilla-io/flotilla/reconciler/secrets"
 )
 
 // Set is what one owner wants on the hub.
@@ -399,5 +400,5 @@ func twinName(name string) string {
 // dryRun asks the server what an apply would make of obj, and puts the answer
 // into it.
 func dryRun(ctx context.Context, writer client.Client, obj *unstructured.Unstructured) error {
-	return writer.Apply(ctx, client.ApplyConfigurationFromUnstructured(obj), client.ForceOwnership, client.FieldOwner(FieldManager), client.DryRunAll)
+	return secrets.Worded(obj, writer.Apply(ctx, client.ApplyConfigurationFromUnstructured(obj), client.ForceOwnership, client.FieldOwner(FieldManager), client.DryRunAll))
 }

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -21,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/places"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
@@ -60,8 +62,9 @@ type Input struct {
 	Retry time.Duration
 	// Keep has a later artifact be compared with this one, by Same.
 	Keep bool
-	// Reveal is called with each value that is read from a Secret; nil: nobody wants to know.
-	Reveal func(value string)
+	// Reveal is called with each value that is read from a Secret, and with each text that one comes out as in
+	// an object; nil: nobody wants to know.
+	Reveal func(text string)
 }
 
 // Artifacts open what sources fetched, by its digest.
@@ -127,13 +130,13 @@ func (b *Builder) Build(ctx context.Context, in Input) ([]*unstructured.Unstruct
 	if err != nil {
 		return nil, err
 	}
-	variables, err := variables(ctx, in)
+	variables, secret, err := variables(ctx, in)
 	if err != nil {
 		return nil, err
 	}
 	spec := specOf(in.Kustomization, variables)
-	spec.StrictVariables = b.opts.StrictVariables
-	objects, reads, err := b.builder.BuildFrom(ctx, tree, build.Input{Path: in.Kustomization.Spec.Path, Spec: spec})
+	spec.StrictVariables, spec.Secrets = b.opts.StrictVariables, secret
+	objects, reads, err := b.builder.BuildFrom(ctx, tree, build.Input{Path: in.Kustomization.Spec.Path, Spec: spec, Reveal: in.Reveal})
 	if err == nil && in.Keep {
 		b.mu.Lock()
 		b.built[client.ObjectKeyFromObject(in.Kustomization)] = built{generation: in.Kustomization.Generation, digest: in.Digest, reads: reads}
@@ -142,7 +145,10 @@ func (b *Builder) Build(ctx context.Context, in Input) ([]*unstructured.Unstruct
 	if err != nil {
 		return nil, classifyBuild(in, err)
 	}
-	return objects, prepare(objects)
+	if err := prepare(objects); err != nil {
+		return nil, classifyBuild(in, err)
+	}
+	return objects, nil
 }
 
 // Same reports whether an artifact holds, of what the Kustomization reads, the same as the one that was
@@ -233,6 +239,7 @@ func specOf(ks *kustomizev1.Kustomization, variables map[string]string) build.Sp
 		IgnoreMissingComponents: ks.Spec.IgnoreMissingComponents,
 		Labels:                  map[string]string{},
 		Variables:               variables,
+		Mark:                    build.Mark{Key: gitopsv1alpha1.HoldsSecretsAnnotation, InName: gitopsv1alpha1.HoldsInName, InFields: gitopsv1alpha1.HoldsInFields},
 		AlwaysSubstitute:        ks.Spec.PostBuild != nil && ks.GetSubstituteStrategy() == kustomizev1.SubstituteStrategyAlways,
 	}
 	for _, option := range ks.Spec.BuildMetadata {
@@ -247,23 +254,25 @@ func specOf(ks *kustomizev1.Kustomization, variables map[string]string) build.Sp
 }
 
 // variables returns what is put in for names: what ConfigMaps and Secrets say,
-// later ones before earlier ones, and the Kustomization's own before all.
-func variables(ctx context.Context, in Input) (map[string]string, error) {
+// later ones before earlier ones, and the Kustomization's own before all. Secret are the names of those whose
+// values are from Secrets.
+func variables(ctx context.Context, in Input) (out map[string]string, secret []string, err error) {
 	ks := in.Kustomization
 	if ks.Spec.PostBuild == nil {
-		return nil, nil
+		return nil, nil, nil
 	}
-	out := map[string]string{}
+	out = map[string]string{}
+	isSecret := map[string]bool{}
 	for _, ref := range ks.Spec.PostBuild.SubstituteFrom {
 		values, err := valuesOf(ctx, in.As, client.ObjectKey{Namespace: ks.Namespace, Name: ref.Name}, ref.Kind)
 		if apierrors.IsNotFound(err) && ref.Optional {
 			continue
 		}
 		if apierrors.IsNotFound(err) {
-			return nil, loop.Waiting(meta.BuildFailedReason, min(in.Retry, awaited), fmt.Errorf("spec.postBuild.substituteFrom: the %s %s does not exist: create it, or mark it optional", ref.Kind, ref.Name))
+			return nil, nil, loop.Waiting(meta.BuildFailedReason, min(in.Retry, awaited), fmt.Errorf("spec.postBuild.substituteFrom: the %s %s does not exist: create it, or mark it optional", ref.Kind, ref.Name))
 		}
 		if err != nil {
-			return nil, fmt.Errorf("read the %s %s: %w", ref.Kind, ref.Name, err)
+			return nil, nil, fmt.Errorf("read the %s %s: %w", ref.Kind, ref.Name, err)
 		}
 		if ref.Kind != "ConfigMap" && in.Reveal != nil {
 			for _, value := range values {
@@ -271,9 +280,16 @@ func variables(ctx context.Context, in Input) (map[string]string, error) {
 			}
 		}
 		maps.Copy(out, values)
+		for name := range values {
+			isSecret[name] = ref.Kind != "ConfigMap"
+		}
 	}
 	maps.Copy(out, ks.Spec.PostBuild.Substitute)
-	return out, nil
+	for name := range ks.Spec.PostBuild.Substitute {
+		isSecret[name] = false
+	}
+	maps.DeleteFunc(isSecret, func(_ string, secret bool) bool { return !secret })
+	return out, slices.Sorted(maps.Keys(isSecret)), nil
 }
 
 func valuesOf(ctx context.Context, as client.Reader, key client.ObjectKey, kind string) (map[string]string, error) {

@@ -1,0 +1,139 @@
+// Package secrets keeps values out of what people are told.
+//
+// In go values, and texts that they came out as; out come texts and errors without them. Nothing is
+// written down anywhere.
+package secrets
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/flotilla-io/flotilla/internal/loop"
+)
+
+// Values are what no text may show. The zero value is none. It is safe for use by several goroutines.
+type Values struct {
+	mu     sync.Mutex
+	values map[string]bool // what is hidden wherever it stands, in all its forms
+	short  map[string]bool // what is hidden where it is quoted as a value
+}
+
+const (
+	// leastSecret is how long a value is at least that is left out of all texts: what is shorter stands
+	// everywhere, and guards nothing. It is left out where it stands as a value, between quotes.
+	leastSecret = 4
+	// mostForms is how long a value is at most, in bytes, that is known in other forms, too.
+	mostForms = 8 << 10
+	// hidden stands where a secret was.
+	hidden = "***"
+)
+
+// Keep adds a value, and its lines, as texts often show only one, each as it is and as it is quoted in texts and
+// JSON. Lines are also known joined.
+func (s *Values) Keep(value string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.values == nil {
+		s.values, s.short = map[string]bool{}, map[string]bool{}
+	}
+	for _, line := range append(strings.Split(value, "\n"), value, strings.ReplaceAll(value, "\n", "")) {
+		switch line = strings.TrimSpace(line); {
+		case line == "" || s.values[line]:
+		case len(line) < leastSecret:
+			s.short[line] = true
+		case len(line) > mostForms:
+			s.values[line] = true
+		default:
+			for _, form := range forms(line) {
+				s.values[form] = true
+			}
+		}
+	}
+}
+
+// forms are a value as it may stand in a text: as it is, within JSON, within quotes, within JSON that is quoted,
+// in an address, and encoded as the data of a Secret is.
+func forms(value string) []string {
+	out := []string{value, url.PathEscape(value), base64.StdEncoding.EncodeToString([]byte(value))}
+	for _, form := range []string{value, inJSON(value, true), inJSON(value, false)} {
+		quoted, ascii := strconv.Quote(form), strconv.QuoteToASCII(form)
+		out = append(out, form, quoted[1:len(quoted)-1], ascii[1:len(ascii)-1])
+	}
+	return out
+}
+
+func inJSON(value string, escapeHTML bool) string {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(escapeHTML)
+	_ = encoder.Encode(value) // a string always has a form
+	text := strings.TrimSuffix(out.String(), "\n")
+	return text[1 : len(text)-1]
+}
+
+// Hide returns a text without the values. Plain are parts of it that are known to everybody, such as
+// a revision: they stay as they are.
+func (s *Values) Hide(text string, plain ...string) string {
+	if len(plain) > 0 {
+		if plain[0] == "" {
+			return s.Hide(text, plain[1:]...)
+		}
+		parts := strings.Split(text, plain[0])
+		for n := range parts {
+			parts[n] = s.Hide(parts[n], plain[1:]...)
+		}
+		return strings.Join(parts, plain[0])
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	values := make([]string, 0, len(s.values))
+	for value := range s.values {
+		if strings.Contains(text, value) {
+			values = append(values, value)
+		}
+	}
+	slices.SortFunc(values, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) }) // one may hold another
+	for _, value := range values {
+		text = strings.ReplaceAll(text, value, hidden)
+	}
+	for value := range s.short {
+		text = hideQuoted(text, value)
+	}
+	return text
+}
+
+// hideQuoted leaves a short value out where nothing else stands between quotes, or where it is said to be a
+// value.
+func hideQuoted(text, value string) string {
+	if !strings.Contains(text, value) {
+		return text
+	}
+	for _, around := range [][2]string{{`"`, `"`}, {`\"`, `\"`}, {"value: ", ":"}} {
+		text = strings.ReplaceAll(text, around[0]+value+around[1], around[0]+hidden+around[1])
+	}
+	return text
+}
+
+// Clean returns an error of the same class and reason, as loop.As finds them, whose text shows no
+// value; plain is what Hide leaves. What it wraps then is lost.
+func (s *Values) Clean(err error, reason string, plain ...string) error {
+	if err == nil {
+		return nil
+	}
+	text := err.Error()
+	clean := s.Hide(text, plain...)
+	if clean == text {
+		return err
+	}
+	out := *loop.As(err, reason)
+	out.Err = errors.New(clean)
+	return &out
+}
