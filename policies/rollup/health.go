@@ -136,6 +136,10 @@ func (p Part) Worst(uncounted []string) (State, string) {
 // said of which nothing is heard any more is not taken for what is: silent names them, and
 // is nil where all answer or that is not known.
 func PartOf(template *unstructured.Unstructured, b workv1alpha2.Binding, works []*workv1alpha1.Work, silent Silences) Part {
+	return masked(partOf(template, b, works, silent), template)
+}
+
+func partOf(template *unstructured.Unstructured, b workv1alpha2.Binding, works []*workv1alpha1.Work, silent Silences) Part {
 	part := Part{}
 	switch {
 	case template != nil:

@@ -7,13 +7,17 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	"github.com/flotilla-io/flotilla/api/scheme"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/members"
@@ -33,6 +37,9 @@ func TestAsWhomAWorkIsApplied(t *testing.T) {
 	foreign := strings.NewReplacer(`"labels":{"karmada.io/managed":"true"},`, "", `{"work.karmada.io/namespace":"karmada-es-eu-1","work.karmada.io/name":"web"}`, "{}").Replace(manifestText)
 	kubectl := strings.Replace(foreign, `"name":"web",`, `"name":"web","uid":"u","managedFields":[{"manager":"kubectl-client-side-apply","operation":"Update","apiVersion":"apps/v1","fieldsV1":{"f:spec":{"f:replicas":{}}}}],`, 1)
 	overwrite := strings.Replace(manifestText, `"annotations":{`, `"annotations":{"work.karmada.io/conflict-resolution":"overwrite",`, 1)
+	holding := strings.Replace(manifestText, `"annotations":{`, `"annotations":{"`+gitopsv1alpha1.HoldsSecretsAnnotation+`":"fields",`, 1)
+	selector := field.Invalid(field.NewPath("spec", "selector"), map[string]any{"matchLabels": map[string]any{"a": "canary"}}, "field is immutable")
+	refusal := apierrors.NewInvalid(schema.GroupKind{Group: "apps", Kind: "Deployment"}, "web", field.ErrorList{selector})
 	for name, tc := range map[string]struct {
 		edge    edge
 		as, by  string // the annotations of the Cluster and of the Work
@@ -41,6 +48,7 @@ func TestAsWhomAWorkIsApplied(t *testing.T) {
 		asked   []string
 		reason  string // of a failure
 		says    string
+		hides   string
 	}{
 		"a cluster that says nothing":                  {by: both, asked: []string{"make web"}},
 		"a cluster that says the control plane":        {as: "ControlPlane", by: both, asked: []string{"make web"}},
@@ -57,6 +65,9 @@ func TestAsWhomAWorkIsApplied(t *testing.T) {
 		"what cannot be read":                     {as: "Author", by: `alice`, reason: "UnknownAccount", says: "cannot be read"},
 		"nobody by name":                          {as: "Author", by: `[{"user":""}]`, reason: "UnknownAccount", says: "it names nobody"},
 		"another fault of the member":             {as: "Author", by: `[{"user":"alice"}]`, edge: edge{refuse: errors.New("no")}, asked: []string{"as " + alice, "make web"}, reason: "AppliedFailed", says: "no"},
+		"what it refuses where a secret is in it": {text: holding, edge: edge{refuse: refusal}, asked: []string{"make web"}, reason: "AppliedFailed",
+			says: "Deployment is refused: spec.selector: Invalid value: field is immutable", hides: "canary"},
+		"what it refuses of all else":             {edge: edge{refuse: refusal}, asked: []string{"make web"}, reason: "AppliedFailed", says: "canary"},
 		"what is taken over from others, too":     {as: "Author", by: `[{"user":"alice"}]`, text: overwrite, edge: edge{live: parse(t, kubectl)}, asked: []string{"as " + alice, "make web", "get web", "as " + alice, "unmark web", "as " + alice, "apply web"}},
 		"what is taken over as the control plane": {as: "ControlPlane", by: both, text: overwrite, edge: edge{live: parse(t, kubectl)}, asked: []string{"make web", "get web", "unmark web", "apply web"}},
 		"what is changed back, as well":           {as: "Author", by: `[{"user":"alice"}]`, edge: edge{presence: members.Present, observed: ours(func(o *members.Observed) { o.Owned = "other" }), live: parse(t, manifestText)}, asked: []string{"get web", "as " + alice, "apply web"}},
@@ -100,6 +111,8 @@ func TestAsWhomAWorkIsApplied(t *testing.T) {
 				t.Fatal("there is no condition Applied")
 			case tc.reason == "" && c.Status != metav1.ConditionTrue, tc.reason != "" && (c.Status != metav1.ConditionFalse || c.Reason != tc.reason || !strings.Contains(c.Message, tc.says)):
 				t.Errorf("Applied is %s, %s: %s; want %q: %q", c.Status, c.Reason, c.Message, tc.reason, tc.says)
+			case tc.hides != "" && strings.Contains(c.Message, tc.hides):
+				t.Errorf("%q is told: %s", tc.hides, c.Message)
 			}
 		})
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/execution/outcome"
 	"github.com/flotilla-io/flotilla/reconciler/execution/retention"
 	"github.com/flotilla-io/flotilla/reconciler/execution/waitqueue"
+	"github.com/flotilla-io/flotilla/reconciler/secrets"
 )
 
 // sender sends manifests to a member, and to nothing there that is not the Work's.
@@ -94,7 +95,7 @@ func (d *sender) over(ctx context.Context, s *state, o *object, desired *unstruc
 	}
 	patch, err := ownership.Adopt(desired, live)
 	if err == nil && patch != nil {
-		err = adopt(ctx, s, o, patch)
+		err = secrets.WordedFor(desired, adopt(ctx, s, o, patch))
 	}
 	if err != nil {
 		return nil, err
@@ -124,7 +125,8 @@ func put(ctx context.Context, s *state, desired *unstructured.Unstructured) (*me
 	if err != nil {
 		return nil, err
 	}
-	return as.Apply(ctx, desired)
+	made, err := as.Apply(ctx, desired)
+	return made, secrets.WordedFor(desired, err)
 }
 
 // adopt sends a patch by which an object becomes the Work's.
