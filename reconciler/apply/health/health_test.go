@@ -269,7 +269,7 @@ func TestHealth(t *testing.T) {
 func TestApplied(t *testing.T) {
 	missing := map[string]bool{
 		"a policy selects it, and is not heard of yet": true, "a policy may select it by labels that are not known": true, "bound, and nothing sent": true,
-		"bound, sent and healthy when its cluster was last heard of": true, "bound, with a version not seen": true, "nobody propagates a Deployment, which then never runs": true, "bound, with an older version in the cluster": true,
+		"bound, sent and healthy when its cluster was last heard of": true, "bound, with a version not seen": true, "nobody propagates a Deployment, which then never runs": true, "nobody propagates a kind that runs Pods, which nobody has looked at": true, "bound, with an older version in the cluster": true,
 	}
 	all := scenes(t)
 	cm := object(t, config)

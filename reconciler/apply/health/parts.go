@@ -36,7 +36,7 @@ func (r *Reader) Parts(ctx context.Context, owner client.ObjectKey, entries []in
 	if err != nil {
 		return nil, err
 	}
-	var parts []rollup.Part
+	var parts, around []rollup.Part
 	for _, e := range entries {
 		if e.ID.GroupKind == namespaces {
 			part, goes, err := r.namespacePart(ctx, owner, e.ID, names, silent)
@@ -44,7 +44,7 @@ func (r *Reader) Parts(ctx context.Context, owner client.ObjectKey, entries []in
 				return nil, err
 			}
 			if goes {
-				parts = append(parts, part)
+				around = append(around, part)
 			}
 			continue
 		}
@@ -66,7 +66,7 @@ func (r *Reader) Parts(ctx context.Context, owner client.ObjectKey, entries []in
 			parts = append(parts, part)
 		}
 	}
-	return parts, nil
+	return append(parts, alongside(around, parts)...), nil
 }
 
 // leaving returns the clusters that hold what a binding carries, and that it is not for any more.
