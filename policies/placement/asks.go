@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/failover"
 	"github.com/flotilla-io/flotilla/policies/selector"
 )
 
@@ -16,7 +17,9 @@ func Asks(b workv1alpha2.Binding, in Situation, opts Options) []string {
 		return nil
 	}
 	if _, due := s.due(in.Clusters); !due && s.record.Stays == nil {
-		if forbidden, _ := barred(&s, in, opts); len(targetsIn(s.spec.Clusters, forbidden)) == 0 {
+		forbidden, _ := barred(&s, in, opts)
+		s.back = failover.BackTo(s.record.Left, in.Clusters, s.spec, forbidden, movesOf(s.record), in.Now)
+		if len(targetsIn(s.spec.Clusters, forbidden)) == 0 && len(s.back.Settled) == 0 {
 			return nil
 		}
 	}

@@ -204,3 +204,23 @@ func spaced(clusters []workv1alpha2.TargetCluster) string {
 	}
 	return out
 }
+
+// TestWhoReturnsAsks: clusters are asked what fits there when something returns, and not while it waits for that.
+func TestWhoReturnsAsks(t *testing.T) {
+	noon := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	b := binding(deployment(2, policyv1alpha1.Placement{ReplicaScheduling: dynamicWeight()}, on("c", 2)))
+	b.Spec.Failover = &policyv1alpha1.FailoverBehavior{FailBackSeconds: ptr.To[int32](60)}
+	placement.Decision{
+		Clusters: targets("c:2"), AppliedPlacement: placement.AppliedPlacement(b.Spec.Placement),
+		Record: placement.Record{
+			Reason: workv1alpha2.BindingReasonSuccess, Message: workv1alpha2.SuccessfulSchedulingMessage, At: metav1.NewTime(noon),
+			Left: []failover.Left{{Cluster: "b", Well: ptr.To(metav1.NewTime(noon))}},
+		},
+	}.Put(b)
+	for after, want := range map[time.Duration][]string{30 * time.Second: nil, time.Minute: {"b", "c"}} {
+		in := placement.Situation{Clusters: evictFleet("b:9 c:9", "", noon), Now: noon.Add(after)}
+		if diff := cmp.Diff(want, placement.Asks(b, in, placement.Options{})); diff != "" {
+			t.Errorf("asked after %s (-want +got):\n%s", after, diff)
+		}
+	}
+}
