@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
 // Brake says how much of an inventory one revision may remove. What goes along counts, too.
@@ -65,6 +67,9 @@ type Refusal struct {
 	Revision string
 	// Allow is the value of AllowPruneAnnotation that would let them go.
 	Allow string
+	// Misspelt are words that let nothing go, each with the name that it may mean: "namespace/shpo (did you mean
+	// namespace/shop?)". Sorted.
+	Misspelt []string
 }
 
 func (e *Refusal) Error() string {
@@ -79,8 +84,12 @@ func (e *Refusal) Error() string {
 	if more := len(e.Losses) - len(names); more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
-	return fmt.Sprintf("revision %s would remove %d of %d objects (%s): nothing was applied; commit %s again, or allow it with the annotation %s: %q",
+	out := fmt.Sprintf("revision %s would remove %d of %d objects (%s): nothing was applied; commit %s again, or allow it with the annotation %s: %q",
 		e.Revision, len(e.Losses), e.Total, text, them, AllowPruneAnnotation, e.Allow)
+	if len(e.Misspelt) > 0 {
+		out += "; allowed is " + strings.Join(e.Misspelt, ", ")
+	}
+	return out
 }
 
 // AllowPruneAnnotation on a Kustomization lifts the brake. Its words, between commas, are
@@ -119,7 +128,7 @@ func (b Brake) Check(total int, losses []Loss, may Allowance, revision string) e
 		return nil
 	}
 	slices.SortFunc(refused, worstFirst)
-	return &Refusal{Total: total, Losses: refused, Revision: revision, Allow: may.with(losses, tooMany, revision)}
+	return &Refusal{Total: total, Losses: refused, Revision: revision, Allow: may.with(losses, tooMany, revision), Misspelt: may.misspelt(refused, losses)}
 }
 
 // MarkLast marks the losses that are workloads where none stays.
@@ -205,6 +214,28 @@ func (a Allowance) with(losses []Loss, tooMany bool, revision string) string {
 		words = append([]string{revision}, words...)
 	}
 	return strings.Join(words, ", ")
+}
+
+// misspelt are the words that are like the name of something that they do not let go, and let nothing else of the
+// losses go, as Refusal has them.
+func (a Allowance) misspelt(refused, losses []Loss) []string {
+	means := map[string]bool{}
+	for _, l := range losses {
+		means[NameOf(l.ID)] = true
+	}
+	var out []string
+	for _, l := range refused {
+		name := NameOf(l.ID)
+		kind, rest, _ := strings.Cut(name, "/")
+		for word := range a.names {
+			other, written, _ := strings.Cut(word, "/")
+			if other == kind && !means[word] && propagation.Nearest(written, []string{rest}) != "" {
+				out = append(out, fmt.Sprintf("%s (did you mean %s?)", word, name))
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // names reports whether a word lifts the brake for a

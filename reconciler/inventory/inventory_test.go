@@ -222,6 +222,38 @@ func TestBrake(t *testing.T) {
 	}
 }
 
+// TestAMisspeltAllowance: a word that lets nothing go, and is like a name of what stays, is told.
+func TestAMisspeltAllowance(t *testing.T) {
+	const revision = "main@sha1:9f2c4d1e0b7a"
+	loss := func(text string) inventory.Loss { return inventory.Loss{ID: entry(text, "v1").ID, Precious: true} }
+	shop, shops := loss("_shop__Namespace"), loss("_shops__Namespace")
+	for name, tc := range map[string]struct {
+		trailer string
+		losses  []inventory.Loss
+		want    string // what the refusal says of it
+	}{
+		"a letter is missing":         {"namespace/shps", []inventory.Loss{shops}, "; allowed is namespace/shps (did you mean namespace/shops?)"},
+		"another kind":                {"persistentvolumeclaim/shop", []inventory.Loss{shop}, ""},
+		"something else":              {"namespace/kitchen", []inventory.Loss{shop}, ""},
+		"a name that lets another go": {"namespace/shop", []inventory.Loss{shop, shops}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := inventory.DefaultBrake().Check(9, tc.losses, inventory.AllowanceOf("", tc.trailer, revision), revision)
+			if err == nil {
+				t.Fatal("it goes")
+			}
+			_, got, _ := strings.Cut(err.Error(), "allow-prune: ")
+			_, got, found := strings.Cut(got, "; ")
+			if found {
+				got = "; " + got
+			}
+			if got != tc.want {
+				t.Errorf("%q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
 // TestWhatLiftsTheBrake: a revision, or "true", lifts it for what is plain, and names for what they
 // name, whatever stands beside them.
 func TestWhatLiftsTheBrake(t *testing.T) {
