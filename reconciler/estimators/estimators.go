@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -193,6 +195,9 @@ func (e *Estimators) ask(ctx context.Context, cluster string, question func(cont
 		return 0, fmt.Errorf("estimator of %s: %w", cluster, err)
 	}
 	answer, err := l.ask(ctx, question)
+	if status.Code(err) == codes.DeadlineExceeded {
+		err = context.DeadlineExceeded // which gRPC tells in several ways
+	}
 	if err != nil {
 		return 0, fmt.Errorf("estimator of %s: %w", cluster, err)
 	}
