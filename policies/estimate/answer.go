@@ -32,7 +32,7 @@ func Plausible(fits int32, pods int64) error {
 	switch {
 	case fits < 0:
 		return fmt.Errorf("%w: %d", ErrAbsurd, fits)
-	case fits == math.MaxInt32, pods <= 0, int64(fits) <= times(pods, absurd):
+	case fits == math.MaxInt32, pods <= 0, int64(fits) <= Times(pods, absurd):
 		return nil
 	default:
 		return fmt.Errorf("%w: %d, where there are places for %d pods", ErrAbsurd, fits, pods)

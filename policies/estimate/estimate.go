@@ -114,16 +114,16 @@ func minus(a, b int64) int64 {
 	}
 }
 
-// times returns a*b of numbers that are not negative, or the largest number.
-func times(a, b int64) int64 {
+// Times returns a*b of numbers that are not negative, or the largest number.
+func Times(a, b int64) int64 {
 	if a > 0 && b > math.MaxInt64/a {
 		return math.MaxInt64
 	}
 	return a * b
 }
 
-// plus returns a+b of numbers that are not negative, or the largest number.
-func plus(a, b int64) int64 {
+// Plus returns a+b of numbers that are not negative, or the largest number.
+func Plus(a, b int64) int64 {
 	if a > math.MaxInt64-b {
 		return math.MaxInt64
 	}

@@ -81,7 +81,7 @@ func NeedOfSet(components []workv1alpha2.Component) Need {
 		p := part{pods: int64(c.Replicas), each: podOf(list)}
 		for _, want := range p.each {
 			sum := n.unit.at(want.name)
-			*sum = plus(*sum, times(want.n, p.pods))
+			*sum = Plus(*sum, Times(want.n, p.pods))
 		}
 		n.parts = append(n.parts, p)
 	}

@@ -93,7 +93,7 @@ func fits(free, want []int64) int64 {
 func (n nodes) capacity(want []int64) int64 {
 	var sum int64
 	for r := 0; r < len(n.rows); r += n.width() {
-		sum = plus(sum, n.rows[r]*fits(n.rows[r+1:r+n.width()], want)) // at most 2^31*110
+		sum = Plus(sum, n.rows[r]*fits(n.rows[r+1:r+n.width()], want)) // at most 2^31*110
 	}
 	return sum
 }
@@ -128,7 +128,7 @@ func appendNodes(dst []int64, there int64, free, want []int64, pods int64) []int
 	}
 	dst = append(dst, there)
 	for i := range free {
-		dst = append(dst, minus(free[i], times(want[i], pods)))
+		dst = append(dst, minus(free[i], Times(want[i], pods)))
 	}
 	return dst
 }
@@ -147,7 +147,7 @@ func (s *simulation) holds(units int64) bool {
 	current, n := s.nodes, len(s.nodes.names)
 	for i, p := range s.parts {
 		var left int64
-		if current.rows, left = current.place(s.buffers[i%2][:0], s.wants[i*n:(i+1)*n], times(p.pods, units)); left > 0 {
+		if current.rows, left = current.place(s.buffers[i%2][:0], s.wants[i*n:(i+1)*n], Times(p.pods, units)); left > 0 {
 			return false
 		}
 		s.buffers[i%2] = current.rows

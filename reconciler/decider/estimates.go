@@ -29,7 +29,7 @@ type Estimators struct {
 	// InSight answers from memory, and is asked first; nil: nobody does.
 	InSight Estimator
 	// Remote is asked about the clusters that InSight knows nothing of, all at the same
-	// time; nil: nobody is.
+	// time; nil: nobody is. It leaves alone by itself those that do not answer.
 	Remote Estimator
 	// Patience is how long Remote may take before what a cluster said last counts; zero
 	// means DefaultPatience.
@@ -47,9 +47,6 @@ const (
 	memory = 10 * time.Minute
 	// mostRemembered is how many answers are kept.
 	mostRemembered = 20_000
-	// silence is for how long a cluster that did not answer is not asked again: each time
-	// would cost a decision all the patience there is.
-	silence = 5 * time.Second
 )
 
 // estimates asks what fits in clusters, and remembers what they said last. Use
@@ -60,9 +57,8 @@ type estimates struct {
 	// assumed returns what was placed in a cluster and is not seen there yet.
 	assumed func(cluster string) []estimate.Assumed
 
-	mu     sync.Mutex
-	said   map[question]answer
-	silent map[string]time.Time // until when clusters are not asked
+	mu   sync.Mutex
+	said map[question]answer
 }
 
 // errNobody says that nobody is asked.
@@ -82,7 +78,7 @@ func newEstimates(of Estimators, c clock.PassiveClock, assumed func(string) []es
 	if of.Patience == 0 {
 		of.Patience = DefaultPatience
 	}
-	return &estimates{Estimators: of, clock: c, assumed: assumed, said: map[question]answer{}, silent: map[string]time.Time{}}
+	return &estimates{Estimators: of, clock: c, assumed: assumed, said: map[question]answer{}}
 }
 
 // of returns what fits in the clusters of the names: of those that did not answer what
@@ -129,7 +125,7 @@ func ask(ctx context.Context, whom Estimator, spec *workv1alpha2.ResourceBinding
 // remote asks about all the clusters at the same time, and returns what came in time and
 // can be true.
 func (e *estimates) remote(ctx context.Context, spec *workv1alpha2.ResourceBindingSpec, is *unit, names []string, clusters placement.Snapshot) map[string]int32 {
-	if names = e.awake(names); e.Remote == nil || len(names) == 0 {
+	if e.Remote == nil || len(names) == 0 {
 		return nil
 	}
 	type reply struct {
@@ -163,39 +159,7 @@ func (e *estimates) remote(ctx context.Context, spec *workv1alpha2.ResourceBindi
 			n = 0
 		}
 	}
-	e.rest(names, out)
 	return out
-}
-
-// awake returns those of the clusters that are asked.
-func (e *estimates) awake(names []string) []string {
-	if e.Remote == nil {
-		return nil
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	now := e.clock.Now()
-	var out []string
-	for _, name := range names {
-		if !now.Before(e.silent[name]) {
-			out = append(out, name)
-		}
-	}
-	return out
-}
-
-// rest leaves those alone for a while that gave no answer.
-func (e *estimates) rest(names []string, answers map[string]int32) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	until := e.clock.Now().Add(silence)
-	for _, name := range names {
-		if _, answered := answers[name]; answered {
-			delete(e.silent, name)
-			continue
-		}
-		e.silent[name] = until
-	}
 }
 
 // recall adds to out what clusters that are not in it have said last, and remembers what

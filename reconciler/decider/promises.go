@@ -24,13 +24,7 @@ func unitOf(b workv1alpha2.Binding) *unit {
 	spec := b.BindingSpec()
 	out := &unit{namespace: b.GetNamespace(), components: spec.Components}
 	if !placement.InSets(spec) {
-		one := workv1alpha2.Component{Replicas: 1}
-		if need := spec.ReplicaRequirements; need != nil {
-			one.ReplicaRequirements = &workv1alpha2.ComponentReplicaRequirements{
-				NodeClaim: need.NodeClaim, ResourceRequest: need.ResourceRequest, PriorityClassName: need.PriorityClassName,
-			}
-		}
-		out.components = []workv1alpha2.Component{one}
+		out.components = []workv1alpha2.Component{estimate.ComponentOf(spec.ReplicaRequirements)}
 	}
 	data, err := json.Marshal(out.components)
 	if err != nil { // plain values always encode

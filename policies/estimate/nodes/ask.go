@@ -20,10 +20,14 @@ type Ask struct {
 	Namespace string
 	// Parts are equal pods each.
 	Parts []Part
-	// Assumed has the namespace of each of Promised.
-	Assumed []string
 	// Promised are pods that are to run there besides.
-	Promised []Part
+	Promised []Promise
+}
+
+// Promise is a part of another workload.
+type Promise struct {
+	Namespace string
+	Part
 }
 
 // Part is so many equal pods.
@@ -44,15 +48,11 @@ type Part struct {
 // AskForReplicas asks how many replicas fit that need as much. It errs on a node
 // affinity that makes no sense.
 func AskForReplicas(need *workv1alpha2.ReplicaRequirements, assumed []estimate.Assumed) (*Ask, error) {
-	one := workv1alpha2.Component{Replicas: 1}
 	namespace := ""
 	if need != nil {
 		namespace = need.Namespace
-		one.ReplicaRequirements = &workv1alpha2.ComponentReplicaRequirements{
-			NodeClaim: need.NodeClaim, ResourceRequest: need.ResourceRequest, PriorityClassName: need.PriorityClassName,
-		}
 	}
-	return AskForSets(namespace, []workv1alpha2.Component{one}, assumed)
+	return AskForSets(namespace, []workv1alpha2.Component{estimate.ComponentOf(need)}, assumed)
 }
 
 // AskForSets asks how many sets of the components fit. It errs on a node affinity that
@@ -68,10 +68,9 @@ func AskForSets(namespace string, components []workv1alpha2.Component, assumed [
 		if err != nil {
 			return nil, fmt.Errorf("what is assumed to run: %w", err)
 		}
-		for range parts {
-			out.Assumed = append(out.Assumed, assumed[i].Namespace)
+		for _, p := range parts {
+			out.Promised = append(out.Promised, Promise{assumed[i].Namespace, p})
 		}
-		out.Promised = append(out.Promised, parts...)
 	}
 	return out, nil
 }

@@ -113,7 +113,9 @@ func (x *Index) Pod(was, is *Pod) {
 // Quota has the index know a quota as it is now: nil for one that is gone.
 func (x *Index) Quota(namespace, name string, is *Quota) {
 	if is == nil {
-		delete(x.quotas[namespace], name)
+		if delete(x.quotas[namespace], name); len(x.quotas[namespace]) == 0 {
+			delete(x.quotas, namespace)
+		}
 		return
 	}
 	if x.quotas == nil {

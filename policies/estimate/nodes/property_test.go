@@ -57,7 +57,7 @@ func (w *world) most(ask *Ask) int32 {
 	}
 	for i := range ask.Promised {
 		for range ask.Promised[i].Pods {
-			one(&ask.Promised[i])
+			one(&ask.Promised[i].Part)
 		}
 	}
 	start := make([]map[string]int64, len(all))

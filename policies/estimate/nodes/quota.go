@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flotilla-io/flotilla/policies/estimate"
 )
 
 // Quota is what counts of a ResourceQuota. It must not change once an Index has it.
@@ -119,11 +121,11 @@ func (Quotas) Most(x *Index, ask *Ask) int64 {
 		for _, free := range q.Free {
 			var want, taken int64
 			for i := range ask.Parts {
-				want = plus(want, q.wants(&ask.Parts[i], free.Name))
+				want = estimate.Plus(want, q.wants(&ask.Parts[i], free.Name))
 			}
 			for i := range ask.Promised {
-				if ask.Assumed[i] == ask.Namespace {
-					taken = plus(taken, q.wants(&ask.Promised[i], free.Name))
+				if ask.Promised[i].Namespace == ask.Namespace {
+					taken = estimate.Plus(taken, q.wants(&ask.Promised[i].Part, free.Name))
 				}
 			}
 			if want > 0 {
@@ -141,7 +143,7 @@ func (q *Quota) wants(p *Part, name corev1.ResourceName) int64 {
 	}
 	for _, a := range p.Requests {
 		if a.Name == name {
-			return times(a.N, p.Pods)
+			return estimate.Times(a.N, p.Pods)
 		}
 	}
 	return 0

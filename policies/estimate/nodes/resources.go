@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flotilla-io/flotilla/policies/estimate"
 )
 
 // Plugin bounds how many units of a workload a cluster takes.
@@ -39,7 +41,7 @@ func (r Resources) Most(x *Index, ask *Ask) int64 {
 	if len(ask.Promised) > 0 {
 		free = slices.Clone(free)
 		for i := range ask.Promised {
-			p := r.compile(x, &ask.Promised[i])
+			p := r.compile(x, &ask.Promised[i].Part)
 			p.put(x, free, ask.Promised[i].Pods)
 		}
 	}
@@ -127,7 +129,7 @@ func (f *fitting) on(x *Index, row int32, free []int64) int64 {
 func (f *fitting) capacity(x *Index, free []int64) int64 {
 	var sum int64
 	for _, row := range f.nodes {
-		sum = plus(sum, f.on(x, row, x.of(free, int(row))))
+		sum = estimate.Plus(sum, f.on(x, row, x.of(free, int(row))))
 	}
 	return sum
 }
@@ -160,7 +162,7 @@ type simulation struct {
 func (s *simulation) holds(sets int64) bool {
 	s.scratch = append(s.scratch[:0], s.free...)
 	for i := range s.fits {
-		if s.fits[i].put(s.index, s.scratch, times(s.fits[i].Pods, sets)) > 0 {
+		if s.fits[i].put(s.index, s.scratch, estimate.Times(s.fits[i].Pods, sets)) > 0 {
 			return false
 		}
 	}

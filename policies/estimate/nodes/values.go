@@ -92,19 +92,3 @@ func TaintsOf(spec *corev1.NodeSpec) []corev1.Taint {
 
 // bounded returns n as an answer: not negative, and MaxInt32 for all that is more.
 func bounded(n int64) int32 { return int32(min(max(n, 0), math.MaxInt32)) }
-
-// times returns a*b of numbers that are not negative, or the largest number.
-func times(a, b int64) int64 {
-	if a > 0 && b > math.MaxInt64/a {
-		return math.MaxInt64
-	}
-	return a * b
-}
-
-// plus returns a+b of numbers that are not negative, or the largest number.
-func plus(a, b int64) int64 {
-	if a > math.MaxInt64-b {
-		return math.MaxInt64
-	}
-	return a + b
-}

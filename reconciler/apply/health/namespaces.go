@@ -3,7 +3,6 @@ package health
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -57,28 +56,6 @@ func (r Deps) namespacePart(ctx context.Context, owner client.ObjectKey, id inve
 		part.State, part.Reason = rollup.Progressing, "not sent to any cluster yet"
 	}
 	return part, true, nil
-}
-
-// alongside returns the parts of Namespaces as far as they count beside others: in the clusters that these go to. Where
-// nothing else goes anywhere, they count in all. Every cluster has them, whether anything is to run there or not.
-func alongside(namespaces, others []rollup.Part) []rollup.Part {
-	goes := map[string]bool{}
-	for i := range others {
-		for _, c := range others[i].Clusters {
-			goes[c.Name] = true
-		}
-	}
-	if len(goes) == 0 {
-		return namespaces
-	}
-	var out []rollup.Part
-	for _, p := range namespaces {
-		p.Clusters = slices.DeleteFunc(p.Clusters, func(c rollup.ClusterPart) bool { return !goes[c.Name] })
-		if len(p.Clusters) > 0 {
-			out = append(out, p)
-		}
-	}
-	return out
 }
 
 // worksOfNamespace returns the Works of a Namespace in the clusters that have one. They are shared: not to be

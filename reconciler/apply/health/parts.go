@@ -66,7 +66,7 @@ func (r *Reader) Parts(ctx context.Context, owner client.ObjectKey, entries []in
 			parts = append(parts, part)
 		}
 	}
-	return append(parts, alongside(around, parts)...), nil
+	return append(parts, rollup.Alongside(around, parts)...), nil
 }
 
 // leaving returns the clusters that hold what a binding carries, and that it is not for any more.

@@ -54,15 +54,11 @@ func Of(doomed []inventory.Entry, answer Answer, may inventory.Allowance, revisi
 func allow(held []inventory.Entry, revision string) string {
 	var words []string
 	for _, e := range held {
-		switch e.ID.GroupKind.Kind {
-		case "Namespace", "CustomResourceDefinition", "PersistentVolumeClaim":
-			words = append(words, inventory.NameOf(e.ID))
-		default:
-			if len(held) == 1 {
-				return inventory.NameOf(e.ID)
-			}
-			words = append(words, revision)
+		word := revision
+		if len(held) == 1 || inventory.PreciousKind(e.ID.GroupKind) != "" {
+			word = inventory.NameOf(e.ID)
 		}
+		words = append(words, word)
 	}
 	slices.Sort(words)
 	return strings.Join(slices.Compact(words), ", ")

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
@@ -15,12 +13,6 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
-
-// precious are the kinds that take something along in a cluster which their manifest does not bring back, and what.
-var precious = map[schema.GroupKind]string{
-	{Kind: "PersistentVolumeClaim"}:                                      "its data",
-	{Group: apiextensionsv1.GroupName, Kind: "CustomResourceDefinition"}: "all objects of its kind",
-}
 
 // readPrecious finds the bindings of what is precious, once.
 func (c *check) readPrecious(ctx context.Context) error {
@@ -30,7 +22,7 @@ func (c *check) readPrecious(ctx context.Context) error {
 	c.bound = map[client.ObjectKey]workv1alpha2.Binding{}
 	err := bindings.Each(ctx, c.hub, func(b workv1alpha2.Binding) {
 		c.bound[client.ObjectKeyFromObject(b)] = b
-		if _, is := precious[bindings.TemplateOf(b).GroupKind()]; is && b.GetDeletionTimestamp() == nil {
+		if inventory.PreciousKind(bindings.TemplateOf(b).GroupKind()) != "" && b.GetDeletionTimestamp() == nil {
 			c.precious = append(c.precious, b)
 		}
 	})
@@ -59,7 +51,7 @@ func (c *check) preciousBy(ctx context.Context, policy inventory.ID) (finding, e
 		}
 		counted.add(b, clusters)
 		names = append(names, inventory.NameOf(id))
-		out.mistake = fmt.Sprintf("a %s goes with %s", of.Kind, precious[of.GroupKind()])
+		out.mistake = fmt.Sprintf("a %s goes with %s", of.Kind, inventory.PreciousKind(of.GroupKind()))
 	}
 	out.does, out.clusters, out.allow = "take "+counted.String()+" out of", counted.clusters, strings.Join(names, ", ")
 	return out, nil

@@ -1,4 +1,4 @@
-package health
+package rollup_test
 
 import (
 	"testing"
@@ -25,7 +25,7 @@ func TestAlongside(t *testing.T) {
 		"what goes has no place yet":        {[]rollup.Part{part("Deployment shop/web")}, []rollup.Part{shop}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, alongside([]rollup.Part{part("Namespace shop", "east", "north", "west")}, tc.others)); diff != "" {
+			if diff := cmp.Diff(tc.want, rollup.Alongside([]rollup.Part{part("Namespace shop", "east", "north", "west")}, tc.others)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

@@ -1,0 +1,25 @@
+package rollup
+
+import "slices"
+
+// Alongside returns the parts of Namespaces as far as they count beside others: in the clusters that these go to. Where
+// nothing else goes anywhere, they count in all. Every cluster has them, whether anything is to run there or not.
+func Alongside(namespaces, others []Part) []Part {
+	goes := map[string]bool{}
+	for i := range others {
+		for _, c := range others[i].Clusters {
+			goes[c.Name] = true
+		}
+	}
+	if len(goes) == 0 {
+		return namespaces
+	}
+	var out []Part
+	for _, p := range namespaces {
+		p.Clusters = slices.DeleteFunc(p.Clusters, func(c ClusterPart) bool { return !goes[c.Name] })
+		if len(p.Clusters) > 0 {
+			out = append(out, p)
+		}
+	}
+	return out
+}
