@@ -165,6 +165,8 @@ func stages(opts options) []stage {
 		members[i] = fmt.Sprintf("member%d", i+1)
 	}
 	placing := []string{"--controllers", "template,scheduler"}
+	// Nobody reports for clusters that have no members: they must not be taken for lost before all is measured.
+	believing := []string{"--cluster-monitor-grace-period=1h", "--cluster-startup-grace-period=1h"}
 	return []stage{
 		{nil, []row{
 			{"decisions in memory", []string{"7", "7-memory"}, decisions},
@@ -185,7 +187,7 @@ func stages(opts options) []stage {
 		{&setup{members: members[:2]}, []row{{"the life of 1,000 Deployments", []string{"life", "life-1000"}, lifeOf(1000)}}},
 		{&setup{members: members[:2], hubArgs: []string{"--failover=on"}}, []row{{"a cluster that must be left", []string{"9"}, moved}}},
 		{&setup{hubArgs: placing}, []row{{"decisions persisted", []string{"7", "7-persisted"}, placements}}},
-		{&setup{}, []row{{"decisions persisted, by all loops", []string{"7", "7-all-loops"}, placementsByAll}}},
+		{&setup{hubArgs: believing}, []row{{"decisions persisted, by all loops", []string{"7", "7-all-loops"}, placementsByAll}}},
 		{&setup{hubArgs: placing}, []row{
 			{"an edit of one policy among many", []string{"match", "match-edit"}, oneOfMany},
 			{"a restart with many policies", []string{"match", "match-edit"}, restart},
