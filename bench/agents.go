@@ -24,9 +24,9 @@ import (
 const (
 	// works is how many Works the first agent has; the others have none.
 	works = 100
-	// settling is how long all agents are left alone before they are measured: those
+	// warmUp is how long all agents are left alone before they are measured: those
 	// that have just started give memory back once a minute.
-	settling = 150 * time.Second
+	warmUp = 150 * time.Second
 	// atRest is for how long they are measured.
 	atRest = 2 * time.Minute
 )
@@ -57,7 +57,7 @@ func idleAgents(ctx context.Context, b *bench, r *results.Report) (err error) {
 	if err := occupy(ctx, b); err != nil {
 		return err
 	}
-	if err := sleep(ctx, settling); err != nil {
+	if err := sleep(ctx, warmUp); err != nil {
 		return err
 	}
 	return errors.Join(watchRest(ctx, b, r, fleet), reportSizes(r, fleet))

@@ -228,20 +228,20 @@ func manyDeployments(ctx context.Context, b *bench, r *results.Report) error {
 	if _, err := b.quiet(ctx, 3*time.Second); err != nil {
 		return err
 	}
-	settled := time.Since(begin) - 3*time.Second
+	atRest := time.Since(begin) - 3*time.Second
 	after, err := b.count(ctx)
 	if err != nil {
 		return err
 	}
-	b.reportMany(r, after.since(before), created, applied, settled)
-	return r.Raw("many", map[string]any{"createdSeconds": created.Seconds(), "appliedSeconds": applied.Seconds(), "settledSeconds": settled.Seconds(), "counters": after.since(before)})
+	b.reportMany(r, after.since(before), created, applied, atRest)
+	return r.Raw("many", map[string]any{"createdSeconds": created.Seconds(), "appliedSeconds": applied.Seconds(), "settledSeconds": atRest.Seconds(), "counters": after.since(before)})
 }
 
-func (b *bench) reportMany(r *results.Report, cost counters, created, applied, settled time.Duration) {
+func (b *bench) reportMany(r *results.Report, cost counters, created, applied, atRest time.Duration) {
 	what := fmt.Sprintf("%d Deployments × %d members", b.apps, len(b.members))
 	r.AtMost("6", what+", all applied", applied.Seconds(), "s", 30)
 	r.Note("6", what+", created by the user after", created.Seconds(), "s")
-	r.Note("6", what+", every status back after", settled.Seconds(), "s")
+	r.Note("6", what+", every status back after", atRest.Seconds(), "s")
 	r.Note("6", "writes per Deployment under load", float64(cost.Revision-int64(cost.Events))/float64(b.apps), "writes")
 	r.Note("6", "Events per Deployment under load", float64(cost.Events)/float64(b.apps), "Events")
 	share, number := cost.conflicts()

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -21,11 +22,12 @@ import (
 	"time"
 
 	"github.com/flotilla-io/flotilla/bench/builds"
+	"github.com/flotilla-io/flotilla/bench/estimator"
 	"github.com/flotilla-io/flotilla/bench/fakes"
+	"github.com/flotilla-io/flotilla/bench/flapping"
 	"github.com/flotilla-io/flotilla/bench/life"
 	"github.com/flotilla-io/flotilla/bench/monorepo"
 	"github.com/flotilla-io/flotilla/bench/results"
-	"github.com/flotilla-io/flotilla/bench/room"
 	"github.com/flotilla-io/flotilla/bench/starts"
 )
 
@@ -44,10 +46,13 @@ type options struct {
 	changes   int
 	fakes     int
 	flips     int
-	storm     time.Duration
-	kept      int
-	compare   bool
+	lengths
+	kept    int
+	compare bool
 }
+
+// lengths are how long statuses change in status-storm, and a member comes and goes in flap.
+type lengths struct{ storm, flap time.Duration }
 
 // programs are where those are that are measured, and further flags of the control plane.
 type programs struct{ dir, hub string }
@@ -56,7 +61,7 @@ func main() {
 	opts := options{}
 	flag.StringVar(&opts.bin.dir, "bin", "bin", "where the built programs are")
 	flag.StringVar(&opts.out, "out", "bench/out", "where the results go")
-	flag.StringVar(&opts.rows, "rows", "1,2,3,4,6,7,8,9,12,13,match,status-flip,status-storm,lua,start,life,monorepo,agents,tenants,estimator", "which rows of the design's table to measure, and by name: match for the matching of policies, status-flip, status-storm, lua, start, life, monorepo, agents, tenants, estimator")
+	flag.StringVar(&opts.rows, "rows", "1,2,3,4,6,7,8,9,12,13,match,status-flip,status-storm,lua,start,life,monorepo,agents,tenants,estimator,flap", "which rows of the design's table to measure, and by name: match for the matching of policies, status-flip, status-storm, lua, start, life, monorepo, agents, tenants, estimator, flap")
 	flag.IntVar(&opts.apps, "apps", 1000, "how many Deployments row 6 propagates")
 	flag.IntVar(&opts.samples, "samples", 200, "how many changes row 4 times, and commits tenants, alone and attacked")
 	flag.IntVar(&opts.members, "members", 3, "how many member clusters there are")
@@ -68,6 +73,7 @@ func main() {
 	flag.IntVar(&opts.fakes, "serve-fakes", 0, "serve that many fake members instead, until the standard input ends; row 8 runs it")
 	flag.IntVar(&opts.flips, "flips", 60, "how many changes of a status status-flip times")
 	flag.DurationVar(&opts.storm, "storm", time.Minute, "how long statuses change in status-storm")
+	flag.DurationVar(&opts.flap, "flap", 10*time.Minute, "how long a member comes and goes in flap")
 	flag.IntVar(&opts.kept, "kept", 1000, "for how many Deployments on ten members row 12 measures the memory")
 	flag.StringVar(&opts.bin.hub, "hub-args", "", "further flags of the control plane, separated by spaces, such as --reporting=karmada")
 	flag.BoolVar(&opts.compare, "compare", false, "print two summaries side by side instead: bench -compare before.json after.json")
@@ -172,7 +178,7 @@ func stages(opts options) []stage {
 			{"decisions in memory", []string{"7", "7-memory"}, decisions},
 			{"policies that match, in memory", []string{"match", "match-memory"}, matching},
 			{"scripts for a kind", []string{"lua"}, scriptsTimed},
-			{"what fits in a large cluster", []string{"estimator"}, func(_ context.Context, _ *bench, r *results.Report) error { return room.Measure(r) }},
+			{"what fits in a large cluster", []string{"estimator"}, func(_ context.Context, _ *bench, r *results.Report) error { return estimator.Measure(r) }},
 			{"kustomize applications", []string{"13"}, func(ctx context.Context, _ *bench, r *results.Report) error { return builds.Measure(ctx, r) }},
 			{"starts of a control plane", []string{"start"}, func(ctx context.Context, b *bench, r *results.Report) error { return starts.Measure(ctx, b.bin.dir, r) }},
 		}},
@@ -186,6 +192,8 @@ func stages(opts options) []stage {
 		{&setup{members: members[:2]}, []row{{"the life of 200 Deployments", []string{"life", "life-200"}, lifeOf(200)}}},
 		{&setup{members: members[:2]}, []row{{"the life of 1,000 Deployments", []string{"life", "life-1000"}, lifeOf(1000)}}},
 		{&setup{members: members[:2], hubArgs: []string{"--failover=on"}}, []row{{"a cluster that must be left", []string{"9"}, moved}}},
+		{&setup{members: members[:2], hubArgs: []string{"--failover=on"}}, []row{{"a member that comes and goes", []string{"flap", "flap-unseen"}, comes("flap-unseen")}}},
+		{&setup{members: members[:2], hubArgs: []string{"--failover=on", "--cluster-failure-threshold=3s", "--cluster-success-threshold=3s", "--cluster-status-update-frequency=1s"}}, []row{{"a member that is seen to come and go", []string{"flap", "flap-seen"}, comes("flap-seen")}}},
 		{&setup{hubArgs: placing}, []row{{"decisions persisted", []string{"7", "7-persisted"}, placements}}},
 		{&setup{hubArgs: believing}, []row{{"decisions persisted, by all loops", []string{"7", "7-all-loops"}, placementsByAll}}},
 		{&setup{hubArgs: placing}, []row{
@@ -210,13 +218,21 @@ func monorepoTimed(ctx context.Context, b *bench, r *results.Report) error {
 // lifeOf takes so many Deployments through their life.
 func lifeOf(n int) func(context.Context, *bench, *results.Report) error {
 	return func(ctx context.Context, b *bench, r *results.Report) error {
-		return life.Measure(ctx, life.Fleet{Hub: b.fleet.Hub, Client: b.hub, Members: b.members, Namespace: namespace, Quiet: b.quiet}, n, r)
+		return life.Measure(ctx, life.Fleet{Hub: b.fleet.Hub, Client: b.hub, Members: b.members, Beside: slices.Collect(maps.Values(b.fleet.Members)), Namespace: namespace, Quiet: b.quiet}, n, r)
 	}
 }
 
 // moved takes 1,000 Deployments off the one of two members in which they run.
 func moved(ctx context.Context, b *bench, r *results.Report) error {
 	return life.MeasureMoves(ctx, life.Fleet{Hub: b.fleet.Hub, Client: b.hub, Members: b.members, Namespace: namespace, Quiet: b.quiet}, 1000, r)
+}
+
+// comes has the first member come and go.
+func comes(row string) func(context.Context, *bench, *results.Report) error {
+	return func(ctx context.Context, b *bench, r *results.Report) error {
+		const first = "member1"
+		return flapping.Measure(ctx, flapping.Fleet{Client: b.hub, Name: first, Member: b.fleet.Members[first], Namespace: namespace, Quiet: b.quiet}, b.flap, row, r)
+	}
 }
 
 func wanted(list string, numbers []string) bool {

@@ -45,7 +45,7 @@ func memory(ctx context.Context, b *bench, r *results.Report) error {
 	if err := b.createMany(ctx, "kept", b.kept, reporting); err != nil {
 		return err
 	}
-	if err := settled(ctx, b, "kept", b.kept); err != nil {
+	if err := awaitStatuses(ctx, b, "kept", b.kept); err != nil {
 		return err
 	}
 	burst, err := measureHeap(ctx, b)

@@ -161,11 +161,11 @@ func propagateReporting(ctx context.Context, b *bench, of string, n int) error {
 	if err := b.createMany(ctx, of, n, reporting); err != nil {
 		return err
 	}
-	return settled(ctx, b, of, n)
+	return awaitStatuses(ctx, b, of, n)
 }
 
-// settled waits until n templates count all replicas, and all is quiet.
-func settled(ctx context.Context, b *bench, of string, n int) error {
+// atRest waits until n templates count all replicas, and all is quiet.
+func awaitStatuses(ctx context.Context, b *bench, of string, n int) error {
 	want := int32(replicas * len(b.fakes.Members))
 	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, 5*time.Minute, true, func(ctx context.Context) (bool, error) {
 		var list appsv1.DeploymentList
@@ -202,7 +202,7 @@ func statusStorm(ctx context.Context, b *bench, r *results.Report) error {
 		return err
 	}
 	begin := time.Now()
-	if err := settled(ctx, b, of, b.apps); err != nil {
+	if err := awaitStatuses(ctx, b, of, b.apps); err != nil {
 		return err
 	}
 	took := time.Since(begin)

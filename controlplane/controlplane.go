@@ -86,7 +86,7 @@ func (c *ControlPlane) build(ctx context.Context) error {
 	if c.dir, err = datadir.Open(c.opts.DataDir); err != nil {
 		return err
 	}
-	if err := firstRoom(c.dir, c.opts); err != nil {
+	if err := checkFirstSpace(c.dir, c.opts); err != nil {
 		return err
 	}
 	c.disk = watchDisk(c.dir, c.opts, func() *etcd.Server { return c.store })
@@ -110,8 +110,8 @@ func (c *ControlPlane) build(ctx context.Context) error {
 	})
 }
 
-// Room is why nothing more should be kept in the folder; nil if there is room.
-func (c *ControlPlane) Room() error { return c.disk.State().Err() }
+// DiskFull returns why nothing more should be stored in the data directory; nil while there is space.
+func (c *ControlPlane) DiskFull() error { return c.disk.State().Err() }
 
 // openStore starts the control plane's own store, or a relay to the one elsewhere.
 // Both refuse what an epoch that is over would write.
@@ -168,7 +168,7 @@ func (c *ControlPlane) serverOptions() apiserver.Options {
 	}
 	if c.store != nil && c.disk != nil {
 		out.Requests.Notice = func() string { return c.disk.Last().Text }
-		out.Admission = append(out.Admission, apiserver.Plugin{Name: "FlotillaRoom", Interface: admission.NewCapacity(c.disk.State)})
+		out.Admission = append(out.Admission, apiserver.Plugin{Name: "FlotillaRoom", Interface: admission.NewStorage(c.disk.State)})
 	}
 	c.reach = c.newProxy()
 	c.kinds = extend(&out, c.opts, c.quotas, c.reach)

@@ -74,7 +74,7 @@ func stuff(t *testing.T, dir string, left int64) string {
 	}
 	defer f.Close()
 	path := f.Name()
-	room, err := disk.Look(dir)
+	room, err := disk.Statfs(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -53,7 +53,7 @@ type Options struct {
 	// Clock tells when certificates are due; nil means the machine's.
 	Clock clock.WithTicker
 	// Log receives what goes wrong in the control plane's own store, when there is no
-	// room for it, that certificates are not renewed, and where the key is that seals
+	// space for it, that certificates are not renewed, and where the key is that seals
 	// what replicas have in common; the zero value drops it.
 	Log logr.Logger
 	// Busy is called when a request begins that may change something but a Lease; it must

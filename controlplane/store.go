@@ -48,9 +48,9 @@ func watchDisk(dir *datadir.Dir, opts Options, store func() *etcd.Server) *disk.
 	return out
 }
 
-// firstRoom is why a control plane is not started for the first time: where there is no
-// room for all that its own store gets then, the server would end the process.
-func firstRoom(dir *datadir.Dir, opts Options) error {
+// checkFirstSpace returns why a control plane is not started for the first time: where there is no
+// space for all that its own store gets then, the server would end the process.
+func checkFirstSpace(dir *datadir.Dir, opts Options) error {
 	_, err := os.Stat(etcd.Database(dir.Path("etcd")))
 	if len(opts.Etcd.Servers) > 0 || !errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -63,8 +63,8 @@ func firstRoom(dir *datadir.Dir, opts Options) error {
 
 // filled errs if there is no room for what the store still has to be given, as the starts
 // before this one did not get that far.
-func filled(ctx context.Context, store *etcd.Server, room *disk.Disk, prefix string) error {
-	state := room.State()
+func filled(ctx context.Context, store *etcd.Server, space *disk.Disk, prefix string) error {
+	state := space.State()
 	if state.Level == disk.Plenty {
 		return nil
 	}
@@ -73,5 +73,5 @@ func filled(ctx context.Context, store *etcd.Server, room *disk.Disk, prefix str
 	if err != nil || has {
 		return err
 	}
-	return room.Explain(state.Err())
+	return space.Explain(state.Err())
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/clientcmd"
@@ -50,15 +51,46 @@ spec:
   placement: {clusterAffinity: {clusterNames: [east, west]}}
 `
 
-// TestABoutiqueLosesACluster kills the cluster that half of a real application runs in, and the control plane between
-// the decisions to move and what comes of them. Everything runs elsewhere, the commit tells of it, and what comes
-// back with the cluster goes, once.
+// losses are the ways in which a cluster is lost, and how it comes back.
+var losses = []struct {
+	name       string
+	lose, find func(member *localfleet.Process, link *localfleet.Link) error
+	// hubDies says that the control plane is killed between the decisions to move and what comes of them.
+	hubDies bool
+}{
+	{"killed, and the control plane after it", func(m *localfleet.Process, _ *localfleet.Link) error { return m.Kill() },
+		func(m *localfleet.Process, _ *localfleet.Link) error { return m.Start() }, true},
+	{"frozen", func(m *localfleet.Process, _ *localfleet.Link) error { return m.Pause() },
+		func(m *localfleet.Process, _ *localfleet.Link) error { return m.Resume() }, false},
+	{"cut off", func(_ *localfleet.Process, l *localfleet.Link) error { l.Cut(); return nil },
+		func(_ *localfleet.Process, l *localfleet.Link) error { l.Mend(); return nil }, false},
+}
+
+// TestABoutiqueLosesACluster loses the cluster that half of a real application runs in, in each of the ways. Everything
+// runs elsewhere, the commit tells of it, and what comes back with the cluster goes, once.
 func TestABoutiqueLosesACluster(t *testing.T) {
 	files := testdata(t, "online-boutique/kustomize")
-	w := of(fleet.Own(t, fleet.Options{Dir: fleet.Folder(t), Members: []string{"east", "west"}, HubArgs: []string{
+	f, err := fleet.Start(t.Context(), fleet.Options{Dir: fleet.Folder(t), Members: []string{"east", "west"}, HubArgs: []string{
 		localfleet.LoopbackSources, "--failover=on", "--failover-tolerance=1s", "--cluster-status-update-frequency=1s",
 		"--cluster-failure-threshold=2s", "--cluster-success-threshold=2s", "--cluster-monitor-grace-period=5s",
-	}}))
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := f.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	link, err := f.JoinByLink(t.Context(), "east")
+	if err == nil {
+		t.Cleanup(func() { _ = link.Close() })
+		err = f.Join(t.Context(), "west")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := of(f)
 	namespace := fleet.NameOf(t)
 	repo := w.repository(t)
 	repo.copy(files, "boutique")
@@ -72,8 +104,27 @@ func TestABoutiqueLosesACluster(t *testing.T) {
 	w.follow(t, repo.url, "", "")
 	repo.reported(t, commit, "success 2/2 clusters ready")
 
+	for i, loss := range losses {
+		if i > 0 {
+			w.bringHome(t, namespace)
+			repo.reported(t, commit, "success 2/2 clusters ready")
+		}
+		if !t.Run(loss.name, func(t *testing.T) {
+			w.loseHome(t, namespace, func() error { return loss.lose(w.Members["east"], link) }, loss.hubDies)
+			repo.reported(t, commit, "pending 1/2 clusters ready: east ")
+			w.findHome(t, namespace, func() error { return loss.find(w.Members["east"], link) })
+			repo.reported(t, commit, "success 2/2 clusters ready")
+		}) {
+			return
+		}
+	}
+}
+
+// loseHome loses the cluster east, and waits until all of the boutique runs in the west.
+func (w *world) loseHome(t *testing.T, namespace string, lose func() error, hubDies bool) {
+	t.Helper()
 	moves := w.watchMoves(t, namespace)
-	if err := w.Members["east"].Kill(); err != nil {
+	if err := lose(); err != nil {
 		t.Fatal(err)
 	}
 	select {
@@ -81,21 +132,24 @@ func TestABoutiqueLosesACluster(t *testing.T) {
 	case <-time.After(slack * time.Minute):
 		t.Fatal("nothing moves")
 	}
-	w.crash(t)
-	running := map[string]types.UID{}
+	if hubDies {
+		w.crash(t)
+	}
 	w.Eventually(t, 2*time.Minute, "all of it runs in the west", func(ctx context.Context) error {
-		return w.runs(ctx, "west", namespace, running, 12)
+		return w.runs(ctx, "west", namespace, map[string]types.UID{}, 12)
 	})
-	repo.reported(t, commit, "pending 1/2 clusters ready: east ")
-	w.Eventually(t, time.Minute, "no move is left half", func(ctx context.Context) error {
-		moving, err := w.moving(ctx, namespace)
-		if len(moving) > 0 {
-			err = errors.Join(err, fmt.Errorf("%v", moving))
-		}
-		return err
-	})
+	w.noneMoves(t, namespace)
+}
 
-	if err := w.Members["east"].Start(); err != nil {
+// findHome has the cluster east come back, and waits until nothing of the boutique is there. What runs in the west
+// must not be touched.
+func (w *world) findHome(t *testing.T, namespace string, find func() error) {
+	t.Helper()
+	before, now := map[string]types.UID{}, map[string]types.UID{}
+	if err := w.runs(t.Context(), "west", namespace, before, 12); err != nil {
+		t.Fatal(err)
+	}
+	if err := find(); err != nil {
 		t.Fatal(err)
 	}
 	w.Eventually(t, 2*time.Minute, "what came back is gone", func(ctx context.Context) error {
@@ -108,16 +162,41 @@ func TestABoutiqueLosesACluster(t *testing.T) {
 		}
 		return nil
 	})
-	now := map[string]types.UID{}
 	if err := w.runs(t.Context(), "west", namespace, now, 12); err != nil {
 		t.Error(err)
 	}
-	for name, uid := range running {
-		if now[name] != uid {
-			t.Errorf("Deployment %s was made anew", name)
-		}
+	if diff := cmp.Diff(before, now); diff != "" {
+		t.Errorf("what runs in the west was made anew (-before +after):\n%s", diff)
 	}
-	repo.reported(t, commit, "success 2/2 clusters ready")
+}
+
+// bringHome has what was moved off the cluster east run there again, and nowhere else.
+func (w *world) bringHome(t *testing.T, namespace string) {
+	t.Helper()
+	args := []string{"rebalance", "-n", namespace}
+	for _, name := range homeless {
+		args = append(args, "deployment/"+name)
+	}
+	w.Flotilla(t, args...)
+	w.Eventually(t, 2*time.Minute, "half of it runs in the east", func(ctx context.Context) error {
+		return errors.Join(
+			w.runs(ctx, "east", namespace, map[string]types.UID{}, len(homeless)),
+			w.runs(ctx, "west", namespace, map[string]types.UID{}, 12-len(homeless)),
+		)
+	})
+	w.noneMoves(t, namespace)
+}
+
+// noneMoves waits until nothing of a namespace is on its way.
+func (w *world) noneMoves(t *testing.T, namespace string) {
+	t.Helper()
+	w.Eventually(t, time.Minute, "no move is left half", func(ctx context.Context) error {
+		moving, err := w.moving(ctx, namespace)
+		if len(moving) > 0 {
+			err = errors.Join(err, fmt.Errorf("%v", moving))
+		}
+		return err
+	})
 }
 
 // watchMoves returns what is closed once a template of a namespace is to be moved.

@@ -82,7 +82,7 @@ func TestACommitThatMistypesACluster(t *testing.T) {
 	bad := repo.push("narrow")
 	repo.reported(t, bad, "failure")
 	repo.reported(t, bad, "clusterNames names wst, which does not exist (did you mean west?)")
-	the.refused(t, "Kustomization", namespace, "PruneBlocked")
+	the.refused(t, "Kustomization", namespace, "UnknownCluster")
 	if diff := cmp.Diff(before, the.incarnations(t, namespace, "web")); diff != "" {
 		t.Errorf("the Deployment (-before +after):\n%s", diff)
 	}

@@ -93,8 +93,8 @@ func verdict(v placement.Verdict) string {
 	if v.Tier > 0 {
 		parts = append(parts, fmt.Sprintf("overflow %d", v.Tier))
 	}
-	if v.Held > 0 {
-		parts = append(parts, fmt.Sprintf("runs %d", v.Held))
+	if v.Assigned > 0 {
+		parts = append(parts, fmt.Sprintf("runs %d", v.Assigned))
 	}
 	if v.Available >= 0 {
 		parts = append(parts, fmt.Sprintf("room for %d in all", v.Available))

@@ -47,7 +47,7 @@ func (w *world) do(args []string, body string) (string, error) {
 	if err := change(args[1:], body); err != nil {
 		return "", err
 	}
-	return w.settle()
+	return w.converge()
 }
 
 // deploy ns/name replicas=N image=I cpu=Q k=v…: a Deployment; k=v are labels.

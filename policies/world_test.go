@@ -76,9 +76,9 @@ func newWorld() *world {
 	}
 }
 
-// settle plans the fleet, writes what the loops would write, and returns what
+// converge plans the fleet, writes what the loops would write, and returns what
 // changed. A second pass must change nothing.
-func (w *world) settle() (string, error) {
+func (w *world) converge() (string, error) {
 	w.now = w.now.Add(time.Minute)
 	w.occupy()
 	w.pass()
@@ -180,12 +180,15 @@ func (w *world) writeWorks(p plan.TemplatePlan) {
 		return have != nil && rollup.Ready(have)
 	}
 	ending := eviction.Ending{
-		Holds:   func(cluster string) bool { return w.works[cluster+suffix] != nil },
+		HasWork: func(cluster string) bool { return w.works[cluster+suffix] != nil },
 		Ready:   ready,
-		Healthy: ready,
-		Gone:    func(cluster string) bool { return w.clusters[cluster] == nil },
-		Settled: placement.Answered(p.Binding),
-		Now:     w.now,
+		Serves: func(cluster string, whole bool) bool {
+			have := w.works[cluster+suffix]
+			return have != nil && rollup.Serves(have, true, whole)
+		},
+		Gone:      func(cluster string) bool { return w.clusters[cluster] == nil },
+		Scheduled: placement.Answered(p.Binding),
+		Now:       w.now,
 	}
 	spec.GracefulEvictionTasks, _, _ = ending.Of(spec)
 	keep := plan.Keeps(spec)

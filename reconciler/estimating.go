@@ -9,8 +9,11 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/estimate"
 	"github.com/flotilla-io/flotilla/policies/estimate/nodes"
+	"github.com/flotilla-io/flotilla/policies/estimate/waiting"
 	"github.com/flotilla-io/flotilla/reconciler/cluster"
 	"github.com/flotilla-io/flotilla/reconciler/decider"
+	"github.com/flotilla-io/flotilla/reconciler/descheduler"
+	"github.com/flotilla-io/flotilla/reconciler/profiles"
 )
 
 // Estimator says what fits in clusters, and what waits there, by who sees their nodes. An
@@ -22,7 +25,7 @@ type Estimator interface {
 }
 
 // Estimates says who is asked what fits in clusters. The zero value asks about those that
-// this process watches itself.
+// this process watches itself, and those whose agents tell of their nodes.
 type Estimates struct {
 	// Reported counts by what clusters report alone: nobody is asked.
 	Reported bool
@@ -30,55 +33,71 @@ type Estimates struct {
 	// as Karmada does; otherwise the answer overrules.
 	Least bool
 	// Plugins bound what fits in clusters that this process watches, besides the built-in
-	// ones.
+	// ones, and in those whose agents tell of their nodes: there these have names of no
+	// meaning.
 	Plugins []nodes.Plugin
 	// Remote makes who is asked about all other clusters; nil: nobody is.
 	Remote func(mgr ctrl.Manager) (Estimator, error)
-	// Patience is how long that may take; zero means decider.DefaultPatience.
-	Patience time.Duration
+	// Timeout is how long that may take; zero means decider.DefaultTimeout.
+	Timeout time.Duration
+}
+
+// room is who knows what still fits in clusters, and what waits there.
+type room struct {
+	memberEstimator memberEstimator
+	profiled        *profiles.Profiles       // nil: agents are not asked
+	remote          Estimator                // nil: nobody is asked about other clusters
+	descheduler     *descheduler.Descheduler // nil if it is not chosen, or not made yet
 }
 
 // estimators finds who is asked; it is called before the decider is made.
 func (f *fleet) estimators(mgr ctrl.Manager) (decider.Estimators, error) {
 	of := &f.opts.Scheduling.Estimates
-	out := decider.Estimators{Patience: of.Patience}
+	out := decider.Estimators{Timeout: of.Timeout}
 	if of.Reported {
 		return out, nil
 	}
-	f.sight.plugins = append(f.sight.plugins, nodes.Resources{})
+	f.room.memberEstimator.plugins = append(f.room.memberEstimator.plugins, nodes.Resources{})
 	if !f.opts.Scheduling.Off.MemberQuotas {
-		f.sight.plugins = append(f.sight.plugins, nodes.Quotas{})
+		f.room.memberEstimator.plugins = append(f.room.memberEstimator.plugins, nodes.Quotas{})
 	}
-	f.sight.plugins = append(f.sight.plugins, of.Plugins...)
+	f.room.memberEstimator.plugins = append(f.room.memberEstimator.plugins, of.Plugins...)
 	if f.chosen["cluster"] {
-		out.InSight = &f.sight
+		out.Watched = &f.room.memberEstimator
 	}
+	profiled := profiles.New(mgr.GetClient(), profiles.Options{
+		Plugins: f.room.memberEstimator.plugins, More: func(name string) { f.decider.Unschedulable().MoreCapacity(name) }, Waits: f.room.waits,
+	})
+	if err := profiled.Register(mgr); err != nil {
+		return out, err
+	}
+	f.room.profiled, out.Profiled = profiled, profiled
 	if of.Remote == nil {
 		return out, nil
 	}
 	var err error
-	if f.remote, err = of.Remote(mgr); err != nil {
+	if f.room.remote, err = of.Remote(mgr); err != nil {
 		return out, err
 	}
-	out.Remote = f.remote
+	out.Remote = f.room.remote
 	return out, nil
 }
 
-// sight is what the cluster loop sees, once there is one.
-type sight struct {
+// memberEstimator asks the estimator of the cluster loop, once there is one.
+type memberEstimator struct {
 	plugins []nodes.Plugin
 	cluster *cluster.Reconciler // nil: there is none yet
 }
 
-func (s *sight) of() (cluster.Sight, error) {
+func (s *memberEstimator) of() (cluster.Estimator, error) {
 	if s.cluster == nil {
-		return cluster.Sight{}, cluster.ErrOutOfSight
+		return cluster.Estimator{}, cluster.ErrNotWatched
 	}
-	return s.cluster.Sight(s.plugins...), nil
+	return s.cluster.Estimator(s.plugins...), nil
 }
 
 // MaxReplicas implements Estimator.
-func (s *sight) MaxReplicas(ctx context.Context, name string, need *workv1alpha2.ReplicaRequirements, assumed []estimate.Assumed) (int32, error) {
+func (s *memberEstimator) MaxReplicas(ctx context.Context, name string, need *workv1alpha2.ReplicaRequirements, assumed []estimate.Assumed) (int32, error) {
 	is, err := s.of()
 	if err != nil {
 		return 0, err
@@ -87,7 +106,7 @@ func (s *sight) MaxReplicas(ctx context.Context, name string, need *workv1alpha2
 }
 
 // MaxSets implements Estimator.
-func (s *sight) MaxSets(ctx context.Context, name, namespace string, components []workv1alpha2.Component, assumed []estimate.Assumed) (int32, error) {
+func (s *memberEstimator) MaxSets(ctx context.Context, name, namespace string, components []workv1alpha2.Component, assumed []estimate.Assumed) (int32, error) {
 	is, err := s.of()
 	if err != nil {
 		return 0, err
@@ -96,7 +115,7 @@ func (s *sight) MaxSets(ctx context.Context, name, namespace string, components 
 }
 
 // Unschedulable implements Estimator.
-func (s *sight) Unschedulable(ctx context.Context, name string, of workv1alpha2.ObjectReference, threshold time.Duration) (int32, error) {
+func (s *memberEstimator) Unschedulable(ctx context.Context, name string, of workv1alpha2.ObjectReference, threshold time.Duration) (int32, error) {
 	is, err := s.of()
 	if err != nil {
 		return 0, err
@@ -104,11 +123,24 @@ func (s *sight) Unschedulable(ctx context.Context, name string, of workv1alpha2.
 	return is.Unschedulable(ctx, name, of, threshold)
 }
 
-// waiters counts what waits in a cluster, by who sees its pods.
-func (f *fleet) waiters(ctx context.Context, cluster string, of workv1alpha2.ObjectReference, threshold time.Duration) (int32, error) {
-	n, err := f.sight.Unschedulable(ctx, cluster, of, threshold)
-	if err != nil && f.remote != nil {
-		return f.remote.Unschedulable(ctx, cluster, of, threshold)
+// waiters counts what waits in a cluster, by who sees its pods, or is told of them.
+func (r *room) waiters(ctx context.Context, cluster string, q descheduler.Question) (int32, error) {
+	n, err := r.memberEstimator.Unschedulable(ctx, cluster, q.Of, q.Threshold)
+	if err != nil && r.profiled != nil {
+		n, err = r.profiled.Unschedulable(ctx, cluster, q.Of, q.Threshold, q.Placed)
+	}
+	if err != nil && r.remote != nil {
+		n, err = r.remote.Unschedulable(ctx, cluster, q.Of, q.Threshold)
 	}
 	return n, err
+}
+
+// waits has the descheduler look at what agents tell of, in time.
+func (r *room) waits(profiled *waiting.Known) {
+	if r.descheduler == nil {
+		return
+	}
+	for of, since := range profiled.New() {
+		r.descheduler.Soon(of, since)
+	}
 }

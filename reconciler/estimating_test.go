@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,10 +19,16 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/controlplane/servertest"
+	"github.com/flotilla-io/flotilla/policies/estimate/nodes"
+	"github.com/flotilla-io/flotilla/policies/estimate/profile"
+	"github.com/flotilla-io/flotilla/policies/estimate/waiting"
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/reconciler"
+	"github.com/flotilla-io/flotilla/reconciler/descheduler"
 )
 
 // cordon has the only node of a cluster take no pods any more, or take them again.
@@ -177,4 +184,116 @@ func TestReplicasThatFindNoNodeRunElsewhere(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// edgeNodes is what an agent tells of nodes that have so much CPU free each.
+func edgeNodes(cpus ...string) map[string]string {
+	x := &nodes.Index{}
+	for i, cpu := range cpus {
+		name := fmt.Sprint("n", i)
+		x.Node(name, &nodes.Node{Name: name, Allocatable: nodes.AmountsOf(corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourcePods: resource.MustParse("110")})})
+	}
+	return map[string]string{clusterv1alpha1.NodeProfileKey: string(profile.Of(x).Encode())}
+}
+
+// pull makes a cluster in pull mode, and has an agent tell of its nodes. More may be told by
+// the object that is returned.
+func (m *moves) pull(name string, data map[string]string) *corev1.ConfigMap {
+	m.Helper()
+	c := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: clusterv1alpha1.ClusterSpec{SyncMode: clusterv1alpha1.Pull}}
+	m.check(m.hub.Hub.Create(m.Context(), c))
+	c.Status = clusterv1alpha1.ClusterStatus{
+		APIEnablements: []clusterv1alpha1.APIEnablement{{GroupVersion: "apps/v1", Resources: []clusterv1alpha1.APIResource{{Name: "deployments", Kind: "Deployment"}}}},
+		Conditions:     []metav1.Condition{{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionTrue, Reason: "ClusterReady", LastTransitionTime: metav1.Now()}},
+		ResourceSummary: &clusterv1alpha1.ResourceSummary{Allocatable: corev1.ResourceList{
+			corev1.ResourceCPU: resource.MustParse("50"), corev1.ResourcePods: resource.MustParse("220")}},
+	}
+	m.check(m.hub.Hub.Status().Update(m.Context(), c))
+	space := workv1alpha2.ExecutionNamespace(name)
+	m.check(m.hub.Hub.Create(m.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: space}}))
+	told := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: space, Name: clusterv1alpha1.NodeProfileName}, Data: data}
+	m.check(m.hub.Hub.Create(m.Context(), told))
+	return told
+}
+
+// pulling starts a control plane, and loops over it later.
+func pulling(t *testing.T) (m *moves, start func(reconciler.Options)) {
+	if testing.Short() {
+		t.Skip("runs a control plane")
+	}
+	m = &moves{T: t, hub: servertest.New(t)}
+	return m, func(opts reconciler.Options) {
+		stop := m.hub.StartLoops(t, func(ctx context.Context, mgr ctrl.Manager) error { return reconciler.Register(ctx, mgr, opts) })
+		t.Cleanup(func() { m.check(stop()) })
+	}
+}
+
+// TestWhatAnAgentTellsDecides has the sum of a cluster in pull mode leave room that its nodes
+// do not, until they do.
+func TestWhatAnAgentTellsDecides(t *testing.T) {
+	m, start := pulling(t)
+	told := m.pull("edge", edgeNodes("400m", "400m"))
+	start(reconciler.Options{Controllers: []string{"template", "scheduler", "dependency"}})
+
+	ns := m.hub.Namespace(t)
+	m.divide(ns, "web", 1)
+	m.decided(ns, "web", "Unschedulable {}")
+	told.Data = edgeNodes("0", "600m")
+	m.check(m.hub.Hub.Update(t.Context(), told))
+	m.decided(ns, "web", "Success {edge:1}")
+}
+
+// TestWhatAnAgentTellsToWaitRunsElsewhere has an agent tell that more waits for a node than there
+// is, and another cluster have room for one, and later for one more: so many are moved, in one
+// write each.
+func TestWhatAnAgentTellsToWaitRunsElsewhere(t *testing.T) {
+	m, start := pulling(t)
+	told := m.pull("edge", edgeNodes("1", "500m"))
+	room := m.pull("far", edgeNodes("1", "500m"))
+	start(reconciler.Options{
+		Controllers: []string{"template", "scheduler", "descheduler", "dependency", "status"},
+		Scheduling:  reconciler.Scheduling{Descheduling: reconciler.Descheduling{Interval: time.Hour}},
+	})
+	ns := m.hub.Namespace(t)
+	m.divide(ns, "web", 4)
+	m.decided(ns, "web", "Success {edge:2, far:2}")
+	b := m.decidedLongAgo(ns, "web")
+
+	tell := func() { // that it has been so for five minutes in a moment
+		since := time.Now().Add(3*time.Second - descheduler.DefaultThreshold).Unix()
+		list := waiting.List{Version: waiting.Version, Workloads: []waiting.Workload{
+			{Group: "apps", Kind: "Deployment", Namespace: ns, Name: "web", Rows: [][]int64{{since, 1000}}},
+			{Group: "apps", Kind: "Deployment", Namespace: ns, Name: "unheard-of", Rows: [][]int64{{0, 1000}}},
+		}}
+		told.Data[clusterv1alpha1.NodeProfileWaitingKey] = string(list.Encode())
+		m.check(m.hub.Hub.Update(t.Context(), told))
+	}
+	tell()
+	m.decided(ns, "web", "Success {edge:1, far:3}")
+	m.decidedLongAgo(ns, "web")
+	room.Data = edgeNodes("1", "1")
+	m.check(m.hub.Hub.Update(t.Context(), room))
+	tell()
+	m.decided(ns, "web", "Success {far:4}")
+	is := &workv1alpha2.ResourceBinding{}
+	m.check(m.hub.Hub.Get(t.Context(), client.ObjectKeyFromObject(b), is))
+	if is.Generation != b.Generation+2 {
+		t.Errorf("the binding was written %d times, want once for each move", is.Generation-b.Generation)
+	}
+}
+
+// decidedLongAgo has it be a minute ago that it was decided where a Deployment runs.
+func (m *moves) decidedLongAgo(ns, name string) *workv1alpha2.ResourceBinding {
+	m.Helper()
+	b := &workv1alpha2.ResourceBinding{}
+	m.check(retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		if err := m.hub.Hub.Get(m.Context(), client.ObjectKey{Namespace: ns, Name: workv1alpha2.BindingName("Deployment", name)}, b); err != nil {
+			return err
+		}
+		was, _ := placement.RecordOf(b)
+		text := b.Annotations[workv1alpha2.SchedulingDecisionAnnotation]
+		b.Annotations[workv1alpha2.SchedulingDecisionAnnotation] = strings.ReplaceAll(text, was.At.UTC().Format(time.RFC3339), was.At.Add(-time.Minute).UTC().Format(time.RFC3339))
+		return m.hub.Hub.Update(m.Context(), b)
+	}))
+	return b
 }

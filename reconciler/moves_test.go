@@ -138,9 +138,15 @@ func (m *moves) eventually(what string, check func() error) {
 // edit changes the policy of "web".
 func (m *moves) edit(ns string, change func(*policyv1alpha1.PropagationPolicy)) {
 	m.Helper()
+	m.editNamed(ns, "web", change)
+}
+
+// editNamed is edit of a policy by its name.
+func (m *moves) editNamed(ns, name string, change func(*policyv1alpha1.PropagationPolicy)) {
+	m.Helper()
 	m.check(retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		p := &policyv1alpha1.PropagationPolicy{}
-		if err := m.hub.Hub.Get(m.Context(), client.ObjectKey{Namespace: ns, Name: "web"}, p); err != nil {
+		if err := m.hub.Hub.Get(m.Context(), client.ObjectKey{Namespace: ns, Name: name}, p); err != nil {
 			return err
 		}
 		change(p)

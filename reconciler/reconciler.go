@@ -124,8 +124,8 @@ type Store struct {
 	Place string
 }
 
-// lookEvery is how often members are looked at, if nothing else is said.
-const lookEvery = 10 * time.Second
+// defaultPeriod is how often members are probed unless an option says otherwise.
+const defaultPeriod = 10 * time.Second
 
 // fleet is what the loops share.
 type fleet struct {
@@ -142,8 +142,7 @@ type fleet struct {
 	switches    *switching.Tracker
 	template    *template.Reconciler // nil if it is not chosen
 	cluster     *cluster.Reconciler  // nil if it is not chosen, or not made yet
-	sight       sight                // what that sees
-	remote      Estimator            // nil: nobody is asked about other clusters
+	room        room
 	events      recorder
 }
 
@@ -215,7 +214,7 @@ func newFleet(ctx context.Context, mgr ctrl.Manager, opts Options, chosen map[st
 		return nil, err
 	}
 	decisions.Mapper, decisions.Metrics = mgr.GetRESTMapper(), opts.Metrics
-	decisions.Settle = cmp.Or(opts.Silence.Grace, cluster.DefaultGrace) + cmp.Or(opts.Tuning.Period, lookEvery)
+	decisions.StartupGrace = cmp.Or(opts.Silence.Grace, cluster.DefaultGrace) + cmp.Or(opts.Tuning.Period, defaultPeriod)
 	f := &fleet{
 		mgr:       mgr,
 		opts:      opts,
@@ -308,12 +307,15 @@ func registerTemplate(ctx context.Context, f *fleet) error {
 	return f.template.Register(ctx, f.mgr)
 }
 
-func registerScheduler(_ context.Context, f *fleet) error {
-	return scheduler.New(f.mgr.GetClient(), f.decider, f.events, scheduler.Options{
+func registerScheduler(ctx context.Context, f *fleet) error {
+	r := scheduler.New(f.mgr.GetClient(), f.decider, f.events, scheduler.Options{
 		NoPriority:    f.opts.Scheduling.Off.Priority,
 		DateEachTrial: f.opts.Reporting == ReportKarmada,
 		EvictionRate:  f.opts.Scheduling.Failover.Rate,
-	}).Register(f.mgr)
+		Judging:       f.opts.Scheduling.Failover.Judging,
+	})
+	r.Count(ctx, f.opts.Metrics)
+	return r.Register(f.mgr)
 }
 
 func registerTaintPolicy(_ context.Context, f *fleet) error {
@@ -337,9 +339,10 @@ func registerRebalance(_ context.Context, f *fleet) error {
 
 func registerDescheduler(_ context.Context, f *fleet) error {
 	of := f.opts.Scheduling.Descheduling
-	return descheduler.New(f.mgr.GetClient(), f.decider, f.waiters, f.events, descheduler.Options{
+	f.room.descheduler = descheduler.New(f.mgr.GetClient(), f.decider, f.room.waiters, f.events, descheduler.Options{
 		Interval: of.Interval, Threshold: of.Threshold, DryRun: of.DryRun, Scheduler: f.opts.Scheduling.Name,
-	}).Register(f.mgr)
+	})
+	return f.room.descheduler.Register(f.mgr)
 }
 
 func registerDependency(ctx context.Context, f *fleet) error {
@@ -358,7 +361,7 @@ func registerBinding(ctx context.Context, f *fleet) error {
 
 		Workers: f.opts.Tuning.Workers.Bindings,
 		Metrics: f.opts.Metrics,
-		Doubts:  cmp.Or(f.opts.Silence.Grace, cluster.DefaultGrace) + cmp.Or(f.opts.Tuning.Period, lookEvery),
+		Doubts:  cmp.Or(f.opts.Silence.Grace, cluster.DefaultGrace) + cmp.Or(f.opts.Tuning.Period, defaultPeriod),
 
 		IgnoreQuotas: f.opts.Scheduling.Off.Quotas,
 		Evictions:    binding.Evictions{Grace: f.opts.Scheduling.Failover.Grace, Scheduler: f.opts.Scheduling.Name},
@@ -371,7 +374,7 @@ func registerBinding(ctx context.Context, f *fleet) error {
 			return f.cluster.Presence.Answers(name, asked)
 		}
 	}
-	opts.Holds = f.registry.Holds
+	opts.HasWork = f.registry.HasWork
 	if f.chosen["execution"] {
 		opts.Ends = f.ends
 	}
@@ -413,9 +416,9 @@ func registerCluster(ctx context.Context, f *fleet) error {
 		Period:   f.opts.Tuning.Period, FailureThreshold: f.opts.Tuning.FailureThreshold, SuccessThreshold: f.opts.Tuning.SuccessThreshold,
 		Workers: f.opts.Tuning.Workers.Clusters,
 	})
-	f.sight.cluster = f.cluster
+	f.room.memberEstimator.cluster = f.cluster
 	if !f.opts.Scheduling.Estimates.Reported {
-		f.cluster.OnRoom = func(name string) { f.decider.Unschedulable().MoreRoom(name) }
+		f.cluster.OnCapacity = func(name string) { f.decider.Unschedulable().MoreCapacity(name) }
 	}
 	return f.cluster.Register(f.mgr)
 }

@@ -43,6 +43,8 @@ type Failover struct {
 	// Rate is how many templates are moved in a second; zero is as many as there are, a
 	// negative one is one in half an hour.
 	Rate float64
+	// Judging says for how long it is looked at how those fare, which the rate goes by.
+	Judging failover.Judging
 }
 
 // Descheduling says when replicas that find no node in their cluster run elsewhere. The zero
@@ -74,8 +76,8 @@ type Off struct {
 	Quotas bool
 	// MemberQuotas leaves the ResourceQuotas of members out of what fits there.
 	MemberQuotas bool
-	// Promises leaves out of account what was placed and does not show yet.
-	Promises bool
+	// Reservations leaves out of account what was placed and does not show yet.
+	Reservations bool
 }
 
 // Check errs if a plugin that is named does not exist, or a name is taken.
@@ -102,9 +104,9 @@ func (s *Scheduling) decisions() (decider.Options, error) {
 	return decider.Options{
 		Placement: placement.Options{
 			SchedulerName: s.Name, Plugins: active, KeepEmpty: s.KeepEmpty, NoModels: s.Off.Models, NoComponents: s.Off.Components,
-			Failover: s.Failover.Rules, LeastRoom: s.Estimates.Least,
+			Failover: s.Failover.Rules, LeastCapacity: s.Estimates.Least,
 		},
-		NoReservations: s.Off.Promises,
+		NoReservations: s.Off.Reservations,
 	}, nil
 }
 

@@ -129,7 +129,7 @@ func (c *connection) current() *tls.Certificate {
 	return c.certificate
 }
 
-func (c *connection) held() registration.Credentials {
+func (c *connection) presented() registration.Credentials {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.credentials

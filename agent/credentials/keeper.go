@@ -67,8 +67,8 @@ type Keeper struct {
 	way     *connection  // nil for plain
 	wake    chan struct{}
 
-	given time.Time // when a certificate was given that was due at once; Run's alone
-	said  string    // what was told last; Run's alone
+	given    time.Time // when a certificate was given that was due at once; Run's alone
+	reported string    // what was told last; Run's alone
 }
 
 // New returns a keeper of the credentials in cfg. It errs if these cannot be read,
@@ -139,7 +139,7 @@ func (k *Keeper) Run(ctx context.Context) {
 	}
 	retry := firstRetry
 	for {
-		next, err := k.look(ctx)
+		next, err := k.refresh(ctx)
 		if ctx.Err() != nil {
 			return
 		}
@@ -167,9 +167,9 @@ func (k *Keeper) sleep(ctx context.Context, d time.Duration, wake <-chan struct{
 // now is the time by the hub's clock, as far as it is known.
 func (k *Keeper) now() time.Time { return k.options.Clock.Now().Add(k.options.Skew()) }
 
-// look takes over a kubeconfig that somebody replaced, and renews a certificate
+// refresh takes over a kubeconfig that somebody replaced, and renews a certificate
 // that is due. It returns when to look again.
-func (k *Keeper) look(ctx context.Context) (time.Duration, error) {
+func (k *Keeper) refresh(ctx context.Context) (time.Duration, error) {
 	if err := k.reload(ctx); err != nil {
 		return 0, err
 	}
@@ -192,7 +192,7 @@ func (k *Keeper) look(ctx context.Context) (time.Duration, error) {
 
 // left is how long the certificate is used before the next one is asked for.
 func (k *Keeper) left() (time.Duration, error) {
-	from, to, err := registration.Life(k.way.held().Certificate)
+	from, to, err := registration.Life(k.way.presented().Certificate)
 	if err != nil {
 		return 0, err
 	}
@@ -275,14 +275,14 @@ func (k *Keeper) reload(ctx context.Context) error {
 		k.options.Renewed()
 	}
 	found, ok, err := credentialsOf(cfg)
-	if err != nil || !ok || bytes.Equal(found.Certificate, k.way.held().Certificate) {
+	if err != nil || !ok || bytes.Equal(found.Certificate, k.way.presented().Certificate) {
 		return nil //nolint:nilerr // as before
 	}
 	theirs, err := leaf(found)
 	if err != nil {
 		return nil //nolint:nilerr // as before
 	}
-	ours, err := leaf(k.way.held())
+	ours, err := leaf(k.way.presented())
 	cluster, is := identity.ClusterOfAgent(theirs.Subject.CommonName)
 	if err != nil || !is || cluster != k.options.Cluster || !newer(theirs, ours) {
 		return err
@@ -306,8 +306,8 @@ func (k *Keeper) report(ctx context.Context, err error) {
 	if err != nil {
 		text = err.Error()
 	}
-	if text != "" && text != k.said {
+	if text != "" && text != k.reported {
 		log.FromContext(ctx).Error(err, "the certificate of the agent is not renewed yet")
 	}
-	k.said = text
+	k.reported = text
 }

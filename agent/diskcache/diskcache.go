@@ -153,11 +153,11 @@ func (c *Cache) Each(example runtime.Object, f func(runtime.Object)) error {
 	if err != nil {
 		return err
 	}
-	held, err := r.load()
+	stored, err := r.load()
 	if err != nil {
 		return err
 	}
-	for _, obj := range held.objects {
+	for _, obj := range stored.objects {
 		f(obj)
 	}
 	return nil
@@ -188,7 +188,7 @@ func (c *Cache) store(example runtime.Object) (*kindStore, error) {
 	if r, ok := c.stores[name]; ok {
 		return r, nil
 	}
-	r := &kindStore{cache: c, closed: c.closed, gvk: gvk, dir: filepath.Join(c.options.Dir, name), marks: map[string]mark{}, late: map[string]bool{}, missed: map[string]runtime.Object{}}
+	r := &kindStore{cache: c, closed: c.closed, gvk: gvk, dir: filepath.Join(c.options.Dir, name), files: map[string]fileInfo{}, late: map[string]bool{}, missed: map[string]runtime.Object{}}
 	c.stores[name] = r
 	return r, nil
 }

@@ -45,7 +45,7 @@ var errNoContext = errors.New("lists and watches take a context")
 
 // ListWithContext implements cache.ListerWithContext.
 func (k *keeper) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-	var kept held
+	var kept stored
 	first := !k.store.answered()
 	if first {
 		var err error

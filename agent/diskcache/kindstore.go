@@ -39,7 +39,7 @@ type kindStore struct {
 	gvk   schema.GroupVersionKind
 	dir   string
 
-	writing sync.Mutex // held by who brings the disk up to date
+	writing sync.Mutex // held by whoever brings the disk up to date
 	closed  bool       // the folder is another's by now; guarded by writing
 
 	mu      sync.Mutex
@@ -47,21 +47,21 @@ type kindStore struct {
 	listed  bool        // there was a list in this run
 	whole   bool        // what is on disk is what the hub said in this run
 	version string      // of the last list
-	read    bool        // marks tell what is on disk
-	marks   map[string]mark
+	read    bool        // files tell what is on disk
+	files   map[string]fileInfo
 	late    map[string]bool           // keys whose files are behind
 	missed  map[string]runtime.Object // what the disk did not take, by key; nil for what it did not let go of
 	failing bool                      // the last write failed, and was told
 }
 
-// mark is what is known of a file without reading it.
-type mark struct {
+// fileInfo is what is known of a file without reading it.
+type fileInfo struct {
 	version string // resource version
 	weight  string // hash of all but status and versions
 }
 
-// held is what a kindStore has on disk.
-type held struct {
+// stored is what a kindStore has on disk.
+type stored struct {
 	objects []runtime.Object
 	version string
 	whole   bool // the kind was listed to the end
@@ -92,16 +92,16 @@ func (ks *kindStore) path(key string) string {
 }
 
 // load reads what is on disk.
-func (ks *kindStore) load() (held, error) {
+func (ks *kindStore) load() (stored, error) {
 	entries, err := os.ReadDir(ks.dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return held{}, nil
+		return stored{}, nil
 	}
 	if err != nil {
-		return held{}, fmt.Errorf("read what is kept: %w", err)
+		return stored{}, fmt.Errorf("read what is kept: %w", err)
 	}
-	out := held{}
-	marks := map[string]mark{}
+	out := stored{}
+	files := map[string]fileInfo{}
 	for _, entry := range entries {
 		if entry.Name() == listFile {
 			version, err := readFile(filepath.Join(ks.dir, listFile))
@@ -116,12 +116,12 @@ func (ks *kindStore) load() (held, error) {
 			continue
 		}
 		out.objects = append(out.objects, obj)
-		marks[keyOf(obj.(metav1.Object))] = markOf(obj.(metav1.Object))
+		files[keyOf(obj.(metav1.Object))] = fileInfoOf(obj.(metav1.Object))
 	}
 	ks.mu.Lock()
 	defer ks.mu.Unlock()
 	if !ks.read {
-		ks.marks, ks.read = marks, true
+		ks.files, ks.read = files, true
 	}
 	return out, nil
 }
@@ -146,7 +146,7 @@ func (ks *kindStore) open(path string) (runtime.Object, error) {
 }
 
 // list makes a list of what is on disk.
-func (h held) list(scheme *runtime.Scheme, gvk schema.GroupVersionKind) (runtime.Object, error) {
+func (h stored) list(scheme *runtime.Scheme, gvk schema.GroupVersionKind) (runtime.Object, error) {
 	list, err := scheme.New(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
 	if err != nil {
 		return nil, err
@@ -183,7 +183,7 @@ func (ks *kindStore) replace(list runtime.Object) error {
 		key := keyOf(obj)
 		was, there := gone[key]
 		delete(gone, key)
-		if there && was == markOf(obj) {
+		if there && was == fileInfoOf(obj) {
 			return nil
 		}
 		group.Go(func() error { return ks.put(item) })
@@ -193,11 +193,11 @@ func (ks *kindStore) replace(list runtime.Object) error {
 	for key := range gone {
 		err = errors.Join(err, ks.remove(key))
 	}
-	return ks.settle(err)
+	return ks.commitList(err)
 }
 
 // begin readies the folder for a list, and returns what is in it.
-func (ks *kindStore) begin(list runtime.Object) (map[string]mark, error) {
+func (ks *kindStore) begin(list runtime.Object) (map[string]fileInfo, error) {
 	ks.mu.Lock()
 	ks.version = "" // until it is known what is missing on disk, nothing makes it whole
 	ks.mu.Unlock()
@@ -215,7 +215,7 @@ func (ks *kindStore) begin(list runtime.Object) (map[string]mark, error) {
 	defer ks.mu.Unlock()
 	ks.version, ks.whole = accessor.GetResourceVersion(), false
 	clear(ks.missed) // the list has all of it
-	return maps.Clone(ks.marks), nil
+	return maps.Clone(ks.files), nil
 }
 
 func (ks *kindStore) known() bool {
@@ -224,10 +224,10 @@ func (ks *kindStore) known() bool {
 	return ks.read
 }
 
-// settle ends what was written with err: what is on disk may be gone on from if it is
-// all that was said, and else not, before somebody sees what is missing there. It
-// returns what went wrong. The caller holds writing.
-func (ks *kindStore) settle(err error) error {
+// commitList ends a series of writes, of which err is the outcome. If all of the list is on disk, a
+// later run may go on from there; otherwise that is ruled out first, before anybody misses what
+// is not there. It returns what went wrong. The caller holds writing.
+func (ks *kindStore) commitList(err error) error {
 	ks.mu.Lock()
 	missed, whole, version := len(ks.missed), ks.whole, ks.version
 	ks.mu.Unlock()
@@ -289,7 +289,7 @@ func (ks *kindStore) put(item runtime.Object) error {
 		ks.missed[key] = item
 		return err
 	}
-	ks.marks[key] = markOf(lean)
+	ks.files[key] = fileInfoOf(lean)
 	delete(ks.late, key)
 	delete(ks.missed, key)
 	return nil
@@ -304,7 +304,7 @@ func (ks *kindStore) remove(key string) error {
 		ks.missed[key] = nil
 		return err
 	}
-	delete(ks.marks, key)
+	delete(ks.files, key)
 	delete(ks.late, key)
 	delete(ks.missed, key)
 	return nil
@@ -313,10 +313,10 @@ func (ks *kindStore) remove(key string) error {
 // waits reports whether a change of an object may be written later: nothing but its
 // status, or its versions, differs from what is on disk.
 func (ks *kindStore) waits(obj metav1.Object) bool {
-	key, is := keyOf(obj), markOf(obj)
+	key, is := keyOf(obj), fileInfoOf(obj)
 	ks.mu.Lock()
 	defer ks.mu.Unlock()
-	was, there := ks.marks[key]
+	was, there := ks.files[key]
 	if _, missed := ks.missed[key]; missed || !there || was.weight != is.weight {
 		return false
 	}
@@ -324,10 +324,10 @@ func (ks *kindStore) waits(obj metav1.Object) bool {
 	return true
 }
 
-// markOf weighs what makes a difference to an agent that starts without the hub.
+// fileInfoOf weighs what makes a difference to an agent that starts without the hub.
 // Specs are told apart by their generation; kinds that have none, by their version.
-func markOf(obj metav1.Object) mark {
-	m := mark{version: obj.GetResourceVersion()}
+func fileInfoOf(obj metav1.Object) fileInfo {
+	m := fileInfo{version: obj.GetResourceVersion()}
 	weighed := []any{obj.GetUID(), obj.GetGeneration(), obj.GetDeletionTimestamp() != nil, obj.GetLabels(), obj.GetAnnotations(), obj.GetFinalizers()}
 	if obj.GetGeneration() == 0 {
 		weighed = append(weighed, obj.GetResourceVersion())
@@ -372,7 +372,7 @@ func (ks *kindStore) flush() {
 		}
 		group.Go(func() error { return ks.put(obj) })
 	}
-	ks.report(ks.settle(group.Wait()))
+	ks.report(ks.commitList(group.Wait()))
 }
 
 // behind reports whether what is on disk of an object differs from it in nothing but
@@ -382,10 +382,10 @@ func (ks *kindStore) behind(key string, item any) bool {
 	if !ok {
 		return false
 	}
-	is := markOf(obj)
+	is := fileInfoOf(obj)
 	ks.mu.Lock()
 	defer ks.mu.Unlock()
-	was, there := ks.marks[key]
+	was, there := ks.files[key]
 	return there && was.weight == is.weight
 }
 

@@ -105,6 +105,6 @@ func (t *persistingWatch) keep(batch []watch.Event) {
 		})
 	}
 	if err := group.Wait(); wrote {
-		t.store.report(t.store.settle(err))
+		t.store.report(t.store.commitList(err))
 	}
 }

@@ -38,9 +38,9 @@ func (e *listener) Whole() <-chan struct{} {
 	return e.whole
 }
 
-// Holds counts how often the hub was found not to be listened to: its versions are no
-// longer those that they were before.
-func (e *listener) Holds() int {
+// HoldCount returns how often the hub was found to be held: versions from before such a time no
+// longer count.
+func (e *listener) HoldCount() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.holds
@@ -89,5 +89,5 @@ func (e *listener) pass(ctx context.Context) (_ context.Context, leave func(), e
 
 // picked reports whether a request is one that may be refused.
 func (o *Options) picked(req *http.Request) bool {
-	return o.Meet != nil && (o.Holds == nil || o.Holds(req))
+	return o.Meet != nil && (o.Refuses == nil || o.Refuses(req))
 }

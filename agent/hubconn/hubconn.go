@@ -32,12 +32,12 @@ type Options struct {
 	Learned func(identity string) error
 	// Meet is asked at each look whether a hub that says who it is, with its namespace
 	// kube-system, is to be listened to; nil listens to each. With hub.ErrHeld the hub
-	// is there, but requests that Holds picks are refused as if it were not, and those
+	// is there, but requests that Refuses picks are refused as if it were not, and those
 	// that are under way end. It is asked again as often as a hub that is away, which
 	// other errors stand for.
 	Meet func(context.Context, *metav1.PartialObjectMetadata) error
-	// Holds picks the requests; nil picks all.
-	Holds func(*http.Request) bool
+	// Refuses picks the requests that are refused while the hub is held; nil picks all.
+	Refuses func(*http.Request) bool
 	// FirstPause and LongestPause bound the time between two looks for a hub that
 	// is away; zero means 1 s and 30 s. Pauses double, and vary by a fifth.
 	FirstPause, LongestPause time.Duration
@@ -172,7 +172,7 @@ func (c *Connection) Suspect() {
 func (c *Connection) Run(ctx context.Context) {
 	pause := time.Duration(0)
 	for {
-		err := c.look(ctx)
+		err := c.probe(ctx)
 		if ctx.Err() != nil {
 			return
 		}

@@ -336,7 +336,7 @@ func TestAHubThatIsNotListenedTo(t *testing.T) {
 				}
 				return held
 			},
-			Holds: func(req *http.Request) bool { return req.URL.Query().Has("picked") },
+			Refuses: func(req *http.Request) bool { return req.URL.Query().Has("picked") },
 		}, is("a"))
 		turn := func(err error) {
 			mu.Lock()
@@ -395,7 +395,7 @@ func TestAHubThatIsNotListenedTo(t *testing.T) {
 		before := looks
 		mu.Unlock()
 		pass(time.Hour)
-		if n := b.Holds(); n != 1 {
+		if n := b.HoldCount(); n != 1 {
 			t.Errorf("%d holds are counted", n)
 		}
 		mu.Lock()

@@ -4,6 +4,7 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
+	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
@@ -29,6 +30,17 @@ func All() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 		all = append(all, crd)
 	}
 	return all, nil
+}
+
+// shared is the group of kinds that clusters have, too, whose definitions people carry there.
+const shared = "multicluster.x-k8s.io"
+
+// Own reports whether a definition of that name, such as kustomizations.kustomize.toolkit.fluxcd.io, is one
+// that only the control plane itself may bring.
+func Own(name string) bool {
+	plural, group, _ := strings.Cut(name, ".")
+	_, err := fs.Stat(bases, "bases/"+group+"_"+plural+".yaml")
+	return err == nil && group != shared
 }
 
 func load(path string) (*apiextensionsv1.CustomResourceDefinition, error) {

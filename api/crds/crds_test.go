@@ -231,3 +231,21 @@ func TestNamesInCodeAndDefinitionsAgree(t *testing.T) {
 		t.Errorf("spec.type of a Provider allows %s", types)
 	}
 }
+
+// TestOwn: what the control plane brings is found by its name, but for what clusters have, too.
+func TestOwn(t *testing.T) {
+	all, err := All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, crd := range all {
+		if got, want := Own(crd.Name), crd.Spec.Group != "multicluster.x-k8s.io"; got != want {
+			t.Errorf("Own(%s) = %t", crd.Name, got)
+		}
+	}
+	for _, name := range []string{"helmreleases.helm.toolkit.fluxcd.io", "kustomizations", "", "../crds.go"} {
+		if Own(name) {
+			t.Errorf("Own(%q)", name)
+		}
+	}
+}

@@ -28,6 +28,8 @@ type Fleet struct {
 	Hub     *localfleet.Process
 	Client  client.WithWatch
 	Members map[string]kubernetes.Interface
+	// Beside are the processes of the members: what they take is the measure of the machine.
+	Beside []*localfleet.Process
 	// Namespace is one that the members have.
 	Namespace string
 	// Quiet waits until nothing was written for a time, and returns the revision then.
@@ -57,11 +59,11 @@ var goals = map[int]bounds{
 // life is a fleet through one measurement.
 type life struct {
 	Fleet
-	n      int
-	held   *holdings
-	report *results.Report
-	goals  bounds
-	row    string // of the report
+	n        int
+	holdings *holdings
+	report   *results.Report
+	goals    bounds
+	row      string // of the report
 }
 
 // Measure takes n Deployments without pods through their life.
@@ -69,7 +71,7 @@ func Measure(ctx context.Context, f Fleet, n int, r *results.Report) (err error)
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	l := &life{Fleet: f, n: n, report: r, goals: goals[n], row: "life"}
-	if l.held, err = follow(ctx, f.Members, f.Namespace); err != nil {
+	if l.holdings, err = follow(ctx, f.Members, f.Namespace); err != nil {
 		return err
 	}
 	for _, step := range []func(context.Context) error{l.propagate, l.rest, l.weigh, l.kill, l.remove} {
@@ -83,6 +85,7 @@ func Measure(ctx context.Context, f Fleet, n int, r *results.Report) (err error)
 // cost is what a step took.
 type cost struct {
 	seconds, cpu, writes float64
+	beside               float64 // CPU time of the members, in seconds
 }
 
 // measured does something, until what it leads to is there and nothing is written any more.
@@ -92,6 +95,10 @@ func (l *life) measured(ctx context.Context, do, until func(context.Context) err
 		return cost{}, err
 	}
 	used, err := usage.CPUSeconds(l.Hub.PID())
+	if err != nil {
+		return cost{}, err
+	}
+	usedBeside, err := l.besides()
 	if err != nil {
 		return cost{}, err
 	}
@@ -105,7 +112,21 @@ func (l *life) measured(ctx context.Context, do, until func(context.Context) err
 		return cost{}, err
 	}
 	now, err := usage.CPUSeconds(l.Hub.PID())
-	return cost{took.Seconds(), now - used, float64(after-before) / float64(l.n)}, err
+	nowBeside, besideErr := l.besides()
+	return cost{took.Seconds(), now - used, float64(after-before) / float64(l.n), nowBeside - usedBeside}, errors.Join(err, besideErr)
+}
+
+// besides returns the CPU time that the members have taken so far, in seconds.
+func (l *life) besides() (float64, error) {
+	var sum float64
+	for _, member := range l.Beside {
+		used, err := usage.CPUSeconds(member.PID())
+		if err != nil {
+			return 0, err
+		}
+		sum += used
+	}
+	return sum, nil
 }
 
 // record reports a figure, with its goal if there is one.
@@ -125,7 +146,7 @@ func (l *life) propagate(ctx context.Context) error {
 		}
 		return l.each(ctx, func(ctx context.Context, d *appsv1.Deployment) error { return l.Client.Create(ctx, d) })
 	}, func(ctx context.Context) error {
-		return l.held.all(ctx, l.n, func(_ string, d *appsv1.Deployment) bool { return *d.Spec.Replicas == 2 })
+		return l.holdings.all(ctx, l.n, func(_ string, d *appsv1.Deployment) bool { return *d.Spec.Replicas == 2 })
 	})
 	if err != nil {
 		return fmt.Errorf("propagate: %w", err)
@@ -133,6 +154,7 @@ func (l *life) propagate(ctx context.Context) error {
 	resident, err := usage.ResidentMiB(l.Hub.PID())
 	l.record("propagated after", c.seconds, "s", 0)
 	l.record("CPU time of the control plane to propagate", c.cpu, "s", l.goals.propagateCPU)
+	l.record("CPU time of the members beside that", c.beside, "s", 0)
 	l.record("writes to propagate, each", c.writes, "writes", 0)
 	l.record("resident memory once they are", resident, "MiB", l.goals.resident)
 	return err
@@ -165,7 +187,7 @@ func (l *life) weigh(ctx context.Context) error {
 		}
 		return nil
 	}, func(ctx context.Context) error {
-		return l.held.all(ctx, l.n, func(member string, d *appsv1.Deployment) bool {
+		return l.holdings.all(ctx, l.n, func(member string, d *appsv1.Deployment) bool {
 			return *d.Spec.Replicas == map[bool]int32{true: 3, false: 1}[member == l.heavy()]
 		})
 	})
@@ -192,7 +214,7 @@ func (l *life) kill(ctx context.Context) error {
 	if err := l.Client.Patch(ctx, d, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"changed":"yes"}}}`))); err != nil {
 		return fmt.Errorf("change a Deployment: %w", err)
 	}
-	err := l.held.all(ctx, l.n, func(_ string, got *appsv1.Deployment) bool {
+	err := l.holdings.all(ctx, l.n, func(_ string, got *appsv1.Deployment) bool {
 		return got.Name != d.Name || got.Labels["changed"] == "yes"
 	})
 	l.record("killed, and ready again after", ready.Seconds(), "s", 0)
@@ -208,7 +230,7 @@ func (l *life) remove(ctx context.Context) error {
 	c, err := l.measured(ctx, func(ctx context.Context) error {
 		return l.each(ctx, func(ctx context.Context, d *appsv1.Deployment) error { return l.Client.Delete(ctx, d) })
 	}, func(ctx context.Context) error {
-		return l.held.all(ctx, 0, func(string, *appsv1.Deployment) bool { return false })
+		return l.holdings.all(ctx, 0, func(string, *appsv1.Deployment) bool { return false })
 	})
 	if err != nil {
 		return fmt.Errorf("delete: %w", err)

@@ -34,7 +34,7 @@ func MeasureMoves(ctx context.Context, f Fleet, n int, r *results.Report) (err e
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	l := &life{Fleet: f, n: n, report: r, row: "9"}
-	if l.held, err = follow(ctx, f.Members, f.Namespace); err != nil {
+	if l.holdings, err = follow(ctx, f.Members, f.Namespace); err != nil {
 		return err
 	}
 	names := slices.Sorted(maps.Keys(f.Members))
@@ -120,7 +120,7 @@ func (m *moves) taint(ctx context.Context, member string, effect corev1.TaintEff
 func (m *moves) until(ctx context.Context, want map[string]int) error {
 	have := map[string]int{}
 	err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, 10*time.Minute, true, func(context.Context) (bool, error) {
-		have = m.held.count()
+		have = m.holdings.count()
 		for member, n := range want {
 			if have[member] != n {
 				return false, nil

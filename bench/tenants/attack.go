@@ -111,7 +111,7 @@ func endless() string {
 // Start begins the attack.
 func (a *Attack) Start(ctx context.Context) error {
 	ctx, a.cancel = context.WithCancel(ctx)
-	a.group.Go(func() { a.hold(ctx) })
+	a.group.Go(func() { a.blackhole(ctx) })
 	for n := range forges {
 		dead := fmt.Sprintf("dead-%d", n)
 		if err := a.source(ctx, dead, fmt.Sprintf("http://%s/%s.git", a.forge.Addr(), dead), often); err != nil {
@@ -161,11 +161,11 @@ func (a *Attack) urge(ctx context.Context) {
 	}, often)
 }
 
-// hold takes connections, and never answers.
-func (a *Attack) hold(ctx context.Context) {
-	var held []net.Conn
+// blackhole accepts connections, and never answers.
+func (a *Attack) blackhole(ctx context.Context) {
+	var conns []net.Conn
 	defer func() {
-		for _, conn := range held {
+		for _, conn := range conns {
 			_ = conn.Close()
 		}
 	}()
@@ -177,7 +177,7 @@ func (a *Attack) hold(ctx context.Context) {
 			}
 			return
 		}
-		held = append(held, conn)
+		conns = append(conns, conn)
 	}
 }
 

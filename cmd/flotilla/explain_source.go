@@ -2,15 +2,22 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/listing"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 	"github.com/flotilla-io/flotilla/policies/explain"
+	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
@@ -30,10 +37,39 @@ func behind(ctx context.Context, hub client.Reader, template *unstructured.Unstr
 	if err != nil || !slices.ContainsFunc(entries, func(entry inventory.Entry) bool { return entry.ID == id }) {
 		return e // it only says so
 	}
+	before := shared(ctx, hub, id, ks)
 	if b := situation.BehindOf(ks, fetched(ctx, hub, ks)); b.Reason != "" {
-		e.Problems = slices.Insert(slices.Clone(e.Problems), 0, explain.Problem{Reason: b.Reason, Message: b.Message, Next: b.Next})
+		before = slices.Insert(before, 0, explain.Problem{Reason: b.Reason, Message: b.Message, Next: b.Next})
 	}
+	e.Problems = slices.Concat(before, e.Problems)
 	return e
+}
+
+// sharedObject is the reason of a Kustomization that has an object which another one of its source holds.
+const sharedObject = "SharedObject"
+
+// shared says which other Kustomizations have an object in their files that is of one, and do not apply their revision for
+// that. Those that may not be read are not told.
+func shared(ctx context.Context, hub client.Reader, id inventory.ID, owner *kustomizev1.Kustomization) []explain.Problem {
+	var out []explain.Problem
+	take := func(ks *kustomizev1.Kustomization) {
+		ready := apimeta.FindStatusCondition(ks.Status.Conditions, meta.ReadyCondition)
+		if ready == nil || ready.Reason != sharedObject || client.ObjectKeyFromObject(ks) == client.ObjectKeyFromObject(owner) ||
+			!siblings.Names(ready.Message, id) {
+			return
+		}
+		out = append(out, explain.Problem{
+			Reason: sharedObject,
+			Message: fmt.Sprintf("it stands in Kustomization %s/%s, which has applied it, and in %s/%s, which does not apply revision %s for that",
+				owner.Namespace, owner.Name, ks.Namespace, ks.Name, excerpt.ShortRevision(ks.Status.LastAttemptedRevision)),
+			Next: "remove it from the files of one of them and commit; flotilla trace kustomization/" + ks.Name + " -n " + ks.Namespace + " says where these are",
+		})
+	}
+	err := listing.Each(ctx, hub, &kustomizev1.KustomizationList{}, take)()
+	if apierrors.IsForbidden(err) {
+		_ = listing.Each(ctx, hub, &kustomizev1.KustomizationList{}, take, client.InNamespace(owner.Namespace))() // who may not is not told
+	}
+	return out
 }
 
 // fetched is the revision that the source of a Kustomization is at; empty where that is not known.

@@ -1,16 +1,20 @@
 package main
 
 import (
+	"context"
 	"testing"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/flotilla-io/flotilla/api/scheme"
 	"github.com/flotilla-io/flotilla/policies/explain"
@@ -45,6 +49,53 @@ func TestAnExplanationKnowsWhatIsInGit(t *testing.T) {
 				got = append(got, p.Reason)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("problems (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestAnExplanationNamesAllWhoHaveIt: one that is in two Kustomizations is of one, and the other one waits for that.
+func TestAnExplanationNamesAllWhoHaveIt(t *testing.T) {
+	web := &unstructured.Unstructured{}
+	web.SetAPIVersion("apps/v1")
+	web.SetKind("Deployment")
+	web.SetNamespace("shop")
+	web.SetName("web")
+	web.SetLabels(inventory.OwnerLabels(client.ObjectKey{Namespace: "team", Name: "app"}))
+	of := func(name, reason, message string) *kustomizev1.Kustomization {
+		ks := &kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name}}
+		ks.Status.LastAttemptedRevision = "main@sha1:2222222222222222222222222222222222222222"
+		ks.Status.Conditions = []metav1.Condition{{Type: meta.ReadyCondition, Status: metav1.ConditionFalse, Reason: reason, Message: message}}
+		return ks
+	}
+	const stands = " stands in Kustomization team/app and in team/other: remove it from one of them; until then revision main@sha1:2 is not applied here"
+	app := of("app", meta.ReconciliationSucceededReason, "")
+	app.Status.Conditions[0].Status = metav1.ConditionTrue
+	app.Status.Inventory = inventory.Record([]inventory.Entry{{ID: inventory.IDOf(web), Version: "v1"}})
+	for name, tc := range map[string]struct {
+		other     *kustomizev1.Kustomization
+		forbidden bool
+		want      []explain.Problem
+	}{
+		"another one has it": {other: of("other", "SharedObject", "Deployment/shop/web"+stands), want: []explain.Problem{{
+			Reason: "SharedObject", Message: "it stands in Kustomization team/app, which has applied it, and in team/other, which does not apply revision main@sha1:22222222 for that",
+			Next: "remove it from the files of one of them and commit; flotilla trace kustomization/other -n team says where these are",
+		}}},
+		"another one has something else": {other: of("other", "SharedObject", "Deployment/shop/web-2"+stands)},
+		"another one is refused":         {other: of("other", "BuildFailed", "Deployment/shop/web"+stands)},
+		"they may not be listed":         {other: of("other", "SharedObject", "Deployment/shop/web"+stands), forbidden: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(app.DeepCopy(), tc.other).WithInterceptorFuncs(interceptor.Funcs{
+				List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+					if tc.forbidden {
+						return apierrors.NewForbidden(schema.GroupResource{Resource: "kustomizations"}, "", nil)
+					}
+					return c.List(ctx, list, opts...)
+				},
+			}).Build()
+			if diff := cmp.Diff(tc.want, behind(t.Context(), hub, web, explain.Explanation{}).Problems); diff != "" {
 				t.Errorf("problems (-want +got):\n%s", diff)
 			}
 		})

@@ -318,7 +318,7 @@ func (f *interpretFlags) runOperation(cmd *cobra.Command, o customization.Operat
 
 // runCheck checks all customizations and writes what it finds.
 func (f *interpretFlags) runCheck(cmd *cobra.Command, sources []customization.Source, files customization.Files) error {
-	findings, err := findingsOf(sources)
+	findings, err := findingsOf(cmd.Context(), sources)
 	if err != nil {
 		return err
 	}
@@ -362,7 +362,7 @@ func (f *interpretFlags) writeChecks(out io.Writer, checks []customization.Check
 }
 
 // findingsOf lints the files of the sources.
-func findingsOf(sources []customization.Source) ([]lint.Finding, error) {
+func findingsOf(ctx context.Context, sources []customization.Source) ([]lint.Finding, error) {
 	var files []lint.File
 	seen := map[string]bool{}
 	for _, s := range sources {
@@ -375,6 +375,6 @@ func findingsOf(sources []customization.Source) ([]lint.Finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	report, err := linter.Lint(files, lint.Options{Now: time.Now()})
+	report, err := linter.Lint(ctx, files, lint.Options{Now: time.Now()})
 	return report.Findings, err
 }

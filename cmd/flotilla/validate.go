@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -32,6 +33,10 @@ duplicate fields, schemas, everything that it refuses and everything that it war
 of. Then check them together: objects that are there twice, overrides that a policy
 waits for, policies that select none of the templates.
 
+The Kustomizations of a folder are built as the control plane does, from the Git
+repository that it is in, and what comes out is checked, too; so are the
+Kustomizations that they depend on.
+
 Files are YAML or JSON with any number of documents. A folder stands for all *.yaml,
 *.yml and *.json below it; - is the standard input. Kinds of Karmada, Flux and
 Flotilla are checked. Of all other kinds, such as Deployment, only the name is
@@ -40,11 +45,12 @@ looked at: their schema is not checked, nor are rules in CEL.
 A finding is one line: FILE:LINE: error|warning: KIND NAME: field: message.
 The exit code is 0 if nothing is wrong, 1 if something is, 2 for a wrong call.`,
 		Example: `  flotilla validate -f policies/
+  flotilla validate -f .
   kustomize build . | flotilla validate --strict -f -`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			opts.files = append(opts.files, args...)
-			return opts.run(cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return opts.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	flags := cmd.Flags()
@@ -57,7 +63,7 @@ The exit code is 0 if nothing is wrong, 1 if something is, 2 for a wrong call.`,
 	return cmd
 }
 
-func (o *validateOptions) run(in io.Reader, out, errOut io.Writer) error {
+func (o *validateOptions) run(ctx context.Context, in io.Reader, out, errOut io.Writer) error {
 	if len(o.files) == 0 {
 		return command.Usage(errors.New("no files: name some with -f, or - for the standard input"))
 	}
@@ -74,19 +80,19 @@ func (o *validateOptions) run(in io.Reader, out, errOut io.Writer) error {
 	if len(files) == 0 {
 		return command.Usage(errors.New("there is no *.yaml, *.yml or *.json file in the folder"))
 	}
-	o.lint.Now = time.Now()
+	o.lint.Now, o.lint.Build = time.Now(), true
 	linter, err := lint.New()
 	if err != nil {
 		return err
 	}
-	report, err := linter.Lint(files, o.lint)
+	report, err := linter.Lint(ctx, files, o.lint)
 	if err != nil {
 		return err
 	}
 	if err := o.print(report, out); err != nil {
 		return err
 	}
-	summary := fmt.Sprintf("%s, %s, %d of them checked: %s, %s", count(report.Files, "file"), count(report.Objects, "object"), report.Checked,
+	summary := fmt.Sprintf("%s, %s, %d of them checked%s: %s, %s", count(report.Files, "file"), count(report.Objects, "object"), report.Checked, built(report),
 		count(report.Errors, "error"), count(report.Warnings, "warning"))
 	if report.Errors > 0 || (o.strict && report.Warnings > 0) {
 		return errors.New(summary)
@@ -107,6 +113,18 @@ func (o *validateOptions) print(report lint.Report, out io.Writer) error {
 		}
 	}
 	return nil
+}
+
+// built says how many Kustomizations were built; nothing where there are none.
+func built(report lint.Report) string {
+	out := ""
+	if report.Built > 0 {
+		out = ", " + count(report.Built, "Kustomization") + " built"
+	}
+	if report.Unbuilt > 0 {
+		out += ", " + count(report.Unbuilt, "Kustomization") + " of other sources not built"
+	}
+	return out
 }
 
 func count(n int, what string) string {

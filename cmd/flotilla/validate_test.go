@@ -34,6 +34,9 @@ func TestValidateGolden(t *testing.T) {
 		"json":          {"-o", "json", "-f", "testdata/validate/folder,testdata/validate/duplicate-key.yaml"},
 		"folder":        {"-f", "testdata/validate/folder", "testdata/validate/folder/a.yaml"},
 		"kustomized":    {"-f", "testdata/validate/kustomized"},
+		"overlays":      {"-f", "testdata/validate/overlays"},
+		"overlays-json": {"-o", "json", "-f", "testdata/validate/overlays/clusters"},
+		"overlays-file": {"-f", "testdata/validate/overlays/clusters/fleet.yaml"}, // of which no folder is known
 		"duplicate-key": {"-f", "testdata/validate/duplicate-key.yaml"},
 		"stdin":         {"-f", "-"},
 		"allowed":       {"-f", "testdata/validate/refused.yaml", "--allow-no-execute-taint-policy"},

@@ -20,14 +20,15 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/utils/clock"
-	"k8s.io/utils/lru"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/controlplane/admission/ratelimit"
 	"github.com/flotilla-io/flotilla/internal/registration/identity"
+	"github.com/flotilla-io/flotilla/policies/estimate/profile"
+	"github.com/flotilla-io/flotilla/policies/estimate/waiting"
 	"github.com/flotilla-io/flotilla/policies/validate"
 )
 
@@ -36,7 +37,7 @@ import (
 type Agents struct {
 	*admission.Handler
 	hub  dynamic.Interface
-	rate *rateLimit
+	rate *ratelimit.Limit
 	// karmadas says that some may be Karmada's, and registered by karmadactl.
 	karmadas bool
 	rules    map[schema.GroupResource]agentRule
@@ -61,11 +62,12 @@ type agentWrite struct {
 // NewAgents returns the plugin. karmadas has clusters be registered by karmadactl, too,
 // and have Karmada's agent.
 func NewAgents(clk clock.PassiveClock, karmadas bool) *Agents {
-	p := &Agents{Handler: admission.NewHandler(admission.Create, admission.Update), rate: newRateLimit(clk), karmadas: karmadas}
+	p := &Agents{Handler: admission.NewHandler(admission.Create, admission.Update), rate: ratelimit.New(clk), karmadas: karmadas}
 	p.rules = map[schema.GroupResource]agentRule{
 		{Group: clusterv1alpha1.GroupName, Resource: "clusters"}: p.cluster,
 		{Group: workv1alpha1.GroupName, Resource: "works"}:       agentWork,
 		{Resource: "secrets"}:                              agentSecret,
+		{Resource: "configmaps"}:                           agentProfile,
 		{Resource: "events"}:                               agentEvent,
 		{Group: "coordination.k8s.io", Resource: "leases"}: agentLease,
 		{Group: certificatesv1.GroupName, Resource: "certificatesigningrequests"}: nil, // see requests
@@ -133,8 +135,8 @@ func (p *Agents) request(w agentWrite) error {
 	if err != nil {
 		return admission.NewForbidden(w, err)
 	}
-	if !w.IsDryRun() && !p.rate.allows(w.GetUserInfo().GetName()) {
-		return apierrors.NewTooManyRequests(w.GetUserInfo().GetName()+" asks for certificates too often: the next one is due in some seconds", retryAfter)
+	if !w.IsDryRun() && !p.rate.Allows(w.GetUserInfo().GetName()) {
+		return apierrors.NewTooManyRequests(w.GetUserInfo().GetName()+" asks for certificates too often: the next one is due in some seconds", ratelimit.RetryAfter)
 	}
 	return nil
 }
@@ -284,6 +286,28 @@ func agentSecret(_ context.Context, cluster string, w agentWrite) error {
 	return nil
 }
 
+// agentProfile lets an agent tell of its cluster's nodes, and of what waits for one.
+func agentProfile(_ context.Context, _ string, w agentWrite) error {
+	told := &corev1.ConfigMap{}
+	if err := w.read(w.GetObject(), told); err != nil {
+		return err
+	}
+	if told.Name != clusterv1alpha1.NodeProfileName {
+		return notOwn("ConfigMap", told.Name, clusterv1alpha1.NodeProfileName)
+	}
+	text, ok := told.Data[clusterv1alpha1.NodeProfileKey]
+	waits, also := told.Data[clusterv1alpha1.NodeProfileWaitingKey]
+	more := len(told.Data) + len(told.BinaryData) + len(told.Labels) + len(told.Annotations) + len(told.Finalizers) + len(told.OwnerReferences)
+	if also {
+		more--
+	}
+	if !ok || more > 1 || len(text) > profile.MostBytes || len(waits) > waiting.MostBytes {
+		return fmt.Errorf("the ConfigMap %s has data.%s, of %d bytes at most, may have data.%s, of %d, and has nothing else",
+			told.Name, clusterv1alpha1.NodeProfileKey, profile.MostBytes, clusterv1alpha1.NodeProfileWaitingKey, waiting.MostBytes)
+	}
+	return nil
+}
+
 func agentLease(_ context.Context, cluster string, w agentWrite) error {
 	lease, err := meta.Accessor(w.GetObject())
 	if err != nil {
@@ -329,35 +353,4 @@ func (w agentWrite) read(from, into runtime.Object) error {
 		return fmt.Errorf("read what is written: %w", err)
 	}
 	return nil
-}
-
-const (
-	// asksAtOnce and asksPerSecond are how many certificates one agent or token may
-	// ask for: a new one every few weeks, and some tries.
-	asksAtOnce    = 10
-	asksPerSecond = 0.1
-	retryAfter    = 10 // seconds
-	// askers is how many of them are remembered.
-	askers = 4096
-)
-
-// rateLimit limits how often certificates are asked for.
-type rateLimit struct {
-	limits *lru.Cache
-	clock  clock.PassiveClock
-}
-
-func newRateLimit(clk clock.PassiveClock) *rateLimit {
-	return &rateLimit{limits: lru.New(askers), clock: clk}
-}
-
-// allows reports whether a user may ask now, and counts it.
-func (p *rateLimit) allows(name string) bool {
-	limit, known := p.limits.Get(name)
-	if !known {
-		limit = flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(asksPerSecond, asksAtOnce, p.clock)
-		p.limits.Add(name, limit)
-	}
-	limiter, ok := limit.(flowcontrol.PassiveRateLimiter)
-	return ok && limiter.TryAccept()
 }

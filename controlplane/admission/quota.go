@@ -39,10 +39,10 @@ type Bindings func(ctx context.Context, namespace string, atLeast uint64) (*work
 // namespace allow. In a namespace without one it does nothing.
 //
 // What is used is counted from the bindings that there are, and from the writes
-// that were let through and are not there yet: those are promises, each kept
+// that were let through and are not there yet: those are reservations, each kept
 // until its write has come back. Writes of one namespace that ask for more are
 // judged one after the other, so together they never exceed a quota. Of several
-// servers on one store each knows the promises of its own.
+// servers on one store each knows the reservations of its own.
 type Quota struct {
 	*admission.Handler
 	bindings Bindings
@@ -55,22 +55,22 @@ type Quota struct {
 }
 
 // space is what goes on in one namespace. It is kept as long as a write is judged
-// or promised there.
+// or reserved there.
 type space struct {
-	judging  int           // writes that are judged, or wait for it
-	turn     chan struct{} // holds one token, for the write that is judged
-	promises map[*ticket]promise
+	judging      int           // writes that are judged, or wait for it
+	turn         chan struct{} // holds one token, for the write that is judged
+	reservations map[*ticket]reservation
 }
 
-// promise is what a binding will use once a write that is under way is done.
-type promise struct {
+// reservation is what a binding will use once a write that is under way is done.
+type reservation struct {
 	namespace, binding string
 	usage              corev1.ResourceList
 	until              time.Time // zero while the write is under way
 }
 
 // over reports whether a write whose outcome is not known has no effect any more.
-func (p promise) over(now time.Time) bool { return !p.until.IsZero() && now.After(p.until) }
+func (p reservation) over(now time.Time) bool { return !p.until.IsZero() && now.After(p.until) }
 
 // ticket is one write of a binding.
 type ticket struct{ space *space }
@@ -94,7 +94,7 @@ func (q *Quota) Begin(ctx context.Context) (context.Context, func(runtime.Object
 	return context.WithValue(ctx, ticketKey{}, t), func(written runtime.Object, err error) { q.end(t, written, err) }
 }
 
-// end takes back the promise of a write: what is stored is counted from now on.
+// end releases the reservation of a write: what is stored is counted from now on.
 func (q *Quota) end(t *ticket, written runtime.Object, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -104,11 +104,11 @@ func (q *Quota) end(t *ticket, written runtime.Object, err error) {
 	if t.space == nil {
 		return
 	}
-	p := t.space.promises[t]
-	delete(t.space.promises, t)
+	p := t.space.reservations[t]
+	delete(t.space.reservations, t)
 	if err != nil && !certain(err) {
 		p.until = q.clock.Now().Add(doubt)
-		t.space.promises[t] = p
+		t.space.reservations[t] = p
 	}
 	q.trim(p.namespace)
 }
@@ -120,8 +120,8 @@ func (q *Quota) trim(namespace string) {
 		return
 	}
 	now := q.clock.Now()
-	maps.DeleteFunc(s.promises, func(_ *ticket, p promise) bool { return p.over(now) })
-	if len(s.promises) == 0 {
+	maps.DeleteFunc(s.reservations, func(_ *ticket, p reservation) bool { return p.over(now) })
+	if len(s.reservations) == 0 {
 		delete(q.spaces, namespace)
 	}
 }
@@ -185,7 +185,7 @@ func (q *Quota) limits(ctx context.Context, namespace string, growth corev1.Reso
 	return out, nil
 }
 
-// judge decides about a write that asks for more, in its turn, and promises what
+// judge decides about a write that asks for more, in its turn, and reserves what
 // it will use.
 func (q *Quota) judge(ctx context.Context, a admission.Attributes, limits []*policyv1alpha1.FederatedResourceQuota, before, now corev1.ResourceList) error {
 	s := q.space(a.GetNamespace())
@@ -211,7 +211,7 @@ func (q *Quota) judge(ctx context.Context, a admission.Attributes, limits []*pol
 		q.mu.Lock()
 		defer q.mu.Unlock()
 		t.space = s
-		s.promises[t] = promise{namespace: a.GetNamespace(), binding: a.GetName(), usage: now}
+		s.reservations[t] = reservation{namespace: a.GetNamespace(), binding: a.GetName(), usage: now}
 	}
 	return nil
 }
@@ -219,12 +219,12 @@ func (q *Quota) judge(ctx context.Context, a admission.Attributes, limits []*pol
 // used is what all other bindings of a namespace use, or will once the writes
 // under way are done.
 func (q *Quota) used(ctx context.Context, s *space, a admission.Attributes) (corev1.ResourceList, error) {
-	promised, newest := q.promised(s) // before the list: a write that ends in between is seen in one of both
+	reserved, newest := q.reserved(s) // before the list: a write that ends in between is seen in one of both
 	list, err := q.bindings(ctx, a.GetNamespace(), newest)
 	if err != nil {
 		return nil, err
 	}
-	delete(promised, a.GetName())
+	delete(reserved, a.GetName())
 	used := corev1.ResourceList{}
 	for i := range list.Items {
 		b := &list.Items[i]
@@ -232,26 +232,26 @@ func (q *Quota) used(ctx context.Context, s *space, a admission.Attributes) (cor
 			continue
 		}
 		usage := quota.Usage(&b.Spec)
-		if p, ok := promised[b.Name]; ok {
+		if p, ok := reserved[b.Name]; ok {
 			usage = quota.Most(usage, p)
-			delete(promised, b.Name)
+			delete(reserved, b.Name)
 		}
 		quota.Add(used, usage)
 	}
-	for _, usage := range promised {
+	for _, usage := range reserved {
 		quota.Add(used, usage)
 	}
 	return used, nil
 }
 
-// promised is what bindings may use by the writes under way, by name.
-func (q *Quota) promised(s *space) (map[string]corev1.ResourceList, uint64) {
+// reserved is what bindings may use by the writes under way, by name.
+func (q *Quota) reserved(s *space) (map[string]corev1.ResourceList, uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	now, out := q.clock.Now(), map[string]corev1.ResourceList{}
-	for t, p := range s.promises {
+	for t, p := range s.reservations {
 		if p.over(now) {
-			delete(s.promises, t)
+			delete(s.reservations, t)
 			continue
 		}
 		out[p.binding] = quota.Most(out[p.binding], p.usage)
@@ -268,7 +268,7 @@ func (q *Quota) space(namespace string) *space {
 		for other := range q.spaces { // few, as each has a write under way, or had one just now
 			q.trim(other)
 		}
-		s = &space{turn: make(chan struct{}, 1), promises: map[*ticket]promise{}}
+		s = &space{turn: make(chan struct{}, 1), reservations: map[*ticket]reservation{}}
 		q.spaces[namespace] = s
 	}
 	s.judging++

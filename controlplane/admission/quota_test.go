@@ -148,8 +148,8 @@ func TestQuotaIsNeverExceeded(t *testing.T) {
 		})
 	}
 	done.Wait()
-	if len(q.space("shop").promises) > 0 {
-		t.Errorf("promises are left: %v", q.space("shop").promises)
+	if len(q.space("shop").reservations) > 0 {
+		t.Errorf("reservations are left: %v", q.space("shop").reservations)
 	}
 	if most.Load() < limit/2 {
 		t.Errorf("only %d was ever let through", most.Load())
@@ -232,7 +232,7 @@ func TestQuota(t *testing.T) {
 			write: write(placed("b", 3), nil, false), lists: 2,
 			want: "cpu: 8 is used, 3 more is asked for, 10 is allowed",
 		},
-		"a dry run promises nothing": {
+		"a dry run reserves nothing": {
 			quotas: []*policyv1alpha1.FederatedResourceQuota{limitOf("10")},
 			before: func(t *testing.T, q *Quota, _ *shelf) {
 				ctx, _ := q.Begin(t.Context())

@@ -8,23 +8,20 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/storage"
 	storeerr "k8s.io/apiserver/pkg/storage/errors"
 	"k8s.io/apiserver/pkg/util/dryrun"
-
-	"github.com/flotilla-io/flotilla/policies/author"
 )
 
-// errHeld is that somebody else holds what its holder would end.
-var errHeld = errors.New("somebody else holds it")
+// errMoreFinalizers is that there are other finalizers than the one of the loop that ends it.
+var errMoreFinalizers = errors.New("it has other finalizers")
 
 // Delete ends an object, or marks it as being deleted if somebody holds it. A loop of the
 // control plane that holds it alone, and deletes this very version without grace, has done
 // what it held it for: that is one write, not a mark and the end of the finalizer.
 func (s *mainStore) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
-	if s.holder == "" || !ending(ctx, options) {
+	if s.finalizer == "" || !ending(ctx, options) {
 		return s.Store.Delete(ctx, name, validate, options)
 	}
 	key, err := s.KeyFunc(ctx, name)
@@ -36,8 +33,8 @@ func (s *mainStore) Delete(ctx context.Context, name string, validate rest.Valid
 		switch {
 		case err != nil:
 			return err
-		case !slices.Equal(object.GetFinalizers(), []string{s.holder}) || object.GetDeletionTimestamp() != nil:
-			return errHeld
+		case !slices.Equal(object.GetFinalizers(), []string{s.finalizer}) || object.GetDeletionTimestamp() != nil:
+			return errMoreFinalizers
 		case validate == nil:
 			return nil
 		}
@@ -46,7 +43,7 @@ func (s *mainStore) Delete(ctx context.Context, name string, validate rest.Valid
 	out := s.NewFunc()
 	only := &storage.Preconditions{UID: options.Preconditions.UID, ResourceVersion: options.Preconditions.ResourceVersion}
 	err = s.Storage.Delete(ctx, key, out, only, alone, dryrun.IsDryRun(options.DryRun), nil, storage.DeleteOptions{})
-	if errors.Is(err, errHeld) {
+	if errors.Is(err, errMoreFinalizers) {
 		return s.Store.Delete(ctx, name, validate, options)
 	}
 	if err != nil {
@@ -57,7 +54,6 @@ func (s *mainStore) Delete(ctx context.Context, name string, validate rest.Valid
 
 // ending reports whether a loop of the control plane deletes one version, without grace.
 func ending(ctx context.Context, options *metav1.DeleteOptions) bool {
-	user, known := genericapirequest.UserFrom(ctx)
-	return known && author.Own(user.GetName()) && options != nil && options.GracePeriodSeconds != nil && *options.GracePeriodSeconds == 0 &&
+	return byOwn(ctx) && options != nil && options.GracePeriodSeconds != nil && *options.GracePeriodSeconds == 0 &&
 		options.Preconditions != nil && options.Preconditions.UID != nil && options.Preconditions.ResourceVersion != nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -63,10 +62,11 @@ type Witness func(ctx context.Context) (context.Context, func(written runtime.Ob
 func NewKinds(opts Options) *Kinds {
 	scheme := newScheme()
 	codecs := serializer.NewCodecFactory(scheme)
+	stored := codecs.LegacyCodec(clusterv1alpha1.GroupVersion, workv1alpha2.GroupVersion, workv1alpha1.GroupVersion)
 	return &Kinds{
 		Scheme:       scheme,
 		Codecs:       withoutProtobuf{codecs},
-		StorageCodec: lean{codecs.LegacyCodec(clusterv1alpha1.GroupVersion, workv1alpha2.GroupVersion, workv1alpha1.GroupVersion), intern.New()},
+		StorageCodec: lean{stored, newPlainly(stored), intern.New()},
 		parameters:   runtime.NewParameterCodec(scheme),
 		opts:         opts,
 	}
@@ -161,14 +161,4 @@ func (k *Kinds) group(s *server, versions []schema.GroupVersion) *genericapiserv
 		}
 	}
 	return info
-}
-
-// withoutProtobuf offers what our types can be written as.
-type withoutProtobuf struct{ runtime.NegotiatedSerializer }
-
-// SupportedMediaTypes are those of the wrapped serializer without protobuf.
-func (s withoutProtobuf) SupportedMediaTypes() []runtime.SerializerInfo {
-	return slices.DeleteFunc(slices.Clone(s.NegotiatedSerializer.SupportedMediaTypes()), func(info runtime.SerializerInfo) bool {
-		return info.MediaType == runtime.ContentTypeProtobuf
-	})
 }

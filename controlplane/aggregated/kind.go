@@ -20,9 +20,9 @@ type object interface {
 type names struct {
 	resource, singular     schema.GroupResource
 	shortNames, categories []string
-	// holder is the finalizer of the one loop that ends objects; empty if there is no
+	// finalizer is that of the one loop that ends objects; empty if there is no
 	// such loop. It may delete in one write what nobody else holds.
-	holder string
+	finalizer string
 }
 
 // A kind is what is served of one kind, and how its objects are written. P is

@@ -14,12 +14,13 @@ import (
 // memory: what nearly all objects of a kind have in common they hold once.
 type lean struct {
 	runtime.Codec
+	plain   plainly
 	strings *intern.Pool
 }
 
 // Decode reads an object.
 func (c lean) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
-	obj, gvk, err := c.Codec.Decode(data, defaults, into)
+	obj, gvk, err := c.plain.Decode(data, defaults, into)
 	if err != nil {
 		return obj, gvk, err
 	}

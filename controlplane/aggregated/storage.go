@@ -57,7 +57,7 @@ func serve[P object](s *server, k kind[P]) error {
 			s.storages[version] = map[string]rest.Storage{}
 		}
 		s.storages[version][k.resource.Resource] = &mainStore{Store: &shown, names: k.names, witness: k.witness, owner: i == 0}
-		s.storages[version][k.resource.Resource+"/status"] = &statusStore{store: &status}
+		s.storages[version][k.resource.Resource+"/status"] = &statusStore{store: &status, without: k.lighten()}
 	}
 	return nil
 }
@@ -120,7 +120,11 @@ func (s *mainStore) Destroy() {
 }
 
 // statusStore serves the status of a kind: to be read, updated and patched.
-type statusStore struct{ store *genericregistry.Store }
+type statusStore struct {
+	store *genericregistry.Store
+	// without returns an object without its spec, or as it is.
+	without func(runtime.Object) runtime.Object
+}
 
 var (
 	_ rest.Patcher             = (*statusStore)(nil)
@@ -143,7 +147,52 @@ func (s *statusStore) Update(ctx context.Context, name string, objInfo rest.Upda
 	updateValidation rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions,
 ) (runtime.Object, bool, error) {
 	const forceAllowCreate = false // a status alone makes no object
+	if byOwn(ctx) {
+		objInfo = statusInfo{objInfo, s.without}
+	}
 	return s.store.Update(ctx, name, objInfo, createValidation, updateValidation, forceAllowCreate, options)
+}
+
+// statusInfo makes the new object of an own loop's write to the status out of an old one without its spec: that is most of
+// it, stays, and is spared the way to JSON and back that a patch takes.
+type statusInfo struct {
+	rest.UpdatedObjectInfo
+	without func(runtime.Object) runtime.Object
+}
+
+// UpdatedObject returns the new object, which the strategy gives the spec of old.
+func (i statusInfo) UpdatedObject(ctx context.Context, old runtime.Object) (runtime.Object, error) {
+	return i.UpdatedObjectInfo.UpdatedObject(ctx, i.without(old))
+}
+
+// lighten returns what leaves the spec of an object out, where nobody is on record for fields of it. What it returns
+// shares parts with the object.
+func (k kind[P]) lighten() func(runtime.Object) runtime.Object {
+	return func(old runtime.Object) runtime.Object {
+		obj, ok := old.(P)
+		if !ok || !k.custom || len(obj.GetManagedFields()) > 0 {
+			return old
+		}
+		out := k.newObject()
+		to, into := metaOf(out)
+		from, found := metaOf(obj)
+		if !into || !found {
+			return old
+		}
+		*to = *from
+		k.keepStatus(out, obj)
+		return out
+	}
+}
+
+// metaOf returns an object's metadata; false where it has it in another way than all do.
+func metaOf(obj metav1.Object) (*metav1.ObjectMeta, bool) {
+	accessor, ok := obj.(metav1.ObjectMetaAccessor)
+	if !ok {
+		return nil, false
+	}
+	out, ok := accessor.GetObjectMeta().(*metav1.ObjectMeta)
+	return out, ok
 }
 
 // GetResetFields says which fields a write to the status does not touch.

@@ -8,9 +8,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/authentication/user"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"sigs.k8s.io/yaml"
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 )
 
 const manifest = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"},"data":{"b":"2","a":"1"}}`
@@ -83,6 +86,9 @@ func TestUpdate(t *testing.T) {
 		"a manifest": {func(w *workv1alpha1.Work) {
 			w.Spec.Workload.Manifests[0].Raw = []byte(strings.Replace(manifest, "2", "3", 1))
 		}, 2},
+		"one more manifest": {func(w *workv1alpha1.Work) {
+			w.Spec.Workload.Manifests = append(w.Spec.Workload.Manifests, *w.Spec.Workload.Manifests[0].DeepCopy())
+		}, 2},
 		"a switch": {func(w *workv1alpha1.Work) { w.Spec.SuspendDispatching = new(bool) }, 2},
 	}
 	for name, tc := range cases {
@@ -135,8 +141,55 @@ func TestUpdateOfTheStatus(t *testing.T) {
 		t.Error(errs.ToAggregate())
 	}
 	w.Status.Conditions[0].Reason = "not a reason"
-	if errs := s.ValidateUpdate(t.Context(), w, old); len(errs) != 1 || errs[0].Field != "status.conditions[0].reason" {
-		t.Errorf("errors %v, want one about the reason", errs)
+	for name, who := range map[string]struct {
+		user user.Info
+		want int
+	}{
+		"nobody who is known":            {nil, 1},
+		"an agent":                       {&user.DefaultInfo{Name: "system:karmada:agent:eu", Groups: []string{"system:authenticated"}}, 1},
+		"an administrator":               {&user.DefaultInfo{Name: "admin", Groups: []string{user.SystemPrivilegedGroup}}, 1},
+		"a loop, which knows what it is": {&user.DefaultInfo{Name: "system:apiserver"}, 0},
+	} {
+		ctx := t.Context()
+		if who.user != nil {
+			ctx = genericapirequest.WithUser(ctx, who.user)
+		}
+		errs := s.ValidateUpdate(ctx, w, old)
+		if len(errs) != who.want || who.want > 0 && errs[0].Field != "status.conditions[0].reason" {
+			t.Errorf("%s: errors %v, want %d about the reason", name, errs, who.want)
+		}
+	}
+}
+
+// TestWhatAPatchOfAStatusStartsFrom: all but the spec, which the strategy puts back; and the whole, where somebody is on
+// record for fields of it.
+func TestWhatAPatchOfAStatusStartsFrom(t *testing.T) {
+	meta := metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "1", ResourceVersion: "7", Generation: 3, Labels: map[string]string{"a": "b"}}
+	work := &workv1alpha1.Work{ObjectMeta: meta}
+	work.Spec.Workload.Manifests = []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{Raw: []byte(manifest)}}}
+	work.Status.Conditions = []metav1.Condition{{Type: "Applied"}}
+	binding := &workv1alpha2.ResourceBinding{ObjectMeta: meta}
+	binding.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "eu", Replicas: 2}}
+	binding.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "eu"}}
+	owned := work.DeepCopy()
+	owned.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m", Operation: metav1.ManagedFieldsOperationApply}}
+	ofWork := works(definitionOf(t, "works.work.karmada.io"))
+	ofBinding := resourceBindings(definitionOf(t, "resourcebindings.work.karmada.io"))
+	for name, tc := range map[string]struct {
+		got, want runtime.Object
+	}{
+		"a Work":              {ofWork.lighten()(work), &workv1alpha1.Work{ObjectMeta: meta, Status: work.Status}},
+		"a binding":           {ofBinding.lighten()(binding), &workv1alpha2.ResourceBinding{ObjectMeta: meta, Status: binding.Status}},
+		"one that is applied": {ofWork.lighten()(owned), owned.DeepCopy()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, tc.got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+	if diff := cmp.Diff(manifest, string(work.Spec.Workload.Manifests[0].Raw)); diff != "" || len(binding.Spec.Clusters) != 1 {
+		t.Errorf("what is stored was changed: %s, %v", diff, binding.Spec.Clusters)
 	}
 }
 

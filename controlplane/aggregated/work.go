@@ -1,6 +1,7 @@
 package aggregated
 
 import (
+	"bytes"
 	"slices"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -16,7 +17,7 @@ import (
 // works is the kind Work.
 func works(d *definition) kind[*workv1alpha1.Work] {
 	names := d.names()
-	names.holder = workv1alpha2.ExecutionControllerFinalizer
+	names.finalizer = workv1alpha2.ExecutionControllerFinalizer
 	return kind[*workv1alpha1.Work]{
 		names: names, versions: d.versions(), namespaced: true, custom: true, tables: d.tables,
 		newObject: func() *workv1alpha1.Work { return &workv1alpha1.Work{} },
@@ -35,13 +36,20 @@ func works(d *definition) kind[*workv1alpha1.Work] {
 			}
 			return d.checkStatus(&judged)
 		},
-		sameSpec:   func(a, b *workv1alpha1.Work) bool { return apiequality.Semantic.DeepEqual(a.Spec, b.Spec) },
+		sameSpec:   func(a, b *workv1alpha1.Work) bool { return sameWork(a.Spec, b.Spec) },
 		keepStatus: func(w, old *workv1alpha1.Work) { w.Status = old.Status },
 		keepSpec: func(w, old *workv1alpha1.Work) {
 			keepMeta(&w.ObjectMeta, &old.ObjectMeta)
 			w.Spec = old.Spec
 		},
 	}
+}
+
+// sameWork reports whether two Works ask for the same. Manifests are bytes, of which reflection would look at each.
+func sameWork(a, b workv1alpha1.WorkSpec) bool {
+	same := slices.EqualFunc(a.Workload.Manifests, b.Workload.Manifests, func(x, y workv1alpha1.Manifest) bool { return bytes.Equal(x.Raw, y.Raw) })
+	a.Workload.Manifests, b.Workload.Manifests = nil, nil
+	return same && apiequality.Semantic.DeepEqual(a, b)
 }
 
 // bindings is one of the kinds of bindings. B is a pointer to it.

@@ -50,8 +50,8 @@ func arrived(ctx context.Context, req *http.Request) *http.Request {
 	return in
 }
 
-// held is how much of an answer waits for its reader before the handler does.
-const held = 1 << 20
+// maxBuffered is how much of an answer is buffered before its handler waits for the reader.
+const maxBuffered = 1 << 20
 
 // spared is how much memory an answer keeps at most when all of it was read: a
 // watch lasts far longer than the list that it begins with.
@@ -122,7 +122,7 @@ func (x *exchange) Write(content []byte) (int, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.begin(http.StatusOK)
-	for x.streams && x.content.Len() > held && !x.left {
+	for x.streams && x.content.Len() > maxBuffered && !x.left {
 		x.changed.Wait()
 	}
 	if x.left {

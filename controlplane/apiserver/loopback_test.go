@@ -64,9 +64,9 @@ func TestLoopback(t *testing.T) {
 		"more than waits for a reader": {func(w http.ResponseWriter, _ *http.Request) {
 			w.(http.Flusher).Flush()
 			for range 5 {
-				_, _ = w.Write(make([]byte, held))
+				_, _ = w.Write(make([]byte, maxBuffered))
 			}
-		}, outcome{http.StatusOK, "", strings.Repeat("\x00", 5*held), -1}, nil},
+		}, outcome{http.StatusOK, "", strings.Repeat("\x00", 5*maxBuffered), -1}, nil},
 		"a handler that aborts":                  {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, outcome{}, io.ErrUnexpectedEOF},
 		"a handler that aborts after some parts": {func(w http.ResponseWriter, _ *http.Request) { w.(http.Flusher).Flush(); panic(http.ErrAbortHandler) }, outcome{Code: http.StatusOK, Length: -1}, io.ErrUnexpectedEOF},
 	}

@@ -95,7 +95,7 @@ func chain(ctx context.Context, run *options.ServerRunOptions, opts Options) (*S
 		surround(config.Aggregator.GenericConfig, opts.Extension.Around)
 	}
 	if opts.Requests.Up != nil {
-		hold(config.Aggregator.GenericConfig, opts.Requests.Up)
+		awaitStart(config.Aggregator.GenericConfig, opts.Requests.Up)
 	}
 	if opts.ExpiredAgents > 0 {
 		if err := authenticateAgents(config, opts.ExpiredAgents, clock.RealClock{}); err != nil {

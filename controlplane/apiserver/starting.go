@@ -12,11 +12,11 @@ import (
 	genericapiserver "k8s.io/apiserver/pkg/server"
 )
 
-// hold has all but clients inside this process come again until up is closed. The store may
+// awaitStart turns away all but clients inside this process until up is closed. The store may
 // be a copy, or from a backup: what it says of the control plane is not so until that has
 // said it anew. Nobody is told that he may not do something either because rights are not
 // there yet.
-func hold(config *genericapiserver.RecommendedConfig, up <-chan struct{}) {
+func awaitStart(config *genericapiserver.RecommendedConfig, up <-chan struct{}) {
 	build := config.BuildHandlerChainFunc
 	config.BuildHandlerChainFunc = func(handler http.Handler, c *genericapiserver.Config) http.Handler {
 		return waiting(build(handler, c), up, c.LoopbackClientConfig.BearerToken)

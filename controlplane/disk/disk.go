@@ -19,8 +19,8 @@ import (
 const Notice = "the control plane is read-only"
 
 const (
-	// lookEvery is how often the room is looked at while nobody asks.
-	lookEvery = time.Second
+	// refreshPeriod is how often free space is read while nobody asks.
+	refreshPeriod = time.Second
 	// relieveEvery is how many looks there are for one at the store's own limit.
 	relieveEvery = 10
 	reserveFile  = "reserve"
@@ -38,8 +38,8 @@ type Options struct {
 	// Relieve reports whether the store has reached a limit of its own, after it has
 	// tried to make room; nil for a store that has none.
 	Relieve func(context.Context) (full bool, err error)
-	// Look asks the file system; nil means Look.
-	Look func(dir string) (Room, error)
+	// Statfs asks the file system; nil means the function Statfs.
+	Statfs func(dir string) (Space, error)
 	// Log receives a line whenever there is no room any more, and when there is
 	// again.
 	Log logr.Logger
@@ -73,8 +73,8 @@ type Disk struct {
 
 // New returns one that has not looked yet.
 func New(o Options) *Disk {
-	if o.Look == nil {
-		o.Look = Look
+	if o.Statfs == nil {
+		o.Statfs = Statfs
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
@@ -90,7 +90,7 @@ func (d *Disk) State() State {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.look()
+	return d.refresh()
 }
 
 // Start looks for the first time, before the store is started. That makes its files
@@ -124,39 +124,39 @@ func (d *Disk) Explain(err error) error {
 	return fmt.Errorf("data directory %s: %w: %w", d.opts.Dir, syscall.ENOSPC, err)
 }
 
-// look brings the state up to date. What cannot be looked at stays as it was. The
+// refresh brings the state up to date. What cannot be looked at stays as it was. The
 // reserve gives way before nothing at all is stored.
-func (d *Disk) look() State {
-	room, err := d.opts.Look(d.opts.Dir)
+func (d *Disk) refresh() State {
+	space, err := d.opts.Statfs(d.opts.Dir)
 	if err != nil {
 		return d.state
 	}
-	level := judge(room, d.opts.Minimum, d.state.Level)
-	if level == Exhausted && !room.ReadOnly && d.release() {
-		if room, err = d.opts.Look(d.opts.Dir); err != nil {
+	level := judge(space, d.opts.Minimum, d.state.Level)
+	if level == Exhausted && !space.ReadOnly && d.release() {
+		if space, err = d.opts.Statfs(d.opts.Dir); err != nil {
 			return d.state
 		}
-		level = judge(room, d.opts.Minimum, Low)
+		level = judge(space, d.opts.Minimum, Low)
 	}
 	now := State{Level: level}
 	switch {
 	case level != Plenty:
-		now.Text = Notice + ": " + room.describe(d.opts.Minimum)
+		now.Text = Notice + ": " + space.describe(d.opts.Minimum)
 	case d.atCap:
 		now = State{Level: Low, Text: Notice + ": its store has reached its limit"}
 	}
-	d.turn(now, room)
+	d.turn(now, space)
 	return d.state
 }
 
 // turn takes over a state, and tells when it is better or worse than the last.
-func (d *Disk) turn(now State, room Room) {
+func (d *Disk) turn(now State, space Space) {
 	was := d.state
 	d.state = now
 	if was.Level == now.Level {
 		return
 	}
-	log := d.opts.Log.WithValues("dir", d.opts.Dir, "free", amount(room.Bytes), "needed", amount(d.opts.Minimum))
+	log := d.opts.Log.WithValues("dir", d.opts.Dir, "free", amount(space.Bytes), "needed", amount(d.opts.Minimum))
 	switch {
 	case now.Level == Plenty:
 		log.Info("There is room again: writes are accepted")
@@ -173,10 +173,10 @@ func (d *Disk) Run(ctx context.Context) error {
 		<-ctx.Done()
 		return nil
 	}
-	ticker := d.opts.Clock.NewTicker(lookEvery)
+	ticker := d.opts.Clock.NewTicker(refreshPeriod)
 	defer ticker.Stop()
-	for looks := 0; ; looks++ {
-		if looks%relieveEvery == 0 {
+	for refreshes := 0; ; refreshes++ {
+		if refreshes%relieveEvery == 0 {
 			d.relieve(ctx)
 		}
 		if d.State().Level == Plenty {
@@ -236,7 +236,7 @@ func (d *Disk) keepReserve() {
 	if info, err := os.Stat(d.reserve()); err == nil && info.Size() >= size {
 		return
 	}
-	if room, err := d.opts.Look(d.opts.Dir); err != nil || room.Bytes < enough(d.opts.Minimum)+size {
+	if space, err := d.opts.Statfs(d.opts.Dir); err != nil || space.Bytes < enough(d.opts.Minimum)+size {
 		return
 	}
 	if err := fill(d.reserve(), size); err != nil {

@@ -18,13 +18,13 @@ func (s *Server) Relieve(ctx context.Context) (full bool, err error) {
 	}
 	for _, alarm := range alarms.Alarms {
 		if alarm.Alarm.String() == "NOSPACE" {
-			return s.makeRoom(ctx, (*clientv3.AlarmMember)(alarm))
+			return s.reclaim(ctx, (*clientv3.AlarmMember)(alarm))
 		}
 	}
 	return false, nil
 }
 
-func (s *Server) makeRoom(ctx context.Context, alarm *clientv3.AlarmMember) (full bool, err error) {
+func (s *Server) reclaim(ctx context.Context, alarm *clientv3.AlarmMember) (full bool, err error) {
 	revision, err := s.Revision(ctx)
 	if err != nil {
 		return true, err

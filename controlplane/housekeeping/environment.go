@@ -129,6 +129,14 @@ func (e *environment) build(ctx context.Context) ([]app.Controller, error) {
 		}
 		first = append(first, controller)
 	}
+	if expiry := descriptors[names.TTLAfterFinishedController]; !e.whole && e.context.IsControllerEnabled(expiry) {
+		delete(descriptors, names.TTLAfterFinishedController)
+		controller, err := e.newExpiry(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", expiry.Name(), err)
+		}
+		first = append(first, controller)
+	}
 	others, err := app.BuildControllers(ctx, e.context, descriptors, nil, noHealth{})
 	if err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -22,6 +23,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 
 	"github.com/flotilla-io/flotilla/controlplane/apiserver"
 	"github.com/flotilla-io/flotilla/controlplane/etcd"
@@ -116,6 +118,7 @@ func TestHub(t *testing.T) {
 		"a namespace that is deleted takes its things along": namespaceVanishes,
 		"a role is made of others":                           rolesAddUp,
 		"an object of a new kind goes with its owner":        newKindIsCollected,
+		"a job expires, unless it is of a Kustomization":     jobsExpire,
 	}
 	n := 0
 	for name, run := range cases {
@@ -149,6 +152,47 @@ func accountIsMade(t *testing.T, h *hub, namespace string) {
 		_, err := h.client.CoreV1().ConfigMaps(namespace).Get(ctx, "kube-root-ca.crt", metav1.GetOptions{})
 		return found(err)
 	})
+}
+
+// jobsExpire: a Kustomization would bring back, and run again, what is deleted.
+func jobsExpire(t *testing.T, h *hub, namespace string) {
+	jobs := h.client.BatchV1().Jobs(namespace)
+	for _, name := range []string{"of-git", "by-hand"} {
+		job := &batchv1.Job{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			Spec: batchv1.JobSpec{
+				TTLSecondsAfterFinished: ptr.To(int32(1)),
+				Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+					RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "a", Image: "a"}},
+				}},
+			},
+		}
+		if name == "of-git" {
+			job.Labels = map[string]string{"kustomize.toolkit.fluxcd.io/name": "web", "kustomize.toolkit.fluxcd.io/namespace": "flux-system"}
+		}
+		made, err := jobs.Create(t.Context(), job, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := metav1.Now()
+		made.Status = batchv1.JobStatus{StartTime: &at, CompletionTime: &at, Succeeded: 1, UncountedTerminatedPods: &batchv1.UncountedTerminatedPods{}, Conditions: []batchv1.JobCondition{
+			{Type: batchv1.JobSuccessCriteriaMet, Status: corev1.ConditionTrue, LastTransitionTime: at},
+			{Type: batchv1.JobComplete, Status: corev1.ConditionTrue, LastTransitionTime: at},
+		}}
+		if _, err := jobs.UpdateStatus(t.Context(), made, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "the one by hand is gone", func(ctx context.Context) (bool, error) {
+		job, err := jobs.Get(ctx, "by-hand", metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return true, nil
+		}
+		return err == nil && job.DeletionTimestamp != nil, err
+	})
+	if job, err := jobs.Get(t.Context(), "of-git", metav1.GetOptions{}); err != nil || job.DeletionTimestamp != nil {
+		t.Errorf("the Job of a Kustomization has expired: %v", err)
+	}
 }
 
 func found(err error) (bool, error) {

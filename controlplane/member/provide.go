@@ -58,8 +58,8 @@ func (p *provider) ingress(ctx context.Context, name cache.ObjectName) error {
 	return err
 }
 
-// claim makes the volume that an unbound claim of our class waits for; the controller manager binds the two.
-func (p *provider) claim(ctx context.Context, name cache.ObjectName) error {
+// provisionVolume makes the volume that an unbound claim of our class waits for; the controller manager binds the two.
+func (p *provider) provisionVolume(ctx context.Context, name cache.ObjectName) error {
 	c, err := p.objects.Core().V1().PersistentVolumeClaims().Lister().PersistentVolumeClaims(name.Namespace).Get(name.Name)
 	if err != nil || c.DeletionTimestamp != nil {
 		return err

@@ -36,10 +36,10 @@ type job struct {
 type kind string
 
 const (
-	services  kind = "services"
-	ingresses kind = "ingresses"
-	claims    kind = "persistentvolumeclaims"
-	volumes   kind = "persistentvolumes"
+	services     kind = "services"
+	ingresses    kind = "ingresses"
+	volumeClaims kind = "persistentvolumeclaims"
+	volumes      kind = "persistentvolumes"
 )
 
 func newProvider(member kubernetes.Interface) *provider {
@@ -63,10 +63,10 @@ func (p *provider) run(ctx context.Context) error {
 	defer p.queue.ShutDown()
 	core, networking := p.objects.Core().V1(), p.objects.Networking().V1()
 	for of, informer := range map[kind]cache.SharedIndexInformer{
-		services:  core.Services().Informer(),
-		ingresses: networking.Ingresses().Informer(),
-		claims:    core.PersistentVolumeClaims().Informer(),
-		volumes:   core.PersistentVolumes().Informer(),
+		services:     core.Services().Informer(),
+		ingresses:    networking.Ingresses().Informer(),
+		volumeClaims: core.PersistentVolumeClaims().Informer(),
+		volumes:      core.PersistentVolumes().Informer(),
 	} {
 		if _, err := informer.AddEventHandler(p.enqueue(of)); err != nil {
 			return fmt.Errorf("provider: watch %s: %w", of, err)
@@ -102,7 +102,7 @@ func (p *provider) next(ctx context.Context) bool {
 		return false
 	}
 	defer p.queue.Done(next)
-	err := p.look(ctx, next)
+	err := p.provision(ctx, next)
 	if err == nil || apierrors.IsNotFound(err) {
 		p.queue.Forget(next)
 		return true
@@ -114,14 +114,14 @@ func (p *provider) next(ctx context.Context) bool {
 	return true
 }
 
-func (p *provider) look(ctx context.Context, next job) error {
+func (p *provider) provision(ctx context.Context, next job) error {
 	switch next.kind {
 	case services:
 		return p.service(ctx, next.name)
 	case ingresses:
 		return p.ingress(ctx, next.name)
-	case claims:
-		return p.claim(ctx, next.name)
+	case volumeClaims:
+		return p.provisionVolume(ctx, next.name)
 	case volumes:
 		return p.volume(ctx, next.name)
 	}

@@ -147,7 +147,7 @@ func TestServersRenewTheirAuthorityOnce(t *testing.T) {
 		all.Go(func() { store.Run(ctx, func(err error) { t.Error(err) }) })
 	}
 	before := common(dirs[0])
-	settled := func(step time.Duration) func(context.Context) (bool, error) {
+	agreed := func(step time.Duration) func(context.Context) (bool, error) {
 		return func(context.Context) (bool, error) {
 			if clk.HasWaiters() {
 				clk.Step(step)
@@ -157,7 +157,7 @@ func TestServersRenewTheirAuthorityOnce(t *testing.T) {
 			return a["ca.crt"] != before["ca.crt"] && cmp.Equal(a, b), nil
 		}
 	}
-	if err := wait.PollUntilContextTimeout(ctx, time.Millisecond, time.Minute, true, settled(7*year)); err != nil {
+	if err := wait.PollUntilContextTimeout(ctx, time.Millisecond, time.Minute, true, agreed(7*year)); err != nil {
 		t.Fatal(err)
 	}
 	stop()

@@ -124,7 +124,7 @@ func (p *Proxy) carry(w http.ResponseWriter, req *http.Request, t trip, path str
 		answer.Error(status(t.link.cluster, http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "too many requests to it are under way: try again"))
 		return
 	}
-	defer settle(req.Context())
+	defer recoverAbort(req.Context())
 	transport := t.link.plain
 	if t.upgrade != "" {
 		transport = t.link.upgrade
@@ -149,9 +149,9 @@ func (p *Proxy) carry(w http.ResponseWriter, req *http.Request, t trip, path str
 	}).ServeHTTP(w, req.WithContext(ctx))
 }
 
-// settle keeps quiet about a copy that ended because the caller has left. Any
-// other is cut off, so that nobody takes what he got for all.
-func settle(ctx context.Context) {
+// recoverAbort swallows the panic of a copy that ended because the caller has left. Any other
+// goes on, which cuts the connection: nobody is to take half an answer for all of it.
+func recoverAbort(ctx context.Context) {
 	switch reason := recover(); {
 	case reason == nil, reason == http.ErrAbortHandler && ctx.Err() != nil: //nolint:errorlint // a panic's value
 	default:

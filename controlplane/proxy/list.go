@@ -171,7 +171,7 @@ func (p everywhere) hub(w http.ResponseWriter, req *http.Request, path string, a
 		return
 	}
 	at.RawQuery = queryOf(req)
-	defer settle(req.Context())
+	defer recoverAbort(req.Context())
 	(&httputil.ReverseProxy{
 		Transport:  final{own, &p.buffers},
 		BufferPool: &p.buffers,

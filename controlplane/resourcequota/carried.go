@@ -37,7 +37,7 @@ type lister struct {
 }
 
 func (l lister) List(selector labels.Selector) ([]*corev1.ResourceQuota, error) {
-	return held(l.ResourceQuotaLister.List(selector))
+	return withoutCarried(l.ResourceQuotaLister.List(selector))
 }
 
 func (l lister) ResourceQuotas(namespace string) corelistersv1.ResourceQuotaNamespaceLister {
@@ -49,7 +49,7 @@ type namespaceLister struct {
 }
 
 func (l namespaceLister) List(selector labels.Selector) ([]*corev1.ResourceQuota, error) {
-	return held(l.ResourceQuotaNamespaceLister.List(selector))
+	return withoutCarried(l.ResourceQuotaNamespaceLister.List(selector))
 }
 
 func (l namespaceLister) Get(name string) (*corev1.ResourceQuota, error) {
@@ -60,7 +60,7 @@ func (l namespaceLister) Get(name string) (*corev1.ResourceQuota, error) {
 	return quota, err
 }
 
-func held(quotas []*corev1.ResourceQuota, err error) ([]*corev1.ResourceQuota, error) {
+func withoutCarried(quotas []*corev1.ResourceQuota, err error) ([]*corev1.ResourceQuota, error) {
 	var out []*corev1.ResourceQuota
 	for _, quota := range quotas {
 		if !carried(quota) {

@@ -21,7 +21,7 @@ const atOnce = 10
 // there is no quota it costs nothing.
 type Plugin struct {
 	*resourcequota.QuotaAdmission
-	held   corelistersv1.ResourceQuotaLister
+	quotas corelistersv1.ResourceQuotaLister
 	synced func() bool
 }
 
@@ -40,7 +40,7 @@ func New() *Plugin {
 func (p *Plugin) SetExternalKubeInformerFactory(f informers.SharedInformerFactory) {
 	p.QuotaAdmission.SetExternalKubeInformerFactory(factory{f})
 	quotas := factory{f}.Core().V1().ResourceQuotas()
-	p.held, p.synced = quotas.Lister(), quotas.Informer().HasSynced
+	p.quotas, p.synced = quotas.Lister(), quotas.Informer().HasSynced
 }
 
 // SetQuotaConfiguration has objects counted as on a hub, whatever the server counts.
@@ -60,7 +60,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, o admissi
 		}
 	}
 	if p.synced() {
-		quotas, err := p.held.ResourceQuotas(a.GetNamespace()).List(labels.Everything())
+		quotas, err := p.quotas.ResourceQuotas(a.GetNamespace()).List(labels.Everything())
 		if err == nil && len(quotas) == 0 {
 			return nil
 		}

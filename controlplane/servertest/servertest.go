@@ -33,7 +33,7 @@ const (
 	// A store counts as quiet once so many looks at it, so far apart, saw no write.
 	// Looks and not time: on a machine that stood still meanwhile, the loops have
 	// not run either.
-	quietLooks = 10
+	quietPolls = 10
 	quietPause = 50 * time.Millisecond
 	// quietTimeout is how long QuietRevision waits for that.
 	quietTimeout = 3 * time.Minute
@@ -97,7 +97,7 @@ func StartBy(ctx context.Context, dir string, rules controlplane.Rules) (*Env, e
 		e.stop()
 		return nil, fmt.Errorf("client: %w", err)
 	}
-	if err := settle(ctx, e.Hub); err != nil {
+	if err := awaitHousekeeping(ctx, e.Hub); err != nil {
 		e.stop()
 		return nil, err
 	}
@@ -245,7 +245,7 @@ func (e *Env) QuietRevision(t testing.TB) int64 {
 	t.Helper()
 	deadline := time.After(quietTimeout)
 	last, looks := e.Revision(t), 0
-	for looks < quietLooks {
+	for looks < quietPolls {
 		pause := time.NewTimer(quietPause) // after each look: a ticker would catch up
 		select {
 		case <-pause.C:

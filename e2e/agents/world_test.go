@@ -19,6 +19,8 @@ import (
 const (
 	agentCertificate = 20 * time.Second
 	silence          = 5 * time.Second
+	// inVain is how long a replica waits for a node before it runs elsewhere.
+	inVain = 20 * time.Second
 )
 
 // pushed are the members that the control plane writes to itself; nothing runs on edge.
@@ -52,6 +54,7 @@ func TestMain(m *testing.M) {
 func startWorld(ctx context.Context, dir string) (stop func() error, err error) {
 	f, err := fleet.StartJoined(ctx, fleet.Options{Dir: dir, Members: pushed, HubArgs: []string{
 		"--agent-certificate-duration", agentCertificate.String(), "--cluster-monitor-grace-period", silence.String(),
+		"--controllers", "*,descheduler", "--descheduling-interval", "10s", "--unschedulable-threshold", inVain.String(),
 	}})
 	if err != nil {
 		return nil, err

@@ -43,7 +43,7 @@ func disturbed(t *testing.T, start func(t *testing.T) *world) {
 	unwatch := w.watch(t)
 	w.prepare(t)
 	w.source(t)
-	w.settled(t)
+	w.awaitRest(t)
 	before, err := w.uses(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -56,13 +56,13 @@ func disturbed(t *testing.T, start func(t *testing.T) *world) {
 		t.Error(err)
 	}
 	disturbed := time.Since(begun)
-	w.settled(t)
+	w.awaitRest(t)
 	recovered := time.Since(begun) - disturbed
 	h := w.judged(t, before)
 	if err := unwatch(); err != nil {
 		t.Error(err)
 	}
-	h.Sights, h.Snapshots, h.Divisions, h.Requests = w.log.Sights, w.log.Snapshots, w.log.Divisions, w.log.Requests
+	h.Observations, h.Snapshots, h.Divisions, h.Requests = w.log.Observations, w.log.Snapshots, w.log.Divisions, w.log.Requests
 
 	for _, v := range history.Check(h) {
 		t.Errorf("%s: %s", v.Invariant, v.Because)
@@ -83,8 +83,8 @@ func disturbed(t *testing.T, start func(t *testing.T) *world) {
 			acknowledged++
 		}
 	}
-	t.Logf("%d writes by users, of them %d acknowledged, and %d moves; %d requests of loops, %d sights, %d looks and %d divisions judged; %d objects in the end",
-		len(h.Writes), acknowledged, len(h.Moves), len(h.Requests), len(h.Sights), len(h.Snapshots), len(h.Divisions), len(h.End.Hub))
+	t.Logf("%d writes by users, of them %d acknowledged, and %d moves; %d requests of loops, %d observations, %d looks and %d divisions judged; %d objects in the end",
+		len(h.Writes), acknowledged, len(h.Moves), len(h.Requests), len(h.Observations), len(h.Snapshots), len(h.Divisions), len(h.End.Hub))
 	t.Logf("%d texts were searched for %d secrets", len(h.Texts), len(h.Secrets))
 	t.Logf("I3 has judged %d of %d looks; all replicas gone at one of them would have been noticed at %d of %d", len(judged), len(h.Snapshots), reported, of)
 }
@@ -99,7 +99,7 @@ func reportOf(t *testing.T, h history.History, v history.Violation, begun time.T
 			t.Logf("  %9.3fs asked: version %d, deleted %t, acknowledged %t", w.Begun.Sub(begun).Seconds(), w.Version, w.Deleted, w.Acknowledged)
 		}
 	}
-	for _, s := range h.Sights {
+	for _, s := range h.Observations {
 		if about(s.Object) {
 			t.Logf("  %9.3fs seen: version %d in %s, deleted %t, %s", s.At.Sub(begun).Seconds(), s.Version, s.Cluster, s.Deleted, s.UID)
 		}
@@ -116,7 +116,7 @@ func noticed(h history.History, judged []int) (reported, of int) {
 	for n := range of {
 		i := judged[n*len(judged)/of]
 		looks := slices.Clone(h.Snapshots)
-		looks[i].Held = nil
+		looks[i].ByCluster = nil
 		found := history.Check(history.History{Writes: h.Writes, Moves: h.Moves, Policies: h.Policies, Snapshots: looks})
 		if slices.ContainsFunc(found, func(v history.Violation) bool { return v.Invariant == "I3" }) {
 			reported++
@@ -156,8 +156,8 @@ func (w *world) watch(t *testing.T) (unwatch func() error) {
 	}
 }
 
-// settled waits until the fleet has what users wrote, without help.
-func (w *world) settled(t *testing.T) {
+// awaitRest waits until the fleet has what users wrote, without help.
+func (w *world) awaitRest(t *testing.T) {
 	t.Helper()
 	w.ready(t)
 	defer w.explain(t)
@@ -170,7 +170,7 @@ func (w *world) settled(t *testing.T) {
 		}
 		h.Policies = w.policies
 		var all []error
-		for _, v := range history.Settled(h) {
+		for _, v := range history.AtRest(h) {
 			all = append(all, errors.New(v.Invariant+": "+v.Because))
 		}
 		return errors.Join(all...)

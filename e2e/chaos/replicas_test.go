@@ -76,7 +76,10 @@ func startReplicas(t *testing.T) *world {
 	}
 	w.rivals = w.hubs
 	w.front = newFront(t, w.hubs)
-	w.kubeconfig = w.leading(t, "front", f.Hub.Kubeconfig, w.front.Address())
+	w.kubeconfig = filepath.Join(f.Dir, "front.kubeconfig")
+	if err := fleet.Leading(f.Hub.Kubeconfig, w.front.Address(), w.kubeconfig); err != nil {
+		t.Fatal(err)
+	}
 	w.connect(t)
 	w.enlist(t)
 	return w
@@ -95,10 +98,12 @@ type front struct {
 func newFront(t *testing.T, hubs []*localfleet.Process) *front {
 	t.Helper()
 	f := &front{hubs: hubs, hosts: map[*localfleet.Process]string{}, at: hubs[0]}
-	for _, p := range hubs {
-		f.hosts[p] = hostOf(t, p.Kubeconfig)
-	}
 	var err error
+	for _, p := range hubs {
+		if f.hosts[p], err = fleet.Host(p.Kubeconfig); err != nil {
+			t.Fatal(err)
+		}
+	}
 	f.Link, err = localfleet.NewLinkBy(t.Context(), func() (net.Conn, error) { return net.DialTimeout("tcp", f.hosts[f.now()], answer) })
 	if err != nil {
 		t.Fatal(err)

@@ -99,7 +99,7 @@ func (w *world) follow(ctx context.Context, cluster string, gvr schema.GroupVers
 				continue // not a user's
 			}
 			gone := e.Type == watch.Deleted
-			w.log.saw(history.Sight{Cluster: cluster, Object: objectOf(obj), Version: version, UID: string(obj.GetUID()), Deleted: gone, At: time.Now()})
+			w.log.saw(history.Observation{Cluster: cluster, Object: objectOf(obj), Version: version, UID: string(obj.GetUID()), Deleted: gone, At: time.Now()})
 			if gone || gvr == deployments {
 				look.at(target{gvr: gvr, kind: obj.GetKind(), name: obj.GetName()})
 			}
@@ -189,9 +189,9 @@ func (w *world) snapshot(ctx context.Context, t target) (history.Snapshot, error
 	before, _, err := w.collect(ctx, t)
 	for err == nil {
 		var now map[string]string
-		var held map[string]history.Held
+		var held map[string]history.ClusterState
 		if now, held, err = w.collect(ctx, t); err == nil && maps.Equal(before, now) {
-			return history.Snapshot{Object: nameOf(t.kind, namespace, t.name), Begun: begun, At: time.Now(), Held: held}, nil
+			return history.Snapshot{Object: nameOf(t.kind, namespace, t.name), Begun: begun, At: time.Now(), ByCluster: held}, nil
 		}
 		before, begun = now, time.Now()
 	}
@@ -199,8 +199,8 @@ func (w *world) snapshot(ctx context.Context, t target) (history.Snapshot, error
 }
 
 // collect reads an object in all members: what there is, and its revisions.
-func (w *world) collect(ctx context.Context, t target) (map[string]string, map[string]history.Held, error) {
-	revisions, held := map[string]string{}, map[string]history.Held{}
+func (w *world) collect(ctx context.Context, t target) (map[string]string, map[string]history.ClusterState, error) {
+	revisions, held := map[string]string{}, map[string]history.ClusterState{}
 	for cluster, member := range w.members {
 		obj, err := member.Resource(t.gvr).Namespace(namespace).Get(ctx, t.name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
@@ -210,7 +210,7 @@ func (w *world) collect(ctx context.Context, t target) (map[string]string, map[s
 			return nil, nil, err
 		}
 		version, _ := versionOf(obj)
-		h := history.Held{Version: version, Wanted: 1, Ready: 1}
+		h := history.ClusterState{Version: version, Wanted: 1, Ready: 1}
 		if t.gvr == deployments {
 			h.Wanted, h.Ready = replicasOf(obj, "spec", "replicas"), replicasOf(obj, "status", "readyReplicas")
 		}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -168,17 +167,23 @@ func (w *world) loop(t *testing.T, name string) {
 // join joins a member by a link that can be cut.
 func (w *world) join(t *testing.T, name string) {
 	t.Helper()
-	file := w.through(t, name, w.Members[name].Kubeconfig)
-	if err := w.Join(t.Context(), name, "--kubeconfig", w.kubeconfig, "--cluster-kubeconfig", file); err != nil {
+	link, err := w.JoinByLink(t.Context(), name, "--kubeconfig", w.kubeconfig)
+	if err != nil {
 		t.Fatal(err)
 	}
+	w.links[name] = link
 }
 
 // register joins the member that has an agent, which reaches the control plane by a
 // link that can be cut.
 func (w *world) register(t *testing.T) {
 	t.Helper()
-	file := w.through(t, pulled, w.kubeconfig)
+	file := filepath.Join(w.Dir, pulled+".kubeconfig")
+	link, err := fleet.Through(t.Context(), w.kubeconfig, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.links[pulled] = link
 	agent, err := w.NewAgent(t.Context(), pulled, "--karmada-kubeconfig", file, "--cluster-name", pulled, "--kubeconfig", w.Members[pulled].Kubeconfig)
 	if err != nil {
 		t.Fatal(err)
@@ -187,44 +192,6 @@ func (w *world) register(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.agent = agent
-}
-
-// through writes a copy of a kubeconfig that leads through a link.
-func (w *world) through(t *testing.T, name, kubeconfig string) string {
-	t.Helper()
-	link, err := localfleet.NewLink(t.Context(), hostOf(t, kubeconfig))
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.links[name] = link
-	return w.leading(t, name, kubeconfig, link.Address())
-}
-
-// hostOf is where a kubeconfig leads, as host:port.
-func hostOf(t *testing.T, kubeconfig string) string {
-	t.Helper()
-	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.TrimPrefix(config.Host, "https://")
-}
-
-// leading writes a copy of a kubeconfig that leads to another address.
-func (w *world) leading(t *testing.T, name, kubeconfig, address string) string {
-	t.Helper()
-	config, err := clientcmd.LoadFromFile(kubeconfig)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, cluster := range config.Clusters {
-		cluster.Server = "https://" + address
-	}
-	file := filepath.Join(w.Dir, name+".kubeconfig")
-	if err := clientcmd.WriteToFile(*config, file); err != nil {
-		t.Fatal(err)
-	}
-	return file
 }
 
 func (w *world) stop(t *testing.T) {

@@ -27,8 +27,8 @@ const (
 	longestLine  = 600
 )
 
-// lookTimeout bounds one look at a fleet that may be the reason for the failure.
-const lookTimeout = 30 * time.Second
+// evidenceTimeout bounds one look at a fleet that may be the reason for the failure.
+const evidenceTimeout = 30 * time.Second
 
 // explained are the kinds whose conditions say how far things are.
 var explained = []schema.GroupVersionKind{
@@ -45,7 +45,7 @@ var explained = []schema.GroupVersionKind{
 // are, or of all if there are none of its name, what was told of them, and what the
 // programs logged last.
 func (f *Fleet) Evidence(t testing.TB) string {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), lookTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), evidenceTimeout)
 	defer cancel()
 	var out strings.Builder
 	root, _, _ := strings.Cut(t.Name(), "/")

@@ -40,9 +40,9 @@ func forksOf(gomod []byte) ([]fork, error) {
 	return out, nil
 }
 
-// lookUp returns what is known of the version that a fork began as, whatever of it the
+// resolve returns what is known of the version that a fork began as, whatever of it the
 // fork has changed or left out.
-func (o options) lookUp(ctx context.Context, f fork) ([]vulnerability, error) {
+func (o options) resolve(ctx context.Context, f fork) ([]vulnerability, error) {
 	output, err := o.scan(ctx, "-mode=query", f.module+"@"+f.version)
 	if err != nil {
 		return nil, err

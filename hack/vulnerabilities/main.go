@@ -61,7 +61,7 @@ func run(ctx context.Context, o options, programs []string) error {
 		return fmt.Errorf("%s: %w", o.gomod, err)
 	}
 	for _, f := range forks {
-		found, err := o.lookUp(ctx, f)
+		found, err := o.resolve(ctx, f)
 		if err != nil {
 			return err
 		}

@@ -52,7 +52,7 @@ func InNamespace(ctx context.Context, s Server, namespace string, what Search) (
 	if err != nil {
 		return nil, fmt.Errorf("ask what kinds of objects namespace %s may hold: %w", namespace, err)
 	}
-	l, err := newLook(s, cascade.Within{Namespaced: served.has}, what)
+	l, err := newSearch(s, cascade.Within{Namespaced: served.has}, what)
 	if err != nil {
 		return nil, err
 	}
@@ -67,13 +67,13 @@ func InNamespace(ctx context.Context, s Server, namespace string, what Search) (
 // OfKind names what would be missed if a CustomResourceDefinition were deleted; nothing if the
 // server does not serve the kind.
 func OfKind(ctx context.Context, s Server, crd *unstructured.Unstructured, what Search) ([]string, error) {
-	return objectsOf(ctx, s, crd, what, (*look).missed)
+	return objectsOf(ctx, s, crd, what, (*search).missed)
 }
 
-// Held names the objects of a kind that are there while its definition is being deleted, each
+// Blocked names the objects of a kind that remain while its definition is being deleted, each
 // with what keeps it.
-func Held(ctx context.Context, s Server, crd *unstructured.Unstructured, most int) ([]string, error) {
-	return objectsOf(ctx, s, crd, Search{Most: most}, (*look).held)
+func Blocked(ctx context.Context, s Server, crd *unstructured.Unstructured, most int) ([]string, error) {
+	return objectsOf(ctx, s, crd, Search{Most: most}, (*search).blocked)
 }
 
 func objectsOf(ctx context.Context, s Server, crd *unstructured.Unstructured, what Search, name namer) ([]string, error) {
@@ -81,7 +81,7 @@ func objectsOf(ctx context.Context, s Server, crd *unstructured.Unstructured, wh
 	if kind == nil {
 		return nil, nil
 	}
-	l, err := newLook(s, cascade.Within{Kind: true}, what)
+	l, err := newSearch(s, cascade.Within{Kind: true}, what)
 	if err != nil {
 		return nil, err
 	}
@@ -155,10 +155,10 @@ func definedBy(crd *unstructured.Unstructured) *servedKind {
 }
 
 // namer returns what a person calls an object that is looked for; empty for others.
-type namer func(l *look, kind schema.GroupKind, obj *metav1.PartialObjectMetadata) string
+type namer func(l *search, kind schema.GroupKind, obj *metav1.PartialObjectMetadata) string
 
-// look goes through objects until enough of them are found.
-type look struct {
+// search lists objects until enough of them are found.
+type search struct {
 	objects metadata.Interface
 	within  cascade.Within
 	name    namer
@@ -166,16 +166,16 @@ type look struct {
 	found   []string
 }
 
-func newLook(s Server, within cascade.Within, what Search) (*look, error) {
+func newSearch(s Server, within cascade.Within, what Search) (*search, error) {
 	objects, err := metadata.NewForConfigAndClient(s.Config(), s.HTTP())
 	if err != nil {
 		return nil, fmt.Errorf("set up the connection to %s: %w", s.Name(), err)
 	}
-	return &look{objects: objects, within: within, name: (*look).missed, what: what}, nil
+	return &search{objects: objects, within: within, name: (*search).missed, what: what}, nil
 }
 
 // missed names an object that would be missed.
-func (l *look) missed(kind schema.GroupKind, obj *metav1.PartialObjectMetadata) string {
+func (l *search) missed(kind schema.GroupKind, obj *metav1.PartialObjectMetadata) string {
 	within := l.within
 	within.Leaves = func(obj metav1.Object) bool { return l.what.Leaves(kind, obj) }
 	if !cascade.Counts(kind, obj, within) {
@@ -184,18 +184,18 @@ func (l *look) missed(kind schema.GroupKind, obj *metav1.PartialObjectMetadata) 
 	return cascade.Title(kind.Kind, obj, within)
 }
 
-// held names any object, with what keeps it.
-func (l *look) held(kind schema.GroupKind, obj *metav1.PartialObjectMetadata) string {
+// blocked names any object, with what keeps it.
+func (l *search) blocked(kind schema.GroupKind, obj *metav1.PartialObjectMetadata) string {
 	title := cascade.Title(kind.Kind, obj, l.within)
-	if held := cascade.Held(obj.Finalizers); held != "" {
-		title += " (" + held + ")"
+	if by := cascade.BlockedBy(obj.Finalizers); by != "" {
+		title += " (" + by + ")"
 	}
 	return title
 }
 
-func (l *look) done() bool { return len(l.found) >= l.what.Most }
+func (l *search) done() bool { return len(l.found) >= l.what.Most }
 
-func (l *look) list(ctx context.Context, kind servedKind, namespace string) error {
+func (l *search) list(ctx context.Context, kind servedKind, namespace string) error {
 	options := metav1.ListOptions{Limit: page}
 	for {
 		objects, err := l.objects.Resource(kind.resource).Namespace(namespace).List(ctx, options)

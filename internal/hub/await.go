@@ -17,8 +17,8 @@ const (
 	awaitEvery = time.Second
 	// awaitAnswer is how long it waits for an answer.
 	awaitAnswer = 5 * time.Second
-	// awaitTold is how often it says that it still waits, and why.
-	awaitTold = time.Minute
+	// reportPeriod is how often it reports that it still waits, and why.
+	reportPeriod = time.Minute
 )
 
 // Await returns nil once the hub answers and says that it is ready, or ctx' error. It
@@ -32,7 +32,7 @@ func Await(ctx context.Context, cfg *rest.Config) error {
 	if err != nil {
 		return fmt.Errorf("set up the connection to the control plane: %w", err)
 	}
-	w := waiting{clock: clock.RealClock{}, look: func(ctx context.Context) error {
+	w := waiting{clock: clock.RealClock{}, probe: func(ctx context.Context) error {
 		err := client.RESTClient().Get().AbsPath("/readyz").MaxRetries(0).Do(ctx).Error()
 		if apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) {
 			return nil
@@ -45,7 +45,7 @@ func Await(ctx context.Context, cfg *rest.Config) error {
 // waiting looks for the hub until it is there.
 type waiting struct {
 	clock clock.WithTicker
-	look  func(context.Context) error
+	probe func(context.Context) error
 	log   logr.Logger
 }
 
@@ -54,14 +54,14 @@ func (w waiting) await(ctx context.Context) error {
 	defer ticker.Stop()
 	begin := w.clock.Now()
 	for reported := (time.Time{}); ; {
-		why := w.look(ctx)
+		why := w.probe(ctx)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if why == nil {
 			return nil
 		}
-		if now := w.clock.Now(); reported.IsZero() || now.Sub(reported) >= awaitTold {
+		if now := w.clock.Now(); reported.IsZero() || now.Sub(reported) >= reportPeriod {
 			w.log.Info("Waiting for the control plane to be ready", "for", now.Sub(begin).Round(time.Second).String(), "why", why.Error())
 			reported = now
 		}

@@ -17,7 +17,7 @@ func TestAwait(t *testing.T) {
 	var said []string
 	log := funcr.New(func(_, args string) { said = append(said, args) }, funcr.Options{})
 	looks := 0
-	w := waiting{clock: clock, log: log, look: func(context.Context) error {
+	w := waiting{clock: clock, log: log, probe: func(context.Context) error {
 		if looks++; looks > 130 {
 			return nil
 		}
@@ -39,7 +39,7 @@ func TestAwait(t *testing.T) {
 
 func TestAwaitEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	w := waiting{clock: clocktesting.NewFakeClock(time.Unix(0, 0)), look: func(context.Context) error {
+	w := waiting{clock: clocktesting.NewFakeClock(time.Unix(0, 0)), probe: func(context.Context) error {
 		cancel()
 		return ctx.Err()
 	}}

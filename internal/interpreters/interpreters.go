@@ -37,8 +37,8 @@ type Options struct {
 	Clock clock.PassiveClock
 }
 
-// settle is for how long edits that follow each other are put together.
-const settle = 50 * time.Millisecond
+// debouncePeriod is how long edits that follow each other are collected.
+const debouncePeriod = 50 * time.Millisecond
 
 // Interpreters keeps the interpreter. Use New.
 type Interpreters struct {
@@ -169,7 +169,7 @@ func (i *Interpreters) wait(ctx context.Context, again time.Duration) bool {
 	case <-over:
 		return true
 	case <-i.changed:
-		return pause(ctx, settle)
+		return pause(ctx, debouncePeriod)
 	}
 }
 

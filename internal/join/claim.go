@@ -38,8 +38,8 @@ type ClaimOptions struct {
 	Progress func(Step)
 }
 
-func (o *ClaimOptions) holder() claims.Holder {
-	return claims.Holder{Hub: o.Hub, Cluster: o.Cluster, Address: o.Address, Mode: o.Mode, Place: o.Place}
+func (o *ClaimOptions) claimant() claims.Claimant {
+	return claims.Claimant{Hub: o.Hub, Cluster: o.Cluster, Address: o.Address, Mode: o.Mode, Place: o.Place}
 }
 
 // HubIdentity returns the UID of the hub's namespace kube-system; empty for a
@@ -87,9 +87,9 @@ func Unclaimed(ctx context.Context, o ClaimOptions) error {
 
 func (o *ClaimOptions) unclaimed(claim *claims.Claim) error {
 	switch {
-	case !o.TakeOver && claims.Judge(claim, o.holder()) == claims.Ours && claim.Home.Elsewhere(o.Place):
+	case !o.TakeOver && claims.Judge(claim, o.claimant()) == claims.Ours && claim.Home.Elsewhere(o.Place):
 		return ErrElsewhere
-	case o.TakeOver || claims.Judge(claim, o.holder()) != claims.Anothers:
+	case o.TakeOver || claims.Judge(claim, o.claimant()) != claims.Anothers:
 		return nil
 	case o.Hub == "":
 		return fmt.Errorf("%w, or to this one: it is %s, and the identity of this one cannot be read. An account that may read its namespace %s is needed",
@@ -109,7 +109,7 @@ func Claim(ctx context.Context, o ClaimOptions) error {
 	if err := o.unclaimed(claim); err != nil || o.Hub == "" {
 		return err
 	}
-	wanted, changed := claims.Take(claim, o.holder())
+	wanted, changed := claims.Take(claim, o.claimant())
 	if o.Place != "" && (wanted.Home == nil || wanted.Home.Elsewhere(o.Place)) {
 		wanted.Home, changed = &claims.Home{At: o.Place}, true
 	}
@@ -166,7 +166,7 @@ func (o *UnjoinOptions) ceded(ctx context.Context) (*claims.Claim, error) {
 		return nil, err
 	}
 	_, claim, err := claimOf(ctx, o.Member)
-	if err != nil || claims.Judge(claim, claims.Holder{Hub: mine}) != claims.Anothers {
+	if err != nil || claims.Judge(claim, claims.Claimant{Hub: mine}) != claims.Anothers {
 		return nil, err
 	}
 	return claim, nil
@@ -179,7 +179,7 @@ func (o *UnjoinOptions) disclaim(ctx context.Context) error {
 		return err
 	}
 	system, claim, err := claimOf(ctx, o.Member)
-	if err != nil || claims.Judge(claim, claims.Holder{Hub: mine}) != claims.Ours {
+	if err != nil || claims.Judge(claim, claims.Claimant{Hub: mine}) != claims.Ours {
 		return err
 	}
 	w := ClaimOptions{Member: o.Member, DryRun: o.DryRun, Progress: o.Progress}

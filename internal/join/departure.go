@@ -31,17 +31,17 @@ type Departure struct {
 	// Answers asks the member of a cluster in push mode whether it is there; nil asks
 	// nobody. An agent is listened to by its Lease.
 	Answers func(context.Context) error
-	// Tell is told every few seconds what is waited for; nil tells nobody.
-	Tell func(line string)
+	// Report is called every few seconds with what is waited for; nil reports nothing.
+	Report func(line string)
 	// Clock is the time; nil means the machine's.
 	Clock clock.PassiveClock
 
-	held  map[string][]string // by Work: the objects that are still to be removed
-	doubt map[string][]string // of Works that have gone, and nobody knows yet by whom
-	left  map[string][]string // of Works that have gone without them
-	pull  bool
-	well  bool
-	taken bool
+	remaining map[string][]string // by Work: the objects that are still to be removed
+	doubt     map[string][]string // of Works that have gone, and nobody knows yet by whom
+	left      map[string][]string // of Works that have gone without them
+	pull      bool
+	well      bool
+	taken     bool
 
 	voice    voice
 	reported string
@@ -66,8 +66,8 @@ const (
 	answerTimeout = 2 * time.Second
 )
 
-// Look takes in how far the cluster is; nil is one that is gone.
-func (d *Departure) Look(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
+// Observe takes note of how far the cluster is; nil is one that is gone.
+func (d *Departure) Observe(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
 	d.begin()
 	if cluster != nil {
 		d.pull = cluster.Spec.SyncMode == clusterv1alpha1.Pull
@@ -79,16 +79,16 @@ func (d *Departure) Look(ctx context.Context, cluster *clusterv1alpha1.Cluster) 
 		}
 		d.listen(ctx)
 	}
-	held, known, err := d.works(ctx, cluster == nil)
+	remaining, known, err := d.works(ctx, cluster == nil)
 	if err != nil || !known {
 		return err
 	}
-	for work, objects := range d.held {
-		if _, there := held[work]; !there {
+	for work, objects := range d.remaining {
+		if _, there := remaining[work]; !there {
 			d.doubt[work] = objects
 		}
 	}
-	d.held = held
+	d.remaining = remaining
 	if !d.well || cluster == nil && d.unheard() {
 		maps.Copy(d.left, d.doubt)
 		clear(d.doubt)
@@ -115,8 +115,8 @@ func (d *Departure) Begun() bool { return d.left != nil }
 // Abandon says that what is held will not be removed by anybody.
 func (d *Departure) Abandon() {
 	d.begin()
-	maps.Copy(d.left, d.held)
-	clear(d.held)
+	maps.Copy(d.left, d.remaining)
+	clear(d.remaining)
 }
 
 // Left names what nobody removed, as far as the hub knows: "Deployment shop/web".
@@ -196,7 +196,7 @@ var answers = []metav1.StatusReason{
 
 // works lists the Works that hold what is to be removed. Who may not see them does not
 // know: an agent's rights go with its cluster.
-func (d *Departure) works(ctx context.Context, gone bool) (held map[string][]string, known bool, err error) {
+func (d *Departure) works(ctx context.Context, gone bool) (remaining map[string][]string, known bool, err error) {
 	works := &workv1alpha1.WorkList{}
 	err = d.Hub.List(ctx, works, client.InNamespace(workv1alpha2.ExecutionNamespace(d.Name)))
 	switch {
@@ -205,20 +205,20 @@ func (d *Departure) works(ctx context.Context, gone bool) (held map[string][]str
 	case err != nil:
 		return nil, false, fmt.Errorf("list the works of cluster %s: %w", d.Name, err)
 	}
-	held = map[string][]string{}
+	remaining = map[string][]string{}
 	for i := range works.Items {
 		if work := &works.Items[i]; controllerutil.ContainsFinalizer(work, workv1alpha2.ExecutionControllerFinalizer) {
-			held[work.Name] = objectsOf(work)
+			remaining[work.Name] = objectsOf(work)
 		}
 	}
-	return held, true, nil
+	return remaining, true, nil
 }
 
 // report says how far it is, when that is news and some time has passed.
 func (d *Departure) report() {
 	state, now := d.state(), d.Clock.Now()
 	switch {
-	case d.Tell == nil, state == d.reported, len(d.held) == 0 && d.reported == "":
+	case d.Report == nil, state == d.reported, len(d.remaining) == 0 && d.reported == "":
 		return
 	case d.when.IsZero() && !d.pull: // most are gone before anybody wants to know
 		d.when = now
@@ -227,13 +227,13 @@ func (d *Departure) report() {
 		return
 	}
 	d.reported, d.when = state, now
-	d.Tell(state)
+	d.Report(state)
 }
 
 // state says what is waited for.
 func (d *Departure) state() string {
 	ran := 0
-	for _, objects := range d.held {
+	for _, objects := range d.remaining {
 		ran += min(len(objects), 1)
 	}
 	if ran == 0 {

@@ -45,7 +45,7 @@ func newLeaves(t *testing.T, mode clusterv1alpha1.ClusterSyncMode) *leaves {
 	l.hub = fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(work, lease).Build()
 	l.cluster = &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "eu-1"}, Spec: clusterv1alpha1.ClusterSpec{SyncMode: mode}}
 	l.ready(metav1.ConditionTrue)
-	l.d = &join.Departure{Name: "eu-1", Hub: l.hub, Clock: l.clock, Tell: func(line string) { l.reported = append(l.reported, line) }}
+	l.d = &join.Departure{Name: "eu-1", Hub: l.hub, Clock: l.clock, Report: func(line string) { l.reported = append(l.reported, line) }}
 	if mode == clusterv1alpha1.Push {
 		l.d.Answers = func(context.Context) error { return l.away }
 	}
@@ -60,7 +60,7 @@ func (l *leaves) ready(is metav1.ConditionStatus) {
 func (l *leaves) after(pass time.Duration, cluster *clusterv1alpha1.Cluster) {
 	l.Helper()
 	l.clock.Step(pass)
-	if err := l.d.Look(l.Context(), cluster); err != nil {
+	if err := l.d.Observe(l.Context(), cluster); err != nil {
 		l.Fatal(err)
 	}
 }

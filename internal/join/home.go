@@ -86,7 +86,7 @@ func (o *UnjoinOptions) here(ctx context.Context) error {
 	if err != nil && o.Member == nil {
 		return nil //nolint:nilerr // a cluster that is out of reach leaves as it is
 	}
-	if err != nil || claim == nil || claims.Judge(claim, claims.Holder{Hub: mine}) != claims.Ours {
+	if err != nil || claim == nil || claims.Judge(claim, claims.Claimant{Hub: mine}) != claims.Ours {
 		return err
 	}
 	if err := ActsHere(ctx, o.Hub, claim); err != nil {

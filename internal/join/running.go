@@ -16,33 +16,46 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/volumes"
 )
 
 // Going tells what would be removed from a cluster that leaves, by what the hub asks
-// for there, and what would stay since the cluster is not ready. It tells nothing where
-// there is nothing.
+// for there, each object by its name, and what would stay since the cluster is not ready.
+// It tells nothing where there is nothing.
 func Going(ctx context.Context, hub client.Reader, cluster *clusterv1alpha1.Cluster, report func(Step)) error {
 	var works workv1alpha1.WorkList
 	if err := hub.List(ctx, &works, client.InNamespace(workv1alpha2.ExecutionNamespace(cluster.Name))); err != nil {
 		return fmt.Errorf("list the works of cluster %s: %w", cluster.Name, err)
 	}
-	going, staying := 0, 0
+	var going []string
+	staying, claims := 0, 0
 	for i := range works.Items {
 		spec := &works.Items[i].Spec
+		if bringsVolumeClaim(&works.Items[i]) {
+			claims++
+			continue
+		}
 		if ptr.Deref(spec.PreserveResourcesOnDeletion, false) {
 			staying += len(spec.Workload.Manifests)
 			continue
 		}
-		going += len(objectsOf(&works.Items[i]))
+		going = append(going, objectsOf(&works.Items[i])...)
 	}
+	slices.Sort(going)
 	ready := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
 	switch {
-	case going == 0:
+	case len(going) == 0:
 	case ready != nil && ready.Status != metav1.ConditionTrue:
-		what := fmt.Sprintf("%d objects that the fleet runs there, since the cluster is not ready: %s", going, ready.Message)
+		what := fmt.Sprintf("%d objects that the fleet runs there, since the cluster is not ready: %s", len(going), ready.Message)
 		report(Step{Side: "member", Verb: "would leave", Object: what})
 	default:
-		report(Step{Side: "member", Verb: "would remove", Object: fmt.Sprintf("%d objects that the fleet runs there", going)})
+		report(Step{Side: "member", Verb: "would remove", Object: fmt.Sprintf("%d objects that the fleet runs there", len(going))})
+		for _, object := range going {
+			report(Step{Side: "member", Verb: "would remove", Object: object})
+		}
+	}
+	if claims > 0 {
+		report(Step{Side: "member", Verb: "would leave", Object: fmt.Sprintf("%d PersistentVolumeClaims, with their data", claims)})
 	}
 	if staying > 0 {
 		report(Step{Side: "member", Verb: "would leave", Object: fmt.Sprintf("%d objects that their policy preserves", staying)})
@@ -50,9 +63,15 @@ func Going(ctx context.Context, hub client.Reader, cluster *clusterv1alpha1.Clus
 	return nil
 }
 
+// bringsVolumeClaim reports whether a Work has brought a claim, which stays in the cluster with its data.
+func bringsVolumeClaim(work *workv1alpha1.Work) bool {
+	_, claim := volumes.Carried(work)
+	return claim && !volumes.Released(work)
+}
+
 // objectsOf names what a Work has a cluster run, and is to go with it.
 func objectsOf(work *workv1alpha1.Work) []string {
-	if ptr.Deref(work.Spec.PreserveResourcesOnDeletion, false) {
+	if ptr.Deref(work.Spec.PreserveResourcesOnDeletion, false) || bringsVolumeClaim(work) {
 		return nil
 	}
 	var out []string

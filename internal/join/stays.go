@@ -36,7 +36,7 @@ func Stays(ctx context.Context, config *rest.Config, cluster, hub string) (Remai
 		is := orphans.Object{
 			ID:      orphans.ID{Kind: at.Kind, NamespacedName: types.NamespacedName{Namespace: obj.Namespace, Name: obj.Name}},
 			Work:    types.NamespacedName{Namespace: notes[workv1alpha2.WorkNamespaceAnnotation], Name: notes[workv1alpha2.WorkNameAnnotation]},
-			Claim:   claims.Marks{Hub: notes[workv1alpha2.HubAnnotation], Work: labels[workv1alpha2.WorkPermanentIDLabel]},
+			Owner:   claims.Ownership{Hub: notes[workv1alpha2.HubAnnotation], Work: labels[workv1alpha2.WorkPermanentIDLabel]},
 			Managed: true, Applied: true, Leaving: !obj.DeletionTimestamp.IsZero(),
 		}
 		if seen[obj.UID] || metav1.GetControllerOf(obj) != nil || !is.Suspect(cluster, claims.Standing{Hub: hub}) {

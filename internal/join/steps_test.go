@@ -212,7 +212,7 @@ func TestADryUnjoinSaysWhatGoes(t *testing.T) {
 		}
 		w.Spec.Workload.Manifests, w.Spec.PreserveResourcesOnDeletion = make([]workv1alpha1.Manifest, 2), preserve
 		for i := range w.Spec.Workload.Manifests {
-			w.Spec.Workload.Manifests[i].Raw = []byte(`{"kind":"ConfigMap"}`)
+			w.Spec.Workload.Manifests[i].Raw = fmt.Appendf(nil, `{"kind":"ConfigMap","metadata":{"namespace":"shop","name":"%s-%d"}}`, name, i)
 		}
 		if err := p.hub.Create(t.Context(), w); err != nil {
 			t.Fatal(err)
@@ -226,7 +226,7 @@ func TestADryUnjoinSaysWhatGoes(t *testing.T) {
 	}
 	for _, want := range []string{
 		"would remove 2 objects that the fleet runs there (member)", "would leave 2 objects that their policy preserves (member)",
-		"would remove Cluster eu-1 (hub)",
+		"would remove ConfigMap shop/web-0 (member)", "would remove ConfigMap shop/web-1 (member)", "would remove Cluster eu-1 (hub)",
 	} {
 		if !slices.Contains(reported, want) {
 			t.Errorf("%q is not told:\n%s", want, strings.Join(reported, "\n"))

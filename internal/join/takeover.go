@@ -70,7 +70,7 @@ type TakeOver struct {
 // stays then.
 func PlanTakeOver(ctx context.Context, hub client.Reader, hubID string, member client.Reader, config *rest.Config) (*TakeOver, error) {
 	_, claim, err := claimOf(ctx, member)
-	if err != nil || claims.Judge(claim, claims.Holder{Hub: hubID}) != claims.Anothers {
+	if err != nil || claims.Judge(claim, claims.Claimant{Hub: hubID}) != claims.Anothers {
 		return &TakeOver{}, err
 	}
 	wanted, err := wantedHere(ctx, hub)

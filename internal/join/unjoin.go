@@ -73,8 +73,8 @@ type UnjoinOptions struct {
 const (
 	defaultWait = time.Minute
 	leavePoll   = 250 * time.Millisecond
-	// lookEvery is after how many polls what is left is looked at.
-	lookEvery = 4
+	// observeEvery is how many polls pass between two looks at what is left.
+	observeEvery = 4
 	// timeout is how long a member may take to say who it is.
 	timeout = 20 * time.Second
 )
@@ -212,7 +212,7 @@ func (o *UnjoinOptions) named(ctx context.Context) error {
 		return err
 	}
 	_, claim, err := claimOf(ctx, o.Member)
-	if err != nil || claims.Judge(claim, claims.Holder{Hub: mine}) != claims.Ours || claim.Cluster == o.Name {
+	if err != nil || claims.Judge(claim, claims.Claimant{Hub: mine}) != claims.Ours || claim.Cluster == o.Name {
 		return err
 	}
 	return fmt.Errorf("%w: the member is the cluster %s of this control plane, and not %s: name the right one, or none to leave it as it is", ErrOther, claim.Cluster, o.Name)
@@ -224,7 +224,7 @@ func (o *UnjoinOptions) deregister(ctx context.Context, hub side, cluster *clust
 		if err := Going(ctx, o.Hub, cluster, o.Progress); err != nil {
 			return err
 		}
-	} else if err := o.look(ctx, cluster); err != nil {
+	} else if err := o.observe(ctx, cluster); err != nil {
 		return err
 	}
 	if err := hub.remove(ctx, cluster); err != nil {
@@ -262,20 +262,20 @@ func (o *UnjoinOptions) await(ctx context.Context, most time.Duration) error {
 		err := o.Hub.Get(ctx, client.ObjectKey{Name: o.Name}, cluster)
 		switch polls++; {
 		case apierrors.IsNotFound(err):
-			return true, o.look(ctx, nil)
-		case err == nil && polls%lookEvery == 0:
-			err = o.look(ctx, cluster)
+			return true, o.observe(ctx, nil)
+		case err == nil && polls%observeEvery == 0:
+			err = o.observe(ctx, cluster)
 		}
 		return false, err
 	})
 }
 
-// look has the departure look at the cluster; nil is one that is gone.
-func (o *UnjoinOptions) look(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
+// observe has the departure take note of the cluster; nil is one that is gone.
+func (o *UnjoinOptions) observe(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
 	if o.Departure == nil {
 		return nil
 	}
-	return o.Departure.Look(ctx, cluster)
+	return o.Departure.Observe(ctx, cluster)
 }
 
 // release makes the cluster's Works and the Cluster go without their finalizers.

@@ -85,15 +85,15 @@ func (l *Link) serve() {
 		if err != nil {
 			return // it was closed
 		}
-		if up := l.hold(conn); up {
+		if up := l.track(conn); up {
 			l.carriers.Go(func() { l.carry(conn) })
 		}
 	}
 }
 
-// hold keeps a connection until it is dropped, and reports whether it is to be
+// track remembers a connection until it is dropped, and reports whether it is to be
 // carried.
-func (l *Link) hold(conn net.Conn) (up bool) {
+func (l *Link) track(conn net.Conn) (up bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.open == nil {
@@ -111,7 +111,7 @@ func (l *Link) carry(client net.Conn) {
 		l.end(client)
 		return
 	}
-	if !l.hold(server) {
+	if !l.track(server) {
 		return // it was cut meanwhile
 	}
 	l.carriers.Go(func() { l.copy(server, client) })

@@ -71,7 +71,7 @@ func (i *Inbox[T]) AddAfter(item T, wait time.Duration) {
 }
 
 func (i *Inbox[T]) put(item T, priority int) {
-	if queue, lanes := i.queue.(priorityqueue.PriorityQueue[T]); lanes {
+	if queue, prioritized := i.queue.(priorityqueue.PriorityQueue[T]); prioritized {
 		queue.AddWithOpts(priorityqueue.AddOpts{Priority: &priority}, item)
 		return
 	}

@@ -56,22 +56,22 @@ func (t *tenure) glance(home *claims.Home) claims.Glance {
 // enter reports whether the hub may act in a member with this claim, and sets its home as it
 // is to be then. Moves says that this is another one. A claim that says nothing any more,
 // since somebody removed it, is read as it was. Errors: ErrLetGo.
-func (t *tenure) enter(system *corev1.Namespace, wanted *claims.Claim, holder claims.Holder) (turn claims.Turn, moves bool, err error) {
+func (t *tenure) enter(system *corev1.Namespace, wanted *claims.Claim, claimant claims.Claimant) (turn claims.Turn, moves bool, err error) {
 	was := wanted.Home
 	t.mu.Lock()
-	if was == nil && t.home.other != "" && holder.Place != "" {
+	if was == nil && t.home.other != "" && claimant.Place != "" {
 		was = &claims.Home{At: t.home.other}
 	}
-	if was.Elsewhere(holder.Place) {
+	if was.Elsewhere(claimant.Place) {
 		t.home.other = was.At
 	}
 	t.mu.Unlock()
 	switch last := letGo(system); {
-	case last == nil || last.Hub != holder.Hub:
-	case last.Home.Elsewhere(holder.Place):
-		return claims.Refused, false, fmt.Errorf("%w: it was %s", ErrLetGo, excerpt.Bytes(last.Home.At, mostClaim))
+	case last == nil || last.Hub != claimant.Hub:
+	case last.Home.Elsewhere(claimant.Place):
+		return claims.Refused, false, fmt.Errorf("%w: it was %s", ErrLetGo, excerpt.Bytes(last.Home.At, mostExcerpt))
 	}
-	home, turn := was.Enter(holder.Place, t.glance(was))
+	home, turn := was.Enter(claimant.Place, t.glance(was))
 	moves = !home.Same(wanted.Home)
 	wanted.Home = home
 	if turn == claims.Acts {
@@ -133,7 +133,7 @@ func (t *tenure) moved(home *claims.Home, changed bool) {
 func (t *tenure) Refused() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return excerpt.Bytes(t.home.refused, mostClaim)
+	return excerpt.Bytes(t.home.refused, mostExcerpt)
 }
 
 // elsewhere asks in the member whether the hub still acts from another place, where that
@@ -143,7 +143,7 @@ func (t *tenure) elsewhere(ctx context.Context, system *corev1.Namespace, wanted
 	if turn == claims.Refused {
 		fault = ErrElsewhere
 	}
-	fault = fmt.Errorf("%w: it was %s", fault, excerpt.Bytes(wanted.Home.At, mostClaim))
+	fault = fmt.Errorf("%w: it was %s", fault, excerpt.Bytes(wanted.Home.At, mostExcerpt))
 	if !changed {
 		return fault
 	}
@@ -158,7 +158,7 @@ func (t *tenure) elsewhere(ctx context.Context, system *corev1.Namespace, wanted
 	case err != nil:
 		return fmt.Errorf("%w, and cannot be asked: %w", fault, err)
 	}
-	t.looked(claimed)
+	t.observe(claimed)
 	t.moved(wanted.Home, true)
 	return fault
 }

@@ -28,7 +28,7 @@ func TestACopyOfAHubBesideIt(t *testing.T) {
 	connect := func(place string) *members.Member {
 		m, err := start(t, members.New(members.Options{Interpreter: interpreter.Native(), Clock: now}), &log{}).Connect(members.Target{
 			Name: "east", ID: "u", Config: &rest.Config{Host: server.URL},
-			Holder: func() claims.Holder { return claims.Holder{Hub: "one", Cluster: "east", Place: place} },
+			Claimant: func() claims.Claimant { return claims.Claimant{Hub: "one", Cluster: "east", Place: place} },
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -101,7 +101,7 @@ func TestACopyThatCannotBeRefused(t *testing.T) {
 	connect := func(place string) *members.Member {
 		m, err := start(t, members.New(members.Options{Interpreter: interpreter.Native(), Clock: now}), &log{}).Connect(members.Target{
 			Name: "east", ID: "u", Config: &rest.Config{Host: server.URL},
-			Holder: func() claims.Holder { return claims.Holder{Hub: "one", Cluster: "east", Place: place} },
+			Claimant: func() claims.Claimant { return claims.Claimant{Hub: "one", Cluster: "east", Place: place} },
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -147,7 +147,7 @@ func TestAHubThatHasMovedIsWeighedFirst(t *testing.T) {
 	marks := &weighs{}
 	m, err := start(t, members.New(members.Options{Interpreter: interpreter.Native()}), &log{}).Connect(members.Target{
 		Name: "east", ID: "u", Config: &rest.Config{Host: server.URL}, Marks: marks,
-		Holder: func() claims.Holder { return claims.Holder{Hub: "one", Cluster: "east", Place: "there"} },
+		Claimant: func() claims.Claimant { return claims.Claimant{Hub: "one", Cluster: "east", Place: "there"} },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -168,7 +168,7 @@ func TestAMemberThatCannotBeAsked(t *testing.T) {
 	defer server.Close()
 	m, err := start(t, members.New(members.Options{Interpreter: interpreter.Native()}), &log{}).Connect(members.Target{
 		Name: "east", ID: "u", Config: &rest.Config{Host: server.URL},
-		Holder: func() claims.Holder { return claims.Holder{Hub: "one", Cluster: "east", Place: "there"} },
+		Claimant: func() claims.Claimant { return claims.Claimant{Hub: "one", Cluster: "east", Place: "there"} },
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -129,11 +129,11 @@ func (m *Member) Prove(ctx context.Context) error {
 		m.trust.Store(unproven)
 		return fmt.Errorf("%w: it was registered as %s and answers as %s", ErrOtherCluster, m.id, id)
 	}
-	if m.looked(system) {
+	if m.observe(system) {
 		log.FromContext(ctx).Info("The cluster was set back to an earlier state: all of it is read anew", "cluster", m.name)
 		m.informer.Reread()
 	}
-	if err := m.hold(ctx, system); err != nil {
+	if err := m.claim(ctx, system); err != nil {
 		if Barred(err) {
 			m.trust.Store(unproven)
 		}
@@ -276,7 +276,7 @@ func connect(target Target, o Options, report Handler) (*Member, error) {
 	if m.dynamic, err = dynamic.NewForConfigAndClient(m.config, m.http); err != nil {
 		return nil, fmt.Errorf("set up the connection to %s: %w", target.Name, err)
 	}
-	m.tenure = &tenure{clients: m.clients, holder: target.Holder, marks: target.Marks, clock: o.Clock}
+	m.tenure = &tenure{clients: m.clients, claimant: target.Claimant, marks: target.Marks, clock: o.Clock}
 	m.informer = informer.New(informer.Options{
 		Client: m.dynamic, Discovery: m.clients.Discovery().RESTClient(), Interpreter: o.Interpreter, Clock: o.Clock,
 		Changed: func(o *Observed) { report.Changed(m.name, o) },

@@ -35,6 +35,6 @@ var (
 	ErrRedirect = transport.ErrRedirect
 )
 
-// Marks returns what an object says about itself and who it belongs to, without
+// MetadataOf returns what an object says about itself and who it belongs to, without
 // its fields, status and health.
-func Marks(obj *unstructured.Unstructured) *Observed { return informer.Marks(obj) }
+func MetadataOf(obj *unstructured.Unstructured) *Observed { return informer.MetadataOf(obj) }

@@ -43,9 +43,9 @@ type Target struct {
 	// Route tells apart two ways to one address that Config cannot be compared
 	// by, such as proxies. It may be empty.
 	Route string
-	// Holder says which hub asks. Nil, and a zero answer, claim nothing. It is
+	// Claimant returns the hub that claims the member. Nil, and a zero answer, claim nothing. It is
 	// asked at each look, and must not block.
-	Holder func() claims.Holder
+	Claimant func() claims.Claimant
 	// Marks compares how far the member has seen the hub go; nil does not.
 	Marks Marker
 }

@@ -31,9 +31,9 @@ func shownBy(system *corev1.Namespace) shown {
 // was set back to an earlier state, or somebody has changed its mark.
 func (s shown) before(then shown) bool { return s.version < then.version || s.mark.Before(then.mark) }
 
-// looked notes what the member shows, and reports whether that is from before what it has
+// observe notes what the member shows, and reports whether that is from before what it has
 // shown already.
-func (t *tenure) looked(system *corev1.Namespace) (rewound bool) {
+func (t *tenure) observe(system *corev1.Namespace) (rewound bool) {
 	is := shownBy(system)
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -51,8 +51,8 @@ type Marker interface {
 // own.
 type tenure struct {
 	clients kubernetes.Interface
-	// holder says who asks; nil, and the zero value, claim nothing.
-	holder func() claims.Holder
+	// claimant returns the hub that claims the member; nil, and the zero value, claim nothing.
+	claimant func() claims.Claimant
 	// marks is told how far the member has seen the hub go; nil does not care.
 	marks Marker
 
@@ -86,28 +86,28 @@ const (
 	// claimTries is how often a claim is written anew when somebody else changed
 	// the namespace meanwhile.
 	claimTries = 3
-	// refusedLooks is how many looks pass before a write that was refused is tried
+	// refusedPause is how many probes pass before a write that was refused is tried
 	// again.
-	refusedLooks = 30
+	refusedPause = 30
 )
 
-// hold makes sure that the member is this hub's: it errs with ErrClaimed if it is
+// claim makes sure that the member is this hub's: it errs with ErrClaimed if it is
 // another's, and claims it if it is nobody's. A member that does not let itself be
 // claimed is used all the same; Unclaimed says so.
-func (t *tenure) hold(ctx context.Context, system *corev1.Namespace) error {
-	if t.holder == nil {
+func (t *tenure) claim(ctx context.Context, system *corev1.Namespace) error {
+	if t.claimant == nil {
 		return nil
 	}
-	holder := t.holder()
-	if holder.Hub == "" {
+	claimant := t.claimant()
+	if claimant.Hub == "" {
 		return nil
 	}
 	for try := 1; ; try++ {
-		err := t.holdAs(ctx, holder, system)
+		err := t.claimAs(ctx, claimant, system)
 		if yielder, ok := t.marks.(Yielder); ok && (errors.Is(err, ErrClaimed) || errors.Is(err, ErrPushed) || errors.Is(err, ErrLeft)) {
 			yielder.Yield()
 		}
-		if err == nil && holder.Mode == claims.Push {
+		if err == nil && claimant.Mode == claims.Push {
 			err = t.clear(ctx) // agents look at the claim once they have their Lease: one of the two sees the other
 		}
 		if !apierrors.IsConflict(err) || try == claimTries {
@@ -119,27 +119,27 @@ func (t *tenure) hold(ctx context.Context, system *corev1.Namespace) error {
 	}
 }
 
-func (t *tenure) holdAs(ctx context.Context, holder claims.Holder, system *corev1.Namespace) error {
-	claim, err := claims.Parse(system.Annotations[clusterv1alpha1.ClaimAnnotation])
+func (t *tenure) claimAs(ctx context.Context, claimant claims.Claimant, system *corev1.Namespace) error {
+	current, err := claims.Parse(system.Annotations[clusterv1alpha1.ClaimAnnotation])
 	switch {
 	case err != nil:
 		return fmt.Errorf("%w: the annotation %s of its namespace %s is no claim: remove it there", ErrClaimed, clusterv1alpha1.ClaimAnnotation, system.Name)
-	case claims.Judge(claim, holder) == claims.Anothers:
-		return fmt.Errorf("%w: it is %s", ErrClaimed, excerpt.Bytes(claim.Describe(), mostClaim))
+	case claims.Judge(current, claimant) == claims.Anothers:
+		return fmt.Errorf("%w: it is %s", ErrClaimed, excerpt.Bytes(current.Describe(), mostExcerpt))
 	}
-	if claim.Pushed(holder) {
+	if current.Pushed(claimant) {
 		return ErrPushed
 	}
-	if last := letGo(system); last != nil && last.Hub == holder.Hub && last.Mode == claims.Pull && holder.Alone {
+	if last := letGo(system); last != nil && last.Hub == claimant.Hub && last.Mode == claims.Pull && claimant.Alone {
 		return ErrLeft // whoever asks for the place of the agent has it to himself
 	}
-	wanted, changed := claims.Take(claim, holder)
+	wanted, changed := claims.Take(current, claimant)
 	if t.marks != nil { // also who may not act yet is to know that the store was set back
-		if err := t.marks.Weigh(ctx, holder.Cluster, wanted.Mark); err != nil {
+		if err := t.marks.Weigh(ctx, claimant.Cluster, wanted.Mark); err != nil {
 			return err
 		}
 	}
-	turn, moves, err := t.enter(system, wanted, holder)
+	turn, moves, err := t.enter(system, wanted, claimant)
 	switch {
 	case err != nil:
 		return err
@@ -148,17 +148,17 @@ func (t *tenure) holdAs(ctx context.Context, holder claims.Holder, system *corev
 	}
 	changed = changed || moves
 	if t.marks != nil {
-		if next, err := t.marks.Next(ctx, holder.Cluster, wanted.Mark); err == nil && next != nil { // else with the next look
+		if next, err := t.marks.Next(ctx, claimant.Cluster, wanted.Mark); err == nil && next != nil { // else with the next look
 			wanted.Mark, changed = next, true
 		}
 	}
 	if !changed {
-		t.held(claims.StandingOf(wanted, holder), "")
+		t.record(claims.StandingOf(wanted, claimant), "")
 		return nil
 	}
-	contested := moves && claim != nil && claim.Home != nil // somebody else acts there, or asks to
+	contested := moves && current != nil && current.Home != nil // somebody else acts there, or asks to
 	if !contested && !t.due() {
-		t.held(claims.StandingOf(claim, holder), t.Unclaimed())
+		t.record(claims.StandingOf(current, claimant), t.Unclaimed())
 		return nil
 	}
 	patch, err := ClaimPatch(system, wanted)
@@ -169,17 +169,17 @@ func (t *tenure) holdAs(ctx context.Context, holder claims.Holder, system *corev
 	var answer apierrors.APIStatus
 	switch {
 	case err == nil:
-		t.looked(claimed)
+		t.observe(claimed)
 		t.moved(wanted.Home, moves)
-		t.held(claims.StandingOf(wanted, holder), "")
+		t.record(claims.StandingOf(wanted, claimant), "")
 	case apierrors.IsConflict(err) || !errors.As(err, &answer):
 		return err
-	case contested && claim.Home.Elsewhere(holder.Place):
+	case contested && current.Home.Elsewhere(claimant.Place):
 		return fmt.Errorf("%w, and what it says of that cannot be changed: %w", ErrMoving, err)
 	case contested:
 		return fmt.Errorf("%w: %w", ErrContested, err)
 	default: // it says no: that is no reason to leave its workloads alone
-		t.held(claims.StandingOf(claim, holder), excerpt.Bytes(err.Error(), mostClaim))
+		t.record(claims.StandingOf(current, claimant), excerpt.Bytes(err.Error(), mostExcerpt))
 	}
 	return nil
 }
@@ -210,27 +210,27 @@ func (t *tenure) clear(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("read whether an agent acts in the cluster: %w", err)
 	}
-	holder := ptr.Deref(lease.Spec.HolderIdentity, "")
+	claimant := ptr.Deref(lease.Spec.HolderIdentity, "")
 	if t.agent.version != lease.ResourceVersion {
 		t.agent.version, t.agent.since = lease.ResourceVersion, t.clock.Now()
 	}
 	lasts := time.Duration(ptr.Deref(lease.Spec.LeaseDurationSeconds, 0)) * time.Second
-	if holder == "" || t.clock.Since(t.agent.since) >= lasts {
+	if claimant == "" || t.clock.Since(t.agent.since) >= lasts {
 		t.agent.clear = true
 		return nil
 	}
-	return fmt.Errorf("%w: %s", ErrAgent, holder)
+	return fmt.Errorf("%w: %s", ErrAgent, claimant)
 }
 
-// mostClaim is how many bytes of what a member says are shown.
-const mostClaim = 512
+// mostExcerpt is how many bytes of what a member says are shown.
+const mostExcerpt = 512
 
 // due reports whether a claim is to be written now: not at each look where that was
 // refused, and never once the member is let go of.
 func (t *tenure) due() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.fault == "" || t.refused >= refusedLooks {
+	if t.fault == "" || t.refused >= refusedPause {
 		t.refused = 0
 		return !t.released
 	}
@@ -238,7 +238,7 @@ func (t *tenure) due() bool {
 	return false
 }
 
-func (t *tenure) held(s claims.Standing, fault string) {
+func (t *tenure) record(s claims.Standing, fault string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.standing, t.fault = s, fault
@@ -248,7 +248,7 @@ func (t *tenure) held(s claims.Standing, fault string) {
 // may have it. The claim of another hub stays, and that of this one where it acts from
 // another place.
 func (t *tenure) Release(ctx context.Context) error {
-	if t.holder == nil || t.holder().Hub == "" {
+	if t.claimant == nil || t.claimant().Hub == "" {
 		return nil
 	}
 	t.mu.Lock()
@@ -258,8 +258,8 @@ func (t *tenure) Release(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the cluster's claim: %w", err)
 	}
-	claim, err := claims.Parse(system.Annotations[clusterv1alpha1.ClaimAnnotation])
-	if err != nil || claim == nil || claims.Judge(claim, t.holder()) != claims.Ours || claim.Home.Elsewhere(t.holder().Place) {
+	current, err := claims.Parse(system.Annotations[clusterv1alpha1.ClaimAnnotation])
+	if err != nil || current == nil || claims.Judge(current, t.claimant()) != claims.Ours || current.Home.Elsewhere(t.claimant().Place) {
 		return nil
 	}
 	patch, err := ClaimPatch(system, nil)
@@ -277,11 +277,11 @@ func (t *tenure) Release(ctx context.Context) error {
 // namespace kube-system as it was read, or takes it off if claim is nil: then it keeps from
 // where the hub acted that let go, or that an agent did, so that no copy of that takes it.
 // That an agent did stays until the next one's mark tells its folder from older ones.
-func ClaimPatch(system *corev1.Namespace, claim *claims.Claim) ([]byte, error) {
+func ClaimPatch(system *corev1.Namespace, current *claims.Claim) ([]byte, error) {
 	var text, last any
-	if claim != nil {
-		text = claim.Encode()
-		if leftBefore(system, claim) != nil {
+	if current != nil {
+		text = current.Encode()
+		if leftBefore(system, current) != nil {
 			last = system.Annotations[clusterv1alpha1.ReleasedAnnotation]
 		}
 	} else if was, err := claims.Parse(system.Annotations[clusterv1alpha1.ClaimAnnotation]); err == nil && was != nil {

@@ -131,7 +131,7 @@ func TestTheClaimOfAMember(t *testing.T) {
 			r := start(t, members.New(members.Options{Interpreter: interpreter.Native()}), &log{})
 			m, err := r.Connect(members.Target{
 				Name: "east", ID: "u", Config: &rest.Config{Host: server.URL},
-				Holder: func() claims.Holder { return claims.Holder{Hub: "one", Cluster: "east"} },
+				Claimant: func() claims.Claimant { return claims.Claimant{Hub: "one", Cluster: "east"} },
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -166,7 +166,9 @@ func TestAMemberThatAnAgentHasLeft(t *testing.T) {
 		r := start(t, members.New(members.Options{Interpreter: interpreter.Native()}), &log{})
 		m, err := r.Connect(members.Target{
 			Name: "east", ID: "u", Config: &rest.Config{Host: server.URL}, Marks: way,
-			Holder: func() claims.Holder { return claims.Holder{Hub: hub, Cluster: "east", Mode: claims.Pull, Alone: alone} },
+			Claimant: func() claims.Claimant {
+				return claims.Claimant{Hub: hub, Cluster: "east", Mode: claims.Pull, Alone: alone}
+			},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -227,7 +229,7 @@ func TestTheClaimOfAMemberIsLost(t *testing.T) {
 	r := start(t, members.New(members.Options{Interpreter: interpreter.Native()}), &log{})
 	m, err := r.Connect(members.Target{
 		Name: "east", ID: "u", Config: &rest.Config{Host: server.URL},
-		Holder: func() claims.Holder { return claims.Holder{Hub: "one", Cluster: "east"} },
+		Claimant: func() claims.Claimant { return claims.Claimant{Hub: "one", Cluster: "east"} },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -283,7 +285,7 @@ func TestAHubAndAnAgentOfOneMember(t *testing.T) {
 	connect := func(mode string, marks members.Marker) *members.Member {
 		m, err := start(t, members.New(members.Options{Interpreter: interpreter.Native(), Clock: now}), &log{}).Connect(members.Target{
 			Name: "east", ID: "u", Config: &rest.Config{Host: server.URL}, Marks: marks,
-			Holder: func() claims.Holder { return claims.Holder{Hub: "one", Cluster: "east", Mode: mode} },
+			Claimant: func() claims.Claimant { return claims.Claimant{Hub: "one", Cluster: "east", Mode: mode} },
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -104,7 +104,7 @@ func (t territory) object(want, got, have map[string]any) error {
 	return nil
 }
 
-// value settles one value that differs from what is wanted, and reports whether it
+// value decides one value that differs from what is wanted, and reports whether it
 // is applied.
 func (t territory) value(want, got, have any, wanted, ours bool) (any, bool, error) {
 	if below, ok := objects(got, have); ok && !t.all.whole() {
@@ -122,7 +122,7 @@ func (t territory) value(want, got, have any, wanted, ours bool) (any, bool, err
 	return got, ours || !t.in.same(got, have), nil
 }
 
-// list settles the items of a list that has names for them.
+// list decides the items of a list that has names for them.
 func (t territory) list(want, got, have []any) ([]any, error) {
 	keys := keyOf(t.all.names()[0])
 	all, err := t.restored(keys, want, got, have)
@@ -181,7 +181,7 @@ func (t territory) restored(keys map[string]any, want, got, have []any) ([]any, 
 	return all, nil
 }
 
-// item settles one item of a list. What names it stays.
+// item decides one item of a list. What names it stays.
 func (t territory) item(keys, want, got, have map[string]any) error {
 	kept := map[string]any{}
 	for field := range keys {

@@ -88,9 +88,9 @@ func New(opts Options) *Places {
 type run struct {
 	places *Places
 	tenant string
-	// held is since when the context has a place, nil if it has none; computes says that
+	// since is when the context got a place, nil if it has none; computes says that
 	// it is one to compute in.
-	held     *time.Time
+	since    *time.Time
 	computes bool
 }
 
@@ -140,15 +140,15 @@ func Request(ctx context.Context) (_ context.Context, leave func(), err error) {
 
 func enter(ctx context.Context, computes bool) (context.Context, func(), error) {
 	r, runs := ctx.Value(runKey{}).(run)
-	if !runs || r.held != nil {
+	if !runs || r.since != nil {
 		return ctx, func() {}, nil
 	}
 	if err := r.places.take(ctx, r.tenant, computes); err != nil {
 		return nil, nil, err
 	}
 	since := r.places.opts.Clock.Now()
-	r.held, r.computes = &since, computes
-	return context.WithValue(yielding{ctx}, runKey{}, r), func() { r.places.leave(r.tenant, computes, *r.held) }, nil
+	r.since, r.computes = &since, computes
+	return context.WithValue(yielding{ctx}, runKey{}, r), func() { r.places.leave(r.tenant, computes, *r.since) }, nil
 }
 
 // yielding lets others run when somebody asks it whether to go on. Go interrupts who
@@ -166,12 +166,12 @@ func (y yielding) Err() error {
 // not compute here. It waits for a place of the same kind before it returns.
 func Outside(ctx context.Context, fn func(ctx context.Context)) {
 	r, _ := ctx.Value(runKey{}).(run)
-	since := r.held
+	since := r.since
 	if since == nil {
 		fn(ctx)
 		return
 	}
-	r.held = nil
+	r.since = nil
 	r.places.leave(r.tenant, r.computes, *since)
 	fn(context.WithValue(ctx, runKey{}, r))
 	// Whoever leaves the place later has it, even if nobody works in it any more.

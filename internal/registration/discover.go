@@ -58,9 +58,9 @@ type Discovery struct {
 	UnsafeSkipCAVerification bool
 	// Timeout is how long to look; zero means DefaultTimeout.
 	Timeout time.Duration
-	// Tell is told at once and then every few seconds why nobody has answered yet; nil
-	// tells nobody.
-	Tell func(why error)
+	// Report is called at once and then every few seconds with why nobody has answered yet; nil
+	// reports nothing.
+	Report func(why error)
 }
 
 // Discover finds the control plane, checks that it is the one that was meant, and
@@ -186,9 +186,9 @@ func (d *Discovery) await(ctx context.Context, host string) (*corev1.ConfigMap, 
 		if !answered.IsZero() && time.Since(answered) > signs {
 			return false, last
 		}
-		if d.Tell != nil && answered.IsZero() && ctx.Err() == nil && time.Since(reported) >= reportEvery {
+		if d.Report != nil && answered.IsZero() && ctx.Err() == nil && time.Since(reported) >= reportEvery {
 			reported = time.Now()
-			d.Tell(last)
+			d.Report(last)
 		}
 		return false, nil // who does not answer may be starting
 	})

@@ -245,7 +245,7 @@ func TestNobodyAnswers(t *testing.T) {
 	var reported []string
 	d := registration.Discovery{
 		Endpoint: "127.0.0.1:1", Token: canary, UnsafeSkipCAVerification: true, Timeout: 1200 * time.Millisecond,
-		Tell: func(why error) { reported = append(reported, why.Error()) },
+		Report: func(why error) { reported = append(reported, why.Error()) },
 	}
 	if _, err := registration.Discover(t.Context(), d); err == nil {
 		t.Error("somebody is found")
@@ -368,6 +368,35 @@ func TestTurns(t *testing.T) {
 			_, err := registration.Request(ctx, &rest.Config{Host: server.URL}, registration.Options{Cluster: "east", Timeout: time.Minute})
 			if !errors.Is(err, tc.want) || tc.says != "" && err.Error() != tc.says || asked.Load() != tc.requests {
 				t.Errorf("asked %d times, error %v, want %d times and %v %s", asked.Load(), err, tc.requests, tc.want, tc.says)
+			}
+		})
+	}
+}
+
+// TestATokenThatIsNotKnownYet: one that was just made is tried again for a moment, and one that is not taken is not for long.
+func TestATokenThatIsNotKnownYet(t *testing.T) {
+	for name, tc := range map[string]struct {
+		unknown  int64 // how often nobody knows it
+		want     error
+		requests int64
+	}{
+		"it is known soon": {unknown: 2, want: registration.ErrDenied, requests: 3},
+		"it is never":      {unknown: 99, want: registration.ErrToken, requests: 6},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var asked atomic.Int64
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				if asked.Add(1) <= tc.unknown {
+					w.WriteHeader(http.StatusUnauthorized)
+					return
+				}
+				w.WriteHeader(http.StatusForbidden) // what comes next is another's test
+			}))
+			defer server.Close()
+			_, err := registration.Request(t.Context(), &rest.Config{Host: server.URL}, registration.Options{Cluster: "east", Timeout: time.Minute})
+			if !errors.Is(err, tc.want) || asked.Load() != tc.requests {
+				t.Errorf("asked %d times, error %v, want %d times and %v", asked.Load(), err, tc.requests, tc.want)
 			}
 		})
 	}

@@ -196,10 +196,18 @@ func withdrawn(err error, name string) bool {
 	return apierrors.IsNotFound(err) && errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Name == name
 }
 
+// unknown is how often a token is tried that is not accepted: one that was made a moment ago is not known yet to each of the
+// servers, which read them from caches.
+func unknown() wait.Backoff { return wait.Backoff{Duration: 200 * time.Millisecond, Steps: 6} } //nolint:mnd // said here once
+
 // create creates the request, and waits its turn where many ask by one token.
 func (o *Options) create(ctx context.Context, hub rest.Interface, request *certificatesv1.CertificateSigningRequest) error {
 	for waited := false; ; waited = true {
-		err := hub.Post().Resource("certificatesigningrequests").MaxRetries(0).Body(request).Do(ctx).Error()
+		err := ctx.Err()
+		_ = wait.ExponentialBackoffWithContext(ctx, unknown(), func(ctx context.Context) (bool, error) { // err says how it ended
+			err = hub.Post().Resource("certificatesigningrequests").MaxRetries(0).Body(request).Do(ctx).Error()
+			return waited || !apierrors.IsUnauthorized(err), nil
+		})
 		switch {
 		case err == nil:
 			return nil

@@ -44,7 +44,7 @@ func (k *Keeper) Agents(ctx context.Context) error {
 		return nil
 	}
 	err := k.change(ctx, func(h claims.History) (_ claims.History, changed bool) {
-		h, run, changed = runs.without(h, at).Settles(run.ID, at)
+		h, run, changed = runs.without(h, at).DelaysBegin(run.ID, at)
 		return h, changed
 	})
 	if err != nil {
@@ -92,16 +92,16 @@ func (k *Keeper) Heard(ctx context.Context, cluster string, r claims.Report, las
 type agents struct {
 	wake chan struct{}
 
-	mu     sync.Mutex
-	needed bool                     // the store is to know of the present run
-	silent map[string]bool          // clusters in pull mode that were not heard since the start
-	pull   bool                     // there is one
-	say    map[string]claims.Report // by cluster: not weighed yet
-	tries  map[string]int           // by cluster: how often that could not be weighed
+	mu      sync.Mutex
+	needed  bool                     // the store is to know of the present run
+	silent  map[string]bool          // clusters in pull mode that were not heard since the start
+	pull    bool                     // there is one
+	reports map[string]claims.Report // by cluster: not weighed yet
+	tries   map[string]int           // by cluster: how often that could not be weighed
 }
 
 func newAgents() *agents {
-	return &agents{wake: make(chan struct{}, 1), silent: map[string]bool{}, say: map[string]claims.Report{}, tries: map[string]int{}}
+	return &agents{wake: make(chan struct{}, 1), silent: map[string]bool{}, reports: map[string]claims.Report{}, tries: map[string]int{}}
 }
 
 // any reports whether there is a cluster in pull mode.
@@ -189,8 +189,8 @@ func (a *agents) alive(cluster string) {
 func (a *agents) learn(cluster string, r claims.Report) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.say[cluster] != r {
-		a.say[cluster] = r
+	if a.reports[cluster] != r {
+		a.reports[cluster] = r
 		delete(a.tries, cluster)
 	}
 	a.stir()
@@ -250,8 +250,8 @@ func (a *agents) callRoll() {
 // weigh weighs all that was said. What could not be weighed is kept.
 func (a *agents) weigh(ctx context.Context, k *Keeper) error {
 	a.mu.Lock()
-	needed, say := a.needed && a.pull, a.say
-	a.say = map[string]claims.Report{}
+	needed, say := a.needed && a.pull, a.reports
+	a.reports = map[string]claims.Report{}
 	a.mu.Unlock()
 	var all error
 	if needed {
@@ -266,8 +266,8 @@ func (a *agents) weigh(ctx context.Context, k *Keeper) error {
 		if errors.Is(err, errNotYet) {
 			a.tries[cluster]++
 		}
-		if _, newer := a.say[cluster]; err != nil && !newer {
-			a.say[cluster] = r
+		if _, newer := a.reports[cluster]; err != nil && !newer {
+			a.reports[cluster] = r
 		}
 		if err == nil {
 			delete(a.tries, cluster)

@@ -119,7 +119,7 @@ func (s *Checker) Saw(_, resourceVersion string) {
 // member does not say how far it has seen the hub; others are of the hub. In either
 // case nothing may be taken over.
 func (s *Checker) Meet(ctx context.Context, system metav1.Object) error {
-	l := look{history: claims.ParseHistory(system.GetAnnotations()[clusterv1alpha1.HistoryAnnotation])}
+	l := comparison{history: claims.ParseHistory(system.GetAnnotations()[clusterv1alpha1.HistoryAnnotation])}
 	s.mu.Lock()
 	s.met, l.seen = false, s.seen
 	s.mu.Unlock()
@@ -141,9 +141,9 @@ func (s *Checker) Meet(ctx context.Context, system metav1.Object) error {
 	return fmt.Errorf("%w: %s", hub.ErrHeld, hold.Describe())
 }
 
-// look is what is compared: how far the member has seen the hub, and how far the hub is.
+// comparison is what is compared: how far the member has seen the hub, and how far the hub is.
 // The hub goes on while it is asked, so that the first was read before the second.
-type look struct {
+type comparison struct {
 	mark *claims.Mark // the member's
 	seen int64        // the highest revision that concerned it
 
@@ -153,7 +153,7 @@ type look struct {
 
 // ask has the hub say how far it is. Its history, which was read before the member's mark,
 // is read again where it does not know of that.
-func (s *Checker) ask(ctx context.Context, l *look) (err error) {
+func (s *Checker) ask(ctx context.Context, l *comparison) (err error) {
 	l.at, err = revision(ctx, s.options.Hub, &workv1alpha1.WorkList{}, client.InNamespace(workv1alpha2.ExecutionNamespace(s.options.Cluster)))
 	if apierrors.IsForbidden(err) {
 		l.at, err = math.MaxInt64, nil // it is not registered yet: only the hub's runs tell
@@ -196,7 +196,7 @@ func (s *Checker) markOf(ctx context.Context, of metav1.Object) (*claims.Mark, e
 }
 
 // meet concludes from a look whether something is held, and tells of a change.
-func (s *Checker) meet(l look) *claims.Hold {
+func (s *Checker) meet(l comparison) *claims.Hold {
 	s.mu.Lock()
 	was, lost := s.hold, s.lost
 	if l.opened > 0 && l.opened != s.opened && s.opened > 0 {
@@ -215,7 +215,7 @@ func (s *Checker) meet(l look) *claims.Hold {
 	case s.lost == nil:
 		s.hold = l.history.Hold.Of(s.options.Cluster)
 	case s.hold == nil || !s.hold.Covers(s.lost):
-		found, _ := claims.History{}.Holds(s.options.Cluster, s.lost, l.at, s.options.Clock.Now())
+		found, _ := claims.History{}.WithHold(s.options.Cluster, s.lost, l.at, s.options.Clock.Now())
 		s.hold = found.Hold
 	}
 	s.history, s.mark, s.nobody = l.history, l.mark, time.Time{}
@@ -231,7 +231,7 @@ func (s *Checker) meet(l look) *claims.Hold {
 // evidence returns a mark that shows that the hub is behind; nil if there is none.
 // What was found once stands until somebody says to go on: the store grows meanwhile.
 // The lock is held.
-func (s *Checker) evidence(l look) *claims.Mark {
+func (s *Checker) evidence(l comparison) *claims.Mark {
 	switch {
 	case s.lost != nil && !l.history.Forgives(s.lost):
 		return s.lost

@@ -165,8 +165,8 @@ func TestAMarkOfARunThatIsWrittenDownLate(t *testing.T) {
 func TestWhenAnAgentHolds(t *testing.T) {
 	history := claims.History{Runs: []claims.Run{{Number: 1, ID: "a", Began: 10}, {Number: 2, ID: "b", Began: 50}}}
 	lost := claims.Mark{Run: 3, ID: "c", Revision: 60}
-	one, _ := history.Holds("west", &lost, 55, time.Unix(500, 0))
-	holding, _ := one.Holds("north", &lost, 55, time.Unix(500, 0))
+	one, _ := history.WithHold("west", &lost, 55, time.Unix(500, 0))
+	holding, _ := one.WithHold("north", &lost, 55, time.Unix(500, 0))
 	for name, tc := range map[string]struct {
 		history  claims.History
 		revision string

@@ -226,22 +226,22 @@ func (k *Keeper) Weigh(ctx context.Context, cluster string, m *claims.Mark) erro
 	}
 	// The hub's own marks of other runs are from before this one began.
 	k.mu.Lock()
-	said := m != nil && m.ID != k.runs.id && m.Revision > k.began
+	report := m != nil && m.ID != k.runs.id && m.Revision > k.began
 	k.mu.Unlock()
-	return k.weigh(ctx, cluster, m, said)
+	return k.weigh(ctx, cluster, m, report)
 }
 
 // weigh is Weigh; said says that the hub was found to be behind the mark.
-func (k *Keeper) weigh(ctx context.Context, cluster string, m *claims.Mark, said bool) error {
+func (k *Keeper) weigh(ctx context.Context, cluster string, m *claims.Mark, report bool) error {
 	if err := k.Begin(ctx); err != nil {
 		return err
 	}
 	k.mu.Lock()
-	if !k.history.Behind(m, k.runs.id, k.began) && (!said || k.history.Forgives(m)) {
+	if !k.history.Behind(m, k.runs.id, k.began) && (!report || k.history.Forgives(m)) {
 		k.mu.Unlock()
 		return nil
 	}
-	held, more := k.history.Holds(cluster, m, k.began, k.clock.Now())
+	held, more := k.history.WithHold(cluster, m, k.began, k.clock.Now())
 	more = more || k.untold
 	k.untold = more
 	k.mu.Unlock()
@@ -250,7 +250,7 @@ func (k *Keeper) weigh(ctx context.Context, cluster string, m *claims.Mark, said
 	}
 	k.set(held, 0)
 	err := k.change(ctx, func(h claims.History) (claims.History, bool) {
-		return h.Holds(cluster, m, held.Hold.Store, held.Hold.Since)
+		return h.WithHold(cluster, m, held.Hold.Store, held.Hold.Since)
 	})
 	if err == nil {
 		k.mu.Lock()

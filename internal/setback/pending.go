@@ -114,8 +114,8 @@ func compared(c *clusterv1alpha1.Cluster, hold *claims.Hold, heard time.Time) bo
 	if hold.Of(c.Name) != nil {
 		want = hold.Describe()
 	}
-	says := meta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterConditionHeld)
-	return says != nil && says.Message == want
+	reports := meta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterConditionHeld)
+	return reports != nil && reports.Message == want
 }
 
 // planOf sorts the changes, and the clusters that there are.

@@ -89,13 +89,13 @@ func (l *Lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []b
 
 // Create implements resourcelock.Interface.
 func (l *Lock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
-	return l.hold(ctx, func(ctx context.Context) error { return l.Interface.Create(ctx, record) })
+	return l.acquire(ctx, func(ctx context.Context) error { return l.Interface.Create(ctx, record) })
 }
 
 // Update implements resourcelock.Interface.
 func (l *Lock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	if record.HolderIdentity != "" {
-		return l.hold(ctx, func(ctx context.Context) error { return l.Interface.Update(ctx, record) })
+		return l.acquire(ctx, func(ctx context.Context) error { return l.Interface.Update(ctx, record) })
 	}
 	if l.holder != l.Identity() { // client-go goes by what it saw before it was stopped
 		return fmt.Errorf("%w: %q holds it", ErrOver, l.holder)
@@ -106,10 +106,10 @@ func (l *Lock) Update(ctx context.Context, record resourcelock.LeaderElectionRec
 	return l.Interface.Update(ctx, record)
 }
 
-// hold takes or renews the lease. Whoever has just taken it is its holder once the
+// acquire takes or renews the lease. Whoever has just taken it is its holder once the
 // epoch is its own, too. What was begun is seen to its end, whoever stops meanwhile: a lease
 // of which its elector does not know is given up by nobody.
-func (l *Lock) hold(ctx context.Context, write func(context.Context) error) error {
+func (l *Lock) acquire(ctx context.Context, write func(context.Context) error) error {
 	if err := errors.Join(ctx.Err(), l.tenure.ends()); err != nil { // a tenure does not begin twice, and one that has lapsed keeps nobody out
 		return err
 	}

@@ -49,9 +49,9 @@ func seatTimes() Times {
 	return Times{Lease: 40 * time.Second, Deadline: 30 * time.Second, Retry: 10 * time.Second}
 }
 
-// LongestLook is the longest that a seat which waits goes without looking whether the place
+// LongestPoll is the longest that a seat which waits goes without looking whether the place
 // is free: client-go spreads its looks, so that it is more than twice Retry.
-func LongestLook() time.Duration {
+func LongestPoll() time.Duration {
 	return time.Duration(float64(seatTimes().Retry) * (1 + leaderelection.JitterFactor))
 }
 
@@ -168,9 +168,9 @@ func (s *Seat) Changed() <-chan struct{} {
 	return s.changed
 }
 
-// Holds errs unless the seat is had for certain, now. Errors: ErrOccupied, ErrUnseated,
+// Check errs unless the seat is held for certain, now. Errors: ErrOccupied, ErrUnseated,
 // and ErrOver with why it is not known who has it.
-func (s *Seat) Holds() error {
+func (s *Seat) Check() error {
 	s.mu.Lock()
 	turn, other, fault, open, since := s.turn, s.other, s.fault, s.open, s.since
 	s.mu.Unlock()
@@ -376,7 +376,7 @@ func (c *seatCarrier) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		return resp, err
 	}
-	if err := c.seat.Holds(); err != nil {
+	if err := c.seat.Check(); err != nil {
 		return refuse(req, err)
 	}
 	c.seat.mu.Lock()
@@ -392,8 +392,8 @@ func (c *seatCarrier) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// holding is the turn that is had for certain, now; nil if none is.
-func (s *Seat) holding() *Tenure {
+// current returns the turn that is held for certain, now; nil if none is.
+func (s *Seat) current() *Tenure {
 	s.mu.Lock()
 	turn := s.turn
 	s.mu.Unlock()
@@ -411,7 +411,7 @@ func (s *Seat) Dial(dial DialFunc) DialFunc {
 		dial = (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext
 	}
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		of := s.holding()
+		of := s.current()
 		inner, err := dial(ctx, network, address)
 		if err != nil {
 			return nil, err
@@ -428,7 +428,7 @@ type seatConn struct {
 
 // Write implements io.Writer.
 func (c *seatConn) Write(content []byte) (int, error) {
-	if c.seat.holding() != c.of {
+	if c.seat.current() != c.of {
 		return 0, fmt.Errorf("send to %s: %w", c.RemoteAddr(), errors.Join(ErrUnseated, ErrOver, c.Close()))
 	}
 	return c.Conn.Write(content)

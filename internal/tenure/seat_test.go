@@ -70,7 +70,7 @@ func (k taker) write(t *testing.T, name string) error {
 func (k taker) holds(t *testing.T, other string) {
 	t.Helper()
 	servertest.Until(t, "the seat is known to be that of "+other, func() bool {
-		return other == "" && k.Holds() == nil || other != "" && k.Occupied() == other && errors.Is(k.Holds(), tenure.ErrOccupied)
+		return other == "" && k.Check() == nil || other != "" && k.Occupied() == other && errors.Is(k.Check(), tenure.ErrOccupied)
 	})
 }
 
@@ -186,7 +186,7 @@ func TestWhoWakesSitsAgain(t *testing.T) {
 	}
 	servertest.Until(t, "it is told what it waits for", func() bool {
 		frozen.Step(deadline / 4)
-		err := a.Holds()
+		err := a.Check()
 		return errors.Is(err, tenure.ErrOver) && !errors.Is(err, tenure.ErrUnseated) && strings.Contains(err.Error(), "the line is cut")
 	})
 	cut.Store(false)
@@ -211,7 +211,7 @@ func TestWhatIsWaitedForIsTheLatest(t *testing.T) {
 	for _, says := range []string{"the first answer", "the second answer"} {
 		answer.Store(&says)
 		servertest.Until(t, "it is told that "+says+" is waited for", func() bool {
-			return strings.Contains(a.Holds().Error(), says)
+			return strings.Contains(a.Check().Error(), says)
 		})
 	}
 }

@@ -18,8 +18,8 @@ const (
 	RenewDeadline = 10 * time.Second
 	// RetryPeriod is how often the lease is tried for, and renewed.
 	RetryPeriod = 2 * time.Second
-	// lookEvery is how often Watch looks whether the tenure has lapsed.
-	lookEvery = 500 * time.Millisecond
+	// watchPeriod is how often Watch checks whether the tenure has lapsed.
+	watchPeriod = 500 * time.Millisecond
 )
 
 // ErrOver says that a write was not sent, or its answer is not known, because the
@@ -186,7 +186,7 @@ func (t *Tenure) enter() (left time.Duration, leave func(answered bool), err err
 // Watch returns when the tenure is over, with why, or with nil when ctx ends before.
 // One that was given up is over without a reason.
 func (t *Tenure) Watch(ctx context.Context) error {
-	ticker := t.clock.NewTicker(lookEvery)
+	ticker := t.clock.NewTicker(watchPeriod)
 	defer ticker.Stop()
 	for {
 		select {

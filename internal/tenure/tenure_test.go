@@ -257,7 +257,7 @@ func TestWatchTellsWhy(t *testing.T) {
 			}
 			return
 		default:
-			clock.Step(lookEvery)
+			clock.Step(watchPeriod)
 		}
 	}
 }

@@ -42,12 +42,15 @@ func Events() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{rule("", "events", []string{"create", "patch"})}
 }
 
-// Works returns what it may do in the namespace of its cluster's Works.
+// Works returns what it may do in the namespace of its cluster's Works: with these, and to
+// tell of its nodes there. What it makes for that is called as admission says.
 func Works() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		rule("work.karmada.io", "works", []string{"get", "list", "watch", "update", "patch"}),
 		rule("work.karmada.io", "works/status", []string{"get", "update", "patch"}),
 		rule("", "events", []string{"create", "patch"}),
+		rule("", "configmaps", []string{"create"}),
+		rule("", "configmaps", []string{"get", "update"}, clusterv1alpha1.NodeProfileName),
 	}
 }
 

@@ -30,6 +30,8 @@ func TestExcess(t *testing.T) {
 		"all Clusters, to read one":     {asked: rules(clusters, "clusters", "get"), want: []string{"get clusters.cluster.karmada.io"}},
 		"another Cluster":               {asked: rules(clusters, "clusters", "get", "north", "south"), want: []string{"get clusters.cluster.karmada.io south"}},
 		"the way into its cluster":      {asked: rules(clusters, "clusters/proxy", "get", "north"), want: []string{"get clusters/proxy.cluster.karmada.io north"}},
+		"to tell of its nodes":          {namespace: "karmada-es-north", asked: rules("", "configmaps", "get,update", "node-profile")},
+		"to read other ConfigMaps":      {namespace: "karmada-es-north", asked: rules("", "configmaps", "get,delete", "other"), want: []string{"get configmaps other", "delete configmaps other"}},
 		"any verb":                      {asked: rules(clusters, "clusters", "*", "north"), want: []string{"* clusters.cluster.karmada.io north"}},
 		"any resource":                  {asked: rules(clusters, "*", "get", "north"), want: []string{"get *.cluster.karmada.io north"}},
 		"any group":                     {asked: rules("*", "clusters", "get", "north"), want: []string{"get clusters.* north"}},

@@ -12,38 +12,38 @@ import (
 // Remaining is what a namespace that is being deleted says of what is still in it, and of
 // what keeps that there; empty where it says nothing.
 func Remaining(namespace *corev1.Namespace) string {
-	var said []string
+	var parts []string
 	for _, c := range namespace.Status.Conditions {
 		text := preamble.ReplaceAllString(c.Message, "")
-		if c.Status == corev1.ConditionTrue && text != "" && !slices.Contains(said, text) {
-			said = append(said, text)
+		if c.Status == corev1.ConditionTrue && text != "" && !slices.Contains(parts, text) {
+			parts = append(parts, text)
 		}
 	}
-	return strings.Join(said, "; ")
+	return strings.Join(parts, "; ")
 }
 
 // preamble is how a namespace begins to say why not all in it is deleted: the telling end
 // comes after it.
 var preamble = regexp.MustCompile(`^Failed to delete all resource types, \d+ remaining: `)
 
-// Held says of an object with these finalizers that they keep it; empty where it has none.
-func Held(finalizers []string) string {
+// BlockedBy says that these finalizers keep an object from being deleted; empty where there are none.
+func BlockedBy(finalizers []string) string {
 	if len(finalizers) == 0 {
 		return ""
 	}
 	return "kept by its finalizers: " + strings.Join(finalizers, ", ")
 }
 
-// HeldByKind says what keeps a definition that is being deleted: what is left of its kind,
+// BlockedByKind says what keeps a definition that is being deleted: what is left of its kind,
 // which its own finalizer waits for, comes before the finalizers of others. It is Held where
 // nothing is left.
-func HeldByKind(left, finalizers []string) string {
+func BlockedByKind(left, finalizers []string) string {
 	if len(left) == 0 {
-		return Held(finalizers)
+		return BlockedBy(finalizers)
 	}
 	text := "kept by what is left of its kind: " + Describe(left)
 	others := slices.DeleteFunc(slices.Clone(finalizers), func(f string) bool { return f == apiextensionsv1.CustomResourceCleanupFinalizer })
-	if held := Held(others); held != "" {
+	if held := BlockedBy(others); held != "" {
 		text += "; " + held
 	}
 	return text

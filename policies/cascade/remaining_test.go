@@ -43,7 +43,7 @@ func TestHeld(t *testing.T) {
 		"two":     {[]string{"example.com/b", "example.com/a"}, "kept by its finalizers: example.com/b, example.com/a"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := cascade.Held(tc.finalizers); got != tc.want {
+			if got := cascade.BlockedBy(tc.finalizers); got != tc.want {
 				t.Errorf("it says %q, want %q", got, tc.want)
 			}
 		})
@@ -68,7 +68,7 @@ func TestHeldByKind(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := slices.Clone(tc.finalizers)
-			if got := cascade.HeldByKind(tc.left, tc.finalizers); got != tc.want || !slices.Equal(before, tc.finalizers) {
+			if got := cascade.BlockedByKind(tc.left, tc.finalizers); got != tc.want || !slices.Equal(before, tc.finalizers) {
 				t.Errorf("it says %q, want %q", got, tc.want)
 			}
 		})

@@ -80,9 +80,9 @@ func (c *Claim) Describe() string {
 	return fmt.Sprintf("cluster %s of the control plane at %s, which has the identity %s", c.Cluster, c.Address, c.Hub)
 }
 
-// Holder is a hub that asks for a member. The zero value is one that does not know
+// Claimant is a hub that claims a member. The zero value is one that does not know
 // who it is, and claims nothing.
-type Holder struct {
+type Claimant struct {
 	// Hub is its identity, Cluster the member's name there.
 	Hub, Cluster string
 	// Address is where people find it; empty if that is not known.
@@ -98,7 +98,7 @@ type Holder struct {
 
 // Pushed reports whether an agent asks for a member where its hub applies itself: it was
 // in pull mode once, and nobody has told the agent.
-func (c *Claim) Pushed(h Holder) bool {
+func (c *Claim) Pushed(h Claimant) bool {
 	return c != nil && c.Hub == h.Hub && c.Mode == Push && h.Mode == Pull
 }
 
@@ -115,7 +115,7 @@ const (
 )
 
 // Judge says whose a member with this claim is; nil is no claim.
-func Judge(c *Claim, h Holder) Verdict {
+func Judge(c *Claim, h Claimant) Verdict {
 	switch {
 	case c == nil:
 		return Free
@@ -129,7 +129,7 @@ func Judge(c *Claim, h Holder) Verdict {
 // Take returns the claim as it is once h has the member, and whether that is
 // another one than c. A claim of another hub is taken over: that is not asked
 // here.
-func Take(c *Claim, h Holder) (*Claim, bool) {
+func Take(c *Claim, h Claimant) (*Claim, bool) {
 	if c == nil {
 		return &Claim{Hub: h.Hub, Cluster: h.Cluster, Address: h.Address, Mode: h.Mode}, true
 	}
@@ -171,13 +171,13 @@ type Standing struct {
 }
 
 // StandingOf returns what h may conclude of a member with its own claim.
-func StandingOf(c *Claim, h Holder) Standing {
+func StandingOf(c *Claim, h Claimant) Standing {
 	return Standing{Hub: h.Hub, Contested: c != nil && len(c.Former) > 0, Renamed: c != nil && c.Hub == h.Hub && len(c.Names) > 0}
 }
 
-// Marks are what an object in a member says of whose it is. Members may write
-// there what they like: it only ever keeps hands off.
-type Marks struct {
+// Ownership is what an object in a member says of its owner. Members may write there what they
+// like: it is only ever a reason to leave an object alone.
+type Ownership struct {
 	// Hub is the identity of the hub that applied it; empty for objects that were
 	// applied before hubs said so.
 	Hub string
@@ -187,7 +187,7 @@ type Marks struct {
 
 // Foreign reports whether an object that a Work asks for is another hub's: it is only
 // taken where a policy says so.
-func (s Standing) Foreign(m Marks, work string) bool {
+func (s Standing) Foreign(m Ownership, work string) bool {
 	switch {
 	case s.Hub == "":
 		return false
@@ -203,7 +203,7 @@ func (s Standing) Foreign(m Marks, work string) bool {
 // MayRemove reports whether an object is the Work's to remove, beyond what names say:
 // this hub has applied it, or it has the Work's permanent id. One that says neither
 // was applied long ago, by whoever had the member then.
-func (s Standing) MayRemove(m Marks, work string) bool {
+func (s Standing) MayRemove(m Ownership, work string) bool {
 	switch {
 	case s.Hub == "":
 		return true

@@ -9,7 +9,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/claims"
 )
 
-var ours = claims.Holder{Hub: "one", Cluster: "east", Address: "https://one"}
+var ours = claims.Claimant{Hub: "one", Cluster: "east", Address: "https://one"}
 
 func TestTake(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -65,10 +65,10 @@ func TestTake(t *testing.T) {
 
 // TestPushed: an agent that was left behind does not act where the hub does.
 func TestPushed(t *testing.T) {
-	agent, hub := claims.Holder{Hub: "one", Mode: claims.Pull}, claims.Holder{Hub: "one", Mode: claims.Push}
+	agent, hub := claims.Claimant{Hub: "one", Mode: claims.Pull}, claims.Claimant{Hub: "one", Mode: claims.Push}
 	for name, tc := range map[string]struct {
 		claim *claims.Claim
-		asks  claims.Holder
+		asks  claims.Claimant
 		want  bool
 	}{
 		"nobody has it":                         {nil, agent, false},
@@ -91,19 +91,19 @@ func TestWhoseAnObjectIs(t *testing.T) {
 	fresh, contested := claims.Standing{Hub: "one"}, claims.Standing{Hub: "one", Contested: true}
 	for name, tc := range map[string]struct {
 		standing           claims.Standing
-		marks              claims.Marks
+		marks              claims.Ownership
 		foreign, mayRemove bool
 	}{
-		"applied by this hub":                                  {fresh, claims.Marks{Hub: "one", Work: work}, false, true},
-		"applied by this hub, for a Work that was made anew":   {contested, claims.Marks{Hub: "one", Work: "w-0"}, false, true},
-		"applied by another, whatever its ids":                 {fresh, claims.Marks{Hub: "two", Work: work}, true, false},
-		"applied long ago, for this Work":                      {contested, claims.Marks{Work: work}, false, true},
-		"applied long ago, for another":                        {fresh, claims.Marks{Work: "w-2"}, false, false},
-		"the same, where another hub was":                      {contested, claims.Marks{Work: "w-2"}, true, false},
-		"applied before there were ids":                        {fresh, claims.Marks{}, false, true},
-		"the same, where there was another hub":                {contested, claims.Marks{}, true, false},
-		"a hub that does not know who it is goes by names":     {claims.Standing{}, claims.Marks{Hub: "two", Work: "w-2"}, false, true},
-		"a hub that does not know who it is, and nothing said": {claims.Standing{}, claims.Marks{}, false, true},
+		"applied by this hub":                                  {fresh, claims.Ownership{Hub: "one", Work: work}, false, true},
+		"applied by this hub, for a Work that was made anew":   {contested, claims.Ownership{Hub: "one", Work: "w-0"}, false, true},
+		"applied by another, whatever its ids":                 {fresh, claims.Ownership{Hub: "two", Work: work}, true, false},
+		"applied long ago, for this Work":                      {contested, claims.Ownership{Work: work}, false, true},
+		"applied long ago, for another":                        {fresh, claims.Ownership{Work: "w-2"}, false, false},
+		"the same, where another hub was":                      {contested, claims.Ownership{Work: "w-2"}, true, false},
+		"applied before there were ids":                        {fresh, claims.Ownership{}, false, true},
+		"the same, where there was another hub":                {contested, claims.Ownership{}, true, false},
+		"a hub that does not know who it is goes by names":     {claims.Standing{}, claims.Ownership{Hub: "two", Work: "w-2"}, false, true},
+		"a hub that does not know who it is, and nothing said": {claims.Standing{}, claims.Ownership{}, false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := tc.standing.Foreign(tc.marks, work); got != tc.foreign {

@@ -44,7 +44,7 @@ type Run struct {
 	// and once after.
 	ID string `json:"id"`
 	// Began is the revision of the store when it began; 0 while the run is being
-	// written down for agents, see Settles.
+	// written down for agents, see DelaysBegin.
 	Began int64 `json:"began"`
 }
 
@@ -334,10 +334,10 @@ func (h History) Outruns(m *Mark, opened int64) bool {
 	return m != nil && opened > 0 && m.Revision > opened && m.ID != h.Since(opened) && !h.Forgives(m)
 }
 
-// Settles returns the history with a run's beginning no earlier than the revision at
-// which the run was first written down: agents that ask which run is the last have
-// marks of the one before up to there. News is false where that is so already.
-func (h History) Settles(id string, began int64) (next History, run Run, changed bool) {
+// DelaysBegin returns the history with a run's beginning no earlier than the revision at which the run
+// was first written down: until then, agents that ask for the last run have marks of the one
+// before. Changed is false where that is so already.
+func (h History) DelaysBegin(id string, began int64) (next History, run Run, changed bool) {
 	at := slices.IndexFunc(h.Runs, func(r Run) bool { return r.ID == id })
 	if at < 0 {
 		return h, run, false
@@ -350,9 +350,9 @@ func (h History) Settles(id string, began int64) (next History, run Run, changed
 	return h, h.Runs[at], true
 }
 
-// Holds returns the history with a hold for what a cluster has seen, and whether
+// WithHold returns the history with a hold for what a cluster has seen, and whether
 // that says more than h did.
-func (h History) Holds(cluster string, m *Mark, store int64, now time.Time) (History, bool) {
+func (h History) WithHold(cluster string, m *Mark, store int64, now time.Time) (History, bool) {
 	hold := Hold{Since: now.UTC().Truncate(time.Second), Store: store}
 	if h.Hold != nil {
 		hold = *h.Hold

@@ -61,18 +61,18 @@ func TestARunBeginsOnce(t *testing.T) {
 	}
 }
 
-func TestARunIsSettledOnce(t *testing.T) {
+func TestABeginIsDelayedOnce(t *testing.T) {
 	h, _, _ := claims.History{}.Starts("a", 10)
 	h, begun, _ := h.Starts("b", 0)
-	settled, run, news := h.Settles("b", 40)
-	_, _, again := settled.Settles("b", 40)
-	_, _, unknown := settled.Settles("c", 50)
-	last, ok := settled.Last()
+	started, run, news := h.DelaysBegin("b", 40)
+	_, _, again := started.DelaysBegin("b", 40)
+	_, _, unknown := started.DelaysBegin("c", 50)
+	last, ok := started.Last()
 	_, none := claims.History{}.Last()
 	if !news || again || unknown || begun.Began != 0 || run.Began != 40 || last != run || !ok || none {
-		t.Errorf("news: %t, then %t and %t; %v settled as %v; the last is %v, %t, of none %t", news, again, unknown, begun, run, last, ok, none)
+		t.Errorf("news: %t, then %t and %t; %v started as %v; the last is %v, %t, of none %t", news, again, unknown, begun, run, last, ok, none)
 	}
-	if mark := (&claims.Mark{Run: 1, ID: "a", Revision: 41}); h.Behind(mark, "", 100) || !settled.Behind(mark, "", 100) {
+	if mark := (&claims.Mark{Run: 1, ID: "a", Revision: 41}); h.Behind(mark, "", 100) || !started.Behind(mark, "", 100) {
 		t.Error("a run ends where the next was written down")
 	}
 }
@@ -151,9 +151,9 @@ func TestAHoldFromItsBeginningToItsEnd(t *testing.T) {
 		t.Errorf("the first run is %v", run)
 	}
 	east, west := &claims.Mark{Run: 2, ID: "b", Revision: 50}, &claims.Mark{Run: 3, ID: "c", Revision: 40}
-	h, first := h.Holds("east", east, 20, now)
-	h, second := h.Holds("west", west, 21, now.Add(time.Hour))
-	h, again := h.Holds("west", west, 22, now.Add(time.Hour))
+	h, first := h.WithHold("east", east, 20, now)
+	h, second := h.WithHold("west", west, 21, now.Add(time.Hour))
+	h, again := h.WithHold("west", west, 22, now.Add(time.Hour))
 	if !first || !second || again {
 		t.Errorf("news: %v, %v, %v", first, second, again)
 	}
@@ -172,7 +172,7 @@ func TestAHoldFromItsBeginningToItsEnd(t *testing.T) {
 	if !h.Behind(later, "own", 60) || !h.Outruns(later, 30) {
 		t.Error("what the lost run did since does not count: it was none, but that of a store that this one is a copy of")
 	}
-	h, more := h.Holds("east", later, 20, now)
+	h, more := h.WithHold("east", later, 20, now)
 	if got := h.Resumes(); !more || !got.Forgives(later) || !got.Forgives(east) || !got.Forgives(west) {
 		t.Errorf("found once more: %v, and afterwards %+v", more, got)
 	}
@@ -245,12 +245,12 @@ func TestWhoseMarkAStartWrites(t *testing.T) {
 func TestWhoWaits(t *testing.T) {
 	now := time.Date(2026, 11, 22, 20, 0, 0, 0, time.UTC)
 	mark := &claims.Mark{Run: 2, ID: "b", Revision: 50}
-	h, _ := claims.History{}.Holds("east", mark, 20, now)
-	h, _ = h.Holds("east", &claims.Mark{Run: 3, ID: "c", Revision: 60}, 20, now) // says it again
+	h, _ := claims.History{}.WithHold("east", mark, 20, now)
+	h, _ = h.WithHold("east", &claims.Mark{Run: 3, ID: "c", Revision: 60}, 20, now) // says it again
 	if h.Hold.Whole() || h.Hold.Of("east") == nil || h.Hold.Of("west") != nil || !strings.Contains(h.Hold.Describe(), "in that cluster; all wait once a second one says the same") {
 		t.Errorf("one cluster holds all: %+v, %s", h.Hold, h.Hold.Describe())
 	}
-	h, _ = h.Holds("north", mark, 20, now)
+	h, _ = h.WithHold("north", mark, 20, now)
 	if !h.Hold.Whole() || h.Hold.Of("west") == nil || !strings.Contains(h.Hold.Describe(), "nothing is changed or removed in clusters") {
 		t.Errorf("two clusters do not hold all: %+v, %s", h.Hold, h.Hold.Describe())
 	}

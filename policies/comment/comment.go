@@ -41,7 +41,7 @@ func Of(r Report) string {
 	w.WriteString(opening(r.Context, words[r.Sum.State], r.Commit, r.Sum.Description))
 	w.clusters(clustersOf(r.Shares))
 	w.shares(r.Shares)
-	if r.Link != "" && len(r.Link) < room/2 {
+	if r.Link != "" && len(r.Link) < footerBytes/2 {
 		w.WriteString("\nMore: <" + strings.NewReplacer("<", "%3C", ">", "%3E", " ", "%20", "\n", "").Replace(r.Link) + ">\n")
 	}
 	return w.String()
@@ -85,7 +85,23 @@ func clustersOf(shares []Share) []row {
 }
 
 func byWeight(a, b row) int {
-	return cmp.Or(cmp.Compare(b.State, a.State), cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.of, b.of))
+	return cmp.Or(cmp.Compare(b.State, a.State), cmp.Compare(a.plain(), b.plain()), cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.of, b.of))
+}
+
+// plain is 1 where nothing is to be said of a cluster but that it runs all of it.
+func (r row) plain() int {
+	if r.State == rollup.Healthy && r.Reason == "" {
+		return 1
+	}
+	return 0
+}
+
+// state says what has become of it there.
+func (r row) state() string {
+	if r.State == rollup.Healthy && r.Reason != "" {
+		return "📦 keeps data"
+	}
+	return states[r.State]
 }
 
 // states say what has become of something in a cluster.
@@ -96,8 +112,8 @@ var states = map[rollup.State]string{
 // writer writes lines.
 type writer struct{ strings.Builder }
 
-// room is kept for what says how much was left out, and for the link.
-const room = 6_000
+// footerBytes is kept for what says how much was left out, and for the link.
+const footerBytes = 6_000
 
 // line writes one, unless the comment gets longer than most by it; it reports whether it did.
 func (w *writer) line(text string, most int) bool {
@@ -114,12 +130,12 @@ func (w *writer) clusters(rows []row) {
 		return
 	}
 	w.WriteString("\n| cluster | | what |\n| --- | --- | --- |\n")
-	healthy := slices.IndexFunc(rows, func(r row) bool { return r.State == rollup.Healthy })
+	healthy := slices.IndexFunc(rows, func(r row) bool { return r.plain() == 1 })
 	if healthy < 0 {
 		healthy = len(rows)
 	}
 	for i, r := range rows[:healthy] {
-		if !w.line(fmt.Sprintf("| %s | %s | %s |", cell(r.Cluster), states[r.State], cell(r.of+": "+r.Reason)), MaxBytes/2) {
+		if !w.line(fmt.Sprintf("| %s | %s | %s |", cell(r.Cluster), r.state(), cell(r.of+": "+r.Reason)), MaxBytes/2) {
 			fmt.Fprintf(w, "| %d more clusters | | |\n", healthy-i)
 			break
 		}
@@ -158,7 +174,7 @@ func (w *writer) shares(shares []Share) {
 	})
 	w.WriteString("\n| Kustomization | | what |\n| --- | --- | --- |\n")
 	for i, s := range listed {
-		if !w.line(fmt.Sprintf("| %s | %s | %s |", cell(s.Name), s.said(), cell(s.Description)), MaxBytes-room) {
+		if !w.line(fmt.Sprintf("| %s | %s | %s |", cell(s.Name), s.outcome(), cell(s.Description)), MaxBytes-footerBytes) {
 			fmt.Fprintf(w, "| %d more | | |\n", len(listed)-i)
 			return
 		}
@@ -167,7 +183,7 @@ func (w *writer) shares(shares []Share) {
 
 var weight = map[string]int{rollup.StateFailure: 0, rollup.StatePending: 1, "": 1, rollup.StateSuccess: 2}
 
-func (s Share) said() string {
+func (s Share) outcome() string {
 	switch {
 	case s.Waits != "" && s.State != rollup.StateFailure:
 		return "⏳ waits for " + cell(s.Waits) + ", which does not exist"

@@ -59,7 +59,10 @@ func TestOf(t *testing.T) {
 	for name, r := range map[string]comment.Report{
 		"rolls-out": reportOf(unchanged, ill, awaited, web),
 		"succeeded": linked,
-		"refused":   reportOf(share("web", rollup.StateFailure, "BuildFailed: web/deployment.yaml:12: mapping values are not allowed")),
+		"keeps": reportOf(share("web", rollup.StateSuccess, "2/2 clusters ready; claim shop/data stays in west: flotilla prune --cluster west removes it",
+			rollup.Place{Cluster: "eu-1"}, rollup.Place{Cluster: "eu-2"}, rollup.Place{Cluster: "west", Reason: "claim shop/data stays, with its data"}),
+			share("db", rollup.StateSuccess, "1/1 clusters ready", rollup.Place{Cluster: "west"})),
+		"refused": reportOf(share("web", rollup.StateFailure, "BuildFailed: web/deployment.yaml:12: mapping values are not allowed")),
 		"hostile": reportOf(share("web", rollup.StateFailure, "a `code` <img src=x> | @everybody\nand ![x](https://evil.example.com) \\",
 			rollup.Place{Cluster: "eu-1", State: rollup.Failed, Reason: "`|` <!-- flotilla --> #12 \\"})),
 	} {

@@ -52,7 +52,7 @@ type User struct {
 //
 // A template that another one needs is no user in the clusters of that one:
 // what it refers to itself goes along where its own placement is.
-func UserOf(b workv1alpha2.Binding, holders ...string) User {
+func UserOf(b workv1alpha2.Binding, clusters ...string) User {
 	spec := b.BindingSpec()
 	u := User{
 		Ref:        Ref{Namespace: b.GetNamespace(), Name: b.GetName()},
@@ -71,7 +71,7 @@ func UserOf(b workv1alpha2.Binding, holders ...string) User {
 			u.Clusters = append(u.Clusters, task.FromCluster)
 		}
 	}
-	u.Clusters = append(u.Clusters, holders...)
+	u.Clusters = append(u.Clusters, clusters...)
 	slices.Sort(u.Clusters)
 	u.Clusters = slices.Compact(u.Clusters)
 	return u

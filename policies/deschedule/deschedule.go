@@ -149,7 +149,7 @@ func place(b workv1alpha2.Binding, in placement.Situation, opts placement.Option
 		}
 	}
 	req := placement.RequestOf(b, in.Peers)
-	req.Spec, req.Room, req.Full = spec, in.Room, full
+	req.Spec, req.Estimates, req.Full = spec, in.Estimates, full
 	result, err := placement.Place(req, in.Clusters, opts)
 	if err != nil || result.AffinityName != req.ObservedAffinity {
 		return nil, false

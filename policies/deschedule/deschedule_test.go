@@ -137,7 +137,7 @@ func TestWhatWaitsRunsElsewhere(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := placed(tc.edit, on("a", 4), on("b", 4))
 			before := b.DeepCopy()
-			move, some := deschedule.Decide(b, placement.Situation{Clusters: fleet("a", "b", "c"), Room: tc.room, Now: time.Unix(9, 0)}, placement.Options{}, tc.waiting)
+			move, some := deschedule.Decide(b, placement.Situation{Clusters: fleet("a", "b", "c"), Estimates: tc.room, Now: time.Unix(9, 0)}, placement.Options{}, tc.waiting)
 			if diff := cmp.Diff(before, b); diff != "" {
 				t.Errorf("the binding was changed (-want +got):\n%s", diff)
 			}
@@ -186,7 +186,7 @@ func TestReplicasAreNeitherLostNorMade(t *testing.T) {
 			continue
 		}
 		b := placed(nil, targets...)
-		move, some := deschedule.Decide(b, placement.Situation{Clusters: fleet(names...), Room: room, Now: time.Unix(9, 0)}, placement.Options{}, waiting)
+		move, some := deschedule.Decide(b, placement.Situation{Clusters: fleet(names...), Estimates: room, Now: time.Unix(9, 0)}, placement.Options{}, waiting)
 		if !some {
 			continue
 		}

@@ -17,6 +17,8 @@ import (
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/drain"
+	"github.com/flotilla-io/flotilla/policies/estimate/nodes"
+	"github.com/flotilla-io/flotilla/policies/estimate/profile"
 	"github.com/flotilla-io/flotilla/policies/placement"
 )
 
@@ -182,7 +184,7 @@ func TestLook(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			row, concerned := drain.Look(running("web", 2, divided(), tc.edit), east, noon)
+			row, concerned := drain.RowOf(running("web", 2, divided(), tc.edit), east, noon)
 			if diff := cmp.Diff(tc.want, text([]drain.Row{row})); diff != "" || !concerned {
 				t.Errorf("%t (-want +got):\n%s", concerned, diff)
 			}
@@ -245,5 +247,47 @@ func TestADrainTakesNothingOffOthers(t *testing.T) {
 	}
 	if moved < 500 {
 		t.Errorf("only %d were moved", moved)
+	}
+}
+
+// TestPlanByNodes: what is seen of nodes counts, as it does for the control plane, and what a cluster reports where nothing is.
+func TestPlanByNodes(t *testing.T) {
+	needs := func(name string, milli int64) workv1alpha2.Binding {
+		return running(name, 2, divided(), func(b *workv1alpha2.ResourceBinding) {
+			b.Spec.ReplicaRequirements.ResourceRequest = corev1.ResourceList{corev1.ResourceCPU: *resource.NewMilliQuantity(milli, resource.DecimalSI)}
+		})
+	}
+	seen := func(free ...int64) map[string]drain.Seen {
+		x := &nodes.Index{}
+		for i, milli := range free {
+			name := fmt.Sprintf("node-%d", i)
+			x.Node(name, &nodes.Node{Name: name, Allocatable: nodes.Amounts{{Name: corev1.ResourceCPU, N: milli}, {Name: corev1.ResourcePods, N: 110}}})
+		}
+		return map[string]drain.Seen{"west": {Index: x}}
+	}
+	for name, tc := range map[string]struct {
+		bindings []workv1alpha2.Binding
+		seen     map[string]drain.Seen
+		want     string
+	}{
+		"nothing is seen": {bindings: []workv1alpha2.Binding{needs("web", 500)}, want: "Leaves Deployment shop/web: east=2 -> west=2 (kept until west is healthy)\n"},
+		"no node has as much": {bindings: []workv1alpha2.Binding{needs("web", 500)}, seen: seen(400, 400, 400, 400),
+			want: "Stays Deployment shop/web: east=2 ->  (no other place: Clusters available replicas 0 are not enough to schedule): make room for it, or give its policy another cluster: flotilla explain deployment/web -n shop\n"},
+		"the first takes it": {bindings: []workv1alpha2.Binding{needs("web", 500), needs("api", 500)}, seen: seen(900, 900, 900),
+			want: "Leaves Deployment shop/api: east=2 -> west=2 (kept until west is healthy)\n" +
+				"Stays Deployment shop/web: east=2 ->  (no other place: Clusters available replicas 1 are not enough to schedule): make room for it, or give its policy another cluster: flotilla explain deployment/web -n shop\n"},
+		"what an agent does not tell is not counted": {bindings: []workv1alpha2.Binding{needs("web", 500)},
+			seen: map[string]drain.Seen{"west": {Index: seen(100)["west"].Index, Told: &profile.Profile{Untold: true}}},
+			want: "Leaves Deployment shop/web: east=2 -> west=2 (kept until west is healthy)\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := drain.Input{Cluster: "east", Clusters: []*clusterv1alpha1.Cluster{cluster("east", 9), cluster("west", 9)}, Seen: tc.seen, Bindings: tc.bindings, Now: noon}
+			if diff := cmp.Diff([]string{"east", "west"}, drain.Asks(in)); diff != "" {
+				t.Errorf("asked (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tc.want, text(drain.Plan(in))); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
 	}
 }

@@ -6,13 +6,13 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/estimate"
 	"github.com/flotilla-io/flotilla/policies/failover"
 	"github.com/flotilla-io/flotilla/policies/placement"
+	"github.com/flotilla-io/flotilla/policies/whatif"
 )
 
 // Taints returns those of a cluster that is drained: nothing new comes, and what runs there goes.
@@ -25,6 +25,8 @@ type Input struct {
 	// Cluster is the one to drain. One that is not among Clusters has nothing.
 	Cluster  string
 	Clusters []*clusterv1alpha1.Cluster
+	// Seen are the nodes of clusters, by name: see Asks. Of others what they report counts.
+	Seen map[string]Seen
 	// Bindings of today, all of them.
 	Bindings   []workv1alpha2.Binding
 	Scheduling placement.Options
@@ -36,13 +38,11 @@ type Input struct {
 // cluster is drained, sorted. Each is decided as the scheduler decides it, one after the other:
 // the later ones have the room that the earlier ones leave. The inputs are not changed.
 func Plan(in Input) []Row {
-	clusters := slices.Clone(in.Clusters)
-	at := slices.IndexFunc(clusters, func(c *clusterv1alpha1.Cluster) bool { return c.Name == in.Cluster })
+	p, at := planned(in)
 	if at < 0 {
 		return nil
 	}
-	clusters[at] = drained(clusters[at], in.Now)
-	p := planning{Input: in, snap: placement.NewSnapshot(clusters), all: slices.Clone(in.Bindings), loads: map[string]*estimate.Load{}}
+	clusters := p.clusters
 	order := make([]int, len(p.all))
 	for i := range order {
 		order[i] = i
@@ -53,12 +53,12 @@ func Plan(in Input) []Row {
 	})
 	var rows []Row
 	for _, i := range order {
-		before, concerned := Look(p.all[i], clusters[at], in.Now)
+		before, concerned := RowOf(p.all[i], clusters[at], in.Now)
 		if !concerned || before.State == Left {
 			continue
 		}
 		p.decide(i)
-		after, _ := Look(p.all[i], clusters[at], in.Now)
+		after, _ := RowOf(p.all[i], clusters[at], in.Now)
 		after.Replicas = before.Replicas
 		rows = append(rows, after)
 	}
@@ -73,23 +73,6 @@ func Sort(rows []Row) {
 	})
 }
 
-// drained returns a cluster as it is once it is drained.
-func drained(c *clusterv1alpha1.Cluster, now time.Time) *clusterv1alpha1.Cluster {
-	out := *c
-	out.Spec.Taints = slices.Clone(c.Spec.Taints)
-	for _, taint := range Taints() {
-		if slices.ContainsFunc(out.Spec.Taints, func(t corev1.Taint) bool { return t.MatchTaint(&taint) }) {
-			continue
-		}
-		if taint.Effect == corev1.TaintEffectNoExecute {
-			taint.TimeAdded = &metav1.Time{Time: now}
-		}
-		out.Spec.Taints = append(out.Spec.Taints, taint)
-	}
-	out.ResourceVersion = "" // it is not what is stored
-	return &out
-}
-
 func priority(b workv1alpha2.Binding) int32 {
 	if p := b.BindingSpec().SchedulePriority; p != nil {
 		return p.Priority
@@ -100,20 +83,40 @@ func priority(b workv1alpha2.Binding) int32 {
 // planning is one plan, as far as it has come.
 type planning struct {
 	Input
-	snap placement.Snapshot
-	all  []workv1alpha2.Binding
-	// loads are what was placed anew takes of clusters.
-	loads map[string]*estimate.Load
+	// clusters are as they are once the one is drained.
+	clusters []*clusterv1alpha1.Cluster
+	snap     placement.Snapshot
+	all      []workv1alpha2.Binding
+	// loads are what was placed anew takes of clusters, and assumed what that is.
+	loads   map[string]*estimate.Load
+	assumed map[string][]estimate.Assumed
+}
+
+// planned begins a plan, and returns where the cluster is that is drained; negative where it is not.
+func planned(in Input) (planning, int) {
+	p := planning{Input: in, clusters: slices.Clone(in.Clusters), all: slices.Clone(in.Bindings), loads: map[string]*estimate.Load{}, assumed: map[string][]estimate.Assumed{}}
+	at := slices.IndexFunc(p.clusters, func(c *clusterv1alpha1.Cluster) bool { return c.Name == in.Cluster })
+	if at >= 0 {
+		p.clusters[at] = whatif.Tainted(p.clusters[at], in.Now, Taints()...)
+	}
+	p.snap = placement.NewSnapshot(p.clusters)
+	return p, at
+}
+
+// situation is what a binding is decided in.
+func (p *planning) situation(b workv1alpha2.Binding) placement.Situation {
+	snap := p.snap
+	if placement.CapacityMatters(b.BindingSpec()) {
+		snap = snap.WithReservations(p.loads)
+	}
+	return placement.Situation{Clusters: snap, Peers: placement.PeersOf(b, p.all), Now: p.Now}
 }
 
 // decide has one binding decided, and written where others see it.
 func (p *planning) decide(i int) {
 	b := p.all[i]
-	snap := p.snap
-	if placement.CapacityMatters(b.BindingSpec()) {
-		snap = snap.WithReservations(p.loads)
-	}
-	in := placement.Situation{Clusters: snap, Peers: placement.PeersOf(b, p.all), Now: p.Now}
+	in := p.situation(b)
+	in.Estimates = p.room(b, in)
 	decision, changed := placement.Decide(b, in, p.Scheduling)
 	if !changed {
 		return
@@ -121,17 +124,20 @@ func (p *planning) decide(i int) {
 	after := b.DeepCopyObject().(workv1alpha2.Binding)
 	decision.Put(after)
 	p.all[i] = after
-	p.take(b.BindingSpec(), after.BindingSpec())
+	p.take(b, after)
 }
 
 // take counts what a binding runs more of in clusters than before.
-func (p *planning) take(before, after *workv1alpha2.ResourceBindingSpec) {
+func (p *planning) take(was, is workv1alpha2.Binding) {
+	before, after := was.BindingSpec(), is.BindingSpec()
 	had := map[string]int32{}
 	for _, t := range before.Clusters {
 		had[t.Name] = placement.Units(before, t)
 	}
 	for _, t := range after.Clusters {
-		load := placement.LoadOf(after, placement.Units(after, t)-had[t.Name])
+		more := placement.Units(after, t) - had[t.Name]
+		p.assume(t.Name, is, more)
+		load := placement.LoadOf(after, more)
 		if sum := p.loads[t.Name]; sum != nil {
 			load = sum.Plus(load)
 		}

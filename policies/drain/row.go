@@ -67,9 +67,9 @@ func Place(cluster string, replicas int32) string {
 	return cluster + "=" + strconv.Itoa(int(replicas))
 }
 
-// Look says how far a binding has left a cluster that is drained, and false where it has nothing
+// RowOf returns how far a binding has left a cluster that is drained, and false where it has nothing
 // to do with it.
-func Look(b workv1alpha2.Binding, cluster *clusterv1alpha1.Cluster, now time.Time) (Row, bool) {
+func RowOf(b workv1alpha2.Binding, cluster *clusterv1alpha1.Cluster, now time.Time) (Row, bool) {
 	spec := b.BindingSpec()
 	row := Row{APIVersion: spec.Resource.APIVersion, Kind: spec.Resource.Kind, Namespace: spec.Resource.Namespace, Name: spec.Resource.Name}
 	for _, t := range spec.Clusters {

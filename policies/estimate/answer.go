@@ -51,7 +51,7 @@ func (n Need) Units(l Load) int64 {
 	return most
 }
 
-// Since returns the answer as it counts after a while in which more was promised: the
+// Since returns the answer as it counts after a while in which more was assumed: the
 // load is what is reserved in the cluster beyond what was when the answer was given.
 func (a Answer) Since(while time.Duration, n Need, more Load) Answer {
 	if a.Bounded() {

@@ -36,7 +36,7 @@ func TestAnswersThatCannotBeTrue(t *testing.T) {
 	}
 }
 
-func TestAnOldAnswerIsLessByWhatWasPromisedSince(t *testing.T) {
+func TestAnOldAnswerIsLessByWhatWasAssumedSince(t *testing.T) {
 	half := &workv1alpha2.ReplicaRequirements{ResourceRequest: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("500m")}}
 	whole := &workv1alpha2.ReplicaRequirements{ResourceRequest: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}}
 	then, now := LoadOf(4, half), LoadOf(4, half).Plus(LoadOf(3, half))
@@ -45,11 +45,11 @@ func TestAnOldAnswerIsLessByWhatWasPromisedSince(t *testing.T) {
 		more   Load
 		want   Answer
 	}{
-		"nothing was promised":          {answer: Answer{Fits: 5}, want: Answer{Fits: 5, Age: time.Minute}},
-		"three halves are two wholes":   {answer: Answer{Fits: 5, Age: time.Minute}, more: now.Minus(then), want: Answer{Fits: 2, Age: 2 * time.Minute}}, // three pods
-		"what was promised then counts": {answer: Answer{Fits: 5}, more: then.Minus(now), want: Answer{Fits: 5, Age: time.Minute}},
-		"never less than nothing":       {answer: Answer{Fits: 1}, more: now, want: Answer{Fits: 0, Age: time.Minute}},
-		"no bound stays none":           {answer: Answer{Fits: math.MaxInt32}, more: now, want: Answer{Fits: math.MaxInt32, Age: time.Minute}},
+		"nothing was assumed":          {answer: Answer{Fits: 5}, want: Answer{Fits: 5, Age: time.Minute}},
+		"three halves are two wholes":  {answer: Answer{Fits: 5, Age: time.Minute}, more: now.Minus(then), want: Answer{Fits: 2, Age: 2 * time.Minute}}, // three pods
+		"what was assumed then counts": {answer: Answer{Fits: 5}, more: then.Minus(now), want: Answer{Fits: 5, Age: time.Minute}},
+		"never less than nothing":      {answer: Answer{Fits: 1}, more: now, want: Answer{Fits: 0, Age: time.Minute}},
+		"no bound stays none":          {answer: Answer{Fits: math.MaxInt32}, more: now, want: Answer{Fits: math.MaxInt32, Age: time.Minute}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -38,25 +38,25 @@ func TestReplicas(t *testing.T) {
 	full := &clusterv1alpha1.ResourceSummary{Allocatable: resources("pods", "10"), Allocated: resources("pods", "12")}
 	huge := &clusterv1alpha1.ResourceSummary{Allocatable: resources("cpu", "9e18", "memory", "1e30", "pods", "9e18"), Allocated: resources("pods", "-9e30")}
 	cases := map[string]struct {
-		summary  *clusterv1alpha1.ResourceSummary
-		promised corev1.ResourceList
-		request  corev1.ResourceList
-		want     int32
+		summary *clusterv1alpha1.ResourceSummary
+		assumed corev1.ResourceList
+		request corev1.ResourceList
+		want    int32
 	}{
-		"a cluster that reports nothing has no room":     {summary: nil, want: 0},
-		"without requests the pods count":                {summary: node, want: 99},
-		"the scarcest resource decides":                  {summary: node, request: resources("cpu", "1", "memory", "1Gi"), want: 2},
-		"in thousandths of a core":                       {summary: node, request: resources("cpu", "250m"), want: 10},
-		"a resource that the cluster lacks":              {summary: node, request: resources("nvidia.com/gpu", "1"), want: 0},
-		"a request of nothing fits anywhere":             {summary: node, request: resources("nvidia.com/gpu", "0"), want: 99},
-		"a request of less than nothing is one of none":  {summary: node, request: resources("cpu", "-1"), want: 99},
-		"more pods than allowed is no room":              {summary: full, want: 0},
-		"more than an int32":                             {summary: &clusterv1alpha1.ResourceSummary{Allocatable: resources("pods", "9000000000")}, want: math.MaxInt32},
-		"what is promised is not free":                   {summary: node, promised: resources("cpu", "2", "pods", "4"), request: resources("cpu", "250m"), want: 2},
-		"more promised than there is":                    {summary: node, promised: resources("cpu", "1e30", "pods", "4"), request: resources("cpu", "250m"), want: 0},
-		"a promise of what the cluster does not have":    {summary: node, promised: resources("disk", "1"), request: resources("disk", "1"), want: 0},
-		"quantities beyond reason":                       {summary: huge, request: resources("cpu", "1e30", "memory", "1"), want: 1},
-		"a request that is small beside such quantities": {summary: huge, request: resources("cpu", "1n", "memory", "1m"), want: math.MaxInt32},
+		"a cluster that reports nothing has no room":      {summary: nil, want: 0},
+		"without requests the pods count":                 {summary: node, want: 99},
+		"the scarcest resource decides":                   {summary: node, request: resources("cpu", "1", "memory", "1Gi"), want: 2},
+		"in thousandths of a core":                        {summary: node, request: resources("cpu", "250m"), want: 10},
+		"a resource that the cluster lacks":               {summary: node, request: resources("nvidia.com/gpu", "1"), want: 0},
+		"a request of nothing fits anywhere":              {summary: node, request: resources("nvidia.com/gpu", "0"), want: 99},
+		"a request of less than nothing is one of none":   {summary: node, request: resources("cpu", "-1"), want: 99},
+		"more pods than allowed is no room":               {summary: full, want: 0},
+		"more than an int32":                              {summary: &clusterv1alpha1.ResourceSummary{Allocatable: resources("pods", "9000000000")}, want: math.MaxInt32},
+		"what is assumed is not free":                     {summary: node, assumed: resources("cpu", "2", "pods", "4"), request: resources("cpu", "250m"), want: 2},
+		"more assumed than there is":                      {summary: node, assumed: resources("cpu", "1e30", "pods", "4"), request: resources("cpu", "250m"), want: 0},
+		"an assumption of what the cluster does not have": {summary: node, assumed: resources("disk", "1"), request: resources("disk", "1"), want: 0},
+		"quantities beyond reason":                        {summary: huge, request: resources("cpu", "1e30", "memory", "1"), want: 1},
+		"a request that is small beside such quantities":  {summary: huge, request: resources("cpu", "1n", "memory", "1m"), want: math.MaxInt32},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -64,7 +64,7 @@ func TestReplicas(t *testing.T) {
 			if tc.request != nil {
 				req = &workv1alpha2.ReplicaRequirements{ResourceRequest: tc.request}
 			}
-			capacity := estimate.NewCapacity(clusterOf(tc.summary)).Less(&estimate.Load{Resources: tc.promised})
+			capacity := estimate.NewCapacity(clusterOf(tc.summary)).Less(&estimate.Load{Resources: tc.assumed})
 			if got := capacity.Fits(estimate.NeedOf(req)); got != tc.want {
 				t.Errorf("room for %d, want %d", got, tc.want)
 			}
@@ -118,10 +118,10 @@ func TestNodesAndSets(t *testing.T) {
 	set := func(cs ...workv1alpha2.Component) estimate.Need { return estimate.NeedOfSet(cs) }
 	flink := set(component("jobmanager", 1, "cpu", "2"), component("taskmanager", 2, "cpu", "4"))
 	cases := map[string]struct {
-		summary  *clusterv1alpha1.ResourceSummary
-		promised estimate.Load
-		need     estimate.Need
-		want     int32
+		summary *clusterv1alpha1.ResourceSummary
+		assumed estimate.Load
+		need    estimate.Need
+		want    int32
 	}{
 		"without counted nodes the sums decide":                     {summary: counted(), need: one("cpu", "3"), want: 33},
 		"a replica fits where a node has enough at least":           {summary: counted(5, 3, 2), need: one("cpu", "3"), want: 4},
@@ -134,7 +134,7 @@ func TestNodesAndSets(t *testing.T) {
 		"a size that there is not is no reason to trust the others": {summary: counted(0, 0, 0, 7), need: one("cpu", "3"), want: 33},
 		"fewer nodes than none are none":                            {summary: counted(0, -4, 1), need: one("cpu", "2"), want: 4},
 		"more nodes than there can be":                              {summary: counted(0, math.MaxInt), need: one("cpu", "1"), want: 100},
-		"promises are kept on the smallest nodes first":             {summary: counted(0, 2, 1), promised: estimate.LoadOf(3, &workv1alpha2.ReplicaRequirements{ResourceRequest: resources("cpu", "1")}), need: one("cpu", "2"), want: 4},
+		"what is assumed is kept on the smallest nodes first":       {summary: counted(0, 2, 1), assumed: estimate.LoadOf(3, &workv1alpha2.ReplicaRequirements{ResourceRequest: resources("cpu", "1")}), need: one("cpu", "2"), want: 4},
 		"a set needs room for all of its parts":                     {summary: counted(), need: flink, want: 10},
 		"a set on nodes, a part at a time":                          {summary: counted(0, 3, 2), need: flink, want: 2},
 		"a part that fits on no node":                               {summary: counted(0, 9), need: flink, want: 0},
@@ -147,7 +147,7 @@ func TestNodesAndSets(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			capacity := estimate.NewCapacity(clusterOf(tc.summary, models...)).Less(&tc.promised)
+			capacity := estimate.NewCapacity(clusterOf(tc.summary, models...)).Less(&tc.assumed)
 			if got := capacity.Fits(tc.need); got != tc.want {
 				t.Errorf("room for %d, want %d", got, tc.want)
 			}
@@ -189,8 +189,8 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// FuzzCapacity holds for whatever a cluster reports: capacity is never negative, a
-// promise never makes capacity, what fits also fits one at a time, and neither
+// FuzzCapacity holds for whatever a cluster reports: capacity is never negative, an
+// assumption never makes capacity, what fits also fits one at a time, and neither
 // nodes nor more parts make capacity.
 func FuzzCapacity(f *testing.F) {
 	f.Add("4", "1", "500m", "2", "1", int64(3), int32(2))
@@ -222,12 +222,12 @@ func FuzzCapacity(f *testing.F) {
 			load = estimate.LoadOf(n, nil)
 		}
 		for name, need := range map[string]estimate.Need{"replicas": estimate.NeedOf(req), "sets": estimate.NeedOfSet(parts)} {
-			fits, sums, promised := capacity.Fits(need), capacity.WithoutNodes().Fits(need), capacity.Less(&load).Fits(need)
+			fits, sums, assumed := capacity.Fits(need), capacity.WithoutNodes().Fits(need), capacity.Less(&load).Fits(need)
 			if fits < 0 || fits > sums {
 				t.Errorf("%s: room for %d, by sums for %d", name, fits, sums)
 			}
-			if name == "replicas" && promised > fits {
-				t.Errorf("%s: a promise makes room for %d of %d", name, promised, fits)
+			if name == "replicas" && assumed > fits {
+				t.Errorf("%s: an assumption makes room for %d of %d", name, assumed, fits)
 			}
 		}
 		if n > 0 {

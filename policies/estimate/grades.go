@@ -57,14 +57,14 @@ func gradesOf(models []clusterv1alpha1.ResourceModel) []grade {
 // and that all smaller ones are, too.
 func largest(grades []grade, free corev1.ResourceList) int {
 	for i := range grades {
-		if !grades[i].holds(free) {
+		if !grades[i].fits(free) {
 			return max(i-1, 0)
 		}
 	}
 	return len(grades) - 1
 }
 
-func (g *grade) holds(free corev1.ResourceList) bool {
+func (g *grade) fits(free corev1.ResourceList) bool {
 	for _, least := range g.least {
 		if q := free[least.name]; Amount(least.name, &q) < least.n {
 			return false

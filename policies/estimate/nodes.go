@@ -142,8 +142,8 @@ type simulation struct {
 	buffers [2][]int64
 }
 
-// holds reports whether so many units find nodes, part after part.
-func (s *simulation) holds(units int64) bool {
+// fit reports whether so many units find nodes, part after part.
+func (s *simulation) fit(units int64) bool {
 	current, n := s.nodes, len(s.nodes.names)
 	for i, p := range s.parts {
 		var left int64
@@ -158,19 +158,19 @@ func (s *simulation) holds(units int64) bool {
 // most returns how many units find nodes, and not more than limit, which is at
 // least one.
 func (s *simulation) most(limit int64) int64 {
-	if !s.holds(1) {
+	if !s.fit(1) {
 		return 0
 	}
 	good, bad := int64(1), limit+1
 	for step := int64(1); good+step < bad; step *= 2 {
-		if !s.holds(good + step) {
+		if !s.fit(good + step) {
 			bad = good + step
 			break
 		}
 		good += step
 	}
 	for bad-good > 1 {
-		if middle := good + (bad-good)/2; s.holds(middle) {
+		if middle := good + (bad-good)/2; s.fit(middle) {
 			good = middle
 		} else {
 			bad = middle

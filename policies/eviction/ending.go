@@ -15,17 +15,18 @@ const DefaultGrace = 10 * time.Minute
 
 // Ending is what the end of eviction tasks depends on.
 type Ending struct {
-	// Holds reports whether a cluster has a Work of the binding.
-	Holds func(cluster string) bool
+	// HasWork reports whether a cluster has a Work of the binding.
+	HasWork func(cluster string) bool
 	// Ready reports whether the copy in a cluster is what was decided last, applied and
 	// healthy.
 	Ready func(cluster string) bool
-	// Healthy reports whether the copy in a cluster that is left does well, as far as is known.
-	Healthy func(cluster string) bool
+	// Serves reports whether the copy in a cluster that is left may serve somebody: it is not known to be
+	// dead, or, as a whole, not known to be unhealthy. Of a cluster of which nothing is heard that is not known.
+	Serves func(cluster string, whole bool) bool
 	// Gone reports whether a cluster has left the fleet.
 	Gone func(cluster string) bool
-	// Settled says that the scheduler of the binding has nothing left to decide.
-	Settled bool
+	// Scheduled says that the binding's scheduler has nothing left to decide.
+	Scheduled bool
 	// Now is the time, and Grace how long a task takes that does not say so; zero means
 	// DefaultGrace.
 	Now   time.Time
@@ -39,8 +40,8 @@ type Ending struct {
 // A cluster that the scheduler leaves may be left once all that replaces it is ready, or
 // one of those that stay where nothing does, or at once where the policy says so; one that
 // is to be left before that, when it has let go. One that is left for another reason may
-// be left once all targets are ready, or when its time is over, if that does not take the
-// last healthy copy; of a cluster that is drained no time is. Before the scheduler has found other targets there is
+// be left once all targets are ready, or when its time is over, if a target is ready or what is
+// left serves nobody; of a cluster that is drained no time is. Before the scheduler has found other targets there is
 // nothing to leave it for: it goes on until the scheduler has, or takes the cluster back; what the scheduler
 // cannot decide, as the task keeps it from the cluster, ends by time. suppressDeletion says
 // otherwise, either way.
@@ -74,7 +75,7 @@ func (e Ending) over(spec *workv1alpha2.ResourceBindingSpec, task *workv1alpha2.
 		return e.moved(spec, task), time.Time{}
 	}
 	placed := stands(spec.Clusters, task.FromCluster)
-	holds := placed || e.Holds(task.FromCluster) // else all that it does is to keep the scheduler from the cluster
+	hasWork := placed || e.HasWork(task.FromCluster) // else all that it does is to keep the scheduler from the cluster
 	switch {
 	case e.Gone(task.FromCluster):
 		return true, time.Time{}
@@ -82,14 +83,14 @@ func (e Ending) over(spec *workv1alpha2.ResourceBindingSpec, task *workv1alpha2.
 		return false, time.Time{}
 	case task.SuppressDeletion != nil:
 		return true, time.Time{}
-	case holds && len(spec.Clusters) == 0, placed:
+	case hasWork && len(spec.Clusters) == 0, placed:
 		return false, time.Time{} // the scheduler has yet to find it another place, or takes it back
 	}
-	settled := len(spec.Clusters) > 0 && (e.Settled || !holds) // else the scheduler may have another place in mind
-	if settled && !slices.ContainsFunc(spec.Clusters, func(t workv1alpha2.TargetCluster) bool { return !e.Ready(t.Name) }) {
+	scheduled := len(spec.Clusters) > 0 && (e.Scheduled || !hasWork) // else the scheduler may have another place in mind
+	if scheduled && !slices.ContainsFunc(spec.Clusters, func(t workv1alpha2.TargetCluster) bool { return !e.Ready(t.Name) }) {
 		return true, time.Time{}
 	}
-	if holds && task.Producer == workv1alpha2.EvictionProducerDrain {
+	if hasWork && task.Producer == workv1alpha2.EvictionProducerDrain {
 		return false, time.Time{} // nothing has failed there: a part of a copy counts as well
 	}
 	until := e.until(task)
@@ -133,9 +134,11 @@ func (e Ending) until(task *workv1alpha2.GracefulEvictionTask) time.Time {
 	return since.Add(grace)
 }
 
-// last reports whether a cluster that is left has the only copy that does well.
+// last reports whether a cluster that is left may have the only copy that serves. An application that failed there is moved
+// although some of it may serve: that does not count.
 func (e Ending) last(spec *workv1alpha2.ResourceBindingSpec, task *workv1alpha2.GracefulEvictionTask) bool {
-	if task.PurgeMode == policyv1alpha1.PurgeModeDirectly || !e.Healthy(task.FromCluster) {
+	whole := task.Reason == workv1alpha2.EvictionReasonApplicationFailure
+	if task.PurgeMode == policyv1alpha1.PurgeModeDirectly || !e.Serves(task.FromCluster, whole) {
 		return false
 	}
 	return !slices.ContainsFunc(spec.Clusters, func(t workv1alpha2.TargetCluster) bool { return e.Ready(t.Name) })
@@ -144,7 +147,7 @@ func (e Ending) last(spec *workv1alpha2.ResourceBindingSpec, task *workv1alpha2.
 // moved reports whether a task of the scheduler is over.
 func (e Ending) moved(spec *workv1alpha2.ResourceBindingSpec, task *workv1alpha2.GracefulEvictionTask) bool {
 	switch {
-	case !e.Holds(task.FromCluster):
+	case !e.HasWork(task.FromCluster):
 		return true
 	case task.PurgeMode == policyv1alpha1.PurgeModeDirectly:
 		return false

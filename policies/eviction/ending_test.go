@@ -35,40 +35,44 @@ func TestEnding(t *testing.T) {
 	}
 	directly := func(t *workv1alpha2.GracefulEvictionTask) { t.PurgeMode = policyv1alpha1.PurgeModeDirectly }
 	cases := map[string]struct {
-		task    workv1alpha2.GracefulEvictionTask
-		runs    string // where it is placed
-		ready   string // which clusters have a healthy copy
-		healthy string // where what is left does well
-		gone    string
-		unsure  bool // the scheduler has yet to decide
-		empty   bool // nothing is left of it there
-		ends    bool
-		in      time.Duration // or ends by time alone
+		task   workv1alpha2.GracefulEvictionTask
+		runs   string // where it is placed
+		ready  string // which clusters have a healthy copy
+		serves string // where what is left may serve
+		inPart bool   // and no more than a part of it
+		gone   string
+		unsure bool // the scheduler has yet to decide
+		empty  bool // nothing is left of it there
+		ends   bool
+		in     time.Duration // or ends by time alone
 	}{
 		"healthy elsewhere":     {task: since(0), runs: "b", ready: "b", ends: true},
 		"not yet":               {task: since(time.Minute), runs: "b", in: 9 * time.Minute},
 		"one of two targets is": {task: since(0), runs: "b c", ready: "b", in: 10 * time.Minute},
 		"its own grace":         {task: since(time.Minute, grace(90)), runs: "b", in: 30 * time.Second},
-		"its grace is over, and what is left is ill":  {task: since(time.Minute, grace(60)), runs: "b", ends: true},
-		"its grace is over, and what is left is well": {task: since(time.Minute, grace(60)), runs: "b", healthy: "a"},
-		"the same, and one target is well":            {task: since(time.Minute, grace(60)), runs: "b c", ready: "c", healthy: "a", ends: true},
-		"the same, and the policy had it go first":    {task: since(time.Hour, directly), runs: "b", healthy: "a", ends: true},
-		"no grace":                                       {task: since(0, grace(0)), runs: "b", ends: true},
-		"nowhere else, however long":                     {task: since(time.Hour)},
-		"nowhere else, and another has it moved":         {task: since(time.Hour, because("Maintenance")), healthy: "a"},
-		"nowhere else, and nothing is left there":        {task: since(time.Hour), empty: true, ends: true},
-		"the same, in its time":                          {task: since(time.Minute), empty: true, in: 9 * time.Minute},
-		"the scheduler has yet to decide":                {task: since(time.Minute), runs: "b", ready: "b", unsure: true, in: 9 * time.Minute},
-		"it cannot, and its time is over":                {task: since(time.Hour), runs: "b", ready: "b", healthy: "a", unsure: true, ends: true},
-		"the same, and what is left is all that is well": {task: since(time.Hour), runs: "b", healthy: "a", unsure: true},
-		"it is placed there still":                       {task: since(time.Hour), runs: "a b", ready: "a b"},
-		"kept for ever, by its purge mode":               {task: since(time.Hour, func(t *workv1alpha2.GracefulEvictionTask) { t.PurgeMode = policyv1alpha1.PurgeModeNever }), runs: "b", ready: "b"},
-		"kept until somebody says so":                    {task: since(time.Hour, suppress(true)), runs: "b", ready: "b"},
-		"somebody says so":                               {task: since(0, suppress(false)), runs: "b", ends: true},
-		"the cluster left the fleet":                     {task: since(0, suppress(true)), runs: "b", gone: "a", ends: true},
-		"another cluster left the fleet":                 {task: since(0), runs: "b", gone: "b", in: 10 * time.Minute},
-		"a task without a time counts from now on":       {task: func() workv1alpha2.GracefulEvictionTask { t := since(0); t.CreationTimestamp = nil; return t }(), runs: "b", in: 10 * time.Minute},
-		"a task of the future, as of a clock that jumps": {task: since(-time.Hour), runs: "b", in: 70 * time.Minute},
+		"its grace is over, and what is left serves nobody": {task: since(time.Minute, grace(60)), runs: "b", ends: true},
+		"its grace is over, and what is left may serve":     {task: since(time.Minute, grace(60)), runs: "b", serves: "a"},
+		"the same, with a part of it":                       {task: since(time.Minute, grace(60)), runs: "b", serves: "a", inPart: true},
+		"the same, and the application failed there":        {task: since(time.Minute, grace(60), because(workv1alpha2.EvictionReasonApplicationFailure)), runs: "b", serves: "a", inPart: true, ends: true},
+		"it failed there, and nobody hears whether it does": {task: since(time.Minute, grace(60), because(workv1alpha2.EvictionReasonApplicationFailure)), runs: "b", serves: "a"},
+		"the same, and one target is well":                  {task: since(time.Minute, grace(60)), runs: "b c", ready: "c", serves: "a", ends: true},
+		"the same, and the policy had it go first":          {task: since(time.Hour, directly), runs: "b", serves: "a", ends: true},
+		"no grace":                                         {task: since(0, grace(0)), runs: "b", ends: true},
+		"nowhere else, however long":                       {task: since(time.Hour)},
+		"nowhere else, and another has it moved":           {task: since(time.Hour, because("Maintenance")), serves: "a"},
+		"nowhere else, and nothing is left there":          {task: since(time.Hour), empty: true, ends: true},
+		"the same, in its time":                            {task: since(time.Minute), empty: true, in: 9 * time.Minute},
+		"the scheduler has yet to decide":                  {task: since(time.Minute), runs: "b", ready: "b", unsure: true, in: 9 * time.Minute},
+		"it cannot, and its time is over":                  {task: since(time.Hour), runs: "b", ready: "b", serves: "a", unsure: true, ends: true},
+		"the same, and what is left is all that may serve": {task: since(time.Hour), runs: "b", serves: "a", unsure: true},
+		"it is placed there still":                         {task: since(time.Hour), runs: "a b", ready: "a b"},
+		"kept for ever, by its purge mode":                 {task: since(time.Hour, func(t *workv1alpha2.GracefulEvictionTask) { t.PurgeMode = policyv1alpha1.PurgeModeNever }), runs: "b", ready: "b"},
+		"kept until somebody says so":                      {task: since(time.Hour, suppress(true)), runs: "b", ready: "b"},
+		"somebody says so":                                 {task: since(0, suppress(false)), runs: "b", ends: true},
+		"the cluster left the fleet":                       {task: since(0, suppress(true)), runs: "b", gone: "a", ends: true},
+		"another cluster left the fleet":                   {task: since(0), runs: "b", gone: "b", in: 10 * time.Minute},
+		"a task without a time counts from now on":         {task: func() workv1alpha2.GracefulEvictionTask { t := since(0); t.CreationTimestamp = nil; return t }(), runs: "b", in: 10 * time.Minute},
+		"a task of the future, as of a clock that jumps":   {task: since(-time.Hour), runs: "b", in: 70 * time.Minute},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -76,7 +80,7 @@ func TestEnding(t *testing.T) {
 				return func(cluster string) bool { return strings.Contains(list, cluster) }
 			}
 			spec := &workv1alpha2.ResourceBindingSpec{Clusters: targets(tc.runs), GracefulEvictionTasks: []workv1alpha2.GracefulEvictionTask{tc.task, tc.task}}
-			e := eviction.Ending{Holds: func(cluster string) bool { return cluster == "a" && !tc.empty }, Ready: in(tc.ready), Healthy: in(tc.healthy), Gone: in(tc.gone), Settled: !tc.unsure, Now: now}
+			e := eviction.Ending{HasWork: func(cluster string) bool { return cluster == "a" && !tc.empty }, Ready: in(tc.ready), Serves: func(cluster string, whole bool) bool { return in(tc.serves)(cluster) && !(whole && tc.inPart) }, Gone: in(tc.gone), Scheduled: !tc.unsure, Now: now}
 			tasks, ended, again := e.Of(spec)
 			if got := len(ended) > 0 && len(tasks) == 0; got != tc.ends {
 				t.Errorf("goes on: %v, ended: %v; want the end: %t", tasks, ended, tc.ends)
@@ -107,9 +111,10 @@ func TestEndingOfTwins(t *testing.T) {
 	plain := workv1alpha2.GracefulEvictionTask{FromCluster: "a", Producer: "one"}
 	keeps := workv1alpha2.GracefulEvictionTask{FromCluster: "a", Producer: "other", SuppressDeletion: ptr.To(true)}
 	yes, no := func(string) bool { return true }, func(string) bool { return false }
+	none := func(string, bool) bool { return false }
 	for _, tasks := range [][]workv1alpha2.GracefulEvictionTask{{plain, keeps}, {keeps, plain}, {plain, keeps, keeps}} {
 		spec := &workv1alpha2.ResourceBindingSpec{Clusters: targets("b"), GracefulEvictionTasks: tasks}
-		left, ended, _ := eviction.Ending{Holds: yes, Ready: yes, Healthy: no, Gone: no, Settled: true, Now: time.Now()}.Of(spec)
+		left, ended, _ := eviction.Ending{HasWork: yes, Ready: yes, Serves: none, Gone: no, Scheduled: true, Now: time.Now()}.Of(spec)
 		if len(ended) > 0 || len(left) != 1 || left[0].Producer != "other" {
 			t.Errorf("ended %v, left %v", ended, left)
 		}

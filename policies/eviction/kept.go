@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
@@ -42,15 +43,27 @@ type Kept struct {
 	Asked bool
 	// Why is why it had to leave; empty where another place was only better.
 	Why string
+	// Stuck says that it is placed there still: it cannot be moved.
+	Stuck bool
+	// By is when time ends that, whatever becomes of Until; zero for never, and where nobody knows: see Timed.
+	By time.Time
+	// over is when the time is over that the task itself says, zero where it does not.
+	over time.Time
+	// failed says that it is the application that failed there.
+	failed bool
 }
 
 // keptBy returns what a task waits for.
 func keptBy(clusters []workv1alpha2.TargetCluster, task *workv1alpha2.GracefulEvictionTask) Kept {
-	if !Moves(task) && suppresses(task) {
-		return Kept{Cluster: task.FromCluster, Asked: true, Why: cmp.Or(task.Message, task.Reason)}
-	}
-	if !Moves(task) {
-		return Kept{Cluster: task.FromCluster, Until: namesOf(clusters), Why: cmp.Or(task.Message, task.Reason)}
+	why := cmp.Or(task.Message, task.Reason)
+	switch {
+	case Moves(task):
+	case stands(clusters, task.FromCluster):
+		return Kept{Cluster: task.FromCluster, Stuck: true, Why: why}
+	case suppresses(task):
+		return Kept{Cluster: task.FromCluster, Asked: true, Why: why}
+	default:
+		return Kept{Cluster: task.FromCluster, Until: namesOf(clusters), Why: why, over: ownTime(task), failed: task.Reason == workv1alpha2.EvictionReasonApplicationFailure}
 	}
 	if until := awaited(clusters, task); len(until) > 0 {
 		return Kept{Cluster: task.FromCluster, Until: until}
@@ -58,17 +71,37 @@ func keptBy(clusters []workv1alpha2.TargetCluster, task *workv1alpha2.GracefulEv
 	return Kept{Cluster: task.FromCluster, Until: namesOf(clusters), Any: len(clusters) > 0}
 }
 
+// Because says why, and since when, a task has a cluster left: "untolerated taint {a:NoExecute}, since 2026-01-02 06:11:04 UTC".
+// It is the message of the task where that does not say when it began, or where another place was only better.
+func Because(task *workv1alpha2.GracefulEvictionTask) string {
+	if Moves(task) || task.CreationTimestamp.IsZero() {
+		return task.Message
+	}
+	return strings.TrimPrefix(cmp.Or(task.Message, task.Reason)+", since "+task.CreationTimestamp.UTC().Format(time.DateTime+" UTC"), ", ")
+}
+
 // String returns "kept in east until west is healthy", or "moved off east (untolerated taint {a:NoExecute}), and kept
 // there until west is healthy".
 func (k Kept) String() string {
+	if k.Stuck {
+		return "to be moved off " + strings.TrimSuffix(k.Cluster+" ("+k.Why+")", " ()") + ", and cannot be: it stays there " + k.Condition()
+	}
 	if k.Why != "" {
 		return "moved off " + k.Cluster + " (" + k.Why + "), and kept there " + k.Condition()
 	}
 	return "kept in " + k.Cluster + " " + k.Condition()
 }
 
-// Condition returns "until west is healthy".
+// Condition returns "until west is healthy", or "until west is healthy, or until 06:21:04 UTC".
 func (k Kept) Condition() string {
+	if !k.By.IsZero() {
+		return k.healthy() + ", or until " + k.By.UTC().Format(time.TimeOnly+" UTC")
+	}
+	return k.healthy()
+}
+
+// healthy is what has to be healthy first.
+func (k Kept) healthy() string {
 	shown := k.Until[:min(len(k.Until), mostAwaited)]
 	switch more := len(k.Until) - len(shown); {
 	case k.Asked:

@@ -1,10 +1,16 @@
 package eviction_test
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
@@ -57,7 +63,7 @@ func TestUnfinished(t *testing.T) {
 			if tc.says != "" {
 				spec.Failover = &policyv1alpha1.FailoverBehavior{Cluster: &policyv1alpha1.ClusterFailoverBehavior{PurgeMode: tc.says}}
 			}
-			tasks, ended, _ := eviction.Ending{Holds: in(tc.holds), Ready: in(tc.ready)}.Of(spec)
+			tasks, ended, _ := eviction.Ending{HasWork: in(tc.holds), Ready: in(tc.ready)}.Of(spec)
 			if got := len(ended) == 1 && len(tasks) == 0; got != tc.ends || len(ended)+len(tasks) != 1 {
 				t.Errorf("goes on: %v, ended: %v; want the end: %t", tasks, ended, tc.ends)
 			}
@@ -79,6 +85,71 @@ func TestKept(t *testing.T) {
 	want := []string{"kept in a until b, c, d, e, f and 2 more are healthy", "kept in x until g, h are healthy", "kept in y until h is healthy", "kept in z until one of b, c, d, e, f and 2 more is healthy", "kept in w until its eviction task says suppressDeletion: false"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestKeptSaysWhatIsSo: what cannot be moved is not told as moved, and a task whose time will end it says when.
+func TestKeptSaysWhatIsSo(t *testing.T) {
+	since := time.Date(2026, 1, 2, 6, 11, 4, 0, time.UTC)
+	task := func(edit ...func(*workv1alpha2.GracefulEvictionTask)) workv1alpha2.GracefulEvictionTask {
+		out := workv1alpha2.GracefulEvictionTask{FromCluster: "a", Reason: "x", Producer: "somebody", CreationTimestamp: ptr.To(metav1.NewTime(since)), GracePeriodSeconds: ptr.To[int32](600)}
+		for _, f := range edit {
+			f(&out)
+		}
+		return out
+	}
+	never := func(t *workv1alpha2.GracefulEvictionTask) { t.PurgeMode = policyv1alpha1.PurgeModeNever }
+	drains := func(t *workv1alpha2.GracefulEvictionTask) { t.Producer = workv1alpha2.EvictionProducerDrain }
+	noGrace := func(t *workv1alpha2.GracefulEvictionTask) { t.GracePeriodSeconds = nil }
+	noTime := func(t *workv1alpha2.GracefulEvictionTask) { t.CreationTimestamp = nil }
+	const dead, partly, well = "Unhealthy 0", "Unhealthy 1", "Healthy 2"
+	const waits = "moved off a (x), and kept there until b is healthy"
+	cases := map[string]struct {
+		task   workv1alpha2.GracefulEvictionTask
+		runs   string // where it is placed
+		in     map[string]string
+		silent string
+		late   bool // the time is over
+		want   string
+	}{
+		"it serves there":                        {task: task(), runs: "b", in: map[string]string{"a": well}, want: waits},
+		"it serves there in part":                {task: task(), runs: "b", in: map[string]string{"a": partly}, want: waits},
+		"it serves nobody":                       {task: task(), runs: "b", in: map[string]string{"a": dead}, want: waits + ", or until 06:21:04 UTC"},
+		"the same, and nothing is heard of it":   {task: task(), runs: "b", in: map[string]string{"a": dead}, silent: "a", want: waits},
+		"the same, and its time is over":         {task: task(), runs: "b", in: map[string]string{"a": dead}, late: true, want: waits},
+		"the same, and it is drained":            {task: task(drains), runs: "b", in: map[string]string{"a": dead}, want: waits},
+		"the same, and nobody said how long":     {task: task(noGrace), runs: "b", in: map[string]string{"a": dead}, want: waits},
+		"the same, and nobody said since when":   {task: task(noTime), runs: "b", in: map[string]string{"a": dead}, want: waits},
+		"nothing was said of it":                 {task: task(), runs: "b", want: waits},
+		"one of two targets does well":           {task: task(), runs: "b c", in: map[string]string{"a": well, "c": well}, want: "moved off a (x), and kept there until b, c are healthy, or until 06:21:04 UTC"},
+		"the same, and nothing is heard of that": {task: task(), runs: "b c", in: map[string]string{"a": well, "c": well}, silent: "c", want: "moved off a (x), and kept there until b, c are healthy"},
+		"it is wanted to be kept":                {task: task(never), runs: "b", in: map[string]string{"a": dead}, want: "moved off a (x), and kept there until its eviction task says suppressDeletion: false"},
+		"it is placed there":                     {task: task(), runs: "a", in: map[string]string{"a": dead}, want: "to be moved off a (x), and cannot be: it stays there until another cluster fits"},
+		"the same, and it is wanted to be kept":  {task: task(never), runs: "a", want: "to be moved off a (x), and cannot be: it stays there until another cluster fits"},
+		"it is placed nowhere":                   {task: task(), in: map[string]string{"a": dead}, want: "moved off a (x), and kept there until another cluster fits"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			b := &workv1alpha2.ResourceBinding{Spec: workv1alpha2.ResourceBindingSpec{Clusters: targets(tc.runs), GracefulEvictionTasks: []workv1alpha2.GracefulEvictionTask{tc.task}}}
+			for _, cluster := range slices.Sorted(maps.Keys(tc.in)) {
+				health, ready, _ := strings.Cut(tc.in[cluster], " ")
+				b.Status.AggregatedStatus = append(b.Status.AggregatedStatus, workv1alpha2.AggregatedStatusItem{
+					ClusterName: cluster, Applied: true, Health: workv1alpha2.ResourceHealth(health), Status: &runtime.RawExtension{Raw: []byte(`{"replicas":2,"readyReplicas":` + ready + `}`)},
+				})
+			}
+			now := since.Add(time.Minute)
+			if tc.late {
+				now = since.Add(time.Hour)
+			}
+			kept := eviction.KeptBy(&b.Spec)
+			if len(kept) != 1 {
+				t.Fatalf("%v", kept)
+			}
+			got := kept[0].Timed(b, now, func(cluster string) bool { return cluster == tc.silent }).String()
+			if got != tc.want {
+				t.Errorf("got  %q\nwant %q", got, tc.want)
+			}
+		})
 	}
 }
 

@@ -9,10 +9,11 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
-// mark shows that a text goes on.
-const mark = "…"
+// ellipsis shows that a text goes on.
+const ellipsis = "…"
 
 // Bytes returns text, cut to at most n bytes, mark included, where it is longer. What is no
 // valid UTF-8 becomes question marks: stores refuse it.
@@ -21,7 +22,7 @@ func Bytes(text string, n int) string {
 	if len(text) <= n {
 		return text
 	}
-	return strings.ToValidUTF8(text[:max(0, n-len(mark))], "") + mark
+	return strings.ToValidUTF8(text[:max(0, n-len(ellipsis))], "") + ellipsis
 }
 
 // Runes returns text, cut to at most n characters, mark included, where it is longer. Space
@@ -31,7 +32,21 @@ func Runes(text string, n int) string {
 	if len(runes) <= n {
 		return text
 	}
-	return strings.TrimRight(string(runes[:max(0, n-1)]), " ") + mark
+	return strings.TrimRight(string(runes[:max(0, n-1)]), " ") + ellipsis
+}
+
+// RunesTo is Runes for a text that says from the last place of a word on what to do: where it is cut, that follows the
+// mark, if it takes no more than two fifths of n characters.
+func RunesTo(text, from string, n int) string {
+	at := strings.LastIndex(text, from)
+	if at < 0 || utf8.RuneCountInString(text) <= n {
+		return Runes(text, n)
+	}
+	end := utf8.RuneCountInString(text[at:])
+	if end > n*2/5 {
+		return Runes(text, n)
+	}
+	return Runes(text[:at], n-end-1) + " " + text[at:]
 }
 
 // Message returns text as the message of a condition or an Event holds it: Visible, and cut

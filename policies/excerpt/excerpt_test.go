@@ -51,6 +51,30 @@ func TestRunes(t *testing.T) {
 	}
 }
 
+// TestRunesTo: the end that says what to do stays, unless there would be little room for anything else.
+func TestRunesTo(t *testing.T) {
+	for name, tc := range map[string]struct {
+		text string
+		n    int
+		want string
+	}{
+		"short enough":                {"größer do: it", 13, "größer do: it"},
+		"too long":                    {"größer als etwas do: it", 20, "größer als e… do: it"},
+		"cut where a word begins":     {"größer als etwas do: it", 16, "größer a… do: it"},
+		"the last one counts":         {"do: that, which is great, or do: it", 20, "do: that, wh… do: it"},
+		"there is no such end":        {"größer als etwas, tu es", 20, "größer als etwas, t…"},
+		"it would take too much room": {"größer als etwas do: it", 14, "größer als et…"},
+		"nothing else is there":       {"do: itagain", 10, "do: itaga…"},
+		"nothing":                     {"", 0, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := excerpt.RunesTo(tc.text, "do: ", tc.n); got != tc.want || utf8.RuneCountInString(got) > tc.n {
+				t.Errorf("%q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
 func TestVisible(t *testing.T) {
 	for name, tc := range map[string]struct{ text, want string }{
 		"plain":                        {"größer als 日本\n\tin two lines", "größer als 日本\n\tin two lines"},

@@ -106,9 +106,9 @@ func (r row) cells() []string {
 	if r.Result != Refused {
 		score = fmt.Sprint(r.Score)
 	}
-	if r.Room != nil {
-		room = fmt.Sprint(*r.Room)
-		if *r.Room >= unlimited {
+	if r.Capacity != nil {
+		room = fmt.Sprint(*r.Capacity)
+		if *r.Capacity >= unlimited {
 			room = "any"
 		}
 	}
@@ -118,6 +118,12 @@ func (r row) cells() []string {
 	why := r.Why
 	if r.Plugin != "" {
 		why = r.Plugin + ": " + reason(r.Why)
+	}
+	if r.Counted != "" {
+		why = strings.TrimPrefix(why+"; room by its nodes, "+r.Counted+" ago", "; ")
+	}
+	if r.Untold != "" {
+		why = strings.TrimPrefix(why+"; room by the sum of its nodes, as it does not tell "+r.Untold, "; ")
 	}
 	if r.Cordoned && r.Result != Refused {
 		why = strings.TrimPrefix(why+"; cordoned", "; ")

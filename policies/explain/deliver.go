@@ -66,13 +66,14 @@ func (x *explainer) deliver() {
 	for _, target := range plan.Targets(wanted) {
 		of(target.Name).Leaving = false
 	}
-	for _, kept := range eviction.KeptBy(wanted) {
-		of(kept.Cluster).Kept = "kept " + kept.Condition()
-	}
 	for _, cluster := range x.in.Clusters {
 		if s, silent := rollup.SilenceOf(cluster); silent && byCluster[cluster.Name] != nil {
 			byCluster[cluster.Name].Silent = s.For(x.in.Now)
 		}
+	}
+	silent := func(cluster string) bool { return of(cluster).Silent != "" }
+	for _, kept := range eviction.KeptBy(wanted) {
+		of(kept.Cluster).Kept = "kept " + kept.Timed(x.in.Binding, x.in.Now, silent).Condition()
 	}
 	for _, cluster := range slices.Sorted(maps.Keys(byCluster)) {
 		d.Clusters = append(d.Clusters, *byCluster[cluster])

@@ -14,6 +14,7 @@ import (
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/explain/hint"
 	"github.com/flotilla-io/flotilla/policies/interpreter"
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 	"github.com/flotilla-io/flotilla/policies/placement"
@@ -188,4 +189,9 @@ func (in *Input) blind(what string) bool {
 // String returns the kind and the name, with the namespace where there is one.
 func (r Resource) String() string {
 	return r.Kind + " " + strings.TrimPrefix(r.Namespace+"/"+r.Name, "/")
+}
+
+// hint says which command tells more about it.
+func (r Resource) hint() hint.Object {
+	return hint.Object{APIVersion: r.APIVersion, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}
 }

@@ -204,6 +204,11 @@ type Standing struct {
 	RequiredBy []string `json:"requiredBy,omitempty"`
 	// Leaving are the clusters that it is moved away from.
 	Leaving []Leaving `json:"leaving,omitempty"`
+	// Moved says how it came to be where it is: "from west to east at 2026-01-02 06:11:04 UTC, 12m ago: untolerated taint
+	// {a:NoExecute}". Empty where it has left no cluster, and while it still does.
+	Moved string `json:"moved,omitempty"`
+	// Returns says where it is to return to, and when: "to west at 06:21:04 UTC, when that has been well for 30s".
+	Returns []string `json:"returns,omitempty"`
 	// Term of the affinity in force; empty where there are none.
 	Term string `json:"term,omitempty"`
 	// Reason, Message and At are the record of the decision; empty where there is
@@ -219,7 +224,7 @@ type Leaving struct {
 	// Reason and Producer say why, and by whom; either may be empty.
 	Reason   string `json:"reason,omitempty"`
 	Producer string `json:"producer,omitempty"`
-	// Message says until when it stays there; may be empty.
+	// Message says until when it stays there, or why, and since when; may be empty.
 	Message string `json:"message,omitempty"`
 }
 
@@ -287,9 +292,15 @@ type Verdict struct {
 	// Score in all, and by plugin.
 	Score  int64            `json:"score,omitempty"`
 	Scores map[string]int64 `json:"scores,omitempty"`
-	// Room is for how many replicas it has room in all; nil where room does not
+	// Capacity is for how many replicas it has room in all; nil where room does not
 	// matter.
-	Room *int64 `json:"room,omitempty"`
+	Capacity *int64 `json:"room,omitempty"`
+	// Counted is how long ago that was counted on its nodes, for the decision that stands, such as 12s; empty where it is by what
+	// the cluster reports.
+	Counted string `json:"counted,omitempty"`
+	// Untold is what the cluster does not tell of its nodes, so that for the decision that stands what it reports counted, such as
+	// "the label zone". Empty: nothing.
+	Untold string `json:"untold,omitempty"`
 	// Tier is 0 for clusters of the affinity itself, i+1 for those of its i-th
 	// overflow affinity.
 	Tier int `json:"tier,omitempty"`
@@ -297,7 +308,7 @@ type Verdict struct {
 	Weight int64 `json:"weight,omitempty"`
 	// Replicas that it would get, and those that it has.
 	Replicas int32 `json:"replicas,omitempty"`
-	Held     int32 `json:"held,omitempty"`
+	Assigned int32 `json:"held,omitempty"`
 }
 
 // Overrides say what differs by cluster.

@@ -7,12 +7,15 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/utils/ptr"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/dependency"
+	"github.com/flotilla-io/flotilla/policies/eviction"
+	"github.com/flotilla-io/flotilla/policies/failover"
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/placement/framework"
 	"github.com/flotilla-io/flotilla/policies/plan"
@@ -41,7 +44,7 @@ func (x *explainer) place() {
 	}
 	p := &Placement{}
 	if x.in.Binding != nil {
-		p.Stands = standing(x.in.Binding)
+		p.Stands = standing(&x.in)
 	}
 	x.out.Placement = p
 	if p.Attached = p.Stands != nil && dependency.Attached(x.binding); p.Attached {
@@ -54,9 +57,15 @@ func (x *explainer) place() {
 	}
 	missing := x.in.decideAsRecorded()
 	in := placement.Situation{Clusters: x.snap, Peers: placement.PeersOf(x.binding, x.in.Bindings), Now: x.in.Now}
+	if in.Estimates = placement.Recalled(x.in.Binding, x.binding, x.snap, x.in.Now); in.Estimates != nil {
+		record, _ := placement.RecordOf(x.in.Binding)
+		in.Untold = record.Estimates.Why()
+	}
 	p.Groups = groups(x.binding.BindingSpec().WorkloadAffinityGroups, in.Peers)
-	trace := placement.Explain(placement.RequestOf(x.binding, in.Peers), x.snap, x.in.Scheduling)
-	p.Terms = terms(trace, x.binding.BindingSpec().Clusters, x.snap)
+	request := placement.RequestOf(x.binding, in.Peers)
+	request.Estimates = in.Estimates
+	trace := placement.Explain(request, x.snap, x.in.Scheduling)
+	p.Terms = terms(trace, x.binding.BindingSpec().Clusters, in)
 	p.Now = x.prospect(trace)
 	x.due(p.Now, in)
 	if len(missing) > 0 {
@@ -142,7 +151,7 @@ func (p *Placement) unsure(missing []string) {
 			if v.Result == Refused {
 				continue
 			}
-			v.Result, v.Why, v.Weight, v.Replicas = Fits, "", 0, v.Held
+			v.Result, v.Why, v.Weight, v.Replicas = Fits, "", 0, v.Assigned
 			if p.Stands != nil && slices.ContainsFunc(p.Stands.Clusters, func(t Target) bool { return t.Name == v.Cluster }) {
 				v.Result = Chosen
 			}
@@ -159,19 +168,21 @@ func notHere(missing []string) string {
 	return text + list(missing, maxNamed)
 }
 
-// standing says what was decided about b.
-func standing(b workv1alpha2.Binding) *Standing {
-	spec := b.BindingSpec()
+// standing says what was decided about the binding.
+func standing(in *Input) *Standing {
+	b, spec := in.Binding, in.Binding.BindingSpec()
 	s := &Standing{Clusters: targets(plan.SpecOf(b).Clusters), Term: b.BindingStatus().SchedulerObservedAffinityName}
 	if record, ok := placement.RecordOf(b); ok {
 		s.Reason, s.Message, s.Term = record.Reason, record.Message, record.AffinityName
+		s.Moved = record.LastMove.Past(spec.GracefulEvictionTasks, in.Now)
+		s.Returns = failover.Returning(record.Left, spec, record.Moves, in.Now)
 		if !record.At.IsZero() {
 			s.At = record.At.DeepCopy()
 		}
 	}
 	for i := range spec.GracefulEvictionTasks {
 		task := &spec.GracefulEvictionTasks[i]
-		s.Leaving = append(s.Leaving, Leaving{Cluster: task.FromCluster, Reason: task.Reason, Producer: task.Producer, Message: task.Message})
+		s.Leaving = append(s.Leaving, Leaving{Cluster: task.FromCluster, Reason: task.Reason, Producer: task.Producer, Message: eviction.Because(task)})
 	}
 	for _, cluster := range plan.PrunedFrom(b) {
 		s.Leaving = append(s.Leaving, Leaving{Cluster: cluster, Reason: "Pruned", Message: "pruned: it left its revision, and what replaces it stands there"})
@@ -246,8 +257,8 @@ func sameTarget(a, b Target) bool {
 // notCarried is why nothing is decided about what no policy carries any more.
 const notCarried = "no policy carries the template: what runs, runs on"
 
-// noRoom is why nothing is decided about what a quota refuses.
-const noRoom = "the quota of its namespace leaves no room for it"
+// quotaExceeded is why nothing is decided about what a quota refuses.
+const quotaExceeded = "the quota of its namespace leaves no room for it"
 
 // due reports whether the decision is about to be made, and why not.
 func (x *explainer) due(now *Prospect, in placement.Situation) {
@@ -257,7 +268,7 @@ func (x *explainer) due(now *Prospect, in placement.Situation) {
 	case x.waits && (changed || !now.Same):
 		now.NotDue = "its policy is Lazy and waits for a change of the template"
 	case x.out.Placement.overQuota():
-		now.NotDue = noRoom
+		now.NotDue = quotaExceeded
 	case changed:
 		now.Due = decision.Why
 	case x.binding.GetDeletionTimestamp() != nil:
@@ -289,7 +300,7 @@ func orDefault(scheduler string) string {
 	return scheduler
 }
 
-func terms(trace placement.Trace, stands []workv1alpha2.TargetCluster, snap placement.Snapshot) []Term {
+func terms(trace placement.Trace, stands []workv1alpha2.TargetCluster, in placement.Situation) []Term {
 	out := make([]Term, len(trace.Terms))
 	for i, t := range trace.Terms {
 		out[i] = Term{Name: t.Name, Spread: t.Spread, Division: t.Division, Clusters: make([]Verdict, len(t.Verdicts))}
@@ -298,13 +309,19 @@ func terms(trace placement.Trace, stands []workv1alpha2.TargetCluster, snap plac
 		}
 		for j := range t.Verdicts {
 			v := verdict(&t.Verdicts[j], &t, trace.Clusters)
-			if c, there := snap.Cluster(v.Cluster); there {
+			if answer, asked := in.Estimates[v.Cluster]; asked && v.Capacity != nil {
+				v.Counted = duration.HumanDuration(answer.Age)
+			}
+			if v.Capacity != nil {
+				v.Untold = in.Untold[v.Cluster]
+			}
+			if c, there := in.Clusters.Cluster(v.Cluster); there {
 				v.Taints = taints.Own(c.Spec.Taints)
 				v.Cordoned = slices.ContainsFunc(c.Spec.Taints, func(t corev1.Taint) bool { return t.Key == clusterv1alpha1.TaintClusterUnscheduler })
 			}
 			out[i].Clusters[j] = v
 		}
-		out[i].Clusters = withLeaving(out[i].Clusters, stands, snap)
+		out[i].Clusters = withLeaving(out[i].Clusters, stands, in.Clusters)
 	}
 	return out
 }
@@ -320,7 +337,7 @@ func withLeaving(verdicts []Verdict, stands []workv1alpha2.TargetCluster, snap p
 		if _, there := snap.Cluster(target.Name); !there {
 			why = "it is not in the fleet"
 		}
-		verdicts = append(verdicts, Verdict{Cluster: target.Name, Result: Refused, Why: why, Held: target.Replicas})
+		verdicts = append(verdicts, Verdict{Cluster: target.Name, Result: Refused, Why: why, Assigned: target.Replicas})
 	}
 	slices.SortFunc(verdicts, func(a, b Verdict) int { return cmp.Compare(a.Cluster, b.Cluster) })
 	return verdicts
@@ -329,7 +346,7 @@ func withLeaving(verdicts []Verdict, stands []workv1alpha2.TargetCluster, snap p
 // verdict of one cluster in a term; chosen is what came of it in the end.
 func verdict(v *placement.Verdict, t *placement.TermTrace, chosen []workv1alpha2.TargetCluster) Verdict {
 	out := Verdict{
-		Cluster: v.Cluster, Plugin: v.Refused, Why: v.Reason, Tier: v.Tier, Weight: v.Weight, Replicas: v.Replicas, Held: v.Held,
+		Cluster: v.Cluster, Plugin: v.Refused, Why: v.Reason, Tier: v.Tier, Weight: v.Weight, Replicas: v.Replicas, Assigned: v.Assigned,
 	}
 	if v.Refused != "" {
 		out.Result = Refused
@@ -346,7 +363,7 @@ func verdict(v *placement.Verdict, t *placement.TermTrace, chosen []workv1alpha2
 		out.Score += score
 	}
 	if v.Available >= 0 {
-		out.Room = ptr.To(v.Available)
+		out.Capacity = ptr.To(v.Available)
 	}
 	switch {
 	case t.Err != nil:

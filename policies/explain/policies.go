@@ -16,7 +16,7 @@ import (
 // policies says who carries the template and what became of the others.
 func (x *explainer) policies() {
 	c := propagation.Case{
-		Template: x.in.Template, Candidates: x.in.Policies, Holder: propagation.HolderOf(x.in.Template, x.in.Policies),
+		Template: x.in.Template, Candidates: x.in.Policies, Owner: propagation.OwnerOf(x.in.Template, x.in.Policies),
 		HasOverride: x.in.hasOverride, Skip: x.in.Skip,
 	}
 	x.decision = propagation.Decide(c)
@@ -24,10 +24,10 @@ func (x *explainer) policies() {
 	if ref, ok := propagation.Claimed(x.in.Template); ok {
 		x.out.Carried.By = refOf(ref)
 		switch {
-		case c.Holder == nil && x.in.blind(UnreadPolicies):
+		case c.Owner == nil && x.in.blind(UnreadPolicies):
 			x.out.Carried.Now, x.out.Carried.Why = x.out.Carried.By, x.out.Carried.By.String()+", which could not be read"
 			return
-		case c.Holder == nil:
+		case c.Owner == nil:
 			x.out.Carried.Why = fmt.Sprintf("%s, which claims it, does not exist; %s", x.out.Carried.By, x.decision.Why)
 		}
 	}
@@ -104,14 +104,14 @@ func (x *explainer) policyProblems() {
 		})
 	case d.Outcome == propagation.LeftAlone && x.synced():
 		x.out.Carried.Why = "every cluster has it by itself; policies carry it only with the label " + policyv1alpha1.NamespaceSkipAutoPropagationLabel
-	case d.Outcome == propagation.LeftAlone && x.out.Resource.ours() != "":
-		x.out.Carried.Why = x.out.Resource.ours()
+	case d.Outcome == propagation.LeftAlone && x.out.Resource.hint().Ours() != "":
+		x.out.Carried.Why = x.out.Resource.hint().Ours()
 	case d.Outcome == propagation.LeftAlone:
 		x.problems.add(Problem{Reason: ReasonNeverPropagated, Message: d.Why})
 	case d.Policy == nil && x.in.Binding != nil && dependency.Attached(x.in.Binding):
 		x.out.Carried.Why += ", and it goes along with what needs it"
-	case d.Policy == nil && !selected(x.out.Policies) && x.in.Binding == nil && x.out.Resource.ours() != "":
-		x.out.Carried.Why = x.out.Resource.ours()
+	case d.Policy == nil && !selected(x.out.Policies) && x.in.Binding == nil && x.out.Resource.hint().Ours() != "":
+		x.out.Carried.Why = x.out.Resource.hint().Ours()
 	case d.Policy == nil && !selected(x.out.Policies):
 		x.problems.add(x.noPolicy())
 	}

@@ -54,7 +54,7 @@ func (x *explainer) placementProblems() {
 	case spec.Suspension != nil && spec.Suspension.Scheduling != nil && *spec.Suspension.Scheduling:
 		x.problems.add(Problem{
 			Reason: ReasonSchedulingSuspended, Message: "its scheduling is suspended: its clusters stay as they are",
-			Next: "set spec.suspension.scheduling to false: flotilla kubectl edit " + x.out.Resource.bindingArgs(),
+			Next: "set spec.suspension.scheduling to false: flotilla kubectl edit " + x.out.Resource.hint().BindingArgs(),
 		})
 	case spec.SchedulerName != "" && spec.SchedulerName != orDefault(x.in.Scheduling.SchedulerName):
 		x.problems.add(Problem{
@@ -80,7 +80,7 @@ func (x *explainer) placementProblems() {
 		x.problems.add(Problem{
 			Reason:  ReasonBehind,
 			Message: "its last change is not taken up: the binding is for the template as it was before",
-			Next:    fmt.Sprintf("see what its events say: flotilla kubectl describe %s", x.out.Resource.args()),
+			Next:    fmt.Sprintf("see what its events say: flotilla kubectl describe %s", x.out.Resource.hint().Args()),
 		})
 	}
 	if record, _ := placement.RecordOf(x.binding); record.Stays != nil {
@@ -193,7 +193,7 @@ func (x *explainer) recordProblems() {
 		x.problems.add(Problem{
 			Reason:  ReasonUnreadableRecord,
 			Message: fmt.Sprintf("the annotation %s of its binding cannot be read, so that nobody knows what was decided upon", record.key),
-			Next:    fmt.Sprintf("remove it, and the decision is made again: flotilla kubectl annotate %s %s-", x.out.Resource.bindingArgs(), record.key),
+			Next:    fmt.Sprintf("remove it, and the decision is made again: flotilla kubectl annotate %s %s-", x.out.Resource.hint().BindingArgs(), record.key),
 		})
 	}
 }
@@ -244,25 +244,7 @@ func (x *explainer) deliveryProblems() {
 	x.problems.perCluster(ReasonClusterSilent, silent, "flotilla status says what is wrong with it, and what to do")
 	for _, text := range slices.Sorted(maps.Keys(unhealthy)) {
 		clusters := unhealthy[text]
-		next := x.out.Resource.look(x.in.Symptoms[clusters[0]], clusters)
+		next := x.out.Resource.hint().Command(x.in.Symptoms[clusters[0]], clusters)
 		x.problems.add(Problem{Reason: ReasonUnhealthy, Message: text, Next: next, Clusters: clusters})
 	}
-}
-
-// args names the template on a command line.
-func (r Resource) args() string {
-	name := strings.ToLower(r.Kind) + " " + r.Name
-	if r.Namespace == "" {
-		return name
-	}
-	return name + " -n " + r.Namespace
-}
-
-// bindingArgs names the template's binding on a command line.
-func (r Resource) bindingArgs() string {
-	name := workv1alpha2.BindingName(r.Kind, r.Name)
-	if r.Namespace == "" {
-		return "crb " + name
-	}
-	return "rb " + name + " -n " + r.Namespace
 }

@@ -2,15 +2,13 @@ package explain
 
 import (
 	"fmt"
-	"strings"
 
-	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
-	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/explain/hint"
 	"github.com/flotilla-io/flotilla/policies/override"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/selector"
@@ -42,7 +40,7 @@ func (x *explainer) carries(p policyv1alpha1.Policy) {
 	status := p.PropagationStatus()
 	x.out.Carries = &Carries{Templates: status.Templates, Bindings: status.Bindings, Placed: status.Placed}
 	x.problems = append(x.problems, x.in.strangers(p)...)
-	describe := "flotilla describe " + x.out.Resource.args()
+	describe := "flotilla describe " + x.out.Resource.hint().Args()
 	ready := apimeta.FindStatusCondition(status.Conditions, policyv1alpha1.PolicyReady)
 	switch {
 	case x.in.Template.GetUID() == "":
@@ -71,12 +69,7 @@ func explains(p *policyv1alpha1.PolicyProblem, what string) string {
 	if p == nil {
 		return "flotilla explain KIND/NAME of " + what + " says more"
 	}
-	kind, name, _ := strings.Cut(p.Object, " ") // "Deployment shop/web"
-	r := Resource{Kind: kind, Name: name}
-	if namespace, short, namespaced := strings.Cut(name, "/"); namespaced {
-		r.Namespace, r.Name = namespace, short
-	}
-	return "flotilla explain " + r.args() + " says more"
+	return "flotilla explain " + hint.Parse(p.Object).Args() + " says more"
 }
 
 // strangers says which clusters a policy names that do not exist.
@@ -84,7 +77,7 @@ func (in *Input) strangers(p policyv1alpha1.Policy) problems {
 	if p == nil {
 		return nil
 	}
-	return in.unknown(*refOf(propagation.RefOf(p)), propagation.NamedClusters(p.PropagationSpec()), propagation.ExcludedClusters(p.PropagationSpec()))
+	return in.unknown(*refOf(propagation.RefOf(p)), p, propagation.NamedClusters(p.PropagationSpec()), propagation.ExcludedClusters(p.PropagationSpec()))
 }
 
 // strangersOfOverrides says it of the overrides that mean the template, and of the template if
@@ -92,10 +85,10 @@ func (in *Input) strangers(p policyv1alpha1.Policy) problems {
 func (in *Input) strangersOfOverrides() problems {
 	var out problems
 	if own := in.asOverride(); own != nil {
-		out = in.unknown(refOfOverride(own), override.NamedClusters(own), override.ExcludedClusters(own))
+		out = in.unknown(refOfOverride(own), own, override.NamedClusters(own), override.ExcludedClusters(own))
 	}
 	for _, o := range override.Sorted(in.Overrides, selector.ResourceOf(in.Template)) {
-		out = append(out, in.unknown(refOfOverride(o), override.NamedClusters(o), override.ExcludedClusters(o))...)
+		out = append(out, in.unknown(refOfOverride(o), o, override.NamedClusters(o), override.ExcludedClusters(o))...)
 	}
 	return out
 }
@@ -120,7 +113,7 @@ func (in *Input) asOverride() policyv1alpha1.Override {
 
 // unknown says which of the clusters that a policy names do not exist, and which of those that it
 // excludes are mistyped.
-func (in *Input) unknown(ref Ref, names, excluded []string) problems {
+func (in *Input) unknown(ref Ref, of metav1.Object, names, excluded []string) problems {
 	if in.blind(UnreadClusters) {
 		return nil
 	}
@@ -129,30 +122,8 @@ func (in *Input) unknown(ref Ref, names, excluded []string) problems {
 		fleet[i] = c.Name
 	}
 	var out problems
-	for _, remark := range propagation.Remarks(names, excluded, fleet) {
+	for _, remark := range propagation.Remarks(of, names, excluded, fleet) {
 		out.add(Problem{Reason: ReasonUnknownCluster, Message: ref.String() + ": " + remark, Next: "correct the name, or join the cluster: flotilla get clusters"})
 	}
 	return out
-}
-
-// ours says of a kind on which the control plane itself acts where to look at it; empty
-// for all others.
-func (r Resource) ours() string {
-	group, _, _ := strings.Cut(r.APIVersion, "/")
-	of := strings.ToLower(r.Kind) + "/" + r.Name
-	if r.Namespace != "" {
-		of += " -n " + r.Namespace
-	}
-	switch {
-	case group == kustomizev1.GroupVersion.Group && r.Kind == kustomizev1.KustomizationKind:
-		return "the control plane acts on it by itself; what comes of it: flotilla tree " + of
-	case group == sourcev1.GroupVersion.Group && r.Kind == sourcev1.GitRepositoryKind:
-		return "the control plane acts on it by itself; what comes of it: flotilla trace " + of
-	case group == policyv1alpha1.GroupVersion.Group && r.Kind == "FederatedResourceQuota":
-		return "the control plane acts on it by itself; what is used of it: flotilla describe " + of
-	case group == policyv1alpha1.GroupVersion.Group:
-		return "the control plane acts on it by itself; flotilla explain of a template that it is about says what comes of it"
-	default:
-		return ""
-	}
 }

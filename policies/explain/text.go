@@ -125,6 +125,12 @@ func (p *Placement) facts(t *columns.Table) {
 			}
 			t.Add("  leaving", list(names, maxNamed))
 		}
+		if s.Moved != "" {
+			t.Add("  moved", s.Moved)
+		}
+		for _, to := range s.Returns {
+			t.Add("  returns", to)
+		}
 		if len(s.RequiredBy) > 0 {
 			t.Add("  needed by", strings.Join(s.RequiredBy, ", "))
 		}
@@ -167,7 +173,7 @@ func (n *Prospect) text(stands bool) string {
 	switch {
 	case len(n.Plugins) > 0 && n.Error == "":
 		return "not known: " + n.NotDue
-	case n.Same && (n.NotDue == notCarried || n.NotDue == noRoom):
+	case n.Same && (n.NotDue == notCarried || n.NotDue == quotaExceeded):
 		return "nothing is decided: " + n.NotDue
 	case n.Same && n.Due == "":
 		return "a decision would say the same"

@@ -49,7 +49,7 @@ status:
 `, &workv1alpha1.Work{}))
 	advice := regexp.MustCompile(`(?m)^ {5}next: .*`)
 	for n := range 100 {
-		in.Symptoms = map[string]symptom.Symptom{"c-001": symptom.Told("Failed", strings.Repeat("x", n)+" next: delete it all")}
+		in.Symptoms = map[string]symptom.Symptom{"c-001": symptom.FromEvent("Failed", strings.Repeat("x", n)+" next: delete it all")}
 		said := strings.Split(explain.Explain(in).Text(explain.TextOptions{}), "\nPOLICIES\n")[0]
 		for _, line := range advice.FindAllString(said, -1) {
 			if strings.Contains(line, "delete it all") {

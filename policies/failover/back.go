@@ -26,8 +26,8 @@ func (l Left) Equal(other Left) bool { return l.Cluster == other.Cluster && l.We
 type Back struct {
 	// Left are the clusters that it was moved off, with what is known of them by now.
 	Left []Left
-	// Settled are those that have been well for long enough: it is placed anew, and there rather than elsewhere.
-	Settled []string
+	// Stable are those that have been well for long enough: it is placed anew, and there rather than elsewhere.
+	Stable []string
 	// Next is when there will be another one by time alone; zero where there will not.
 	Next time.Time
 }
@@ -36,10 +36,10 @@ type Back struct {
 // must not run it, what its placement tolerates, and how it was moved before: each time that it fails again
 // soon after, the time is doubled. It never does if its policy does not say after which time.
 func BackTo(left []Left, fleet Fleet, spec *workv1alpha2.ResourceBindingSpec, due Due, moves Moves, now time.Time) Back {
-	if spec.Failover == nil || spec.Failover.FailBackSeconds == nil || len(left) == 0 {
+	stabilization, returns := stabilizationOf(spec, moves)
+	if !returns || len(left) == 0 {
 		return Back{}
 	}
-	settles := time.Duration(max(*spec.Failover.FailBackSeconds, 0)) * time.Second << min(max(moves.Count-1, 0), mostDoubled)
 	var tolerations []corev1.Toleration
 	if spec.Placement != nil {
 		tolerations = spec.Placement.ClusterTolerations
@@ -65,10 +65,10 @@ func BackTo(left []Left, fleet Fleet, spec *workv1alpha2.ResourceBindingSpec, du
 		if l.Well == nil {
 			continue
 		}
-		if at := l.Well.Add(settles); at.After(now) {
+		if at := l.Well.Add(stabilization); at.After(now) {
 			out.Next = Earlier(out.Next, at)
 		} else {
-			out.Settled = append(out.Settled, l.Cluster)
+			out.Stable = append(out.Stable, l.Cluster)
 		}
 	}
 	return out

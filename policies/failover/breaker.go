@@ -47,9 +47,15 @@ func (l Losses) Suspected(cluster string) bool {
 	return found
 }
 
-// String is "3 of 5 clusters were lost at once: east, north, west".
+// String is "3 of 5 clusters were lost at once: east, north, west", and where only some of them are suspected "3 of 5
+// clusters were lost at once, east among them".
 func (l Losses) String() string {
-	return strconv.Itoa(l.Lost) + " of " + strconv.Itoa(l.Of) + " clusters were lost at once: " + strings.Join(l.Clusters, ", ")
+	out := strconv.Itoa(l.Lost) + " of " + strconv.Itoa(l.Of) + " clusters were lost at once"
+	names := strings.Join(l.Clusters, ", ")
+	if len(l.Clusters) < l.Lost {
+		return out + ", " + names + " among them"
+	}
+	return out + ": " + names
 }
 
 // Suspected reports whether it stands on a cluster that it is lost with so many others that nothing is moved off it.
@@ -60,10 +66,28 @@ func Suspected(c *clusterv1alpha1.Cluster) bool {
 // loss is a cluster that is lost, or was until a moment ago.
 type loss struct {
 	name string
-	// at is when it was lost, and back when it was ready again; zero where it is not.
+	// at is when it was lost, in the way in which it is, and back when it was ready again; zero where it is not.
 	at, back time.Time
-	// confirmed says that somebody knows that it is lost, held that it was suspected until now.
-	confirmed, held bool
+	// suspected is since when it is suspected, zero where it was not until now: it may have been lost in several ways since.
+	suspected time.Time
+	// confirmed says that somebody knows that it is lost.
+	confirmed bool
+}
+
+// sawBack reports whether another one came back since l was lost, of one that was suspected.
+func (l loss) sawBack(other loss) bool {
+	if l.suspected.IsZero() {
+		return false
+	}
+	return other.back.After(l.at) || !other.back.Before(l.suspected) && !other.back.IsZero()
+}
+
+// suspectedSince is since when it stands on a cluster that it is suspected; zero where it does not.
+func suspectedSince(c *clusterv1alpha1.Cluster) time.Time {
+	if s := meta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterConditionMassFailureSuspected); s != nil && Suspected(c) {
+		return s.LastTransitionTime.Time
+	}
+	return time.Time{}
 }
 
 // Losses returns the clusters that were lost at once, if they are too many. One whose loss was confirmed counts, and is
@@ -79,8 +103,8 @@ func (b Breaker) Losses(fleet Fleet, now time.Time) Losses {
 		out.Of++
 		if ready := readiness(c); ready != nil {
 			switch at := ready.LastTransitionTime.Time; {
-			case isLost(c), ready.Reason == clusterv1alpha1.ClusterAnswersAgainReason:
-				all = append(all, loss{name: c.Name, at: at, confirmed: confirmed(c), held: Suspected(c)})
+			case Lost(c), ready.Reason == clusterv1alpha1.ClusterAnswersAgainReason:
+				all = append(all, loss{name: c.Name, at: at, confirmed: confirmed(c), suspected: suspectedSince(c)})
 			case isReady(c) && now.Sub(at) < b.window():
 				all = append(all, loss{name: c.Name, back: at})
 			}
@@ -104,7 +128,7 @@ func (b Breaker) suspect(out *Losses, of loss, all []loss) {
 		switch {
 		case l.back.IsZero() && l.at.Sub(of.at).Abs() <= b.window():
 			standing++
-		case of.held && l.back.After(of.at):
+		case of.sawBack(l):
 			returned = append(returned, l.back)
 		}
 	}

@@ -107,15 +107,15 @@ func (r Rules) Of(fleet Fleet, tolerations []corev1.Toleration, now time.Time) (
 // moved although they were lost at once.
 const skew = 5 * time.Second
 
-// settles is how long a cluster that is ready again has for its taints to go, which whoever put them on has to find out.
-const settles = 10 * time.Second
+// taintGrace is how long a cluster that is ready again has for its taints to go, which whoever put them on has to find out.
+const taintGrace = 10 * time.Second
 
 // notBefore is when something may be moved off a cluster that is due at a time: not before enough was heard of one that
 // is lost, and not as soon as one is back.
 func (r Rules) notBefore(c *clusterv1alpha1.Cluster, at time.Time) time.Time {
 	earliest := r.Settled
 	if ready := readiness(c); isReady(c) {
-		earliest = ready.LastTransitionTime.Add(settles)
+		earliest = ready.LastTransitionTime.Add(taintGrace)
 	}
 	if earliest.After(at) {
 		return earliest
@@ -148,17 +148,17 @@ func Movable(c *clusterv1alpha1.Cluster) bool {
 	if c.DeletionTimestamp != nil || meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterConditionHeld) {
 		return false
 	}
-	return isReady(c) || isLost(c)
+	return isReady(c) || Lost(c)
 }
 
 func isReady(c *clusterv1alpha1.Cluster) bool {
 	return meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
 }
 
-// isLost reports whether a cluster does not answer, or not well, or its agent is not heard
+// Lost reports whether a cluster does not answer, or not well, or its agent is not heard
 // of. Credentials that are refused, another cluster in its place, or a state that cannot be
 // read say nothing of what runs there.
-func isLost(c *clusterv1alpha1.Cluster) bool {
+func Lost(c *clusterv1alpha1.Cluster) bool {
 	ready := readiness(c)
 	if ready == nil || ready.Status == metav1.ConditionTrue {
 		return false

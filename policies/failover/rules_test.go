@@ -136,10 +136,11 @@ func TestLosses(t *testing.T) {
 		return member(name, clusterv1alpha1.ClusterNotReachableReason, at(minutes), taint(unreachable, corev1.TaintEffectNoExecute, time.Hour))
 	}
 	well := func(name string) *clusterv1alpha1.Cluster { return member(name, "", noon) }
-	held := func(c *clusterv1alpha1.Cluster) *clusterv1alpha1.Cluster {
-		c.Status.Conditions = append(c.Status.Conditions, metav1.Condition{Type: clusterv1alpha1.ClusterConditionMassFailureSuspected, Status: metav1.ConditionTrue})
+	heldSince := func(c *clusterv1alpha1.Cluster, minutes int) *clusterv1alpha1.Cluster {
+		c.Status.Conditions = append(c.Status.Conditions, metav1.Condition{Type: clusterv1alpha1.ClusterConditionMassFailureSuspected, Status: metav1.ConditionTrue, LastTransitionTime: metav1.NewTime(at(minutes))})
 		return c
 	}
+	held := func(c *clusterv1alpha1.Cluster) *clusterv1alpha1.Cluster { return heldSince(c, 1) }
 	confirm := func(c *clusterv1alpha1.Cluster, minutes int) *clusterv1alpha1.Cluster {
 		c.Annotations = map[string]string{clusterv1alpha1.ConfirmLostAnnotation: at(minutes).Format(time.RFC3339)}
 		return c
@@ -150,22 +151,24 @@ func TestLosses(t *testing.T) {
 		want    string        // which are suspected
 		until   time.Duration // from two hours after the first loss; zero for as long as they are lost
 	}{
-		"none is lost":                      {fleet: fleet{well("a"), well("b")}},
-		"one of two":                        {fleet: fleet{gone("a", 0), well("b")}},
-		"one of one":                        {fleet: fleet{gone("a", 0)}},
-		"both of two":                       {fleet: fleet{gone("a", 0), gone("b", 1)}, want: "a b"},
-		"two of three":                      {fleet: fleet{gone("a", 0), gone("b", 1), well("c")}, want: "a b"},
-		"a third":                           {fleet: fleet{gone("a", 0), gone("b", 0), well("c"), well("d"), well("e"), well("f")}},
-		"half":                              {fleet: fleet{gone("a", 0), gone("b", 0), gone("c", 0), well("d"), well("e"), well("f")}, want: "a b c"},
-		"one after the other":               {fleet: fleet{gone("a", 0), gone("b", 6), well("c")}},
-		"one long ago, two at once":         {fleet: fleet{gone("a", 0), gone("b", 60), gone("c", 61), well("d")}, want: "b c"},
-		"one of them is confirmed":          {fleet: fleet{confirm(gone("a", 0), 2), gone("b", 1), well("c")}, want: "b"},
-		"confirmed before, and lost again":  {fleet: fleet{confirm(gone("a", 0), -9), gone("b", 1), well("c")}, want: "a b"},
-		"one is back a moment ago":          {fleet: fleet{held(gone("a", 0)), member("b", "", at(118)), well("c")}, want: "a", until: 3 * time.Minute},
-		"two are back, one after the other": {fleet: fleet{held(gone("a", 0)), member("b", "", at(116)), member("c", "", at(119))}, want: "a", until: 4 * time.Minute},
-		"one is back for long":              {fleet: fleet{held(gone("a", 0)), member("b", "", at(100)), well("c")}},
-		"another one flapped":               {fleet: fleet{gone("a", 0), member("b", "", at(118)), well("c")}},
-		"one answers again":                 {fleet: fleet{gone("a", 0), member("b", clusterv1alpha1.ClusterAnswersAgainReason, at(1)), well("c")}, want: "a b"},
+		"none is lost":                     {fleet: fleet{well("a"), well("b")}},
+		"one of two":                       {fleet: fleet{gone("a", 0), well("b")}},
+		"one of one":                       {fleet: fleet{gone("a", 0)}},
+		"both of two":                      {fleet: fleet{gone("a", 0), gone("b", 1)}, want: "a b"},
+		"two of three":                     {fleet: fleet{gone("a", 0), gone("b", 1), well("c")}, want: "a b"},
+		"a third":                          {fleet: fleet{gone("a", 0), gone("b", 0), well("c"), well("d"), well("e"), well("f")}},
+		"half":                             {fleet: fleet{gone("a", 0), gone("b", 0), gone("c", 0), well("d"), well("e"), well("f")}, want: "a b c"},
+		"one after the other":              {fleet: fleet{gone("a", 0), gone("b", 6), well("c")}},
+		"one long ago, two at once":        {fleet: fleet{gone("a", 0), gone("b", 60), gone("c", 61), well("d")}, want: "b c"},
+		"one of them is confirmed":         {fleet: fleet{confirm(gone("a", 0), 2), gone("b", 1), well("c")}, want: "b"},
+		"confirmed before, and lost again": {fleet: fleet{confirm(gone("a", 0), -9), gone("b", 1), well("c")}, want: "a b"},
+		"one is back a moment ago":         {fleet: fleet{held(gone("a", 0)), member("b", "", at(118)), well("c")}, want: "a", until: 3 * time.Minute},
+		"the one that is lost is lost in another way since": {fleet: fleet{held(gone("a", 119)), member("b", "", at(118)), well("c")}, want: "a", until: 3 * time.Minute},
+		"another one was back before it was suspected":      {fleet: fleet{heldSince(gone("a", 119), 119), member("b", "", at(118)), well("c")}},
+		"two are back, one after the other":                 {fleet: fleet{held(gone("a", 0)), member("b", "", at(116)), member("c", "", at(119))}, want: "a", until: 4 * time.Minute},
+		"one is back for long":                              {fleet: fleet{held(gone("a", 0)), member("b", "", at(100)), well("c")}},
+		"another one flapped":                               {fleet: fleet{gone("a", 0), member("b", "", at(118)), well("c")}},
+		"one answers again":                                 {fleet: fleet{gone("a", 0), member("b", clusterv1alpha1.ClusterAnswersAgainReason, at(1)), well("c")}, want: "a b"},
 		"what confirms is no time": {fleet: fleet{func() *clusterv1alpha1.Cluster {
 			c := gone("a", 0)
 			c.Annotations = map[string]string{clusterv1alpha1.ConfirmLostAnnotation: "yes"}
@@ -198,7 +201,12 @@ func TestLosses(t *testing.T) {
 			}
 		})
 	}
-	if got, want := (failover.Losses{Clusters: []string{"a", "b"}, Lost: 2, Of: 3}).String(), "2 of 3 clusters were lost at once: a, b"; got != want {
-		t.Errorf("says %q, want %q", got, want)
+	for want, losses := range map[string]failover.Losses{
+		"2 of 3 clusters were lost at once: a, b":         {Clusters: []string{"a", "b"}, Lost: 2, Of: 3},
+		"2 of 3 clusters were lost at once, b among them": {Clusters: []string{"b"}, Lost: 2, Of: 3}, // the loss of the other is confirmed
+	} {
+		if got := losses.String(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }

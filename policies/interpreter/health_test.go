@@ -34,7 +34,9 @@ func TestHealth(t *testing.T) {
 		"a budget that is met":               {`{apiVersion: policy/v1, kind: PodDisruptionBudget, status: {currentHealthy: 2, desiredHealthy: 2}}`, healthy},
 		"a budget that is not":               {`{apiVersion: policy/v1, kind: PodDisruptionBudget, status: {currentHealthy: 1, desiredHealthy: 2}}`, not},
 		"a config map":                       {`{apiVersion: v1, kind: ConfigMap}`, healthy},
-		"a status of an unexpected shape":    {`{apiVersion: apps/v1, kind: Deployment, metadata: {generation: 1}, spec: {replicas: 1}, status: [1]}`, not},
+		"a stateful set that lacks one":      {`{apiVersion: apps/v1, kind: StatefulSet, metadata: {generation: 1}, spec: {replicas: 2}, status: {observedGeneration: 1, updatedReplicas: 1, availableReplicas: 1}}`, not},
+		"a kind without a rule that says it has failed, which nothing moves": {`{apiVersion: example.com/v1, kind: Thing, status: {phase: Failed, replicas: 0, conditions: [{type: Ready, status: "False"}, {type: Failed, status: "True"}]}}`, healthy},
+		"a status of an unexpected shape":                                    {`{apiVersion: apps/v1, kind: Deployment, metadata: {generation: 1}, spec: {replicas: 1}, status: [1]}`, not},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

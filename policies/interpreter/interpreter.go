@@ -46,7 +46,7 @@ func (i *Interpreter) Replicas(obj kinds.Object) (n int32, req *workv1alpha2.Rep
 		return 0, nil, false, nil
 	}
 	n, req, err = f(obj)
-	if req != nil && req.NodeClaim != nil && rules.ClaimsNothing(req.NodeClaim) {
+	if req != nil && req.NodeClaim != nil && rules.AllowsAnyNode(req.NodeClaim) {
 		own := *req // what was said may be said to others
 		own.NodeClaim = nil
 		req = &own
@@ -65,7 +65,7 @@ func (i *Interpreter) Components(obj kinds.Object) (parts []workv1alpha2.Compone
 	}
 	parts, err = f(obj)
 	for i := range parts {
-		if req := parts[i].ReplicaRequirements; req != nil && req.NodeClaim != nil && rules.ClaimsNothing(req.NodeClaim) {
+		if req := parts[i].ReplicaRequirements; req != nil && req.NodeClaim != nil && rules.AllowsAnyNode(req.NodeClaim) {
 			own := *req
 			own.NodeClaim = nil
 			parts = slices.Clone(parts)

@@ -15,6 +15,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/cascade"
 	"github.com/flotilla-io/flotilla/policies/claims"
+	"github.com/flotilla-io/flotilla/policies/volumes"
 )
 
 // ID names an object in a member, whatever the version of its kind.
@@ -33,24 +34,29 @@ type Object struct {
 	ID
 	// Work is the Work that it names; zero for none.
 	Work types.NamespacedName
-	// Claim is whose it is, besides names.
-	Claim claims.Marks
+	// Owner is whose it is, besides names.
+	Owner claims.Ownership
 	// Managed says that it has the label of what is managed, Applied that Flotilla
 	// applied fields of it, and Leaving that it is being deleted.
 	Managed, Applied, Leaving bool
 }
 
-// Title names the object, and says if it is being deleted: "ConfigMap shop/web (being deleted)".
+// Title names the object, and says if it is being deleted, or holds data that would go with it:
+// "ConfigMap shop/web (being deleted)".
 func (o *Object) Title() string {
-	if o.Leaving {
+	switch {
+	case o.Leaving:
 		return o.ID.String() + " (being deleted)"
+	case volumes.IsVolumeClaim(o.Kind):
+		return o.ID.String() + " (with its data)"
+	default:
+		return o.ID.String()
 	}
-	return o.ID.String()
 }
 
 // Deleting says of an object with these finalizers that it is being deleted, and what keeps it.
 func Deleting(finalizers []string) string {
-	if held := cascade.Held(finalizers); held != "" {
+	if held := cascade.BlockedBy(finalizers); held != "" {
 		return "being deleted, " + held
 	}
 	return "being deleted"
@@ -94,9 +100,9 @@ func (o *Object) Suspect(cluster string, s claims.Standing) bool {
 	}
 	if o.Elsewhere(cluster) {
 		_, execution := workv1alpha2.ClusterOfExecutionNamespace(o.Work.Namespace)
-		return execution && s.Hub != "" && o.Claim.Hub == s.Hub
+		return execution && s.Hub != "" && o.Owner.Hub == s.Hub
 	}
-	return s.MayRemove(o.Claim, "")
+	return s.MayRemove(o.Owner, "")
 }
 
 // Named reports whether a Work asks for the object, or knows that it is to go; nil is
@@ -139,6 +145,10 @@ func Removable(id ID) bool {
 	return id.Kind != (schema.GroupKind{Kind: "Namespace"}) && id.Kind != (schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"})
 }
 
+// ByPolicy reports whether an orphan is removed where the Cluster's policy says so, and nobody looks at
+// each. Claims are not: their data goes only if somebody has seen their names.
+func ByPolicy(id ID) bool { return Removable(id) && !volumes.IsVolumeClaim(id.Kind) }
+
 // mostNamed is how many orphans a message names.
 const mostNamed = 5
 
@@ -154,8 +164,19 @@ const (
 	KeptAsHeld
 )
 
-// Message tells of orphans; they come sorted, and there is one at least.
+// Message tells of orphans, of those that hold data first; they come sorted, and there is one at least.
 func Message(cluster string, found []Object, kept Kept) string {
+	found = slices.Clone(found)
+	slices.SortStableFunc(found, func(a, b Object) int {
+		switch holds := volumes.IsVolumeClaim(a.Kind); {
+		case holds == volumes.IsVolumeClaim(b.Kind):
+			return 0
+		case holds:
+			return -1
+		default:
+			return 1
+		}
+	})
 	names := make([]string, 0, mostNamed)
 	for i := range found[:min(len(found), mostNamed)] {
 		names = append(names, found[i].Title())
@@ -180,6 +201,11 @@ func Message(cluster string, found []Object, kept Kept) string {
 		out += ", as its policy does not for so many at once"
 	}
 	return out
+}
+
+// NamesVolumeClaims reports whether a message names what holds data.
+func NamesVolumeClaims(message string) bool {
+	return strings.Contains(message, "PersistentVolumeClaim ")
 }
 
 // Brakes reports whether so many of all managed objects are not removed by policy

@@ -2,6 +2,7 @@ package orphans_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -28,25 +29,25 @@ func TestSuspect(t *testing.T) {
 		want     bool
 	}{
 		"applied from here":                           {func(*orphans.Object) {}, ours, true},
-		"by another hub":                              {func(o *orphans.Object) { o.Claim.Hub = "two" }, ours, false},
-		"long ago, before hubs said so":               {func(o *orphans.Object) { o.Claim.Hub = "" }, ours, true},
-		"long ago, where another hub was before":      {func(o *orphans.Object) { o.Claim.Hub = "" }, contested, false},
+		"by another hub":                              {func(o *orphans.Object) { o.Owner.Hub = "two" }, ours, false},
+		"long ago, before hubs said so":               {func(o *orphans.Object) { o.Owner.Hub = "" }, ours, true},
+		"long ago, where another hub was before":      {func(o *orphans.Object) { o.Owner.Hub = "" }, contested, false},
 		"without the label":                           {func(o *orphans.Object) { o.Managed = false }, ours, false},
 		"a copy that somebody else made of an object": {func(o *orphans.Object) { o.Applied = false }, ours, false},
 		"being deleted":                               {func(o *orphans.Object) { o.Leaving = true }, ours, true},
 		"names no Work":                               {func(o *orphans.Object) { o.Work = types.NamespacedName{} }, ours, false},
 		"under another name that the cluster had":     {func(o *orphans.Object) { o.Work.Namespace = "karmada-es-west" }, ours, true},
 		"so, where another hub was before":            {func(o *orphans.Object) { o.Work.Namespace = "karmada-es-west" }, contested, true},
-		"so, by another hub":                          {func(o *orphans.Object) { o.Work.Namespace, o.Claim.Hub = "karmada-es-west", "two" }, ours, false},
-		"so, long ago":                                {func(o *orphans.Object) { o.Work.Namespace, o.Claim.Hub = "karmada-es-west", "" }, ours, false},
-		"so, and nobody knows who asks":               {func(o *orphans.Object) { o.Work.Namespace, o.Claim.Hub = "karmada-es-west", "" }, claims.Standing{}, false},
+		"so, by another hub":                          {func(o *orphans.Object) { o.Work.Namespace, o.Owner.Hub = "karmada-es-west", "two" }, ours, false},
+		"so, long ago":                                {func(o *orphans.Object) { o.Work.Namespace, o.Owner.Hub = "karmada-es-west", "" }, ours, false},
+		"so, and nobody knows who asks":               {func(o *orphans.Object) { o.Work.Namespace, o.Owner.Hub = "karmada-es-west", "" }, claims.Standing{}, false},
 		"names a Work where there are none":           {func(o *orphans.Object) { o.Work.Namespace = "shop" }, ours, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			o := orphans.Object{
 				ID: id("a"), Work: types.NamespacedName{Namespace: "karmada-es-east", Name: "a-1"},
-				Claim: claims.Marks{Hub: "one", Work: "w"}, Managed: true, Applied: true,
+				Owner: claims.Ownership{Hub: "one", Work: "w"}, Managed: true, Applied: true,
 			}
 			tc.change(&o)
 			if got := o.Suspect("east", tc.standing); got != tc.want {
@@ -111,9 +112,13 @@ func TestMessage(t *testing.T) {
 		seven = append(seven, orphans.Object{ID: id(fmt.Sprint(i))})
 	}
 	hang := []orphans.Object{seven[0], {ID: id("hangs"), Leaving: true}}
-	got := []string{orphans.Message("east", seven[:1], orphans.KeptByPolicy), orphans.Message("east", seven, orphans.KeptAsMany), orphans.Message("east", seven[:1], orphans.KeptAsHeld),
+	data := orphans.Object{ID: id("data")}
+	data.Kind.Kind = "PersistentVolumeClaim"
+	got := []string{orphans.Message("east", append(slices.Clone(seven), data), orphans.KeptByPolicy), orphans.Message("east", seven[:1], orphans.KeptByPolicy), orphans.Message("east", seven, orphans.KeptAsMany), orphans.Message("east", seven[:1], orphans.KeptAsHeld),
 		orphans.Message("east", hang, orphans.KeptByPolicy), orphans.Message("east", hang[1:], orphans.KeptByPolicy)}
 	want := []string{
+		"8 objects that no Work names: PersistentVolumeClaim shop/data (with its data), ConfigMap shop/0, ConfigMap shop/1, ConfigMap shop/2, ConfigMap shop/3 and 3 more; " +
+			"flotilla prune --cluster east removes what nobody needs",
 		"1 object that no Work names: ConfigMap shop/0; flotilla prune --cluster east removes what nobody needs",
 		"7 objects that no Work names: ConfigMap shop/0, ConfigMap shop/1, ConfigMap shop/2, ConfigMap shop/3, ConfigMap shop/4 and 2 more; " +
 			"flotilla prune --cluster east removes what nobody needs, as its policy does not for so many at once",
@@ -125,12 +130,29 @@ func TestMessage(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+	if !orphans.NamesVolumeClaims(got[0]) || orphans.NamesVolumeClaims(got[1]) {
+		t.Errorf("which of these tells of claims is not known: %q", got[:2])
+	}
 }
 
 func TestBrakes(t *testing.T) {
 	for counts, want := range map[[2]int]bool{{1, 10}: false, {5, 10}: false, {6, 10}: true, {6, 30}: false, {7, 30}: true, {2, 2}: true} {
 		if got := orphans.Brakes(counts[0], counts[1]); got != want {
 			t.Errorf("%d of %d: %t, want %t", counts[0], counts[1], got, want)
+		}
+	}
+}
+
+// TestByPolicy: what holds data, or things of others, is removed by nobody's rule.
+func TestByPolicy(t *testing.T) {
+	for name, want := range map[string]bool{"ConfigMap": true, "Namespace": false, "PersistentVolumeClaim": false} {
+		of := id("a")
+		of.Kind.Kind = name
+		if got := orphans.ByPolicy(of); got != want {
+			t.Errorf("%s: %t, want %t", name, got, want)
+		}
+		if got := orphans.Removable(of); got != (name != "Namespace") {
+			t.Errorf("%s is removed where somebody names it: %t", name, got)
 		}
 	}
 }

@@ -41,6 +41,8 @@ type editor struct {
 	// secret says that errors must not repeat what the manifest holds: they go to
 	// events and statuses, which more people read than Secrets.
 	secret bool
+	// manifestSecret says that a Kustomization put text of a Secret into the manifest.
+	manifestSecret bool
 }
 
 // spend takes n bytes off what is left.
@@ -53,7 +55,7 @@ func (e *editor) spend(n int) error {
 
 // newEditor returns an editor of obj.
 func newEditor(obj *unstructured.Unstructured) *editor {
-	return &editor{obj: obj, left: MaxWork, secret: obj.GetAPIVersion() == "v1" && obj.GetKind() == "Secret"}
+	return &editor{obj: obj, left: MaxWork, secret: obj.GetAPIVersion() == "v1" && obj.GetKind() == "Secret", manifestSecret: holdsSecrets(obj)}
 }
 
 // place is where in a rule, and in the manifest, something happens.

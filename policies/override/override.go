@@ -11,19 +11,20 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	"github.com/flotilla-io/flotilla/policies/selector"
 )
 
 // Error says which override could not be applied, why, and what to do about it.
 type Error struct {
-	// Policy is the name, with the namespace before it where it has one.
+	// Policy is the name, with the namespace before it where it has one; *** stands for a name that text of a Secret is in.
 	Policy string
 	// Rule is the index in overrideRules; -1 for the deprecated fields.
 	Rule int
 	// Overrider is the field in the rule, such as "imageOverrider[0]".
 	Overrider string
-	// Path in the manifest, a JSON pointer; empty where the overrider has none.
+	// Path in the manifest, a JSON pointer; empty where the overrider has none, and where text of a Secret is in the policy.
 	Path string
 	Err  error
 }
@@ -209,7 +210,7 @@ func (l *link) apply(e *editor, cluster *clusterv1alpha1.Cluster, after func(pol
 			index = -1
 		}
 		if err := e.rule(r.overriders); err != nil {
-			err.Policy, err.Rule = nameOf(l.policy), index
+			err.redact(l.policy, index, e.manifestSecret)
 			return nil, err
 		}
 		if after != nil {
@@ -220,9 +221,14 @@ func (l *link) apply(e *editor, cluster *clusterv1alpha1.Cluster, after func(pol
 	return items, nil
 }
 
+// nameOf is how texts name a policy; text of a Secret in its name is left out.
 func nameOf(o policyv1alpha1.Override) string {
-	if o.GetNamespace() == "" {
-		return o.GetName()
+	name := o.GetName()
+	if o.GetAnnotations()[gitopsv1alpha1.HoldsSecretsAnnotation] == gitopsv1alpha1.HoldsInName {
+		name = "***"
 	}
-	return o.GetNamespace() + "/" + o.GetName()
+	if o.GetNamespace() == "" {
+		return name
+	}
+	return o.GetNamespace() + "/" + name
 }

@@ -19,7 +19,7 @@ func Asks(b workv1alpha2.Binding, in Situation, opts Options) []string {
 	if _, due := s.due(in.Clusters); !due && s.record.Stays == nil {
 		forbidden, _ := barred(&s, in, opts)
 		s.back = failover.BackTo(s.record.Left, in.Clusters, s.spec, forbidden, movesOf(s.record), in.Now)
-		if len(targetsIn(s.spec.Clusters, forbidden)) == 0 && len(s.back.Settled) == 0 {
+		if len(targetsIn(s.spec.Clusters, forbidden)) == 0 && len(s.back.Stable) == 0 {
 			return nil
 		}
 	}

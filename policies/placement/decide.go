@@ -12,7 +12,9 @@ import (
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/estimate"
+	"github.com/flotilla-io/flotilla/policies/eviction"
 	"github.com/flotilla-io/flotilla/policies/failover"
+	"github.com/flotilla-io/flotilla/policies/placement/answers"
 	"github.com/flotilla-io/flotilla/policies/placement/framework"
 )
 
@@ -41,6 +43,10 @@ type Record struct {
 	Plugins []string `json:"plugins,omitempty"`
 	// Stays says what should be moved and has no place to go to. Nil where there is nothing.
 	Stays *Stays `json:"stays,omitempty"`
+	// Told is what was told of last about what had no place to go to. Nil: nothing, or nothing for long.
+	Told *Told `json:"told,omitempty"`
+	// LastMove is how it came to be where it is. Nil: it left no cluster yet.
+	LastMove *eviction.Move `json:"lastMove,omitempty"`
 	// Moves are those of an application because it failed. Nil: there were none.
 	Moves *failover.Moves `json:"moves,omitempty"`
 	// Drained are the clusters that it was moved off because they were drained, sorted: those
@@ -53,6 +59,8 @@ type Record struct {
 	// Stale are the clusters that did not say what fits there, so that what they said
 	// last counted; at most 16, sorted by name. Nil: there were none.
 	Stale []estimate.Stale `json:"stale,omitempty"`
+	// Estimates is what was answered about what fits in clusters, for those who cannot ask. Nil: nobody was asked.
+	Estimates *answers.Record `json:"room,omitempty"`
 }
 
 // equals reports whether the two mean the same to a user.
@@ -70,10 +78,10 @@ func (r Record) sameOutcome(other Record) bool {
 // Succeeded reports whether the decision placed the binding.
 func (r Record) Succeeded() bool { return r.Reason == workv1alpha2.BindingReasonSuccess }
 
-// LacksRoom reports whether the decision failed because clusters fit and have no room: a
+// LacksCapacity reports whether the decision failed because clusters fit and have no room: a
 // later one may succeed once there is some.
-func (r Record) LacksRoom() bool {
-	return r.Reason == workv1alpha2.BindingReasonUnschedulable || !r.Succeeded() && r.Cause == framework.CauseRoom
+func (r Record) LacksCapacity() bool {
+	return r.Reason == workv1alpha2.BindingReasonUnschedulable || !r.Succeeded() && r.Cause == framework.CauseCapacity
 }
 
 // LastPlaced returns when the binding was last placed, as far as r knows; nil where
@@ -111,9 +119,11 @@ type Situation struct {
 	Clusters Snapshot
 	// Peers are the bindings that this one wants to be with or apart from.
 	Peers framework.Peers
-	// Room is what was answered about clusters that were asked what fits there, by name;
+	// Estimates is what was answered about clusters that were asked what fits there, by name;
 	// see Asks. Of all others what they report counts.
-	Room map[string]estimate.Answer
+	Estimates map[string]estimate.Answer
+	// Untold is what those clusters do not tell that could not answer, by name.
+	Untold map[string]string
 	// Now dates the decision.
 	Now time.Time
 }
@@ -175,11 +185,13 @@ func Decide(b workv1alpha2.Binding, in Situation, opts Options) (Decision, bool)
 	a := placing{state: &s, in: in, opts: opts, barred: forbidden, full: kept.Clusters}
 	d := a.decide(due, evicted)
 	d.Record.stay(kept)
-	d.Record.Stale = estimate.StaleIn(in.Room)
+	d.Record.Stale = estimate.StaleIn(in.Estimates)
+	d.Record.Estimates = answers.Of(in.Estimates, in.Untold, assignedBy(s.spec), namesOf(d.Clusters), in.Now)
 	d.Next, d.Why = next, why
 	if !due {
 		d.Why = DueEvicted
 	}
+	d.Record.Told, d.Record.LastMove = toldOf(&a, &d), lastMove(&a, &d)
 	return d, s.stamp(&d, in.Now)
 }
 
@@ -256,9 +268,9 @@ func (s *state) stamp(d *Decision, now time.Time) bool {
 		d.Record = s.record
 		return false
 	case s.recorded && stands && answered && s.record.sameOutcome(record): // it only cannot go, or may stay again
-		stays, left := d.Record.Stays, d.Record.Left
+		stays, left, told := d.Record.Stays, d.Record.Left, d.Record.Told
 		d.Record = s.record
-		d.Record.Stays, d.Record.Left = stays, left
+		d.Record.Stays, d.Record.Left, d.Record.Told = stays, left, told
 		return true
 	}
 	if s.recorded && !d.Record.Succeeded() {

@@ -42,7 +42,7 @@ func (p *placing) left(d *Decision) []failover.Left {
 		}
 	}
 	answered := func(l failover.Left) bool {
-		return d.Record.Succeeded() && (slices.Contains(p.back.Settled, l.Cluster) || p.rebalances() && l.Well != nil)
+		return d.Record.Succeeded() && (slices.Contains(p.back.Stable, l.Cluster) || p.rebalances() && l.Well != nil)
 	}
 	slices.SortStableFunc(out, func(a, b failover.Left) int { return strings.Compare(a.Cluster, b.Cluster) })
 	out = slices.CompactFunc(out, func(a, b failover.Left) bool { return a.Cluster == b.Cluster })
@@ -54,9 +54,9 @@ func (p *placing) left(d *Decision) []failover.Left {
 // home are the clusters that the binding is brought back to if it is placed afresh.
 func (p *placing) home() []string {
 	if !p.rebalances() {
-		return p.back.Settled
+		return p.back.Stable
 	}
-	return append(slices.Clone(p.record.Drained), p.back.Settled...)
+	return append(slices.Clone(p.record.Drained), p.back.Stable...)
 }
 
 // steady returns targets of which none runs less than now, for a drain; see replicas.Steady.

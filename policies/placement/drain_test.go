@@ -100,8 +100,8 @@ func TestADrainTakesItsTime(t *testing.T) {
 		}
 		spec := &workv1alpha2.ResourceBindingSpec{Clusters: targets("b c"), GracefulEvictionTasks: []workv1alpha2.GracefulEvictionTask{task}}
 		_, ended, _ := eviction.Ending{
-			Holds: func(string) bool { return true }, Ready: func(name string) bool { return ready[name] },
-			Healthy: func(string) bool { return tc.healthy }, Gone: func(string) bool { return false }, Settled: true, Now: now,
+			HasWork: func(string) bool { return true }, Ready: func(name string) bool { return ready[name] },
+			Serves: func(string, bool) bool { return tc.healthy }, Gone: func(string) bool { return false }, Scheduled: true, Now: now,
 		}.Of(spec)
 		if got := len(ended) > 0; got != tc.ends {
 			t.Errorf("%s: ended = %v", tc.name, ended)

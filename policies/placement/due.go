@@ -84,7 +84,7 @@ func (s *state) due(snap Snapshot) (reason string, due bool) {
 		return DueReplicasChanged, true
 	case s.rebalances():
 		return DueRebalance, true
-	case len(s.back.Settled) > 0:
+	case len(s.back.Stable) > 0:
 		return DueFailBack, true
 	case !IsWorkload(s.spec) || replicas.Duplicates(strategy(s.spec)):
 		return DueAlways, true
@@ -215,7 +215,7 @@ func (s *state) rebalances() bool {
 }
 
 // afresh reports whether a binding is placed without regard to where it runs.
-func afresh(s *state) bool { return len(s.back.Settled) > 0 || s.rebalances() }
+func afresh(s *state) bool { return len(s.back.Stable) > 0 || s.rebalances() }
 
 func leaving(spec *workv1alpha2.ResourceBindingSpec, snap Snapshot) bool {
 	for _, t := range spec.Clusters {

@@ -28,6 +28,8 @@ type Stays struct {
 	Cause string `json:"cause,omitempty"`
 	// Clusters are those that it should leave, sorted.
 	Clusters []string `json:"clusters,omitempty"`
+	// Of tells apart what it should leave, and why; not why there is no other place.
+	Of string `json:"of,omitempty"`
 }
 
 func (s *Stays) equals(other *Stays) bool {
@@ -45,6 +47,7 @@ func (r *Record) stay(w failover.Withheld) {
 	had := ptr.Deref(r.Stays, Stays{})
 	r.Stays = &Stays{
 		Message: strings.TrimSpace(had.Message + " " + w.Why), Cause: had.Cause + " state in " + strings.Join(w.Clusters, ","),
+		Of:       had.Of + " state in " + strings.Join(w.Clusters, ","),
 		Clusters: slices.Sorted(slices.Values(slices.Concat(had.Clusters, w.Clusters))),
 	}
 }
@@ -123,6 +126,11 @@ func (p *placing) decide(due bool, evicted []string) Decision {
 	if afresh(p.state) { // somebody wants it where it is best now, and it may not have left yet
 		p.returns = p.recovered()
 	}
+	var lost []string
+	if len(evicted) > 0 {
+		lost = lostAmong(p.spec.Clusters, p.in.Clusters)
+	}
+	p.full = lost
 	d := p.try(all)
 	if d.Err != nil {
 		if p.returns = p.recovered(); len(p.returns) > 0 {
@@ -135,7 +143,7 @@ func (p *placing) decide(due bool, evicted []string) Decision {
 	refused := d.Err
 	p.barred = maps.Clone(all)
 	maps.DeleteFunc(p.barred, func(name string, _ failover.Cause) bool { return slices.Contains(evicted, name) })
-	p.full = evicted
+	p.full = slices.Concat(lost, evicted)
 	if d = p.keep(); due {
 		if d = p.try(p.barred); d.Err != nil { // better there than not at all
 			p.full = nil
@@ -155,6 +163,15 @@ func (p *placing) decide(due bool, evicted []string) Decision {
 	}
 	d.Record.Stays = staysIn(without(evicted, moved), all, refused)
 	return p.finish(d, moved)
+}
+
+// lostAmong returns the targets that do not answer: what is moved off others must not go there, as nobody knows when it would
+// run.
+func lostAmong(targets []workv1alpha2.TargetCluster, snap Snapshot) []string {
+	return slices.DeleteFunc(namesOf(targets), func(name string) bool {
+		c, found := snap.Cluster(name)
+		return !found || !failover.Lost(c)
+	})
 }
 
 // recovered returns the clusters that the binding was moved off, or is about to be, because they or it failed there, and
@@ -190,7 +207,7 @@ func (p *placing) over(task *workv1alpha2.GracefulEvictionTask) bool {
 // try decides with these clusters barred.
 func (p *placing) try(barred failover.Due) Decision {
 	req := p.request(p.in.Peers)
-	req.Barred, req.Full, req.Returns, req.Home, req.Room = barred, p.full, p.returns, p.home(), p.in.Room
+	req.Barred, req.Full, req.Returns, req.Home, req.Estimates = barred, p.full, p.returns, p.home(), p.in.Estimates
 	result, err := Place(req, p.in.Clusters, p.opts)
 	d := p.outcome(result, err)
 	d.Record.Plugins = p.opts.own()
@@ -235,7 +252,10 @@ func staysIn(clusters []string, why failover.Due, err error) *Stays {
 	for i, name := range clusters {
 		texts[i] = name + " (" + why[name].Why + ")"
 	}
-	out := &Stays{Clusters: slices.Sorted(slices.Values(clusters)), Message: fmt.Sprintf("It stays in %s: no other place: %s", strings.Join(texts, ", "), err)}
+	out := &Stays{
+		Clusters: slices.Sorted(slices.Values(clusters)), Of: unfit.CauseOf(texts),
+		Message: fmt.Sprintf("It stays in %s: no other place: %s", strings.Join(texts, ", "), err),
+	}
 	var caused interface{ Cause() string }
 	if errors.As(err, &caused) {
 		out.Cause = unfit.CauseOf(append(texts, caused.Cause()))

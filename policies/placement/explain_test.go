@@ -53,7 +53,7 @@ func TestExplain(t *testing.T) {
 			}},
 			{
 				Name: "all", Verdicts: []placement.Verdict{
-					{Cluster: "a", Scores: map[string]int64{"ClusterAffinity": 0, "ClusterLocality": 100}, Available: 12, Held: 2, Selected: true, Weight: 10, Replicas: 6},
+					{Cluster: "a", Scores: map[string]int64{"ClusterAffinity": 0, "ClusterLocality": 100}, Available: 12, Assigned: 2, Selected: true, Weight: 10, Replicas: 6},
 					{Cluster: "b", Scores: map[string]int64{"ClusterAffinity": 0, "ClusterLocality": 0}, Available: 20},
 					{Cluster: "c", Refused: "TaintToleration", Reason: tainted, Available: -1},
 				},

@@ -30,9 +30,9 @@ type Options struct {
 	// NoComponents gives workloads with several components to clusters without
 	// saying how many replicas of each they run.
 	NoComponents bool
-	// LeastRoom counts the least of what a cluster reports and what was answered about it;
+	// LeastCapacity counts the least of what a cluster reports and what was answered about it;
 	// otherwise what was answered overrules what it reports.
-	LeastRoom bool
+	LeastCapacity bool
 	// Failover says what moves a template off clusters.
 	Failover failover.Rules
 }
@@ -52,8 +52,8 @@ type Request struct {
 	Barred failover.Due
 	// Full are the clusters that may keep what they have, and get no more.
 	Full []string
-	// Room is what was answered about clusters that were asked what fits there, by name.
-	Room map[string]estimate.Answer
+	// Estimates is what was answered about clusters that were asked what fits there, by name.
+	Estimates map[string]estimate.Answer
 	// Returns are clusters that it may be moved back to, although an eviction task is about them.
 	Returns map[string]bool
 	// Home are clusters that it is brought back to: preferred to where it runs.
@@ -193,10 +193,7 @@ func (a *attempt) compile() (*framework.Request, error) {
 // which tier it belongs.
 func (a *attempt) measure(ask *framework.Request, fit []framework.Candidate) {
 	spec := a.req.Spec
-	held := make(map[string]int32, len(spec.Clusters))
-	for i := range spec.Clusters {
-		held[spec.Clusters[i].Name] = max(Units(spec, spec.Clusters[i]), 0)
-	}
+	held := assignedBy(spec)
 	var need estimate.Need
 	matters := capacityMatters(spec, a.placement)
 	if matters {
@@ -204,7 +201,7 @@ func (a *attempt) measure(ask *framework.Request, fit []framework.Candidate) {
 	}
 	for i := range fit {
 		c := &fit[i]
-		c.Held, c.Targeted = held[c.Name], ask.Targets(c.Name)
+		c.Assigned, c.Targeted = held[c.Name], ask.Targets(c.Name)
 		c.Capacity = math.MaxInt32
 		switch {
 		case slices.Contains(a.req.Full, c.Name):
@@ -219,8 +216,8 @@ func (a *attempt) measure(ask *framework.Request, fit []framework.Candidate) {
 
 // fits returns how many more units c takes.
 func (a *attempt) fits(c *framework.Cluster, need estimate.Need) int32 {
-	answer, asked := a.req.Room[c.Name]
-	if asked && !a.opts.LeastRoom && answer.Bounded() {
+	answer, asked := a.req.Estimates[c.Name]
+	if asked && !a.opts.LeastCapacity && answer.Bounded() {
 		return answer.Fits
 	}
 	reported := a.free(c).Fits(need)
@@ -289,7 +286,7 @@ func (a *attempt) assign(chosen []framework.Candidate) ([]workv1alpha2.TargetClu
 		out = withEmpty(out, names(chosen))
 	}
 	if a.trace != nil {
-		a.trace.divided(out, in.Trace.Weights, in.Trace.Words())
+		a.trace.divided(out, in.Trace.Weights, in.Trace.String())
 	}
 	return out, nil
 }

@@ -37,11 +37,11 @@ func TestWhoSeesNodesOverrulesWhatIsReported(t *testing.T) {
 		"less fits than it reports":          {room: map[string]estimate.Answer{"a": {Fits: 0}, "b": {Fits: 9}}, want: "{b:6}"},
 		"more fits than it reports":          {room: map[string]estimate.Answer{"a": {Fits: 100}}, want: "{a:5, b:1}"},
 		"no bound leaves what it reports":    {room: map[string]estimate.Answer{"a": {Fits: math.MaxInt32}}, want: "{a:3, b:3}"},
-		"the least of both, if that is said": {room: map[string]estimate.Answer{"a": {Fits: 100}, "b": {Fits: 5}}, opts: placement.Options{LeastRoom: true}, want: "{a:4, b:2}"},
+		"the least of both, if that is said": {room: map[string]estimate.Answer{"a": {Fits: 100}, "b": {Fits: 5}}, opts: placement.Options{LeastCapacity: true}, want: "{a:4, b:2}"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			req := placement.Request{Spec: deployment(6, policyv1alpha1.Placement{ReplicaScheduling: dynamicWeight()}), Room: tc.room}
+			req := placement.Request{Spec: deployment(6, policyv1alpha1.Placement{ReplicaScheduling: dynamicWeight()}), Estimates: tc.room}
 			got, err := placement.Place(req, snap, tc.opts)
 			if err != nil || placement.Text(got.Clusters) != tc.want {
 				t.Errorf("placed %s (%v), want %s", placement.Text(got.Clusters), err, tc.want)
@@ -67,10 +67,10 @@ func TestReasonsWhereRoomLacks(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			in := placement.Situation{Clusters: snap, Room: tc.room, Now: time.Unix(0, 0)}
+			in := placement.Situation{Clusters: snap, Estimates: tc.room, Now: time.Unix(0, 0)}
 			d, changed := placement.Decide(binding(tc.spec), in, placement.Options{})
-			if !changed || d.Record.Reason != tc.reason || !strings.Contains(d.Record.Message, tc.text) || len(d.Clusters) != 0 || !d.Record.LacksRoom() {
-				t.Errorf("decided %s %q %v (lacks room: %t), want %s %q", d.Record.Reason, d.Record.Message, d.Clusters, d.Record.LacksRoom(), tc.reason, tc.text)
+			if !changed || d.Record.Reason != tc.reason || !strings.Contains(d.Record.Message, tc.text) || len(d.Clusters) != 0 || !d.Record.LacksCapacity() {
+				t.Errorf("decided %s %q %v (lacks room: %t), want %s %q", d.Record.Reason, d.Record.Message, d.Clusters, d.Record.LacksCapacity(), tc.reason, tc.text)
 			}
 		})
 	}
@@ -79,7 +79,7 @@ func TestReasonsWhereRoomLacks(t *testing.T) {
 // TestOldAnswersAreMarked has a cluster that does not say what fits there.
 func TestOldAnswersAreMarked(t *testing.T) {
 	snap := placement.NewSnapshot([]*clusterv1alpha1.Cluster{cluster("a", 10), cluster("b", 10)})
-	in := placement.Situation{Clusters: snap, Room: map[string]estimate.Answer{"a": {Fits: 2, Age: 90 * time.Second}, "b": {Fits: 2}}, Now: time.Unix(0, 0)}
+	in := placement.Situation{Clusters: snap, Estimates: map[string]estimate.Answer{"a": {Fits: 2, Age: 90 * time.Second}, "b": {Fits: 2}}, Now: time.Unix(0, 0)}
 	b := binding(deployment(4, policyv1alpha1.Placement{ReplicaScheduling: dynamicWeight()}))
 	d, _ := placement.Decide(b, in, placement.Options{})
 	want := []estimate.Stale{{Cluster: "a", Fits: 2, Age: "1m30s"}}
@@ -90,7 +90,7 @@ func TestOldAnswersAreMarked(t *testing.T) {
 	if got, _ := placement.RecordOf(b); !cmp.Equal(got.Stale, want) {
 		t.Errorf("the record says %v", got.Stale)
 	}
-	in.Room["a"] = estimate.Answer{Fits: 2, Age: time.Hour}
+	in.Estimates["a"] = estimate.Answer{Fits: 2, Age: time.Hour}
 	if _, changed := placement.Decide(b, in, placement.Options{}); changed {
 		t.Error("an older answer alone is news")
 	}
@@ -132,5 +132,51 @@ func TestWhoIsAsked(t *testing.T) {
 				t.Errorf("asked (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestWhatWasAnsweredIsRecalled: who cannot ask clusters counts as the decision did, until somebody asks for something else.
+func TestWhatWasAnsweredIsRecalled(t *testing.T) {
+	snap := placement.NewSnapshot([]*clusterv1alpha1.Cluster{cluster("a", 10), cluster("b", 10)})
+	decided := time.Unix(1000, 0)
+	dynamic := policyv1alpha1.Placement{ReplicaScheduling: dynamicWeight()}
+	stored := binding(deployment(4, dynamic))
+	d, _ := placement.Decide(stored, placement.Situation{Clusters: snap, Estimates: map[string]estimate.Answer{"a": {Fits: 1}, "b": {Fits: 5}}, Now: decided}, placement.Options{})
+	d.Put(stored)
+	if got := placement.Text(stored.Spec.Clusters); got != "{a:1, b:3}" {
+		t.Fatalf("placed %s", got)
+	}
+	cases := map[string]struct {
+		change func(*workv1alpha2.ResourceBinding)
+		after  time.Duration
+		want   map[string]int32 // what fits besides
+	}{
+		"nothing has changed":          {after: time.Hour, want: map[string]int32{"a": 0, "b": 2}},
+		"one more is wanted":           {change: func(b *workv1alpha2.ResourceBinding) { b.Spec.Replicas = 5 }, after: time.Minute, want: map[string]int32{"a": 0, "b": 2}},
+		"one more is wanted, later":    {change: func(b *workv1alpha2.ResourceBinding) { b.Spec.Replicas = 5 }, after: time.Hour},
+		"its pods need something else": {change: func(b *workv1alpha2.ResourceBinding) { b.Spec.ReplicaRequirements = nil }, after: time.Minute},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			wanted := stored.DeepCopy()
+			if tc.change != nil {
+				tc.change(wanted)
+			}
+			var got map[string]int32
+			for cluster, a := range placement.Recalled(stored, wanted, snap, decided.Add(tc.after)) {
+				if got == nil {
+					got = map[string]int32{}
+				}
+				if got[cluster] = a.Fits; a.Age != tc.after {
+					t.Errorf("it is %s old", a.Age)
+				}
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+	if got := placement.Recalled(nil, stored, snap, decided); got != nil {
+		t.Errorf("nothing is stored, and counts: %v", got)
 	}
 }

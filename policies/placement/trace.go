@@ -54,8 +54,8 @@ type Verdict struct {
 	// included; sets, for workloads with several components. -1 where capacity does
 	// not matter, and for a cluster that was refused.
 	Available int64
-	// Held is how many replicas it runs today.
-	Held int32
+	// Assigned is how many replicas it has today.
+	Assigned int32
 	// Tier is 0 for clusters of the affinity itself, and i+1 for those that only
 	// its i-th overflow affinity means.
 	Tier int
@@ -114,7 +114,7 @@ func (t *TermTrace) measured(fit []framework.Candidate, matters bool) {
 	}
 	for i := range fit {
 		v := t.verdict(fit[i].Name)
-		v.Held, v.Tier = fit[i].Held, fit[i].Tier
+		v.Assigned, v.Tier = fit[i].Assigned, fit[i].Tier
 		if matters {
 			v.Available = fit[i].Available()
 		}

@@ -200,12 +200,14 @@ func (in *FleetInput) plan(c propagation.Case, now *bound, snap placement.Snapsh
 		return out
 	}
 	claimed := template.DeepCopy()
-	if out.Binding, out.Err = in.activate(&out, claimed, now.of(template)); out.Err != nil || out.Binding == nil {
+	current := now.of(template)
+	if out.Binding, out.Err = in.activate(&out, claimed, current); out.Err != nil || out.Binding == nil {
 		return out
 	}
 	// A definition that is carried along would be served there by the time that this runs.
 	snap = snap.Arriving(in.definition(template, now), &out.Binding.BindingSpec().Resource)
 	situation := placement.Situation{Clusters: snap, Peers: placement.PeersOf(out.Binding, now.all), Now: in.Now}
+	situation.Estimates = placement.Recalled(current, out.Binding, snap, in.Now) // nobody is asked here
 	decision, changed := placement.Decide(out.Binding, situation, in.Scheduling)
 	out.Err = decision.Err
 	if changed {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 
+	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
@@ -27,11 +28,11 @@ type identity struct {
 // The labels and annotations by which an object in a member says whose it is. What
 // a template says by them is left out: its author is not who says that.
 var (
-	markLabels = []string{
+	ownLabels = []string{
 		workv1alpha2.ManagedByKarmadaLabel, workv1alpha2.WorkPermanentIDLabel,
 		workv1alpha2.ResourceBindingPermanentIDLabel, workv1alpha2.ClusterResourceBindingPermanentIDLabel,
 	}
-	markAnnotations = []string{
+	ownAnnotations = []string{
 		workv1alpha2.WorkNamespaceAnnotation, workv1alpha2.WorkNameAnnotation, workv1alpha2.HubAnnotation,
 		workv1alpha2.ResourceBindingNamespaceAnnotationKey, workv1alpha2.ResourceBindingNameAnnotationKey,
 		workv1alpha2.ClusterResourceBindingAnnotationKey, workv1alpha2.PullSecretsAnnotation,
@@ -40,12 +41,12 @@ var (
 	}
 )
 
-// mark turns obj, a copy of the template, into the manifest of a Work: pruned,
+// stamp turns obj, a copy of the template, into the manifest of a Work: pruned,
 // labelled as managed, annotated with where it comes from, and with the record
 // of which labels and annotations are ours.
-func mark(obj *unstructured.Unstructured, id identity) {
+func stamp(obj *unstructured.Unstructured, id identity) {
 	annotations := mapOf(obj.GetAnnotations())
-	for _, key := range markAnnotations {
+	for _, key := range ownAnnotations {
 		delete(annotations, key)
 	}
 	annotations[workv1alpha2.ResourceTemplateUIDAnnotation] = string(obj.GetUID())
@@ -54,7 +55,7 @@ func mark(obj *unstructured.Unstructured, id identity) {
 	}
 	maps.Copy(annotations, id.annotations)
 	labels := mapOf(obj.GetLabels())
-	for _, key := range markLabels {
+	for _, key := range ownLabels {
 		delete(labels, key)
 	}
 	labels[workv1alpha2.ManagedByKarmadaLabel] = workv1alpha2.ManagedByKarmadaLabelValue
@@ -65,14 +66,29 @@ func mark(obj *unstructured.Unstructured, id identity) {
 	record(obj)
 }
 
+// markSecrets marks a manifest that contains text of a Secret as its template is marked, or, where an override has put
+// some into it, by its fields. No override takes the mark away.
+func markSecrets(manifest, template *unstructured.Unstructured, overridden bool) {
+	stamp := template.GetAnnotations()[gitopsv1alpha1.HoldsSecretsAnnotation]
+	if stamp == "" && overridden {
+		stamp = gitopsv1alpha1.HoldsInFields
+	}
+	if stamp == "" {
+		return
+	}
+	annotations := mapOf(manifest.GetAnnotations())
+	annotations[gitopsv1alpha1.HoldsSecretsAnnotation] = stamp
+	manifest.SetAnnotations(annotations)
+}
+
 // Carried returns what of a manifest gets into a cluster, before it is marked there: a copy
 // without what belongs to the server, and without what the fleet says by itself.
 func Carried(manifest *unstructured.Unstructured) *unstructured.Unstructured {
 	out := manifest.DeepCopy()
-	for _, key := range markLabels {
+	for _, key := range ownLabels {
 		removeKey(out.Object, key, "metadata", "labels")
 	}
-	for _, key := range append([]string{workv1alpha2.ResourceConflictResolutionAnnotation}, markAnnotations...) {
+	for _, key := range append([]string{workv1alpha2.ResourceConflictResolutionAnnotation}, ownAnnotations...) {
 		removeKey(out.Object, key, "metadata", "annotations")
 	}
 	Prune(out)

@@ -12,32 +12,84 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/eviction"
 	"github.com/flotilla-io/flotilla/policies/failover"
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/plan"
+	"github.com/flotilla-io/flotilla/policies/rollup"
 )
 
 // site is a cluster, what it runs of the template, and what the control plane has it run.
 type site struct {
 	*clusterv1alpha1.Cluster
-	up       bool
-	work     bool  // there is a Work
-	asked    int32 // replicas of that
-	going    bool  // the Work is being deleted
-	runs     bool
-	replicas int32
-	well     bool
-	since    time.Time // when it was last not well
+	up         bool // it is ready; else nothing is heard of it, or it answers again
+	work       bool // there is a Work
+	asked      int32
+	generation int64 // of the Work, which asks for that many replicas
+	going      bool  // the Work is being deleted
+	runs       bool
+	replicas   int32
+	ready      int32     // of those
+	heard      int32     // how many were ready when the cluster was last ready
+	since      time.Time // when it was last not well
+	said       workv1alpha1.WorkStatus
 }
 
-// serves reports whether users of the template are served here.
-func (s *site) serves() bool { return s.up && s.runs && s.well && s.replicas > 0 }
+// well reports whether all replicas are ready.
+func (s *site) well() bool { return s.replicas > 0 && s.ready == s.replicas }
+
+// serves reports whether users of the template are known to be served here.
+func (s *site) serves() bool { return s.up && s.runs && s.ready > 0 }
+
+// mayServe reports whether users of the template are served here, as far as anybody knows.
+func (s *site) mayServe() bool { return s.serves() || !s.up && s.runs && s.heard > 0 }
+
+// as is the Work that is here, with what was said of it last.
+func (s *site) as() *workv1alpha1.Work {
+	w := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: workv1alpha2.ExecutionNamespace(s.Name), Name: "web", Generation: s.generation}, Status: s.said}
+	w.Spec.Workload.Manifests = make([]workv1alpha1.Manifest, 1)
+	if s.going {
+		w.DeletionTimestamp = &metav1.Time{}
+	}
+	return w
+}
+
+// tells has a cluster say what runs there, if it can: the truth of now.
+func (s *site) tells() {
+	reachable := s.up || meta.FindStatusCondition(s.Status.Conditions, clusterv1alpha1.ClusterConditionReady).Reason == clusterv1alpha1.ClusterAnswersAgainReason
+	switch {
+	case !reachable || !s.work:
+	case !s.runs:
+		s.said = workv1alpha1.WorkStatus{}
+	default:
+		if s.up {
+			s.heard = s.ready
+		}
+		observed := s.generation
+		if s.replicas != s.asked {
+			observed--
+		}
+		health := workv1alpha1.ResourceUnhealthy
+		if s.well() {
+			health = workv1alpha1.ResourceHealthy
+		}
+		counts := fmt.Sprintf(`{"replicas":%d,"readyReplicas":%d}`, s.replicas, s.ready)
+		if s.ready == 0 {
+			counts = fmt.Sprintf(`{"replicas":%d}`, s.replicas)
+		}
+		s.said = workv1alpha1.WorkStatus{
+			Conditions:       []metav1.Condition{{Type: workv1alpha1.WorkApplied, Status: metav1.ConditionTrue, ObservedGeneration: observed}},
+			ManifestStatuses: []workv1alpha1.ManifestStatus{{Health: health, Status: &runtime.RawExtension{Raw: []byte(counts)}}},
+		}
+	}
+}
 
 // life is a template whose clusters fail, fill up and come back, and the two loops that move it.
 type life struct {
@@ -46,8 +98,10 @@ type life struct {
 	sites []*site
 	b     *workv1alpha2.ResourceBinding
 	opts  placement.Options
-	story []string
-	wrong string
+	// doubts is until when a binding loop that has just started believes no Work.
+	doubts time.Time
+	story  []string
+	wrong  string
 }
 
 func newLife(seed uint64) *life {
@@ -127,7 +181,23 @@ func (l *life) tell(format string, args ...any) {
 // happens is one thing that anybody but the loops may do.
 func (l *life) happens() {
 	s := l.site()
-	switch l.IntN(11) {
+	switch l.IntN(15) {
+	case 14:
+		l.doubts = l.now.Add(50 * time.Second)
+		l.tell("the control plane is killed, and starts again")
+	case 13:
+		l.b.Spec.RescheduleTriggeredAt = ptr.To(metav1.NewTime(l.now))
+		l.tell("somebody wants it to be placed anew")
+	case 12:
+		if !s.up {
+			l.ready(s, metav1.ConditionFalse, clusterv1alpha1.ClusterAnswersAgainReason)
+			l.tell("%s answers again", s.Name)
+		}
+	case 11:
+		if s.runs && !s.up {
+			s.ready = l.Int32N(s.replicas + 1)
+			l.tell("nobody hears that %d of %d are ready in %s", s.ready, s.replicas, s.Name)
+		}
 	case 10:
 		l.toggle(s, failover.DrainTaint())
 	case 9:
@@ -140,10 +210,12 @@ func (l *life) happens() {
 		l.back(s)
 	case 3:
 		if s.up && s.runs {
-			l.turns(s, false)
+			l.turns(s, l.Int32N(s.replicas+1))
 		}
 	case 4:
-		l.turns(s, s.up && s.runs)
+		if s.up && s.runs {
+			l.turns(s, s.replicas)
+		}
 	case 5:
 		l.room(s)
 	case 6:
@@ -183,6 +255,7 @@ func (l *life) ready(s *site, status metav1.ConditionStatus, reason string) {
 
 func (l *life) lost(s *site) {
 	if s.up {
+		s.tells()
 		l.ready(s, metav1.ConditionFalse, clusterv1alpha1.ClusterNotReachableReason)
 		l.tell("%s is lost", s.Name)
 	}
@@ -195,12 +268,12 @@ func (l *life) back(s *site) {
 	}
 }
 
-func (l *life) turns(s *site, well bool) {
-	if s.well && !well {
+func (l *life) turns(s *site, ready int32) {
+	if s.well() && ready < s.replicas {
 		s.since = l.now
 	}
-	s.well = well
-	l.tell("what runs in %s is well: %t", s.Name, well)
+	s.ready = ready
+	l.tell("%d of %d are ready in %s", ready, s.replicas, s.Name)
 }
 
 func (l *life) room(s *site) {
@@ -230,11 +303,11 @@ func (l *life) asks(s *site) {
 func (l *life) reports() {
 	var out []workv1alpha2.AggregatedStatusItem
 	for _, s := range l.sites {
-		if !s.work || !s.runs {
+		if s.tells(); !s.work || len(s.said.ManifestStatuses) == 0 {
 			continue
 		}
 		item := workv1alpha2.AggregatedStatusItem{ClusterName: s.Name, Applied: true, Health: workv1alpha2.ResourceHealthy}
-		if !s.well {
+		if s.said.ManifestStatuses[0].Health != workv1alpha1.ResourceHealthy {
 			item.Health, item.UnhealthySince = workv1alpha2.ResourceUnhealthy, ptr.To(metav1.NewTime(s.since))
 		}
 		out = append(out, item)
@@ -280,19 +353,28 @@ func (l *life) carries() {
 	}
 	for _, t := range plan.Targets(spec) {
 		if s := l.of(t.Name); s != nil && !s.going {
+			if !s.work || s.asked != t.Replicas {
+				s.generation++
+			}
 			s.work, s.asked = true, t.Replicas
 		}
 	}
+	for _, s := range l.sites {
+		s.tells()
+	}
 	is := func(name string) bool {
 		s := l.of(name)
-		return s != nil && s.work && !s.going && s.serves() && s.replicas == s.asked
+		return s != nil && s.work && s.up && rollup.Ready(s.as()) && !l.now.Before(l.doubts)
 	}
 	tasks, ended, _ := eviction.Ending{
-		Holds:   func(name string) bool { return len(l.works(func(s *site) bool { return s.Name == name })) > 0 },
+		HasWork: func(name string) bool { return len(l.works(func(s *site) bool { return s.Name == name })) > 0 },
 		Ready:   is,
-		Healthy: func(name string) bool { s := l.of(name); return s != nil && s.work && s.serves() },
-		Gone:    func(name string) bool { return l.of(name) == nil },
-		Settled: placement.Answered(l.b), Now: l.now,
+		Serves: func(name string, whole bool) bool {
+			s := l.of(name)
+			return s != nil && s.work && rollup.Serves(s.as(), s.up && !l.now.Before(l.doubts), whole)
+		},
+		Gone:      func(name string) bool { return l.of(name) == nil },
+		Scheduled: placement.Answered(l.b), Now: l.now,
 	}.Of(spec)
 	if len(ended) > 0 {
 		l.tell("has left %v", ended)
@@ -324,7 +406,7 @@ func (l *life) works(f func(*site) bool) []*site {
 // that two must never run at once.
 func (l *life) withdraws(s *site, directly bool) {
 	others := l.works(func(o *site) bool { return o != s && !o.going && o.serves() })
-	if !s.going && s.serves() && len(others) == 0 && !directly {
+	if !s.going && s.mayServe() && len(others) == 0 && !directly {
 		l.wrong = "the last copy that serves is taken, in " + s.Name
 	}
 	if !s.going {
@@ -339,13 +421,17 @@ func (l *life) act(sound bool) {
 		switch {
 		case !s.up || !s.work:
 		case s.going:
-			s.work, s.going, s.runs, s.well = false, false, false, false
+			s.work, s.going, s.runs, s.replicas, s.ready, s.heard, s.said = false, false, false, 0, 0, 0, workv1alpha1.WorkStatus{}
 		case !s.runs:
 			s.runs, s.replicas, s.since = true, s.asked, l.now
-			s.well = sound || l.IntN(2) == 0
+			if s.ready = s.replicas; !sound && l.IntN(2) == 0 {
+				s.ready = l.Int32N(s.replicas + 1)
+			}
 		default:
-			s.replicas = s.asked
-			s.well = s.well || sound
+			if s.well() || sound {
+				s.ready = s.asked
+			}
+			s.replicas, s.ready = s.asked, min(s.ready, s.asked)
 		}
 	}
 }

@@ -10,11 +10,13 @@ import (
 	"k8s.io/utils/ptr"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/override"
 	"github.com/flotilla-io/flotilla/policies/propagation"
+	"github.com/flotilla-io/flotilla/policies/selector"
 )
 
 // SyncsNamespace reports whether a namespace of the hub is made in every member.
@@ -33,9 +35,14 @@ func Namespace(namespace *unstructured.Unstructured, cluster *clusterv1alpha1.Cl
 	manifest := namespace.DeepCopy()
 	manifest.SetAPIVersion("v1")
 	manifest.SetKind("Namespace")
-	if out.Applied, out.Err = override.Apply(manifest, cluster, overrides); out.Err != nil {
+	holds := false
+	out.Applied, out.Err = override.Matching(overrides, selector.ResourceOf(manifest)).Follow(manifest, cluster, func(o policyv1alpha1.Override, _ int) {
+		holds = holds || o.GetAnnotations()[gitopsv1alpha1.HoldsSecretsAnnotation] != ""
+	})
+	if out.Err != nil {
 		return out
 	}
+	markSecrets(manifest, namespace, holds)
 	work := &workv1alpha1.Work{
 		TypeMeta: workType(),
 		ObjectMeta: metav1.ObjectMeta{
@@ -56,7 +63,7 @@ func Namespace(namespace *unstructured.Unstructured, cluster *clusterv1alpha1.Cl
 	}
 	id := manifestIdentity(work)
 	id.annotations[workv1alpha2.ResourceConflictResolutionAnnotation] = workv1alpha2.ResourceConflictResolutionAbort
-	mark(manifest, id)
+	stamp(manifest, id)
 	encoded, err := Encode(manifest)
 	if err != nil {
 		out.Err = fmt.Errorf("encode namespace: %w", err)

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/override"
@@ -27,6 +28,8 @@ type BeyondQuotaError struct {
 	Quotas []string
 	// Beyond are the resources of which it would ask for more, by how much.
 	Beyond corev1.ResourceList
+	// Untold says that by how much is not told, as text of a Secret is in the manifest.
+	Untold bool
 }
 
 // Error names all of them, the first policy as override.FaultOf reads it, and what to do.
@@ -35,13 +38,20 @@ func (e *BeyondQuotaError) Error() string {
 	for _, name := range slices.Sorted(maps.Keys(e.Beyond)) {
 		amount := e.Beyond[name]
 		parts = append(parts, fmt.Sprintf("%s of %s", amount.String(), name))
+		if e.Untold {
+			parts[len(parts)-1] = string(name)
+		}
+	}
+	more := strings.Join(parts, " and ") + " more"
+	if e.Untold {
+		more = "more of " + strings.Join(parts, " and ")
 	}
 	beside := ""
 	if len(e.Policies) > 1 {
 		beside = " with " + strings.Join(e.Policies[1:], ", ")
 	}
-	return override.FaultText(e.Namespace+"/"+e.Policies[0], fmt.Sprintf("it has%s the workload ask for %s more than FederatedResourceQuota %s counts: "+
-		"change replicas and requests in the template, which is what counts", beside, strings.Join(parts, " and "), strings.Join(e.Quotas, ", ")))
+	return override.FaultText(e.Namespace+"/"+e.Policies[0], fmt.Sprintf("it has%s the workload ask for %s than FederatedResourceQuota %s counts: "+
+		"change replicas and requests in the template, which is what counts", beside, more, strings.Join(e.Quotas, ", ")))
 }
 
 // withinQuota errs where the manifest, which overrides of its namespace have changed, asks for
@@ -67,7 +77,7 @@ func (in *WorksInput) withinQuota(target workv1alpha2.TargetCluster, standard, m
 		may = quota.Most(may, before)
 	}
 	beyond := quota.Growth(may, asked)
-	out := &BeyondQuotaError{Beyond: corev1.ResourceList{}}
+	out := &BeyondQuotaError{Beyond: corev1.ResourceList{}, Untold: manifest.GetAnnotations()[gitopsv1alpha1.HoldsSecretsAnnotation] != ""}
 	for _, q := range in.Quotas {
 		counts := false
 		for name, amount := range beyond {

@@ -108,7 +108,7 @@ func share(q *policyv1alpha1.FederatedResourceQuota, cluster *clusterv1alpha1.Cl
 	id := manifestIdentity(work)
 	id.annotations[workv1alpha2.ResourceConflictResolutionAnnotation] = workv1alpha2.ResourceConflictResolutionAbort
 	manifest := &unstructured.Unstructured{Object: content}
-	mark(manifest, id)
+	stamp(manifest, id)
 	encoded, err := Encode(manifest)
 	if err != nil {
 		return nil, fmt.Errorf("encode the ResourceQuota: %w", err)

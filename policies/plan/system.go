@@ -47,7 +47,7 @@ func systemOf(name, id string, cluster *clusterv1alpha1.Cluster, objs ...*unstru
 		manifest.SetLabels(labels)
 		marks := manifestIdentity(work)
 		marks.annotations[workv1alpha2.ResourceConflictResolutionAnnotation] = workv1alpha2.ResourceConflictResolutionOverwrite
-		mark(manifest, marks)
+		stamp(manifest, marks)
 		encoded, err := Encode(manifest)
 		if err != nil {
 			return nil, fmt.Errorf("encode %s %s: %w", manifest.GetKind(), manifest.GetName(), err)

@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
@@ -104,7 +105,7 @@ func (in *WorksInput) plan(target workv1alpha2.TargetCluster, digest string, com
 	if text := authors.String(); text != "" {
 		work.Annotations[workv1alpha2.AppliedByAnnotation] = text
 	}
-	mark(manifest, manifestIdentity(work))
+	stamp(manifest, manifestIdentity(work))
 	encoded, err := Encode(manifest)
 	if err != nil {
 		out.Err = fmt.Errorf("encode manifest: %w", err)
@@ -124,16 +125,19 @@ func (in *WorksInput) override(p *WorkPlan, manifest *unstructured.Unstructured,
 		return nil, nil, err
 	}
 	var unread error
+	holds := false
 	p.Applied, err = overrides.Follow(manifest, cluster, func(o policyv1alpha1.Override, _ int) {
 		if len(in.Quotas) > 0 && o.GetNamespace() == "" { // these come first
 			standard = manifest.DeepCopy()
 		}
 		more, err := authorsOf(o)
 		authors, unread = authors.With(more), errors.Join(unread, err)
+		holds = holds || o.GetAnnotations()[gitopsv1alpha1.HoldsSecretsAnnotation] != ""
 	})
 	if err == nil {
 		err = unread
 	}
+	markSecrets(manifest, in.Template, holds)
 	return authors, standard, err
 }
 

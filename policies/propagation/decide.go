@@ -21,9 +21,9 @@ type Case struct {
 	// others do no harm. Those without a permanent id cannot claim yet and are
 	// left out.
 	Candidates []policyv1alpha1.Policy
-	// Holder is the policy that the template's claim names, from HolderOf where
+	// Owner is the policy that the template's claim names, from OwnerOf where
 	// Candidates are all there are; nil if that does not exist.
-	Holder policyv1alpha1.Policy
+	Owner policyv1alpha1.Policy
 	// HasOverride reports whether an override exists; the namespace is empty for
 	// cluster-wide ones. Nil: none does.
 	HasOverride func(namespace, name string) bool
@@ -65,8 +65,8 @@ type Decision struct {
 	Why string
 }
 
-// HolderOf returns the policy that has claimed obj; nil if none of all has.
-func HolderOf(obj *unstructured.Unstructured, all []policyv1alpha1.Policy) policyv1alpha1.Policy {
+// OwnerOf returns the policy that has claimed obj; nil if none of all has.
+func OwnerOf(obj *unstructured.Unstructured, all []policyv1alpha1.Policy) policyv1alpha1.Policy {
 	ref, ok := Claimed(obj)
 	if !ok {
 		return nil
@@ -91,19 +91,19 @@ func HolderOf(obj *unstructured.Unstructured, all []policyv1alpha1.Policy) polic
 // meanwhile.
 func Decide(c Case) Decision {
 	r := selector.ResourceOf(c.Template)
-	stays := c.Holder == nil || c.Holder.GetDeletionTimestamp() == nil
+	stays := c.Owner == nil || c.Owner.GetDeletionTimestamp() == nil
 	if why := c.ineligible(r); why != "" {
 		if stays {
 			return Decision{Outcome: LeftAlone, Why: why}
 		}
 		return Decision{Outcome: Released, Why: why}
 	}
-	if c.Holder != nil && Selects(c.Holder, r) {
+	if c.Owner != nil && Selects(c.Owner, r) {
 		return c.keep(r)
 	}
-	if c.Holder != nil {
-		if v := otherVersion(c.Holder, r); v != "" {
-			return Decision{Outcome: LeftAlone, Why: Title(c.Holder) + " carries it as " + v}
+	if c.Owner != nil {
+		if v := otherVersion(c.Owner, r); v != "" {
+			return Decision{Outcome: LeftAlone, Why: Title(c.Owner) + " carries it as " + v}
 		}
 	}
 	best, ok := c.best(r, nil)
@@ -127,10 +127,10 @@ func (c *Case) keep(r selector.Resource) Decision {
 		return c.preempts(p) && len(MissingOverrides(p, c.has)) == 0
 	})
 	if ok {
-		return Decision{Outcome: Carried, Policy: winner, From: c.Holder, Why: found(winner, r)}
+		return Decision{Outcome: Carried, Policy: winner, From: c.Owner, Why: found(winner, r)}
 	}
-	out := Decision{Outcome: Carried, Policy: c.Holder, Why: found(c.Holder, r)}
-	if out.Missing = MissingOverrides(c.Holder, c.has); len(out.Missing) > 0 {
+	out := Decision{Outcome: Carried, Policy: c.Owner, Why: found(c.Owner, r)}
+	if out.Missing = MissingOverrides(c.Owner, c.has); len(out.Missing) > 0 {
 		out.Outcome = Waiting
 	}
 	return out
@@ -151,7 +151,7 @@ func (c *Case) best(r selector.Resource, may func(policyv1alpha1.Policy) bool) (
 
 // preempts reports whether p takes the template from its holder.
 func (c *Case) preempts(p policyv1alpha1.Policy) bool {
-	return !c.NoPreemption && Beats(p, c.Holder)
+	return !c.NoPreemption && Beats(p, c.Owner)
 }
 
 func (c *Case) has(namespace, name string) bool {
@@ -177,19 +177,19 @@ func (c *Case) ineligible(r selector.Resource) string {
 
 // otherVersion returns the API version in which holder carries the same object;
 // empty if it does not. The object's other versions must leave it alone then.
-func otherVersion(holder policyv1alpha1.Policy, r selector.Resource) string {
+func otherVersion(owner policyv1alpha1.Policy, r selector.Resource) string {
 	gv, err := schema.ParseGroupVersion(r.APIVersion)
 	if err != nil {
 		return ""
 	}
-	for _, s := range holder.PropagationSpec().ResourceSelectors {
+	for _, s := range owner.PropagationSpec().ResourceSelectors {
 		other, err := schema.ParseGroupVersion(s.APIVersion)
 		if err != nil || other.Group != gv.Group || s.APIVersion == r.APIVersion {
 			continue
 		}
 		as := r
 		as.APIVersion = s.APIVersion
-		if Selects(holder, as) {
+		if Selects(owner, as) {
 			return s.APIVersion
 		}
 	}
@@ -221,16 +221,16 @@ func waits(missing []string) string {
 // namespaced policy from any cluster-wide one, and otherwise from one of its
 // own scope with a lower priority. A cluster-wide policy never takes from a
 // namespaced one.
-func Beats(challenger, holder policyv1alpha1.Policy) bool {
+func Beats(challenger, owner policyv1alpha1.Policy) bool {
 	spec := challenger.PropagationSpec()
 	if spec.Preemption != policyv1alpha1.PreemptAlways {
 		return false
 	}
-	mine, theirs := challenger.GetNamespace() != "", holder.GetNamespace() != ""
+	mine, theirs := challenger.GetNamespace() != "", owner.GetNamespace() != ""
 	if mine != theirs {
 		return mine
 	}
-	return priority(spec) > priority(holder.PropagationSpec())
+	return priority(spec) > priority(owner.PropagationSpec())
 }
 
 // Selects reports whether p may carry r: p is not being deleted, reaches r's
@@ -296,4 +296,12 @@ func MissingOverrides(p policyv1alpha1.Policy, have func(namespace, name string)
 	return slices.DeleteFunc(slices.Clone(p.PropagationSpec().DependentOverrides), func(name string) bool {
 		return have(p.GetNamespace(), name)
 	})
+}
+
+// Awaits says what a template waits for that a policy selects, and that is not taken up by it as it is now.
+func Awaits(template *unstructured.Unstructured) string {
+	if owner := template.GetLabels()[workv1alpha2.ResourceTemplateClaimedByLabel]; owner != "" {
+		return "is left to " + owner + ", as its label " + workv1alpha2.ResourceTemplateClaimedByLabel + " says: remove the label, and its policy carries it"
+	}
+	return "waits to be taken up by its policy"
 }

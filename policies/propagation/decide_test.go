@@ -113,7 +113,7 @@ func TestDecide(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			c := propagation.Case{
-				Template: tc.template, Candidates: tc.policies, Holder: propagation.HolderOf(tc.template, tc.policies),
+				Template: tc.template, Candidates: tc.policies, Owner: propagation.OwnerOf(tc.template, tc.policies),
 				HasOverride: func(string, string) bool { return tc.have }, Skip: skip, NoPreemption: tc.off,
 			}
 			if diff := cmp.Diff(tc.want, said(propagation.Decide(c))); diff != "" {
@@ -200,7 +200,7 @@ func TestVerdicts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var got []string
 			for _, v := range propagation.Verdicts(propagation.Case{
-				Template: tc.template, Candidates: tc.policies, Holder: propagation.HolderOf(tc.template, tc.policies),
+				Template: tc.template, Candidates: tc.policies, Owner: propagation.OwnerOf(tc.template, tc.policies),
 			}) {
 				got = append(got, fmt.Sprintf("%s %s %s %s: %s", v.Kind, v.Policy, v.Selected, v.Outcome, v.Why))
 			}
@@ -242,7 +242,7 @@ func randomCase(rng *rand.Rand) propagation.Case {
 	}
 	have := rng.IntN(2) == 0
 	return propagation.Case{
-		Template: obj, Candidates: all, Holder: propagation.HolderOf(obj, all),
+		Template: obj, Candidates: all, Owner: propagation.OwnerOf(obj, all),
 		HasOverride: func(string, string) bool { return have }, NoPreemption: rng.IntN(4) == 0,
 	}
 }
@@ -286,7 +286,7 @@ func FuzzDecide(f *testing.F) {
 			propagation.Unclaim(c.Template)
 		case propagation.Waiting, propagation.LeftAlone: // stays as it is
 		}
-		c.Holder = propagation.HolderOf(c.Template, c.Candidates)
+		c.Owner = propagation.OwnerOf(c.Template, c.Candidates)
 		again := propagation.Decide(c)
 		if d.From = nil; d.Outcome == propagation.Carried && said(d) != said(again) {
 			t.Errorf("decided again: %s, was %s", said(again), said(d))

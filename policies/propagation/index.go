@@ -83,16 +83,16 @@ func (i Index) Candidates(r selector.Resource) []policyv1alpha1.Policy {
 // goroutines as long as policies and overrides are not changed.
 type Directory struct {
 	index     Index
-	holders   map[PolicyRef]policyv1alpha1.Policy
+	owners    map[PolicyRef]policyv1alpha1.Policy
 	overrides map[[2]string]bool
 	skip      SkipRules
 }
 
 // NewDirectory returns the directory of all policies and overrides.
 func NewDirectory(policies []policyv1alpha1.Policy, overrides []policyv1alpha1.Override, skip SkipRules) *Directory {
-	d := &Directory{index: NewIndex(policies), holders: map[PolicyRef]policyv1alpha1.Policy{}, overrides: map[[2]string]bool{}, skip: skip}
+	d := &Directory{index: NewIndex(policies), owners: map[PolicyRef]policyv1alpha1.Policy{}, overrides: map[[2]string]bool{}, skip: skip}
 	for _, p := range policies {
-		d.holders[RefOf(p)] = p
+		d.owners[RefOf(p)] = p
 	}
 	for _, o := range overrides {
 		if o.GetDeletionTimestamp() == nil {
@@ -111,7 +111,7 @@ func (d *Directory) Case(template *unstructured.Unstructured) Case {
 		Skip:        d.skip,
 	}
 	if ref, ok := Claimed(template); ok {
-		c.Holder = d.holders[ref]
+		c.Owner = d.owners[ref]
 	}
 	return c
 }

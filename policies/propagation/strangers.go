@@ -5,11 +5,14 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 )
 
 // Stranger is a cluster that a placement names and that is not in the fleet.
 type Stranger struct {
+	// Name is empty where it may not be told; see Told.
 	Name string
 	// Meant is the cluster of the fleet with the most similar name; empty where none is
 	// similar.
@@ -31,6 +34,9 @@ const mostNamed = 5
 func Naming(strangers []Stranger) string { return "clusterNames names " + listed(strangers) }
 
 func listed(strangers []Stranger) string {
+	if strangers[0].Name == "" {
+		return counted(len(strangers))
+	}
 	var parts []string
 	for _, s := range strangers[:min(len(strangers), mostNamed)] {
 		parts = append(parts, s.String())
@@ -41,17 +47,17 @@ func listed(strangers []Stranger) string {
 	return strings.Join(parts, "; ")
 }
 
-// Remarks are what is to be said of clusters that a policy names, and of those that it excludes, which
-// are none of the fleet's. To exclude one that may yet join is no mistake, but by a name that is nearly
+// Remarks are what is to be said of clusters that a policy, or an override, names, and of those that it excludes,
+// which are none of the fleet's. To exclude one that may yet join is no mistake, but by a name that is nearly
 // another's.
-func Remarks(names, excluded, fleet []string) []string {
+func Remarks(of metav1.Object, names, excluded, fleet []string) []string {
 	var out []string
 	if unknown := StrangersAmong(names, fleet); len(unknown) > 0 {
-		out = append(out, Naming(unknown))
+		out = append(out, Naming(Redact(of, unknown)))
 	}
 	mistyped := slices.DeleteFunc(StrangersAmong(excluded, fleet), func(s Stranger) bool { return s.Meant == "" })
 	if len(mistyped) > 0 {
-		out = append(out, "exclude names "+listed(mistyped))
+		out = append(out, "exclude names "+listed(Redact(of, mistyped)))
 	}
 	return out
 }

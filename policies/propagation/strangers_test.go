@@ -96,7 +96,7 @@ func TestExcludedClusters(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	want := []string{"clusterNames names wst, which does not exist (did you mean west?)", "exclude names wets, which does not exist (did you mean west?)"}
-	if diff := cmp.Diff(want, Remarks([]string{"east", "wst"}, ExcludedClusters(spec), []string{"east", "west"})); diff != "" {
+	if diff := cmp.Diff(want, Remarks(&policyv1alpha1.PropagationPolicy{}, []string{"east", "wst"}, ExcludedClusters(spec), []string{"east", "west"})); diff != "" {
 		t.Errorf("remarks (-want +got):\n%s", diff)
 	}
 }

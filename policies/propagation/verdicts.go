@@ -116,7 +116,7 @@ func (c *Case) judge(p policyv1alpha1.Policy, rk rank, d Decision, r selector.Re
 	case len(missing) > 0 && c.waitsAlone(p, d):
 		return WaitsForOverrides, waits(missing)
 	}
-	if winner := cmp.Or(d.From, d.Policy); winner != nil && c.Holder != nil && same(winner, c.Holder) && !same(p, c.Holder) && !c.preempts(p) {
+	if winner := cmp.Or(d.From, d.Policy); winner != nil && c.Owner != nil && same(winner, c.Owner) && !same(p, c.Owner) && !c.preempts(p) {
 		return DoesNotPreempt, c.whyNot(p)
 	}
 	return c.behind(p, rk, d, r)
@@ -141,7 +141,7 @@ func (c *Case) praise(d Decision, rk rank) string {
 	switch {
 	case d.From != nil:
 		return by + "; takes the template from " + Title(d.From) + ": " + advantage(d.Policy, d.From)
-	case c.Holder != nil && same(d.Policy, c.Holder):
+	case c.Owner != nil && same(d.Policy, c.Owner):
 		return by + "; holds the template"
 	default:
 		return by
@@ -159,17 +159,17 @@ func advantage(challenger, holder policyv1alpha1.Policy) string {
 
 // whyNot says why p does not take the template from its holder.
 func (c *Case) whyNot(p policyv1alpha1.Policy) string {
-	held := Title(c.Holder) + " holds the template"
+	held := Title(c.Owner) + " holds the template"
 	switch {
 	case p.PropagationSpec().Preemption != policyv1alpha1.PreemptAlways:
 		return held + ", and this policy does not preempt"
 	case c.NoPreemption:
 		return held + ", and preemption is switched off"
-	case p.GetNamespace() == "" && c.Holder.GetNamespace() != "":
+	case p.GetNamespace() == "" && c.Owner.GetNamespace() != "":
 		return held + "; a cluster-wide policy takes nothing from one of a namespace"
 	default:
 		return fmt.Sprintf("%s; to take it the priority %d would have to be above %d",
-			held, priority(p.PropagationSpec()), priority(c.Holder.PropagationSpec()))
+			held, priority(p.PropagationSpec()), priority(c.Owner.PropagationSpec()))
 	}
 }
 

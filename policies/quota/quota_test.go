@@ -55,7 +55,11 @@ func TestUsage(t *testing.T) {
 			parts + "clusters: [{name: b}]\ngracefulEvictionTasks: [{fromCluster: a, purgeMode: Gracefully, reason: TaintUntolerated, producer: x}]",
 			map[string]string{"cpu": "2500m", "memory": "3Gi"},
 		},
-		"components count as a set in each cluster":            {parts + "clusters: [{name: a}, {name: b}]", map[string]string{"cpu": "5", "memory": "6Gi"}},
+		"components count as a set in each cluster": {parts + "clusters: [{name: a}, {name: b}]", map[string]string{"cpu": "5", "memory": "6Gi"}},
+		"a set of 150m CPU and a fraction of a byte, as clients of Karmada ask for": {
+			"components:\n- {name: a, replicas: 1, replicaRequirements: {resourceRequest: {cpu: 50m, memory: 50m}}}\n- {name: b, replicas: 2, replicaRequirements: {resourceRequest: {cpu: 50m, memory: 75m}}}\nclusters: [{name: x}, {name: y}]",
+			map[string]string{"cpu": "300m", "memory": "400m"},
+		},
 		"replicas below zero are none":                         {needs + "clusters: [{name: a, replicas: -2}, {name: b, replicas: 1}]", map[string]string{"cpu": "500m", "memory": "1Gi"}},
 		"requests below zero give nothing back":                {"replicaRequirements: {resourceRequest: {cpu: '-1', memory: 1Gi}}\nclusters: [{name: a, replicas: 1}]", map[string]string{"memory": "1Gi"}},
 		"a cluster that is there twice is counted as it reads": {needs + "clusters: [{name: a, replicas: 1}, {name: a, replicas: 1}]", map[string]string{"cpu": "1", "memory": "2Gi"}},

@@ -31,14 +31,14 @@ func Aggregated(q *policyv1alpha1.FederatedResourceQuota, works map[string]*work
 	var out []policyv1alpha1.ClusterQuotaStatus
 	var unread []string
 	for cluster := range Shares(q) {
-		said, err := saidOf(works[cluster])
+		status, err := statusOf(works[cluster])
 		if err != nil {
 			unread = append(unread, fmt.Sprintf("cluster %s: %v", cluster, err))
 		}
-		if said == nil {
+		if status == nil {
 			continue
 		}
-		out = append(out, policyv1alpha1.ClusterQuotaStatus{ClusterName: cluster, ResourceQuotaStatus: *said})
+		out = append(out, policyv1alpha1.ClusterQuotaStatus{ClusterName: cluster, ResourceQuotaStatus: *status})
 	}
 	slices.SortFunc(out, func(a, b policyv1alpha1.ClusterQuotaStatus) int { return strings.Compare(a.ClusterName, b.ClusterName) })
 	if len(unread) > 0 {
@@ -48,8 +48,8 @@ func Aggregated(q *policyv1alpha1.FederatedResourceQuota, works map[string]*work
 	return out, nil
 }
 
-// saidOf is the status of the ResourceQuota that a Work brings; nil: there is none yet.
-func saidOf(work *workv1alpha1.Work) (*corev1.ResourceQuotaStatus, error) {
+// statusOf returns the status of the ResourceQuota that a Work brings; nil: there is none yet.
+func statusOf(work *workv1alpha1.Work) (*corev1.ResourceQuotaStatus, error) {
 	if work == nil || len(work.Status.ManifestStatuses) == 0 || work.Status.ManifestStatuses[0].Status == nil {
 		return nil, nil
 	}

@@ -40,13 +40,13 @@ func Concerns(remedy *remedyv1alpha1.Remedy, cluster string) bool {
 // applies reports whether one of the matches holds. Without any it does, always.
 func applies(matches []remedyv1alpha1.DecisionMatch, conditions []metav1.Condition) bool {
 	return len(matches) == 0 || slices.ContainsFunc(matches, func(m remedyv1alpha1.DecisionMatch) bool {
-		return m.ClusterConditionMatch != nil && holds(m.ClusterConditionMatch, conditions)
+		return m.ClusterConditionMatch != nil && isMet(m.ClusterConditionMatch, conditions)
 	})
 }
 
-// holds reports whether the condition is as it is asked for. One that the cluster does
+// isMet reports whether the condition is as it is asked for. One that the cluster does
 // not have is not.
-func holds(want *remedyv1alpha1.ClusterConditionRequirement, conditions []metav1.Condition) bool {
+func isMet(want *remedyv1alpha1.ClusterConditionRequirement, conditions []metav1.Condition) bool {
 	is := meta.FindStatusCondition(conditions, want.ConditionType)
 	if is == nil {
 		return false

@@ -23,12 +23,12 @@ const (
 	Template
 	// Both are the binding, or that of the Work, and its template.
 	Both
-	// Dependent is another binding, which News.Of names.
+	// Dependent is another binding, which Event.Of names.
 	Dependent
 )
 
-// News is an Event.
-type News struct {
+// Event is what is emitted about a change.
+type Event struct {
 	About About
 	// Of is the binding that it is on; empty for all but Dependent.
 	Of types.NamespacedName
@@ -39,12 +39,12 @@ type News struct {
 	Message string
 }
 
-func good(about About, reason, message string) News {
-	return News{About: about, Type: corev1.EventTypeNormal, Reason: reason, Message: message}
+func good(about About, reason, message string) Event {
+	return Event{About: about, Type: corev1.EventTypeNormal, Reason: reason, Message: message}
 }
 
-// Binding returns the news of a binding; before is nil for a new one.
-func Binding(before, after workv1alpha2.Binding) []News {
+// Binding returns the Events of a binding; before is nil for a new one.
+func Binding(before, after workv1alpha2.Binding) []Event {
 	if after.GetDeletionTimestamp() != nil {
 		return nil
 	}
@@ -64,7 +64,7 @@ func none(b workv1alpha2.Binding) workv1alpha2.Binding {
 }
 
 // built tells that the spec was made of the template and its policy.
-func built(was, is workv1alpha2.Binding) (out []News) {
+func built(was, is workv1alpha2.Binding) (out []Event) {
 	if id, text := policyOf(is); id != "" {
 		if had, _ := policyOf(was); had != id {
 			out = append(out, good(Template, policyv1alpha1.EventReasonApplyPolicySucceed, "Carried by policy "+text+"."))
@@ -100,7 +100,7 @@ func policyOf(b workv1alpha2.Binding) (id, text string) {
 const overQuota = `admission webhook "resourcebinding.karmada.io" denied the request: `
 
 // scheduled tells of each decision.
-func scheduled(was, is workv1alpha2.Binding) []News {
+func scheduled(was, is workv1alpha2.Binding) []Event {
 	if was.GetAnnotations()[workv1alpha2.SchedulingDecisionAnnotation] == is.GetAnnotations()[workv1alpha2.SchedulingDecisionAnnotation] {
 		return nil
 	}
@@ -113,15 +113,15 @@ func scheduled(was, is workv1alpha2.Binding) []News {
 		if record.Reason == workv1alpha2.BindingReasonQuotaExceeded {
 			message = overQuota + message
 		}
-		return []News{{About: Both, Type: corev1.EventTypeWarning, Reason: workv1alpha2.EventReasonScheduleBindingFailed, Message: message}}
+		return []Event{{About: Both, Type: corev1.EventTypeWarning, Reason: workv1alpha2.EventReasonScheduleBindingFailed, Message: message}}
 	default:
-		return []News{good(Both, workv1alpha2.EventReasonScheduleBindingSucceed, record.Message+" Result: "+placement.Text(is.BindingSpec().Clusters))}
+		return []Event{good(Both, workv1alpha2.EventReasonScheduleBindingSucceed, record.Message+" Result: "+placement.Text(is.BindingSpec().Clusters))}
 	}
 }
 
 // depends tells that the template's references were read, and the bindings that need
 // this one, that it follows them.
-func depends(was, is workv1alpha2.Binding) (out []News) {
+func depends(was, is workv1alpha2.Binding) (out []Event) {
 	read := is.GetAnnotations()[workv1alpha2.BindingDependenciesAnnotationKey]
 	if read != "" && read != was.GetAnnotations()[workv1alpha2.BindingDependenciesAnnotationKey] {
 		out = append(out, good(Template, workv1alpha2.EventReasonGetDependenciesSucceed, "What the template refers to was read."))
@@ -137,11 +137,12 @@ func depends(was, is workv1alpha2.Binding) (out []News) {
 	return out
 }
 
-// evicted tells of the clusters that were left.
-func evicted(was, is workv1alpha2.Binding) (out []News) {
+// evicted tells of the clusters that were left: one that was taken back was not.
+func evicted(was, is workv1alpha2.Binding) (out []Event) {
 	for _, task := range was.BindingSpec().GracefulEvictionTasks {
 		stays := func(t workv1alpha2.GracefulEvictionTask) bool { return t.FromCluster == task.FromCluster }
-		if !slices.ContainsFunc(is.BindingSpec().GracefulEvictionTasks, stays) {
+		back := func(t workv1alpha2.TargetCluster) bool { return t.Name == task.FromCluster }
+		if !slices.ContainsFunc(is.BindingSpec().GracefulEvictionTasks, stays) && !slices.ContainsFunc(is.BindingSpec().Clusters, back) {
 			out = append(out, good(Both, workv1alpha2.EventReasonEvictWorkloadFromClusterSucceed, "Evict from cluster "+task.FromCluster+" succeed."))
 		}
 	}
@@ -149,11 +150,11 @@ func evicted(was, is workv1alpha2.Binding) (out []News) {
 }
 
 // aggregated tells that what clusters report was added up, once one has reported.
-func aggregated(was, is workv1alpha2.Binding) []News {
+func aggregated(was, is workv1alpha2.Binding) []Event {
 	items := is.BindingStatus().AggregatedStatus
 	reported := func(i workv1alpha2.AggregatedStatusItem) bool { return i.Applied || i.Status != nil }
 	if !slices.ContainsFunc(items, reported) || equality.Semantic.DeepEqual(was.BindingStatus().AggregatedStatus, items) {
 		return nil
 	}
-	return []News{good(Both, workv1alpha2.EventReasonAggregateStatusSucceed, "The statuses of all clusters were added up.")}
+	return []Event{good(Both, workv1alpha2.EventReasonAggregateStatusSucceed, "The statuses of all clusters were added up.")}
 }

@@ -16,9 +16,9 @@ import (
 	"github.com/flotilla-io/flotilla/policies/reporting"
 )
 
-// brief is what a piece of news comes to: on what, and why.
-func brief(news []reporting.News) (out []string) {
-	for _, n := range news {
+// brief is what an Event comes to: on what, and why.
+func brief(events []reporting.Event) (out []string) {
+	for _, n := range events {
 		about := [...]string{"itself", "template", "both", "dependent " + n.Of.String()}[n.About]
 		out = append(out, about+" "+strings.TrimPrefix(n.Type, corev1.EventTypeNormal)+n.Reason)
 	}
@@ -47,7 +47,7 @@ func web(change func(*workv1alpha2.ResourceBinding)) *workv1alpha2.ResourceBindi
 	return b
 }
 
-func TestNewsOfBindings(t *testing.T) {
+func TestEventsOfBindings(t *testing.T) {
 	for name, tc := range map[string]struct {
 		before workv1alpha2.Binding
 		after  workv1alpha2.Binding
@@ -113,6 +113,12 @@ func TestNewsOfBindings(t *testing.T) {
 			}),
 			after: web(nil), want: []string{"both EvictWorkloadFromClusterSucceed"},
 		},
+		"a cluster is taken back before it was left": {
+			before: web(func(b *workv1alpha2.ResourceBinding) {
+				b.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{{FromCluster: "west"}}
+			}),
+			after: web(nil),
+		},
 		"an eviction begins": {
 			before: web(nil), after: web(func(b *workv1alpha2.ResourceBinding) {
 				b.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{{FromCluster: "north"}}
@@ -132,7 +138,7 @@ func TestNewsOfBindings(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, brief(reporting.Binding(tc.before, tc.after))); diff != "" {
-				t.Errorf("news (-want +got):\n%s", diff)
+				t.Errorf("events (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -165,7 +171,7 @@ func manifest(health workv1alpha1.ResourceHealth, status string) func(*workv1alp
 	}
 }
 
-func TestNewsOfWorks(t *testing.T) {
+func TestEventsOfWorks(t *testing.T) {
 	for name, tc := range map[string]struct {
 		before, after *workv1alpha1.Work
 		want          []string
@@ -195,13 +201,13 @@ func TestNewsOfWorks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, brief(reporting.Work(tc.before, tc.after))); diff != "" {
-				t.Errorf("news (-want +got):\n%s", diff)
+				t.Errorf("events (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-func TestNewsOfQuotas(t *testing.T) {
+func TestEventsOfQuotas(t *testing.T) {
 	quota := func(used string) *policyv1alpha1.FederatedResourceQuota {
 		q := &policyv1alpha1.FederatedResourceQuota{ObjectMeta: metav1.ObjectMeta{UID: "1"}}
 		if used != "" {
@@ -221,7 +227,7 @@ func TestNewsOfQuotas(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, brief(reporting.Quota(tc.before, tc.after))); diff != "" {
-				t.Errorf("news (-want +got):\n%s", diff)
+				t.Errorf("events (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -229,14 +235,14 @@ func TestNewsOfQuotas(t *testing.T) {
 
 // TestAQuotasRefusal: clients look for the words of Karmada's webhook.
 func TestAQuotasRefusal(t *testing.T) {
-	news := reporting.Binding(web(nil), web(func(b *workv1alpha2.ResourceBinding) {
+	events := reporting.Binding(web(nil), web(func(b *workv1alpha2.ResourceBinding) {
 		b.Annotations[workv1alpha2.SchedulingDecisionAnnotation] = `{"reason":"QuotaExceeded","message":"cpu: 3 of 2","at":"2026-01-01T00:00:00Z"}`
 	}))
-	want := []reporting.News{{
+	want := []reporting.Event{{
 		About: reporting.Both, Type: "Warning", Reason: "ScheduleBindingFailed",
 		Message: `admission webhook "resourcebinding.karmada.io" denied the request: cpu: 3 of 2`,
 	}}
-	if diff := cmp.Diff(want, news); diff != "" {
-		t.Errorf("news (-want +got):\n%s", diff)
+	if diff := cmp.Diff(want, events); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
 	}
 }

@@ -12,8 +12,8 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 )
 
-// Work returns the news of a Work; before is nil for a new one.
-func Work(before, after *workv1alpha1.Work) []News {
+// Work returns the Events of a Work; before is nil for a new one.
+func Work(before, after *workv1alpha1.Work) []Event {
 	if after.DeletionTimestamp != nil {
 		return nil
 	}
@@ -24,33 +24,33 @@ func Work(before, after *workv1alpha1.Work) []News {
 }
 
 // overridden tells that overrides were applied to what the Work holds.
-func overridden(was, is *workv1alpha1.Work) []News {
+func overridden(was, is *workv1alpha1.Work) []Event {
 	for _, note := range []string{policyv1alpha1.AppliedOverrides, policyv1alpha1.AppliedClusterOverrides} {
 		if text := is.Annotations[note]; text != "" && text != was.Annotations[note] {
-			return []News{good(Template, policyv1alpha1.EventReasonApplyOverridePolicySucceed, "Overrides were applied.")}
+			return []Event{good(Template, policyv1alpha1.EventReasonApplyOverridePolicySucceed, "Overrides were applied.")}
 		}
 	}
 	return nil
 }
 
-func written(was, is *workv1alpha1.Work) []News {
+func written(was, is *workv1alpha1.Work) []Event {
 	if was.Generation == is.Generation {
 		return nil
 	}
-	return []News{good(Both, workv1alpha2.EventReasonSyncWorkSucceed, "The Works of all clusters were written.")}
+	return []Event{good(Both, workv1alpha2.EventReasonSyncWorkSucceed, "The Works of all clusters were written.")}
 }
 
 // dispatched tells that the Work is held back, or is not any more.
-func dispatched(was, is *workv1alpha1.Work) []News {
+func dispatched(was, is *workv1alpha1.Work) []Event {
 	before, now := status(was, workv1alpha1.WorkDispatching), meta.FindStatusCondition(is.Status.Conditions, workv1alpha1.WorkDispatching)
 	if now == nil || now.Status == before || before == "" && now.Status == metav1.ConditionTrue {
 		return nil
 	}
-	return []News{good(Itself, workv1alpha1.EventReasonWorkDispatching, now.Message)}
+	return []Event{good(Itself, workv1alpha1.EventReasonWorkDispatching, now.Message)}
 }
 
 // applied tells that the cluster has what the Work asks for now.
-func applied(was, is *workv1alpha1.Work) []News {
+func applied(was, is *workv1alpha1.Work) []Event {
 	before, now := meta.FindStatusCondition(was.Status.Conditions, workv1alpha1.WorkApplied), meta.FindStatusCondition(is.Status.Conditions, workv1alpha1.WorkApplied)
 	if now == nil || now.Status != metav1.ConditionTrue {
 		return nil
@@ -58,11 +58,11 @@ func applied(was, is *workv1alpha1.Work) []News {
 	if before != nil && before.Status == metav1.ConditionTrue && before.ObservedGeneration == now.ObservedGeneration {
 		return nil
 	}
-	return []News{good(Itself, workv1alpha1.EventReasonSyncWorkloadSucceed, "The cluster has what the Work asks for.")}
+	return []Event{good(Itself, workv1alpha1.EventReasonSyncWorkloadSucceed, "The cluster has what the Work asks for.")}
 }
 
 // reflected tells that statuses were read, and healths judged.
-func reflected(was, is *workv1alpha1.Work) (out []News) {
+func reflected(was, is *workv1alpha1.Work) (out []Event) {
 	var read, judged bool
 	for i := range is.Status.ManifestStatuses {
 		now, before := &is.Status.ManifestStatuses[i], workv1alpha1.ManifestStatus{}
@@ -89,12 +89,12 @@ func status(w *workv1alpha1.Work, kind string) metav1.ConditionStatus {
 	return ""
 }
 
-// Quota returns the news of a quota; before is nil for a new one.
-func Quota(before, after *policyv1alpha1.FederatedResourceQuota) []News {
+// Quota returns the Events of a quota; before is nil for a new one.
+func Quota(before, after *policyv1alpha1.FederatedResourceQuota) []Event {
 	if before == nil || before.UID != after.UID {
 		before = &policyv1alpha1.FederatedResourceQuota{}
 	}
-	var out []News
+	var out []Event
 	if is := after.Status.AggregatedStatus; len(is) > 0 && !equality.Semantic.DeepEqual(before.Status.AggregatedStatus, is) {
 		out = append(out, good(Itself, workv1alpha2.EventReasonAggregateStatusSucceed, "What clusters use of their shares was added up."))
 	}

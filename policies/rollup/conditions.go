@@ -54,29 +54,29 @@ func drifted(works []*workv1alpha1.Work) (metav1.Condition, bool) {
 	return c, len(said) > 0
 }
 
-// saidOf is what is said of one cluster.
-type saidOf struct{ cluster, text string }
+// report is what is said of one cluster.
+type report struct{ cluster, text string }
 
 // saying returns what Works say whose condition has the given status, sorted by
 // cluster.
-func saying(works []*workv1alpha1.Work, kind string, status metav1.ConditionStatus) []saidOf {
-	var out []saidOf
+func saying(works []*workv1alpha1.Work, kind string, status metav1.ConditionStatus) []report {
+	var out []report
 	for _, w := range works {
 		cluster, ok := speaks(w)
 		if !ok {
 			continue
 		}
 		if c := meta.FindStatusCondition(w.Status.Conditions, kind); c != nil && c.Status == status {
-			out = append(out, saidOf{cluster, c.Message})
+			out = append(out, report{cluster, c.Message})
 		}
 	}
-	slices.SortFunc(out, func(a, b saidOf) int { return cmp.Compare(a.cluster, b.cluster) })
+	slices.SortFunc(out, func(a, b report) int { return cmp.Compare(a.cluster, b.cluster) })
 	return out
 }
 
 // messageOf makes one bounded text of what is said of clusters, which come sorted.
 // Those of which the same is said are told together.
-func messageOf(said []saidOf) string {
+func messageOf(said []report) string {
 	var texts []string
 	clusters := map[string][]string{}
 	for _, s := range said {

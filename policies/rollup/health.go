@@ -100,6 +100,9 @@ type Part struct {
 	Former []ClusterPart
 	// Leaving are the clusters that hold it and are to hold it no more, sorted.
 	Leaving []ClusterPart
+	// Kept are the clusters in which it stays with its data although nobody asks for it there, sorted: it counts in
+	// none.
+	Kept []string
 	// Absent are the clusters that its placement wants and that are not in the fleet: none
 	// where that is not asked for.
 	Absent []propagation.Stranger
@@ -188,7 +191,7 @@ func placed(template *unstructured.Unstructured, b workv1alpha2.Binding) (State,
 		case ok && c.Reason == workv1alpha2.BindingReasonQuotaExceeded: // that keeps it from being taken up
 			return Progressing, c.Message
 		}
-		return Progressing, "waits to be taken up by its policy"
+		return Progressing, propagation.Awaits(template)
 	}
 	if !ok {
 		stored := meta.FindStatusCondition(b.BindingStatus().Conditions, workv1alpha2.Scheduled)
@@ -203,17 +206,17 @@ func placed(template *unstructured.Unstructured, b workv1alpha2.Binding) (State,
 	switch {
 	case c.Status == metav1.ConditionTrue:
 		return Healthy, ""
-	case c.Reason == workv1alpha2.BindingReasonUnschedulable || c.Reason == workv1alpha2.BindingReasonQuotaExceeded || lacksRoom(b):
+	case c.Reason == workv1alpha2.BindingReasonUnschedulable || c.Reason == workv1alpha2.BindingReasonQuotaExceeded || lacksCapacity(b):
 		return Progressing, c.Message
 	default:
 		return Failed, c.Message
 	}
 }
 
-// lacksRoom reports whether b waits until clusters have room.
-func lacksRoom(b workv1alpha2.Binding) bool {
+// lacksCapacity reports whether b waits until clusters have room.
+func lacksCapacity(b workv1alpha2.Binding) bool {
 	record, decided := placement.RecordOf(b)
-	return decided && record.LacksRoom()
+	return decided && record.LacksCapacity()
 }
 
 // Nowhere returns the template as the rules for statuses should see it where no

@@ -2,6 +2,7 @@ package rollup
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -11,12 +12,13 @@ type Place struct {
 	Cluster string
 	// State is that of the worst object there.
 	State State
-	// Reason names that object, and says what is wrong with it; empty where all is healthy.
+	// Reason names that object, and says what is wrong with it; empty where all is healthy, and where nothing stays there
+	// that nobody asks for.
 	Reason string
 }
 
 // Places returns what has become of a revision in each cluster that is to hold something of it, or holds what
-// left it: the worst first, then by name. The order of parts does not matter.
+// left it, or keeps data of it: the worst first, then by name. The order of parts does not matter.
 func Places(parts []Part) []Place {
 	worst := map[string]finding{}
 	note := func(f finding) {
@@ -32,10 +34,12 @@ func Places(parts []Part) []Place {
 			note(finding{c.State, c.Name, p.Object, c.Reason})
 		}
 	}
-	out := make([]Place, 0, len(worst))
+	places := make(map[string]Place, len(worst))
 	for cluster, f := range worst {
-		out = append(out, Place{Cluster: cluster, State: f.state, Reason: f.there()})
+		places[cluster] = Place{Cluster: cluster, State: f.state, Reason: f.there()}
 	}
+	keptIn(places, parts)
+	out := slices.AppendSeq(make([]Place, 0, len(places)), maps.Values(places))
 	slices.SortFunc(out, func(a, b Place) int { return cmp.Or(cmp.Compare(b.State, a.State), cmp.Compare(a.Cluster, b.Cluster)) })
 	return out
 }

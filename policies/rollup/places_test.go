@@ -20,13 +20,16 @@ func TestPlaces(t *testing.T) {
 			{Name: "eu", State: rollup.Failed, Reason: "port taken"}, {Name: "us", State: rollup.Healthy}, {Name: "asia", State: rollup.Healthy},
 		}},
 		{Object: "Secret shop/old", Leaving: []rollup.ClusterPart{{Name: "africa", State: rollup.Progressing, Reason: "not removed yet"}}},
+		{Object: "PersistentVolumeClaim shop/data", Clusters: []rollup.ClusterPart{{Name: "us"}}, Kept: []string{"eu", "north"}},
+		{Object: "PersistentVolumeClaim shop/logs", Kept: []string{"north", "us"}},
 		{Object: "ConfigMap shop/lost", State: rollup.Failed, Reason: "no policy"},
 	}
 	want := []rollup.Place{
 		{Cluster: "eu", State: rollup.Failed, Reason: "Service shop/web: port taken"},
 		{Cluster: "asia", State: rollup.Unknown, Reason: silence.String()},
 		{Cluster: "africa", State: rollup.Progressing, Reason: "Secret shop/old: not removed yet"},
-		{Cluster: "us"},
+		{Cluster: "north", Reason: "claim shop/data stays, with its data (and 1 more)"},
+		{Cluster: "us", Reason: "claim shop/logs stays, with its data"},
 	}
 	for range 5 {
 		rand.Shuffle(len(parts), func(i, j int) { parts[i], parts[j] = parts[j], parts[i] })

@@ -101,7 +101,11 @@ func Revision(parts []Part) Rollup {
 			out.State = StateFailure
 		}
 	}
-	out.Description = Sanitise(describe(out, findings, notes))
+	text := describe(out, findings, notes)
+	if kept := Kept(parts); kept != "" && out.State == StateSuccess {
+		text += "; " + kept
+	}
+	out.Description = Sanitise(text)
 	return out
 }
 

@@ -368,6 +368,15 @@ func TestRevision(t *testing.T) {
 		"a failure counts for more than silence": {[]rollup.Part{
 			{Object: "A", Clusters: []rollup.ClusterPart{silent("a"), bad("b", rollup.Failed, "denied")}},
 		}, rollup.Rollup{State: "failure", Description: "0/2 clusters ready: b failed on A: denied", Total: 2}},
+		"claims that stay elsewhere are told of": {[]rollup.Part{
+			{Object: "PersistentVolumeClaim shop/data", Clusters: []rollup.ClusterPart{ok("a")}, Kept: []string{"b", "c"}},
+		}, rollup.Rollup{State: "success", Description: "1/1 clusters ready; claim shop/data stays in b (and 1 more): flotilla prune --cluster b removes it", Ready: 1, Total: 1}},
+		"a claim that nobody carries any more": {[]rollup.Part{
+			{Object: "PersistentVolumeClaim shop/data", Kept: []string{"b"}},
+		}, rollup.Rollup{State: "success", Description: "applied; nothing goes to clusters; claim shop/data stays in b: flotilla prune --cluster b removes it"}},
+		"what is on its way is told before claims that stay": {[]rollup.Part{
+			{Object: "PersistentVolumeClaim shop/data", Clusters: []rollup.ClusterPart{bad("a", rollup.Progressing, "not sent yet")}, Kept: []string{"b"}},
+		}, rollup.Rollup{State: "pending", Description: "0/1 clusters ready: a waits for PersistentVolumeClaim shop/data: not sent yet", Total: 1}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -36,6 +36,12 @@ var causes = map[string]string{
 	clusterv1alpha1.ClusterIdentityMismatchReason:   "another cluster than the one that joined, not ready",
 }
 
+// Has reports whether nothing is heard of a cluster.
+func (s Silences) Has(cluster string) bool {
+	_, silent := s[cluster]
+	return silent
+}
+
 // AsReported stands by what is counted where the clusters may not be read: nobody there knows
 // which of them are silent.
 const AsReported = "as the clusters reported last"

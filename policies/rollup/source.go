@@ -32,9 +32,9 @@ type Share struct {
 // before what is on its way, and what the commit changes before the rest; the order of shares does not matter.
 func Source(shares []Share) Rollup {
 	shares = slices.SortedFunc(slices.Values(shares), byConcern)
-	var counts tally
+	var counts shareCounts
 	out := Rollup{State: StateSuccess}
-	telling := ""
+	reporting := ""
 	for _, s := range shares {
 		counts.add(s)
 		if s.Suspended {
@@ -42,8 +42,8 @@ func Source(shares []Share) Rollup {
 		}
 		out.Ready, out.Total = out.Ready+s.Ready, out.Total+s.Total
 		state := s.state()
-		if telling == "" && state != StateSuccess && s.Description != "" && !s.Awaited && s.State != StateSuccess {
-			telling = s.Name + ": " + s.Description
+		if reporting == "" && state != StateSuccess && s.Description != "" && !s.Awaited && s.State != StateSuccess {
+			reporting = s.Name + ": " + s.Description
 		}
 		if out.State == StateSuccess || state == StateFailure {
 			out.State = state
@@ -53,13 +53,25 @@ func Source(shares []Share) Rollup {
 		out.State = StateFailure
 	}
 	out.Description = counts.String()
-	if counts.alone() && telling != "" {
-		out.Description = telling
-	} else if telling != "" {
-		out.Description += "; " + telling
+	if counts.alone() && reporting != "" {
+		out.Description = reporting
+	} else if reporting != "" {
+		out.Description += "; " + reporting
+	} else if kept := firstKept(shares); kept != "" && out.State == StateSuccess {
+		out.Description += "; " + kept
 	}
 	out.Description = Sanitise(out.Description)
 	return out
+}
+
+// firstKept names the first share by which something stays where nobody asks for it, and tells of that; empty for none.
+func firstKept(shares []Share) string {
+	for _, s := range shares {
+		if kept := keptOf(s.Description); kept != "" && s.state() == StateSuccess && !s.Suspended {
+			return s.Name + ": " + kept
+		}
+	}
+	return ""
 }
 
 // state is pending where nobody knows.
@@ -85,8 +97,8 @@ func btoi(b bool) int {
 	return 0
 }
 
-// tally counts shares.
-type tally struct {
+// shareCounts counts shares by state.
+type shareCounts struct {
 	unchanged, notReady, changed, failed, rolling, awaited, suspended, waiting int
 	// waitsFor are the dependencies that do not exist, in the order in which they were met.
 	waitsFor []string
@@ -94,7 +106,7 @@ type tally struct {
 	ready, total int
 }
 
-func (t *tally) add(s Share) {
+func (t *shareCounts) add(s Share) {
 	switch {
 	case s.Suspended:
 		t.suspended++
@@ -120,43 +132,43 @@ func (t *tally) add(s Share) {
 }
 
 // alone reports whether there is but one to tell of.
-func (t *tally) alone() bool {
+func (t *shareCounts) alone() bool {
 	return t.unchanged+t.changed+t.failed+t.rolling+t.awaited+t.suspended+t.waiting == 1
 }
 
 // String lists what there is of each.
-func (t *tally) String() string {
+func (t *shareCounts) String() string {
 	var out []string
-	say := func(count int, one, more string) {
+	add := func(count int, one, more string) {
 		if count == 1 {
 			out = append(out, "1 "+one)
 		} else if count > 1 {
 			out = append(out, fmt.Sprintf("%d %s", count, more))
 		}
 	}
-	say(t.failed, "failed", "failed")
+	add(t.failed, "failed", "failed")
 	switch len(t.waitsFor) {
 	case 0:
 	case 1:
 		absent := t.waitsFor[0] + ", which does not exist"
-		say(t.waiting, "waits for "+absent, "wait for "+absent)
+		add(t.waiting, "waits for "+absent, "wait for "+absent)
 	default:
 		absent := fmt.Sprintf("%s and %d more, which do not exist", t.waitsFor[0], len(t.waitsFor)-1)
-		say(t.waiting, "waits for "+absent, "wait for "+absent)
+		add(t.waiting, "waits for "+absent, "wait for "+absent)
 	}
 	unchanged := "unchanged"
 	if t.notReady > 0 {
 		unchanged = fmt.Sprintf("unchanged, of them %d not ready", t.notReady)
 	}
-	say(t.unchanged, unchanged, unchanged)
-	say(t.changed, "ready", "ready")
-	say(t.awaited, "to be tried", "to be tried")
-	say(t.suspended, "suspended", "suspended")
+	add(t.unchanged, unchanged, unchanged)
+	add(t.changed, "ready", "ready")
+	add(t.awaited, "to be tried", "to be tried")
+	add(t.suspended, "suspended", "suspended")
 	progress := ""
 	if t.total > 0 {
 		progress = fmt.Sprintf(": %d/%d", t.ready, t.total)
 	}
-	say(t.rolling, "rolls out"+progress, "roll out"+progress)
+	add(t.rolling, "rolls out"+progress, "roll out"+progress)
 	if len(out) == 0 {
 		return "nobody applies it"
 	}

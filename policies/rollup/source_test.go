@@ -32,6 +32,14 @@ func TestSource(t *testing.T) {
 		"all of it runs": {append(unchanged(2), rollup.Share{Name: "web", State: good, Description: "3/3 clusters ready", Ready: 3, Total: 3}), rollup.Rollup{
 			State: good, Description: "2 unchanged, 1 ready", Ready: 9, Total: 9,
 		}},
+		"a claim stays where nobody asks for it": {append(unchanged(1), rollup.Share{Name: "web", State: good, Ready: 1, Total: 1,
+			Description: rollup.Revision([]rollup.Part{{Object: "PersistentVolumeClaim shop/data", Clusters: []rollup.ClusterPart{{Name: "east"}}, Kept: []string{"west"}}}).Description,
+		}), rollup.Rollup{
+			State: good, Description: "1 unchanged, 1 ready; web: claim shop/data stays in west: flotilla prune --cluster west removes it", Ready: 4, Total: 4,
+		}},
+		"so, and something else rolls out": {[]rollup.Share{web, {Name: "a", State: good, Description: "3/3 clusters ready; claim shop/data stays in west: x", Ready: 3, Total: 3}}, rollup.Rollup{
+			State: rolls, Description: "1 ready, 1 rolls out: 5/20; web: 5/20 clusters ready: eu-3 waits for Deployment shop/web 2/5", Ready: 8, Total: 23,
+		}},
 		"there is but one": {[]rollup.Share{web}, rollup.Rollup{
 			State: rolls, Description: "web: 5/20 clusters ready: eu-3 waits for Deployment shop/web 2/5", Ready: 5, Total: 20,
 		}},

@@ -42,8 +42,8 @@ func (s Symptom) String() string {
 	}
 }
 
-// longestSaid is how many characters of a message are repeated, mark included.
-const longestSaid = 201
+// longestMessage is how many characters of a message are repeated, mark included.
+const longestMessage = 201
 
 // Of says what ails Pods: what keeps most of those that are not well from being it.
 // It is the zero value where all are.
@@ -69,7 +69,7 @@ func Of(pods []*corev1.Pod) Symptom {
 		return fmt.Sprintf("%d of %d %s", count[reason], len(pods), plural(len(pods)))
 	}
 	first := reasons[0]
-	text := said(first, says[first]) + " (" + of(first) + ")"
+	text := describe(first, says[first]) + " (" + of(first) + ")"
 	for _, reason := range reasons[1:] {
 		text += fmt.Sprintf("; %s (%s)", reason, of(reason))
 	}
@@ -83,18 +83,18 @@ func plural(pods int) string {
 	return "Pods"
 }
 
-// said is a reason with its message.
-func said(reason, message string) string {
-	message = excerpt.Runes(strings.Join(strings.Fields(message), " "), longestSaid)
+// describe returns a reason with its message.
+func describe(reason, message string) string {
+	message = excerpt.Runes(strings.Join(strings.Fields(message), " "), longestMessage)
 	return strings.TrimSuffix(reason+": "+message, ": ")
 }
 
 // combined begins the message of an Event that stands for several, and says nothing of why.
 const combined = "(combined from similar events): "
 
-// Told is that of a Warning that a cluster's Event tells.
-func Told(reason, message string) Symptom {
-	return Symptom{Reason: reason, Text: said(reason, strings.TrimPrefix(message, combined))}
+// FromEvent returns that of a Warning of a cluster.
+func FromEvent(reason, message string) Symptom {
+	return Symptom{Reason: reason, Text: describe(reason, strings.TrimPrefix(message, combined))}
 }
 
 // ails returns what keeps one Pod from being well, and what is said of it; empty for one

@@ -66,7 +66,7 @@ func TestOf(t *testing.T) {
 func TestTold(t *testing.T) {
 	want := Symptom{Reason: "FailedCreate", Text: "FailedCreate: exceeded quota: small"}
 	for _, message := range []string{"exceeded quota: small", "(combined from similar events): exceeded quota: small"} {
-		if got := Told("FailedCreate", message); got != want {
+		if got := FromEvent("FailedCreate", message); got != want {
 			t.Errorf("%q: %+v, want %+v", message, got, want)
 		}
 	}

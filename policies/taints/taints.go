@@ -66,10 +66,10 @@ func Decide(policies []policyv1alpha1.ClusterTaintPolicy, cluster *clusterv1alph
 		if !selector.Cluster(cluster, p.Spec.TargetClusters) {
 			continue
 		}
-		if hold(p.Spec.AddOnConditions, statuses) {
+		if allMatch(p.Spec.AddOnConditions, statuses) {
 			say.add(p.Spec.Taints)
 		}
-		if hold(p.Spec.RemoveOnConditions, statuses) {
+		if allMatch(p.Spec.RemoveOnConditions, statuses) {
 			say.remove(p.Spec.Taints)
 		}
 	}
@@ -99,17 +99,17 @@ func statusesOf(cluster *clusterv1alpha1.Cluster) map[string]metav1.ConditionSta
 	return out
 }
 
-// hold reports whether all conditions hold. None at all never do.
-func hold(conditions []policyv1alpha1.MatchCondition, statuses map[string]metav1.ConditionStatus) bool {
+// allMatch reports whether all conditions are met. None at all never are.
+func allMatch(conditions []policyv1alpha1.MatchCondition, statuses map[string]metav1.ConditionStatus) bool {
 	for i := range conditions {
-		if !holds(&conditions[i], statuses) {
+		if !matches(&conditions[i], statuses) {
 			return false
 		}
 	}
 	return len(conditions) > 0
 }
 
-func holds(c *policyv1alpha1.MatchCondition, statuses map[string]metav1.ConditionStatus) bool {
+func matches(c *policyv1alpha1.MatchCondition, statuses map[string]metav1.ConditionStatus) bool {
 	status, known := statuses[c.ConditionType]
 	if !known {
 		return false

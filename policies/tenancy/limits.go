@@ -113,9 +113,9 @@ func (l Limits) exceeded(namespace string, of Limit, have int64) error {
 		namespace, have, words[of], l[of], of, of.quantity(l[of]))
 }
 
-// RoomPoll is how often it is looked whether there is room for what was refused: others make it, of whom nobody
+// CapacityPoll is how often it is looked whether there is room for what was refused: others make it, of whom nobody
 // tells.
-const RoomPoll = time.Minute
+const CapacityPoll = time.Minute
 
 // Older reports whether an object was there before another one: where there are too many, the older ones stay.
 func Older(a, b metav1.Object) bool {

@@ -65,15 +65,15 @@ func Customization(c *configv1alpha1.ResourceInterpreterCustomization, others []
 	if !some {
 		warnings = append(warnings, syntax.Advise(path.Child("customizations"), "is empty, so nothing is customized: add a script"))
 	}
-	return append(errs, rivals(c, others, path.Child("customizations"))...), warnings
+	return append(errs, conflicts(c, others, path.Child("customizations"))...), warnings
 }
 
 // united is the question that any number of scripts may answer for one kind: what any of
 // them names goes along.
 const united = "dependencyInterpretation"
 
-// rivals refuses a second script about one question of one kind.
-func rivals(c *configv1alpha1.ResourceInterpreterCustomization, others []configv1alpha1.ResourceInterpreterCustomization, path *field.Path) field.ErrorList {
+// conflicts refuses a second script about one question of one kind.
+func conflicts(c *configv1alpha1.ResourceInterpreterCustomization, others []configv1alpha1.ResourceInterpreterCustomization, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	mine := scripts(&c.Spec.Customizations)
 	for i := range others {

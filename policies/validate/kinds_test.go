@@ -54,22 +54,6 @@ func TestKinds(t *testing.T) {
 	scripts := func(spec string) string {
 		return "kind: ResourceInterpreterCustomization\nmetadata: {name: c}\nspec: {target: {apiVersion: apps/v1, kind: Deployment}, customizations: " + spec + "}"
 	}
-	ingress := func(spec string) string {
-		return "kind: MultiClusterIngress\nmetadata: {namespace: shop, name: i}\nspec: " + spec
-	}
-	path := func(p string) string {
-		return ingress("{rules: [{http: {paths: [{" + p + ", backend: {service: {name: web, port: {number: 80}}}}]}}]}")
-	}
-	service := func(spec string) string {
-		return "kind: MultiClusterService\nmetadata: {namespace: shop, name: s}\nspec: " + spec
-	}
-	scaler := func(spec string) string {
-		return "kind: FederatedHPA\nmetadata: {namespace: shop, name: a}\nspec: {scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}, " + spec + "}"
-	}
-	cron := func(target, rules string) string {
-		return "kind: CronFederatedHPA\nmetadata: {namespace: shop, name: c}\nspec: {scaleTargetRef: {" + target + "}, rules: [" + rules + "]}"
-	}
-	const workload, autoscaler = "apiVersion: apps/v1, kind: Deployment, name: web", "apiVersion: autoscaling.karmada.io/v1alpha1, kind: FederatedHPA, name: web"
 	cases := map[string]struct {
 		text     string
 		facts    validate.Facts
@@ -120,43 +104,6 @@ func TestKinds(t *testing.T) {
 			*decode[configv1alpha1.ResourceInterpreterCustomization](t, "{metadata: {name: other}, spec: {target: {apiVersion: apps/v1, kind: DaemonSet}, customizations: {retention: {luaScript: x}}}}"),
 		}}},
 		"a customization of no kind": {text: "kind: ResourceInterpreterCustomization\nmetadata: {name: c}\nspec: {target: {apiVersion: a/b/c, kind: ''}, customizations: {retention: {luaScript: 'Retain = 1'}}}", warnings: []string{`spec.target.apiVersion: "a/b/c" is no version`, "spec.target.kind: is empty"}},
-
-		"an ingress":                                 {text: ingress("{ingressClassName: nginx, tls: [{hosts: ['*.example.org']}], rules: [{host: '*.example.org', http: {paths: [{path: /a, pathType: Prefix, backend: {service: {name: web, port: {name: http}}}}, {pathType: ImplementationSpecific, backend: {resource: {apiGroup: a.b, kind: C, name: d}}}]}}]}")},
-		"an ingress of nothing":                      {text: ingress("{}"), errs: []string{"spec: Invalid value"}},
-		"an ingress without a type of path":          {text: path("path: /a"), errs: []string{"spec.rules[0].http.paths[0].pathType: Required value"}},
-		"an ingress with an unknown type of path":    {text: path("path: /a, pathType: Near"), errs: []string{"spec.rules[0].http.paths[0].pathType: Unsupported value"}},
-		"an ingress with a relative path":            {text: path("path: a, pathType: Exact"), errs: []string{"spec.rules[0].http.paths[0].path: Invalid value"}},
-		"an ingress with a path that leads upwards":  {text: path("path: /a/../b%2f/.., pathType: Prefix"), errs: []string{"spec.rules[0].http.paths[0].path: Invalid value", "spec.rules[0].http.paths[0].path: Invalid value", "spec.rules[0].http.paths[0].path: Invalid value"}},
-		"an ingress with hosts that are none":        {text: ingress("{tls: [{hosts: [a_b]}], rules: [{host: 1.2.3.4}, {host: 'a.*'}, {http: {paths: []}}]}"), errs: []string{"spec.rules[0].host: Invalid value", "spec.rules[1].host: Invalid value", "spec.rules[2].http.paths: Required value", "spec.tls[0].hosts[0]: Invalid value"}},
-		"an ingress with backends that are none":     {text: ingress("{defaultBackend: {}, rules: [{http: {paths: [{pathType: Exact, path: /, backend: {service: {name: '', port: {}}}}, {pathType: Exact, path: /, backend: {service: {name: A, port: {name: x_y, number: 1}}}}, {pathType: Exact, path: /, backend: {resource: {kind: '', name: a/b}}}]}}]}"), errs: []string{"spec.defaultBackend: Required value", "spec.rules[0].http.paths[0].backend.service.name: Required value", "spec.rules[0].http.paths[0].backend.service.port: Required value", "spec.rules[0].http.paths[1].backend.service.name: Invalid value", "spec.rules[0].http.paths[1].backend.service.port: Invalid value", "spec.rules[0].http.paths[2].backend.resource.kind: Required value", "spec.rules[0].http.paths[2].backend.resource.name: Invalid value"}},
-		"a service":                                  {text: service("{types: [CrossCluster], ports: [{name: a, port: 80}, {name: b, port: 81}], providerClusters: [{name: a}], consumerClusters: [{name: b}]}")},
-		"a service of two types and bad ports":       {text: service("{types: [CrossCluster, Magic], ports: [{name: a, port: 0}, {name: a, port: 65536}], providerClusters: [{name: A}], consumerClusters: [{name: ''}]}"), errs: []string{"spec.types: Invalid value", "spec.types[1]: Unsupported value", "spec.ports[0].port: Invalid value", "spec.ports[1].port: Invalid value", "spec.ports[1].name: Duplicate value", "spec.providerClusters[0].name: Invalid value", "spec.consumerClusters[0].name: Required value"}},
-		"a service in the old way":                   {text: service("{types: [LoadBalancer], range: {clusterNames: [a]}, serviceProvisionClusters: [a], serviceConsumptionClusters: [a]}"), warnings: []string{"spec.range: is deprecated", "spec.serviceProvisionClusters: is deprecated", "spec.serviceConsumptionClusters: is deprecated"}},
-		"an autoscaler":                              {text: scaler("maxReplicas: 3, behavior: {}")},
-		"an autoscaler of nothing":                   {text: "kind: FederatedHPA\nmetadata: {namespace: shop, name: a}\nspec: {scaleTargetRef: {apiVersion: a/b/c, kind: '', name: a/b}, maxReplicas: 0}", errs: []string{"spec.scaleTargetRef.kind: Required value", "spec.scaleTargetRef.name: Invalid value", "spec.scaleTargetRef.apiVersion: Invalid value", "spec.maxReplicas: Invalid value"}},
-		"an autoscaler upside down":                  {text: scaler("minReplicas: 5, maxReplicas: 3"), errs: []string{"spec.maxReplicas: Invalid value"}},
-		"an autoscaler from none":                    {text: scaler("minReplicas: 0, maxReplicas: 3"), errs: []string{"spec.minReplicas: Invalid value"}},
-		"an autoscaler with an unknown metric":       {text: scaler("maxReplicas: 3, metrics: [{type: Mood}]"), errs: []string{"spec.metrics[0].type: Unsupported value"}},
-		"an autoscaler with the metric of another":   {text: scaler("maxReplicas: 3, metrics: [{type: Pods, resource: {name: cpu, target: {type: Utilization}}}]"), errs: []string{"spec.metrics[0].pods: Required value", "spec.metrics[0].resource: Forbidden"}},
-		"an autoscaler with metrics that make sense": {text: scaler("maxReplicas: 3, metrics: [{type: Pods, pods: {metric: {name: a}, target: {type: AverageValue, averageValue: '1'}}}, {type: Object, object: {describedObject: {kind: A, name: b}, metric: {name: c}, target: {type: Value, value: '1'}}}, {type: External, external: {metric: {name: a}, target: {type: Value, value: '1'}}}, {type: ContainerResource, containerResource: {container: a, name: cpu, target: {type: Utilization, averageUtilization: 50}}}]")},
-		"an autoscaler with metrics that make none": {text: scaler("maxReplicas: 3, metrics: [{type: Pods, pods: {metric: {name: ''}, target: {type: Near, averageValue: '0'}}}, {type: Object, object: {describedObject: {kind: A, name: b}, metric: {name: c}, target: {type: Value}}}, {type: External, external: {metric: {name: a}, target: {type: Value, value: '-1', averageValue: '1'}}}, {type: ContainerResource, containerResource: {container: '', name: '', target: {type: Utilization, averageUtilization: 0}}}, {type: Resource, resource: {name: cpu, target: {type: Utilization}}}]"),
-			errs: []string{"spec.metrics[0].pods.metric.name: Required value", "spec.metrics[0].pods.target.type: Unsupported value", "spec.metrics[0].pods.target.averageValue: Invalid value", "spec.metrics[0].pods.target.averageValue: Required value", "spec.metrics[1].object.target.averageValue: Required value",
-				"spec.metrics[2].external.target.value: Invalid value", "spec.metrics[2].external.target.value: Forbidden", "spec.metrics[3].containerResource.container: Required value", "spec.metrics[3].containerResource.name: Required value", "spec.metrics[3].containerResource.target.averageUtilization: Invalid value", "spec.metrics[4].resource.target.averageUtilization: Required value"}},
-		"an autoscaler that behaves badly": {text: scaler("maxReplicas: 3, behavior: {scaleUp: {stabilizationWindowSeconds: 3601, selectPolicy: Some, policies: []}, scaleDown: {tolerance: '-1', policies: [{type: Clusters, value: 0, periodSeconds: 1801}]}}"),
-			errs: []string{"spec.behavior.scaleUp.stabilizationWindowSeconds: Invalid value", "spec.behavior.scaleUp.selectPolicy: Unsupported value", "spec.behavior.scaleUp.policies: Required value", "spec.behavior.scaleDown.tolerance: Invalid value", "spec.behavior.scaleDown.policies[0].type: Unsupported value", "spec.behavior.scaleDown.policies[0].value: Invalid value", "spec.behavior.scaleDown.policies[0].periodSeconds: Invalid value"}},
-
-		"a schedule":                              {text: cron(workload, "{name: a, schedule: '*/5 0-7 * * 1', targetReplicas: 0, timeZone: UTC}")},
-		"a schedule of an autoscaler":             {text: cron(autoscaler, "{name: a, schedule: '@daily', targetMinReplicas: 1, targetMaxReplicas: 2}")},
-		"a schedule of nothing":                   {text: cron(workload, ""), warnings: []string{"spec.rules: "}},
-		"a schedule of an unknown kind of ours":   {text: cron("apiVersion: autoscaling.karmada.io/v1alpha1, kind: CronFederatedHPA, name: x", "{name: a, schedule: '@daily', targetMinReplicas: 1}"), errs: []string{"spec.scaleTargetRef.kind: Unsupported value"}},
-		"a schedule of a workload without number": {text: cron(workload, "{name: a, schedule: '@daily'}, {name: b, schedule: '@daily', targetReplicas: -1}"), errs: []string{"spec.rules[0].targetReplicas: Required value", "spec.rules[1].targetReplicas: Invalid value"}},
-		"a schedule of an autoscaler without one": {text: cron(autoscaler, "{name: a, schedule: '@daily'}, {name: b, schedule: '@daily', targetMinReplicas: 0, targetMaxReplicas: 0}, {name: c, schedule: '@daily', targetMinReplicas: 3, targetMaxReplicas: 2}"), errs: []string{"spec.rules[0]: Required value", "spec.rules[1].targetMinReplicas: Invalid value", "spec.rules[1].targetMaxReplicas: Invalid value", "spec.rules[2].targetMinReplicas: Invalid value"}},
-		"a schedule of no object":                 {text: cron("apiVersion: a/b/c, kind: '', name: a/b", "{name: a, schedule: '@daily', targetReplicas: 1}"), warnings: []string{"spec.scaleTargetRef.kind: Required value", "spec.scaleTargetRef.name: Invalid value", "spec.scaleTargetRef.apiVersion: Invalid value"}},
-		"schedules that are none": {text: cron(workload, "{name: a, schedule: soon, targetReplicas: 1, timeZone: Mars/Base}, {name: a, schedule: 'TZ=0', targetReplicas: 1}, {name: '', schedule: 'CRON_TZ=Mars/Base 0 0 * * *', targetReplicas: 1, successfulHistoryLimit: 0, failedHistoryLimit: 33}, {name: "+strings.Repeat("a", 33)+", schedule: '', targetReplicas: 1}"),
-			errs: []string{"spec.rules[0].schedule: Invalid value", "spec.rules[0].timeZone: Invalid value", "spec.rules[1].name: Duplicate value", "spec.rules[1].schedule: Invalid value", "spec.rules[2].name: Required value", "spec.rules[2].schedule: Invalid value",
-				"spec.rules[2].successfulHistoryLimit: Invalid value", "spec.rules[2].failedHistoryLimit: Invalid value", "spec.rules[3].name: Too long", "spec.rules[3].schedule: Invalid value"},
-			warnings: []string{"spec.rules[1].schedule: ", "spec.rules[2].schedule: "}},
-		"a schedule in a time zone of its own": {text: cron(workload, "{name: a, schedule: 'TZ=UTC 0 0 * * *', targetReplicas: 1}"), warnings: []string{"spec.rules[0].schedule: names a time zone"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -179,24 +126,6 @@ func begin(t *testing.T, want, got []string) {
 	for i := range want {
 		if !strings.HasPrefix(got[i], want[i]) || len(got[i]) <= len(want[i]) {
 			t.Errorf("warning %q, want %q", got[i], want[i])
-		}
-	}
-}
-
-func TestServiceTypeStays(t *testing.T) {
-	for _, k := range validate.Kinds() {
-		if k.Kind != "MultiClusterService" {
-			continue
-		}
-		old, obj := k.New(), k.New()
-		for text, into := range map[string]validate.Object{"{spec: {types: [CrossCluster]}}": old, "{spec: {types: [LoadBalancer]}}": obj} {
-			if err := yaml.UnmarshalStrict([]byte(text), into); err != nil {
-				t.Fatal(err)
-			}
-		}
-		errs, _ := k.Check(obj, old, validate.Facts{})
-		if diff := cmp.Diff([]string{"spec.types: Forbidden"}, fields(errs)); diff != "" {
-			t.Errorf("errors (-want +got):\n%s", diff)
 		}
 	}
 }

@@ -28,12 +28,27 @@ func Override(before, after *policyv1alpha1.OverrideSpec, fleet []*clusterv1alph
 		}
 		lost, mistake := left(orAll(was[at].TargetCluster), orAll(is.TargetCluster), fleet)
 		if out.Clusters = append(out.Clusters, lost...); out.Mistake == "" {
-			out.Mistake = mistake
+			out.Mistake, out.Unknown = mistake, mistake != ""
 		}
 	}
 	slices.Sort(out.Clusters)
 	out.Clusters = slices.Compact(out.Clusters)
 	return out
+}
+
+// Does reports whether an override changes the same as another one does in each of the clusters.
+func Does(spec, other *policyv1alpha1.OverrideSpec, clusters []string, fleet []*clusterv1alpha1.Cluster) bool {
+	for _, name := range clusters {
+		cluster := named(fleet, name)
+		if cluster == nil || !slices.ContainsFunc(rules(other), func(was policyv1alpha1.RuleWithCluster) bool {
+			return selector.Cluster(cluster, orAll(was.TargetCluster)) && slices.ContainsFunc(rules(spec), func(is policyv1alpha1.RuleWithCluster) bool {
+				return selector.Cluster(cluster, orAll(is.TargetCluster)) && equality.Semantic.DeepEqual(was.Overriders, is.Overriders)
+			})
+		}) {
+			return false
+		}
+	}
+	return true
 }
 
 // left returns the clusters that a rule leaves, and what looks wrong about it.

@@ -19,6 +19,8 @@ type Loss struct {
 	// Mistake says what looks wrong about it, such as "clusterNames names wst, which does not exist (did
 	// you mean west?)"; empty where nothing does.
 	Mistake string
+	// Unknown says that the mistake is to ask for what no cluster has: a name, a label, a place.
+	Unknown bool
 }
 
 // In reports whether what has replicas, or has none, is lost in a cluster.
@@ -49,9 +51,9 @@ func Propagation(before, after *policyv1alpha1.PropagationSpec, fleet []*cluster
 	vacant := newlyVacant(affinities(before), affinities(after), fleet)
 	switch {
 	case len(strangers) > 0:
-		out.Mistake = propagation.Naming(strangers)
+		out.Mistake, out.Unknown = propagation.Naming(strangers), true
 	case len(vacant) > 0:
-		out.Mistake = vacant[0]
+		out.Mistake, out.Unknown = vacant[0], true
 	case !stays:
 		out.Mistake = "it means no cluster of the fleet any more"
 	}

@@ -246,7 +246,7 @@ func (w *karmadaWorld) agentWorks(t *testing.T, m member) {
 		{APIVersion: "cluster.karmada.io/v1alpha1", Kind: "Cluster", Name: "north", UID: cluster.UID},
 		{APIVersion: "work.karmada.io/v1alpha1", Kind: "Work", Namespace: agent.Space(), Name: "web", UID: work.UID},
 	} {
-		if err := agent.Tell(ctx, about, "SyncSucceed"); err != nil {
+		if err := agent.Record(ctx, about, "SyncSucceed"); err != nil {
 			t.Error(err)
 		}
 	}

@@ -153,10 +153,47 @@ func TestAgentsAreHeldToTheirOwn(t *testing.T) {
 	workOf := func() client.Object {
 		return &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-east", Name: "w"}}
 	}
+	profileIn := func(cluster, name, text string, edits ...func(*corev1.ConfigMap)) client.Object {
+		out := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-" + cluster, Name: name}, Data: map[string]string{"profile": text}}
+		for _, edit := range edits {
+			edit(out)
+		}
+		return out
+	}
+	if err := own.Create(t.Context(), profileIn("east", "node-profile", "{}")); err != nil {
+		t.Fatalf("an agent does not tell of its nodes: %v", err)
+	}
+	tells := func(text string, edits ...func(*corev1.ConfigMap)) func() error {
+		return func() error { return own.Update(t.Context(), profileIn("east", "node-profile", text, edits...)) }
+	}
+	const profileAlone = "the ConfigMap node-profile has data.profile, of 32768 bytes at most, may have data.waiting, of 16384, and has nothing else"
 	cases := map[string]struct {
 		do   func() error
 		says string // part of why it is refused; empty: it is allowed
 	}{
+		"tells of its nodes":         {do: tells(`{"version":1}`)},
+		"tells of as many as it may": {do: tells(strings.Repeat("x", 32<<10))},
+		"tells of more than it may":  {do: tells(strings.Repeat("x", 32<<10+1)), says: profileAlone},
+		"tells of what waits":        {do: tells("{}", func(c *corev1.ConfigMap) { c.Data["waiting"] = strings.Repeat("x", 16<<10) })},
+		"tells of more that waits than it may": {
+			do: tells("{}", func(c *corev1.ConfigMap) { c.Data["waiting"] = strings.Repeat("x", 16<<10+1) }), says: profileAlone,
+		},
+		"tells of what waits alone": {
+			do: tells("", func(c *corev1.ConfigMap) { c.Data = map[string]string{"waiting": "{}"} }), says: profileAlone,
+		},
+		"tells beside it":        {do: tells("{}", func(c *corev1.ConfigMap) { c.Data["more"] = "x" }), says: profileAlone},
+		"tells bytes beside it":  {do: tells("{}", func(c *corev1.ConfigMap) { c.BinaryData = map[string][]byte{"more": []byte("x")} }), says: profileAlone},
+		"tells by an annotation": {do: tells("{}", func(c *corev1.ConfigMap) { c.Annotations = map[string]string{"a": "b"} }), says: profileAlone},
+		"has its namespace stay": {do: tells("{}", func(c *corev1.ConfigMap) { c.Finalizers = []string{"a.example/b"} }), says: profileAlone},
+		"reads what it told": {do: func() error {
+			return own.Get(t.Context(), client.ObjectKeyFromObject(profileIn("east", "node-profile", "")), &corev1.ConfigMap{})
+		}},
+		"removes what it told":          {do: func() error { return own.Delete(t.Context(), profileIn("east", "node-profile", "")) }, says: `cannot delete resource "configmaps"`},
+		"makes another ConfigMap":       {do: func() error { return own.Create(t.Context(), profileIn("east", "other", "{}")) }, says: `the ConfigMap "other" is not this agent's`},
+		"tells of the nodes of another": {do: func() error { return own.Create(t.Context(), profileIn("west", "node-profile", "{}")) }, says: `cannot create resource "configmaps"`},
+		"lists ConfigMaps": {do: func() error {
+			return own.List(t.Context(), &corev1.ConfigMapList{}, client.InNamespace("karmada-es-east"))
+		}, says: `cannot list resource "configmaps"`},
 		"reads its Cluster": {do: func() error { return own.Get(t.Context(), client.ObjectKey{Name: "east"}, &clusterv1alpha1.Cluster{}) }},
 		"reads another Cluster": {
 			do:   func() error { return own.Get(t.Context(), client.ObjectKey{Name: "west"}, &clusterv1alpha1.Cluster{}) },

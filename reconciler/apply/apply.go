@@ -20,20 +20,26 @@ import (
 	"github.com/flotilla-io/flotilla/internal/places"
 	"github.com/flotilla-io/flotilla/internal/runs"
 	"github.com/flotilla-io/flotilla/internal/stagemetrics"
+	"github.com/flotilla-io/flotilla/policies/omissions"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/policies/tenancy"
 	"github.com/flotilla-io/flotilla/reconciler/apply/actors"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/apply/builder"
 	"github.com/flotilla-io/flotilla/reconciler/apply/dependencies"
+	"github.com/flotilla-io/flotilla/reconciler/apply/endings"
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
 	"github.com/flotilla-io/flotilla/reconciler/apply/kustomizations"
 	"github.com/flotilla-io/flotilla/reconciler/apply/lastgood"
 	"github.com/flotilla-io/flotilla/reconciler/apply/limits"
 	"github.com/flotilla-io/flotilla/reconciler/apply/losses"
+	"github.com/flotilla-io/flotilla/reconciler/apply/pending"
 	"github.com/flotilla-io/flotilla/reconciler/apply/pruning"
+	"github.com/flotilla-io/flotilla/reconciler/apply/remains"
 	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
+	"github.com/flotilla-io/flotilla/reconciler/apply/suspended"
 	"github.com/flotilla-io/flotilla/reconciler/apply/switchover"
+	"github.com/flotilla-io/flotilla/reconciler/apply/wakes"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
@@ -55,9 +61,7 @@ type Builder interface {
 type Assessor interface {
 	// Assess returns how the objects of a request fare.
 	Assess(ctx context.Context, req health.Request) (health.Assessment, error)
-	// Remaining returns those of the objects that clusters still hold, of what the named
-	// Kustomization applied.
-	Remaining(ctx context.Context, owner client.ObjectKey, removed []inventory.ID) ([]inventory.ID, error)
+	remains.Clusters
 }
 
 // Options tune the loop. The zero value of a field stands for its default.
@@ -96,7 +100,7 @@ type Deps struct {
 	// Events records what happened.
 	Events loop.Recorder
 	// Templates tell of what others delete; nil: it comes back when drift is looked for.
-	Templates Templates
+	Templates wakes.Templates
 	// Switches have a revision count as a whole; nil: each object counts as it is written.
 	Switches switchover.Switches
 }
@@ -105,7 +109,6 @@ type Deps struct {
 type Reconciler struct {
 	deps        Deps
 	opts        Options
-	clock       clock.PassiveClock
 	before      prerequisites
 	applier     *applier.Applier
 	actors      *actors.Actors
@@ -117,6 +120,7 @@ type Reconciler struct {
 	heritage    *heritage
 	departures  departures
 	switcher    switcher
+	suspended   *suspended.Keeper
 	runs        *runs.Runs
 	counts      counts
 }
@@ -145,23 +149,24 @@ func New(deps Deps, opts Options) (*Reconciler, error) {
 		return nil, err
 	}
 	applier := applier.New(deps.Live, deps.Hub.RESTMapper(), opts.Applier)
-	heirs := newHeritage(deps, opts.Tenancy, actors)
 	own := kustomizations.New(deps.Hub, opts.Clock)
+	successors := newHeritage(deps, opts.Tenancy, actors, own)
+	left := remains.New(deps.Assessor, deps.Live, deps.Hub.RESTMapper())
 	return &Reconciler{
 		deps:        deps,
 		opts:        opts,
-		clock:       opts.Clock,
 		before:      prerequisites{hub: deps.Hub, allowCrossNamespace: opts.Tenancy.AllowCrossNamespace, dependencies: dependencies.New(deps.Hub), limits: limits.New(deps.Hub, opts.Tenancy)},
 		applier:     applier,
 		actors:      actors,
-		lastApplied: newLastAppliedStates(),
-		lastGood:    keeper{Keeper: lastgood.New(deps.Builder, applier), actors: actors, clock: opts.Clock},
+		lastApplied: newLastAppliedStates(opts.Clock),
+		lastGood:    keeper{Keeper: lastgood.New(deps.Builder, applier), actors: actors, pending: pending.New(deps.Hub), clock: opts.Clock},
 		own:         own,
-		remover:     remover{applier: applier, actors: actors, heritage: heirs, live: deps.Live, events: deps.Events},
+		remover:     remover{endings.New(endings.Deps{Applier: applier, Actors: actors, Siblings: successors.siblings, Losses: lost, Brake: *opts.Brake, Live: deps.Live}), deps.Events},
 		losses:      lost,
-		heritage:    heirs,
-		departures:  departures{assessor: deps.Assessor, applier: applier, actors: actors, pruner: pruning.New(deps.Hub)},
-		switcher:    switcher{switches: deps.Switches, own: own, applier: applier, actors: actors, heritage: heirs, clock: opts.Clock},
+		heritage:    successors,
+		departures:  departures{assessor: deps.Assessor, applier: applier, actors: actors, pruner: pruning.New(deps.Hub), remains: left},
+		switcher:    switcher{switches: deps.Switches, own: own, applier: applier, actors: actors, heritage: successors, clock: opts.Clock},
+		suspended:   suspended.New(own, left),
 		runs:        runs.New(),
 		counts:      newCounts(opts.Metrics, opts.Clock),
 	}, nil
@@ -169,7 +174,7 @@ func New(deps Deps, opts Options) (*Reconciler, error) {
 
 // Reconcile brings one Kustomization's revision to the hub.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	defer r.counts.reconciles.Begin(r.clock)()
+	defer r.counts.reconciles.Begin(r.opts.Clock)()
 	ctx, run := r.runs.Start(ctx, req.NamespacedName)
 	defer run.End()
 	ctx, end := r.opts.Places.Start(ctx, req.Namespace)
@@ -196,15 +201,16 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request, run *
 	}
 	if ks.Spec.Suspend {
 		r.switcher.end(ctx, req.NamespacedName, nil)
-		return reconcile.Result{}, nil
+		return r.suspended.Keep(ctx, ks)
 	}
+	r.suspended.Forget(req.NamespacedName)
 	if ks, err = r.own.Protect(ctx, ks); err != nil {
 		return reconcile.Result{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, min(ks.GetTimeout(), longestRun))
 	defer cancel()
 
-	s := &state{ks: ks, owner: req.NamespacedName, now: r.clock.Now(), last: r.lastApplied.of(req.NamespacedName)}
+	s := &state{ks: ks, owner: req.NamespacedName, now: r.opts.Clock.Now(), last: r.lastApplied.of(req.NamespacedName)}
 	next, err := loop.Run(ctx, s,
 		r.before.findSource,
 		identify(r.actors, r.applier),
@@ -213,12 +219,12 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request, run *
 		fresh(computing(r.awaitDependencies)),
 		fresh(computing(r.compare)),
 		fresh(computing(stagemetrics.Phases(r.counts.build, r.build))),
-		fresh(stagemetrics.Phases(r.counts.apply, computing(r.observe), r.check, computing(r.heritage.share), computing(r.heritage.leave), r.brake, computing(r.switcher.claim), r.apply, r.switcher.finish, r.departures.bring)),
+		fresh(stagemetrics.Phases(r.counts.apply, computing(r.observe), r.check, computing(r.heritage.share), computing(r.heritage.leave), r.brake, computing(r.switcher.begin), r.apply, r.switcher.finish, r.departures.bring)),
 		r.departures.depart,
 		computing(r.assess),
 		computing(r.departures.replace),
 		r.departures.prune,
-		fresh(outlast(r.deps.Assessor)),
+		r.departures.outlast,
 		r.heritage.await,
 		healthy,
 	)
@@ -228,12 +234,12 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request, run *
 	if s.yields && err == nil {
 		return reconcile.Result{RequeueAfter: next.After, Priority: ptr.To(lastInLine)}, nil
 	}
-	err = s.clean(r.lastGood.keep(ctx, s, err), reasonFailed)
+	err = s.clean(r.lastGood.told(ctx, s, r.lastGood.keep(ctx, s, err)), reasonFailed)
 	if err := r.conclude(ctx, s, err); err != nil {
 		return reconcile.Result{}, err
 	}
-	result, err := loop.Result(s.last.nextLook(next, err, r.clock.Now()))
-	if s.moved {
+	result, err := loop.Result(s.last.nextCheck(next, err, r.opts.Clock.Now()))
+	if s.sameContent {
 		result.Priority = ptr.To(0) // not what it was looked at with
 	}
 	return result, err
@@ -273,8 +279,8 @@ type built struct {
 
 // standing is how a revision is found.
 type standing struct {
-	settled bool // it stands already, and is not due for a look
-	moved   bool // it is another one than stood, and changes nothing here
+	current     bool // it stands already, and is not due for a look
+	sameContent bool // it is another one than stood, and changes nothing here
 	// unchanged says so of one that is not tried yet: a dependency is waited for.
 	unchanged bool
 	drift     bool // what stands is due for a look, or something of it is known to be gone
@@ -282,9 +288,11 @@ type standing struct {
 	tried     bool // its build was begun
 	yields    bool // it changes nothing here, which is told once others have had their turn
 	// kept says what of the one before was brought back, as this one is refused; empty for nothing. taken are
-	// objects of that which others hold by now.
+	// objects of that, or of what is leaving, which others hold by now.
 	kept  string
 	taken []inventory.ID
+	// omitted is what of the build is not applied as files have it.
+	omitted omissions.List
 }
 
 // extent is how much of a revision, beyond its kinds and namespaces, is written by a run.
@@ -316,10 +324,10 @@ type leaving struct {
 	known, refused bool
 	// beneath is what left with Kustomizations that did.
 	beneath map[inventory.ID][]inventory.ID
-	// remaining are objects that left this revision, or one before, and that clusters still hold;
-	// looked says that somebody has looked.
-	remaining []inventory.ID
-	looked    bool
+	// undecided is what was to change hands, of a Kustomization that is being deleted.
+	undecided []inventory.ID
+	// left is what is still there of what left this revision, or one before.
+	left remains.Found
 }
 
 // all are those that left and are owned on.
@@ -330,7 +338,7 @@ func (l leaving) all() []inventory.Entry {
 // fresh skips a phase for a revision that already stands.
 func fresh(phase loop.Phase[state]) loop.Phase[state] {
 	return func(ctx context.Context, s *state) (loop.Next, error) {
-		if s.settled {
+		if s.current {
 			return loop.Next{}, nil
 		}
 		return phase(ctx, s)
@@ -355,16 +363,18 @@ func (r *Reconciler) forget(ctx context.Context, key client.ObjectKey) {
 	r.heritage.siblings.Forget(key)
 	r.deps.Builder.Forget(key)
 	r.own.Forget(key)
+	r.suspended.Forget(key)
+	r.lastGood.pending.Forget(key)
 	r.switcher.end(ctx, key, nil)
 }
 
 // conclude writes what a run came to, if that is news, and tells of it.
 func (r *Reconciler) conclude(ctx context.Context, s *state, err error) error {
 	outcome := loop.As(err, reasonFailed)
-	s.last.conclude(s, outcome, r.clock.Now())
+	s.last.conclude(s, outcome, r.opts.Clock.Now())
 	_, leave, full := places.Compute(ctx) // a run that has ended says what it came to all the same
 	after := s.ks.DeepCopy()
-	after.Status = statusOf(s, outcome, r.clock.Now())
+	after.Status = statusOf(s, outcome, r.opts.Clock.Now())
 	for i := range after.Status.Conditions {
 		after.Status.Conditions[i].Message = s.hide(after.Status.Conditions[i].Message)
 	}

@@ -37,7 +37,7 @@ func (p *partly) Assess(_ context.Context, req health.Request) (health.Assessmen
 // TestReadyIsNotReplaced: that a Kustomization is ready does not say that all of it stands everywhere, as clusters of
 // which nothing is heard need not count.
 func TestReadyIsNotReplaced(t *testing.T) {
-	ready := func(s *state) { s.settled, s.ks.Status.LastAppliedRevision = true, newRevision }
+	ready := func(s *state) { s.current, s.ks.Status.LastAppliedRevision = true, newRevision }
 	waits := func(s *state) { s.ks.Spec.Wait = true }
 	leaves := func(s *state) { s.leaving.Deleted = []inventory.Entry{{ID: configID("z"), Version: "v1"}} }
 	nothing := func(s *state) { s.desired = nil } // to be read
@@ -83,7 +83,7 @@ func TestWhatIsNotToldToLeaveGoesFromNowhere(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(binding.DeepCopy()).Build()
 			s := run(func(s *state) {
-				s.settled, s.leaving.kept = tc.settled, []inventory.Entry{{ID: configID("z"), Version: "v1"}}
+				s.current, s.leaving.kept = tc.settled, []inventory.Entry{{ID: configID("z"), Version: "v1"}}
 			})
 			next, err := departures{pruner: pruning.New(hub)}.thin(t.Context(), s)
 			if err != nil || next.After != tc.after {

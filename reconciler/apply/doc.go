@@ -16,7 +16,7 @@
 // are Flux's (ReconciliationSucceeded, Progressing, DependencyNotReady,
 // ArtifactFailed, BuildFailed, HealthCheckFailed, PruneFailed,
 // ReconciliationFailed, AccessDenied), those of package applier for what the hub
-// would refuse, and PathNotFound, EmptyBuild, DuplicateObject, PruneBlocked, DependencyCycle,
+// would refuse, and PathNotFound, EmptyBuild, DuplicateObject, PruneBlocked, UnknownCluster, DependencyCycle,
 // InvalidServiceAccount, NotSupported, ClusterSilent, HandingOver, SharedObject.
 //
 // At each interval the objects are listed by their labels, one request per kind;

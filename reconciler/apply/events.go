@@ -26,7 +26,24 @@ func eventsOf(s *state, after *kustomizev1.Kustomization, outcome *loop.Error) [
 		notices = append(notices, notice{corev1.EventTypeNormal, ReasonDriftCorrected, "Brought back to revision " + lastgood.In(s.ks.Status).Revision +
 			", which stays while " + s.source.revision + " is not applied: " + s.kept})
 	}
+	if text := omitted(s); text != "" {
+		notices = append(notices, notice{corev1.EventTypeWarning, ReasonOmitted, "Not applied of revision " + s.source.revision + ": " + text})
+	}
 	return notices
+}
+
+// again says what others have deleted again and again; empty for nothing.
+func again(s *state) string {
+	s.last.mu.Lock()
+	defer s.last.mu.Unlock()
+	return s.last.returns.Told()
+}
+
+// omitted says what of the revision that is worked on is not applied as files have it; empty for nothing, and once it was told.
+func omitted(s *state) string {
+	s.last.mu.Lock()
+	defer s.last.mu.Unlock()
+	return s.last.did.Omits(s.omitted.String(), s.ks.Status.LastAppliedRevision == s.source.revision)
 }
 
 func transitionOf(s *state, after *kustomizev1.Kustomization, outcome *loop.Error) []notice {
@@ -39,7 +56,7 @@ func transitionOf(s *state, after *kustomizev1.Kustomization, outcome *loop.Erro
 		return nil
 	case outcome != nil && s.source.revision == "" && outcome.Reason == meta.ArtifactFailedReason:
 		return nil // whoever makes the source tells of its faults; the conditions tell who waits for it
-	case outcome != nil && (outcome.Reason == meta.DependencyNotReadyReason || outcome.Reason == meta.ProgressingReason || outcome.Reason == siblings.ReasonHandingOver && len(s.leaving.Held) == 0):
+	case outcome != nil && (outcome.Reason == meta.DependencyNotReadyReason || outcome.Reason == meta.ProgressingReason || outcome.Reason == siblings.ReasonHandingOver && len(s.leaving.Undecided) == 0):
 		return []notice{{corev1.EventTypeNormal, outcome.Reason, is.Message}}
 	case outcome != nil:
 		return []notice{{corev1.EventTypeWarning, outcome.Reason, is.Message}}
@@ -48,14 +65,14 @@ func transitionOf(s *state, after *kustomizev1.Kustomization, outcome *loop.Erro
 	}
 	changes := s.last.changes()
 	switch {
-	case s.moved && changes == "":
+	case s.sameContent && changes == "":
 		return nil // a revision that changes nothing here
 	case was == nil || was.Status != metav1.ConditionTrue || s.ks.Status.LastAppliedRevision != s.source.revision:
 		return []notice{{corev1.EventTypeNormal, meta.ReconciliationSucceededReason, strings.TrimSuffix(is.Message+" ("+changes+")", " ()")}}
 	case changes != "" && len(inventory.Leaving(s.ks.Status)) > 0:
 		return []notice{{corev1.EventTypeNormal, meta.ReconciliationSucceededReason, "Removed what had left revision " + s.source.revision + ": " + changes}}
 	case changes != "":
-		return []notice{{corev1.EventTypeNormal, ReasonDriftCorrected, "Brought back to revision " + s.source.revision + ": " + changes}}
+		return []notice{{corev1.EventTypeNormal, ReasonDriftCorrected, "Brought back to revision " + s.source.revision + ": " + changes + again(s)}}
 	default:
 		return nil
 	}

@@ -2,7 +2,6 @@ package apply
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -16,8 +15,7 @@ import (
 
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/runs"
-	"github.com/flotilla-io/flotilla/reconciler/apply/actors"
-	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
+	"github.com/flotilla-io/flotilla/reconciler/apply/endings"
 	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
@@ -33,12 +31,9 @@ func (r *Reconciler) finalize(ctx context.Context, ks *kustomizev1.Kustomization
 	if !controllerutil.ContainsFinalizer(ks, kustomizev1.KustomizationFinalizer) {
 		return reconcile.Result{}, nil
 	}
-	s := &state{ks: ks, owner: key, now: r.clock.Now(), last: r.lastApplied.of(key)}
 	if inventory.Deletes(ks) {
-		gone, err := r.remover.deleteOwned(ctx, s)
-		if err == nil && s.leaving.Waits() {
-			err = loop.Waiting(siblings.ReasonHandingOver, handoverPoll, errors.New(s.leaving.String()))
-		}
+		s := &state{ks: ks, owner: key, now: r.opts.Clock.Now(), last: r.lastApplied.of(key)}
+		gone, err := r.remover.end(ctx, s)
 		if err != nil && runs.Superseded(ctx) {
 			return reconcile.Result{}, err
 		}
@@ -63,60 +58,28 @@ func (r *Reconciler) finalize(ctx context.Context, ks *kustomizev1.Kustomization
 	return reconcile.Result{}, nil
 }
 
-// remover deletes what a Kustomization leaves behind, by the rights of who applied it.
+// remover deletes what a Kustomization leaves behind, and tells of what stays.
 type remover struct {
-	applier  *applier.Applier
-	actors   *actors.Actors
-	heritage *heritage
-	live     client.Reader
-	events   loop.Recorder
+	endings.Remover
+	events loop.Recorder
 }
 
-// deleteOwned deletes what the inventory holds, as whoever applied it. It returns
-// false while objects whose end is to be waited for are still there. What the
-// account may not delete stays, and an event says so: a Kustomization can always
-// be deleted, and nothing goes by rights that its author lacks. What others of its source want
-// is theirs.
-func (r remover) deleteOwned(ctx context.Context, s *state) (bool, error) {
-	owned, err := inventory.Read(s.ks.Status.Inventory)
-	if err != nil || len(owned) == 0 {
-		return true, err
+// end deletes what a Kustomization applied; false says that some of it has yet to go.
+func (r remover) end(ctx context.Context, s *state) (bool, error) {
+	s.last.waitsForSiblings(inventory.SourceOf(s.ks), true)
+	ending, err := r.End(ctx, s.ks, s.now)
+	s.actor, s.source.revision, s.leaving.undecided = ending.Actor, ending.Revision, ending.Undecided
+	if ending.Stays != "" {
+		r.tell(ctx, s, corev1.EventTypeWarning, meta.PruneFailedReason, ending.Stays)
 	}
-	if s.actor, err = r.actors.Of(s.ks); err != nil {
-		return false, err
+	if ending.Gone && ending.Anew != "" {
+		r.tell(ctx, s, corev1.EventTypeNormal, siblings.ReasonHandingOver, ending.Anew)
 	}
-	if orphaned, err := actors.Gone(ctx, r.live, s.actor.Identity); err != nil || orphaned {
-		if orphaned {
-			warn(ctx, r.events, s, fmt.Sprintf("the service account %s is gone: %d objects stay", s.actor.ServiceAccount, len(owned)))
-		}
-		return true, err
-	}
-	seen, err := r.applier.Observe(ctx, s.owner, owned)
-	if err != nil {
-		return false, err
-	}
-	if err := r.heritage.end(ctx, s, applier.Prunable(owned, seen)); err != nil {
-		return false, err
-	}
-	doomed := s.leaving.Deleted
-	err = r.applier.Prune(ctx, s.owner, s.actor, doomed, seen)
-	var refusal *applier.Refusal
-	if errors.As(err, &refusal) {
-		warn(ctx, r.events, s, fmt.Sprintf("%d objects stay: %v", len(refusal.Findings), s.actor.Explained(err)))
-		return true, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	if s.ks.GetDeletionPolicy() != kustomizev1.DeletionPolicyWaitForTermination {
-		return true, nil
-	}
-	return len(doomed) == 0 && !seen.AnyDeleting(owned) || s.now.After(s.ks.DeletionTimestamp.Add(s.ks.GetTimeout())), nil
+	return ending.Gone, err
 }
 
-// warn tells of what a deletion leaves behind.
-func warn(ctx context.Context, events loop.Recorder, s *state, message string) {
+func (r remover) tell(ctx context.Context, s *state, kind, reason, message string) {
 	message = s.hide(message)
-	events.Event(s.ks, corev1.EventTypeWarning, meta.PruneFailedReason, message)
-	log.FromContext(ctx).Info(message, "reason", meta.PruneFailedReason)
+	r.events.Event(s.ks, kind, reason, message)
+	log.FromContext(ctx).Info(message, "reason", reason)
 }

@@ -3,11 +3,9 @@ package apply
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
-	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -18,6 +16,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/builder"
 	"github.com/flotilla-io/flotilla/reconciler/apply/descendants"
 	"github.com/flotilla-io/flotilla/reconciler/apply/intervals"
+	"github.com/flotilla-io/flotilla/reconciler/apply/kustomizations"
 	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
@@ -29,10 +28,11 @@ type heritage struct {
 	builder   Builder
 	actors    *actors.Actors
 	mapper    apimeta.RESTMapper
+	own       kustomizations.Store
 }
 
-func newHeritage(deps Deps, rules tenancy.Rules, actors *actors.Actors) *heritage {
-	h := &heritage{hub: deps.Hub, live: deps.Live, builder: deps.Builder, actors: actors, mapper: deps.Hub.RESTMapper()}
+func newHeritage(deps Deps, rules tenancy.Rules, actors *actors.Actors, own kustomizations.Store) *heritage {
+	h := &heritage{hub: deps.Hub, live: deps.Live, builder: deps.Builder, actors: actors, mapper: deps.Hub.RESTMapper(), own: own}
 	h.siblings = siblings.New(deps.Hub, h.wants, eligible(rules))
 	return h
 }
@@ -68,7 +68,7 @@ func (h *heritage) wants(ctx context.Context, ks *kustomizev1.Kustomization, at 
 func eligible(rules tenancy.Rules) siblings.Eligible {
 	return func(ks *kustomizev1.Kustomization, namespace string) bool {
 		foreign := inventory.SourceOf(ks).Namespace != ks.Namespace && !rules.AllowCrossNamespace
-		if unsupported, _ := refused(ks.Spec); unsupported != "" || foreign {
+		if unsupported, _ := kustomizations.Unsupported(ks.Spec); unsupported != "" || foreign {
 			return false
 		}
 		return ks.Namespace == namespace || rules.Of(actors.Subject(ks)).Privileged()
@@ -80,45 +80,48 @@ func (s *state) artifact() siblings.Artifact {
 	return siblings.Artifact{Source: s.source.key, Digest: s.source.digest, Revision: s.source.revision}
 }
 
-// share refuses a revision with an object that another Kustomization of the source holds at it, too.
+// share refuses a revision with objects that other Kustomizations of the source hold at it, too.
 func (h *heritage) share(ctx context.Context, s *state) (loop.Next, error) {
 	h.siblings.Learn(s.ks, s.artifact(), siblings.Wants{Entries: s.desired, Children: siblings.ChildrenIn(s.objects)})
 	s.last.waitsForSiblings(s.source.key, true)
+	s.last.borrows = false
 	var unheld []inventory.Entry
+	var shared []siblings.Shared
 	added := map[inventory.ID]inventory.Entry{}
 	for _, e := range s.diff.Added {
 		added[e.ID] = e
 	}
-	for _, c := range s.plan.Changes {
+	for i, c := range s.plan.Changes {
 		id := inventory.IDOf(c.Desired)
 		switch e, isNew := added[id]; {
+		case c.Relabels && c.Owner != client.ObjectKey{} && c.Owner != s.owner:
+			gaveUp, err := h.siblings.GaveUp(ctx, s.ks, s.artifact(), id, c.Owner)
+			if err != nil {
+				return loop.Next{}, err
+			}
+			s.plan.Changes[i].Takes, s.last.borrows = gaveUp, s.last.borrows || !gaveUp
 		case c.Shares:
-		case c.Holder == client.ObjectKey{} && isNew:
+		case c.Owner == client.ObjectKey{} && isNew:
 			unheld = append(unheld, e)
-		case c.Holder != client.ObjectKey{} && c.Holder != s.owner:
-			wanted, err := h.siblings.Holder(ctx, s.ks, s.artifact(), id, c.Holder)
+		case c.Owner != client.ObjectKey{} && c.Owner != s.owner:
+			wanted, err := h.siblings.WantedBy(ctx, s.ks, s.artifact(), id, c.Owner)
 			if err != nil {
 				return loop.Next{}, err
 			}
 			if wanted {
-				return loop.Next{}, sharedError(s, siblings.Shared{ID: id, With: c.Holder})
+				shared = append(shared, siblings.Shared{ID: id, With: c.Owner})
 			}
 		}
 	}
-	shared, found, err := h.siblings.Earlier(ctx, s.ks, s.artifact(), unheld)
+	earlier, err := h.siblings.Earlier(ctx, s.ks, s.artifact(), unheld)
 	if err != nil {
 		return loop.Next{}, err
 	}
-	if found {
-		return loop.Next{}, sharedError(s, shared)
+	if shared = append(shared, earlier...); len(shared) > 0 {
+		return loop.Next{}, loop.Waiting(ReasonSharedObject, intervals.Retry(s.ks), siblings.SharedError(shared, s.owner, s.sees(), s.source.revision))
 	}
 	s.last.waitsForSiblings(s.source.key, false)
 	return loop.Next{}, nil
-}
-
-func sharedError(s *state, shared siblings.Shared) error {
-	return loop.Waiting(ReasonSharedObject, intervals.Retry(s.ks), fmt.Errorf("%s stands in Kustomization %s and in %s: remove it from one of them; until then revision %s is not applied here",
-		inventory.Describe(shared.ID), siblings.Name(shared.With, s.sees()), s.owner, s.source.revision))
 }
 
 // leave finds out what a revision deletes, and what goes to siblings instead.
@@ -133,23 +136,12 @@ func (h *heritage) leave(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, err
 }
 
-// end does so for a Kustomization that is deleted.
-func (h *heritage) end(ctx context.Context, s *state, doomed []inventory.Entry) error {
-	at, err := h.artifactOf(ctx, s.ks)
-	if err != nil {
-		return err
-	}
-	s.last.waitsForSiblings(at.Source, true)
-	s.leaving.Leaving, err = h.split(ctx, s, at, doomed)
-	return err
-}
-
 func (h *heritage) split(ctx context.Context, s *state, at siblings.Artifact, doomed []inventory.Entry) (siblings.Leaving, error) {
 	answer, err := h.siblings.Ask(ctx, siblings.Query{Of: s.ks, At: at, Objects: doomed, Upcoming: siblings.ChildrenIn(s.objects), Going: siblings.KeysIn(doomed)})
 	if err != nil {
 		return siblings.Leaving{}, err
 	}
-	out := siblings.Of(doomed, answer, s.allowance(at.Revision), at.Revision)
+	out := siblings.Of(doomed, answer, s.allowance(at.Revision, doomed), at.Revision)
 	out.Within = s.sees()
 	return out, nil
 }
@@ -162,30 +154,22 @@ func (s *state) sees() string {
 	return s.ks.Namespace
 }
 
-// allowance is what people let go at a revision.
-func (s *state) allowance(revision string) inventory.Allowance {
-	return inventory.AllowanceOf(s.ks.Annotations[inventory.AllowPruneAnnotation], s.source.allows, revision)
+// allowance is what people let go at a revision, by names that one object has of all that it holds, drops or deletes.
+func (s *state) allowance(revision string, doomed []inventory.Entry) inventory.Allowance {
+	return inventory.AllowanceOf(s.ks.Annotations[inventory.AllowPruneAnnotation], s.source.allows, revision).Among(s.diff.owned, s.desired, doomed)
 }
 
 // kept returns what of a child Kustomization's inventory others of its source take over when a
 // revision removes it, given the Kustomizations that the revision holds and those it removes.
 func (h *heritage) kept(s *state) func(ctx context.Context, child *kustomizev1.Kustomization, owned []inventory.Entry) (map[inventory.ID]bool, error) {
 	return func(ctx context.Context, child *kustomizev1.Kustomization, owned []inventory.Entry) (map[inventory.ID]bool, error) {
-		at, err := h.artifactOf(ctx, child)
-		if err != nil {
-			return nil, err
-		}
-		answer, err := h.siblings.Ask(ctx, siblings.Query{Of: child, At: at, Objects: owned, Upcoming: siblings.ChildrenIn(s.objects), Going: siblings.KeysIn(s.leaving.Deleted)})
-		out := make(map[inventory.ID]bool, len(answer.Heirs))
-		for id := range answer.Heirs {
-			out[id] = true
-		}
-		return out, err
+		return h.siblings.Kept(ctx, child, owned, siblings.ChildrenIn(s.objects), siblings.KeysIn(s.leaving.Deleted))
 	}
 }
 
 // handsOver reports whether a revision removes a Kustomization from which others of its source take
-// something: they cannot be healthy before it is gone.
+// something: they cannot be healthy before it is gone. Its status says from then on what that is: it is not let go of with it,
+// whatever the next revision is.
 func (h *heritage) handsOver(ctx context.Context, s *state, e inventory.Entry) (bool, error) {
 	keys := siblings.KeysIn([]inventory.Entry{e})
 	if len(keys) == 0 {
@@ -200,21 +184,12 @@ func (h *heritage) handsOver(ctx context.Context, s *state, e inventory.Entry) (
 		return false, err
 	}
 	kept, err := h.kept(s)(ctx, &child, owned)
-	return len(kept) > 0, err
-}
-
-// artifactOf returns the latest artifact of a Kustomization's source: one without a digest where there
-// is none, or no source.
-func (h *heritage) artifactOf(ctx context.Context, ks *kustomizev1.Kustomization) (siblings.Artifact, error) {
-	var repository sourcev1.GitRepository
-	at := siblings.Artifact{Source: inventory.SourceOf(ks)}
-	if err := h.hub.Get(ctx, at.Source, &repository); client.IgnoreNotFound(err) != nil {
-		return at, fmt.Errorf("read the source %s: %w", at.Source, err)
+	if err != nil || len(kept) == 0 {
+		return false, err
 	}
-	if artifact := repository.Status.Artifact; artifact != nil {
-		at.Digest, at.Revision = artifact.Digest, artifact.Revision
-	}
-	return at, nil
+	after := child.DeepCopy()
+	inventory.RecordUndecided(&after.Status, inventory.Sorted(kept))
+	return true, h.own.Publish(ctx, &child, after)
 }
 
 // handoverPoll is when it is looked again whether a sibling has taken what it wants. The loop also
@@ -227,7 +202,7 @@ func (h *heritage) await(_ context.Context, s *state) (loop.Next, error) {
 		return loop.Next{}, nil
 	}
 	s.last.waitsForSiblings(s.source.key, true)
-	if len(s.leaving.Held) > 0 {
+	if len(s.leaving.Undecided) > 0 {
 		return loop.Next{After: intervals.Retry(s.ks)}, nil
 	}
 	return loop.Next{After: min(intervals.Retry(s.ks), handoverPoll)}, nil

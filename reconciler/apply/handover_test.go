@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	"github.com/flotilla-io/flotilla/reconciler/apply"
 	"github.com/flotilla-io/flotilla/reconciler/apply/builder"
 	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
@@ -116,7 +117,7 @@ func TestWhatMayHaveMovedStays(t *testing.T) {
 	bad := w.commit(files)
 	message := w.awaitReason("web", bad, siblings.ReasonHandingOver)
 	said := "Applied revision " + bad + "; ConfigMap/NS/b, ConfigMap/NS/c left this one and stay: nobody can tell whether Kustomization NS/other wants them, as that cannot be built; " +
-		"mend that, or allow the removal with the annotation kustomize.flotilla.io/allow-prune: \"" + bad + "\""
+		"mend that, or allow the removal with the annotation kustomize.flotilla.io/allow-prune: \"" + bad + "\", or in a commit by the trailer Flotilla-Allow-Delete: configmap/NS/b, configmap/NS/c"
 	if diff := cmp.Diff(said, strings.ReplaceAll(message, w.namespace, "NS")); diff != "" {
 		t.Errorf("message (-want +got):\n%s", diff)
 	}
@@ -139,7 +140,7 @@ func TestWhatMayHaveMovedStays(t *testing.T) {
 	files["app/config.yaml"], files["other/config.yaml"] = named("d"), "oops: ["
 	bad = w.commit(files)
 	message = w.awaitReason("web", bad, siblings.ReasonHandingOver)
-	if !strings.HasSuffix(message, `: "configmap/`+w.namespace+`/a"`) {
+	if !strings.HasSuffix(message, `: "configmap/`+w.namespace+`/a", or in a commit by the trailer Flotilla-Allow-Delete: configmap/`+w.namespace+"/a") {
 		t.Errorf("message = %s", message)
 	}
 	w.annotate("web", inventory.AllowPruneAnnotation, "configmap/"+w.namespace+"/a")
@@ -209,6 +210,116 @@ func TestAnObjectInTwoKustomizations(t *testing.T) {
 		slices.Sort(reasons)
 		return slices.Equal(reasons, []string{meta.ReconciliationSucceededReason, apply.ReasonSharedObject}), strings.Join(reasons, ", ")
 	})
+}
+
+// What waits to be replaced, and is taken by another Kustomization meanwhile, is that one's: nothing is told of it by the one
+// before, of which the commit changes nothing.
+func TestWhatWaitsToBeReplacedIsTaken(t *testing.T) {
+	w := newWorld(t)
+	files := map[string]string{"app/config.yaml": named("d", "stay"), "other/config.yaml": named("z")}
+	first := w.commit(files)
+	w.kustomization("web", func(spec *kustomizev1.KustomizationSpec) { spec.Wait = true })
+	w.kustomization("other", in("./other"))
+	w.ready("web", first)
+	w.ready("other", first)
+	want := w.uids("d", "stay", "z")
+
+	files["app/config.yaml"] = named("stay") + "---\n" + strings.Replace(namedDeploy, "d-${TOKEN}", "e", 1)
+	second := w.commit(files)
+	w.ready("other", second)
+	w.until("d waits to be replaced", func() (bool, string) {
+		ready := apimeta.FindStatusCondition(w.get("web").Status.Conditions, meta.ReadyCondition)
+		return ready != nil && strings.Contains(ready.Message, "what left it stays until then: ConfigMap/"+w.namespace+"/d"), ready.Message
+	})
+
+	files["other/config.yaml"] = named("d", "z")
+	third := w.commit(files)
+	w.ready("other", third)
+	w.holds("other", "d", "z")
+	w.until("web has given it up", func() (bool, string) {
+		ks := w.get("web")
+		ready := apimeta.FindStatusCondition(ks.Status.Conditions, meta.ReadyCondition)
+		held := strings.Join(inventoryOf(ks), " ")
+		return ks.Status.LastAttemptedRevision == third && !strings.Contains(held, "_d__") && strings.Contains(held, "_e_") &&
+			!strings.Contains(ready.Message, "what left it") && strings.Contains(ready.Message, "Deployment/"+w.namespace+"/e"), held + ": " + ready.Message
+	})
+	if diff := cmp.Diff(want, w.uids("d", "stay", "z")); diff != "" {
+		t.Errorf("the objects (-before +after):\n%s", diff)
+	}
+}
+
+// leftAsItIs returns the manifest of the ConfigMap x with an apply mode.
+func leftAsItIs(mode string) string {
+	return "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: NAMESPACE, annotations: {kustomize.toolkit.fluxcd.io/ssa: " + mode + "}}\ndata: {by: other}\n"
+}
+
+// An object that is left as it is changes hands all the same: its labels are those of the Kustomization that has it, once
+// the one that had it has given it up, and it goes with that one.
+func TestWhatIsLeftAsItIsChangesHands(t *testing.T) {
+	for _, mode := range []string{"IfNotPresent", "Ignore"} {
+		t.Run(mode, func(t *testing.T) {
+			w := newWorld(t)
+			files := map[string]string{"app/config.yaml": named("a", "x"), "other/config.yaml": named("z")}
+			first := w.commit(files)
+			w.kustomization("web")
+			w.kustomization("other", in("./other"))
+			w.ready("web", first)
+			w.ready("other", first)
+			want := w.uids("a", "x", "z")
+
+			files["app/config.yaml"], files["other/config.yaml"] = named("a"), named("z")+leftAsItIs(mode)
+			moved := w.commit(files)
+			w.ready("web", moved)
+			w.ready("other", moved)
+			w.holds("web", "a")
+			w.holds("other", "x", "z")
+			if diff := cmp.Diff(want, w.uids("a", "x", "z")); diff != "" {
+				t.Errorf("the objects (-before +after):\n%s", diff)
+			}
+			if data := w.configMap("x").Object["data"]; data != nil {
+				t.Errorf("its content became %v", data)
+			}
+
+			files["other/config.yaml"] = named("z")
+			gone := w.commit(files)
+			w.ready("other", gone)
+			if w.configMap("x") != nil {
+				t.Error("what left both stays")
+			}
+		})
+	}
+}
+
+// What is left as it is by one Kustomization stays that of the other one as long as that wants it.
+func TestWhatIsLeftAsItIsStaysWithWhoWantsIt(t *testing.T) {
+	w := newWorld(t)
+	files := map[string]string{"app/config.yaml": named("a", "x"), "other/config.yaml": named("z") + leftAsItIs("IfNotPresent")}
+	first := w.commit(map[string]string{"app/config.yaml": named("a", "x"), "other/config.yaml": named("z")})
+	w.kustomization("web")
+	w.kustomization("other", in("./other"))
+	w.ready("web", first)
+	w.ready("other", first)
+
+	both := w.commit(files)
+	w.ready("web", both)
+	w.ready("other", both)
+	w.holds("web", "a", "x")
+
+	files["app/config.yaml"] = "oops: ["
+	bad := w.commit(files)
+	w.annotate("other", meta.ReconcileRequestAnnotation, "again")
+	w.until("it looked again", func() (bool, string) {
+		ks := w.get("other")
+		return ks.Status.LastHandledReconcileAt == "again" && ks.Status.LastAppliedRevision == bad, ks.Status.LastAppliedRevision
+	})
+	w.holds("web", "a", "x")
+
+	files["app/config.yaml"] = named("a") // which changes nothing of the other one
+	good := w.commit(files)
+	w.ready("web", good)
+	w.ready("other", good)
+	w.holds("web", "a")
+	w.holds("other", "x", "z")
 }
 
 const childOf = `apiVersion: kustomize.toolkit.fluxcd.io/v1
@@ -352,7 +463,7 @@ func TestASourceThatGoesWhileObjectsMove(t *testing.T) {
 	w.annotate("web", "look", "again")
 	w.until("the old one waits for one that was never applied", func() (bool, string) {
 		ok, message := waits()
-		return ok && strings.Contains(message, "nobody can tell"), message
+		return ok && strings.Contains(message, "nobody can tell") && !strings.Contains(message, gitopsv1alpha1.AllowDeleteTrailer), message
 	})
 	if diff := cmp.Diff(want, w.uids("a", "b")); diff != "" {
 		t.Errorf("the objects (-before +after):\n%s", diff)

@@ -38,6 +38,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/builder"
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
 	"github.com/flotilla-io/flotilla/reconciler/apply/lastgood"
+	"github.com/flotilla-io/flotilla/reconciler/apply/wakes"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 	"github.com/flotilla-io/flotilla/sources/artifact"
@@ -66,7 +67,7 @@ type world struct {
 	around    func(apply.Builder) apply.Builder // nil for none
 	wrap      transport.WrapperFunc             // of the loop's requests; nil for none
 	building  builder.Options
-	templates apply.Templates // nil for none
+	templates wakes.Templates // nil for none
 	allows    string          // what the next commits' trailers name
 	revision  string          // of all commits; empty: each has its own
 	log       logr.Logger     // the zero value for none

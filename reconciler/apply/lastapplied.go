@@ -7,15 +7,17 @@ import (
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/apply/intervals"
+	"github.com/flotilla-io/flotilla/reconciler/apply/kustomizations"
+	"github.com/flotilla-io/flotilla/reconciler/apply/returns"
+	"github.com/flotilla-io/flotilla/reconciler/apply/withdrawals"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 	"github.com/flotilla-io/flotilla/reconciler/secrets"
-	"github.com/flotilla-io/flotilla/reconciler/switching"
 )
 
 // inputs are all that can ask for a revision to be applied anew, besides time.
@@ -67,6 +69,8 @@ type lastApplied struct {
 		digest string
 		since  time.Time
 	}
+	// borrows says that others hold what is left as it is, and may give it up with any revision.
+	borrows bool
 	// secrets were put into the objects.
 	secrets secrets.Values
 	// account acted in the last run.
@@ -75,10 +79,14 @@ type lastApplied struct {
 
 // turns are when a Kustomization is worked on.
 type turns struct {
-	// due is when drift is looked for.
-	due time.Time
+	// due is when drift is looked for, and unkept why it could not be corrected while a revision is refused; nil if it could.
+	due    time.Time
+	unkept error
 	// moved says that what stands is of another artifact than before, which is yet to be told.
 	moved bool
+	// returns say when what others delete comes back, after interval at most.
+	returns  returns.Returns
+	interval time.Duration
 }
 
 // takes notes who acts, and reports whether that is somebody else than before.
@@ -92,12 +100,13 @@ func (m *lastApplied) takes(account client.ObjectKey) bool {
 
 // lastAppliedStates hold one state per Kustomization.
 type lastAppliedStates struct {
+	clock clock.PassiveClock
 	mu    sync.Mutex
 	byKey map[client.ObjectKey]*lastApplied
 }
 
-func newLastAppliedStates() *lastAppliedStates {
-	return &lastAppliedStates{byKey: map[client.ObjectKey]*lastApplied{}}
+func newLastAppliedStates(clock clock.PassiveClock) *lastAppliedStates {
+	return &lastAppliedStates{clock: clock, byKey: map[client.ObjectKey]*lastApplied{}}
 }
 
 func (m *lastAppliedStates) of(key client.ObjectKey) *lastApplied {
@@ -145,35 +154,34 @@ func (m *lastApplied) again() {
 }
 
 // Misses implements wakes.States.
-func (m *lastAppliedStates) Misses(key client.ObjectKey, id inventory.ID) bool {
+func (m *lastAppliedStates) Misses(key client.ObjectKey, id inventory.ID) (after time.Duration, misses bool) {
 	m.mu.Lock()
 	last := m.byKey[key]
 	m.mu.Unlock()
 	if last == nil {
-		return false
+		return 0, false
 	}
 	last.mu.Lock()
 	defer last.mu.Unlock()
 	if !slices.ContainsFunc(last.desired, func(e inventory.Entry) bool { return e.ID == id }) {
-		return false
+		return 0, false
 	}
-	last.known, last.missed = false, true
-	return true
+	return last.returns.Deleted(id, m.clock.Now(), last.interval), true
 }
 
 // takes notes that an owner takes what others hold.
 func (m *lastAppliedStates) takes(owner client.ObjectKey, changes []applier.Change) {
 	for _, c := range changes {
-		if c.Shares || c.Holder == owner || c.Holder == (client.ObjectKey{}) {
+		if c.Shares && !c.Takes || c.Owner == owner || c.Owner == (client.ObjectKey{}) {
 			continue
 		}
-		holder := m.of(c.Holder)
-		holder.mu.Lock()
-		if holder.given == nil {
-			holder.given = map[inventory.ID]bool{}
+		owner := m.of(c.Owner)
+		owner.mu.Lock()
+		if owner.given == nil {
+			owner.given = map[inventory.ID]bool{}
 		}
-		holder.given[inventory.IDOf(c.Desired)] = true
-		holder.mu.Unlock()
+		owner.given[inventory.IDOf(c.Desired)] = true
+		owner.mu.Unlock()
 	}
 }
 
@@ -183,7 +191,7 @@ func (m *lastApplied) gone(s *state, reason string) map[inventory.ID]bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	out := maps.Clone(m.given)
-	if len(s.objects) == 0 || reason == ReasonPruneBlocked {
+	if len(s.objects) == 0 || reason == ReasonPruneBlocked || reason == withdrawals.ReasonUnknownCluster {
 		return out
 	}
 	if out == nil {
@@ -227,7 +235,11 @@ func (m *lastAppliedStates) WaitingForSiblings(source client.ObjectKey) []client
 func (m *lastApplied) recall(s *state) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !m.known && !m.missed && standsByStatus(s) {
+	m.interval = intervals.Drift(s.ks)
+	if m.returns.Take(s.now) {
+		m.known, m.missed = false, true
+	}
+	if !m.known && !m.missed && kustomizations.Stands(s.ks, s.source.revision) {
 		m.known, m.applied = true, s.inputs()
 		m.due = s.now.Add(intervals.Within(s.owner, intervals.Drift(s.ks)))
 		m.desired, _ = inventory.Read(s.ks.Status.Inventory) // what cannot be read is found out by the next full run
@@ -239,7 +251,7 @@ func (m *lastApplied) recall(s *state) bool {
 		return false
 	}
 	s.desired, s.built = m.desired, m.built
-	s.moved, m.moved = m.moved, false
+	s.sameContent, m.moved = m.moved, false
 	return true
 }
 
@@ -250,7 +262,7 @@ func (m *lastApplied) standsAt(s *state) (digest string, stands bool) {
 	defer m.mu.Unlock()
 	as := s.inputs()
 	as.revision, as.digest = m.applied.revision, m.applied.digest
-	return m.applied.digest, m.known && !m.missed && m.applied == as && s.now.Before(m.due) && s.source.allows == ""
+	return m.applied.digest, m.known && !m.missed && !m.borrows && m.applied == as && s.now.Before(m.due) && s.source.allows == ""
 }
 
 // moves has what stands be of another artifact that holds the same; yields says that this is told later. It returns
@@ -287,8 +299,8 @@ func (m *lastApplied) keeps(s *state, objects []inventory.Entry, now time.Time) 
 	m.due = now.Add(intervals.Jittered(s.owner, intervals.Drift(s.ks)))
 }
 
-// nextLook has a run that went well, or stalled, come again when drift is to be looked for.
-func (m *lastApplied) nextLook(next loop.Next, err error, now time.Time) (loop.Next, error) {
+// nextCheck has a run that went well, or stalled, come again when drift is to be looked for.
+func (m *lastApplied) nextCheck(next loop.Next, err error, now time.Time) (loop.Next, error) {
 	due := m.dueAfter(now)
 	if outcome := loop.As(err, ""); outcome != nil && (outcome.Class != loop.ClassStalled || due <= 0) {
 		return next, err
@@ -303,6 +315,9 @@ func (m *lastApplied) nextLook(next loop.Next, err error, now time.Time) (loop.N
 func (m *lastApplied) dueAfter(now time.Time) time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if back := m.returns.Due(); !back.IsZero() && back.Before(m.due) {
+		return back.Sub(now)
+	}
 	return m.due.Sub(now)
 }
 
@@ -336,7 +351,7 @@ func (m *lastApplied) conclude(s *state, outcome *loop.Error, now time.Time) {
 	stands := outcome == nil || outcome.Reason == meta.HealthCheckFailedReason
 	if s.source.revision != "" {
 		m.did = m.did.Of(s.source.revision)
-		if !s.settled && (stands || outcome.Reason == meta.ProgressingReason) {
+		if !s.current && (stands || outcome.Reason == meta.ProgressingReason) {
 			m.did.Changes.Add(s.plan.Changes, inventory.IDsOf(slices.Concat(s.switched.pruned, s.leaving.Deleted)))
 		}
 		m.did.Reported = outcome == nil && s.waiting.text == "" && !s.leaving.Waits()
@@ -355,7 +370,7 @@ func (m *lastApplied) conclude(s *state, outcome *loop.Error, now time.Time) {
 			m.waitsFor[e.ID] = true
 		}
 	}
-	if s.settled {
+	if s.current {
 		return
 	}
 	if s.leaving.Waits() { // it is to be looked at again, whatever else stands
@@ -365,19 +380,6 @@ func (m *lastApplied) conclude(s *state, outcome *loop.Error, now time.Time) {
 	m.known, m.applied, m.given, m.moved = !m.missed, s.inputs(), nil, false
 	m.desired, m.built = slices.Clone(s.desired), s.built
 	m.due = now.Add(intervals.Jittered(s.owner, intervals.Drift(s.ks)))
-}
-
-// standsByStatus reports whether the status says that the inputs were applied
-// and all was well, and nothing has yet to go. Variables may have changed meanwhile, and a switch may have begun that has not ended.
-func standsByStatus(s *state) bool {
-	status := s.ks.Status
-	if post := s.ks.Spec.PostBuild; post != nil && len(post.SubstituteFrom) > 0 {
-		return false
-	}
-	return apimeta.IsStatusConditionTrue(status.Conditions, meta.ReadyCondition) && len(inventory.Leaving(status)) == 0 && !apimeta.IsStatusConditionTrue(status.Conditions, switching.Condition) &&
-		status.ObservedGeneration == s.ks.Generation &&
-		status.LastAppliedRevision == s.source.revision &&
-		status.LastHandledReconcileAt == s.ks.Annotations[meta.ReconcileRequestAnnotation]
 }
 
 // minimumPause keeps a loop whose time is up from running in a circle.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
@@ -23,6 +24,17 @@ func (w *world) blocked(revision, want string) {
 	if got := strings.ReplaceAll(message, w.namespace, "NS"); !strings.HasPrefix(got, want) {
 		w.t.Errorf("message = %q, want it to begin with %q", got, want)
 	}
+}
+
+// Where it is the Kustomization that drops objects of a revision which stands, that is what is said.
+func TestAnEditThatIsHeldByTheBrake(t *testing.T) {
+	w := newWorld(t)
+	revision := w.commit(map[string]string{"app/config.yaml": configMaps(20), "less/config.yaml": configMaps(10)})
+	w.kustomization("web")
+	w.ready("web", revision)
+	w.change("web", in("./less"))
+	w.blocked(revision, `10 of 20 objects (ConfigMap/NS/config-10, ConfigMap/NS/config-11, ConfigMap/NS/config-12 and 7 more): nothing more was applied; `+
+		`commit them again, or allow it with the annotation kustomize.flotilla.io/allow-prune: "`+revision+`"`)
 }
 
 // A commit that drops a namespace and has objects in it, cannot be applied, whoever allows it.
@@ -65,7 +77,7 @@ func TestANamespaceInUseStaysUnlessItIsNamed(t *testing.T) {
 
 	delete(files, "app/namespace.yaml")
 	second := w.commit(files)
-	w.blocked(second, `1 of 11 objects (Namespace/NS-held with 5 objects): nothing was applied; commit it again, or allow it with the annotation kustomize.flotilla.io/allow-prune: "namespace/NS-held"`)
+	w.blocked(second, `1 of 11 objects (Namespace/NS-held with 5 objects): nothing was applied; commit it again, or allow it with the annotation kustomize.flotilla.io/allow-prune: "namespace/NS-held", or in a commit by the trailer Flotilla-Allow-Delete: namespace/NS-held`)
 	w.annotate("web", inventory.AllowPruneAnnotation, "true")
 	third := w.commit(map[string]string{"app/config.yaml": files["app/config.yaml"], "app/other.yaml": configMaps(9)})
 	w.blocked(third, `1 of 11 objects (Namespace/NS-held with 5 objects)`)
@@ -85,7 +97,7 @@ func TestANamespaceInUseStaysUnlessItIsNamed(t *testing.T) {
 func TestWhatASiblingMayWantIsNotLetGoOf(t *testing.T) {
 	space := "apiVersion: v1\nkind: Namespace\nmetadata: {name: NAMESPACE-held}\n"
 	for name, tc := range map[string]struct{ meanwhile, after, reason, allows string }{
-		"a sibling cannot be built":          {named("z") + "oops: [", named("z"), siblings.ReasonHandingOver, `: "namespace/NS-held"`},
+		"a sibling cannot be built":          {named("z") + "oops: [", named("z"), siblings.ReasonHandingOver, `: "namespace/NS-held", or in a commit by the trailer Flotilla-Allow-Delete: namespace/NS-held`},
 		"a sibling is to take it, and fails": {space + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: z, namespace: nowhere}\n", named("z"), siblings.ReasonHandingOver, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -107,7 +119,7 @@ func TestWhatASiblingMayWantIsNotLetGoOf(t *testing.T) {
 			}
 			files["other/config.yaml"] = tc.after
 			third := w.commit(files)
-			w.blocked(third, `1 of 9 objects (Namespace/NS-held with 1 object): nothing was applied; commit it again, or allow it with the annotation kustomize.flotilla.io/allow-prune: "namespace/NS-held"`)
+			w.blocked(third, `1 of 9 objects (Namespace/NS-held with 1 object): nothing was applied; commit it again, or allow it with the annotation kustomize.flotilla.io/allow-prune: "namespace/NS-held", or in a commit by the trailer Flotilla-Allow-Delete: namespace/NS-held`)
 			if left := w.object("v1", "Namespace", "", held); left == nil || left.GetDeletionTimestamp() != nil {
 				t.Error("the namespace is gone")
 			}
@@ -134,6 +146,46 @@ spec: {interval: 10m, path: ./inner, prune: true, sourceRef: {kind: GitRepositor
 	if w.configMap("config-05") == nil {
 		t.Error("what the child applied is gone")
 	}
+}
+
+// A commit that retires an application says of its Kustomization what data goes with it, and lets that go by its name.
+func TestAClaimInAChildStaysUnlessItIsNamed(t *testing.T) {
+	w := newWorld(t)
+	held := w.namespace + "-held"
+	files := map[string]string{
+		"app/child.yaml": `apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: ledger, namespace: NAMESPACE}
+spec: {interval: 10m, path: ./ledger, prune: true, sourceRef: {kind: GitRepository, name: fleet}}
+`,
+		"app/config.yaml":       configMaps(5),
+		"ledger/namespace.yaml": "apiVersion: v1\nkind: Namespace\nmetadata: {name: NAMESPACE-held}\n",
+		"ledger/claim.yaml": `apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data, namespace: NAMESPACE-held}
+spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+`,
+		"ledger/config.yaml": strings.ReplaceAll(strings.ReplaceAll(configMaps(1), "config-", "ledger-"), "NAMESPACE", "NAMESPACE-held"),
+	}
+	first := w.commit(files)
+	w.kustomization("web")
+	w.ready("web", first)
+	w.ready("ledger", first)
+	w.create(&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: held, Name: "of-others"}, Spec: corev1.PersistentVolumeClaimSpec{
+		AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+		Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
+	}})
+
+	w.allows = "kustomization/" + w.namespace + "/ledger"
+	second := w.commit(map[string]string{"app/config.yaml": files["app/config.yaml"]})
+	w.blocked(second, `1 of 6 objects (Kustomization/NS/ledger with 4 objects: PersistentVolumeClaim/NS-held/data with its data, Namespace/NS-held, 1 PersistentVolumeClaim with data): nothing was applied; commit it again, `+
+		`or allow it with the annotation kustomize.flotilla.io/allow-prune: "kustomization/NS/ledger, persistentvolumeclaim/NS-held/data", or in a commit by the trailer Flotilla-Allow-Delete: kustomization/NS/ledger, persistentvolumeclaim/NS-held/data`)
+	if w.object("v1", "PersistentVolumeClaim", held, "data") == nil {
+		t.Error("the claim is gone that nobody named")
+	}
+
+	w.allows += ",persistentvolumeclaim/" + held + "/data"
+	w.ready("web", w.commit(map[string]string{"app/config.yaml": configMaps(6)}))
 }
 
 // A claim holds data: it goes by its name alone.

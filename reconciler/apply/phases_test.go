@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	testingclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
@@ -214,13 +215,22 @@ func TestNotices(t *testing.T) {
 		},
 		"a new revision that changes nothing": {state: run(), want: []notice{{"Normal", "ReconciliationSucceeded", "Applied revision: " + newRevision}}},
 		"drift":                               {state: run(did, same), want: []notice{{"Normal", "DriftCorrected", "Brought back to revision " + oldRevision + ": 1 created: ConfigMap/team/a; 1 configured: ConfigMap/team/c; 1 deleted: ConfigMap/team/d"}}},
-		"nothing":                             {state: run(same)},
-		"it works again":                      {state: run(same, failing), want: []notice{{"Normal", "ReconciliationSucceeded", "Applied revision: " + oldRevision}}},
-		"a failure":                           {state: run(), outcome: loop.Stalled("BuildFailed", errors.New("boom")), want: []notice{{"Warning", "BuildFailed", "boom"}}},
-		"the same failure":                    {state: run(failing), outcome: loop.Stalled("BuildFailed", errors.New("boom"))},
-		"another failure":                     {state: run(failing), outcome: loop.Stalled("BuildFailed", errors.New("bang")), want: []notice{{"Warning", "BuildFailed", "bang"}}},
-		"another object first":                {state: run(), outcome: loop.Waiting("DependencyNotReady", 1, errors.New("a is not ready")), want: []notice{{"Normal", "DependencyNotReady", "a is not ready"}}},
-		"waiting for health":                  {state: run(did, func(s *state) { s.waiting.text = "Running" })},
+		"drift, again and again": {
+			state: run(same, func(s *state) {
+				s.plan.Changes = []applier.Change{{Desired: object("a"), Action: applier.Created}}
+				for range 3 {
+					s.last.returns.Deleted(configID("a"), noon, time.Minute)
+				}
+			}),
+			want: []notice{{"Normal", "DriftCorrected", "Brought back to revision " + oldRevision + ": 1 created: ConfigMap/team/a; ConfigMap/team/a was deleted 3 times in a row, and comes back later each time: find out who deletes it"}},
+		},
+		"nothing":              {state: run(same)},
+		"it works again":       {state: run(same, failing), want: []notice{{"Normal", "ReconciliationSucceeded", "Applied revision: " + oldRevision}}},
+		"a failure":            {state: run(), outcome: loop.Stalled("BuildFailed", errors.New("boom")), want: []notice{{"Warning", "BuildFailed", "boom"}}},
+		"the same failure":     {state: run(failing), outcome: loop.Stalled("BuildFailed", errors.New("boom"))},
+		"another failure":      {state: run(failing), outcome: loop.Stalled("BuildFailed", errors.New("bang")), want: []notice{{"Warning", "BuildFailed", "bang"}}},
+		"another object first": {state: run(), outcome: loop.Waiting("DependencyNotReady", 1, errors.New("a is not ready")), want: []notice{{"Normal", "DependencyNotReady", "a is not ready"}}},
+		"waiting for health":   {state: run(did, func(s *state) { s.waiting.text = "Running" })},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -263,7 +273,7 @@ func TestWhatWasDoneIsToldWhenItStands(t *testing.T) {
 		return func(s *state) { s.plan.Changes = changes }
 	}
 	waits := func(s *state) { s.waiting.text = "Running health checks" }
-	settled := func(s *state) { s.settled = true }
+	settled := func(s *state) { s.current = true }
 	other := func(s *state) { s.source.revision = "main@sha1:2222222222222222222222222222222222222222" }
 	for _, step := range []struct {
 		what string
@@ -370,6 +380,49 @@ func TestMemo(t *testing.T) {
 		if recalls(&lastApplied{}, noon, stands, change) {
 			t.Errorf("%s: what the status says is taken for what stands after a restart", what)
 		}
+	}
+}
+
+// TestWhatIsDeletedAgainComesBackLater: the first time it comes back at once; a run that comes of something else meanwhile
+// does not look at everything.
+func TestWhatIsDeletedAgainComesBackLater(t *testing.T) {
+	clock := testingclock.NewFakePassiveClock(noon)
+	states := newLastAppliedStates(clock)
+	m := states.of(key)
+	stands := func() bool {
+		s := run()
+		s.last, s.now = m, clock.Now()
+		return m.recall(s)
+	}
+	stands()
+	m.conclude(run(), nil, noon)
+	var waits []time.Duration
+	for range 4 {
+		after, misses := states.Misses(key, configID("a"))
+		if !misses {
+			t.Fatal("an object of the revision is not missed")
+		}
+		waits = append(waits, after)
+		if after > 0 && !stands() {
+			t.Errorf("it comes back before %s are over", after)
+		}
+		if due := m.dueAfter(clock.Now()); due != after {
+			t.Errorf("the next look is after %s, want %s", due, after)
+		}
+		clock.SetTime(clock.Now().Add(after))
+		if stands() {
+			t.Errorf("after %s it does not come back", after)
+		}
+		m.conclude(run(), nil, clock.Now())
+		if !stands() {
+			t.Error("it comes back twice")
+		}
+	}
+	if diff := cmp.Diff([]time.Duration{0, time.Second / 2, time.Second, 2 * time.Second}, waits); diff != "" {
+		t.Errorf("waits (-want +got):\n%s", diff)
+	}
+	if _, misses := states.Misses(key, configID("other")); misses {
+		t.Error("what is of another revision is missed")
 	}
 }
 
@@ -490,8 +543,8 @@ func TestTheRevisionThatStandsIsRecorded(t *testing.T) {
 		"one whose health is waited for":            {func(s *state) { s.writes, s.waiting.text = whole, "waits" }, nil, lastgood.Record{Revision: newRevision, Artifact: "sha256:def", Objects: "sha256:abc", Bytes: 7}},
 		"one that is refused":                       {func(*state) {}, refusal, before},
 		"one that is written in part":               {func(s *state) { s.writes = part }, refusal, lastgood.Record{Bytes: 7}},
-		"one that changes nothing":                  {func(s *state) { s.settled, s.moved = true, true }, nil, lastgood.Record{Revision: newRevision, Artifact: "sha256:def", Objects: "sha256:abc", Bytes: 7}},
-		"one that changes nothing, after a restart": {func(s *state) { s.settled, s.moved, s.built = true, true, built{} }, nil, lastgood.Record{Revision: newRevision, Artifact: "sha256:def", Objects: "sha256:old", Bytes: 5}},
+		"one that changes nothing":                  {func(s *state) { s.current, s.sameContent = true, true }, nil, lastgood.Record{Revision: newRevision, Artifact: "sha256:def", Objects: "sha256:abc", Bytes: 7}},
+		"one that changes nothing, after a restart": {func(s *state) { s.current, s.sameContent, s.built = true, true, built{} }, nil, lastgood.Record{Revision: newRevision, Artifact: "sha256:def", Objects: "sha256:old", Bytes: 5}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

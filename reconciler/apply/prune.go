@@ -13,6 +13,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
 	"github.com/flotilla-io/flotilla/reconciler/apply/intervals"
 	"github.com/flotilla-io/flotilla/reconciler/apply/pruning"
+	"github.com/flotilla-io/flotilla/reconciler/apply/remains"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
@@ -22,11 +23,12 @@ type departures struct {
 	applier  *applier.Applier
 	actors   *actors.Actors
 	pruner   pruning.Pruner
+	remains  remains.Finder
 }
 
 // depart finds out what has left a revision that stands, and has yet to go.
 func (d departures) depart(ctx context.Context, s *state) (loop.Next, error) {
-	if !s.settled || len(s.desired) == 0 { // it was ready before a restart, and so had removed all
+	if !s.current || len(s.desired) == 0 { // it was ready before a restart, and so had removed all
 		return loop.Next{}, nil
 	}
 	owned, err := inventory.Read(s.ks.Status.Inventory)
@@ -42,13 +44,18 @@ func (d departures) depart(ctx context.Context, s *state) (loop.Next, error) {
 		return loop.Next{}, err
 	}
 	s.leaving.Deleted = applier.Prunable(left, s.seen)
+	for _, e := range left {
+		if s.seen[e.ID] == nil { // another Kustomization has taken it meanwhile, or it is gone
+			s.taken = append(s.taken, e.ID)
+		}
+	}
 	return loop.Next{}, nil
 }
 
 // replace finds out where all of a revision stands, if something has left it: is applied, or, with wait, is healthy,
 // which is known already of one that is not ready.
 func (d departures) replace(ctx context.Context, s *state) (loop.Next, error) {
-	known := s.ks.Spec.Wait && !(s.settled && readyAt(s))
+	known := s.ks.Spec.Wait && !(s.current && readyAt(s))
 	if known || len(s.leaving.Deleted) == 0 {
 		return loop.Next{}, nil
 	}
@@ -81,7 +88,7 @@ func (d departures) prune(ctx context.Context, s *state) (loop.Next, error) {
 	if err != nil {
 		return loop.Next{}, err
 	}
-	if s.settled && len(kept) < len(doomed) {
+	if s.current && len(kept) < len(doomed) {
 		return s.again(), nil
 	}
 	s.keep(kept)
@@ -98,12 +105,12 @@ func (d departures) prune(ctx context.Context, s *state) (loop.Next, error) {
 
 // kept returns what has to stay for now, of what left a revision.
 func (d departures) kept(ctx context.Context, s *state) ([]inventory.Entry, error) {
-	may := s.allowance(s.source.revision)
-	stays := slices.DeleteFunc(slices.Clone(s.leaving.Deleted), func(e inventory.Entry) bool { return !s.settled && may.Names(e.ID) })
+	may := s.allowance(s.source.revision, nil)
+	stays := slices.DeleteFunc(slices.Clone(s.leaving.Deleted), func(e inventory.Entry) bool { return !s.current && may.Names(e.ID) })
 	if !s.waiting.over() || s.leaving.unreplaced {
 		return stays, nil
 	}
-	return d.pruner.Held(ctx, stays, s.leaving.replaced)
+	return d.pruner.Remaining(ctx, stays, s.leaving.replaced)
 }
 
 // thin takes what is kept out of the clusters in which it is replaced, if whoever acts may delete it: once the status
@@ -116,7 +123,7 @@ func (d departures) thin(ctx context.Context, s *state) (loop.Next, error) {
 	next := loop.Next{After: silentPoll} // of what changes in clusters bindings tell
 	leaving := inventory.Leaving(s.ks.Status)
 	told := slices.DeleteFunc(slices.Clone(due), func(e inventory.Entry) bool { return !slices.Contains(leaving, e.ID) })
-	if len(told) < len(due) && !s.settled {
+	if len(told) < len(due) && !s.current {
 		next.After = minimumPause
 	}
 	if len(told) == 0 {

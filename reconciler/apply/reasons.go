@@ -1,10 +1,11 @@
 package apply
 
+import "github.com/flotilla-io/flotilla/reconciler/inventory"
+
 // Reasons of our own, next to Flux's and those of packages builder, applier, dependencies, health and siblings.
 const (
-	// ReasonPruneBlocked says that a revision would remove more than is allowed
-	// without a person's word.
-	ReasonPruneBlocked = "PruneBlocked"
+	// ReasonPruneBlocked is the brake's.
+	ReasonPruneBlocked = inventory.ReasonPruneBlocked
 	// ReasonInvalidAccount says that spec.serviceAccountName is no name of one.
 	ReasonInvalidAccount = "InvalidServiceAccount"
 	// ReasonInvalidAnnotation says that an annotation has a value that it cannot have.
@@ -15,4 +16,6 @@ const (
 	ReasonSharedObject = "SharedObject"
 	// ReasonDriftCorrected is of the event that tells of objects which were brought back to what their revision says.
 	ReasonDriftCorrected = "DriftCorrected"
+	// ReasonOmitted is of the event that tells of what a revision has and is not applied, such as owner references.
+	ReasonOmitted = "FieldsOmitted"
 )

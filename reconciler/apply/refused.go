@@ -2,7 +2,6 @@ package apply
 
 import (
 	"context"
-	"fmt"
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/utils/clock"
@@ -13,39 +12,55 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/builder"
 	"github.com/flotilla-io/flotilla/reconciler/apply/intervals"
 	"github.com/flotilla-io/flotilla/reconciler/apply/lastgood"
+	"github.com/flotilla-io/flotilla/reconciler/apply/pending"
 	"github.com/flotilla-io/flotilla/reconciler/switching"
 )
 
 // keeper looks after what stands while another revision is not applied.
 type keeper struct {
 	lastgood.Keeper
-	actors *actors.Actors
-	clock  clock.PassiveClock
+	actors  *actors.Actors
+	pending *pending.Refusals
+	clock   clock.PassiveClock
 }
 
 // keep has what a revision left be as it was, where the revision is refused before anything of it is written:
 // what others change or delete comes back, when that is looked for. It returns the refusal, which also says why
-// that cannot be.
+// that cannot be: also while it is not looked for, or each look would be news.
 func (k keeper) keep(ctx context.Context, s *state, refusal error) error {
 	record := lastgood.In(s.ks.Status)
 	isSwitched := apimeta.IsStatusConditionTrue(s.ks.Status.Conditions, switching.Condition)
-	if refusal == nil || !s.drift || s.settled || s.writes != none || isSwitched || !record.Whole() {
+	again := record.Artifact == s.source.digest && s.tried // it is this one that cannot be applied any more
+	if refusal == nil || s.current || s.writes != none || isSwitched || !record.Whole() || again {
+		s.last.unkept = nil
 		return refusal
 	}
-	if record.Artifact == s.source.digest && s.tried {
-		return refusal // it is this one that cannot be applied any more
+	if !s.drift {
+		return lastgood.AndUnkept(refusal, reasonFailed, s.last.unkept)
 	}
-	outcome := loop.As(refusal, reasonFailed)
 	restored, err := k.Restore(ctx, lastgood.Request{
 		Build:  builder.Input{Kustomization: s.ks, As: s.actor, Retry: intervals.Retry(s.ks), Reveal: s.last.secrets.Keep},
-		Record: record, As: s.actor, Gone: s.last.gone(s, outcome.Reason),
+		Record: record, As: s.actor, Gone: s.last.gone(s, loop.As(refusal, reasonFailed).Reason),
 	})
 	s.last.keeps(s, restored.Objects, k.clock.Now())
 	var did applier.ChangeSet
 	did.Add(restored.Changes, nil)
 	s.kept, s.taken = did.String(), restored.Taken
-	if err == nil {
+	if s.last.unkept = nil; err != nil {
+		s.last.unkept = k.actors.Explained(ctx, s.actor, err)
+	}
+	return lastgood.AndUnkept(refusal, reasonFailed, s.last.unkept)
+}
+
+// told is what is said of what a run came to: of a refusal that others may yet undo, that they are waited for.
+func (k keeper) told(ctx context.Context, s *state, refusal error) error {
+	if s.writes != none || s.source.revision == "" {
 		return refusal
 	}
-	return &loop.Error{Reason: outcome.Reason, Class: outcome.Class, After: outcome.After, Err: fmt.Errorf("%w; and what stays meanwhile cannot be kept as it was: %w", outcome.Err, k.actors.Explained(ctx, s.actor, err))}
+	told, mayPass := k.pending.Told(ctx, pending.Refusal{Of: s.ks, Revision: s.source.revision, Allowed: s.allowance(s.source.revision, nil), Err: refusal, Now: s.now})
+	if mayPass {
+		s.plan = applier.Plan{} // nothing of it was done
+		s.last.waitsForSiblings(s.source.key, true)
+	}
+	return told
 }

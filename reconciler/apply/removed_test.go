@@ -2,11 +2,14 @@ package apply_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -114,4 +117,90 @@ func TestWhatClustersHoldOfWhatLeft(t *testing.T) {
 	})
 	files["app/config.yaml"] = named("a")
 	remains(w.ready("web", w.commit(files)))
+}
+
+// hold puts a finalizer on a ConfigMap, or takes it off.
+func (w *world) hold(name string, finalizers ...any) {
+	w.t.Helper()
+	w.edit(w.configMap(name), finalizers, "metadata", "finalizers")
+}
+
+// terminating waits until the status of a Kustomization names exactly these, with what keeps them.
+func (w *world) terminating(name string, want ...string) *kustomizev1.Kustomization {
+	w.t.Helper()
+	ks := w.get(name)
+	w.until(fmt.Sprintf("%s says that %q is being deleted", name, want), func() (bool, string) {
+		ks = w.get(name)
+		var got []string
+		found, _ := inventory.TerminatingIn(ks.Status)
+		for _, t := range found {
+			got = append(got, t.ID.Name+" "+t.Keeps)
+		}
+		return cmp.Equal(want, got), fmt.Sprint(got)
+	})
+	return ks
+}
+
+// What left a revision and hangs on a finalizer on the control plane is told of until it is gone, over later revisions;
+// what takes its name later is another object.
+func TestWhatHangsOnTheControlPlane(t *testing.T) {
+	w := newWorld(t)
+	files := map[string]string{"app/config.yaml": named("a", "b", "c", "d")}
+	first := w.commit(files)
+	w.kustomization("web")
+	w.ready("web", first)
+	w.hold("b", "example.com/hold", "example.com/more")
+	files["app/config.yaml"] = named("a", "c", "d")
+	second := w.commit(files)
+	ks := w.ready("web", second)
+	ready := apimeta.FindStatusCondition(ks.Status.Conditions, meta.ReadyCondition)
+	want := "Applied revision: " + second + "; still being deleted: ConfigMap/NS/b (kept by its finalizers: example.com/hold, example.com/more)"
+	if got := strings.ReplaceAll(ready.Message, w.namespace, "NS"); got != want {
+		t.Errorf("Ready says %q, want %q", got, want)
+	}
+	w.terminating("web", "b kept by its finalizers: example.com/hold, example.com/more")
+
+	w.hold("b", "example.com/hold")
+	w.terminating("web", "b kept by its finalizers: example.com/hold")
+	files["app/config.yaml"] = named("a", "d")
+	w.ready("web", w.commit(files))
+	w.terminating("web", "b kept by its finalizers: example.com/hold")
+
+	w.hold("b")
+	ks = w.terminating("web")
+	ready = apimeta.FindStatusCondition(ks.Status.Conditions, meta.ReadyCondition)
+	if want := "Applied revision: " + ks.Status.LastAppliedRevision; ready.Message != want {
+		t.Errorf("Ready says %q once it is gone, want %q", ready.Message, want)
+	}
+}
+
+// What a Kustomization that left takes along, and hangs on a finalizer on the control plane, is told of by the one that
+// applied that, for as long as it is there.
+func TestWhatHangsOfAKustomizationThatLeft(t *testing.T) {
+	const child = `
+---
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: child, namespace: NAMESPACE}
+spec: {interval: 1h, path: ./child, prune: true, sourceRef: {kind: GitRepository, name: fleet}}
+`
+	w := newWorld(t)
+	files := map[string]string{"app/config.yaml": named("a") + child, "child/config.yaml": named("b", "c")}
+	first := w.commit(files)
+	w.kustomization("web")
+	w.ready("web", first)
+	w.ready("child", first)
+	w.hold("b", "example.com/hold")
+	files["app/config.yaml"] = named("a")
+	w.commit(files)
+	w.until("the child is gone", func() (bool, string) {
+		return w.object("kustomize.toolkit.fluxcd.io/v1", "Kustomization", w.namespace, "child") == nil, ""
+	})
+	const kept = "b kept by its finalizers: example.com/hold"
+	w.terminating("web", kept)
+	w.annotate("web", meta.ReconcileRequestAnnotation, "now")
+	w.until("that was looked at again", func() (bool, string) { return w.get("web").Status.LastHandledReconcileAt == "now", "" })
+	w.terminating("web", kept)
+	w.hold("b")
+	w.terminating("web")
 }

@@ -1,15 +1,14 @@
 package apply
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 
-	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"github.com/fluxcd/pkg/apis/meta"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/reconciler/apply/actors"
@@ -18,6 +17,8 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/dependencies"
 	"github.com/flotilla-io/flotilla/reconciler/apply/intervals"
 	"github.com/flotilla-io/flotilla/reconciler/apply/limits"
+	"github.com/flotilla-io/flotilla/reconciler/apply/losses"
+	"github.com/flotilla-io/flotilla/reconciler/apply/remains"
 	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
 	"github.com/flotilla-io/flotilla/reconciler/apply/withdrawals"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
@@ -41,7 +42,7 @@ func (r *Reconciler) compare(ctx context.Context, s *state) (loop.Next, error) {
 	if s.yields = !awaited; s.yields {
 		return loop.Next{Done: true, After: minimumPause}, nil
 	}
-	s.settled, s.moved = true, true
+	s.current, s.sameContent = true, true
 	return loop.Next{}, nil
 }
 
@@ -69,7 +70,7 @@ func (r *Reconciler) awaitDependencies(ctx context.Context, s *state) (loop.Next
 func (r *Reconciler) build(ctx context.Context, s *state) (loop.Next, error) {
 	s.tried = true
 	objects, err := r.deps.Builder.Build(ctx, builder.Input{
-		Kustomization: s.ks, Digest: s.source.digest, Revision: s.source.revision, As: s.actor, Retry: intervals.Retry(s.ks), Keep: true, Reveal: s.last.secrets.Keep,
+		Kustomization: s.ks, Digest: s.source.digest, Revision: s.source.revision, As: s.actor, Retry: intervals.Retry(s.ks), Keep: true, Reveal: s.last.secrets.Keep, Omitted: s.omitted.Add,
 	})
 	if apierrors.IsForbidden(err) {
 		return loop.Next{}, loop.Waiting(applier.ReasonForbidden, intervals.Retry(s.ks), r.actors.Explained(ctx, s.actor, err))
@@ -79,18 +80,11 @@ func (r *Reconciler) build(ctx context.Context, s *state) (loop.Next, error) {
 	}
 	if len(objects) == 0 {
 		return loop.Next{}, loop.Stalled(builder.ReasonEmptyBuild, fmt.Errorf("path %q of revision %s holds no manifests: correct spec.path or commit some; to remove what is there, delete this Kustomization",
-			pathOf(s.ks), s.source.revision))
+			cmp.Or(s.ks.Spec.Path, "./"), s.source.revision))
 	}
 	s.objects = objects
 	s.digest, s.bytes = builder.Digest(objects)
 	return loop.Next{}, nil
-}
-
-func pathOf(ks *kustomizev1.Kustomization) string {
-	if ks.Spec.Path == "" {
-		return "./"
-	}
-	return ks.Spec.Path
 }
 
 // observe reads what the hub has of what is owned and of what is wanted.
@@ -140,53 +134,51 @@ func classify(ctx context.Context, who *actors.Actors, s *state, err error) erro
 
 // brake refuses a revision that would delete too much, or what is precious, here or in clusters.
 func (r *Reconciler) brake(ctx context.Context, s *state) (loop.Next, error) {
-	may := s.allowance(s.source.revision)
+	may := s.allowance(s.source.revision, nil)
 	s.leaving.refused = true // until it is seen that it is not
-	if err := withdrawals.Check(ctx, r.deps.Hub, withdrawals.Revision{
+	revision := withdrawals.Revision{
 		Name: s.source.revision, Changes: s.plan.Changes, Seen: s.seen, Removed: inventory.IDsOf(s.diff.Removed), Allowed: may,
-	}); err != nil {
-		return loop.Next{}, loop.Waiting(ReasonPruneBlocked, intervals.Retry(s.ks), err) // a cluster that joins may be what it takes
+	}
+	err := withdrawals.Check(ctx, r.deps.Hub, revision)
+	if refusal := (*withdrawals.Refusal)(nil); errors.As(err, &refusal) {
+		err = loop.Waiting(refusal.Reason(), intervals.Retry(s.ks), err) // a cluster that joins may be what it takes
+	}
+	if err != nil {
+		return loop.Next{}, err
 	}
 	if err := r.loses(ctx, s, may); err != nil {
 		return loop.Next{}, err
 	}
 	s.leaving.refused = false
-	return loop.Next{}, nil
+	return loop.Next{}, withdrawals.LetGo(ctx, r.deps.Hub, revision)
 }
 
 // loses errs if a revision drops more than it may. What one before it was allowed to drop was let go of then, and stays only
 // until it is replaced.
 func (r *Reconciler) loses(ctx context.Context, s *state, may inventory.Allowance) error {
 	before := inventory.LetGo(s.ks.Status)
-	dropped := slices.DeleteFunc(slices.Clone(s.leaving.Deleted), func(e inventory.Entry) bool { return slices.Contains(before, e.ID) })
-	if len(dropped) == 0 {
+	dropped, err := r.losses.Staying(ctx, slices.DeleteFunc(slices.Clone(s.leaving.Deleted), func(e inventory.Entry) bool { return slices.Contains(before, e.ID) }))
+	if err != nil {
+		return err
+	}
+	owned := len(s.diff.owned) - (len(s.leaving.Deleted) - len(dropped))
+	if dropped = inventory.WithoutRegenerated(dropped, s.desired); len(dropped) == 0 {
 		return nil
 	}
 	lost, err := r.losses.Of(ctx, dropped, r.heritage.kept(s))
 	if err != nil {
 		return err
 	}
-	inventory.MarkLast(lost, slices.Concat(s.desired, s.leaving.Staying()))
-	owned := len(s.diff.owned) - (len(s.leaving.Deleted) - len(dropped))
+	inventory.FlagLast(lost, slices.Concat(s.desired, s.leaving.Staying()))
 	if err := r.opts.Brake.Check(owned, lost, may, s.source.revision); err != nil {
 		s.last.waitsForSiblings(s.source.key, true) // one may come to want it
+		if refusal := (*inventory.Refusal)(nil); errors.As(err, &refusal) {
+			refusal.Stands = s.ks.Status.LastAppliedRevision == s.source.revision
+		}
 		return loop.Stalled(ReasonPruneBlocked, err)
 	}
-	return homeless(s, dropped)
-}
-
-// homeless errs if a revision drops a namespace and has objects in it, whoever allowed that: they would go, and could
-// not be made anew.
-func homeless(s *state, dropped []inventory.Entry) error {
-	for _, e := range dropped {
-		if e.ID.GroupKind != (schema.GroupKind{Kind: "Namespace"}) {
-			continue
-		}
-		within := slices.DeleteFunc(slices.Clone(s.desired), func(d inventory.Entry) bool { return d.ID.Namespace != e.ID.Name })
-		if len(within) > 0 {
-			return loop.Stalled(ReasonPruneBlocked, fmt.Errorf("revision %s drops %s and has %s in it: nothing was applied; drop that, too, or commit the namespace again",
-				s.source.revision, inventory.Describe(e.ID), inventory.First(inventory.IDsOf(within), namedUnhealthy)))
-		}
+	if err := losses.Homeless(dropped, s.desired, s.source.revision, s.ks.Status.LastAppliedRevision == s.source.revision); err != nil {
+		return loop.Stalled(ReasonPruneBlocked, err)
 	}
 	return nil
 }
@@ -217,28 +209,17 @@ func awaitDefinitions(ctx context.Context, by *applier.Applier, s *state) error 
 	return loop.Waiting(applier.ReasonUnknownKind, intervals.Retry(s.ks), fmt.Errorf("after %s: %s", s.ks.GetTimeout(), why))
 }
 
-// outlast is the phase that finds out what of that which left this revision, and those before, clusters
-// still hold.
-func outlast(of Assessor) loop.Phase[state] {
-	return func(ctx context.Context, s *state) (loop.Next, error) {
-		owned := map[inventory.ID]bool{}
-		for _, e := range slices.Concat(s.desired, s.leaving.Staying(), s.leaving.kept) {
-			owned[e.ID] = true
-		}
-		ids := inventory.Removed(s.ks.Status)
-		for _, id := range inventory.IDsOf(s.gone()) {
-			ids = append(append(ids, id), s.leaving.beneath[id]...)
-		}
-		ids = slices.DeleteFunc(ids, func(id inventory.ID) bool {
-			was := owned[id]
-			owned[id] = true // each once
-			return was
-		})
-		var err error
-		s.leaving.remaining, err = of.Remaining(ctx, s.owner, ids)
-		s.leaving.looked = err == nil
-		return loop.Next{}, err
+// outlast finds out what of that which left this revision, and those before, is still there. Of one that stands it
+// looks again for as long as there is any.
+func (d departures) outlast(ctx context.Context, s *state) (loop.Next, error) {
+	if s.current && !remains.Some(s.ks.Status) {
+		return loop.Next{}, nil
 	}
+	var err error
+	s.leaving.left, err = d.remains.Find(ctx, remains.Query{
+		Of: s.ks, Owned: slices.Concat(s.desired, s.leaving.Staying(), s.leaving.kept), Removed: s.gone(), Seen: s.seen, Beneath: s.leaving.beneath,
+	})
+	return loop.Next{After: s.leaving.left.After()}, err
 }
 
 // gone are the objects that left this revision and that the control plane does not hold any more: not those that it

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"github.com/fluxcd/pkg/apis/acl"
 	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
@@ -20,6 +19,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/dependencies"
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
 	"github.com/flotilla-io/flotilla/reconciler/apply/intervals"
+	"github.com/flotilla-io/flotilla/reconciler/apply/kustomizations"
 	"github.com/flotilla-io/flotilla/reconciler/apply/limits"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
@@ -57,27 +57,13 @@ type prerequisites struct {
 
 // refuse ends a run that asks for what is not done yet, or cannot be understood.
 func (p prerequisites) refuse(ctx context.Context, s *state) (loop.Next, error) {
-	if field, instead := refused(s.ks.Spec); field != "" {
+	if field, instead := kustomizations.Unsupported(s.ks.Spec); field != "" {
 		return loop.Next{}, loop.Stalled(ReasonNotSupported, fmt.Errorf("%s is not supported yet: %s", field, instead))
 	}
 	if _, err := health.MaxUnreachableOf(s.ks); err != nil {
 		return loop.Next{}, loop.Stalled(ReasonInvalidAnnotation, err)
 	}
 	return loop.Next{}, p.limits.Kustomizations(ctx, s.ks)
-}
-
-// refused returns a field that asks for what is not done yet, and what to do instead; empty for none.
-func refused(spec kustomizev1.KustomizationSpec) (field, instead string) {
-	switch {
-	case spec.KubeConfig != nil:
-		return "spec.kubeConfig", "propagate to member clusters with a PropagationPolicy"
-	case spec.Decryption != nil:
-		return "spec.decryption", "commit no encrypted manifests, or decrypt them before they are committed"
-	case spec.SourceRef.Kind != sourcev1.GitRepositoryKind:
-		return "spec.sourceRef.kind " + spec.SourceRef.Kind, "use a GitRepository"
-	default:
-		return "", ""
-	}
 }
 
 // identify is the phase that finds out who acts for a Kustomization. What one
@@ -156,6 +142,6 @@ func (p prerequisites) awaitDependencies(ctx context.Context, s *state) (loop.Ne
 
 // recognise finds out whether there is anything to do but to look at health.
 func recognise(_ context.Context, s *state) (loop.Next, error) {
-	s.settled = s.last.recall(s)
+	s.current = s.last.recall(s)
 	return loop.Next{}, nil
 }

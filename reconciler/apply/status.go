@@ -55,14 +55,19 @@ func statusOf(s *state, outcome *loop.Error, now time.Time) kustomizev1.Kustomiz
 	}
 	// What was let go of before a revision that is refused is still leaving.
 	inventory.RecordLeaving(status, inventory.IDsOf(slices.Concat(s.leaving.Staying(), s.leaving.kept)), inventory.IDsOf(s.leaving.Staying()), s.leaving.known && !s.leaving.refused)
-	inventory.RecordRemoved(status, s.leaving.remaining, s.leaving.looked)
+	if s.ks.DeletionTimestamp != nil {
+		inventory.RecordUndecided(status, s.leaving.undecided)
+	}
+	s.leaving.left.Record(status)
 	before := lastgood.In(s.ks.Status)
 	switch {
-	case s.settled || s.writes == whole:
+	case s.current || s.writes == whole:
 		lastgood.Write(status, lastgood.Record{Revision: s.source.revision, Artifact: s.source.digest, Objects: cmp.Or(s.digest, before.Objects), Bytes: cmp.Or(s.bytes, before.Bytes)})
+		inventory.RecordEdited(status, nil)
 	case s.writes == part:
 		lastgood.Write(status, lastgood.Record{Bytes: max(s.bytes, before.Bytes)})
-	case len(s.taken) > 0:
+	}
+	if len(s.taken) > 0 {
 		inventory.Drop(status, s.taken)
 	}
 	if s.source.revision != "" && !s.unchanged {
@@ -96,14 +101,17 @@ func applyingStatus(s *state, now time.Time) kustomizev1.KustomizationStatus {
 func succeeded(c kustomizations.Conditions, status *kustomizev1.KustomizationStatus, s *state) {
 	c.Remove(meta.ReconcilingCondition)
 	c.Remove(meta.StalledCondition)
-	if !s.settled || !readyAt(s) { // else nobody has looked again
-		c.Set(meta.ReadyCondition, metav1.ConditionTrue, meta.ReconciliationSucceededReason, "Applied revision: "+s.source.revision+health.Uncounted(s.waiting.uncounted)+s.staying())
+	message := "Applied revision: " + s.source.revision + health.Uncounted(s.waiting.uncounted) + s.staying()
+	if s.current && readyAt(s) { // nobody has looked again
+		message = apimeta.FindStatusCondition(status.Conditions, meta.ReadyCondition).Message
+	} else {
 		healthIsKnown(c, s)
 	}
+	c.Set(meta.ReadyCondition, metav1.ConditionTrue, meta.ReconciliationSucceededReason, s.leaving.left.Describe(message))
 	status.ObservedGeneration = s.ks.Generation
 	status.LastAppliedRevision = s.source.revision
 	status.LastAppliedOriginRevision = s.source.origin
-	if !s.settled {
+	if !s.current {
 		status.Inventory = s.record()
 	}
 	remember(status, s, meta.ReconciliationSucceededReason, c.Now.Time)
@@ -135,7 +143,7 @@ func progressing(c kustomizations.Conditions, status *kustomizev1.KustomizationS
 		c.Remove(meta.HealthyCondition) // its clock starts anew
 	}
 	c.Set(meta.HealthyCondition, metav1.ConditionUnknown, reason, s.waiting.text)
-	if !s.settled {
+	if !s.current {
 		status.Inventory = s.record()
 	}
 }
@@ -164,7 +172,7 @@ func (s *state) record() *kustomizev1.ResourceInventory {
 }
 
 func failed(c kustomizations.Conditions, status *kustomizev1.KustomizationStatus, s *state, outcome *loop.Error) {
-	message := excerpt.Message(egress.Told(outcome), kustomizev1.MaxConditionMessageLength)
+	message := excerpt.Message(egress.Message(outcome), kustomizev1.MaxConditionMessageLength)
 	first := s.source.revision != "" && status.LastAttemptedRevision != s.source.revision || outcome.Reason == meta.DependencyNotReadyReason
 	if first && !apimeta.IsStatusConditionTrue(status.Conditions, meta.HealthyCondition) {
 		c.Remove(meta.HealthyCondition) // its clock starts once it is applied
@@ -185,7 +193,7 @@ func failed(c kustomizations.Conditions, status *kustomizev1.KustomizationStatus
 	c.Set(meta.ReadyCondition, ready, outcome.Reason, message)
 	if outcome.Reason == meta.HealthCheckFailedReason {
 		c.Set(meta.HealthyCondition, metav1.ConditionFalse, outcome.Reason, message)
-		if !s.settled {
+		if !s.current {
 			status.Inventory = s.record()
 		}
 	}

@@ -41,10 +41,10 @@ type switcher struct {
 	clock    clock.PassiveClock
 }
 
-// claim records new objects as owned before they are written, so that a crash in between does not leave
+// begin records new objects as owned before they are written, so that a crash in between does not leave
 // any that nobody would ever delete. In the same write it announces a switch, unless what the objects
 // need to exist is made first, which may take long.
-func (w switcher) claim(ctx context.Context, s *state) (loop.Next, error) {
+func (w switcher) begin(ctx context.Context, s *state) (loop.Next, error) {
 	s.switched.resumed = apimeta.IsStatusConditionTrue(s.ks.Status.Conditions, switching.Condition)
 	s.switched.needed = w.switches != nil && (s.switched.resumed || switchover.Needed(s.plan.Changes, s.leaving.Deleted))
 	announces := s.switched.needed && !s.plan.Defines()

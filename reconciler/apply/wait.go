@@ -55,7 +55,7 @@ func healthy(_ context.Context, s *state) (loop.Next, error) { return loop.Next{
 // asks for it. It never waits itself: it is run again when a binding changes,
 // and a newer revision takes its place.
 func (r *Reconciler) assess(ctx context.Context, s *state) (loop.Next, error) {
-	if !checksHealth(s) || s.settled && readyAt(s) {
+	if !checksHealth(s) || s.current && readyAt(s) {
 		return loop.Next{}, nil
 	}
 	entries := s.toAssess()
@@ -67,7 +67,10 @@ func (r *Reconciler) assess(ctx context.Context, s *state) (loop.Next, error) {
 	if err != nil {
 		return loop.Next{}, err
 	}
-	found, err := r.deps.Assessor.Assess(ctx, health.Request{Entries: entries, Observed: observed, As: s.actor, Checks: s.ks.Spec.HealthCheckExprs, MaxUnreachable: most})
+	found, err := r.deps.Assessor.Assess(ctx, health.Request{
+		Entries: entries, Observed: observed, As: s.actor, Checks: s.ks.Spec.HealthCheckExprs, MaxUnreachable: most,
+		At: health.Revision{Source: s.source.key, Kind: s.source.kind, Name: s.source.revision},
+	})
 	if err != nil {
 		return loop.Next{}, err
 	}

@@ -10,12 +10,10 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/fairqueue"
 	"github.com/flotilla-io/flotilla/reconciler/apply/awaited"
@@ -31,18 +29,13 @@ const (
 	lastRetry  = 2 * time.Minute
 )
 
-// Templates tell of what happens to templates that somebody keeps a watch on.
-type Templates interface {
-	Listen(l templatestore.Listener)
-}
-
 // Register adds the loop to a manager.
 func (r *Reconciler) Register(ctx context.Context, mgr ctrl.Manager) error {
 	if err := dependencies.Index(ctx, mgr); err != nil {
 		return err
 	}
 	wake := wakes.Wakes{Hub: r.deps.Hub, States: r.lastApplied}
-	gone := &wakes.Deletions{Wakes: wake, Scheme: r.deps.Hub.Scheme()}
+	gone := &wakes.Deletions{Wakes: wake, Scheme: r.deps.Hub.Scheme(), Suspended: r.suspended}
 	if r.deps.Templates != nil {
 		r.deps.Templates.Listen(templatestore.Listener{Changed: gone.Changed})
 	}
@@ -55,18 +48,18 @@ func (r *Reconciler) Register(ctx context.Context, mgr ctrl.Manager) error {
 			return wake.Find(ctx, match)
 		}))
 	}
+	for _, kind := range wakes.Kinds() {
+		loop.Watches(kind, gone.OfKind())
+	}
 	return loop.
 		Named("apply").
-		For(&kustomizev1.Kustomization{}, builder.WithPredicates(r.runs.Predicate(), asked, r.own.Endings())).
-		Watches(&sourcev1.GitRepository{}, handler.EnqueueRequestsFromMapFunc(wake.UsersOf), builder.WithPredicates(newArtifact)).
+		For(&kustomizev1.Kustomization{}, builder.WithPredicates(r.runs.Predicate(), wakes.Asked(), r.own.Endings())).
+		Watches(&sourcev1.GitRepository{}, handler.EnqueueRequestsFromMapFunc(wake.UsersOf), builder.WithPredicates(wakes.NewArtifact())).
 		Watches(&kustomizev1.Kustomization{}, handler.EnqueueRequestsFromMapFunc(wake.Dependents), builder.WithPredicates(dependencies.Changed())).
 		Watches(&kustomizev1.Kustomization{}, handler.EnqueueRequestsFromMapFunc(wake.Siblings), builder.WithPredicates(dependencies.MovedOn())).
-		Watches(&kustomizev1.Kustomization{}, gone.OfKind()).
-		Watches(&policyv1alpha1.PropagationPolicy{}, gone.OfKind()).
-		Watches(&policyv1alpha1.ClusterPropagationPolicy{}, gone.OfKind()).
-		Watches(&policyv1alpha1.OverridePolicy{}, gone.OfKind()).
-		Watches(&policyv1alpha1.ClusterOverridePolicy{}, gone.OfKind()).
+		Watches(&kustomizev1.Kustomization{}, wake.WhenKustomizationChanges(), builder.WithPredicates(dependencies.MovedOn())).
 		WatchesRawSource(&gone.Inbox).
+		Watches(&clusterv1alpha1.Cluster{}, wake.WhenClaimsStay()).
 		Watches(&workv1alpha2.ResourceBinding{}, wake.WhenBindingChanges()).
 		Watches(&workv1alpha2.ClusterResourceBinding{}, wake.WhenBindingChanges()).
 		WithOptions(controller.Options{
@@ -75,20 +68,4 @@ func (r *Reconciler) Register(ctx context.Context, mgr ctrl.Manager) error {
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
 		}).
 		Complete(r)
-}
-
-// asked lets pass what a person changed: not a status that was written here.
-var asked = predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{})
-
-// newArtifact lets pass a source whose artifact is another one.
-var newArtifact = predicate.Funcs{
-	UpdateFunc: func(e event.UpdateEvent) bool {
-		before, okBefore := e.ObjectOld.(*sourcev1.GitRepository)
-		after, okAfter := e.ObjectNew.(*sourcev1.GitRepository)
-		if !okBefore || !okAfter || after.Status.Artifact == nil {
-			return false
-		}
-		return before.Status.Artifact == nil || before.Status.Artifact.Revision != after.Status.Artifact.Revision || before.Status.Artifact.Digest != after.Status.Artifact.Digest
-	},
-	DeleteFunc: func(event.DeleteEvent) bool { return false },
 }

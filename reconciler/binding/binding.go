@@ -60,9 +60,9 @@ type Options struct {
 	// there since somebody asked, and if not, when to ask again; nil goes by what the Cluster
 	// says.
 	Answers func(cluster string, asked time.Time) (since time.Time, yes bool, again time.Duration)
-	// Holds asks a cluster itself whether it has all that a Work asks for, before others are
+	// HasWork asks a cluster itself whether it has all that a Work asks for, before others are
 	// left for it; known is false where it cannot be asked from here. Nil asks nobody.
-	Holds func(ctx context.Context, cluster string, work *workv1alpha1.Work) (known bool, err error)
+	HasWork func(ctx context.Context, cluster string, work *workv1alpha1.Work) (known bool, err error)
 	// Ends reports whether the Works of a cluster end as their binding is deleted, without
 	// being deleted themselves; nil says that none do.
 	Ends func(cluster *clusterv1alpha1.Cluster) bool
@@ -112,8 +112,8 @@ func New(hub client.Client, live client.Reader, templates Templates, interp *int
 	if opts.Answers == nil {
 		opts.Answers = func(string, time.Time) (time.Time, bool, time.Duration) { return time.Time{}, true, 0 }
 	}
-	if opts.Holds == nil {
-		opts.Holds = func(context.Context, string, *workv1alpha1.Work) (bool, error) { return false, nil }
+	if opts.HasWork == nil {
+		opts.HasWork = func(context.Context, string, *workv1alpha1.Work) (bool, error) { return false, nil }
 	}
 	if opts.PlacementUnchanged == nil {
 		opts.PlacementUnchanged = func(context.Context, *unstructured.Unstructured, workv1alpha2.Binding) bool { return false }
@@ -131,7 +131,7 @@ func New(hub client.Client, live client.Reader, templates Templates, interp *int
 	read := reader{hub: hub, gone: r.wholly.forget, live: live, templates: templates.Get, works: works.of, orphans: works.left, unchanged: opts.PlacementUnchanged}
 	own := writecache.New[workv1alpha2.Binding](opts.Clock)
 	hearsay := newHearsay(opts.Clock, opts.Doubts)
-	write := writer{hub: hub, events: events, find: works.find, cluster: works.cluster, written: works.written, own: own, hearsay: hearsay, there: newPresence(opts.Clock, opts.Answers), asks: opts.Holds, evictions: opts.Evictions, succeed: succession.New(hub, works.written).Take, ends: opts.Ends, clock: opts.Clock, parallel: opts.Parallel}
+	write := writer{hub: hub, claims: releaser{hub: hub, live: live, written: works.written, clock: opts.Clock}, events: events, find: works.find, cluster: works.cluster, written: works.written, own: own, hearsay: hearsay, there: newPresence(opts.Clock, opts.Answers), asks: opts.HasWork, evictions: opts.Evictions, succeed: succession.New(hub, works.written).Take, ends: opts.Ends, clock: opts.Clock, parallel: opts.Parallel}
 	r.works, r.hearsay = works, hearsay
 	render := renderer{cluster: works.cluster, overrides: r.wholly.overrides, interpreter: interp, quotas: r.quotasOf}
 	itself := bindingWriter{hub: hub, own: own}

@@ -43,23 +43,23 @@ func (p writer) endEvictions(ctx context.Context, s *state) (loop.Next, error) {
 	}
 	holds := func(cluster string) bool { return len(worksIn(s.works, cluster)) > 0 }
 	var again loop.Next
-	ready := func(cluster string) bool {
-		if !s.ready[cluster] || !p.answers(ctx, cluster) {
+	heard := once(func(cluster string) bool { return hears(ctx, p, s, cluster, &again) }) // an answer counts for one question
+	is := func(cluster string) bool {
+		if !s.ready[cluster] {
 			p.there.forget(s.key, cluster)
 			return false
 		}
-		since, yes, after := p.there.ask(s.key, cluster)
-		if yes {
-			after = p.hearsay.doubts(worksIn(s.works, cluster), since)
-		}
-		if after > 0 && (again.After == 0 || after < again.After) {
-			again.After = after
-		}
-		return yes && after == 0
+		return heard(cluster)
 	}
-	is := once(ready) // an answer counts for one question
 	ending := endingOf(ctx, p, s, holds)
 	ending.Ready = is
+	ending.Serves = func(cluster string, whole bool) bool {
+		works := worksIn(s.works, cluster)
+		serves := func(heard bool) bool {
+			return slices.ContainsFunc(works, func(w *workv1alpha1.Work) bool { return rollup.Serves(w, heard, whole) })
+		}
+		return serves(true) || serves(false) && !heard(cluster)
+	}
 	tasks, ended, until := ending.Of(spec)
 	if len(ended) > 0 { // now that it matters, they are asked themselves
 		ending.Ready = once(func(cluster string) bool { return is(cluster) && p.confirms(ctx, s, cluster, &again) })
@@ -73,13 +73,14 @@ func (p writer) endEvictions(ctx context.Context, s *state) (loop.Next, error) {
 	}
 	desired := s.binding.DeepCopyObject().(workv1alpha2.Binding)
 	desired.BindingSpec().GracefulEvictionTasks = tasks
-	patch, some, err := bindings.Patch(s.binding, desired)
+	placement.EndMove(desired, ending.Now)
+	patch, some, err := bindings.PatchOfRecord(s.binding, desired)
 	if err == nil && some {
 		err = p.hub.Patch(ctx, desired, patch)
 	}
 	switch {
-	case bindings.IsStale(err):
-		return loop.Next{Done: true}, joined(s.failed)
+	case bindings.IsStale(err): // no event tells of a record that alone is another
+		return loop.Next{Done: true, After: askAgain}, joined(s.failed)
 	case err != nil:
 		return loop.Next{}, fmt.Errorf("end the eviction from %s: %w", strings.Join(ended, ", "), err)
 	}
@@ -89,27 +90,54 @@ func (p writer) endEvictions(ctx context.Context, s *state) (loop.Next, error) {
 		return again, nil
 	}
 	log.FromContext(ctx).Info("left clusters for others", "clusters", ended)
-	message := "Left " + inWords(ended) + " for " + placement.Text(spec.Clusters)
-	p.events.Event(bindings.TemplateRef(desired), corev1.EventTypeNormal, workv1alpha2.EventReasonEvictWorkloadFromClusterSucceed, message)
+	reportLeft(p.events, desired, spec, ended, func(cluster string) bool { return s.ready[cluster] && p.answers(ctx, cluster) })
 	return again, nil
 }
 
-// endingOf is what is known of the clusters that a binding leaves.
+// reportLeft emits an Event for the clusters that were left, with the reasons that the binding had for it before: not of one that the
+// template is placed in all the same.
+func reportLeft(to loop.Recorder, b workv1alpha2.Binding, before *workv1alpha2.ResourceBindingSpec, ended []string, healthy func(string) bool) {
+	targets := b.BindingSpec().Clusters
+	left := slices.DeleteFunc(slices.Clone(ended), func(name string) bool {
+		return slices.ContainsFunc(targets, func(t workv1alpha2.TargetCluster) bool { return t.Name == name })
+	})
+	if len(left) == 0 {
+		return
+	}
+	message := eviction.Left(before, left, placement.Text(targets), healthy)
+	to.Event(bindings.TemplateRef(b), corev1.EventTypeNormal, workv1alpha2.EventReasonEvictWorkloadFromClusterSucceed, message)
+	to.Event(b, corev1.EventTypeNormal, workv1alpha2.EventReasonEvictWorkloadFromClusterSucceed, message)
+}
+
+// hears reports whether what the Works of a cluster say is how it is there now, for good or ill;
+// if not, it may have again look again.
+func hears(ctx context.Context, p writer, s *state, cluster string, again *loop.Next) bool {
+	if !p.answers(ctx, cluster) {
+		p.there.forget(s.key, cluster)
+		return false
+	}
+	since, yes, after := p.there.ask(s.key, cluster)
+	if yes {
+		after = p.hearsay.doubts(worksIn(s.works, cluster), since)
+	}
+	if after > 0 && (again.After == 0 || after < again.After) {
+		again.After = after
+	}
+	return yes && after == 0
+}
+
+// endingOf is what is known of the clusters that a binding leaves, but for their copies.
 func endingOf(ctx context.Context, p writer, s *state, holds func(string) bool) eviction.Ending {
 	observed := s.binding.BindingStatus().SchedulerObservedGeneration == s.binding.GetGeneration()
 	return eviction.Ending{
-		Holds: holds,
-		Healthy: func(cluster string) bool {
-			well := func(w *workv1alpha1.Work) bool { return rollup.Ready(w) }
-			return slices.ContainsFunc(worksIn(s.works, cluster), well) && p.answers(ctx, cluster)
-		},
+		HasWork: holds,
 		Gone: func(cluster string) bool {
 			_, found, err := p.cluster(ctx, cluster)
 			return err == nil && !found
 		},
-		Settled: placement.Answered(s.binding) || observed && !placement.Mine(s.binding, p.evictions.Scheduler),
-		Now:     p.clock.Now(),
-		Grace:   p.evictions.Grace,
+		Scheduled: placement.Answered(s.binding) || observed && !placement.Mine(s.binding, p.evictions.Scheduler),
+		Now:       p.clock.Now(),
+		Grace:     p.evictions.Grace,
 	}
 }
 

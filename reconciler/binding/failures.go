@@ -73,15 +73,15 @@ func joined(faults []fault) error {
 			err = loop.Retry(workv1alpha2.EventReasonSyncWorkFailed, err)
 		}
 		if len(where) > 0 {
-			err = fmt.Errorf("%s: %w", inWords(where), err)
+			err = fmt.Errorf("%s: %w", listed(where), err)
 		}
 		causes[i] = err
 	}
 	return errors.Join(causes...)
 }
 
-// inWords names some of the clusters.
-func inWords(clusters []string) string {
+// listed names some of the clusters.
+func listed(clusters []string) string {
 	slices.Sort(clusters)
 	switch more := len(clusters) - named; {
 	case len(clusters) == 1:

@@ -84,7 +84,7 @@ func (h *hearsay) doubts(works []*workv1alpha1.Work, since time.Time) time.Durat
 	}
 	var doubted bool
 	for _, w := range works {
-		if h.said(w.UID).Before(since) {
+		if h.changedAt(w.UID).Before(since) {
 			h.awaited[w.UID], doubted = now.Add(left), true
 		}
 	}
@@ -94,8 +94,8 @@ func (h *hearsay) doubts(works []*workv1alpha1.Work, since time.Time) time.Durat
 	return left
 }
 
-// said is when a Work last said something else; zero for long ago.
-func (h *hearsay) said(id types.UID) time.Time {
+// changedAt returns when the status of a Work last changed; zero for long ago.
+func (h *hearsay) changedAt(id types.UID) time.Time {
 	if at, ok := h.recent[id]; ok {
 		return at
 	}

@@ -169,7 +169,7 @@ func (f *fleet) start() {
 	carrier := template.New(mgr.GetClient(), templates, decider, know, f.events, template.Options{Debounce: 50 * time.Millisecond, StatusEvery: stdcmp.Or(f.statusEvery, time.Hour)})
 	f.check(carrier.Register(ctx, mgr))
 	f.check(scheduler.New(mgr.GetClient(), decider, f.events, scheduler.Options{}).Register(mgr))
-	carried := binding.New(mgr.GetClient(), mgr.GetAPIReader(), templates, know, f.events, binding.Options{PlacementUnchanged: carrier.PlacementUnchanged, Doubts: f.doubts, Answers: f.answers, Holds: f.holds})
+	carried := binding.New(mgr.GetClient(), mgr.GetAPIReader(), templates, know, f.events, binding.Options{PlacementUnchanged: carrier.PlacementUnchanged, Doubts: f.doubts, Answers: f.answers, HasWork: f.holds})
 	f.check(carried.Register(ctx, mgr))
 	knowledge.OnChange(carrier.Reinterpret)
 	knowledge.OnChange(carried.Reinterpret)

@@ -1,11 +1,12 @@
 package binding
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -60,7 +61,7 @@ func patchOf(current, desired *workv1alpha1.Work) ([]byte, error) {
 	}
 	manifests := desired.Spec.Workload.Manifests
 	if current.Annotations[workv1alpha2.AppliedByAnnotation] != desired.Annotations[workv1alpha2.AppliedByAnnotation] ||
-		!equality.Semantic.DeepEqual(current.Spec.Workload.Manifests, manifests) {
+		!slices.EqualFunc(current.Spec.Workload.Manifests, manifests, sameBytes) {
 		spec, _ := patch["spec"].(map[string]any)
 		if spec == nil {
 			spec = map[string]any{}
@@ -73,6 +74,9 @@ func patchOf(current, desired *workv1alpha1.Work) ([]byte, error) {
 	}
 	return data, nil
 }
+
+// sameBytes reports whether two manifests are written in the same way, without a look at each byte by reflection.
+func sameBytes(a, b workv1alpha1.Manifest) bool { return bytes.Equal(a.Raw, b.Raw) }
 
 // outline is what the loop writes of a Work, without its manifests.
 func outline(w *workv1alpha1.Work) *workv1alpha1.Work {

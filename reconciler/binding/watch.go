@@ -141,8 +141,8 @@ func decisive(before, after workv1alpha2.Binding) bool {
 }
 
 // workEvents looks at the binding of a Work that somebody else made, changed
-// or removed, of one that is ready, where a cluster is to be left for it, and of
-// one that cannot go.
+// or removed, of one that is ready, where a cluster is to be left for it, or that serves
+// nobody any more, where its cluster is to be left, and of one that cannot go.
 func (r *Reconciler) workEvents() handler.TypedEventHandler[*workv1alpha1.Work, ctrl.Request] {
 	add := func(w *workv1alpha1.Work, q queue) {
 		if key, ok := bindings.OwnerOf(w); ok {
@@ -163,7 +163,7 @@ func (r *Reconciler) workEvents() handler.TypedEventHandler[*workv1alpha1.Work, 
 				add(e.ObjectNew, q)
 			case blocked(e.ObjectNew) && !blocked(e.ObjectOld):
 				add(e.ObjectNew, q)
-			case rollup.Ready(e.ObjectNew) && (changed || !rollup.Ready(e.ObjectOld)) && r.moving(ctx, e.ObjectNew):
+			case decides(e.ObjectOld, e.ObjectNew, changed) && r.moving(ctx, e.ObjectNew):
 				add(e.ObjectNew, q)
 			}
 		},
@@ -172,6 +172,15 @@ func (r *Reconciler) workEvents() handler.TypedEventHandler[*workv1alpha1.Work, 
 			add(e.Object, q)
 		},
 	}
+}
+
+// decides reports whether clusters may be left since a Work changed: its copy is ready, or serves
+// nobody, and that is new, or somebody waits to hear it.
+func decides(before, after *workv1alpha1.Work, awaited bool) bool {
+	ends := func(whole bool) bool {
+		return !rollup.Serves(after, true, whole) && (awaited || rollup.Serves(before, true, whole))
+	}
+	return rollup.Ready(after) && (awaited || !rollup.Ready(before)) || ends(true) || ends(false)
 }
 
 // edited reports whether anything but the status differs.

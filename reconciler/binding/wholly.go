@@ -83,7 +83,7 @@ func (w *wholly) wait(ctx context.Context, s *state) (loop.Next, error) {
 			return loop.Next{}, err
 		}
 		if !stands {
-			w.waiting.Hold(owner, req, func() bool { return w.switches.IsSwitching(owner) })
+			w.waiting.Add(owner, req, func() bool { return w.switches.IsSwitching(owner) })
 			return loop.Next{Done: true}, nil
 		}
 	}
@@ -149,7 +149,7 @@ func (w *wholly) overrides(ctx context.Context, s *state) (found []policyv1alpha
 	resource, req := selector.ResourceOf(s.template), ctrl.Request{NamespacedName: s.key}
 	found, owner, known := w.switches.Overrides(resource)
 	if !known {
-		w.waiting.Hold(owner, req, func() bool { _, _, known := w.switches.Overrides(resource); return !known })
+		w.waiting.Add(owner, req, func() bool { _, _, known := w.switches.Overrides(resource); return !known })
 		return nil, loop.Next{Done: true}
 	}
 	w.mu.Lock()

@@ -13,6 +13,7 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/override"
+	"github.com/flotilla-io/flotilla/policies/volumes"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
@@ -35,13 +36,16 @@ func (s *workLister) of(ctx context.Context, b workv1alpha2.Binding) ([]*workv1a
 }
 
 // left returns the Works that name a binding that is gone and are not being
-// deleted yet.
+// deleted yet, or hold claims whose template may be gone by now.
 func (s *workLister) left(ctx context.Context, gone client.ObjectKey) ([]*workv1alpha1.Work, error) {
 	works, err := s.list(ctx, client.MatchingFields{bindings.WorksByOwner: gone.String()}, func(w *workv1alpha1.Work) bool {
 		key, ok := bindings.OwnerOf(w)
 		return ok && key == gone
 	})
-	return slices.DeleteFunc(works, s.written.Leaving), err
+	return slices.DeleteFunc(works, func(w *workv1alpha1.Work) bool {
+		_, claim := volumes.Carried(w)
+		return s.written.Leaving(w) && (!claim || volumes.Released(w))
+	}), err
 }
 
 // list returns the cached Works that the index finds, in their latest version,

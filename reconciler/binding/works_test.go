@@ -2,6 +2,7 @@ package binding_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ import (
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/placement"
 )
 
 func TestOverrideTouchesItsOwn(t *testing.T) {
@@ -194,6 +196,10 @@ func TestNoClusterIsLeftForWhatWasSaidBeforeItsMemberWasBack(t *testing.T) {
 	f.fall("web", "a")
 	f.arrive("web", "a")
 	eventually(f, "images once the other has said so again", map[string]string{"a": "2x1"}, func() map[string]string { return f.images("web") })
+	record, _ := placement.RecordOf(f.binding("Deployment", "web"))
+	if m := record.LastMove; m == nil || m.Ended == nil || !slices.Equal(m.From, []string{f.cluster("b")}) || m.Why != placement.DuePlacementChanged {
+		t.Errorf("the move that has ended: %+v", m)
+	}
 }
 
 // TestNoClusterIsLeftForOneThatDoesNotAnswer: the Cluster says for a while that one that

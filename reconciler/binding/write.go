@@ -38,6 +38,7 @@ const shareGoes = time.Second
 // writer makes, changes and deletes Works.
 type writer struct {
 	hub      client.Writer
+	claims   releaser
 	events   loop.Recorder
 	find     func(ctx context.Context, key client.ObjectKey) (*workv1alpha1.Work, bool, error)
 	cluster  func(ctx context.Context, name string) (*clusterv1alpha1.Cluster, bool, error)
@@ -66,12 +67,19 @@ func (p writer) withdraw(ctx context.Context, s *state) (loop.Next, error) {
 		return loop.Next{}, err
 	}
 	ours := slices.DeleteFunc(slices.Clone(s.works), func(w *workv1alpha1.Work) bool { return slices.Contains(beside, w) })
-	if err := p.remove(ctx, ours); err != nil || s.binding == nil || len(beside) > 0 {
+	if len(beside) == 0 {
+		wait = 0
+	}
+	err = p.remove(ctx, ours)
+	if after := p.claims.awaited(ours); after > 0 && (wait == 0 || after < wait) {
+		wait = after
+	}
+	if err != nil || s.binding == nil || len(beside) > 0 {
 		return loop.Next{Done: true, After: wait}, err
 	}
 	patch, held := bindings.WithoutFinalizer(s.binding, bindings.Finalizer(s.binding))
 	if !held || p.own.Ended(s.binding) {
-		return loop.Next{Done: true}, nil
+		return loop.Next{Done: true, After: wait}, nil
 	}
 	switch err := p.hub.Patch(ctx, s.binding.DeepCopyObject().(client.Object), patch); {
 	case err == nil:
@@ -79,7 +87,7 @@ func (p writer) withdraw(ctx context.Context, s *state) (loop.Next, error) {
 	case !bindings.IsStale(err):
 		return loop.Next{}, fmt.Errorf("let the binding go: %w", err)
 	}
-	return loop.Next{Done: true}, nil
+	return loop.Next{Done: true, After: wait}, nil
 }
 
 // depart removes the Works of clusters from which the template was pruned before the others: what it is to be
@@ -279,15 +287,16 @@ func (p writer) clean(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, joined(s.failed)
 }
 
-// remove deletes Works that are not being deleted yet, side by side.
+// remove deletes Works that are not being deleted yet, side by side. Those of claims whose
+// template is gone say so first.
 func (p writer) remove(ctx context.Context, works []*workv1alpha1.Work) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(p.parallel)
 	for _, w := range works {
-		if p.written.Leaving(w) {
-			continue
-		}
 		group.Go(func() error {
+			if err := p.claims.release(ctx, w); err != nil || p.written.Leaving(w) {
+				return err
+			}
 			err := p.hub.Delete(ctx, &workv1alpha1.Work{ObjectMeta: w.ObjectMeta}, client.Preconditions{UID: ptr.To(w.UID)})
 			if err != nil && !bindings.IsStale(err) {
 				return fmt.Errorf("delete work %s/%s: %w", w.Namespace, w.Name, err)

@@ -236,9 +236,9 @@ func WorkIn(ctx context.Context, hub client.Reader, b workv1alpha2.Binding, clus
 	return work, work != nil, err
 }
 
-// Holders returns the clusters that have a Work of b, those being deleted
+// ClustersWithWork returns the clusters that have a Work of b, those being deleted
 // included, sorted.
-func Holders(ctx context.Context, hub client.Reader, b workv1alpha2.Binding) ([]string, error) {
+func ClustersWithWork(ctx context.Context, hub client.Reader, b workv1alpha2.Binding) ([]string, error) {
 	id := b.GetLabels()[IDLabel(b)]
 	if id == "" {
 		return nil, nil

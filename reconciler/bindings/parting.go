@@ -9,6 +9,7 @@ import (
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/volumes"
 )
 
 // Parting returns since when the binding of a Work is being deleted; nil while it is to
@@ -27,7 +28,12 @@ func Parting(ctx context.Context, hub client.Reader, w *workv1alpha1.Work) (*met
 }
 
 // EndsBeside reports whether a Work may be left to the execution loop once its binding is
-// being deleted: nobody has deleted it yet, and nobody else holds it.
+// being deleted: nobody has deleted it yet, and nobody else holds it. One of a claim is deleted
+// with the word whether the claim goes, too.
 func EndsBeside(w *workv1alpha1.Work) bool {
-	return w.DeletionTimestamp.IsZero() && slices.Equal(w.Finalizers, []string{workv1alpha2.ExecutionControllerFinalizer})
+	if !w.DeletionTimestamp.IsZero() || !slices.Equal(w.Finalizers, []string{workv1alpha2.ExecutionControllerFinalizer}) {
+		return false
+	}
+	_, claim := volumes.Carried(w)
+	return !claim
 }

@@ -28,6 +28,21 @@ type operation struct {
 // and the spec, and fails on the server where current is another object or has
 // another spec by then: see IsStale.
 func Patch(current, desired workv1alpha2.Binding) (client.Patch, bool, error) {
+	return patch(current, desired)
+}
+
+// PatchOfRecord is Patch for who writes into the decision record of another: it fails where
+// that is another one by then, too, of which the generation says nothing.
+func PatchOfRecord(current, desired workv1alpha2.Binding) (client.Patch, bool, error) {
+	const key = workv1alpha2.SchedulingDecisionAnnotation
+	record, had := current.GetAnnotations()[key]
+	if !had || desired.GetAnnotations()[key] == record {
+		return patch(current, desired)
+	}
+	return patch(current, desired, operation{"test", "/metadata/annotations/" + pointer.Replace(key), record})
+}
+
+func patch(current, desired workv1alpha2.Binding, holds ...operation) (client.Patch, bool, error) {
 	ops := changed(nil, "/metadata/labels", current.GetLabels(), desired.GetLabels())
 	ops = changed(ops, "/metadata/annotations", current.GetAnnotations(), desired.GetAnnotations())
 	if !equality.Semantic.DeepEqual(current.GetOwnerReferences(), desired.GetOwnerReferences()) {
@@ -50,7 +65,7 @@ func Patch(current, desired workv1alpha2.Binding) (client.Patch, bool, error) {
 		{"test", "/metadata/uid", current.GetUID()},
 		{"test", "/metadata/generation", current.GetGeneration()},
 	}
-	data, err := json.Marshal(append(guard, ops...))
+	data, err := json.Marshal(slices.Concat(guard, holds, ops))
 	if err != nil {
 		return nil, false, fmt.Errorf("encode the patch of a binding: %w", err)
 	}

@@ -96,6 +96,37 @@ func TestPatchHoldsForOneGeneration(t *testing.T) {
 	}
 }
 
+// TestPatchHoldsForOneRecord: who writes into the record of another does not take back what that one wrote meanwhile.
+func TestPatchHoldsForOneRecord(t *testing.T) {
+	const key = workv1alpha2.SchedulingDecisionAnnotation
+	recorded := func(text string) *workv1alpha2.ResourceBinding {
+		b := binding()
+		b.Annotations = map[string]string{key: text}
+		return b
+	}
+	for name, tc := range map[string]struct {
+		later string
+		want  error
+	}{
+		"the record is what it was": {later: "one"},
+		"it is another by then":     {later: "other", want: jsonpatch.ErrTestFailed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			patch, _, err := bindings.PatchOfRecord(recorded("one"), recorded("two"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			data, err := patch.Data(recorded("one"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := tryApply(t, recorded(tc.later), data); !errors.Is(err, tc.want) {
+				t.Errorf("%v, want %v", err, tc.want)
+			}
+		})
+	}
+}
+
 func TestIsStale(t *testing.T) {
 	resource := schema.GroupResource{Group: "work.karmada.io", Resource: "resourcebindings"}
 	cases := map[string]struct {

@@ -27,9 +27,9 @@ func newLine(opts Options) *line {
 	}
 }
 
-// room reports whether there is room for one more of a tenant. Who has less than a share
+// admits reports whether there is room for one more of a tenant. Who has less than a share
 // finds it where others have taken all.
-func (l *line) room(tenant string) bool {
+func (l *line) admits(tenant string) bool {
 	if l.waits < l.most {
 		return true
 	}

@@ -54,8 +54,8 @@ type Writer struct {
 	lines      [2]*line
 
 	mu sync.Mutex
-	// held are the Events that wait, by key.
-	held map[key]*corev1.Event
+	// pending are the Events that wait, by key.
+	pending map[key]*corev1.Event
 	// named is when the last Event was named after.
 	named time.Time
 }
@@ -82,7 +82,7 @@ func New(sink record.EventSink, scheme *runtime.Scheme, opts Options) *Writer {
 		correlator: record.NewEventCorrelatorWithOptions(record.CorrelatorOptions{Clock: opts.Clock}),
 		limiter:    flowcontrol.NewTokenBucketRateLimiterWithClock(opts.PerSecond, opts.Burst, opts.Clock),
 		lines:      [2]*line{newLine(opts), newLine(opts)},
-		held:       map[key]*corev1.Event{},
+		pending:    map[key]*corev1.Event{},
 		outcomes:   newOutcomes(opts.Metrics),
 	}
 }
@@ -128,16 +128,16 @@ func (w *Writer) Event(obj runtime.Object, eventType, reason, message string) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if waits := w.held[k]; waits != nil {
+	if waits := w.pending[k]; waits != nil {
 		waits.Message = message
 		w.count("folded")
 		return
 	}
-	if !line.room(tenant) {
+	if !line.admits(tenant) {
 		w.count("dropped")
 		return
 	}
-	w.held[k] = w.event(ref, eventType, reason, message)
+	w.pending[k] = w.event(ref, eventType, reason, message)
 	line.join(k, wait)
 }
 
@@ -198,8 +198,8 @@ func (w *Writer) work(ctx context.Context, l *line, pause func()) {
 func (w *Writer) take(l *line, k key) *corev1.Event {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	event := w.held[k]
-	delete(w.held, k)
+	event := w.pending[k]
+	delete(w.pending, k)
 	l.leave(k)
 	return event
 }

@@ -40,11 +40,11 @@ type claimant struct {
 	found string // where agents find the hub; empty: not read yet
 }
 
-// holder returns who asks for the members: the hub by its identity. One that does
-// not say who it is claims nothing.
-func (c *claimant) holder(ctx context.Context, cluster string) (func() claims.Holder, error) {
-	if c.options.Holder != nil {
-		return func() claims.Holder { return c.options.Holder(cluster) }, nil
+// identity returns the hub that claims the members. A hub that does not know who it is claims
+// nothing.
+func (c *claimant) identity(ctx context.Context, cluster string) (func() claims.Claimant, error) {
+	if c.options.Claimant != nil {
+		return func() claims.Claimant { return c.options.Claimant(cluster) }, nil
 	}
 	if c.options.Own != "" {
 		return nil, nil
@@ -57,8 +57,8 @@ func (c *claimant) holder(ctx context.Context, cluster string) (func() claims.Ho
 	if err != nil {
 		return nil, fmt.Errorf("read the identity of the hub: %w", err)
 	}
-	is := claims.Holder{Hub: string(system.UID), Cluster: cluster, Address: c.address(ctx), Mode: claims.Push, Place: c.options.Place}
-	return func() claims.Holder { return is }, nil
+	is := claims.Claimant{Hub: string(system.UID), Cluster: cluster, Address: c.address(ctx), Mode: claims.Push, Place: c.options.Place}
+	return func() claims.Claimant { return is }, nil
 }
 
 // address reads once where agents find the hub, as its ConfigMap cluster-info says;

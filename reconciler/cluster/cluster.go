@@ -59,9 +59,9 @@ type Options struct {
 	// spec.secretRef names. An error that members.ErrCredentials matches is shown
 	// in the cluster's condition Ready, others are tried again.
 	Target func(context.Context, *clusterv1alpha1.Cluster) (members.Target, error)
-	// Holder says which hub has the cluster; nil means the one that the loop reads
+	// Claimant returns the hub that claims the cluster; nil means the one that the loop reads
 	// from, by its namespace kube-system.
-	Holder func(cluster string) claims.Holder
+	Claimant func(cluster string) claims.Claimant
 	// Place is where the hub is, which is kept apart from a copy of it elsewhere; empty:
 	// that is not known.
 	Place string
@@ -126,9 +126,12 @@ type Reconciler struct {
 	pulses   *pulses
 	// Presence knows which clusters are there.
 	Presence Presence
-	// OnRoom is told of clusters in which more may fit although what they report does
+	// OnCapacity is told of clusters in which more may fit although what they report does
 	// not show it; set before Register. Nil: nobody asks.
-	OnRoom func(cluster string)
+	OnCapacity func(cluster string)
+	// OnNodes is called when nodes, pods or quotas of a cluster have changed, and must be
+	// quick; set before Register. Nil: nobody asks.
+	OnNodes func()
 
 	claim  *claimant
 	posts  *posts

@@ -34,7 +34,7 @@ func (r *Reconciler) connect(ctx context.Context, s *state) (loop.Next, error) {
 	target, err := r.target(ctx, s.cluster)
 	if err == nil {
 		target.Marks = r.options.Marks
-		target.Holder, err = r.claim.holder(ctx, s.cluster.Name)
+		target.Claimant, err = r.claim.identity(ctx, s.cluster.Name)
 	}
 	if err == nil {
 		err = r.station(ctx, s, target, edits)
@@ -81,14 +81,15 @@ func (r *Reconciler) station(ctx context.Context, s *state, target members.Targe
 	if err != nil {
 		return fmt.Errorf("%w: %w", members.ErrCredentials, err)
 	}
-	next := &post{member: member, sight: &sight{quotas: r.options.Own == ""}, uid: s.cluster.UID, generation: s.cluster.Generation, certified: certified(s.cluster)}
-	if told, name := r.OnRoom, s.cluster.Name; told != nil {
-		next.sight.room.More = func() { told(name) }
+	next := &post{member: member, observed: &observed{}, uid: s.cluster.UID, generation: s.cluster.Generation, certified: certified(s.cluster)}
+	if notify, name := r.OnCapacity, s.cluster.Name; notify != nil {
+		next.observed.tracker.More = func() { notify(name) }
 	}
+	next.observed.tracker.Changed = r.OnNodes
 	models := r.options.models(s.cluster)
 	began := false
 	s.seen, began = r.posts.put(next, edits, models, func() *taskgroup.Task {
-		return r.tasks.Go(r.observer(member, next.sight, s.cluster, func(o observation) { r.posts.saw(next, o) }).run)
+		return r.tasks.Go(r.observer(member, next.observed, s.cluster, func(o observation) { r.posts.saw(next, o) }).run)
 	})
 	if began {
 		log.FromContext(ctx).Info("Watching a member", "endpoint", target.Config.Host)

@@ -26,12 +26,10 @@ var kindSources = []schema.GroupVersionResource{
 	{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"},
 }
 
-// sight is what is known of what a member has.
-type sight struct {
-	sums capacity.Summary
-	room capacity.Room
-	// quotas are watched, too.
-	quotas bool
+// seen is what is known of what a member has.
+type observed struct {
+	sums    capacity.Summary
+	tracker capacity.Tracker
 }
 
 // quotasWait is how long a member may take to list its quotas before what its nodes have
@@ -42,7 +40,7 @@ const quotasWait = 5 * time.Second
 // sums and what single nodes have free, its quotas, and its CustomResourceDefinitions
 // and APIServices for a hint that its kinds changed. A watch that breaks is taken up
 // again by itself.
-func followMember(ctx context.Context, member *members.Member, seen *sight, n *change) {
+func followMember(ctx context.Context, member *members.Member, seen *observed, n *change) {
 	var running sync.WaitGroup
 	defer running.Wait()
 	run := func(informer cache.SharedIndexInformer, err error) cache.SharedIndexInformer {
@@ -74,7 +72,7 @@ func followMember(ctx context.Context, member *members.Member, seen *sight, n *c
 	if nodes == nil || pods == nil {
 		return
 	}
-	told := []cache.InformerSynced{feed.Tell(ctx, nodes, seen.room.Nodes()), feed.Tell(ctx, pods, seen.room.Pods())}
+	synced := []cache.InformerSynced{feed.Feed(ctx, nodes, seen.tracker.Nodes()), feed.Feed(ctx, pods, seen.tracker.Pods())}
 	if !cache.WaitForCacheSync(ctx.Done(), nodes.HasSynced, pods.HasSynced) {
 		return
 	}
@@ -82,17 +80,15 @@ func followMember(ctx context.Context, member *members.Member, seen *sight, n *c
 		capacity.Source{List: nodes.GetStore().List, Version: nodes.LastSyncResourceVersion},
 		capacity.Source{List: pods.GetStore().List, Version: pods.LastSyncResourceVersion})
 	close(n.first)
-	if seen.quotas {
-		followQuotas(ctx, member, run, &seen.room)
-	}
-	if cache.WaitForCacheSync(ctx.Done(), told...) {
-		seen.room.Known()
+	followQuotas(ctx, member, run, &seen.tracker)
+	if cache.WaitForCacheSync(ctx.Done(), synced...) {
+		seen.tracker.Known()
 	}
 }
 
 // followQuotas watches a member's ResourceQuotas, and returns when they are known, or
 // are not for a while.
-func followQuotas(ctx context.Context, member *members.Member, run func(cache.SharedIndexInformer, error) cache.SharedIndexInformer, room *capacity.Room) {
+func followQuotas(ctx context.Context, member *members.Member, run func(cache.SharedIndexInformer, error) cache.SharedIndexInformer, room *capacity.Tracker) {
 	core := member.Clients().CoreV1()
 	quotas := run(feed.New(core.RESTClient(), &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
@@ -105,10 +101,10 @@ func followQuotas(ctx context.Context, member *members.Member, run func(cache.Sh
 	if quotas == nil {
 		return
 	}
-	told := feed.Tell(ctx, quotas, room.Quotas())
+	synced := feed.Feed(ctx, quotas, room.Quotas())
 	ctx, cancel := context.WithTimeout(ctx, quotasWait)
 	defer cancel()
-	cache.WaitForCacheSync(ctx.Done(), told)
+	cache.WaitForCacheSync(ctx.Done(), synced)
 }
 
 func followKinds(ctx context.Context, member *members.Member, run func(cache.SharedIndexInformer, error) cache.SharedIndexInformer, n *change) {

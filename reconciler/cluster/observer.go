@@ -49,9 +49,9 @@ func (o *observation) same(other *observation) bool {
 }
 
 const (
-	// firstLook is how soon a member in trouble is looked at again, then twice
+	// firstRetry is how soon a member in trouble is looked at again, then twice
 	// that, up to the period.
-	firstLook = time.Second
+	firstRetry = time.Second
 	// kindsDebounce and kindsAgain are how long after a change of its
 	// CustomResourceDefinitions or APIServices a member's kinds are read: soon,
 	// and again when its discovery has surely followed.
@@ -117,7 +117,7 @@ type change struct {
 }
 
 // observer returns the observer of a member.
-func (r *Reconciler) observer(member *members.Member, sight *sight, was *clusterv1alpha1.Cluster, report func(observation)) *observer {
+func (r *Reconciler) observer(member *members.Member, seen *observed, was *clusterv1alpha1.Cluster, report func(observation)) *observer {
 	return &observer{
 		clock:     r.options.Clock,
 		options:   r.options,
@@ -125,12 +125,12 @@ func (r *Reconciler) observer(member *members.Member, sight *sight, was *cluster
 		reading:   kindsReading{before: was.Status.APIEnablements},
 		report:    report,
 		awake:     r.pulses.awake,
-		subject:   subjectOf(member, sight),
+		subject:   subjectOf(member, seen),
 	}
 }
 
 // subjectOf returns how to meet a member.
-func subjectOf(member *members.Member, sight *sight) subject {
+func subjectOf(member *members.Member, seen *observed) subject {
 	discovery := member.Clients().Discovery()
 	return subject{
 		probe: func(ctx context.Context) outcome {
@@ -151,8 +151,8 @@ func subjectOf(member *members.Member, sight *sight) subject {
 			return readKinds(client)
 		},
 		changed: member.KindsChanged,
-		follow:  func(ctx context.Context, n *change) { followMember(ctx, member, sight, n) },
-		sums:    sight.sums.Totals,
+		follow:  func(ctx context.Context, n *change) { followMember(ctx, member, seen, n) },
+		sums:    seen.sums.Totals,
 
 		unclaimed: member.Unclaimed,
 		refused:   member.Refused,
@@ -188,11 +188,11 @@ func (o *observer) run(ctx context.Context) {
 
 	started := false
 	for ctx.Err() == nil {
-		healthy := o.look(ctx)
+		healthy := o.observe(ctx)
 		if healthy && !started {
 			started = true
 			o.running.Go(func() { o.follow(ctx, n) })
-			o.await(ctx, n.first, firstLook)
+			o.await(ctx, n.first, firstRetry)
 			o.sum()
 		}
 		o.notify()
@@ -222,9 +222,9 @@ func (o *observer) bar(ctx context.Context, err error) {
 	o.barred = text
 }
 
-// look asks the member how it is and, if it is well, who it is and what it
+// observe asks the member how it is and, if it is well, who it is and what it
 // serves. It reports whether the member could be read.
-func (o *observer) look(ctx context.Context) bool {
+func (o *observer) observe(ctx context.Context) bool {
 	o.wake()
 	probeCtx, cancel := context.WithTimeout(ctx, o.options.ProbeTimeout)
 	defer cancel()
@@ -253,7 +253,7 @@ func (o *observer) look(ctx context.Context) bool {
 		return false
 	case errors.Is(err, members.ErrAgent), errors.Is(err, members.ErrPushed):
 		o.seen.outcome = outcome{reason: clusterv1alpha1.ClusterClaimedReason, message: err.Error()}
-		o.trouble, o.reading.due = min(max(2*o.trouble, firstLook), o.options.Period), time.Time{}
+		o.trouble, o.reading.due = min(max(2*o.trouble, firstRetry), o.options.Period), time.Time{}
 		return false
 	case errors.Is(err, members.ErrElsewhere):
 		o.seen.outcome = outcome{reason: clusterv1alpha1.ClusterElsewhereReason, message: err.Error() + "; nothing is written there from here: stop one of the two. It is asked again every 5 minutes, and when this one starts"}
@@ -264,10 +264,10 @@ func (o *observer) look(ctx context.Context) bool {
 		if errors.Is(err, members.ErrMoving) {
 			o.seen.outcome.reason = clusterv1alpha1.ClusterMovingReason
 		}
-		o.trouble, o.reading.due = min(max(2*o.trouble, firstLook), o.options.Period), time.Time{}
+		o.trouble, o.reading.due = min(max(2*o.trouble, firstRetry), o.options.Period), time.Time{}
 		return false
 	case errors.Is(err, tenure.ErrUnseated): // that is the agent's, and says nothing about the member
-		o.trouble, o.reading.due = firstLook, time.Time{}
+		o.trouble, o.reading.due = firstRetry, time.Time{}
 		return false
 	case errors.Is(err, tenure.ErrOver):
 		is = unwritable(err)
@@ -278,7 +278,7 @@ func (o *observer) look(ctx context.Context) bool {
 	o.seen.outcome = o.threshold.turn(o.clock.Now(), is)
 	o.seen.began = o.threshold.began
 	if !is.ready {
-		o.trouble, o.reading.due = min(max(2*o.trouble, firstLook), o.options.Period), time.Time{}
+		o.trouble, o.reading.due = min(max(2*o.trouble, firstRetry), o.options.Period), time.Time{}
 		return false
 	}
 	o.trouble = 0

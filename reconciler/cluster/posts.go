@@ -24,7 +24,7 @@ import (
 type post struct {
 	member     *members.Member
 	task       *taskgroup.Task
-	sight      *sight
+	observed   *observed
 	uid        types.UID // of the Cluster that the connection was made for
 	generation int64     // of the same
 	certified  string    // the name that its certificate is checked for
@@ -101,14 +101,14 @@ func (p *posts) put(next *post, edits uint64, models []clusterv1alpha1.ResourceM
 	have := p.byCluster[name]
 	if have != nil && have.member == next.member {
 		have.generation, have.certified, have.stale = next.generation, next.certified, stale
-		have.sight.sums.CountBy(models)
+		have.observed.sums.CountBy(models)
 		return have.seen, false
 	}
 	if have != nil {
 		have.task.Stop()
 	}
 	next.stale = stale
-	next.sight.sums.CountBy(models)
+	next.observed.sums.CountBy(models)
 	p.byCluster[name] = next
 	next.task = begin()
 	return nil, true

@@ -20,6 +20,7 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/policies/taints"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 )
 
@@ -73,7 +74,7 @@ func (r *Reconciler) mark(ctx context.Context, s *state) (loop.Next, error) {
 	changed := controllerutil.AddFinalizer(updated, clusterv1alpha1.ClusterControllerFinalizer)
 	condition := meta.FindStatusCondition(s.status.Conditions, clusterv1alpha1.ClusterConditionReady)
 	if condition != nil || s.cluster.Spec.SyncMode != clusterv1alpha1.Push {
-		updated.Spec.Taints = taints(s.cluster.Spec.Taints, condition, metav1.NewTime(r.options.Clock.Now()))
+		updated.Spec.Taints = taints.ByReadiness(s.cluster.Spec.Taints, condition, metav1.NewTime(r.options.Clock.Now()))
 	}
 	if !changed && equality.Semantic.DeepEqual(s.cluster.Spec.Taints, updated.Spec.Taints) {
 		return loop.Next{}, nil

@@ -64,12 +64,13 @@ func (r *Reconciler) describe(_ context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, nil
 }
 
-// turned dates a condition Ready that has just turned by when the member did, which was
-// before that was sure.
+// turned dates a condition Ready that is no longer True by when the member failed, which was
+// before that was sure. One that is True again is so from now on: what its loss put on the
+// cluster, or moves off it, is only undone from here.
 func (s *state) turned() {
 	is := meta.FindStatusCondition(s.status.Conditions, clusterv1alpha1.ClusterConditionReady)
 	was := readiness(s.cluster)
-	if s.seen.began.IsZero() || was != nil && (was.Status == is.Status || s.seen.began.Before(was.LastTransitionTime.Time)) {
+	if is.Status == metav1.ConditionTrue || s.seen.began.IsZero() || was != nil && (was.Status == is.Status || s.seen.began.Before(was.LastTransitionTime.Time)) {
 		return
 	}
 	is.LastTransitionTime = metav1.NewTime(s.seen.began)
@@ -143,30 +144,4 @@ func (r *Reconciler) report(ctx context.Context, s *state) (loop.Next, error) {
 	r.wrote.Wrote(updated)
 	s.cluster = updated
 	return loop.Next{}, nil
-}
-
-// taints returns the cluster's taints with those that say how it is: not-ready
-// while Ready is False, or was never told, and unreachable while it is Unknown.
-func taints(current []corev1.Taint, condition *metav1.Condition, now metav1.Time) []corev1.Taint {
-	wanted := map[string]bool{
-		clusterv1alpha1.TaintClusterNotReady:    condition == nil || condition.Status == metav1.ConditionFalse,
-		clusterv1alpha1.TaintClusterUnreachable: condition != nil && condition.Status == metav1.ConditionUnknown,
-	}
-	var out []corev1.Taint
-	for _, t := range current {
-		want, ours := wanted[t.Key]
-		if ours && t.Effect == corev1.TaintEffectNoSchedule && !want {
-			continue
-		}
-		if ours && t.Effect == corev1.TaintEffectNoSchedule {
-			delete(wanted, t.Key)
-		}
-		out = append(out, t)
-	}
-	for _, key := range []string{clusterv1alpha1.TaintClusterNotReady, clusterv1alpha1.TaintClusterUnreachable} {
-		if wanted[key] {
-			out = append(out, corev1.Taint{Key: key, Effect: corev1.TaintEffectNoSchedule, TimeAdded: &now})
-		}
-	}
-	return out
 }

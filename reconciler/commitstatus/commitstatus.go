@@ -125,7 +125,7 @@ func (r *Reconciler) read(ctx context.Context, s *state) (loop.Next, error) {
 	if client.IgnoreNotFound(err) != nil {
 		return loop.Next{}, fmt.Errorf("read the Kustomization: %w", err)
 	}
-	if err != nil || s.ks.DeletionTimestamp != nil {
+	if err != nil || s.ks.DeletionTimestamp != nil && !isHeld(s.ks) {
 		r.forget(s.key)
 		return loop.Next{Done: true}, nil
 	}
@@ -137,6 +137,12 @@ func (r *Reconciler) read(ctx context.Context, s *state) (loop.Next, error) {
 	}
 	s.existing, err = r.statuses.of(ctx, s.ks.Namespace, aboutKustomization(s.ks.Name))
 	return loop.Next{}, err
+}
+
+// isHeld reports whether a Kustomization that is being deleted says of a commit that it would remove too much.
+func isHeld(ks *kustomizev1.Kustomization) bool {
+	ready := apimeta.FindStatusCondition(ks.Status.Conditions, meta.ReadyCondition)
+	return ready != nil && ready.Reason == inventory.ReasonPruneBlocked && ready.ObservedGeneration == ks.Generation
 }
 
 // forget drops what is kept of a Kustomization of which nothing is to be reported.
@@ -192,8 +198,8 @@ func (r *Reconciler) write(ctx context.Context, s *state) (loop.Next, error) {
 	return out, nil
 }
 
-// lookAgain is when to see whether something is known by then.
-const lookAgain = time.Second
+// retryPeriod is how soon it is checked again whether something is known by then.
+const retryPeriod = time.Second
 
 // keep writes one CommitStatus if it differs. It returns when to come back if a
 // change is held back, because the last one was a moment ago.
@@ -205,8 +211,8 @@ func (r *Reconciler) keep(ctx context.Context, s *state, t target) (time.Duratio
 	}
 	desired := r.desired(s.ks, t, s.verdict, contextName)
 	have := s.existing[t.name]
-	if have != nil && !says(have, desired) && stands(have, s.verdict, commitOf(t.revision)) {
-		return lookAgain, nil
+	if have != nil && !matches(have, desired) && stands(have, s.verdict, commitOf(t.revision)) {
+		return retryPeriod, nil
 	}
 	return r.statuses.put(ctx, have, desired)
 }

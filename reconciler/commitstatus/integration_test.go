@@ -561,6 +561,41 @@ func TestASupersededCommitIsClosed(t *testing.T) {
 		"2222 failure: PruneBlocked: revision would remove all: nothing was applied", "1111 failure: PruneBlocked: x")
 }
 
+// A commit because of which one that is being deleted would remove what was to change hands has failed.
+func TestAHeldDeletion(t *testing.T) {
+	w := newWorld(t)
+	f := newForge(t)
+	w.provider("forge", f.URL)
+	w.applied(first)
+	pending := "1111 pending: 0/2 clusters ready: EAST waits for ConfigMap NS/web: not sent yet"
+	w.reported(f, pending)
+	key := client.ObjectKey{Namespace: w.namespace, Name: "shop"}
+	ks := &kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+	finalizers := func(ctx context.Context, names string) error {
+		return w.Hub.Patch(ctx, ks, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":`+names+`}}`)))
+	}
+	if err := finalizers(t.Context(), `["flotilla.io/test"]`); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := finalizers(context.WithoutCancel(t.Context()), "null"); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := w.Hub.Delete(t.Context(), ks); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Hub.Get(t.Context(), key, ks); err != nil {
+		t.Fatal(err)
+	}
+	ks.Status.LastAttemptedRevision = second
+	apimeta.SetStatusCondition(&ks.Status.Conditions, metav1.Condition{Type: meta.ReadyCondition, Status: metav1.ConditionFalse, Reason: "PruneBlocked", Message: "it would remove all", ObservedGeneration: ks.Generation})
+	if err := w.Hub.Status().Update(t.Context(), ks); err != nil {
+		t.Fatal(err)
+	}
+	w.reported(f, pending, "1111 failure: superseded by 22222222", "2222 failure: PruneBlocked: it would remove all")
+}
+
 func TestAForgeThatIsDownDelaysOnlyItself(t *testing.T) {
 	w := newWorld(t)
 	down, up := newForge(t), newForge(t)

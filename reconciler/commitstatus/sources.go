@@ -79,22 +79,22 @@ type sources struct {
 	source *sourcev1.GitRepository // nil: there is none
 	commit string
 	// applied are the Kustomizations that apply it, and existing their statuses and those of the source.
-	applied  []kustomizev1.Kustomization
-	ofEach   map[string]*gitopsv1alpha1.CommitStatus
-	existing map[string]*gitopsv1alpha1.CommitStatus
-	told     []told
+	applied    []kustomizev1.Kustomization
+	ofEach     map[string]*gitopsv1alpha1.CommitStatus
+	existing   map[string]*gitopsv1alpha1.CommitStatus
+	recipients []recipient
 	// waits are dependencies that do not exist, by the names of those who wait for them.
 	waits map[string]string
 }
 
-// told is a Provider with the Kustomizations that it is told of.
-type told struct {
+// recipient is a Provider with the Kustomizations whose health it gets.
+type recipient struct {
 	target
-	of []toldOf
+	of []source
 }
 
-// toldOf is a Kustomization, and the Provider whose CommitStatus of it counts.
-type toldOf struct {
+// source is a Kustomization, and the Provider whose CommitStatus of it counts.
+type source struct {
 	ks       *kustomizev1.Kustomization
 	provider string
 }
@@ -141,7 +141,7 @@ func appliersOf(ctx context.Context, hub client.Reader, namespace string, source
 	}
 	var out []kustomizev1.Kustomization
 	for _, ks := range list.Items {
-		if at, ok := sourceKeyOf(&ks); ok && at == source && ks.DeletionTimestamp == nil {
+		if at, ok := sourceKeyOf(&ks); ok && at == source && (ks.DeletionTimestamp == nil || isHeld(&ks)) {
 			out = append(out, ks)
 		}
 	}
@@ -178,28 +178,28 @@ func (r *Sources) find(ctx context.Context, s *sources) (loop.Next, error) {
 	if err != nil {
 		return loop.Next{}, err
 	}
-	byProvider := map[string]*told{}
+	byProvider := map[string]*recipient{}
 	for i := range list {
 		for j := range s.applied {
 			if !selects(&list[i], &s.applied[j]) {
 				continue
 			}
-			if err := r.tell(ctx, s, byProvider, &list[i], &s.applied[j]); err != nil {
+			if err := r.add(ctx, s, byProvider, &list[i], &s.applied[j]); err != nil {
 				return loop.Next{}, err
 			}
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(byProvider)) {
 		if t := byProvider[name]; t != nil {
-			s.told = append(s.told, *t)
+			s.recipients = append(s.recipients, *t)
 		}
 	}
-	s.told = s.together(s.told)
+	s.recipients = s.together(s.recipients)
 	return loop.Next{}, nil
 }
 
-// tell has the Provider of an Alert told of a Kustomization; one that takes no statuses is nil.
-func (r *Sources) tell(ctx context.Context, s *sources, byProvider map[string]*told, alert *notificationv1beta3.Alert, ks *kustomizev1.Kustomization) error {
+// add gives the Provider of an Alert a Kustomization; a Provider that takes no statuses is nil.
+func (r *Sources) add(ctx context.Context, s *sources, byProvider map[string]*recipient, alert *notificationv1beta3.Alert, ks *kustomizev1.Kustomization) error {
 	name := alert.Spec.ProviderRef.Name
 	to, known := byProvider[name]
 	if !known {
@@ -209,12 +209,12 @@ func (r *Sources) tell(ctx context.Context, s *sources, byProvider map[string]*t
 		}
 		if found {
 			t.name = sourceStatusName(sourceOfKey(s.key), name)
-			to = &told{target: t}
+			to = &recipient{target: t}
 		}
 		byProvider[name] = to
 	}
-	if to != nil && !slices.Contains(to.of, toldOf{ks, name}) {
-		to.of = append(to.of, toldOf{ks, name})
+	if to != nil && !slices.Contains(to.of, source{ks, name}) {
+		to.of = append(to.of, source{ks, name})
 	}
 	return nil
 }
@@ -222,7 +222,7 @@ func (r *Sources) tell(ctx context.Context, s *sources, byProvider map[string]*t
 // sweep deletes the CommitStatuses that nobody is told any more.
 func (r *Sources) sweep(ctx context.Context, s *sources) (loop.Next, error) {
 	wanted := map[string]bool{}
-	for _, t := range s.told {
+	for _, t := range s.recipients {
 		wanted[t.name] = true
 	}
 	if len(wanted) == 0 {
@@ -233,7 +233,7 @@ func (r *Sources) sweep(ctx context.Context, s *sources) (loop.Next, error) {
 
 // write writes the statuses that differ, the only place that does.
 func (r *Sources) write(ctx context.Context, s *sources) (out loop.Next, err error) {
-	for _, t := range s.told {
+	for _, t := range s.recipients {
 		t.revision = s.source.Status.Artifact.Revision
 		shares := s.shares(t)
 		if s.existing[t.name] == nil && !slices.ContainsFunc(shares, func(s comment.Share) bool { return !s.Suspended }) {
@@ -267,7 +267,7 @@ func (r *Sources) write(ctx context.Context, s *sources) (out loop.Next, err err
 }
 
 // shares are what the Kustomizations have come to at the commit.
-func (s *sources) shares(t told) []comment.Share {
+func (s *sources) shares(t recipient) []comment.Share {
 	var out []comment.Share
 	for _, of := range t.of {
 		ks := of.ks

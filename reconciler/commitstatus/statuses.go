@@ -68,9 +68,9 @@ func (s statuses) sweep(ctx context.Context, existing map[string]*gitopsv1alpha1
 	return nil
 }
 
-// says reports whether one has all that is desired of it. One that is being deleted is made anew when it is
+// matches reports whether one has all that is desired of it. One that is being deleted is made anew when it is
 // gone.
-func says(have, desired *gitopsv1alpha1.CommitStatus) bool {
+func matches(have, desired *gitopsv1alpha1.CommitStatus) bool {
 	return have.DeletionTimestamp != nil || apiequality.Semantic.DeepEqual(have.Spec, desired.Spec) && maps.Equal(notesOf(have), notesOf(desired))
 }
 
@@ -84,7 +84,7 @@ func (s statuses) put(ctx context.Context, have, desired *gitopsv1alpha1.CommitS
 		s.wrote(ctx, desired)
 		return 0, nil
 	}
-	if says(have, desired) {
+	if matches(have, desired) {
 		return 0, nil
 	}
 	if wait := s.delay(have, desired); wait > 0 {

@@ -21,6 +21,7 @@ import (
 
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	"github.com/flotilla-io/flotilla/api/scheme"
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
@@ -31,8 +32,11 @@ const (
 	revisionC = "main@sha1:cccccccccccccccccccccccccccccccccccccccc"
 )
 
-// fleet is what the members run: one object in one cluster.
-type fleet struct{ cluster rollup.ClusterPart }
+// fleet is what the members run: one object in one cluster, and what they hold of what has left.
+type fleet struct {
+	cluster rollup.ClusterPart
+	left    []rollup.Part
+}
 
 // Parts implements Gatherer.
 func (f *fleet) Parts(context.Context, client.ObjectKey, []inventory.Entry) ([]rollup.Part, error) {
@@ -41,7 +45,7 @@ func (f *fleet) Parts(context.Context, client.ObjectKey, []inventory.Entry) ([]r
 
 // RemainingParts implements Gatherer.
 func (f *fleet) RemainingParts(context.Context, client.ObjectKey, []inventory.ID) ([]rollup.Part, error) {
-	return nil, nil
+	return f.left, nil
 }
 
 func (f *fleet) is(state rollup.State, reason string) {
@@ -229,7 +233,7 @@ func TestHandovers(t *testing.T) {
 				h.applied(revisionC)
 				h.looks()
 			},
-			want: []string{greenA, "b pending: " + revisionC + " takes its place", "c success: 1/1 clusters ready"},
+			want: []string{greenA, "b pending: " + excerpt.Revisions(revisionC) + " takes its place", "c success: 1/1 clusters ready"},
 		},
 		"the next one is taken back before it is noted": {
 			steps: func(h *handover) {

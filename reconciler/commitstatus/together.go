@@ -21,10 +21,10 @@ type place struct {
 
 // together has Providers that tell of one source at one place tell of it as one: a forge shows one status of a
 // name, whoever was the last to write it. The one that told first goes on to.
-func (s *sources) together(list []told) []told {
-	list = slices.SortedStableFunc(slices.Values(list), func(a, b told) int { return cmp.Compare(s.newness(a), s.newness(b)) })
+func (s *sources) together(list []recipient) []recipient {
+	list = slices.SortedStableFunc(slices.Values(list), func(a, b recipient) int { return cmp.Compare(s.newness(a), s.newness(b)) })
 	at := map[place]int{}
-	var out []told
+	var out []recipient
 	for _, t := range list {
 		where := place{plainAddress(t.repository), t.comments()}
 		first, known := at[where]
@@ -36,7 +36,7 @@ func (s *sources) together(list []told) []told {
 			continue
 		}
 		for _, of := range t.of {
-			if !slices.ContainsFunc(out[first].of, func(have toldOf) bool { return have.ks == of.ks }) {
+			if !slices.ContainsFunc(out[first].of, func(have source) bool { return have.ks == of.ks }) {
 				out[first].of = append(out[first].of, of)
 			}
 		}
@@ -45,7 +45,7 @@ func (s *sources) together(list []told) []told {
 }
 
 // newness is 0 of a Provider that told of the source before.
-func (s *sources) newness(t told) int {
+func (s *sources) newness(t recipient) int {
 	if cs := s.existing[t.name]; cs != nil && cs.DeletionTimestamp == nil {
 		return 0
 	}

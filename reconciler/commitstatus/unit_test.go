@@ -14,6 +14,7 @@ import (
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	"github.com/flotilla-io/flotilla/policies/expression"
 	"github.com/flotilla-io/flotilla/policies/rollup"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
 	"github.com/flotilla-io/flotilla/sources/forge"
 )
 
@@ -270,11 +271,29 @@ func TestACommitNeedNotNameItself(t *testing.T) {
 	const own, other = "main@sha1:9f2c4d1e0b7a6c5d4e3f2a1b0c9d8e7f6a5b4c3d", "main@sha1:1111111111111111111111111111111111111111"
 	for text, want := range map[string]string{
 		"PruneBlocked: revision " + own + " would remove 2 of 7 objects": "PruneBlocked: this commit would remove 2 of 7 objects",
-		other + " takes its place":                                       other + " takes its place",
-		"revision " + other + " stays":                                   "revision " + other + " stays",
+		other + " takes its place":                                       "main@sha1:11111111 takes its place",
+		"revision " + other + " stays":                                   "revision main@sha1:11111111 stays",
 		"2/3 clusters ready":                                             "2/3 clusters ready",
 	} {
 		if got := ofThis(text, own); got != want {
+			t.Errorf("%q becomes %q, want %q", text, got, want)
+		}
+	}
+}
+
+// TestACommitIsToldWhatAllowsIt: the line that lets go what the brake holds is worth more than the words before it.
+func TestACommitIsToldWhatAllowsIt(t *testing.T) {
+	const own = "main@sha1:9f2c4d1e0b7a6c5d4e3f2a1b0c9d8e7f6a5b4c3d"
+	refusal := func(names string) string {
+		return "PruneBlocked: revision " + own + " would remove 1 of 9 objects (Namespace/shop with 5 objects): nothing was applied;\ncommit it again, or allow it with " +
+			inventory.HowToAllow(names, inventory.Allowance{}.Trailer([]string{names}))
+	}
+	for text, want := range map[string]string{
+		refusal("namespace/shop"): "PruneBlocked: this commit would remove 1 of 9 objects (Namespace/shop with 5 objects): nothing was ap… Flotilla-Allow-Delete: namespace/shop",
+		refusal("persistentvolumeclaim/shop/the-data-of-all-customers"): "PruneBlocked: this commit would remove 1 of 9 objects (Namespace/shop with 5 objects): nothing was applied; commit it again, or allow it wi…",
+		"2/3 clusters ready": "2/3 clusters ready",
+	} {
+		if got := describe(text, own); got != want {
 			t.Errorf("%q becomes %q, want %q", text, got, want)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 	"github.com/flotilla-io/flotilla/sources/git"
@@ -80,11 +81,11 @@ func (r *Reconciler) judge(ctx context.Context, s *state) (loop.Next, error) {
 	if err != nil {
 		return loop.Next{}, err
 	}
-	remaining, err := r.gatherer.RemainingParts(ctx, s.key, removed)
+	left, err := r.left(ctx, s, removed)
 	if err != nil {
 		return loop.Next{}, err
 	}
-	parts = append(parts, remaining...)
+	parts = append(append(parts, left...), edited(s.ks)...)
 	repository, err := sourceOf(ctx, r.hub, s.ks, r.opts.AllowCrossNamespace) // after the parts: who has applied the next one read it there before
 	if err != nil {
 		return loop.Next{}, err
@@ -192,9 +193,15 @@ var states = map[string]gitopsv1alpha1.CommitState{
 	rollup.StateFailure: gitopsv1alpha1.CommitFailure,
 }
 
-// ofThis returns a text that stands at a commit: it need not name that, and has no room to.
+// ofThis returns a text that stands at a commit: it need not name that, and has no room to, nor for other commits in full.
 func ofThis(text, revision string) string {
-	return strings.ReplaceAll(text, "revision "+revision, "this commit")
+	return excerpt.Revisions(strings.ReplaceAll(text, "revision "+revision, "this commit"))
+}
+
+// describe returns a text that stands at the commit of a revision as a line that forges take: with what allows that commit
+// to go on, where that is how it ends.
+func describe(text, revision string) string {
+	return excerpt.RunesTo(excerpt.Line(ofThis(text, revision)), gitopsv1alpha1.AllowDeleteTrailer+": ", rollup.MaxDescription)
 }
 
 // desired returns the CommitStatus that a target is to have.
@@ -211,7 +218,7 @@ func (r *Reconciler) desired(ks *kustomizev1.Kustomization, t target, v verdict,
 			Context:          contextName,
 			Commit:           commitOf(t.revision),
 			State:            v.state,
-			Description:      rollup.Sanitise(ofThis(v.description, t.revision)),
+			Description:      describe(v.description, t.revision),
 			Clusters:         v.clusters,
 		},
 	}

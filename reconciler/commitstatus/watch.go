@@ -24,6 +24,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/fairqueue"
 	"github.com/flotilla-io/flotilla/policies/rollup"
+	"github.com/flotilla-io/flotilla/policies/volumes"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
@@ -46,6 +47,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 		Watches(&workv1alpha2.ClusterResourceBinding{}, wakes.whenBindingChanges()).
 		Watches(&workv1alpha1.Work{}, wakes.whenWorkChanges()).
 		Watches(&clusterv1alpha1.Cluster{}, handler.EnqueueRequestsFromMapFunc(wakes.allFollowed), builder.WithPredicates(fleetChanges)).
+		Watches(&clusterv1alpha1.Cluster{}, wakes.whenClaimsStay()).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.opts.Concurrent, NewQueue: fairqueue.ByNamespace(r.opts.Concurrent)}).
 		Complete(r)
 }
@@ -111,6 +113,19 @@ func (w wakes) allFollowed(context.Context, client.Object) []reconcile.Request {
 	return w.followed.all()
 }
 
+// whenClaimsStay wakes the Kustomizations of claims that stay in a cluster, or do so no more.
+func (w wakes) whenClaimsStay() handler.EventHandler {
+	return handler.Funcs{UpdateFunc: func(_ context.Context, e event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+		before, _ := e.ObjectOld.(*clusterv1alpha1.Cluster)
+		after, _ := e.ObjectNew.(*clusterv1alpha1.Cluster)
+		for _, claim := range volumes.Turned(before, after) {
+			for _, key := range w.followed.owners(inventory.ID{Namespace: claim.Namespace, Name: claim.Name, GroupKind: volumes.Kind()}) {
+				queue.Add(reconcile.Request{NamespacedName: key}) // its Work's end has brought it in: this is not to be told later
+			}
+		}
+	}}
+}
+
 // whenWorkChanges wakes the Kustomizations of what a cluster does not hold any more, or cannot let go of, and of what it
 // holds the latest of now: that is no news to the binding, where what it held before did as well. Of a Namespace,
 // which has no binding, all is news.
@@ -124,8 +139,8 @@ func (w wakes) whenWorkChanges() handler.EventHandler {
 			}
 			key, ours := bindings.OwnerOf(is)
 			if !ours || is.DeletionTimestamp != nil {
-				if saysAnother(was, is) {
-					w.wakeHolders(is, queue)
+				if statusChanged(was, is) {
+					w.wakeOwners(is, queue)
 				}
 				return
 			}
@@ -142,21 +157,21 @@ func (w wakes) whenWorkChanges() handler.EventHandler {
 		},
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 			if work, ok := e.Object.(*workv1alpha1.Work); ok {
-				w.wakeHolders(work, queue)
+				w.wakeOwners(work, queue)
 			}
 		},
 	}
 }
 
-// saysAnother reports whether a Work is another one by what it says of itself.
-func saysAnother(was, is *workv1alpha1.Work) bool {
+// statusChanged reports whether what a Work says of itself has changed.
+func statusChanged(was, is *workv1alpha1.Work) bool {
 	before, said := rollup.OfWork(was)
 	now, says := rollup.OfWork(is)
 	return before != now || said != says
 }
 
-// wakeHolders brings in the Kustomizations that own what a Work holds, or did.
-func (w wakes) wakeHolders(work *workv1alpha1.Work, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+// wakeOwners enqueues the Kustomizations that own what a Work holds, or did.
+func (w wakes) wakeOwners(work *workv1alpha1.Work, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 	for _, m := range work.Spec.Workload.Manifests {
 		id, _, _ := inventory.OfManifest(m.Raw) // nobody owns what is none
 		for _, key := range w.followed.owners(id) {

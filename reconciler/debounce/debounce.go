@@ -6,6 +6,7 @@
 package debounce
 
 import (
+	"maps"
 	"sync"
 	"time"
 
@@ -18,6 +19,9 @@ type Options struct {
 	Wait time.Duration
 	// MaxWait is how long a change is delayed in all, however often it takes another.
 	MaxWait time.Duration
+	// Leading has a change written at once if nothing was written about its object for Wait, see
+	// Wrote: somebody may wait for it. What follows soon after is delayed.
+	Leading bool
 	// Clock is the time.
 	Clock clock.PassiveClock
 }
@@ -29,6 +33,7 @@ type Debouncer[K comparable] struct {
 
 	mu      sync.Mutex
 	pending map[K]change
+	wrote   map[K]time.Time // less than Wait ago; only kept if Leading
 }
 
 type change struct {
@@ -38,7 +43,7 @@ type change struct {
 
 // New returns a debouncer without a pending change.
 func New[K comparable](o Options) *Debouncer[K] {
-	return &Debouncer[K]{options: o, pending: map[K]change{}}
+	return &Debouncer[K]{options: o, pending: map[K]change{}, wrote: map[K]time.Time{}}
 }
 
 // Delay makes the change of the object under key pending, and returns how long it is to be
@@ -48,6 +53,9 @@ func (d *Debouncer[K]) Delay(key K, form string) time.Duration {
 	defer d.mu.Unlock()
 	now := d.options.Clock.Now()
 	c, ok := d.pending[key]
+	if at, wrote := d.wrote[key]; !ok && d.options.Leading && (!wrote || now.Sub(at) >= d.options.Wait) {
+		return 0
+	}
 	if !ok {
 		c = change{first: now, last: now}
 	}
@@ -64,6 +72,19 @@ func (d *Debouncer[K]) Pending(key K) bool {
 	defer d.mu.Unlock()
 	_, ok := d.pending[key]
 	return ok
+}
+
+// Wrote drops the change of an object, which was written now.
+func (d *Debouncer[K]) Wrote(key K) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.pending, key)
+	if !d.options.Leading {
+		return
+	}
+	now := d.options.Clock.Now()
+	maps.DeleteFunc(d.wrote, func(_ K, at time.Time) bool { return now.Sub(at) >= d.options.Wait })
+	d.wrote[key] = now
 }
 
 // Forget drops the change of an object: it was written, or is none any more.

@@ -18,6 +18,37 @@ func TestAChangeWithoutFormIsDelayedToo(t *testing.T) {
 	}
 }
 
+func TestALeadingChangeIsNotDelayed(t *testing.T) {
+	const ms = time.Millisecond
+	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
+	d := debounce.New[string](debounce.Options{Wait: 250 * ms, MaxWait: 1000 * ms, Leading: true, Clock: clock})
+	var got []time.Duration
+	for _, step := range []struct {
+		after time.Duration
+		key   string
+		wrote bool
+	}{
+		{key: "web"}, // the first
+		{key: "web"}, // that could not be written
+		{key: "web", wrote: true},
+		{after: 10 * ms, key: "web"}, // soon after
+		{after: 10 * ms, key: "db"},  // of another object
+		{after: 240 * ms, key: "web"},
+		{after: 0, key: "web", wrote: true},
+		{after: 250 * ms, key: "web"}, // after a rest
+	} {
+		clock.SetTime(clock.Now().Add(step.after))
+		if step.wrote {
+			d.Wrote(step.key)
+			continue
+		}
+		got = append(got, d.Delay(step.key, ""))
+	}
+	if diff := cmp.Diff([]time.Duration{0, 0, 250 * ms, 0, 0, 0}, got); diff != "" {
+		t.Errorf("delays (-want +got):\n%s", diff)
+	}
+}
+
 func TestDelay(t *testing.T) {
 	type step struct {
 		after time.Duration

@@ -44,7 +44,7 @@ func BenchmarkDecide(b *testing.B) {
 	for name, change := range cases {
 		b.Run(name, func(b *testing.B) { benchmark(b, New(hubOf(members...).Build(), Options{}), change) })
 		b.Run(name+" by nodes", func(b *testing.B) {
-			benchmark(b, New(hubOf(members...).Build(), Options{Estimators: Estimators{InSight: sight}}), change)
+			benchmark(b, New(hubOf(members...).Build(), Options{Estimators: Estimators{Watched: sight}}), change)
 		})
 	}
 }

@@ -32,9 +32,9 @@ type Options struct {
 	Estimators Estimators
 	// Metrics is where decisions are counted; nil counts for nobody.
 	Metrics prometheus.Registerer
-	// Settle is how long after Lead nothing is moved off clusters that are lost: what is
+	// StartupGrace is how long after Lead nothing is moved off clusters that are lost: what is
 	// stored of them was written by who acted before.
-	Settle time.Duration
+	StartupGrace time.Duration
 	// Clock is the real one if nil.
 	Clock clock.PassiveClock
 }
@@ -65,8 +65,8 @@ func New(hub client.Reader, opts Options) *Decider {
 	}
 	d := &Decider{hub: hub, snapshots: newSnapshots(hub), opts: opts, unschedulable: newUnschedulable()}
 	d.counts = newCounts(opts.Metrics, d.unschedulable.depth)
-	d.reservations = newReservations(opts.Clock, d.unschedulable.MoreRoom)
-	d.reservations.disabled, d.reservations.promises.kept = opts.NoReservations, opts.Estimators.any()
+	d.reservations = newReservations(opts.Clock, d.unschedulable.MoreCapacity)
+	d.reservations.disabled, d.reservations.assumptions.kept = opts.NoReservations, opts.Estimators.any()
 	d.estimates = newEstimates(opts.Estimators, opts.Clock, d.reservations.assumed)
 	return d
 }
@@ -134,7 +134,7 @@ func (d *Decider) Available(ctx context.Context) (placement.Snapshot, error) {
 	if err != nil {
 		return placement.Snapshot{}, err
 	}
-	clusters, _ := d.reservations.look(base, true)
+	clusters, _ := d.reservations.snapshot(base, true)
 	return clusters, nil
 }
 
@@ -159,7 +159,7 @@ type lead struct{ at atomic.Int64 } // in nanoseconds; 0: they do not
 func (l *lead) options(o *Options) placement.Options {
 	out := o.Placement
 	if at := l.at.Load(); at != 0 {
-		out.Failover.Settled = time.Unix(0, at).Add(o.Settle)
+		out.Failover.Settled = time.Unix(0, at).Add(o.StartupGrace)
 	}
 	return out
 }
@@ -182,7 +182,7 @@ func (d *Decider) evaluate(ctx context.Context, b workv1alpha2.Binding, rule Rul
 	if err != nil {
 		return placement.Decision{}, false, 0, err
 	}
-	clusters, asOf := d.reservations.look(base, placement.CapacityMatters(b.BindingSpec()))
+	clusters, asOf := d.reservations.snapshot(base, placement.CapacityMatters(b.BindingSpec()))
 	if clusters, err = d.arriving(ctx, b, clusters); err != nil {
 		return placement.Decision{}, false, 0, err
 	}
@@ -192,7 +192,7 @@ func (d *Decider) evaluate(ctx context.Context, b workv1alpha2.Binding, rule Rul
 	}
 	in, opts := placement.Situation{Clusters: clusters, Peers: peers, Now: d.opts.Clock.Now()}, d.lead.options(&d.opts)
 	if d.opts.Estimators.any() {
-		in.Room = d.estimates.of(ctx, b, rule.Asks(b, in, opts), clusters)
+		in.Estimates, in.Untold = d.estimates.of(ctx, b, rule.Asks(b, in, opts), clusters)
 	}
 	decision, changed := rule.Decide(b, in, opts)
 	return decision, changed, asOf, nil

@@ -243,7 +243,7 @@ func TestWhatIsForgotten(t *testing.T) {
 		decide(t, d, b)
 		d.BindingGone(b)
 	}
-	d.reservations.look(d.reservations.base, true)
+	d.reservations.snapshot(d.reservations.base, true)
 	d.reservations.expire()
 	got := []any{len(d.reservations.placed) + len(d.reservations.grown), len(d.reservations.sums)}
 	d.reservations.expire()

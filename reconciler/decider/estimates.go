@@ -11,7 +11,9 @@ import (
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/estimate"
+	"github.com/flotilla-io/flotilla/policies/estimate/profile"
 	"github.com/flotilla-io/flotilla/policies/placement"
+	"github.com/flotilla-io/flotilla/policies/placement/answers"
 )
 
 // Estimator says what fits in a cluster, by who sees its nodes: MaxInt32 is no bound, and
@@ -23,28 +25,39 @@ type Estimator interface {
 	MaxSets(ctx context.Context, cluster, namespace string, components []workv1alpha2.Component, assumed []estimate.Assumed) (int32, error)
 }
 
+// ProfileEstimator is an Estimator that knows the profiles that clusters have published.
+type ProfileEstimator interface {
+	Estimator
+	// Age is how old that is, of a cluster that it has just answered about; zero: it is as
+	// things are now.
+	Age(ctx context.Context, cluster string) time.Duration
+}
+
 // Estimators are those that are asked before a decision for which room counts. The zero
 // value asks nobody.
 type Estimators struct {
-	// InSight answers from memory, and is asked first; nil: nobody does.
-	InSight Estimator
-	// Remote is asked about the clusters that InSight knows nothing of, all at the same
+	// Watched answers from memory, and is asked first; nil: nobody does.
+	Watched Estimator
+	// Profiled answers from memory, too, and is asked about the clusters that Watched knows
+	// nothing of; nil: nobody is.
+	Profiled ProfileEstimator
+	// Remote is asked about the clusters that neither knows as they are now, all at the same
 	// time; nil: nobody is. It leaves alone by itself those that do not answer.
 	Remote Estimator
-	// Patience is how long Remote may take before what a cluster said last counts; zero
-	// means DefaultPatience.
-	Patience time.Duration
+	// Timeout is how long Remote may take before what a cluster said last counts; zero
+	// means DefaultTimeout.
+	Timeout time.Duration
 }
 
-// DefaultPatience is how long an answer is waited for.
-const DefaultPatience = 50 * time.Millisecond
+// DefaultTimeout is how long an answer is waited for.
+const DefaultTimeout = 50 * time.Millisecond
 
-func (e *Estimators) any() bool { return e.InSight != nil || e.Remote != nil }
+func (e *Estimators) any() bool { return e.Watched != nil || e.Profiled != nil || e.Remote != nil }
 
 const (
 	// memory is for how long it counts what a cluster has said last. After that what it
 	// reports is the better guess.
-	memory = 10 * time.Minute
+	memory = answers.MaxAge
 	// mostRemembered is how many answers are kept.
 	mostRemembered = 20_000
 )
@@ -58,7 +71,7 @@ type estimates struct {
 	assumed func(cluster string) []estimate.Assumed
 
 	mu   sync.Mutex
-	said map[question]answer
+	last map[question]answer
 }
 
 // errNobody says that nobody is asked.
@@ -75,24 +88,37 @@ type answer struct {
 }
 
 func newEstimates(of Estimators, c clock.PassiveClock, assumed func(string) []estimate.Assumed) *estimates {
-	if of.Patience == 0 {
-		of.Patience = DefaultPatience
+	if of.Timeout == 0 {
+		of.Timeout = DefaultTimeout
 	}
-	return &estimates{Estimators: of, clock: c, assumed: assumed, said: map[question]answer{}}
+	return &estimates{Estimators: of, clock: c, assumed: assumed, last: map[question]answer{}}
 }
 
 // of returns what fits in the clusters of the names: of those that did not answer what
-// they said last, with its age, and nothing of those that never did.
-func (e *estimates) of(ctx context.Context, b workv1alpha2.Binding, names []string, clusters placement.Snapshot) map[string]estimate.Answer {
+// they told or said last, with its age, and nothing of those that never did: untold is what those
+// of them do not tell that tell of their nodes.
+func (e *estimates) of(ctx context.Context, b workv1alpha2.Binding, names []string, clusters placement.Snapshot) (out map[string]estimate.Answer, untold map[string]string) {
 	if len(names) == 0 {
-		return nil
+		return nil, nil
 	}
 	spec, is := b.BindingSpec(), unitOf(b)
-	out := make(map[string]estimate.Answer, len(names))
+	out, untold = make(map[string]estimate.Answer, len(names)), map[string]string{}
 	var others []string
+	old := map[string]estimate.Answer{}
 	for _, name := range names {
-		if n, err := ask(ctx, e.InSight, spec, is, name, e.assumed); err == nil && estimate.Plausible(n, 0) == nil {
+		if n, err := ask(ctx, e.Watched, spec, is, name, e.assumed); err == nil && estimate.Plausible(n, 0) == nil {
 			out[name] = estimate.Answer{Fits: n}
+			continue
+		}
+		n, err := ask(ctx, e.Profiled, spec, is, name, e.assumed)
+		if missing := (*profile.UntoldError)(nil); errors.As(err, &missing) {
+			untold[name] = missing.What
+		}
+		if err == nil && estimate.Plausible(n, podsOf(clusters, name)) == nil {
+			old[name] = estimate.Answer{Fits: n, Age: e.Profiled.Age(ctx, name)}
+		}
+		if a, ok := old[name]; ok && a.Age == 0 {
+			out[name] = a
 			continue
 		}
 		others = append(others, name)
@@ -100,8 +126,16 @@ func (e *estimates) of(ctx context.Context, b workv1alpha2.Binding, names []stri
 	for name, n := range e.remote(ctx, spec, is, others, clusters) {
 		out[name] = estimate.Answer{Fits: n}
 	}
+	for _, name := range others {
+		if _, answered := out[name]; !answered && old[name].Age > 0 {
+			out[name] = old[name]
+		}
+	}
 	e.recall(out, spec, is, names, clusters)
-	return out
+	for name := range out { // by another, or by before
+		delete(untold, name)
+	}
+	return out, untold
 }
 
 // ask asks one estimator about one cluster; nobody knows nothing.
@@ -133,7 +167,7 @@ func (e *estimates) remote(ctx context.Context, spec *workv1alpha2.ResourceBindi
 		fits    int32
 		err     error
 	}
-	ctx, cancel := context.WithTimeout(ctx, e.Patience)
+	ctx, cancel := context.WithTimeout(ctx, e.Timeout)
 	defer cancel()
 	replies := make(chan reply, len(names)) // who answers too late keeps nobody waiting
 	for _, name := range names {
@@ -171,22 +205,22 @@ func (e *estimates) recall(out map[string]estimate.Answer, spec *workv1alpha2.Re
 	for _, name := range names {
 		key, reserved := question{name, is.key}, clusters.Reserved(name)
 		if a, answered := out[name]; answered {
-			e.said[key] = answer{a.Fits, now, reserved}
+			e.last[key] = answer{a.Fits, now.Add(-a.Age), reserved}
 			continue
 		}
-		last, ever := e.said[key]
+		last, ever := e.last[key]
 		switch age := now.Sub(last.at); {
 		case !ever:
 		case age >= memory:
-			delete(e.said, key)
+			delete(e.last, key)
 		default:
 			out[name] = estimate.Answer{Fits: last.fits}.Since(max(age, 1), need, loadOf(reserved).Minus(loadOf(last.reserved)))
 		}
 	}
-	if len(e.said) > mostRemembered {
-		for key, last := range e.said {
-			if now.Sub(last.at) >= memory/10 || len(e.said) > mostRemembered {
-				delete(e.said, key)
+	if len(e.last) > mostRemembered {
+		for key, last := range e.last {
+			if now.Sub(last.at) >= memory/10 || len(e.last) > mostRemembered {
+				delete(e.last, key)
 			}
 		}
 	}

@@ -19,7 +19,9 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/estimate"
 	"github.com/flotilla-io/flotilla/policies/estimate/nodes"
+	"github.com/flotilla-io/flotilla/policies/estimate/profile"
 	"github.com/flotilla-io/flotilla/policies/placement"
+	"github.com/flotilla-io/flotilla/policies/placement/answers"
 )
 
 // byNodes answers from the nodes of clusters, and with errors about others.
@@ -71,7 +73,7 @@ func TestNodesDecide(t *testing.T) {
 		b.Spec.ReplicaRequirements.ResourceRequest = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("3")}
 	}
 	d := New(hubOf(cluster("large", capacity(100)), cluster("small", capacity(100))).Build(), Options{
-		Estimators: Estimators{InSight: byNodes{"large": nodesOf(2, "4"), "small": nodesOf(50, "2")}},
+		Estimators: Estimators{Watched: byNodes{"large": nodesOf(2, "4"), "small": nodesOf(50, "2")}},
 		Clock:      clocktesting.NewFakeClock(time.Unix(0, 0)),
 	})
 	got := []string{}
@@ -82,6 +84,119 @@ func TestNodesDecide(t *testing.T) {
 	want := []string{"Success {large:1}", "Success {large:1}", "Unschedulable {}"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("decided (-want +got):\n%s", diff)
+	}
+}
+
+// told answers from the nodes that clusters told of, so long ago.
+type told struct {
+	byNodes
+	ages map[string]time.Duration
+}
+
+func (t told) Age(_ context.Context, cluster string) time.Duration { return t.ages[cluster] }
+
+// TestWhatClustersToldOfTheirNodesDecides has clusters whose sums are large, and which told
+// of small nodes, a while ago, or of more than there can be.
+func TestWhatClustersToldOfTheirNodesDecides(t *testing.T) {
+	const age = 90 * time.Second
+	cases := map[string]struct {
+		pods   int64 // that it has places for, beside four cores; zero: enough, and 50 cores
+		told   ProfileEstimator
+		remote map[string]int32
+		seen   byNodes
+		want   string
+	}{
+		"nothing was told":                        {want: "Success {a:4} []"},
+		"of nodes that are too small":             {told: told{byNodes: byNodes{"a": nodesOf(40, "1")}}, want: "Unschedulable {} []"},
+		"of nodes that are not":                   {told: told{byNodes: byNodes{"a": nodesOf(40, "3")}}, want: "Success {a:4} []"},
+		"what is seen counts first":               {told: told{byNodes: byNodes{"a": nodesOf(40, "3")}}, seen: byNodes{"a": nodesOf(40, "1")}, want: "Unschedulable {} []"},
+		"no estimator is asked besides":           {told: told{byNodes: byNodes{"a": nodesOf(40, "1")}}, remote: map[string]int32{"a": 9}, want: "Unschedulable {} []"},
+		"of another cluster, and one is asked":    {told: told{byNodes: byNodes{"b": nodesOf(40, "1")}}, remote: map[string]int32{"a": 0}, want: "Unschedulable {} []"},
+		"a while ago":                             {told: told{byNodes{"a": nodesOf(5, "2")}, map[string]time.Duration{"a": age}}, want: "Success {a:4} [{a 5 1m30s}]"},
+		"a while ago, and an estimator is asked":  {told: told{byNodes{"a": nodesOf(5, "2")}, map[string]time.Duration{"a": age}}, remote: map[string]int32{"a": 3}, want: "Unschedulable {} []"},
+		"of more than the cluster has places for": {pods: 15, told: told{byNodes: byNodes{"a": nodesOf(40, "8")}}, want: "Unschedulable {} []"},
+		"of as many as it may have by now":        {pods: 16, told: told{byNodes: byNodes{"a": nodesOf(40, "8")}}, want: "Success {a:4} []"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			ask := Estimators{Profiled: tc.told, Remote: remote(func(_ context.Context, cluster string) (int32, error) {
+				if n, ok := tc.remote[cluster]; ok {
+					return n, nil
+				}
+				return 0, errors.New("nobody knows")
+			})}
+			if tc.seen != nil {
+				ask.Watched = tc.seen
+			}
+			a := cluster("a", capacity(50))
+			if tc.pods > 0 {
+				a.Status.ResourceSummary.Allocatable = corev1.ResourceList{
+					corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourcePods: *resource.NewQuantity(tc.pods, resource.DecimalSI)}
+			}
+			d := New(hubOf(a).Build(), Options{Estimators: ask, Clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0))})
+			is := decide(t, d, divided("web", 4, func(b *workv1alpha2.ResourceBinding) {
+				b.Spec.ReplicaRequirements.ResourceRequest = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}
+			}))
+			if got := fmt.Sprint(is.Record.Reason, " ", placement.Text(is.Clusters), " ", is.Record.Stale); got != tc.want {
+				t.Errorf("= %s, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
+// without tells of nodes, and not what is asked of them.
+type without struct{ told }
+
+func (without) MaxReplicas(_ context.Context, cluster string, _ *workv1alpha2.ReplicaRequirements, _ []estimate.Assumed) (int32, error) {
+	return 0, fmt.Errorf("cluster %s: %w", cluster, &profile.UntoldError{What: "the label zone"})
+}
+
+// TestWhatIsNotToldIsNamed has clusters tell of their nodes, and not what is asked of them: what they report counts, unless
+// somebody else answers.
+func TestWhatIsNotToldIsNamed(t *testing.T) {
+	for name, tc := range map[string]struct {
+		remote map[string]int32
+		want   string
+	}{
+		"nobody else answers": {nil, `Success {a:4} &{[] [{a the label zone}]}`},
+		"an estimator does":   {map[string]int32{"a": 9}, `Success {a:4} &{[{a 9 }] []}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := New(hubOf(cluster("a", capacity(50))).Build(), Options{
+				Estimators: Estimators{Profiled: without{}, Remote: remote(func(_ context.Context, cluster string) (int32, error) {
+					if n, ok := tc.remote[cluster]; ok {
+						return n, nil
+					}
+					return 0, errors.New("nobody knows")
+				})},
+				Clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0)),
+			})
+			is := decide(t, d, divided("web", 4))
+			asked := &struct {
+				Clusters []answers.Answer
+				Untold   []answers.Untold
+			}{is.Record.Estimates.Clusters, is.Record.Estimates.Untold}
+			if got := fmt.Sprint(is.Record.Reason, " ", placement.Text(is.Clusters), " ", asked); got != tc.want {
+				t.Errorf("= %s, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestWhatWasToldAgesOn has a cluster fall silent, and what it told be forgotten.
+func TestWhatWasToldAgesOn(t *testing.T) {
+	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
+	from := told{byNodes{"a": nodesOf(5, "2")}, map[string]time.Duration{"a": time.Minute}}
+	d := New(hubOf(cluster("a", capacity(50))).Build(), Options{Estimators: Estimators{Profiled: from}, NoReservations: true, Clock: clock})
+	try := func(web string) string { return fmt.Sprint(decide(t, d, divided(web, 4)).Record.Stale) }
+	got := []string{try("web1")}
+	delete(from.byNodes, "a")
+	clock.SetTime(clock.Now().Add(time.Minute))
+	got = append(got, try("web2"))
+	clock.SetTime(clock.Now().Add(memory - 2*time.Minute))
+	got = append(got, try("web3"))
+	if diff := cmp.Diff([]string{"[{a 10 1m0s}]", "[{a 10 2m0s}]", "[]"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
@@ -115,7 +230,7 @@ func TestADeadEstimatorCostsItsClusterAlone(t *testing.T) {
 				broken = is
 			}
 			d := New(hubOf(cluster("a", capacity(50)), cluster("b", capacity(50)), cluster("c", capacity(50))).Build(),
-				Options{Estimators: Estimators{Remote: ask, Patience: time.Second}, NoReservations: true, Clock: clock})
+				Options{Estimators: Estimators{Remote: ask, Timeout: time.Second}, NoReservations: true, Clock: clock})
 			try := func(web string) string {
 				d := decide(t, d, divided(web, 6))
 				return fmt.Sprint(placement.Text(d.Clusters), d.Record.Stale)
@@ -161,7 +276,7 @@ func TestWhatWasPromisedSinceIsNotFreeAnyMore(t *testing.T) {
 }
 
 func TestPromisesAreCountedByWhatTheyAre(t *testing.T) {
-	d := New(hubOf(cluster("a", capacity(50))).Build(), Options{Clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0)), Estimators: Estimators{InSight: byNodes{"a": nodesOf(9, "9")}}})
+	d := New(hubOf(cluster("a", capacity(50))).Build(), Options{Clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0)), Estimators: Estimators{Watched: byNodes{"a": nodesOf(9, "9")}}})
 	for i := range 3 {
 		decide(t, d, divided(fmt.Sprint("web", i), 2))
 	}
@@ -195,7 +310,7 @@ func TestWhatIsAssumedTakesOfQuotas(t *testing.T) {
 		return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}
 	}
 	x.Quota("shop", "q", nodes.QuotaOf(&corev1.ResourceQuota{Status: corev1.ResourceQuotaStatus{Hard: m("1000m"), Used: m("0")}}))
-	d := New(hubOf(cluster("a", capacity(100))).Build(), Options{Clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0)), Estimators: Estimators{InSight: byNodes{"a": x}}})
+	d := New(hubOf(cluster("a", capacity(100))).Build(), Options{Clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0)), Estimators: Estimators{Watched: byNodes{"a": x}}})
 	onOne := func(b *workv1alpha2.ResourceBinding) {
 		b.Spec.Placement.ReplicaScheduling = &policyv1alpha1.ReplicaSchedulingStrategy{ReplicaSchedulingType: "Divided", ReplicaDivisionPreference: "Aggregated"}
 		b.Spec.Placement.SpreadConstraints = []policyv1alpha1.SpreadConstraint{{SpreadByField: policyv1alpha1.SpreadByFieldCluster, MinGroups: 1, MaxGroups: 1}}

@@ -2,9 +2,11 @@ package decider
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/placement"
 )
 
@@ -18,19 +20,37 @@ type Event struct {
 	Message string
 }
 
-// EvictionEventOf returns the Event that it is worth that a template should be moved and has
+// Emit emits e on a template, and a failure on its binding, too; b may be nil where nothing failed.
+func (e Event) Emit(to loop.Recorder, template runtime.Object, b workv1alpha2.Binding) {
+	to.Event(template, e.Type, e.Reason, e.Message)
+	if e.Type == corev1.EventTypeWarning && b != nil {
+		to.Event(b, e.Type, e.Reason, e.Message)
+	}
+}
+
+// EventsOf returns the Events that decision is worth, given what b said before.
+func EventsOf(before workv1alpha2.Binding, decision placement.Decision) (out []Event) {
+	for _, of := range []func(workv1alpha2.Binding, placement.Decision) (Event, bool){eventOf, evictionEventOf} {
+		if e, some := of(before, decision); some {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// evictionEventOf returns the Event that it is worth that a template should be moved and has
 // no place to go to: when it is found, not each time that it is found again.
-func EvictionEventOf(before workv1alpha2.Binding, decision placement.Decision) (Event, bool) {
+func evictionEventOf(before workv1alpha2.Binding, decision placement.Decision) (Event, bool) {
 	was, _ := placement.RecordOf(before)
-	if decision.Record.Stays == nil || was.Stays != nil {
+	if decision.Record.Stays == nil || decision.Record.Told.Equal(was.Told) {
 		return Event{}, false
 	}
 	return Event{corev1.EventTypeWarning, workv1alpha2.EventReasonEvictWorkloadFromClusterFailed, decision.Record.Stays.Message}, true
 }
 
-// EventOf returns the Event that decision is worth, given what b said before.
+// eventOf returns the Event that decision is worth, given what b said before.
 // Only a first placement, a new failure and its end are reported.
-func EventOf(before workv1alpha2.Binding, decision placement.Decision) (Event, bool) {
+func eventOf(before workv1alpha2.Binding, decision placement.Decision) (Event, bool) {
 	was, decided := placement.RecordOf(before)
 	if !decision.Record.Succeeded() {
 		changed := !decided || was.Reason != decision.Record.Reason

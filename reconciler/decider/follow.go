@@ -97,7 +97,7 @@ func (d *Decider) tidy(ctx context.Context) {
 func (d *Decider) ClusterChanged(before, after *clusterv1alpha1.Cluster) {
 	d.snapshots.Invalidate()
 	if before != nil && after != nil && hasMore(before.Status.ResourceSummary, after.Status.ResourceSummary) {
-		d.unschedulable.MoreRoom(after.Name)
+		d.unschedulable.MoreCapacity(after.Name)
 	}
 }
 

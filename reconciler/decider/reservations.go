@@ -31,17 +31,17 @@ type reservations struct {
 	// freed is told of clusters that have more capacity than they had.
 	freed func(clusters ...string)
 
-	mu        sync.Mutex
-	byBinding map[client.ObjectKey]*reservation
-	groups    map[group]map[client.ObjectKey]bool // those that know of a placement in the group
-	sums      map[string]corev1.ResourceList      // of shares, by cluster
-	promises  promises                            // of shares, by cluster and what is asked for
-	dirty     map[string]bool                     // clusters whose sums the view does not show
-	base      *placement.Snapshot                 // what the view was made from
-	view      placement.Snapshot
-	seq       uint64            // counts commits
-	grown     map[string]uint64 // the commit that last reserved more of a cluster
-	placed    map[group]uint64  // the commit that last placed one of a group
+	mu          sync.Mutex
+	byBinding   map[client.ObjectKey]*reservation
+	groups      map[group]map[client.ObjectKey]bool // those that know of a placement in the group
+	sums        map[string]corev1.ResourceList      // of shares, by cluster
+	assumptions assumptions                         // of shares, by cluster and what is asked for
+	dirty       map[string]bool                     // clusters whose sums the view does not show
+	base        *placement.Snapshot                 // what the view was made from
+	view        placement.Snapshot
+	seq         uint64            // counts commits
+	grown       map[string]uint64 // the commit that last reserved more of a cluster
+	placed      map[group]uint64  // the commit that last placed one of a group
 	// last is the commit at the last expiry. What grown and placed said up to
 	// the one before is forgotten: of decisions as old, nothing is known.
 	last, forgotten uint64
@@ -77,21 +77,21 @@ type share struct {
 
 func newReservations(c clock.PassiveClock, freed func(clusters ...string)) *reservations {
 	return &reservations{
-		clock:     c,
-		freed:     freed,
-		byBinding: map[client.ObjectKey]*reservation{},
-		groups:    map[group]map[client.ObjectKey]bool{},
-		sums:      map[string]corev1.ResourceList{},
-		promises:  promises{by: map[string]map[string]promise{}, told: map[string][]estimate.Assumed{}},
-		dirty:     map[string]bool{},
-		grown:     map[string]uint64{},
-		placed:    map[group]uint64{},
+		clock:       c,
+		freed:       freed,
+		byBinding:   map[client.ObjectKey]*reservation{},
+		groups:      map[group]map[client.ObjectKey]bool{},
+		sums:        map[string]corev1.ResourceList{},
+		assumptions: assumptions{by: map[string]map[string]assumption{}, cached: map[string][]estimate.Assumed{}},
+		dirty:       map[string]bool{},
+		grown:       map[string]uint64{},
+		placed:      map[group]uint64{},
 	}
 }
 
-// look returns the clusters and the commit that the answer is as of. Where capacity
+// snapshot returns the clusters and the commit that the answer is as of. Where capacity
 // matters, they come with all that was reserved of them.
-func (r *reservations) look(base *placement.Snapshot, capacity bool) (placement.Snapshot, uint64) {
+func (r *reservations) snapshot(base *placement.Snapshot, capacity bool) (placement.Snapshot, uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !capacity {
@@ -184,7 +184,7 @@ func (r *reservations) shares(b workv1alpha2.Binding, decision *placement.Decisi
 		held[t.Name] = placement.Units(spec, t)
 	}
 	var each *unit
-	if r.promises.kept {
+	if r.assumptions.kept {
 		each = unitOf(b)
 	}
 	loads := map[int32]estimate.Load{} // most clusters get as much as others
@@ -348,7 +348,7 @@ func (r *reservations) put(key client.ObjectKey, is *reservation) (freed []strin
 		had := was[cluster]
 		if had.units != s.units || !had.unit.equals(s.unit) || !had.load.Equal(s.load) {
 			r.add(cluster, had.load, s.load)
-			r.promises.move(cluster, had, s)
+			r.assumptions.move(cluster, had, s)
 		}
 		if s.units < had.units {
 			freed = append(freed, cluster)
@@ -357,7 +357,7 @@ func (r *reservations) put(key client.ObjectKey, is *reservation) (freed []strin
 	for cluster, had := range was {
 		if _, still := is.shares[cluster]; !still {
 			r.add(cluster, had.load, estimate.Load{})
-			r.promises.move(cluster, had, share{})
+			r.assumptions.move(cluster, had, share{})
 			freed = append(freed, cluster)
 		}
 	}

@@ -49,21 +49,21 @@ func newUnschedulable() *Unschedulable {
 	}
 }
 
-// Mark returns a mark for Add, to be taken before the decision.
-func (u *Unschedulable) Mark() uint64 {
+// Cycle returns the scheduling cycle for Add; take it before the decision.
+func (u *Unschedulable) Cycle() uint64 {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.moves
 }
 
 // Add puts b in, which could not be placed for the reason. It returns false where a peer
-// may have moved since the mark, so that b should be looked at again.
-func (u *Unschedulable) Add(b workv1alpha2.Binding, reason string, mark uint64) bool {
+// may have moved since that cycle, so that b should be looked at again.
+func (u *Unschedulable) Add(b workv1alpha2.Binding, reason string, cycle uint64) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	groups := groupsOf(b)
 	u.entries[client.ObjectKeyFromObject(b)] = entry{reason: reason, binding: b, groups: groups}
-	return len(groups) == 0 || u.moves == mark
+	return len(groups) == 0 || u.moves == cycle
 }
 
 // Forget takes the binding under key out.
@@ -73,8 +73,8 @@ func (u *Unschedulable) Forget(key client.ObjectKey) {
 	delete(u.entries, key)
 }
 
-// MoreRoom reports that the clusters have more available than they had.
-func (u *Unschedulable) MoreRoom(clusters ...string) {
+// MoreCapacity reports that the clusters have more available than they had.
+func (u *Unschedulable) MoreCapacity(clusters ...string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if len(u.entries) == 0 {

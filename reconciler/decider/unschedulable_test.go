@@ -30,7 +30,7 @@ func TestWakingIsCoalesced(t *testing.T) {
 	var got []int
 	for range 3 {
 		for range 50 {
-			w.MoreRoom("m1", "m2")
+			w.MoreCapacity("m1", "m2")
 		}
 		got = append(got, <-woken)
 		if err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
@@ -38,7 +38,7 @@ func TestWakingIsCoalesced(t *testing.T) {
 		}); err != nil {
 			t.Fatal("nothing waits for more events")
 		}
-		w.MoreRoom("m1")
+		w.MoreCapacity("m1")
 		got = append(got, len(woken))
 		clock.Step(coalesce)
 		got = append(got, <-woken)
@@ -61,7 +61,7 @@ func TestWakingIsCoalesced(t *testing.T) {
 func TestWatchesAreNotHeldUp(t *testing.T) {
 	w := newUnschedulable()
 	w.Add(divided("waits", 5), workv1alpha2.BindingReasonUnschedulable, 0)
-	w.MoreRoom("m1")
+	w.MoreCapacity("m1")
 	free := false
 	w.Due(func(workv1alpha2.Binding, string) bool {
 		if free = w.mu.TryLock(); free {

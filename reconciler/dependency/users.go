@@ -29,13 +29,13 @@ type use struct {
 	key client.ObjectKey
 	// binding of the template.
 	binding workv1alpha2.Binding
-	// holders are the clusters that have a Work of it.
-	holders []string
+	// clusters have a Work of it.
+	clusters []string
 	// deps are what it needs; known is false where that cannot be told at all.
 	deps  []kinds.Dependency
 	known bool
 	// settled: deps are to be noted on the binding.
-	settled bool
+	record bool
 	// refused is what it refers to and may not have.
 	refused []kinds.Dependency
 	// asked: the interpreter has answered, with fault or without.
@@ -61,7 +61,7 @@ func (r *Reconciler) readUser(ctx context.Context, s *use) (loop.Next, error) {
 		return loop.Next{Done: true}, r.forget(ctx, s.ref())
 	}
 	s.binding = b
-	s.holders, err = bindings.Holders(ctx, r.hub, b)
+	s.clusters, err = bindings.ClustersWithWork(ctx, r.hub, b)
 	return loop.Next{}, err
 }
 
@@ -83,8 +83,8 @@ func (r *Reconciler) leave(ctx context.Context, s *use) (loop.Next, error) {
 	}
 	s.desired = s.binding.DeepCopyObject().(workv1alpha2.Binding)
 	controllerutil.RemoveFinalizer(s.desired, workv1alpha2.BindingDependenciesDistributorFinalizer)
-	mark(s.desired, workv1alpha2.BindingDependenciesAnnotationKey, "")
-	mark(s.desired, dependency.FaultAnnotation, "")
+	setAnnotation(s.desired, workv1alpha2.BindingDependenciesAnnotationKey, "")
+	setAnnotation(s.desired, dependency.FaultAnnotation, "")
 	return loop.Next{Done: true}, nil
 }
 
@@ -172,13 +172,13 @@ func (s *use) choose(template *unstructured.Unstructured, last, deps []kinds.Dep
 	}
 	_, claimed := propagation.Claimed(s.binding)
 	switch {
-	case same && (suspended(s.binding) || lingers(s.binding, s.holders)):
-		s.deps, s.settled = dependency.Union(last, deps), true
+	case same && (suspended(s.binding) || lingers(s.binding, s.clusters)):
+		s.deps, s.record = dependency.Union(last, deps), true
 		if _, err := dependency.Note(s.deps); err != nil {
 			s.deps = deps
 		}
 	case same:
-		s.deps, s.settled = deps, true
+		s.deps, s.record = deps, true
 	case claimed || !had:
 		s.deps = dependency.Union(last, deps)
 	default:
@@ -194,9 +194,9 @@ func suspended(b workv1alpha2.Binding) bool {
 
 // lingers reports whether a cluster has a Work of b that b has no place for any more:
 // of whatever version that is.
-func lingers(b workv1alpha2.Binding, holders []string) bool {
+func lingers(b workv1alpha2.Binding, clusters []string) bool {
 	spec := b.BindingSpec()
-	return slices.ContainsFunc(holders, func(name string) bool {
+	return slices.ContainsFunc(clusters, func(name string) bool {
 		return !slices.ContainsFunc(spec.Clusters, func(t workv1alpha2.TargetCluster) bool { return t.Name == name })
 	})
 }
@@ -204,7 +204,7 @@ func lingers(b workv1alpha2.Binding, holders []string) bool {
 // enter writes what was found into the reverse index, and looks at the bindings that it
 // is about.
 func (r *Reconciler) enter(ctx context.Context, s *use) (loop.Next, error) {
-	now := &entry{User: dependency.UserOf(s.binding, s.holders...), known: s.known, deps: s.deps, refused: s.refused}
+	now := &entry{User: dependency.UserOf(s.binding, s.clusters...), known: s.known, deps: s.deps, refused: s.refused}
 	now.Needs = dependency.Needs(s.deps)
 	before := r.index.put(now)
 	if now.same(before) {
@@ -260,9 +260,9 @@ func (r *Reconciler) alert(ctx context.Context, ref dependency.Ref, entries ...*
 func note(_ context.Context, s *use) (loop.Next, error) {
 	desired := s.binding.DeepCopyObject().(workv1alpha2.Binding)
 	if s.asked {
-		mark(desired, dependency.FaultAnnotation, faultText(s.fault))
+		setAnnotation(desired, dependency.FaultAnnotation, faultText(s.fault))
 	}
-	if s.settled {
+	if s.record {
 		text := ""
 		if len(s.deps) > 0 {
 			var err error
@@ -271,14 +271,14 @@ func note(_ context.Context, s *use) (loop.Next, error) {
 			}
 			controllerutil.AddFinalizer(desired, workv1alpha2.BindingDependenciesDistributorFinalizer)
 		}
-		mark(desired, workv1alpha2.BindingDependenciesAnnotationKey, text)
+		setAnnotation(desired, workv1alpha2.BindingDependenciesAnnotationKey, text)
 	}
 	s.desired = desired
 	return loop.Next{}, nil
 }
 
-// mark sets an annotation, or removes it where there is nothing to say.
-func mark(b workv1alpha2.Binding, key, text string) {
+// setAnnotation sets an annotation; an empty text removes it.
+func setAnnotation(b workv1alpha2.Binding, key, text string) {
 	if b.GetAnnotations()[key] == text {
 		return
 	}

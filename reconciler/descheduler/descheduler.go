@@ -44,12 +44,22 @@ const (
 // reasonPlanned is that of Events of a dry run.
 const reasonPlanned = "DescheduleBindingPlanned"
 
-// patience is how long a cluster may take to say what waits there.
-const patience = time.Second
+// timeout is how long a cluster may take to say what waits there.
+const timeout = time.Second
 
-// Waiters count the replicas of a workload that wait in a cluster for so long, or longer, for
-// a node. They err where that is not known.
-type Waiters func(ctx context.Context, cluster string, of workv1alpha2.ObjectReference, threshold time.Duration) (int32, error)
+// Waiters count the replicas of a workload that wait in a cluster for a node. They err where
+// that is not known.
+type Waiters func(ctx context.Context, cluster string, q Question) (int32, error)
+
+// Question is which replicas are counted.
+type Question struct {
+	// Of is the workload.
+	Of workv1alpha2.ObjectReference
+	// Threshold is for how long they wait, or longer.
+	Threshold time.Duration
+	// Placed is when it was decided last where the workload runs.
+	Placed time.Time
+}
 
 // Descheduler looks at all bindings now and then. Use New.
 type Descheduler struct {
@@ -58,6 +68,7 @@ type Descheduler struct {
 	waiters Waiters
 	events  loop.Recorder
 	opts    Options
+	soon    soon
 }
 
 // New returns the loop. hub reads from a cache.
@@ -71,26 +82,12 @@ func New(hub client.Client, decider *decider.Decider, waiters Waiters, events lo
 	if opts.Clock == nil {
 		opts.Clock = clock.RealClock{}
 	}
-	return &Descheduler{hub: hub, decider: decider, waiters: waiters, events: events, opts: opts}
+	return &Descheduler{hub: hub, decider: decider, waiters: waiters, events: events, opts: opts, soon: soon{some: make(chan struct{}, 1)}}
 }
 
 // Register adds the loop to mgr.
 func (d *Descheduler) Register(mgr ctrl.Manager) error {
-	err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
-		ticker := d.opts.Clock.NewTicker(d.opts.Interval)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return nil
-			case <-ticker.C():
-				if err := d.Run(ctx); err != nil {
-					log.FromContext(ctx).Error(err, "look for replicas that find no node")
-				}
-			}
-		}
-	}))
-	if err != nil {
+	if err := mgr.Add(manager.RunnableFunc(d.follow)); err != nil {
 		return fmt.Errorf("register the descheduler: %w", err)
 	}
 	return nil
@@ -98,6 +95,11 @@ func (d *Descheduler) Register(mgr ctrl.Manager) error {
 
 // Run looks at all bindings once. One that fails keeps no other from its turn.
 func (d *Descheduler) Run(ctx context.Context) error {
+	return d.look(ctx, func(visit func(workv1alpha2.Binding)) error { return bindings.Each(ctx, d.hub, visit) })
+}
+
+// look looks at the bindings that are visited.
+func (d *Descheduler) look(ctx context.Context, each func(visit func(workv1alpha2.Binding)) error) error {
 	clusters, err := d.decider.Clusters(ctx)
 	if err != nil {
 		return err
@@ -107,7 +109,7 @@ func (d *Descheduler) Run(ctx context.Context) error {
 		short   []deschedule.Short
 	}
 	var all []candidate
-	err = bindings.Each(ctx, d.hub, func(b workv1alpha2.Binding) {
+	err = each(func(b workv1alpha2.Binding) {
 		if short := deschedule.Candidates(b, *clusters, d.opts.Scheduler); len(short) > 0 {
 			all = append(all, candidate{b, short})
 		}
@@ -129,10 +131,14 @@ func (d *Descheduler) Run(ctx context.Context) error {
 
 // count asks how many replicas wait in the clusters; those that do not say have none.
 func (d *Descheduler) count(ctx context.Context, b workv1alpha2.Binding, short []deschedule.Short) []deschedule.Waiting {
+	q := Question{Of: b.BindingSpec().Resource, Threshold: d.opts.Threshold}
+	if record, decided := placement.RecordOf(b); decided {
+		q.Placed = record.At.Time
+	}
 	var out []deschedule.Waiting
 	for _, s := range short {
-		ctx, cancel := context.WithTimeout(ctx, patience)
-		n, err := d.waiters(ctx, s.Cluster, b.BindingSpec().Resource, d.opts.Threshold)
+		ctx, cancel := context.WithTimeout(ctx, timeout)
+		n, err := d.waiters(ctx, s.Cluster, q)
 		cancel()
 		if err == nil && n > 0 {
 			out = append(out, deschedule.Waiting{Short: s, Replicas: n})
@@ -155,7 +161,7 @@ func (d *Descheduler) deschedule(ctx context.Context, b workv1alpha2.Binding, wa
 	if d.opts.DryRun {
 		_, some, err := d.decider.PreviewBy(ctx, b, rule)
 		if some && err == nil {
-			d.tell(b, corev1.EventTypeNormal, reasonPlanned, "Dry run, nothing is changed: "+move.Message()+", to run in "+placement.Text(move.Clusters))
+			d.record(b, corev1.EventTypeNormal, reasonPlanned, "Dry run, nothing is changed: "+move.Message()+", to run in "+placement.Text(move.Clusters))
 		}
 		return err
 	}
@@ -175,16 +181,16 @@ func (d *Descheduler) deschedule(ctx context.Context, b workv1alpha2.Binding, wa
 		return nil
 	case err != nil:
 		d.decider.Withdraw(b)
-		d.tell(b, corev1.EventTypeWarning, workv1alpha2.EventReasonDescheduleBindingFailed, err.Error())
+		d.record(b, corev1.EventTypeWarning, workv1alpha2.EventReasonDescheduleBindingFailed, err.Error())
 		return fmt.Errorf("write the placement: %w", err)
 	}
 	log.FromContext(ctx).Info("descheduled", "binding", client.ObjectKeyFromObject(b), "from", placement.Text(move.From), "clusters", placement.Text(move.Clusters))
-	d.tell(b, corev1.EventTypeNormal, workv1alpha2.EventReasonDescheduleBindingSucceed, move.Message())
+	d.record(b, corev1.EventTypeNormal, workv1alpha2.EventReasonDescheduleBindingSucceed, move.Message())
 	return nil
 }
 
-// tell writes the Event on the binding and on its template.
-func (d *Descheduler) tell(b workv1alpha2.Binding, kind, reason, message string) {
+// record emits the Event on the binding and on its template.
+func (d *Descheduler) record(b workv1alpha2.Binding, kind, reason, message string) {
 	d.events.Event(b, kind, reason, message)
 	d.events.Event(bindings.TemplateRef(b), kind, reason, message)
 }

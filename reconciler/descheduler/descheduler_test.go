@@ -76,7 +76,7 @@ func TestWhatFindsNoNodeIsMovedOnce(t *testing.T) {
 			}
 			clock := clocktesting.NewFakeClock(time.Unix(9, 0))
 			events := &recorder{}
-			d := New(hub, decider.New(hub, decider.Options{Clock: clock}), func(_ context.Context, cluster string, _ workv1alpha2.ObjectReference, _ time.Duration) (int32, error) {
+			d := New(hub, decider.New(hub, decider.Options{Clock: clock}), func(_ context.Context, cluster string, _ Question) (int32, error) {
 				return waits(cluster)
 			}, events, Options{DryRun: tc.dry, Clock: clock})
 			if err := d.Run(t.Context()); (err != nil) != tc.fails {

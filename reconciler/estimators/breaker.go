@@ -15,8 +15,8 @@ const (
 )
 
 const (
-	// patience is how many questions in a row may stay without an answer.
-	patience = 3
+	// failureThreshold is how many questions in a row without an answer open the breaker.
+	failureThreshold = 3
 	// shortestRest and longestRest are how long an estimator that does not answer is left alone.
 	shortestRest, longestRest = time.Second, 30 * time.Second
 )
@@ -36,7 +36,7 @@ func (b *breaker) enter(now time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
-	case b.silence < patience:
+	case b.silence < failureThreshold:
 		return true
 	case b.trying || now.Before(b.until):
 		return false
@@ -55,7 +55,7 @@ func (b *breaker) leave(now time.Time, o outcome) {
 		b.silence, b.rest = 0, 0
 	case silent:
 		b.silence++
-		if b.silence < patience || now.Before(b.until) {
+		if b.silence < failureThreshold || now.Before(b.until) {
 			return // or it was asked before the rest began
 		}
 		b.rest = min(max(2*b.rest, shortestRest), longestRest)

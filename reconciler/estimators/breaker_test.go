@@ -46,7 +46,7 @@ func TestBreaker(t *testing.T) {
 func TestOneTries(t *testing.T) {
 	var b breaker
 	now := time.Unix(1000, 0)
-	for range patience {
+	for range failureThreshold {
 		b.enter(now)
 		b.leave(now, silent)
 	}

@@ -18,10 +18,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// lookUp returns where the estimator of a cluster may be, the likeliest first: what the Service
+// resolve returns where the estimator of a cluster may be, the likeliest first: what the Service
 // of its name on the hub leads to, or where there is none, that name in the cluster that the
 // hub itself runs on.
-func lookUp(ctx context.Context, services client.Reader, opts Options, cluster string) ([]string, error) {
+func resolve(ctx context.Context, services client.Reader, opts Options, cluster string) ([]string, error) {
 	name := opts.Prefix + "-" + cluster
 	var service corev1.Service
 	err := services.Get(ctx, client.ObjectKey{Namespace: opts.Namespace, Name: name}, &service)

@@ -25,18 +25,18 @@ import (
 const (
 	// connectWithin is how long a connection may take, and a look for the Service.
 	connectWithin = 5 * time.Second
-	// lookAgain is how old the way to an estimator that does not answer may get.
-	lookAgain = 30 * time.Second
+	// resolvePeriod is how old the addresses of an estimator that does not answer may get.
+	resolvePeriod = 30 * time.Second
 	// maxAnswer is how long a message may be that has one number.
 	maxAnswer = 4 << 10
 )
 
 // link is the way to the estimator of one cluster.
 type link struct {
-	clock   clock.PassiveClock
-	looked  time.Time // when it was made
-	found   chan struct{}
-	breaker breaker
+	clock    clock.PassiveClock
+	resolved time.Time // when it was made
+	found    chan struct{}
+	breaker  breaker
 
 	mu     sync.Mutex
 	conn   *grpc.ClientConn // nil until found is closed, and where there is no way
@@ -45,7 +45,7 @@ type link struct {
 }
 
 func newLink(clock clock.PassiveClock, now time.Time) *link {
-	return &link{clock: clock, looked: now, found: make(chan struct{})}
+	return &link{clock: clock, resolved: now, found: make(chan struct{})}
 }
 
 // stale reports whether the way should be looked for again: it led nowhere lately.
@@ -57,7 +57,7 @@ func (l *link) stale(now time.Time) bool {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return (l.err != nil || l.breaker.failing()) && now.Sub(l.looked) >= lookAgain
+	return (l.err != nil || l.breaker.failing()) && now.Sub(l.resolved) >= resolvePeriod
 }
 
 // find looks for the estimator, and opens the connection, which connects when it is used first.
@@ -119,7 +119,7 @@ func outcomeOf(err error) outcome {
 
 // open returns a connection to the estimator of a cluster.
 func open(ctx context.Context, services client.Reader, opts Options, cluster string) (*grpc.ClientConn, error) {
-	addresses, err := lookUp(ctx, services, opts, cluster)
+	addresses, err := resolve(ctx, services, opts, cluster)
 	if err != nil {
 		return nil, err
 	}

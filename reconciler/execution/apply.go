@@ -84,7 +84,7 @@ type applier struct {
 
 // inspector finds out about drift, and reports it.
 type inspector interface {
-	Inspect(ctx context.Context, l *drift.Look) (*drift.Drift, error)
+	Inspect(ctx context.Context, l *drift.Finding) (*drift.Drift, error)
 	Report(work *workv1alpha1.Work, m *manifest.Manifest, d *drift.Drift)
 }
 
@@ -145,7 +145,7 @@ func (a *applier) carryOne(ctx context.Context, s *state, o *object) (time.Durat
 		return asItStands(s, o, a.faults.keeps(ctx, s, o))
 	case correct, restore:
 		if leavesDrift(s.work) {
-			found, err := a.drift.Inspect(ctx, &drift.Look{Work: s.work, Manifest: &o.Manifest, Record: o.record, Observed: observed, Member: s.member})
+			found, err := a.drift.Inspect(ctx, &drift.Finding{Work: s.work, Manifest: &o.Manifest, Record: o.record, Observed: observed, Member: s.member})
 			if found != nil {
 				o.drift = found
 			}
@@ -182,7 +182,7 @@ func (a *applier) keptFrom(ctx context.Context, s *state, o *object, presence me
 	case act != correct && act != restore:
 		return 0, nil
 	case sent == o.Hash:
-		found, err := a.drift.Inspect(ctx, &drift.Look{Work: s.work, Manifest: &o.Manifest, Record: o.record, Observed: o.observed, Member: s.member})
+		found, err := a.drift.Inspect(ctx, &drift.Finding{Work: s.work, Manifest: &o.Manifest, Record: o.record, Observed: o.observed, Member: s.member})
 		if err != nil {
 			return 0, a.faults.explain(s, o, err)
 		}

@@ -67,7 +67,7 @@ func (f *faults) keeps(ctx context.Context, s *state, o *object) string {
 		return "" // the next look finds out
 	}
 	if left := guard.Left(ctx, s.member, live); len(left) > 0 {
-		return cascade.HeldByKind(left, live.GetFinalizers())
+		return cascade.BlockedByKind(left, live.GetFinalizers())
 	}
 	return ""
 }

@@ -14,21 +14,21 @@ const ordinaryRemoval = 30 * time.Second
 // lingering are the Works of which people were told that they do not go. It can be lost, and is safe for use by several
 // goroutines.
 type lingering struct {
-	mu   sync.Mutex
-	told map[client.ObjectKey]bool
+	mu       sync.Mutex
+	reported map[client.ObjectKey]bool
 }
 
 // first reports whether nobody was told of a Work yet, and notes that somebody is.
 func (l *lingering) first(key client.ObjectKey) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.told[key] {
+	if l.reported[key] {
 		return false
 	}
-	if l.told == nil {
-		l.told = map[client.ObjectKey]bool{}
+	if l.reported == nil {
+		l.reported = map[client.ObjectKey]bool{}
 	}
-	l.told[key] = true
+	l.reported[key] = true
 	return true
 }
 
@@ -36,5 +36,5 @@ func (l *lingering) first(key client.ObjectKey) bool {
 func (l *lingering) Forget(key client.ObjectKey) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.told, key)
+	delete(l.reported, key)
 }

@@ -61,7 +61,7 @@ func (y *yard) Read(schema.GroupVersionKind, types.NamespacedName) (*members.Obs
 }
 
 func (y *yard) observed() *members.Observed {
-	out := members.Marks(y.there)
+	out := members.MetadataOf(y.there)
 	from, _, _ := unstructured.NestedString(y.there.Object, "data", "from")
 	out.Owned, out.Health = "owned by "+from, workv1alpha1.ResourceHealthy
 	return out
@@ -358,7 +358,7 @@ func TestAWorkGetsTheObjectThatAnotherLetsGoOf(t *testing.T) {
 func TestALetGoBetweenTheLookAndTheWaitIsSeen(t *testing.T) {
 	f := newTwo(t)
 	f.look("a")
-	s, found, err := f.worker.look(t.Context(), key("b"))
+	s, found, err := f.worker.read(t.Context(), key("b"))
 	if err != nil || !found {
 		t.Fatal(found, err)
 	}

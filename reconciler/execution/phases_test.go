@@ -100,7 +100,7 @@ func (e *edge) Apply(_ context.Context, desired *unstructured.Unstructured) (*me
 	if e.refuse != nil {
 		return nil, e.refuse
 	}
-	out := members.Marks(desired)
+	out := members.MetadataOf(desired)
 	out.Owned, out.Health = "owned", workv1alpha1.ResourceHealthy
 	return out, nil
 }

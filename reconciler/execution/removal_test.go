@@ -2,6 +2,7 @@ package execution
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -9,11 +10,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/policies/volumes"
 )
 
 // blockedBy is what a Work says of why it does not go.
@@ -253,4 +256,97 @@ func TestWhatIsWantedAgainGoesWithItsCluster(t *testing.T) {
 			}
 		})
 	}
+}
+
+// claimOf is a Work of a template that is a claim.
+func claimOf(name, object string) *workv1alpha1.Work {
+	w := workNamed(name, object)
+	w.Labels = map[string]string{workv1alpha2.ResourceBindingPermanentIDLabel: "b-1"}
+	w.Spec.Workload.Manifests[0].Raw = fmt.Appendf(nil, `{"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{"name":%q,"namespace":"shop","annotations":{"resourcetemplate.karmada.io/uid":"t-1"}}}`, object)
+	return w
+}
+
+// TestWhatHoldsDataStays: a claim goes with its Work only with the word that it may; the Work waits a while for
+// that, and says once where the claim stays.
+func TestWhatHoldsDataStays(t *testing.T) {
+	say := func(key, value string) func(*workv1alpha1.Work) {
+		return func(w *workv1alpha1.Work) { w.Annotations = map[string]string{key: value} }
+	}
+	told := []string{"*v1alpha1.Work ClaimKept", "*v1.PartialObjectMetadata ClaimKept"}
+	for name, tc := range map[string]struct {
+		change func(*workv1alpha1.Work)
+		late   func(*workv1alpha1.Work) // while the Work waits
+		waits  bool
+		asked  []string
+		event  []string
+	}{
+		"nothing says that it may go":       {waits: true, asked: []string{"a applies uid-1"}, event: told},
+		"its template was deleted":          {change: say(workv1alpha2.TemplateGoneAnnotation, "t-1"), asked: []string{"a applies uid-1", "removed uid-1"}},
+		"its template is deleted meanwhile": {late: say(workv1alpha2.TemplateGoneAnnotation, "t-1"), waits: true, asked: []string{"a applies uid-1", "removed uid-1"}},
+		"somebody named it":                 {change: say(workv1alpha2.AllowCascadeAnnotation, "true"), asked: []string{"a applies uid-1", "removed uid-1"}},
+		"the Work is a person's own":        {change: func(w *workv1alpha1.Work) { w.Labels = nil }, asked: []string{"a applies uid-1", "removed uid-1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newTwoOf(t, claimOf("a", "data"))
+			f.look("a")
+			if tc.change != nil {
+				f.change("a", tc.change)
+			}
+			if err := f.hub.Delete(t.Context(), f.work("a")); err != nil {
+				t.Fatal(err)
+			}
+			f.clock.SetTime(f.work("a").DeletionTimestamp.Time)
+			f.look("a")
+			if got := f.state("a"); (got != "gone") != tc.waits {
+				t.Errorf("the Work is %s at once", got)
+			}
+			if tc.late != nil {
+				f.change("a", tc.late)
+			} else if tc.waits {
+				f.clock.SetTime(f.work("a").DeletionTimestamp.Add(volumes.Grace))
+			}
+			if tc.waits {
+				f.look("a")
+			}
+			if got := f.state("a"); got != "gone" {
+				t.Errorf("the Work is %s", got)
+			}
+			f.asked(tc.asked...)
+			if diff := cmp.Diff(tc.event, f.recorder.reported); diff != "" {
+				t.Errorf("Events (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestWhatHoldsDataStaysUnasked: a claim that the Work asks for no more, as it has another name now, stays under the one before.
+func TestWhatHoldsDataStaysUnasked(t *testing.T) {
+	f := newTwoOf(t, claimOf("a", "data"))
+	f.look("a")
+	f.change("a", func(w *workv1alpha1.Work) { w.Spec.Workload.Manifests = nil })
+	f.look("a", "a")
+	f.asked("a applies uid-1")
+	if got := f.applied("a"); got != "applied" || len(f.work("a").Status.ManifestStatuses) != 0 {
+		t.Errorf("the Work says %s, %v", got, f.work("a").Status.ManifestStatuses)
+	}
+}
+
+// TestWhatHoldsDataStaysInAClusterThatLeaves: it is nobody's there from then on, and at once.
+func TestWhatHoldsDataStaysInAClusterThatLeaves(t *testing.T) {
+	f := newTwoOf(t, claimOf("a", "data"))
+	f.look("a")
+	cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "eu-1"}}
+	if err := f.hub.Patch(t.Context(), cluster, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":["f/f"]}}`))); err != nil {
+		t.Fatal(err)
+	}
+	for _, obj := range []client.Object{cluster, f.work("a")} {
+		if err := f.hub.Delete(t.Context(), obj); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.look("a")
+	if got := f.state("a"); got != "gone" {
+		t.Errorf("the Work is %s", got)
+	}
+	f.asked("a applies uid-1", "somebody patches")
 }

@@ -3,15 +3,18 @@ package execution
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/policies/volumes"
 	"github.com/flotilla-io/flotilla/reconciler/execution/guard"
 	"github.com/flotilla-io/flotilla/reconciler/execution/manifest"
 	"github.com/flotilla-io/flotilla/reconciler/execution/outcome"
@@ -27,6 +30,7 @@ type remover struct {
 	manifests asked
 	guard     *guard.Guard
 	tries     tries
+	clock     clock.PassiveClock
 }
 
 // successors knows who asks for what a Work lets go of.
@@ -62,6 +66,12 @@ func (r *remover) remove(ctx context.Context, s *state, m *manifest.Manifest) er
 		return &outcome.Held{Verb: "remove", Title: m.Title()}
 	}
 	preserve := preserves(s.work)
+	if !preserve && volumes.Stays(m.GVK.GroupKind(), s.work) {
+		if !s.leaves() {
+			return r.keep(ctx, s, m)
+		}
+		preserve = true
+	}
 	if !preserve {
 		if preserve, err = r.spare(ctx, s, m); err != nil {
 			return err
@@ -81,6 +91,20 @@ func (r *remover) remove(ctx context.Context, s *state, m *manifest.Manifest) er
 	if !gone {
 		return terminating(s, m)
 	}
+	return nil
+}
+
+// keep leaves a claim in the member, with what ties it to this hub: whatever Work asks for it again
+// takes it over, and until then it is an orphan. A Work that is to go waits a while for the word
+// that its template goes, too.
+func (r *remover) keep(ctx context.Context, s *state, m *manifest.Manifest) error {
+	if since := s.work.DeletionTimestamp; since != nil {
+		if after := volumes.Wait(since.Time, r.clock.Now()); after > 0 {
+			return &waitqueue.Blocked{Cause: waitqueue.Cause{Event: waitqueue.OnRetry}, After: after, Err: fmt.Errorf("%s may be deleted on the control plane, too", m.Title())}
+		}
+	}
+	s.kept = append(s.kept, *m)
+	log.FromContext(ctx).Info("A claim stays in the cluster: it was not deleted on the control plane", "namespace", m.Key.Namespace, "name", m.Key.Name)
 	return nil
 }
 
@@ -104,7 +128,7 @@ func (r *remover) find(ctx context.Context, s *state, m *manifest.Manifest) (*me
 	case err != nil:
 		return nil, kind, r.link.fault(err)
 	}
-	return members.Marks(live), kind, nil
+	return members.MetadataOf(live), kind, nil
 }
 
 // isToGo reports whether an object is the Work's, and of nothing that stays.

@@ -22,6 +22,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/policies/excerpt"
 	"github.com/flotilla-io/flotilla/policies/rollup"
+	"github.com/flotilla-io/flotilla/policies/volumes"
 	"github.com/flotilla-io/flotilla/reconciler/debounce"
 	"github.com/flotilla-io/flotilla/reconciler/execution/backoff"
 	"github.com/flotilla-io/flotilla/reconciler/execution/guard"
@@ -51,6 +52,7 @@ type marks interface {
 // report writes what a look has found: the status that is to be, or why a Work that is to
 // go cannot.
 func (r *reporter) report(ctx context.Context, s *state) (loop.Next, error) {
+	r.reportKept(s)
 	switch {
 	case s.stays != nil:
 		return loop.Next{}, r.reportStay(ctx, s)
@@ -58,6 +60,18 @@ func (r *reporter) report(ctx context.Context, s *state) (loop.Next, error) {
 		return r.reportStatus(ctx, s)
 	}
 	return loop.Next{}, nil
+}
+
+// reportKept emits an Event for each claim that a Work leaves in its cluster, on the Work and the template.
+func (r *reporter) reportKept(s *state) {
+	for i := range s.kept {
+		m := &s.kept[i]
+		message := excerpt.Message(volumes.Kept(m.Title(), s.cluster.Name), mostEvent)
+		r.recorder.Event(s.work, corev1.EventTypeWarning, workv1alpha1.EventReasonClaimKept, message)
+		if template := m.Template(s.work); template != nil {
+			r.recorder.Event(template, corev1.EventTypeWarning, workv1alpha1.EventReasonClaimKept, message)
+		}
+	}
 }
 
 // reportStatus writes the status: at once if somebody waits for it, else after it has
@@ -105,8 +119,8 @@ func (r *reporter) reportStay(ctx context.Context, s *state) error {
 			return fmt.Errorf("write the status of work %s: %w", s.key, err)
 		}
 	}
-	if !away && r.isNews(s) { // else the next look says it, if there is one
-		text := egress.Told(s.stays.why)
+	if !away && r.isDue(s) { // else the next look says it, if there is one
+		text := egress.Message(s.stays.why)
 		log.FromContext(ctx).Info("Work cannot be removed", "reason", text)
 		r.recorder.Event(s.work, corev1.EventTypeWarning, workv1alpha1.EventReasonDeletionBlocked, excerpt.Message(text, mostEvent))
 	}
@@ -116,9 +130,9 @@ func (r *reporter) reportStay(ctx context.Context, s *state) error {
 	return r.parting.Mark(ctx, s.work)
 }
 
-// isNews reports whether people are to be told now that a Work does not go: at once that somebody has to act, and of what
+// isDue reports whether it is time to say that a Work does not go: at once that somebody has to act, and of what
 // may be about to go once that has taken long.
-func (r *reporter) isNews(s *state) bool {
+func (r *reporter) isDue(s *state) bool {
 	if !outcome.IsTerminating(s.stays.why) {
 		return meta.FindStatusCondition(s.work.Status.Conditions, workv1alpha1.WorkDeletionBlocked) == nil && r.lingering.first(s.key)
 	}

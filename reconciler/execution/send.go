@@ -69,7 +69,7 @@ func (d *sender) over(ctx context.Context, s *state, o *object, desired *unstruc
 	live, err := s.member.Get(ctx, o.GVK, o.Key)
 	switch {
 	case apierrors.IsNotFound(err) && act == correct && leavesDrift(s.work):
-		return nil, errMoved
+		return nil, errChanged
 	case apierrors.IsNotFound(err):
 		if act.putsBack() {
 			o.drift = drift.PutBack(drift.Removed(&o.Manifest), d.clock.Now())
@@ -78,7 +78,7 @@ func (d *sender) over(ctx context.Context, s *state, o *object, desired *unstruc
 	case err != nil:
 		return nil, err
 	}
-	if err := d.owners.Conflict(ctx, s.work, s.member, &o.Manifest, members.Marks(live)); err != nil {
+	if err := d.owners.Conflict(ctx, s.work, s.member, &o.Manifest, members.MetadataOf(live)); err != nil {
 		return nil, err
 	}
 	if !s.owner().MayTake(desired, live, o.record.Desired != "") {
@@ -89,7 +89,7 @@ func (d *sender) over(ctx context.Context, s *state, o *object, desired *unstruc
 	}
 	if changes := drift.Changes(s.owner(), desired, live); len(changes) > 0 && act.putsBack() {
 		if leavesDrift(s.work) {
-			return nil, errMoved
+			return nil, errChanged
 		}
 		o.drift = drift.PutBack(drift.Changed(&o.Manifest, changes), d.clock.Now())
 	}
@@ -103,9 +103,9 @@ func (d *sender) over(ctx context.Context, s *state, o *object, desired *unstruc
 	return put(ctx, s, desired)
 }
 
-// errMoved says that an object which only changed hands has changed since, where
+// errChanged says that an object which only changed hands has changed since, where
 // that is to be reported and not reverted: it is looked at again.
-var errMoved = &waitqueue.Blocked{
+var errChanged = &waitqueue.Blocked{
 	Cause: waitqueue.Cause{Event: waitqueue.OnRetry}, Err: errors.New("the object has changed since it was compared"),
 }
 

@@ -30,6 +30,7 @@ type state struct {
 	stuck   error                    // why some of that could not be removed
 	status  *workv1alpha1.WorkStatus // as it is to be; nil for as it is
 	stays   *stay                    // why it cannot go, once that is to be reported
+	kept    []manifest.Manifest      // the claims that it leaves in the cluster
 	blocked *waitqueue.Blocked
 }
 

@@ -166,7 +166,7 @@ func applied(s *state) (metav1.Condition, bool) {
 	if s.stuck != nil {
 		return metav1.Condition{
 			Type: workv1alpha1.WorkApplied, Status: metav1.ConditionFalse, Reason: workv1alpha1.WorkAppliedFailedReason,
-			Message: excerpt.Message("Failed to "+egress.Told(s.stuck), mostMessage),
+			Message: excerpt.Message("Failed to "+egress.Message(s.stuck), mostMessage),
 		}, true
 	}
 	if good == len(s.objects) {
@@ -178,7 +178,7 @@ func applied(s *state) (metav1.Condition, bool) {
 	return metav1.Condition{
 		Type: workv1alpha1.WorkApplied, Status: metav1.ConditionFalse,
 		Reason:  acting.Reason(s.failed()),
-		Message: excerpt.Message(fmt.Sprintf("Failed to apply all manifests (%d/%d): %s", good, len(s.objects), egress.Told(utilerrors.NewAggregate(slices.DeleteFunc(s.failed(), outcome.IsAsItIs)))), mostMessage),
+		Message: excerpt.Message(fmt.Sprintf("Failed to apply all manifests (%d/%d): %s", good, len(s.objects), egress.Message(utilerrors.NewAggregate(slices.DeleteFunc(s.failed(), outcome.IsAsItIs)))), mostMessage),
 	}, true
 }
 
@@ -186,7 +186,7 @@ func applied(s *state) (metav1.Condition, bool) {
 // what was last reported stays. Left names the objects whose statuses there is no
 // room for.
 func manifestStatuses(s *state) (out []workv1alpha1.ManifestStatus, left []string) {
-	free := room(s.work)
+	free := statusBudget(s.work)
 	for i := range s.objects {
 		observed, id := s.objects[i].observed, s.objects[i].Identifier()
 		if !s.objects[i].known && observed == nil || observed != nil && observed.Pending {
@@ -225,8 +225,8 @@ const (
 	leastStatuses = 32 << 10
 )
 
-// room returns how many bytes the statuses of a Work's objects may have together.
-func room(work *workv1alpha1.Work) int {
+// statusBudget returns how many bytes the statuses of a Work's objects may have together.
+func statusBudget(work *workv1alpha1.Work) int {
 	free := mostWork
 	for i := range work.Spec.Workload.Manifests {
 		free -= rollup.Stored(work.Spec.Workload.Manifests[i].Raw)

@@ -62,7 +62,7 @@ func TestWhoseAnObjectIs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			live := parse(t, tc.live)
 			live.SetUID("u")
-			seen := members.Marks(live)
+			seen := members.MetadataOf(live)
 			seen.Owned = "owned"
 			e := &edge{presence: members.Present, observed: seen, live: live, standing: tc.standing}
 			w := testWorker(e, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))

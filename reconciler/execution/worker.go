@@ -57,7 +57,7 @@ var _ reconcile.Reconciler = (*worker)(nil)
 // Reconcile carries one Work of the worker's cluster.
 func (w *worker) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	since := w.queue.Begin(req.NamespacedName)
-	s, found, err := w.look(ctx, req.NamespacedName)
+	s, found, err := w.read(ctx, req.NamespacedName)
 	if err != nil || !found {
 		return reconcile.Result{}, err
 	}
@@ -132,8 +132,8 @@ func causeOf(err error) (waitqueue.Cause, time.Duration) {
 	return waitqueue.Cause{Event: waitqueue.OnRetry}, 0
 }
 
-// look reads the Work and its cluster.
-func (w *worker) look(ctx context.Context, key client.ObjectKey) (*state, bool, error) {
+// read reads the Work and its cluster.
+func (w *worker) read(ctx context.Context, key client.ObjectKey) (*state, bool, error) {
 	work, found, err := w.looker.read(ctx, key)
 	if err != nil {
 		return nil, false, err

@@ -74,7 +74,7 @@ func (p *parts) worker(cluster string, others elsewhere) *worker {
 	way := link{cluster: cluster, connected: p.connected}
 	closed := gate{held: func() bool { return p.options.Hold != nil && p.options.Hold(cluster) != nil }}
 	lingers := &lingering{}
-	removes := &remover{link: way, gate: closed, owners: asked, manifests: manifests, guard: guard.New(p.hub), tries: queue.Retries}
+	removes := &remover{link: way, gate: closed, owners: asked, manifests: manifests, guard: guard.New(p.hub), tries: queue.Retries, clock: p.options.Clock}
 	return &worker{
 		cluster: cluster, elsewhere: others, hub: p.hub, queue: queue, owners: asked, renames: renames, dispatch: p.dispatch,
 		memories: []memory{queue, manifests, applied, asked, inspector, pauses, renames, p.delayed, lingers},

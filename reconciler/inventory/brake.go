@@ -7,9 +7,10 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/flotilla-io/flotilla/policies/propagation"
 )
+
+// ReasonPruneBlocked says that a revision would remove more than is allowed without a person's word.
+const ReasonPruneBlocked = "PruneBlocked"
 
 // Brake says how much of an inventory one revision may remove. What goes along counts, too.
 type Brake struct {
@@ -35,8 +36,13 @@ type Loss struct {
 	Precious bool
 	// Last says that no workload is left without it.
 	Last bool
-	// Runs says that workloads are among what goes with it.
-	Runs bool
+	// Runs is how many workloads are among what goes with it.
+	Runs int
+	// Held are those among what Kustomizations delete with it of which PreciousKind knows. Claims of these go only by
+	// their own names.
+	Held []ID
+	// Claims is how many claims of others go with it, beyond those held.
+	Claims int
 }
 
 // String is "Namespace/shop with 82 objects".
@@ -46,15 +52,65 @@ func (l Loss) String() string {
 		return Describe(l.ID) + ", the last workload"
 	case l.Within == 0:
 		return Describe(l.ID)
-	case l.Runs && l.Within == 1:
-		return Describe(l.ID) + " with 1 object, a workload"
-	case l.Runs:
-		return fmt.Sprintf("%s with %d objects, workloads among them", Describe(l.ID), l.Within)
-	case l.Within == 1:
-		return Describe(l.ID) + " with 1 object"
-	default:
-		return fmt.Sprintf("%s with %d objects", Describe(l.ID), l.Within)
 	}
+	out := Describe(l.ID) + " with " + counted(l.Within, "object")
+	if within := l.within(); len(within) > 0 {
+		out += ": " + strings.Join(within, ", ")
+	}
+	return out
+}
+
+// within names the worst of what goes with it.
+func (l Loss) within() []string {
+	var out []string
+	held := slices.SortedFunc(slices.Values(l.Held), func(a, b ID) int { return cmp.Or(cmp.Compare(heldRank(a), heldRank(b)), compareIDs(a, b)) })
+	for _, id := range held[:min(len(held), namedInRefusal)] {
+		text := Describe(id)
+		if what := PreciousKind(id.GroupKind); id.GroupKind != namespaceKind {
+			text += " with " + what
+		}
+		out = append(out, text)
+	}
+	if more := len(held) - namedInRefusal; more > 0 {
+		out = append(out, fmt.Sprintf("%d more such", more))
+	}
+	if l.Claims > 0 {
+		out = append(out, counted(l.Claims, claimKind.Kind)+" with data")
+	}
+	if l.Runs > 0 {
+		out = append(out, counted(l.Runs, "workload"))
+	}
+	return out
+}
+
+// heldRank is lower for what is worse: data comes back by nothing, what is in a namespace is counted.
+func heldRank(id ID) int {
+	switch id.GroupKind {
+	case claimKind:
+		return 0
+	case namespaceKind:
+		return 2
+	default:
+		return 1
+	}
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// own are what is to be named of a loss: itself, and each claim that it takes along.
+func (l Loss) own() []ID {
+	out := []ID{l.ID}
+	for _, id := range l.Held {
+		if id.GroupKind == claimKind {
+			out = append(out, id)
+		}
+	}
+	return out
 }
 
 // Refusal is the brake's answer: why nothing was removed.
@@ -63,13 +119,19 @@ type Refusal struct {
 	Total int
 	// Losses are those that nobody allowed, the worst first.
 	Losses []Loss
-	// Revision is the one that was refused.
+	// Revision is the one that was refused. Stands says that it is applied, as its Kustomization was before: it is that
+	// which would have more of it removed.
 	Revision string
+	Stands   bool
+	// Ends says that the Kustomization is being deleted, and that it was to hand these over.
+	Ends bool
 	// Allow is the value of AllowPruneAnnotation that would let them go.
 	Allow string
-	// Misspelt are words that let nothing go, each with the name that it may mean: "namespace/shpo (did you mean
+	// Trailer is the line of a commit that would; empty where it would be too long.
+	Trailer string
+	// Unclear are words that let nothing go, each with the names that it may mean: "namespace/shpo (did you mean
 	// namespace/shop?)". Sorted.
-	Misspelt []string
+	Unclear []string
 }
 
 func (e *Refusal) Error() string {
@@ -84,33 +146,38 @@ func (e *Refusal) Error() string {
 	if more := len(e.Losses) - len(names); more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
-	out := fmt.Sprintf("revision %s would remove %d of %d objects (%s): nothing was applied; commit %s again, or allow it with the annotation %s: %q",
-		e.Revision, len(e.Losses), e.Total, text, them, AllowPruneAnnotation, e.Allow)
-	if len(e.Misspelt) > 0 {
-		out += "; allowed is " + strings.Join(e.Misspelt, ", ")
+	unclear := ""
+	if len(e.Unclear) > 0 {
+		unclear = "allowed is " + strings.Join(e.Unclear, ", ") + "; "
 	}
-	return out
+	became := Refused(e.Stands)
+	if e.Ends {
+		became = "they were to change hands, and nobody wants them any more; nothing of that was removed"
+	}
+	return fmt.Sprintf("revision %s would remove %d of %d objects (%s): %s; %scommit %s again, or allow it with %s",
+		e.Revision, len(e.Losses), e.Total, text, became, unclear, them, HowToAllow(e.Allow, e.Trailer))
 }
 
-// AllowPruneAnnotation on a Kustomization lifts the brake. Its words, between commas, are
-// revisions for which it is lifted, "true" for all of them, and objects that may go whenever they
-// do, such as "namespace/shop". What is precious goes by its name alone.
-const AllowPruneAnnotation = "kustomize.flotilla.io/allow-prune"
+const namedInRefusal = 3
 
-const (
-	namedInRefusal = 3
-	// shortest abbreviation of a commit that names a revision.
-	shortestCommit = 7
-)
+// Refused says what became of a revision that is refused; stands says that it is applied already, as its Kustomization
+// was before.
+func Refused(stands bool) string {
+	if stands {
+		return "nothing more was applied"
+	}
+	return "nothing was applied"
+}
 
 // Check returns a *Refusal if removing these objects from an inventory of
 // total objects needs to be allowed by a person. Each must be one that would truly be deleted,
 // and stand once.
 func (b Brake) Check(total int, losses []Loss, may Allowance, revision string) error {
 	var unnamed, precious []Loss
+	spaces := may.spaces(losses)
 	gone := 0
 	for _, l := range losses {
-		if may.Names(l.ID) {
+		if l = may.left(l); may.namesAll(l) || !l.Precious && spaces[l.ID.Namespace] {
 			continue
 		}
 		if unnamed, gone = append(unnamed, l), gone+1+l.Within; l.Precious {
@@ -118,7 +185,7 @@ func (b Brake) Check(total int, losses []Loss, may Allowance, revision string) e
 		}
 	}
 	everything := len(unnamed) > 0 && len(unnamed) >= total
-	last := slices.ContainsFunc(unnamed, func(l Loss) bool { return l.Last || l.Runs })
+	last := slices.ContainsFunc(unnamed, func(l Loss) bool { return l.Last || l.Runs > 0 })
 	tooMany := everything || last || gone > b.Count && float64(gone) > b.Share*float64(total)
 	refused := unnamed
 	if may.revision {
@@ -128,11 +195,15 @@ func (b Brake) Check(total int, losses []Loss, may Allowance, revision string) e
 		return nil
 	}
 	slices.SortFunc(refused, worstFirst)
-	return &Refusal{Total: total, Losses: refused, Revision: revision, Allow: may.with(losses, tooMany, revision), Misspelt: may.misspelt(refused, losses)}
+	unclear := may.unclear(refused, losses)
+	return &Refusal{
+		Total: total, Losses: refused, Revision: revision,
+		Allow: may.with(losses, tooMany, revision), Trailer: may.trailer(losses, tooMany, unclear), Unclear: may.describe(unclear),
+	}
 }
 
-// MarkLast marks the losses that are workloads where none stays.
-func MarkLast(losses []Loss, stays []Entry) {
+// FlagLast marks the losses that are workloads where none stays.
+func FlagLast(losses []Loss, stays []Entry) {
 	if slices.ContainsFunc(stays, func(e Entry) bool { return IsWorkload(e.ID) }) {
 		return
 	}
@@ -158,98 +229,13 @@ func worstFirst(a, b Loss) int {
 		switch {
 		case l.Precious:
 			return 0
-		case l.Last, l.Runs:
+		case l.Last, l.Runs > 0:
 			return 1
 		default:
 			return 2
 		}
 	}
 	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(b.Within, a.Within), compareIDs(a.ID, b.ID))
-}
-
-// NameOf is how people name an object that may go: "namespace/shop", "persistentvolumeclaim/shop/data".
-func NameOf(id ID) string { return strings.ToLower(Describe(id)) }
-
-// Allowance is what people let go.
-type Allowance struct {
-	revision bool
-	names    map[string]bool
-}
-
-// AllowanceOf reads the annotation of a Kustomization, and the trailer of the commit of a revision
-// such as "main@sha1:9f2c…": empty for none. A trailer only names objects: it cannot lift the brake
-// for all that a commit removes.
-func AllowanceOf(annotation, trailer, revision string) Allowance {
-	out := Allowance{names: map[string]bool{}}
-	for word := range strings.SplitSeq(annotation, ",") {
-		word = strings.TrimSpace(word)
-		out.revision = out.revision || names(word, revision)
-		out.names[strings.ToLower(word)] = true
-	}
-	for word := range strings.SplitSeq(trailer, ",") {
-		out.names[strings.ToLower(strings.TrimSpace(word))] = true
-	}
-	return out
-}
-
-// Lets reports whether an object may go, whatever else is not known of it.
-func (a Allowance) Lets(id ID) bool { return a.revision || a.names[NameOf(id)] }
-
-// Names reports whether an object may go by its own name.
-func (a Allowance) Names(id ID) bool { return a.names[NameOf(id)] }
-
-// with is what lets all of these go: what is precious, and what was named already, by its name,
-// and the others, if they are too many, by the revision.
-func (a Allowance) with(losses []Loss, tooMany bool, revision string) string {
-	var words []string
-	plain := false
-	for _, l := range losses {
-		if name := NameOf(l.ID); l.Precious || a.names[name] {
-			words = append(words, name)
-			continue
-		}
-		plain = true
-	}
-	if plain && (tooMany || a.revision) {
-		words = append([]string{revision}, words...)
-	}
-	return strings.Join(words, ", ")
-}
-
-// misspelt are the words that are like the name of something that they do not let go, and let nothing else of the
-// losses go, as Refusal has them.
-func (a Allowance) misspelt(refused, losses []Loss) []string {
-	means := map[string]bool{}
-	for _, l := range losses {
-		means[NameOf(l.ID)] = true
-	}
-	var out []string
-	for _, l := range refused {
-		name := NameOf(l.ID)
-		kind, rest, _ := strings.Cut(name, "/")
-		for word := range a.names {
-			other, written, _ := strings.Cut(word, "/")
-			if other == kind && !means[word] && propagation.Nearest(written, []string{rest}) != "" {
-				out = append(out, fmt.Sprintf("%s (did you mean %s?)", word, name))
-			}
-		}
-	}
-	slices.Sort(out)
-	return out
-}
-
-// names reports whether a word lifts the brake for a
-// revision such as "main@sha1:9f2c…": "true", the revision itself, or its
-// commit, in full or from seven characters on.
-func names(word, revision string) bool {
-	switch word {
-	case "":
-		return false
-	case "true", revision:
-		return true
-	}
-	commit := revision[strings.LastIndexAny(revision, ":@")+1:]
-	return len(word) >= shortestCommit && strings.HasPrefix(commit, word)
 }
 
 // First names up to n objects in words, and says how many more there are.

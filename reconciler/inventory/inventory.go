@@ -172,6 +172,9 @@ func Union(a, b []Entry) []Entry {
 	return out
 }
 
+// SortIDs sorts identities in the order of entries.
+func SortIDs(ids []ID) { slices.SortFunc(ids, compareIDs) }
+
 func sortEntries(entries []Entry) {
 	slices.SortFunc(entries, func(a, b Entry) int { return compareIDs(a.ID, b.ID) })
 }

@@ -199,9 +199,10 @@ func TestBrake(t *testing.T) {
 		"an empty inventory has nothing to lose":       {},
 		"five may always go":                           {total: 6, removed: 5},
 		"six of thirty are a fifth, no more":           {total: 30, removed: 6},
-		"seven of thirty are too many":                 {total: 30, removed: 7, wantErr: `revision main@sha1:9f2c4d1e would remove 7 of 30 objects (Deployment/a/app0, Deployment/a/app1, Deployment/a/app2 and 4 more): nothing was applied; commit them again, or allow it with the annotation kustomize.flotilla.io/allow-prune: "main@sha1:9f2c4d1e"`},
-		"six of twenty-nine are more than a fifth":     {total: 29, removed: 6, wantErr: `revision main@sha1:9f2c4d1e would remove 6 of 29 objects (Deployment/a/app0, Deployment/a/app1, Deployment/a/app2 and 3 more): nothing was applied; commit them again, or allow it with the annotation kustomize.flotilla.io/allow-prune: "main@sha1:9f2c4d1e"`},
-		"everything is too much, however little it is": {total: 2, removed: 2, wantErr: `revision main@sha1:9f2c4d1e would remove 2 of 2 objects (Deployment/a/app0, Deployment/a/app1): nothing was applied; commit them again, or allow it with the annotation kustomize.flotilla.io/allow-prune: "main@sha1:9f2c4d1e"`},
+		"seven of thirty are too many":                 {total: 30, removed: 7, wantErr: `revision main@sha1:9f2c4d1e would remove 7 of 30 objects (Deployment/a/app0, Deployment/a/app1, Deployment/a/app2 and 4 more): nothing was applied; commit them again, or allow it with the annotation kustomize.flotilla.io/allow-prune: "main@sha1:9f2c4d1e", or in a commit by the trailer Flotilla-Allow-Delete: deployment/a/app6, deployment/a/app5, deployment/a/app4, deployment/a/app3, deployment/a/app2, deployment/a/app1, deployment/a/app0`},
+		"six of twenty-nine are more than a fifth":     {total: 29, removed: 6, wantErr: `revision main@sha1:9f2c4d1e would remove 6 of 29 objects (Deployment/a/app0, Deployment/a/app1, Deployment/a/app2 and 3 more): nothing was applied; commit them again, or allow it with the annotation kustomize.flotilla.io/allow-prune: "main@sha1:9f2c4d1e", or in a commit by the trailer Flotilla-Allow-Delete: deployment/a/app5, deployment/a/app4, deployment/a/app3, deployment/a/app2, deployment/a/app1, deployment/a/app0`},
+		"everything is too much, however little it is": {total: 2, removed: 2, wantErr: `revision main@sha1:9f2c4d1e would remove 2 of 2 objects (Deployment/a/app0, Deployment/a/app1): nothing was applied; commit them again, or allow it with the annotation kustomize.flotilla.io/allow-prune: "main@sha1:9f2c4d1e", or in a commit by the trailer Flotilla-Allow-Delete: deployment/a/app1, deployment/a/app0`},
+		"more than anybody would name":                 {total: 40, removed: 9, wantErr: `revision main@sha1:9f2c4d1e would remove 9 of 40 objects (Deployment/a/app0, Deployment/a/app1, Deployment/a/app2 and 6 more): nothing was applied; commit them again, or allow it with the annotation kustomize.flotilla.io/allow-prune: "main@sha1:9f2c4d1e"`},
 		"a hundred of a thousand are below the share":  {total: 1000, removed: 100},
 		"two hundred of a thousand are the last to go": {total: 1000, removed: 200},
 		"the last but one of a small set may still go": {total: 3, removed: 2},
@@ -232,22 +233,21 @@ func TestAMisspeltAllowance(t *testing.T) {
 		losses  []inventory.Loss
 		want    string // what the refusal says of it
 	}{
-		"a letter is missing":         {"namespace/shps", []inventory.Loss{shops}, "; allowed is namespace/shps (did you mean namespace/shops?)"},
-		"another kind":                {"persistentvolumeclaim/shop", []inventory.Loss{shop}, ""},
-		"something else":              {"namespace/kitchen", []inventory.Loss{shop}, ""},
-		"a name that lets another go": {"namespace/shop", []inventory.Loss{shop, shops}, ""},
+		"a letter is missing":           {"namespace/shps", []inventory.Loss{shops}, "allowed is namespace/shps (did you mean namespace/shops?); "},
+		"a letter, beside a group":      {"namespace.core/shps", []inventory.Loss{shops}, "allowed is namespace.core/shps (did you mean namespace/shops?); "},
+		"another group":                 {"namespace.apps/shop", []inventory.Loss{shop}, "allowed is namespace.apps/shop (did you mean namespace/shop?); "},
+		"a letter, beside a short name": {"ns/shps", []inventory.Loss{shops}, "allowed is namespace/shps (did you mean namespace/shops?); "},
+		"another kind":                  {"persistentvolumeclaim/shop", []inventory.Loss{shop}, ""},
+		"something else":                {"namespace/kitchen", []inventory.Loss{shop}, ""},
+		"a name that lets another go":   {"namespace/shop", []inventory.Loss{shop, shops}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := inventory.DefaultBrake().Check(9, tc.losses, inventory.AllowanceOf("", tc.trailer, revision), revision)
 			if err == nil {
 				t.Fatal("it goes")
 			}
-			_, got, _ := strings.Cut(err.Error(), "allow-prune: ")
-			_, got, found := strings.Cut(got, "; ")
-			if found {
-				got = "; " + got
-			}
-			if got != tc.want {
+			_, got, _ := strings.Cut(err.Error(), "nothing was applied; ")
+			if got, _, _ = strings.Cut(got, "commit "); got != tc.want {
 				t.Errorf("%q, want %q", got, tc.want)
 			}
 		})
@@ -277,9 +277,13 @@ func TestWhatLiftsTheBrake(t *testing.T) {
 		"anything else":                {annotation: "yes", losses: []inventory.Loss{plain}, want: revision},
 		"its name":                     {annotation: "Deployment/shop/web", losses: []inventory.Loss{plain}},
 		"what is precious, always":     {annotation: "true", losses: []inventory.Loss{plain, space}, want: revision + ", namespace/shop"},
+		"its namespace, which goes":    {trailer: "namespace/shop", losses: []inventory.Loss{plain, space}},
+		"its namespace, which stays":   {trailer: "namespace/shop", losses: []inventory.Loss{plain}, want: revision},
+		"a namespace, and no claim":    {trailer: "namespace/shop", losses: []inventory.Loss{plain, space, claim}, want: "namespace/shop, persistentvolumeclaim/shop/data"},
 		"what is precious, by name":    {annotation: "true, namespace/shop", losses: []inventory.Loss{plain, space}},
 		"one of two that are precious": {annotation: "true,namespace/shop", losses: []inventory.Loss{plain, space, claim}, want: revision + ", namespace/shop, persistentvolumeclaim/shop/data"},
 		"a trailer that names":         {trailer: "namespace/shop, PersistentVolumeClaim/shop/data , deployment/shop/web", losses: []inventory.Loss{plain, space, claim}},
+		"kubectl's short names":        {annotation: "ns/shop", trailer: "PVC/shop/data, deployment/shop/web", losses: []inventory.Loss{plain, space, claim}},
 		"a trailer that allows all":    {trailer: "true, *, " + revision, losses: []inventory.Loss{plain}, want: revision},
 		"a trailer of another name":    {trailer: "namespace/shops", losses: []inventory.Loss{space}, want: "namespace/shop"},
 	}
@@ -300,7 +304,119 @@ func TestWhatLiftsTheBrake(t *testing.T) {
 			if err := inventory.DefaultBrake().Check(len(tc.losses), tc.losses, inventory.AllowanceOf(refusal.Allow, tc.trailer, revision), revision); err != nil {
 				t.Errorf("what the refusal says does not help: %v", err)
 			}
+			_, trailer, _ := strings.Cut(refusal.Trailer, ": ")
+			if err := inventory.DefaultBrake().Check(len(tc.losses), tc.losses, inventory.AllowanceOf("", trailer, "main@sha1:of-the-next"), "main@sha1:of-the-next"); err != nil {
+				t.Errorf("the trailer %q does not help: %v", refusal.Trailer, err)
+			}
 		})
+	}
+}
+
+// TestNamesThatSeveralHave: a name without a group lets go what alone has it in the revision, and nothing where it could be
+// either of two; the refusal names them as they can be told apart.
+func TestNamesThatSeveralHave(t *testing.T) {
+	const revision = "main@sha1:9f2c4d1e0b7a"
+	native, foreign, core := "shop_web_networking.k8s.io_Ingress", "shop_web_example.com_Ingress", "shop_web__Service"
+	for name, tc := range map[string]struct {
+		annotation, trailer string
+		removed, stays      string
+		want                string // the names that the refusal asks for; empty: it goes
+		says                string // what it says of those that were given
+	}{
+		"alone, by the short name":                  {trailer: "ingress/shop/web", removed: native},
+		"alone, by its group":                       {trailer: "Ingress.networking.k8s.io/shop/web", removed: native},
+		"alone, by its group, in the annotation":    {annotation: "ingress.networking.k8s.io/shop/web", removed: native},
+		"alone, by another group":                   {trailer: "ingress.example.com/shop/web", removed: native, want: "ingress/shop/web", says: "allowed is ingress.example.com/shop/web (did you mean ingress/shop/web?); "},
+		"the core group has a name":                 {trailer: "service.core/shop/web", removed: core},
+		"no group is another than core":             {trailer: "service./shop/web", removed: core, want: "service/shop/web", says: "allowed is service./shop/web (did you mean service/shop/web?); "},
+		"two, and nothing is named":                 {removed: foreign + " " + native, want: "ingress.example.com/shop/web, ingress.networking.k8s.io/shop/web"},
+		"two, by both names":                        {trailer: "ingress.example.com/shop/web, ingress.networking.k8s.io/shop/web", removed: foreign + " " + native},
+		"one of two, and the other one stays":       {trailer: "ingress.example.com/shop/web", removed: foreign, stays: native},
+		"one of two, by the name that both have":    {trailer: "ingress/shop/web", removed: foreign, stays: native, want: "ingress.example.com/shop/web", says: "allowed is ingress/shop/web, which kinds of several groups have (did you mean ingress.example.com/shop/web?); "},
+		"two, by the name that both have":           {annotation: "ingress/shop/web", removed: foreign + " " + native, want: "ingress.example.com/shop/web, ingress.networking.k8s.io/shop/web", says: "allowed is ingress/shop/web, which kinds of several groups have (did you mean ingress.example.com/shop/web or ingress.networking.k8s.io/shop/web?); "},
+		"two, and one of them by its own":           {trailer: "ingress.example.com/shop/web", removed: foreign + " " + native, want: "ingress.example.com/shop/web, ingress.networking.k8s.io/shop/web"},
+		"one of the core group among two":           {trailer: "service/shop/web", removed: core + " shop_web_serving.knative.dev_Service", want: "service.core/shop/web, service.serving.knative.dev/shop/web", says: "allowed is service/shop/web, which kinds of several groups have (did you mean service.core/shop/web or service.serving.knative.dev/shop/web?); "},
+		"another version of a kind is no other one": {trailer: "ingress/shop/web", removed: native, stays: native},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var losses []inventory.Loss
+			removed, stays := entries(strings.Fields(tc.removed)...), entries(strings.Fields(tc.stays)...)
+			for _, e := range removed {
+				losses = append(losses, inventory.Loss{ID: e.ID, Precious: true})
+			}
+			allowance := func(annotation, trailer string) inventory.Allowance {
+				return inventory.AllowanceOf(annotation, trailer, revision).Among(removed, stays)
+			}
+			err := inventory.DefaultBrake().Check(9, losses, allowance(tc.annotation, tc.trailer), revision)
+			var refusal *inventory.Refusal
+			if !errors.As(err, &refusal) {
+				refusal = &inventory.Refusal{}
+			}
+			if refusal.Allow != tc.want {
+				t.Fatalf("it would be let go by %q, want %q: %v", refusal.Allow, tc.want, err)
+			}
+			if tc.want == "" {
+				return
+			}
+			_, says, _ := strings.Cut(err.Error(), "nothing was applied; ")
+			if says, _, _ = strings.Cut(says, "commit "); says != tc.says {
+				t.Errorf("it says %q, want %q", says, tc.says)
+			}
+			if want := "Flotilla-Allow-Delete: " + tc.want; refusal.Trailer != want {
+				t.Errorf("trailer %q, want %q", refusal.Trailer, want)
+			}
+			for _, may := range []inventory.Allowance{allowance(tc.want, ""), allowance("", tc.want)} {
+				if err := inventory.DefaultBrake().Check(9, losses, may, revision); err != nil {
+					t.Errorf("what the refusal says does not help: %v", err)
+				}
+			}
+		})
+	}
+}
+
+// TestATrailerKeepsWhatTheCommitBeforeAllows: it takes that commit's place, and what it lets go has to go still.
+func TestATrailerKeepsWhatTheCommitBeforeAllows(t *testing.T) {
+	const revision = "main@sha1:9f2c4d1e0b7a"
+	known := entries("_shop__Namespace", "a_web_networking.k8s.io_Ingress", "a_web_example.com_Ingress")
+	for name, tc := range map[string]struct{ trailer, want string }{
+		"nothing":                     {"", "namespace/shop"},
+		"a policy":                    {"PropagationPolicy/shop/all,cluster/east", "propagationpolicy/shop/all, cluster/east, namespace/shop"},
+		"what is no name":             {"true, *", "namespace/shop"},
+		"a name that is misspelt":     {"namespace/shp, cluster/east", "cluster/east, namespace/shop"},
+		"a name that several have":    {"ingress/a/web, cluster/east", "cluster/east, namespace/shop"},
+		"one by its group":            {"namespace.core/kitchen", "namespace.core/kitchen, namespace/shop"},
+		"more than people would name": {"a/1, a/2, a/3, a/4, a/5, a/6, a/7, a/8", ""},
+	} {
+		err := inventory.DefaultBrake().Check(9, []inventory.Loss{{ID: known[0].ID, Precious: true}}, inventory.AllowanceOf("", tc.trailer, revision).Among(known), revision)
+		var refusal *inventory.Refusal
+		if !errors.As(err, &refusal) {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if got := strings.TrimPrefix(refusal.Trailer, "Flotilla-Allow-Delete: "); got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
+// TestNamesThatFitNoTrailer: a line that would be read as something else is not told.
+func TestNamesThatFitNoTrailer(t *testing.T) {
+	for name, tc := range map[string]struct {
+		names []string
+		want  string
+	}{
+		"none":                    {},
+		"one":                     {[]string{"namespace/shop"}, "Flotilla-Allow-Delete: namespace/shop"},
+		"two":                     {[]string{"a/b", "c.d/e/f"}, "Flotilla-Allow-Delete: a/b, c.d/e/f"},
+		"a role of Kubernetes":    {[]string{"clusterrole/system:web"}, "Flotilla-Allow-Delete: clusterrole/system:web"},
+		"a comma":                 {[]string{"clusterrole/a,b"}, ""},
+		"what a terminal obeys":   {[]string{"clusterrole/a\x1b[2J"}, ""},
+		"blanks at the end":       {[]string{"clusterrole/a "}, ""},
+		"more than people write ": {strings.Fields("a b c d e f g h i"), ""},
+	} {
+		if got := (inventory.Allowance{}).Trailer(tc.names); got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
 	}
 }
 
@@ -317,11 +433,11 @@ func TestWhatGoesAlong(t *testing.T) {
 		"few, with little": {[]inventory.Loss{of("apps_web_kustomize.toolkit.fluxcd.io_Kustomization", 3, false)}, ""},
 		"few, with much": {
 			[]inventory.Loss{of("shop_web_apps_Deployment", 0, false), of("apps_web_kustomize.toolkit.fluxcd.io_Kustomization", 12, false)},
-			`revision main@sha1:9f2c4d1e would remove 2 of 20 objects (Kustomization/apps/web with 12 objects, Deployment/shop/web): nothing was applied; commit them again, or allow it with the annotation kustomize.flotilla.io/allow-prune: "main@sha1:9f2c4d1e"`,
+			`revision main@sha1:9f2c4d1e would remove 2 of 20 objects (Kustomization/apps/web with 12 objects, Deployment/shop/web): nothing was applied; commit them again, or allow it with the annotation kustomize.flotilla.io/allow-prune: "main@sha1:9f2c4d1e", or in a commit by the trailer Flotilla-Allow-Delete: deployment/shop/web, kustomization/apps/web`,
 		},
 		"one that is precious": {
 			[]inventory.Loss{of("shop_web_apps_Deployment", 0, false), of("_shop__Namespace", 1, true)},
-			`revision main@sha1:9f2c4d1e would remove 2 of 20 objects (Namespace/shop with 1 object, Deployment/shop/web): nothing was applied; commit them again, or allow it with the annotation kustomize.flotilla.io/allow-prune: "namespace/shop"`,
+			`revision main@sha1:9f2c4d1e would remove 2 of 20 objects (Namespace/shop with 1 object, Deployment/shop/web): nothing was applied; commit them again, or allow it with the annotation kustomize.flotilla.io/allow-prune: "namespace/shop", or in a commit by the trailer Flotilla-Allow-Delete: namespace/shop`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -372,10 +488,14 @@ func FuzzAllowanceOf(f *testing.F) {
 	f.Add("true", "", "main@sha1:9f2c4d1e")
 	f.Add("9f2c4d1, x", "y", "sha1:9f2c4d1e")
 	f.Add("", "true,*", "")
+	f.Add("", "Deployment.apps/shop/web, deployment.core/shop/web", "main@sha1:9f2c4d1e")
 	web := []inventory.Loss{{ID: entry("shop_web_apps_Deployment", "v1").ID}}
 	f.Fuzz(func(t *testing.T, annotation, trailer, revision string) {
 		allowed := inventory.DefaultBrake().Check(1, web, inventory.AllowanceOf(annotation, trailer, revision), revision) == nil
-		named := func(word string) bool { return strings.EqualFold(strings.TrimSpace(word), "Deployment/shop/web") }
+		named := func(word string) bool {
+			word = strings.ToLower(strings.TrimSpace(word))
+			return word == "deployment/shop/web" || word == "deployment.apps/shop/web"
+		}
 		lifts := func(word string) bool {
 			word = strings.TrimSpace(word)
 			return named(word) || word == "true" || word != "" && strings.Contains(revision, word)
@@ -392,9 +512,9 @@ func TestAChildThatRunsSomething(t *testing.T) {
 	if err := inventory.DefaultBrake().Check(40, []inventory.Loss{child}, inventory.Allowance{}, "main"); err != nil {
 		t.Errorf("without workloads: %v", err)
 	}
-	child.Runs = true
-	const want = "revision main would remove 1 of 40 objects (Kustomization/flux-system/staging with 3 objects, workloads among them): nothing was applied; " +
-		`commit it again, or allow it with the annotation kustomize.flotilla.io/allow-prune: "main"`
+	child.Runs = 2
+	const want = "revision main would remove 1 of 40 objects (Kustomization/flux-system/staging with 3 objects: 2 workloads): nothing was applied; " +
+		`commit it again, or allow it with the annotation kustomize.flotilla.io/allow-prune: "main", or in a commit by the trailer Flotilla-Allow-Delete: kustomization/flux-system/staging`
 	if err := inventory.DefaultBrake().Check(40, []inventory.Loss{child}, inventory.Allowance{}, "main"); err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
@@ -425,7 +545,7 @@ func TestTheLastWorkload(t *testing.T) {
 			for _, text := range strings.Fields(tc.removed) {
 				losses = append(losses, inventory.Loss{ID: entry(text, "v1").ID})
 			}
-			inventory.MarkLast(losses, []inventory.Entry{entry(tc.stays, "v1")})
+			inventory.FlagLast(losses, []inventory.Entry{entry(tc.stays, "v1")})
 			err := inventory.DefaultBrake().Check(5, losses, inventory.AllowanceOf("deployment/shop/named", "", "main"), "main")
 			var refusal *inventory.Refusal
 			var got []string
@@ -436,6 +556,74 @@ func TestTheLastWorkload(t *testing.T) {
 			}
 			if diff := cmp.Diff(tc.want, strings.Join(got, ", ")); diff != "" {
 				t.Errorf("refused (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestWhatIsPreciousInAChild: who lets a Kustomization go is told what data goes with it, and names each claim.
+func TestWhatIsPreciousInAChild(t *testing.T) {
+	const revision = "main@sha1:9f2c4d1e"
+	const child, data, logs = "kustomization/flux-system/ledger", "persistentvolumeclaim/ledger/data", "persistentvolumeclaim/ledger/logs"
+	id := func(text string) inventory.ID { return entry(text, "v1").ID }
+	space, crd := id("_ledger__Namespace"), id("_books.example.com_apiextensions.k8s.io_CustomResourceDefinition")
+	loss := func(within, runs int, held ...inventory.ID) inventory.Loss {
+		return inventory.Loss{ID: id("flux-system_ledger_kustomize.toolkit.fluxcd.io_Kustomization"), Within: within, Precious: true, Runs: runs, Held: held}
+	}
+	first, second := id("ledger_data__PersistentVolumeClaim"), id("ledger_logs__PersistentVolumeClaim")
+	for name, tc := range map[string]struct {
+		loss                inventory.Loss
+		annotation, trailer string
+		want, allow         string // what is refused, and what lets it go; empty for nothing
+		unclear             []string
+	}{
+		"nothing is named": {
+			loss: loss(4, 1, space, first),
+			want: "Kustomization/flux-system/ledger with 4 objects: PersistentVolumeClaim/ledger/data with its data, Namespace/ledger, 1 workload", allow: child + ", " + data,
+		},
+		"the child is named, and no claim of it": {
+			loss: loss(4, 1, space, first), trailer: child,
+			want: "Kustomization/flux-system/ledger with 4 objects: PersistentVolumeClaim/ledger/data with its data, Namespace/ledger, 1 workload", allow: child + ", " + data,
+		},
+		"the revision is allowed, and no claim": {
+			loss: loss(1, 0, first), annotation: "true, " + child,
+			want: "Kustomization/flux-system/ledger with 1 object: PersistentVolumeClaim/ledger/data with its data", allow: child + ", " + data,
+		},
+		"one of two claims is named": {
+			loss: loss(2, 0, first, second), trailer: child + ", pvc/ledger/data",
+			want: "Kustomization/flux-system/ledger with 2 objects: PersistentVolumeClaim/ledger/logs with its data", allow: child + ", " + data + ", " + logs,
+		},
+		"a claim is misspelt": {
+			loss: loss(1, 0, first), trailer: child + ", pvc/ledger/date",
+			want: "Kustomization/flux-system/ledger with 1 object: PersistentVolumeClaim/ledger/data with its data", allow: child + ", " + data,
+			unclear: []string{"persistentvolumeclaim/ledger/date (did you mean persistentvolumeclaim/ledger/data?)"},
+		},
+		"much is in it": {
+			loss:  loss(40, 12, space, crd, id("_other__Namespace"), first, second),
+			want:  "Kustomization/flux-system/ledger with 40 objects: PersistentVolumeClaim/ledger/data with its data, PersistentVolumeClaim/ledger/logs with its data, CustomResourceDefinition/books.example.com with all objects of its kind, 2 more such, 12 workloads",
+			allow: child + ", " + data + ", " + logs,
+		},
+		"all of it is named":             {loss: loss(4, 1, space, first), trailer: child + ", " + data},
+		"a namespace goes with its name": {loss: loss(2, 0, space), annotation: child},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := inventory.DefaultBrake().Check(40, []inventory.Loss{tc.loss}, inventory.AllowanceOf(tc.annotation, tc.trailer, revision), revision)
+			refusal := &inventory.Refusal{}
+			if err != nil && !errors.As(err, &refusal) {
+				t.Fatal(err)
+			}
+			var got string
+			if len(refusal.Losses) == 1 {
+				got = refusal.Losses[0].String()
+			}
+			if got != tc.want || refusal.Allow != tc.allow {
+				t.Errorf("refused is %q, allowed by %q; want %q and %q", got, refusal.Allow, tc.want, tc.allow)
+			}
+			if got := strings.TrimPrefix(refusal.Trailer, "Flotilla-Allow-Delete: "); got != tc.allow {
+				t.Errorf("trailer = %q, want %q", got, tc.allow)
+			}
+			if diff := cmp.Diff(tc.unclear, refusal.Unclear); diff != "" {
+				t.Errorf("unclear (-want +got):\n%s", diff)
 			}
 		})
 	}

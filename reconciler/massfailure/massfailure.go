@@ -133,7 +133,7 @@ func (r *Reconciler) write(ctx context.Context, s *state) (loop.Next, error) {
 	for i := range s.clusters {
 		was := &s.clusters[i]
 		updated := was.DeepCopy()
-		if !r.mark(updated, s.losses) {
+		if !r.report(updated, s.losses) {
 			continue
 		}
 		err := r.hub.Status().Patch(ctx, updated, client.MergeFromWithOptions(was, client.MergeFromWithOptimisticLock{}))
@@ -150,8 +150,8 @@ func (r *Reconciler) write(ctx context.Context, s *state) (loop.Next, error) {
 	return next, errors.Join(failed...)
 }
 
-// mark has a cluster say what is suspected, and reports whether that is news.
-func (r *Reconciler) mark(c *clusterv1alpha1.Cluster, losses failover.Losses) bool {
+// report sets the condition of a cluster to what is suspected, and reports whether that changes it.
+func (r *Reconciler) report(c *clusterv1alpha1.Cluster, losses failover.Losses) bool {
 	if !losses.Suspected(c.Name) {
 		return meta.RemoveStatusCondition(&c.Status.Conditions, clusterv1alpha1.ClusterConditionMassFailureSuspected)
 	}
@@ -163,6 +163,10 @@ func (r *Reconciler) mark(c *clusterv1alpha1.Cluster, losses failover.Losses) bo
 
 // message says what is suspected, and how to go on.
 func message(cluster string, losses failover.Losses) string {
-	return fmt.Sprintf("%s: nothing is moved off them, as it may be the control plane that sees nothing. If %s is lost: "+
-		"flotilla kubectl annotate --overwrite cluster %s %s=$(date -u +%%FT%%TZ)", losses, cluster, cluster, clusterv1alpha1.ConfirmLostAnnotation)
+	whom := "them"
+	if len(losses.Clusters) == 1 {
+		whom = cluster
+	}
+	return fmt.Sprintf("%s: nothing is moved off %s, as it may be the control plane that sees nothing. If %s is lost: "+
+		"flotilla kubectl annotate --overwrite cluster %s %s=$(date -u +%%FT%%TZ)", losses, whom, cluster, cluster, clusterv1alpha1.ConfirmLostAnnotation)
 }

@@ -154,7 +154,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	overrides, owner, known := r.counting(namespace)
 	if !known {
-		r.waiting.Hold(owner, req, func() bool { _, _, known := r.counting(namespace); return !known })
+		r.waiting.Add(owner, req, func() bool { _, _, known := r.counting(namespace); return !known })
 		return reconcile.Result{}, nil
 	}
 	plans, err := r.plans(ctx, namespace, overrides)

@@ -2,11 +2,12 @@
 // no Work names any more.
 //
 // It reads Clusters and Works, and through internal/members what the watches that
-// there are anyway have seen of members: it starts none, and asks members nothing. One
+// there are anyway have seen of members: it starts none but that of claims, and asks members nothing. One
 // that had another name is asked once for what is there of all kinds, and those of what was
-// left are watched. It writes the condition OrphansFound of a Cluster and removes, where the Cluster says
+// left are watched. It writes the conditions OrphansFound and ClaimsKept of a Cluster and removes, where the Cluster says
 // so by the annotation cluster.flotilla.io/orphans, what policies/orphans takes for an
-// orphan and a live look at Work and object confirms. While the control plane waits
+// orphan and a live look at Work and object confirms; claims it leaves, as their data goes with
+// them. While the control plane waits
 // since it was set back, nothing is removed. Anything else it leaves alone.
 //
 // An object that names a Work of another cluster was left when this one had that name. It
@@ -14,7 +15,8 @@
 // alone, tells of it and removes it never.
 //
 // A kind that no Work names is watched no longer after a restart, and what is left of
-// it is not seen here: flotilla prune lists all kinds.
+// it is not seen here: flotilla prune lists all kinds. Claims are watched where the Cluster
+// tells of some.
 //
 // In pull mode the agent runs this loop for its cluster. Event on the Cluster, by the
 // control plane when the condition turns: OrphansFound.

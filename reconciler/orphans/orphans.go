@@ -70,6 +70,7 @@ type Reconciler struct {
 	options  Options
 	count    *prometheus.GaugeVec // by cluster
 	renamed  renamed
+	parted   parted
 
 	mu       sync.Mutex
 	queue    queue                          // nil until the workers run
@@ -94,6 +95,7 @@ func New(hub client.Client, live client.Reader, registry *members.Registry, reco
 	r := &Reconciler{
 		hub: hub, live: live, registry: registry, recorder: recorder, options: o, count: newFound(o.Metrics), suspects: map[string]map[policy.ID]since{},
 		renamed: renamed{seen: map[string]*members.Member{}},
+		parted:  parted{byCluster: map[string]map[policy.ID]bool{}},
 	}
 	registry.Handle(r)
 	return r
@@ -124,10 +126,10 @@ func (r *Reconciler) attach(_ context.Context, q queue) error {
 	return nil
 }
 
-// look has a cluster looked at once what changes there has settled.
-func (r *Reconciler) look(cluster string) { r.lookIn(cluster, r.options.Grace) }
+// sweepSoon sweeps a cluster once changes there have ended.
+func (r *Reconciler) sweepSoon(cluster string) { r.sweepAfter(cluster, r.options.Grace) }
 
-func (r *Reconciler) lookIn(cluster string, after time.Duration) {
+func (r *Reconciler) sweepAfter(cluster string, after time.Duration) {
 	r.mu.Lock()
 	q := r.queue
 	r.mu.Unlock()
@@ -142,7 +144,7 @@ func (r *Reconciler) clusterEvents() handler.TypedEventHandler[*clusterv1alpha1.
 	return handler.TypedFuncs[*clusterv1alpha1.Cluster, reconcile.Request]{
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*clusterv1alpha1.Cluster], _ queue) {
 			if e.ObjectOld.Annotations[clusterv1alpha1.OrphansAnnotation] != e.ObjectNew.Annotations[clusterv1alpha1.OrphansAnnotation] {
-				r.look(e.ObjectNew.Name)
+				r.sweepSoon(e.ObjectNew.Name)
 			}
 			if c := found(e.ObjectNew); r.options.Own == "" && c != nil && found(e.ObjectOld) == nil {
 				r.recorder.Event(e.ObjectNew, corev1.EventTypeWarning, clusterv1alpha1.ClusterConditionOrphansFound, c.Message)
@@ -159,7 +161,7 @@ func (r *Reconciler) clusterEvents() handler.TypedEventHandler[*clusterv1alpha1.
 func (r *Reconciler) workEvents() handler.TypedEventHandler[*workv1alpha1.Work, reconcile.Request] {
 	look := func(w *workv1alpha1.Work) {
 		if cluster, ok := workv1alpha2.ClusterOfExecutionNamespace(w.Namespace); ok {
-			r.look(cluster)
+			r.sweepSoon(cluster)
 		}
 	}
 	return handler.TypedFuncs[*workv1alpha1.Work, reconcile.Request]{
@@ -173,7 +175,12 @@ func (r *Reconciler) workEvents() handler.TypedEventHandler[*workv1alpha1.Work, 
 				look(e.ObjectNew)
 			}
 		},
-		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*workv1alpha1.Work], _ queue) { look(e.Object) },
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*workv1alpha1.Work], _ queue) {
+			if look(e.Object); r.parted.from(e.Object) {
+				cluster, _ := workv1alpha2.ClusterOfExecutionNamespace(e.Object.Namespace)
+				r.sweepAfter(cluster, soon)
+			}
+		},
 	}
 }
 
@@ -189,17 +196,17 @@ func some(r *Reconciler, cluster string) bool {
 func (r *Reconciler) Changed(cluster string, observed *members.Observed) {
 	switch {
 	case some(r, cluster):
-		r.look(cluster)
+		r.sweepSoon(cluster)
 	case observed.Managed:
-		r.lookIn(cluster, seldom)
+		r.sweepAfter(cluster, seldom)
 	}
 }
 
 // Synced implements members.Handler.
-func (r *Reconciler) Synced(cluster string, _ schema.GroupVersionKind) { r.look(cluster) }
+func (r *Reconciler) Synced(cluster string, _ schema.GroupVersionKind) { r.sweepSoon(cluster) }
 
 // Proven implements members.Handler.
-func (r *Reconciler) Proven(cluster string) { r.look(cluster) }
+func (r *Reconciler) Proven(cluster string) { r.sweepSoon(cluster) }
 
 // KindsChanged implements members.Handler.
 func (*Reconciler) KindsChanged(string) {}
@@ -209,11 +216,15 @@ var _ members.Handler = (*Reconciler)(nil)
 // forget drops what is known of a cluster.
 func (r *Reconciler) forget(cluster string) {
 	r.renamed.forget(cluster)
+	r.parted.take(cluster)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.suspects, cluster)
 	r.count.DeleteLabelValues(cluster)
 }
+
+// volumeClaimKind is that of what holds data.
+var volumeClaimKind = corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim")
 
 // Reconcile looks for the orphans of one cluster.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
@@ -231,7 +242,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if member.Proven() {
 		if err := r.renamed.look(ctx, c.Name, member); err != nil {
 			log.FromContext(ctx).Info("What was left is looked for again later", "cluster", c.Name, "why", err.Error())
-			defer r.lookIn(c.Name, seldom)
+			defer r.sweepAfter(c.Name, seldom)
+		}
+	}
+	if was := found(c); was != nil && policy.NamesVolumeClaims(was.Message) {
+		// After a restart no Work need name their kind, and what is not watched would be called gone.
+		if _, presence := member.Read(volumeClaimKind, types.NamespacedName{}); presence == members.Unknown {
+			return reconcile.Result{}, nil // Synced brings it back
 		}
 	}
 	s, err := r.sweep(ctx, c.Name, member)
@@ -274,7 +291,7 @@ func (r *Reconciler) Wake() {
 	clusters := slices.Collect(maps.Keys(r.suspects))
 	r.mu.Unlock()
 	for _, cluster := range clusters {
-		r.look(cluster)
+		r.sweepSoon(cluster)
 	}
 }
 

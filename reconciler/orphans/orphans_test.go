@@ -113,8 +113,14 @@ func configMap(name string) *corev1.ConfigMap {
 // work writes a Work with a ConfigMap of its name, and waits until the member has it.
 func (f *fleet) work(cluster, name string) {
 	f.Helper()
+	f.workWith(cluster, name, string(manifests(name)[0].Raw))
+}
+
+// workWith writes a Work with a manifest, and waits until the member has it.
+func (f *fleet) workWith(cluster, name, manifest string) {
+	f.Helper()
 	w := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: workv1alpha2.ExecutionNamespace(cluster), Name: name}}
-	w.Spec.Workload.Manifests = manifests(name)
+	w.Spec.Workload.Manifests = []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{Raw: []byte(manifest)}}}
 	f.check(f.hub.Hub.Create(f.Context(), w))
 	f.eventually(name+" is applied", func() error {
 		if err := f.hub.Hub.Get(f.Context(), client.ObjectKeyFromObject(w), w); err != nil {
@@ -327,6 +333,34 @@ func TestAnOrphanThatAFinalizerHolds(t *testing.T) {
 	}
 	finalizers("null")
 	f.says("")
+}
+
+// TestAClaimThatIsLeft: what holds data is told of, after a restart too, and no policy of the Cluster removes it.
+func TestAClaimThatIsLeft(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs a control plane and a member")
+	}
+	f, at := fleetOf(t)
+	f.check(join.Join(t.Context(), join.Options{Name: "east", Hub: f.hub.Hub, Member: f.edge, MemberConfig: at.Config}))
+	f.check(join.Ready(t.Context(), f.hub.Hub, "east", fleettest.ReadyTimeout))
+	for _, name := range []string{"kept", "more", "most"} {
+		f.work("east", name)
+	}
+	for _, name := range []string{"data", "extra"} {
+		f.workWith("east", name, fmt.Sprintf(`{"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{"namespace":"shop","name":%q},`+
+			`"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}}`, name))
+	}
+	f.lose("east", "data")
+	f.says("1 object that no Work names: PersistentVolumeClaim shop/data (with its data)")
+	f.lose("east", "extra") // no Work names the kind when the loops begin
+	const left = "2 objects that no Work names: PersistentVolumeClaim shop/data (with its data), PersistentVolumeClaim shop/extra (with its data)"
+	f.says(left)
+	c := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "east"}}
+	f.check(f.hub.Hub.Patch(t.Context(), c, client.RawPatch("application/merge-patch+json",
+		fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, clusterv1alpha1.OrphansAnnotation, clusterv1alpha1.OrphansDelete))))
+	f.hub.QuietRevision(t)
+	f.says(left)
+	f.check(f.edge.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "data"}, &corev1.PersistentVolumeClaim{}))
 }
 
 // identity is that of the control plane.

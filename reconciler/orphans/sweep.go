@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -79,11 +80,14 @@ func (r *Reconciler) sweep(ctx context.Context, cluster string, member *members.
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	before, kept := r.suspects[cluster], map[policy.ID]since{}
+	before, kept, parted := r.suspects[cluster], map[policy.ID]since{}, r.parted.take(cluster)
 	for id, o := range now {
 		first := before[id]
 		if first.uid != o.uid { // made anew under the same name, it gets its own grace
 			first = since{uid: o.uid, at: r.options.Clock.Now()}
+		}
+		if parted[id] {
+			first.at = time.Time{} // it was left on purpose
 		}
 		kept[id] = first
 		if r.options.Clock.Since(first.at) >= r.options.Grace {
@@ -102,7 +106,7 @@ func (r *Reconciler) sweep(ctx context.Context, cluster string, member *members.
 func objectOf(kind schema.GroupVersionKind, o *members.Observed) policy.Object {
 	return policy.Object{
 		ID:   policy.ID{Kind: kind.GroupKind(), NamespacedName: types.NamespacedName{Namespace: o.Namespace, Name: o.Name}},
-		Work: o.Work, Claim: o.Claim, Managed: o.Managed, Applied: o.Owned != "", Leaving: !o.DeletionTimestamp.IsZero(),
+		Work: o.Work, Owner: o.Owner, Managed: o.Managed, Applied: o.Owned != "", Leaving: !o.DeletionTimestamp.IsZero(),
 	}
 }
 
@@ -144,7 +148,7 @@ func (r *Reconciler) remove(ctx context.Context, cluster string, member *members
 	var left []orphan
 	var faults []error
 	for _, o := range s.certain {
-		if o.Leaving || !policy.Removable(o.ID) || r.options.Own != "" && o.Elsewhere(cluster) { // an agent does not see who else asks for it
+		if o.Leaving || !policy.ByPolicy(o.ID) || r.options.Own != "" && o.Elsewhere(cluster) { // an agent does not see who else asks for it
 			left = append(left, o)
 			continue
 		}
@@ -165,7 +169,7 @@ func (r *Reconciler) removeOne(ctx context.Context, cluster string, member *memb
 	if err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	is := objectOf(o.kind, members.Marks(live))
+	is := objectOf(o.kind, members.MetadataOf(live))
 	if is.Applied = ownership.Applies(live); live.GetUID() != o.uid || is.Work != o.Work || !is.Suspect(cluster, member.Standing()) {
 		return nil
 	}
@@ -184,6 +188,7 @@ func (r *Reconciler) report(ctx context.Context, c *clusterv1alpha1.Cluster, fou
 		r.count.WithLabelValues(c.Name).Set(float64(len(found)))
 	}
 	updated := c.DeepCopy()
+	claims := sayClaims(&updated.Status.Conditions, found, r.options.Clock.Now())
 	changed := false
 	if len(found) == 0 {
 		changed = meta.RemoveStatusCondition(&updated.Status.Conditions, clusterv1alpha1.ClusterConditionOrphansFound)
@@ -193,7 +198,7 @@ func (r *Reconciler) report(ctx context.Context, c *clusterv1alpha1.Cluster, fou
 			Message: policy.Message(c.Name, found, kept), LastTransitionTime: metav1.NewTime(r.options.Clock.Now()),
 		})
 	}
-	if !changed {
+	if !changed && !claims {
 		return nil
 	}
 	err := r.hub.Status().Patch(ctx, updated, client.MergeFromWithOptions(c, client.MergeFromWithOptimisticLock{}))

@@ -25,11 +25,12 @@ import (
 	"github.com/flotilla-io/flotilla/internal/fairqueue"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/quota"
+	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/debounce"
 	"github.com/flotilla-io/flotilla/reconciler/dedup"
 )
 
-// How long figures are held back: until they have been quiet, and at most.
+// How long figures are held back that follow others: until they have been quiet, and at most.
 const (
 	defaultWait    = 250 * time.Millisecond
 	defaultMaxWait = 2 * time.Second
@@ -38,7 +39,8 @@ const (
 // Options tune the loop. The zero value is what production uses.
 type Options struct {
 	// Wait and MaxWait are how long new figures are held back: until they have not
-	// changed for this long, and at most. Zero means 250 ms and 2 s.
+	// changed for this long, and at most. Zero means 250 ms and 2 s. Where nothing was
+	// written for Wait, and nothing is held back, they are written at once.
 	Wait, MaxWait time.Duration
 	// Clock is the time; nil means the machine's.
 	Clock clock.PassiveClock
@@ -50,6 +52,7 @@ type Reconciler struct {
 	events  loop.Recorder
 	delayed *debounce.Debouncer[client.ObjectKey]
 	unread  dedup.Messages[client.ObjectKey] // what clusters say that cannot be read, by quota
+	refused dedup.Messages[client.ObjectKey] // why figures were not taken
 }
 
 // New returns the loop.
@@ -63,7 +66,10 @@ func New(hub client.Client, events loop.Recorder, o Options) *Reconciler {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	return &Reconciler{hub: hub, events: events, delayed: debounce.New[client.ObjectKey](debounce.Options{Wait: o.Wait, MaxWait: o.MaxWait, Clock: o.Clock})}
+	return &Reconciler{
+		hub: hub, events: events,
+		delayed: debounce.New[client.ObjectKey](debounce.Options{Wait: o.Wait, MaxWait: o.MaxWait, Leading: true, Clock: o.Clock}),
+	}
 }
 
 // Register adds the loop to mgr.
@@ -122,7 +128,7 @@ type state struct {
 // Reconcile brings the figures of one quota up to date.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	s := state{key: req.NamespacedName}
-	next, err := loop.Run(ctx, &s, r.read, r.count, r.gather, r.hold, r.write)
+	next, err := loop.Run(ctx, &s, r.read, r.count, r.gather, r.debounce, r.write)
 	if err == nil && next.After == 0 { // written, or nothing to write
 		r.delayed.Forget(s.key)
 	}
@@ -153,9 +159,10 @@ func (r *Reconciler) count(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, nil
 }
 
-// hold keeps figures back that still change. The first ones are for who waits, and so are
-// those about another limit.
-func (r *Reconciler) hold(_ context.Context, s *state) (loop.Next, error) {
+// debounce delays figures that still change, but not the first ones after a while: clients of
+// Karmada look at them once a workload stands in its cluster, which takes less time than the delay.
+// Nor does it delay those about another limit.
+func (r *Reconciler) debounce(_ context.Context, s *state) (loop.Next, error) {
 	form, err := json.Marshal(s.figures)
 	if err != nil {
 		return loop.Next{}, fmt.Errorf("encode what %s uses: %w", s.key, err) // never: quantities are texts
@@ -172,8 +179,13 @@ func (r *Reconciler) write(ctx context.Context, s *state) (loop.Next, error) {
 	desired := s.limit.DeepCopy()
 	desired.Status = s.figures
 	if err := r.hub.Status().Patch(ctx, desired, client.MergeFrom(s.limit)); err != nil {
+		if bindings.IsRefused(err) && r.refused.Record(s.key, err.Error()) {
+			r.events.Event(s.limit, corev1.EventTypeWarning, policyv1alpha1.EventReasonCollectOverallStatusFailed, err.Error())
+		}
 		return loop.Next{}, client.IgnoreNotFound(fmt.Errorf("write what %s uses: %w", s.key, err))
 	}
+	r.delayed.Wrote(s.key)
+	r.refused.Forget(s.key)
 	log.FromContext(ctx).Info("Wrote what a namespace uses of its quota")
 	return loop.Next{}, nil
 }

@@ -2,13 +2,16 @@ package quota
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/record"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -86,6 +89,35 @@ func TestFigures(t *testing.T) {
 	}
 	if requests := r.of(t.Context(), placed("shop", "web", 1)); len(requests) != 1 || requests[0].NamespacedName != key {
 		t.Errorf("a binding asks for %v", requests)
+	}
+}
+
+// TestFiguresThatAreRefused are told of once; a server that is away is not.
+func TestFiguresThatAreRefused(t *testing.T) {
+	limit := &policyv1alpha1.FederatedResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "team"}, Spec: policyv1alpha1.FederatedResourceQuotaSpec{Overall: amounts("10", "4Gi")}}
+	var refusal error
+	hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithStatusSubresource(limit).WithObjects(limit).
+		WithInterceptorFuncs(interceptor.Funcs{SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
+			if refusal != nil {
+				return refusal
+			}
+			return c.SubResource(sub).Patch(ctx, obj, patch, opts...)
+		}}).Build()
+	events := record.NewFakeRecorder(9)
+	r := New(hub, events, Options{Wait: time.Nanosecond})
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "federatedresourcequotas"}, "team", errors.New("no"))
+	for _, refusal = range []error{errors.New("the server is away"), forbidden, forbidden} {
+		if _, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(limit)}); err == nil {
+			t.Errorf("%v: the loop goes on", refusal)
+		}
+	}
+	want := []string{`Warning CollectOverallStatusFailed federatedresourcequotas "team" is forbidden: no`}
+	var got []string
+	for len(events.Events) > 0 {
+		got = append(got, <-events.Events)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
 	}
 }
 

@@ -97,11 +97,11 @@ func besides() predicate.Predicate {
 // that a cluster takes or refuses. It ends the wait for own writes.
 func (w works) changes() predicate.Predicate {
 	return predicate.Funcs{
-		CreateFunc: func(e event.CreateEvent) bool { return w.news(e.Object) },
+		CreateFunc: func(e event.CreateEvent) bool { return w.relevant(e.Object) },
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			_, did := concerned(e.ObjectOld)
-			news := w.news(e.ObjectNew)
-			return (news || did) && differ(e.ObjectOld, e.ObjectNew)
+			relevant := w.relevant(e.ObjectNew)
+			return (relevant || did) && differ(e.ObjectOld, e.ObjectNew)
 		},
 		DeleteFunc: func(e event.DeleteEvent) bool {
 			_, concerns := concerned(e.Object)
@@ -123,8 +123,8 @@ func differ(before, now client.Object) bool {
 		!maps.Equal(was.Labels, is.Labels) || !maps.Equal(was.Annotations, is.Annotations))
 }
 
-// news reports whether obj is of concern and not just what was written.
-func (w works) news(obj client.Object) bool {
+// relevant reports whether obj is of concern and not just an own write.
+func (w works) relevant(obj client.Object) bool {
 	if _, concerns := concerned(obj); !concerns {
 		return false
 	}

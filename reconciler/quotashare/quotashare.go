@@ -42,8 +42,8 @@ type Options struct {
 // When to look again: after somebody else wrote meanwhile, and at what stands until somebody
 // acts who may not be heard of.
 const (
-	settles = 100 * time.Millisecond
-	stands  = 5 * time.Minute
+	conflictRetry = 100 * time.Millisecond
+	recheckPeriod = 5 * time.Minute
 )
 
 // Reconciler writes the Works that bring shares.
@@ -102,7 +102,7 @@ type state struct {
 type fault struct {
 	err error
 	// stands is true where trying again mends nothing: what does is heard of.
-	stands bool
+	recheckPeriod bool
 }
 
 // Reconcile makes the Works of one quota's shares what they should be.
@@ -205,22 +205,22 @@ func (r *Reconciler) withdraw(ctx context.Context, s *state) (loop.Next, error) 
 // report says on the quota what went wrong, once, and has it tried again. That somebody else
 // wrote meanwhile is no news.
 func (r *Reconciler) report(_ context.Context, s *state) (loop.Next, error) {
-	var told []string
+	var messages []string
 	var open []error
 	var next loop.Next
 	for _, f := range s.faults {
 		switch {
 		case apierrors.IsConflict(f.err):
-			next.After = settles
+			next.After = conflictRetry
 			continue
-		case !f.stands:
+		case !f.recheckPeriod:
 			open = append(open, f.err)
 		case next.After == 0:
-			next.After = stands
+			next.After = recheckPeriod
 		}
-		told = append(told, f.err.Error())
+		messages = append(messages, f.err.Error())
 	}
-	text := strings.Join(told, "; ")
+	text := strings.Join(messages, "; ")
 	if text == "" || s.quota == nil {
 		r.reported.Forget(s.key)
 	} else if r.reported.Record(s.key, text) {

@@ -200,7 +200,7 @@ func TestAWorkOfAnother(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, append(tc.stands, limited(map[string]string{"east": "4", "west": "3"}))...)
-			if again := w.look().RequeueAfter; again != stands {
+			if again := w.look().RequeueAfter; again != recheckPeriod {
 				t.Errorf("looked at again after %s", again)
 			}
 			w.look()
@@ -272,7 +272,7 @@ func TestAClusterThatRefuses(t *testing.T) {
 	}
 	refused := set(metav1.ConditionFalse, 0)
 	w.look()
-	if again := w.look().RequeueAfter; again != stands {
+	if again := w.look().RequeueAfter; again != recheckPeriod {
 		t.Errorf("looked at again after %s", again)
 	}
 	if diff := cmp.Diff([]string{"Warning SyncWorkFailed cluster east: it does not have the share: it is somebody else's"}, w.events()); diff != "" {
@@ -322,7 +322,7 @@ func TestWhatIsWrittenMeanwhile(t *testing.T) {
 		seen.DeepCopyInto(obj.(*workv1alpha1.Work))
 		return nil
 	}})
-	if again := w.look().RequeueAfter; again != settles {
+	if again := w.look().RequeueAfter; again != conflictRetry {
 		t.Errorf("looked at again after %s", again)
 	}
 	if got := w.work("east"); got.Spec.PreserveResourcesOnDeletion == nil || len(w.events()) > 0 {

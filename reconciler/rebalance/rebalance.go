@@ -28,6 +28,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/fairqueue"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
@@ -251,10 +252,11 @@ func (r *Reconciler) report(ctx context.Context, s *state) (loop.Next, error) {
 }
 
 // retire deletes a rebalancer whose time to live is over. One that was edited
-// meanwhile has more to do.
+// meanwhile has more to do, and a Kustomization would bring back what it has applied, which asks for all of it again.
 func (r *Reconciler) retire(ctx context.Context, s *state) (loop.Next, error) {
 	ttl, finished := s.rebalancer.Spec.TTLSecondsAfterFinished, s.status.FinishTime
-	if ttl == nil || finished == nil || !served(s.rebalancer) {
+	_, fromGit := inventory.OwnerOf(s.rebalancer)
+	if ttl == nil || finished == nil || fromGit || !served(s.rebalancer) {
 		return loop.Next{}, nil
 	}
 	left := finished.Add(time.Duration(*ttl) * time.Second).Sub(r.opts.Clock.Now())

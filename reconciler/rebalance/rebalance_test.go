@@ -279,6 +279,25 @@ func TestOnce(t *testing.T) {
 	}
 }
 
+// TestTimeToLiveInGit: a Kustomization would bring back what is deleted, and all would be asked for again.
+func TestTimeToLiveInGit(t *testing.T) {
+	r := rebalancer("web")
+	r.Labels = map[string]string{"kustomize.toolkit.fluxcd.io/name": "fleet", "kustomize.toolkit.fluxcd.io/namespace": "flux-system"}
+	r.Spec.TTLSecondsAfterFinished = ptr.To(int32(60))
+	f := fleetOf(t, bindingOf("web"), r)
+	for range 2 {
+		result, err := f.look()
+		if err != nil {
+			t.Fatal(err)
+		}
+		const want = "web Successful; generation 1, finished after 1h0m0s, looks again after 0s"
+		if got := fmt.Sprintf("%s, looks again after %s", f.says(), result.RequeueAfter); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+		f.clock.Step(time.Hour)
+	}
+}
+
 func TestTimeToLive(t *testing.T) {
 	r := rebalancer("web")
 	r.Spec.TTLSecondsAfterFinished = ptr.To(int32(60))

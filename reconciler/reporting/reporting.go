@@ -34,15 +34,16 @@ func New(hub client.Reader, events loop.Recorder) *Reporter {
 	return &Reporter{hub: hub, events: events}
 }
 
-// Loops is the recorder for loops beside the reporter: it leaves out the success that the
-// reporter tells of itself, in the order in which objects show it.
+// Loops is the recorder for loops beside the reporter: it leaves out what the reporter tells of
+// itself, in the order in which objects show it and in the words that Karmada's clients look for.
 func (r *Reporter) Loops() loop.Recorder { return beside{r.events} }
 
 type beside struct{ loop.Recorder }
 
 // Event implements loop.Recorder.
 func (b beside) Event(obj runtime.Object, eventType, reason, message string) {
-	if eventType == corev1.EventTypeNormal && reason == workv1alpha2.EventReasonScheduleBindingSucceed {
+	switch reason {
+	case workv1alpha2.EventReasonScheduleBindingSucceed, workv1alpha2.EventReasonScheduleBindingFailed, workv1alpha2.EventReasonEvictWorkloadFromClusterSucceed:
 		return
 	}
 	b.Recorder.Event(obj, eventType, reason, message)
@@ -135,7 +136,7 @@ func (r *Reporter) work(ctx context.Context, before, after any) {
 }
 
 // share tells of a Work that brings a share of a quota: that it was written is for the quota.
-func (r *Reporter) share(ctx context.Context, key types.NamespacedName, work *workv1alpha1.Work, events []reporting.News) {
+func (r *Reporter) share(ctx context.Context, key types.NamespacedName, work *workv1alpha1.Work, events []reporting.Event) {
 	quota := &policyv1alpha1.FederatedResourceQuota{}
 	err := r.hub.Get(ctx, key, quota)
 	for _, n := range events {
@@ -186,7 +187,7 @@ func (r *Reporter) cluster(ctx context.Context, namespace, reason, message strin
 
 // report has a piece of news written on what it is about: itself, or owner and its
 // template. It is for nobody where owner is not there.
-func (r *Reporter) report(itself runtime.Object, owner workv1alpha2.Binding, n reporting.News) {
+func (r *Reporter) report(itself runtime.Object, owner workv1alpha2.Binding, n reporting.Event) {
 	if n.About == reporting.Itself {
 		r.events.Event(itself, n.Type, n.Reason, n.Message)
 		return

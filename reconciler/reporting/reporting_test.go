@@ -172,11 +172,13 @@ func TestWhatLoopsTellThemselves(t *testing.T) {
 	for _, e := range [][2]string{
 		{corev1.EventTypeNormal, workv1alpha2.EventReasonScheduleBindingSucceed},
 		{corev1.EventTypeWarning, workv1alpha2.EventReasonScheduleBindingFailed},
+		{corev1.EventTypeNormal, workv1alpha2.EventReasonEvictWorkloadFromClusterSucceed},
+		{corev1.EventTypeWarning, workv1alpha2.EventReasonEvictWorkloadFromClusterFailed},
 		{corev1.EventTypeNormal, "Preempted"},
 	} {
 		loops.Event(binding("web-deployment", nil), e[0], e[1], "")
 	}
-	want := recorder{"shop/web-deployment " + workv1alpha2.EventReasonScheduleBindingFailed, "shop/web-deployment Preempted"}
+	want := recorder{"shop/web-deployment " + workv1alpha2.EventReasonEvictWorkloadFromClusterFailed, "shop/web-deployment Preempted"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("told (-want +got):\n%s", diff)
 	}

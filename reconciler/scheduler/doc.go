@@ -8,7 +8,9 @@
 // capacity, peers, a quota's edit, a cluster, or for a while. Bindings that name
 // another scheduler are left alone, and so are those whose scheduling is
 // suspended or that no policy carries, except that they let go of clusters that
-// leave. The package never writes a status: reasons it leaves in the record are
-// those of the condition Scheduled. Events: ScheduleBindingSucceed and
-// ScheduleBindingFailed on templates.
+// leave. What is moved off clusters that fail waits for its turn, and for a longer one while many
+// of those that were moved do not get healthy, which policies/failover decides. The package writes no status of a binding: reasons it leaves in the record are
+// those of the condition Scheduled. Events: ScheduleBindingSucceed on templates;
+// ScheduleBindingFailed and EvictWorkloadFromClusterFailed on bindings, too; EvictionSlowed on clusters,
+// which also is a condition there while templates wait to leave them.
 package scheduler

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -12,8 +13,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/policies/failover"
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/decider"
@@ -32,8 +35,11 @@ type Options struct {
 	// binding, or of a cluster, led to the same one.
 	DateEachTrial bool
 	// EvictionRate is how many bindings are moved off failed clusters in a second; zero is
-	// as many as there are, a negative one is one in half an hour.
+	// as many as there are, a negative one is one in half an hour. While many of those that
+	// were moved do not get healthy it is less.
 	EvictionRate float64
+	// Judging says for how long it is looked at how those fare.
+	Judging failover.Judging
 	// Clock is the real one if nil.
 	Clock clock.WithTicker
 }
@@ -55,7 +61,9 @@ type Reconciler struct {
 	opts     Options
 	writer   writer
 	wakes    wakes
-	pace     pace
+	rate     *rateLimiter
+	moves    *recentMoves
+	counts   counts
 	capacity workqueue.TypedRateLimiter[reconcile.Request]
 	faults   workqueue.TypedRateLimiter[reconcile.Request]
 }
@@ -69,17 +77,22 @@ func New(hub client.Client, decider *decider.Decider, events loop.Recorder, opts
 		opts.Workers = 16
 	}
 	written := writecache.New[workv1alpha2.Binding](opts.Clock)
-	return &Reconciler{
+	moved := &recentMoves{by: opts.Judging}
+	r := &Reconciler{
 		hub:      hub,
 		decider:  decider,
 		events:   events,
 		opts:     opts,
 		writer:   writer{hub: hub, clock: opts.Clock, written: written},
-		wakes:    wakes{hub: hub, decider: decider, opts: opts, written: written},
-		pace:     newPace(opts.EvictionRate, opts.Clock),
+		wakes:    wakes{hub: hub, decider: decider, opts: opts, written: written, moved: moved},
+		rate:     newRateLimiter(opts.EvictionRate, opts.Clock),
+		moves:    moved,
 		capacity: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastCapacityRetry),
 		faults:   workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
 	}
+	r.rate.wake = r.wakes.sooner
+	r.rate.fares = func(ctx context.Context) failover.Outcomes { return r.moves.fare(ctx, hub, opts.Clock.Now()) }
+	return r
 }
 
 // Reconcile places one binding, if that is due.
@@ -93,7 +106,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		r.forget(req)
 		return ctrl.Result{}, nil
 	}
-	mark := r.decider.Unschedulable().Mark()
+	mark, begun := r.decider.Unschedulable().Cycle(), r.opts.Clock.Now()
 	trial := r.wakes.trials.take(req)
 	decision, changed, err := r.decider.Decide(ctx, b)
 	switch {
@@ -102,11 +115,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	case !changed && trial && decision.Record.Succeeded():
 		err = r.writer.date(ctx, b, decision)
 	case changed:
-		if wait := r.pace.wait(req, decision); wait > 0 {
+		if wait := r.rate.wait(ctx, req, b.BindingSpec().Resource.Kind, decision); wait > 0 {
 			r.decider.Withdraw(b)
+			r.slowed(ctx, decision)
 			return ctrl.Result{RequeueAfter: wait}, nil
 		}
+		leaves := len(decision.Evicts) > 0
 		b, decision, err = r.place(ctx, b, decision)
+		if leaves && (err != nil || len(decision.Evicts) > 0) { // not one that was not written, as the binding is another
+			r.counts.evicted(r.opts.Clock.Since(begun), err)
+		}
 	case decision.Record.Reason == "":
 		err = r.leave(ctx, b)
 	}
@@ -126,7 +144,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 // from before the decision. A cluster that comes or changes, an edit of b and,
 // for those that wait, capacity and peers bring it back at once.
 func (r *Reconciler) next(req reconcile.Request, b workv1alpha2.Binding, record placement.Record, mark uint64) ctrl.Result {
-	if record.LacksRoom() {
+	if record.LacksCapacity() {
 		r.decider.Unschedulable().Add(b, workv1alpha2.BindingReasonUnschedulable, mark)
 		return ctrl.Result{RequeueAfter: r.capacity.When(req)}
 	}
@@ -159,7 +177,7 @@ func (r *Reconciler) forget(req reconcile.Request) {
 	r.decider.Unschedulable().Forget(req.NamespacedName)
 	r.capacity.Forget(req)
 	r.faults.Forget(req)
-	r.pace.forget(req)
+	r.rate.forget(req)
 }
 
 // place writes decision, or what stands for it where the server refuses it, and
@@ -183,13 +201,25 @@ func (r *Reconciler) place(ctx context.Context, b workv1alpha2.Binding, decision
 	case err != nil:
 		return b, decision, fmt.Errorf("write the placement of %s: %w", client.ObjectKeyFromObject(b), err)
 	}
+	r.moves.add(b, decision, r.opts.Clock.Now())
 	log.FromContext(ctx).Info("placed", "clusters", placement.Text(decision.Clusters), "reason", decision.Record.Reason, "why", decision.Why)
-	for _, eventOf := range []func(workv1alpha2.Binding, placement.Decision) (decider.Event, bool){decider.EventOf, decider.EvictionEventOf} {
-		if e, some := eventOf(b, decision); some {
-			r.events.Event(bindings.TemplateRef(b), e.Type, e.Reason, e.Message)
-		}
+	for _, e := range decider.EventsOf(b, decision) {
+		e.Emit(r.events, bindings.TemplateRef(b), b)
 	}
 	return written, decision, nil
+}
+
+// slowed tells of clusters that are left more slowly than was set, once each time that this changes.
+func (r *Reconciler) slowed(ctx context.Context, decision placement.Decision) {
+	clusters, why := r.rate.unreported(decision.Evicts)
+	for _, name := range clusters {
+		c := &clusterv1alpha1.Cluster{}
+		if err := r.hub.Get(ctx, client.ObjectKey{Name: name}, c); err != nil {
+			continue // it has left
+		}
+		log.FromContext(ctx).Info("moves less at once", "cluster", name, "why", why)
+		r.events.Event(c, corev1.EventTypeWarning, clusterv1alpha1.EventReasonEvictionSlowed, why)
+	}
 }
 
 // leave takes b, about which there is nothing to decide, off clusters that are

@@ -46,8 +46,15 @@ var overQuota = &apierrors.StatusError{ErrStatus: metav1.Status{
 type recorder []string
 
 func (r *recorder) Event(obj runtime.Object, _, reason, _ string) {
+	if _, is := obj.(workv1alpha2.Binding); is {
+		*r = append(*r, "its binding "+reason)
+		return
+	}
 	*r = append(*r, obj.(*corev1.ObjectReference).Name+" "+reason)
 }
+
+// failed is that "web" was not placed.
+var failed = recorder{"web ScheduleBindingFailed", "its binding ScheduleBindingFailed"}
 
 func TestReconcile(t *testing.T) {
 	cases := map[string]struct {
@@ -68,7 +75,7 @@ func TestReconcile(t *testing.T) {
 				b.Spec.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"other"}}
 				b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "m1", Replicas: 2}}
 			}), clusters: []client.Object{cluster("m1")},
-			want: "{m1:2}", events: recorder{"web ScheduleBindingFailed"},
+			want: "{m1:2}", events: failed,
 		},
 		"where it runs looks unsuitable but is still wanted": {
 			binding: bound(func(b *workv1alpha2.ResourceBinding) {
@@ -84,7 +91,7 @@ func TestReconcile(t *testing.T) {
 			binding: bound(func(b *workv1alpha2.ResourceBinding) {
 				b.Spec.Placement.SpreadConstraints = []policyv1alpha1.SpreadConstraint{{SpreadByField: policyv1alpha1.SpreadByFieldCluster, MinGroups: 3, MaxGroups: 3}}
 			}), clusters: []client.Object{cluster("m1")},
-			want: "{}", retries: true, events: recorder{"web ScheduleBindingFailed"},
+			want: "{}", retries: true, events: failed,
 		},
 		"another scheduler's": {
 			binding: bound(func(b *workv1alpha2.ResourceBinding) { b.Spec.SchedulerName = "mine" }), clusters: []client.Object{cluster("m1")},
@@ -98,12 +105,12 @@ func TestReconcile(t *testing.T) {
 			binding: bound(func(b *workv1alpha2.ResourceBinding) {
 				b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "m1", Replicas: 1}}
 			}), clusters: []client.Object{cluster("m1"), cluster("m2")},
-			patchErr: overQuota, want: "{m1:1}", retries: true, events: recorder{"web ScheduleBindingFailed"},
+			patchErr: overQuota, want: "{m1:1}", retries: true, events: failed,
 		},
 		"admission refuses the placement": {
 			binding: bound(), clusters: []client.Object{cluster("m1")},
 			patchErr: apierrors.NewForbidden(schema.GroupResource{Resource: "resourcebindings"}, "web", errors.New("not on m1")),
-			want:     "{}", retries: true, events: recorder{"web ScheduleBindingFailed"},
+			want:     "{}", retries: true, events: failed,
 		},
 		"no policy carries it, and a cluster leaves": {
 			binding: bound(func(b *workv1alpha2.ResourceBinding) { b.Labels, b.Spec.Clusters = nil, onBoth }), clusters: []client.Object{cluster("m1", leaves), cluster("m2")},
@@ -123,7 +130,7 @@ func TestReconcile(t *testing.T) {
 			binding: divided("web", 5, func(b *workv1alpha2.ResourceBinding) {
 				b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "m1", Replicas: 3}, {Name: "m2", Replicas: 2}}
 			}), clusters: []client.Object{cluster("m1", leaves), cluster("m2", capacity(2))},
-			want: "{m2:2}", retries: true, events: recorder{"web ScheduleBindingFailed"},
+			want: "{m2:2}", retries: true, events: failed,
 		},
 		"another scheduler's, and a cluster leaves": {
 			binding: bound(func(b *workv1alpha2.ResourceBinding) { b.Spec.SchedulerName, b.Spec.Clusters = "mine", onBoth }), clusters: []client.Object{cluster("m1", leaves), cluster("m2")},

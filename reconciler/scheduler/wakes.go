@@ -33,6 +33,7 @@ type wakes struct {
 	decider *decider.Decider
 	opts    Options
 	written *writecache.Cache[workv1alpha2.Binding]
+	moved   *recentMoves
 	trials  trials
 	woken   loop.Inbox[reconcile.Request]
 }
@@ -49,6 +50,13 @@ func (w *wakes) wake(ctx context.Context) {
 		return ok && affects(b.BindingSpec(), c) && clusters.HasCapacity(name, b.BindingSpec())
 	}) {
 		w.woken.AddWithPriority(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)}, w.priorityOf(b))
+	}
+}
+
+// sooner looks at bindings whose turn comes sooner than they were told.
+func (w *wakes) sooner(waiting []reconcile.Request) {
+	for _, req := range waiting {
+		w.woken.Add(req, true)
 	}
 }
 
@@ -78,6 +86,7 @@ func (w *wakes) bindingEvents() handler.EventHandler {
 			behind := 0
 			if e.IsInInitialList {
 				behind = handler.LowPriority
+				w.moved.found(e.Object.(workv1alpha2.Binding))
 			}
 			w.add(q, e.Object.(workv1alpha2.Binding), behind)
 			w.defined(q, e.Object.(workv1alpha2.Binding))

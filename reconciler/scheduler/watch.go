@@ -48,6 +48,10 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 	if err := c.Watch(&r.wakes.woken); err != nil {
 		return fmt.Errorf("watch what waiting bindings wait for: %w", err)
 	}
+	says := &notices{hub: r.hub, clock: r.opts.Clock, pace: r.rate, said: map[string]said{}}
+	if err := mgr.Add(manager.RunnableFunc(says.run)); err != nil {
+		return fmt.Errorf("add what clusters say of how they are left: %w", err)
+	}
 	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		r.decider.Lead()
 		r.decider.Unschedulable().Run(ctx, r.opts.Clock, r.wakes.wake)

@@ -49,10 +49,10 @@ func (d delays) forget(key client.ObjectKey) {
 	d.behind.Forget(key)
 }
 
-// hold leaves what has not changed alone, and holds back what can wait for more.
+// debounce ends the pass where nothing has changed, and delays what can wait for more.
 // What the template counts anyway, the binding may tell later: of a status that
 // moves, it shows fewer steps.
-func (r *Reconciler) hold(_ context.Context, s *state) (loop.Next, error) {
+func (r *Reconciler) debounce(_ context.Context, s *state) (loop.Next, error) {
 	was, is := s.binding.BindingStatus(), &s.status
 	s.changed = !members.Same(*was, *is)
 	if s.total == nil && !s.changed {

@@ -21,8 +21,8 @@ const (
 	// passedOver is how many times as long a cluster may leave one Work behind while it
 	// takes others up.
 	passedOver = 6
-	// looks is how often it is looked at until it is overdue.
-	looks = 5
+	// polls is how often it is checked until it is overdue.
+	polls = 5
 )
 
 // overdue knows which Works their clusters have been behind with for long. A cluster
@@ -129,6 +129,6 @@ func (o *overdue) attach(ctx context.Context, queue workqueue.TypedRateLimitingI
 		for _, req := range o.sweep() {
 			queue.Add(req)
 		}
-	}, o.after/looks)
+	}, o.after/polls)
 	return nil
 }

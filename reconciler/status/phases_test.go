@@ -131,7 +131,7 @@ func TestHold(t *testing.T) {
 				if l.total {
 					s.total = map[string]any{}
 				}
-				next, err := r.hold(t.Context(), s)
+				next, err := r.debounce(t.Context(), s)
 				if err != nil {
 					t.Fatal(err)
 				}

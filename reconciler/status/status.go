@@ -270,7 +270,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	s := &state{key: req.NamespacedName, binding: b}
 	end := r.counts.Begin()
-	next, err := loop.Run(ctx, s, r.gather, r.total, r.collect, r.hold, r.write)
+	next, err := loop.Run(ctx, s, r.gather, r.total, r.collect, r.debounce, r.write)
 	end(outcomeOf(next), err)
 	return loop.Result(next, err)
 }

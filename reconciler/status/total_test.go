@@ -171,7 +171,7 @@ func TestRetries(t *testing.T) {
 			t.Fatal(err)
 		}
 		if s.total != nil {
-			r.settled(s, nil)
+			r.recordWrite(s, nil)
 		}
 		got = append(got, next.After)
 	}

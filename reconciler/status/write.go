@@ -34,7 +34,7 @@ func (r *Reconciler) write(ctx context.Context, s *state) (next loop.Next, err e
 		}
 	}
 	var failed error
-	if next.After, failed = r.settled(s, r.writer.template(ctx, s.template, s.total)); next.After > 0 {
+	if next.After, failed = r.recordWrite(s, r.writer.template(ctx, s.template, s.total)); next.After > 0 {
 		s.changed, reported = true, false
 		if _, err := r.collect(ctx, s); err != nil {
 			return next, err
@@ -62,9 +62,9 @@ func (r *Reconciler) report(ctx context.Context, s *state) error {
 	return nil
 }
 
-// settled takes note of how the write of a template's status went, and returns
+// recordWrite records how the write of a template's status went, and returns
 // when to ask its rule again: a status that is refused is the rule's fault.
-func (r *Reconciler) settled(s *state, failed error) (time.Duration, error) {
+func (r *Reconciler) recordWrite(s *state, failed error) (time.Duration, error) {
 	switch {
 	case failed == nil:
 		r.faults.Forget(s.key)

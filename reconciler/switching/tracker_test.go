@@ -230,14 +230,14 @@ func TestWhatWaitsIsLookedAtOnce(t *testing.T) {
 	waiting := NewWaiting(tracker, func(item string) { put = append(put, item) })
 	tracker.Begin(shop)
 	still := func() bool { return tracker.IsSwitching(shop) }
-	waiting.Hold(shop, "a", still)
-	waiting.Hold(shop, "a", still)
-	waiting.Hold(shop, "b", still)
+	waiting.Add(shop, "a", still)
+	waiting.Add(shop, "a", still)
+	waiting.Add(shop, "b", still)
 	if len(put) > 0 {
 		t.Errorf("looked at before: %v", put)
 	}
 	tracker.End(t.Context(), shop, nil)
-	waiting.Hold(shop, "late", still)
+	waiting.Add(shop, "late", still)
 	slices.Sort(put)
 	if diff := cmp.Diff([]string{"a", "b", "late"}, put); diff != "" {
 		t.Errorf("looked at (-want +got):\n%s", diff)

@@ -23,8 +23,8 @@ func NewWaiting[T comparable](of *Tracker, put func(T)) *Waiting[T] {
 	return w
 }
 
-// Hold has an item wait until something about owner is otherwise; still reports whether it has to.
-func (w *Waiting[T]) Hold(owner client.ObjectKey, item T, still func() bool) {
+// Add has an item wait until something about owner changes; still reports whether it has to.
+func (w *Waiting[T]) Add(owner client.ObjectKey, item T, still func() bool) {
 	w.mu.Lock()
 	if w.by[owner] == nil {
 		w.by[owner] = map[T]bool{}

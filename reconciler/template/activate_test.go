@@ -87,7 +87,7 @@ func TestWaiting(t *testing.T) {
 				got.Holder = ref.String()
 			}
 			if n, some := s.carriedNow(s.desired != nil); some {
-				got.Told = n.reason + ": " + n.message
+				got.Told = n.Reason + ": " + n.Message
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("outcome (-want +got):\n%s", diff)

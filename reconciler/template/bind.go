@@ -20,6 +20,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
+	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
 // binder decides what the binding should say.
@@ -32,6 +33,8 @@ type binder struct {
 	priority func(ctx context.Context, class string) (int32, bool, error)
 	decide   func(ctx context.Context, b workv1alpha2.Binding) (placement.Decision, bool, error)
 	newID    func() string
+	// ran says in which clusters that are not ready one of the name has yet to be removed; nil where nobody knows.
+	ran func(ctx context.Context, key templatestore.Key, p *policyv1alpha1.Placement) ([]workv1alpha2.TargetCluster, error)
 }
 
 // run sets the desired binding; none where there is nothing to bind. It ends the
@@ -52,6 +55,9 @@ func (p binder) run(ctx context.Context, s *state) (loop.Next, error) {
 		return loop.Next{}, err
 	}
 	decision, changed, err := p.decide(ctx, s.desired)
+	if s.binding == nil {
+		decision.Evictions = nil // it has yet to be anywhere
+	}
 	if changed {
 		decision.Put(s.desired)
 		s.decision = &decision
@@ -124,6 +130,11 @@ func (p binder) describe(ctx context.Context, s *state) error {
 		current = s.desired.BindingSpec()
 	}
 	*s.desired.BindingSpec() = propagation.BindingSpec(t, s.policy, current)
+	if s.binding == nil && p.ran != nil {
+		if s.desired.BindingSpec().Clusters, err = p.ran(ctx, s.key, &s.policy.PropagationSpec().Placement); err != nil {
+			return err
+		}
+	}
 	p.label(s, digest)
 	return nil
 }
@@ -180,6 +191,7 @@ func (p binder) label(s *state, digest string) {
 	b.SetNamespace(key.Namespace)
 	b.SetName(key.Name)
 	propagation.ClaimOf(s.policy).Set(b)
+	propagation.MarkSecrets(b, s.policy)
 	if label := bindings.IDLabel(b); b.GetLabels()[label] == "" {
 		labels := maps.Clone(b.GetLabels())
 		labels[label] = p.newID()

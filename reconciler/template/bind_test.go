@@ -8,12 +8,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/loop"
@@ -57,6 +60,7 @@ func key() templatestore.Key {
 
 func TestBindNew(t *testing.T) {
 	p := policy("p", "apps/v1")
+	p.SetAnnotations(map[string]string{gitopsv1alpha1.HoldsSecretsAnnotation: gitopsv1alpha1.HoldsInFields})
 	claim := propagation.ClaimOf(p)
 	s := state{key: key(), template: web(claim), policy: p}
 	if _, err := binderFor(2, nil, "m1", "m2").run(t.Context(), &s); err != nil {
@@ -78,6 +82,7 @@ func TestBindNew(t *testing.T) {
 				policyv1alpha1.PropagationPolicyNameAnnotation:      "p",
 				propagation.DigestAnnotation:                        digest,
 				policyv1alpha1.PolicyPlacementAnnotation:            "{}",
+				gitopsv1alpha1.HoldsSecretsAnnotation:               gitopsv1alpha1.HoldsInFields,
 				workv1alpha2.SchedulingDecisionAnnotation:           `{"reason":"Success","message":"Binding has been scheduled successfully.","at":"2026-01-02T12:00:00Z"}`,
 			},
 			OwnerReferences: []metav1.OwnerReference{{
@@ -96,6 +101,61 @@ func TestBindNew(t *testing.T) {
 	}
 	if diff := cmp.Diff(workv1alpha2.Binding(want), s.desired, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("binding (-want +got):\n%s", diff)
+	}
+}
+
+// TestBindWhereItRan: a template that takes the name of one which a cluster that is not ready has yet to remove is placed
+// there at once, and not once that is ready.
+func TestBindWhereItRan(t *testing.T) {
+	for name, tc := range map[string]struct {
+		ran  []workv1alpha2.TargetCluster
+		want []workv1alpha2.TargetCluster
+		m2   bool // another cluster, which is ready and has the room that m1 does not tell of
+	}{
+		"it ran nowhere":         {},
+		"it is to run elsewhere": {ran: []workv1alpha2.TargetCluster{{Name: "m1"}}, want: []workv1alpha2.TargetCluster{{Name: "m2", Replicas: 2}}, m2: true},
+		"it ran there":           {ran: []workv1alpha2.TargetCluster{{Name: "m1"}}, want: []workv1alpha2.TargetCluster{{Name: "m1", Replicas: 2}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := policy("p", "apps/v1")
+			s := state{key: key(), template: web(propagation.ClaimOf(p)), policy: p}
+			b := binderFor(2, nil, "m1")
+			b.ran = func(context.Context, templatestore.Key, *policyv1alpha1.Placement) ([]workv1alpha2.TargetCluster, error) {
+				return tc.ran, nil
+			}
+			unready := &clusterv1alpha1.Cluster{
+				ObjectMeta: metav1.ObjectMeta{Name: "m1"},
+				Spec:       clusterv1alpha1.ClusterSpec{Taints: []corev1.Taint{{Key: clusterv1alpha1.TaintClusterNotReady, Effect: corev1.TaintEffectNoSchedule}}},
+				Status: clusterv1alpha1.ClusterStatus{APIEnablements: []clusterv1alpha1.APIEnablement{
+					{GroupVersion: "apps/v1", Resources: []clusterv1alpha1.APIResource{{Name: "deployments", Kind: "Deployment"}}},
+				}},
+			}
+			fleet := []*clusterv1alpha1.Cluster{unready}
+			if tc.m2 {
+				m2 := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "m2"}, Status: *unready.Status.DeepCopy()}
+				m2.Status.ResourceSummary = &clusterv1alpha1.ResourceSummary{Allocatable: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("9")}}
+				fleet = append(fleet, m2)
+				p.Spec.Placement.ReplicaScheduling = &policyv1alpha1.ReplicaSchedulingStrategy{
+					ReplicaSchedulingType: policyv1alpha1.ReplicaSchedulingTypeDivided, ReplicaDivisionPreference: policyv1alpha1.ReplicaDivisionPreferenceAggregated,
+				}
+			}
+			b.decide = func(_ context.Context, bound workv1alpha2.Binding) (placement.Decision, bool, error) {
+				decision, changed := placement.Decide(bound, placement.Situation{Clusters: placement.NewSnapshot(fleet), Now: noon}, placement.Options{})
+				return decision, changed, nil
+			}
+			if _, err := b.run(t.Context(), &s); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, s.desired.BindingSpec().Clusters); diff != "" {
+				t.Errorf("clusters (-want +got):\n%s", diff)
+			}
+			if tasks := s.desired.BindingSpec().GracefulEvictionTasks; len(tasks) > 0 {
+				t.Errorf("it is kept where it is not: %+v", tasks)
+			}
+			if record, decided := placement.RecordOf(s.desired); !decided || record.Succeeded() != (len(tc.want) > 0) {
+				t.Errorf("decided %v: %+v", decided, record)
+			}
+		})
 	}
 }
 

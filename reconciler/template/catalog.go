@@ -191,7 +191,7 @@ func (c *catalog) strangers(ctx context.Context, policy policyv1alpha1.Policy) (
 	for i := range list.Items {
 		fleet[i] = list.Items[i].Name
 	}
-	return propagation.Strangers(spec, fleet), nil
+	return propagation.Redact(policy, propagation.Strangers(spec, fleet)), nil
 }
 
 // priority returns the value of a PriorityClass, and false if it does not exist.

@@ -57,7 +57,7 @@ func (p chooser) run(ctx context.Context, s *state) (loop.Next, error) {
 
 // decide gathers what there is about the template and decides.
 func (p chooser) decide(ctx context.Context, template *unstructured.Unstructured) (propagation.Decision, error) {
-	holder, err := p.holder(ctx, template)
+	owner, err := p.owner(ctx, template)
 	if err != nil {
 		return propagation.Decision{}, err
 	}
@@ -69,7 +69,7 @@ func (p chooser) decide(ctx context.Context, template *unstructured.Unstructured
 	d := propagation.Decide(propagation.Case{
 		Template:   template,
 		Candidates: candidates,
-		Holder:     holder,
+		Owner:      owner,
 		HasOverride: func(namespace, name string) bool {
 			there, err := p.exists(ctx, namespace, name)
 			unread = errors.Join(unread, err)
@@ -88,8 +88,8 @@ func busy(s *state) bool {
 		(s.binding != nil && s.binding.GetDeletionTimestamp() != nil)
 }
 
-// holder returns the policy that has claimed obj, nil if it no longer exists.
-func (p chooser) holder(ctx context.Context, obj *unstructured.Unstructured) (policyv1alpha1.Policy, error) {
+// owner returns the policy that has claimed obj, nil if it no longer exists.
+func (p chooser) owner(ctx context.Context, obj *unstructured.Unstructured) (policyv1alpha1.Policy, error) {
 	ref, ok := propagation.Claimed(obj)
 	if !ok {
 		return nil, nil

@@ -16,7 +16,8 @@
 // UnknownPriorityClass and InvalidSelector; the counts beside it come from the
 // statistics, and are written together, a little later. Events: ApplyPolicySucceed,
 // ApplyPolicyFailed, PreemptPolicySucceed, PreemptPolicyFailed,
-// GetReplicasFailed, GetComponentsFailed, ScheduleBindingSucceed and
-// ScheduleBindingFailed on templates. It never touches a Work, and deletes
-// nothing but the binding of a template that a complete watch saw gone.
+// GetReplicasFailed, GetComponentsFailed, ScheduleBindingSucceed on templates;
+// ScheduleBindingFailed and EvictWorkloadFromClusterFailed on bindings, too. It
+// never touches a Work, and deletes nothing but the binding of a template that a
+// complete watch saw gone.
 package template

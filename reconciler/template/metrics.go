@@ -56,7 +56,7 @@ func (c counts) applied(phases ...loop.Phase[state]) loop.Phase[state] {
 	return func(ctx context.Context, s *state) (loop.Next, error) {
 		began := c.clock.Now()
 		next, err := loop.Run(ctx, s, phases...)
-		if s.policy == nil || s.held || s.awaits || ctx.Err() != nil {
+		if s.policy == nil || s.delayed || s.awaits || ctx.Err() != nil {
 			return next, err
 		}
 		result := stagemetrics.Success

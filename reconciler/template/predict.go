@@ -18,7 +18,7 @@ import (
 // or that cannot be told. It reads from the loop's caches, which must be
 // complete.
 func (r *Reconciler) Predict(ctx context.Context, gvk schema.GroupVersionKind, obj metav1.Object) (propagation.Claim, bool) {
-	if !propagation.PropagatesKind(gvk, r.opts.Skip) || saysClaimed(obj) {
+	if !propagation.PropagatesKind(gvk, r.opts.Skip) || hasClaim(obj) {
 		return propagation.Claim{}, false
 	}
 	template := &unstructured.Unstructured{}
@@ -44,9 +44,9 @@ func (r *Reconciler) Carries(ctx context.Context, obj *unstructured.Unstructured
 	return will
 }
 
-// saysClaimed reports whether obj brings any part of a claim, which is for the loop
+// hasClaim reports whether obj brings any part of a claim, which is for the loop
 // to sort out.
-func saysClaimed(obj metav1.Object) bool {
+func hasClaim(obj metav1.Object) bool {
 	labels, annotations := propagation.ClaimKeys()
 	has := func(of map[string]string) func(string) bool {
 		return func(key string) bool { _, ok := of[key]; return ok }

@@ -40,9 +40,9 @@ func (p writer) overQuota(s *state, err error) bool {
 	return true
 }
 
-// holdsBack has the binding as it stands say that a quota refuses what its template asks for
+// reportRefused has the binding as it stands say that a quota refuses what its template asks for
 // now: without that, a change that is held back would look like one that is done.
-func (p writer) holdsBack(ctx context.Context, s *state, err error) error {
+func (p writer) reportRefused(ctx context.Context, s *state, err error) error {
 	reason, message, refused := bindings.RefusalOf(err)
 	if !refused || reason != workv1alpha2.BindingReasonQuotaExceeded || s.binding == nil {
 		return nil

@@ -83,7 +83,7 @@ func (r *reporter) run(ctx context.Context, req ctrl.Request, policy policyv1alp
 	status := policy.PropagationStatus().DeepCopy()
 	said := remark{strangers: needs.strangers, idle: idle(status)}
 	untaken, known := r.untaken(policy, needs)
-	if saidNotTakenUp(policy) {
+	if reportedNotTakenUp(policy) {
 		said.untaken = untaken
 	}
 	r.observe(status, policy, remarks(ready, said))
@@ -96,7 +96,7 @@ func (r *reporter) run(ctx context.Context, req ctrl.Request, policy policyv1alp
 			said.idle, said.untaken = none, untaken
 			r.observe(status, policy, remarks(ready, said))
 		case none && !idle(status), untaken != said.untaken: // what it selects may be about to be claimed
-			again = r.hold(req, time.Time{})
+			again = r.delay(req, time.Time{})
 		}
 	}
 	if equality.Semantic.DeepEqual(status, policy.PropagationStatus()) {
@@ -106,7 +106,7 @@ func (r *reporter) run(ctx context.Context, req ctrl.Request, policy policyv1alp
 		return 0, nil
 	}
 	if !urgent {
-		if wait := r.hold(req, due); wait > 0 {
+		if wait := r.delay(req, due); wait > 0 {
 			return wait, nil
 		}
 	}
@@ -132,8 +132,8 @@ func idle(status *policyv1alpha1.PropagationStatus) bool {
 	return ready != nil && ready.Status == metav1.ConditionTrue && strings.HasPrefix(ready.Message, carriesNothing)
 }
 
-// saidNotTakenUp reports whether a policy's status says that something could not be taken up.
-func saidNotTakenUp(policy policyv1alpha1.Policy) bool {
+// reportedNotTakenUp reports whether a policy's status says that something could not be taken up.
+func reportedNotTakenUp(policy policyv1alpha1.Policy) bool {
 	before := meta.FindStatusCondition(policy.PropagationStatus().Conditions, policyv1alpha1.PolicyReady)
 	return before != nil && before.Reason == policyv1alpha1.PolicyReasonNotTakenUp
 }
@@ -142,7 +142,7 @@ func saidNotTakenUp(policy policyv1alpha1.Policy) bool {
 // it is what was said before; known is false then, and the policy is to be looked at again.
 func (r *reporter) untaken(policy policyv1alpha1.Policy, needs needs) (text string, known bool) {
 	untaken, all := r.statistics.Untaken(propagation.RefOf(policy))
-	if !saidNotTakenUp(policy) || all && r.complete(policy) {
+	if !reportedNotTakenUp(policy) || all && r.complete(policy) {
 		return naming(untaken), true
 	}
 	before := meta.FindStatusCondition(policy.PropagationStatus().Conditions, policyv1alpha1.PolicyReady)
@@ -191,9 +191,9 @@ func (r *reporter) take(req ctrl.Request) time.Time {
 	return at
 }
 
-// hold returns for how long counts that are due at a time are held back; the
+// delay returns how long counts that are due at a time are delayed; the
 // caller comes back then.
-func (r *reporter) hold(req ctrl.Request, due time.Time) time.Duration {
+func (r *reporter) delay(req ctrl.Request, due time.Time) time.Duration {
 	now := r.opts.Clock.Now()
 	if due.IsZero() {
 		due = now.Add(r.opts.StatusEvery)

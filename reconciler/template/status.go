@@ -97,20 +97,20 @@ func remarks(ready metav1.Condition, r remark) metav1.Condition {
 	if ready.Status != metav1.ConditionTrue || (len(r.strangers) == 0 && r.untaken == "" && !idle) {
 		return ready
 	}
-	var said []string
+	var texts []string
 	if idle {
 		ready.Reason = policyv1alpha1.PolicyReasonNothingSelected
-		said = append(said, carriesNothing+": there is no object that its selectors mean, or another policy carries it")
+		texts = append(texts, carriesNothing+": there is no object that its selectors mean, or another policy carries it")
 	}
 	if len(r.strangers) > 0 {
 		ready.Reason = policyv1alpha1.PolicyReasonUnknownCluster
-		said = append(said, propagation.Naming(r.strangers))
+		texts = append(texts, propagation.Naming(r.strangers))
 	}
 	if r.untaken != "" {
 		ready.Reason = policyv1alpha1.PolicyReasonNotTakenUp
-		said = append([]string{r.untaken}, said...)
+		texts = append([]string{r.untaken}, texts...)
 	}
-	ready.Message = strings.Join(said, "; ")
+	ready.Message = strings.Join(texts, "; ")
 	return ready
 }
 

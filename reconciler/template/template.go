@@ -19,8 +19,10 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/debounce"
+	"github.com/flotilla-io/flotilla/reconciler/decider"
 	"github.com/flotilla-io/flotilla/reconciler/dedup"
 	"github.com/flotilla-io/flotilla/reconciler/switching"
+	"github.com/flotilla-io/flotilla/reconciler/template/former"
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
@@ -122,12 +124,15 @@ func New(hub client.Client, templates *templatestore.Store, decider Decider, int
 	read := reader{template: templates.Get, binding: r.binding}
 	choose := chooser{skip: opts.Skip, noPreemption: opts.NoPreemption, find: catalog.find, candidates: catalog.candidates, exists: catalog.overrideExists}
 	bind := newBinder(interpreter, decider, catalog, opts)
-	wholly := newWholly(choose.holder, opts.Switches, func(key templatestore.Key) { r.inbox.Add(key, false) })
+	bind.ran = func(ctx context.Context, key templatestore.Key, p *policyv1alpha1.Placement) ([]workv1alpha2.TargetCluster, error) {
+		return former.Clusters(ctx, hub, bindings.KeyOf(key), p)
+	}
+	wholly := newWholly(choose.owner, opts.Switches, func(key templatestore.Key) { r.inbox.Add(key, false) })
 	dryRun := bind
 	dryRun.decide = decider.Preview
-	write := writer{hub: hub, written: r.written, put: templates.Put, gone: templates.Gone, hold: r.delayed.Delay, withdraw: decider.Withdraw, clock: opts.Clock}
+	write := writer{hub: hub, written: r.written, put: templates.Put, gone: templates.Gone, debounce: r.delayed.Delay, withdraw: decider.Withdraw, clock: opts.Clock}
 	counts := newCounts(opts.Metrics, opts.Clock)
-	r.decide = []loop.Phase[state]{choose.run, wholly.look, claim, dryRun.run}
+	r.decide = []loop.Phase[state]{choose.run, wholly.check, claim, dryRun.run}
 	r.phases = []loop.Phase[state]{read.run, write.sweep, counts.matched(choose.run), wholly.wait, counts.applied(claim, bind.run, write.run)}
 	return r
 }
@@ -166,34 +171,31 @@ type state struct {
 	desired workv1alpha2.Binding
 	// decision is the placement in desired; nil if none was due.
 	decision *placement.Decision
-	// held is true where the binding is written a little later.
-	held bool
+	// delayed is true where the binding is written a little later.
+	delayed bool
 	// awaits is true where it is on its way what the template asks for, or the rest of its revision.
 	awaits bool
 	// left is true where it left its revision and is carried all the same: from where it was pruned it does not come
 	// back.
 	left bool
 	// pending are recorded once everything is written.
-	pending []pendingEvent
+	pending []decider.Event
 }
-
-// pendingEvent is an Event on the template.
-type pendingEvent struct{ eventType, reason, message string }
 
 // Reconcile brings one template's binding up to date.
 func (r *Reconciler) Reconcile(ctx context.Context, key templatestore.Key) (reconcile.Result, error) {
 	s := state{key: key}
 	next, err := loop.Run(ctx, &s, r.phases...)
-	if !s.held {
+	if !s.delayed {
 		r.delayed.Forget(key)
 	}
 	if s.template != nil {
 		for _, n := range s.pending {
-			r.events.Event(s.template, n.eventType, n.reason, n.message)
+			n.Emit(r.events, s.template, s.desired)
 		}
 	}
 	if !s.awaits {
-		r.policies.report.statistics.Looked(key, s.about(), r.reportFailure(&s, err), r.opts.Clock.Now())
+		r.policies.report.statistics.Visited(key, s.about(), r.reportFailure(&s, err), r.opts.Clock.Now())
 	}
 	return loop.Result(next, err)
 }

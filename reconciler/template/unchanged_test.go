@@ -179,7 +179,7 @@ func TestDelay(t *testing.T) {
 			if next, err := loop.Run(t.Context(), &st, s.decide...); err != nil || next.Done {
 				t.Fatalf("decide: done %v, err %v", next.Done, err)
 			}
-			p := writer{hold: func(templatestore.Key, string) time.Duration { return wait }}
+			p := writer{debounce: func(templatestore.Key, string) time.Duration { return wait }}
 			if got := p.delay(&st); got != tc.want {
 				t.Errorf("gives way for %s, want %s", got, tc.want)
 			}

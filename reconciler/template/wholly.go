@@ -16,24 +16,24 @@ import (
 // wholly leaves a template as it stands while it, the policy that carries it, or the one that did is part
 // of a revision that is half written, and for as long as it left its revision and has yet to go.
 type wholly struct {
-	holder   func(ctx context.Context, template *unstructured.Unstructured) (policyv1alpha1.Policy, error)
+	owner    func(ctx context.Context, template *unstructured.Unstructured) (policyv1alpha1.Policy, error)
 	switches *switching.Tracker
 	waiting  *switching.Waiting[templatestore.Key]
 }
 
-func newWholly(holder func(context.Context, *unstructured.Unstructured) (policyv1alpha1.Policy, error), switches *switching.Tracker, again func(templatestore.Key)) wholly {
-	w := wholly{holder: holder, switches: switches}
+func newWholly(owner func(context.Context, *unstructured.Unstructured) (policyv1alpha1.Policy, error), switches *switching.Tracker, again func(templatestore.Key)) wholly {
+	w := wholly{owner: owner, switches: switches}
 	if switches != nil {
 		w.waiting = switching.NewWaiting(switches, again)
 	}
 	return w
 }
 
-// look ends a pass that only asks.
-func (p wholly) look(ctx context.Context, s *state) (loop.Next, error) {
-	_, held, err := p.held(ctx, s)
+// check ends a pass that only asks.
+func (p wholly) check(ctx context.Context, s *state) (loop.Next, error) {
+	_, switching, err := p.switching(ctx, s)
 	s.left = p.left(s)
-	return loop.Next{Done: held}, err
+	return loop.Next{Done: switching}, err
 }
 
 func (p wholly) left(s *state) bool {
@@ -46,26 +46,26 @@ func (p wholly) left(s *state) bool {
 
 // wait ends a pass, and has the template looked at once the revision stands.
 func (p wholly) wait(ctx context.Context, s *state) (loop.Next, error) {
-	owner, held, err := p.held(ctx, s)
-	if s.left = p.left(s); held {
+	owner, switching, err := p.switching(ctx, s)
+	if s.left = p.left(s); switching {
 		s.awaits = true
-		p.waiting.Hold(owner, s.key, func() bool { _, held, err := p.held(ctx, s); return held || err != nil })
+		p.waiting.Add(owner, s.key, func() bool { _, switching, err := p.switching(ctx, s); return switching || err != nil })
 	}
-	return loop.Next{Done: held}, err
+	return loop.Next{Done: switching}, err
 }
 
-func (p wholly) held(ctx context.Context, s *state) (client.ObjectKey, bool, error) {
+func (p wholly) switching(ctx context.Context, s *state) (client.ObjectKey, bool, error) {
 	if p.switches == nil {
 		return client.ObjectKey{}, false, nil
 	}
 	if owner, _, stays := p.switches.Left(s.template); stays {
 		return owner, true, nil
 	}
-	holder, err := p.holder(ctx, s.template)
+	owner, err := p.owner(ctx, s.template)
 	if err != nil {
 		return client.ObjectKey{}, false, err
 	}
-	for _, of := range []inventory.Labelled{s.template, s.policy, s.from, holder} {
+	for _, of := range []inventory.Labelled{s.template, s.policy, s.from, owner} {
 		if owner, switching := p.switches.Switching(of); switching {
 			return owner, true, nil
 		}

@@ -32,9 +32,9 @@ type writer struct {
 	written *writecache.Cache[workv1alpha2.Binding]
 	put     func(template *unstructured.Unstructured)
 	gone    func(ctx context.Context, key templatestore.Key) (bool, error)
-	// hold returns for how long to hold back the write of a binding for the
+	// debounce returns how long to delay the write of a binding for the
 	// template of that digest; not more than 0 means to write now.
-	hold func(key templatestore.Key, digest string) time.Duration
+	debounce func(key templatestore.Key, digest string) time.Duration
 	// withdraw tells that the decision on a binding was not written.
 	withdraw func(b workv1alpha2.Binding)
 	clock    clock.PassiveClock
@@ -63,7 +63,7 @@ func (p writer) sweep(ctx context.Context, s *state) (loop.Next, error) {
 // run writes the claim and the binding side by side.
 func (p writer) run(ctx context.Context, s *state) (loop.Next, error) {
 	if wait := p.delay(s); wait > 0 {
-		s.held = true
+		s.delayed = true
 		return loop.Next{After: wait}, nil
 	}
 	var group errgroup.Group
@@ -81,35 +81,34 @@ func (p writer) run(ctx context.Context, s *state) (loop.Next, error) {
 		s.pending = append(s.pending, n)
 	}
 	if bound && s.decision != nil {
-		if e, some := decider.EventOf(s.before(), *s.decision); some {
-			s.pending = append(s.pending, pendingEvent{e.Type, e.Reason, e.Message})
-		}
+		s.pending = append(s.pending, decider.EventsOf(s.before(), *s.decision)...)
 	}
 	return loop.Next{}, errors.Join(claimErr, err)
 }
 
 // carriedNow returns what is told of a policy that carries the template from now
 // on. A claim that came with the template is told with its binding.
-func (s *state) carriedNow(bound bool) (pendingEvent, bool) {
+func (s *state) carriedNow(bound bool) (decider.Event, bool) {
 	if s.policy == nil {
-		return pendingEvent{}, false
+		return decider.Event{}, false
 	}
 	who := propagation.RefOf(s.policy).String()
+	out := decider.Event{Type: corev1.EventTypeNormal, Reason: policyv1alpha1.EventReasonApplyPolicySucceed}
 	switch {
 	case s.claimed && s.from != nil:
-		return pendingEvent{corev1.EventTypeNormal, policyv1alpha1.EventReasonPreemptPolicySucceed,
-			"Policy " + who + " took the template from policy " + propagation.RefOf(s.from).String() + "."}, true
+		out.Reason = policyv1alpha1.EventReasonPreemptPolicySucceed
+		out.Message = "Policy " + who + " took the template from policy " + propagation.RefOf(s.from).String() + "."
 	case s.claimed && s.activation.Waits:
-		return pendingEvent{corev1.EventTypeNormal, policyv1alpha1.EventReasonApplyPolicySucceed,
-			"Claimed by policy " + who + ", which is Lazy: it takes effect with the next change of the template."}, true
+		out.Message = "Claimed by policy " + who + ", which is Lazy: it takes effect with the next change of the template."
 	case (bound && s.binding == nil) || (s.claimed && s.binding != nil):
-		return pendingEvent{corev1.EventTypeNormal, policyv1alpha1.EventReasonApplyPolicySucceed, "Carried by policy " + who + "."}, true
+		out.Message = "Carried by policy " + who + "."
 	default:
-		return pendingEvent{}, false
+		return decider.Event{}, false
 	}
+	return out, true
 }
 
-// delay returns for how long the write waits. Nobody waits for one that only
+// delay returns how long the write waits. Nobody waits for one that only
 // tells which version of the template the binding stands for, while its Works
 // are on their way to the clusters.
 func (p writer) delay(s *state) time.Duration {
@@ -120,7 +119,7 @@ func (p writer) delay(s *state) time.Duration {
 	if s.binding.GetAnnotations()[propagation.DigestAnnotation] == digest {
 		return 0
 	}
-	return p.hold(s.key, digest)
+	return p.debounce(s.key, digest)
 }
 
 // bind brings the binding to what is desired, and reports whether it wrote.
@@ -140,7 +139,7 @@ func (p writer) bind(ctx context.Context, s *state) (bool, error) {
 	case err != nil && (bindings.IsStale(err) || apierrors.IsAlreadyExists(err)):
 		return false, nil
 	case err != nil:
-		err = fmt.Errorf("write the binding: %w", errors.Join(err, p.holdsBack(ctx, s, err)))
+		err = fmt.Errorf("write the binding: %w", errors.Join(err, p.reportRefused(ctx, s, err)))
 		return false, reported(policyv1alpha1.EventReasonApplyPolicyFailed, err)
 	}
 	p.written.Wrote(s.desired)

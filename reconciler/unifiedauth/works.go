@@ -101,12 +101,12 @@ func brought(work, planned *workv1alpha1.Work) bool {
 		work.Spec.Workload = planned.Spec.Workload
 		changed = true
 	}
-	return held(work, planned) || changed
+	return enforce(work, planned) || changed
 }
 
-// held makes a Work go its way, and end with its cluster, and reports whether somebody
-// had it otherwise: rights that are taken away would stay in the member.
-func held(work, planned *workv1alpha1.Work) bool {
+// enforce has a Work dispatched, and removed with its cluster, whatever somebody set, and reports
+// whether it changed anything: rights that are taken away would otherwise stay in the member.
+func enforce(work, planned *workv1alpha1.Work) bool {
 	changed := false
 	if ptr.Deref(work.Spec.SuspendDispatching, false) || ptr.Deref(work.Spec.PreserveResourcesOnDeletion, false) {
 		work.Spec.SuspendDispatching, work.Spec.PreserveResourcesOnDeletion = nil, nil

@@ -25,9 +25,9 @@ type Options struct {
 	BaseURL string
 	// Keep is how many artifacts of each owner are kept. Zero means 2.
 	Keep int
-	// Room is why nothing more should be stored, on a disk that others need more;
+	// DiskFull returns why nothing more should be stored, on a disk that others need more;
 	// nil, or an answer of nil: there is room.
-	Room func() error
+	DiskFull func() error
 	// Limits bound what Open unpacks; Ratio is for foreign archives only.
 	Limits Limits
 }
@@ -225,8 +225,8 @@ func (s *Store) put(ctx context.Context, digest string, packed []byte, own func(
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.check(name) != nil {
-		if s.opts.Room != nil {
-			if err := s.opts.Room(); err != nil {
+		if s.opts.DiskFull != nil {
+			if err := s.opts.DiskFull(); err != nil {
 				return Stored{}, fmt.Errorf("store artifact %s: %w", digest, err)
 			}
 		}

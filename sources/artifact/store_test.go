@@ -140,7 +140,7 @@ func TestUsage(t *testing.T) {
 	}{
 		"one that has none":              {"ns/new", nil, artifact.Usage{Others: a1.Size + a2.Size + b.Size}},
 		"its own give way":               {"ns/a", nil, artifact.Usage{Others: b.Size, Newest: a2.Size}},
-		"an older one is in use":         {"ns/a", []string{a1.Digest, a2.Digest}, artifact.Usage{Others: b.Size, Held: a1.Size, Newest: a2.Size}},
+		"an older one is in use":         {"ns/a", []string{a1.Digest, a2.Digest}, artifact.Usage{Others: b.Size, InUse: a1.Size, Newest: a2.Size}},
 		"it has the same as another":     {"ns/b", nil, artifact.Usage{Others: a1.Size + a2.Size, Newest: b.Size}},
 		"one that others use is not its": {"ns/b", []string{a1.Digest}, artifact.Usage{Others: a1.Size + a2.Size, Newest: b.Size}},
 	} {
@@ -410,7 +410,7 @@ func TestStoreWithoutRoom(t *testing.T) {
 	full := errors.New("there is no room")
 	var room error
 	open := func() *artifact.Store {
-		store, err := artifact.NewStore(dir, artifact.Options{Room: func() error { return room }})
+		store, err := artifact.NewStore(dir, artifact.Options{DiskFull: func() error { return room }})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,8 +9,8 @@ import (
 type Usage struct {
 	// Others are those of other owners, each artifact once.
 	Others int64
-	// Held are those of the owner itself that are in use, beside its newest one.
-	Held int64
+	// InUse are those of the owner itself that are being read, besides its newest one.
+	InUse int64
 	// Newest is that one.
 	Newest int64
 }
@@ -37,7 +37,7 @@ func UsageOf(s *Store, prefix, owner string, inUse ...string) Usage {
 	var out Usage
 	if own := s.owners[owner].Digests; len(own) > 0 {
 		out.Newest = sizes(own[:1])
-		out.Held = sizes(slices.DeleteFunc(slices.Clone(own[1:]), func(d string) bool { return !slices.Contains(inUse, d) }))
+		out.InUse = sizes(slices.DeleteFunc(slices.Clone(own[1:]), func(d string) bool { return !slices.Contains(inUse, d) }))
 	}
 	for name, o := range s.owners {
 		if name != owner && strings.HasPrefix(name, prefix) {

@@ -103,14 +103,14 @@ type Spec struct {
 	AlwaysSubstitute bool
 	// Secrets names the Variables whose values no text may show.
 	Secrets []string
-	// Mark is put on each object that the values of Secrets were put into; the zero value is none.
-	Mark Mark
+	// SecretAnnotation is put on each object that the values of Secrets were put into; the zero value is none.
+	SecretAnnotation SecretAnnotation
 	// StrictVariables refuses a variable that has neither value nor default.
 	StrictVariables bool
 }
 
-// Mark is an annotation of objects that text of Secrets was put into.
-type Mark struct {
+// SecretAnnotation is an annotation of objects that text of Secrets was put into.
+type SecretAnnotation struct {
 	// Key is the annotation; empty for none. InName is its value where the text is in the name of the object, and
 	// InFields where it is elsewhere.
 	Key, InName, InFields string
@@ -162,7 +162,7 @@ func (b *Builder) Build(ctx context.Context, in Input) ([]*unstructured.Unstruct
 // BuildFrom is Build from the files of a Tree, whatever the input says of files. It returns what it looked
 // at, too: nil where it failed, or was done apart.
 func (b *Builder) BuildFrom(ctx context.Context, tree *Tree, in Input) ([]*unstructured.Unstructured, *Reads, error) {
-	reads := &Reads{seen: map[look]string{}}
+	reads := &Reads{seen: map[query]string{}}
 	objects, err := b.buildHere(ctx, tree, reads, in)
 	if errors.Is(err, errApart) {
 		in.Files = tree.files

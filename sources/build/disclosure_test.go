@@ -59,7 +59,7 @@ func TestWhatHoldsSecretsIsMarked(t *testing.T) {
 		Files: map[string][]byte{"a.yaml": []byte(named("a", "${OPEN}") + named("b", "${TOKEN:1}") + named("c-${TOKEN}", "x"))}, Reveal: func(string) {},
 		Spec: build.Spec{
 			Variables: map[string]string{"TOKEN": "canary", "OPEN": "public"}, Secrets: []string{"TOKEN"},
-			Mark: build.Mark{Key: "holds", InName: "name", InFields: "fields"},
+			SecretAnnotation: build.SecretAnnotation{Key: "holds", InName: "name", InFields: "fields"},
 		},
 	})
 	if err != nil {

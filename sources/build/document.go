@@ -70,7 +70,7 @@ func (i *inspection) yamlFile(name string) error {
 		return i.again(name, nodes)
 	}
 	docs, err := i.documents(name)
-	i.checked[name] = i.say(docs)
+	i.checked[name] = i.count(docs)
 	return err
 }
 
@@ -86,8 +86,8 @@ func tooManyNodes(limits Limits) error {
 	return fmt.Errorf("%w: the files that are used have more than %d YAML nodes (keys, values and entries of lists), counted as often as they are used; build them in parts", ErrTooLarge, limits.Nodes)
 }
 
-// say counts what kustomize is told, and returns how much it is.
-func (i *inspection) say(docs []document) int {
+// count adds up the YAML nodes that kustomize is given, and returns how many these are.
+func (i *inspection) count(docs []document) int {
 	nodes := 0
 	for _, doc := range docs {
 		nodes += size(doc.node)

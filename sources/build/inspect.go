@@ -101,7 +101,7 @@ func (i *inspection) parseKustomization(name string) (types.Kustomization, error
 	if err != nil {
 		return k, err
 	}
-	i.say(docs)
+	i.count(docs)
 	content, _ := i.files.read(name)
 	if err := k.Unmarshal(content); err != nil {
 		return k, fmt.Errorf("%s: %w: %s", trim(name), ErrInvalid, oneLine(err.Error()))
@@ -312,7 +312,7 @@ func (s scope) text(field, text string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %s: %w", trim(s.file), field, err)
 	}
-	s.say(docs)
+	s.count(docs)
 	return nil
 }
 

@@ -55,7 +55,7 @@ func (b *Builder) object(node *yaml.Node, variables *variables) (*unstructured.U
 	}
 	mark := ""
 	if variables != nil && !keepsVariables(content) {
-		mark = variables.marks(content)
+		mark = variables.annotationFor(content)
 		if content, err = variables.replace(content, b.limits.Document); err != nil {
 			return nil, fmt.Errorf("%s: %w", id, err)
 		}
@@ -74,7 +74,7 @@ func (b *Builder) object(node *yaml.Node, variables *variables) (*unstructured.U
 		return nil, fmt.Errorf("%q: %w: the name holds characters that cannot be seen", id, ErrInvalid)
 	}
 	if mark != "" {
-		merge(object.GetAnnotations, object.SetAnnotations, map[string]string{variables.mark.Key: mark})
+		merge(object.GetAnnotations, object.SetAnnotations, map[string]string{variables.annotation.Key: mark})
 	}
 	return object, nil
 }

@@ -28,7 +28,7 @@ func (s scope) plugins(field string, entries []string) error {
 		if err != nil {
 			return fmt.Errorf("%s: %s: %w", trim(s.file), field, err)
 		}
-		s.say(docs)
+		s.count(docs)
 		for _, doc := range docs {
 			if doc.apiVersion != "builtin" || doc.kind == "HelmChartInflationGenerator" {
 				return s.refuse(field, fmt.Sprintf("%s of %s is not a plugin that comes with kustomize", doc.kind, doc.apiVersion))

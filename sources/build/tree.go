@@ -44,11 +44,11 @@ func (t *Tree) addDirs(name string) {
 // the same objects. Nil is a build of which that is not known.
 type Reads struct {
 	mu   sync.Mutex
-	seen map[look]string
+	seen map[query]string
 }
 
-// look is a question to a Tree.
-type look struct {
+// query is a question to a Tree.
+type query struct {
 	about question
 	name  string // an absolute path, or a pattern
 }
@@ -83,7 +83,7 @@ func (r *Reads) note(t *Tree, about question, name string) {
 	if r == nil {
 		return
 	}
-	at := look{about, name}
+	at := query{about, name}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if _, known := r.seen[at]; !known {
@@ -92,7 +92,7 @@ func (r *Reads) note(t *Tree, about question, name string) {
 }
 
 // answer returns a text that differs where what is asked for does.
-func (t *Tree) answer(at look) string {
+func (t *Tree) answer(at query) string {
 	yes := map[bool]string{true: "yes", false: "no"}
 	switch at.about {
 	case isFolder:

@@ -14,10 +14,10 @@ import (
 )
 
 type variables struct {
-	values map[string]string
-	strict bool
-	secret *disclosure.Disclosure // nil: no value is secret
-	mark   Mark
+	values     map[string]string
+	strict     bool
+	secret     *disclosure.Disclosure // nil: no value is secret
+	annotation SecretAnnotation
 }
 
 var variableName = regexp.MustCompile(`^[_[:alpha:]][_[:alpha:][:digit:]]*$`)
@@ -28,7 +28,7 @@ func newVariables(in Input) (*variables, error) {
 	if len(spec.Variables) == 0 && !spec.AlwaysSubstitute {
 		return nil, nil
 	}
-	v := &variables{values: make(map[string]string, len(spec.Variables)), strict: spec.StrictVariables, mark: spec.Mark}
+	v := &variables{values: make(map[string]string, len(spec.Variables)), strict: spec.StrictVariables, annotation: spec.SecretAnnotation}
 	for name, value := range spec.Variables {
 		if !variableName.MatchString(name) {
 			return nil, fmt.Errorf("%w: the variable name %q is not one of letters, digits and underscores", ErrSubstitute, clip(name))
@@ -41,18 +41,18 @@ func newVariables(in Input) (*variables, error) {
 	return v, nil
 }
 
-// marks returns what an object is marked with, by its content before its variables are replaced; empty for
+// annotationFor returns what an object is annotated with, by its content before its variables are replaced; empty for
 // nothing.
-func (v *variables) marks(content any) string {
+func (v *variables) annotationFor(content any) string {
 	fields, _ := content.(map[string]any)
 	metadata, _ := fields["metadata"].(map[string]any)
 	switch {
-	case v.mark.Key == "" || !v.secret.Holds(content):
+	case v.annotation.Key == "" || !v.secret.ContainsSecret(content):
 		return ""
-	case v.secret.Holds(metadata["name"]):
-		return v.mark.InName
+	case v.secret.ContainsSecret(metadata["name"]):
+		return v.annotation.InName
 	default:
-		return v.mark.InFields
+		return v.annotation.InFields
 	}
 }
 

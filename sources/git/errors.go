@@ -76,20 +76,20 @@ const maxRemoteText = 201
 // answers need not be a repository.
 func remoteText(s string) string { return excerpt.Runes(excerpt.Line(s), maxRemoteText) }
 
-// saysNotFound and saysDenied are the words that Git servers use; the protocol
+// notFoundText and deniedText are the words that Git servers use; the protocol
 // has no codes for them.
 var (
-	saysNotFound = regexp.MustCompile(`(?i)not found|does not exist|not appear to be a git repository|no such|could not be found`)
-	saysDenied   = regexp.MustCompile(`(?i)permission denied|access denied|not authori[sz]ed|unauthori[sz]ed|authentication failed|forbidden`)
+	notFoundText = regexp.MustCompile(`(?i)not found|does not exist|not appear to be a git repository|no such|could not be found`)
+	deniedText   = regexp.MustCompile(`(?i)permission denied|access denied|not authori[sz]ed|unauthori[sz]ed|authentication failed|forbidden`)
 )
 
 // classify turns a remote's refusal in words into an error that callers know.
 // The words themselves are not shown.
 func classify(words string) error {
 	switch {
-	case saysDenied.MatchString(words):
+	case deniedText.MatchString(words):
 		return fmt.Errorf("%w: the remote refuses the credentials, or wants some", ErrUnauthorized)
-	case saysNotFound.MatchString(words):
+	case notFoundText.MatchString(words):
 		return fmt.Errorf("%w: check spec.url, and what the credentials may read", ErrRepositoryNotFound)
 	default:
 		return fmt.Errorf("%w: the remote refuses, for a reason that is not shown here", ErrMalformed)

@@ -48,10 +48,10 @@ func (l limiter) artifact(s *state, size int64) error {
 	key := client.ObjectKeyFromObject(s.object)
 	use := artifact.UsageOf(l.store, artifact.Owner(sourcev1.GitRepositoryKind, key.Namespace, ""), ownerOf(key), digestsOf(s.inUse)...)
 	last := use.Newest
-	if use.Held > 0 {
+	if use.InUse > 0 {
 		last = 0 // one that is smaller than the last may be one more all the same
 	}
-	return exceeded(s, limits.Replace(key.Namespace, tenancy.ArtifactSize, use.Others+use.Held, last, size))
+	return exceeded(s, limits.Replace(key.Namespace, tenancy.ArtifactSize, use.Others+use.InUse, last, size))
 }
 
 func (l limiter) in(s *state) tenancy.Limits {
@@ -70,5 +70,5 @@ func exceeded(s *state, err error) error {
 	if err == nil {
 		return nil
 	}
-	return loop.Waiting(tenancy.ReasonLimitExceeded, min(s.interval, tenancy.RoomPoll), err)
+	return loop.Waiting(tenancy.ReasonLimitExceeded, min(s.interval, tenancy.CapacityPoll), err)
 }

@@ -86,6 +86,15 @@ const (
 	HubInfoPlaceKey   = "place"
 )
 
+// NodeProfileName is the ConfigMap in the execution namespace of a cluster in pull mode in
+// which its agent tells of the cluster's nodes, as policies/estimate/profile reads it, and of
+// what waits for one, as policies/estimate/waiting does.
+const (
+	NodeProfileName       = "node-profile"
+	NodeProfileKey        = "profile"
+	NodeProfileWaitingKey = "waiting"
+)
+
 // OpenedPath on the hub answers with the revision at which its loops began to work on the
 // store, as a decimal number; 0 where others may write that. The header Last-Modified is
 // when the control plane was started.
@@ -126,7 +135,10 @@ const (
 	// ClusterConditionOrphansFound is True while objects in the member were applied
 	// from here and no Work names them; it is left out otherwise.
 	ClusterConditionOrphansFound = "OrphansFound"
-	// OrphansFoundReason goes with True.
+	// ClusterConditionClaimsKept is True while PersistentVolumeClaims stay in the member with their data
+	// although no Work names them, and names them; it is left out otherwise.
+	ClusterConditionClaimsKept = "ClaimsKept"
+	// OrphansFoundReason goes with True of either.
 	OrphansFoundReason = "NotNamedByAWork"
 	// ClusterConditionObjectsUnread is True while the member answers, and objects of some
 	// kinds cannot be read there: what Works say of these is of before. It is left out
@@ -139,6 +151,11 @@ const (
 	ClusterConditionMassFailureSuspected = "MassFailureSuspected"
 	// MassFailureReason goes with True.
 	MassFailureReason = "ManyClustersLost"
+	// ClusterConditionEvictionSlowed is True while templates wait to leave the cluster, and are moved more slowly than was
+	// set; it is left out otherwise.
+	ClusterConditionEvictionSlowed = "EvictionSlowed"
+	// EvictionSlowedReason goes with True.
+	EvictionSlowedReason = "MovedAreNotHealthy"
 	// ClusterConditionCompleteAPIEnablements is True when status.apiEnablements
 	// lists all that the member serves, so that what is absent is not served.
 	ClusterConditionCompleteAPIEnablements = "CompleteAPIEnablements"
@@ -205,6 +222,8 @@ const (
 
 // Reasons of Events on a Cluster.
 const (
+	// EventReasonEvictionSlowed: what runs in the cluster is moved more slowly than was set, as what was moved does not get healthy.
+	EventReasonEvictionSlowed = "EvictionSlowed"
 	// EventReasonPropertiesNotApproved says that an agent says of its cluster what no administrator said.
 	EventReasonPropertiesNotApproved = "PropertiesNotApproved"
 	// EventReasonCopyRefused says that a copy of the hub wanted to act in a cluster.

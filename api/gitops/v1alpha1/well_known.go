@@ -63,8 +63,17 @@ const ParentAnnotation = "gitops.flotilla.io/parent"
 const KeepsAnnotation = "gitops.flotilla.io/keeps"
 
 // RemovedKey in status.history[0].metadata of a Kustomization are the objects that left its
-// revisions and that clusters may still hold, between commas, as they stand in inventories.
+// revisions and that clusters may still hold, between commas, as they stand in inventories; "+5" in the end are five
+// more.
 const RemovedKey = "gitops.flotilla.io/removed"
+
+// TerminatingKey in status.history[0].metadata of a Kustomization are the objects that left its revisions and
+// that the control plane is deleting still, as JSON.
+const TerminatingKey = "gitops.flotilla.io/terminating"
+
+// EditedKey in status.history[0].metadata of a Kustomization that is suspended are its objects that others have changed
+// or deleted since, as JSON.
+const EditedKey = "gitops.flotilla.io/edited"
 
 // LeavingKey in status.history[0].metadata of a Kustomization are the objects that left its revision
 // and have yet to be removed, or taken by another Kustomization, as RemovedKey has them.
@@ -81,7 +90,8 @@ const PrunedFromAnnotation = "gitops.flotilla.io/pruned-from"
 
 // HoldsSecretsAnnotation is on objects that a Kustomization put text of a Secret into, by a variable: its value is
 // HoldsInName where that is in the object's name, else HoldsInFields. What clusters say of such objects is told
-// without what it quotes.
+// without what it quotes. On a policy it counts for what the policy changes, and for what is told of it; on a binding
+// it says that its policy has it.
 const HoldsSecretsAnnotation = "kustomize.flotilla.io/holds-secrets"
 
 // Values of HoldsSecretsAnnotation.

@@ -98,6 +98,8 @@ const (
 	EventReasonWorkDispatching = "WorkDispatching"
 	// EventReasonDeletionBlocked says that a Work that is being deleted cannot go.
 	EventReasonDeletionBlocked = "DeletionBlocked"
+	// EventReasonClaimKept says that a PersistentVolumeClaim stays in a member though its Work goes.
+	EventReasonClaimKept = "ClaimKept"
 	// EventReasonDriftReported says that a member's object differs and is left so.
 	EventReasonDriftReported = "DriftReported"
 	// EventReasonDriftReverted says that a member's object differed and was put back.

@@ -97,12 +97,16 @@ const (
 	ResourceConflictResolutionAbort = "abort"
 	// AllowCascadeAnnotation on a Namespace or CustomResourceDefinition that is
 	// propagated, or on its Work, says with "true" that in members it is deleted with
-	// all that others have in it.
+	// all that others have in it; on a PersistentVolumeClaim or its Work, that it goes
+	// with its data whenever its Work goes.
 	AllowCascadeAnnotation = "propagation.flotilla.io/allow-cascade"
 	// WantedAgainAnnotation on a Work that is being deleted says with "true" that what it
 	// made is asked for again meanwhile: it stays in the member as it is, for the Work that
 	// comes.
 	WantedAgainAnnotation = "propagation.flotilla.io/wanted-again"
+	// TemplateGoneAnnotation on the Work of a PersistentVolumeClaim is the UID of its template
+	// once that is deleted: only then does the claim go with its Work.
+	TemplateGoneAnnotation = "propagation.flotilla.io/template-gone"
 	// AppliedByAnnotation says who applied a template or an override, and on a Work
 	// all whose word is in its manifests: authors, as JSON. Admission writes it; none is
 	// the control plane and its administrators.

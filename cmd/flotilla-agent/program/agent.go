@@ -137,7 +137,7 @@ func (a *agent) open(way *rest.Config) error {
 			}
 			return a.conn.Back()
 		},
-		Anew: func() int { return a.conn.Holds() },
+		Anew: func() int { return a.conn.HoldCount() },
 		Trust: func(ctx context.Context) error {
 			err := a.checker.Trust(ctx, a.conn.Identity())
 			if errors.Is(err, setback.ErrOlder) {
@@ -158,7 +158,7 @@ func (a *agent) open(way *rest.Config) error {
 		Meet: func(ctx context.Context, system *metav1.PartialObjectMetadata) error {
 			return a.checker.Meet(ctx, system)
 		},
-		Holds: func(req *http.Request) bool {
+		Refuses: func(req *http.Request) bool {
 			return strings.Contains(req.URL.Path, "/apis/"+workv1alpha1.GroupName+"/")
 		},
 	})

@@ -38,6 +38,7 @@ func TestLife(t *testing.T) {
 	}{
 		{"it registers by a token and is ready", func(t *testing.T) { p = s.testRegister(t) }},
 		{"it carries what it is given, and reports", s.testCarry},
+		{"it tells of its nodes, as they change", s.testNodes},
 		{"it applies as who applied a template, and as nobody else", s.testAuthor},
 		{"a copy of it on another machine waits, and goes on when it stops", func(t *testing.T) { p = s.testCopy(t, p) }},
 		{"cut off, it puts back what is changed, and does not pester the hub", func(t *testing.T) { s.testCutOff(t, p) }},

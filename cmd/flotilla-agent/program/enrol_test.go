@@ -86,8 +86,68 @@ func TestWhereACertificateIsGoodForNothing(t *testing.T) {
 			if err := clientcmd.WriteToFile(*kubeconfig, filepath.Join(folder, "hub.kubeconfig")); err != nil {
 				t.Fatal(err)
 			}
-			if got := parse(t, "--cluster-name", site1, "--data-dir", folder).unregistered(t.Context()); got != c.want {
+			if got := !parse(t, "--cluster-name", site1, "--data-dir", folder).known(t.Context()); got != c.want {
 				t.Errorf("the token that was given counts: %t, want %t", got, c.want)
+			}
+		})
+	}
+}
+
+// TestAHubAtAnotherAddress has the flags name where the hub is, and the kubeconfig where it was.
+func TestAHubAtAnotherAddress(t *testing.T) {
+	gone := httptest.NewTLSServer(nil)
+	gone.Close()
+	for name, c := range map[string]struct {
+		was       string // empty: it is gone
+		answer    int    // of the hub that the flags name
+		known     bool
+		followsTo bool
+	}{
+		"it takes the certificate":                 {answer: http.StatusOK, known: true, followsTo: true},
+		"it has let go of the cluster":             {answer: http.StatusNotFound},
+		"it is another one":                        {answer: http.StatusUnauthorized},
+		"it starts":                                {answer: http.StatusServiceUnavailable},
+		"it answers where it was, with a fault":    {was: "fault", answer: http.StatusOK, known: true},
+		"it answers where it was, as well as here": {was: "well", answer: http.StatusOK, known: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			answers := func(status int) *httptest.Server {
+				s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+					w.Header().Set("Content-Type", "application/json")
+					w.WriteHeader(status)
+					_, _ = fmt.Fprint(w, "{}")
+				}))
+				t.Cleanup(s.Close)
+				return s
+			}
+			hub, was := answers(c.answer), gone.URL
+			switch c.was {
+			case "fault":
+				was = answers(http.StatusInternalServerError).URL
+			case "well":
+				was = answers(http.StatusOK).URL
+			}
+			folder := t.TempDir()
+			kubeconfig := clientcmdapi.NewConfig()
+			authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: hub.Certificate().Raw}) // the same for all
+			kubeconfig.Clusters["hub"] = &clientcmdapi.Cluster{Server: was, CertificateAuthorityData: authority}
+			kubeconfig.Contexts["hub"] = &clientcmdapi.Context{Cluster: "hub"}
+			kubeconfig.CurrentContext = "hub"
+			file := filepath.Join(folder, "hub.kubeconfig")
+			if err := clientcmd.WriteToFile(*kubeconfig, file); err != nil {
+				t.Fatal(err)
+			}
+			o := parse(t, "--cluster-name", site1, "--data-dir", folder, "--bootstrap-token", "abcdef.0123456789abcdef",
+				"--hub-endpoint", strings.TrimPrefix(hub.URL, "https://"), "--discovery-token-ca-cert-hash", "sha256:"+strings.Repeat("0", 64))
+			if got := o.known(t.Context()); got != c.known {
+				t.Errorf("the certificate that is there counts: %t, want %t", got, c.known)
+			}
+			is, err := clientcmd.LoadFromFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := is.Clusters["hub"].Server == hub.URL; got != c.followsTo {
+				t.Errorf("the kubeconfig leads to %s, was %s, the hub is at %s", is.Clusters["hub"].Server, was, hub.URL)
 			}
 		})
 	}

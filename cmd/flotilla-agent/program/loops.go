@@ -27,6 +27,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/flotilla-io/flotilla/agent/kinds"
+	"github.com/flotilla-io/flotilla/agent/nodeprofile"
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
@@ -119,13 +120,13 @@ func (a *agent) wire(ctx context.Context) error {
 	if err := carry.Register(mgr); err != nil {
 		return err
 	}
-	a.back = func() { carry.Proven(name) } // Works whose statuses the hub could not take
-	err = cluster.New(mgr.GetClient(), mgr.GetAPIReader(), registry, events, cluster.Options{
-		Own: name, Target: a.target, Holder: a.holder, Marks: marker{a.checker, a.offer},
-		Period: a.options.status.period, FailureThreshold: a.options.status.failure, SuccessThreshold: a.options.status.success,
-	}).Register(mgr)
+	teller, err := a.wireCluster(registry, events)
 	if err != nil {
 		return err
+	}
+	a.back = func() {
+		carry.Proven(name) // Works whose statuses the hub could not take
+		teller.Changed()
 	}
 	finder := orphans.New(mgr.GetClient(), mgr.GetAPIReader(), registry, events, orphans.Options{Own: name, Hold: func(string) *claims.Hold { return a.checker.Hold() }, Metrics: metrics.Registry})
 	a.checker.OnChange(finder.Wake)
@@ -156,6 +157,31 @@ func (a *agent) wire(ctx context.Context) error {
 	return mgr.AddReadyzCheck("loops", a.readyz)
 }
 
+// wireCluster builds the loop that looks at the member, and what tells the hub of the nodes
+// that it sees.
+func (a *agent) wireCluster(registry *members.Registry, events *recorder) (*nodeprofile.Publisher, error) {
+	name, mgr := a.options.clusterName, a.mgr
+	clusters := cluster.New(mgr.GetClient(), mgr.GetAPIReader(), registry, events, cluster.Options{
+		Own: name, Target: a.target, Claimant: a.claimant, Marks: marker{a.checker, a.offer},
+		Period: a.options.status.period, FailureThreshold: a.options.status.failure, SuccessThreshold: a.options.status.success,
+	})
+	estimator := clusters.Estimator()
+	teller := nodeprofile.New(mgr.GetClient(), nodeprofile.Options{
+		Cluster: name, Back: a.conn.Back,
+		Draw: func(ctx context.Context) (map[string]string, error) {
+			return draw(ctx, mgr.GetClient(), estimator, name)
+		},
+	})
+	clusters.OnNodes = teller.Changed
+	if err := clusters.Register(mgr); err != nil {
+		return nil, err
+	}
+	return teller, mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		teller.Run(ctx)
+		return nil
+	}))
+}
+
 const (
 	// present is how long ago a member that counts as there may have answered, and how long
 	// it is given to.
@@ -182,7 +208,7 @@ func (a *agent) heed(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("watch the cluster: %w", err)
 	}
-	look := func(obj any) {
+	compare := func(obj any) {
 		c, ok := obj.(*clusterv1alpha1.Cluster)
 		if !ok {
 			return
@@ -195,7 +221,7 @@ func (a *agent) heed(ctx context.Context) error {
 			a.conn.Hint()
 		}
 	}
-	if _, err := clusters.AddEventHandler(toolscache.ResourceEventHandlerFuncs{AddFunc: look, UpdateFunc: func(_, obj any) { look(obj) }}); err != nil {
+	if _, err := clusters.AddEventHandler(toolscache.ResourceEventHandlerFuncs{AddFunc: compare, UpdateFunc: func(_, obj any) { compare(obj) }}); err != nil {
 		return fmt.Errorf("watch the cluster: %w", err)
 	}
 	return nil
@@ -209,9 +235,9 @@ func (a *agent) target(_ context.Context, c *clusterv1alpha1.Cluster) (members.T
 	return members.Target{Name: c.Name, ID: c.Spec.ID, Config: a.member}, nil
 }
 
-// holder says which hub has the member: the one that the agent knows.
-func (a *agent) holder(name string) claims.Holder {
-	return claims.Holder{Hub: a.conn.Identity(), Cluster: name, Address: a.hub.Host, Mode: claims.Pull, Alone: a.conn.Away() != nil}
+// claimant is the hub that claims the member: the one that the agent knows.
+func (a *agent) claimant(name string) claims.Claimant {
+	return claims.Claimant{Hub: a.conn.Identity(), Cluster: name, Address: a.hub.Host, Mode: claims.Pull, Alone: a.conn.Away() != nil}
 }
 
 // recorder emits Events where an agent may: in its cluster's namespace on the hub,

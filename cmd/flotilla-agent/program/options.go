@@ -145,7 +145,7 @@ func (o *options) validate() error {
 			return command.Usage(fmt.Errorf("%s is not a URL with a host and without a user", flag))
 		}
 	}
-	if err := o.settle(); err != nil {
+	if err := o.defaultDataDir(); err != nil {
 		return err
 	}
 	if o.hub.kubeconfig != "" || o.hub.enrolment.Token != "" {
@@ -157,9 +157,9 @@ func (o *options) validate() error {
 	return nil
 }
 
-// settle chooses where to keep what the hub said, if nobody did. What is found
-// there is carried out: a folder that others may write to is none.
-func (o *options) settle() error {
+// defaultDataDir chooses where to keep what the hub said, unless a flag does. The agent acts on what
+// it finds there, so it never picks a folder that others may write to.
+func (o *options) defaultDataDir() error {
 	if o.dataDir != "" {
 		return nil
 	}

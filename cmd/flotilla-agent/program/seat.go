@@ -44,20 +44,20 @@ func (a *agent) sit(ctx context.Context) (leave func(), err error) {
 func (a *agent) seated(ctx context.Context) error {
 	stop := func() {}
 	defer func() { stop() }()
-	return a.seat.Await(ctx, func(holder string) {
+	return a.seat.Await(ctx, func(claimant string) {
 		stop()
 		stop = func() {}
-		if holder == "" {
+		if claimant == "" {
 			return
 		}
-		a.log.Info("Another agent acts in this cluster: waiting until it stops, or has been silent for 40s", "agent", holder, "lease", metav1.NamespaceSystem+"/"+clusterv1alpha1.AgentLease)
-		stop = a.options.idle(ctx, a.log, holder)
+		a.log.Info("Another agent acts in this cluster: waiting until it stops, or has been silent for 40s", "agent", claimant, "lease", metav1.NamespaceSystem+"/"+clusterv1alpha1.AgentLease)
+		stop = a.options.idle(ctx, a.log, claimant)
 	})
 }
 
 // idle serves that the program is alive, and why it is not ready, while there are no
 // loops.
-func (o *options) idle(ctx context.Context, log logr.Logger, holder string) (stop func()) {
+func (o *options) idle(ctx context.Context, log logr.Logger, claimant string) (stop func()) {
 	if orOff(o.health) == "0" {
 		return func() {}
 	}
@@ -69,7 +69,7 @@ func (o *options) idle(ctx context.Context, log logr.Logger, holder string) (sto
 	mux := http.NewServeMux()
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, "ok") })
 	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
-		http.Error(w, "another agent acts in this cluster: "+holder, http.StatusServiceUnavailable)
+		http.Error(w, "another agent acts in this cluster: "+claimant, http.StatusServiceUnavailable)
 	})
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: idleTimeout}
 	done := make(chan struct{})
@@ -111,16 +111,16 @@ type offer struct {
 }
 
 const (
-	// offerLooks is how often it is looked whether the hub refuses the agent, and offerEvery
+	// offerPoll is how often the agent checks whether the hub refuses it, and offerEvery
 	// how often the place is offered meanwhile.
-	offerLooks = 2 * time.Second
+	offerPoll  = 2 * time.Second
 	offerEvery = time.Minute
 	// offerAnswer is how long who waits takes to sit down once it has looked.
 	offerAnswer = 3 * time.Second
 )
 
 // offerLasts is for how long a place is offered: longer than who waits takes to see it.
-func offerLasts() time.Duration { return tenure.LongestLook() + offerAnswer }
+func offerLasts() time.Duration { return tenure.LongestPoll() + offerAnswer }
 
 // run offers the place until ctx ends.
 func (o *offer) run(ctx context.Context) {
@@ -136,7 +136,7 @@ func (o *offer) run(ctx context.Context) {
 			o.seat.Want()
 			pause(ctx, offerEvery)
 		}
-	}, offerLooks)
+	}, offerPoll)
 }
 
 func pause(ctx context.Context, d time.Duration) {
@@ -160,7 +160,7 @@ func (m marker) Weigh(ctx context.Context, cluster string, mark *claims.Mark) er
 	if !m.offer.open.Load() {
 		m.offer.seat.Want()
 	}
-	if err := m.offer.seat.Holds(); err != nil {
+	if err := m.offer.seat.Check(); err != nil {
 		return err
 	}
 	return m.Checker.Weigh(ctx, cluster, mark)

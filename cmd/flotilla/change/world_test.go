@@ -35,7 +35,7 @@ func loops(ctx context.Context, mgr ctrl.Manager) error {
 }
 
 // said is what a call of the command line printed, and its exit code.
-type said = commandtest.Said
+type said = commandtest.Result
 
 // call runs the command line against the hub.
 func (w *world) call(t *testing.T, in string, args ...string) said {

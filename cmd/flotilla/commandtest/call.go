@@ -34,31 +34,31 @@ func Root(commands func(*fleet.Flags) []*cobra.Command) *cobra.Command {
 	return root
 }
 
-// Said is what a call printed, and its exit code.
-type Said struct {
+// Result is what a call printed, and its exit code.
+type Result struct {
 	Code     int
 	Out, Err string
 }
 
 // String is all of it, as golden files show it.
-func (s Said) String() string {
+func (s Result) String() string {
 	return fmt.Sprintf("%s--- stderr\n%s--- exit code %d\n", s.Out, s.Err, s.Code)
 }
 
 // To is all of it behind the line that was called, as a shell shows it: golden files
 // with several calls have it.
-func (s Said) To(line string) string {
+func (s Result) To(line string) string {
 	return fmt.Sprintf("$ flotilla %s\n%s%sexit code %d\n\n", line, s.Out, s.Err, s.Code)
 }
 
 // All is all of it, part by part.
-func (s Said) All() (code int, out, errOut string) { return s.Code, s.Out, s.Err }
+func (s Result) All() (code int, out, errOut string) { return s.Code, s.Out, s.Err }
 
 // Run calls a command line with words, and with what comes from standard input.
-func Run(ctx context.Context, root *cobra.Command, in string, args ...string) Said {
+func Run(ctx context.Context, root *cobra.Command, in string, args ...string) Result {
 	out, errOut := Prepare(root, in, args...)
 	code := command.Run(ctx, root)
-	return Said{Code: code, Out: out.String(), Err: errOut.String()}
+	return Result{Code: code, Out: out.String(), Err: errOut.String()}
 }
 
 // Prepare has a command line take words and what comes from standard input. What it

@@ -52,7 +52,7 @@ func Run(ctx context.Context, opts Options) (err error) {
 	if _, statErr := os.Stat(opts.Dir); errors.Is(statErr, fs.ErrNotExist) {
 		defer func() { err = errors.Join(err, os.RemoveAll(opts.Dir)) }()
 	}
-	d.say("Flotilla, on this machine: a control plane, three clusters and a Git server.\n")
+	d.printf("Flotilla, on this machine: a control plane, three clusters and a Git server.\n")
 	fleet, err := localfleet.Start(ctx, localfleet.Options{
 		Flotillad: opts.Flotillad, Dir: opts.Dir, Members: members, Progress: d.started,
 		HubArgs: []string{localfleet.LoopbackSources},
@@ -62,7 +62,7 @@ func Run(ctx context.Context, opts Options) (err error) {
 	}
 	defer func() {
 		if !opts.Exit {
-			d.say("\nStopping everything …")
+			d.printf("\nStopping everything …")
 		}
 		err = errors.Join(err, fleet.Stop())
 	}()
@@ -87,7 +87,7 @@ func (d *demonstration) show(ctx context.Context, fleet *localfleet.Fleet) error
 		if err := d.Join(ctx, fleet.Hub.Kubeconfig, name, fleet.Members[name].Kubeconfig); err != nil {
 			return fmt.Errorf("join %s: %w", name, err)
 		}
-		d.say("  ✔ joined %s", name)
+		d.printf("  ✔ joined %s", name)
 	}
 	tree := filepath.Join(d.Dir, "fleet")
 	commit, err := d.commit(ctx, fleet.Git, tree)
@@ -98,7 +98,7 @@ func (d *demonstration) show(ctx context.Context, fleet *localfleet.Fleet) error
 	if err != nil {
 		return err
 	}
-	d.say("  ✔ committed the example to %s\n", fleet.Git.URL("fleet"))
+	d.printf("  ✔ committed the example to %s\n", fleet.Git.URL("fleet"))
 	on := target{
 		namespace: "flux-system", source: "fleet", apply: "web", appNamespace: "shop",
 		clusters: members, commit: commit,
@@ -195,11 +195,11 @@ func (d *demonstration) finish(ctx context.Context, fleet *localfleet.Fleet, tre
 	if err != nil {
 		return err
 	}
-	d.say("\nThe commit carries the outcome, for everybody who reads the repository:\n")
+	d.printf("\nThe commit carries the outcome, for everybody who reads the repository:\n")
 	for line := range strings.SplitSeq(strings.TrimSpace(log), "\n") {
-		d.say("    %s", line)
+		d.printf("    %s", line)
 	}
-	d.say("\nFrom nothing to running on three clusters in %s.", d.Clock.Since(d.begin).Round(100*time.Millisecond))
+	d.printf("\nFrom nothing to running on three clusters in %s.", d.Clock.Since(d.begin).Round(100*time.Millisecond))
 	if !d.Exit {
 		d.hints(fleet, tree)
 	}
@@ -208,22 +208,24 @@ func (d *demonstration) finish(ctx context.Context, fleet *localfleet.Fleet, tre
 
 func (d *demonstration) hints(fleet *localfleet.Fleet, tree string) {
 	program := filepath.Join(filepath.Dir(d.Flotillad), "flotilla")
-	d.say(`
+	d.printf(`
 Everything keeps running. In another terminal, try:
 
   export KUBECONFIG=%[1]s
-  alias kubectl="%[2]s kubectl"
+  alias flotilla=%[2]s kubectl="%[2]s kubectl"
 
-  look around        kubectl get clusters
+  look around        flotilla status
+                     flotilla explain deployment/web -n shop
+                     kubectl get clusters
                      kubectl get deployments,rb,works -A
                      kubectl --kubeconfig %[3]s get pods -n shop
 
   change something   cd %[4]s
                      sed -i 's/replicas: 4/replicas: 8/' app/web.yaml
                      git commit -am 'More replicas' && git push
-                     git fetch && git log
+                     git fetch && git log    # the commits, each with what became of it
 
-  break a cluster    kill -STOP %[5]d    # west hangs; about 40 s later: kubectl get clusters
+  break a cluster    kill -STOP %[5]d    # west hangs; about 40 s later: flotilla status
                      kill -CONT %[5]d    # and is back, after 10 s to 40 s
 
 Ctrl-C stops everything and removes %[6]s.`,
@@ -231,9 +233,9 @@ Ctrl-C stops everything and removes %[6]s.`,
 }
 
 func (d *demonstration) started(part string, took time.Duration) {
-	d.say("  ✔ %-14s ready after %.1fs", part, took.Seconds())
+	d.printf("  ✔ %-14s ready after %.1fs", part, took.Seconds())
 }
 
-func (d *demonstration) say(format string, args ...any) {
+func (d *demonstration) printf(format string, args ...any) {
 	_, _ = fmt.Fprintf(d.Out, format+"\n", args...)
 }

@@ -102,7 +102,7 @@ func (r *Return) ask(ctx context.Context, moved []workv1alpha2.Binding) error {
 // await says of each binding where it is placed, once it was placed anew.
 func (r *Return) await(ctx context.Context, moved []workv1alpha2.Binding) error {
 	var faults []error
-	asked, patience := r.Clock.Now(), again
+	asked, timeout := r.Clock.Now(), again
 	for len(moved) > 0 {
 		var rest []workv1alpha2.Binding
 		for _, before := range moved {
@@ -112,7 +112,7 @@ func (r *Return) await(ctx context.Context, moved []workv1alpha2.Binding) error 
 			} else if err != nil {
 				continue // deleted meanwhile
 			}
-			over, err := r.tell(before, b)
+			over, err := r.report(before, b)
 			if !over {
 				rest = append(rest, before)
 			}
@@ -121,8 +121,8 @@ func (r *Return) await(ctx context.Context, moved []workv1alpha2.Binding) error 
 		if moved = rest; len(moved) == 0 {
 			break
 		}
-		if r.Clock.Since(asked) >= patience {
-			asked, patience = r.Clock.Now(), 2*patience
+		if r.Clock.Since(asked) >= timeout {
+			asked, timeout = r.Clock.Now(), 2*timeout
 			if err := r.ask(ctx, moved); err != nil {
 				return r.wrong(ctx, err)
 			}
@@ -143,8 +143,8 @@ func (r *Return) wrong(ctx context.Context, err error) error {
 	return err
 }
 
-// tell says where a binding is placed, and false where that is not decided anew yet.
-func (r *Return) tell(before, b workv1alpha2.Binding) (bool, error) {
+// report reports where a binding is placed; false: that is not decided anew yet.
+func (r *Return) report(before, b workv1alpha2.Binding) (bool, error) {
 	record, _ := placement.RecordOf(b)
 	was, _ := placement.RecordOf(before)
 	switch {

@@ -17,6 +17,8 @@ type Report struct {
 	// DryRun says that nothing was asked for.
 	DryRun bool        `json:"dryRun"`
 	Rows   []drain.Row `json:"rows"`
+	// Notes say what a dry run could not find out.
+	Notes []string `json:"notes,omitempty"`
 }
 
 // JSON writes the report.
@@ -41,7 +43,15 @@ func (r Report) Table(out io.Writer) error {
 		row := &r.Rows[i]
 		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", dash(row.Namespace), row.Kind, row.Name, drain.Place(r.Cluster, row.Replicas), to(row))
 	}
-	return w.Flush()
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for _, note := range r.Notes {
+		if _, err := fmt.Fprintf(out, "note: %s\n", note); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func dash(text string) string {

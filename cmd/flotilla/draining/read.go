@@ -17,17 +17,20 @@ import (
 	"github.com/flotilla-io/flotilla/policies/placement"
 )
 
-// Plan returns what a drain of a cluster that began now would move, and what it could not.
-func Plan(ctx context.Context, hub client.Reader, cluster string, now time.Time) ([]drain.Row, error) {
+// Plan reports what a drain of a cluster that began now would move, and what it could not.
+func Plan(ctx context.Context, hub client.Reader, members Members, cluster string, now time.Time) (Report, error) {
 	in := drain.Input{Cluster: cluster, Now: now, Scheduling: placement.Options{Failover: failover.Rules{State: true}}}
 	err := listing.Each(ctx, hub, &clusterv1alpha1.ClusterList{}, func(c *clusterv1alpha1.Cluster) { in.Clusters = append(in.Clusters, c) })()
 	if err != nil {
-		return nil, err
+		return Report{}, err
 	}
 	if err := each(ctx, hub, func(b workv1alpha2.Binding) { in.Bindings = append(in.Bindings, b) }); err != nil {
-		return nil, err
+		return Report{}, err
 	}
-	return drain.Plan(in), nil
+	out := Report{Cluster: cluster, DryRun: true}
+	in.Seen, out.Notes = see(ctx, hub, members, in.Clusters, drain.Asks(in))
+	out.Rows = drain.Plan(in)
+	return out, nil
 }
 
 // each calls f with every binding.
@@ -38,15 +41,15 @@ func each(ctx context.Context, hub client.Reader, f func(workv1alpha2.Binding)) 
 	)
 }
 
-// look returns the cluster and how far each template has left it, sorted.
-func look(ctx context.Context, hub client.Reader, name string, now time.Time) (*clusterv1alpha1.Cluster, []drain.Row, error) {
+// read returns the cluster and how far each template has left it, sorted.
+func read(ctx context.Context, hub client.Reader, name string, now time.Time) (*clusterv1alpha1.Cluster, []drain.Row, error) {
 	cluster, err := Cluster(ctx, hub, name)
 	if err != nil {
 		return nil, nil, err
 	}
 	var rows []drain.Row
 	err = each(ctx, hub, func(b workv1alpha2.Binding) {
-		if row, concerned := drain.Look(b, cluster, now); concerned {
+		if row, concerned := drain.RowOf(b, cluster, now); concerned {
 			rows = append(rows, row)
 		}
 	})

@@ -26,6 +26,9 @@ const (
 	share = 4 // so many times as long as a look took, at least
 )
 
+// timeout is how long a control plane may give no answer, as while it is started anew, until nobody waits for it.
+const hubTimeout = 2 * time.Minute
+
 // Watch follows the drain of one cluster. It changes nothing.
 type Watch struct {
 	Hub     client.Reader
@@ -45,7 +48,7 @@ type Watch struct {
 // Begin notes what has left before, so that nothing is told of it. It is called before the cluster
 // is drained, and before Run.
 func (w *Watch) Begin(ctx context.Context) error {
-	_, rows, err := look(ctx, w.Hub, w.Cluster, w.Clock.Now())
+	_, rows, err := read(ctx, w.Hub, w.Cluster, w.Clock.Now())
 	w.seen = map[string]drain.State{}
 	for i := range rows {
 		if rows[i].State == drain.Left {
@@ -67,19 +70,23 @@ func (w *Watch) Run(ctx context.Context) ([]drain.Row, error) {
 	w.line = progress.Tasks(io.Discard, "", 0, nil)
 	defer func() { w.line.End() }()
 	var last []drain.Row
+	answered := w.Clock.Now()
 	for {
 		began := w.Clock.Now()
-		cluster, rows, err := look(within, w.Hub, w.Cluster, began)
+		cluster, rows, err := read(within, w.Hub, w.Cluster, began)
 		switch {
 		case within.Err() != nil:
 			return last, w.ended(ctx, last)
 		case err != nil && !passes(err):
 			return last, err
+		case err != nil && began.Sub(answered) >= hubTimeout:
+			return last, fmt.Errorf("the control plane has given no answer for %s; the drain of %s goes on with it: flotilla drain %[2]s watches it: %w", hubTimeout, w.Cluster, err)
 		case err == nil:
+			answered = began
 			if last = rows; !failover.Drains(cluster) {
 				return last, fmt.Errorf("the drain of %s was ended by somebody: flotilla drain %[1]s begins again", w.Cluster)
 			}
-			if err := w.tell(cluster, rows); err != nil || settled(rows) {
+			if err := w.tell(cluster, rows); err != nil || isDone(rows) {
 				return last, err
 			}
 		}
@@ -97,8 +104,8 @@ func passes(err error) bool {
 		utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err)
 }
 
-// settled reports whether nothing is on its way.
-func settled(rows []drain.Row) bool { return len(pending(rows)) == 0 }
+// isDone reports whether nothing is left to wait for.
+func isDone(rows []drain.Row) bool { return len(pending(rows)) == 0 }
 
 // pending are the titles of what is on its way.
 func pending(rows []drain.Row) []string {

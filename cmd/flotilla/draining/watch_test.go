@@ -2,12 +2,16 @@ package draining_test
 
 import (
 	"context"
+	"io"
+	"net"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -19,6 +23,37 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/draining"
 	"github.com/flotilla-io/flotilla/policies/drain"
 )
+
+// TestAWatchOfASilentControlPlaneEnds: one that is started anew is waited for, and one that is gone is not for ever.
+func TestAWatchOfASilentControlPlaneEnds(t *testing.T) {
+	begun := time.Unix(0, 0)
+	clock := clocktesting.NewFakeClock(begun)
+	east := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "east"}, Spec: clusterv1alpha1.ClusterSpec{Taints: drain.Taints()}}
+	hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(east).WithInterceptorFuncs(interceptor.Funcs{
+		Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+			clock.Step(time.Second)
+			return &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+		},
+	}).Build()
+	w := draining.Watch{Hub: hub, Cluster: "east", Clock: steps{clock}, Out: io.Discard, ErrOut: io.Discard}
+	_, err := w.Run(t.Context())
+	const want = "the control plane has given no answer for 2m0s; the drain of east goes on with it: flotilla drain east watches it: "
+	if err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("error %v, want %q", err, want)
+	}
+	if after := clock.Since(begun); after < 2*time.Minute || after > 3*time.Minute {
+		t.Errorf("it ends after %s", after)
+	}
+}
+
+// steps is a clock on which waiting takes no time.
+type steps struct{ *clocktesting.FakeClock }
+
+func (s steps) After(d time.Duration) <-chan time.Time {
+	c := s.FakeClock.After(d)
+	s.Step(d)
+	return c
+}
 
 // TestAWatchEndsBeforeTheDrain: who ends the watch, or has waited for long enough, is told how to go
 // on; a drain that somebody ended is not watched.

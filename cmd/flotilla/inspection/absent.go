@@ -125,11 +125,11 @@ func inNamespace(namespace string) string {
 
 // bare is what a server said, without what was said around it.
 func bare(err error) error {
-	var said apierrors.APIStatus
-	if !errors.As(err, &said) {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
 		return err
 	}
-	return &apierrors.StatusError{ErrStatus: said.Status()}
+	return &apierrors.StatusError{ErrStatus: status.Status()}
 }
 
 // noPodInTime is how kubectl says that what it was told has no pod; it has no type.

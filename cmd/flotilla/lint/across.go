@@ -23,7 +23,7 @@ type template struct {
 // across checks what only shows when the objects are looked at together.
 func (l *linter) across() {
 	l.duplicates()
-	templates := l.templates()
+	templates, made := templatesIn(l.objects), templatesIn(l.made)
 	var policies []policyv1alpha1.Policy
 	for _, o := range l.objects {
 		p, isPolicy := o.value.(policyv1alpha1.Policy)
@@ -33,8 +33,9 @@ func (l *linter) across() {
 		policies = append(policies, p)
 		l.dependents(o, p)
 		l.replicas(o, p, templates)
-		if len(templates) > 0 && !slices.ContainsFunc(templates, func(t template) bool { return l.selects(p, t.Resource) }) {
-			l.say(o, Warning, "spec.resourceSelectors", "selects no template in these files: correct a selector, or ignore this if its templates are elsewhere")
+		selected := func(t template) bool { return l.selects(p, t.Resource) }
+		if len(templates) > 0 && !slices.ContainsFunc(templates, selected) && !slices.ContainsFunc(made, selected) {
+			l.add(o, Warning, "spec.resourceSelectors", "selects no template in these files: correct a selector, or ignore this if its templates are elsewhere")
 		}
 	}
 	needs(l, policies, templates)
@@ -57,17 +58,17 @@ func (l *linter) duplicates() {
 		case before == nil:
 			first[id] = o
 		case before.patch || o.patch:
-			l.say(o, Warning, "", fmt.Sprintf("is there twice: the first is in %s, line %d; there are kustomizations: check what kustomize builds instead", before.file, before.doc.Line))
+			l.add(o, Warning, "", fmt.Sprintf("is there twice: the first is in %s, line %d; there are kustomizations: check what kustomize builds instead", before.file, before.doc.Line))
 		default:
-			l.say(o, Error, "", fmt.Sprintf("is there twice: the first is in %s, line %d; remove one", before.file, before.doc.Line))
+			l.add(o, Error, "", fmt.Sprintf("is there twice: the first is in %s, line %d; remove one", before.file, before.doc.Line))
 		}
 	}
 }
 
-// templates are the objects that policies may carry.
-func (l *linter) templates() []template {
+// templatesIn are the objects that policies may carry.
+func templatesIn(objects []*object) []template {
 	var out []template
-	for _, o := range l.objects {
+	for _, o := range objects {
 		if r := selector.ResourceOf(&unstructured.Unstructured{Object: o.doc.Fields}); o.name != "" && propagation.Propagates(r, propagation.SkipRules{}) {
 			replicas, found, err := unstructured.NestedInt64(o.doc.Fields, "spec", "replicas")
 			out = append(out, template{Resource: r, replicas: replicas, divisible: found && err == nil})
@@ -89,7 +90,7 @@ func (l *linter) replicas(o *object, p policyv1alpha1.Policy, templates []templa
 		}
 		for _, t := range templates {
 			if t.divisible && t.replicas < int64(c.MinGroups) && l.selects(p, t.Resource) {
-				l.say(o, Warning, fmt.Sprintf("spec.placement.spreadConstraints[%d].minGroups", i),
+				l.add(o, Warning, fmt.Sprintf("spec.placement.spreadConstraints[%d].minGroups", i),
 					fmt.Sprintf("%s %s has %d replicas for at least %d clusters: raise its replicas, or lower minGroups", t.Kind, t.Name, t.replicas, c.MinGroups))
 			}
 		}
@@ -117,7 +118,7 @@ func (l *linter) dependents(o *object, p policyv1alpha1.Policy) {
 			return is && override.GetName() == name && override.GetNamespace() == p.GetNamespace()
 		})
 		if !there && name != "" {
-			l.say(o, Warning, fmt.Sprintf("spec.dependentOverrides[%d]", i),
+			l.add(o, Warning, fmt.Sprintf("spec.dependentOverrides[%d]", i),
 				fmt.Sprintf("the override %s is not in these files, and the policy waits for it: add it, or ignore this if it is elsewhere", name))
 		}
 	}

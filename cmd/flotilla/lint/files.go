@@ -20,8 +20,8 @@ type File struct {
 	Name string
 	// Content is all of it.
 	Content []byte
-	// Found is set for a file that was not named: it was in a folder.
-	Found bool
+	// Folder is the one that was named, of a file that was found in it; empty for a file that was named.
+	Folder string
 	// Kustomized is set for a file that was found next to a kustomization: it may
 	// be a patch, or a base that is patched.
 	Kustomized bool
@@ -78,11 +78,11 @@ func (r *reader) add(name string, in io.Reader) error {
 		case !entry.Type().IsRegular() || !isManifest(entry.Name()):
 			return nil
 		}
-		return r.open(File{Name: path, Found: true})
+		return r.open(File{Name: path, Folder: name})
 	})
 	for i := range r.files {
 		f := &r.files[i]
-		f.Kustomized = f.Found && r.kustomized[filepath.Dir(f.Name)]
+		f.Kustomized = f.Folder != "" && r.kustomized[filepath.Dir(f.Name)]
 	}
 	return err
 }

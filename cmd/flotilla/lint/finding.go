@@ -64,6 +64,9 @@ type Report struct {
 	Files   int `json:"files"`
 	Objects int `json:"objects"`
 	Checked int `json:"checked"`
+	// Built is how many Kustomizations were built, and Unbuilt how many were not, as their source is another one.
+	Built   int `json:"built,omitempty"`
+	Unbuilt int `json:"unbuilt,omitempty"`
 	// Errors and Warnings count the findings.
 	Errors   int `json:"errors"`
 	Warnings int `json:"warnings"`
@@ -78,6 +81,13 @@ func (r *Report) add(f Finding) {
 		r.Warnings++
 	}
 	r.Findings = append(r.Findings, f)
+}
+
+// count counts an object whose kind is known, if it is one of a file.
+func (r *Report) count(o *object) {
+	if o.by == "" {
+		r.Checked++
+	}
 }
 
 func (r *Report) sort() {

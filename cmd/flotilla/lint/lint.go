@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -19,6 +20,7 @@ import (
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	configv1alpha1 "github.com/flotilla-io/flotilla/api/config/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/omissions"
 	"github.com/flotilla-io/flotilla/policies/validate"
 	"github.com/flotilla-io/flotilla/sources/build"
 )
@@ -29,6 +31,8 @@ type Options struct {
 	Namespace string
 	// AllowNoExecuteTaints accepts ClusterTaintPolicies whose taints evict.
 	AllowNoExecuteTaints bool
+	// Build has the Kustomizations of folders be built, and what comes out be judged.
+	Build bool
 	// Now is the time, for defaults that depend on it.
 	Now time.Time
 }
@@ -42,15 +46,19 @@ type Linter struct {
 // linter judges files.
 type linter struct {
 	*Linter
-	opts    Options
-	report  Report
-	objects []*object
+	opts     Options
+	report   Report
+	objects  []*object
+	made     []*object           // that Kustomizations of the files build
+	reported map[findingKey]bool // of objects in files
 }
 
 // object is an object in a file.
 type object struct {
 	file      string
-	patch     bool // it may be one, or be patched
+	folder    string // that it was found in; empty if its file was named
+	patch     bool   // it may be one, or be patched
+	by        string // what makes it, to be added to a message; empty for what is in the file as it is
 	doc       build.Document
 	gvk       schema.GroupVersionKind
 	namespace string // as judged: what names none is in Options.Namespace
@@ -72,12 +80,12 @@ func New() (*Linter, error) {
 	return out, nil
 }
 
-// Lint judges files. An error is not about the files.
-func (known *Linter) Lint(files []File, opts Options) (Report, error) {
+// Lint judges files, and what the Kustomizations of folders build. An error is not about the files.
+func (known *Linter) Lint(ctx context.Context, files []File, opts Options) (Report, error) {
 	if opts.Namespace == "" {
 		opts.Namespace = metav1.NamespaceDefault
 	}
-	l := &linter{Linter: known, opts: opts}
+	l := &linter{Linter: known, opts: opts, reported: map[findingKey]bool{}}
 	byName := func(a, b File) int { return strings.Compare(a.Name, b.Name) }
 	for _, f := range slices.SortedStableFunc(slices.Values(files), byName) {
 		l.report.Files++
@@ -85,17 +93,27 @@ func (known *Linter) Lint(files []File, opts Options) (Report, error) {
 			return Report{}, err
 		}
 	}
-	l.judge()
+	l.judge(l.objects)
+	if opts.Build {
+		if err := (builds{l}).all(ctx); err != nil {
+			return Report{}, err
+		}
+	}
 	l.across()
 	l.report.sort()
 	return l.report, nil
 }
 
-// say adds a finding about a field of an object.
-func (l *linter) say(o *object, severity Severity, path, message string) {
+// add adds a finding about a field of an object.
+func (l *linter) add(o *object, severity Severity, path, message string) {
+	what := findingKey{o.gvk, o.name, path, message}
+	if o.by != "" && l.reported[what] {
+		return
+	}
+	l.reported[what] = l.reported[what] || o.by == ""
 	l.report.add(Finding{
 		File: o.file, Line: o.doc.LineOf(path), Document: o.doc.Number, Severity: severity,
-		Kind: o.gvk.Kind, Namespace: o.shown(), Name: o.name, Field: path, Message: message,
+		Kind: o.gvk.Kind, Namespace: o.shown(), Name: o.name, Field: path, Message: message + o.by,
 	})
 }
 
@@ -143,7 +161,7 @@ func (l *linter) document(f File, doc build.Document) error {
 	kind, _ := doc.Fields["kind"].(string)
 	if apiVersion == "" || kind == "" {
 		severity, message := Error, "is no Kubernetes object: apiVersion or kind is missing"
-		if f.Found && apiVersion == "" && kind == "" {
+		if f.Folder != "" && apiVersion == "" && kind == "" {
 			severity, message = Warning, "is no Kubernetes object and was not looked at: name files instead of the folder, or move it"
 		}
 		l.report.add(Finding{File: f.Name, Line: doc.Line, Document: doc.Number, Severity: severity, Message: message})
@@ -152,19 +170,17 @@ func (l *linter) document(f File, doc build.Document) error {
 	l.report.Objects++
 	metadata, _ := doc.Fields["metadata"].(map[string]any)
 	name, _ := metadata["name"].(string)
-	o := &object{file: f.Name, patch: f.Kustomized, doc: doc, gvk: schema.FromAPIVersionAndKind(apiVersion, kind), name: name}
+	o := &object{file: f.Name, folder: f.Folder, patch: f.Kustomized, doc: doc, gvk: schema.FromAPIVersionAndKind(apiVersion, kind), name: name}
 	o.namespace = o.shown()
 	l.objects = append(l.objects, o)
 	if generated, _ := metadata["generateName"].(string); name == "" && generated == "" {
-		l.say(o, Error, "metadata.name", "is missing")
+		l.add(o, Error, "metadata.name", "is missing")
 		return nil
 	}
-	if o.gvk == clusterv1alpha1.GroupVersion.WithKind("Cluster") {
-		l.report.Checked++
-		l.cluster(o)
-		return nil
+	for _, omitted := range omissions.Of(doc.Fields) {
+		l.add(o, Warning, omitted.Path, "is not applied by a Kustomization: "+omitted.Why)
 	}
-	return l.known(o)
+	return l.schema(o)
 }
 
 // known reads an object of a kind of the control plane's.
@@ -175,22 +191,22 @@ func (l *linter) known(o *object) error {
 	}
 	if s == nil {
 		if l.schemas.groups[o.gvk.Group] {
-			l.say(o, Error, "kind", fmt.Sprintf("%s has no kind %s: correct apiVersion or kind", o.gvk.GroupVersion(), o.gvk.Kind))
+			l.add(o, Error, "kind", fmt.Sprintf("%s has no kind %s: correct apiVersion or kind", o.gvk.GroupVersion(), o.gvk.Kind))
 		}
 		return nil // somebody else's kind
 	}
-	l.report.Checked++
+	l.report.count(o)
 	if s.namespaced && o.namespace == "" {
 		o.namespace = l.opts.Namespace
 	}
 	fields := runtime.DeepCopyJSON(o.doc.Fields)
 	for _, path := range s.unknown(fields) {
-		l.say(o, Error, path, "unknown field")
+		l.add(o, Error, path, "unknown field")
 	}
 	l.metadata(o, s.namespaced)
 	errs := s.complete(fields)
 	for _, e := range errs {
-		l.say(o, Error, e.Field, e.ErrorBody())
+		l.add(o, Error, e.Field, e.ErrorBody())
 	}
 	k, judged := l.kinds[o.gvk]
 	if !judged || len(errs) > 0 {
@@ -200,7 +216,7 @@ func (l *linter) known(o *object) error {
 	u.SetNamespace(o.namespace)
 	value := k.New()
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, value); err != nil {
-		l.say(o, Error, "", err.Error())
+		l.add(o, Error, "", err.Error())
 		return nil
 	}
 	o.kind, o.value = k, value
@@ -211,13 +227,13 @@ func (l *linter) known(o *object) error {
 func (l *linter) metadata(o *object, namespaced bool) {
 	content, err := json.Marshal(o.doc.Fields["metadata"])
 	if err != nil {
-		l.say(o, Error, "metadata", err.Error())
+		l.add(o, Error, "metadata", err.Error())
 		return
 	}
 	meta := metav1.ObjectMeta{}
 	strict, err := kjson.UnmarshalStrict(content, &meta)
 	if err != nil {
-		l.say(o, Error, "metadata", err.Error())
+		l.add(o, Error, "metadata", err.Error())
 		return
 	}
 	l.strict(o, "metadata.", strict)
@@ -226,11 +242,11 @@ func (l *linter) metadata(o *object, namespaced bool) {
 	case namespaced && meta.Namespace == "":
 		meta.Namespace = l.opts.Namespace
 	case !namespaced && meta.Namespace != "":
-		l.say(o, Error, "metadata.namespace", o.gvk.Kind+" is not in a namespace: remove it")
+		l.add(o, Error, "metadata.namespace", o.gvk.Kind+" is not in a namespace: remove it")
 		meta.Namespace = ""
 	}
 	for _, e := range apivalidation.ValidateObjectMeta(&meta, namespaced, apivalidation.NameIsDNSSubdomain, at) {
-		l.say(o, Error, e.Field, e.ErrorBody())
+		l.add(o, Error, e.Field, e.ErrorBody())
 	}
 }
 
@@ -240,25 +256,26 @@ func (l *linter) strict(o *object, prefix string, errs []error) {
 		text := err.Error()
 		if quoted, isUnknown := strings.CutPrefix(text, "unknown field "); isUnknown {
 			if path, err := strconv.Unquote(quoted); err == nil {
-				l.say(o, Error, prefix+path, "unknown field")
+				l.add(o, Error, prefix+path, "unknown field")
 				continue
 			}
 		}
-		l.say(o, Error, strings.TrimSuffix(prefix, "."), text)
+		l.add(o, Error, strings.TrimSuffix(prefix, "."), text)
 	}
 }
 
 // cluster judges a Cluster, which has no schema but its type.
 func (l *linter) cluster(o *object) {
+	l.report.count(o)
 	content, err := json.Marshal(o.doc.Fields)
 	if err != nil {
-		l.say(o, Error, "", err.Error())
+		l.add(o, Error, "", err.Error())
 		return
 	}
 	c := &clusterv1alpha1.Cluster{}
 	strict, err := kjson.UnmarshalStrict(content, c)
 	if err != nil {
-		l.say(o, Error, "", err.Error())
+		l.add(o, Error, "", err.Error())
 		return
 	}
 	l.strict(o, "", strict)
@@ -268,14 +285,14 @@ func (l *linter) cluster(o *object) {
 }
 
 // judge checks the objects that could be read, as admission does.
-func (l *linter) judge() {
+func (l *linter) judge(objects []*object) {
 	facts := validate.Facts{AllowNoExecuteTaints: l.opts.AllowNoExecuteTaints}
 	for _, o := range l.objects {
 		if c, ok := o.value.(*configv1alpha1.ResourceInterpreterCustomization); ok {
 			facts.Customizations = append(facts.Customizations, *c)
 		}
 	}
-	for _, o := range l.objects {
+	for _, o := range objects {
 		if o.value == nil {
 			continue
 		}
@@ -289,13 +306,13 @@ func (l *linter) judge() {
 // record reports what a check found. Warnings begin with the path of their field.
 func (l *linter) record(o *object, errs field.ErrorList, warnings []string) {
 	for _, e := range errs {
-		l.say(o, Error, e.Field, e.ErrorBody())
+		l.add(o, Error, e.Field, e.ErrorBody())
 	}
 	for _, text := range warnings {
 		path, message, found := strings.Cut(text, ": ")
 		if !found || strings.Contains(path, " ") {
 			path, message = "", text
 		}
-		l.say(o, Warning, path, message)
+		l.add(o, Warning, path, message)
 	}
 }

@@ -15,7 +15,7 @@ func TestLineOfYAML(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	report, err := linter.Lint([]lint.File{{Name: "a.yaml", Content: []byte("apiVersion: v1\nkind: Secret\nmetadata: {name: a}\nstringData:\n  a: !!int b\n")}}, lint.Options{})
+	report, err := linter.Lint(t.Context(), []lint.File{{Name: "a.yaml", Content: []byte("apiVersion: v1\nkind: Secret\nmetadata: {name: a}\nstringData:\n  a: !!int b\n")}}, lint.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func FuzzLint(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, content []byte) {
-		report, err := linter.Lint([]lint.File{{Name: "-", Content: content}}, lint.Options{})
+		report, err := linter.Lint(t.Context(), []lint.File{{Name: "-", Content: content}}, lint.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,6 +52,24 @@ func FuzzLint(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestWhatIsNotApplied: what a cluster wrote into a manifest that was exported from it is named, of all kinds.
+func TestWhatIsNotApplied(t *testing.T) {
+	const content = "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata:\n  name: data\n  namespace: shop\n  ownerReferences:\n  - {apiVersion: apps/v1, kind: StatefulSet, name: db, uid: \"1\"}\n"
+	linter, err := lint.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := linter.Lint(t.Context(), []lint.File{{Name: "a.yaml", Content: []byte(content)}}, lint.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "a.yaml:6: warning: PersistentVolumeClaim shop/data: metadata.ownerReferences: is not applied by a Kustomization: they name owners of another cluster by their UIDs, " +
+		"and what has an owner that is not there is deleted; remove them from the files"
+	if len(report.Findings) != 1 || report.Findings[0].String() != want {
+		t.Errorf("findings %v, want %s", report.Findings, want)
+	}
 }
 
 // TestWhatWorkloadsNeed: a ConfigMap that no policy carries is named at the workload whose Pods would wait for it.
@@ -88,7 +106,7 @@ spec:
 		"there are policies for it": {web + settings + policy(deployments, "") + strings.Replace(policy(maps, ""), "name: web", "name: more", 1), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			report, err := linter.Lint([]lint.File{{Name: "a.yaml", Content: []byte(tc.content)}}, lint.Options{})
+			report, err := linter.Lint(t.Context(), []lint.File{{Name: "a.yaml", Content: []byte(tc.content)}}, lint.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -31,7 +31,7 @@ func needs(l *linter, policies []policyv1alpha1.Policy, templates []template) {
 				return n.Name != "" && t.Name == n.Name && t.Kind == n.Kind && t.APIVersion == n.APIVersion && t.Namespace == n.Namespace
 			})
 			if at >= 0 && len(carriers(l, policies, templates[at].Resource)) == 0 {
-				l.say(o, Warning, "", fmt.Sprintf("needs the %s %s, which no policy of these files carries to clusters: set propagateDeps: true in the policy %s, or select it, too",
+				l.add(o, Warning, "", fmt.Sprintf("needs the %s %s, which no policy of these files carries to clusters: set propagateDeps: true in the policy %s, or select it, too",
 					n.Kind, n.Name, by[0].GetName()))
 			}
 		}

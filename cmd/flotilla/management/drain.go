@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -47,7 +48,8 @@ A policy that tolerates the taint keeps what it carries where it is, for as long
 
 The drain is in the cluster, and not in this command: ctrl-c ends the watching alone, and
 the same command goes on with it. flotilla uncordon NAME ends the drain, and --return
-brings back what was moved. --dry-run shows what would go where by what is known now.
+brings back what was moved. --dry-run shows what would go where by what is known now: it
+counts what fits in clusters by their nodes, as the drain does, where you may list these.
 
 The exit code is 0 once nothing that is placed by policies runs there any more, and 1 if
 something stays. Works that somebody wrote by hand stay, and do not count.`,
@@ -108,11 +110,13 @@ func (d *drains) run(ctx context.Context, hub client.Client) error {
 		return err
 	}
 	if d.preview {
-		rows, err := draining.Plan(ctx, hub, d.cluster, d.clock.Now())
+		members := func(cluster string) (kubernetes.Interface, error) {
+			return d.fleet.Member(cluster).KubernetesClientSet()
+		}
+		report, err := draining.Plan(ctx, hub, members, d.cluster, d.clock.Now())
 		if err != nil {
 			return err
 		}
-		report := draining.Report{Cluster: d.cluster, DryRun: true, Rows: rows}
 		if d.output == "json" {
 			return errors.Join(report.JSON(d.out), report.Verdict())
 		}

@@ -111,7 +111,7 @@ func TestDrain(t *testing.T) {
 	if after := d.env.Revision(t); after != before {
 		t.Errorf("dry runs wrote %v", d.env.Written(t, before))
 	}
-	first := make(chan commandtest.Said, 1)
+	first := make(chan commandtest.Result, 1)
 	go func() { first <- call(t, "", append([]string{"drain", "east"}, at...)...) }()
 	d.until("stuck", "it stays", func(b *workv1alpha2.ResourceBinding) bool { r, _ := placement.RecordOf(b); return r.Stays != nil })
 	d.leave("web")

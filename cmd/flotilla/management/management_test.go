@@ -20,7 +20,7 @@ import (
 var golden = commandtest.Golden("testdata")
 
 // call runs the command line of a program of some version.
-func call(t *testing.T, version string, args ...string) commandtest.Said {
+func call(t *testing.T, version string, args ...string) commandtest.Result {
 	t.Helper()
 	return commandtest.Run(t.Context(), commandtest.Root(management.Commands(version)), "", args...)
 }

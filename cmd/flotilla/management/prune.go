@@ -241,14 +241,14 @@ func (p *prune) connect(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	holder := claims.Holder{Hub: id, Cluster: p.cluster}
-	if claims.Judge(claim, holder) == claims.Anothers {
+	owner := claims.Claimant{Hub: id, Cluster: p.cluster}
+	if claims.Judge(claim, owner) == claims.Anothers {
 		return fmt.Errorf("cluster %s belongs to another control plane: it is %s", p.cluster, excerpt.Bytes(claim.Describe(), 512))
 	}
 	if err := join.ActsHere(ctx, p.hub, claim); err != nil {
 		return err
 	}
-	if p.standing = claims.StandingOf(claim, holder); claims.Judge(claim, holder) == claims.Ours {
+	if p.standing = claims.StandingOf(claim, owner); claims.Judge(claim, owner) == claims.Ours {
 		p.mark = claim.Mark
 	}
 	return nil
@@ -342,7 +342,7 @@ func orphanOf(at join.Served, obj *metav1.PartialObjectMetadata) orphans.Object 
 	return orphans.Object{
 		ID:      orphans.ID{Kind: at.Kind, NamespacedName: types.NamespacedName{Namespace: obj.Namespace, Name: obj.Name}},
 		Work:    types.NamespacedName{Namespace: obj.Annotations[workv1alpha2.WorkNamespaceAnnotation], Name: obj.Annotations[workv1alpha2.WorkNameAnnotation]},
-		Claim:   claims.Marks{Hub: obj.Annotations[workv1alpha2.HubAnnotation], Work: obj.Labels[workv1alpha2.WorkPermanentIDLabel]},
+		Owner:   claims.Ownership{Hub: obj.Annotations[workv1alpha2.HubAnnotation], Work: obj.Labels[workv1alpha2.WorkPermanentIDLabel]},
 		Managed: obj.Labels[workv1alpha2.ManagedByKarmadaLabel] == workv1alpha2.ManagedByKarmadaLabelValue,
 		Applied: applied, Leaving: obj.DeletionTimestamp != nil,
 	}

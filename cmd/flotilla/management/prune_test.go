@@ -103,7 +103,7 @@ func TestPrune(t *testing.T) {
 		}
 	}
 
-	prune := func(in string, args ...string) commandtest.Said {
+	prune := func(in string, args ...string) commandtest.Result {
 		t.Helper()
 		return commandtest.Run(t.Context(), commandtest.Root(management.Commands("")), in, append([]string{"prune", "--cluster", "east", "--kubeconfig", hub.Kubeconfig}, args...)...)
 	}
@@ -117,7 +117,7 @@ func TestPrune(t *testing.T) {
 	}
 	list := "KIND       NAMESPACE  NAME  WORK\nConfigMap  shop       left  karmada-es-former/left\nConfigMap  shop       lost  lost\n"
 	for what, tc := range map[string]struct {
-		said commandtest.Said
+		said commandtest.Result
 		code int
 	}{
 		"a dry run":       {prune("", "--dry-run"), 0},
@@ -160,7 +160,7 @@ func TestPrune(t *testing.T) {
 	}
 	mark(nil)
 	system = &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system"}}
-	history, _ := claims.History{}.Holds("east", &claims.Mark{Run: 1, ID: "lost", Revision: 7}, 5, time.Now())
+	history, _ := claims.History{}.WithHold("east", &claims.Mark{Run: 1, ID: "lost", Revision: 7}, 5, time.Now())
 	if err := hub.Hub.Patch(t.Context(), system, client.RawPatch("application/merge-patch+json",
 		fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, clusterv1alpha1.HistoryAnnotation, history.Encode()))); err != nil {
 		t.Fatal(err)

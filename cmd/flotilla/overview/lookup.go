@@ -2,7 +2,6 @@ package overview
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,6 +19,7 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/lineage"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/listing"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/remains"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 )
 
@@ -52,10 +52,15 @@ func lookup(ctx context.Context, f *fleet.Flags, cluster, kind, name, elsewhere 
 		if cluster != "" {
 			where = cluster
 		}
-		return nil, fmt.Errorf("there is no %s %s in namespace %s of %s: %s", kind, name, namespace, where, elsewhere)
+		return nil, &absentError{namespace, fmt.Sprintf("there is no %s %s in namespace %s of %s: %s", kind, name, namespace, where, elsewhere)}
 	}
 	return obj, err
 }
+
+// absentError says that an object is not in a namespace.
+type absentError struct{ namespace, text string }
+
+func (e *absentError) Error() string { return e.text }
 
 // objectOf names an object.
 func objectOf(obj client.Object, cluster string) lineage.Object {
@@ -142,7 +147,7 @@ func (r reader) worksOf(ctx context.Context, bindings []workv1alpha2.Binding) (m
 		}
 	}
 	for _, works := range out {
-		sortWorks(works)
+		remains.Sort(works)
 	}
 	return out, nil
 }
@@ -152,27 +157,6 @@ func idLabel(b workv1alpha2.Binding) string {
 		return workv1alpha2.ClusterResourceBindingPermanentIDLabel
 	}
 	return workv1alpha2.ResourceBindingPermanentIDLabel
-}
-
-// worksOfNamespace returns the Works that carry a namespace to the clusters: these
-// have no binding.
-func (r reader) worksOfNamespace(ctx context.Context, name string) ([]*workv1alpha1.Work, error) {
-	var works []*workv1alpha1.Work
-	var errs []error
-	for _, named := range []string{
-		workv1alpha2.WorkName("Namespace", name, ""), workv1alpha2.FormerWorkName("Namespace", name, ""), // on a hub that is older
-	} {
-		errs = append(errs, listing.Each(ctx, r.hub, &workv1alpha1.WorkList{}, func(w *workv1alpha1.Work) { works = append(works, w) },
-			client.MatchingFields{"metadata.name": named})())
-	}
-	sortWorks(works)
-	return works, errors.Join(errs...)
-}
-
-func sortWorks(works []*workv1alpha1.Work) {
-	slices.SortFunc(works, func(a, b *workv1alpha1.Work) int {
-		return strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name)
-	})
 }
 
 // manifestOf returns the object that a Work carries; Works carry one each.

@@ -114,6 +114,7 @@ func TestCommands(t *testing.T) {
 			w.until(t, "events --for deployment/web -n shop", want)
 		}
 	})
+	t.Run("what a commit removed", func(t *testing.T) { testRemoved(t, w) })
 	t.Run("suspend and resume", func(t *testing.T) { testSuspend(t, w) })
 	t.Run("a control plane that was set back", func(t *testing.T) { testHub(t, w) })
 	t.Run("what is wrong", func(t *testing.T) { testWrong(t, w) })
@@ -144,6 +145,23 @@ func (w *world) follow(t *testing.T) {
 	if err := w.env.Hub.Create(t.Context(), apply); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// testRemoved traces what a commit has removed, and what the control plane is said to hold and does not.
+func testRemoved(t *testing.T, w *world) {
+	const old = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: old, namespace: shop}\n"
+	w.commit(t, "Write it down", map[string]string{"app/old.yaml": old})
+	if got := w.call(t.Context(), "reconcile ks web --with-source"); got.Code != 0 {
+		t.Fatalf("reconcile: %s", got)
+	}
+	if got := w.call(t.Context(), "trace cm/old -n shop"); got.Code != 0 || !strings.Contains(got.Out, "Kustomization default/web") {
+		t.Errorf("before: %s", got)
+	}
+	commit := w.commit(t, "Forget it", map[string]string{"app/old.yaml": "# nothing\n"})
+	if got := w.call(t.Context(), "reconcile ks web --with-source"); got.Code != 0 {
+		t.Fatalf("reconcile: %s", got)
+	}
+	w.until(t, "trace cm/old -n shop", "Kustomization default/web removed it with revision main@sha1:"+commit+".")
 }
 
 func testSuspend(t *testing.T, w *world) {
@@ -236,10 +254,10 @@ func testMany(t *testing.T, w *world) {
 	if found.Templates.Total != bindings || len(found.Problems) != bindings {
 		t.Errorf("templates %+v and %d problems, want %d of each", found.Templates, len(found.Problems), bindings)
 	}
-	// One for each of twelve kinds and of five of workloads, one for registered clusters, one more page of bindings, and one
+	// One for each of twelve kinds, of five of workloads and of claims, one for registered clusters, one more page of bindings, and one
 	// for Works that no binding made, unless it reads all of them.
-	if got := requests.Load(); got > 19 {
-		t.Errorf("%d requests, want 19 at the most", got)
+	if got := requests.Load(); got > 20 {
+		t.Errorf("%d requests, want 20 at the most", got)
 	}
 	if err := w.env.Hub.DeleteAllOf(t.Context(), &workv1alpha2.ResourceBinding{}, client.InNamespace(namespace)); err != nil {
 		t.Fatal(err)

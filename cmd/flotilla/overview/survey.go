@@ -125,10 +125,10 @@ func surveyNamespaces(ctx context.Context, hub client.Reader, namespace string, 
 	return nil
 }
 
-// workloads are the kinds of which nothing comes unless a policy carries them.
+// workloads are the kinds of which nothing comes unless a policy carries them, and claims.
 var workloads = []schema.GroupVersionKind{
 	appsv1.SchemeGroupVersion.WithKind("DaemonSet"), appsv1.SchemeGroupVersion.WithKind("Deployment"), appsv1.SchemeGroupVersion.WithKind("StatefulSet"),
-	batchv1.SchemeGroupVersion.WithKind("CronJob"), batchv1.SchemeGroupVersion.WithKind("Job"),
+	batchv1.SchemeGroupVersion.WithKind("CronJob"), batchv1.SchemeGroupVersion.WithKind("Job"), corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"),
 }
 
 // surveyWorkloads reads the metadata of the workloads, where templates may be.
@@ -191,11 +191,7 @@ func surveyWorks(ctx context.Context, hub client.Reader, namespace string, thoro
 		}
 		s.Work(work)
 	}
-	return listing.Each(ctx, hub, &workv1alpha1.WorkList{}, func(w *workv1alpha1.Work) {
-		if state, _ := rollup.OfWork(w); state == rollup.Failed {
-			s.Work(w)
-		}
-	}, situation.BoundToNothing)()
+	return listing.Each(ctx, hub, &workv1alpha1.WorkList{}, func(w *workv1alpha1.Work) { situation.Unbound(s, w) }, situation.BoundToNothing)()
 }
 
 // surveyClusters reads the clusters, and when their agents were last heard.

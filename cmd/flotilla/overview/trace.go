@@ -3,6 +3,7 @@ package overview
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -21,6 +22,8 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/lineage"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/listing"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/presence"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/remains"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/revision"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/screen"
@@ -97,7 +100,7 @@ func (t *tracer) note(format string, args ...any) {
 func (t *tracer) run(ctx context.Context, at place) error {
 	obj, err := lookup(ctx, t.flags, at.cluster, at.kind, at.name, "-n names another namespace, --cluster a member")
 	if err != nil {
-		return err
+		return gone(ctx, t, at, err)
 	}
 	t.out = lineage.Trace{APIVersion: situation.APIVersion, Kind: "ObjectTrace", Object: objectOf(obj, at.cluster)}
 	template := obj
@@ -122,6 +125,25 @@ func (t *tracer) run(ctx context.Context, at place) error {
 		return err
 	}
 	return t.delivery(ctx, template)
+}
+
+// gone shows what is left of an object that is not on the control plane, if there is anything.
+func gone(ctx context.Context, t *tracer, at place, err error) error {
+	var absent *absentError
+	if !errors.As(err, &absent) || at.cluster != "" {
+		return err
+	}
+	obj, unknown := presence.Named(t.flags.Factory(), at.kind, absent.namespace, at.name)
+	if unknown != nil {
+		return err
+	}
+	found, failed := remains.Of(ctx, t.hub, obj)
+	if failed != nil || len(found.Said) == 0 {
+		return errors.Join(err, failed)
+	}
+	silent, failed := t.silences(ctx)
+	t.out = lineage.Trace{APIVersion: situation.APIVersion, Kind: "ObjectTrace", Object: objectOf(obj, ""), Notes: found.Said, Clusters: deliveriesOfWorks(found.Works, silent)}
+	return errors.Join(failed, t.members(ctx, obj, silent))
 }
 
 // carried returns the template of a binding or Work.
@@ -239,7 +261,7 @@ func (r reader) untaken(ctx context.Context, template *unstructured.Unstructured
 // deliveryOfNamespace finds the Works and members' objects of a namespace, which no binding
 // stands for.
 func (t *tracer) deliveryOfNamespace(ctx context.Context, template *unstructured.Unstructured) error {
-	works, err := t.worksOfNamespace(ctx, template.GetName())
+	works, err := remains.Works(ctx, t.hub, "Namespace", "", template.GetName())
 	if apierrors.IsForbidden(err) {
 		t.note("You may not read Works: nothing is said of the clusters that it goes to.")
 		return nil
@@ -276,6 +298,7 @@ func (t *tracer) placed(template *unstructured.Unstructured, b workv1alpha2.Bind
 	out := &lineage.Binding{Object: objectOf(b, ""), Fault: part.Fault, Released: rollup.Released(b)}
 	if record, ok := placement.RecordOf(b); ok {
 		out.Decided, out.Outcome, out.Message = record.At.UTC().Format(time.RFC3339), record.Reason, record.Message
+		out.Moved = record.LastMove.Past(b.BindingSpec().GracefulEvictionTasks, time.Time{})
 	}
 	t.out.Binding = out
 	switch {

@@ -22,7 +22,9 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/lineage"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/listing"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/remains"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
@@ -155,7 +157,7 @@ func (g *grower) kustomization(ctx context.Context, ks *kustomizev1.Kustomizatio
 	judged := s.Fleet().Kustomizations[0]
 	node := lineage.Node{
 		Object: lineage.Object{APIVersion: kustomizev1.GroupVersion.String(), Kind: kustomizev1.KustomizationKind, Namespace: ks.Namespace, Name: ks.Name},
-		State:  judged.State, Text: situation.ShortRevision(judged.Revision),
+		State:  judged.State, Text: excerpt.ShortRevision(judged.Revision),
 	}
 	if judged.State != situation.Ready {
 		node.Text += "  " + situation.Attempted(ks, judged.Message)
@@ -200,7 +202,7 @@ func (g *grower) templates(ctx context.Context, entries []inventory.Entry) ([]li
 			mine := append([]*workv1alpha1.Work{}, works[b.GetLabels()[idLabel(b)]]...)
 			grown(&node, rollup.PartOf(g.template(ctx, b, len(entries)), b, mine, silent), b, worksNodes(mine, silent), silent)
 		case e.ID.GroupKind == (schema.GroupKind{Kind: "Namespace"}):
-			carriers, err := g.worksOfNamespace(ctx, e.ID.Name)
+			carriers, err := remains.Works(ctx, g.hub, "Namespace", "", e.ID.Name)
 			if err != nil && g.may(err, unreadWorks) {
 				return nil, err
 			}
@@ -320,7 +322,7 @@ func grown(node *lineage.Node, part rollup.Part, b workv1alpha2.Binding, below [
 	}
 	node.Children = []lineage.Node{{
 		Object:   lineage.Object{APIVersion: workv1alpha2.GroupVersion.String(), Kind: kind, Namespace: b.GetNamespace(), Name: b.GetName()},
-		Text:     placementText(b),
+		Text:     lineage.Placed(b),
 		Children: below,
 	}}
 	if part.State != rollup.Healthy {
@@ -385,22 +387,6 @@ func nameSome(names []string) string {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text
-}
-
-// placementText is "east 2, west 1".
-func placementText(b workv1alpha2.Binding) string {
-	var out []string
-	for _, target := range plan.Targets(plan.SpecOf(b)) {
-		text := target.Name
-		if target.Replicas > 0 {
-			text += fmt.Sprintf(" %d", target.Replicas)
-		}
-		out = append(out, text)
-	}
-	if len(out) == 0 {
-		return "nowhere"
-	}
-	return strings.Join(out, ", ")
 }
 
 // worksNodes are Works with the objects that they put into members.

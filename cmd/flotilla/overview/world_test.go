@@ -110,7 +110,7 @@ func (w *world) commit(t *testing.T, message string, files map[string]string) st
 }
 
 // call runs a command of this package against the control plane.
-func (w *world) call(ctx context.Context, line string) commandtest.Said {
+func (w *world) call(ctx context.Context, line string) commandtest.Result {
 	root := commandtest.Root(func(f *fleet.Flags) []*cobra.Command { return commands(f, clocktesting.NewFakeClock(time.Now())) })
 	return commandtest.Run(ctx, root, "", append(strings.Fields(line), "--kubeconfig", w.env.Kubeconfig, "--cache-dir", w.cache)...)
 }
@@ -123,9 +123,9 @@ func golden(t *testing.T, name string, got string) {
 }
 
 // until calls again until what is printed holds what it should.
-func (w *world) until(t *testing.T, line, holds string) commandtest.Said {
+func (w *world) until(t *testing.T, line, holds string) commandtest.Result {
 	t.Helper()
-	var last commandtest.Said
+	var last commandtest.Result
 	servertest.Eventually(t, line, func(ctx context.Context) error {
 		if last = w.call(ctx, line); !strings.Contains(last.Out, holds) {
 			return fmt.Errorf("%q is not printed: %s", holds, last)

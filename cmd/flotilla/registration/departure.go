@@ -37,7 +37,7 @@ const mostNamed = 10
 func (l *leftovers) lines(ctx context.Context) []string {
 	name := l.departure.Name
 	is, seen := l.find(ctx)
-	for i := 0; len(is.Going) > 0 && i < mostLooks && pause(ctx, goingPoll); i++ {
+	for i := 0; len(is.Going) > 0 && i < mostPolls && pause(ctx, goingPoll); i++ {
 		is, seen = l.find(ctx)
 	}
 	switch {
@@ -53,7 +53,7 @@ func (l *leftovers) lines(ctx context.Context) []string {
 // What is being deleted may take some seconds: a namespace empties first.
 const (
 	goingPoll = time.Second
-	mostLooks = 10
+	mostPolls = 10
 )
 
 // pause waits, and returns false where the call ends.

@@ -77,7 +77,7 @@ func TestUnregisterWithASilentAgent(t *testing.T) {
 			return false
 		}
 	})
-	said := commandtest.Said{Code: code, Out: out.String(), Err: errOut.String()}
+	said := commandtest.Result{Code: code, Out: out.String(), Err: errOut.String()}
 	for _, want := range []string{
 		"the control plane takes cluster silent out, for up to 1m0s",
 		waits,

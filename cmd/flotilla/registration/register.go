@@ -108,7 +108,7 @@ func (r *registering) addFlags(cmd *cobra.Command) {
 
 func (r *registering) run(cmd *cobra.Command, args []string) error {
 	r.hub.Endpoint = args[0]
-	r.hub.Tell = func(why error) { _, _ = fmt.Fprintf(cmd.ErrOrStderr(), "%s; asking again\n", why) }
+	r.hub.Report = func(why error) { _, _ = fmt.Fprintf(cmd.ErrOrStderr(), "%s; asking again\n", why) }
 	if err := r.check(); err != nil {
 		return command.Usage(err)
 	}

@@ -30,7 +30,7 @@ import (
 var golden = commandtest.Golden("testdata")
 
 // call runs the command line and returns all that it said.
-func call(t *testing.T, args ...string) commandtest.Said {
+func call(t *testing.T, args ...string) commandtest.Result {
 	t.Helper()
 	return commandtest.Run(t.Context(), commandtest.Root(registration.Commands), "", args...)
 }
@@ -241,7 +241,7 @@ func TestRegisterAClusterOfAnotherHub(t *testing.T) {
 		}
 	}
 	line := lineOf(t, "token", "create", "--cluster-name", "north", "--print-register-command", "--kubeconfig", env.Kubeconfig)
-	register := func(more ...string) (commandtest.Said, string) { // by one token, which is good for once
+	register := func(more ...string) (commandtest.Result, string) { // by one token, which is good for once
 		t.Helper()
 		dir := t.TempDir()
 		args := append(strings.Fields(line)[1:], "--kubeconfig", member.Kubeconfig, "--standalone", dir, "--wait", "0s")

@@ -11,8 +11,8 @@ import (
 	"github.com/flotilla-io/flotilla/internal/durable"
 )
 
-// room is how much of a disk is taken in advance: more than a kubeconfig needs.
-const room = 64 << 10
+// reservedBytes is how much of a disk is taken in advance: more than a kubeconfig needs.
+const reservedBytes = 64 << 10
 
 // place is where an agent's kubeconfig will be. It is taken before the control plane
 // is asked for what goes there: a token is good for once, and would be lost with a
@@ -52,7 +52,7 @@ func takePlace(folder string) (p *place, err error) {
 	if p.draft, err = os.CreateTemp(folder, ".karmada-kubeconfig-"); err != nil { // is 0600
 		return p, err
 	}
-	_, err = p.draft.Write(make([]byte, room))
+	_, err = p.draft.Write(make([]byte, reservedBytes))
 	return p, errors.Join(err, p.draft.Sync())
 }
 

@@ -94,7 +94,7 @@ func TestAPlaceIsTakenBeforeTheTokenIsUsed(t *testing.T) {
 
 func TestAPlaceKeepsWhatIsWritten(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "agent")
-	for _, content := range []string{strings.Repeat("a", 2*room), "short", "other"} { // it may be written again
+	for _, content := range []string{strings.Repeat("a", 2*reservedBytes), "short", "other"} { // it may be written again
 		p, err := takePlace(folder)
 		if err != nil {
 			t.Fatal(err)

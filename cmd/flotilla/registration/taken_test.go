@@ -40,7 +40,7 @@ func TestWhatIsLeftOfAClusterThatIsAnothers(t *testing.T) {
 	edge := &clusterv1alpha1.Cluster{}
 	for _, reason := range []string{clusterv1alpha1.ClusterClaimedReason, clusterv1alpha1.ClusterStatusUnknownReason} {
 		edge.Status.Conditions = []metav1.Condition{{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionFalse, Reason: reason}}
-		if err := d.Look(t.Context(), edge); err != nil {
+		if err := d.Observe(t.Context(), edge); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -48,7 +48,7 @@ func TestWhatIsLeftOfAClusterThatIsAnothers(t *testing.T) {
 	if err := hub.Update(t.Context(), work); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Look(t.Context(), nil); err != nil {
+	if err := d.Observe(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{"what the fleet ran in cluster edge stays there: the cluster is another control plane's, which may have taken it over"}
@@ -67,7 +67,7 @@ func TestWhatIsLeftOfAClusterThatDidNotAnswer(t *testing.T) {
 		}})
 	}
 	d := &join.Departure{Name: "west", Hub: fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(work).Build()}
-	if err := d.Look(t.Context(), &clusterv1alpha1.Cluster{Spec: clusterv1alpha1.ClusterSpec{SyncMode: clusterv1alpha1.Push}}); err != nil {
+	if err := d.Observe(t.Context(), &clusterv1alpha1.Cluster{Spec: clusterv1alpha1.ClusterSpec{SyncMode: clusterv1alpha1.Push}}); err != nil {
 		t.Fatal(err)
 	}
 	d.Abandon()

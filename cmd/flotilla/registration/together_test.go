@@ -38,9 +38,9 @@ func TestTogether(t *testing.T) {
 }
 
 // together runs one line several times at once.
-func together(t *testing.T, times int, line string) []commandtest.Said {
+func together(t *testing.T, times int, line string) []commandtest.Result {
 	t.Helper()
-	said := make([]commandtest.Said, times)
+	said := make([]commandtest.Result, times)
 	var all sync.WaitGroup
 	begin := make(chan struct{})
 	for i := range times {

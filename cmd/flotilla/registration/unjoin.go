@@ -50,7 +50,7 @@ func unjoin(cmd *cobra.Command, f *fleet.Flags, member *memberFlags, opts join.U
 	if opts.Opened, err = openedBy(f); err != nil {
 		return fleet.Describe(err)
 	}
-	opts.Departure = &join.Departure{Name: opts.Name, Hub: opts.Hub, Tell: reports(cmd.ErrOrStderr()), Answers: answers(f, opts.Name)}
+	opts.Departure = &join.Departure{Name: opts.Name, Hub: opts.Hub, Report: reports(cmd.ErrOrStderr()), Answers: answers(f, opts.Name)}
 	left := &leftovers{departure: opts.Departure}
 	if member.kubeconfig == "" {
 		opts.Witness = witness(f, opts.Name)

@@ -102,7 +102,7 @@ func (u *unregistering) run(cmd *cobra.Command, args []string) (err error) {
 		return u.describe(err)
 	}
 	itself := member != nil && join.Itself(cmd.Context(), hub, member)
-	d := &join.Departure{Name: u.name, Hub: hub, Tell: reports(cmd.ErrOrStderr())}
+	d := &join.Departure{Name: u.name, Hub: hub, Report: reports(cmd.ErrOrStderr())}
 	if err := u.leave(cmd, hub, d); err != nil {
 		return goesOn(cmd, d, err)
 	}
@@ -227,9 +227,9 @@ func (u *unregistering) leave(cmd *cobra.Command, hub client.Client, d *join.Dep
 			return false, err
 		}
 		if err != nil { // an agent's rights go with its cluster
-			return true, d.Look(ctx, nil)
+			return true, d.Observe(ctx, nil)
 		}
-		return false, d.Look(ctx, is)
+		return false, d.Observe(ctx, is)
 	})
 	if wait.Interrupted(err) && !interrupted(cmd.Context()) {
 		return fmt.Errorf("the cluster %s has not left after %s: its agent removes what the fleet runs there; run again to wait on", u.name, u.wait)

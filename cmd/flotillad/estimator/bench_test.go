@@ -36,7 +36,7 @@ func BenchmarkThousandQuestions(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		m.room.Nodes().OnAdd(kept, true)
+		m.tracker.Nodes().OnAdd(kept, true)
 	}
 	for i := range allPods {
 		kept, err := capacity.TrimPod(&corev1.Pod{
@@ -48,9 +48,9 @@ func BenchmarkThousandQuestions(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		m.room.Pods().OnAdd(kept, true)
+		m.tracker.Pods().OnAdd(kept, true)
 	}
-	m.room.Known()
+	m.tracker.Known()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		b.Fatal(err)

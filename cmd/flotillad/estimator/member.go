@@ -25,7 +25,7 @@ import (
 // they have listed what there is. It is safe for use by several goroutines. Use NewMember.
 type Member struct {
 	client  kubernetes.Interface
-	room    capacity.Room
+	tracker capacity.Tracker
 	plugins []nodes.Plugin
 	quotas  bool
 	clock   clock.PassiveClock
@@ -50,15 +50,15 @@ func (m *Member) Start(ctx context.Context) error {
 		handler  cache.ResourceEventHandler
 	}
 	follow := []followed{
-		{"nodes", &corev1.Node{}, capacity.TrimNode, m.room.Nodes()},
-		{"pods", &corev1.Pod{}, capacity.TrimPod, m.room.Pods()},
+		{"nodes", &corev1.Node{}, capacity.TrimNode, m.tracker.Nodes()},
+		{"pods", &corev1.Pod{}, capacity.TrimPod, m.tracker.Pods()},
 	}
 	if m.quotas {
-		follow = append(follow, followed{"resourcequotas", &corev1.ResourceQuota{}, capacity.TrimQuota, m.room.Quotas()})
+		follow = append(follow, followed{"resourcequotas", &corev1.ResourceQuota{}, capacity.TrimQuota, m.tracker.Quotas()})
 	}
 	var running sync.WaitGroup
 	defer running.Wait()
-	var told []cache.InformerSynced
+	var synced []cache.InformerSynced
 	for _, f := range follow {
 		informer := cache.NewSharedIndexInformer(
 			cache.NewListWatchFromClient(m.client.CoreV1().RESTClient(), f.resource, metav1.NamespaceAll, fields.Everything()), f.kind, 0, cache.Indexers{})
@@ -66,11 +66,11 @@ func (m *Member) Start(ctx context.Context) error {
 		if err = errors.Join(err, informer.SetTransform(f.trim)); err != nil {
 			return fmt.Errorf("watch %s: %w", f.resource, err)
 		}
-		told = append(told, registration.HasSynced)
+		synced = append(synced, registration.HasSynced)
 		running.Go(func() { informer.RunWithContext(ctx) })
 	}
-	if cache.WaitForCacheSync(ctx.Done(), told...) {
-		m.room.Known()
+	if cache.WaitForCacheSync(ctx.Done(), synced...) {
+		m.tracker.Known()
 		close(m.known)
 	}
 	return nil
@@ -85,7 +85,7 @@ func (m *Member) MaxReplicas(_ context.Context, _ string, need *workv1alpha2.Rep
 	if err != nil {
 		return 0, err
 	}
-	return m.room.Most(ask, m.plugins...)
+	return m.tracker.Most(ask, m.plugins...)
 }
 
 // MaxSets implements Answers.
@@ -94,10 +94,10 @@ func (m *Member) MaxSets(_ context.Context, _, namespace string, components []wo
 	if err != nil {
 		return 0, err
 	}
-	return m.room.Most(ask, m.plugins...)
+	return m.tracker.Most(ask, m.plugins...)
 }
 
 // Unschedulable implements Answers.
 func (m *Member) Unschedulable(_ context.Context, _ string, of workv1alpha2.ObjectReference, threshold time.Duration) (int32, error) {
-	return m.room.Unschedulable(of, threshold, m.clock.Now())
+	return m.tracker.Unschedulable(of, threshold, m.clock.Now())
 }

@@ -36,7 +36,7 @@ func Tune(bytes uint64) (stop func()) {
 	}
 	t := &tuner{bytes: bytes, set: least}
 	before := debug.SetGCPercent(least)
-	t.look()
+	t.adjust()
 	return func() {
 		t.stopped.Store(true)
 		debug.SetGCPercent(before)
@@ -53,9 +53,8 @@ type tuner struct {
 // was. It must not share its memory with other small values.
 type token struct{ _ [64]byte }
 
-// look sets the share by what lives now, and looks again after the next
-// collection.
-func (t *tuner) look() {
+// adjust sets the share by what lives now, and again after the next collection.
+func (t *tuner) adjust() {
 	if t.stopped.Load() {
 		return
 	}
@@ -65,7 +64,7 @@ func (t *tuner) look() {
 		t.set = want
 		debug.SetGCPercent(want)
 	}
-	runtime.AddCleanup(&token{}, func(t *tuner) { t.look() }, t)
+	runtime.AddCleanup(&token{}, func(t *tuner) { t.adjust() }, t)
 }
 
 // percent is the share of garbage that may grow beside what lives.

@@ -9,15 +9,15 @@ import (
 )
 
 const (
-	// lookEvery is how often ReleaseIdle looks at the heap.
-	lookEvery = time.Second
+	// pollPeriod is how often ReleaseIdle reads the size of the heap.
+	pollPeriod = time.Second
 	// restful is how many bytes a program at rest allocates at most in that time.
 	restful = 2 << 20
-	// restfulLooks is how many looks in a row have to find a program at rest.
-	restfulLooks = 2
-	// busyLooks is how many looks it keeps what it has after it gave something back: what
+	// restfulPolls is how many polls in a row have to find a program at rest.
+	restfulPolls = 2
+	// busyPolls is for how many polls it keeps what it has after it gave something back: what
 	// comes in bursts wants it again.
-	busyLooks = 5
+	busyPolls = 5
 	// worthwhile is how many bytes have to be there to be given back: a collection costs
 	// as much CPU time as what lives is large.
 	worthwhile = 96 << 20
@@ -36,9 +36,9 @@ const (
 func ReleaseIdle(clk clock.WithTicker) (stop func()) {
 	done := make(chan struct{})
 	go func() {
-		ticker := clk.NewTicker(lookEvery)
+		ticker := clk.NewTicker(pollPeriod)
 		defer ticker.Stop()
-		r := releaser{last: now(), since: busyLooks}
+		r := releaser{last: now(), since: busyPolls}
 		for {
 			select {
 			case <-done:
@@ -71,25 +71,25 @@ func now() heap {
 // releaser knows the heap as it was at the last look.
 type releaser struct {
 	last heap
-	// looks is how many in a row have found a program at rest, since how many the memory
+	// polls is how many in a row have found a program at rest, since how many the memory
 	// was given back last.
-	looks, since int
+	polls, since int
 }
 
 // rests reports whether the program is at rest, and has memory that is worth to be given back.
 func (r *releaser) rests(is heap) bool {
 	was := r.last
 	r.last = is
-	r.looks++
+	r.polls++
 	r.since++
 	if is.allocated-was.allocated > restful {
-		r.looks = 0
+		r.polls = 0
 	}
 	spare := is.free
 	if is.objects > is.live {
 		spare += is.objects - is.live
 	}
-	if r.looks < restfulLooks || r.since < busyLooks || spare < worthwhile {
+	if r.polls < restfulPolls || r.since < busyPolls || spare < worthwhile {
 		return false
 	}
 	r.since = 0

@@ -20,7 +20,7 @@ func TestRests(t *testing.T) {
 		"at rest, with less than the last one had left": {heap{allocated: 1000 * mib, live: 100 * mib, objects: 90 * mib}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := releaser{last: heap{allocated: 1000 * mib}, looks: restfulLooks, since: busyLooks}
+			r := releaser{last: heap{allocated: 1000 * mib}, polls: restfulPolls, since: busyPolls}
 			if got := r.rests(tc.is); got != tc.want {
 				t.Errorf("rests = %t, want %t", got, tc.want)
 			}
@@ -34,7 +34,7 @@ func TestRests(t *testing.T) {
 // TestWhenMemoryIsGivenBack: at the second look in a row that finds a program at rest, and
 // not again for five, whatever it takes in between.
 func TestWhenMemoryIsGivenBack(t *testing.T) {
-	r := releaser{since: busyLooks}
+	r := releaser{since: busyPolls}
 	is := heap{live: 100 * mib, objects: 500 * mib}
 	var got []int
 	for look := range 40 {

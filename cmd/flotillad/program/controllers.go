@@ -20,7 +20,7 @@ func newControllersCommand(own Options) *cobra.Command {
 	var kubeconfig string
 	loops := loopOptions{}
 	loops.addresses.metrics, loops.addresses.health = "127.0.0.1:8080", "127.0.0.1:10357"
-	loops.scheduling.Plugins, loops.sources.builds = own.Plugins, own.builds()
+	loops.take(own)
 	logs := telemetry.LogOptions{}
 	cmd := &cobra.Command{
 		Use:   "controllers --kubeconfig FILE",

@@ -43,12 +43,12 @@ func TestWhatToDoWithoutRoom(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := o.withRoom(tc.err).Error(); got != tc.want {
+			if got := o.explainFullDisk(tc.err).Error(); got != tc.want {
 				t.Errorf("%q, want %q", got, tc.want)
 			}
 		})
 	}
-	if err := o.withRoom(nil); err != nil {
+	if err := o.explainFullDisk(nil); err != nil {
 		t.Errorf("without an error: %v", err)
 	}
 }

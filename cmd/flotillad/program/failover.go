@@ -36,6 +36,9 @@ type failoverOptions struct {
 	rate      float64
 	grace     time.Duration
 
+	// judging is what the rate goes by.
+	judging failover.Judging
+
 	flags *pflag.FlagSet
 }
 
@@ -53,7 +56,10 @@ func (o *failoverOptions) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.purge, "no-execute-taint-eviction-purge-mode", string(policyv1alpha1.PurgeModeGracefully),
 		"how a cluster is left where the policy does not say: Gracefully keeps the old copy until the new one is healthy, Directly has it gone before the new one starts")
 	flags.Float64Var(&o.rate, "resource-eviction-rate", 0.5, "how many templates are moved off clusters in a second; as many as there are with --failover=on, where it is not set")
-	flags.DurationVar(&o.grace, "graceful-eviction-timeout", eviction.DefaultGrace, "how long the old copy is kept at most while the new one is not healthy; the last healthy copy is kept for longer")
+	flags.DurationVar(&o.judging.HealthTimeout, "moved-health-timeout", failover.DefaultHealthTimeout,
+		"how long what was moved may take to be healthy where it was moved to; while much is not, less is moved in a second")
+	flags.DurationVar(&o.judging.Recent, "moved-health-window", failover.DefaultRecent, "for how long a move counts for how fast others are moved")
+	flags.DurationVar(&o.grace, "graceful-eviction-timeout", eviction.DefaultGrace, "how long the old copy is kept at most while the new one is not healthy; the last copy that may serve is kept for longer")
 }
 
 // validate refuses what cannot work or does not go together.
@@ -67,6 +73,8 @@ func (o *failoverOptions) validate(gates map[string]bool) error {
 		return command.Usage(errors.New("--failover-tolerance, --graceful-eviction-timeout and --resource-eviction-rate must not be negative"))
 	case o.share <= 0 || o.window <= 0:
 		return command.Usage(errors.New("--mass-failure-threshold and --mass-failure-window must be more than 0"))
+	case o.judging.HealthTimeout <= 0 || o.judging.Recent <= o.judging.HealthTimeout:
+		return command.Usage(errors.New("--moved-health-timeout must be more than 0, and --moved-health-window more than that"))
 	}
 	if o.whole != failoverOn {
 		return nil
@@ -97,7 +105,7 @@ func (o *failoverOptions) rules(gates features.Gates) reconciler.Failover {
 		},
 		Lost:  o.on(),
 		Grace: max(o.grace, time.Nanosecond), // zero is "at once" here
-		Rate:  o.rate,
+		Rate:  o.rate, Judging: o.judging,
 	}
 	if !gates.GracefulEviction {
 		out.Purge = policyv1alpha1.PurgeModeDirectly

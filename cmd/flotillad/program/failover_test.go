@@ -15,7 +15,7 @@ func TestFailover(t *testing.T) {
 	like := func(edits ...func(*reconciler.Failover)) reconciler.Failover {
 		out := reconciler.Failover{
 			Rules: failover.Rules{Tolerance: 5 * time.Minute, Purge: "Gracefully", State: true, Breaker: failover.Breaker{Share: failover.DefaultShare, Window: 5 * time.Minute}},
-			Grace: 10 * time.Minute, Rate: 0.5,
+			Grace: 10 * time.Minute, Rate: 0.5, Judging: failover.Judging{HealthTimeout: 2 * time.Minute, Recent: 10 * time.Minute},
 		}
 		for _, edit := range edits {
 			edit(&out)
@@ -43,12 +43,16 @@ func TestFailover(t *testing.T) {
 		"the gate for grace off":             {args: []string{"--feature-gates=GracefulEviction=false"}, want: like(func(f *reconciler.Failover) { f.Purge = "Directly" })},
 		"the gate for state off":             {args: []string{"--feature-gates=StatefulFailoverInjection=false"}, want: like(func(f *reconciler.Failover) { f.State = false })},
 		"no tolerance, and whatever is lost": {args: []string{"--failover-tolerance=0", "--mass-failure-threshold=1"}, want: like(func(f *reconciler.Failover) { f.Tolerance, f.Breaker.Share = 0, 1 })},
-		"neither on nor off":                 {args: []string{"--failover=maybe"}, err: `--failover "maybe" is neither on nor off`},
-		"on and off":                         {args: []string{"--failover=on", "--feature-gates=Failover=false"}, err: "--failover=on switches the gate Failover on: leave it out of --feature-gates"},
-		"on and half of it off":              {args: []string{"--failover=on", "--enable-taint-manager=false"}, err: "--failover=on switches --enable-taint-manager on: leave it out"},
-		"a purge mode that there is not":     {args: []string{"--no-execute-taint-eviction-purge-mode=Sometimes"}, err: `--no-execute-taint-eviction-purge-mode "Sometimes" is neither Gracefully nor Directly`},
-		"a share of nothing":                 {args: []string{"--mass-failure-threshold=0"}, err: "--mass-failure-threshold and --mass-failure-window must be more than 0"},
-		"a negative rate":                    {args: []string{"--resource-eviction-rate=-1"}, err: "--failover-tolerance, --graceful-eviction-timeout and --resource-eviction-rate must not be negative"},
+		"what was moved is given longer": {args: []string{"--moved-health-timeout=9m", "--moved-health-window=1h"}, want: like(func(f *reconciler.Failover) {
+			f.Judging = failover.Judging{HealthTimeout: 9 * time.Minute, Recent: time.Hour}
+		})},
+		"it is forgotten before it is judged": {args: []string{"--moved-health-timeout=9m", "--moved-health-window=9m"}, err: "--moved-health-timeout must be more than 0, and --moved-health-window more than that"},
+		"neither on nor off":                  {args: []string{"--failover=maybe"}, err: `--failover "maybe" is neither on nor off`},
+		"on and off":                          {args: []string{"--failover=on", "--feature-gates=Failover=false"}, err: "--failover=on switches the gate Failover on: leave it out of --feature-gates"},
+		"on and half of it off":               {args: []string{"--failover=on", "--enable-taint-manager=false"}, err: "--failover=on switches --enable-taint-manager on: leave it out"},
+		"a purge mode that there is not":      {args: []string{"--no-execute-taint-eviction-purge-mode=Sometimes"}, err: `--no-execute-taint-eviction-purge-mode "Sometimes" is neither Gracefully nor Directly`},
+		"a share of nothing":                  {args: []string{"--mass-failure-threshold=0"}, err: "--mass-failure-threshold and --mass-failure-window must be more than 0"},
+		"a negative rate":                     {args: []string{"--resource-eviction-rate=-1"}, err: "--failover-tolerance, --graceful-eviction-timeout and --resource-eviction-rate must not be negative"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o, err := served(t, tc.args...)

@@ -90,8 +90,13 @@ type inProcess struct {
 	karmadactl bool
 	// claims is told which policy carries which object; nil: nobody asks.
 	claims *reconciler.Claims
-	// room is why nothing more should be kept on the disk.
-	room func() error
+	// diskFull is why nothing more should be kept on the disk.
+	diskFull func() error
+}
+
+// take adds what a program adds.
+func (o *loopOptions) take(own Options) {
+	o.scheduling.Plugins, o.tuning.room.plugins, o.sources.builds = own.Plugins, own.Room, own.builds()
 }
 
 func (o *loopOptions) addFlags(flags *pflag.FlagSet) {
@@ -170,7 +175,7 @@ func (o *loopOptions) validate(kubernetes func(gate string) bool) (err error) {
 		Components:       !o.features.MultiplePodTemplates,
 		Models:           !o.features.ResourceModeling,
 		Quotas:           !o.features.QuotaEnforcement,
-		Promises:         !o.features.OvercommitProtection,
+		Reservations:     !o.features.OvercommitProtection,
 		Dependencies:     !o.features.PropagateDeps,
 		MemberQuotas:     !o.features.QuotaEstimate,
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/command"
 	"github.com/flotilla-io/flotilla/internal/telemetry"
 	"github.com/flotilla-io/flotilla/internal/timerslack"
+	"github.com/flotilla-io/flotilla/policies/estimate/nodes"
 	"github.com/flotilla-io/flotilla/policies/placement/framework"
 )
 
@@ -23,6 +24,9 @@ type Options struct {
 	// Plugins are asked after the built-in ones; --plugins knows them by their
 	// names.
 	Plugins []framework.Plugin
+	// Room bounds what fits on the nodes of clusters, besides what is built in: where pods are
+	// to run apart, or are to be spread.
+	Room []nodes.Plugin
 
 	// self says that the process is this program, and may start itself once more.
 	self bool

@@ -60,7 +60,7 @@ type serveOptions struct {
 func newServeCommand(own Options) *cobra.Command {
 	opts := &serveOptions{}
 	opts.plane.Version = telemetry.BuildVersion(own.Version).Program
-	opts.loops.scheduling.Plugins, opts.loops.sources.builds = own.Plugins, own.builds()
+	opts.loops.take(own)
 	cmd := &cobra.Command{
 		Use:   "serve --data-dir DIR",
 		Short: "Run a control plane: its store, its API server and its loops",
@@ -154,11 +154,11 @@ func (o *serveOptions) run(ctx context.Context, out, errOut io.Writer) error {
 		return fmt.Errorf("%w; choose another --secure-port", err)
 	}
 	if err != nil {
-		return o.withRoom(err)
+		return o.explainFullDisk(err)
 	}
 	o.loops.dataDir, o.loops.log = o.plane.DataDir, logger
 	o.loops.sources.own = o.addresses(plane.URL())
-	o.loops.plane = inProcess{claims: claims, shared: plane.Shared, room: plane.Room, opened: plane.Opened, place: plane.Place, busy: rest.Busy, karmadactl: o.plane.Rules.AllowKarmadactlRegister}
+	o.loops.plane = inProcess{claims: claims, shared: plane.Shared, diskFull: plane.DiskFull, opened: plane.Opened, place: plane.Place, busy: rest.Busy, karmadactl: o.plane.Rules.AllowKarmadactlRegister}
 	o.loops.leaderElect = len(o.plane.Etcd.Servers) > 0 && reconciler.Any(o.loops.controllers) // none would keep it from others
 	if !reconciler.Any(o.loops.controllers) {
 		plane.Opened = 0 // the loops that work elsewhere may have begun before
@@ -172,11 +172,11 @@ func (o *serveOptions) run(ctx context.Context, out, errOut io.Writer) error {
 		case <-ctx.Done():
 		}
 	}()
-	return o.withRoom(plane.Run(ctx, o.loops.run))
+	return o.explainFullDisk(plane.Run(ctx, o.loops.run))
 }
 
-// withRoom adds what to do to an error of a disk that is full.
-func (o *serveOptions) withRoom(err error) error {
+// explainFullDisk adds what to do to an error of a disk that is full.
+func (o *serveOptions) explainFullDisk(err error) error {
 	if errors.Is(err, syscall.ENOSPC) {
 		return fmt.Errorf("%w: make room in %s, then start it again", err, o.plane.DataDir)
 	}

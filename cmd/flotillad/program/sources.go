@@ -132,7 +132,7 @@ func hostPort(address string) string {
 // serveArtifacts opens the store and offers it over HTTP, so that other tools
 // find the artifacts by the addresses in the sources' status.
 func (o *loopOptions) serveArtifacts(listener net.Listener) (*artifact.Store, func(), error) {
-	store, err := artifact.NewStore(filepath.Join(o.dataDir, "artifacts"), artifact.Options{BaseURL: "http://" + listener.Addr().String(), Room: o.plane.room})
+	store, err := artifact.NewStore(filepath.Join(o.dataDir, "artifacts"), artifact.Options{BaseURL: "http://" + listener.Addr().String(), DiskFull: o.plane.diskFull})
 	if err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("open the artifact store: %w", err), listener.Close())
 	}

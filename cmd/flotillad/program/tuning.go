@@ -24,7 +24,7 @@ type tuningOptions struct {
 	// clusterWide are the workers of bindings without a namespace, which are those
 	// of the others, too.
 	clusterWide int
-	room        roomOptions
+	room        estimateOptions
 }
 
 func (o *tuningOptions) addFlags(flags *pflag.FlagSet) {

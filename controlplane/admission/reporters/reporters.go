@@ -64,7 +64,7 @@ func mayReportAs(who user.Info, name string) bool {
 		_, agent := identity.ClusterOfAgent(who.GetName())
 		return agent
 	}
-	return !strings.ContainsFunc(name, foreign) && !strings.HasPrefix(looks(name), looks(ControlPlane))
+	return !strings.ContainsFunc(name, foreign) && !strings.HasPrefix(skeleton(name), skeleton(ControlPlane))
 }
 
 // foreign reports whether a rune is none of ASCII: there are letters among those that look
@@ -74,9 +74,9 @@ func foreign(r rune) bool { return r > unicode.MaxASCII }
 // alike makes one of what looks alike.
 var alike = strings.NewReplacer("i", "l", "1", "l", "|", "l", "0", "o")
 
-// looks returns what people see in a name of ASCII, in any font, and wherever it is
+// skeleton returns what people see in a name of ASCII, in any font, and wherever it is
 // printed without what a terminal would obey, or blanks.
-func looks(name string) string {
+func skeleton(name string) string {
 	seen := strings.Map(func(r rune) rune {
 		if r == ' ' || unicode.IsControl(r) {
 			return -1

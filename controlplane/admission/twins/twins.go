@@ -156,9 +156,9 @@ func (p *Twins) alone(ctx context.Context, cluster *clusterv1alpha1.Cluster) err
 }
 
 const (
-	// settled is longer than a request takes: who held the Lease longer ago and has no
+	// registrationGrace is longer than a request takes: who held the Lease longer ago and has no
 	// Cluster will not have one by that request.
-	settled = 70 * time.Second
+	registrationGrace = 70 * time.Second
 	// soon is how long to wait for the Cluster of whoever was quicker, every so often.
 	soon, soonEvery = 2 * time.Second, 50 * time.Millisecond
 	// idLabel tells the Leases of ids from others.
@@ -201,11 +201,11 @@ func (p *Twins) take(ctx context.Context, cluster *clusterv1alpha1.Cluster) erro
 
 // await errs while another one may get the id that it holds, or has it.
 func (p *Twins) await(ctx context.Context, holder string, cluster *clusterv1alpha1.Cluster, lease *coordinationv1.Lease) error {
-	left := settled
+	left := registrationGrace
 	if since := lease.Spec.AcquireTime; since != nil {
-		left = settled - p.clock.Since(since.Time)
+		left = registrationGrace - p.clock.Since(since.Time)
 	}
-	if left <= 0 || left > settled {
+	if left <= 0 || left > registrationGrace {
 		return nil // those that are there are looked at anyway
 	}
 	var has bool

@@ -12,10 +12,10 @@ import (
 // had until it runs elsewhere.
 func (j *judge) healthy() []string {
 	var out []string
-	j.floors(func(look Snapshot, least int) {
-		if count := ready(look); count < least {
+	j.floors(func(snapshot Snapshot, least int) {
+		if count := ready(snapshot); count < least {
 			out = append(out, fmt.Sprintf("%s had %d healthy replicas and is to have %d at least, by the look of %s",
-				look.Object, count, least, look.At.UTC().Format("15:04:05.000")))
+				snapshot.Object, count, least, snapshot.At.UTC().Format("15:04:05.000")))
 		}
 	})
 	return out
@@ -23,17 +23,17 @@ func (j *judge) healthy() []string {
 
 // floors calls a function with all looks, object by object, and how many healthy
 // replicas each has to show.
-func (j *judge) floors(do func(look Snapshot, least int)) {
+func (j *judge) floors(do func(snapshot Snapshot, least int)) {
 	looks := map[Object][]Snapshot{}
-	for _, look := range j.Snapshots {
-		looks[look.Object] = append(looks[look.Object], look)
+	for _, snapshot := range j.Snapshots {
+		looks[snapshot.Object] = append(looks[snapshot.Object], snapshot)
 	}
 	for _, object := range slices.Sorted(maps.Keys(looks)) {
 		f := floor{writes: j.writes[object], moves: j.moves[j.Policies[object]]}
-		for _, look := range looks[object] {
-			f.until(look)
-			do(look, f.least())
-			f.settle(look)
+		for _, snapshot := range looks[object] {
+			f.until(snapshot)
+			do(snapshot, f.least())
+			f.confirm(snapshot)
 		}
 	}
 }
@@ -44,13 +44,13 @@ func (j *judge) floors(do func(look Snapshot, least int)) {
 func Judged(h History) []int {
 	j := newJudge(h)
 	at := map[Object][]int{}
-	for i, look := range h.Snapshots {
-		at[look.Object] = append(at[look.Object], i)
+	for i, snapshot := range h.Snapshots {
+		at[snapshot.Object] = append(at[snapshot.Object], i)
 	}
 	var out []int
-	j.floors(func(look Snapshot, least int) {
-		i := at[look.Object][0]
-		at[look.Object] = at[look.Object][1:]
+	j.floors(func(snapshot Snapshot, least int) {
+		i := at[snapshot.Object][0]
+		at[snapshot.Object] = at[snapshot.Object][1:]
 		if least > 0 {
 			out = append(out, i)
 		}
@@ -74,11 +74,11 @@ type floor struct {
 }
 
 // until takes in what had begun before the end of a look.
-func (f *floor) until(look Snapshot) {
-	for ; f.written < len(f.writes) && !f.writes[f.written].Begun.After(look.At); f.written++ {
+func (f *floor) until(snapshot Snapshot) {
+	for ; f.written < len(f.writes) && !f.writes[f.written].Begun.After(snapshot.At); f.written++ {
 		f.ask(f.writes[f.written])
 	}
-	for ; f.moved < len(f.moves) && !f.moves[f.moved].Begun.After(look.At); f.moved++ {
+	for ; f.moved < len(f.moves) && !f.moves[f.moved].Begun.After(snapshot.At); f.moved++ {
 		f.placements = append(f.placements, f.moves[f.moved].Clusters)
 	}
 }
@@ -101,18 +101,18 @@ func (f *floor) least() int {
 
 func ceil(n, parts int) int { return (n + parts - 1) / parts }
 
-// settle notes that a look has found the object to run as one of its writes wants it, in
+// confirm notes that a look has found the object to run as one of its writes wants it, in
 // the clusters of one of its placements. What was asked for after that counts on:
 // nobody knows how much of it has been acted on.
-func (f *floor) settle(look Snapshot) {
+func (f *floor) confirm(snapshot Snapshot) {
 	var clusters []string
 	sum := 0
 	version := 0
-	for cluster, held := range look.Held {
-		if held.Ready < held.Wanted || (len(clusters) > 0 && held.Version != version) {
+	for cluster, in := range snapshot.ByCluster {
+		if in.Ready < in.Wanted || (len(clusters) > 0 && in.Version != version) {
 			return
 		}
-		clusters, version, sum = append(clusters, cluster), held.Version, sum+held.Wanted
+		clusters, version, sum = append(clusters, cluster), in.Version, sum+in.Wanted
 	}
 	written := slices.IndexFunc(f.writes[:f.written], func(w Write) bool { return w.Version == version && !w.Deleted })
 	// Of placements that are the same nobody knows which one it is: the first rules out least.

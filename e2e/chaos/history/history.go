@@ -37,8 +37,8 @@ type Move struct {
 	Begun        time.Time
 }
 
-// Sight is what a member showed of an object.
-type Sight struct {
+// Observation is what a member showed of an object.
+type Observation struct {
 	Cluster string
 	Object  Object
 	Version int
@@ -54,12 +54,12 @@ type Sight struct {
 type Snapshot struct {
 	Object    Object
 	Begun, At time.Time
-	// Held is what each cluster has that has something.
-	Held map[string]Held
+	// ByCluster is what each cluster has of it; those that have nothing are left out.
+	ByCluster map[string]ClusterState
 }
 
-// Held is what a cluster has of an object.
-type Held struct {
+// ClusterState is what a cluster has of an object.
+type ClusterState struct {
 	Version int
 	// Wanted are the replicas that the cluster was told to run, and Ready those that
 	// are ready. Of an object without replicas both are 1.
@@ -132,12 +132,12 @@ type History struct {
 	Writes []Write
 	Moves  []Move
 	// Policies are the names of those that place the objects.
-	Policies  map[Object]string
-	Sights    []Sight
-	Snapshots []Snapshot
-	Divisions []Division
-	Absences  []Absence
-	Requests  []Request
+	Policies     map[Object]string
+	Observations []Observation
+	Snapshots    []Snapshot
+	Divisions    []Division
+	Absences     []Absence
+	Requests     []Request
 	// End is how all of it stands once the fleet has come to rest.
 	End End
 	// Still is the last time in which nobody wrote, and AtRest how long it has to be.
@@ -199,7 +199,7 @@ func Check(h History) []Violation {
 		{"I1", j.acknowledged},
 		{"I2", j.removals},
 		{"I3", j.healthy},
-		{"I4", j.settled},
+		{"I4", j.atRest},
 		{"I5", j.fenced},
 		{"I6", j.divided},
 		{"I7", j.monotone},
@@ -216,10 +216,10 @@ func Check(h History) []Violation {
 	return out
 }
 
-// Settled returns what keeps a fleet from having come to rest as users want it: of
+// AtRest returns what keeps a fleet from having come to rest as users want it: of
 // the invariants those that are about the end alone. It needs writes, moves, absences,
 // policies and the end.
-func Settled(h History) []Violation {
+func AtRest(h History) []Violation {
 	return slices.DeleteFunc(Check(h), func(v Violation) bool { return !slices.Contains([]string{"I1", "I4", "I6"}, v.Invariant) })
 }
 

@@ -22,18 +22,18 @@ const (
 )
 
 // look is a look at web.
-func look(second int, east, west history.Held) history.Snapshot {
-	out := history.Snapshot{Object: web, Begun: at(second), At: at(second), Held: map[string]history.Held{}}
-	for cluster, held := range map[string]history.Held{"east": east, "west": west} {
-		if held != (history.Held{}) {
-			out.Held[cluster] = held
+func look(second int, east, west history.ClusterState) history.Snapshot {
+	out := history.Snapshot{Object: web, Begun: at(second), At: at(second), ByCluster: map[string]history.ClusterState{}}
+	for cluster, held := range map[string]history.ClusterState{"east": east, "west": west} {
+		if held != (history.ClusterState{}) {
+			out.ByCluster[cluster] = held
 		}
 	}
 	return out
 }
 
-func held(version, wanted, ready int) history.Held {
-	return history.Held{Version: version, Wanted: wanted, Ready: ready}
+func held(version, wanted, ready int) history.ClusterState {
+	return history.ClusterState{Version: version, Wanted: wanted, Ready: ready}
 }
 
 // good is a history in which all holds: an object is made, changed, deleted and made
@@ -67,7 +67,7 @@ func good() history.History {
 			{Policy: "roams", Version: 2, Clusters: []string{"west"}, Acknowledged: true, Begun: at(10)},
 		},
 		Policies: map[history.Object]string{a: "stays", b: "stays", web: "roams"},
-		Sights: []history.Sight{
+		Observations: []history.Observation{
 			{Cluster: "east", Object: a, Version: 1, UID: "1", At: at(2)},
 			{Cluster: "east", Object: b, Version: 1, UID: "2", At: at(2)},
 			{Cluster: "east", Object: web, Version: 1, UID: "4", At: at(2)},
@@ -137,7 +137,7 @@ func TestCheck(t *testing.T) {
 			for _, copies := range [][]history.Copy{h.End.Works, h.End.Members} {
 				of(copies, b).Version, of(copies, b).Digest = 1, "b1"
 			}
-			h.Sights = slices.Delete(h.Sights, 6, 7)
+			h.Observations = slices.Delete(h.Observations, 6, 7)
 		}, nil},
 
 		"I1: a write that was acknowledged is lost": {func(h *history.History) {
@@ -171,54 +171,54 @@ func TestCheck(t *testing.T) {
 			of(h.End.Works, web).Cluster, of(h.End.Members, web).Cluster = "east", "east"
 		}, []history.Violation{{Invariant: "I1", Because: "the policy roams stands at version 1, which is not what was last written"}}},
 
-		"I2: an object goes from a member before anybody asks": {func(h *history.History) { h.Sights[4].At = at(4) },
+		"I2: an object goes from a member before anybody asks": {func(h *history.History) { h.Observations[4].At = at(4) },
 			[]history.Violation{{Invariant: "I2", Because: "ConfigMap shop/a went from east at version 2: no user had deleted it, and policies had moved it away 0 times, for 1 removals"}}},
 		"I2: an object goes for a deletion of before": {func(h *history.History) {
-			h.Sights = append(h.Sights, history.Sight{Cluster: "east", Object: a, Version: 4, UID: "3", At: at(40), Deleted: true})
+			h.Observations = append(h.Observations, history.Observation{Cluster: "east", Object: a, Version: 4, UID: "3", At: at(40), Deleted: true})
 		}, []history.Violation{{Invariant: "I2", Because: "ConfigMap shop/a went from east at version 4: no user had deleted it, and policies had moved it away 0 times, for 1 removals"}}},
-		"I2: an object is made anew": {func(h *history.History) { h.Sights[6].UID = "9" },
+		"I2: an object is made anew": {func(h *history.History) { h.Observations[6].UID = "9" },
 			[]history.Violation{{Invariant: "I2", Because: "ConfigMap shop/b was made anew in east at version 2"}}},
 		"I2: an object goes twice for one move": {func(h *history.History) {
-			h.Sights = slices.Insert(h.Sights, 9,
-				history.Sight{Cluster: "east", Object: web, Version: 1, UID: "6", At: at(14)},
-				history.Sight{Cluster: "east", Object: web, Version: 1, UID: "6", At: at(14), Deleted: true})
+			h.Observations = slices.Insert(h.Observations, 9,
+				history.Observation{Cluster: "east", Object: web, Version: 1, UID: "6", At: at(14)},
+				history.Observation{Cluster: "east", Object: web, Version: 1, UID: "6", At: at(14), Deleted: true})
 		}, []history.Violation{{Invariant: "I2", Because: "Deployment shop/web went from east at version 1: no user had deleted it, and policies had moved it away 1 times, for 2 removals"}}},
-		"I2: an object goes from where its policy wants it": {func(h *history.History) { h.Sights[8].Cluster, h.Sights[8].UID = "west", "5" },
+		"I2: an object goes from where its policy wants it": {func(h *history.History) { h.Observations[8].Cluster, h.Observations[8].UID = "west", "5" },
 			[]history.Violation{{Invariant: "I2", Because: "Deployment shop/web went from west at version 1: no user had deleted it, and policies had moved it away 0 times, for 1 removals"}}},
-		"I2: an object leaves for where it does not run": {func(h *history.History) { h.Snapshots[3].Held["west"] = held(1, 6, 0) }, []history.Violation{
+		"I2: an object leaves for where it does not run": {func(h *history.History) { h.Snapshots[3].ByCluster["west"] = held(1, 6, 0) }, []history.Violation{
 			{Invariant: "I2", Because: "Deployment shop/web went from east at version 1 for a move, and ran nowhere else"},
 			{Invariant: "I3", Because: "Deployment shop/web had 0 healthy replicas and is to have 6 at least, by the look of 12:00:14.000"},
 		}},
 		"I2: nobody looks where an object has gone": {func(h *history.History) { h.Snapshots = h.Snapshots[:3] },
 			[]history.Violation{{Invariant: "I2", Because: "Deployment shop/web went from east at version 1 for a move, and nobody has looked where else it ran"}}},
 
-		"I3: replicas are lost in between": {func(h *history.History) { h.Snapshots[5].Held["west"] = held(3, 4, 3) },
+		"I3: replicas are lost in between": {func(h *history.History) { h.Snapshots[5].ByCluster["west"] = held(3, 4, 3) },
 			[]history.Violation{{Invariant: "I3", Because: "Deployment shop/web had 3 healthy replicas and is to have 4 at least, by the look of 12:00:32.000"}}},
-		"I3: a cluster is left before the next one has all replicas": {func(h *history.History) { h.Snapshots[3].Held["west"] = held(1, 6, 5) },
+		"I3: a cluster is left before the next one has all replicas": {func(h *history.History) { h.Snapshots[3].ByCluster["west"] = held(1, 6, 5) },
 			[]history.Violation{{Invariant: "I3", Because: "Deployment shop/web had 5 healthy replicas and is to have 6 at least, by the look of 12:00:14.000"}}},
 		"I3: a cluster runs fewer before its user says so": {func(h *history.History) {
-			h.Snapshots = slices.Insert(h.Snapshots, 4, look(18, history.Held{}, held(1, 4, 4)))
+			h.Snapshots = slices.Insert(h.Snapshots, 4, look(18, history.ClusterState{}, held(1, 4, 4)))
 		}, []history.Violation{{Invariant: "I3", Because: "Deployment shop/web had 4 healthy replicas and is to have 6 at least, by the look of 12:00:18.000"}}},
 		"I3: replicas are lost while a write is under way": {func(h *history.History) {
 			h.Writes[7].Begun, h.Writes[8].Begun = at(3), at(3)
-			h.Snapshots = slices.Insert(h.Snapshots, 2, look(5, held(1, 6, 3), history.Held{}))
+			h.Snapshots = slices.Insert(h.Snapshots, 2, look(5, held(1, 6, 3), history.ClusterState{}))
 		}, []history.Violation{{Invariant: "I3", Because: "Deployment shop/web had 3 healthy replicas and is to have 4 at least, by the look of 12:00:05.000"}}},
 		"I3: replicas are lost while a move is under way": {func(h *history.History) {
 			h.Moves[2].Begun = at(3)
-			h.Snapshots = slices.Insert(h.Snapshots, 2, look(5, held(1, 6, 5), history.Held{}))
+			h.Snapshots = slices.Insert(h.Snapshots, 2, look(5, held(1, 6, 5), history.ClusterState{}))
 		}, []history.Violation{{Invariant: "I3", Because: "Deployment shop/web had 5 healthy replicas and is to have 6 at least, by the look of 12:00:05.000"}}},
 		"a user deletes it while it runs": {func(h *history.History) {
 			h.Writes = slices.Insert(h.Writes, 7, history.Write{Object: web, Version: 2, Deleted: true, Begun: at(14)})
 			h.Writes[8].Version, h.Writes[9].Version = 3, 4
-			h.Sights = append(h.Sights[:9:9], history.Sight{Cluster: "west", Object: web, Version: 3, UID: "6", At: at(21)}, history.Sight{Cluster: "west", Object: web, Version: 4, UID: "6", At: at(31)})
-			h.Sights = slices.Insert(h.Sights, 9, history.Sight{Cluster: "west", Object: web, Version: 1, UID: "5", At: at(15), Deleted: true})
-			h.Snapshots = append(h.Snapshots[:4:4], look(15, history.Held{}, history.Held{}), look(22, history.Held{}, held(3, 4, 4)), look(32, history.Held{}, held(4, 4, 5)))
+			h.Observations = append(h.Observations[:9:9], history.Observation{Cluster: "west", Object: web, Version: 3, UID: "6", At: at(21)}, history.Observation{Cluster: "west", Object: web, Version: 4, UID: "6", At: at(31)})
+			h.Observations = slices.Insert(h.Observations, 9, history.Observation{Cluster: "west", Object: web, Version: 1, UID: "5", At: at(15), Deleted: true})
+			h.Snapshots = append(h.Snapshots[:4:4], look(15, history.ClusterState{}, history.ClusterState{}), look(22, history.ClusterState{}, held(3, 4, 4)), look(32, history.ClusterState{}, held(4, 4, 5)))
 			h.End.Hub[web] = history.Template{Version: 4, Digest: "web3", Replicas: 4}
 			of(h.End.Works, web).Version, of(h.End.Members, web).Version = 4, 4
 		}, nil},
 		"a cluster that stays runs fewer at once, and the next one is not there yet": {func(h *history.History) {
 			h.Moves[2].Clusters = []string{"east", "west"}
-			h.Sights = slices.Delete(h.Sights, 8, 9)
+			h.Observations = slices.Delete(h.Observations, 8, 9)
 			h.Snapshots = []history.Snapshot{h.Snapshots[0], h.Snapshots[1], look(12, held(1, 3, 3), held(1, 3, 0)), look(32, held(3, 2, 2), held(3, 2, 2))}
 			h.End.Placed[web] = map[string]int{"east": 2, "west": 2}
 			for _, copies := range []*[]history.Copy{&h.End.Works, &h.End.Members} {
@@ -232,7 +232,7 @@ func TestCheck(t *testing.T) {
 			h.Writes, h.Moves = h.Writes[2:3], h.Moves[1:]
 			h.Writes[0].Acknowledged, h.Moves[0].Acknowledged, h.Moves[1].Acknowledged = false, false, false
 			h.End.Policies = map[string]int{"roams": 2}
-			h.Sights = h.Sights[2:3]
+			h.Observations = h.Observations[2:3]
 			h.Snapshots = []history.Snapshot{h.Snapshots[0], h.Snapshots[1], look(12, held(1, 3, 2), held(1, 3, 0))}
 		}, []history.Violation{{Invariant: "I3", Because: "Deployment shop/web had 2 healthy replicas and is to have 3 at least, by the look of 12:00:12.000"}}},
 
@@ -312,14 +312,14 @@ func TestCheck(t *testing.T) {
 			[]history.Violation{{Invariant: "I6", Because: "Deployment shop/web was divided into 7 replicas in sum, map[east:1 west:6], and had 6"}}},
 
 		"I7: an older version comes back": {func(h *history.History) {
-			h.Sights = append(h.Sights, history.Sight{Cluster: "east", Object: b, Version: 1, UID: "2", At: at(40)},
-				history.Sight{Cluster: "east", Object: b, Version: 2, UID: "2", At: at(41)})
+			h.Observations = append(h.Observations, history.Observation{Cluster: "east", Object: b, Version: 1, UID: "2", At: at(40)},
+				history.Observation{Cluster: "east", Object: b, Version: 2, UID: "2", At: at(41)})
 		}, []history.Violation{{Invariant: "I7", Because: "ConfigMap shop/b went back in east from version 2 to 1"}}},
 		"I7: an object comes back after its deletion": {func(h *history.History) {
-			h.Sights[5] = history.Sight{Cluster: "east", Object: a, Version: 2, UID: "3", At: at(8)}
-			h.Sights = append(h.Sights, history.Sight{Cluster: "east", Object: a, Version: 4, UID: "3", At: at(9)})
+			h.Observations[5] = history.Observation{Cluster: "east", Object: a, Version: 2, UID: "3", At: at(8)}
+			h.Observations = append(h.Observations, history.Observation{Cluster: "east", Object: a, Version: 4, UID: "3", At: at(9)})
 		}, []history.Violation{{Invariant: "I7", Because: "ConfigMap shop/a came back in east at version 2"}}},
-		"I7: a version that nobody wrote": {func(h *history.History) { h.Sights[0].At = at(0) },
+		"I7: a version that nobody wrote": {func(h *history.History) { h.Observations[0].At = at(0) },
 			[]history.Violation{{Invariant: "I7", Because: "ConfigMap shop/a has version 1 in east, which nobody had written"}}},
 
 		"I8: something is written at rest": {func(h *history.History) { h.Still.Revisions++ },
@@ -365,7 +365,7 @@ func TestJudged(t *testing.T) {
 	if diff := cmp.Diff([]int{2, 3, 4, 5}, history.Judged(h)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	other := look(2, held(1, 1, 1), history.Held{})
+	other := look(2, held(1, 1, 1), history.ClusterState{})
 	other.Object = a
 	h.Snapshots = append([]history.Snapshot{other}, h.Snapshots...)
 	if diff := cmp.Diff([]int{3, 4, 5, 6}, history.Judged(h)); diff != "" {
@@ -385,16 +385,16 @@ func TestSecretsInBase64(t *testing.T) {
 	}
 }
 
-// TestSettled is about the end alone.
-func TestSettled(t *testing.T) {
+// TestAtRest is about the end alone.
+func TestAtRest(t *testing.T) {
 	h := good()
-	if got := history.Settled(h); len(got) > 0 {
-		t.Errorf("all is settled: %v", got)
+	if got := history.AtRest(h); len(got) > 0 {
+		t.Errorf("all is at rest: %v", got)
 	}
 	delete(h.End.Hub, a)
 	h.End.Works, h.End.Members = without(h.End.Works, a), without(h.End.Members, a)
 	want := []history.Violation{{Invariant: "I1", Because: "ConfigMap shop/a stands at nothing, which is not what was last written: version 4"}}
-	if diff := cmp.Diff(want, history.Settled(h)); diff != "" {
+	if diff := cmp.Diff(want, history.AtRest(h)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -33,10 +33,10 @@ type hook struct {
 	fault error
 
 	// The rest belongs to the response cache and its lock.
-	waiting []*entry
-	held    int64 // bytes of what waits
-	flying  int
-	gone    bool
+	waiting      []*entry
+	waitingBytes int64 // bytes of what waits
+	flying       int
+	gone         bool
 }
 
 // idOf returns what tells a webhook apart from all others, and from itself

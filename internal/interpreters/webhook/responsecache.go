@@ -29,13 +29,13 @@ const overhead = 512
 type entry struct {
 	key  key
 	hook *hook
-	// sent is nil once it is settled.
+	// sent is nil once it is answered.
 	sent *sent
 	// since is when it was asked.
 	since time.Time
 	// cancel ends the call while there is one.
 	cancel context.CancelFunc
-	// place is where it stands among those that are settled; nil before.
+	// place is where it stands among those that are answered; nil before.
 	place  *list.Element
 	size   int64
 	answer *response
@@ -54,10 +54,10 @@ type entry struct {
 // sent that is asked, a webhook slower than the changes would never be of use.
 // Whoever asks the next one is served the answer to the one before meanwhile.
 type course struct {
-	// out is the one that is not settled; last the one before it, if it was
+	// out is the one that is not answered; last the one before it, if it was
 	// answered, and passed.
 	out, last *entry
-	at        time.Time // when last was settled
+	at        time.Time // when last was answered
 }
 
 // fresh is for how long an answer is served to the question after its own.
@@ -75,17 +75,17 @@ type responseCache struct {
 	opts Options
 	wake chan struct{} // there may be something to send
 
-	mu      sync.Mutex
-	entries map[key]*entry
-	courses map[key]*course
-	settled *list.List // of *entry, the one asked last in front
-	bytes   int64      // of what is settled
-	turn    []*hook    // hooks for which something waits, the next in front
-	flying  int
+	mu       sync.Mutex
+	entries  map[key]*entry
+	courses  map[key]*course
+	answered *list.List // of *entry, the one asked last in front
+	bytes    int64      // of what is answered
+	turn     []*hook    // hooks for which something waits, the next in front
+	flying   int
 }
 
 func newResponseCache(o Options) *responseCache {
-	return &responseCache{opts: o, wake: make(chan struct{}, 1), entries: map[key]*entry{}, courses: map[key]*course{}, settled: list.New()}
+	return &responseCache{opts: o, wake: make(chan struct{}, 1), entries: map[key]*entry{}, courses: map[key]*course{}, answered: list.New()}
 }
 
 // ask returns the answer to a question. If there is none it sees to it that one
@@ -103,10 +103,10 @@ func (rc *responseCache) ask(h *hook, k key, s *sent) (*response, error) {
 	case e.place == nil:
 		return nil, pending(h, now.Sub(e.since))
 	case e.err == nil:
-		rc.settled.MoveToFront(e.place)
+		rc.answered.MoveToFront(e.place)
 		return e.answer, nil
 	case now.Before(e.retry):
-		rc.settled.MoveToFront(e.place)
+		rc.answered.MoveToFront(e.place)
 		return nil, &Fault{Hook: h.name, After: e.retry.Sub(now), Err: e.err}
 	default:
 		e.sent = s
@@ -162,7 +162,7 @@ func pending(h *hook, elapsed time.Duration) error {
 // again.
 func (rc *responseCache) enqueue(e *entry, now time.Time) error {
 	h, size := e.hook, e.sent.size()
-	if len(h.waiting) >= rc.opts.Queue || len(h.waiting) > 0 && h.held+size > rc.opts.QueueBytes {
+	if len(h.waiting) >= rc.opts.Queue || len(h.waiting) > 0 && h.waitingBytes+size > rc.opts.QueueBytes {
 		if e.place != nil {
 			e.sent = nil
 		}
@@ -180,7 +180,7 @@ func (rc *responseCache) enqueue(e *entry, now time.Time) error {
 		rc.courses[e.course].out = e
 	}
 	h.waiting = append(h.waiting, e)
-	h.held += size
+	h.waitingBytes += size
 	if len(h.waiting) == 1 {
 		rc.turn = append(rc.turn, h)
 	}
@@ -195,9 +195,9 @@ func (rc *responseCache) poke() {
 	}
 }
 
-// drop takes an entry from those that are settled.
+// drop takes an entry from those that are answered.
 func (rc *responseCache) drop(e *entry) {
-	rc.settled.Remove(e.place)
+	rc.answered.Remove(e.place)
 	rc.bytes -= e.size
 	e.place = nil
 	delete(rc.entries, e.key)
@@ -223,7 +223,7 @@ func (rc *responseCache) next(ctx context.Context) []flight {
 		}
 		h := rc.turn[i]
 		e := h.waiting[0]
-		h.waiting, h.held = slices.Delete(h.waiting, 0, 1), h.held-e.size
+		h.waiting, h.waitingBytes = slices.Delete(h.waiting, 0, 1), h.waitingBytes-e.size
 		rc.turn = slices.Delete(rc.turn, i, i+1)
 		if len(h.waiting) > 0 {
 			rc.turn = append(rc.turn, h)
@@ -237,9 +237,9 @@ func (rc *responseCache) next(ctx context.Context) []flight {
 	}
 }
 
-// settle keeps what became of a question, and reports whether anybody still
+// record keeps what became of a question, and reports whether anybody still
 // wants to know.
-func (rc *responseCache) settle(f flight, answer *response, size int64, err error) bool {
+func (rc *responseCache) record(f flight, answer *response, size int64, err error) bool {
 	rc.mu.Lock()
 	defer rc.mu.Unlock()
 	e, h := f.entry, f.entry.hook
@@ -266,10 +266,10 @@ func (rc *responseCache) settle(f flight, answer *response, size int64, err erro
 		e.retry = rc.opts.Clock.Now().Add(e.backoff.Step())
 	}
 	rc.advance(e, err == nil)
-	e.place = rc.settled.PushFront(e)
+	e.place = rc.answered.PushFront(e)
 	rc.bytes += e.size
-	for rc.settled.Len() > rc.opts.Entries || rc.bytes > rc.opts.Bytes && rc.settled.Len() > 1 {
-		rc.drop(rc.settled.Back().Value.(*entry))
+	for rc.answered.Len() > rc.opts.Entries || rc.bytes > rc.opts.Bytes && rc.answered.Len() > 1 {
+		rc.drop(rc.answered.Back().Value.(*entry))
 	}
 	return true
 }
@@ -279,7 +279,7 @@ func (rc *responseCache) forget(hooks []*hook) {
 	rc.mu.Lock()
 	defer rc.mu.Unlock()
 	for _, h := range hooks {
-		h.gone, h.waiting, h.held = true, nil, 0
+		h.gone, h.waiting, h.waitingBytes = true, nil, 0
 	}
 	rc.turn = slices.DeleteFunc(rc.turn, func(h *hook) bool { return h.gone })
 	for _, e := range rc.entries {

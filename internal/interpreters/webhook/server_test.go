@@ -191,8 +191,8 @@ func (l *layer) called() webhook.Call {
 	}
 }
 
-// settled asks until there is an answer or a fault.
-func settled[T any](l *layer, ask func() (T, error)) (T, error) {
+// answered asks until there is an answer or a fault.
+func awaitAnswer[T any](l *layer, ask func() (T, error)) (T, error) {
 	l.t.Helper()
 	out, err := ask()
 	if _, awaits := kinds.Awaits(err); !awaits {

@@ -154,7 +154,7 @@ func (w *Webhooks) call(f flight) {
 		return f.entry.hook.post(f.ctx, f.entry.sent)
 	}()
 	r := f.entry.sent.request
-	if !w.responses.settle(f, answer, size, err) {
+	if !w.responses.record(f, answer, size, err) {
 		return
 	}
 	w.opts.Called(Call{

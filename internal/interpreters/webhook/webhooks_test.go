@@ -149,7 +149,7 @@ func TestFaultsOnTheWay(t *testing.T) {
 			}
 			l := start(t, webhook.Options{})
 			l.use(h)
-			_, err := settled(l, func() (bool, error) { return l.Rules(widgets).Health(widget(t, "a")) })
+			_, err := awaitAnswer(l, func() (bool, error) { return l.Rules(widgets).Health(widget(t, "a")) })
 			if want := "webhook test/widgets.example.com: " + tc.want; text(err) != want {
 				t.Errorf("error\n got %v\nwant %s", err, want)
 			}
@@ -163,7 +163,7 @@ func TestNobodyListens(t *testing.T) {
 	s.Close()
 	l := start(t, webhook.Options{})
 	l.use(h)
-	_, err := settled(l, func() (bool, error) { return l.Rules(widgets).Health(widget(t, "a")) })
+	_, err := awaitAnswer(l, func() (bool, error) { return l.Rules(widgets).Health(widget(t, "a")) })
 	if want := "webhook test/widgets.example.com: dial: connect: connection refused"; text(err) != want {
 		t.Errorf("error = %v, want %s", err, want)
 	}
@@ -183,7 +183,7 @@ func TestNoProxyFromTheEnvironment(t *testing.T) {
 	h.ClientConfig.Service = &admissionregistrationv1.ServiceReference{Namespace: "hooks", Name: "widgets"}
 	l.use(h)
 	// The certificate is for this machine, not for the service: enough to see who was asked.
-	_, err := settled(l, func() (bool, error) { return l.Rules(widgets).Health(widget(t, "a")) })
+	_, err := awaitAnswer(l, func() (bool, error) { return l.Rules(widgets).Health(widget(t, "a")) })
 	if strayed.Load() || !strings.Contains(text(err), "wanted to match widgets.hooks.svc") {
 		t.Errorf("the proxy was asked: %v; error = %v, want one about the certificate", strayed.Load(), err)
 	}
@@ -198,7 +198,7 @@ func TestSameQuestionSameAnswer(t *testing.T) {
 	ask := func(change func(kinds.Object)) (bool, error) {
 		obj := widget(t, "a")
 		change(obj)
-		return settled(l, func() (bool, error) { return l.Rules(widgets).Health(obj) })
+		return awaitAnswer(l, func() (bool, error) { return l.Rules(widgets).Health(obj) })
 	}
 	for name, tc := range map[string]struct {
 		change func(kinds.Object)
@@ -263,7 +263,7 @@ func TestBackOff(t *testing.T) {
 	ask := func() (bool, error) { return l.Rules(widgets).Health(widget(t, "a")) }
 	var got []time.Duration
 	for range 11 {
-		_, err := settled(l, ask)
+		_, err := awaitAnswer(l, ask)
 		wait := retryAfter(t, err)
 		got = append(got, wait)
 		l.clock.SetTime(l.clock.Now().Add(wait - time.Nanosecond))
@@ -277,14 +277,14 @@ func TestBackOff(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" || s.asked() != 11 {
 		t.Errorf("%d calls; pauses (-want +got):\n%s", s.asked(), diff)
 	}
-	if _, err := settled(l, ask); err == nil {
+	if _, err := awaitAnswer(l, ask); err == nil {
 		t.Fatal("it does not work yet")
 	}
 	works.Store(true)
 	edited := configuration("test", hookFor(s))
 	edited.Generation = 2
 	l.Use([]*configv1alpha1.ResourceInterpreterWebhookConfiguration{edited})
-	if healthy, err := settled(l, ask); !healthy || err != nil {
+	if healthy, err := awaitAnswer(l, ask); !healthy || err != nil {
 		t.Errorf("at once after an edit: %v, %v", healthy, err)
 	}
 }
@@ -406,7 +406,7 @@ func TestOneThatHangs(t *testing.T) {
 		}
 	}
 	for i := range 20 {
-		if healthy, err := settled(l, func() (bool, error) { return l.Rules(widgets).Health(widget(t, fmt.Sprint("w", i))) }); !healthy || err != nil {
+		if healthy, err := awaitAnswer(l, func() (bool, error) { return l.Rules(widgets).Health(widget(t, fmt.Sprint("w", i))) }); !healthy || err != nil {
 			t.Fatalf("one that works: %v, %v", healthy, err)
 		}
 	}
@@ -440,7 +440,7 @@ func TestAWebhookThatGoes(t *testing.T) {
 	if _, err := before.Health(widget(t, "a")); err == nil {
 		t.Error("an old rule answers")
 	}
-	if healthy, err := settled(l, func() (bool, error) { return l.Rules(widgets).Health(widget(t, "a")) }); healthy || err != nil {
+	if healthy, err := awaitAnswer(l, func() (bool, error) { return l.Rules(widgets).Health(widget(t, "a")) }); healthy || err != nil {
 		t.Errorf("the next: %v, %v", healthy, err)
 	}
 	if _, some := l.Use([]*configv1alpha1.ResourceInterpreterWebhookConfiguration{second}); some {
@@ -472,7 +472,7 @@ func TestCapacity(t *testing.T) {
 			l.use(hookFor(s))
 			var calls []int
 			for _, obj := range []string{"a", "b", "a", "c", "a", "b"} {
-				if _, err := settled(l, func() (bool, error) { return l.Rules(widgets).Health(widget(t, obj)) }); err != nil {
+				if _, err := awaitAnswer(l, func() (bool, error) { return l.Rules(widgets).Health(widget(t, obj)) }); err != nil {
 					t.Fatal(err)
 				}
 				calls = append(calls, s.asked())
@@ -590,7 +590,7 @@ func TestService(t *testing.T) {
 		h.ClientConfig.URL = ptr.To("https://127.0.0.1:1/never")
 		h.ClientConfig.Service = &admissionregistrationv1.ServiceReference{Namespace: "hooks", Name: service, Path: ptr.To("/v1"), Port: ptr.To[int32](8443)}
 		l.Use([]*configv1alpha1.ResourceInterpreterWebhookConfiguration{configuration(service, h)})
-		return settled(l, func() (bool, error) { return l.Rules(widgets).Health(widget(t, "a")) })
+		return awaitAnswer(l, func() (bool, error) { return l.Rules(widgets).Health(widget(t, "a")) })
 	}
 	if healthy, err := ask("widgets"); !healthy || err != nil {
 		t.Errorf("the service that the certificate is for: %v, %v", healthy, err)

@@ -30,7 +30,7 @@ const (
 	maxAnswer     = 4 << 20
 	maxObject     = 3 << 20
 	maxPatchSteps = 10_000
-	maxSaid       = 259 // bytes, mark included, of what a server says of its failure
+	maxFailure    = 259 // bytes, mark included, of what a server says of its failure
 )
 
 // question is what a rule wants to know.
@@ -226,7 +226,7 @@ func short(text string) string {
 	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "?"), func(r rune) bool {
 		return unicode.IsSpace(r) || !unicode.IsPrint(r)
 	}), " ")
-	return excerpt.Bytes(text, maxSaid)
+	return excerpt.Bytes(text, maxFailure)
 }
 
 // check says what is missing for an operation.

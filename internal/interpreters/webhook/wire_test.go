@@ -85,7 +85,7 @@ func TestWire(t *testing.T) {
 			})
 			l := start(t, webhook.Options{})
 			l.use(hookFor(s))
-			got, err := settled(l, func() (any, error) { return tc.ask(l.Rules(widgets)) })
+			got, err := awaitAnswer(l, func() (any, error) { return tc.ask(l.Rules(widgets)) })
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -208,7 +208,7 @@ func TestBadAnswers(t *testing.T) {
 			})
 			l := start(t, webhook.Options{})
 			l.use(hookFor(s))
-			_, err := settled(l, func() (struct{}, error) { return struct{}{}, tc.ask(t, l.Rules(widgets)) })
+			_, err := awaitAnswer(l, func() (struct{}, error) { return struct{}{}, tc.ask(t, l.Rules(widgets)) })
 			got := strings.TrimPrefix(text(err), "webhook test/widgets.example.com: ")
 			if !strings.HasPrefix(got, tc.want) || err == nil || len(got) > 400 {
 				t.Errorf("error\n got %s\nwant %s", got, tc.want)
@@ -229,7 +229,7 @@ func TestAnswersWithoutTypes(t *testing.T) {
 			})
 			l := start(t, webhook.Options{})
 			l.use(hookFor(s))
-			got, err := settled(l, func() (int32, error) {
+			got, err := awaitAnswer(l, func() (int32, error) {
 				n, _, err := l.Rules(widgets).Replicas(widget(t, "a"))
 				return n, err
 			})
@@ -257,7 +257,7 @@ func TestNoPatch(t *testing.T) {
 	l := start(t, webhook.Options{})
 	l.use(hookFor(s))
 	in := widget(t, "a")
-	got, err := settled(l, func() (kinds.Object, error) { return l.Rules(widgets).Revise(in, 2) })
+	got, err := awaitAnswer(l, func() (kinds.Object, error) { return l.Rules(widgets).Revise(in, 2) })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -112,7 +112,7 @@ func (w *kindWatch) follow(ctx context.Context, kind Kind, before []any) (seen [
 			return all(), again || current.informer.HasSynced()
 		case <-first:
 			first = nil
-			w.settle()
+			w.reportUndone()
 			miss(before, current, w.changed)
 			w.synced(w.gvk)
 		case <-w.retry:
@@ -175,7 +175,7 @@ func (w *kindWatch) replace(old, next *entry) {
 			before[key], _ = obj.(*Observed)
 		}
 	}
-	w.settle()
+	w.reportUndone()
 	w.synced(w.gvk)
 	for _, obj := range next.informer.GetStore().List() {
 		is, ok := obj.(*Observed)

@@ -104,7 +104,7 @@ func (v *Informer) Wrote(gvk schema.GroupVersionKind, answer *unstructured.Unstr
 	w := v.watch(gvk)
 	w.note(observed)
 	if observed.Pending {
-		v.recheck.hold(w, answer)
+		v.recheck.replace(w, answer)
 		v.recheck.ask(w, observed.key(), observed.after)
 	}
 	return observed, nil

@@ -35,8 +35,8 @@ type Observed struct {
 	// Work is the Work that the object's annotations name; zero for none. A
 	// member may write there what it likes.
 	Work types.NamespacedName
-	// Claim is what the object says of whose it is, besides names.
-	Claim claims.Marks
+	// Owner is what the object says of whose it is, besides names.
+	Owner claims.Ownership
 	// Owned is the ownership.Hash of the object.
 	Owned string
 	// Scaled reports whether something in the member, no person, sets the number of
@@ -82,9 +82,9 @@ type Interpreter interface {
 // common are the texts of an object that many others have, too.
 type common struct{ namespace, workNamespace, hub string }
 
-// Marks returns what an object says about itself and who it belongs to, without
+// MetadataOf returns what an object says about itself and who it belongs to, without
 // its fields, status and health.
-func Marks(obj *unstructured.Unstructured) *Observed {
+func MetadataOf(obj *unstructured.Unstructured) *Observed {
 	annotations := obj.GetAnnotations()
 	once := unique.Make(common{obj.GetNamespace(), annotations[workv1alpha2.WorkNamespaceAnnotation], annotations[workv1alpha2.HubAnnotation]})
 	return &Observed{
@@ -102,13 +102,13 @@ func Marks(obj *unstructured.Unstructured) *Observed {
 			Namespace: once.Value().workNamespace,
 			Name:      annotations[workv1alpha2.WorkNameAnnotation],
 		},
-		Claim: claims.Marks{Hub: once.Value().hub, Work: obj.GetLabels()[workv1alpha2.WorkPermanentIDLabel]},
+		Owner: claims.Ownership{Hub: once.Value().hub, Work: obj.GetLabels()[workv1alpha2.WorkPermanentIDLabel]},
 	}
 }
 
 // trim reduces an object to what is kept of it.
 func trim(obj *unstructured.Unstructured, interpreter Interpreter) (*Observed, error) {
-	out := Marks(obj)
+	out := MetadataOf(obj)
 	var err error
 	if out.Owned, err = ownership.Hash(obj); err != nil {
 		return nil, err

@@ -15,7 +15,7 @@ func TestATextThatManyObjectsHaveIsKeptOnce(t *testing.T) {
 		obj := ship(name)
 		obj.SetNamespace(string([]byte("a-namespace-of-many-objects")))
 		obj.SetAnnotations(map[string]string{workv1alpha2.WorkNamespaceAnnotation: string([]byte("karmada-es-of-many-objects"))})
-		return Marks(obj)
+		return MetadataOf(obj)
 	}
 	first := made("one")
 	for range 3 {

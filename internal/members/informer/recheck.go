@@ -15,9 +15,9 @@ import (
 
 // Limits of objects whose status and health are asked for again.
 const (
-	// mostHeld bounds what is kept of them in one member, in bytes, about; those
+	// mostKept bounds what is kept of them in one member, in bytes, about; those
 	// beyond are read from the member when their turn comes.
-	mostHeld = 16 << 20
+	mostKept = 16 << 20
 	// soonest and latest bound the wait between two questions.
 	soonest = 10 * time.Millisecond
 	latest  = 30 * time.Second
@@ -38,7 +38,7 @@ type recheckQueue struct {
 	mu    sync.Mutex
 	due   map[question]time.Time
 	lines map[*kindWatch]*line
-	kept  map[question]held
+	kept  map[question]keptObject
 	size  int
 }
 
@@ -55,7 +55,7 @@ type question struct {
 	key   types.NamespacedName
 }
 
-type held struct {
+type keptObject struct {
 	object *unstructured.Unstructured
 	size   int
 }
@@ -63,13 +63,13 @@ type held struct {
 func newRecheckQueue(interpreter Interpreter, c clock.WithTicker) *recheckQueue {
 	return &recheckQueue{
 		interpreter: interpreter, clock: c, wake: make(chan struct{}, 1),
-		due: map[question]time.Time{}, kept: map[question]held{},
+		due: map[question]time.Time{}, kept: map[question]keptObject{},
 		lines: map[*kindWatch]*line{},
 	}
 }
 
-// hold keeps an object that will be asked about, if there is room.
-func (l *recheckQueue) hold(w *kindWatch, obj *unstructured.Unstructured) {
+// replace keeps an object that will be asked about in place of an older one, if there is space.
+func (l *recheckQueue) replace(w *kindWatch, obj *unstructured.Unstructured) {
 	q := question{watch: w, key: types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}}
 	size := weigh(obj.Object)
 	l.mu.Lock()
@@ -90,10 +90,10 @@ func (l *recheckQueue) keep(q question, obj *unstructured.Unstructured) {
 }
 
 func (l *recheckQueue) store(q question, obj *unstructured.Unstructured, size int) {
-	if l.size+size > mostHeld {
+	if l.size+size > mostKept {
 		return
 	}
-	l.kept[q] = held{object: obj, size: size}
+	l.kept[q] = keptObject{object: obj, size: size}
 	l.size += size
 }
 
@@ -135,7 +135,7 @@ func (l *recheckQueue) run(ctx context.Context) {
 			readers.Go(func() { l.readAll(ctx, of) })
 		}
 		for q, obj := range known {
-			l.look(q, obj)
+			l.recheck(q, obj)
 		}
 		if len(known) > 0 {
 			continue
@@ -206,7 +206,7 @@ func (l *recheckQueue) readAll(ctx context.Context, of *line) {
 		case !ok:
 			return
 		case obj != nil: // it was shown meanwhile
-			l.look(q, obj)
+			l.recheck(q, obj)
 		default:
 			l.read(ctx, q)
 		}
@@ -243,14 +243,14 @@ func (l *recheckQueue) read(ctx context.Context, q question) {
 	obj, err := fetch(short, q.watch, q.key)
 	switch {
 	case err == nil:
-		l.look(q, obj)
+		l.recheck(q, obj)
 	case !apierrors.IsNotFound(err) && !missing(err):
 		l.ask(q.watch, q.key, latest)
 	}
 }
 
-// look asks about one object.
-func (l *recheckQueue) look(q question, obj *unstructured.Unstructured) {
+// recheck asks about one object.
+func (l *recheckQueue) recheck(q question, obj *unstructured.Unstructured) {
 	observed, err := trim(obj, l.interpreter)
 	if err != nil {
 		l.drop(q, obj)

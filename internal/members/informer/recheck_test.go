@@ -140,13 +140,13 @@ func TestObjectsThatWaitAreNotAllKept(t *testing.T) {
 		var objects []runtime.Object
 		for i := range 5 {
 			obj := ship(fmt.Sprint("s", i))
-			obj.Object["spec"] = map[string]any{"cargo": string(make([]byte, mostHeld/3))}
+			obj.Object["spec"] = map[string]any{"cargo": string(make([]byte, mostKept/3))}
 			o.say(obj.GetName(), &kinds.Pending{Of: "a webhook", After: time.Second})
 			objects = append(objects, obj)
 		}
 		w, _ := fleetOf(ctx, o, objects...)
 		synctest.Wait()
-		if len(w.recheck.kept) != 2 || w.recheck.size > mostHeld {
+		if len(w.recheck.kept) != 2 || w.recheck.size > mostKept {
 			t.Errorf("%d objects are kept, %d bytes", len(w.recheck.kept), w.recheck.size)
 		}
 		o.mu.Lock()
@@ -263,7 +263,7 @@ func TestAnAnswerAboutAFormerObjectDoesNotEndTheQuestion(t *testing.T) {
 		synctest.Wait()
 		former := ship("one")
 		former.SetResourceVersion("0")
-		w.recheck.hold(w, former)
+		w.recheck.replace(w, former)
 		o.say("one", workv1alpha1.ResourceHealthy)
 		<-time.After(5 * time.Second) // of the bubble
 		synctest.Wait()

@@ -246,11 +246,11 @@ func (w *kindWatch) transform(obj any) (any, error) {
 	}
 	observed, err := trim(object, w.interpreter)
 	if err != nil {
-		observed = Marks(object)
+		observed = MetadataOf(object)
 		observed.Health = workv1alpha1.ResourceUnknown
 	}
 	if observed.Pending {
-		w.recheck.hold(w, object)
+		w.recheck.replace(w, object)
 	}
 	return observed, nil
 }
@@ -292,9 +292,9 @@ func (w *kindWatch) caughtUp(s *entry, seen *Observed) bool {
 	return true
 }
 
-// settle tells about own writes that a first whole list does not have although
-// it was made later: somebody has undone them.
-func (w *kindWatch) settle() {
+// reportUndone reports own writes that are missing from a first whole list although it
+// was made later: somebody has undone them.
+func (w *kindWatch) reportUndone() {
 	var undone []*Observed
 	w.mu.Lock()
 	if w.current != nil {

@@ -224,14 +224,14 @@ func TestKindsThatNobodyAsksForAreForgotten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range 10 * mostLanes {
+	for i := range 10 * mostKinds {
 		release, err := traffic.acquire(t.Context(), fmt.Sprintf("/apis/g%d.io/v1/things", i))
 		if err != nil {
 			t.Fatal(err)
 		}
 		release(verdict{})
 	}
-	if n := len(traffic.kinds); n > mostLanes || traffic.kinds["kept.io/things"] == nil {
+	if n := len(traffic.kinds); n > mostKinds || traffic.kinds["kept.io/things"] == nil {
 		t.Errorf("%d kinds are remembered", n)
 	}
 	kept(verdict{})

@@ -9,8 +9,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// mostLanes is how many kinds are remembered by how they answer.
-const mostLanes = 256
+// mostKinds bounds the kinds with a limiter of their own.
+const mostKinds = 256
 
 // traffic bounds the requests to one member: each kind has places of its own, so
 // that one that does not answer takes none from the others.
@@ -50,7 +50,7 @@ func (t *traffic) kind(name string) *limiter {
 	if l, ok := t.kinds[name]; ok {
 		return l
 	}
-	if len(t.kinds) >= mostLanes {
+	if len(t.kinds) >= mostKinds {
 		maps.DeleteFunc(t.kinds, func(_ string, l *limiter) bool { return l.idle() })
 	}
 	l := newLimiter(t.clock, firstOfKind, mostOfKind)

@@ -48,7 +48,7 @@ func Check(spec *certificatesv1.CertificateSigningRequestSpec) (cluster string, 
 	if err != nil {
 		return "", err
 	}
-	if !claims(request) {
+	if !asksForAgent(request) {
 		return "", ErrNotAgent
 	}
 	if spec.SignerName != certificatesv1.KubeAPIServerClientSignerName {
@@ -76,8 +76,8 @@ func parse(content []byte) (*x509.CertificateRequest, error) {
 	return request, nil
 }
 
-// claims reports whether a request wants to be an agent's, rightly or not.
-func claims(request *x509.CertificateRequest) bool {
+// asksForAgent reports whether a request wants to be an agent's, rightly or not.
+func asksForAgent(request *x509.CertificateRequest) bool {
 	return slices.Contains(request.Subject.Organization, AgentsGroup) || strings.HasPrefix(request.Subject.CommonName, agentPrefix)
 }
 

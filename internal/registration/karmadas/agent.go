@@ -49,16 +49,16 @@ func (a *Agent) Space() string { return "karmada-es-" + a.Cluster }
 
 // Elect makes it the one that acts, of several.
 func (a *Agent) Elect(ctx context.Context) error {
-	return a.hold(ctx, client.ObjectKey{Namespace: "karmada-system", Name: "karmada-agent-" + a.Cluster}, 15)
+	return a.renew(ctx, client.ObjectKey{Namespace: "karmada-system", Name: "karmada-agent-" + a.Cluster}, 15)
 }
 
 // Beat is its sign of life.
 func (a *Agent) Beat(ctx context.Context) error {
-	return a.hold(ctx, client.ObjectKey{Namespace: clusterNamespace, Name: a.Cluster}, 40)
+	return a.renew(ctx, client.ObjectKey{Namespace: clusterNamespace, Name: a.Cluster}, 40)
 }
 
-// hold makes a Lease, or renews it.
-func (a *Agent) hold(ctx context.Context, key client.ObjectKey, seconds int32) error {
+// renew creates or renews a Lease.
+func (a *Agent) renew(ctx context.Context, key client.ObjectKey, seconds int32) error {
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
 	err := a.Get(ctx, key, lease)
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -218,8 +218,8 @@ func (a *Agent) LetGo(ctx context.Context, work *workv1alpha1.Work) error {
 	return a.Update(ctx, work)
 }
 
-// Tell makes an Event about an object, and counts it once more.
-func (a *Agent) Tell(ctx context.Context, about corev1.ObjectReference, reason string) error {
+// Record creates an Event about an object, and counts it once more.
+func (a *Agent) Record(ctx context.Context, about corev1.ObjectReference, reason string) error {
 	namespace := about.Namespace
 	if namespace == "" {
 		namespace = metav1.NamespaceDefault

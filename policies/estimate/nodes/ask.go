@@ -3,6 +3,8 @@ package nodes
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,12 +22,12 @@ type Ask struct {
 	Namespace string
 	// Parts are equal pods each.
 	Parts []Part
-	// Promised are pods that are to run there besides.
-	Promised []Promise
+	// Assumed are pods that are to run there besides.
+	Assumed []Assumed
 }
 
-// Promise is a part of another workload.
-type Promise struct {
+// Assumed is a part of another workload.
+type Assumed struct {
 	Namespace string
 	Part
 }
@@ -38,11 +40,12 @@ type Part struct {
 	// Requests of one pod, without the pod itself.
 	Requests Amounts
 
-	// claimed is the same for all that may run on the same nodes.
-	claimed     string
-	selector    map[string]string
-	affinity    *nodeaffinity.NodeSelector // nil: any node
-	tolerations []corev1.Toleration
+	// nodeClaimKey is the same for all that may run on the same nodes.
+	nodeClaimKey string
+	selector     map[string]string
+	terms        []corev1.NodeSelectorTerm
+	affinity     *nodeaffinity.NodeSelector // nil: any node
+	tolerations  []corev1.Toleration
 }
 
 // AskForReplicas asks how many replicas fit that need as much. It errs on a node
@@ -69,7 +72,7 @@ func AskForSets(namespace string, components []workv1alpha2.Component, assumed [
 			return nil, fmt.Errorf("what is assumed to run: %w", err)
 		}
 		for _, p := range parts {
-			out.Promised = append(out.Promised, Promise{assumed[i].Namespace, p})
+			out.Assumed = append(out.Assumed, Assumed{assumed[i].Namespace, p})
 		}
 	}
 	return out, nil
@@ -85,7 +88,7 @@ func partsOf(components []workv1alpha2.Component) ([]Part, error) {
 		p := Part{Pods: int64(c.Replicas)}
 		if need := c.ReplicaRequirements; need != nil {
 			p.Class, p.Requests = need.PriorityClassName, AmountsOf(need.ResourceRequest)
-			if err := p.claim(need.NodeClaim); err != nil {
+			if err := p.nodeClaim(need.NodeClaim); err != nil {
 				return nil, err
 			}
 		}
@@ -94,7 +97,7 @@ func partsOf(components []workv1alpha2.Component) ([]Part, error) {
 	return out, nil
 }
 
-func (p *Part) claim(c *workv1alpha2.NodeClaim) error {
+func (p *Part) nodeClaim(c *workv1alpha2.NodeClaim) error {
 	if c == nil {
 		return nil
 	}
@@ -103,7 +106,7 @@ func (p *Part) claim(c *workv1alpha2.NodeClaim) error {
 	if err != nil {
 		return fmt.Errorf("read the node claim: %w", err)
 	}
-	p.claimed = string(text)
+	p.nodeClaimKey = string(text)
 	if c.HardNodeAffinity == nil {
 		return nil
 	}
@@ -111,8 +114,30 @@ func (p *Part) claim(c *workv1alpha2.NodeClaim) error {
 	if err != nil {
 		return fmt.Errorf("read the node affinity: %w", err)
 	}
-	p.affinity = affinity
+	p.affinity, p.terms = affinity, c.HardNodeAffinity.NodeSelectorTerms
 	return nil
+}
+
+// Chooses returns the keys of labels by which its pods, and those that are assumed, choose
+// nodes; named says that some choose nodes by name.
+func (a *Ask) Chooses() (keys []string, named bool) {
+	add := func(p *Part) {
+		keys = slices.AppendSeq(keys, maps.Keys(p.selector))
+		for i := range p.terms {
+			named = named || len(p.terms[i].MatchFields) > 0
+			for j := range p.terms[i].MatchExpressions {
+				keys = append(keys, p.terms[i].MatchExpressions[j].Key)
+			}
+		}
+	}
+	for i := range a.Parts {
+		add(&a.Parts[i])
+	}
+	for i := range a.Assumed {
+		add(&a.Assumed[i].Part)
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys), named
 }
 
 // tolerates reports whether pods of the part may run in spite of all taints.

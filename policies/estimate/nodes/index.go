@@ -2,6 +2,7 @@ package nodes
 
 import (
 	"cmp"
+	"iter"
 	"maps"
 	"slices"
 	"sync"
@@ -40,8 +41,8 @@ type eligible struct {
 	rows map[string][]int32 // by the claim
 }
 
-// mostClaims is how many claims are remembered.
-const mostClaims = 64
+// mostNodeClaims is how many claims are remembered.
+const mostNodeClaims = 64
 
 func (e *eligible) of(claim string) ([]int32, bool) {
 	e.mu.Lock()
@@ -53,7 +54,7 @@ func (e *eligible) of(claim string) ([]int32, bool) {
 func (e *eligible) keep(claim string, rows []int32) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.rows == nil || len(e.rows) >= mostClaims {
+	if e.rows == nil || len(e.rows) >= mostNodeClaims {
 		e.rows = map[string][]int32{}
 	}
 	e.rows[claim] = rows
@@ -127,6 +128,41 @@ func (x *Index) Quota(namespace, name string, is *Quota) {
 	x.quotas[namespace][name] = is
 }
 
+// Nodes goes through the nodes, by name, with what each of them has free, sorted by
+// resource: nothing where more is taken than there is.
+func (x *Index) Nodes() iter.Seq2[*Node, Amounts] {
+	return func(yield func(*Node, Amounts) bool) {
+		for i := range x.rows {
+			if x.rows[i].node == nil {
+				continue
+			}
+			free := make(Amounts, len(x.columns))
+			for c, n := range x.of(x.free, i) {
+				free[c] = AmountOf{x.columns[c], min(max(n, 0), Largest)}
+			}
+			slices.SortFunc(free, byResource)
+			if !yield(x.rows[i].node, free) {
+				return
+			}
+		}
+	}
+}
+
+// Quotas goes through the quotas that count for pods, with their namespaces, in a stable
+// order.
+func (x *Index) Quotas() iter.Seq2[string, *Quota] {
+	return func(yield func(string, *Quota) bool) {
+		for _, namespace := range slices.Sorted(maps.Keys(x.quotas)) {
+			for _, name := range slices.Sorted(maps.Keys(x.quotas[namespace])) {
+				q := x.quotas[namespace][name]
+				if !q.Foreign && len(q.Free) > 0 && !yield(namespace, q) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // occupy takes what a pod needs off its node, or gives it back. No pod needs nothing.
 func (x *Index) occupy(p *Pod, sign int64) {
 	if p == nil || p.Node == "" || p.Over {
@@ -191,12 +227,9 @@ func (x *Index) tidy(i int) {
 	x.free = slices.Delete(x.free, i*w, (i+1)*w)
 }
 
-// known returns the column of a resource; negative where no node and no pod is about it.
-func (x *Index) known(name corev1.ResourceName) int { return slices.Index(x.columns, name) }
-
-// column is known, and makes it where there is none.
+// column returns the column of a resource, and makes it where there is none.
 func (x *Index) column(name corev1.ResourceName) int {
-	if c := x.known(name); c >= 0 {
+	if c := slices.Index(x.columns, name); c >= 0 {
 		return c
 	}
 	was := len(x.columns)

@@ -263,11 +263,76 @@ func TestPodsWaitInVain(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("pods that wait (-want +got):\n%s", diff)
 	}
+	back := []*Pod{waits("g", "web-h1", time.Hour, 4), waits("h", "web-h1", time.Hour, 4)}
+	for _, p := range back {
+		x.Pod(nil, p)
+	}
+	if got := x.Unschedulable(of("apps/v1", "Deployment", "web"), 5*time.Minute, now); got != 3 {
+		t.Errorf("%d wait once it was rolled back to the ReplicaSet that was made first, want the 3 of that", got)
+	}
+	for _, p := range back {
+		x.Pod(p, nil)
+	}
 	was := waits("b", "web-h2", time.Hour, 2)
 	bound := *was
 	bound.Node, bound.Waits = "n1", time.Time{}
 	x.Pod(was, &bound)
 	if got := x.Unschedulable(of("apps/v1", "Deployment", "web"), 5*time.Minute, now); got != 1 {
 		t.Errorf("%d wait once one has found a node, want 1", got)
+	}
+}
+
+// TestWhatAnIndexKnowsIsTold goes through the nodes and quotas of an index.
+func TestWhatAnIndexKnowsIsTold(t *testing.T) {
+	over := pod("b", "9")
+	x := indexOf([]*Node{node("b", "4", "10"), node("a", "4", "10")}, pod("a", "1"), over, pod("unknown", "1"))
+	quota := func(free ...string) *Quota { return &Quota{Free: AmountsOf(list(free...))} }
+	x.Quota("shop", "second", quota("cpu", "2"))
+	x.Quota("shop", "first", quota("cpu", "1"))
+	x.Quota("books", "any", quota("memory", "5"))
+	x.Quota("books", "of others", &Quota{Foreign: true, Free: AmountsOf(list("cpu", "1"))})
+	x.Quota("books", "of nothing", &Quota{})
+	var got []string
+	for n, free := range x.Nodes() {
+		got = append(got, fmt.Sprint(n.Name, free))
+	}
+	for namespace, q := range x.Quotas() {
+		got = append(got, fmt.Sprint(namespace, q.Free))
+	}
+	want := []string{"a[{cpu 3000} {pods 9}]", "b[{cpu 0} {pods 9}]", "books[{memory 5}]", "shop[{cpu 1000}]", "shop[{cpu 2000}]"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestByWhatNodesAreChosen(t *testing.T) {
+	affinity := func(t corev1.NodeSelectorTerm) *workv1alpha2.NodeClaim {
+		return &workv1alpha2.NodeClaim{NodeSelector: map[string]string{"zone": "a", "disk": "ssd"}, HardNodeAffinity: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{t}}}
+	}
+	exists := []corev1.NodeSelectorRequirement{{Key: "gpu", Operator: corev1.NodeSelectorOpExists}, {Key: "zone", Operator: corev1.NodeSelectorOpExists}}
+	byName := []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{"a"}}}
+	besides := component(1, "cpu", "1")
+	besides.ReplicaRequirements.NodeClaim = &workv1alpha2.NodeClaim{NodeSelector: map[string]string{"rack": "1"}}
+	cases := map[string]struct {
+		claim   *workv1alpha2.NodeClaim
+		assumed []estimate.Assumed
+		want    string
+	}{
+		"by nothing":              {want: "[] false"},
+		"by labels":               {claim: affinity(corev1.NodeSelectorTerm{MatchExpressions: exists}), want: "[disk gpu zone] false"},
+		"by name":                 {claim: affinity(corev1.NodeSelectorTerm{MatchFields: byName}), want: "[disk zone] true"},
+		"as what is assumed does": {assumed: []estimate.Assumed{{Components: []workv1alpha2.Component{besides}}}, want: "[rack] false"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			ask, err := AskForReplicas(&workv1alpha2.ReplicaRequirements{NodeClaim: tc.claim}, tc.assumed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			keys, named := ask.Chooses()
+			if got := fmt.Sprint(keys, named); got != tc.want {
+				t.Errorf("= %s, want %s", got, tc.want)
+			}
+		})
 	}
 }

@@ -55,9 +55,9 @@ func (w *world) most(ask *Ask) int32 {
 		}
 		return false
 	}
-	for i := range ask.Promised {
-		for range ask.Promised[i].Pods {
-			one(&ask.Promised[i].Part)
+	for i := range ask.Assumed {
+		for range ask.Assumed[i].Pods {
+			one(&ask.Assumed[i].Part)
 		}
 	}
 	start := make([]map[string]int64, len(all))

@@ -47,7 +47,7 @@ func QuotaOf(q *corev1.ResourceQuota) *Quota {
 		}
 		out.Free = append(out.Free, is)
 	}
-	slices.SortFunc(out.Free, func(a, b AmountOf) int { return strings.Compare(string(a.Name), string(b.Name)) })
+	slices.SortFunc(out.Free, byResource)
 	for _, scope := range q.Spec.Scopes {
 		out.scope(corev1.ScopedResourceSelectorRequirement{ScopeName: scope, Operator: corev1.ScopeSelectorOpExists})
 	}
@@ -123,9 +123,9 @@ func (Quotas) Most(x *Index, ask *Ask) int64 {
 			for i := range ask.Parts {
 				want = estimate.Plus(want, q.wants(&ask.Parts[i], free.Name))
 			}
-			for i := range ask.Promised {
-				if ask.Promised[i].Namespace == ask.Namespace {
-					taken = estimate.Plus(taken, q.wants(&ask.Promised[i].Part, free.Name))
+			for i := range ask.Assumed {
+				if ask.Assumed[i].Namespace == ask.Namespace {
+					taken = estimate.Plus(taken, q.wants(&ask.Assumed[i].Part, free.Name))
 				}
 			}
 			if want > 0 {

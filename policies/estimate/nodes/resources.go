@@ -38,11 +38,11 @@ func (r Resources) Most(x *Index, ask *Ask) int64 {
 		return math.MaxInt64
 	}
 	free := x.free
-	if len(ask.Promised) > 0 {
+	if len(ask.Assumed) > 0 {
 		free = slices.Clone(free)
-		for i := range ask.Promised {
-			p := r.compile(x, &ask.Promised[i].Part)
-			p.put(x, free, ask.Promised[i].Pods)
+		for i := range ask.Assumed {
+			p := r.compile(x, &ask.Assumed[i].Part)
+			p.put(x, free, ask.Assumed[i].Pods)
 		}
 	}
 	fits := make([]fitting, len(ask.Parts))
@@ -70,11 +70,11 @@ type fitting struct {
 func (r Resources) compile(x *Index, p *Part) fitting {
 	out := fitting{Part: p, columns: []int{0}, want: []int64{1}, limits: r.Limits}
 	for _, a := range p.Requests {
-		c := x.known(a.Name)
+		c := slices.Index(x.columns, a.Name)
 		switch {
 		case a.N <= 0:
 		case c < 0:
-			return out // no node has any
+			return out // no node and no pod is about it
 		case c == 0:
 			out.want[0] = max(a.N, 1)
 		default:
@@ -88,7 +88,7 @@ func (r Resources) compile(x *Index, p *Part) fitting {
 // eligible returns the rows of the nodes that may run the part's pods. It is shared: not to
 // be changed.
 func (x *Index) eligible(p *Part) []int32 {
-	if rows, known := x.may.of(p.claimed); known {
+	if rows, known := x.may.of(p.nodeClaimKey); known {
 		return rows
 	}
 	tolerated := make([]bool, len(x.taints))
@@ -102,7 +102,7 @@ func (x *Index) eligible(p *Part) []int32 {
 			out = append(out, int32(i))
 		}
 	}
-	x.may.keep(p.claimed, out)
+	x.may.keep(p.nodeClaimKey, out)
 	return out
 }
 
@@ -158,8 +158,8 @@ type simulation struct {
 	scratch []int64
 }
 
-// holds reports whether so many sets find nodes, part after part.
-func (s *simulation) holds(sets int64) bool {
+// fit reports whether so many sets find nodes, part after part.
+func (s *simulation) fit(sets int64) bool {
 	s.scratch = append(s.scratch[:0], s.free...)
 	for i := range s.fits {
 		if s.fits[i].put(s.index, s.scratch, estimate.Times(s.fits[i].Pods, sets)) > 0 {
@@ -171,12 +171,12 @@ func (s *simulation) holds(sets int64) bool {
 
 // most returns how many sets find nodes, and not more than limit, which is at least one.
 func (s *simulation) most(limit int64) int64 {
-	if s.holds(limit) {
+	if s.fit(limit) {
 		return limit
 	}
 	good, bad := int64(0), limit
 	for bad-good > 1 {
-		if middle := good + (bad-good)/2; s.holds(middle) {
+		if middle := good + (bad-good)/2; s.fit(middle) {
 			good = middle
 		} else {
 			bad = middle

@@ -58,20 +58,22 @@ type AmountOf struct {
 	N    int64
 }
 
-// largest is what an amount is at most: a PiB, and more cores than there are. What a
+// Largest is what an amount is at most: a PiB, and more cores than there are. What a
 // cluster says above that is no size of a node.
-const largest = 1 << 50
+const Largest = 1 << 50
 
 // AmountsOf returns the amounts of a list, sorted by name. What is negative counts as
 // nothing.
 func AmountsOf(list corev1.ResourceList) Amounts {
 	out := make(Amounts, 0, len(list))
 	for name, q := range list {
-		out = append(out, AmountOf{name, min(max(estimate.Amount(name, &q), 0), largest)})
+		out = append(out, AmountOf{name, min(max(estimate.Amount(name, &q), 0), Largest)})
 	}
-	slices.SortFunc(out, func(a, b AmountOf) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(out, byResource)
 	return out
 }
+
+func byResource(a, b AmountOf) int { return cmp.Compare(a.Name, b.Name) }
 
 // TaintsOf returns the taints that keep pods off a node: those that are not mere
 // preferences, and the one that an unschedulable node has before its cluster says so.

@@ -56,7 +56,7 @@ func workflow() kinds.Rules {
 
 func workflowNeeds(obj kinds.Object) ([]kinds.Dependency, error) {
 	const templates = "spec.templates.*."
-	return ownClaims(words.Needs(
+	return ownVolumeClaims(words.Needs(
 		words.PodsOf(words.PodOf{
 			Containers: []string{
 				templates + "container", templates + "script", templates + "initContainers.*", templates + "sidecars.*",
@@ -103,7 +103,7 @@ func rollout() kinds.Rules {
 		Retain:   rules.RetainReplicas,
 		Retains:  rules.RetainsReplicas,
 		Reflect:  reflectRollout(append(counts, "phase", "message", "conditions", "stableRS", "currentPodHash", "selector")...),
-		Health:   words.All(settledText, words.Word("status.phase", "Healthy")),
+		Health:   words.All(observedText, words.Word("status.phase", "Healthy")),
 		Aggregate: rules.Aggregate(rules.Sum(counts...),
 			rules.Worst("phase", "Progressing", "Degraded", rules.Others, "Paused", "Progressing", "Healthy"), rules.Quote("message"),
 			rules.EveryCondition("InvalidSpec"), rules.Same("stableRS", "currentPodHash", "selector"), observeText),
@@ -130,7 +130,7 @@ func generationText(obj kinds.Object) int64 {
 	return n
 }
 
-func settledText(obj kinds.Object) (bool, error) {
+func observedText(obj kinds.Object) (bool, error) {
 	return generationText(obj) == obj.GetGeneration(), nil
 }
 

@@ -72,8 +72,8 @@ func total(t *testing.T, know *interpreter.Interpreter, template, member kinds.O
 	}
 	again := template.DeepCopy()
 	again.Object["status"] = runtime.DeepCopyJSON(sum)
-	if settled, changed, _ := know.AggregateStatus(again, reported); changed {
-		t.Errorf("aggregating twice is not aggregating once:\n%s", cmp.Diff(sum, settled))
+	if converged, changed, _ := know.AggregateStatus(again, reported); changed {
+		t.Errorf("aggregating twice is not aggregating once:\n%s", cmp.Diff(sum, converged))
 	}
 }
 

@@ -262,9 +262,9 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestAggregateSettles: the order in which clusters come makes no difference, and
+// TestAggregateConverges: the order in which clusters come makes no difference, and
 // aggregating twice is aggregating once.
-func TestAggregateSettles(t *testing.T) {
+func TestAggregateConverges(t *testing.T) {
 	know := interpreter.New(customizations.Table())
 	for _, e := range examples(t) {
 		t.Run(strings.TrimPrefix(e.dir, "testdata/"), func(t *testing.T) {
@@ -281,9 +281,9 @@ func TestAggregateSettles(t *testing.T) {
 			}
 			again := e.template.DeepCopy()
 			again.Object["status"] = runtime.DeepCopyJSON(status)
-			settled, changed, _ := know.AggregateStatus(again, all)
+			converged, changed, _ := know.AggregateStatus(again, all)
 			if changed {
-				t.Errorf("aggregating twice is not aggregating once:\n%s", cmp.Diff(status, settled))
+				t.Errorf("aggregating twice is not aggregating once:\n%s", cmp.Diff(status, converged))
 			}
 		})
 	}

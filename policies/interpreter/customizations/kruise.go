@@ -67,7 +67,7 @@ func advancedStatefulSet() kinds.Rules {
 		Aggregate: rules.Aggregate(rules.Sum(counts...), rules.EveryCondition("FailedCreatePod", "FailedUpdatePod"),
 			rules.Same("currentRevision", "updateRevision", "labelSelector"), rules.Observe),
 		Health:       words.All(words.SpecObserved, updatedSet, words.Enough("status.availableReplicas", "spec.replicas", 1)),
-		Dependencies: ownClaims(words.Pods("spec.template.spec")),
+		Dependencies: ownVolumeClaims(words.Pods("spec.template.spec")),
 	}
 }
 
@@ -78,8 +78,8 @@ func updatedSet(obj kinds.Object) (bool, error) {
 	return rules.Number(obj.Object, "status", "updatedReplicas") >= wanted-kept, nil
 }
 
-// ownClaims leaves out the volume claims that a set makes itself.
-func ownClaims(n words.Need) words.Need {
+// ownVolumeClaims leaves out the volume claims that a set makes itself.
+func ownVolumeClaims(n words.Need) words.Need {
 	return func(obj kinds.Object) ([]kinds.Dependency, error) {
 		own := words.Find(obj.Object, "spec.volumeClaimTemplates.*.metadata.name")
 		found, err := n(obj)
@@ -129,7 +129,7 @@ func unitedDeployment() kinds.Rules {
 		Retain:  rules.RetainReplicas,
 		Retains: rules.RetainsReplicas,
 		Reflect: rules.ReflectTracked(append(counts, "conditions", "subsetReplicas", "currentRevision", "labelSelector")...),
-		Aggregate: rules.Aggregate(rules.Sum(counts...), rules.Tally("subsetReplicas"), rules.EveryCondition("SubsetFailure"),
+		Aggregate: rules.Aggregate(rules.Sum(counts...), rules.SumByName("subsetReplicas"), rules.EveryCondition("SubsetFailure"),
 			rules.Same("currentRevision", "labelSelector"), rules.Observe),
 		Health:       words.All(words.SpecObserved, words.NotTrue("SubsetFailure"), updatedSubsets, words.Enough("status.readyReplicas", "spec.replicas", 1)),
 		Dependencies: words.Pods("spec.template.*.spec.template.spec"),

@@ -13,8 +13,8 @@ var (
 	phasePath  = []string{"status", "phase"}
 )
 
-// claimConditions say that something is underway with a claim.
-var claimConditions = []rules.Merge{
+// volumeClaimConditions say that something is underway with a claim.
+var volumeClaimConditions = []rules.Merge{
 	{Type: string(corev1.PersistentVolumeClaimResizing), Wanted: corev1.ConditionFalse},
 	{Type: string(corev1.PersistentVolumeClaimFileSystemResizePending), Wanted: corev1.ConditionFalse},
 }
@@ -25,10 +25,10 @@ func persistentVolumeClaim() kinds.Rules {
 	return kinds.Rules{
 		Retain:  rules.DropChanged(volumeName...),
 		Retains: rules.Has(volumeName...),
-		Health:  claimHealthy,
+		Health:  volumeClaimHealthy,
 		Aggregate: rules.Aggregate(
 			rules.Phase(string(corev1.ClaimPending), string(corev1.ClaimLost), rules.Others, string(corev1.ClaimPending), string(corev1.ClaimBound)),
-			rules.Conditions(claimConditions...)),
+			rules.Conditions(volumeClaimConditions...)),
 	}
 }
 
@@ -41,6 +41,6 @@ func persistentVolume() kinds.Rules {
 	}
 }
 
-func claimHealthy(obj kinds.Object) (bool, error) {
+func volumeClaimHealthy(obj kinds.Object) (bool, error) {
 	return rules.Text(obj.Object, phasePath...) == string(corev1.ClaimBound), nil
 }

@@ -146,32 +146,32 @@ func Conditions(merges ...Merge) Step {
 	}
 }
 
-// said is what one cluster says.
-type said struct{ cluster, status, reason, message, since string }
+// reported is the condition as one cluster reports it.
+type reported struct{ cluster, status, reason, message, since string }
 
-func (m Merge) said(parts []Part) (all []said, given bool) {
+func (m Merge) reported(parts []Part) (all []reported, given bool) {
 	for _, p := range parts {
 		c := Condition(List(p.Status, "conditions"), m.Type)
 		switch {
 		case c != nil:
 			given = true
 			c = m.reduce(c)
-			all = append(all, said{p.Cluster, Text(c, "status"), Text(c, "reason"), Text(c, "message"), Text(c, "lastTransitionTime")})
+			all = append(all, reported{p.Cluster, Text(c, "status"), Text(c, "reason"), Text(c, "message"), Text(c, "lastTransitionTime")})
 		case m.wanted() == statusFalse || m.Optional && p.Status != nil:
 		default:
-			all = append(all, said{cluster: p.Cluster, status: statusUnknown, reason: "NotReported"})
+			all = append(all, reported{cluster: p.Cluster, status: statusUnknown, reason: "NotReported"})
 		}
 	}
 	return all, given
 }
 
 func (m Merge) merge(r Reports, current map[string]any) map[string]any {
-	all, given := m.said(r.Parts)
+	all, given := m.reported(r.Parts)
 	if !given {
 		return nil
 	}
 	status := m.worst(all)
-	all = slices.DeleteFunc(all, func(s said) bool { return s.status != status })
+	all = slices.DeleteFunc(all, func(s reported) bool { return s.status != status })
 	since := ""
 	for _, s := range all {
 		since = max(since, s.since)
@@ -192,7 +192,7 @@ func (m Merge) merge(r Reports, current map[string]any) map[string]any {
 }
 
 // worst returns the status that is furthest from the one that is wanted.
-func (m Merge) worst(all []said) string {
+func (m Merge) worst(all []reported) string {
 	worst := m.wanted()
 	for _, s := range all {
 		switch s.status {
@@ -208,7 +208,7 @@ func (m Merge) worst(all []said) string {
 
 // reason returns the gravest reason of those that are given, else the first
 // that is not the one of those who are done.
-func (m Merge) reason(all []said) string {
+func (m Merge) reason(all []reported) string {
 	reason := ""
 	for _, s := range all {
 		if s.reason == "" {
@@ -225,7 +225,7 @@ func (m Merge) reason(all []said) string {
 }
 
 // message names clusters with what they say.
-func message(all []said) string {
+func message(all []reported) string {
 	var out strings.Builder
 	for i, s := range all {
 		if i == mostNamed {

@@ -11,9 +11,9 @@ func SpecObserved(obj kinds.Object) bool {
 	return Number(obj.Object, "status", "observedGeneration") == obj.GetGeneration()
 }
 
-// unsettled reports whether the object's controller has seen an older spec only;
+// unobserved reports whether the object's controller has seen an older spec only;
 // those that do not say what they have seen are settled.
-func unsettled(obj kinds.Object) bool {
+func unobserved(obj kinds.Object) bool {
 	return Value(obj.Object, "status", "observedGeneration") != nil && !SpecObserved(obj)
 }
 
@@ -22,7 +22,7 @@ func unsettled(obj kinds.Object) bool {
 func Ready(conditionType string) func(kinds.Object) (bool, error) {
 	return func(obj kinds.Object) (bool, error) {
 		c := Condition(List(obj.Object, "status", "conditions"), conditionType)
-		if c == nil || Text(c, "status") != string(corev1.ConditionTrue) || unsettled(obj) {
+		if c == nil || Text(c, "status") != string(corev1.ConditionTrue) || unobserved(obj) {
 			return false, nil
 		}
 		return Value(c, "observedGeneration") == nil || Number(c, "observedGeneration") >= obj.GetGeneration(), nil

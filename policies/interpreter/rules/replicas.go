@@ -93,15 +93,15 @@ func nodeClaim(spec *corev1.PodSpec) *workv1alpha2.NodeClaim {
 	if spec.Affinity != nil && spec.Affinity.NodeAffinity != nil {
 		claim.HardNodeAffinity = spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
 	}
-	if ClaimsNothing(claim) {
+	if AllowsAnyNode(claim) {
 		return nil
 	}
 	return claim
 }
 
-// ClaimsNothing reports whether a claim would let a pod run on any node, and need not be
+// AllowsAnyNode reports whether a claim would let a pod run on any node, and need not be
 // there.
-func ClaimsNothing(claim *workv1alpha2.NodeClaim) bool {
+func AllowsAnyNode(claim *workv1alpha2.NodeClaim) bool {
 	return (claim.HardNodeAffinity == nil || len(claim.HardNodeAffinity.NodeSelectorTerms) == 0) &&
 		len(claim.NodeSelector) == 0 && len(claim.Tolerations) == 0
 }

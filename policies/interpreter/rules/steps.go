@@ -247,21 +247,21 @@ func chorus(r Reports, field string) string {
 	return text
 }
 
-// Tally adds up all numbers below fields, name by name. The fields are always
+// SumByName adds up all numbers below fields, name by name. The fields are always
 // objects: some schemas ask for them.
-func Tally(fields ...string) Step {
+func SumByName(fields ...string) Step {
 	return func(status map[string]any, r Reports) {
 		for _, field := range fields {
 			sum := map[string]any{}
 			for _, p := range r.Parts {
-				tallyInto(sum, Object(p.Status, field))
+				addByName(sum, Object(p.Status, field))
 			}
 			status[field] = sum
 		}
 	}
 }
 
-func tallyInto(sum, part map[string]any) {
+func addByName(sum, part map[string]any) {
 	for name, v := range part {
 		switch v := v.(type) {
 		case map[string]any:
@@ -269,7 +269,7 @@ func tallyInto(sum, part map[string]any) {
 			if !ok {
 				below = map[string]any{}
 			}
-			tallyInto(below, v)
+			addByName(below, v)
 			if len(below) > 0 {
 				sum[name] = below
 			}

@@ -163,11 +163,11 @@ func TestQuote(t *testing.T) {
 // TestAmounts: numbers and amounts add up by name, and what is none adds nothing.
 func TestAmounts(t *testing.T) {
 	runSteps(t, map[string]stepCase{
-		"numbers, name by name":                      {`{v: old}`, []string{`{v: {x: 1, u: {z: 2}}}`, `{v: {x: 3.9, u: {z: 1, w: 4}}}`, "-"}, rules.Tally("v"), `{v: {x: 4, u: {z: 3, w: 4}}}`},
-		"numbers that are none":                      {`{}`, []string{`{v: {x: "1", u: {}, z: -4}}`, `{v: 7}`}, rules.Tally("v"), `{v: {z: 0}}`},
-		"numbers beyond what servers take":           {`{}`, []string{`{v: {x: 2147483647}}`, `{v: {x: 9000000000}}`}, rules.Tally("v"), `{v: {x: 2147483647}}`},
-		"an object beside a number":                  {`{}`, []string{`{v: {x: {u: 1}, z: 1}}`, `{v: {x: 5, z: {u: 1}}}`}, rules.Tally("v"), `{v: {x: {u: 1}, z: {u: 1}}}`},
-		"numbers of no cluster are an object, too":   {`{v: 1}`, nil, rules.Tally("v"), `{v: {}}`},
+		"numbers, name by name":                      {`{v: old}`, []string{`{v: {x: 1, u: {z: 2}}}`, `{v: {x: 3.9, u: {z: 1, w: 4}}}`, "-"}, rules.SumByName("v"), `{v: {x: 4, u: {z: 3, w: 4}}}`},
+		"numbers that are none":                      {`{}`, []string{`{v: {x: "1", u: {}, z: -4}}`, `{v: 7}`}, rules.SumByName("v"), `{v: {z: 0}}`},
+		"numbers beyond what servers take":           {`{}`, []string{`{v: {x: 2147483647}}`, `{v: {x: 9000000000}}`}, rules.SumByName("v"), `{v: {x: 2147483647}}`},
+		"an object beside a number":                  {`{}`, []string{`{v: {x: {u: 1}, z: 1}}`, `{v: {x: 5, z: {u: 1}}}`}, rules.SumByName("v"), `{v: {x: {u: 1}, z: {u: 1}}}`},
+		"numbers of no cluster are an object, too":   {`{v: 1}`, nil, rules.SumByName("v"), `{v: {}}`},
 		"amounts, as text and as numbers":            {`{}`, []string{`{v: 1500m, w: 1Gi}`, `{v: 2, w: 512Mi}`, `{v: 0.25}`}, rules.Amounts("v", "w"), `{v: 3750m, w: 1536Mi}`},
 		"amounts that are none":                      {`{v: 1}`, []string{`{v: much}`, `{v: true}`, `{v: "1e999999999"}`, "-"}, rules.Amounts("v"), `{}`},
 		"amounts that cancel each other out are out": {`{v: 1}`, []string{`{v: 1}`, `{v: -1}`}, rules.Amounts("v"), `{}`},

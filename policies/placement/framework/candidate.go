@@ -12,8 +12,8 @@ type Candidate struct {
 	Score int64
 	// Capacity is how many more replicas fit, or sets of components.
 	Capacity int64
-	// Held is how many of them the binding has there today; never negative.
-	Held int32
+	// Assigned is how many of them the binding has there today; never negative.
+	Assigned int32
 	// Targeted is whether the binding is placed there today.
 	Targeted bool
 	// Tier is 0 for clusters of the affinity in force and i+1 for those that
@@ -22,7 +22,7 @@ type Candidate struct {
 }
 
 // Available is how many replicas the cluster could run in all.
-func (c *Candidate) Available() int64 { return c.Capacity + int64(c.Held) }
+func (c *Candidate) Available() int64 { return c.Capacity + int64(c.Assigned) }
 
 // Sort orders candidates from the most to the least preferred: lower tier,
 // higher score, more available replicas, name.
@@ -49,7 +49,7 @@ type UnschedulableError struct {
 func (e *UnschedulableError) Error() string { return e.Message }
 
 // Cause is the same whatever the numbers of the message.
-func (e *UnschedulableError) Cause() string { return CauseRoom }
+func (e *UnschedulableError) Cause() string { return CauseCapacity }
 
-// CauseRoom is the cause of all errors that say that capacity lacks.
-const CauseRoom = "room"
+// CauseCapacity is the cause of all errors that say that capacity lacks.
+const CauseCapacity = "room"

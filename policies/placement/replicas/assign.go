@@ -84,7 +84,7 @@ func duplicate(in Input) ([]workv1alpha2.TargetCluster, error) {
 	for i := range in.Candidates {
 		out[i] = workv1alpha2.TargetCluster{Name: in.Candidates[i].Name, Replicas: in.Desired}
 	}
-	in.Trace.say("every cluster runs %s", count(in.Desired))
+	in.Trace.note("every cluster runs %s", count(in.Desired))
 	return out, nil
 }
 
@@ -143,7 +143,7 @@ func aggregate(amount int32, shares []Share, cs []framework.Candidate, order Ord
 	}
 	slices.SortFunc(index, func(a, b int) int {
 		return cmp.Or(
-			-compareBool(cs[a].Held > 0, cs[b].Held > 0),
+			-compareBool(cs[a].Assigned > 0, cs[b].Assigned > 0),
 			cmp.Compare(shares[b].Weight, shares[a].Weight),
 			cmp.Compare(shares[a].Name, shares[b].Name),
 		)
@@ -229,36 +229,36 @@ type weighting struct {
 // some come in addition.
 var (
 	byAvailable = weighting{"room, whoever runs them now", "room", func(c *framework.Candidate) int64 { return c.Available() }, false}
-	byHeld      = weighting{"what each cluster runs", "runs", func(c *framework.Candidate) int64 { return int64(c.Held) }, false}
+	byAssigned  = weighting{"what each cluster runs", "runs", func(c *framework.Candidate) int64 { return int64(c.Assigned) }, false}
 	byFree      = weighting{"the room that is left", "room", func(c *framework.Candidate) int64 { return c.Capacity }, true}
 )
 
 // dynamic keeps replicas where they run: it adds only what is missing, and
 // takes away only what is too many.
 func dynamic(in Input, divide divider) ([]workv1alpha2.TargetCluster, error) {
-	var held int64
+	var assigned int64
 	for i := range in.Candidates {
-		held += int64(in.Candidates[i].Held)
+		assigned += int64(in.Candidates[i].Assigned)
 	}
 	switch {
 	case in.Fresh:
 		return divideBy(byAvailable, in.Desired, in, divide)
-	case held == int64(in.Desired):
+	case assigned == int64(in.Desired):
 		return stay(in), nil
-	case held > int64(in.Desired):
-		return divideBy(byHeld, in.Desired, in, divide)
+	case assigned > int64(in.Desired):
+		return divideBy(byAssigned, in.Desired, in, divide)
 	}
-	if held > 0 {
-		in.Trace.stay(int32(held))
+	if assigned > 0 {
+		in.Trace.stay(int32(assigned))
 	}
-	return divideBy(byFree, in.Desired-int32(held), in, divide)
+	return divideBy(byFree, in.Desired-int32(assigned), in, divide)
 }
 
 // stay leaves everything as it is.
 func stay(in Input) []workv1alpha2.TargetCluster {
 	shares := make([]Share, len(in.Candidates))
 	for i := range in.Candidates {
-		shares[i] = Share{Name: in.Candidates[i].Name, Count: in.Candidates[i].Held}
+		shares[i] = Share{Name: in.Candidates[i].Name, Count: in.Candidates[i].Assigned}
 	}
 	in.Trace.stay(in.Desired)
 	return targets(shares)
@@ -278,7 +278,7 @@ func divideBy(by weighting, amount int32, in Input, divide divider) ([]workv1alp
 	in.Trace.divided(amount, by.by, by.name, shares)
 	for i := range shares {
 		if by.onTop {
-			shares[i].Count += in.Candidates[i].Held
+			shares[i].Count += in.Candidates[i].Assigned
 		}
 	}
 	return targets(shares), nil

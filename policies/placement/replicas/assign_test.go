@@ -26,7 +26,7 @@ func candidates(spots []spot) []framework.Candidate {
 	out := make([]framework.Candidate, len(spots))
 	for i, s := range spots {
 		cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: s.name, Labels: map[string]string{"is": s.name}}}
-		out[i] = framework.Candidate{Cluster: framework.NewCluster(cluster), Capacity: s.capacity, Held: s.held, Tier: s.tier}
+		out[i] = framework.Candidate{Cluster: framework.NewCluster(cluster), Capacity: s.capacity, Assigned: s.held, Tier: s.tier}
 	}
 	return out
 }
@@ -48,7 +48,7 @@ func assign(t *testing.T, in replicas.Input, s *policyv1alpha1.ReplicaScheduling
 	if diff := cmp.Diff(untraced, got); diff != "" || (plainErr == nil) != (err == nil) {
 		t.Errorf("a trace changes what comes out: %v, %v (-without +with):\n%s", plainErr, err, diff)
 	}
-	out := outcome{Weights: in.Trace.Weights, Words: in.Trace.Words()}
+	out := outcome{Weights: in.Trace.Weights, Words: in.Trace.String()}
 	if err != nil {
 		out.Error = err.Error()
 	}

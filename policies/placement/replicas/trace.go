@@ -17,13 +17,13 @@ type Trace struct {
 	prefix  string
 }
 
-// Words returns what was done, step after step.
-func (t *Trace) Words() string { return strings.Join(t.steps, "; ") }
+// String returns what was done, step after step.
+func (t *Trace) String() string { return strings.Join(t.steps, "; ") }
 
 // maxNamed is how many clusters a step names; the rest is counted.
 const maxNamed = 10
 
-func (t *Trace) say(format string, args ...any) {
+func (t *Trace) note(format string, args ...any) {
 	if t != nil {
 		t.steps = append(t.steps, t.prefix+fmt.Sprintf(format, args...))
 	}
@@ -32,10 +32,10 @@ func (t *Trace) say(format string, args ...any) {
 // stay notes that replicas are left where they are.
 func (t *Trace) stay(n int32) {
 	if n == 1 {
-		t.say("1 replica stays where it runs")
+		t.note("1 replica stays where it runs")
 		return
 	}
-	t.say("%s stay where they run", count(n))
+	t.note("%s stay where they run", count(n))
 }
 
 // tier says to which tier the next steps belong.
@@ -78,7 +78,7 @@ func (t *Trace) divided(amount int32, by, weighting string, shares []Share) {
 		}
 		parts = append(parts, fmt.Sprintf("%s %d (%s %d of %d)", s.Name, s.Count, weighting, s.Weight, sum))
 	}
-	t.say("%s divided by %s: %s", count(amount), by, strings.Join(parts, ", "))
+	t.note("%s divided by %s: %s", count(amount), by, strings.Join(parts, ", "))
 }
 
 // count returns "1 replica", "2 replicas".

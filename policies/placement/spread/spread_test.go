@@ -35,7 +35,7 @@ func candidate(line string) framework.Candidate {
 		case "room":
 			_, _ = fmt.Sscan(v, &out.Capacity)
 		case "runs":
-			_, _ = fmt.Sscan(v, &out.Held)
+			_, _ = fmt.Sscan(v, &out.Assigned)
 			out.Targeted, out.Score = true, 100
 		default:
 			c.Labels[k] = v

@@ -2,6 +2,7 @@ package applier
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"sync"
 	"time"
@@ -72,24 +73,23 @@ func (a *Applier) applyStage(ctx context.Context, plan Plan, stage inventory.Sta
 			changes = append(changes, c)
 		}
 	}
-	return each(ctx, a.opts.Parallel, changes, func(ctx context.Context, c *Change) error {
+	first, last := tokensLast(changes)
+	write := func(ctx context.Context, c *Change) error {
 		if err := secrets.Worded(c.Desired, a.applyOne(ctx, plan.set, c)); err != nil {
 			return fmt.Errorf("apply %s: %w", inventory.Describe(inventory.IDOf(c.Desired)), err)
 		}
 		return nil
-	})
+	}
+	if err := each(ctx, a.opts.Parallel, first, write); err != nil {
+		return err
+	}
+	return each(ctx, a.opts.Parallel, last, write)
 }
 
 func (a *Applier) applyOne(ctx context.Context, set Set, c *Change) error {
 	switch c.Action {
 	case Created:
-		outcome := c.Desired.DeepCopy()
-		err := set.Writer.Apply(ctx, client.ApplyConfigurationFromUnstructured(outcome), client.ForceOwnership, client.FieldOwner(FieldManager))
-		if err == nil {
-			c.Version = outcome.GetResourceVersion()
-			a.memory.put(set.Owner, c.Desired, outcome)
-		}
-		return err
+		return send(ctx, set, c, &a.memory)
 	case Configured, Recreated:
 		writer := &versioning{Client: set.Writer}
 		manager := ssa.NewResourceManager(writer, nil, ssa.Owner{Field: FieldManager, Group: kustomizev1.GroupVersion.Group})
@@ -105,10 +105,47 @@ func (a *Applier) applyOne(ctx context.Context, set Set, c *Change) error {
 			MigrateAPIVersion: true,
 		})
 		c.Version = writer.version
+		if err == nil && c.disowns { // of which what was called takes no notice where nothing else differs
+			return send(ctx, set, c, &a.memory)
+		}
 		return err
+	case Skipped:
+		return relabel(ctx, set, c)
 	default:
 		return nil
 	}
+}
+
+// send applies an object as it is, and notes how it was found then.
+func send(ctx context.Context, set Set, c *Change, known *memory) error {
+	outcome := c.Desired.DeepCopy()
+	err := set.Writer.Apply(ctx, client.ApplyConfigurationFromUnstructured(outcome), client.ForceOwnership, client.FieldOwner(FieldManager))
+	if err == nil {
+		c.Version = outcome.GetResourceVersion()
+		known.put(set.Owner, c.Desired, outcome)
+	}
+	return err
+}
+
+// relabel has the labels of an object that is left as it is name who has it now. It sends them alone: with an apply all
+// other fields that were ours would go.
+func relabel(ctx context.Context, set Set, c *Change) error {
+	if !c.Takes {
+		return nil
+	}
+	data, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": inventory.OwnerLabels(set.Owner)}})
+	if err != nil {
+		return fmt.Errorf("encode the labels: %w", err)
+	}
+	live := &unstructured.Unstructured{}
+	live.SetGroupVersionKind(c.Desired.GroupVersionKind())
+	live.SetNamespace(c.Desired.GetNamespace())
+	live.SetName(c.Desired.GetName())
+	if err := set.Writer.Patch(ctx, live, client.RawPatch(types.MergePatchType, data), client.FieldOwner(FieldManager)); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	c.Version = live.GetResourceVersion()
+	return nil
 }
 
 // versioning is a client that notes the version which its last patch of the one object it is used for made.
@@ -203,7 +240,7 @@ func (a *Applier) deleteSeen(ctx context.Context, owner types.NamespacedName, wr
 		if live == nil || live.GetUID() != uid {
 			return nil // another object has this name by now: it is not ours
 		}
-		if holder, _ := inventory.OwnerOf(live); holder != owner {
+		if has, _ := inventory.OwnerOf(live); has != owner {
 			return nil
 		}
 		version = live.GetResourceVersion()

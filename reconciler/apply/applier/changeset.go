@@ -56,7 +56,18 @@ type Deeds struct {
 	Revision string
 	// Reported says that somebody was told of them.
 	Reported bool
-	Changes  ChangeSet
+	// Omitted says that somebody was told of what the revision has and is not applied.
+	Omitted bool
+	Changes ChangeSet
+}
+
+// Omits returns a text about what is omitted if it is to be told: of a revision that was not applied before, once.
+func (d *Deeds) Omits(text string, applied bool) string {
+	if text == "" || applied || d.Omitted {
+		return ""
+	}
+	d.Omitted = true
+	return text
 }
 
 // Of returns the deeds for a revision: those that are not told yet, or none.

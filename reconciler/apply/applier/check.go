@@ -61,10 +61,15 @@ const (
 type Change struct {
 	Desired *unstructured.Unstructured
 	Action  Action
-	// Holder is the Kustomization that the object's labels on the hub name; empty for none.
-	Holder types.NamespacedName
+	// Owner is the Kustomization that the object's labels on the hub name; empty for none.
+	Owner types.NamespacedName
 	// Shares says that the object is meant to be written by several.
 	Shares bool
+	// Relabels says of an object which is left as it is that its labels may be written, and Takes that they are: its
+	// holder has given it up.
+	Relabels, Takes bool
+	// disowns says that owner references go.
+	disowns bool
 	// Version is the resource version that the apply made; empty where it wrote nothing.
 	Version string
 }
@@ -125,7 +130,7 @@ func (a *Applier) Check(ctx context.Context, set Set, seen Observed) (Plan, erro
 // returns the indexes of those that can be compared now. The others wait for a
 // kind or a namespace that comes with the set.
 func (a *Applier) survey(ctx context.Context, plan Plan, indexes []int) ([]int, error) {
-	v := surveyor{a: a, kinds: map[schema.GroupVersionKind]bool{}, namespaces: map[string]bool{}, known: map[string]*Finding{}, served: map[schema.GroupVersionKind]lookup{}}
+	v := surveyor{a: a, kinds: map[schema.GroupVersionKind]bool{}, namespaces: map[string]bool{}, accounts: map[types.NamespacedName]bool{}, known: map[string]*Finding{}, served: map[schema.GroupVersionKind]lookup{}}
 	for _, c := range plan.Changes {
 		v.provides(c.Desired)
 	}
@@ -135,7 +140,7 @@ func (a *Applier) survey(ctx context.Context, plan Plan, indexes []int) ([]int, 
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		now, problem, err := v.look(ctx, plan.Changes[i].Desired)
+		now, problem, err := v.comparable(ctx, plan.Changes[i].Desired)
 		if err != nil {
 			return nil, err
 		}
@@ -150,10 +155,10 @@ func (a *Applier) survey(ctx context.Context, plan Plan, indexes []int) ([]int, 
 }
 
 // forbiddenBefore returns what is wrong with an object to somebody who may write
-// it, and to others that they may not: which namespaces there are is none of their
-// business.
+// it, and to others that they may not: which namespaces and accounts there are is none of
+// their business.
 func forbiddenBefore(ctx context.Context, plan Plan, i int, problem *Finding) *Finding {
-	if problem.Reason != ReasonNamespaceNotFound {
+	if problem.Reason != ReasonNamespaceNotFound && problem.Reason != ReasonAccountNotFound {
 		return problem
 	}
 	obj := plan.Changes[i].Desired
@@ -168,6 +173,7 @@ type surveyor struct {
 	a          *Applier
 	kinds      map[schema.GroupVersionKind]bool
 	namespaces map[string]bool
+	accounts   map[types.NamespacedName]bool
 	// known are the namespaces looked up; nil is one that exists.
 	known map[string]*Finding
 	// served are the kinds looked up: a set has many objects of few.
@@ -193,6 +199,8 @@ func (v surveyor) provides(obj *unstructured.Unstructured) {
 	switch {
 	case utils.IsNamespace(obj):
 		v.namespaces[obj.GetName()] = true
+	case obj.GroupVersionKind() == corev1.SchemeGroupVersion.WithKind("ServiceAccount"):
+		v.accounts[types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}] = true
 	case utils.IsCRD(obj):
 		group, _, _ := unstructured.NestedString(obj.Object, "spec", "group")
 		kind, _, _ := unstructured.NestedString(obj.Object, "spec", "names", "kind")
@@ -206,8 +214,8 @@ func (v surveyor) provides(obj *unstructured.Unstructured) {
 	}
 }
 
-// look reports whether obj can be compared now, or what is wrong with it.
-func (v surveyor) look(ctx context.Context, obj *unstructured.Unstructured) (bool, *Finding, error) {
+// comparable reports whether obj can be compared now, or what is wrong with it.
+func (v surveyor) comparable(ctx context.Context, obj *unstructured.Unstructured) (bool, *Finding, error) {
 	id, gvk := inventory.IDOf(obj), obj.GroupVersionKind()
 	if cluster, executes := workv1alpha2.ClusterOfExecutionNamespace(id.Namespace); executes {
 		return false, finding(id, ReasonForbidden, "the namespace %s carries work to the cluster %s and is written by the control plane alone: choose another one", id.Namespace, cluster), nil
@@ -229,7 +237,12 @@ func (v surveyor) look(ctx context.Context, obj *unstructured.Unstructured) (boo
 	if problem := v.size(obj); problem != nil {
 		return false, problem, nil
 	}
-	return v.namespace(ctx, id)
+	ready, problem, err := v.namespace(ctx, id)
+	if ready && problem == nil && err == nil {
+		problem, err = v.token(ctx, obj)
+		ready = problem == nil
+	}
+	return ready, problem, err
 }
 
 func (v surveyor) size(obj *unstructured.Unstructured) *Finding {
@@ -309,9 +322,10 @@ func (a *Applier) judge(ctx context.Context, set Set, c *Change, seen Observed) 
 	}
 	c.Shares = shares(desired, observed)
 	if observed != nil {
-		c.Holder, _ = inventory.OwnerOf(observed)
+		c.Owner, _ = inventory.OwnerOf(observed)
 	}
 	if skips(desired, observed) {
+		c.Relabels = observed != nil && !frozen(desired, observed) && !apierrors.IsForbidden(err)
 		return skipped(ctx, set, desired, err)
 	}
 	if err != nil {
@@ -321,7 +335,8 @@ func (a *Applier) judge(ctx context.Context, set Set, c *Change, seen Observed) 
 		return Created, nil, nil
 	}
 	differs, err := differ(set, desired, observed, outcome)
-	if err != nil || differs {
+	c.disowns = disowns(observed, outcome)
+	if err != nil || differs || c.disowns {
 		return Configured, nil, err
 	}
 	a.memory.put(set.Owner, desired, observed)

@@ -50,6 +50,11 @@ func skips(desired, observed *unstructured.Unstructured) bool {
 	return observed != nil && utils.AnyInMetadata(desired, ifNotPresent)
 }
 
+// frozen reports whether nothing of an object is to be written, not even whose it is.
+func frozen(desired, observed *unstructured.Unstructured) bool {
+	return utils.AnyInMetadata(desired, notApplied) || utils.AnyInMetadata(observed, notApplied)
+}
+
 // shares reports whether an object says that it is written by several, or left to others;
 // observed is nil if it does not exist.
 func shares(desired, observed *unstructured.Unstructured) bool {
@@ -86,6 +91,12 @@ func differ(set Set, desired, observed, outcome *unstructured.Unstructured) (boo
 		return false, err
 	}
 	return !apiequality.Semantic.DeepEqual(before, after), nil
+}
+
+// disowns reports whether an apply, whose dry run had the given outcome, would take owner references from the observed
+// object: an earlier one has put them there.
+func disowns(observed, outcome *unstructured.Unstructured) bool {
+	return !apiequality.Semantic.DeepEqual(observed.GetOwnerReferences(), outcome.GetOwnerReferences())
 }
 
 // needsTakeover reports whether another tool's traces are to be removed.

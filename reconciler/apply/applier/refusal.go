@@ -21,6 +21,9 @@ const (
 	// ReasonNamespaceNotFound says that a namespace neither exists nor comes
 	// with the revision.
 	ReasonNamespaceNotFound = "NamespaceNotFound"
+	// ReasonAccountNotFound says that a Secret is to hold the token of a service account that neither exists
+	// nor comes with the revision.
+	ReasonAccountNotFound = "ServiceAccountNotFound"
 	// ReasonNamespaceNotSet says that an object needs a namespace and names none.
 	ReasonNamespaceNotSet = "NamespaceNotSet"
 	// ReasonObjectTooLarge says that the hub could not store an object.

@@ -49,7 +49,7 @@ func Kinds() []Kind {
 	return []Kind{
 		{&corev1.Namespace{}, known, []string{applier.ReasonNamespaceNotFound}},
 		{&apiextensionsv1.CustomResourceDefinition{}, served, []string{applier.ReasonUnknownKind}},
-		{&corev1.ServiceAccount{}, known, rights},
+		{&corev1.ServiceAccount{}, known, append(slices.Clone(rights), applier.ReasonAccountNotFound)},
 		{&rbacv1.Role{}, known, rights},
 		{&rbacv1.RoleBinding{}, known, rights},
 		{&rbacv1.ClusterRole{}, known, rights},

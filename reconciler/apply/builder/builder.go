@@ -25,6 +25,7 @@ import (
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/places"
+	"github.com/flotilla-io/flotilla/policies/omissions"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 	"github.com/flotilla-io/flotilla/sources/artifact"
@@ -65,6 +66,8 @@ type Input struct {
 	// Reveal is called with each value that is read from a Secret, and with each text that one comes out as in
 	// an object; nil: nobody wants to know.
 	Reveal func(text string)
+	// Omitted is called with what of an object is not applied as files have it; nil: nobody wants to know.
+	Omitted func(object string, o omissions.Omission)
 }
 
 // Artifacts open what sources fetched, by its digest.
@@ -130,13 +133,7 @@ func (b *Builder) Build(ctx context.Context, in Input) ([]*unstructured.Unstruct
 	if err != nil {
 		return nil, err
 	}
-	variables, secret, err := variables(ctx, in)
-	if err != nil {
-		return nil, err
-	}
-	spec := specOf(in.Kustomization, variables)
-	spec.StrictVariables, spec.Secrets = b.opts.StrictVariables, secret
-	objects, reads, err := b.builder.BuildFrom(ctx, tree, build.Input{Path: in.Kustomization.Spec.Path, Spec: spec, Reveal: in.Reveal})
+	objects, reads, err := b.opts.objects(ctx, b.builder, tree, in)
 	if err == nil && in.Keep {
 		b.mu.Lock()
 		b.built[client.ObjectKeyFromObject(in.Kustomization)] = built{generation: in.Kustomization.Generation, digest: in.Digest, reads: reads}
@@ -145,10 +142,28 @@ func (b *Builder) Build(ctx context.Context, in Input) ([]*unstructured.Unstruct
 	if err != nil {
 		return nil, classifyBuild(in, err)
 	}
-	if err := prepare(objects); err != nil {
-		return nil, classifyBuild(in, err)
-	}
 	return objects, nil
+}
+
+// FromFiles returns what Build does, of files that no source fetched.
+func FromFiles(ctx context.Context, by *build.Builder, files *build.Tree, in Input) ([]*unstructured.Unstructured, error) {
+	objects, _, err := Options{}.objects(ctx, by, files, in)
+	return objects, err
+}
+
+// objects builds files, and says what was looked at.
+func (o Options) objects(ctx context.Context, by *build.Builder, files *build.Tree, in Input) ([]*unstructured.Unstructured, *build.Reads, error) {
+	variables, secret, err := variables(ctx, in)
+	if err != nil {
+		return nil, nil, err
+	}
+	spec := specOf(in.Kustomization, variables)
+	spec.StrictVariables, spec.Secrets = o.StrictVariables, secret
+	objects, reads, err := by.BuildFrom(ctx, files, build.Input{Path: in.Kustomization.Spec.Path, Spec: spec, Reveal: in.Reveal})
+	if err == nil {
+		objects, err = in.prepare(objects)
+	}
+	return objects, reads, err
 }
 
 // Same reports whether an artifact holds, of what the Kustomization reads, the same as the one that was
@@ -239,7 +254,7 @@ func specOf(ks *kustomizev1.Kustomization, variables map[string]string) build.Sp
 		IgnoreMissingComponents: ks.Spec.IgnoreMissingComponents,
 		Labels:                  map[string]string{},
 		Variables:               variables,
-		Mark:                    build.Mark{Key: gitopsv1alpha1.HoldsSecretsAnnotation, InName: gitopsv1alpha1.HoldsInName, InFields: gitopsv1alpha1.HoldsInFields},
+		SecretAnnotation:        build.SecretAnnotation{Key: gitopsv1alpha1.HoldsSecretsAnnotation, InName: gitopsv1alpha1.HoldsInName, InFields: gitopsv1alpha1.HoldsInFields},
 		AlwaysSubstitute:        ks.Spec.PostBuild != nil && ks.GetSubstituteStrategy() == kustomizev1.SubstituteStrategyAlways,
 	}
 	for _, option := range ks.Spec.BuildMetadata {

@@ -12,28 +12,39 @@ import (
 	"github.com/fluxcd/pkg/ssa/utils"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/flotilla-io/flotilla/policies/omissions"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 	"github.com/flotilla-io/flotilla/sources/build"
 )
 
-// prepare removes from built objects what is not to be applied, and sorts them. Errors are build.ErrInvalid.
-func prepare(objects []*unstructured.Unstructured) error {
+// prepare removes from built objects what is not to be applied, and sorts them. Errors are build.ErrInvalid, and
+// build.ErrEmpty where none is left.
+func (in Input) prepare(objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+	objects = slices.DeleteFunc(objects, func(obj *unstructured.Unstructured) bool { return omissions.Whole(obj, in.Kustomization.Namespace) })
+	if len(objects) == 0 {
+		return nil, fmt.Errorf("%w but those that install Flux, which the control plane has no use for", build.ErrEmpty)
+	}
 	for _, obj := range objects {
 		unstructured.RemoveNestedField(obj.Object, "status")
+		for _, omitted := range omissions.Remove(obj) {
+			if in.Omitted != nil {
+				in.Omitted(inventory.Describe(inventory.IDOf(obj)), omitted)
+			}
+		}
 		if !utils.IsSecret(obj) {
 			continue
 		}
 		if fault := secretFault(obj.Object); fault != "" {
-			return fmt.Errorf("%s: %w: %s", inventory.Describe(inventory.IDOf(obj)), build.ErrInvalid, fault)
+			return nil, fmt.Errorf("%s: %w: %s", inventory.Describe(inventory.IDOf(obj)), build.ErrInvalid, fault)
 		}
 		// Plain values are written as data, so that a key which leaves Git
 		// leaves the hub, too.
 		if err := normalize.Unstructured(obj); err != nil {
-			return fmt.Errorf("%s: %w: its data cannot be read: write values under stringData, or as base64 under data", inventory.Describe(inventory.IDOf(obj)), build.ErrInvalid)
+			return nil, fmt.Errorf("%s: %w: its data cannot be read: write values under stringData, or as base64 under data", inventory.Describe(inventory.IDOf(obj)), build.ErrInvalid)
 		}
 	}
 	inventory.Sort(objects)
-	return nil
+	return objects, nil
 }
 
 // secretFault says what is wrong with the values of a Secret, without any of them; empty for nothing. The server

@@ -18,7 +18,7 @@ const deepest = 8
 func Of(ctx context.Context, live client.Reader, owner client.ObjectKey, entries []inventory.Entry) (map[inventory.ID][]inventory.ID, error) {
 	out := map[inventory.ID][]inventory.ID{}
 	for _, e := range entries {
-		ids, err := held(ctx, live, owner, e, deepest)
+		ids, err := ownedBy(ctx, live, owner, e, deepest)
 		if err != nil {
 			return nil, err
 		}
@@ -27,7 +27,7 @@ func Of(ctx context.Context, live client.Reader, owner client.ObjectKey, entries
 	return out, nil
 }
 
-func held(ctx context.Context, live client.Reader, owner client.ObjectKey, e inventory.Entry, depth int) ([]inventory.ID, error) {
+func ownedBy(ctx context.Context, live client.Reader, owner client.ObjectKey, e inventory.Entry, depth int) ([]inventory.ID, error) {
 	if e.ID.GroupKind != kustomizev1.GroupVersion.WithKind(kustomizev1.KustomizationKind).GroupKind() || depth == 0 {
 		return nil, nil
 	}
@@ -48,7 +48,7 @@ func held(ctx context.Context, live client.Reader, owner client.ObjectKey, e inv
 		return ids, nil // what cannot be read its own loop tells of
 	}
 	for _, o := range owned {
-		below, err := held(ctx, live, key, o, depth-1)
+		below, err := ownedBy(ctx, live, key, o, depth-1)
 		if err != nil {
 			return nil, err
 		}

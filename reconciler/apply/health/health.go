@@ -8,6 +8,7 @@ import (
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"github.com/fluxcd/pkg/apis/kustomize"
+	"github.com/fluxcd/pkg/apis/meta"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -18,10 +19,12 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 	"github.com/flotilla-io/flotilla/policies/expression"
 	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/rollup"
+	"github.com/flotilla-io/flotilla/policies/volumes"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
@@ -72,6 +75,9 @@ type Request struct {
 	Runs bool
 	// MaxUnreachable is of how many clusters nothing need be heard; see MaxUnreachableOf.
 	MaxUnreachable intstr.IntOrString
+	// At is the revision of which the health is asked for: Kustomizations that follow the same source are waited for
+	// until they have tried it.
+	At Revision
 }
 
 // Assessment is how objects fare.
@@ -149,10 +155,14 @@ func (r *Reader) assess(ctx context.Context, req Request, e inventory.Entry, all
 	uncarried := binding == nil && !all.policies.selects(resourceOf(obj))
 	switch {
 	case req.Applied && req.Runs && uncarried && inventory.IsWorkload(e.ID):
-		v.Reason = nothingRuns
+		v.Reason = NothingRuns
 		return v, nil, nil
 	case req.Applied && (uncarried || binding != nil && rollup.Released(binding)):
 		v.State = rollup.Healthy // it is where it stays
+		return v, nil, nil
+	}
+	if why := req.At.behind(obj); why != "" && !req.Applied {
+		v.Reason = why
 		return v, nil, nil
 	}
 	if rule := rules[want]; rule != nil && !req.Applied {
@@ -171,12 +181,12 @@ func (r *Reader) assess(ctx context.Context, req Request, e inventory.Entry, all
 		v.State, v.Reason = rollup.Healthy, "waits for its next change, as its policy is Lazy"
 		return v, nil, nil
 	case !uncarried:
-		v.Reason = "waits to be taken up by its policy"
+		v.Reason = propagation.Awaits(obj)
 		return v, nil, nil
 	default:
 		v, err = byStatus(ctx, v, obj, compute)
-		if v.State == rollup.Progressing && inventory.IsWorkload(e.ID) {
-			v.Reason = nothingRuns
+		if v.State == rollup.Progressing && (inventory.IsWorkload(e.ID) || volumes.IsVolumeClaim(e.ID.GroupKind)) {
+			v.Reason = NothingRuns
 		}
 		return v, nil, err
 	}
@@ -245,30 +255,33 @@ func byStatus(ctx context.Context, v Verdict, obj *unstructured.Unstructured, ev
 	case status.FailedStatus:
 		v.State = rollup.Failed
 	}
-	if message, silent := unready(obj); v.State != rollup.Healthy && message != "" {
+	if message, reason := unready(obj); v.State != rollup.Healthy && message != "" {
 		v.Reason = message // says more than that it is not ready
-		if silent {
+		if v.Follows = reason == meta.DependencyNotReadyReason; reason == ReasonClusterSilent {
 			v.State = rollup.Unknown
 		}
 	}
 	return v, nil
 }
 
-// unready is what an object says of why it is not ready; empty for nothing. Silent says that it is a Kustomization that
-// hears nothing of a cluster: whoever waits for it does not either.
-func unready(obj *unstructured.Unstructured) (message string, silent bool) {
+// unready is what an object says of why it is not ready, empty for nothing, and for what reason if it is a Kustomization. One
+// that hears nothing of a cluster says so, too: whoever waits for it does not hear of that either.
+func unready(obj *unstructured.Unstructured) (message, reason string) {
 	conditions, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
 	for _, c := range conditions {
 		fields, _ := c.(map[string]any)
 		if fields["type"] != "Ready" {
 			continue
 		}
-		message, _ = fields["message"].(string)
-		if silent = fields["status"] == "Unknown" && fields["reason"] == ReasonClusterSilent && obj.GetKind() == kustomizev1.KustomizationKind; silent || fields["status"] == "False" {
-			return message, silent
+		if obj.GetKind() == kustomizev1.KustomizationKind {
+			reason, _ = fields["reason"].(string)
+		}
+		if fields["status"] == "False" || fields["status"] == "Unknown" && reason == ReasonClusterSilent {
+			message, _ = fields["message"].(string)
+			return excerpt.Revisions(message), reason
 		}
 	}
-	return "", false
+	return "", ""
 }
 
 func compute(_ context.Context, obj *unstructured.Unstructured) (*status.Result, error) {

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	"github.com/flotilla-io/flotilla/api/scheme"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
@@ -26,6 +27,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
+	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
@@ -178,12 +180,23 @@ func scenes(t *testing.T) map[string]scene {
 	mistyped, misnamed := binding(t, cm), east(rollup.Healthy, "")
 	mistyped.Spec.Placement = &policyv1alpha1.Placement{ClusterAffinity: &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"east", "wst", "mars"}}}
 	misnamed.Absent = []propagation.Stranger{{Name: "mars"}, {Name: "wst", Meant: "west"}}
+	secretive, untold := mistyped.DeepCopy(), east(rollup.Healthy, "")
+	propagation.MarkSecrets(secretive, &policyv1alpha1.PropagationPolicy{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{gitopsv1alpha1.HoldsSecretsAnnotation: gitopsv1alpha1.HoldsInFields}}})
+	untold.Absent = []propagation.Stranger{{}, {Meant: "west"}}
 	unseen := waits("waits to be taken up by its policy")
 	unseen.Former = []rollup.ClusterPart{{Name: "east", Outdated: true}}
 	silent := east(rollup.Unknown, "unreachable since 2026-01-01 00:00 UTC; last heard: healthy")
 	silent.Clusters[0].Silence = &rollup.Silence{Cause: "unreachable", Since: midnight.Local()}
+	let, forgotten := binding(t, deploy), east(rollup.Healthy, "")
+	propagation.Unclaim(let)
+	forgotten.Object, forgotten.State, forgotten.Reason = "Deployment shop/web", rollup.Progressing, "no policy carries it any more"
+	forgotten.Clusters, forgotten.Former = nil, forgotten.Clusters
+	const left = "is left to Lane, as its label resourcetemplate.karmada.io/claimed-by says: remove the label, and its policy carries it"
+	leftBound := waits(left)
+	leftBound.Former = unseen.Former
 	return map[string]scene{
 		"nobody propagates it": {template: cm},
+		"bound, sent and healthy, and no policy carries it any more": {template: deploy, objects: []client.Object{let, work(let)}, part: forgotten},
 		"nobody propagates a Deployment, which then never runs": {
 			template: deploy, state: rollup.Progressing, reason: "no policy propagates it, and nothing runs on the control plane itself",
 			part: &rollup.Part{Object: "Deployment shop/web", State: rollup.Progressing, Reason: "no policy carries it"},
@@ -192,11 +205,21 @@ func scenes(t *testing.T) map[string]scene {
 			template: deploy, unknown: true, state: rollup.Progressing, reason: "no policy propagates it, and nothing runs on the control plane itself",
 			part: &rollup.Part{Object: "Deployment shop/web", State: rollup.Progressing, Reason: "no policy carries it"},
 		},
+		"nobody propagates a claim, which then holds nothing": {
+			template: object(t, `{"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{"namespace":"shop","name":"data"}}`),
+			state:    rollup.Progressing, reason: "no policy propagates it, and nothing runs on the control plane itself",
+		},
 		"it says why it is not ready":        {template: object(t, refused), state: rollup.Progressing, reason: "it stands in two"},
 		"its own status says that it failed": {template: custom, state: rollup.Failed, reason: "it is broken"},
 		"a policy selects it, and is not heard of yet": {
 			template: cm, objects: []client.Object{policy(all)},
 			state: rollup.Progressing, reason: "waits to be taken up by its policy", part: waits("waits to be taken up by its policy"),
+		},
+		"a policy selects it, and its label leaves it to somebody else": {
+			template: leftTo("Lane", cm), objects: []client.Object{policy(all)}, state: rollup.Progressing, reason: left, part: waits(left),
+		},
+		"bound, and its label leaves it to somebody else since": {
+			template: leftTo("Lane", changed(cm)), objects: []client.Object{bound, work(bound)}, state: rollup.Progressing, reason: left, part: leftBound,
 		},
 		"a Lazy policy has claimed it, and it waits": {
 			template: waiting(t, cm), objects: []client.Object{policy(all)},
@@ -214,6 +237,9 @@ func scenes(t *testing.T) map[string]scene {
 		"bound, sent and healthy, and meant for clusters that are not there": {
 			template: cm, objects: []client.Object{mistyped, work(mistyped), cluster("east"), cluster("west")}, part: misnamed,
 		},
+		"meant for clusters that are not there, by a policy that text of a Secret is in": {
+			template: cm, objects: []client.Object{secretive, work(secretive), cluster("east"), cluster("west")}, part: untold,
+		},
 		"bound, sent and healthy when its cluster was last heard of": {
 			template: cm, objects: []client.Object{bound, work(bound), silentCluster("east")},
 			state: rollup.Unknown, reason: "east: unreachable since 2026-01-01 00:00 UTC; last heard: healthy", part: silent,
@@ -230,10 +256,31 @@ func scenes(t *testing.T) map[string]scene {
 	}
 }
 
+// leftTo is a template that policies leave to another kind.
+func leftTo(kind string, template *unstructured.Unstructured) *unstructured.Unstructured {
+	out := template.DeepCopy()
+	labels := out.GetLabels()
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[workv1alpha2.ResourceTemplateClaimedByLabel] = kind
+	out.SetLabels(labels)
+	return out
+}
+
+// hubOf returns a hub with these objects, which finds Works by the bindings that they are of.
+func hubOf(objects ...client.Object) client.Client {
+	return fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(objects...).
+		WithIndex(&workv1alpha1.Work{}, bindings.WorksByOwner, func(obj client.Object) []string {
+			key, _ := bindings.OwnerOf(obj.(*workv1alpha1.Work))
+			return []string{key.String()}
+		}).Build()
+}
+
 func TestHealth(t *testing.T) {
 	for name, tc := range scenes(t) {
 		t.Run(name, func(t *testing.T) {
-			hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(tc.objects...).WithStatusSubresource().Build()
+			hub := hubOf(tc.objects...)
 			known := templates{}
 			if !tc.unknown {
 				known[templatestore.KeyOf(tc.template)] = tc.template
@@ -270,6 +317,7 @@ func TestApplied(t *testing.T) {
 	missing := map[string]bool{
 		"a policy selects it, and is not heard of yet": true, "a policy may select it by labels that are not known": true, "bound, and nothing sent": true,
 		"bound, sent and healthy when its cluster was last heard of": true, "bound, with a version not seen": true, "nobody propagates a Deployment, which then never runs": true, "nobody propagates a kind that runs Pods, which nobody has looked at": true, "bound, with an older version in the cluster": true,
+		"a policy selects it, and its label leaves it to somebody else": true, "bound, and its label leaves it to somebody else since": true,
 	}
 	all := scenes(t)
 	cm := object(t, config)
@@ -327,6 +375,7 @@ func TestHealthOfAKustomization(t *testing.T) {
 	}{
 		"it hears nothing of a cluster": {"Unknown", "ClusterSilent", rollup.Unknown, "west is silent"},
 		"it has failed":                 {"False", "BuildFailed", rollup.Progressing, "west is silent"},
+		"it waits for another":          {"False", "DependencyNotReady", rollup.Progressing, "west is silent"},
 		"it is on its way":              {"Unknown", "Progressing", rollup.Progressing, "Kustomization generation is 1, but latest observed generation is -1"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -339,7 +388,7 @@ func TestHealthOfAKustomization(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff([]health.Verdict{{ID: e.ID, State: tc.want, Reason: tc.says}}, got.Verdicts); diff != "" {
+			if diff := cmp.Diff([]health.Verdict{{ID: e.ID, State: tc.want, Reason: tc.says, Follows: tc.reason == "DependencyNotReady"}}, got.Verdicts); diff != "" {
 				t.Errorf("verdict (-want +got):\n%s", diff)
 			}
 		})

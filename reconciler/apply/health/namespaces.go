@@ -12,11 +12,12 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/plan"
+	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// namespaces are the kind that has Works without a policy and a binding.
+// namespaces are the kind that has Works without a policy and a binding, unless one asks for it; see unbound.
 var namespaces = schema.GroupKind{Kind: "Namespace"}
 
 // namespace returns a Namespace, nil if there is none. It is shared: not to be changed.
@@ -30,6 +31,15 @@ func (r Deps) namespace(ctx context.Context, name string) (*corev1.Namespace, er
 		return nil, fmt.Errorf("read namespace %s: %w", name, err)
 	}
 	return namespace, nil
+}
+
+// unbound reports whether an object is a Namespace that goes to clusters by itself, and not as the template of a policy.
+func (r Deps) unbound(ctx context.Context, id inventory.ID) (bool, error) {
+	if id.GroupKind != namespaces {
+		return false, nil
+	}
+	namespace, err := r.namespace(ctx, id.Name)
+	return namespace == nil || !propagation.OptsOut(namespace.Labels), err
 }
 
 // namespacePart returns how a Namespace that the named Kustomization applied fares, and whether it goes to

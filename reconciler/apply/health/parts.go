@@ -18,13 +18,14 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/policies/selector"
+	"github.com/flotilla-io/flotilla/policies/volumes"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
-// Parts returns a part per object that a policy carries, or is about to carry, or per Namespace, and
-// that the named Kustomization applied, by the object's labels: that a list names
+// Parts returns a part per object that a policy carries, or is about to carry, or per Namespace, or claim that stays
+// somewhere, and that the named Kustomization applied, by the object's labels: that a list names
 // an object is no evidence, as a tenant may write the status that it stands in. It
 // reads caches only.
 func (r *Reader) Parts(ctx context.Context, owner client.ObjectKey, entries []inventory.Entry) ([]rollup.Part, error) {
@@ -38,7 +39,11 @@ func (r *Reader) Parts(ctx context.Context, owner client.ObjectKey, entries []in
 	}
 	var parts, around []rollup.Part
 	for _, e := range entries {
-		if e.ID.GroupKind == namespaces {
+		goesEverywhere, err := r.unbound(ctx, e.ID)
+		if err != nil {
+			return nil, err
+		}
+		if goesEverywhere {
 			part, goes, err := r.namespacePart(ctx, owner, e.ID, names, silent)
 			if err != nil {
 				return nil, err
@@ -60,13 +65,23 @@ func (r *Reader) Parts(ctx context.Context, owner client.ObjectKey, entries []in
 			if part.Leaving, err = r.leaving(ctx, binding, silent); err != nil {
 				return nil, err
 			}
-			part.Absent = propagation.StrangersAmong(propagation.WantedClusters(binding.BindingSpec().Placement, binding.BindingStatus().SchedulerObservedAffinityName), names)
+			wanted := propagation.WantedClusters(binding.BindingSpec().Placement, binding.BindingStatus().SchedulerObservedAffinityName)
+			part.Absent = propagation.Redact(binding, propagation.StrangersAmong(wanted, names))
+		}
+		if binding == nil && !propagated && volumes.IsVolumeClaim(e.ID.GroupKind) {
+			if part, propagated, err = r.unbinding(ctx, owner, e.ID, silent); err != nil {
+				return nil, err
+			}
 		}
 		if propagated {
 			parts = append(parts, part)
 		}
 	}
-	return append(parts, rollup.Alongside(around, parts)...), nil
+	kept, err := r.Keeping(ctx, owner, entries)
+	if err != nil {
+		return nil, err
+	}
+	return append(append(parts, rollup.Alongside(around, parts)...), kept...), nil
 }
 
 // leaving returns the clusters that hold what a binding carries, and that it is not for any more.
@@ -110,8 +125,9 @@ func (r *Reader) part(ctx context.Context, owner client.ObjectKey, e inventory.E
 		return waits(reason), told, nil
 	case binding == nil && presence == templatestore.Present && propagation.WaitsForChange(template):
 		return rollup.Part{}, false, nil
-	case binding == nil && presence == templatestore.Present && all.policies.selects(resourceOf(template)),
-		binding == nil && presence != templatestore.Present && all.policies.maySelect(e.ID):
+	case binding == nil && presence == templatestore.Present && all.policies.selects(resourceOf(template)):
+		return waits(propagation.Awaits(template)), true, nil
+	case binding == nil && presence != templatestore.Present && all.policies.maySelect(e.ID):
 		return waits("waits to be taken up by its policy"), true, nil
 	case binding == nil: // a workload runs nowhere then
 		return waits("no policy carries it"), inventory.IsWorkload(e.ID), nil
@@ -126,7 +142,12 @@ func (r *Reader) part(ctx context.Context, owner client.ObjectKey, e inventory.E
 	if err != nil {
 		return rollup.Part{}, false, err
 	}
-	return rollup.PartOf(template, binding, works, all.silent), true, nil
+	part := rollup.PartOf(template, binding, works, all.silent)
+	if part.State == rollup.Healthy && inventory.IsWorkload(e.ID) && rollup.Released(binding) {
+		part.State, part.Reason = rollup.Progressing, "no policy carries it any more" // it runs on, and no change of it ever will
+		part.Clusters, part.Former = nil, part.Clusters
+	}
+	return part, true, nil
 }
 
 // applied reports whether the named Kustomization applied an object.
@@ -160,7 +181,7 @@ func objectName(id inventory.ID) string {
 func resourceOf(obj *unstructured.Unstructured) selector.Resource { return selector.ResourceOf(obj) }
 
 // fleet returns the names of the clusters, and those of which nothing is heard.
-func (r *Reader) fleet(ctx context.Context) ([]string, rollup.Silences, error) {
+func (r Deps) fleet(ctx context.Context) ([]string, rollup.Silences, error) {
 	var list clusterv1alpha1.ClusterList
 	if err := r.Hub.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, nil, fmt.Errorf("list clusters: %w", err)

@@ -2,6 +2,7 @@ package health_test
 
 import (
 	"encoding/json"
+	"maps"
 	"testing"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
@@ -14,9 +15,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	"github.com/flotilla-io/flotilla/api/scheme"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
@@ -92,10 +95,7 @@ func TestWhatRemainsOfKustomizations(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			objects := append(tc.objects, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "west"}})
-			hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(objects...).WithIndex(&workv1alpha1.Work{}, bindings.WorksByOwner, func(obj client.Object) []string {
-				key, _ := bindings.OwnerOf(obj.(*workv1alpha1.Work))
-				return []string{key.String()}
-			}).Build()
+			hub := hubOf(objects...)
 			known := templates{templatestore.Key{GroupVersionKind: cm.GroupVersionKind(), Name: "other"}: cm}
 			if tc.hub {
 				known[templatestore.KeyOf(cm)] = cm
@@ -156,6 +156,58 @@ func TestPartsOfNamespaces(t *testing.T) {
 			hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(tc.objects...).Build()
 			reader := health.New(health.Deps{Hub: hub, Live: hub, Templates: templates{}})
 			parts, err := reader.Parts(t.Context(), owner, []inventory.Entry{{ID: inventory.ID{Name: "shop", GroupKind: schema.GroupKind{Kind: "Namespace"}}, Version: "v1"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			if len(parts) > 0 {
+				sum := rollup.Revision(parts)
+				got = sum.State + " " + sum.Description
+			}
+			if got != tc.want {
+				t.Errorf("told %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// A Namespace that does not go to all clusters by itself is a template like others: it counts where its policy has it
+// placed, and where a cluster has yet to let go of it.
+func TestPartsOfANamespaceThatAPolicyCarries(t *testing.T) {
+	space := object(t, `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"shop","labels":{"namespace.karmada.io/skip-auto-propagation":"true"}}}`)
+	live := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop", Labels: space.GetLabels()}}
+	placed := binding(t, space)
+	bound := &workv1alpha2.ClusterResourceBinding{ObjectMeta: placed.ObjectMeta, Spec: placed.Spec}
+	propagation.ClaimOf(&policyv1alpha1.ClusterPropagationPolicy{ObjectMeta: metav1.ObjectMeta{
+		Name: "west", Labels: map[string]string{policyv1alpha1.ClusterPropagationPolicyPermanentIDLabel: "west"},
+	}}).Set(bound)
+	bound.Labels[workv1alpha2.ClusterResourceBindingPermanentIDLabel] = "b"
+	former := held(t, namespace, owner, deleted, func(w *workv1alpha1.Work) {
+		w.Labels = map[string]string{workv1alpha2.ClusterResourceBindingPermanentIDLabel: "b"}
+		w.Annotations = map[string]string{workv1alpha2.ClusterResourceBindingAnnotationKey: bound.Name}
+	})
+	has := work(placed)
+	has.Labels, has.Annotations = former.Labels, maps.Clone(former.Annotations)
+	has.Annotations[propagation.DigestAnnotation] = placed.Annotations[propagation.DigestAnnotation]
+	clusters := []client.Object{cluster("east"), cluster("west"), live}
+	for name, tc := range map[string]struct {
+		objects []client.Object
+		want    string // of the rollup; empty: no part
+	}{
+		"no policy carries it":        {nil, ""},
+		"a cluster has yet to get it": {[]client.Object{bound}, "pending 0/1 clusters ready: east waits for Namespace shop: not sent yet"},
+		"a cluster has it":            {[]client.Object{bound, has}, "success 1/1 clusters ready"},
+		"it moved, and the cluster before has it, too": {
+			[]client.Object{bound, has, former}, "pending 1/2 clusters ready: west waits for Namespace shop: not removed yet",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(append(tc.objects, clusters...)...).
+				WithIndex(&workv1alpha1.Work{}, bindings.WorksByID, func(obj client.Object) []string {
+					return []string{bindings.IDOf(obj.(*workv1alpha1.Work))}
+				}).Build()
+			reader := health.New(health.Deps{Hub: hub, Live: hub, Templates: templates{templatestore.KeyOf(space): space}})
+			parts, err := reader.Parts(t.Context(), owner, []inventory.Entry{entryOf(space)})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -34,7 +34,7 @@ func Written(status *kustomizev1.KustomizationStatus, digest string) {
 }
 
 // standing are what an outcome records of the Kustomization and not of itself: the next one has it, too.
-var standing = []string{gitopsv1alpha1.AppliedKey, gitopsv1alpha1.LeavingKey, gitopsv1alpha1.UndecidedKey, gitopsv1alpha1.RemovedKey}
+var standing = []string{gitopsv1alpha1.AppliedKey, gitopsv1alpha1.LeavingKey, gitopsv1alpha1.UndecidedKey, gitopsv1alpha1.RemovedKey, gitopsv1alpha1.TerminatingKey, gitopsv1alpha1.EditedKey}
 
 // Remember adds an outcome to the history of a status, unless it has been the last one. What could not be
 // built is none; but after it, the next success counts as a change.

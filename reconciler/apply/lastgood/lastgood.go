@@ -110,7 +110,7 @@ func ours(changes []applier.Change, owner client.ObjectKey, owned []inventory.En
 		defines := inventory.StageOf(c.Desired.GroupVersionKind().GroupKind()) == inventory.Definitions
 		switch {
 		case !mine[id]:
-		case c.Holder != client.ObjectKey{} && c.Holder != owner && !c.Shares:
+		case c.Owner != client.ObjectKey{} && c.Owner != owner && !c.Shares:
 			taken = append(taken, id)
 		case c.Action == applier.Created && gone[id], c.Action != applier.Created && defines:
 		default:

@@ -100,5 +100,5 @@ func exceeded(ks *kustomizev1.Kustomization, err error) error {
 	if err == nil {
 		return nil
 	}
-	return loop.Waiting(tenancy.ReasonLimitExceeded, min(intervals.Retry(ks), tenancy.RoomPoll), err)
+	return loop.Waiting(tenancy.ReasonLimitExceeded, min(intervals.Retry(ks), tenancy.CapacityPoll), err)
 }

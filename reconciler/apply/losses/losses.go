@@ -3,14 +3,15 @@
 // Cluster all that it runs for the fleet, and with a Kustomization what it applied, and so on.
 //
 // In go the objects that would be deleted; out comes a Loss for each. It reads the control plane,
-// past caches and by its own rights, as what would be lost is lost whoever may see it; no name of
-// what lies within comes out. It writes nothing.
+// past caches and by its own rights, as what would be lost is lost whoever may see it. Of what Kustomizations applied
+// the precious is named, as a person has to let it go; no other name of what lies within comes out. It writes nothing.
 package losses
 
 import (
 	"context"
 	"fmt"
 	"net/http"
+	"strings"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -34,7 +35,7 @@ const most = 1000
 var (
 	namespaceKind     = schema.GroupKind{Kind: "Namespace"}
 	clusterKind       = clusterv1alpha1.GroupVersion.WithKind("Cluster").GroupKind()
-	claimKind         = schema.GroupKind{Kind: "PersistentVolumeClaim"}
+	volumeClaimKind   = schema.GroupKind{Kind: "PersistentVolumeClaim"}
 	kustomizationKind = kustomizev1.GroupVersion.WithKind(kustomizev1.KustomizationKind).GroupKind()
 )
 
@@ -88,18 +89,51 @@ func (c *Counter) Of(ctx context.Context, removed []inventory.Entry, kept Kept) 
 	}
 	out := make([]inventory.Loss, len(removed))
 	for i, e := range removed {
-		out[i] = inventory.Loss{ID: e.ID, Within: len(reaches[i])}
-		for _, reached := range append(reaches[i], e) {
-			n, err := c.within(ctx, reached, going)
-			if err != nil {
-				return nil, fmt.Errorf("see what would go with %s: %w", inventory.Describe(reached.ID), err)
-			}
-			out[i].Within += n
-			out[i].Precious = out[i].Precious || n > 0 || reached.ID.GroupKind == claimKind
-			out[i].Runs = out[i].Runs || reached.ID != e.ID && inventory.IsWorkload(reached.ID)
+		var err error
+		if out[i], err = c.loss(ctx, e, reaches[i], going); err != nil {
+			return nil, err
 		}
 	}
 	return out, nil
+}
+
+// loss is what goes with an entry, and with what its removal reaches.
+func (c *Counter) loss(ctx context.Context, e inventory.Entry, reach []inventory.Entry, going map[inventory.ID]bool) (inventory.Loss, error) {
+	out := inventory.Loss{ID: e.ID, Within: len(reach)}
+	for _, reached := range append(reach, e) {
+		found, err := c.within(ctx, reached, going)
+		if err != nil {
+			return inventory.Loss{}, fmt.Errorf("see what would go with %s: %w", inventory.Describe(reached.ID), err)
+		}
+		out.Within += found.all
+		out.Claims += found.claims
+		out.Precious = out.Precious || found.all > 0 || reached.ID.GroupKind == volumeClaimKind
+		if reached.ID == e.ID {
+			continue
+		}
+		if inventory.IsWorkload(reached.ID) {
+			out.Runs++
+		}
+		if inventory.PreciousKind(reached.ID.GroupKind) != "" {
+			out.Held = append(out.Held, reached.ID)
+		}
+	}
+	return out, nil
+}
+
+// found counts what lies within an object.
+type found struct {
+	all, claims int
+}
+
+func foundIn(titles []string) found {
+	out := found{all: len(titles)}
+	for _, title := range titles {
+		if kind, _, _ := strings.Cut(title, " "); kind == volumeClaimKind.Kind {
+			out.claims++
+		}
+	}
+	return out
 }
 
 // reach returns what Kustomizations delete that go with an entry, and adds it to what is going.
@@ -139,32 +173,32 @@ func (c *Counter) reach(ctx context.Context, e inventory.Entry, going map[invent
 }
 
 // within counts what lies in a namespace, is of a kind, or runs in a cluster, and is not going anyway.
-func (c *Counter) within(ctx context.Context, e inventory.Entry, going map[inventory.ID]bool) (int, error) {
+func (c *Counter) within(ctx context.Context, e inventory.Entry, going map[inventory.ID]bool) (found, error) {
 	what := contents.Search{Most: most, Leaves: func(kind schema.GroupKind, obj metav1.Object) bool {
 		return going[inventory.ID{GroupKind: kind, Namespace: obj.GetNamespace(), Name: obj.GetName()}]
 	}}
 	switch {
 	case e.ID.GroupKind == namespaceKind:
-		found, err := contents.InNamespace(ctx, c.server, e.ID.Name, what)
-		return len(found), err
+		titles, err := contents.InNamespace(ctx, c.server, e.ID.Name, what)
+		return foundIn(titles), err
 	case contents.Defines(e.ID.GroupKind):
 		crd := &unstructured.Unstructured{}
 		crd.SetGroupVersionKind(e.GroupVersionKind())
 		err := c.hub.Get(ctx, client.ObjectKey{Name: e.ID.Name}, crd)
 		if apierrors.IsNotFound(err) {
-			return 0, nil
+			return found{}, nil
 		}
 		if err != nil {
-			return 0, err
+			return found{}, err
 		}
-		found, err := contents.OfKind(ctx, c.server, crd, what)
-		return len(found), err
+		titles, err := contents.OfKind(ctx, c.server, crd, what)
+		return found{all: len(titles)}, err
 	case e.ID.GroupKind == clusterKind:
 		works := &metav1.PartialObjectMetadataList{}
 		works.SetGroupVersionKind(workv1alpha1.GroupVersion.WithKind("WorkList"))
 		err := c.hub.List(ctx, works, client.InNamespace(workv1alpha2.ExecutionNamespace(e.ID.Name)), client.Limit(most))
-		return len(works.Items), err
+		return found{all: len(works.Items)}, err
 	default:
-		return 0, nil
+		return found{}, nil
 	}
 }

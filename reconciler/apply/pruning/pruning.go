@@ -35,8 +35,8 @@ func (p Pruner) Due(ctx context.Context, entries []inventory.Entry, replaced rol
 	return p.those(ctx, entries, func(clusters []workv1alpha2.TargetCluster) bool { return len(replaced.In(clusters)) > 0 })
 }
 
-// Held returns those of the entries that a cluster still holds in which they are not replaced.
-func (p Pruner) Held(ctx context.Context, entries []inventory.Entry, replaced rollup.Replaced) ([]inventory.Entry, error) {
+// Remaining returns those of the entries that are still in a cluster where they are not replaced.
+func (p Pruner) Remaining(ctx context.Context, entries []inventory.Entry, replaced rollup.Replaced) ([]inventory.Entry, error) {
 	return p.those(ctx, entries, func(clusters []workv1alpha2.TargetCluster) bool { return len(replaced.In(clusters)) < len(clusters) })
 }
 
@@ -59,7 +59,7 @@ func (p Pruner) those(ctx context.Context, entries []inventory.Entry, match func
 func (p Pruner) Prune(ctx context.Context, entries []inventory.Entry, replaced rollup.Replaced) error {
 	var errs []error
 	for _, e := range entries {
-		errs = append(errs, p.mark(ctx, e.ID, func(b workv1alpha2.Binding) []string {
+		errs = append(errs, p.annotate(ctx, e.ID, func(b workv1alpha2.Binding) []string {
 			return append(plan.PrunedFrom(b), replaced.In(plan.SpecOf(b).Clusters)...)
 		}))
 	}
@@ -70,14 +70,14 @@ func (p Pruner) Prune(ctx context.Context, entries []inventory.Entry, replaced r
 func (p Pruner) Return(ctx context.Context, ids []inventory.ID) error {
 	var errs []error
 	for _, id := range ids {
-		errs = append(errs, p.mark(ctx, id, func(workv1alpha2.Binding) []string { return nil }))
+		errs = append(errs, p.annotate(ctx, id, func(workv1alpha2.Binding) []string { return nil }))
 	}
 	return errors.Join(errs...)
 }
 
-// mark has the binding of an object say from which clusters it is pruned. Where it has changed meanwhile nothing is
+// annotate has the binding of an object say from which clusters it is pruned. Where it has changed meanwhile nothing is
 // written: it is looked at again.
-func (p Pruner) mark(ctx context.Context, id inventory.ID, from func(workv1alpha2.Binding) []string) error {
+func (p Pruner) annotate(ctx context.Context, id inventory.ID, from func(workv1alpha2.Binding) []string) error {
 	b, found, err := p.binding(ctx, id)
 	if err != nil || !found {
 		return err

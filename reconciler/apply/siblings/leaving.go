@@ -18,57 +18,59 @@ const ReasonHandingOver = "HandingOver"
 type Leaving struct {
 	// Deleted are the objects that nobody wants.
 	Deleted []inventory.Entry
-	// Passing are those that a sibling wants, and has yet to take; Heirs says which.
-	Passing []inventory.Entry
-	Heirs   map[inventory.ID]client.ObjectKey
-	// Held are those that may be wanted by a sibling of which that cannot be told, by Unknown.
-	Held    []inventory.Entry
-	Unknown []client.ObjectKey
-	// Allow is the value of inventory.AllowPruneAnnotation that lets what is held go.
-	Allow string
+	// Passing are those that a sibling wants, and has yet to take; Successors says which.
+	Passing    []inventory.Entry
+	Successors map[inventory.ID]client.ObjectKey
+	// Undecided may be wanted by the siblings in Unknown, of which that cannot be told.
+	Undecided []inventory.Entry
+	Unknown   []client.ObjectKey
+	// Allow is the value of inventory.AllowPruneAnnotation that lets what is held go, and Trailer the line of a commit
+	// that does; empty where none would.
+	Allow, Trailer string
 	// Within is the only namespace whose Kustomizations may be named; empty for all.
 	Within string
 }
 
 // Of splits what would be deleted at a revision, given who wants what and what people let go.
 func Of(doomed []inventory.Entry, answer Answer, may inventory.Allowance, revision string) Leaving {
-	out := Leaving{Heirs: answer.Heirs, Unknown: answer.Unknown}
+	out := Leaving{Successors: answer.Successors, Unknown: answer.Unknown}
 	for _, e := range doomed {
-		_, inherited := answer.Heirs[e.ID]
+		_, inherited := answer.Successors[e.ID]
 		switch {
 		case answer.Taken[e.ID]:
 		case inherited:
 			out.Passing = append(out.Passing, e)
 		case len(answer.Unknown) > 0 && !may.Lets(e.ID):
-			out.Held = append(out.Held, e)
+			out.Undecided = append(out.Undecided, e)
 		default:
 			out.Deleted = append(out.Deleted, e)
 		}
 	}
-	out.Allow = allow(out.Held, revision)
+	out.Allow, out.Trailer = allow(out.Undecided, may, revision)
 	return out
 }
 
 // allow is what lets these go: the one that is alone, and what the brake takes by its name only, by name, and others by
-// the revision.
-func allow(held []inventory.Entry, revision string) string {
-	var words []string
-	for _, e := range held {
+// the revision; and the trailer, which names them all.
+func allow(undecided []inventory.Entry, may inventory.Allowance, revision string) (words, trailer string) {
+	var own, names []string
+	for _, e := range undecided {
 		word := revision
-		if len(held) == 1 || inventory.PreciousKind(e.ID.GroupKind) != "" {
-			word = inventory.NameOf(e.ID)
+		names = append(names, may.NameOf(e.ID))
+		if len(undecided) == 1 || inventory.PreciousKind(e.ID.GroupKind) != "" {
+			word = may.NameOf(e.ID)
 		}
-		words = append(words, word)
+		own = append(own, word)
 	}
-	slices.Sort(words)
-	return strings.Join(slices.Compact(words), ", ")
+	slices.Sort(own)
+	return strings.Join(slices.Compact(own), ", "), may.Trailer(names)
 }
 
 // Staying are the objects that are owned on.
-func (l Leaving) Staying() []inventory.Entry { return inventory.Union(l.Passing, l.Held) }
+func (l Leaving) Staying() []inventory.Entry { return inventory.Union(l.Passing, l.Undecided) }
 
 // Waits reports whether anything stays until siblings have done their part.
-func (l Leaving) Waits() bool { return len(l.Passing)+len(l.Held) > 0 }
+func (l Leaving) Waits() bool { return len(l.Passing)+len(l.Undecided) > 0 }
 
 // mostNamed is how many objects a text names.
 const mostNamed = 3
@@ -77,20 +79,20 @@ const mostNamed = 3
 func (l Leaving) String() string {
 	var parts []string
 	if len(l.Passing) > 0 {
-		var heirs []client.ObjectKey
+		var successors []client.ObjectKey
 		for _, e := range l.Passing {
-			if heir := l.Heirs[e.ID]; !slices.Contains(heirs, heir) {
-				heirs = append(heirs, heir)
+			if successor := l.Successors[e.ID]; !slices.Contains(successors, successor) {
+				successors = append(successors, successor)
 			}
 		}
-		names, several := l.names(heirs)
+		names, several := l.names(successors)
 		parts = append(parts, fmt.Sprintf("%s %s: %s %s yet to apply %s", first(l.Passing), either(len(l.Passing), "changes hands", "change hands"),
 			names, either(several, "has", "have"), either(len(l.Passing), "it", "them")))
 	}
-	if len(l.Held) > 0 {
+	if len(l.Undecided) > 0 {
 		names, several := l.names(l.Unknown)
-		parts = append(parts, fmt.Sprintf("%s left this one and %s: nobody can tell whether %s %s %s, as that cannot be built; mend that, or allow the removal with the annotation %s: %q",
-			first(l.Held), either(len(l.Held), "stays", "stay"), names, either(several, "wants", "want"), either(len(l.Held), "it", "them"), inventory.AllowPruneAnnotation, l.Allow))
+		parts = append(parts, fmt.Sprintf("%s left this one and %s: nobody can tell whether %s %s %s, as that cannot be built; mend that, or allow the removal with %s",
+			first(l.Undecided), either(len(l.Undecided), "stays", "stay"), names, either(several, "wants", "want"), either(len(l.Undecided), "it", "them"), inventory.HowToAllow(l.Allow, l.Trailer)))
 	}
 	return strings.Join(parts, "; ")
 }

@@ -17,6 +17,7 @@ import (
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"github.com/fluxcd/pkg/apis/meta"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -101,7 +102,8 @@ func (x *Index) Forget(key client.ObjectKey) {
 
 // Query asks which siblings hold objects.
 type Query struct {
-	// Of is the Kustomization that would remove them. It is not a sibling of itself.
+	// Of is the Kustomization that would remove them. It is not a sibling of itself, but the one of its name is that
+	// another one makes anew once it is gone, if it is being deleted.
 	Of *kustomizev1.Kustomization
 	// At is the artifact of its source.
 	At Artifact
@@ -115,8 +117,8 @@ type Query struct {
 
 // Answer says who holds what.
 type Answer struct {
-	// Heirs are the siblings that want an object; where several do, the first by age and name.
-	Heirs map[inventory.ID]client.ObjectKey
+	// Successors are the siblings that want an object; where several do, the first by age and name.
+	Successors map[inventory.ID]client.ObjectKey
 	// Taken are the objects that a sibling holds which has applied the artifact: whatever it did to
 	// them, they are its own.
 	Taken map[inventory.ID]bool
@@ -126,7 +128,7 @@ type Answer struct {
 
 // Ask returns which siblings hold the objects. Errors are of the control plane, or of the context.
 func (x *Index) Ask(ctx context.Context, q Query) (Answer, error) {
-	out := Answer{Heirs: map[inventory.ID]client.ObjectKey{}, Taken: map[inventory.ID]bool{}}
+	out := Answer{Successors: map[inventory.ID]client.ObjectKey{}, Taken: map[inventory.ID]bool{}}
 	if len(q.Objects) == 0 {
 		return out, nil
 	}
@@ -145,17 +147,17 @@ func (x *Index) Ask(ctx context.Context, q Query) (Answer, error) {
 		if ctx.Err() != nil {
 			return out, ctx.Err()
 		}
-		if err != nil && !ks.Spec.Suspend {
+		if err != nil && (!ks.Spec.Suspend || key == client.ObjectKeyFromObject(q.Of)) {
 			out.Unknown = append(out.Unknown, key)
 		}
-		list = x.with(list, wants.Children, q)
+		list = x.with(list, ks, wants.Children, q)
 		held := applied(ks, q.At)
 		for _, e := range wants.Entries {
 			if !asked[e.ID] {
 				continue
 			}
-			if _, other := out.Heirs[e.ID]; !other {
-				out.Heirs[e.ID] = key
+			if _, other := out.Successors[e.ID]; !other {
+				out.Successors[e.ID] = key
 			}
 			out.Taken[e.ID] = out.Taken[e.ID] || held[e.ID]
 		}
@@ -167,13 +169,15 @@ func (x *Index) Ask(ctx context.Context, q Query) (Answer, error) {
 
 // with returns the siblings with those that one of them is about to make, or to change: what these
 // want may have to wait for that one, and until then they are as they were.
-func (x *Index) with(list, children []*kustomizev1.Kustomization, q Query) []*kustomizev1.Kustomization {
+func (x *Index) with(list []*kustomizev1.Kustomization, by *kustomizev1.Kustomization, children []*kustomizev1.Kustomization, q Query) []*kustomizev1.Kustomization {
+	// Without an artifact, or while it is suspended, nothing is made anew.
+	anew := q.Of.DeletionTimestamp != nil && q.At.Digest != "" && !by.Spec.Suspend
 	for _, child := range children {
 		key := client.ObjectKeyFromObject(child)
 		same := func(ks *kustomizev1.Kustomization) bool {
 			return client.ObjectKeyFromObject(ks) == key && equality.Semantic.DeepEqual(ks.Spec, child.Spec)
 		}
-		if key != client.ObjectKeyFromObject(q.Of) && x.is(child, q.Of.Namespace, q.At) && !slices.ContainsFunc(list, same) {
+		if (anew || key != client.ObjectKeyFromObject(q.Of)) && x.is(child, q.Of.Namespace, q.At) && !slices.ContainsFunc(list, same) {
 			list = append(list, child)
 		}
 	}
@@ -293,46 +297,79 @@ type Shared struct {
 	With client.ObjectKey
 }
 
-// Holder returns whether another Kustomization, which an object's labels name, still wants it at
+// WantedBy reports whether another Kustomization, which an object's labels name, still wants it at
 // the artifact. One that cannot be built does not: it is not applied either.
-func (x *Index) Holder(ctx context.Context, of *kustomizev1.Kustomization, at Artifact, id inventory.ID, holder client.ObjectKey) (bool, error) {
-	ks := &kustomizev1.Kustomization{}
-	err := x.hub.Get(ctx, holder, ks)
-	if client.IgnoreNotFound(err) != nil {
-		return false, fmt.Errorf("read the Kustomization %s: %w", holder, err)
-	}
-	if err != nil || !x.is(ks, of.Namespace, at) || ks.Spec.Suspend {
-		return false, nil
-	}
-	wants, err := x.wants(ctx, ks, at)
-	if ctx.Err() != nil {
-		return false, ctx.Err()
-	}
-	return err == nil && slices.ContainsFunc(wants.Entries, func(e inventory.Entry) bool { return e.ID == id }), nil
+func (x *Index) WantedBy(ctx context.Context, of *kustomizev1.Kustomization, at Artifact, id inventory.ID, owner client.ObjectKey) (bool, error) {
+	says, err := x.ask(ctx, of, at, id, owner)
+	return says == wanted, err
 }
 
-// Earlier returns the first of the objects that a sibling wants at the artifact, too, as was learned
+// GaveUp returns whether another Kustomization, which an object's labels name, is known to want it no more at the
+// artifact: it is gone, or its build does not hold the object. One that is suspended, that cannot be built, or of
+// another source, has not given up anything.
+func (x *Index) GaveUp(ctx context.Context, of *kustomizev1.Kustomization, at Artifact, id inventory.ID, owner client.ObjectKey) (bool, error) {
+	says, err := x.ask(ctx, of, at, id, owner)
+	return says == unwanted, err
+}
+
+// answerFor is what a Kustomization wants with an object; the zero value is unknown.
+type answerFor int
+
+const (
+	wanted answerFor = iota + 1
+	unwanted
+)
+
+func (x *Index) ask(ctx context.Context, of *kustomizev1.Kustomization, at Artifact, id inventory.ID, owner client.ObjectKey) (answerFor, error) {
+	ks := &kustomizev1.Kustomization{}
+	switch err := x.hub.Get(ctx, owner, ks); {
+	case apierrors.IsNotFound(err):
+		return unwanted, nil
+	case err != nil:
+		return 0, fmt.Errorf("read the Kustomization %s: %w", owner, err)
+	case !x.is(ks, of.Namespace, at) || ks.Spec.Suspend:
+		return 0, nil
+	}
+	wants, err := x.wants(ctx, ks, at)
+	switch {
+	case ctx.Err() != nil:
+		return 0, ctx.Err()
+	case err != nil:
+		return 0, nil
+	case slices.ContainsFunc(wants.Entries, func(e inventory.Entry) bool { return e.ID == id }):
+		return wanted, nil
+	default:
+		return unwanted, nil
+	}
+}
+
+// Earlier returns those of the objects that a sibling wants at the artifact, too, as was learned
 // before what this one wants. It builds nothing: of two, the one that is learned of later notices.
-func (x *Index) Earlier(ctx context.Context, of *kustomizev1.Kustomization, at Artifact, objects []inventory.Entry) (Shared, bool, error) {
+func (x *Index) Earlier(ctx context.Context, of *kustomizev1.Kustomization, at Artifact, objects []inventory.Entry) ([]Shared, error) {
 	if len(objects) == 0 {
-		return Shared{}, false, nil
+		return nil, nil
 	}
 	asked := make(map[inventory.ID]bool, len(objects))
 	for _, e := range objects {
 		asked[e.ID] = true
 	}
+	var out []Shared
 	for key, shared := range x.matches(client.ObjectKeyFromObject(of), at, asked) {
 		ks := &kustomizev1.Kustomization{}
 		err := x.hub.Get(ctx, key, ks)
 		if client.IgnoreNotFound(err) != nil {
-			return Shared{}, false, fmt.Errorf("read the Kustomization %s: %w", key, err)
+			return nil, fmt.Errorf("read the Kustomization %s: %w", key, err)
 		}
-		if err == nil && x.is(ks, of.Namespace, at) && !ks.Spec.Suspend && shared.of(ks, at) {
-			first := slices.IndexFunc(shared.Entries, func(e inventory.Entry) bool { return asked[e.ID] })
-			return Shared{ID: shared.Entries[first].ID, With: key}, true, nil
+		if err != nil || !x.is(ks, of.Namespace, at) || ks.Spec.Suspend || !shared.of(ks, at) {
+			continue
+		}
+		for _, e := range shared.Entries {
+			if asked[e.ID] {
+				out = append(out, Shared{ID: e.ID, With: key})
+			}
 		}
 	}
-	return Shared{}, false, nil
+	return out, nil
 }
 
 // matches returns what others were known to want at the artifact before one was, if one of the

@@ -3,6 +3,7 @@ package siblings_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -94,36 +95,51 @@ func TestWhoWantsWhatLeaves(t *testing.T) {
 		list   []*kustomizev1.Kustomization
 		builds map[string]string
 		query  siblings.Query
+		of     func(*kustomizev1.Kustomization) // changes the one that asks; nil for nothing
 		want   siblings.Answer
 		built  []string
 	}{
 		"one that has applied the revision has taken what it holds, and gets what it wants": {
 			list: []*kustomizev1.Kustomization{named("b", 1, ready("main@sha1:2", "x"))}, builds: map[string]string{"b": "x y"},
 			want: siblings.Answer{
-				Heirs: map[inventory.ID]client.ObjectKey{configs("x")[0].ID: key("b"), configs("y")[0].ID: key("b")},
-				Taken: map[inventory.ID]bool{configs("x")[0].ID: true, configs("y")[0].ID: false},
+				Successors: map[inventory.ID]client.ObjectKey{configs("x")[0].ID: key("b"), configs("y")[0].ID: key("b")},
+				Taken:      map[inventory.ID]bool{configs("x")[0].ID: true, configs("y")[0].ID: false},
 			}, built: []string{"b"},
 		},
 		"children that a sibling is about to make, and theirs, want what they want": {
 			list: []*kustomizev1.Kustomization{named("root", 1), named("c", 2)}, builds: map[string]string{"root": "+b +c", "b": "x +d", "d": "y +d", "c": "z"},
-			want: siblings.Answer{Heirs: map[inventory.ID]client.ObjectKey{configs("x")[0].ID: key("b"), configs("y")[0].ID: key("d")}}, built: []string{"root", "c", "b", "d"},
+			want: siblings.Answer{Successors: map[inventory.ID]client.ObjectKey{configs("x")[0].ID: key("b"), configs("y")[0].ID: key("d")}}, built: []string{"root", "c", "b", "d"},
 		},
 		"a child that is about to be changed wants what it does and what it will": {
 			list: []*kustomizev1.Kustomization{named("b", 2), named("root", 1, func(ks *kustomizev1.Kustomization) { ks.Spec.Path = "./2" })}, builds: map[string]string{"root": "+b", "b": "y"},
-			want: siblings.Answer{Heirs: map[inventory.ID]client.ObjectKey{configs("y")[0].ID: key("b")}}, built: []string{"root2", "b", "b2"},
+			want: siblings.Answer{Successors: map[inventory.ID]client.ObjectKey{configs("y")[0].ID: key("b")}}, built: []string{"root2", "b", "b2"},
+		},
+		"one that is being deleted, and is made anew, wants what it will": {
+			list: []*kustomizev1.Kustomization{named("root", 1)}, builds: map[string]string{"root": "+a", "a": "x"}, of: deleted,
+			want: siblings.Answer{Successors: map[inventory.ID]client.ObjectKey{configs("x")[0].ID: key("a")}}, built: []string{"root", "a"},
+		},
+		"one that is being deleted, and may be made anew, may want what it has": {
+			list: []*kustomizev1.Kustomization{named("root", 1)}, builds: map[string]string{"root": "+a"}, of: deleted,
+			want: siblings.Answer{Unknown: []client.ObjectKey{key("a")}}, built: []string{"root", "a"},
+		},
+		"whoever is suspended makes none anew": {
+			list: []*kustomizev1.Kustomization{named("root", 1, suspended)}, builds: map[string]string{"root": "+a", "a": "x"}, of: deleted, built: []string{"root"},
+		},
+		"one that stays is not its own sibling": {
+			list: []*kustomizev1.Kustomization{named("root", 1)}, builds: map[string]string{"root": "+a", "a": "x"}, built: []string{"root"},
 		},
 		"without an artifact what was applied last counts": {
 			list:  []*kustomizev1.Kustomization{named("b", 1, ready("main@sha1:1", "x")), named("c", 2)},
 			query: siblings.Query{At: siblings.Artifact{Source: present.Source}},
-			want:  siblings.Answer{Heirs: map[inventory.ID]client.ObjectKey{configs("x")[0].ID: key("b")}, Unknown: []client.ObjectKey{key("c")}},
+			want:  siblings.Answer{Successors: map[inventory.ID]client.ObjectKey{configs("x")[0].ID: key("b")}, Unknown: []client.ObjectKey{key("c")}},
 		},
 		"one that is at the one before is": {
 			list: []*kustomizev1.Kustomization{named("b", 1, ready("main@sha1:1", "x"))}, builds: map[string]string{"b": "y z"},
-			want: siblings.Answer{Heirs: map[inventory.ID]client.ObjectKey{configs("y")[0].ID: key("b")}}, built: []string{"b"},
+			want: siblings.Answer{Successors: map[inventory.ID]client.ObjectKey{configs("y")[0].ID: key("b")}}, built: []string{"b"},
 		},
 		"of two that want it the older one gets it": {
 			list: []*kustomizev1.Kustomization{named("b", 2), named("c", 1)}, builds: map[string]string{"b": "x", "c": "x"},
-			want: siblings.Answer{Heirs: map[inventory.ID]client.ObjectKey{configs("x")[0].ID: key("c")}}, built: []string{"c", "b"},
+			want: siblings.Answer{Successors: map[inventory.ID]client.ObjectKey{configs("x")[0].ID: key("c")}}, built: []string{"c", "b"},
 		},
 		"one that cannot be built may want it, unless it is suspended": {
 			list: []*kustomizev1.Kustomization{named("b", 1), named("c", 2, suspended)}, builds: map[string]string{},
@@ -137,13 +153,16 @@ func TestWhoWantsWhatLeaves(t *testing.T) {
 			query: siblings.Query{Upcoming: []*kustomizev1.Kustomization{
 				{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "b"}, Spec: named("b", 1).Spec}, {ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "new"}, Spec: named("b", 1).Spec},
 			}, Going: []client.ObjectKey{key("c")}},
-			want: siblings.Answer{Heirs: map[inventory.ID]client.ObjectKey{configs("y")[0].ID: key("new")}}, built: []string{"b", "new"},
+			want: siblings.Answer{Successors: map[inventory.ID]client.ObjectKey{configs("y")[0].ID: key("new")}}, built: []string{"b", "new"},
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var built []string
 			own := named("a", 0, ready("main@sha1:1", "x", "y"))
+			if tc.of != nil {
+				tc.of(own)
+			}
 			x := index(tc.builds, &built, append(tc.list, own)...)
 			tc.query.Of, tc.query.Objects = own, configs("x", "y")
 			if tc.query.At == (siblings.Artifact{}) {
@@ -153,12 +172,12 @@ func TestWhoWantsWhatLeaves(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if tc.want.Heirs == nil {
-				tc.want.Heirs = map[inventory.ID]client.ObjectKey{}
+			if tc.want.Successors == nil {
+				tc.want.Successors = map[inventory.ID]client.ObjectKey{}
 			}
 			if tc.want.Taken == nil {
 				tc.want.Taken = map[inventory.ID]bool{}
-				for id := range tc.want.Heirs {
+				for id := range tc.want.Successors {
 					tc.want.Taken[id] = false
 				}
 			}
@@ -212,12 +231,12 @@ func TestTheOneThatIsLearnedOfLaterGivesWay(t *testing.T) {
 	x.Learn(b, present, siblings.Wants{Entries: configs("v", "x")})
 	x.Learn(a, present, siblings.Wants{Entries: configs("w", "x")})
 	x.Learn(b, present, siblings.Wants{Entries: configs("u", "x")})
-	got, found, err := x.Earlier(t.Context(), a, present, configs("w", "x"))
-	if want := (siblings.Shared{ID: configs("x")[0].ID, With: key("b")}); got != want || !found || err != nil {
-		t.Errorf("a: %+v, %v, %v; want %+v", got, found, err, want)
+	got, err := x.Earlier(t.Context(), a, present, configs("w", "x"))
+	if want := []siblings.Shared{{ID: configs("x")[0].ID, With: key("b")}}; !slices.Equal(got, want) || err != nil {
+		t.Errorf("a: %+v, %v; want %+v", got, err, want)
 	}
-	if got, found, err := x.Earlier(t.Context(), b, present, configs("v", "x")); found || err != nil {
-		t.Errorf("b: %+v, %v, %v; want none", got, found, err)
+	if got, err := x.Earlier(t.Context(), b, present, configs("v", "x")); len(got) > 0 || err != nil {
+		t.Errorf("b: %+v, %v; want none", got, err)
 	}
 	for name, tc := range map[string]struct {
 		holder string
@@ -229,14 +248,14 @@ func TestTheOneThatIsLearnedOfLaterGivesWay(t *testing.T) {
 		"it is being deleted":  {"c", configs("x")[0].ID, false},
 		"it is gone":           {"d", configs("x")[0].ID, false},
 	} {
-		if got, err := x.Holder(t.Context(), a, present, tc.id, key(tc.holder)); got != tc.want || err != nil {
+		if got, err := x.WantedBy(t.Context(), a, present, tc.id, key(tc.holder)); got != tc.want || err != nil {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}
 	}
 }
 
 func TestWhatLeavesSplits(t *testing.T) {
-	heirs := map[inventory.ID]client.ObjectKey{configs("a")[0].ID: key("b"), configs("e")[0].ID: key("c")}
+	successors := map[inventory.ID]client.ObjectKey{configs("a")[0].ID: key("b"), configs("e")[0].ID: key("c")}
 	may := inventory.AllowanceOf("configmap/team/d", "", "main@sha1:2")
 	cases := map[string]struct {
 		doomed  string
@@ -249,14 +268,14 @@ func TestWhatLeavesSplits(t *testing.T) {
 		"all is known": {"a d x", nil, "d x", "ConfigMap/team/a changes hands: Kustomization team/b has yet to apply it", ""},
 		"those of other namespaces are not named": {"a x", []client.ObjectKey{key("y"), key("z")}, "",
 			"ConfigMap/team/a changes hands: Kustomization of another namespace has yet to apply it; ConfigMap/team/x left this one and stays: nobody can tell whether " +
-				`Kustomization of another namespace wants it, as that cannot be built; mend that, or allow the removal with the annotation kustomize.flotilla.io/allow-prune: "configmap/team/x"`, "shop"},
+				`Kustomization of another namespace wants it, as that cannot be built; mend that, or allow the removal with the annotation kustomize.flotilla.io/allow-prune: "configmap/team/x", or in a commit by the trailer Flotilla-Allow-Delete: configmap/team/x`, "shop"},
 		"one sibling cannot be built": {"a d e x", []client.ObjectKey{key("z")}, "d",
 			"ConfigMap/team/a, ConfigMap/team/e change hands: Kustomizations team/b, team/c have yet to apply them; ConfigMap/team/x left this one and stays: nobody can tell whether " +
-				`Kustomization team/z wants it, as that cannot be built; mend that, or allow the removal with the annotation kustomize.flotilla.io/allow-prune: "configmap/team/x"`, ""},
+				`Kustomization team/z wants it, as that cannot be built; mend that, or allow the removal with the annotation kustomize.flotilla.io/allow-prune: "configmap/team/x", or in a commit by the trailer Flotilla-Allow-Delete: configmap/team/x`, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := siblings.Of(configs(strings.Fields(tc.doomed)...), siblings.Answer{Heirs: heirs, Unknown: tc.unknown}, may, "main@sha1:2")
+			got := siblings.Of(configs(strings.Fields(tc.doomed)...), siblings.Answer{Successors: successors, Unknown: tc.unknown}, may, "main@sha1:2")
 			if diff := cmp.Diff(configs(strings.Fields(tc.deleted)...), got.Deleted); diff != "" {
 				t.Errorf("deleted (-want +got):\n%s", diff)
 			}

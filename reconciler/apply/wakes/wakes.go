@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/reconciler/apply/dependencies"
@@ -41,8 +42,8 @@ type States interface {
 	// WaitingForSiblings returns the Kustomizations that wait for others of a source.
 	WaitingForSiblings(source client.ObjectKey) []client.ObjectKey
 	// Misses reports whether an object that is gone is one that a Kustomization has applied and wants: then that
-	// works on everything anew.
-	Misses(key client.ObjectKey, id inventory.ID) bool
+	// works on everything anew after the time that is returned, which is longer if it is deleted again and again.
+	Misses(key client.ObjectKey, id inventory.ID) (after time.Duration, misses bool)
 	// Again has the next run of a Kustomization work on everything anew.
 	Again(key client.ObjectKey)
 }
@@ -108,12 +109,8 @@ func (w Wakes) Find(ctx context.Context, match func(*kustomizev1.Kustomization) 
 // a binding carries.
 func (w Wakes) WhenBindingChanges() handler.EventHandler {
 	wake := func(obj client.Object, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-		id, ok := templateOf(obj)
-		if !ok {
-			return
-		}
-		for _, key := range w.States.WaitingFor(id) {
-			queue.AddAfter(reconcile.Request{NamespacedName: key}, debounceTime)
+		if id, ok := templateOf(obj); ok {
+			w.waiting(id, queue)
 		}
 	}
 	return handler.Funcs{
@@ -123,6 +120,21 @@ func (w Wakes) WhenBindingChanges() handler.EventHandler {
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 			wake(e.ObjectNew, q)
 		},
+	}
+}
+
+// WhenKustomizationChanges wakes the Kustomizations that wait for the health of another one.
+func (w Wakes) WhenKustomizationChanges() handler.EventHandler {
+	kind := kustomizev1.GroupVersion.WithKind(kustomizev1.KustomizationKind).GroupKind()
+	return handler.Funcs{UpdateFunc: func(_ context.Context, e event.UpdateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+		w.waiting(inventory.ID{Namespace: e.ObjectNew.GetNamespace(), Name: e.ObjectNew.GetName(), GroupKind: kind}, q)
+	}}
+}
+
+// waiting wakes the Kustomizations that wait for the health of an object.
+func (w Wakes) waiting(id inventory.ID, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+	for _, key := range w.States.WaitingFor(id) {
+		queue.AddAfter(reconcile.Request{NamespacedName: key}, debounceTime)
 	}
 }
 
@@ -140,12 +152,24 @@ func templateOf(obj client.Object) (inventory.ID, bool) {
 // at once, and not when drift is looked for next. Watches of objects are those that others have.
 type Deletions struct {
 	Wakes
-	Scheme *runtime.Scheme
-	Inbox  loop.Inbox[reconcile.Request]
+	Scheme    *runtime.Scheme
+	Suspended Suspended
+	Inbox     loop.Inbox[reconcile.Request]
+}
+
+// Suspended takes in what others do to objects whose Kustomization is suspended, and says which that is.
+type Suspended interface {
+	Changed(kind schema.GroupKind, before, after *unstructured.Unstructured) (owner client.ObjectKey, told bool)
 }
 
 // Changed is a templatestore.Listener's.
-func (d *Deletions) Changed(key templatestore.Key, before, after *unstructured.Unstructured, _ bool) {
+func (d *Deletions) Changed(key templatestore.Key, before, after *unstructured.Unstructured, first bool) {
+	if first {
+		return
+	}
+	if owner, told := d.Suspended.Changed(key.GroupVersionKind.GroupKind(), before, after); told {
+		d.Inbox.AddAfter(reconcile.Request{NamespacedName: owner}, debounceTime)
+	}
 	if after == nil && before != nil {
 		d.deleted(before, key.GroupVersionKind.GroupKind())
 	}
@@ -155,8 +179,11 @@ func (d *Deletions) Changed(key templatestore.Key, before, after *unstructured.U
 func (d *Deletions) deleted(obj client.Object, kind schema.GroupKind) {
 	owner, ok := inventory.OwnerOf(obj)
 	id := inventory.ID{Namespace: obj.GetNamespace(), Name: obj.GetName(), GroupKind: kind}
-	if ok && d.States.Misses(owner, id) {
-		d.Inbox.AddAfter(reconcile.Request{NamespacedName: owner}, debounceTime)
+	if !ok {
+		return
+	}
+	if after, misses := d.States.Misses(owner, id); misses {
+		d.Inbox.AddAfter(reconcile.Request{NamespacedName: owner}, max(after, debounceTime))
 	}
 }
 
@@ -177,6 +204,14 @@ func namesOf(refs []kustomizev1.SubstituteReference) []string {
 		out = append(out, ref.Kind+"/"+ref.Name)
 	}
 	return out
+}
+
+// Kinds are those that the manager watches, of what others may delete.
+func Kinds() []client.Object {
+	return []client.Object{
+		&kustomizev1.Kustomization{}, &policyv1alpha1.PropagationPolicy{}, &policyv1alpha1.ClusterPropagationPolicy{},
+		&policyv1alpha1.OverridePolicy{}, &policyv1alpha1.ClusterOverridePolicy{},
+	}
 }
 
 // OfKind handles the deletions of a kind that the manager watches.

@@ -38,7 +38,7 @@ func (c *check) relabelled(ctx context.Context, id inventory.ID) (finding, error
 	if err := c.readWorld(ctx); err != nil {
 		return finding{}, err
 	}
-	out, counted := finding{policy: id}, &tally{}
+	out, counted := finding{policy: id}, &summary{}
 	err := bindings.Each(ctx, c.hub, func(b workv1alpha2.Binding) {
 		was, is := c.carriers(b)
 		if was == nil || is == nil {

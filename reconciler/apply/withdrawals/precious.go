@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -40,8 +39,7 @@ func (c *check) preciousBy(ctx context.Context, policy inventory.ID) (finding, e
 	if err := c.readWorld(ctx); err != nil {
 		return finding{}, err
 	}
-	out, counted := finding{policy: policy}, &tally{}
-	var names []string
+	out, counted := finding{policy: policy}, &summary{}
 	for _, b := range c.precious {
 		of := bindings.TemplateOf(b)
 		id := inventory.ID{GroupKind: of.GroupKind(), Namespace: b.BindingSpec().Resource.Namespace, Name: b.BindingSpec().Resource.Name}
@@ -50,10 +48,10 @@ func (c *check) preciousBy(ctx context.Context, policy inventory.ID) (finding, e
 			continue
 		}
 		counted.add(b, clusters)
-		names = append(names, inventory.NameOf(id))
+		out.precious = append(out.precious, c.revision.Allowed.NameOf(id))
 		out.mistake = fmt.Sprintf("a %s goes with %s", of.Kind, inventory.PreciousKind(of.GroupKind()))
 	}
-	out.does, out.clusters, out.allow = "take "+counted.String()+" out of", counted.clusters, strings.Join(names, ", ")
+	out.does, out.clusters = "take "+counted.String()+" out of", counted.clusters
 	return out, nil
 }
 

@@ -3,7 +3,7 @@
 //
 // In go the changes of a revision and what the control plane has; out comes a refusal that names each such
 // object, with what would be lost where. What is precious counts also where nothing looks wrong. What people let go by its name is none. It reads
-// Clusters, policies and bindings, and writes nothing.
+// Clusters, policies and bindings, and writes nothing but, on Works of claims that are let go, that they are.
 package withdrawals
 
 import (
@@ -40,8 +40,28 @@ type Revision struct {
 	Allowed inventory.Allowance
 }
 
-// Check errs if a revision takes something out of clusters by what looks like a mistake, unless people let it
-// go. hub reads from a cache.
+// ReasonUnknownCluster says that a policy of a revision asks for a cluster that nobody has, and would leave others.
+const ReasonUnknownCluster = policyv1alpha1.PolicyReasonUnknownCluster
+
+// Refusal says what a revision would take out of clusters.
+type Refusal struct {
+	text    string
+	unknown bool
+}
+
+// Error implements error.
+func (r *Refusal) Error() string { return r.text }
+
+// Reason is ReasonUnknownCluster where all of it is because of that, and else inventory.ReasonPruneBlocked.
+func (r *Refusal) Reason() string {
+	if r.unknown {
+		return ReasonUnknownCluster
+	}
+	return inventory.ReasonPruneBlocked
+}
+
+// Check returns a *Refusal if a revision takes something out of clusters by what looks like a mistake, unless people
+// let it go. hub reads from a cache.
 func Check(ctx context.Context, hub client.Reader, r Revision) error {
 	var found []finding
 	c := check{hub: hub, revision: r}
@@ -55,22 +75,36 @@ func Check(ctx context.Context, hub client.Reader, r Revision) error {
 		}
 		found = append(found, lost...)
 	}
-	return refusal(found, r.Name)
+	lost, err := takeovers{&c}.losses(ctx)
+	if err != nil {
+		return err
+	}
+	return refusal(append(found, lost...), r)
 }
 
 // finding is what one policy, or a Cluster, would take away.
 type finding struct {
 	policy  inventory.ID
 	mistake string
+	// unknown says that the mistake is to ask for what no cluster has.
+	unknown bool
 	// does says what it does to how many objects: "take 2 objects out of".
 	does     string
 	clusters []string
-	// allow names what may go, where the revision is not enough; empty where it is.
-	allow string
+	// precious names what the revision is not enough for; nil where it is.
+	precious []string
+}
+
+// trailer names what lets a finding go in a commit: all that is precious, or the policy, where that is more than a few.
+func (f finding) trailer(may inventory.Allowance) []string {
+	if n := len(f.precious); n > 0 && n <= mostNamed {
+		return f.precious
+	}
+	return []string{may.NameOf(f.policy)}
 }
 
 // refusal says what would be lost; nil where nothing would.
-func refusal(found []finding, revision string) error {
+func refusal(found []finding, r Revision) error {
 	if len(found) == 0 {
 		return nil
 	}
@@ -82,13 +116,17 @@ func refusal(found []finding, revision string) error {
 	if more := len(texts) - mostNamed; more > 0 {
 		text += fmt.Sprintf("; and %d more policies do so", more)
 	}
-	var words []string
+	out := &Refusal{unknown: true}
+	var words, names []string
 	for _, f := range found {
-		words = append(words, cmp.Or(f.allow, revision))
+		words = append(words, cmp.Or(strings.Join(f.precious, ", "), r.Name))
+		names = append(names, f.trailer(r.Allowed)...)
+		out.unknown = out.unknown && f.unknown
 	}
 	slices.Sort(words)
-	return fmt.Errorf("%s; revision %s is not applied: correct it, or allow it with the annotation %s: %q",
-		text, revision, inventory.AllowPruneAnnotation, strings.Join(slices.Compact(words), ", "))
+	out.text = fmt.Sprintf("%s; revision %s is not applied: correct it, or allow it with %s",
+		text, r.Name, inventory.HowToAllow(strings.Join(slices.Compact(words), ", "), r.Allowed.Trailer(names)))
+	return out
 }
 
 // check is one run of Check. What it reads, it reads once, and only if it has to.
@@ -137,14 +175,17 @@ func (c *check) mistakenBy(ctx context.Context, id inventory.ID, desired *unstru
 		return c.takenOut(ctx, id)
 	}
 	before, after := overrideOf(c.revision.Seen[id]), overrideOf(desired)
-	if before == nil || after == nil {
+	switch {
+	case after == nil:
 		return finding{}, nil
+	case before == nil:
+		return renames{c}.losses(ctx, id, after)
 	}
 	loss := withdrawal.Override(before.OverrideSpec(), after.OverrideSpec(), c.fleet)
 	if loss.Mistake == "" {
 		return finding{}, nil
 	}
-	return c.takenBack(ctx, id, before, loss)
+	return c.takenBack(ctx, id, before, after, loss)
 }
 
 func (c *check) readFleet(ctx context.Context) error {
@@ -162,13 +203,13 @@ func (c *check) readFleet(ctx context.Context) error {
 	return nil
 }
 
-// tally counts objects, and names them and the clusters in which they are.
-type tally struct {
+// summary counts objects, and names them and the clusters in which they are.
+type summary struct {
 	objects  []string
 	clusters []string
 }
 
-func (t *tally) add(b workv1alpha2.Binding, clusters []string) {
+func (t *summary) add(b workv1alpha2.Binding, clusters []string) {
 	if len(clusters) == 0 {
 		return
 	}
@@ -180,7 +221,7 @@ func (t *tally) add(b workv1alpha2.Binding, clusters []string) {
 }
 
 // String is "2 objects (ConfigMap shop/cfg, Deployment shop/web)".
-func (t *tally) String() string {
+func (t *summary) String() string {
 	slices.Sort(t.objects)
 	named := strings.Join(t.objects[:min(len(t.objects), mostNamed)], ", ")
 	if len(t.objects) > mostNamed {

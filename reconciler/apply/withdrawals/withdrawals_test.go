@@ -2,6 +2,9 @@ package withdrawals_test
 
 import (
 	order "cmp"
+	"errors"
+	"maps"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -16,6 +19,7 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	"github.com/flotilla-io/flotilla/api/scheme"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
@@ -111,6 +115,8 @@ func TestWhatLooksLikeAMistake(t *testing.T) {
 	edited := func(text string, changes ...string) string { return strings.NewReplacer(changes...).Replace(text) }
 	other := edited(everything, "name: all", "name: other")
 	byTier := edited(everything, "clusterNames: [east, west]", "labelSelector: {matchExpressions: [{key: tier, operator: In, values: [gold, silver]}]}")
+	wide := edited(everything, "kind: PropagationPolicy", "kind: ClusterPropagationPolicy", "name: all, namespace: shop", "name: wide")
+	retuned := edited(tuned, "name: tune", "name: anew")
 	preempting := edited(other, "spec: {", "spec: {priority: 10, preemption: Always, ")
 	cases := map[string]struct {
 		wants   []string // besides the Deployment
@@ -118,8 +124,48 @@ func TestWhatLooksLikeAMistake(t *testing.T) {
 		claim   func(policy *policyv1alpha1.PropagationPolicy) client.Object // in both clusters, too
 		allowed string
 		want    string
-		allow   string // where the revision is not what the refusal asks for
+		allow   string   // where the revision is not what the refusal asks for
+		there   []string // policies that the hub has besides
+		was     string   // the Deployment before
 	}{
+		"a policy gives way to one that stays as it is, and names a mistyped cluster": {
+			wants: []string{edited(everything, "spec: {", "spec: {priority: 1, ")}, there: []string{edited(preempting, "west", "wst")},
+			want: typo + "PropagationPolicy/shop/other would take " + both + " out of west",
+		},
+		"a policy gives way to one that stays as it is": {wants: []string{edited(everything, "spec: {", "spec: {priority: 1, ")}, there: []string{preempting}},
+		"a policy gives way to one that is wanted as it is": {
+			wants: []string{edited(everything, "spec: {", "spec: {priority: 1, ")}, there: []string{edited(preempting, "west", "wst")}, allowed: "propagationpolicy/shop/other",
+		},
+		"a policy is dropped, and one that stays as it is names a mistyped cluster": {
+			removed: []string{everything}, there: []string{edited(wide, "west", "wst")}, want: typo + "ClusterPropagationPolicy/wide would take " + both + " out of west",
+		},
+		"a policy is dropped, and one that stays as it is takes a claim out of a cluster": {
+			removed: []string{everything}, there: []string{edited(wide, "east, west", "east")}, claim: attached, allow: "persistentvolumeclaim/shop/data",
+			want: "a PersistentVolumeClaim goes with its data: ClusterPropagationPolicy/wide would take 1 object (PersistentVolumeClaim shop/data) out of west",
+		},
+		"a policy is dropped, and one that stays as it is means the same": {removed: []string{everything}, there: []string{wide}, claim: attached},
+		"a label has one that stays as it is take over, and names a mistyped cluster": {
+			was: strings.Replace(web, "app: web", "app: old", 1), there: []string{edited(preempting, "west", "wst", "kind: Deployment", "kind: Deployment, labelSelector: {matchLabels: {app: web}}", ", {apiVersion: v1, kind: ConfigMap}", "")},
+			want: typo + "PropagationPolicy/shop/other would take 1 object (Deployment shop/web) out of west",
+		},
+		"an override is renamed": {wants: []string{retuned}, removed: []string{tuned}, there: []string{tuned}},
+		"an override is renamed, and names a mistyped cluster": {
+			wants: []string{edited(retuned, "west", "wst")}, removed: []string{tuned}, there: []string{tuned}, want: typo + "OverridePolicy/shop/anew would leave 1 object (Deployment shop/web) without what tune changes in west",
+		},
+		"an override is renamed and changed, and names a mistyped cluster": {
+			wants: []string{edited(retuned, "west", "wst", "a: b", "a: c")}, removed: []string{tuned}, there: []string{tuned}, want: typo + "OverridePolicy/shop/anew would leave 1 object (Deployment shop/web) without what tune changes in west",
+		},
+		"an override becomes one of all namespaces, and names a mistyped cluster": {
+			wants: []string{edited(retuned, "west", "wst", "kind: OverridePolicy", "kind: ClusterOverridePolicy", ", namespace: shop", "")}, removed: []string{tuned}, there: []string{tuned},
+			want: typo + "ClusterOverridePolicy/anew would leave 1 object (Deployment shop/web) without what tune changes in west",
+		},
+		"an override is renamed as somebody wants it": {wants: []string{edited(retuned, "west", "wst")}, removed: []string{tuned}, there: []string{tuned}, allowed: "overridepolicy/shop/anew"},
+		"a further one names a mistyped cluster, as an override is renamed": {
+			wants: []string{retuned, edited(retuned, "west", "wst", "name: anew", "name: more")}, removed: []string{tuned}, there: []string{tuned},
+		},
+		"an override goes, and a new one of something else names a mistyped cluster": {
+			wants: []string{edited(retuned, "west", "wst", "apiVersion: apps/v1, kind: Deployment", "apiVersion: v1, kind: ConfigMap")}, removed: []string{tuned}, there: []string{tuned},
+		},
 		"a cluster less, and a claim in it": {
 			wants: []string{edited(everything, "[east, west]", "[east]", "kind: ConfigMap}", "kind: ConfigMap}, {apiVersion: v1, kind: PersistentVolumeClaim}")},
 			claim: carried, want: "a PersistentVolumeClaim goes with its data: PropagationPolicy/shop/all would take 1 object (PersistentVolumeClaim shop/data) out of west", allow: "persistentvolumeclaim/shop/data",
@@ -134,6 +180,11 @@ func TestWhatLooksLikeAMistake(t *testing.T) {
 		"a revision does not let a claim go": {
 			wants: []string{edited(everything, "[east, west]", "[east]")}, claim: attached, allowed: "main@sha1:1",
 			want: "a PersistentVolumeClaim goes with its data: PropagationPolicy/shop/all would take 1 object (PersistentVolumeClaim shop/data) out of west", allow: "persistentvolumeclaim/shop/data",
+		},
+		"a name is mistyped, and a claim goes with it": {
+			wants: []string{edited(everything, "west", "wst")}, claim: attached,
+			want:  "clusterNames names wst, which does not exist (did you mean west?): PropagationPolicy/shop/all would take " + both + " out of west; a PersistentVolumeClaim goes with its data: PropagationPolicy/shop/all would take 1 object (PersistentVolumeClaim shop/data) out of west",
+			allow: "main@sha1:1, persistentvolumeclaim/shop/data",
 		},
 		"a cluster more, and a claim": {wants: []string{edited(everything, "[east, west]", "[east, west, north]")}, claim: attached},
 		"a cluster less":              {wants: []string{edited(everything, "[east, west]", "[east]")}},
@@ -206,6 +257,10 @@ func TestWhatLooksLikeAMistake(t *testing.T) {
 			there := object(t, eastern)
 			there.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: applier.FieldManager, FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:metadata":{"f:labels":{"f:tier":{}}}}`)}}})
 			r.Seen[inventory.IDOf(there)] = there
+			if tc.was != "" {
+				there := object(t, tc.was)
+				r.Seen[inventory.IDOf(there)] = there
+			}
 			for _, text := range append(tc.wants, web) {
 				r.Changes = append(r.Changes, applier.Change{Desired: object(t, text), Action: applier.Configured})
 			}
@@ -213,18 +268,130 @@ func TestWhatLooksLikeAMistake(t *testing.T) {
 				r.Removed = append(r.Removed, inventory.IDOf(object(t, text)))
 			}
 			got, allow := "", ""
+			reason, wantReason := "", inventory.ReasonPruneBlocked
+			if (strings.HasPrefix(tc.want, typo) || strings.HasPrefix(tc.want, "labelSelector asks for")) && !strings.Contains(tc.want, "PersistentVolumeClaim") {
+				wantReason = "UnknownCluster"
+			}
 			var more []client.Object
+			for _, text := range tc.there {
+				obj := object(t, text)
+				obj.SetLabels(map[string]string{policyv1alpha1.PropagationPolicyPermanentIDLabel: "id-" + obj.GetName(), policyv1alpha1.ClusterPropagationPolicyPermanentIDLabel: "id-" + obj.GetName()})
+				more = append(more, obj)
+			}
 			if tc.claim != nil {
 				more = append(more, tc.claim(policy(t)))
 			}
 			if err := withdrawals.Check(t.Context(), hub(t, more...), r); err != nil {
 				got, allow, _ = strings.Cut(err.Error(), "; revision main@sha1:1 is not applied: correct it, or allow it with the annotation kustomize.flotilla.io/allow-prune: ")
+				if refusal := (*withdrawals.Refusal)(nil); errors.As(err, &refusal) {
+					reason = refusal.Reason()
+				}
 			}
+			if got != "" && reason != wantReason {
+				t.Errorf("reason %q, want %q", reason, wantReason)
+			}
+			allow, trailer, _ := strings.Cut(allow, ", or in a commit by the trailer Flotilla-Allow-Delete: ")
 			if want := strconv.Quote(order.Or(tc.allow, r.Name)); got != "" && allow != want {
 				t.Errorf("allowed by %s, want %s", allow, want)
 			}
+			if want := order.Or(strings.Replace(tc.allow, r.Name, "propagationpolicy/shop/all", 1), namedIn(tc.want)); trailer != want {
+				t.Errorf("allowed in a commit by %s, want %s", trailer, want)
+			}
+			r.Allowed = inventory.AllowanceOf("", trailer, r.Name)
+			if err := withdrawals.Check(t.Context(), hub(t, more...), r); got != "" && err != nil {
+				t.Errorf("the trailer does not help: %v", err)
+			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// namedIn are the policies, or Clusters, that a refusal is about, as a trailer has them.
+func namedIn(refusal string) string {
+	var names []string
+	for _, found := range regexp.MustCompile(`(\S+) would `).FindAllStringSubmatch(refusal, -1) {
+		names = append(names, strings.ToLower(found[1]))
+	}
+	return strings.Join(names, ", ")
+}
+
+// TestManyClaimsGoByTheirPolicy: what a trailer names stays short.
+func TestManyClaimsGoByTheirPolicy(t *testing.T) {
+	narrow := strings.NewReplacer("[east, west]", "[east]", "kind: ConfigMap}", "kind: ConfigMap}, {apiVersion: v1, kind: PersistentVolumeClaim}").Replace(everything)
+	there := object(t, everything)
+	r := withdrawals.Revision{Name: "main@sha1:1", Seen: applier.Observed{inventory.IDOf(there): there}, Changes: []applier.Change{{Desired: object(t, narrow), Action: applier.Configured}}}
+	var claims []client.Object
+	var names []string
+	for _, name := range []string{"a", "b", "c", "d"} {
+		b := carried(policy(t)).(*workv1alpha2.ResourceBinding)
+		b.Name, b.Spec.Resource.Name = workv1alpha2.BindingName("PersistentVolumeClaim", name), name
+		claims = append(claims, b)
+		names = append(names, "persistentvolumeclaim/shop/"+name)
+		want := "Flotilla-Allow-Delete: " + strings.Join(names, ", ")
+		if name == "d" {
+			want = "Flotilla-Allow-Delete: propagationpolicy/shop/all"
+		}
+		err := withdrawals.Check(t.Context(), hub(t, claims...), r)
+		if err == nil || !strings.HasSuffix(err.Error(), " by the trailer "+want) {
+			t.Errorf("with %d claims %v, want it to end with %s", len(claims), err, want)
+		}
+	}
+}
+
+// TestWhatIsNamedGoes: the Works of a claim say that it goes with them in the clusters that a policy leaves, where
+// somebody named that or the claim; and nowhere else.
+func TestWhatIsNamedGoes(t *testing.T) {
+	less := strings.Replace(everything, "[east, west]", "[east]", 1)
+	for name, tc := range map[string]struct {
+		policy, allowed string
+		claim           func(*policyv1alpha1.PropagationPolicy) client.Object
+		action          applier.Action
+		want            []string
+	}{
+		"the claim is named":                   {policy: less, claim: attached, allowed: "persistentvolumeclaim/shop/data", action: applier.Configured, want: []string{"west"}},
+		"the policy is named":                  {policy: less, claim: attached, allowed: "propagationpolicy/shop/all", action: applier.Configured, want: []string{"west"}},
+		"the policy has been so":               {policy: less, claim: attached, allowed: "propagationpolicy/shop/all", action: applier.Unchanged},
+		"the revision is named":                {policy: less, claim: attached, allowed: "main@sha1:1", action: applier.Configured},
+		"another claim is named":               {policy: less, claim: attached, allowed: "persistentvolumeclaim/shop/more", action: applier.Configured},
+		"others use it there, too":             {policy: less, claim: shared, allowed: "persistentvolumeclaim/shop/data", action: applier.Configured},
+		"no cluster is left":                   {policy: everything, claim: attached, allowed: "persistentvolumeclaim/shop/data", action: applier.Configured},
+		"it is named, and carried by a policy": {policy: strings.Replace(less, "kind: ConfigMap}", "kind: ConfigMap}, {apiVersion: v1, kind: PersistentVolumeClaim}", 1), claim: carried, allowed: "persistentvolumeclaim/shop/data", action: applier.Configured, want: []string{"west"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			claim := tc.claim(policy(t))
+			labels := map[string]string{workv1alpha2.ResourceBindingPermanentIDLabel: "b-1"}
+			maps.Copy(labels, claim.GetLabels())
+			claim.SetLabels(labels)
+			var objects []client.Object
+			for _, cluster := range []string{"east", "west"} {
+				objects = append(objects, &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{
+					Namespace: workv1alpha2.ExecutionNamespace(cluster), Name: workv1alpha2.WorkName("PersistentVolumeClaim", "data", "shop"),
+					Labels: map[string]string{workv1alpha2.ResourceBindingPermanentIDLabel: "b-1"},
+				}})
+			}
+			c := hub(t, append(objects, claim)...)
+			r := withdrawals.Revision{Name: "main@sha1:1", Seen: applier.Observed{}, Allowed: inventory.AllowanceOf(tc.allowed, "", "main@sha1:1")}
+			there := object(t, everything)
+			r.Seen[inventory.IDOf(there)] = there
+			r.Changes = []applier.Change{{Desired: object(t, tc.policy), Action: tc.action}, {Desired: object(t, web), Action: applier.Unchanged}}
+			if err := withdrawals.LetGo(t.Context(), c, r); err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, obj := range objects {
+				w := &workv1alpha1.Work{}
+				if err := c.Get(t.Context(), client.ObjectKeyFromObject(obj), w); err != nil {
+					t.Fatal(err)
+				}
+				if w.Annotations[workv1alpha2.AllowCascadeAnnotation] == "true" {
+					cluster, _ := workv1alpha2.ClusterOfExecutionNamespace(w.Namespace)
+					got = append(got, cluster)
+				}
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("it goes in these (-want +got):\n%s", diff)
 			}
 		})
 	}

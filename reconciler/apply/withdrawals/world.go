@@ -89,7 +89,7 @@ func (c *check) takenOut(ctx context.Context, policy inventory.ID) (finding, err
 	if err := c.readWorld(ctx); err != nil {
 		return finding{}, err
 	}
-	out, counted := finding{policy: policy}, &tally{}
+	out, counted := finding{policy: policy}, &summary{}
 	err := bindings.Each(ctx, c.hub, func(b workv1alpha2.Binding) {
 		before, after := c.carriers(b)
 		if before == nil || after == nil || idOf(after) != policy {
@@ -106,7 +106,7 @@ func (c *check) takenOut(ctx context.Context, policy inventory.ID) (finding, err
 			}
 		}
 		counted.add(b, clusters)
-		out.mistake = loss.Mistake
+		out.mistake, out.unknown = loss.Mistake, loss.Unknown
 	}, client.InNamespace(policy.Namespace))
 	if err != nil {
 		return finding{}, fmt.Errorf("find what %s takes out of clusters: %w", inventory.Describe(policy), err)
@@ -159,16 +159,17 @@ func claimOf(b workv1alpha2.Binding) propagation.PolicyRef {
 	return ref
 }
 
-// takenBack is what an override of the revision does not change any more in clusters that run it.
-func (c *check) takenBack(ctx context.Context, id inventory.ID, before policyv1alpha1.Override, loss withdrawal.Loss) (finding, error) {
+// takenBack is what an override of the revision does not change any more in clusters that run it, of what it selects and did
+// before, or one whose place it takes.
+func (c *check) takenBack(ctx context.Context, id inventory.ID, before, after policyv1alpha1.Override, loss withdrawal.Loss) (finding, error) {
 	if err := c.readWorld(ctx); err != nil {
 		return finding{}, err
 	}
-	counted := &tally{}
+	counted := &summary{}
+	renamed := id.Name != before.GetName() || id.Namespace != before.GetNamespace()
 	err := bindings.Each(ctx, c.hub, func(b workv1alpha2.Binding) {
-		selectors := before.OverrideSpec().ResourceSelectors
 		template, _ := c.template(b)
-		if b.GetDeletionTimestamp() != nil || len(selectors) > 0 && selector.Best(selectors, selector.ResourceOf(template)) == selector.None {
+		if b.GetDeletionTimestamp() != nil || !selects(before, template) || renamed && !selects(after, template) {
 			return
 		}
 		var clusters []string
@@ -178,11 +179,20 @@ func (c *check) takenBack(ctx context.Context, id inventory.ID, before policyv1a
 			}
 		}
 		counted.add(b, clusters)
-	}, client.InNamespace(id.Namespace))
+	}, client.InNamespace(before.GetNamespace()))
 	if err != nil {
 		return finding{}, fmt.Errorf("find what %s changes: %w", inventory.Describe(id), err)
 	}
-	return finding{policy: id, mistake: loss.Mistake, does: "leave " + counted.String() + " without what it changes in", clusters: counted.clusters}, nil
+	what := "it"
+	if renamed {
+		what = before.GetName()
+	}
+	return finding{policy: id, mistake: loss.Mistake, unknown: loss.Unknown, does: "leave " + counted.String() + " without what " + what + " changes in", clusters: counted.clusters}, nil
+}
+
+func selects(o policyv1alpha1.Override, template *unstructured.Unstructured) bool {
+	selectors := o.OverrideSpec().ResourceSelectors
+	return len(selectors) == 0 || selector.Best(selectors, selector.ResourceOf(template)) != selector.None
 }
 
 // policies are all propagation policies, of both scopes. They are the cache's.

@@ -39,8 +39,8 @@ func aPod(name, on, requests string) *corev1.Pod {
 
 // TestRoomFollowsWatches tells of what a member has, as its watches would.
 func TestRoomFollowsWatches(t *testing.T) {
-	more := false
-	r := &Room{More: func() { more = true }}
+	more, changes := false, 0
+	r := &Tracker{More: func() { more = true }, Changed: func() { changes++ }}
 	ask, err := nodes.AskForReplicas(&workv1alpha2.ReplicaRequirements{Namespace: "shop", ResourceRequest: cpu("1")}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -48,7 +48,17 @@ func TestRoomFollowsWatches(t *testing.T) {
 	if _, err := r.Most(ask, nodes.Resources{}); !errors.Is(err, ErrUnknown) {
 		t.Errorf("before anything is known: %v", err)
 	}
+	if err := r.Read(func(*nodes.Index) { t.Error("it is looked at before anything is known") }); !errors.Is(err, ErrUnknown) {
+		t.Errorf("before anything is known: %v", err)
+	}
+	r.Nodes().OnDelete(kept(t, TrimNode, &corev1.Node{}))
+	if changes != 0 {
+		t.Error("a change is told of before anything is known")
+	}
 	r.Known()
+	if changes != 1 {
+		t.Errorf("that all is known now is told %d times", changes)
+	}
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}, Status: corev1.NodeStatus{
 		Allocatable: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourcePods: resource.MustParse("10")},
 	}}
@@ -77,13 +87,20 @@ func TestRoomFollowsWatches(t *testing.T) {
 		}, 4, false},
 		{"the node goes", func() { r.Nodes().OnDelete(is(TrimNode, node)) }, 0, false},
 	} {
-		more = false
+		more, changes = false, 0
 		step.do()
+		if changes != 1 {
+			t.Errorf("%s: it is told of %d times, want once", step.what, changes)
+		}
 		if more != step.more {
 			t.Errorf("%s: more may fit: %t, want %t", step.what, more, step.more)
 		}
 		if got, err := r.Most(ask, nodes.Resources{}, nodes.Quotas{}); err != nil || got != step.want {
 			t.Errorf("%s: %d fit (%v), want %d", step.what, got, err, step.want)
+		}
+		var looked int32
+		if err := r.Read(func(x *nodes.Index) { looked = nodes.Most(x, ask, nodes.Resources{}, nodes.Quotas{}) }); err != nil || looked != step.want {
+			t.Errorf("%s: who looks sees %d fit (%v), want %d", step.what, looked, err, step.want)
 		}
 	}
 }
@@ -97,7 +114,7 @@ func TestPodsThatWaitAreKnownByTheirWorkload(t *testing.T) {
 	waits.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, LastTransitionTime: metav1.NewTime(now.Add(-5 * time.Minute))}}
 	leaving := waits.DeepCopy()
 	leaving.DeletionTimestamp = ptr.To(metav1.NewTime(now))
-	r := &Room{}
+	r := &Tracker{}
 	r.Known()
 	r.Pods().OnAdd(kept(t, TrimPod, waits), false)
 	of := workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"}
@@ -120,7 +137,7 @@ func TestPodsThatWaitAreKnownByTheirWorkload(t *testing.T) {
 // TestAPodTakesOneKilobyte keeps pods as a watch does.
 func TestAPodTakesOneKilobyte(t *testing.T) {
 	const pods = 20_000
-	store, r := cache.NewStore(cache.MetaNamespaceKeyFunc), &Room{}
+	store, r := cache.NewStore(cache.MetaNamespaceKeyFunc), &Tracker{}
 	before := heap()
 	for i := range pods {
 		p := aPod(fmt.Sprintf("web-%d-6f7d8c9b5-x2k4q", i), fmt.Sprint("node-", i%2000), "250m")

@@ -43,13 +43,13 @@ func New(client any, source *cache.ListWatch, example runtime.Object, trim cache
 	return informer, err
 }
 
-// Tell has the handler told of all that the informer sees, and returns whether it was
-// told of all that there was at first.
-func Tell(ctx context.Context, informer cache.SharedIndexInformer, handler cache.ResourceEventHandler) cache.InformerSynced {
-	told, err := informer.AddEventHandler(handler)
+// Feed passes all that the informer sees to the handler, and returns whether the handler has
+// got all that there was at first.
+func Feed(ctx context.Context, informer cache.SharedIndexInformer, handler cache.ResourceEventHandler) cache.InformerSynced {
+	synced, err := informer.AddEventHandler(handler)
 	if err != nil { // it has stopped
 		log.FromContext(ctx).Error(err, "follow a member")
 		return func() bool { return false }
 	}
-	return told.HasSynced
+	return synced.HasSynced
 }

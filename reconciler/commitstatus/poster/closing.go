@@ -46,10 +46,10 @@ type retirement struct {
 
 // end finds out what the forge is to be told as a CommitStatus ends, of a commit whose status would stay
 // pending. A commit that retires a Kustomization has come to its end with that, also where the Kustomization
-// saw before that its folder is gone, and failed.
+// saw before that its folder is gone, and failed, or had told nothing of that commit: what is required there is told.
 func (r retirement) end(ctx context.Context, s *state) (loop.Next, error) {
 	last := s.before.Status.Posted
-	if !s.ends() || last == nil || last.State == gitopsv1alpha1.CommitSuccess {
+	if !s.ends() || last == nil {
 		return loop.Next{}, nil
 	}
 	if last.State == gitopsv1alpha1.CommitPending {
@@ -62,27 +62,66 @@ func (r retirement) end(ctx context.Context, s *state) (loop.Next, error) {
 	if err != nil || parent == nil {
 		return loop.Next{}, err
 	}
+	child := client.ObjectKey{Namespace: s.before.Namespace, Name: s.before.Spec.KustomizationRef.Name}
+	gone, err := r.gone(ctx, child)
+	if err != nil {
+		return loop.Next{}, err
+	}
 	if holds {
-		if r.clock.Since(s.before.DeletionTimestamp.Time) < parentTime {
+		if (gone || last.State != gitopsv1alpha1.CommitSuccess) && r.clock.Since(s.before.DeletionTimestamp.Time) < parentTime {
 			return loop.Next{Done: true, After: time.Second}, nil // it may be about to say that it does not
 		}
 		return loop.Next{}, nil
 	}
-	switch revision, err := git.ParseRevision(parent.Status.LastAttemptedRevision); {
-	case err != nil: // it is not at a commit
-	case revision.Checksum == last.Commit:
-		return r.retired(ctx, s, parent)
+	revision, err := git.ParseRevision(parent.Status.LastAttemptedRevision)
+	if err != nil { // it is not at a commit
+		return loop.Next{}, nil
+	}
+	if revision.Checksum == last.Commit {
+		if last.State == gitopsv1alpha1.CommitSuccess {
+			return loop.Next{}, nil
+		}
+		return r.retired(ctx, s, parent, last.Commit)
+	}
+	tells := false
+	if gone {
+		if tells, err = r.tells(ctx, s.before, parent); err != nil {
+			return loop.Next{}, err
+		}
+	}
+	switch {
 	case s.closing != nil:
 		s.closing.Description = "superseded by " + revision.Checksum[:shortCommit] + ", which retires the Kustomization"
+		s.lingers = tells // for what is to be told of that one
+	case tells:
+		return r.retired(ctx, s, parent, revision.Checksum)
 	}
 	return loop.Next{}, nil
 }
 
+// gone reports whether a Kustomization is there no more.
+func (r retirement) gone(ctx context.Context, key client.ObjectKey) (bool, error) {
+	err := r.hub.Get(ctx, key, &kustomizev1.Kustomization{}, client.UnsafeDisableDeepCopy)
+	return err != nil, client.IgnoreNotFound(err)
+}
+
+// tells reports whether the one that applied a Kustomization tells of its commits in the same repository: these are those
+// that the Kustomization told of, and the one that retired it is among them.
+func (r retirement) tells(ctx context.Context, cs *gitopsv1alpha1.CommitStatus, parent *kustomizev1.Kustomization) (bool, error) {
+	var list gitopsv1alpha1.CommitStatusList
+	if err := r.hub.List(ctx, &list, client.InNamespace(parent.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return false, fmt.Errorf("list commit statuses: %w", err)
+	}
+	return slices.ContainsFunc(list.Items, func(of gitopsv1alpha1.CommitStatus) bool {
+		return of.Spec.KustomizationRef != nil && of.Spec.KustomizationRef.Name == parent.Name && of.Spec.Repository == cs.Spec.Repository
+	}), nil
+}
+
 // retired says what has become of what a Kustomization applied that the commit retires. The commit stays pending for as
 // long as a cluster has yet to remove some of it.
-func (r retirement) retired(ctx context.Context, s *state, parent *kustomizev1.Kustomization) (loop.Next, error) {
+func (r retirement) retired(ctx context.Context, s *state, parent *kustomizev1.Kustomization, commit string) (loop.Next, error) {
 	last := s.before.Status.Posted
-	s.closing = &gitopsv1alpha1.PostedStatus{Commit: last.Commit, State: gitopsv1alpha1.CommitSuccess, Description: retires + "what it applied is removed, or applied by others"}
+	s.closing = &gitopsv1alpha1.PostedStatus{Commit: commit, State: gitopsv1alpha1.CommitSuccess, Description: retires + "what it applied is removed, or applied by others"}
 	if s.before.Annotations[gitopsv1alpha1.KeepsAnnotation] != "" {
 		s.closing.Description = retires + "what it applied is left where it was, as it does not prune"
 	}
@@ -113,7 +152,7 @@ func (r retirement) retired(ctx context.Context, s *state, parent *kustomizev1.K
 	}
 	s.lingers = true
 	s.closing.State, s.closing.Description = gitopsv1alpha1.CommitPending, rollup.Sanitise(retires+rollup.Revision(parts).Description)
-	if last.State == s.closing.State && last.Description == s.closing.Description {
+	if last.Commit == commit && last.State == s.closing.State && last.Description == s.closing.Description {
 		s.closing = nil
 		return loop.Next{Done: true, After: lingerPoll}, nil
 	}
@@ -126,9 +165,8 @@ func (r retirement) waits(ctx context.Context, child client.ObjectKey, parent *k
 	if parent.DeletionTimestamp != nil {
 		return false, nil
 	}
-	err := r.hub.Get(ctx, child, &kustomizev1.Kustomization{})
-	if err == nil || client.IgnoreNotFound(err) != nil {
-		return false, client.IgnoreNotFound(err)
+	if gone, err := r.gone(ctx, child); err != nil || !gone {
+		return false, err
 	}
 	namespace := &corev1.Namespace{}
 	if err := r.hub.Get(ctx, client.ObjectKey{Name: child.Namespace}, namespace); err != nil {

@@ -254,7 +254,7 @@ const shortCommit = 8
 // postBoth posts what is left pending of the commit before, and then the spec.
 func (s *state) postBoth(ctx context.Context, clock clock.PassiveClock) error {
 	if s.ends() && s.closing != nil {
-		return s.postOne(ctx, clock, telling{PostedStatus: *s.closing, last: true})
+		return s.postOne(ctx, clock, posting{PostedStatus: *s.closing, last: true})
 	}
 	spec := &s.status.Spec
 	if last := s.status.Status.Posted; last != nil && last.Commit != spec.Commit && last.State == gitopsv1alpha1.CommitPending {
@@ -262,17 +262,17 @@ func (s *state) postBoth(ctx context.Context, clock clock.PassiveClock) error {
 		if last.Succeeded { // all clusters had it; what became of one of them since is told of the next commit
 			superseded.State, superseded.Description = gitopsv1alpha1.CommitSuccess, "ready in all clusters once, superseded by "+spec.Commit[:shortCommit]
 		}
-		err := s.postOne(ctx, clock, telling{PostedStatus: superseded, last: true})
+		err := s.postOne(ctx, clock, posting{PostedStatus: superseded, last: true})
 		if e := loop.As(classify(err), ""); e != nil && e.Class != loop.ClassStalled && e.Reason != gitopsv1alpha1.CommitStatusReasonNoPullRequest {
 			return err
 		}
 		// What the forge refuses to hear of a commit that is over, as it is gone, keeps nothing of the next one.
 	}
-	return s.postOne(ctx, clock, telling{PostedStatus: gitopsv1alpha1.PostedStatus{Commit: spec.Commit, State: spec.State, Description: spec.Description}})
+	return s.postOne(ctx, clock, posting{PostedStatus: gitopsv1alpha1.PostedStatus{Commit: spec.Commit, State: spec.State, Description: spec.Description}})
 }
 
 // postOne tells the forge, and notes that it knows, and since when.
-func (s *state) postOne(ctx context.Context, clock clock.PassiveClock, what telling) error {
+func (s *state) postOne(ctx context.Context, clock clock.PassiveClock, what posting) error {
 	if err := s.to.send(ctx, s.status, &what); err != nil {
 		return err
 	}

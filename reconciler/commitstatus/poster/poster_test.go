@@ -44,12 +44,12 @@ type tenants struct {
 	writes int
 	reads  int // of Secrets
 
-	mu     sync.Mutex
-	posts  []string
-	said   []string        // their descriptions
-	limits map[string]bool // repositories that the forge wants no posts to
-	gone   string          // a commit that the forge does not have any more
-	forge  *httptest.Server
+	mu            sync.Mutex
+	posts         []string
+	said, commits []string        // their descriptions, and the commits that they are of
+	limits        map[string]bool // repositories that the forge wants no posts to
+	gone          string          // a commit that the forge does not have any more
+	forge         *httptest.Server
 }
 
 func newTenants(t *testing.T, opts Options, namespaces ...string) *tenants {
@@ -100,6 +100,7 @@ func (w *tenants) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 	var status struct{ State, Description string }
 	_ = json.NewDecoder(r.Body).Decode(&status)
 	w.posts, w.said = append(w.posts, repository+" "+status.State), append(w.said, status.Description)
+	w.commits = append(w.commits, r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:])
 	out.WriteHeader(http.StatusCreated)
 	_, _ = io.WriteString(out, "{}")
 }

@@ -19,11 +19,11 @@ import (
 
 // sender tells a forge what is to be told of a commit. A comment notes in what where it stands.
 type sender interface {
-	send(ctx context.Context, cs *gitopsv1alpha1.CommitStatus, what *telling) error
+	send(ctx context.Context, cs *gitopsv1alpha1.CommitStatus, what *posting) error
 }
 
-// telling is what is to be told of a commit.
-type telling struct {
+// posting is what is to be posted about a commit.
+type posting struct {
 	gitopsv1alpha1.PostedStatus
 	// last says that nothing more is going to be told of the commit.
 	last bool
@@ -32,7 +32,7 @@ type telling struct {
 // statusSender posts commit statuses.
 type statusSender struct{ to forge.Poster }
 
-func (s statusSender) send(ctx context.Context, cs *gitopsv1alpha1.CommitStatus, what *telling) error {
+func (s statusSender) send(ctx context.Context, cs *gitopsv1alpha1.CommitStatus, what *posting) error {
 	return s.to.Post(ctx, forge.Status{
 		Commit: what.Commit, State: states[what.State], Context: cs.Spec.Context, TargetURL: cs.Spec.TargetURL, Description: what.Description,
 	})
@@ -41,7 +41,7 @@ func (s statusSender) send(ctx context.Context, cs *gitopsv1alpha1.CommitStatus,
 // commentSender keeps a comment on each commit.
 type commentSender struct{ to forge.Commenter }
 
-func (s commentSender) send(ctx context.Context, cs *gitopsv1alpha1.CommitStatus, what *telling) error {
+func (s commentSender) send(ctx context.Context, cs *gitopsv1alpha1.CommitStatus, what *posting) error {
 	c := forge.Comment{Commit: what.Commit, Key: keyOf(cs), Body: cs.Spec.Comment}
 	if last := cs.Status.Posted; last != nil && last.Commit == what.Commit && last.Comment != nil {
 		c.At = forge.CommentRef{PullRequest: last.Comment.PullRequest, ID: last.Comment.ID}

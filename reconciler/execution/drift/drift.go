@@ -54,7 +54,7 @@ func Changed(m *manifest.Manifest, changes []ownership.Change) string {
 // Changes are what others made of an object. That it names the Work as that was called
 // formerly is none of their doing.
 func Changes(owner ownermeta.Owner, desired, live *unstructured.Unstructured) []ownership.Change {
-	if o := members.Marks(live); o.Work != owner.Key() && owner.NamedBy(o) {
+	if o := members.MetadataOf(live); o.Work != owner.Key() && owner.NamedBy(o) {
 		live = live.DeepCopy()
 		ownermeta.Set(live, owner.Key())
 	}
@@ -78,8 +78,8 @@ type Pauses interface {
 	MayReport(work client.ObjectKey) bool
 }
 
-// Look is an object that is not as it was applied.
-type Look struct {
+// Finding is an object that is not as it was applied.
+type Finding struct {
 	Work     *workv1alpha1.Work
 	Manifest *manifest.Manifest
 	// Record is what was last applied.
@@ -116,7 +116,7 @@ func New(cluster string, retainer Retainer, pauses Pauses, recorder loop.Recorde
 // Inspect returns what differs in an object that is only to be reported on; nil for
 // nothing. It reports what the Work does not say yet. The member is asked once for each
 // state of the object.
-func (i *Inspector) Inspect(ctx context.Context, l *Look) (*Drift, error) {
+func (i *Inspector) Inspect(ctx context.Context, l *Finding) (*Drift, error) {
 	key, state := client.ObjectKeyFromObject(l.Work), l.Manifest.Hash
 	if l.Observed != nil {
 		state += " " + string(l.Observed.UID) + " " + l.Observed.ResourceVersion
@@ -142,7 +142,7 @@ func (i *Inspector) Inspect(ctx context.Context, l *Look) (*Drift, error) {
 }
 
 // compare says in words how the member's object differs; empty where it does not.
-func (i *Inspector) compare(ctx context.Context, l *Look) (string, error) {
+func (i *Inspector) compare(ctx context.Context, l *Finding) (string, error) {
 	desired, err := l.Manifest.Object(l.Work)
 	if err != nil {
 		return "", err

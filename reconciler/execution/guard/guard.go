@@ -21,6 +21,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/cascade"
 	"github.com/flotilla-io/flotilla/policies/claims"
 	"github.com/flotilla-io/flotilla/policies/excerpt"
+	"github.com/flotilla-io/flotilla/policies/volumes"
 	"github.com/flotilla-io/flotilla/reconciler/execution/outcome"
 )
 
@@ -33,13 +34,13 @@ type Refusal struct {
 
 // Error says what would go, and how to have it go all the same.
 func (r *Refusal) Error() string {
-	const word = workv1alpha2.AllowCascadeAnnotation
+	const annotation = workv1alpha2.AllowCascadeAnnotation
 	if r.err != nil {
 		return fmt.Sprintf("%s is not deleted in the cluster before it is known what would go with it: %v; to delete it all the same, annotate this Work with %s=true",
-			r.title, r.err, word)
+			r.title, r.err, annotation)
 	}
 	return fmt.Sprintf("%s is not deleted in the cluster, as what is not of a template that goes, too, would go with it: %s. "+
-		"Annotate this Work with %s=true to delete all of it, or set spec.preserveResourcesOnDeletion to leave all of it", r.title, r.contents, word)
+		"Annotate this Work with %s=true to delete all of it, or set spec.preserveResourcesOnDeletion to leave all of it", r.title, r.contents, annotation)
 }
 
 // Unwrap returns why nobody knows what is there; nil if it is known.
@@ -87,7 +88,7 @@ func (g *Guard) Judge(ctx context.Context, edge any, r *Removal) error {
 	if !ok {
 		return &Refusal{title: r.Title, err: errors.New("it cannot be looked into")}
 	}
-	found, err := missed(ctx, member, r.Kind, r.Key, func(obj metav1.Object) bool { return g.leaves(ctx, r, obj) })
+	found, err := missed(ctx, member, r.Kind, r.Key, func(kind schema.GroupKind, obj metav1.Object) bool { return g.leaves(ctx, r, kind, obj) })
 	switch {
 	case apierrors.IsNotFound(err) || errors.Is(err, members.ErrNotServed):
 		return nil
@@ -102,18 +103,18 @@ func (g *Guard) Judge(ctx context.Context, edge any, r *Removal) error {
 // leaves reports whether an object in a member is this hub's, and goes: its Work, which
 // is there and does not leave it in place, is being deleted, or the whole cluster
 // leaves. Names alone are no evidence, and an object without a Work is an orphan, which
-// stays until somebody says otherwise.
-func (g *Guard) leaves(ctx context.Context, r *Removal, obj metav1.Object) bool {
+// stays until somebody says otherwise. So does a claim whose Work may not take it along.
+func (g *Guard) leaves(ctx context.Context, r *Removal, kind schema.GroupKind, obj metav1.Object) bool {
 	notes := obj.GetAnnotations()
 	if obj.GetLabels()[workv1alpha2.ManagedByKarmadaLabel] != workv1alpha2.ManagedByKarmadaLabelValue || notes[workv1alpha2.WorkNamespaceAnnotation] != r.Work.Namespace {
 		return false
 	}
 	work := &workv1alpha1.Work{}
 	err := g.hub.Get(ctx, client.ObjectKey{Namespace: r.Work.Namespace, Name: notes[workv1alpha2.WorkNameAnnotation]}, work, client.UnsafeDisableDeepCopy)
-	if err != nil || ptr.Deref(work.Spec.PreserveResourcesOnDeletion, false) {
+	if err != nil || ptr.Deref(work.Spec.PreserveResourcesOnDeletion, false) || volumes.Stays(kind, work) {
 		return false
 	}
-	says := claims.Marks{Hub: notes[workv1alpha2.HubAnnotation], Work: obj.GetLabels()[workv1alpha2.WorkPermanentIDLabel]}
+	says := claims.Ownership{Hub: notes[workv1alpha2.HubAnnotation], Work: obj.GetLabels()[workv1alpha2.WorkPermanentIDLabel]}
 	return (r.Leaving || !work.DeletionTimestamp.IsZero()) && r.Standing.MayRemove(says, work.Labels[workv1alpha2.WorkPermanentIDLabel])
 }
 
@@ -126,7 +127,7 @@ func Status(work *workv1alpha1.Work, why error, now time.Time) (status *workv1al
 	status = work.Status.DeepCopy()
 	changed := meta.SetStatusCondition(&status.Conditions, metav1.Condition{
 		Type: workv1alpha1.WorkDeletionBlocked, Status: metav1.ConditionTrue, Reason: reason(why),
-		Message: excerpt.Message(egress.Told(why), mostMessage), ObservedGeneration: work.Generation, LastTransitionTime: metav1.NewTime(now),
+		Message: excerpt.Message(egress.Message(why), mostMessage), ObservedGeneration: work.Generation, LastTransitionTime: metav1.NewTime(now),
 	})
 	return status, !changed
 }

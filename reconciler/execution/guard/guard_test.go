@@ -35,6 +35,7 @@ func TestWhatLeaves(t *testing.T) {
 		standing claims.Standing
 		hub, id  string // what the object says of whose it is
 		unmarked bool
+		claim    bool   // it is a PersistentVolumeClaim
 		space    string // empty: the cluster's
 		member   bool   // the cluster leaves
 		want     bool
@@ -58,7 +59,16 @@ func TestWhatLeaves(t *testing.T) {
 		},
 		"it has the Work's permanent id, applied before hubs said so": {work: work(leaving), standing: contested, id: "w-1", want: true},
 		"a Work of another cluster":                                   {work: work(leaving), standing: fresh, hub: "one", id: "w-1", space: "karmada-es-eu-2"},
-		"nobody manages it":                                           {work: work(leaving), standing: fresh, hub: "one", id: "w-1", unmarked: true},
+		"a claim whose Work goes without it": {work: work(func(w *workv1alpha1.Work) {
+			leaving(w)
+			w.Labels[workv1alpha2.ResourceBindingPermanentIDLabel] = "b-1"
+		}), claim: true, standing: fresh, hub: "one", id: "w-1"},
+		"a claim whose Work takes it along": {work: work(func(w *workv1alpha1.Work) {
+			leaving(w)
+			w.Labels[workv1alpha2.ResourceBindingPermanentIDLabel] = "b-1"
+			w.Annotations = map[string]string{workv1alpha2.AllowCascadeAnnotation: "true"}
+		}), claim: true, standing: fresh, hub: "one", id: "w-1", want: true},
+		"nobody manages it": {work: work(leaving), standing: fresh, hub: "one", id: "w-1", unmarked: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := fake.NewClientBuilder().WithScheme(scheme.New())
@@ -86,7 +96,11 @@ func TestWhatLeaves(t *testing.T) {
 				Kind: schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, Key: types.NamespacedName{Name: "shop"},
 				Work: &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: space, Name: "shop"}}, Standing: tc.standing, Leaving: tc.member,
 			}
-			if got := g.leaves(t.Context(), r, obj); got != tc.want {
+			kind := schema.GroupKind{Kind: "ConfigMap"}
+			if tc.claim {
+				kind.Kind = "PersistentVolumeClaim"
+			}
+			if got := g.leaves(t.Context(), r, kind, obj); got != tc.want {
 				t.Errorf("leaves = %t, want %t", got, tc.want)
 			}
 		})

@@ -24,8 +24,8 @@ var _ Member = (*members.Member)(nil)
 // missed names what would be missed if a Namespace, or a CustomResourceDefinition,
 // were deleted: at most one more than cascade.Most. leaves says what goes anyway. What
 // cannot be looked at is an error: nobody knows what is there.
-func missed(ctx context.Context, m Member, gvk schema.GroupVersionKind, key types.NamespacedName, leaves func(metav1.Object) bool) ([]string, error) {
-	what := contents.Search{Most: cascade.Most + 1, Leaves: func(_ schema.GroupKind, obj metav1.Object) bool { return leaves(obj) }}
+func missed(ctx context.Context, m Member, gvk schema.GroupVersionKind, key types.NamespacedName, leaves func(schema.GroupKind, metav1.Object) bool) ([]string, error) {
+	what := contents.Search{Most: cascade.Most + 1, Leaves: leaves}
 	switch kind := gvk.GroupKind(); {
 	case kind == schema.GroupKind{Kind: "Namespace"}:
 		return contents.InNamespace(ctx, m, key.Name, what)
@@ -48,7 +48,7 @@ func Left(ctx context.Context, edge any, crd *unstructured.Unstructured) []strin
 	if !ok || !Defines(crd.GroupVersionKind().GroupKind()) {
 		return nil
 	}
-	left, err := contents.Held(ctx, m, crd, cascade.Most+1)
+	left, err := contents.Blocked(ctx, m, crd, cascade.Most+1)
 	if err != nil {
 		return nil
 	}

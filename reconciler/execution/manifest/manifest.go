@@ -59,6 +59,9 @@ func Formerly(id *workv1alpha1.ResourceIdentifier) Manifest {
 // Object returns the whole manifest, which says that it is the Work's.
 func (m *Manifest) Object(work *workv1alpha1.Work) (*unstructured.Unstructured, error) {
 	out := &unstructured.Unstructured{}
+	if m.Ordinal >= len(work.Spec.Workload.Manifests) { // what was asked for once
+		return nil, fmt.Errorf("manifest %d is not there any more", m.Ordinal)
+	}
 	if err := out.UnmarshalJSON(work.Spec.Workload.Manifests[m.Ordinal].Raw); err != nil {
 		return nil, fmt.Errorf("manifest %d does not parse: %w", m.Ordinal, err)
 	}

@@ -106,7 +106,7 @@ func IsTerminating(err error) bool { return errors.As(err, new(*Terminating)) }
 // the objects of its kind, if it is the definition of one.
 func Lingers(title string, live *unstructured.Unstructured, left []string) *Terminating {
 	out := &Terminating{Title: title}
-	if held := cascade.HeldByKind(left, live.GetFinalizers()); held != "" {
+	if held := cascade.BlockedByKind(left, live.GetFinalizers()); held != "" {
 		out.Keeps = ", " + held
 	} else if within := remains(live); within != "" {
 		out.Keeps = ": " + within

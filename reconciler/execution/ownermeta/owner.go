@@ -35,7 +35,7 @@ func (o Owner) Key() client.ObjectKey { return client.ObjectKeyFromObject(o.work
 
 // Foreign reports whether an object is another hub's.
 func (o Owner) Foreign(object *members.Observed) bool {
-	return object.Managed && o.member.Standing().Foreign(object.Claim, o.id())
+	return object.Managed && o.member.Standing().Foreign(object.Owner, o.id())
 }
 
 // Has reports whether an object is the Work's.
@@ -55,7 +55,7 @@ func (o Owner) NamedBy(object *members.Observed) bool {
 // before, and to any if the manifest says so. What another hub manages is not managed
 // here.
 func (o Owner) MayTake(desired, live *unstructured.Unstructured, sentBefore bool) bool {
-	marks := members.Marks(live)
+	marks := members.MetadataOf(live)
 	if o.Foreign(marks) {
 		return overwrites(desired)
 	}
@@ -64,7 +64,7 @@ func (o Owner) MayTake(desired, live *unstructured.Unstructured, sentBefore bool
 
 // MayRemove reports whether an object may go that says that it is the Work's.
 func (o Owner) MayRemove(object *members.Observed) bool {
-	return o.member.Standing().MayRemove(object.Claim, o.id())
+	return o.member.Standing().MayRemove(object.Owner, o.id())
 }
 
 // id returns the permanent id of the Work.

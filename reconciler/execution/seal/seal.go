@@ -25,8 +25,8 @@ const (
 	keyFile = "records.key"
 	keySize = 32 // bytes
 	macSize = 15 // bytes, which base64 writes without padding
-	// mark begins the seal, after the hash that it is for.
-	mark = "."
+	// separator begins the seal, after the hash that it is for.
+	separator = "."
 )
 
 // Seal proves records. The zero value is for whoever is the only one that can write them:
@@ -62,7 +62,7 @@ func (s Seal) Closed(records []workv1alpha1.AppliedHash) []workv1alpha1.AppliedH
 	}
 	out := make([]workv1alpha1.AppliedHash, 0, len(records))
 	for _, r := range records {
-		r.Observed += mark + s.of(r)
+		r.Observed += separator + s.of(r)
 		out = append(out, r)
 	}
 	return out
@@ -73,7 +73,7 @@ func (s Seal) Opened(records []workv1alpha1.AppliedHash) []workv1alpha1.AppliedH
 	out := make([]workv1alpha1.AppliedHash, 0, len(records))
 	for _, r := range records {
 		var says string
-		r.Observed, says, _ = strings.Cut(r.Observed, mark)
+		r.Observed, says, _ = strings.Cut(r.Observed, separator)
 		if s.key == nil || hmac.Equal([]byte(says), []byte(s.of(r))) {
 			out = append(out, r)
 		}

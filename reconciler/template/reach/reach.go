@@ -45,7 +45,7 @@ func (f Finder) Selected(ctx context.Context, policy policyv1alpha1.Policy, yiel
 			if s.Name != "" && s.Name != obj.GetName() || selector.Match(*s, selector.ResourceOf(obj)) == selector.None {
 				return
 			}
-			if holder, claimed := propagation.Claimed(obj); !claimed || holder == own || takes {
+			if owner, claimed := propagation.Claimed(obj); !claimed || owner == own || takes {
 				yield(templatestore.KeyOf(obj))
 			}
 		})
@@ -84,31 +84,31 @@ func (f Finder) Claimed(ctx context.Context, policy policyv1alpha1.Policy, yield
 // Sent are what policies said when their templates were sent to the loop that carries them.
 // The zero value is ready, and it is safe for use by several goroutines.
 type Sent struct {
-	mu   sync.Mutex
-	says map[ctrl.Request]string
+	mu        sync.Mutex
+	announced map[ctrl.Request]string
 }
 
 // Get returns what a policy said last; false if it was not sent.
 func (e *Sent) Get(req ctrl.Request) (string, bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	says, known := e.says[req]
-	return says, known
+	announced, known := e.announced[req]
+	return announced, known
 }
 
 // Put notes what a policy says.
-func (e *Sent) Put(req ctrl.Request, says string) {
+func (e *Sent) Put(req ctrl.Request, announced string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.says == nil {
-		e.says = map[ctrl.Request]string{}
+	if e.announced == nil {
+		e.announced = map[ctrl.Request]string{}
 	}
-	e.says[req] = says
+	e.announced[req] = announced
 }
 
 // Forget drops what a policy said.
 func (e *Sent) Forget(req ctrl.Request) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	delete(e.says, req)
+	delete(e.announced, req)
 }

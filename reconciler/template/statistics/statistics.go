@@ -33,7 +33,7 @@ type Policies struct {
 type template struct {
 	claim propagation.PolicyRef // zero: none
 	// old: it was there at the start; looked: a pass has looked at it since.
-	old, looked bool
+	old, visited bool
 	// problem is what the last pass came to; blamed is the policy it was about.
 	problem Problem
 	blamed  propagation.PolicyRef
@@ -85,9 +85,9 @@ func (t *Policies) Template(key templatestore.Key, now *unstructured.Unstructure
 	t.putTemplate(key, next, now != nil)
 }
 
-// Looked takes note of what a pass over a template came to: nothing, or a
+// Visited takes note of what a pass over a template came to: nothing, or a
 // problem that has to do with the policy.
-func (t *Policies) Looked(key templatestore.Key, about propagation.PolicyRef, problem string, at time.Time) {
+func (t *Policies) Visited(key templatestore.Key, about propagation.PolicyRef, problem string, at time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	next, known := t.templates[key]
@@ -98,12 +98,12 @@ func (t *Policies) Looked(key templatestore.Key, about propagation.PolicyRef, pr
 		return
 	}
 	if problem != next.problem.Message || about != next.blamed {
-		if next.old && !next.looked {
+		if next.old && !next.visited {
 			at = time.Time{}
 		}
 		next.problem, next.blamed = problemOf(key, problem, at), about
 	}
-	next.looked = true
+	next.visited = true
 	t.putTemplate(key, next, true)
 }
 
@@ -114,7 +114,7 @@ func (t *Policies) putTemplate(key templatestore.Key, next template, there bool)
 	}
 	t.countTemplate(key, before, -1)
 	t.countTemplate(key, next, 1)
-	if idle := next.claim == (propagation.PolicyRef{}) && next.problem.Message == "" && (next.looked || !next.old); idle || !there {
+	if idle := next.claim == (propagation.PolicyRef{}) && next.problem.Message == "" && (next.visited || !next.old); idle || !there {
 		delete(t.templates, key)
 	} else {
 		t.templates[key] = next
@@ -124,7 +124,7 @@ func (t *Policies) putTemplate(key templatestore.Key, next template, there bool)
 
 // countTemplate adds or takes away, by sign, what a template is worth.
 func (t *Policies) countTemplate(key templatestore.Key, e template, sign int32) {
-	if e.old && !e.looked {
+	if e.old && !e.visited {
 		t.unlooked += int(sign)
 	}
 	if e.claim != (propagation.PolicyRef{}) {
@@ -133,7 +133,7 @@ func (t *Policies) countTemplate(key templatestore.Key, e template, sign int32) 
 		if p.kinds[key.GroupVersionKind] += sign; p.kinds[key.GroupVersionKind] == 0 {
 			delete(p.kinds, key.GroupVersionKind)
 		}
-		if !e.looked {
+		if !e.visited {
 			p.unlooked += sign
 		}
 	}

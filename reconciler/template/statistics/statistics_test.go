@@ -72,7 +72,7 @@ func TestCounts(t *testing.T) {
 		"a template that is claimed, looked at and bound": {
 			do: func(c *statistics.Policies) {
 				c.Template(web, template(p), false)
-				c.Looked(web, p, "", noon)
+				c.Visited(web, p, "", noon)
 				c.Binding(bound(web, p, fits, ""), false, noon)
 			},
 			want: [2]statistics.Count{{Templates: 1, Bindings: 1, Placed: 1, Complete: true}, {Complete: true}}, reported: []string{"p", "p", "p"},
@@ -81,14 +81,14 @@ func TestCounts(t *testing.T) {
 			do: func(c *statistics.Policies) {
 				for range 3 {
 					c.Template(web, template(p), false)
-					c.Looked(web, p, "", noon)
+					c.Visited(web, p, "", noon)
 					c.Binding(bound(web, p, fits, ""), false, noon)
 				}
 			},
 			want: [2]statistics.Count{{Templates: 1, Bindings: 1, Placed: 1, Complete: true}, {Complete: true}}, reported: []string{"p", "p", "p"},
 		},
 		"one that nobody claims": {
-			do:   func(c *statistics.Policies) { c.Template(web, template(none), true); c.Looked(web, none, "", noon) },
+			do:   func(c *statistics.Policies) { c.Template(web, template(none), true); c.Visited(web, none, "", noon) },
 			want: [2]statistics.Count{{Complete: true}, {Complete: true}},
 		},
 		"one that was not looked at yet": {
@@ -101,7 +101,7 @@ func TestCounts(t *testing.T) {
 				c.Binding(bound(web, p, fits, ""), false, noon)
 				c.Template(web, template(q), false)
 				c.Binding(bound(web, q, refused, ""), false, noon)
-				c.Looked(web, q, "", noon)
+				c.Visited(web, q, "", noon)
 			},
 			want:     [2]statistics.Count{{Complete: true}, {Templates: 1, Bindings: 1, Complete: true, Problems: []statistics.Problem{unfit}}},
 			reported: []string{"p", "p", "p", "p", "q", "q", "q"},
@@ -109,7 +109,7 @@ func TestCounts(t *testing.T) {
 		"one that is gone": {
 			do: func(c *statistics.Policies) {
 				c.Template(web, template(p), false)
-				c.Looked(web, p, "is wrong", noon)
+				c.Visited(web, p, "is wrong", noon)
 				c.Binding(bound(web, p, refused, ""), false, noon)
 				c.Template(web, nil, false)
 				c.Unbound(bound(web, p, refused, ""))
@@ -128,22 +128,22 @@ func TestCounts(t *testing.T) {
 		"a problem that goes": {
 			do: func(c *statistics.Policies) {
 				c.Template(web, template(p), false)
-				c.Looked(web, p, "is wrong", noon)
-				c.Looked(web, p, "", noon)
+				c.Visited(web, p, "is wrong", noon)
+				c.Visited(web, p, "", noon)
 			},
 			want: [2]statistics.Count{{Templates: 1, Complete: true}, {Complete: true}}, reported: []string{"p", "p", "p"},
 		},
 		"a problem that stays keeps its time": {
 			do: func(c *statistics.Policies) {
 				c.Template(web, template(p), false)
-				c.Looked(web, p, "is wrong", noon)
-				c.Looked(web, p, "is wrong", noon.Add(time.Hour))
+				c.Visited(web, p, "is wrong", noon)
+				c.Visited(web, p, "is wrong", noon.Add(time.Hour))
 			},
 			want:     [2]statistics.Count{{Templates: 1, Complete: true, Problems: []statistics.Problem{{Object: "Deployment shop/web", Message: "is wrong", At: noon}}}, {Complete: true}},
 			reported: []string{"p", "p"},
 		},
 		"a problem of before the start has no time": {
-			do:       func(c *statistics.Policies) { c.Template(web, template(p), true); c.Looked(web, p, "is wrong", noon) },
+			do:       func(c *statistics.Policies) { c.Template(web, template(p), true); c.Visited(web, p, "is wrong", noon) },
 			want:     [2]statistics.Count{{Templates: 1, Complete: true, Problems: []statistics.Problem{{Object: "Deployment shop/web", Message: "is wrong"}}}, {Complete: true}},
 			reported: []string{"p", "p"},
 		},
@@ -184,18 +184,18 @@ func TestUntaken(t *testing.T) {
 		"nothing is wrong": {do: func(c *statistics.Policies) { c.Template(web, template(p), false) }, known: true},
 		"nobody has claimed it": {do: func(c *statistics.Policies) {
 			c.Template(web, template(none), false)
-			c.Looked(web, p, "is wrong", noon)
+			c.Visited(web, p, "is wrong", noon)
 		}, want: wrong, known: true},
-		"another policy has": {do: func(c *statistics.Policies) { c.Template(web, template(q), false); c.Looked(web, p, "is wrong", noon) }, want: wrong, known: true},
-		"it has claimed it":  {do: func(c *statistics.Policies) { c.Template(web, template(p), false); c.Looked(web, p, "is wrong", noon) }, known: true},
+		"another policy has": {do: func(c *statistics.Policies) { c.Template(web, template(q), false); c.Visited(web, p, "is wrong", noon) }, want: wrong, known: true},
+		"it has claimed it":  {do: func(c *statistics.Policies) { c.Template(web, template(p), false); c.Visited(web, p, "is wrong", noon) }, known: true},
 		"its binding has a problem": {do: func(c *statistics.Policies) {
 			c.Binding(bound(web, p, workv1alpha2.BindingReasonNoClusterFit, ""), false, noon)
 		}, known: true},
 		"something was not looked at since the start": {do: func(c *statistics.Policies) {
 			c.Template(api, template(none), true)
-			c.Looked(web, p, "is wrong", noon)
+			c.Visited(web, p, "is wrong", noon)
 		}, want: wrong},
-		"it was since": {do: func(c *statistics.Policies) { c.Template(api, template(none), true); c.Looked(api, none, "", noon) }, known: true},
+		"it was since": {do: func(c *statistics.Policies) { c.Template(api, template(none), true); c.Visited(api, none, "", noon) }, known: true},
 		"what was not is gone": {do: func(c *statistics.Policies) {
 			c.Template(api, template(none), true)
 			c.Template(web, template(q), true)

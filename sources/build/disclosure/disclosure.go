@@ -19,13 +19,13 @@ import (
 type Disclosure struct {
 	names  map[string]bool
 	expand func(text string, limit int) (string, error)
-	tell   func(text string)
+	report func(text string)
 }
 
 // New returns the Disclosure of the variables of those names. Expand replaces the variables of a text, and errs if
 // that comes to more bytes than the limit; tell is called with each text that shows a value.
-func New(names []string, expand func(text string, limit int) (string, error), tell func(text string)) *Disclosure {
-	d := &Disclosure{names: map[string]bool{}, expand: expand, tell: tell}
+func New(names []string, expand func(text string, limit int) (string, error), report func(text string)) *Disclosure {
+	d := &Disclosure{names: map[string]bool{}, expand: expand, report: report}
 	for _, name := range names {
 		d.names[name] = true
 	}
@@ -33,19 +33,19 @@ func New(names []string, expand func(text string, limit int) (string, error), te
 }
 
 const (
-	// leastTold is how long a text is at least that can be told apart from what stands everywhere: what is
-	// shorter is told with all that is around it, too.
-	leastTold = 4
-	// mostTold is how large what a variable comes out as may be, in bytes, before the line is looked at.
-	mostTold = 64 << 10
+	// leastText is the least length of a text that can be told apart from what stands everywhere: a
+	// shorter one is reported with all that is around it, too.
+	leastText = 4
+	// mostText is how large what a variable comes out as may be, in bytes, before the line is looked at.
+	mostText = 64 << 10
 	// triesAtEnd is how many closing braces may be those of one variable.
 	triesAtEnd = 16
 	// perLine is how many times the bytes of a line are parsed to find its variables; beyond it, the whole line is told.
 	perLine = 32
 )
 
-// Holds reports whether a secret variable is in content that its variables are to be replaced in.
-func (d *Disclosure) Holds(content any) bool { return d != nil && d.in(content) }
+// ContainsSecret reports whether a secret variable is in content that its variables are to be replaced in.
+func (d *Disclosure) ContainsSecret(content any) bool { return d != nil && d.in(content) }
 
 // Reveal compares an object's content before and after its variables were replaced.
 func (d *Disclosure) Reveal(before, after any) {
@@ -100,7 +100,7 @@ func (d *Disclosure) revealFields(before map[string]any, after any) {
 // revealAll tells all that is after, if there was a secret variable in what was before.
 func (d *Disclosure) revealAll(before, after any) {
 	if d.in(before) {
-		d.tellAll(after)
+		d.reportAll(after)
 	}
 }
 
@@ -113,13 +113,13 @@ func (d *Disclosure) revealText(before string, after any) {
 	now, isText := after.(string)
 	was, is := strings.Split(before, "\n"), strings.Split(now, "\n")
 	if !isText || len(was) != len(is) {
-		d.tellParts(before, "") // a number is told as it was written, too
-		d.tellAll(after)
+		d.reportParts(before, "") // a number is told as it was written, too
+		d.reportAll(after)
 		return
 	}
 	for n := range was {
-		if d.in(was[n]) && !d.tellParts(was[n], is[n]) {
-			d.tell(is[n])
+		if d.in(was[n]) && !d.reportParts(was[n], is[n]) {
+			d.report(is[n])
 		}
 	}
 }
@@ -170,8 +170,8 @@ func (d *Disclosure) uses(node envparse.Node) bool {
 	return false
 }
 
-// tellParts tells what each variable of a line came out as, and reports whether the line is hidden by that.
-func (d *Disclosure) tellParts(line, now string) bool {
+// reportParts reports what each variable of a line came out as, and reports whether the line is hidden by that.
+func (d *Disclosure) reportParts(line, now string) bool {
 	hidden, left := true, perLine*len(line)
 	for {
 		_, rest, more := strings.Cut(line, "${")
@@ -187,13 +187,13 @@ func (d *Disclosure) tellParts(line, now string) bool {
 		if !secret {
 			continue
 		}
-		part, err := d.expand(variable, max(mostTold, 2*len(now)))
+		part, err := d.expand(variable, max(mostText, 2*len(now)))
 		if err != nil {
 			hidden = false
 			continue
 		}
-		d.tell(part)
-		hidden = hidden && len(strings.TrimSpace(part)) >= leastTold && strings.Contains(now, part)
+		d.report(part)
+		hidden = hidden && len(strings.TrimSpace(part)) >= leastText && strings.Contains(now, part)
 	}
 }
 
@@ -218,27 +218,27 @@ func (d *Disclosure) variable(text string, left *int) (variable string, secret b
 	return "", false
 }
 
-// tellAll tells every text and number of what was built. What is true or false tells nothing.
-func (d *Disclosure) tellAll(content any) {
+// reportAll reports every text and number of what was built. What is true or false shows nothing.
+func (d *Disclosure) reportAll(content any) {
 	switch content := content.(type) {
 	case string:
-		d.tell(content)
+		d.report(content)
 	case map[string]any:
 		for key, value := range content {
-			d.tell(key)
-			d.tellAll(value)
+			d.report(key)
+			d.reportAll(value)
 		}
 	case []any:
 		for _, item := range content {
-			d.tellAll(item)
+			d.reportAll(item)
 		}
 	case int64:
-		d.tell(strconv.FormatInt(content, 10))
+		d.report(strconv.FormatInt(content, 10))
 	case float64:
-		d.tell(strconv.FormatFloat(content, 'f', -1, 64))
-		d.tell(strconv.FormatFloat(content, 'g', -1, 64))
+		d.report(strconv.FormatFloat(content, 'f', -1, 64))
+		d.report(strconv.FormatFloat(content, 'g', -1, 64))
 		if text, err := json.Marshal(content); err == nil {
-			d.tell(string(text))
+			d.report(string(text))
 		}
 	}
 }

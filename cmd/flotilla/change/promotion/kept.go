@@ -26,8 +26,8 @@ const returningAnnotation = "promotion.flotilla.io/returning"
 // returning is the value of the annotation.
 func (u *undo) returning() string { return u.Cluster + " " + propagation.Title(u.policy) }
 
-// mark has the binding of a template that stays say that it is to go.
-func (u *undo) mark(ctx context.Context, g given) error {
+// annotate has the binding of a template that stays say that it is to go.
+func (u *undo) annotate(ctx context.Context, g given) error {
 	binding, err := bindingOf(ctx, u.Hub, g.Object)
 	if binding == nil || err != nil {
 		return err

@@ -113,7 +113,7 @@ func (u *undo) giveBack(ctx context.Context) error {
 	if err := each(own, u.remove, u.released); err != nil {
 		return err
 	}
-	if err := each(kept, u.mark); err != nil {
+	if err := each(kept, u.annotate); err != nil {
 		return err
 	}
 	if !u.returned.PolicyKept && !u.gone {

@@ -126,5 +126,5 @@ func Ask(ctx context.Context, space *offspring.Namespace, cluster, kind, name st
 	}
 	record.Sort(entries)
 	last := entries[len(entries)-1]
-	return symptom.Told(last.Reason, last.Message), nil
+	return symptom.FromEvent(last.Reason, last.Message), nil
 }

@@ -122,6 +122,8 @@ type Binding struct {
 	Message string `json:"message,omitempty"`
 	// Fault is what of the template, or of what clusters have of it, is not understood.
 	Fault string `json:"fault,omitempty"`
+	// Moved says how the template came to be where it is; empty where it has left no cluster, and while it still does.
+	Moved string `json:"moved,omitempty"`
 	// Released says that no policy carries the template any more: what runs in clusters
 	// runs on.
 	Released bool `json:"released,omitempty"`
@@ -262,6 +264,9 @@ func (t Trace) lines() []line {
 			text += ": " + b.Message
 		}
 		add("binding", "%s", text)
+		if b.Moved != "" {
+			add("moved", "%s", b.Moved)
+		}
 		if b.Fault != "" {
 			add("", "not understood: %s", b.Fault)
 		}

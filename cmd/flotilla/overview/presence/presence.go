@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
 	cmdutil "k8s.io/kubectl/pkg/cmd/util"
@@ -68,6 +69,29 @@ func Kind(server cmdutil.Factory, word string) string {
 		return word
 	}
 	return gvk.Kind
+}
+
+// Named is an object as a server calls it that people name by a word and a name, without content. It errs for a word that the server
+// does not know.
+func Named(server cmdutil.Factory, word, namespace, name string) (*unstructured.Unstructured, error) {
+	mapper, err := server.ToRESTMapper()
+	if err != nil {
+		return nil, err
+	}
+	gvk, err := find(mapper, word)
+	if err != nil {
+		return nil, err
+	}
+	mapping, err := mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	if err != nil {
+		return nil, err
+	}
+	obj := &unstructured.Unstructured{}
+	obj.SetGroupVersionKind(mapping.GroupVersionKind)
+	if obj.SetName(name); mapping.Scope.Name() != meta.RESTScopeNameRoot {
+		obj.SetNamespace(namespace)
+	}
+	return obj, nil
 }
 
 // find returns the kind that a word means: deployment, deploy, deployments.v1.apps.

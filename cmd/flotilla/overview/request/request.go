@@ -21,6 +21,7 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/listing"
 	"github.com/flotilla-io/flotilla/policies/excerpt"
+	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
 )
 
 // followed is a kind of Flux that can be asked to look again, and be suspended.
@@ -113,15 +114,15 @@ func (r *requester) reconcile(ctx context.Context, what *followed, namespace, na
 	if err := r.hub.Patch(ctx, obj, client.RawPatch("application/merge-patch+json", patch)); err != nil {
 		return fleet.Describe(err)
 	}
-	return r.wait(ctx, what, obj, func(_ client.Object, p progress) bool { return p.handled == token })
+	return r.wait(ctx, what, obj, token)
 }
 
-// wait waits until the object is handled and says what came of it.
-func (r *requester) wait(ctx context.Context, what *followed, obj client.Object, handled func(client.Object, progress) bool) error {
+// wait waits until the loop has handled a request, or, without one, has seen the object as it is, and says what came of it.
+func (r *requester) wait(ctx context.Context, what *followed, obj client.Object, request string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, r.timeout, errTimeout)
 	defer cancel()
 	r.say(waits, "waiting for %s", nameOf(what, obj))
-	w := &waiting{requester: r, what: what, obj: obj, handled: handled}
+	w := &waiting{requester: r, what: what, obj: obj, request: request}
 	for {
 		ended, err := w.watch(ctx)
 		switch {
@@ -140,9 +141,14 @@ type waiting struct {
 	*requester
 	what    *followed
 	obj     client.Object
-	handled func(client.Object, progress) bool
+	request string
 	said    string
+	// latest is the object as it was seen last, if it waits for others; nil if not.
+	latest client.Object
 }
+
+// lookAgain is how often it is looked at those that an object waits for: it does not tell of them.
+const lookAgain = 2 * time.Second
 
 // watch follows the object until its end, or that of the connection.
 func (w *waiting) watch(ctx context.Context) (ended bool, err error) {
@@ -155,6 +161,13 @@ func (w *waiting) watch(ctx context.Context) (ended bool, err error) {
 		select {
 		case <-ctx.Done():
 			return false, nil
+		case <-w.clock.After(lookAgain):
+			if w.latest == nil {
+				continue
+			}
+			if ended, err := w.judge(ctx, w.latest); ended {
+				return true, err
+			}
 		case event, open := <-watcher.ResultChan():
 			if !open || event.Type == watch.Error {
 				return false, nil
@@ -166,7 +179,7 @@ func (w *waiting) watch(ctx context.Context) (ended bool, err error) {
 			if event.Type == watch.Deleted {
 				return true, fmt.Errorf("%s was deleted meanwhile", nameOf(w.what, w.obj))
 			}
-			if ended, err := w.judge(now); ended {
+			if ended, err := w.judge(ctx, now); ended {
 				return true, err
 			}
 		}
@@ -174,7 +187,7 @@ func (w *waiting) watch(ctx context.Context) (ended bool, err error) {
 }
 
 // judge reports whether the wait is over, and how it ended.
-func (w *waiting) judge(now client.Object) (ended bool, err error) {
+func (w *waiting) judge(ctx context.Context, now client.Object) (ended bool, err error) {
 	p := w.what.read(now)
 	if p.suspended {
 		return true, fmt.Errorf("%s was suspended meanwhile", nameOf(w.what, w.obj))
@@ -188,10 +201,15 @@ func (w *waiting) judge(now client.Object) (ended bool, err error) {
 	if waiting && ready.Message != w.said {
 		w.say(waits, "%s", excerpt.Line(ready.Message))
 	}
-	w.said = ready.Message
+	w.said, w.latest = ready.Message, nil
 	switch {
-	case !w.handled(now, p):
+	case w.request != "" && p.handled != w.request, w.request == "" && ready.ObservedGeneration != now.GetGeneration():
 		return false, nil
+	case ready.Reason == siblings.ReasonHandingOver && w.request != "": // it is handled once nothing is on its way
+		return true, fmt.Errorf("%s is not ready: %s: %s", nameOf(w.what, w.obj), ready.Reason, ready.Message)
+	case ready.Reason == meta.DependencyNotReadyReason:
+		w.latest = now
+		return w.stuck(ctx, now, ready)
 	case ready.Status == metav1.ConditionTrue && p.observed == now.GetGeneration():
 		w.say(done, "%s revision %s", w.what.done, p.revision)
 		return true, nil
@@ -200,6 +218,19 @@ func (w *waiting) judge(now client.Object) (ended bool, err error) {
 	default:
 		return false, nil
 	}
+}
+
+// stuck reports whether what a Kustomization depends on needs a person, and what is wrong there.
+func (w *waiting) stuck(ctx context.Context, now client.Object, ready *metav1.Condition) (ended bool, err error) {
+	ks, is := now.(*kustomizev1.Kustomization)
+	if !is {
+		return false, nil
+	}
+	why := dependencies{hub: w.hub, met: map[client.ObjectKey]bool{}}.stuck(ctx, ks)
+	if why == "" {
+		return false, nil
+	}
+	return true, fmt.Errorf("%s is not ready: %s: %s; %s", nameOf(w.what, w.obj), ready.Reason, ready.Message, why)
 }
 
 // gaveUp is the error of a wait that a deadline or the user ended.

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -33,7 +32,7 @@ an older backup.`,
 				return nil
 			}
 			for _, obj := range objects {
-				if err := r.wait(ctx, what, obj, seen); err != nil {
+				if err := r.wait(ctx, what, obj, ""); err != nil {
 					return err
 				}
 			}
@@ -45,10 +44,4 @@ an older backup.`,
 	})
 	resume.AddCommand(newResumeHubCommand(f, now))
 	return resume
-}
-
-// seen reports whether the loop has looked at the object as it is now.
-func seen(obj client.Object, p progress) bool {
-	ready := apimeta.FindStatusCondition(p.conditions, "Ready")
-	return ready != nil && ready.ObservedGeneration == obj.GetGeneration()
 }

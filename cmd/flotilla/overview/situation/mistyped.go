@@ -132,8 +132,16 @@ func titleOf(id inventory.ID) string {
 // inOrder sorts objects as people count: web-2 comes before web-10.
 func inOrder(ids []inventory.ID) {
 	slices.SortFunc(ids, func(a, b inventory.ID) int {
-		return cmp.Or(natural(a.Namespace, b.Namespace), natural(a.Name, b.Name), cmp.Compare(a.GroupKind.String(), b.GroupKind.String()))
+		return cmp.Or(turn(a)-turn(b), natural(a.Namespace, b.Namespace), natural(a.Name, b.Name), cmp.Compare(a.GroupKind.String(), b.GroupKind.String()))
 	})
+}
+
+// turn has workloads come before others: what runs counts more than what it reads.
+func turn(id inventory.ID) int {
+	if inventory.IsWorkload(id) {
+		return 0
+	}
+	return 1
 }
 
 // natural compares two names with the numbers in them as numbers.

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	"github.com/flotilla-io/flotilla/policies/excerpt"
 	"github.com/flotilla-io/flotilla/policies/tenancy"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
@@ -116,14 +117,16 @@ func kustomizationNext(ks *kustomizev1.Kustomization, ready *metav1.Condition) s
 	case meta.HealthCheckFailedReason, meta.ProgressingReason:
 		return "see which objects: flotilla tree kustomization/" + object
 	case "PruneBlocked":
-		return blockedNext(ks, ready.Message)
+		return blockedNext(ks, ready.Message, "put it right and commit")
+	case "UnknownCluster":
+		return blockedNext(ks, ready.Message, "correct the name and commit, or join the cluster (flotilla get clusters)")
 	case "LimitExceeded":
 		return limitNext
 	case "NotSupported", "InvalidAnnotation":
 		return "correct it: flotilla edit kustomization " + object
 	case "SharedObject":
 		return "see the Kustomizations that it names, and take it out of one: flotilla get kustomizations -A"
-	case meta.BuildFailedReason, "PathNotFound", "EmptyBuild", "DuplicateObject", "InvalidObject", "UnknownKind", "NamespaceNotSet", "ObjectTooLarge":
+	case meta.BuildFailedReason, "PathNotFound", "EmptyBuild", "DuplicateObject", "InvalidObject", "UnknownKind", "NamespaceNotSet", "ServiceAccountNotFound", "ObjectTooLarge":
 		return "correct the files and commit; the last revision keeps running. flotilla trace kustomization/" + object
 	case "Forbidden", meta.PruneFailedReason: // others have no part in what these say to do
 		return orElse(excerpt.Line(tenancy.Advice(ready.Message)), "put right what it says, then: flotilla reconcile kustomization "+object)
@@ -149,16 +152,20 @@ func dependencyNext(message string) string {
 	}
 }
 
-// blockedNext is how to let go what the brake holds: the message, which may be too long for a screen, ends
-// with it.
-func blockedNext(ks *kustomizev1.Kustomization, message string) string {
+// blockedNext is how to mend what the brake holds, or to let it go: the message, which may be too long for a screen,
+// ends with that.
+func blockedNext(ks *kustomizev1.Kustomization, message, mend string) string {
 	_, allow, found := strings.Cut(message, inventory.AllowPruneAnnotation+": \"")
 	allow, _, ended := strings.Cut(allow, "\"")
 	if !found || !ended {
 		return "commit it again, or allow it as the whole message says: flotilla describe kustomization " + ks.Name + inNamespace(ks.Namespace)
 	}
-	return fmt.Sprintf("put it right and commit, or let it go: flotilla annotate kustomization %s --overwrite %s=%q",
-		ks.Name+inNamespace(ks.Namespace), inventory.AllowPruneAnnotation, excerpt.Line(allow))
+	commit := ""
+	if _, names, found := strings.Cut(message, gitopsv1alpha1.AllowDeleteTrailer+": "); found {
+		commit = fmt.Sprintf("in a commit by the trailer %q, or by ", gitopsv1alpha1.AllowDeleteTrailer+": "+excerpt.Line(names))
+	}
+	return fmt.Sprintf("%s, or let it go: %sflotilla annotate kustomization %s --overwrite %s=%q",
+		mend, commit, ks.Name+inNamespace(ks.Namespace), inventory.AllowPruneAnnotation, excerpt.Line(allow))
 }
 
 // clusterNext is what to do about a cluster.

@@ -95,6 +95,10 @@ func TestAnOverrideThatDoesNotFit(t *testing.T) {
 		"the cluster, in words of its own": {
 			"override policy a b: no", "put right what the cluster says; it is tried again. flotilla explain deployment/web -n shop --cluster east",
 		},
+		"an object that is in the way": {
+			"Deployment shop/web already exists in the cluster and is not managed by Flotilla: remove it there, or set conflictResolution to Overwrite in the policy",
+			"remove it there, or have it taken over by conflictResolution: Overwrite in its policy. flotilla explain deployment/web -n shop --cluster east",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := situation.NewSurvey(now, "")
@@ -163,6 +167,14 @@ func TestAdviceIsWhole(t *testing.T) {
 			"Kustomization", "PruneBlocked", refused + `nothing was applied; commit them again, or allow it with the annotation kustomize.flotilla.io/allow-prune: "namespace/shop"`,
 			`put it right and commit, or let it go: flotilla annotate kustomization web -n shop --overwrite kustomize.flotilla.io/allow-prune="namespace/shop"`,
 		},
+		"the brake holds, and a commit may let it go": {
+			"Kustomization", "PruneBlocked", refused + `nothing was applied; commit them again, or allow it with the annotation kustomize.flotilla.io/allow-prune: "namespace/shop", or in a commit by the trailer Flotilla-Allow-Delete: namespace/shop`,
+			`put it right and commit, or let it go: in a commit by the trailer "Flotilla-Allow-Delete: namespace/shop", or by flotilla annotate kustomization web -n shop --overwrite kustomize.flotilla.io/allow-prune="namespace/shop"`,
+		},
+		"a policy names a cluster that is not there": {
+			"Kustomization", "UnknownCluster", `clusterNames names wst, which does not exist (did you mean west?): PropagationPolicy/shop/all would take 1 object (ConfigMap shop/a) out of west; revision 1 is not applied: correct it, or allow it with the annotation kustomize.flotilla.io/allow-prune: "main@sha1:1"`,
+			`correct the name and commit, or join the cluster (flotilla get clusters), or let it go: flotilla annotate kustomization web -n shop --overwrite kustomize.flotilla.io/allow-prune="main@sha1:1"`,
+		},
 		"the brake holds, in words of another version": {"Kustomization", "PruneBlocked", refused + "nothing was applied", "commit it again, or allow it as the whole message says: flotilla describe kustomization web -n shop"},
 		"an object stands in two":                      {"Kustomization", "SharedObject", "ConfigMap/shop/a stands in two", "see the Kustomizations that it names, and take it out of one: flotilla get kustomizations -A"},
 		"a cluster is not heard of":                    {"Kustomization", "ClusterSilent", "health is not known", "see to the cluster that is silent (flotilla get clusters); this follows by itself. To go on without it: flotilla annotate kustomization web -n shop kustomize.flotilla.io/max-unreachable=1"},
@@ -187,6 +199,25 @@ func TestAdviceIsWhole(t *testing.T) {
 				t.Errorf("problems (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestAClusterIsLeftSlowly: status says so, and where to look.
+func TestAClusterIsLeftSlowly(t *testing.T) {
+	s := situation.NewSurvey(now, "")
+	c := member("east")
+	c.Status.Conditions = append(c.Status.Conditions, metav1.Condition{
+		Type: clusterv1alpha1.ClusterConditionEvictionSlowed, Status: metav1.ConditionTrue,
+		Message: "8 of 9 templates are not healthy where they were moved to, such as Deployment shop/web: no more than 1 in a second are moved until they are",
+	})
+	s.Cluster(c, time.Time{})
+	want := []situation.Problem{{
+		State: situation.Progressing, Kind: "Cluster", Name: "east",
+		Message: "what runs there is moved off slowly: 8 of 9 templates are not healthy where they were moved to, such as Deployment shop/web: no more than 1 in a second are moved until they are",
+		Next:    "see what keeps them from being healthy: flotilla explain deployment/web -n shop; the rate rises by itself once they are",
+	}}
+	if diff := cmp.Diff(want, s.Fleet().Problems); diff != "" {
+		t.Errorf("problems (-want +got):\n%s", diff)
 	}
 }
 

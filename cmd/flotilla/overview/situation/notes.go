@@ -15,6 +15,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/policies/selector"
+	"github.com/flotilla-io/flotilla/policies/volumes"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
@@ -94,9 +95,9 @@ func unbound(p policyv1alpha1.Policy, kind string) Problem {
 		Next: "flotilla explain KIND/NAME of each says why: flotilla describe " + strings.ToLower(kind) + " " + p.GetName() + inNamespace(p.GetNamespace())}
 }
 
-// remarks are what is to be said of the clusters that a policy names, and excludes, and that are not
+// remarks are what is to be said of the clusters that a policy, or an override, names, and excludes, and that are not
 // there, nor awaited; none where it is not known which are.
-func remarks(s *Survey, named, excluded []string) []string {
+func remarks(s *Survey, of metav1.Object, named, excluded []string) []string {
 	if s.blind {
 		return nil
 	}
@@ -104,7 +105,7 @@ func remarks(s *Survey, named, excluded []string) []string {
 	for i := range s.fleet.Clusters {
 		fleet[i] = s.fleet.Clusters[i].Name
 	}
-	return propagation.Remarks(named, excluded, append(fleet, s.awaited...))
+	return propagation.Remarks(of, named, excluded, append(fleet, s.awaited...))
 }
 
 // Override adds an override, after the clusters. Only those are shown that name clusters, or
@@ -114,7 +115,7 @@ func (s *Survey) Override(o policyv1alpha1.Override) {
 		return // it is about other namespaces, too
 	}
 	s.mistyped.overrides = addNamer(s.mistyped.overrides, namer{kind: overrideKind(o), namespace: o.GetNamespace(), name: o.GetName()}, o.OverrideSpec().ResourceSelectors)
-	for _, remark := range remarks(s, override.NamedClusters(o), override.ExcludedClusters(o)) {
+	for _, remark := range remarks(s, o, override.NamedClusters(o), override.ExcludedClusters(o)) {
 		s.fleet.Notes = append(s.fleet.Notes, Note{Kind: overrideKind(o), Namespace: o.GetNamespace(), Name: o.GetName(), Message: remark, Next: correctCluster})
 	}
 }
@@ -207,18 +208,27 @@ func uncarried(ids []inventory.ID) []Note {
 	}
 	first := ids[0]
 	next := "flotilla explain " + strings.ToLower(first.GroupKind.Kind) + "/" + first.Name + inNamespace(first.Namespace)
+	what, where := nowhere(ids)
 	if len(ids) == 1 {
-		return []Note{{Kind: first.GroupKind.Kind, Namespace: first.Namespace, Name: first.Name, Message: "no policy carries it, so that it runs nowhere", Next: next}}
+		return []Note{{Kind: first.GroupKind.Kind, Namespace: first.Namespace, Name: first.Name, Message: "no policy carries it, so that " + where, Next: next}}
 	}
 	var names []string
 	for _, id := range ids[:min(len(ids), mostNamed)] {
 		names = append(names, titleOf(id))
 	}
-	message := fmt.Sprintf("%d workloads are carried by no policy, so that they run nowhere: %s", len(ids), strings.Join(names, ", "))
+	message := fmt.Sprintf("%d %s are carried by no policy, so that %s: %s", len(ids), what, where, strings.Join(names, ", "))
 	if more := len(ids) - len(names); more > 0 {
 		message += fmt.Sprintf(" and %d more", more)
 	}
 	return []Note{{Message: message, Next: next}}
+}
+
+// nowhere is what several objects are, and what comes of them as no policy carries them: claims run nowhere else, either.
+func nowhere(ids []inventory.ID) (what, comes string) {
+	if slices.ContainsFunc(ids, func(id inventory.ID) bool { return volumes.IsVolumeClaim(id.GroupKind) }) {
+		return "objects", "no cluster has " + plural(len(ids), "it", "them")
+	}
+	return "workloads", plural(len(ids), "it runs", "they run") + " nowhere"
 }
 
 // released is a note on what runs on although no policy carries it any more; none if there

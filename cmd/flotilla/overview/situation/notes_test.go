@@ -194,3 +194,27 @@ func TestAnEmptyFleet(t *testing.T) {
 		t.Errorf("who may not read clusters is told of them (-want +got):\n%s", diff)
 	}
 }
+
+// TestAClaimThatNoPolicyCarries: what uses it is not all that runs nowhere.
+func TestAClaimThatNoPolicyCarries(t *testing.T) {
+	claim := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PersistentVolumeClaim"}, ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "data"}}
+	for name, tc := range map[string]struct {
+		others []*metav1.PartialObjectMetadata
+		want   situation.Note
+	}{
+		"it alone": {nil, situation.Note{Kind: "PersistentVolumeClaim", Namespace: "shop", Name: "data",
+			Message: "no policy carries it, so that no cluster has it", Next: "flotilla explain persistentvolumeclaim/data -n shop"}},
+		"beside a workload": {[]*metav1.PartialObjectMetadata{workload("shop", "web")}, situation.Note{
+			Message: "2 objects are carried by no policy, so that no cluster has them: Deployment shop/web, PersistentVolumeClaim shop/data", Next: "flotilla explain deployment/web -n shop"}},
+	} {
+		s := situation.NewSurvey(now, "")
+		s.Cluster(member("east"), time.Time{})
+		s.Workload(claim)
+		for _, obj := range tc.others {
+			s.Workload(obj)
+		}
+		if diff := cmp.Diff([]situation.Note{tc.want}, s.Fleet().Notes); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package situation
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/util/duration"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,6 +23,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/cascade"
 	"github.com/flotilla-io/flotilla/policies/rollup"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
 // outstanding is what a cluster has yet to do, as Works tell: no binding does.
@@ -79,10 +82,30 @@ func without(label string) labels.Requirement {
 	return *out
 }
 
+// Unbound adds to a Survey a Work that no binding made, as far as it fails, or is a Namespace's, which goes to every cluster.
+func Unbound(s *Survey, w *workv1alpha1.Work) {
+	cluster, ok := workv1alpha2.ClusterOfExecutionNamespace(w.Namespace)
+	if !ok || w.DeletionTimestamp != nil || !BoundToNothing.Matches(labels.Set(w.Labels)) {
+		return
+	}
+	if _, away := s.silent[cluster]; !away {
+		s.problem(failing(w, cluster, s.held))
+	}
+	for _, m := range w.Spec.Workload.Manifests {
+		if id, _, _ := inventory.OfManifest(m.Raw); id.GroupKind == (schema.GroupKind{Kind: "Namespace"}) {
+			there := cmp.Or(s.reach[id], &reach{everywhere: true})
+			s.reach[id], there.clusters = there, append(there.clusters, cluster)
+			if rollup.NamespacePart(cluster, w, s.silent).State == rollup.Healthy {
+				there.ready = append(there.ready, cluster)
+			}
+		}
+	}
+}
+
 // failing is the problem that a Work fails that no binding made; the zero value is none.
 func failing(w *workv1alpha1.Work, cluster string, held bool) Problem {
 	state, message := rollup.OfWork(w)
-	if state != rollup.Failed || !BoundToNothing.Matches(labels.Set(w.Labels)) {
+	if state != rollup.Failed {
 		return Problem{}
 	}
 	out := Problem{State: Failed, Kind: workv1alpha1.ResourceKindWork, Namespace: w.Namespace, Name: w.Name, Clusters: []string{cluster},

@@ -2,7 +2,6 @@ package situation
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -24,12 +23,12 @@ func stayingNotes(all []staying) []Note {
 	}
 	var out []Note
 	for message, ids := range by {
-		slices.SortFunc(ids, func(a, b inventory.ID) int { return cmp.Compare(titleOf(a), titleOf(b)) })
-		first := ids[0]
+		slices.SortFunc(ids, func(a, b inventory.ID) int { return cmp.Or(turn(a)-turn(b), cmp.Compare(titleOf(a), titleOf(b))) })
+		of := ids[0]
 		out = append(out, Note{
-			Kind: first.GroupKind.Kind, Namespace: first.Namespace, Name: first.Name,
-			Message: fmt.Sprintf("it must be moved, and cannot be: %s%s", message, besides(ids)),
-			Next:    "flotilla explain " + strings.ToLower(first.GroupKind.Kind) + "/" + first.Name + inNamespace(first.Namespace),
+			Kind: of.GroupKind.Kind, Namespace: of.Namespace, Name: of.Name,
+			Message: "it must be moved, and cannot be" + besides(ids) + ". " + message,
+			Next:    "flotilla explain " + strings.ToLower(of.GroupKind.Kind) + "/" + of.Name + inNamespace(of.Namespace),
 		})
 	}
 	slices.SortFunc(out, func(a, b Note) int { return cmp.Compare(a.Message, b.Message) })

@@ -19,7 +19,7 @@ import (
 func TestWhatCannotBeMovedIsTold(t *testing.T) {
 	s := situation.NewSurvey(now, "")
 	s.Cluster(member("east"), time.Time{})
-	for name, why := range map[string]string{"web": "It stays in east (a taint): no other place: none.", "api": "It stays in east (a taint): no other place: none.", "db": "It stays in east (a taint): no other place: no room.", "job": ""} {
+	for name, why := range map[string]string{"a": "It stays in east (a taint): no other place: none.", "web": "It stays in east (a taint): no other place: none.", "api": "It stays in east (a taint): no other place: none.", "db": "It stays in east (a taint): no other place: no room.", "job": ""} {
 		b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name + "-deployment"}}
 		b.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: name}
 		b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "east"}}
@@ -27,13 +27,16 @@ func TestWhatCannotBeMovedIsTold(t *testing.T) {
 		if why != "" {
 			b.Status.Conditions = []metav1.Condition{{Type: workv1alpha2.Evictable, Status: metav1.ConditionFalse, Reason: workv1alpha2.NoReplacementReason, Message: why}}
 		}
+		if name == "a" {
+			b.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: "shop", Name: name}
+		}
 		propagation.ClaimOf(carrying(name, 1)).Set(b)
 		s.Binding(b, nil)
 	}
 	_, got, _ := strings.Cut(string(text(t, s.Fleet(), false)), "WORTH A LOOK\n")
-	const want = `   1  Deployment shop/api: it must be moved, and cannot be: It stays in east (a taint): no other place: none; the same of 1 more: Deployment shop/web
+	const want = `   1  Deployment shop/api: it must be moved, and cannot be; the same of 2 more: Deployment shop/web, ConfigMap shop/a. It stays in east (a taint): no other place: none
       next: flotilla explain deployment/api -n shop
-   2  Deployment shop/db: it must be moved, and cannot be: It stays in east (a taint): no other place: no room
+   2  Deployment shop/db: it must be moved, and cannot be. It stays in east (a taint): no other place: no room
       next: flotilla explain deployment/db -n shop
 `
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -61,14 +64,25 @@ func TestAMoveSaysWhy(t *testing.T) {
 	}
 }
 
-// TestADrainedClusterIsCalledSo: by that word, and not as one with a taint of its operators'.
+// TestADrainedClusterIsCalledSo: by that word once nothing is placed there, and not as one with a taint of its operators'.
 func TestADrainedClusterIsCalledSo(t *testing.T) {
 	s := situation.NewSurvey(now, "")
 	east := member("east")
 	east.Spec.Taints = drain.Taints()
 	s.Cluster(east, time.Time{})
+	west := member("west")
+	west.Spec.Taints = drain.Taints()
+	s.Cluster(west, time.Time{})
+	b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-deployment"}}
+	b.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"}
+	b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "west"}}
+	b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "west", Applied: true, Health: workv1alpha2.ResourceHealthy}}
+	propagation.ClaimOf(carrying("web", 1)).Set(b)
+	s.Binding(b, nil)
 	got := string(text(t, s.Fleet(), false))
-	if want := "\n  east  True,drained  "; !strings.Contains(got, want) {
-		t.Errorf("%s\nis not in\n%s", want, got)
+	for _, want := range []string{"\n  east  True,drained  ", "\n  west  True,draining  "} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%s\nis not in\n%s", want, got)
+		}
 	}
 }

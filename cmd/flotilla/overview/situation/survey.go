@@ -19,6 +19,9 @@ import (
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation/remark"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/tally"
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 	"github.com/flotilla-io/flotilla/policies/failover"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/rollup"
@@ -64,6 +67,8 @@ type reach struct {
 	// counted says that it counts as ready, and seen of which of its generations those tell that are ready.
 	counted bool
 	seen    map[string]int64
+	// everywhere says that it is a Namespace, which goes to every cluster by itself.
+	everywhere bool
 }
 
 // NewSurvey returns one that has seen nothing. With a namespace it counts
@@ -194,6 +199,7 @@ func (s *Survey) Kustomization(ks *kustomizev1.Kustomization) {
 	s.fleet.Kustomizations = append(s.fleet.Kustomizations, out)
 	s.problem(Problem{State: out.State, Kind: kustomizev1.KustomizationKind, Namespace: ks.Namespace, Name: ks.Name,
 		Message: Attempted(ks, orElse(out.Message, "nobody has looked at it yet")), Next: kustomizationNext(ks, ready)})
+	s.problem(hanging(ks))
 }
 
 // Attempted adds to what is said of a Kustomization which revision that is about, where it is not the
@@ -201,9 +207,9 @@ func (s *Survey) Kustomization(ks *kustomizev1.Kustomization) {
 func Attempted(ks *kustomizev1.Kustomization, message string) string {
 	tried := ks.Status.LastAttemptedRevision
 	if tried == "" || tried == ks.Status.LastAppliedRevision || strings.Contains(message, tried) {
-		return message
+		return excerpt.Revisions(message)
 	}
-	return "revision " + ShortRevision(tried) + ": " + message
+	return "revision " + excerpt.ShortRevision(tried) + ": " + excerpt.Revisions(message)
 }
 
 // Cluster adds a member. heard is when its agent last reported; zero where it
@@ -243,13 +249,12 @@ func (s *Survey) Cluster(c *clusterv1alpha1.Cluster, heard time.Time) {
 		message += "; its agent was last heard " + ago(s.now, out.Heard.Time)
 	}
 	s.problem(Problem{State: out.State, Kind: clusterv1alpha1.ResourceKindCluster, Name: c.Name, Message: message, Next: clusterNext(c, ready)})
-	if o := apimeta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterConditionObjectsUnread); o != nil && o.Status == metav1.ConditionTrue && state == Ready {
-		s.problem(Problem{State: Failed, Kind: clusterv1alpha1.ResourceKindCluster, Name: c.Name, Message: o.Message,
-			Next: "see that the fleet's account may read there, and that nothing in between ends its watches: flotilla describe cluster " + c.Name})
-	}
-	if o := apimeta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterConditionMassFailureSuspected); o != nil && o.Status == metav1.ConditionTrue {
-		found, next, _ := strings.Cut(o.Message, ". If ")
-		s.problem(Problem{State: Failed, Kind: clusterv1alpha1.ResourceKindCluster, Name: c.Name, Message: found, Next: "if " + next})
+	for _, r := range remark.Of(c) {
+		p := Problem{State: Failed, Kind: clusterv1alpha1.ResourceKindCluster, Name: c.Name, Message: r.Message, Next: r.Next}
+		if r.Passes {
+			p.State = Progressing
+		}
+		s.problem(p)
 	}
 	if o := apimeta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterConditionOrphansFound); o != nil && o.Status == metav1.ConditionTrue {
 		found, _, _ := strings.Cut(o.Message, ";")
@@ -291,7 +296,7 @@ func (s *Survey) Policy(p policyv1alpha1.Policy) {
 	ready := apimeta.FindStatusCondition(status.Conditions, policyv1alpha1.PolicyReady)
 	if ready == nil || ready.Status != metav1.ConditionFalse {
 		if s.within == "" || p.GetNamespace() != "" { // one of the whole fleet is about other namespaces, too
-			notes := idle(p, kind, remarks(s, propagation.NamedClusters(p.PropagationSpec()), propagation.ExcludedClusters(p.PropagationSpec())), s.now)
+			notes := idle(p, kind, remarks(s, p, propagation.NamedClusters(p.PropagationSpec()), propagation.ExcludedClusters(p.PropagationSpec())), s.now)
 			s.mistyped.policies.take(p, notes, len(s.fleet.Notes))
 			if status.Templates > 0 {
 				s.mistyped.partly = addNamer(s.mistyped.partly, namer{kind: kind, namespace: p.GetNamespace(), name: p.GetName()}, p.PropagationSpec().ResourceSelectors)
@@ -322,9 +327,7 @@ func (s *Survey) Work(w *workv1alpha1.Work) {
 		return
 	case blocked != nil && blocked.Reason == workv1alpha1.WorkHoldsOthersReason:
 	case w.DeletionTimestamp == nil:
-		if _, away := s.silent[cluster]; !away {
-			s.problem(failing(w, cluster, s.held))
-		}
+		Unbound(s, w)
 		s.owed.arrives(w, cluster)
 		return
 	default:
@@ -350,7 +353,9 @@ func (s *Survey) Fleet() Fleet {
 	}
 	f := s.fleet
 	for i := range f.Kustomizations {
-		f.Kustomizations[i].Clusters = clustersOf(s.owned[i], s.reach)
+		if f.Kustomizations[i].Clusters = clustersOf(s.owned[i], s.reach, false); f.Kustomizations[i].Clusters.Total == 0 {
+			f.Kustomizations[i].Clusters = clustersOf(s.owned[i], s.reach, true) // Namespaces count by themselves alone
+		}
 	}
 	for i := range f.Clusters {
 		if count := s.members[f.Clusters[i].Name]; count != nil {
@@ -391,27 +396,15 @@ func unknownThere(count *Count, since time.Duration) string {
 }
 
 // clustersOf counts the clusters of templates, by what these reach.
-func clustersOf(ids []inventory.ID, reached map[inventory.ID]*reach) Count {
-	wants := map[string]int{}
+func clustersOf(ids []inventory.ID, reached map[inventory.ID]*reach, everywhere bool) Count {
+	var all tally.Clusters
 	for _, id := range ids {
-		r := reached[id]
-		if r == nil {
-			continue
-		}
-		for _, cluster := range r.clusters {
-			wants[cluster]++
-		}
-		for _, cluster := range r.ready {
-			wants[cluster]--
+		if r := reached[id]; r != nil && r.everywhere == everywhere {
+			all.Add(r.clusters, r.ready)
 		}
 	}
-	count := Count{Total: len(wants)}
-	for missing := range maps.Values(wants) {
-		if missing == 0 {
-			count.Ready++
-		}
-	}
-	return count
+	ready, total := all.Count()
+	return Count{Ready: ready, Total: total}
 }
 
 func (s *Survey) problem(p Problem) {

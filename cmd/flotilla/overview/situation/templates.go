@@ -74,7 +74,7 @@ func (s *Survey) Binding(b workv1alpha2.Binding, template *unstructured.Unstruct
 		}
 	}
 	for _, stays := range eviction.KeptBy(b.BindingSpec()) {
-		problems.add(rollup.Progressing, "", stays.String())
+		problems.add(rollup.Progressing, "", stays.Timed(b, s.now, s.silent.Has).String())
 	}
 	s.asides.take(b, kept, gone, s.silent)
 	s.reach[idOf(ref)] = found
@@ -180,6 +180,8 @@ func templateNext(p Problem) string {
 		return overrideNext(p.Message) + "; flotilla explain " + args + " --cluster " + p.Clusters[0]
 	case p.State == Failed && p.Group == "batch" && p.Kind == "Job":
 		return "put right what the cluster says, and delete the Job to have it run again. flotilla explain " + args + " --cluster " + p.Clusters[0]
+	case p.State == Failed && strings.Contains(p.Message, "conflictResolution"):
+		return "remove it there, or have it taken over by conflictResolution: Overwrite in its policy. flotilla explain " + args + " --cluster " + p.Clusters[0]
 	case p.State == Failed:
 		return "put right what the cluster says; it is tried again. flotilla explain " + args + " --cluster " + p.Clusters[0]
 	default:

@@ -208,7 +208,7 @@ func (f Fleet) sources(opts TextOptions) table {
 		if r.Fetched != nil {
 			fetched = ago(opts.Now, r.Fetched.Time)
 		}
-		s.rows = append(s.rows, row{[]string{r.Namespace, r.Name, ShortRevision(r.Revision), r.State.word(), fetched, r.URL}, r.State == Ready})
+		s.rows = append(s.rows, row{[]string{r.Namespace, r.Name, excerpt.ShortRevision(r.Revision), r.State.word(), fetched, r.URL}, r.State == Ready})
 	}
 	return s
 }
@@ -220,7 +220,7 @@ func (f Fleet) kustomizations(opts TextOptions) table {
 	}
 	for i := range f.Kustomizations {
 		k := &f.Kustomizations[i]
-		cells := []string{k.Namespace, k.Name, ShortRevision(k.Revision), k.State.word(), k.Clusters.text(), fmt.Sprint(k.Objects), k.Source}
+		cells := []string{k.Namespace, k.Name, excerpt.ShortRevision(k.Revision), k.State.word(), k.Clusters.text(), fmt.Sprint(k.Objects), k.Source}
 		if opts.Wide {
 			cells = append(cells, k.Path, k.Message)
 		}
@@ -259,6 +259,8 @@ func (c *Cluster) word() string {
 		word = Progressing.word() // nobody knows
 	}
 	switch {
+	case c.Drained && c.Templates.Total > 0: // some are on their way, and some may have no other place
+		word += ",draining"
 	case c.Drained:
 		word += ",drained"
 	case c.Cordoned:
@@ -351,19 +353,4 @@ func clip(s string, wide bool) string {
 		return s
 	}
 	return excerpt.Runes(s, mostMessage)
-}
-
-// shortCommit is how much of a commit people read.
-const shortCommit = 8
-
-// ShortRevision is a revision with a short commit, as Flux shows it; "-" for none.
-func ShortRevision(revision string) string {
-	if revision == "" {
-		return "-"
-	}
-	i := strings.LastIndexByte(revision, ':')
-	if i < 0 || len(revision)-i-1 <= shortCommit {
-		return revision
-	}
-	return revision[:i+1+shortCommit]
 }

@@ -231,7 +231,7 @@ func (o *Options) objects() []client.Object {
 		&corev1.Secret{ObjectMeta: local(Secret), Type: corev1.SecretTypeOpaque, Data: map[string][]byte{Secret: o.Kubeconfig}},
 	}
 	if o.Lasting {
-		out = append(out, o.claim(local(claim)))
+		out = append(out, o.volumeClaim(local(volumeClaim)))
 	}
 	return append(out, o.deployment(local(o.Name)))
 }

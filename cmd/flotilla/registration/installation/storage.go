@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// claim is the PersistentVolumeClaim of what the agent knows.
-const claim = "karmada-agent-data"
+// volumeClaim is the PersistentVolumeClaim of what the agent knows.
+const volumeClaim = "karmada-agent-data"
 
 // defaultClass marks the StorageClass of claims that name none.
 const defaultClass = "storageclass.kubernetes.io/is-default-class"
@@ -41,7 +41,7 @@ func Lasting(ctx context.Context, member client.Reader) (bool, error) {
 func (o *Options) volumes() []corev1.Volume {
 	data := corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}
 	if o.Lasting {
-		data = corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim}}
+		data = corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: volumeClaim}}
 	}
 	return []corev1.Volume{
 		{Name: "kubeconfig", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: Secret}}},
@@ -59,8 +59,8 @@ func (o *Options) mounts() []corev1.VolumeMount {
 	return []corev1.VolumeMount{{Name: "kubeconfig", MountPath: kubeconfigDir, ReadOnly: true}, data}
 }
 
-// claim asks for the volume that outlives the agent's Pods.
-func (o *Options) claim(meta metav1.ObjectMeta) *corev1.PersistentVolumeClaim {
+// volumeClaim asks for the volume that outlives the agent's Pods.
+func (o *Options) volumeClaim(meta metav1.ObjectMeta) *corev1.PersistentVolumeClaim {
 	return &corev1.PersistentVolumeClaim{ObjectMeta: meta, Spec: corev1.PersistentVolumeClaimSpec{
 		AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
 		Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},

@@ -41,15 +41,15 @@ func flinkGrade(obj kinds.Object) words.Grade {
 	const state, manager, lifecycle = "status.jobStatus.state", "status.jobManagerDeploymentStatus", "status.lifecycleState"
 	session := rules.Object(obj.Object, "spec", "job") == nil
 	switch {
-	case words.Says(words.All(words.Current, flinkSuspended), obj),
-		words.Says(words.All(words.Current, words.Word(state, "RUNNING", "FINISHED")), obj),
-		session && words.Says(words.All(words.Current, words.Word(manager, "READY"), words.Word(lifecycle, "", "DEPLOYED", "STABLE")), obj):
+	case words.Meets(words.All(words.Current, flinkSuspended), obj),
+		words.Meets(words.All(words.Current, words.Word(state, "RUNNING", "FINISHED")), obj),
+		session && words.Meets(words.All(words.Current, words.Word(manager, "READY"), words.Word(lifecycle, "", "DEPLOYED", "STABLE")), obj):
 		return words.Fine
 	case rules.Text(obj.Object, words.At(state)...) != "":
 		return words.Waiting
-	case words.Says(words.OneOf(words.Word(manager, "ERROR"), words.Word(lifecycle, "FAILED")), obj):
+	case words.Meets(words.OneOf(words.Word(manager, "ERROR"), words.Word(lifecycle, "FAILED")), obj):
 		return words.Failing
-	case words.Says(words.OneOf(words.Word(manager, "DEPLOYING", "DEPLOYED_NOT_READY", "READY"), words.Word(lifecycle, "UPGRADING", "DEPLOYED", "STABLE", "SUSPENDED")), obj):
+	case words.Meets(words.OneOf(words.Word(manager, "DEPLOYING", "DEPLOYED_NOT_READY", "READY"), words.Word(lifecycle, "UPGRADING", "DEPLOYED", "STABLE", "SUSPENDED")), obj):
 		return words.Waiting
 	default:
 		return words.Failing

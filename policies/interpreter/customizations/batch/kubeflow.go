@@ -29,7 +29,7 @@ func kubeflow() kinds.Table {
 // looked at is no news. The steps come last.
 func trainingJob(roleSpecs string, middle merger, steps ...rules.Step) kinds.Rules {
 	all := append([]rules.Step{
-		trainingConditions(middle), rules.Tally("replicaStatuses"), rules.Earliest("startTime"), completed,
+		trainingConditions(middle), rules.SumByName("replicaStatuses"), rules.Earliest("startTime"), completed,
 		rules.Default(map[string]any{"conditions": []any{}}),
 	}, steps...)
 	return words.Graded(kinds.Rules{
@@ -67,9 +67,9 @@ func mpiJob(middle merger, steps ...rules.Step) kinds.Rules {
 // trainingGrade goes by the conditions of a job: once it has any, it was taken up.
 func trainingGrade(obj kinds.Object) words.Grade {
 	switch {
-	case len(rules.Objects(obj.Object, "status", "conditions")) == 0 || !words.Says(words.NotTrue("Failed"), obj):
+	case len(rules.Objects(obj.Object, "status", "conditions")) == 0 || !words.Meets(words.NotTrue("Failed"), obj):
 		return words.Failing
-	case words.Says(words.OneOf(words.IsTrue("Running"), words.IsTrue("Succeeded"), words.All(words.Asks("spec.runPolicy.suspend"), words.IsTrue("Suspended"))), obj):
+	case words.Meets(words.OneOf(words.IsTrue("Running"), words.IsTrue("Succeeded"), words.All(words.Asks("spec.runPolicy.suspend"), words.IsTrue("Suspended"))), obj):
 		return words.Fine
 	default:
 		return words.Waiting

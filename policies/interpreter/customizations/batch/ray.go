@@ -57,13 +57,13 @@ func rayGrade(obj kinds.Object) words.Grade {
 	}
 	held := words.OneOf(words.IsTrue("RayClusterSuspended"), words.Word(state, "suspended"))
 	switch {
-	case !words.Says(words.NotTrue("RayClusterReplicaFailure", "ReplicaFailure"), obj):
+	case !words.Meets(words.NotTrue("RayClusterReplicaFailure", "ReplicaFailure"), obj):
 		return words.Failing
-	case words.Says(words.All(words.Current, words.OneOf(runs, words.All(words.Asks("spec.suspend"), held))), obj):
+	case words.Meets(words.All(words.Current, words.OneOf(runs, words.All(words.Asks("spec.suspend"), held))), obj):
 		return words.Fine
-	case words.Says(words.OneOf(runs, held, words.IsTrue("RayClusterSuspending")), obj), modern && words.Says(words.NotTrue("RayClusterProvisioned"), obj):
+	case words.Meets(words.OneOf(runs, held, words.IsTrue("RayClusterSuspending")), obj), modern && words.Meets(words.NotTrue("RayClusterProvisioned"), obj):
 		return words.Waiting
-	case modern || words.Says(words.Word(state, "", "failed", "unhealthy"), obj):
+	case modern || words.Meets(words.Word(state, "", "failed", "unhealthy"), obj):
 		return words.Failing
 	default:
 		return words.Waiting
@@ -113,9 +113,9 @@ func rayJob() kinds.Rules {
 func rayJobGrade(obj kinds.Object) words.Grade {
 	const state, job = "status.jobDeploymentStatus", "status.jobStatus"
 	switch {
-	case words.Says(words.OneOf(words.Word(state, "", "Failed", "ValidationFailed"), words.All(words.Word(state, "Running", "Complete"), words.Word(job, "FAILED", "STOPPED"))), obj):
+	case words.Meets(words.OneOf(words.Word(state, "", "Failed", "ValidationFailed"), words.All(words.Word(state, "Running", "Complete"), words.Word(job, "FAILED", "STOPPED"))), obj):
 		return words.Failing
-	case words.Says(words.All(words.Current, words.OneOf(words.Word(state, "Running", "Complete"), words.All(words.Asks("spec.suspend"), words.Word(state, "Suspended")))), obj):
+	case words.Meets(words.All(words.Current, words.OneOf(words.Word(state, "Running", "Complete"), words.All(words.Asks("spec.suspend"), words.Word(state, "Suspended")))), obj):
 		return words.Fine
 	default:
 		return words.Waiting

@@ -103,9 +103,9 @@ func jobSet() kinds.Rules {
 
 func jobSetGrade(obj kinds.Object) words.Grade {
 	switch {
-	case !words.Says(words.NotTrue("Failed"), obj) || rules.Object(obj.Object, "status") == nil:
+	case !words.Meets(words.NotTrue("Failed"), obj) || rules.Object(obj.Object, "status") == nil:
 		return words.Failing
-	case words.Says(words.OneOf(words.IsTrue("Completed"), words.All(words.Asks("spec.suspend"), words.IsTrue("Suspended")), jobsRun), obj):
+	case words.Meets(words.OneOf(words.IsTrue("Completed"), words.All(words.Asks("spec.suspend"), words.IsTrue("Suspended")), jobsRun), obj):
 		return words.Fine
 	default:
 		return words.Waiting

@@ -46,9 +46,9 @@ func spark() kinds.Table {
 func sparkGrade(obj kinds.Object) words.Grade {
 	const state = "status.applicationState.state"
 	switch {
-	case !words.Says(words.There(state), obj) || words.Says(words.Word(state, "FAILED"), obj):
+	case !words.Meets(words.There(state), obj) || words.Meets(words.Word(state, "FAILED"), obj):
 		return words.Failing
-	case words.Says(words.Word(state, "RUNNING", "SUCCEEDING", "COMPLETED"), obj), words.Says(words.All(words.Asks("spec.suspend"), words.Word(state, "SUSPENDED")), obj):
+	case words.Meets(words.Word(state, "RUNNING", "SUCCEEDING", "COMPLETED"), obj), words.Meets(words.All(words.Asks("spec.suspend"), words.Word(state, "SUSPENDED")), obj):
 		return words.Fine
 	default:
 		return words.Waiting

@@ -101,7 +101,7 @@ func running(all map[string]map[string]any, r rules.Reports) {
 	case c == nil:
 	case final(r, nil) != nil:
 		c["status"] = "False"
-	case len(holding(r, jobSuspended)) > 0 && len(holding(r, jobRunning)) == 0:
+	case len(clustersWith(r, jobSuspended)) > 0 && len(clustersWith(r, jobRunning)) == 0:
 		delete(all, jobRunning)
 	default:
 		c["status"] = "True"
@@ -110,7 +110,7 @@ func running(all map[string]map[string]any, r rules.Reports) {
 
 // final returns the condition that ends a job; nil before.
 func final(r rules.Reports, was []any) map[string]any {
-	failed, succeeded := holding(r, jobFailed), holding(r, jobSucceeded)
+	failed, succeeded := clustersWith(r, jobFailed), clustersWith(r, jobSucceeded)
 	end, clusters := jobFailed, failed
 	if len(failed) == 0 {
 		if len(r.Parts) == 0 || len(succeeded) < len(r.Parts) {
@@ -147,8 +147,8 @@ func final(r rules.Reports, was []any) map[string]any {
 	return out
 }
 
-// holding returns the clusters in which a condition is true.
-func holding(r rules.Reports, condition string) []string {
+// clustersWith returns the clusters in which a condition is true.
+func clustersWith(r rules.Reports, condition string) []string {
 	var out []string
 	for _, p := range r.Parts {
 		if rules.ConditionTrue(rules.List(p.Status, "conditions"), condition) {
@@ -176,7 +176,7 @@ func date(c map[string]any, at string) {
 // every cluster.
 func completed(status map[string]any, r rules.Reports) {
 	delete(status, "completionTime")
-	if len(r.Parts) > 0 && len(holding(r, jobSucceeded)) == len(r.Parts) || len(r.Parts) == 1 {
+	if len(r.Parts) > 0 && len(clustersWith(r, jobSucceeded)) == len(r.Parts) || len(r.Parts) == 1 {
 		rules.Latest("completionTime")(status, r)
 	}
 }

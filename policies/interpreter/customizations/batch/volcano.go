@@ -26,7 +26,7 @@ func volcano() kinds.Table {
 		Components: volcanoTasks,
 		Reflect: rules.Reflect(append(counts, "state", "conditions", "taskStatusCount", "version", "runningDuration",
 			"controlledResources")...),
-		Aggregate: rules.Aggregate(rules.Sum(counts...), rules.Tally("taskStatusCount"), rules.Greatest("version"), longest("runningDuration"),
+		Aggregate: rules.Aggregate(rules.Sum(counts...), rules.SumByName("taskStatusCount"), rules.Greatest("version"), longest("runningDuration"),
 			union("controlledResources"), volcanoConditions, volcanoState),
 		Dependencies: words.Needs(words.Pods("spec.tasks.*.template.spec"),
 			words.Named("v1", "PersistentVolumeClaim", "spec.volumes.*.volumeClaimName")),

@@ -28,8 +28,8 @@ func Graded(r kinds.Rules, judge func(kinds.Object) Grade) kinds.Rules {
 	return r
 }
 
-// Says answers a rule that has no errors.
-func Says(judge Health, obj kinds.Object) bool {
+// Meets evaluates a rule that has no errors.
+func Meets(judge Health, obj kinds.Object) bool {
 	ok, err := judge(obj)
 	return ok && err == nil
 }

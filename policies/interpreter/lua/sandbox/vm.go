@@ -128,19 +128,19 @@ func (v *vm) fault(s *Script, r any) error {
 	return fmt.Errorf("%s: it raised a %s", s.Name, api.Object.Type())
 }
 
-// mark shows that a text goes on.
-const mark = "…"
+// ellipsis shows that a text goes on.
+const ellipsis = "…"
 
 // maxMessage is how many bytes of an error are told, with the mark of one that goes
 // on.
-const maxMessage = 512 + len(mark)
+const maxMessage = 512 + len(ellipsis)
 
 // Line returns text on one line, cut to what a condition can hold.
 func Line(text string) string {
 	end := ""
 	if len(text) > maxMessage {
 		// No more of a text is looked at: it may be as large as the budget.
-		text, end = excerpt.Bytes(text[:min(len(text), 2*maxMessage)], maxMessage), mark
+		text, end = excerpt.Bytes(text[:min(len(text), 2*maxMessage)], maxMessage), ellipsis
 	}
 	text = strings.ToValidUTF8(strings.TrimSuffix(text, end), "?")
 	return strings.Join(strings.Fields(text), " ") + end

@@ -1,0 +1,164 @@
+package lint
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/lint/overlays"
+	"github.com/flotilla-io/flotilla/sources/build"
+)
+
+// builds judges what the Kustomizations of folders make of them.
+type builds struct{ *linter }
+
+// all builds each folder.
+func (l builds) all(ctx context.Context) error {
+	folders := map[string][]*object{}
+	for _, o := range l.objects {
+		if o.folder != "" {
+			folders[o.folder] = append(folders[o.folder], o)
+		}
+	}
+	var all []kustomization
+	for _, folder := range slices.Sorted(maps.Keys(folders)) {
+		found, err := l.folder(ctx, folder, folders[folder])
+		if err != nil {
+			return err
+		}
+		all = append(all, found...)
+	}
+	dependencies(l.linter, all)
+	return nil
+}
+
+// folder builds one folder, and returns the Kustomizations of it, and of what it builds.
+func (l builds) folder(ctx context.Context, folder string, objects []*object) ([]kustomization, error) {
+	in, from := overlays.Input{Folder: folder}, []*object{}
+	for _, o := range objects {
+		in.Values.Add(o.doc.Fields, l.opts.Namespace)
+		if ks := overlays.Of(o.doc.Fields, l.opts.Namespace); ks != nil && o.name != "" {
+			in.Kustomizations, from = append(in.Kustomizations, overlays.Kustomization{Kustomization: ks, Base: o.patch}), append(from, o)
+		}
+		if source := l.sourceOf(o); source != nil {
+			in.Sources = append(in.Sources, source)
+		}
+	}
+	if len(from) == 0 {
+		return nil, nil
+	}
+	results, others, err := overlays.Build(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	l.report.Built += len(results)
+	l.report.Unbuilt += others
+	var out []kustomization
+	made := map[string]bool{}
+	for _, r := range results {
+		found, err := l.result(r, from[r.From])
+		if err != nil {
+			return nil, err
+		}
+		for _, ks := range found {
+			made[ks.Name] = true
+		}
+		out = append(out, found...)
+	}
+	for i, ks := range in.Kustomizations {
+		if !ks.Base || !made[ks.Name] {
+			out = slices.Insert(out, 0, kustomization{ks.Kustomization, from[i], ""})
+		}
+	}
+	return out, nil
+}
+
+// sourceOf is the GitRepository that an object is; nil if it is none.
+func (l builds) sourceOf(o *object) *sourcev1.GitRepository {
+	if o.gvk != sourcev1.GroupVersion.WithKind(sourcev1.GitRepositoryKind) {
+		return nil
+	}
+	source := &sourcev1.GitRepository{}
+	if runtime.DefaultUnstructuredConverter.FromUnstructured(o.doc.Fields, source) != nil {
+		return nil // the schema says what is wrong
+	}
+	if source.Namespace == "" {
+		source.Namespace = l.opts.Namespace
+	}
+	return source
+}
+
+// result judges what one Kustomization comes to, and returns the Kustomizations in it.
+func (l builds) result(r overlays.Result, at *object) ([]kustomization, error) {
+	by := fmt.Sprintf("Kustomization %s/%s", r.Of.Namespace, r.Of.Name)
+	if r.Err != nil {
+		message := "cannot be built: " + r.Err.Error()
+		if at.name != r.Of.Name {
+			message = by + " " + message
+		}
+		if r.Doubt {
+			l.add(at, Warning, "spec.path", message+"; ignore this if its source is another repository")
+			return nil, nil
+		}
+		l.add(at, Error, "spec.path", message)
+		return nil, nil
+	}
+	for _, name := range r.Unknown {
+		l.add(at, Warning, "spec.postBuild.substituteFrom", name+" is not in these files: it was built without variables, and what they are put into was not checked")
+	}
+	var made []kustomization
+	var objects []*object
+	for _, obj := range r.Objects {
+		o := madeAt(obj, at, fmt.Sprintf(", as %s builds it from %s", by, shownPath(r.Of)))
+		if ks := overlays.Of(obj.Object, r.Of.Namespace); ks != nil {
+			made = append(made, kustomization{ks, at, o.by})
+		}
+		if len(r.Unknown) == 0 {
+			objects = append(objects, o)
+		}
+	}
+	for _, o := range objects {
+		if err := l.schema(o); err != nil {
+			return nil, err
+		}
+	}
+	l.judge(objects)
+	l.made = append(l.made, objects...)
+	return made, nil
+}
+
+// madeAt is an object that is in no file as it is, but comes of a Kustomization that is.
+func madeAt(obj *unstructured.Unstructured, at *object, by string) *object {
+	o := &object{file: at.file, doc: build.Document{Number: at.doc.Number, Line: at.doc.Line, Fields: obj.Object}, gvk: obj.GroupVersionKind(), name: obj.GetName(), by: by}
+	o.namespace = o.shown()
+	return o
+}
+
+// schema reads an object as its kind says.
+func (l *linter) schema(o *object) error {
+	if o.gvk == clusterv1alpha1.GroupVersion.WithKind("Cluster") {
+		l.cluster(o)
+		return nil
+	}
+	return l.known(o)
+}
+
+func shownPath(ks *kustomizev1.Kustomization) string {
+	return "./" + strings.Trim(strings.TrimPrefix(ks.Spec.Path, "."), "/")
+}
+
+// findingKey identifies a finding, wherever it is.
+type findingKey struct {
+	kind          schema.GroupVersionKind
+	name          string
+	path, message string
+}

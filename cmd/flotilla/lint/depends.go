@@ -1,0 +1,114 @@
+package lint
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-io/flotilla/policies/propagation"
+)
+
+// kustomization is one of a file, or one that comes of that at which it is told.
+type kustomization struct {
+	*kustomizev1.Kustomization
+	at *object
+	by string
+}
+
+// key is the Kustomization that a reference of it names.
+func (ks kustomization) key(ref kustomizev1.DependencyReference) client.ObjectKey {
+	return client.ObjectKey{Namespace: cmp.Or(ref.Namespace, ks.Namespace), Name: ref.Name}
+}
+
+// dependencies reports Kustomizations that wait for one that is not there, or for themselves.
+func dependencies(l *linter, all []kustomization) {
+	byKey := map[client.ObjectKey]kustomization{}
+	for _, ks := range all {
+		key := client.ObjectKeyFromObject(ks.Kustomization)
+		if _, known := byKey[key]; !known {
+			byKey[key] = ks
+		}
+	}
+	for _, ks := range all {
+		for i, ref := range ks.Spec.DependsOn {
+			if _, known := byKey[ks.key(ref)]; !known && ref.Name != "" {
+				waits(l, ks, fmt.Sprintf("spec.dependsOn[%d]", i), fmt.Sprintf("Kustomization %s is not in these files, and this one waits for it%s: add it, or ignore this if it is elsewhere",
+					ks.key(ref), meant(ks.key(ref), byKey)))
+			}
+		}
+	}
+	for _, circle := range circles(byKey) {
+		var names []string
+		for _, key := range circle {
+			names = append(names, key.String())
+		}
+		waits(l, byKey[circle[0]], "spec.dependsOn", "waits for itself: "+strings.Join(append(names, names[0]), " waits for ")+": remove one spec.dependsOn of these")
+	}
+}
+
+// waits warns of a Kustomization.
+func waits(l *linter, ks kustomization, path, message string) {
+	at := ks.at
+	if ks.by != "" {
+		made := *at
+		made.by, made.gvk, made.name = ks.by, kustomizev1.GroupVersion.WithKind(kustomizev1.KustomizationKind), ks.Name
+		at = &made
+	}
+	l.add(at, Warning, path, message)
+}
+
+// meant asks whether another Kustomization is meant; nothing if none is called like that.
+func meant(key client.ObjectKey, known map[client.ObjectKey]kustomization) string {
+	var near []string
+	for other := range known {
+		switch {
+		case other.Name == key.Name:
+			return fmt.Sprintf(" (did you mean the one in %s?)", other.Namespace)
+		case other.Namespace == key.Namespace:
+			near = append(near, other.Name)
+		}
+	}
+	if name := propagation.Nearest(key.Name, near); name != "" {
+		return fmt.Sprintf(" (did you mean %s?)", name)
+	}
+	return ""
+}
+
+// circles are Kustomizations that wait for each other, each circle once, from the first of its names on.
+func circles(known map[client.ObjectKey]kustomization) [][]client.ObjectKey {
+	byName := func(a, b client.ObjectKey) int { return cmp.Compare(a.String(), b.String()) }
+	keys := make([]client.ObjectKey, 0, len(known))
+	for key := range known {
+		keys = append(keys, key)
+	}
+	slices.SortFunc(keys, byName)
+	var out [][]client.ObjectKey
+	done := map[client.ObjectKey]bool{}
+	var way []client.ObjectKey
+	var visit func(key client.ObjectKey)
+	visit = func(key client.ObjectKey) {
+		if at := slices.Index(way, key); at >= 0 {
+			circle := slices.Clone(way[at:])
+			first := slices.Index(circle, slices.MinFunc(circle, byName))
+			out = append(out, slices.Concat(circle[first:], circle[:first]))
+			return
+		}
+		ks, there := known[key]
+		if done[key] || !there {
+			return
+		}
+		way = append(way, key)
+		for _, ref := range ks.Spec.DependsOn {
+			visit(ks.key(ref))
+		}
+		way, done[key] = way[:len(way)-1], true
+	}
+	for _, key := range keys {
+		visit(key)
+	}
+	return out
+}

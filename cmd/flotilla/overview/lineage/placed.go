@@ -1,0 +1,32 @@
+package lineage
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/placement"
+	"github.com/flotilla-io/flotilla/policies/plan"
+)
+
+// Placed is where a binding has its template run: "east 2, west 1", or "east 2; moved from west at …" once that has been left.
+func Placed(b workv1alpha2.Binding) string {
+	var out []string
+	for _, target := range plan.Targets(plan.SpecOf(b)) {
+		text := target.Name
+		if target.Replicas > 0 {
+			text += fmt.Sprintf(" %d", target.Replicas)
+		}
+		out = append(out, text)
+	}
+	if len(out) == 0 {
+		return "nowhere"
+	}
+	text := strings.Join(out, ", ")
+	record, _ := placement.RecordOf(b)
+	if moved := record.LastMove.Past(b.BindingSpec().GracefulEvictionTasks, time.Time{}); moved != "" {
+		text += "; moved " + moved
+	}
+	return text
+}

@@ -1,0 +1,160 @@
+// Package remains finds what is left of an object that is not on the control plane any more.
+//
+// In go the control plane and the name of an object; out come the Works that still carry it to clusters, and who removed it,
+// as far as Kustomizations and their Events say so. What may not be read is not known. It writes nothing.
+package remains
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/listing"
+	"github.com/flotilla-io/flotilla/policies/excerpt"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
+)
+
+// Found is what is left of an object. The zero value is nothing.
+type Found struct {
+	// Said are sentences about who removed it, and what comes of it.
+	Said []string
+	// Works carry it still. Sorted.
+	Works []*workv1alpha1.Work
+}
+
+// Of finds what is left of an object.
+func Of(ctx context.Context, hub client.Reader, obj *unstructured.Unstructured) (Found, error) {
+	id := inventory.IDOf(obj)
+	works, err := Works(ctx, hub, id.GroupKind.Kind, id.Namespace, id.Name)
+	if err != nil && !apierrors.IsForbidden(err) {
+		return Found{}, err
+	}
+	works = slices.DeleteFunc(works, func(w *workv1alpha1.Work) bool { return !carries(w, id) })
+	said, err := said(ctx, hub, id)
+	if err != nil {
+		return Found{}, err
+	}
+	if len(works) > 0 && len(said) == 0 {
+		said = append(said, "It is not on the control plane any more, and nobody says who removed it.")
+	}
+	return Found{Said: said, Works: works}, nil
+}
+
+// Works returns the Works that carry an object by their name, which leaves its group out. Those of a namespace are found in no
+// other way.
+func Works(ctx context.Context, hub client.Reader, kind, namespace, name string) ([]*workv1alpha1.Work, error) {
+	var works []*workv1alpha1.Work
+	var errs []error
+	for _, named := range []string{
+		workv1alpha2.WorkName(kind, name, namespace), workv1alpha2.FormerWorkName(kind, name, namespace), // on a hub that is older
+	} {
+		errs = append(errs, listing.Each(ctx, hub, &workv1alpha1.WorkList{}, func(w *workv1alpha1.Work) { works = append(works, w) },
+			client.MatchingFields{"metadata.name": named})())
+	}
+	Sort(works)
+	return works, errors.Join(errs...)
+}
+
+// Sort sorts Works by cluster and name.
+func Sort(works []*workv1alpha1.Work) {
+	slices.SortFunc(works, func(a, b *workv1alpha1.Work) int {
+		return strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name)
+	})
+}
+
+func carries(w *workv1alpha1.Work, id inventory.ID) bool {
+	return slices.ContainsFunc(w.Spec.Workload.Manifests, func(m workv1alpha1.Manifest) bool {
+		of, _, ok := inventory.OfManifest(m.Raw)
+		return ok && of == id
+	})
+}
+
+// said is what Kustomizations, and their Events, say of an object.
+func said(ctx context.Context, hub client.Reader, id inventory.ID) ([]string, error) {
+	var out []string
+	err := each(ctx, hub, id.Namespace, &kustomizev1.KustomizationList{}, func(ks *kustomizev1.Kustomization) {
+		if text := statusSays(ks, id); text != "" {
+			out = append(out, text)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	var latest *corev1.Event
+	var revision string
+	err = each(ctx, hub, id.Namespace, &corev1.EventList{}, func(e *corev1.Event) {
+		of, removes := removal(e.Message, id)
+		if removes && e.InvolvedObject.Kind == kustomizev1.KustomizationKind && (latest == nil || latest.LastTimestamp.Before(&e.LastTimestamp)) {
+			latest, revision = e, of
+		}
+	}, client.MatchingFields{"involvedObject.kind": kustomizev1.KustomizationKind})
+	if err != nil || latest == nil {
+		return out, err
+	}
+	by := fmt.Sprintf("Kustomization %s/%s removed it with revision %s.", latest.InvolvedObject.Namespace, latest.InvolvedObject.Name, revision)
+	return slices.Insert(out, 0, by), nil
+}
+
+// each lists all objects, or, for who may not, those of a namespace, or none.
+func each[L client.ObjectList, T any](ctx context.Context, hub client.Reader, namespace string, list L, take func(*T), opts ...client.ListOption) error {
+	err := listing.Each(ctx, hub, list, take, opts...)()
+	if apierrors.IsForbidden(err) && namespace != "" {
+		err = listing.Each(ctx, hub, list, take, append(opts, client.InNamespace(namespace))...)()
+	}
+	if apierrors.IsForbidden(err) {
+		return nil
+	}
+	return err
+}
+
+// statusSays is what the status of a Kustomization says of an object that is not there; empty for nothing.
+func statusSays(ks *kustomizev1.Kustomization, id inventory.ID) string {
+	of := fmt.Sprintf("Kustomization %s/%s", ks.Namespace, ks.Name)
+	entries, err := inventory.Read(ks.Status.Inventory)
+	if err != nil {
+		return ""
+	}
+	owned := slices.ContainsFunc(entries, func(e inventory.Entry) bool { return e.ID == id })
+	switch {
+	case slices.Contains(inventory.Leaving(ks.Status), id):
+		return fmt.Sprintf("It left %s by revision %s, or one before.", of, shown(ks.Status.LastAttemptedRevision))
+	case slices.Contains(inventory.Removed(ks.Status), id):
+		return fmt.Sprintf("It left %s by revision %s, or one before, and clusters may still hold it: it goes there, too.", of, shown(ks.Status.LastAttemptedRevision))
+	case owned:
+		return fmt.Sprintf("%s applies it, at revision %s, and it is not there: somebody else deleted it, or it has yet to be applied. flotilla reconcile kustomization %s -n %s brings it.",
+			of, shown(ks.Status.LastAttemptedRevision), ks.Name, ks.Namespace)
+	default:
+		return ""
+	}
+}
+
+func shown(revision string) string {
+	if revision == "" {
+		return "unknown"
+	}
+	return excerpt.Line(revision)
+}
+
+// deletes finds the revision, and what was deleted, in the message of an Event about a revision that stands.
+var deletes = regexp.MustCompile(`^(?:Applied revision: |Removed what had left revision )(\S+?):? .*\b\d+ deleted: ([^;)]+)`)
+
+// removal is the revision by which an object was removed, as an Event says; only the first few of many are named there.
+func removal(message string, id inventory.ID) (revision string, removes bool) {
+	found := deletes.FindStringSubmatch(message)
+	if found == nil {
+		return "", false
+	}
+	names, _, _ := strings.Cut(found[2], " and ")
+	return excerpt.Line(found[1]), slices.Contains(strings.Split(names, ", "), inventory.Describe(id))
+}

@@ -1,0 +1,90 @@
+package request
+
+import (
+	"context"
+	"fmt"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/fluxcd/pkg/apis/meta"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
+)
+
+// dependencies finds out whether those of a Kustomization may still become ready by themselves. What its reader may
+// not see may.
+type dependencies struct {
+	hub client.Reader
+	met map[client.ObjectKey]bool
+}
+
+// stuck says which dependency of a Kustomization will not become ready before somebody does something, and what is
+// wrong there; empty while all may.
+func (d dependencies) stuck(ctx context.Context, ks *kustomizev1.Kustomization) string {
+	d.met[client.ObjectKeyFromObject(ks)] = true
+	for _, ref := range ks.Spec.DependsOn {
+		key := client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}
+		if key.Namespace == "" {
+			key.Namespace = ks.Namespace
+		}
+		if d.met[key] || ref.ReadyExpr != "" { // which says itself what it waits for
+			continue
+		}
+		if why := d.lasting(ctx, ks, key); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+// lasting says what is wrong with one dependency of ks, unless that may pass.
+func (d dependencies) lasting(ctx context.Context, ks *kustomizev1.Kustomization, key client.ObjectKey) string {
+	dep := &kustomizev1.Kustomization{}
+	err := d.hub.Get(ctx, key, dep)
+	if apierrors.IsNotFound(err) && d.madeAll(ctx, ks) {
+		return fmt.Sprintf("commit Kustomization %s, or correct spec.dependsOn of %s", key, client.ObjectKeyFromObject(ks))
+	}
+	ready := apimeta.FindStatusCondition(dep.Status.Conditions, meta.ReadyCondition)
+	switch {
+	case err != nil:
+		return ""
+	case dep.Spec.Suspend && !(apimeta.IsStatusConditionTrue(dep.Status.Conditions, meta.ReadyCondition) && (inventory.SourceOf(dep) != inventory.SourceOf(ks) || d.tried(ctx, dep))):
+		return fmt.Sprintf("Kustomization %s is suspended: flotilla resume kustomization %s -n %s", key, key.Name, key.Namespace)
+	case ready == nil || ready.Status != metav1.ConditionFalse || ready.ObservedGeneration != dep.Generation:
+		return ""
+	case ready.Reason == meta.DependencyNotReadyReason:
+		return d.stuck(ctx, dep)
+	case ready.Reason == meta.ReconciliationFailedReason, ready.Reason == meta.ArtifactFailedReason, !d.tried(ctx, dep):
+		return ""
+	default:
+		return fmt.Sprintf("Kustomization %s: %s: %s", key, ready.Reason, ready.Message)
+	}
+}
+
+// tried reports whether a Kustomization has tried the latest revision of its source.
+func (d dependencies) tried(ctx context.Context, ks *kustomizev1.Kustomization) bool {
+	var source sourcev1.GitRepository
+	if err := d.hub.Get(ctx, inventory.SourceOf(ks), &source); err != nil || source.Status.Artifact == nil {
+		return false
+	}
+	return ks.Status.LastAttemptedRevision == source.Status.Artifact.Revision
+}
+
+// madeAll reports whether whoever applied a Kustomization, if a Kustomization did, is done with the latest revision:
+// before, it may make others.
+func (d dependencies) madeAll(ctx context.Context, ks *kustomizev1.Kustomization) bool {
+	key, owned := inventory.OwnerOf(ks)
+	if !owned {
+		return true
+	}
+	parent := &kustomizev1.Kustomization{}
+	if err := d.hub.Get(ctx, key, parent); err != nil {
+		return apierrors.IsNotFound(err)
+	}
+	ready := apimeta.FindStatusCondition(parent.Status.Conditions, meta.ReadyCondition)
+	return ready != nil && ready.Status != metav1.ConditionUnknown && d.tried(ctx, parent)
+}

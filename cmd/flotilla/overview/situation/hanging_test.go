@@ -1,0 +1,53 @@
+package situation_test
+
+import (
+	"testing"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
+)
+
+// TestWhatHangs: what left a Kustomization and a finalizer keeps on the control plane is a problem, also of one that is
+// ready; what is about to go by itself is none, nor a namespace twice.
+func TestWhatHangs(t *testing.T) {
+	const held = "kept by its finalizers: example.com/hold"
+	hangs := func(kind, name, keeps string) inventory.Terminating {
+		return inventory.Terminating{ID: inventory.ID{Namespace: "shop", Name: name, GroupKind: schema.GroupKind{Kind: kind}}, UID: "1", Keeps: keeps}
+	}
+	hidden := hangs("Secret", "key", held)
+	hidden.Nameless = true
+	for name, tc := range map[string]struct {
+		found []inventory.Terminating
+		want  string
+	}{
+		"nothing":                         {},
+		"it is about to go":               {found: []inventory.Terminating{hangs("ConfigMap", "a", "")}},
+		"a namespace, which tells itself": {found: []inventory.Terminating{{ID: inventory.ID{Name: "inner", GroupKind: schema.GroupKind{Kind: "Namespace"}}, Keeps: held}}},
+		"a finalizer keeps it":            {found: []inventory.Terminating{hangs("ConfigMap", "a", held)}, want: "1 object that left it is still being deleted on the control plane: ConfigMap/shop/a, " + held},
+		"of several":                      {found: []inventory.Terminating{hangs("ConfigMap", "a", held), hangs("ConfigMap", "b", ""), hangs("ConfigMap", "c", "other")}, want: "2 objects that left it are still being deleted on the control plane: ConfigMap/shop/a, " + held},
+		"text of a Secret is in its name": {found: []inventory.Terminating{hidden}, want: "1 object that left it is still being deleted on the control plane: Secret, " + held},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ks := &kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
+			ks.Status.Conditions = []metav1.Condition{{Type: meta.ReadyCondition, Status: metav1.ConditionTrue, Reason: meta.ReconciliationSucceededReason}}
+			ks.Status.History = meta.History{{}}
+			inventory.RecordTerminating(&ks.Status, tc.found, true)
+			s := situation.NewSurvey(now, "")
+			s.Kustomization(ks)
+			want := []situation.Problem{}
+			if tc.want != "" {
+				want = append(want, situation.Problem{State: situation.Progressing, Kind: "Kustomization", Namespace: "shop", Name: "web", Message: tc.want,
+					Next: "have whoever set what keeps it end its work there, or take it off: then it goes by itself"})
+			}
+			if diff := cmp.Diff(want, s.Fleet().Problems); diff != "" {
+				t.Errorf("problems (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

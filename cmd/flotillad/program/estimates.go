@@ -1,0 +1,71 @@
+package program
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/pflag"
+
+	"github.com/flotilla-io/flotilla/internal/command"
+	"github.com/flotilla-io/flotilla/policies/estimate/nodes"
+	"github.com/flotilla-io/flotilla/reconciler"
+	"github.com/flotilla-io/flotilla/reconciler/descheduler"
+)
+
+// Values of --estimates.
+const (
+	estimatesOfNodes    = "nodes"
+	estimatesLeast      = "least"
+	estimatesOfClusters = "reported"
+)
+
+// estimateOptions are the flags about how it is counted what fits in a cluster, and about what
+// finds no node there.
+type estimateOptions struct {
+	by           string
+	descheduling reconciler.Descheduling
+	remote       remoteOptions
+	// plugins are a program's own.
+	plugins []nodes.Plugin
+}
+
+func (o *estimateOptions) addFlags(flags *pflag.FlagSet) {
+	o.remote.addFlags(flags)
+	flags.StringVar(&o.by, "estimates", estimatesOfNodes,
+		"how it is counted what fits in a cluster: nodes counts on its nodes and by its quotas, where these are seen or its agent tells of them, and by what it reports elsewhere; least counts the least of both, as Karmada does; reported counts by what it reports alone")
+	flags.DurationVar(&o.descheduling.Interval, "descheduling-interval", descheduler.DefaultInterval, "how often replicas are looked for that find no node in their cluster, to run them in another")
+	flags.DurationVar(&o.descheduling.Threshold, "unschedulable-threshold", descheduler.DefaultThreshold, "how long a replica must have waited for a node for that")
+	flags.BoolVar(&o.descheduling.DryRun, "descheduling-dry-run", false, "tell by Events what would be moved for that, and move nothing")
+}
+
+// withDescheduler returns the controllers to run: failover brings the one that moves what finds no node, unless
+// it is left out by name.
+func withDescheduler(controllers []string, failover bool) []string {
+	if !failover || !slices.Contains(controllers, "*") || slices.Contains(controllers, "-"+reconciler.Descheduler) {
+		return controllers
+	}
+	return append(slices.Clone(controllers), reconciler.Descheduler)
+}
+
+// validate refuses what cannot work.
+func (o *estimateOptions) validate() error {
+	if o.descheduling.Interval <= 0 || o.descheduling.Threshold <= 0 {
+		return command.Usage(errors.New("--descheduling-interval and --unschedulable-threshold must be more than 0"))
+	}
+	return o.remote.validate()
+}
+
+// estimates returns what the flags say.
+func (o *estimateOptions) estimates() (reconciler.Estimates, error) {
+	switch o.by {
+	case estimatesOfNodes:
+		return reconciler.Estimates{Plugins: o.plugins}, nil
+	case estimatesLeast:
+		return reconciler.Estimates{Least: true, Plugins: o.plugins}, nil
+	case estimatesOfClusters:
+		return reconciler.Estimates{Reported: true}, nil
+	default:
+		return reconciler.Estimates{}, command.Usage(fmt.Errorf("--estimates %q is unknown: use %s, %s or %s", o.by, estimatesOfNodes, estimatesLeast, estimatesOfClusters))
+	}
+}

@@ -1,0 +1,86 @@
+package drain
+
+import (
+	"slices"
+
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/estimate"
+	"github.com/flotilla-io/flotilla/policies/estimate/nodes"
+	"github.com/flotilla-io/flotilla/policies/estimate/profile"
+	"github.com/flotilla-io/flotilla/policies/placement"
+)
+
+// Seen is what is known of the nodes of a cluster.
+type Seen struct {
+	// Index has the nodes, what they run, and quotas.
+	Index *nodes.Index
+	// Told is what the agent of the cluster tells of them, of which Index was made; nil: Index has them as they are.
+	Told *profile.Profile
+}
+
+// fits counts what is asked for, as the control plane does by default; false where that is not known.
+func (s Seen) fits(ask *nodes.Ask) (int32, bool) {
+	if s.Index == nil || s.Told != nil && s.Told.Answers(ask) != nil {
+		return 0, false
+	}
+	n := nodes.Most(s.Index, ask, nodes.Resources{}, nodes.Quotas{})
+	return n, estimate.Plausible(n, 0) == nil
+}
+
+// Asks returns the clusters whose nodes a plan counts, sorted: those that one of the templates may go to for which room matters.
+func Asks(in Input) []string {
+	p, at := planned(in)
+	if at < 0 {
+		return nil
+	}
+	var out []string
+	for _, b := range p.all {
+		if before, concerned := RowOf(b, p.clusters[at], in.Now); concerned && before.State != Left {
+			out = append(out, placement.Asks(b, p.situation(b), p.Scheduling)...)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// room is what fits in the clusters whose nodes are known, besides what was placed there since the plan began.
+func (p *planning) room(b workv1alpha2.Binding, in placement.Situation) map[string]estimate.Answer {
+	var out map[string]estimate.Answer
+	for _, name := range placement.Asks(b, in, p.Scheduling) {
+		seen, known := p.Seen[name]
+		if !known {
+			continue
+		}
+		ask, err := nodes.AskForSets(b.GetNamespace(), unit(b.BindingSpec()), p.assumed[name])
+		if err != nil {
+			continue // the control plane gets no answer either
+		}
+		if n, ok := seen.fits(ask); ok {
+			if out == nil {
+				out = map[string]estimate.Answer{}
+			}
+			out[name] = estimate.Answer{Fits: n}
+		}
+	}
+	return out
+}
+
+// assume counts so many more units of a template in a cluster.
+func (p *planning) assume(cluster string, b workv1alpha2.Binding, units int32) {
+	if units <= 0 {
+		return
+	}
+	is := estimate.Assumed{Namespace: b.GetNamespace(), Components: slices.Clone(unit(b.BindingSpec()))}
+	for i := range is.Components {
+		is.Components[i].Replicas = int32(min(int64(is.Components[i].Replicas)*int64(units), 1<<31-1))
+	}
+	p.assumed[cluster] = append(p.assumed[cluster], is)
+}
+
+// unit is one replica, or one set of components.
+func unit(spec *workv1alpha2.ResourceBindingSpec) []workv1alpha2.Component {
+	if placement.InSets(spec) {
+		return spec.Components
+	}
+	return []workv1alpha2.Component{estimate.ComponentOf(spec.ReplicaRequirements)}
+}

@@ -1,0 +1,99 @@
+package eviction
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/excerpt"
+)
+
+// mostMoved is how many clusters a Move names of each kind.
+const mostMoved = 16
+
+// Move is that a template left clusters while it runs in others: what stays known when its tasks are gone.
+type Move struct {
+	// From are the clusters that it left, sorted; at most 16.
+	From []string `json:"from"`
+	// To are those that run it instead, or more of it, sorted; at most 16. Empty: it only left.
+	To []string `json:"to,omitempty"`
+	// Why in words, at most 256 bytes.
+	Why string `json:"why,omitempty"`
+	// At is when it was decided, in whole seconds.
+	At metav1.Time `json:"at"`
+	// Ended is when the last old copy was let go of. Nil: it has not been yet.
+	Ended *metav1.Time `json:"ended,omitempty"`
+}
+
+// MoveOf returns the move from one placement to another, decided now; nil where no cluster is left, or all are.
+func MoveOf(before, after []workv1alpha2.TargetCluster, why string, now time.Time) *Move {
+	had := make(map[string]int32, len(before))
+	var from, to []string
+	for _, t := range before {
+		had[t.Name] = t.Replicas
+		if !stands(after, t.Name) {
+			from = append(from, t.Name)
+		}
+	}
+	if len(from) == 0 || len(after) == 0 {
+		return nil
+	}
+	for _, t := range after {
+		if replicas, is := had[t.Name]; !is || t.Replicas > replicas {
+			to = append(to, t.Name)
+		}
+	}
+	return &Move{From: some(from), To: some(to), Why: excerpt.Message(why, mostWhy), At: seconds(now)}
+}
+
+// Until returns m once these are the eviction tasks of its binding: it has ended, now, where no task is about a cluster
+// that it left. Nil stays nil, and what has ended stays so.
+func (m *Move) Until(tasks []workv1alpha2.GracefulEvictionTask, now time.Time) *Move {
+	if m == nil || m.Ended != nil || slices.ContainsFunc(tasks, func(t workv1alpha2.GracefulEvictionTask) bool { return slices.Contains(m.From, t.FromCluster) }) {
+		return m
+	}
+	out, at := *m, seconds(now)
+	out.Ended = &at
+	return &out
+}
+
+// Past says how it came to where it is, once no task is about what it left: "from west to east at 2026-01-02 06:11:04 UTC, 12m ago:
+// untolerated taint {a:NoExecute}; the old copy went at 06:14:04 UTC". Empty for nil, and before that. Now may be zero: then it does
+// not say how long ago it was.
+func (m *Move) Past(tasks []workv1alpha2.GracefulEvictionTask, now time.Time) string {
+	if m == nil {
+		return ""
+	}
+	m = m.Until(tasks, m.At.Time) // somebody else may have taken the tasks away
+	if m.Ended == nil {
+		return ""
+	}
+	text := "from " + strings.Join(m.From, ", ")
+	if len(m.To) > 0 {
+		text += " to " + strings.Join(m.To, ", ")
+	}
+	text += " at " + m.At.UTC().Format(time.DateTime+" UTC")
+	if !now.IsZero() {
+		text += ", " + duration.HumanDuration(max(now.Sub(m.At.Time), 0)) + " ago"
+	}
+	if text += ": " + cmp.Or(m.Why, "nobody said why"); !m.Ended.After(m.At.Time) {
+		return text
+	}
+	form := time.TimeOnly
+	if m.Ended.Sub(m.At.Time) >= 24*time.Hour {
+		form = time.DateTime
+	}
+	return text + "; the old copy went at " + m.Ended.UTC().Format(form+" UTC")
+}
+
+func some(names []string) []string {
+	slices.Sort(names)
+	return names[:min(len(names), mostMoved)]
+}
+
+func seconds(t time.Time) metav1.Time { return metav1.NewTime(t.UTC().Truncate(time.Second)) }

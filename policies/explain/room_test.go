@@ -1,0 +1,61 @@
+package explain_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/estimate"
+	"github.com/flotilla-io/flotilla/policies/explain"
+	"github.com/flotilla-io/flotilla/policies/interpreter"
+	"github.com/flotilla-io/flotilla/policies/placement"
+	"github.com/flotilla-io/flotilla/policies/plan"
+	"github.com/flotilla-io/flotilla/policies/propagation"
+)
+
+// answered is what there is to explain where the loops decided by what clusters answered about room, besides the cluster c-002,
+// which tells of its nodes, and not what they ask.
+func answered(t *testing.T, fits map[string]int32) explain.Input {
+	t.Helper()
+	in := input(t)
+	propagation.ClaimOf(in.Policies[0]).Set(in.Template)
+	b := plan.Fleet(plan.FleetInput{Templates: []*unstructured.Unstructured{in.Template}, Policies: in.Policies, Overrides: in.Overrides, Clusters: in.Clusters, Interpreter: interpreter.Native(), Now: noon})[0].Binding.(*workv1alpha2.ResourceBinding)
+	b.Spec.Clusters = nil
+	delete(b.Annotations, workv1alpha2.SchedulingDecisionAnnotation)
+	room := map[string]estimate.Answer{}
+	for name, n := range fits {
+		room[name] = estimate.Answer{Fits: n}
+	}
+	situation := placement.Situation{Clusters: placement.NewSnapshot(in.Clusters), Estimates: room, Now: noon}
+	if _, answers := fits["c-002"]; !answers {
+		situation.Untold = map[string]string{"c-002": "the label zone"}
+	}
+	decision, _ := placement.Decide(b, situation, placement.Options{})
+	decision.Put(b)
+	in.Binding, in.Now = b, noon.Add(12*time.Second)
+	return in
+}
+
+// TestRoomIsToldAsItWasCounted: what the loops decided by what nodes have room for is not explained by what clusters report, of
+// which each says that it has room for nine.
+func TestRoomIsToldAsItWasCounted(t *testing.T) {
+	for name, fits := range map[string]map[string]int32{
+		"room-placed.txt": {"c-000": 1, "c-001": 5},
+		"room-lacks.txt":  {"c-000": 0, "c-001": 2, "c-002": 1},
+	} {
+		in := answered(t, fits)
+		explained := explain.Explain(in)
+		golden(t, name, explained.Text(explain.TextOptions{}))
+		if now := explained.Placement.Now; !now.Same {
+			t.Errorf("%s: it would run on %v (%s), where %s stands", name, now.Clusters, now.Error, placement.Text(in.Binding.BindingSpec().Clusters))
+		}
+	}
+	later := answered(t, map[string]int32{"c-000": 1, "c-001": 5})
+	later.Now = noon.Add(3 * time.Hour)
+	if text := explain.Explain(later).Text(explain.TextOptions{}); !strings.Contains(text, "room by its nodes, 3h ago") {
+		t.Errorf("what stands is explained by something else later:\n%s", text)
+	}
+}

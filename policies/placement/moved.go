@@ -1,0 +1,58 @@
+package placement
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/eviction"
+)
+
+// lastMove is how the binding comes to be where d has it.
+func lastMove(p *placing, d *Decision) *eviction.Move {
+	last, before := p.record.LastMove, p.spec.Clusters
+	if len(before) == 0 { // it was taken off them first
+		for i := range p.spec.GracefulEvictionTasks {
+			before = append(before, workv1alpha2.TargetCluster{Name: p.spec.GracefulEvictionTasks[i].FromCluster})
+		}
+	}
+	if move := eviction.MoveOf(before, d.Clusters, because(p, d), p.in.Now); move != nil {
+		last = move
+	}
+	return last.Until(d.Evictions, p.in.Now)
+}
+
+// because is why clusters are left: what bars it from them, or took it off, else why it was decided anew.
+func because(p *placing, d *Decision) string {
+	var out []string
+	add := func(why string) {
+		if why != "" && !slices.Contains(out, why) {
+			out = append(out, why)
+		}
+	}
+	for _, name := range d.Evicts {
+		add(p.barred[name].Why)
+	}
+	if tasks := p.spec.GracefulEvictionTasks; len(p.spec.Clusters) == 0 {
+		for i := range tasks {
+			add(cmp.Or(tasks[i].Message, tasks[i].Reason))
+		}
+	}
+	return cmp.Or(strings.Join(out, ", "), d.Why)
+}
+
+// EndMove has the record on b say that its last move is over, if the eviction tasks of b say so.
+func EndMove(b workv1alpha2.Binding, now time.Time) {
+	record, recorded := RecordOf(b)
+	ended := record.LastMove.Until(b.BindingSpec().GracefulEvictionTasks, now)
+	if !recorded || ended == record.LastMove {
+		return
+	}
+	record.LastMove = ended
+	annotations := maps.Clone(b.GetAnnotations())
+	maps.Copy(annotations, Decision{Record: record}.Annotations())
+	b.SetAnnotations(annotations)
+}

@@ -1,0 +1,55 @@
+package placement_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/eviction"
+	"github.com/flotilla-io/flotilla/policies/failover"
+	"github.com/flotilla-io/flotilla/policies/placement"
+)
+
+// TestTheLastMoveIsKnown: from the decision on, and when its tasks are gone.
+func TestTheLastMoveIsKnown(t *testing.T) {
+	noon := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	one := policyv1alpha1.Placement{SpreadConstraints: []policyv1alpha1.SpreadConstraint{{SpreadByField: policyv1alpha1.SpreadByFieldCluster, MinGroups: 1, MaxGroups: 1}}}
+	b := placedOn(t, deployment(2, one), "a:9 b:9", "a:2", noon)
+	in := placement.Situation{Clusters: evictFleet("a:9 b:9", "a", noon), Now: noon}
+	d, changed := placement.Decide(b, in, placement.Options{Failover: failover.Rules{Taints: true}})
+	if !changed {
+		t.Fatalf("it is not moved: %+v", d)
+	}
+	d.Put(b)
+	want := &eviction.Move{From: []string{"a"}, To: []string{"b"}, Why: "untolerated taint {drill:NoExecute}", At: metav1.NewTime(noon)}
+	is := func(when string) {
+		t.Helper()
+		record, _ := placement.RecordOf(b)
+		if diff := cmp.Diff(want, record.LastMove); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", when, diff)
+		}
+	}
+	is("once it is decided")
+	placement.EndMove(b, noon.Add(time.Minute))
+	is("while its task is there")
+	b.Spec.GracefulEvictionTasks = nil
+	placement.EndMove(b, noon.Add(2*time.Minute))
+	want.Ended = ptr.To(metav1.NewTime(noon.Add(2 * time.Minute)))
+	is("when that has ended")
+	b.Spec.Replicas = 3
+	in.Now = noon.Add(time.Hour)
+	if d, changed = placement.Decide(b, in, placement.Options{Failover: failover.Rules{Taints: true}}); !changed {
+		t.Fatal("more replicas change nothing")
+	}
+	d.Put(b)
+	is("after a decision that moves nothing")
+	if d, changed = placement.Refused(b, "QuotaExceeded", "too much", in.Now); !changed {
+		t.Fatal("a refusal changes nothing")
+	}
+	d.Put(b)
+	is("after one that was refused")
+}

@@ -1,0 +1,66 @@
+package plan_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/estimate"
+	"github.com/flotilla-io/flotilla/policies/interpreter"
+	"github.com/flotilla-io/flotilla/policies/placement"
+	"github.com/flotilla-io/flotilla/policies/plan"
+	"github.com/flotilla-io/flotilla/policies/propagation"
+)
+
+// TestPlansCountRoomAsTheLastDecisionDid: two clusters report that they have room for nine; their nodes had room for one and five
+// when four replicas were placed, and now one more is wanted.
+func TestPlansCountRoomAsTheLastDecisionDid(t *testing.T) {
+	template := func(replicas int) *unstructured.Unstructured {
+		return object(t, fmt.Sprintf(`{apiVersion: apps/v1, kind: Deployment, metadata: {namespace: shop, name: web}, spec: {replicas: %d, template: {spec: {containers: [{name: web, image: "web:1"}]}}}}`, replicas))
+	}
+	in := plan.FleetInput{Interpreter: interpreter.Native(), Now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+	in.Policies = []policyv1alpha1.Policy{carrier("apps/v1", "Deployment", "east", func(s *policyv1alpha1.PropagationSpec) {
+		s.Placement.ClusterAffinity.ClusterNames = []string{"east", "west"}
+		s.Placement.ReplicaScheduling = &policyv1alpha1.ReplicaSchedulingStrategy{
+			ReplicaSchedulingType: policyv1alpha1.ReplicaSchedulingTypeDivided, ReplicaDivisionPreference: policyv1alpha1.ReplicaDivisionPreferenceWeighted,
+			WeightPreference: &policyv1alpha1.ClusterPreferences{DynamicWeight: policyv1alpha1.DynamicWeightByAvailableReplicas},
+		}
+	})}
+	for _, name := range []string{"east", "west"} {
+		c := &clusterv1alpha1.Cluster{}
+		c.Name = name
+		c.Status.APIEnablements = []clusterv1alpha1.APIEnablement{{GroupVersion: "apps/v1", Resources: []clusterv1alpha1.APIResource{{Kind: "Deployment"}}}}
+		c.Status.ResourceSummary = &clusterv1alpha1.ResourceSummary{Allocatable: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("9")}}
+		in.Clusters = append(in.Clusters, c)
+	}
+	in.Templates = []*unstructured.Unstructured{template(4)}
+	propagation.ClaimOf(in.Policies[0]).Set(in.Templates[0])
+	b := plan.Fleet(in)[0].Binding.(*workv1alpha2.ResourceBinding)
+	b.Spec.Clusters, b.Annotations[workv1alpha2.SchedulingDecisionAnnotation] = nil, ""
+	room := map[string]estimate.Answer{"east": {Fits: 1}, "west": {Fits: 5}}
+	d, _ := placement.Decide(b, placement.Situation{Clusters: placement.NewSnapshot(in.Clusters), Estimates: room, Now: in.Now}, placement.Options{})
+	d.Put(b)
+	for _, tc := range []struct {
+		after time.Duration
+		want  string
+	}{
+		{time.Minute, "{east:1, west:4}"},
+		{time.Hour, "{east:2, west:3}"}, // too long ago: by what they report
+	} {
+		later := in
+		later.Templates, later.Bindings, later.Now = []*unstructured.Unstructured{template(5)}, []workv1alpha2.Binding{b}, in.Now.Add(tc.after)
+		propagation.ClaimOf(in.Policies[0]).Set(later.Templates[0])
+		p := plan.Fleet(later)[0]
+		if diff := cmp.Diff(tc.want, placement.Text(p.Binding.BindingSpec().Clusters)); diff != "" || p.Err != nil {
+			t.Errorf("after %s: %v (-want +got):\n%s", tc.after, p.Err, diff)
+		}
+	}
+}

@@ -1,0 +1,72 @@
+package rollup
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// keeping is what is said of claims that stay in clusters, and how they go.
+type keeping struct{ cluster, object string }
+
+// keepings are those of parts, sorted.
+func keepings(parts []Part) []keeping {
+	var out []keeping
+	for _, p := range parts {
+		for _, c := range p.Kept {
+			out = append(out, keeping{c, p.Object})
+		}
+	}
+	slices.SortFunc(out, func(a, b keeping) int {
+		if a.cluster != b.cluster {
+			return strings.Compare(a.cluster, b.cluster)
+		}
+		return strings.Compare(a.object, b.object)
+	})
+	return out
+}
+
+// Kept tells of what stays in clusters with its data although nobody asks for it there, and how it goes: the first, and how
+// many more there are; empty for nothing.
+func Kept(parts []Part) string {
+	list := keepings(parts)
+	if len(list) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s stays in %s%s: flotilla prune --cluster %s removes it", claimOf(list[0].object), list[0].cluster, more(len(list)-1), list[0].cluster)
+}
+
+func more(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (and %d more)", n)
+}
+
+// keptOf is what a description that Revision made of a success tells of what stays; empty for nothing.
+func keptOf(description string) string {
+	if _, kept, tells := strings.Cut(description, "; claim "); tells {
+		return "claim " + kept
+	}
+	return ""
+}
+
+// claimOf is how a text names what stays: it has no room for the kind.
+func claimOf(object string) string {
+	return strings.Replace(object, "PersistentVolumeClaim ", "claim ", 1)
+}
+
+// keptIn adds to the places what stays in their clusters: to those where nothing is wrong, and to those where nothing is to be.
+func keptIn(places map[string]Place, parts []Part) {
+	first, counts := map[string]string{}, map[string]int{}
+	for _, k := range keepings(parts) {
+		if counts[k.cluster]++; counts[k.cluster] == 1 {
+			first[k.cluster] = claimOf(k.object)
+		}
+	}
+	for cluster, n := range counts {
+		if place, known := places[cluster]; !known || place.State == Healthy {
+			places[cluster] = Place{Cluster: cluster, State: Healthy, Reason: first[cluster] + " stays, with its data" + more(n-1)}
+		}
+	}
+}

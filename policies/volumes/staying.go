@@ -1,0 +1,96 @@
+package volumes
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+)
+
+const (
+	// staying begins what a Cluster says of the claims that stay in it; their names follow.
+	staying = "PersistentVolumeClaims stay here with their data, and no Work names them: "
+	// mostNames is how many bytes their names take; a condition has room for 32,768.
+	mostNames = 30_000
+)
+
+// Staying is what a Cluster says of claims that stay in it although no Work names them: as many as there is room for, by
+// name. Names reads it.
+func Staying(claims []types.NamespacedName) string {
+	claims = slices.Clone(claims)
+	slices.SortFunc(claims, byName)
+	var out strings.Builder
+	out.WriteString(staying)
+	for i, c := range claims {
+		if out.Len()+len(c.String()) > mostNames {
+			fmt.Fprintf(&out, " and %d more", len(claims)-i)
+			break
+		}
+		if i > 0 {
+			out.WriteString(", ")
+		}
+		out.WriteString(c.String())
+	}
+	return out.String()
+}
+
+func byName(a, b types.NamespacedName) int {
+	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+}
+
+// StayingIn returns the claims that stay in a cluster, as that says itself: whatever is no name of one is left out, as an
+// agent may have written it. None where the Cluster says nothing.
+func StayingIn(c *clusterv1alpha1.Cluster) []types.NamespacedName {
+	said := meta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterConditionClaimsKept)
+	if said == nil || !meta.IsStatusConditionTrue(c.Status.Conditions, said.Type) {
+		return nil
+	}
+	names, known := strings.CutPrefix(said.Message, staying)
+	if !known {
+		return nil
+	}
+	names, _, _ = strings.Cut(names, " and ")
+	var out []types.NamespacedName
+	for text := range strings.SplitSeq(names, ", ") {
+		namespace, name, _ := strings.Cut(text, "/")
+		if len(validation.IsDNS1123Label(namespace)) == 0 && len(validation.IsDNS1123Subdomain(name)) == 0 {
+			out = append(out, types.NamespacedName{Namespace: namespace, Name: name})
+		}
+	}
+	return out
+}
+
+// ByCluster returns in which clusters each claim stays, sorted.
+func ByCluster(clusters []clusterv1alpha1.Cluster) map[types.NamespacedName][]string {
+	out := map[types.NamespacedName][]string{}
+	for i := range clusters {
+		for _, claim := range StayingIn(&clusters[i]) {
+			out[claim] = append(out[claim], clusters[i].Name)
+		}
+	}
+	for _, names := range out {
+		slices.Sort(names)
+	}
+	return out
+}
+
+// Turned returns the claims that stay in one of two states of a cluster and not in the other; either may be nil.
+func Turned(before, after *clusterv1alpha1.Cluster) []types.NamespacedName {
+	var was, is []types.NamespacedName
+	if before != nil {
+		was = StayingIn(before)
+	}
+	if after != nil {
+		is = StayingIn(after)
+	}
+	in := func(list []types.NamespacedName) func(types.NamespacedName) bool {
+		return func(c types.NamespacedName) bool { return slices.Contains(list, c) }
+	}
+	return append(slices.DeleteFunc(slices.Clone(was), in(is)), slices.DeleteFunc(slices.Clone(is), in(was))...)
+}

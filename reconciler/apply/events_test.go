@@ -1,0 +1,88 @@
+package apply
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/reconciler/apply/lastgood"
+	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
+)
+
+// TestNothingIsToldTwice: what a run comes to is told once, however often the next runs come to the same, and whether what
+// is kept between them was lost meanwhile or not.
+func TestNothingIsToldTwice(t *testing.T) {
+	boom := errors.New("boom")
+	leaves := func(s *state) { s.leaving.kept = []inventory.Entry{{ID: configID("d"), Version: "v1"}} }
+	for name, tc := range map[string]struct {
+		outcome error
+		change  func(*state)
+		want    int
+	}{
+		"it stands":                    {want: 1},
+		"what left it stays for now":   {change: leaves, want: 1},
+		"it waits for health":          {change: func(s *state) { s.waiting.text = "Running health checks" }},
+		"it cannot be built":           {outcome: loop.Stalled(meta.BuildFailedReason, boom), want: 1},
+		"the brake holds it":           {outcome: loop.Stalled(ReasonPruneBlocked, boom), want: 1},
+		"a dependency is not ready":    {outcome: loop.Waiting(meta.DependencyNotReadyReason, 1, boom), want: 1},
+		"a kind is not served yet":     {outcome: loop.Waiting(meta.ProgressingReason, 1, boom), want: 1},
+		"something is unhealthy":       {outcome: loop.Waiting(meta.HealthCheckFailedReason, 1, boom), want: 1},
+		"another one holds an object":  {outcome: loop.Waiting(ReasonSharedObject, 1, boom), want: 1},
+		"something may not be deleted": {outcome: loop.Waiting(meta.PruneFailedReason, 1, boom), want: 1},
+		"others are to take something": {outcome: loop.Waiting(siblings.ReasonHandingOver, 1, boom), want: 1},
+		"the hub does not answer":      {outcome: boom, want: 1},
+	} {
+		for _, forgets := range []bool{false, true} {
+			t.Run(name, func(t *testing.T) {
+				outcome, told := loop.As(tc.outcome, reasonFailed), 0
+				first := run()
+				status, last := first.ks.Status, first.last
+				for range 4 {
+					s := run()
+					if s.ks.Status = status; !forgets {
+						s.last = last
+					}
+					if tc.change != nil {
+						tc.change(s)
+					}
+					s.last.conclude(s, outcome, noon)
+					after := s.ks.DeepCopy()
+					after.Status = statusOf(s, outcome, noon)
+					told += len(eventsOf(s, after, outcome))
+					status = after.Status
+				}
+				if diff := cmp.Diff(tc.want, told); diff != "" {
+					t.Errorf("told (-want +got):\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
+// TestWhatCannotBeKeptIsNoNews: it is looked for when drift is due, and told whenever the revision is refused.
+func TestWhatCannotBeKeptIsNoNews(t *testing.T) {
+	last := &lastApplied{}
+	refusal := loop.Waiting(ReasonSharedObject, 1, errors.New("it stands in two"))
+	said := func() string {
+		return loop.As(lastgood.AndUnkept(refusal, reasonFailed, last.unkept), reasonFailed).Error()
+	}
+	if got := said(); got != "it stands in two" {
+		t.Errorf("%q", got)
+	}
+	last.unkept = errors.New("no right to")
+	const want = "it stands in two; and what stays meanwhile cannot be kept as it was: no right to"
+	s := run(func(s *state) {
+		s.last, s.ks.Status.Conditions = last, nil
+		s.ks.Status.LastAppliedRevision = oldRevision
+	})
+	if got := said(); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if err := (keeper{}).keep(t.Context(), s, nil); err != nil || last.unkept != nil {
+		t.Errorf("once nothing is refused: %v, %v", err, last.unkept)
+	}
+}

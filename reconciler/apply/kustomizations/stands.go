@@ -1,0 +1,23 @@
+package kustomizations
+
+import (
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/fluxcd/pkg/apis/meta"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
+	"github.com/flotilla-io/flotilla/reconciler/switching"
+)
+
+// Stands reports whether the status says that a revision was applied, as the Kustomization is now, and all was
+// well, and nothing has yet to go. Variables may have changed meanwhile, and a switch may have begun that has not ended.
+func Stands(ks *kustomizev1.Kustomization, revision string) bool {
+	status := ks.Status
+	if post := ks.Spec.PostBuild; post != nil && len(post.SubstituteFrom) > 0 {
+		return false
+	}
+	return apimeta.IsStatusConditionTrue(status.Conditions, meta.ReadyCondition) && len(inventory.Leaving(status)) == 0 && !apimeta.IsStatusConditionTrue(status.Conditions, switching.Condition) &&
+		status.ObservedGeneration == ks.Generation &&
+		status.LastAppliedRevision == revision &&
+		status.LastHandledReconcileAt == ks.Annotations[meta.ReconcileRequestAnnotation]
+}

@@ -1,0 +1,53 @@
+package losses
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
+)
+
+// named is how many objects an error names.
+const named = 3
+
+// Staying returns the entries that would stay if nobody removed them: not those whose namespace is being deleted, or is
+// gone, as somebody let go of that.
+func (c *Counter) Staying(ctx context.Context, entries []inventory.Entry) ([]inventory.Entry, error) {
+	goes := map[string]bool{}
+	var out []inventory.Entry
+	for _, e := range entries {
+		if _, known := goes[e.ID.Namespace]; !known && e.ID.Namespace != "" {
+			var space corev1.Namespace
+			err := c.hub.Get(ctx, client.ObjectKey{Name: e.ID.Namespace}, &space)
+			if client.IgnoreNotFound(err) != nil {
+				return nil, fmt.Errorf("read namespace %s: %w", e.ID.Namespace, err)
+			}
+			goes[e.ID.Namespace] = apierrors.IsNotFound(err) || space.DeletionTimestamp != nil
+		}
+		if !goes[e.ID.Namespace] {
+			out = append(out, e)
+		}
+	}
+	return out, nil
+}
+
+// Homeless errs if a revision drops a namespace and has objects in it, whoever allowed that: they would go, and could
+// not be made anew. stands says that the revision is applied, as its Kustomization was before.
+func Homeless(dropped, desired []inventory.Entry, revision string, stands bool) error {
+	for _, e := range dropped {
+		if e.ID.GroupKind != namespaceKind {
+			continue
+		}
+		within := slices.DeleteFunc(slices.Clone(desired), func(d inventory.Entry) bool { return d.ID.Namespace != e.ID.Name })
+		if len(within) > 0 {
+			return fmt.Errorf("revision %s drops %s and has %s in it: %s; drop that, too, or commit the namespace again",
+				revision, inventory.Describe(e.ID), inventory.First(inventory.IDsOf(within), named), inventory.Refused(stands))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,34 @@
+package wakes
+
+import (
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"github.com/flotilla-io/flotilla/reconciler/templatestore"
+)
+
+// Templates tell of what happens to templates that somebody keeps a watch on.
+type Templates interface {
+	Listen(l templatestore.Listener)
+}
+
+// Asked lets pass what a person changed of a Kustomization: not a status that was written here.
+func Asked() predicate.Predicate {
+	return predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{})
+}
+
+// NewArtifact lets pass a source whose artifact is another one.
+func NewArtifact() predicate.Predicate {
+	return predicate.Funcs{
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, okBefore := e.ObjectOld.(*sourcev1.GitRepository)
+			after, okAfter := e.ObjectNew.(*sourcev1.GitRepository)
+			if !okBefore || !okAfter || after.Status.Artifact == nil {
+				return false
+			}
+			return before.Status.Artifact == nil || before.Status.Artifact.Revision != after.Status.Artifact.Revision || before.Status.Artifact.Digest != after.Status.Artifact.Digest
+		},
+		DeleteFunc: func(event.DeleteEvent) bool { return false },
+	}
+}

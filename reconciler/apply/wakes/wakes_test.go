@@ -1,0 +1,52 @@
+package wakes_test
+
+import (
+	"testing"
+	"time"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/flotilla-io/flotilla/reconciler/apply/wakes"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
+)
+
+// waiting says who waits for which Kustomization.
+type waiting map[client.ObjectKey][]client.ObjectKey
+
+func (w waiting) WaitingFor(id inventory.ID) []client.ObjectKey {
+	if id.GroupKind.Group != kustomizev1.GroupVersion.Group || id.GroupKind.Kind != kustomizev1.KustomizationKind {
+		return nil
+	}
+	return w[client.ObjectKey{Namespace: id.Namespace, Name: id.Name}]
+}
+func (waiting) WaitingForSiblings(client.ObjectKey) []client.ObjectKey      { return nil }
+func (waiting) Misses(client.ObjectKey, inventory.ID) (time.Duration, bool) { return 0, false }
+func (waiting) Again(client.ObjectKey)                                      {}
+
+// inLine is a queue that takes down what is to be looked at later.
+type inLine struct {
+	workqueue.TypedRateLimitingInterface[reconcile.Request]
+	later []reconcile.Request
+}
+
+func (q *inLine) AddAfter(req reconcile.Request, _ time.Duration) { q.later = append(q.later, req) }
+
+// TestAChildWakesItsParent: who waits for the health of a Kustomization hears of it when that changes.
+func TestAChildWakesItsParent(t *testing.T) {
+	key := func(name string) client.ObjectKey { return client.ObjectKey{Namespace: "flux-system", Name: name} }
+	handler := wakes.Wakes{States: waiting{key("apps"): {key("fleet")}}}.WhenKustomizationChanges()
+	var queue inLine
+	for _, name := range []string{"apps", "other"} {
+		child := &kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Namespace: "flux-system", Name: name}}
+		handler.Update(t.Context(), event.UpdateEvent{ObjectOld: child, ObjectNew: child}, &queue)
+	}
+	if diff := cmp.Diff([]reconcile.Request{{NamespacedName: key("fleet")}}, queue.later); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,103 @@
+package binding
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/volumes"
+	"github.com/flotilla-io/flotilla/reconciler/bindings"
+	"github.com/flotilla-io/flotilla/reconciler/writecache"
+)
+
+// releaser says which Works of claims take these along.
+type releaser struct {
+	hub     client.Writer
+	live    client.Reader
+	written *writecache.Cache[*workv1alpha1.Work]
+	clock   clock.PassiveClock
+}
+
+// release has the Work of a claim that is to go say that its template is gone, if the control
+// plane itself says so: without that word the claim stays in its cluster. It is written before
+// the Work is deleted, so that whoever carries that never sees the one without the other.
+func (p releaser) release(ctx context.Context, w *workv1alpha1.Work) error {
+	template, carried := volumes.Carried(w)
+	if !carried || template == "" || volumes.Released(w) {
+		return nil
+	}
+	gone, err := p.isGone(ctx, w)
+	if err != nil || !gone {
+		return err
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": w.UID, "annotations": map[string]string{workv1alpha2.TemplateGoneAnnotation: string(template)}, // of this one, not of the next
+	}})
+	if err != nil {
+		return fmt.Errorf("release the claim of work %s/%s: %w", w.Namespace, w.Name, err)
+	}
+	released := w.DeepCopy()
+	switch err := p.hub.Patch(ctx, released, client.RawPatch(types.MergePatchType, patch)); {
+	case bindings.IsStale(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("release the claim of work %s/%s: %w", w.Namespace, w.Name, err)
+	}
+	p.written.Wrote(released)
+	log.FromContext(ctx).Info("the template of a claim is gone: it goes with its work", "namespace", w.Namespace, "work", w.Name)
+	return nil
+}
+
+// isGone reports whether the claim that a Work is made from was deleted on the control plane. One of the same
+// name that was made anew is there: nobody tells the two apart by what they hold.
+func (p releaser) isGone(ctx context.Context, w *workv1alpha1.Work) (bool, error) {
+	binding, known := bindings.OwnerOf(w)
+	claim := corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim")
+	name, is := strings.CutSuffix(binding.Name, workv1alpha2.BindingName(claim.Kind, ""))
+	if !known || !is { // somebody has written another one there
+		return false, nil
+	}
+	obj := &metav1.PartialObjectMetadata{}
+	obj.SetGroupVersionKind(claim)
+	err := p.live.Get(ctx, client.ObjectKey{Namespace: binding.Namespace, Name: name}, obj)
+	if client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("look for the claim %s/%s: %w", binding.Namespace, name, err)
+	}
+	return err != nil || obj.DeletionTimestamp != nil, nil
+}
+
+// How soon it is asked again whether the template of a claim is gone, whose Work is to go: more seldom
+// the longer its cluster is out of reach.
+const (
+	soonGone = time.Second
+	lateGone = 5 * time.Minute
+)
+
+// awaited returns when to ask again whether templates of claims are gone; zero where none is asked for.
+func (p releaser) awaited(works []*workv1alpha1.Work) time.Duration {
+	var after time.Duration
+	for _, w := range works {
+		if _, carried := volumes.Carried(w); !carried || volumes.Released(w) {
+			continue
+		}
+		next := soonGone
+		if w.DeletionTimestamp != nil {
+			next = min(max(soonGone, p.clock.Since(w.DeletionTimestamp.Time)/4), lateGone)
+		}
+		if after == 0 || next < after {
+			after = next
+		}
+	}
+	return after
+}

@@ -1,0 +1,86 @@
+package inventory
+
+import (
+	"encoding/json"
+
+	"github.com/fluxcd/cli-utils/pkg/object"
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
+)
+
+// Terminating is an object that left the revisions of a Kustomization and that the control plane is deleting still.
+type Terminating struct {
+	ID ID
+	// UID is that of the incarnation: one of the same name with another UID is another object.
+	UID types.UID
+	// Keeps says what keeps it; empty where nobody says.
+	Keeps string
+	// Nameless says that its name is not to be told, as text of a Secret is in it.
+	Nameless bool
+}
+
+// terminating is the recorded form of a Terminating, or, with More alone, of that many that are not named.
+type terminating struct {
+	ID       string    `json:"id,omitempty"`
+	UID      types.UID `json:"uid,omitempty"`
+	Keeps    string    `json:"keeps,omitempty"`
+	Nameless bool      `json:"nameless,omitempty"`
+	More     int       `json:"more,omitempty"`
+}
+
+// TerminatingIn returns what is being deleted as the status of a Kustomization says, and how many more there are. What
+// cannot be read is left out.
+func TerminatingIn(status kustomizev1.KustomizationStatus) (out []Terminating, beyond int) {
+	var recorded []terminating
+	latest := status.History.Latest()
+	if latest == nil || json.Unmarshal([]byte(latest.Metadata[gitopsv1alpha1.TerminatingKey]), &recorded) != nil {
+		return nil, 0
+	}
+	for _, t := range recorded {
+		id, err := object.ParseObjMetadata(t.ID)
+		switch {
+		case t.ID == "" && t.More > 0:
+			beyond = t.More
+		case err == nil && len(out) < mostRecorded:
+			out = append(out, Terminating{ID: id, UID: t.UID, Keeps: t.Keeps, Nameless: t.Nameless})
+		}
+	}
+	return out, beyond
+}
+
+// RecordTerminating has the latest outcome of a status, and no other one, say what is being deleted, or, where nobody
+// has looked, what an earlier outcome says. Of many each kind is named.
+func RecordTerminating(status *kustomizev1.KustomizationStatus, found []Terminating, looked bool) {
+	var recorded []terminating
+	for _, t := range firstOfKinds(found) {
+		if len(recorded) == mostRecorded {
+			recorded = append(recorded, terminating{More: len(found) - mostRecorded})
+			break
+		}
+		recorded = append(recorded, terminating{ID: t.ID.String(), UID: t.UID, Keeps: t.Keeps, Nameless: t.Nameless})
+	}
+	text := ""
+	if len(recorded) > 0 {
+		raw, _ := json.Marshal(recorded) // it is made of texts and numbers
+		text = string(raw)
+	}
+	recordText(status, gitopsv1alpha1.TerminatingKey, text, looked)
+}
+
+// firstOfKinds returns the first of each kind, and then the others.
+func firstOfKinds(found []Terminating) []Terminating {
+	var first, rest []Terminating
+	known := map[schema.GroupKind]bool{}
+	for _, t := range found {
+		if known[t.ID.GroupKind] {
+			rest = append(rest, t)
+			continue
+		}
+		known[t.ID.GroupKind] = true
+		first = append(first, t)
+	}
+	return append(first, rest...)
+}

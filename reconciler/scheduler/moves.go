@@ -1,0 +1,95 @@
+package scheduler
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/failover"
+	"github.com/flotilla-io/flotilla/policies/placement"
+	"github.com/flotilla-io/flotilla/reconciler/bindings"
+)
+
+// mostMoves bounds the moves whose outcome is followed.
+const mostMoves = 60
+
+// recentMoves are the moves that were made last, the oldest first. It starts empty; those that others made and that have not come to
+// their end are found. The zero value is ready.
+type recentMoves struct {
+	// by says for how long they are looked at.
+	by    failover.Judging
+	mu    sync.Mutex
+	moves []move
+}
+
+type move struct {
+	of client.ObjectKey
+	// title is "Deployment shop/web".
+	title string
+	failover.Moved
+}
+
+func moveOf(b workv1alpha2.Binding, seen failover.Moved) move {
+	ref := b.BindingSpec().Resource
+	return move{client.ObjectKeyFromObject(b), ref.Kind + " " + strings.TrimPrefix(ref.Namespace+"/"+ref.Name, "/"), seen}
+}
+
+// add notes that b, as it was before, was placed by a decision now.
+func (m *recentMoves) add(b workv1alpha2.Binding, decision placement.Decision, now time.Time) {
+	if len(decision.Evicts) == 0 {
+		return
+	}
+	if seen, some := failover.MovedTo(b, decision.Evicts, decision.Clusters, now); some {
+		m.note(moveOf(b, seen))
+	}
+}
+
+// found notes the move that b is on, as it was found at the start.
+func (m *recentMoves) found(b workv1alpha2.Binding) {
+	if seen, some := failover.Underway(b); some {
+		m.note(moveOf(b, seen))
+	}
+}
+
+// note keeps one more: of each binding the last one says something.
+func (m *recentMoves) note(one move) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.moves = append(slices.DeleteFunc(m.moves, func(other move) bool { return other.of == one.of }), one)
+	slices.SortStableFunc(m.moves, func(a, b move) int { return a.At.Compare(b.At) })
+	m.moves = m.moves[max(len(m.moves)-mostMoves, 0):]
+}
+
+// fare counts how they fare now. What says nothing any more is forgotten; a binding that cannot be read waits.
+func (m *recentMoves) fare(ctx context.Context, hub client.Reader, now time.Time) failover.Outcomes {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var out failover.Outcomes
+	var kept []move
+	for _, one := range m.moves {
+		b, found, err := bindings.Get(ctx, hub, one.of)
+		fare := failover.FareWaiting
+		if err == nil {
+			if !found {
+				b = nil
+			}
+			fare = one.Fares(b, m.by, now)
+		}
+		if fare == failover.FareOver {
+			continue
+		}
+		one.Well = one.Well || fare == failover.FareHealthy
+		out.Add(fare)
+		if fare == failover.FareIll && (out.Such == "" || one.title < out.Such) {
+			out.Such = one.title
+		}
+		kept = append(kept, one)
+	}
+	m.moves = kept
+	return out
+}
