@@ -214,7 +214,11 @@ func newFleet(ctx context.Context, mgr ctrl.Manager, opts Options, chosen map[st
 		return nil, err
 	}
 	decisions.Mapper, decisions.Metrics = mgr.GetRESTMapper(), opts.Metrics
-	decisions.StartupGrace = cmp.Or(opts.Silence.Grace, cluster.DefaultGrace) + cmp.Or(opts.Tuning.Period, defaultPeriod)
+	period := cmp.Or(opts.Tuning.Period, defaultPeriod)
+	decisions.StartupGrace = cmp.Or(opts.Silence.Grace, cluster.DefaultGrace) + period
+	// Of two that are lost at once, one refuses a probe at that moment and the other is asked a period later, and takes as
+	// long as it may to fail for the first time and for the last.
+	decisions.Placement.Failover.Breaker.Skew = cmp.Or(decisions.Placement.Failover.Breaker.Skew, period+2*cluster.DefaultProbeTimeout)
 	f := &fleet{
 		mgr:       mgr,
 		opts:      opts,

@@ -31,6 +31,9 @@ var quickly = []string{
 	"--cluster-monitor-grace-period=5s",
 }
 
+// skew is how far apart it may be noticed that clusters are lost at once, with those flags: nothing is moved before.
+const skew = 11 * time.Second
+
 // web runs in one cluster of all, and only in the first it is said to only run there.
 const web = `
 apiVersion: v1
@@ -227,7 +230,7 @@ func (w world) tainted(cluster string) {
 			return err
 		}
 		moves := func(t corev1.Taint) bool {
-			return t.Effect == corev1.TaintEffectNoExecute && t.TimeAdded != nil && time.Since(t.TimeAdded.Time) > 5*time.Second
+			return t.Effect == corev1.TaintEffectNoExecute && t.TimeAdded != nil && time.Since(t.TimeAdded.Time) > skew+2*time.Second
 		}
 		if !slices.ContainsFunc(c.Spec.Taints, moves) {
 			return fmt.Errorf("%v", c.Spec.Taints)

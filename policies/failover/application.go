@@ -107,6 +107,14 @@ func Earlier(a, b time.Time) time.Time {
 	return a
 }
 
+// later returns the later of two times.
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
 // Both joins what is due for two reasons, and when that changes. The first counts where both
 // are about one cluster.
 func Both(a, b Due, nextA, nextB time.Time) (Due, time.Time) {

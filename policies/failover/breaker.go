@@ -15,6 +15,7 @@ import (
 const (
 	DefaultShare  = 1.0 / 3
 	DefaultWindow = 5 * time.Minute
+	DefaultSkew   = 20 * time.Second
 )
 
 // fewest is how many clusters must be lost at once for us to be suspected.
@@ -29,6 +30,9 @@ type Breaker struct {
 	Share float64
 	// Window is how far apart losses count as one. Zero means DefaultWindow.
 	Window time.Duration
+	// Skew is how far apart it may be noticed that clusters are lost which are lost at the same moment: what is moved off
+	// the first of them before that is moved although many were. Zero means DefaultSkew.
+	Skew time.Duration
 }
 
 // Losses are the clusters that were lost at once.
@@ -166,6 +170,13 @@ func (b Breaker) share() float64 {
 		return DefaultShare
 	}
 	return b.Share
+}
+
+func (b Breaker) skew() time.Duration {
+	if b.Skew == 0 {
+		return DefaultSkew
+	}
+	return b.Skew
 }
 
 func (b Breaker) window() time.Duration {

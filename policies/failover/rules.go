@@ -103,10 +103,6 @@ func (r Rules) Of(fleet Fleet, tolerations []corev1.Toleration, now time.Time) (
 	return out, next
 }
 
-// skew is how far apart it may be noticed that several clusters are lost: what is moved off the first one before that is
-// moved although they were lost at once.
-const skew = 5 * time.Second
-
 // taintGrace is how long a cluster that is ready again has for its taints to go, which whoever put them on has to find out.
 const taintGrace = 10 * time.Second
 
@@ -117,10 +113,7 @@ func (r Rules) notBefore(c *clusterv1alpha1.Cluster, at time.Time) time.Time {
 	if ready := readiness(c); isReady(c) {
 		earliest = ready.LastTransitionTime.Add(taintGrace)
 	}
-	if earliest.After(at) {
-		return earliest
-	}
-	return at
+	return later(at, earliest)
 }
 
 // untolerated returns from when on a cluster has a taint that moves, and which; the zero
@@ -132,8 +125,8 @@ func (r Rules) untolerated(c *clusterv1alpha1.Cluster, tolerations []corev1.Tole
 			continue
 		}
 		until, ends := r.toleratedUntil(taint, tolerations, now)
-		if taint.TimeAdded != nil && !isReady(c) && until.Before(taint.TimeAdded.Add(skew)) {
-			until = taint.TimeAdded.Add(skew)
+		if taint.TimeAdded != nil && !isReady(c) {
+			until = later(until, taint.TimeAdded.Add(r.Breaker.skew()))
 		}
 		if ends && (at.IsZero() || until.Before(at)) {
 			why, at = fmt.Sprintf("untolerated taint {%s}", taint.ToString()), until

@@ -35,7 +35,7 @@ type Options struct {
 	// Period is how often a member's health is asked for, and at most how often
 	// its resource summary is written; zero means 10 s.
 	Period time.Duration
-	// ProbeTimeout is how long a member may take to say how it is; zero means 5 s.
+	// ProbeTimeout is how long a member may take to say how it is; zero means DefaultProbeTimeout.
 	ProbeTimeout time.Duration
 	// FailureThreshold is how long a member must fail before it counts as not
 	// ready; zero means 30 s.
@@ -86,6 +86,9 @@ type Silence struct {
 	Grace, Startup time.Duration
 }
 
+// DefaultProbeTimeout is how long a member may take to say how it is.
+const DefaultProbeTimeout = 5 * time.Second
+
 // How long clusters may be silent, as in Karmada.
 const (
 	DefaultGrace   = 40 * time.Second
@@ -99,7 +102,7 @@ func defaults(o Options) Options {
 		}
 	}
 	set(&o.Period, 10*time.Second)
-	set(&o.ProbeTimeout, 5*time.Second)
+	set(&o.ProbeTimeout, DefaultProbeTimeout)
 	set(&o.FailureThreshold, 30*time.Second)
 	set(&o.SuccessThreshold, 30*time.Second)
 	set(&o.Resync, 10*time.Minute)

@@ -187,17 +187,25 @@ func (t *threshold) turn(now time.Time, is outcome) outcome {
 	if t.shown == (outcome{}) || t.sure(now, is) {
 		return t.show(is)
 	}
-	limit := t.success
-	if t.shown.ready {
-		limit = t.failure
-	}
-	if now.Sub(t.since) >= limit {
+	if !now.Before(t.due()) {
 		return t.show(is)
 	}
 	if is.ready {
 		return t.back()
 	}
 	return t.shown
+}
+
+// due is when an answer that differs from what is shown will have stood for long enough; zero while none does.
+func (t *threshold) due() time.Time {
+	switch {
+	case t.since.IsZero():
+		return time.Time{}
+	case t.shown.ready:
+		return t.since.Add(t.failure)
+	default:
+		return t.since.Add(t.success)
+	}
 }
 
 // calm takes a refusal of the credentials for that of a member that is starting, until it has

@@ -368,6 +368,9 @@ func (o *observer) wait(ctx context.Context, n *change) {
 	if o.trouble > 0 {
 		next = o.trouble
 	}
+	if due := o.threshold.due(); due.After(o.clock.Now()) {
+		next = min(next, due.Sub(o.clock.Now()))
+	}
 	timer := o.clock.NewTimer(next)
 	defer timer.Stop()
 	for {

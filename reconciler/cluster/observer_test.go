@@ -185,7 +185,7 @@ func TestObserverTurnsAfterTheThreshold(t *testing.T) {
 		pass(40 * time.Second)
 		s.set(func() { s.is = well })
 		pass(60 * time.Second)
-		s.expect(t, "0s ClusterReady 1 kinds", "40s ClusterNotReachable 1 kinds", "50s AnswersAgain 1 kinds", "1m20s ClusterReady 1 kinds")
+		s.expect(t, "0s ClusterReady 1 kinds", "35s ClusterNotReachable 1 kinds", "55s AnswersAgain 1 kinds", "1m25s ClusterReady 1 kinds")
 	})
 }
 
@@ -231,7 +231,7 @@ func TestObserverHoldsNothingAgainstAMember(t *testing.T) {
 		pass(40 * time.Second)
 		s.set(func() { s.proof = nil })
 		pass(40 * time.Second)
-		s.expect(t, "0s ClusterReady 1 kinds", "5m40s ClusterNotReady 1 kinds", "5m50s AnswersAgain 1 kinds", "6m20s ClusterReady 1 kinds")
+		s.expect(t, "0s ClusterReady 1 kinds", "5m36s ClusterNotReady 1 kinds", "5m46s AnswersAgain 1 kinds", "6m16s ClusterReady 1 kinds")
 	})
 }
 
@@ -296,7 +296,7 @@ func TestObserverTrustsAMemberThatHasProvedItself(t *testing.T) {
 		want   []string
 	}{
 		"and does not say who it is now":      {true, slow, []string{"0s ClusterReady 1 kinds"}},
-		"but not one that refuses us":         {true, refusal, []string{"0s ClusterReady 1 kinds", "45s CredentialsRefused 1 kinds"}},
+		"but not one that refuses us":         {true, refusal, []string{"0s ClusterReady 1 kinds", "40s CredentialsRefused 1 kinds"}},
 		"nor one that has not said who it is": {false, slow, []string{"0s ClusterNotReady 0 kinds"}},
 	} {
 		t.Run(name, func(t *testing.T) {
