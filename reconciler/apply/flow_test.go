@@ -217,6 +217,10 @@ func TestBadRevisionsLeaveTheLastGoodOne(t *testing.T) {
 			files:  map[string]string{"app/x.yaml": "apiVersion: example.com/v1\nkind: Gizmo\nmetadata: {name: g, namespace: NAMESPACE}\n"},
 			reason: applier.ReasonUnknownKind, says: "Gizmo/NAMESPACE/g: the control plane does not know the kind Gizmo of example.com/v1",
 		},
+		"a kind of Flux's that is for members": {
+			files:  map[string]string{"app/x.yaml": "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: g, namespace: NAMESPACE}\n"},
+			reason: applier.ReasonUnknownKind, says: "of helm.toolkit.fluxcd.io/v2: it is one of Flux's that the control plane does not act on: commit its CustomResourceDefinition and a policy",
+		},
 		"a namespace that does not exist": {
 			files:  map[string]string{"app/x.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: nowhere}\n"},
 			reason: applier.ReasonNamespaceNotFound, says: "ConfigMap/nowhere/c: the namespace nowhere does not exist",

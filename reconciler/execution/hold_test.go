@@ -28,7 +28,7 @@ func TestWhatWouldBeMade(t *testing.T) {
 			"Namespace pro already exists in the cluster and is not managed by Flotilla: it is used as it is, and stays when the one here goes"},
 		"an object that is not there": {config, nil, "held: would make ConfigMap pro/web"},
 		"one that is there, and nobody's here either": {config, parse(t, config),
-			"ConfigMap pro/web already exists in the cluster and is not managed by Flotilla: remove it there, or set conflictResolution to Overwrite in the policy"},
+			"ConfigMap pro/web already exists in the cluster and is not managed by Flotilla: set conflictResolution to Overwrite in the policy to take it over, with what it holds, or give one of the two another name"},
 		"one that is there, and is to be taken over": {overwrites, parse(t, config), "held: would change ConfigMap pro/web"},
 	} {
 		t.Run(name, func(t *testing.T) {

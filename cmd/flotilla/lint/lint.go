@@ -183,6 +183,12 @@ func (l *linter) document(f File, doc build.Document) error {
 	return l.schema(o)
 }
 
+// unserved are Flux's kinds that the control plane has no definition of.
+var unserved = map[string]bool{
+	"HelmRepository": true, "HelmChart": true, "HelmRelease": true, "OCIRepository": true, "Bucket": true, "ExternalArtifact": true,
+	"ArtifactGenerator": true, "ImageRepository": true, "ImagePolicy": true, "ImageUpdateAutomation": true,
+}
+
 // known reads an object of a kind of the control plane's.
 func (l *linter) known(o *object) error {
 	s, err := l.schemas.of(o.gvk)
@@ -190,7 +196,10 @@ func (l *linter) known(o *object) error {
 		return err
 	}
 	if s == nil {
-		if l.schemas.groups[o.gvk.Group] {
+		switch {
+		case unserved[o.gvk.Kind] && strings.HasSuffix(o.gvk.Group, ".toolkit.fluxcd.io"):
+			l.add(o, Warning, "kind", fmt.Sprintf("is one of Flux's that the control plane does not act on: a Kustomization applies it if the CustomResourceDefinition of %s is committed, and the Flux of a cluster acts on it if a policy sends it there", o.gvk.Kind))
+		case l.schemas.groups[o.gvk.Group]:
 			l.add(o, Error, "kind", fmt.Sprintf("%s has no kind %s: correct apiVersion or kind", o.gvk.GroupVersion(), o.gvk.Kind))
 		}
 		return nil // somebody else's kind

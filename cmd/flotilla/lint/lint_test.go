@@ -72,6 +72,36 @@ func TestWhatIsNotApplied(t *testing.T) {
 	}
 }
 
+// TestKindsThatAreNotServed: those of Flux that only members act on are no faults, and a misspelt one is.
+func TestKindsThatAreNotServed(t *testing.T) {
+	linter, err := lint.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for kind, want := range map[string]string{
+		"source.toolkit.fluxcd.io/v1 HelmRepository": "warning: HelmRepository shop/a: kind: is one of Flux's that the control plane does not act on",
+		"helm.toolkit.fluxcd.io/v2 HelmRelease":      "warning: HelmRelease shop/a: kind: is one of Flux's that the control plane does not act on",
+		"source.toolkit.fluxcd.io/v1 GitRepositry":   "error: GitRepositry shop/a: kind: source.toolkit.fluxcd.io/v1 has no kind GitRepositry",
+		"helm.example.com/v2 HelmRelease":            "",
+	} {
+		t.Run(kind, func(t *testing.T) {
+			version, name, _ := strings.Cut(kind, " ")
+			content := "apiVersion: " + version + "\nkind: " + name + "\nmetadata: {name: a, namespace: shop}\n"
+			report, err := linter.Lint(t.Context(), []lint.File{{Name: "a.yaml", Content: []byte(content)}}, lint.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got string
+			for _, f := range report.Findings {
+				got += f.String()
+			}
+			if !strings.Contains(got, want) || want == "" && got != "" {
+				t.Errorf("findings %q, want %q", got, want)
+			}
+		})
+	}
+}
+
 // TestWhatWorkloadsNeed: a ConfigMap that no policy carries is named at the workload whose Pods would wait for it.
 func TestWhatWorkloadsNeed(t *testing.T) {
 	const web = `---

@@ -37,16 +37,31 @@ func TestPrunable(t *testing.T) {
 		now := metav1.Now()
 		obj.SetDeletionTimestamp(&now)
 	}
+	flux := func(obj *unstructured.Unstructured) {
+		obj.SetLabels(map[string]string{
+			"app.kubernetes.io/part-of": "flux", "app.kubernetes.io/instance": "flux-system",
+			"kustomize.toolkit.fluxcd.io/name": "flux-system", "kustomize.toolkit.fluxcd.io/namespace": "flux-system",
+		})
+	}
+	definition := func(name string) func(obj *unstructured.Unstructured) {
+		return func(obj *unstructured.Unstructured) {
+			obj.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
+			obj.SetName(name)
+		}
+	}
 	cases := map[string]struct {
 		observed *unstructured.Unstructured
 		want     bool
 	}{
-		"it exists and is ours":             {observed: config("a"), want: true},
-		"it does not exist, or is not ours": {},
-		"it is being deleted":               {observed: config("a", deleting)},
-		"it is to be kept":                  {observed: config("a", annotated("kustomize.toolkit.fluxcd.io/prune", "Disabled"))},
-		"it is to be left alone":            {observed: config("a", annotated("kustomize.toolkit.fluxcd.io/reconcile", "disabled"))},
-		"it says something else":            {observed: config("a", annotated("kustomize.toolkit.fluxcd.io/prune", "enabled")), want: true},
+		"a version before applied what installs Flux":                  {observed: config("a", flux)},
+		"a version before applied a definition of the control plane's": {observed: config("a", definition("kustomizations.kustomize.toolkit.fluxcd.io"))},
+		"it defines another kind":                                      {observed: config("a", definition("gadgets.example.com")), want: true},
+		"it exists and is ours":                                        {observed: config("a"), want: true},
+		"it does not exist, or is not ours":                            {},
+		"it is being deleted":                                          {observed: config("a", deleting)},
+		"it is to be kept":                                             {observed: config("a", annotated("kustomize.toolkit.fluxcd.io/prune", "Disabled"))},
+		"it is to be left alone":                                       {observed: config("a", annotated("kustomize.toolkit.fluxcd.io/reconcile", "disabled"))},
+		"it says something else":                                       {observed: config("a", annotated("kustomize.toolkit.fluxcd.io/prune", "enabled")), want: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

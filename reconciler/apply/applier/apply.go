@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-io/flotilla/policies/omissions"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 	"github.com/flotilla-io/flotilla/reconciler/secrets"
 )
@@ -164,12 +165,16 @@ func (v *versioning) Patch(ctx context.Context, obj client.Object, patch client.
 
 // Prunable returns those of the removed entries that would truly be deleted:
 // they exist, carry the owner's labels, are not being deleted already and have
-// not opted out.
+// not opted out. What is left out of revisions now and was applied by a version before stays:
+// the control plane itself may live by it.
 func Prunable(removed []inventory.Entry, seen Observed) []inventory.Entry {
 	var out []inventory.Entry
 	for _, e := range removed {
 		obj := seen[e.ID]
 		if obj == nil || obj.GetDeletionTimestamp() != nil || optedOut(obj) {
+			continue
+		}
+		if owner, _ := inventory.OwnerOf(obj); omissions.Whole(obj, owner.Namespace) {
 			continue
 		}
 		out = append(out, e)

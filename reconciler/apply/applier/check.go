@@ -225,7 +225,7 @@ func (v surveyor) comparable(ctx context.Context, obj *unstructured.Unstructured
 	case meta.IsNoMatchError(err) && v.kinds[gvk]:
 		return false, v.size(obj), nil
 	case meta.IsNoMatchError(err):
-		return false, finding(id, ReasonUnknownKind, "the control plane does not know the kind %s of %s: correct it, or commit its CustomResourceDefinition", gvk.Kind, gvk.GroupVersion()), nil
+		return false, finding(id, ReasonUnknownKind, "the control plane does not know the kind %s of %s: %s", gvk.Kind, gvk.GroupVersion(), unknownNext(gvk.Group)), nil
 	case err != nil:
 		return false, nil, fmt.Errorf("look up the kind %s: %w", gvk, err)
 	case mapping.Scope.Name() == meta.RESTScopeNameRoot:
@@ -416,4 +416,12 @@ func twinName(name string) string {
 // into it.
 func dryRun(ctx context.Context, writer client.Client, obj *unstructured.Unstructured) error {
 	return secrets.Worded(obj, writer.Apply(ctx, client.ApplyConfigurationFromUnstructured(obj), client.ForceOwnership, client.FieldOwner(FieldManager), client.DryRunAll))
+}
+
+// unknownNext is what to do about a kind that is not known: Flux has some that the control plane does not act on.
+func unknownNext(group string) string {
+	if strings.HasSuffix(group, ".toolkit.fluxcd.io") {
+		return "it is one of Flux's that the control plane does not act on: commit its CustomResourceDefinition and a policy, and the Flux of the clusters does; or leave it to a repository that only they follow"
+	}
+	return "correct it, or commit its CustomResourceDefinition"
 }

@@ -17,7 +17,7 @@ import (
 const components = `
 apiVersion: v1
 kind: Namespace
-metadata: {name: flux-system, labels: {app.kubernetes.io/instance: flux-system, app.kubernetes.io/part-of: flux}}
+metadata: {name: %[1]s, labels: {app.kubernetes.io/instance: %[1]s, app.kubernetes.io/part-of: flux}}
 ---
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -54,10 +54,10 @@ func TestWhatInstallsFluxIsLeftOut(t *testing.T) {
 		err   error
 	}{
 		"an application beside it": {fmt.Sprintf(components, "flux-system") + "---" + application, []string{
-			"CustomResourceDefinition/gadgets.example.com", "Namespace/flux-system", "Deployment/shop/web",
+			"CustomResourceDefinition/gadgets.example.com", "CustomResourceDefinition/helmreleases.helm.toolkit.fluxcd.io", "Deployment/shop/web",
 		}, nil},
 		"it is to install Flux elsewhere": {fmt.Sprintf(components, "fleet-flux"), []string{
-			"CustomResourceDefinition/helmreleases.helm.toolkit.fluxcd.io", "Namespace/flux-system", "ClusterRoleBinding/cluster-reconciler-fleet-flux", "Deployment/fleet-flux/kustomize-controller",
+			"CustomResourceDefinition/helmreleases.helm.toolkit.fluxcd.io", "Namespace/fleet-flux", "ClusterRoleBinding/cluster-reconciler-fleet-flux", "Deployment/fleet-flux/kustomize-controller",
 		}, nil},
 		"a definition of the control plane's alone": {`
 apiVersion: apiextensions.k8s.io/v1

@@ -55,14 +55,14 @@ func IsAsItIs(err error) bool { return errors.As(err, new(*AsItIs)) }
 // Taken says that an object is left alone that has the name of one that is sent, and what to
 // do: it is another hub's, by its identity, or nobody's where that is empty.
 func Taken(title, by string, isNamespace bool) error {
-	found, first := title+" already exists in the cluster and is not managed by Flotilla", "remove it there"
+	found, next := title+" already exists in the cluster and is not managed by Flotilla", "set conflictResolution to Overwrite in the policy to take it over, with what it holds, or give one of the two another name"
 	if by != "" {
-		found, first = fmt.Sprintf("%s in the cluster belongs to the hub with the identity %.64s", title, by), "have that hub let go of it"
+		found, next = fmt.Sprintf("%s in the cluster belongs to the hub with the identity %.64s", title, by), "have that hub let go of it, or set conflictResolution to Overwrite in the policy"
 	}
 	if isNamespace {
 		return &AsItIs{Found: found}
 	}
-	return fmt.Errorf("%s: %s, or set conflictResolution to Overwrite in the policy", found, first)
+	return fmt.Errorf("%s: %s", found, next)
 }
 
 // Kept says what is wrong with an object that is left as it is: nothing, unless it is being

@@ -96,8 +96,8 @@ func TestAnOverrideThatDoesNotFit(t *testing.T) {
 			"override policy a b: no", "put right what the cluster says; it is tried again. flotilla explain deployment/web -n shop --cluster east",
 		},
 		"an object that is in the way": {
-			"Deployment shop/web already exists in the cluster and is not managed by Flotilla: remove it there, or set conflictResolution to Overwrite in the policy",
-			"remove it there, or have it taken over by conflictResolution: Overwrite in its policy. flotilla explain deployment/web -n shop --cluster east",
+			"Deployment shop/web already exists in the cluster and is not managed by Flotilla: set conflictResolution to Overwrite in the policy to take it over, with what it holds, or give one of the two another name",
+			"have it taken over, with what it holds, by conflictResolution: Overwrite in its policy, or give one of the two another name. flotilla explain deployment/web -n shop --cluster east",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -181,7 +181,7 @@ func templateNext(p Problem) string {
 	case p.State == Failed && p.Group == "batch" && p.Kind == "Job":
 		return "put right what the cluster says, and delete the Job to have it run again. flotilla explain " + args + " --cluster " + p.Clusters[0]
 	case p.State == Failed && strings.Contains(p.Message, "conflictResolution"):
-		return "remove it there, or have it taken over by conflictResolution: Overwrite in its policy. flotilla explain " + args + " --cluster " + p.Clusters[0]
+		return "have it taken over, with what it holds, by conflictResolution: Overwrite in its policy, or give one of the two another name. flotilla explain " + args + " --cluster " + p.Clusters[0]
 	case p.State == Failed:
 		return "put right what the cluster says; it is tried again. flotilla explain " + args + " --cluster " + p.Clusters[0]
 	default:
