@@ -11,47 +11,8 @@ import (
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/reconciler/cluster/awake"
 )
-
-// TestAProcessThatSleptIsNoticed, whoever looks first, and only where somebody looks at all.
-func TestAProcessThatSleptIsNoticed(t *testing.T) {
-	const s = time.Second
-	for name, tc := range map[string]struct {
-		looked bool
-		steps  []time.Duration
-		want   time.Duration // after the start, when it last woke; zero: it did not sleep
-	}{
-		"it runs":                       {true, []time.Duration{5 * s, 5 * s, 15 * s}, 0},
-		"it was stopped":                {true, []time.Duration{5 * s, 75 * s}, 80 * s},
-		"it runs since":                 {true, []time.Duration{5 * s, 75 * s, 5 * s, 5 * s}, 80 * s},
-		"it was stopped twice":          {true, []time.Duration{75 * s, 5 * s, 16 * s}, 96 * s},
-		"nobody looks at a fake's time": {false, []time.Duration{75 * s}, 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			c := clocktesting.NewFakeClock(time.Unix(1000, 0))
-			a := newAwake(c)
-			if tc.looked {
-				a.begin()
-			}
-			var woke time.Time
-			for _, step := range tc.steps {
-				c.Step(step)
-				woke, _ = a.since()
-			}
-			var want time.Time
-			if tc.want != 0 {
-				want = time.Unix(1000, 0).Add(tc.want)
-			}
-			if !woke.Equal(want) {
-				t.Errorf("woke at %s, want %s", woke, want)
-			}
-		})
-	}
-	now := time.Now()
-	if got := jump(now, now.Round(0).Add(time.Minute)); got != time.Minute {
-		t.Errorf("a machine that was stopped for a minute has slept for %s", got)
-	}
-}
 
 // TestAnAgentIsGivenItsTimeAnewOnceTheHubWakes: nothing could be heard of it before.
 func TestAnAgentIsGivenItsTimeAnewOnceTheHubWakes(t *testing.T) {
@@ -61,7 +22,7 @@ func TestAnAgentIsGivenItsTimeAnewOnceTheHubWakes(t *testing.T) {
 		Again time.Duration
 	}
 	w := watchOver(pulled(metav1.ConditionTrue))
-	w.pulses.awake.begin()
+	w.pulses.awake.Begin()
 	w.look(t)
 	w.beat(t, workv1alpha2.NamespaceKarmadaCluster, w.clock.Now())
 	var got []seen
@@ -93,13 +54,13 @@ func TestAMemberIsLookedAtOnceTheHubWakes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := clocktesting.NewFakeClock(time.Unix(1000, 0))
-				s := &scene{is: tc.before, kinds: some, awake: newAwake(c)}
-				s.awake.begin()
+				s := &scene{is: tc.before, kinds: some, awake: awake.New(c)}
+				s.awake.Begin()
 				observe(t, s, false)
 				s.set(func() { s.is = tc.after })
 				pass(500 * time.Millisecond)
 				c.Step(75 * time.Second)
-				s.awake.since()
+				s.awake.Since()
 				pass(9 * time.Second)
 				s.expect(t, tc.want...)
 			})

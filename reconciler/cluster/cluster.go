@@ -184,7 +184,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 		return fmt.Errorf("register the cluster loop: %w", err)
 	}
 	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
-		r.tasks.Go(r.pulses.awake.run)
+		r.tasks.Go(r.pulses.awake.Run)
 		r.tasks.Run(ctx)
 		return nil
 	}))

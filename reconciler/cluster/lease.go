@@ -21,6 +21,7 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/reconciler/cluster/awake"
 )
 
 // What the condition Ready says of a cluster in pull mode that is silent.
@@ -58,7 +59,7 @@ func (r *Reconciler) judge(_ context.Context, s *state) (loop.Next, error) {
 // own clock: the agents' clocks may be wrong. A renewed Lease wakes nobody up.
 type pulses struct {
 	clock clock.PassiveClock
-	awake *awake
+	awake *awake.Watch
 
 	mu sync.Mutex
 	of map[string]beat
@@ -76,14 +77,14 @@ type beat struct {
 }
 
 func newPulses(c clock.WithTicker) *pulses {
-	return &pulses{clock: c, awake: newAwake(c), of: map[string]beat{}}
+	return &pulses{clock: c, awake: awake.New(c), of: map[string]beat{}}
 }
 
 // last returns when the cluster was last heard of: now, if this is the first
 // time that it is asked about, or if its condition Ready is another one. A process that
 // slept heard nobody, and counts from when it woke.
 func (p *pulses) last(cluster string, ready *metav1.Condition) time.Time {
-	woke, _ := p.awake.since()
+	woke, _ := p.awake.Since()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	is, ok := p.of[cluster]

@@ -17,6 +17,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/internal/members/informer"
 	"github.com/flotilla-io/flotilla/internal/tenure"
+	"github.com/flotilla-io/flotilla/reconciler/cluster/awake"
 	"github.com/flotilla-io/flotilla/reconciler/cluster/capacity"
 )
 
@@ -86,7 +87,7 @@ type observer struct {
 	options   Options
 	threshold *threshold
 	report    func(observation)
-	awake     *awake
+	awake     *awake.Watch
 	woke      time.Time       // when the process last woke, as far as is known here
 	waking    <-chan struct{} // closed when it next does
 
@@ -202,7 +203,7 @@ func (o *observer) run(ctx context.Context) {
 
 // wake starts over if the process has slept: what was seen before it did may be over.
 func (o *observer) wake() {
-	woke, next := o.awake.since()
+	woke, next := o.awake.Since()
 	if woke.After(o.woke) {
 		o.threshold.restart(o.clock.Now())
 	}

@@ -17,6 +17,7 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/internal/tenure"
+	"github.com/flotilla-io/flotilla/reconciler/cluster/awake"
 	"github.com/flotilla-io/flotilla/reconciler/cluster/capacity"
 )
 
@@ -39,7 +40,7 @@ type scene struct {
 	news     *change
 	reports  []string
 	start    time.Time
-	awake    *awake // of the process; nil: one that nobody looks at
+	awake    *awake.Watch // of the process; nil: one that nobody looks at
 }
 
 // observe runs an observer of the scene until the end of the test's bubble.
@@ -47,7 +48,7 @@ func observe(t *testing.T, s *scene, wasReady bool) {
 	t.Helper()
 	o := defaults(Options{})
 	if s.awake == nil {
-		s.awake = newAwake(clock.RealClock{})
+		s.awake = awake.New(clock.RealClock{})
 	}
 	s.suspects, s.start = make(chan struct{}, 1), time.Now()
 	ob := &observer{

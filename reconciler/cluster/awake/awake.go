@@ -1,4 +1,7 @@
-package cluster
+// Package awake notices that the process has slept, as it was stopped, or the machine was.
+//
+// In go the times at which somebody looks; out comes when it last woke. It knows nothing of clusters.
+package awake
 
 import (
 	"context"
@@ -15,9 +18,9 @@ const (
 	asleep   = 15 * time.Second
 )
 
-// awake notices that the process has slept. What was not heard then says nothing, and what
-// was known before may be over: it is as after a start.
-type awake struct {
+// Watch notices that the process has slept. What was not heard then says nothing, and what
+// was known before may be over: it is as after a start. Use New.
+type Watch struct {
 	clock clock.WithTicker
 
 	mu   sync.Mutex
@@ -26,13 +29,14 @@ type awake struct {
 	next chan struct{} // closed when it wakes
 }
 
-func newAwake(c clock.WithTicker) *awake {
-	return &awake{clock: c, next: make(chan struct{})}
+// New returns a watch that nobody looks at yet, so that it has not slept: see Begin and Run.
+func New(c clock.WithTicker) *Watch {
+	return &Watch{clock: c, next: make(chan struct{})}
 }
 
-// run looks until ctx ends.
-func (a *awake) run(ctx context.Context) {
-	a.begin()
+// Run looks until ctx ends.
+func (a *Watch) Run(ctx context.Context) {
+	a.Begin()
 	tick := a.clock.NewTicker(wakeTick)
 	defer tick.Stop()
 	for {
@@ -40,21 +44,21 @@ func (a *awake) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C():
-			a.since()
+			a.Since()
 		}
 	}
 }
 
-// begin has the process looked at from now on.
-func (a *awake) begin() {
+// Begin has the process looked at from now on.
+func (a *Watch) Begin() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.last = a.clock.Now()
 }
 
-// since returns when the process last woke, zero if it has not slept, and what is closed
+// Since returns when the process last woke, zero if it has not slept, and what is closed
 // when it next does. It is known at once: whoever asks may be ahead of the tick.
-func (a *awake) since() (woke time.Time, next <-chan struct{}) {
+func (a *Watch) Since() (woke time.Time, next <-chan struct{}) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.last.IsZero() {
