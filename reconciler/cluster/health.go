@@ -136,7 +136,8 @@ func ask(ctx context.Context, member rest.Interface, path string) (code int, err
 }
 
 // threshold turns an answer only when the other one has stood for a while, so
-// that a member that flaps does not take its workloads along.
+// that a member that flaps does not take its workloads along. Of one that fails it shows
+// what helps those who look: each change is a write that all loops hear of.
 type threshold struct {
 	failure, success time.Duration
 
@@ -148,11 +149,16 @@ type threshold struct {
 	awaited time.Time
 	// refusing is since when the member refuses the credentials; zero: it does not.
 	refusing time.Time
+	// other is another failure than the one that is shown, and otherSince when it came; zero: there is none.
+	other      outcome
+	otherSince time.Time
+	// relapsed says that it has failed again after it answered, since it was last ready.
+	relapsed bool
 }
 
 // confirmation is how long a member that was ready before the start may fail until it
 // counts as not ready: it may have died long ago, when nobody looked. It is also how long one
-// that was away may refuse the credentials until it is taken at its word.
+// that was away may refuse the credentials, and any may fail in another way than before, until it is taken at its word.
 const confirmation = 5 * time.Second
 
 // newThreshold starts from what the hub says about a member: one that was ready
@@ -175,12 +181,14 @@ func (t *threshold) restart(now time.Time) {
 func (t *threshold) turn(now time.Time, is outcome) outcome {
 	is = t.calm(now, is)
 	if t.shown != (outcome{}) && is.ready == t.shown.ready {
-		t.shown, t.since = is, time.Time{}
+		t.relapsed = !is.ready && (t.relapsed || !t.since.IsZero())
+		t.shown, t.since = t.settled(now, is), time.Time{}
 		if is.ready {
 			t.awaited = time.Time{}
 		}
 		return t.shown
 	}
+	t.other = outcome{}
 	if t.since.IsZero() {
 		t.since = now
 	}
@@ -190,10 +198,26 @@ func (t *threshold) turn(now time.Time, is outcome) outcome {
 	if !now.Before(t.due()) {
 		return t.show(is)
 	}
-	if is.ready {
+	if is.ready && (!t.relapsed || now.Sub(t.since) >= t.success/2) {
 		return t.back()
 	}
 	return t.shown
+}
+
+// settled returns what is shown of a member that fails in another way than before once it has done so for a while: one that
+// starts, or dies, fails in several. That it refuses the credentials, or does not any more, says whose fault it is, at once.
+func (t *threshold) settled(now time.Time, is outcome) outcome {
+	if is == t.shown || is.refuses() != t.shown.refuses() {
+		t.other = outcome{}
+		return is
+	}
+	if is != t.other {
+		t.other, t.otherSince = is, now
+	}
+	if now.Sub(t.otherSince) < min(confirmation, t.failure) {
+		return t.shown
+	}
+	return is
 }
 
 // due is when an answer that differs from what is shown will have stood for long enough; zero while none does.
@@ -224,7 +248,8 @@ func (t *threshold) calm(now time.Time, is outcome) outcome {
 	return starting
 }
 
-// back is what is shown of a member that is well again, until that has stood for long enough.
+// back is what is shown of a member that is well again, until that has stood for long enough: nothing is moved off it meanwhile. Of
+// one that comes and goes it is not shown before half of that.
 func (t *threshold) back() outcome {
 	return outcome{false, clusterv1alpha1.ClusterAnswersAgainReason, fmt.Sprintf("cluster answers again since %s, and counts as ready once it has done so for %s",
 		t.since.UTC().Format("2006-01-02 15:04:05 UTC"), duration.HumanDuration(t.success))}
@@ -233,6 +258,7 @@ func (t *threshold) back() outcome {
 // show turns to an answer, which has stood since it first came.
 func (t *threshold) show(is outcome) outcome {
 	t.shown, t.began, t.since = is, t.since, time.Time{}
+	t.other, t.relapsed = outcome{}, false
 	if is.ready {
 		t.awaited = time.Time{}
 	}

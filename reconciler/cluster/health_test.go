@@ -62,17 +62,28 @@ func TestThreshold(t *testing.T) {
 		"it is ready again after it was well for long enough": {
 			answers: []answer{{0, unreachable}, {10 * s, well}, {39 * s, well}, {40 * s, well}}, want: []outcome{unreachable, back("00:00:10"), well}, began: 10 * s,
 		},
-		"another kind of failure shows at once": {
-			answers: []answer{{0, unreachable}, {1 * s, unwell}}, want: []outcome{unreachable, unwell},
+		"another kind of failure shows once it has stood for a while": {
+			answers: []answer{{0, unreachable}, {1 * s, unwell}, {5 * s, unwell}, {6 * s, unwell}}, want: []outcome{unreachable, unwell},
+		},
+		"one that fails in more ways than one is told of once": {
+			answers: []answer{{0, unreachable}, {1 * s, unwell}, {4 * s, unreachable}, {8 * s, unwell}, {12 * s, unwell}, {13 * s, absent(syscall.ECONNREFUSED)}, {14 * s, unwell}}, want: []outcome{unreachable},
 		},
 		"one that fails again is not back": {
-			answers: []answer{{0, unreachable}, {10 * s, well}, {20 * s, unreachable}, {30 * s, well}}, want: []outcome{unreachable, back("00:00:10"), unreachable, back("00:00:30")},
+			answers: []answer{{0, unreachable}, {10 * s, well}, {20 * s, unreachable}, {30 * s, well}, {40 * s, unreachable}}, want: []outcome{unreachable, back("00:00:10"), unreachable},
+		},
+		"the same, and then it stays": {
+			answers: []answer{{0, unreachable}, {10 * s, well}, {20 * s, unreachable}, {30 * s, well}, {44 * s, well}, {45 * s, well}, {60 * s, well}},
+			want:    []outcome{unreachable, back("00:00:10"), unreachable, back("00:00:30"), well},
+		},
+		"once it was ready again nothing is held against it": {
+			answers: []answer{{0, unreachable}, {10 * s, well}, {20 * s, unreachable}, {30 * s, well}, {60 * s, well}, {70 * s, unreachable}, {100 * s, unreachable}, {110 * s, well}},
+			want:    []outcome{unreachable, back("00:00:10"), unreachable, well, unreachable, back("00:01:50")},
 		},
 		"one that starts refuses the credentials for a moment": {
-			answers: []answer{{0, unreachable}, {10 * s, forbidden}, {12 * s, well}, {42 * s, well}}, want: []outcome{unreachable, starting, back("00:00:12"), well},
+			answers: []answer{{0, unreachable}, {10 * s, forbidden}, {12 * s, well}, {42 * s, well}}, want: []outcome{unreachable, back("00:00:12"), well},
 		},
 		"one that refuses them for longer means it": {
-			answers: []answer{{0, unreachable}, {10 * s, forbidden}, {14 * s, forbidden}, {15 * s, forbidden}, {16 * s, expired}}, want: []outcome{unreachable, starting, forbidden, expired},
+			answers: []answer{{0, unreachable}, {10 * s, forbidden}, {14 * s, forbidden}, {15 * s, forbidden}, {20 * s, expired}, {25 * s, expired}, {26 * s, well}}, want: []outcome{unreachable, forbidden, expired, back("00:00:26")},
 		},
 		"one that has refused them all along does": {
 			wasReady: true, answers: []answer{{0, well}, {10 * s, forbidden}, {40 * s, forbidden}}, want: []outcome{well, forbidden},

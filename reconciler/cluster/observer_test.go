@@ -403,3 +403,52 @@ func TestObserverIsNotKeptBusyByHints(t *testing.T) {
 		})
 	})
 }
+
+// TestAFlappingMemberCostsOneReportForEachTurnAtMost: each is a write of its Cluster, which every loop that reads Clusters hears
+// of. One that comes up forbids or refuses at first, and one that goes down does so in more ways than one.
+func TestAFlappingMemberCostsOneReportForEachTurnAtMost(t *testing.T) {
+	for name, tc := range map[string]struct {
+		lost     bool
+		up, down time.Duration
+		most     int
+	}{
+		"it was ready":                        {false, 10 * time.Second, 10 * time.Second, 1},
+		"it was lost":                         {true, 10 * time.Second, 10 * time.Second, 4},
+		"it was lost, and is up for longer":   {true, 25 * time.Second, 10 * time.Second, 38},
+		"it was lost, and is down for longer": {true, 10 * time.Second, 30 * time.Second, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &scene{is: well, kinds: some}
+				observe(t, s, true)
+				turn := func(to outcome, d time.Duration) {
+					s.set(func() { s.is = to })
+					select {
+					case s.suspects <- struct{}{}:
+					default:
+					}
+					pass(d)
+				}
+				if tc.lost {
+					turn(unreachable, time.Minute)
+				}
+				turns, began := 1, time.Now()
+				for time.Since(began) < 10*time.Minute {
+					for _, first := range []outcome{forbidden, unwell} {
+						turn(first, 2*time.Second)
+						turn(well, tc.up-2*time.Second)
+						turn(absent(context.DeadlineExceeded), time.Second)
+						turn(unreachable, tc.down-time.Second)
+						turns += 2
+					}
+				}
+				s.set(func() {
+					t.Logf("%d reports of %d turns", len(s.reports), turns)
+					if len(s.reports) > min(tc.most, turns+1) { // the first is how it is found
+						t.Errorf("%d reports of %d turns, want %d at most: %s", len(s.reports), turns, tc.most, strings.Join(s.reports, ", "))
+					}
+				})
+			})
+		})
+	}
+}
