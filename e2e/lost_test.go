@@ -138,7 +138,6 @@ func (w *world) loseHome(t *testing.T, namespace string, lose func() error, hubD
 	w.Eventually(t, 2*time.Minute, "all of it runs in the west", func(ctx context.Context) error {
 		return w.runs(ctx, "west", namespace, map[string]types.UID{}, 12)
 	})
-	w.noneMoves(t, namespace)
 }
 
 // findHome has the cluster east come back, and waits until nothing of the boutique is there. What runs in the west
@@ -168,6 +167,7 @@ func (w *world) findHome(t *testing.T, namespace string, find func() error) {
 	if diff := cmp.Diff(before, now); diff != "" {
 		t.Errorf("what runs in the west was made anew (-before +after):\n%s", diff)
 	}
+	w.noneMoves(t, namespace)
 }
 
 // bringHome has what was moved off the cluster east run there again, and nowhere else.

@@ -163,12 +163,12 @@ func TestAClusterIsLost(t *testing.T) {
 		}
 		return err
 	})
-	w.eventually("it is not left half", func(ctx context.Context) error {
-		_, tasks, err := w.placed(ctx, "shop")
-		if len(tasks) > 0 {
-			err = errors.Join(err, fmt.Errorf("%+v", tasks))
+	w.eventually("status says what becomes of the old copy", func(context.Context) error {
+		text := w.Flotilla(t, "status")
+		if !strings.Contains(text, "it was moved off "+at) || !strings.Contains(text, "Its old copy goes once "+at+" is back") {
+			return errors.New(text)
 		}
-		return err
+		return nil
 	})
 	w.eventually("what has no other place says so", func(ctx context.Context) error {
 		b := &workv1alpha2.ResourceBinding{}
@@ -219,6 +219,68 @@ func TestAClusterIsLost(t *testing.T) {
 	if evicted != "Deployment ResourceBinding" {
 		t.Errorf("it is told on %s", evicted)
 	}
+}
+
+// TestTheOnlyClusterThatAnswersKeepsItsCopy: what was moved off a cluster goes from there once it is back, and not before what
+// took its place is heard of.
+func TestTheOnlyClusterThatAnswersKeepsItsCopy(t *testing.T) {
+	w := newWorld(t)
+	at := w.start("shop", "east", "north", "west")
+	before, err := w.runs(t.Context(), at, "shop")
+	if err != nil {
+		t.Fatal(err)
+	}
+	back := w.freeze(at)
+	var next string
+	w.eventually("it runs elsewhere", func(ctx context.Context) (err error) {
+		if next, _, err = w.placed(ctx, "shop"); err == nil && next == at {
+			err = errors.New("not moved yet")
+		}
+		if err == nil {
+			_, err = w.runs(ctx, next, "shop")
+		}
+		return err
+	})
+	w.eventually("that is known", func(context.Context) error {
+		if text := w.Flotilla(t, "status"); !strings.Contains(text, "Its old copy goes once "+at+" is back") {
+			return errors.New(text)
+		}
+		return nil
+	})
+	nextIsBack := w.freeze(next)
+	w.ready(next, metav1.ConditionFalse)
+	back()
+	w.ready(at, metav1.ConditionTrue)
+	if now, err := w.runs(t.Context(), at, "shop"); err != nil || now != before {
+		t.Fatalf("the only copy that is heard of: %s, was %s: %v", now, before, err)
+	}
+	if now, tasks, err := w.placed(t.Context(), "shop"); err != nil || now != next || len(tasks) != 1 {
+		t.Errorf("placed in %s, leaves %+v: %v", now, tasks, err)
+	}
+	nextIsBack()
+	w.eventually("the old copy is gone", func(ctx context.Context) error {
+		err := w.Clients[at].Get(ctx, types.NamespacedName{Namespace: "shop", Name: "web"}, &appsv1.Deployment{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return errors.Join(err, errors.New("it is there"))
+	})
+	if _, err := w.runs(t.Context(), next, "shop"); err != nil {
+		t.Error(err)
+	}
+}
+
+// ready waits until it is known of a cluster whether it is ready.
+func (w world) ready(cluster string, status metav1.ConditionStatus) {
+	w.Helper()
+	w.eventually(fmt.Sprintf("the readiness of %s is %s", cluster, status), func(ctx context.Context) error {
+		c := &clusterv1alpha1.Cluster{}
+		err := w.Client.Get(ctx, types.NamespacedName{Name: cluster}, c)
+		if !apimeta.IsStatusConditionPresentAndEqual(c.Status.Conditions, clusterv1alpha1.ClusterConditionReady, status) {
+			err = errors.Join(err, fmt.Errorf("%+v", c.Status.Conditions))
+		}
+		return err
+	})
 }
 
 // tainted waits until the taint that would move what runs in a cluster has been there for longer than is tolerated.

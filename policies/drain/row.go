@@ -82,7 +82,7 @@ func RowOf(b workv1alpha2.Binding, cluster *clusterv1alpha1.Cluster, now time.Ti
 	row.To = slices.Clone(spec.Clusters)
 	for i := range spec.GracefulEvictionTasks {
 		if task := &spec.GracefulEvictionTasks[i]; task.FromCluster == cluster.Name {
-			row.leaves(spec, task)
+			row.leaves(spec, task, failover.Away(cluster))
 			return row, true
 		}
 	}
@@ -110,7 +110,7 @@ func required(spec *workv1alpha2.ResourceBindingSpec, cluster string) bool {
 }
 
 // leaves fills in what an eviction task waits for.
-func (r *Row) leaves(spec *workv1alpha2.ResourceBindingSpec, task *workv1alpha2.GracefulEvictionTask) {
+func (r *Row) leaves(spec *workv1alpha2.ResourceBindingSpec, task *workv1alpha2.GracefulEvictionTask, away bool) {
 	r.State, r.Why = Leaves, "the old copy goes"
 	if task.Replicas != nil {
 		r.Replicas = *task.Replicas
@@ -123,7 +123,7 @@ func (r *Row) leaves(spec *workv1alpha2.ResourceBindingSpec, task *workv1alpha2.
 			r.Next = "set suppressDeletion: false in its eviction task"
 			return
 		default:
-			r.Why = "kept " + kept.Condition()
+			r.Why = "kept " + kept.While(func(string) bool { return away }).Condition()
 			r.Next = "see what keeps that from it: " + r.explain() + "; to give the old copy up, set suppressDeletion: false in its eviction task"
 		}
 	}

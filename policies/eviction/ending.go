@@ -25,6 +25,8 @@ type Ending struct {
 	Serves func(cluster string, whole bool) bool
 	// Gone reports whether a cluster has left the fleet.
 	Gone func(cluster string) bool
+	// Away reports whether a removal from a cluster would have to wait until it is heard of again; nil: from none.
+	Away func(cluster string) bool
 	// Scheduled says that the binding's scheduler has nothing left to decide.
 	Scheduled bool
 	// Now is the time, and Grace how long a task takes that does not say so; zero means
@@ -50,7 +52,10 @@ func (e Ending) Of(spec *workv1alpha2.ResourceBindingSpec) (tasks []workv1alpha2
 	kept := suppressed(spec)
 	for i := range spec.GracefulEvictionTasks {
 		task := spec.GracefulEvictionTasks[i]
-		over, until := e.over(spec, &task)
+		over, until := false, time.Time{}
+		if !e.waits(spec, &task) { // else nobody need be asked
+			over, until = e.over(spec, &task)
+		}
 		if seen[task.FromCluster] || kept[task.FromCluster] && !suppresses(&task) {
 			continue // of several the first one counts, or one that keeps the copy
 		}
@@ -98,6 +103,13 @@ func (e Ending) over(spec *workv1alpha2.ResourceBindingSpec, task *workv1alpha2.
 		return false, until
 	}
 	return !e.last(spec, task), time.Time{}
+}
+
+// waits reports whether a cluster is kept whatever is known of the others, as nobody knows when it would let go. Who has copies go at
+// once means it.
+func (e Ending) waits(spec *workv1alpha2.ResourceBindingSpec, task *workv1alpha2.GracefulEvictionTask) bool {
+	atOnce := task.SuppressDeletion != nil || task.PurgeMode == policyv1alpha1.PurgeModeDirectly || Moves(task) && Directly(spec)
+	return e.Away != nil && !atOnce && e.HasWork(task.FromCluster) && e.Away(task.FromCluster) && !e.Gone(task.FromCluster)
 }
 
 // suppresses reports whether a task keeps the old copy until somebody says otherwise.

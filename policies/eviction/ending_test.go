@@ -33,6 +33,8 @@ func TestEnding(t *testing.T) {
 	because := func(reason string) func(*workv1alpha2.GracefulEvictionTask) {
 		return func(t *workv1alpha2.GracefulEvictionTask) { t.Reason, t.Producer = reason, "somebody" }
 	}
+	moves := func(t *workv1alpha2.GracefulEvictionTask) { t.Producer = workv1alpha2.EvictionProducerScheduler }
+	drains := func(t *workv1alpha2.GracefulEvictionTask) { t.Producer = workv1alpha2.EvictionProducerDrain }
 	directly := func(t *workv1alpha2.GracefulEvictionTask) { t.PurgeMode = policyv1alpha1.PurgeModeDirectly }
 	cases := map[string]struct {
 		task   workv1alpha2.GracefulEvictionTask
@@ -41,8 +43,9 @@ func TestEnding(t *testing.T) {
 		serves string // where what is left may serve
 		inPart bool   // and no more than a part of it
 		gone   string
-		unsure bool // the scheduler has yet to decide
-		empty  bool // nothing is left of it there
+		away   string // of which nothing is heard
+		unsure bool   // the scheduler has yet to decide
+		empty  bool   // nothing is left of it there
 		ends   bool
 		in     time.Duration // or ends by time alone
 	}{
@@ -70,6 +73,15 @@ func TestEnding(t *testing.T) {
 		"kept until somebody says so":                      {task: since(time.Hour, suppress(true)), runs: "b", ready: "b"},
 		"somebody says so":                                 {task: since(0, suppress(false)), runs: "b", ends: true},
 		"the cluster left the fleet":                       {task: since(0, suppress(true)), runs: "b", gone: "a", ends: true},
+		"it is away, and healthy elsewhere":                {task: since(0), runs: "b", ready: "b", away: "a"},
+		"the same, long after its grace":                   {task: since(time.Hour), runs: "b", ready: "b", serves: "a", away: "a"},
+		"the same, and it is drained":                      {task: since(time.Hour, drains), runs: "b", ready: "b", away: "a"},
+		"the same, and it is only moved":                   {task: since(time.Hour, moves), runs: "b", ready: "b", away: "a"},
+		"the same, and it had to go first":                 {task: since(time.Hour, directly), runs: "b", ready: "b", away: "a", ends: true},
+		"the same, and somebody says so":                   {task: since(time.Hour, suppress(false)), runs: "b", ready: "b", away: "a", ends: true},
+		"the same, and it left the fleet":                  {task: since(time.Hour), runs: "b", ready: "b", away: "a", gone: "a", ends: true},
+		"the same, and nothing is left":                    {task: since(time.Hour), runs: "b", ready: "b", away: "a", empty: true, ends: true},
+		"another one is away":                              {task: since(0), runs: "b", ready: "b", away: "c", ends: true},
 		"another cluster left the fleet":                   {task: since(0), runs: "b", gone: "b", in: 10 * time.Minute},
 		"a task without a time counts from now on":         {task: func() workv1alpha2.GracefulEvictionTask { t := since(0); t.CreationTimestamp = nil; return t }(), runs: "b", in: 10 * time.Minute},
 		"a task of the future, as of a clock that jumps":   {task: since(-time.Hour), runs: "b", in: 70 * time.Minute},
@@ -80,7 +92,7 @@ func TestEnding(t *testing.T) {
 				return func(cluster string) bool { return strings.Contains(list, cluster) }
 			}
 			spec := &workv1alpha2.ResourceBindingSpec{Clusters: targets(tc.runs), GracefulEvictionTasks: []workv1alpha2.GracefulEvictionTask{tc.task, tc.task}}
-			e := eviction.Ending{HasWork: func(cluster string) bool { return cluster == "a" && !tc.empty }, Ready: in(tc.ready), Serves: func(cluster string, whole bool) bool { return in(tc.serves)(cluster) && !(whole && tc.inPart) }, Gone: in(tc.gone), Scheduled: !tc.unsure, Now: now}
+			e := eviction.Ending{HasWork: func(cluster string) bool { return cluster == "a" && !tc.empty }, Ready: in(tc.ready), Serves: func(cluster string, whole bool) bool { return in(tc.serves)(cluster) && !(whole && tc.inPart) }, Gone: in(tc.gone), Away: in(tc.away), Scheduled: !tc.unsure, Now: now}
 			tasks, ended, again := e.Of(spec)
 			if got := len(ended) > 0 && len(tasks) == 0; got != tc.ends {
 				t.Errorf("goes on: %v, ended: %v; want the end: %t", tasks, ended, tc.ends)

@@ -47,6 +47,8 @@ type Kept struct {
 	Stuck bool
 	// By is when time ends that, whatever becomes of Until; zero for never, and where nobody knows: see Timed.
 	By time.Time
+	// Away says that nothing is heard of the cluster: it is left once that is back, too. See While.
+	Away bool
 	// over is when the time is over that the task itself says, zero where it does not.
 	over time.Time
 	// failed says that it is the application that failed there.
@@ -92,12 +94,23 @@ func (k Kept) String() string {
 	return "kept in " + k.Cluster + " " + k.Condition()
 }
 
-// Condition returns "until west is healthy", or "until west is healthy, or until 06:21:04 UTC".
+// Condition returns "until west is healthy", "until west is healthy, or until 06:21:04 UTC", or "until east is back and west
+// is healthy".
 func (k Kept) Condition() string {
-	if !k.By.IsZero() {
+	switch {
+	case k.Away:
+		return "until " + k.Cluster + " is back and " + strings.TrimPrefix(k.healthy(), "until ")
+	case !k.By.IsZero():
 		return k.healthy() + ", or until " + k.By.UTC().Format(time.TimeOnly+" UTC")
+	default:
+		return k.healthy()
 	}
-	return k.healthy()
+}
+
+// While returns k where some clusters are away, so that what would be removed from them waits: see failover.Away.
+func (k Kept) While(away func(cluster string) bool) Kept {
+	k.Away = len(k.Until) > 0 && away(k.Cluster)
+	return k
 }
 
 // healthy is what has to be healthy first.

@@ -109,7 +109,8 @@ func TestKeptSaysWhatIsSo(t *testing.T) {
 		runs   string // where it is placed
 		in     map[string]string
 		silent string
-		late   bool // the time is over
+		away   string // of those
+		late   bool   // the time is over
 		want   string
 	}{
 		"it serves there":                        {task: task(), runs: "b", in: map[string]string{"a": well}, want: waits},
@@ -123,6 +124,11 @@ func TestKeptSaysWhatIsSo(t *testing.T) {
 		"nothing was said of it":                 {task: task(), runs: "b", want: waits},
 		"one of two targets does well":           {task: task(), runs: "b c", in: map[string]string{"a": well, "c": well}, want: "moved off a (x), and kept there until b, c are healthy, or until 06:21:04 UTC"},
 		"the same, and nothing is heard of that": {task: task(), runs: "b c", in: map[string]string{"a": well, "c": well}, silent: "c", want: "moved off a (x), and kept there until b, c are healthy"},
+		"it is away":                             {task: task(), runs: "b", in: map[string]string{"b": well}, away: "a", want: "moved off a (x), and kept there until a is back and b is healthy"},
+		"the same, and it goes to several":       {task: task(), runs: "b c", away: "a", want: "moved off a (x), and kept there until a is back and b, c are healthy"},
+		"the same, and another cluster is away":  {task: task(), runs: "b", away: "b", want: waits},
+		"the same, and it is placed there":       {task: task(), runs: "a", away: "a", want: "to be moved off a (x), and cannot be: it stays there until another cluster fits"},
+		"the same, and somebody has it kept":     {task: task(never), runs: "b", away: "a", want: "moved off a (x), and kept there until its eviction task says suppressDeletion: false"},
 		"it is wanted to be kept":                {task: task(never), runs: "b", in: map[string]string{"a": dead}, want: "moved off a (x), and kept there until its eviction task says suppressDeletion: false"},
 		"it is placed there":                     {task: task(), runs: "a", in: map[string]string{"a": dead}, want: "to be moved off a (x), and cannot be: it stays there until another cluster fits"},
 		"the same, and it is wanted to be kept":  {task: task(never), runs: "a", want: "to be moved off a (x), and cannot be: it stays there until another cluster fits"},
@@ -145,7 +151,7 @@ func TestKeptSaysWhatIsSo(t *testing.T) {
 			if len(kept) != 1 {
 				t.Fatalf("%v", kept)
 			}
-			got := kept[0].Timed(b, now, func(cluster string) bool { return cluster == tc.silent }).String()
+			got := kept[0].While(func(cluster string) bool { return cluster == tc.away }).Timed(b, now, func(cluster string) bool { return cluster == tc.silent }).String()
 			if got != tc.want {
 				t.Errorf("got  %q\nwant %q", got, tc.want)
 			}

@@ -44,7 +44,7 @@ func ownTime(task *workv1alpha2.GracefulEvictionTask) time.Time {
 // binding lets it: the copy that is kept serves nobody, or one that replaces it is healthy. What was said by a cluster
 // that is silent does not count.
 func (k Kept) Timed(b workv1alpha2.Binding, now time.Time, silent func(cluster string) bool) Kept {
-	if !k.over.After(now) || len(k.Until) == 0 {
+	if !k.over.After(now) || len(k.Until) == 0 || k.Away {
 		return k
 	}
 	ends := func(item workv1alpha2.AggregatedStatusItem) bool {

@@ -66,14 +66,15 @@ func (x *explainer) deliver() {
 	for _, target := range plan.Targets(wanted) {
 		of(target.Name).Leaving = false
 	}
+	away := map[string]bool{}
 	for _, cluster := range x.in.Clusters {
 		if s, silent := rollup.SilenceOf(cluster); silent && byCluster[cluster.Name] != nil {
-			byCluster[cluster.Name].Silent = s.For(x.in.Now)
+			byCluster[cluster.Name].Silent, away[cluster.Name] = s.For(x.in.Now), s.Away
 		}
 	}
 	silent := func(cluster string) bool { return of(cluster).Silent != "" }
 	for _, kept := range eviction.KeptBy(wanted) {
-		of(kept.Cluster).Kept = "kept " + kept.Timed(x.in.Binding, x.in.Now, silent).Condition()
+		of(kept.Cluster).Kept = "kept " + kept.While(func(cluster string) bool { return away[cluster] }).Timed(x.in.Binding, x.in.Now, silent).Condition()
 	}
 	for _, cluster := range slices.Sorted(maps.Keys(byCluster)) {
 		d.Clusters = append(d.Clusters, *byCluster[cluster])

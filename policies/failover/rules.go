@@ -164,6 +164,13 @@ func Lost(c *clusterv1alpha1.Cluster) bool {
 	}
 }
 
+// Away reports whether what is removed from a cluster now may go at any later time: it does not answer, or not well for
+// long enough, or nothing is done there as it is not known to be ours. One that leaves the fleet is not waited for.
+func Away(c *clusterv1alpha1.Cluster) bool {
+	ready := readiness(c)
+	return c.DeletionTimestamp == nil && ready != nil && ready.Status != metav1.ConditionTrue && ready.Reason != clusterv1alpha1.ClusterStatusCollectionFailedReason
+}
+
 func readiness(c *clusterv1alpha1.Cluster) *metav1.Condition {
 	return meta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
 }

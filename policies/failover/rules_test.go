@@ -54,6 +54,32 @@ func exists(key string, seconds ...int64) corev1.Toleration {
 
 const unreachable = clusterv1alpha1.TaintClusterUnreachable
 
+// TestAway says from where nothing can be removed now.
+func TestAway(t *testing.T) {
+	unheard := member("a", clusterv1alpha1.ClusterNotReachableReason, noon)
+	unheard.Status.Conditions = nil
+	for name, tc := range map[string]struct {
+		cluster *clusterv1alpha1.Cluster
+		want    bool
+	}{
+		"it is well":                          {member("a", "", noon), false},
+		"nobody has looked at it yet":         {unheard, false},
+		"it does not answer":                  {member("a", clusterv1alpha1.ClusterNotReachableReason, noon), true},
+		"it answers, and not well":            {member("a", clusterv1alpha1.ClusterNotReadyReason, noon), true},
+		"it answers again":                    {member("a", clusterv1alpha1.ClusterAnswersAgainReason, noon), true},
+		"its agent is not heard of":           {member("a", clusterv1alpha1.ClusterStatusUnknownReason, noon), true},
+		"it refuses the credentials":          {member("a", clusterv1alpha1.ClusterCredentialsRefusedReason, noon), true},
+		"it is well, and cannot be looked at": {member("a", clusterv1alpha1.ClusterStatusCollectionFailedReason, noon), false},
+		"it leaves the fleet":                 {leaving(member("a", clusterv1alpha1.ClusterNotReachableReason, noon)), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := failover.Away(tc.cluster); got != tc.want {
+				t.Errorf("away: %t", got)
+			}
+		})
+	}
+}
+
 // TestOf says when a cluster must not run a template any more.
 func TestOf(t *testing.T) {
 	const noExecute, noSchedule = corev1.TaintEffectNoExecute, corev1.TaintEffectNoSchedule

@@ -34,6 +34,7 @@ type site struct {
 	asked      int32
 	generation int64 // of the Work, which asks for that many replicas
 	going      bool  // the Work is being deleted
+	late       bool  // that goes on in a cluster of which nothing was heard when it began
 	runs       bool
 	replicas   int32
 	ready      int32     // of those
@@ -373,7 +374,11 @@ func (l *life) carries() {
 			s := l.of(name)
 			return s != nil && s.work && rollup.Serves(s.as(), s.up && !l.now.Before(l.doubts), whole)
 		},
-		Gone:      func(name string) bool { return l.of(name) == nil },
+		Gone: func(name string) bool { return l.of(name) == nil },
+		Away: func(name string) bool {
+			s := l.of(name)
+			return s != nil && failover.Away(s.Cluster)
+		},
 		Scheduled: placement.Answered(l.b), Now: l.now,
 	}.Of(spec)
 	if len(ended) > 0 {
@@ -405,14 +410,19 @@ func (l *life) works(f func(*site) bool) []*site {
 // withdraws deletes a Work. That must not be the last copy that serves, unless the policy says
 // that two must never run at once.
 func (l *life) withdraws(s *site, directly bool) {
-	others := l.works(func(o *site) bool { return o != s && !o.going && o.serves() })
-	if !s.going && s.mayServe() && len(others) == 0 && !directly {
+	if s.going {
+		return
+	}
+	if s.mayServe() && !directly && !l.servesBeside(s) {
 		l.wrong = "the last copy that serves is taken, in " + s.Name
 	}
-	if !s.going {
-		l.tell("withdrawn from %s", s.Name)
-	}
-	s.going = true
+	l.tell("withdrawn from %s", s.Name)
+	s.going, s.late = true, !s.up && !directly
+}
+
+// servesBeside reports whether users of the template are known to be served elsewhere than in a cluster.
+func (l *life) servesBeside(s *site) bool {
+	return len(l.works(func(o *site) bool { return o != s && !o.going && o.serves() })) > 0
 }
 
 // act has the clusters do what is asked of them. What is started may be well at once.
@@ -421,7 +431,10 @@ func (l *life) act(sound bool) {
 		switch {
 		case !s.up || !s.work:
 		case s.going:
-			s.work, s.going, s.runs, s.replicas, s.ready, s.heard, s.said = false, false, false, 0, 0, 0, workv1alpha1.WorkStatus{}
+			if s.late && s.ready > 0 && !l.servesBeside(s) {
+				l.wrong = "the last copy that serves is taken as it is heard of again, in " + s.Name
+			}
+			s.work, s.going, s.late, s.runs, s.replicas, s.ready, s.heard, s.said = false, false, false, false, 0, 0, 0, workv1alpha1.WorkStatus{}
 		case !s.runs:
 			s.runs, s.replicas, s.since = true, s.asked, l.now
 			if s.ready = s.replicas; !sound && l.IntN(2) == 0 {

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/failover"
 )
 
 // Silence says that nothing is heard of a cluster any more, or not all: what it reported last
@@ -17,6 +18,8 @@ type Silence struct {
 	Cause string
 	// Since is when that was noticed.
 	Since time.Time
+	// Away says that what is removed from it waits until it is back: see failover.Away.
+	Away bool
 }
 
 // Silences are the clusters of which nothing is heard, by name.
@@ -41,6 +44,9 @@ func (s Silences) Has(cluster string) bool {
 	_, silent := s[cluster]
 	return silent
 }
+
+// Away reports whether what is removed from a cluster waits until it is back.
+func (s Silences) Away(cluster string) bool { return s[cluster].Away }
 
 // AsReported stands by what is counted where the clusters may not be read: nobody there knows
 // which of them are silent.
@@ -68,7 +74,7 @@ func SilenceOf(c *clusterv1alpha1.Cluster) (Silence, bool) {
 	if !known {
 		cause = "not ready"
 	}
-	return Silence{Cause: cause, Since: ready.LastTransitionTime.Time}, true
+	return Silence{Cause: cause, Since: ready.LastTransitionTime.Time, Away: failover.Away(c)}, true
 }
 
 // SilencesOf returns those of many clusters; nil for none.

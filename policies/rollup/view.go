@@ -147,9 +147,21 @@ func (v *view) judge(target workv1alpha2.TargetCluster) (State, string) {
 // NotSeen is said of a cluster that reports what became of an earlier version than the latest.
 const NotSeen = "latest version not seen yet"
 
-// SeenGeneration is the generation of the template that a cluster's report is about; 0 where it does not say so.
-func SeenGeneration(item *workv1alpha2.AggregatedStatusItem) int64 {
-	return templateGeneration(decode(item))
+// SeenIn is the generation of a template that each cluster's report is about, as far as that says so.
+func SeenIn(b workv1alpha2.Binding) map[string]int64 {
+	var out map[string]int64
+	for i := range b.BindingStatus().AggregatedStatus {
+		item := &b.BindingStatus().AggregatedStatus[i]
+		g := templateGeneration(decode(item))
+		if g == 0 {
+			continue
+		}
+		if out == nil {
+			out = map[string]int64{}
+		}
+		out[item.ClusterName] = g
+	}
+	return out
 }
 
 func templateGeneration(status map[string]any) int64 {

@@ -17,6 +17,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/eviction"
+	"github.com/flotilla-io/flotilla/policies/failover"
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
@@ -134,6 +135,10 @@ func endingOf(ctx context.Context, p writer, s *state, holds func(string) bool) 
 		Gone: func(cluster string) bool {
 			_, found, err := p.cluster(ctx, cluster)
 			return err == nil && !found
+		},
+		Away: func(cluster string) bool {
+			c, found, err := p.cluster(ctx, cluster)
+			return err != nil || found && failover.Away(c)
 		},
 		Scheduled: placement.Answered(s.binding) || observed && !placement.Mine(s.binding, p.evictions.Scheduler),
 		Now:       p.clock.Now(),

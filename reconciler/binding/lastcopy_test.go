@@ -156,3 +156,34 @@ func TestWhatServesNobodyIsLeftAsSoonAsItIsHeardOf(t *testing.T) {
 	f.says("a", metav1.ConditionTrue)
 	f.left(", where it is not healthy yet")
 }
+
+// TestAClusterThatIsAwayIsLeftOnceItIsBack: a removal that waits for a silent cluster would be carried out when that is back,
+// whatever has become of the other by then.
+func TestAClusterThatIsAwayIsLeftOnceItIsBack(t *testing.T) {
+	f := leaving(t)
+	f.tells("a", clusterv1alpha1.ClusterNotReachableReason)
+	f.arrive("web", "b")
+	f.stays("b has it, and a is away")
+	f.stop()
+	f.start()
+	f.stays("the loops have started again")
+	f.tells("b", clusterv1alpha1.ClusterNotReachableReason)
+	f.stays("both are away")
+	f.says("a", metav1.ConditionTrue)
+	f.stays("a is back, and has the only copy that is heard of")
+	f.tells("a", clusterv1alpha1.ClusterStatusUnknownReason)
+	f.says("b", metav1.ConditionTrue)
+	f.stays("b is back, and a is away again")
+	f.says("a", metav1.ConditionTrue)
+	f.left("")
+}
+
+// TestWhoDeletesWaitsForNobody: a template that is deleted goes from each cluster as soon as that is there.
+func TestWhoDeletesWaitsForNobody(t *testing.T) {
+	f := leaving(t)
+	f.tells("a", clusterv1alpha1.ClusterNotReachableReason)
+	f.arrive("web", "b")
+	f.stays("b has it, and a is away")
+	f.check(f.env.Hub.Delete(f.Context(), f.deployment("web")))
+	eventually(f, "images", map[string]string{}, func() map[string]string { return f.images("web") })
+}

@@ -78,7 +78,7 @@ func deliveriesOf(template *unstructured.Unstructured, b workv1alpha2.Binding, w
 	}
 	kept := map[string]string{}
 	for _, k := range eviction.KeptBy(b.BindingSpec()) {
-		kept[k.Cluster] = "kept " + k.Condition()
+		kept[k.Cluster] = "kept " + k.While(silent.Away).Condition()
 	}
 	for cluster, w := range byCluster {
 		_, text := rollup.OfWork(w)

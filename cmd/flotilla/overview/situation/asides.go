@@ -48,7 +48,7 @@ func (a *asides) take(b workv1alpha2.Binding, kept, gone []string, silent rollup
 		a.released = append(a.released, id)
 	}
 	if c := apimeta.FindStatusCondition(b.BindingStatus().Conditions, workv1alpha2.Evictable); c != nil && c.Status == metav1.ConditionFalse {
-		a.staying = append(a.staying, staying{id, strings.TrimSuffix(c.Message, ".")})
+		a.staying = append(a.staying, staying{id, cannotMove, strings.TrimSuffix(c.Message, ".")})
 	}
 	if len(kept) > 0 {
 		a.suspended = append(a.suspended, suspension{id, kept})

@@ -8,26 +8,29 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// staying is a template that must leave clusters and has no other place, and what is said of that.
+// staying is a template of which a copy stays where it should not be, and what is said of that.
 type staying struct {
-	id      inventory.ID
-	message string
+	id            inventory.ID
+	what, message string
 }
 
-// stayingNotes are notes on what stays for want of another place, one for each reason. It runs, and all may be well: it is
+const cannotMove = "it must be moved, and cannot be"
+
+// stayingNotes are notes on what stays, such as for want of another place, one for each reason. It runs, and all may be well: it is
 // the next fault that takes it.
 func stayingNotes(all []staying) []Note {
-	by := map[string][]inventory.ID{}
+	by := map[staying][]inventory.ID{}
 	for _, s := range all {
-		by[s.message] = append(by[s.message], s.id)
+		said := staying{what: s.what, message: s.message}
+		by[said] = append(by[said], s.id)
 	}
 	var out []Note
-	for message, ids := range by {
+	for said, ids := range by {
 		slices.SortFunc(ids, func(a, b inventory.ID) int { return cmp.Or(turn(a)-turn(b), cmp.Compare(titleOf(a), titleOf(b))) })
 		of := ids[0]
 		out = append(out, Note{
 			Kind: of.GroupKind.Kind, Namespace: of.Namespace, Name: of.Name,
-			Message: "it must be moved, and cannot be" + besides(ids) + ". " + message,
+			Message: said.what + besides(ids) + ". " + said.message,
 			Next:    "flotilla explain " + strings.ToLower(of.GroupKind.Kind) + "/" + of.Name + inNamespace(of.Namespace),
 		})
 	}

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
 	"github.com/flotilla-io/flotilla/policies/drain"
@@ -61,6 +62,48 @@ func TestAMoveSaysWhy(t *testing.T) {
 	got := string(text(t, s.Fleet(), false))
 	if want := "Deployment shop/web: moved off east (untolerated taint {a:NoExecute}), and kept there until west is healthy\n"; !strings.Contains(got, want) {
 		t.Errorf("%s\nis not in\n%s", want, got)
+	}
+}
+
+// TestWhatWasMovedOffALostClusterIsReady: it runs where it is to, and its old copy goes once somebody can be told.
+func TestWhatWasMovedOffALostClusterIsReady(t *testing.T) {
+	for name, tc := range map[string]struct {
+		health workv1alpha2.ResourceHealth
+		want   []string
+	}{
+		"it is well elsewhere": {workv1alpha2.ResourceHealthy, []string{
+			"templates 2/2.",
+			"Deployment shop/api: it was moved off east; the same of 1 more: Deployment shop/web. Its old copy goes once east is back, if it is healthy elsewhere by then\n",
+		}},
+		"not yet": {workv1alpha2.ResourceUnhealthy, []string{
+			"templates 0/2.",
+			"Deployment shop/web: moved off east (untolerated taint {a:NoExecute}), and kept there until east is back and west is healthy\n",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := situation.NewSurvey(now, "")
+			east := member("east")
+			east.Status.Conditions = []metav1.Condition{{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionFalse, Reason: clusterv1alpha1.ClusterNotReachableReason, LastTransitionTime: metav1.NewTime(now)}}
+			s.Cluster(east, time.Time{})
+			s.Cluster(member("west"), time.Time{})
+			for _, name := range []string{"api", "web"} {
+				b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name + "-deployment"}}
+				b.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: name}
+				b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "west"}}
+				b.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{{
+					FromCluster: "east", Producer: workv1alpha2.EvictionProducerTaintManager, Reason: workv1alpha2.EvictionReasonTaintUntolerated, Message: "untolerated taint {a:NoExecute}",
+				}}
+				b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "west", Applied: true, Health: tc.health}}
+				propagation.ClaimOf(carrying(name, 1)).Set(b)
+				s.Binding(b, nil)
+			}
+			got := string(text(t, s.Fleet(), false))
+			for _, want := range tc.want {
+				if !strings.Contains(got, want) {
+					t.Errorf("%s\nis not in\n%s", want, got)
+				}
+			}
+		})
 	}
 }
 

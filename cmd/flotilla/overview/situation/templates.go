@@ -73,9 +73,7 @@ func (s *Survey) Binding(b workv1alpha2.Binding, template *unstructured.Unstruct
 			}
 		}
 	}
-	for _, stays := range eviction.KeptBy(b.BindingSpec()) {
-		problems.add(rollup.Progressing, "", stays.Timed(b, s.now, s.silent.Has).String())
-	}
+	stayingBehind(s, b, len(found.ready) == len(part.Clusters), &problems)
 	s.asides.take(b, kept, gone, s.silent)
 	s.reach[idOf(ref)] = found
 	switch {
@@ -89,10 +87,24 @@ func (s *Survey) Binding(b workv1alpha2.Binding, template *unstructured.Unstruct
 		found.counted = true
 	}
 	if !rollup.Released(b) {
-		found.seen = seenBy(b)
+		found.seen = rollup.SeenIn(b)
 	}
 	for _, p := range problems.all(s.held) {
 		s.problem(p)
+	}
+}
+
+// stayingBehind adds where a template runs that was placed elsewhere, given whether all is well where it is to run: that is no
+// problem where nobody can be told to let go.
+func stayingBehind(s *Survey, b workv1alpha2.Binding, well bool, problems *problemsOf) {
+	for _, stays := range eviction.KeptBy(b.BindingSpec()) {
+		if stays = stays.While(s.silent.Away); stays.Away && well {
+			s.asides.staying = append(s.asides.staying, staying{
+				idOf(problems.ref), "it was moved off " + stays.Cluster, "Its old copy goes once " + stays.Cluster + " is back, if it is healthy elsewhere by then",
+			})
+			continue
+		}
+		problems.add(rollup.Progressing, "", stays.Timed(b, s.now, s.silent.Has).String())
 	}
 }
 

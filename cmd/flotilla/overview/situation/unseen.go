@@ -6,30 +6,12 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
 // onItsWay is how long an edit may be on its way until bindings tell of clusters that do not take it up.
 const onItsWay = time.Minute
-
-// seenBy is the generation of a template that each cluster's report is about, as far as that says so.
-func seenBy(b workv1alpha2.Binding) map[string]int64 {
-	var out map[string]int64
-	for i := range b.BindingStatus().AggregatedStatus {
-		item := &b.BindingStatus().AggregatedStatus[i]
-		g := rollup.SeenGeneration(item)
-		if g == 0 {
-			continue
-		}
-		if out == nil {
-			out = map[string]int64{}
-		}
-		out[item.ClusterName] = g
-	}
-	return out
-}
 
 // edited takes back that a template is ready in clusters which tell of an earlier version, where it was edited a
 // moment ago: the binding does not say so yet.
