@@ -204,6 +204,9 @@ type Standing struct {
 	RequiredBy []string `json:"requiredBy,omitempty"`
 	// Leaving are the clusters that it is moved away from.
 	Leaving []Leaving `json:"leaving,omitempty"`
+	// Leaves says which clusters it is to be moved off as they are lost or tainted, and when, or what keeps it there: "west at
+	// 06:21:04 UTC (in 40s) unless it is back: untolerated taint {a:NoExecute}". Empty where its decision has not noted by what rules.
+	Leaves []string `json:"leaves,omitempty"`
 	// Moved says how it came to be where it is: "from west to east at 2026-01-02 06:11:04 UTC, 12m ago: untolerated taint
 	// {a:NoExecute}". Empty where it has left no cluster, and while it still does.
 	Moved string `json:"moved,omitempty"`

@@ -1,13 +1,17 @@
 package explain_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/explain"
@@ -55,5 +59,47 @@ func TestUntilWhenACopyIsKept(t *testing.T) {
 		if got != want {
 			t.Errorf("%s: got %q, want %q", health, got, want)
 		}
+	}
+}
+
+// TestWhenAClusterIsLeftIsTold: as soon as it is lost, by the rules that the decision has noted.
+func TestWhenAClusterIsLeftIsTold(t *testing.T) {
+	const rules = `,"failover":{"tolerance":60,"skew":20}`
+	for name, tc := range map[string]struct {
+		noted     string
+		alone     bool // there is no other cluster
+		suspected bool
+		want      string // what is said of leaving it; empty: nothing
+	}{
+		"it leaves in a while":       {noted: rules, want: "  leaves      c-001 at 12:00:30 UTC (in 30s) unless it is back: untolerated taint\n              {cluster.karmada.io/unreachable:NoExecute}\n"},
+		"there is no other place":    {noted: rules, alone: true, want: "  leaves      not c-001 (untolerated taint {cluster.karmada.io/unreachable:NoExecute}) at 12:00:30\n              UTC, as it cannot be: no other place: 0/1 clusters are available"},
+		"many were lost at once":     {noted: rules, suspected: true, want: "  leaves      not c-001 (untolerated taint {cluster.karmada.io/unreachable:NoExecute}), as\n              MassFailureSuspected stands on it: flotilla describe cluster c-001\n"},
+		"nobody knows by what rules": {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := input(t)
+			bind(t, &in)
+			b := bound(t)
+			b.Spec.Clusters, b.Spec.GracefulEvictionTasks, b.Spec.RequiredBy = b.Spec.Clusters[:1], nil, nil
+			b.Annotations[workv1alpha2.SchedulingDecisionAnnotation] = `{"reason":"Success","affinityName":"backup","at":"2026-01-01T11:00:00Z"` + tc.noted + `}`
+			in.Binding = b
+			in.Clusters = slices.Clone(in.Clusters)
+			i := slices.IndexFunc(in.Clusters, func(c *clusterv1alpha1.Cluster) bool { return c.Name == "c-001" })
+			lost := in.Clusters[i].DeepCopy()
+			since := metav1.NewTime(noon.Add(-30 * time.Second))
+			meta.SetStatusCondition(&lost.Status.Conditions, metav1.Condition{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionFalse, Reason: clusterv1alpha1.ClusterNotReachableReason, LastTransitionTime: since})
+			if tc.suspected {
+				meta.SetStatusCondition(&lost.Status.Conditions, metav1.Condition{Type: clusterv1alpha1.ClusterConditionMassFailureSuspected, Status: metav1.ConditionTrue, Reason: clusterv1alpha1.MassFailureReason})
+			}
+			lost.Spec.Taints = []corev1.Taint{{Key: clusterv1alpha1.TaintClusterUnreachable, Effect: corev1.TaintEffectNoExecute, TimeAdded: &since}}
+			in.Clusters[i] = lost
+			if tc.alone {
+				in.Clusters = []*clusterv1alpha1.Cluster{lost}
+			}
+			text := explain.Explain(in).Text(explain.TextOptions{})
+			if told := strings.Contains(text, "\n  leaves "); told != (tc.want != "") || !strings.Contains(text, tc.want) {
+				t.Errorf("%q is not in\n%s", tc.want, text)
+			}
+		})
 	}
 }

@@ -15,6 +15,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/dependency"
 	"github.com/flotilla-io/flotilla/policies/eviction"
+	"github.com/flotilla-io/flotilla/policies/explain/leaving"
 	"github.com/flotilla-io/flotilla/policies/failover"
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/placement/framework"
@@ -60,6 +61,9 @@ func (x *explainer) place() {
 	if in.Estimates = placement.Recalled(x.in.Binding, x.binding, x.snap, x.in.Now); in.Estimates != nil {
 		record, _ := placement.RecordOf(x.in.Binding)
 		in.Untold = record.Estimates.Why()
+	}
+	if p.Stands != nil {
+		p.Stands.Leaves = leaving.Of(x.binding, x.in.Clusters, in, x.in.Scheduling)
 	}
 	p.Groups = groups(x.binding.BindingSpec().WorkloadAffinityGroups, in.Peers)
 	request := placement.RequestOf(x.binding, in.Peers)

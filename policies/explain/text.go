@@ -125,6 +125,9 @@ func (p *Placement) facts(t *columns.Table) {
 			}
 			t.Add("  leaving", list(names, maxNamed))
 		}
+		for _, l := range s.Leaves {
+			t.Add("  leaves", l)
+		}
 		if s.Moved != "" {
 			t.Add("  moved", s.Moved)
 		}

@@ -56,6 +56,8 @@ type Record struct {
 	// Left are the clusters that it was moved off because they, or it there, failed, and that its
 	// policy has it return to. One goes out of it as one of Drained does.
 	Left []failover.Left `json:"left,omitempty"`
+	// Rules are those by which clusters are left that are lost or tainted, where there are some. They alone are no news.
+	Rules *failover.Noted `json:"failover,omitempty"`
 	// Stale are the clusters that did not say what fits there, so that what they said
 	// last counted; at most 16, sorted by name. Nil: there were none.
 	Stale []estimate.Stale `json:"stale,omitempty"`
@@ -185,6 +187,7 @@ func Decide(b workv1alpha2.Binding, in Situation, opts Options) (Decision, bool)
 	a := placing{state: &s, in: in, opts: opts, barred: forbidden, full: kept.Clusters}
 	d := a.decide(due, evicted)
 	d.Record.stay(kept)
+	d.Record.Rules = opts.Failover.Noted()
 	d.Record.Stale = estimate.StaleIn(in.Estimates)
 	d.Record.Estimates = answers.Of(in.Estimates, in.Untold, assignedBy(s.spec), namesOf(d.Clusters), in.Now)
 	d.Next, d.Why = next, why

@@ -53,3 +53,41 @@ func TestTheLastMoveIsKnown(t *testing.T) {
 	d.Put(b)
 	is("after one that was refused")
 }
+
+// TestTheRulesAreNoted: with what is decided, and by no write of their own.
+func TestTheRulesAreNoted(t *testing.T) {
+	noon := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	one := policyv1alpha1.Placement{SpreadConstraints: []policyv1alpha1.SpreadConstraint{{SpreadByField: policyv1alpha1.SpreadByFieldCluster, MinGroups: 1, MaxGroups: 1}}}
+	b := placedOn(t, deployment(2, one), "a:9 b:9", "a:2", noon)
+	in := placement.Situation{Clusters: evictFleet("a:9 b:9", "", noon), Now: noon}
+	decide := func(rules failover.Rules) (placement.Decision, bool) {
+		return placement.Decide(b, in, placement.Options{Failover: rules})
+	}
+	if d, changed := decide(failover.Rules{Taints: true}); changed {
+		t.Fatalf("written for the rules alone: %+v", d)
+	}
+	noted := func(what string, want *failover.Noted) {
+		t.Helper()
+		record, _ := placement.RecordOf(b)
+		if diff := cmp.Diff(want, record.Rules); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", what, diff)
+		}
+	}
+	noted("nothing is decided", nil)
+	for _, step := range []struct {
+		rules failover.Rules
+		want  *failover.Noted
+	}{
+		{failover.Rules{Taints: true, Tolerance: time.Minute}, &failover.Noted{Tolerance: 60, Skew: 20}},
+		{failover.Rules{Taints: true, Breaker: failover.Breaker{Skew: 11 * time.Second}}, &failover.Noted{Skew: 11}},
+		{failover.Rules{Tolerance: time.Minute}, nil},
+	} {
+		b.Spec.Replicas++
+		d, changed := decide(step.rules)
+		if !changed {
+			t.Fatal("more replicas change nothing")
+		}
+		d.Put(b)
+		noted("more replicas", step.want)
+	}
+}

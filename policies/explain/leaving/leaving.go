@@ -1,0 +1,61 @@
+// Package leaving says to users which clusters failover is to move a template off, and when.
+//
+// In go a binding, the clusters, and the rules that its decision has noted; out come sentences. It decides nothing: it asks
+// policies/placement what a decision would find at that time, by what is known now.
+package leaving
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/failover"
+	"github.com/flotilla-io/flotilla/policies/placement"
+)
+
+// Of returns what is to be said of the clusters that b is placed in, in their order: "west at 12:03:20 UTC (in 40s) unless it is back:
+// untolerated taint {a:NoExecute}", or why it is not left. Nil where the decision has noted no rules; opts are those that it was
+// made with otherwise.
+func Of(b workv1alpha2.Binding, clusters []*clusterv1alpha1.Cluster, in placement.Situation, opts placement.Options) []string {
+	record, _ := placement.RecordOf(b)
+	rules, known := record.Rules.Rules()
+	spec := b.BindingSpec()
+	if !known || spec.Placement == nil || b.GetDeletionTimestamp() != nil {
+		return nil
+	}
+	opts.Failover = rules
+	var out []string
+	for _, c := range clusters {
+		if !slices.ContainsFunc(spec.Clusters, func(t workv1alpha2.TargetCluster) bool { return t.Name == c.Name }) {
+			continue
+		}
+		if l, leaves := rules.Leaves(c, spec.Placement.ClusterTolerations, in.Now); leaves {
+			l.Stays = staysIn(b, l, in, opts)
+			out = append(out, l.Text(in.Now))
+		}
+	}
+	return out
+}
+
+// staysIn is why a template is not moved off a cluster although it is to be; empty where it is.
+func staysIn(b workv1alpha2.Binding, l failover.Leaving, in placement.Situation, opts placement.Options) string {
+	if l.At == nil {
+		return l.Stays
+	}
+	in.Now = latest(in.Now, l.At.Time)
+	d, _ := placement.Decide(b, in, opts)
+	if stays := d.Record.Stays; stays != nil && slices.Contains(stays.Clusters, l.Cluster) {
+		_, why, _ := strings.Cut(stays.Message, ": ")
+		return "it cannot be: " + why
+	}
+	return ""
+}
+
+func latest(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
