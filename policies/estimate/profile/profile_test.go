@@ -361,10 +361,13 @@ func TestMore(t *testing.T) {
 func TestDecodeRefuses(t *testing.T) {
 	cases := map[string]struct{ text, says string }{
 		"what is no JSON":             {"x", "invalid character"},
-		"nothing":                     {"", "EOF"},
+		"nothing":                     {"", "unexpected end of JSON input"},
 		"another version":             {`{"version":2}`, "its version is 2, and 1 is known"},
 		"a field of a later version":  {`{"version":1,"topology":{}}`, "unknown field"},
-		"two of them":                 {`{"version":1}{"version":1}`, "something follows it"},
+		"a field twice":               {`{"version":1,"leftOut":1,"leftOut":2}`, "duplicate field"},
+		"a field in other letters":    {`{"version":1,"leftout":1}`, "unknown field"},
+		"a quota's resource twice":    {`{"version":1,"quotas":[{"namespaces":["a"],"free":{"cpu":1,"cpu":2}}]}`, "duplicate field"},
+		"two of them":                 {`{"version":1}{"version":1}`, "after top-level value"},
 		"too many bytes":              {`{"version":1}` + strings.Repeat(" ", MostBytes), "it has 32781 bytes, and may have 32768"},
 		"room that is less than none": {`{"version":1,"resources":["cpu"],"kinds":[{"rows":[[1,-1]]}]}`, "kinds[0]: -1 is free"},
 		"room that no node has":       {`{"version":1,"resources":["cpu"],"kinds":[{"rows":[[1,1125899906842625]]}]}`, "1125899906842625 is free"},

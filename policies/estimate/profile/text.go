@@ -1,15 +1,14 @@
 package profile
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flotilla-io/flotilla/policies/estimate/nodes"
+	"github.com/flotilla-io/flotilla/policies/estimate/strict"
 )
 
 const (
@@ -38,17 +37,9 @@ func (p *Profile) Encode() []byte {
 // Decode reads a text that anybody may have written. It errs with ErrFormat, and takes
 // nothing that no cluster has.
 func Decode(text []byte) (*Profile, error) {
-	if len(text) > MostBytes {
-		return nil, fmt.Errorf("%w: it has %d bytes, and may have %d", ErrFormat, len(text), MostBytes)
-	}
 	out := &Profile{}
-	read := json.NewDecoder(bytes.NewReader(text))
-	read.DisallowUnknownFields()
-	if err := read.Decode(out); err != nil {
+	if err := strict.Read(text, MostBytes, out); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrFormat, err)
-	}
-	if _, err := read.Token(); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%w: something follows it", ErrFormat)
 	}
 	if err := out.check(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrFormat, err)

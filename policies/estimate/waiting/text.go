@@ -1,12 +1,12 @@
 package waiting
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
+
+	"github.com/flotilla-io/flotilla/policies/estimate/strict"
 )
 
 const (
@@ -34,17 +34,9 @@ func textOf(v any) string {
 
 // Decode reads a text that anybody may have written. It errs with ErrFormat.
 func Decode(text []byte) (*List, error) {
-	if len(text) > MostBytes {
-		return nil, fmt.Errorf("%w: it has %d bytes, and may have %d", ErrFormat, len(text), MostBytes)
-	}
 	out := &List{}
-	read := json.NewDecoder(bytes.NewReader(text))
-	read.DisallowUnknownFields()
-	if err := read.Decode(out); err != nil {
+	if err := strict.Read(text, MostBytes, out); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrFormat, err)
-	}
-	if _, err := read.Token(); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%w: something follows it", ErrFormat)
 	}
 	if err := out.check(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrFormat, err)

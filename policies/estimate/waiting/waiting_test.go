@@ -224,9 +224,11 @@ func TestWhatNoListSays(t *testing.T) {
 	}
 	many := func(n int, of string) string { return strings.TrimSuffix(strings.Repeat(of+",", n), ",") }
 	cases := map[string]struct{ text, says string }{
-		"nothing":                 {"", "EOF"},
+		"nothing":                 {"", "unexpected end of JSON input"},
 		"no text of this kind":    {"x", "invalid character"},
-		"two":                     {`{"version":1}{}`, "something follows"},
+		"a field twice":           {`{"version":1,"version":1}`, "duplicate field"},
+		"other letters":           {`{"Version":1}`, "unknown field"},
+		"two":                     {`{"version":1}{}`, "after top-level value"},
 		"too long":                {strings.Repeat(" ", MostBytes) + `{"version":1}`, "may have 16384"},
 		"of another version":      {`{"version":2}`, "its version is 2"},
 		"something unknown":       {`{"version":1,"pods":[]}`, "unknown field"},
