@@ -21,10 +21,10 @@ const (
 )
 
 // Staying is what a Cluster says of claims that stay in it although no Work names them: as many as there is room for, by
-// name. Names reads it.
+// name. It is the text of the Cluster's condition ClaimsKept, which the control plane or the agent of the cluster writes;
+// StayingIn reads it.
 func Staying(claims []types.NamespacedName) string {
-	claims = slices.Clone(claims)
-	slices.SortFunc(claims, byName)
+	claims = inOrder(slices.Clone(claims))
 	var out strings.Builder
 	out.WriteString(staying)
 	for i, c := range claims {
@@ -40,12 +40,18 @@ func Staying(claims []types.NamespacedName) string {
 	return out.String()
 }
 
+// inOrder sorts claims by name, each once.
+func inOrder(claims []types.NamespacedName) []types.NamespacedName {
+	slices.SortFunc(claims, byName)
+	return slices.Compact(claims)
+}
+
 func byName(a, b types.NamespacedName) int {
 	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 }
 
-// StayingIn returns the claims that stay in a cluster, as that says itself: whatever is no name of one is left out, as an
-// agent may have written it. None where the Cluster says nothing.
+// StayingIn returns the claims that stay in a cluster, as that says itself, sorted, each once: whatever is no name of one is
+// left out, as an agent may have written it. None where the Cluster says nothing.
 func StayingIn(c *clusterv1alpha1.Cluster) []types.NamespacedName {
 	said := meta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterConditionClaimsKept)
 	if said == nil || !meta.IsStatusConditionTrue(c.Status.Conditions, said.Type) {
@@ -63,7 +69,7 @@ func StayingIn(c *clusterv1alpha1.Cluster) []types.NamespacedName {
 			out = append(out, types.NamespacedName{Namespace: namespace, Name: name})
 		}
 	}
-	return out
+	return inOrder(out)
 }
 
 // ByCluster returns in which clusters each claim stays, sorted.

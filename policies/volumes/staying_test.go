@@ -1,7 +1,9 @@
 package volumes_test
 
 import (
+	stdcmp "cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -9,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/policies/volumes"
@@ -87,4 +90,41 @@ func TestStayingBelievesNames(t *testing.T) {
 			t.Errorf("%q (-want +got):\n%s", text, diff)
 		}
 	}
+}
+
+// TestStayingCountsEachOnce: an agent may name a claim twice, and it stays in one cluster all the same.
+func TestStayingCountsEachOnce(t *testing.T) {
+	c := saying("west", "PersistentVolumeClaims stay here with their data, and no Work names them: shop/data, shop/logs, shop/data")
+	want := map[types.NamespacedName][]string{named("data"): {"west"}, named("logs"): {"west"}}
+	if diff := cmp.Diff(want, volumes.ByCluster([]clusterv1alpha1.Cluster{c})); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// FuzzStaying: whatever stands in the condition, names are read from it, each once, in order, and what is written of them
+// is read as it was.
+func FuzzStaying(f *testing.F) {
+	f.Add(volumes.Staying([]types.NamespacedName{named("logs"), named("data")}))
+	f.Add(volumes.Staying(nil))
+	f.Add("PersistentVolumeClaims stay here with their data, and no Work names them: shop/data, shop/a.b and 3 more")
+	f.Add("PersistentVolumeClaims stay here with their data, and no Work names them: b/a, a/b, a/b, x, /, a/ , and 1 more")
+	f.Fuzz(func(t *testing.T, message string) {
+		c := saying("west", message)
+		read := volumes.StayingIn(&c)
+		if !slices.IsSortedFunc(read, func(a, b types.NamespacedName) int {
+			return stdcmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+		}) {
+			t.Errorf("%q is read without order: %v", message, read)
+		}
+		for i, claim := range read {
+			if len(validation.IsDNS1123Label(claim.Namespace))+len(validation.IsDNS1123Subdomain(claim.Name)) > 0 || i > 0 && read[i-1] == claim {
+				t.Errorf("%q is read as %v", message, read)
+			}
+		}
+		text := volumes.Staying(read)
+		again := saying("west", text)
+		if got := volumes.StayingIn(&again); len(text) <= 30_000 && !slices.Equal(got, read) {
+			t.Errorf("%v is written as %q and read as %v", read, text, got)
+		}
+	})
 }
