@@ -67,7 +67,7 @@ func transitionOf(s *state, after *kustomizev1.Kustomization, outcome *loop.Erro
 	switch {
 	case s.sameContent && changes == "":
 		return nil // a revision that changes nothing here
-	case was == nil || was.Status != metav1.ConditionTrue || s.ks.Status.LastAppliedRevision != s.source.revision:
+	case was == nil || was.Status != metav1.ConditionTrue && was.Reason != inventory.ReasonDeletedAgain || s.ks.Status.LastAppliedRevision != s.source.revision:
 		return []notice{{corev1.EventTypeNormal, meta.ReconciliationSucceededReason, strings.TrimSuffix(is.Message+" ("+changes+")", " ()")}}
 	case changes != "" && len(inventory.Leaving(s.ks.Status)) > 0:
 		return []notice{{corev1.EventTypeNormal, meta.ReconciliationSucceededReason, "Removed what had left revision " + s.source.revision + ": " + changes}}

@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"sync"
@@ -166,7 +167,21 @@ func (m *lastAppliedStates) Misses(key client.ObjectKey, id inventory.ID) (after
 	if !slices.ContainsFunc(last.desired, func(e inventory.Entry) bool { return e.ID == id }) {
 		return 0, false
 	}
-	return last.returns.Deleted(id, m.clock.Now(), last.interval), true
+	if after = last.returns.Deleted(id, m.clock.Now(), last.interval); returns.Long(after) {
+		return 0, true // to say so, and no more
+	}
+	return after, true
+}
+
+// missing has a revision that stands be not ready while something of it is not there, and comes back only later.
+func missing(m *lastApplied, now time.Time) error {
+	m.mu.Lock()
+	text := m.returns.Missing()
+	m.mu.Unlock()
+	if text == "" {
+		return nil
+	}
+	return loop.Waiting(inventory.ReasonDeletedAgain, max(m.dueAfter(now), minimumPause), errors.New(text))
 }
 
 // takes notes that an owner takes what others hold.
@@ -348,7 +363,7 @@ func (m *lastApplied) changes() string {
 func (m *lastApplied) conclude(s *state, outcome *loop.Error, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	stands := outcome == nil || outcome.Reason == meta.HealthCheckFailedReason
+	stands := outcome == nil || outcome.Reason == meta.HealthCheckFailedReason || outcome.Reason == inventory.ReasonDeletedAgain
 	if s.source.revision != "" {
 		m.did = m.did.Of(s.source.revision)
 		if !s.current && (stands || outcome.Reason == meta.ProgressingReason) {
@@ -373,6 +388,7 @@ func (m *lastApplied) conclude(s *state, outcome *loop.Error, now time.Time) {
 	if s.current {
 		return
 	}
+	m.returns.Back(s.now)
 	if s.leaving.Waits() { // it is to be looked at again, whatever else stands
 		m.known, m.due = false, now.Add(intervals.Retry(s.ks))
 		return

@@ -426,6 +426,75 @@ func TestWhatIsDeletedAgainComesBackLater(t *testing.T) {
 	}
 }
 
+// TestWhatIsNotThereIsTold: a revision is not ready while something of it is missing, unless that is mended at once.
+func TestWhatIsNotThereIsTold(t *testing.T) {
+	clock := testingclock.NewFakePassiveClock(noon)
+	states := newLastAppliedStates(clock)
+	m := states.of(key)
+	ks := run(func(s *state) { s.source.revision = oldRevision }).ks
+	var events []string
+	step := func(change ...func(*state)) string {
+		s := run(append(change, func(s *state) { s.source.revision, s.ks, s.last, s.now = oldRevision, ks, m, clock.Now() })...)
+		s.current = m.recall(s)
+		if _, err := (&Reconciler{}).assess(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+		_, err := healthy(t.Context(), s)
+		outcome := loop.As(err, reasonFailed)
+		if s.current {
+			s.plan = applier.Plan{}
+		}
+		m.conclude(s, outcome, clock.Now())
+		after := ks.DeepCopy()
+		after.Status = statusOf(s, outcome, clock.Now())
+		for _, e := range eventsOf(s, after, outcome) {
+			events = append(events, e.reason)
+		}
+		ks = after
+		ready := apimeta.FindStatusCondition(after.Status.Conditions, "Ready")
+		if outcome != nil {
+			return string(ready.Status) + " " + ready.Reason + ": " + ready.Message + ", again after " + outcome.After.String()
+		}
+		return string(ready.Status)
+	}
+	created := func(s *state) {
+		obj := &unstructured.Unstructured{}
+		obj.SetAPIVersion("v1")
+		obj.SetKind("ConfigMap")
+		obj.SetNamespace("team")
+		obj.SetName("a")
+		s.plan.Changes = []applier.Change{{Desired: obj, Action: applier.Created}}
+	}
+	step()
+	m.conclude(run(func(s *state) { s.source.revision = oldRevision }), nil, noon)
+	var said []string
+	for range 5 {
+		after, _ := states.Misses(key, configID("a"))
+		said = append(said, step()+" is looked at after "+after.String())
+		clock.SetTime(returnsAt(m, clock.Now()))
+		said = append(said, step(created))
+	}
+	const missing = "False DeletedAgain: ConfigMap/team/a is not there: it was deleted 5 times in a row, and comes back at 2026-01-02T12:00:07Z; find out who deletes it, again after 4s is looked at after 0s"
+	want := []string{"True is looked at after 0s", "True", "True is looked at after 500ms", "True", "True is looked at after 1s", "True", "True is looked at after 2s", "True", missing, "True"}
+	if diff := cmp.Diff(want, said); diff != "" {
+		t.Errorf("Ready (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"DriftCorrected", "DriftCorrected", "DriftCorrected", "DeletedAgain", "DriftCorrected"}, events); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+	if n := len(ks.Status.History); n > 1 {
+		t.Errorf("the history has %d entries", n)
+	}
+}
+
+// returnsAt is when something comes back.
+func returnsAt(m *lastApplied, now time.Time) time.Time {
+	if due := m.returns.Due(); !due.IsZero() {
+		return due
+	}
+	return now
+}
+
 func TestHealthDeadline(t *testing.T) {
 	wait := func(status metav1.ConditionStatus, since time.Time) func(*state) {
 		return func(s *state) {

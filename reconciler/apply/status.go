@@ -197,7 +197,7 @@ func failed(c kustomizations.Conditions, status *kustomizev1.KustomizationStatus
 			status.Inventory = s.record()
 		}
 	}
-	if outcome.Class != loop.ClassRetry && outcome.Reason != meta.DependencyNotReadyReason {
+	if outcome.Class != loop.ClassRetry && outcome.Reason != meta.DependencyNotReadyReason && outcome.Reason != inventory.ReasonDeletedAgain {
 		remember(status, s, outcome.Reason, c.Now.Time)
 	}
 }

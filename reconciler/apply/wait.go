@@ -39,7 +39,7 @@ type wait struct {
 	text string
 	// silent says that it is for clusters of which nothing is heard, and nothing else.
 	silent bool
-	// failed is why the health check failed; nil if it did not.
+	// failed is why the health check failed, or that something is missing; nil if that is not so.
 	failed error
 	// uncounted are the clusters of which nothing is heard, and need not be.
 	uncounted []string
@@ -55,7 +55,10 @@ func healthy(_ context.Context, s *state) (loop.Next, error) { return loop.Next{
 // asks for it. It never waits itself: it is run again when a binding changes,
 // and a newer revision takes its place.
 func (r *Reconciler) assess(ctx context.Context, s *state) (loop.Next, error) {
-	if !checksHealth(s) || s.current && readyAt(s) {
+	if s.current {
+		s.waiting.failed = missing(s.last, s.now)
+	}
+	if s.waiting.failed != nil || !checksHealth(s) || s.current && readyAt(s) {
 		return loop.Next{}, nil
 	}
 	entries := s.toAssess()

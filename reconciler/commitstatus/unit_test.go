@@ -99,6 +99,10 @@ func TestJudgement(t *testing.T) {
 			conditions: []metav1.Condition{condition("Ready", "Unknown", "Progressing", "Applying revision x")},
 			wantState:  gitopsv1alpha1.CommitPending, wantText: "Applying revision x",
 		},
+		"something is deleted again and again": {
+			conditions: []metav1.Condition{condition("Ready", "False", "DeletedAgain", "ConfigMap/team/a is not there")}, applied: rev,
+			wantState: gitopsv1alpha1.CommitPending, wantText: "ConfigMap/team/a is not there",
+		},
 		"waits for another": {
 			conditions: []metav1.Condition{condition("Ready", "False", "DependencyNotReady", "dependency a/b is not ready")},
 			wantState:  gitopsv1alpha1.CommitPending, wantText: "dependency a/b is not ready",

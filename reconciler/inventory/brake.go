@@ -12,6 +12,9 @@ import (
 // ReasonPruneBlocked says that a revision would remove more than is allowed without a person's word.
 const ReasonPruneBlocked = "PruneBlocked"
 
+// ReasonDeletedAgain says that an object is missing that others delete again and again, and that comes back only later.
+const ReasonDeletedAgain = "DeletedAgain"
+
 // Brake says how much of an inventory one revision may remove. What goes along counts, too.
 type Brake struct {
 	// Share is the part of the inventory that may go, from 0 to 1. More is

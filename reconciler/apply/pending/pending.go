@@ -82,7 +82,7 @@ func (r *Refusals) Told(ctx context.Context, of Refusal) (told error, mayPass bo
 // isRefusal reports whether an outcome says of the revision itself that it cannot be applied.
 func isRefusal(outcome *loop.Error) bool {
 	switch outcome.Reason {
-	case meta.ProgressingReason, meta.DependencyNotReadyReason, meta.ArtifactFailedReason, meta.HealthCheckFailedReason, meta.PruneFailedReason, siblings.ReasonHandingOver:
+	case meta.ProgressingReason, meta.DependencyNotReadyReason, meta.ArtifactFailedReason, meta.HealthCheckFailedReason, meta.PruneFailedReason, siblings.ReasonHandingOver, inventory.ReasonDeletedAgain:
 		return false
 	default:
 		return outcome.Class != loop.ClassRetry

@@ -67,6 +67,55 @@ func TestTheFirstBringsAllBack(t *testing.T) {
 	}
 }
 
+// TestWhatIsMissing: what is not there is named as long as it is not, if that is for more than a few seconds.
+func TestWhatIsMissing(t *testing.T) {
+	// before has an object deleted so many times, and back since.
+	before := func(r *returns.Returns, name string, times int) {
+		for range times {
+			r.Deleted(web(name), noon, time.Minute)
+			r.Back(noon)
+		}
+	}
+	deleted := func(r *returns.Returns, name string, times int) {
+		before(r, name, times-1)
+		r.Deleted(web(name), noon, time.Minute)
+	}
+	for name, tc := range map[string]struct {
+		do   func(*returns.Returns)
+		want string
+	}{
+		"nothing was deleted":      {do: func(*returns.Returns) {}},
+		"it comes back at once":    {do: func(r *returns.Returns) { deleted(r, "web", 1) }},
+		"it comes back within 2 s": {do: func(r *returns.Returns) { deleted(r, "web", 4) }},
+		"it comes back after 4 s":  {do: func(r *returns.Returns) { deleted(r, "web", 5) }, want: "Deployment/shop/web is not there: it was deleted 5 times in a row, and comes back at 2026-01-02T12:00:04Z; find out who deletes it"},
+		"so does another one": {do: func(r *returns.Returns) {
+			before(r, "web", 5)
+			deleted(r, "api", 5)
+			r.Deleted(web("web"), noon, time.Minute)
+		}, want: "Deployment/shop/api is not there: it was deleted 5 times in a row, and comes back at 2026-01-02T12:00:04Z; find out who deletes it; so were 1 more"},
+		"another one takes it with it": {do: func(r *returns.Returns) {
+			before(r, "web", 5)
+			deleted(r, "api", 3)
+			r.Deleted(web("web"), noon, time.Minute)
+		}, want: "Deployment/shop/web is not there: it was deleted 6 times in a row, and comes back at 2026-01-02T12:00:01Z; find out who deletes it"},
+		"it is back":              {do: func(r *returns.Returns) { deleted(r, "web", 5); r.Take(noon.Add(4 * time.Second)) }},
+		"all was applied since":   {do: func(r *returns.Returns) { deleted(r, "web", 5); r.Back(noon.Add(time.Second)) }},
+		"all was applied, before": {do: func(r *returns.Returns) { deleted(r, "web", 5); r.Back(noon.Add(-time.Second)) }, want: "Deployment/shop/web is not there: it was deleted 5 times in a row, and comes back at 2026-01-02T12:00:04Z; find out who deletes it"},
+		"another one is deleted much later": {do: func(r *returns.Returns) {
+			deleted(r, "web", 5)
+			r.Deleted(web("api"), noon.Add(2*time.Minute), time.Minute)
+		}, want: "Deployment/shop/web is not there: it was deleted 5 times in a row, and comes back at 2026-01-02T12:00:04Z; find out who deletes it"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var r returns.Returns
+			tc.do(&r)
+			if got := r.Missing(); got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
 func TestWhatIsTold(t *testing.T) {
 	var r returns.Returns
 	var told []string
