@@ -85,6 +85,8 @@ type turns struct {
 	unkept error
 	// moved says that what stands is of another artifact than before, which is yet to be told.
 	moved bool
+	// applies is what a run is about to apply; empty between runs.
+	applies []inventory.Entry
 	// returns say when what others delete comes back, after interval at most.
 	returns  returns.Returns
 	interval time.Duration
@@ -164,13 +166,21 @@ func (m *lastAppliedStates) Misses(key client.ObjectKey, id inventory.ID) (after
 	}
 	last.mu.Lock()
 	defer last.mu.Unlock()
-	if !slices.ContainsFunc(last.desired, func(e inventory.Entry) bool { return e.ID == id }) {
+	is := func(e inventory.Entry) bool { return e.ID == id }
+	if !slices.ContainsFunc(last.desired, is) && !slices.ContainsFunc(last.applies, is) {
 		return 0, false
 	}
 	if after = last.returns.Deleted(id, m.clock.Now(), last.interval); returns.Long(after) {
 		return 0, true // to say so, and no more
 	}
 	return after, true
+}
+
+// applying notes what a run is about to apply: of that, too, something may go.
+func applying(m *lastApplied, objects []inventory.Entry) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.applies = objects
 }
 
 // missing has a revision that stands be not ready while something of it is not there, and comes back only later.
@@ -363,6 +373,7 @@ func (m *lastApplied) changes() string {
 func (m *lastApplied) conclude(s *state, outcome *loop.Error, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.applies = nil
 	stands := outcome == nil || outcome.Reason == meta.HealthCheckFailedReason || outcome.Reason == inventory.ReasonDeletedAgain
 	if s.source.revision != "" {
 		m.did = m.did.Of(s.source.revision)

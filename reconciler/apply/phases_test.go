@@ -487,6 +487,34 @@ func TestWhatIsNotThereIsTold(t *testing.T) {
 	}
 }
 
+// TestWhatGoesWhileItIsAppliedComesBack: what a revision wants may be on its way out when it is applied, as the revision
+// before let it go.
+func TestWhatGoesWhileItIsAppliedComesBack(t *testing.T) {
+	clock := testingclock.NewFakePassiveClock(noon)
+	states := newLastAppliedStates(clock)
+	m := states.of(key)
+	m.conclude(run(func(s *state) { s.source.revision, s.desired = oldRevision, nil }), nil, noon)
+	s := run(func(s *state) { s.last = m })
+	s.current = m.recall(s)
+	applying(m, s.desired)
+	clock.SetTime(noon.Add(time.Second))
+	if _, misses := states.Misses(key, configID("a")); !misses {
+		t.Error("what a run applies is not missed")
+	}
+	m.conclude(s, nil, clock.Now())
+	s = run(func(s *state) { s.now = clock.Now() })
+	if m.recall(s) {
+		t.Error("it is taken for what stands")
+	}
+	m.conclude(s, nil, clock.Now())
+	s = run(func(s *state) { s.desired, s.now = nil, clock.Now() })
+	applying(m, s.desired)
+	m.conclude(s, nil, clock.Now())
+	if _, misses := states.Misses(key, configID("a")); misses {
+		t.Error("what a run before applied is missed")
+	}
+}
+
 // returnsAt is when something comes back.
 func returnsAt(m *lastApplied, now time.Time) time.Time {
 	if due := m.returns.Due(); !due.IsZero() {

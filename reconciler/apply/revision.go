@@ -119,6 +119,7 @@ func (r *Reconciler) check(ctx context.Context, s *state) (loop.Next, error) {
 		return loop.Next{}, loop.Stalled(builder.ReasonDuplicateObject, err)
 	}
 	s.diff.Diff = inventory.Compare(s.diff.owned, s.desired)
+	applying(s.last, s.desired)
 	return loop.Next{}, r.before.limits.Grow(ctx, s.ks, limits.Size{Objects: int64(len(s.desired)), Bytes: s.bytes})
 }
 
