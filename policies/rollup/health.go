@@ -103,6 +103,9 @@ type Part struct {
 	// Kept are the clusters in which it stays with its data although nobody asks for it there, sorted: it counts in
 	// none.
 	Kept []string
+	// Unheeded says by which policy it is not taken up although that asks for it, and why; empty for none. It counts in
+	// nothing.
+	Unheeded string
 	// Absent are the clusters that its placement wants and that are not in the fleet: none
 	// where that is not asked for.
 	Absent []propagation.Stranger

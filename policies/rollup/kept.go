@@ -36,6 +36,28 @@ func Kept(parts []Part) string {
 	return fmt.Sprintf("%s stays in %s%s: flotilla prune --cluster %s removes it", claimOf(list[0].object), list[0].cluster, more(len(list)-1), list[0].cluster)
 }
 
+// NotTakenUp begins what Unheeded says.
+const NotTakenUp = "not taken up: "
+
+// Unheeded tells of what policies ask for of templates and is not done: of the first, and how many more there are; empty
+// for nothing.
+func Unheeded(parts []Part) string {
+	var first *Part
+	count := 0
+	for i, p := range parts {
+		if p.Unheeded == "" {
+			continue
+		}
+		if count++; first == nil || p.Object < first.Object {
+			first = &parts[i]
+		}
+	}
+	if first == nil {
+		return ""
+	}
+	return NotTakenUp + first.Object + more(count-1) + " " + first.Unheeded
+}
+
 func more(n int) string {
 	if n == 0 {
 		return ""
@@ -46,6 +68,7 @@ func more(n int) string {
 // keptOf is what a description that Revision made of a success tells of what stays; empty for nothing.
 func keptOf(description string) string {
 	if _, kept, tells := strings.Cut(description, "; claim "); tells {
+		kept, _, _ = strings.Cut(kept, "; "+NotTakenUp)
 		return "claim " + kept
 	}
 	return ""

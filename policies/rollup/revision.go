@@ -102,8 +102,10 @@ func Revision(parts []Part) Rollup {
 		}
 	}
 	text := describe(out, findings, notes)
-	if kept := Kept(parts); kept != "" && out.State == StateSuccess {
-		text += "; " + kept
+	for _, aside := range []string{Kept(parts), Unheeded(parts)} {
+		if aside != "" && out.State == StateSuccess {
+			text += "; " + aside
+		}
 	}
 	out.Description = Sanitise(text)
 	return out

@@ -41,7 +41,7 @@ type Deps struct {
 	Hub client.Reader
 	// Live reads without a cache.
 	Live client.Reader
-	// Templates are read for Parts.
+	// Templates are read for Parts, and for Unheeded, which finds nothing without.
 	Templates Templates
 	// Skip says what is never propagated.
 	Skip propagation.SkipRules

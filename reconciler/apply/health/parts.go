@@ -81,7 +81,11 @@ func (r *Reader) Parts(ctx context.Context, owner client.ObjectKey, entries []in
 	if err != nil {
 		return nil, err
 	}
-	return append(append(parts, rollup.Alongside(around, parts)...), kept...), nil
+	untaken, err := unheeded(ctx, r, owner, entries, policies)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat(parts, rollup.Alongside(around, parts), kept, untaken), nil
 }
 
 // leaving returns the clusters that hold what a binding carries, and that it is not for any more.
@@ -201,7 +205,7 @@ type selection struct {
 
 // policies returns the policies of both scopes. They are shared: they must not
 // be changed.
-func (r *Reader) policies(ctx context.Context, from client.Reader) (selection, error) {
+func (r Deps) policies(ctx context.Context, from client.Reader) (selection, error) {
 	out := selection{skip: r.Skip}
 	var namespaced policyv1alpha1.PropagationPolicyList
 	if err := from.List(ctx, &namespaced, client.UnsafeDisableDeepCopy); err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/fluxcd/cli-utils/pkg/object"
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/fluxcd/pkg/apis/meta"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -43,6 +44,8 @@ type Clusters interface {
 	// Keeping returns a part per claim that the named Kustomization owns and that stays in clusters although nobody asks
 	// for it there.
 	Keeping(ctx context.Context, owner client.ObjectKey, owned []inventory.Entry) ([]rollup.Part, error)
+	// Unheeded returns a part per template that the named Kustomization owns and that is not as a policy asks for.
+	Unheeded(ctx context.Context, owner client.ObjectKey, owned []inventory.Entry) ([]rollup.Part, error)
 }
 
 // Finder finds what is left. Use New.
@@ -75,11 +78,16 @@ type Found struct {
 	inClusters  []inventory.ID
 	terminating []inventory.Terminating
 	keeping     string
+	unheeded    string
 }
 
-// Some reports whether a status says that anything is left, or that something is owned that may stay somewhere: a claim.
+// Some reports whether a status says that anything is left, or is not as a policy asks for, or that something is owned that may
+// stay somewhere: a claim.
 func Some(status kustomizev1.KustomizationStatus) bool {
 	if status.Inventory != nil && slices.ContainsFunc(status.Inventory.Entries, isClaim) {
+		return true
+	}
+	if ready := apimeta.FindStatusCondition(status.Conditions, meta.ReadyCondition); ready != nil && strings.Contains(ready.Message, notTakenUp) {
 		return true
 	}
 	found, beyond := inventory.TerminatingIn(status)
@@ -136,13 +144,18 @@ func (f Finder) Find(ctx context.Context, q Query) (Found, error) {
 		return Found{}, err
 	}
 	out.keeping = rollup.Kept(keeping)
+	unheeded, err := f.clusters.Unheeded(ctx, owner, q.Owned)
+	if err != nil {
+		return Found{}, err
+	}
+	out.unheeded = rollup.Unheeded(unheeded)
 	return out, nil
 }
 
 // After is when to look again; zero for never.
 func (f Found) After() time.Duration {
 	switch {
-	case len(f.terminating) > 0 || inventory.Unnamed(f.inClusters) > 0:
+	case len(f.terminating) > 0 || inventory.Unnamed(f.inClusters) > 0 || f.unheeded != "":
 		return deletingPoll
 	case len(f.inClusters) > 0:
 		return clustersPoll
@@ -158,22 +171,28 @@ func (f Found) Record(status *kustomizev1.KustomizationStatus) {
 }
 
 const (
-	// stillDeleted begins what a message says of what is left, and stays what it says of claims, which ends it.
+	// stillDeleted begins what a message says of what is left, stays what it says of claims, and notTakenUp what it says of
+	// policies, which ends it.
 	stillDeleted = "; still being deleted: "
 	stays        = "; claim "
+	notTakenUp   = "; " + rollup.NotTakenUp
 )
 
-// Describe returns a message with what the control plane is still deleting, and what stays in clusters with its data, in
-// place of what it said of these before.
+// Describe returns a message with what the control plane is still deleting, what stays in clusters with its data, and what
+// policies ask for and is not done, in place of what it said of these before.
 func (f Found) Describe(message string) string {
 	if !f.listed {
 		return message
 	}
+	message, _, _ = strings.Cut(message, notTakenUp)
 	message, _, _ = strings.Cut(message, stays)
 	message, _, _ = strings.Cut(message, stillDeleted)
 	message += f.deletedStill()
 	if f.keeping != "" {
 		message += "; " + f.keeping
+	}
+	if f.unheeded != "" {
+		message += "; " + f.unheeded
 	}
 	return message
 }

@@ -35,8 +35,9 @@ var (
 
 // fleet holds objects in clusters, whose Kustomizations nobody asks for, and keeps claims.
 type fleet struct {
-	holds []inventory.ID
-	keeps []rollup.Part
+	unheeded []rollup.Part
+	holds    []inventory.ID
+	keeps    []rollup.Part
 }
 
 func (f fleet) Remaining(_ context.Context, _ client.ObjectKey, removed []inventory.ID) ([]inventory.ID, error) {
@@ -51,6 +52,10 @@ func (f fleet) Remaining(_ context.Context, _ client.ObjectKey, removed []invent
 
 func (f fleet) Leaving(context.Context, client.ObjectKey, []inventory.ID) ([]inventory.ID, error) {
 	return f.holds, nil
+}
+
+func (f fleet) Unheeded(context.Context, client.ObjectKey, []inventory.Entry) ([]rollup.Part, error) {
+	return f.unheeded, nil
 }
 
 func (f fleet) Keeping(_ context.Context, _ client.ObjectKey, owned []inventory.Entry) ([]rollup.Part, error) {
@@ -255,6 +260,34 @@ func TestTold(t *testing.T) {
 	}
 	if got := gone.Describe(want); got != "Applied revision: 2" {
 		t.Errorf("told %q once all is gone", got)
+	}
+}
+
+// TestWhatIsNotTakenUpIsTold, and looked at again for as long as that is told.
+func TestWhatIsNotTakenUpIsTold(t *testing.T) {
+	ks := &kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Namespace: web.Namespace, Name: web.Name}}
+	hub := fake.NewClientBuilder().WithScheme(scheme.New()).Build()
+	find := func(unheeded ...rollup.Part) remains.Found {
+		found, err := remains.New(fleet{unheeded: unheeded}, hub, mapper()).Find(t.Context(), remains.Query{Of: ks})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	const want = "Applied revision: 2; not taken up: ConfigMap shop/a (and 1 more) by PropagationPolicy shop/web before its next change, as that is Lazy"
+	const by = "by PropagationPolicy shop/web before its next change, as that is Lazy"
+	told := find(rollup.Part{Object: "ConfigMap shop/b", Unheeded: by}, rollup.Part{Object: "ConfigMap shop/a", Unheeded: by})
+	for _, said := range []string{"Applied revision: 2", want, "Applied revision: 2; not taken up: ConfigMap shop/c " + by} {
+		if got := told.Describe(said); got != want {
+			t.Errorf("told %q, want %q", got, want)
+		}
+	}
+	ks.Status.Conditions = []metav1.Condition{{Type: meta.ReadyCondition, Status: metav1.ConditionTrue, Message: want}}
+	if told.After() == 0 || !remains.Some(ks.Status) {
+		t.Error("it is not looked at again")
+	}
+	if got := find().Describe(want); got != "Applied revision: 2" || find().After() != 0 {
+		t.Errorf("told %q once it is taken up", got)
 	}
 }
 

@@ -61,6 +61,10 @@ func (nothing) Leaving(context.Context, client.ObjectKey, []inventory.ID) ([]inv
 	return nil, nil
 }
 
+func (nothing) Unheeded(context.Context, client.ObjectKey, []inventory.Entry) ([]rollup.Part, error) {
+	return nil, nil
+}
+
 func (nothing) Keeping(context.Context, client.ObjectKey, []inventory.Entry) ([]rollup.Part, error) {
 	return nil, nil
 }

@@ -1,0 +1,78 @@
+package health
+
+import (
+	"context"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/propagation"
+	"github.com/flotilla-io/flotilla/policies/rollup"
+	"github.com/flotilla-io/flotilla/reconciler/bindings"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
+	"github.com/flotilla-io/flotilla/reconciler/templatestore"
+)
+
+// Unheeded returns a part per template that the named Kustomization applied and that is not as a policy asks for which
+// could carry it: one that the Kustomization applied, too, or the one that has claimed it and is Lazy. Policies are read live:
+// one that was applied a moment ago counts.
+func (r *Reader) Unheeded(ctx context.Context, owner client.ObjectKey, entries []inventory.Entry) ([]rollup.Part, error) {
+	if r.Templates == nil {
+		return nil, nil
+	}
+	policies, err := r.policies(ctx, r.Live)
+	if err != nil {
+		return nil, err
+	}
+	return unheeded(ctx, r, owner, entries, policies)
+}
+
+func unheeded(ctx context.Context, r *Reader, owner client.ObjectKey, entries []inventory.Entry, policies selection) ([]rollup.Part, error) {
+	if len(policies.policies) == 0 {
+		return nil, nil
+	}
+	byRef := map[propagation.PolicyRef]policyv1alpha1.Policy{}
+	var own []policyv1alpha1.Policy
+	for _, p := range policies.policies {
+		if byRef[propagation.RefOf(p)] = p; isOwn(owner, p) {
+			own = append(own, p)
+		}
+	}
+	var parts []rollup.Part
+	for _, e := range entries {
+		binding, err := r.binding(ctx, e.ID)
+		if err != nil {
+			return nil, err
+		}
+		key := templatestore.Key{GroupVersionKind: e.GroupVersionKind(), Namespace: e.ID.Namespace, Name: e.ID.Name}
+		if binding != nil {
+			key = bindings.TemplateOf(binding)
+		}
+		template, presence, err := r.Templates.Get(ctx, key)
+		if err != nil {
+			return nil, err
+		}
+		if presence != templatestore.Present || !applied(owner, template) {
+			continue
+		}
+		ref, _ := propagation.Claimed(template)
+		holder := byRef[ref]
+		if holder == nil {
+			continue
+		}
+		text, err := propagation.Unheeded(template, holder, binding, own)
+		if err != nil {
+			return nil, err
+		}
+		if text != "" {
+			parts = append(parts, rollup.Part{Object: nameOf(e.ID, template), Unheeded: text})
+		}
+	}
+	return parts, nil
+}
+
+// isOwn reports whether the named Kustomization applied a policy.
+func isOwn(owner client.ObjectKey, p policyv1alpha1.Policy) bool {
+	by, known := inventory.OwnerOf(p)
+	return known && by == owner
+}
