@@ -187,3 +187,34 @@ func TestWhoDeletesWaitsForNobody(t *testing.T) {
 	f.check(f.env.Hub.Delete(f.Context(), f.deployment("web")))
 	eventually(f, "images", map[string]string{}, func() map[string]string { return f.images("web") })
 }
+
+// TestWhatHasToGoFirstWaitsForAPlaceToGoTo: where two copies must never run at once, the one that runs goes when its cluster
+// and the next one are there, and neither before nor for one that was lost meanwhile.
+func TestWhatHasToGoFirstWaitsForAPlaceToGoTo(t *testing.T) {
+	f := newFleet(t, "a", "b")
+	f.create(f.policy("all", deployments("web")), f.deployment("web"))
+	eventually(f, "images", map[string]string{"a": "2x1", "b": "2x1"}, func() map[string]string { return f.images("web") })
+	edit(f, f.member("b"), func(c *clusterv1alpha1.Cluster) {
+		c.Spec.Taints = append(c.Spec.Taints, corev1.Taint{Key: "drill", Effect: corev1.TaintEffectNoExecute})
+	})
+	edit(f, f.binding("Deployment", "web"), func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters = b.Spec.Clusters[:1] })
+	eventually(f, "images", map[string]string{"a": "2x1"}, func() map[string]string { return f.images("web") })
+	f.tells("a", clusterv1alpha1.ClusterNotReachableReason)
+	edit(f, f.member("b"), func(c *clusterv1alpha1.Cluster) { c.Spec.Taints = nil })
+	edit(f, f.member("a"), func(c *clusterv1alpha1.Cluster) {
+		c.Spec.Taints = append(c.Spec.Taints, corev1.Taint{Key: "drill", Effect: corev1.TaintEffectNoExecute})
+	})
+	edit(f, f.binding("Deployment", "web"), func(b *workv1alpha2.ResourceBinding) {
+		b.Spec.Clusters[0].Name = f.cluster("b")
+		b.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{{
+			FromCluster: f.cluster("a"), PurgeMode: policyv1alpha1.PurgeModeDirectly, Reason: "TaintUntolerated", Producer: "TaintManager",
+			Message: "untolerated taint {drill:NoExecute}", CreationTimestamp: ptr.To(metav1.Now()),
+		}}
+	})
+	f.stays("a is away")
+	f.tells("b", clusterv1alpha1.ClusterNotReachableReason)
+	f.says("a", metav1.ConditionTrue)
+	f.stays("a is back, and b is away")
+	f.says("b", metav1.ConditionTrue)
+	eventually(f, "images", map[string]string{"b": "2x1"}, func() map[string]string { return f.images("web") })
+}
