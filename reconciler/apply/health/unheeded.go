@@ -2,6 +2,7 @@ package health
 
 import (
 	"context"
+	"slices"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -37,6 +38,12 @@ func unheeded(ctx context.Context, r *Reader, owner client.ObjectKey, entries []
 		if byRef[propagation.RefOf(p)] = p; isOwn(owner, p) {
 			own = append(own, p)
 		}
+	}
+	isLazy := func(p policyv1alpha1.Policy) bool {
+		return p.PropagationSpec().ActivationPreference == policyv1alpha1.LazyActivation
+	}
+	if len(own) == 0 && !slices.ContainsFunc(policies.policies, isLazy) {
+		return nil, nil
 	}
 	var parts []rollup.Part
 	for _, e := range entries {
