@@ -118,13 +118,10 @@ func (c *check) takenOut(ctx context.Context, policy inventory.ID) (finding, err
 // carriers are the policies that carry what a binding stands for, before the revision and with it. Either is nil
 // for none.
 func (c *check) carriers(b workv1alpha2.Binding) (before, after policyv1alpha1.Policy) {
-	ref, claimed := propagation.Claimed(b)
-	if !claimed || b.GetDeletionTimestamp() != nil || len(b.BindingSpec().Clusters) == 0 {
+	if b.GetDeletionTimestamp() != nil || len(b.BindingSpec().Clusters) == 0 {
 		return nil, nil
 	}
-	if before = c.world.before[ref]; before == nil {
-		return nil, nil
-	}
+	before = c.world.carrier(b)
 	template, known := c.template(b)
 	decision := propagation.Decide(c.world.after.Case(template))
 	switch next := c.world.next[idOf(before)]; {
@@ -135,6 +132,26 @@ func (c *check) carriers(b workv1alpha2.Binding) (before, after policyv1alpha1.P
 	default:
 		return before, nil
 	}
+}
+
+// carrier is the policy that carries what a binding stands for. Where none does any more, it runs on where the last one
+// put it, and that is one of no name which says what the binding does.
+func (w *world) carrier(b workv1alpha2.Binding) policyv1alpha1.Policy {
+	if p := w.before[claimOf(b)]; p != nil {
+		return p
+	}
+	out, spec := &policyv1alpha1.PropagationPolicy{}, b.BindingSpec()
+	out.Namespace = b.GetNamespace()
+	if spec.Placement != nil {
+		out.Spec.Placement = *spec.Placement
+		return out
+	}
+	stands := &policyv1alpha1.ClusterAffinity{}
+	for _, t := range spec.Clusters {
+		stands.ClusterNames = append(stands.ClusterNames, t.Name)
+	}
+	out.Spec.Placement.ClusterAffinity = stands
+	return out
 }
 
 // template is what a binding stands for, as the revision has it; of what is not in it, the name alone is known.
