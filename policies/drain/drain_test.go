@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
@@ -114,6 +115,10 @@ func TestPlan(t *testing.T) {
 			b.Spec.Clusters[0].Name = "west"
 			b.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{{FromCluster: "east", Replicas: ptr.To[int32](2), Producer: "Drain", Reason: "TaintUntolerated"}}
 		})}, room: 9, want: "Leaves Deployment shop/web: east=2 -> west=2 (kept until west is healthy)\n"},
+		"a Job that is complete": {bindings: []workv1alpha2.Binding{running("import", 2, divided(), func(b *workv1alpha2.ResourceBinding) {
+			b.Spec.Resource.APIVersion, b.Spec.Resource.Kind = "batch/v1", "Job"
+			b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "east", Applied: true, Status: &runtime.RawExtension{Raw: []byte(`{"conditions":[{"type":"Complete","status":"True"}]}`)}}}
+		})}, room: 9, want: "Finished Job shop/import: east=2 ->  (finished)\n"},
 		"one runs elsewhere": {bindings: []workv1alpha2.Binding{running("web", 2, divided(), func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters[0].Name = "west" })}, room: 9},
 	}
 	for name, tc := range cases {

@@ -26,6 +26,8 @@ const (
 	Left State = "Left"
 	// Stays is one that does not go as things are.
 	Stays State = "Stays"
+	// Finished is one that has come to its end there, and is not moved: it would run once more.
+	Finished State = "Finished"
 )
 
 // Row is what becomes of one template.
@@ -138,6 +140,8 @@ func (r *Row) stands(b workv1alpha2.Binding, cluster *clusterv1alpha1.Cluster, n
 	switch {
 	case b.GetDeletionTimestamp() != nil:
 		r.State, r.Why = Leaves, "it is being deleted"
+	case slices.Contains(failover.Finished(b), cluster.Name):
+		r.State, r.Why = Finished, "finished"
 	case !failover.Drains(cluster):
 	case !limited:
 		r.State, r.Why = Stays, "its policy tolerates the taint "+clusterv1alpha1.TaintClusterDrain

@@ -67,9 +67,13 @@ func (s *state) tolerations() []corev1.Toleration {
 	return s.spec.Placement.ClusterTolerations
 }
 
-// barred returns the clusters that must not run the binding now, and when that changes by time alone.
+// barred returns the clusters that must not run the binding now, and when that changes by time alone. Where it has come to
+// its end it stays.
 func barred(s *state, in Situation, opts Options) (failover.Due, time.Time) {
 	tainted, next := opts.Failover.Of(in.Clusters, s.tolerations(), in.Now)
+	for _, name := range failover.Finished(s.Binding) {
+		delete(tainted, name)
+	}
 	ill, then := failover.Application(in.Clusters, s.Binding, movesOf(s.record), in.Now)
 	due, next := failover.Both(tainted, ill, next, then)
 	asked := failover.Due{}
@@ -207,7 +211,8 @@ func (p *placing) over(task *workv1alpha2.GracefulEvictionTask) bool {
 // try decides with these clusters barred.
 func (p *placing) try(barred failover.Due) Decision {
 	req := p.request(p.in.Peers)
-	req.Barred, req.Full, req.Returns, req.Home, req.Estimates = barred, p.full, p.returns, p.home(), p.in.Estimates
+	full := slices.Concat(p.full, failover.Finished(p.Binding))
+	req.Barred, req.Full, req.Returns, req.Home, req.Estimates = barred, full, p.returns, p.home(), p.in.Estimates
 	result, err := Place(req, p.in.Clusters, p.opts)
 	d := p.outcome(result, err)
 	d.Record.Plugins = p.opts.own()

@@ -64,7 +64,7 @@ func dash(text string) string {
 // to is where a template goes, or why it does not.
 func to(row *drain.Row) string {
 	switch {
-	case row.State == drain.Stays:
+	case row.State == drain.Stays, row.State == drain.Finished:
 		return "- stays: " + row.Why
 	case row.State == drain.Waits:
 		return "- waits: " + row.Why

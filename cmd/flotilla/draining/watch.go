@@ -132,7 +132,7 @@ func (w *Watch) tell(cluster *clusterv1alpha1.Cluster, rows []drain.Row) error {
 		case drain.Left:
 			_, err := fmt.Fprintf(w.Out, "%s left %s for %s\n", row.Title(), w.Cluster, row.Places())
 			faults = append(faults, err)
-		case drain.Stays:
+		case drain.Stays, drain.Finished:
 			_, err := fmt.Fprintf(w.Out, "%s stays in %s: %s\n", row.Title(), w.Cluster, row.Why)
 			faults = append(faults, err)
 		}

@@ -1,0 +1,65 @@
+package finished
+
+import (
+	"slices"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/flotilla-io/flotilla/policies/interpreter/rules"
+)
+
+// end is how a kind says that it has ended: by one of its conditions, or by a word in a field.
+type end struct {
+	conditions []string
+	field      []string
+	words      []string
+}
+
+// endOf returns how a kind says that it has ended, and false for kinds that run on, or are not known.
+func endOf(kind schema.GroupKind) (end, bool) {
+	switch kind {
+	case schema.GroupKind{Group: batchv1.GroupName, Kind: "Job"}:
+		return end{conditions: []string{string(batchv1.JobComplete), string(batchv1.JobFailed)}}, true
+	case schema.GroupKind{Group: corev1.GroupName, Kind: "Pod"}: // one that failed was evicted, may be, and runs elsewhere
+		return end{field: []string{"phase"}, words: []string{string(corev1.PodSucceeded)}}, true
+	case schema.GroupKind{Group: "argoproj.io", Kind: "Workflow"}:
+		return end{field: []string{"phase"}, words: []string{"Succeeded", "Failed", "Error"}}, true
+	case schema.GroupKind{Group: "batch.volcano.sh", Kind: "Job"}:
+		return end{field: []string{"state", "phase"}, words: []string{"Completed", "Failed", "Terminated"}}, true
+	case schema.GroupKind{Group: "jobset.x-k8s.io", Kind: "JobSet"}:
+		return end{conditions: []string{"Completed", "Failed"}}, true
+	case schema.GroupKind{Group: "ray.io", Kind: "RayJob"}:
+		return end{field: []string{"jobDeploymentStatus"}, words: []string{"Complete", "Failed", "ValidationFailed"}}, true
+	case schema.GroupKind{Group: "sparkoperator.k8s.io", Kind: "SparkApplication"}:
+		return end{field: []string{"applicationState", "state"}, words: []string{"COMPLETED", "FAILED"}}, true
+	}
+	if kind.Group == "kubeflow.org" && slices.Contains([]string{"JAXJob", "MPIJob", "PaddleJob", "PyTorchJob", "TFJob", "XGBoostJob"}, kind.Kind) {
+		return end{conditions: []string{"Succeeded", "Failed"}}, true
+	}
+	return end{}, false
+}
+
+// Ends reports whether objects of a kind may come to an end.
+func Ends(kind schema.GroupKind) bool {
+	_, ends := endOf(kind)
+	return ends
+}
+
+// Is reports whether an object of a kind has ended, by the status that a cluster reported of it last. A
+// status that cannot be read says nothing.
+func Is(kind schema.GroupKind, status []byte) bool {
+	by, ends := endOf(kind)
+	if !ends || len(status) == 0 {
+		return false
+	}
+	var fields map[string]any
+	if json.Unmarshal(status, &fields) != nil {
+		return false
+	}
+	conditions := rules.List(fields, "conditions")
+	return slices.ContainsFunc(by.conditions, func(name string) bool { return rules.ConditionTrue(conditions, name) }) ||
+		len(by.field) > 0 && slices.Contains(by.words, rules.Text(fields, by.field...))
+}
