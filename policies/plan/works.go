@@ -24,6 +24,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/selector"
+	"github.com/flotilla-io/flotilla/policies/volumes"
 )
 
 // Reasons why a cluster gets no Work.
@@ -100,6 +101,7 @@ func (in *WorksInput) plan(target workv1alpha2.TargetCluster, digest string, com
 		out.Err = err
 		return out
 	}
+	volumes.Outlive(manifest)
 	work := in.newWork(target.Name, digest)
 	maps.Copy(work.Annotations, out.Applied.Annotations())
 	if text := authors.String(); text != "" {

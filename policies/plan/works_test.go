@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 
@@ -26,6 +28,52 @@ func jobInput(t *testing.T, change ...func(*plan.WorksInput)) plan.WorksInput {
 		f(&in)
 	}
 	return in
+}
+
+// TestWorksLeaveClaims: what a StatefulSet makes in a cluster stays there when it leaves, whatever it, or an override, says
+// of it; unless somebody named its data.
+func TestWorksLeaveClaims(t *testing.T) {
+	const path = "/spec/persistentVolumeClaimRetentionPolicy"
+	says := func(policy string) policyv1alpha1.Override {
+		o := &policyv1alpha1.OverridePolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "o"}}
+		o.Spec.OverrideRules = []policyv1alpha1.RuleWithCluster{{Overriders: policyv1alpha1.Overriders{
+			Plaintext: []policyv1alpha1.PlaintextOverrider{{Path: path, Operator: policyv1alpha1.OverriderOpAdd, Value: apiextensionsv1.JSON{Raw: []byte(policy)}}},
+		}}}
+		return o
+	}
+	for name, tc := range map[string]struct {
+		template  string
+		overrides []policyv1alpha1.Override
+		want      any
+	}{
+		"it says that they go":            {template: `metadata: {namespace: shop, name: web, uid: u}, spec: {persistentVolumeClaimRetentionPolicy: {whenDeleted: Delete, whenScaled: Delete}}`, want: map[string]any{"whenDeleted": "Retain", "whenScaled": "Retain"}},
+		"it says nothing":                 {template: `metadata: {namespace: shop, name: web, uid: u}, spec: {}`},
+		"an override says that they go":   {template: `metadata: {namespace: shop, name: web, uid: u}, spec: {}`, overrides: []policyv1alpha1.Override{says(`{"whenDeleted":"Delete"}`)}, want: map[string]any{"whenDeleted": "Retain"}},
+		"it says that its data goes, too": {template: `metadata: {namespace: shop, name: web, uid: u, annotations: {propagation.flotilla.io/allow-cascade: "true"}}, spec: {persistentVolumeClaimRetentionPolicy: {whenDeleted: Delete}}`, want: map[string]any{"whenDeleted": "Delete"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := input(t)
+			in.Template, in.Overrides = object(t, "{apiVersion: apps/v1, kind: StatefulSet, "+tc.template+"}"), tc.overrides
+			in.Binding.BindingSpec().Resource.Kind = "StatefulSet"
+			plans, err := plan.Works(in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, p := range plans {
+				if p.Err != nil {
+					t.Fatal(p.Err)
+				}
+				manifest := &unstructured.Unstructured{}
+				if err := manifest.UnmarshalJSON(p.Work.Spec.Workload.Manifests[0].Raw); err != nil {
+					t.Fatal(err)
+				}
+				got, _, _ := unstructured.NestedFieldNoCopy(manifest.Object, "spec", "persistentVolumeClaimRetentionPolicy")
+				if diff := cmp.Diff(tc.want, got); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", p.Cluster, diff)
+				}
+			}
+		})
+	}
 }
 
 // TestCompletions: the completions of a job are divided like its replicas, if these are.

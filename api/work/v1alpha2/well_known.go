@@ -98,7 +98,8 @@ const (
 	// AllowCascadeAnnotation on a Namespace or CustomResourceDefinition that is
 	// propagated, or on its Work, says with "true" that in members it is deleted with
 	// all that others have in it; on a PersistentVolumeClaim or its Work, that it goes
-	// with its data whenever its Work goes.
+	// with its data whenever its Work goes; on a StatefulSet, that the claims which it makes
+	// go as its own retention policy says.
 	AllowCascadeAnnotation = "propagation.flotilla.io/allow-cascade"
 	// WantedAgainAnnotation on a Work that is being deleted says with "true" that what it
 	// made is asked for again meanwhile: it stays in the member as it is, for the Work that

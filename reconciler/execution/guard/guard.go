@@ -79,8 +79,11 @@ func containsOthers(kind schema.GroupKind) bool {
 }
 
 // Judge returns a *Refusal if something must not be deleted now. What cannot be
-// looked at must not.
+// looked at must not. A set that makes claims is parted from them first; another error says that it is not yet.
 func (g *Guard) Judge(ctx context.Context, edge any, r *Removal) error {
+	if volumes.MakesClaims(r.Kind.GroupKind()) {
+		return part(ctx, edge, r)
+	}
 	if !containsOthers(r.Kind.GroupKind()) || Allowed(r.Work) || r.Desired != nil && Allowed(r.Desired) {
 		return nil
 	}

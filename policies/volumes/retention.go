@@ -1,0 +1,92 @@
+package volumes
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+)
+
+// What a persistentVolumeClaimRetentionPolicy says.
+const (
+	deletes = "Delete"
+	retains = "Retain"
+)
+
+// retentionPath is where a StatefulSet says what becomes of the claims that it makes, and where
+// kinds say so of which an operator makes StatefulSets.
+func retentionPath() []string { return []string{"spec", "persistentVolumeClaimRetentionPolicy"} }
+
+// whens are the fields of a retention policy.
+func whens() []string { return []string{"whenDeleted", "whenScaled"} }
+
+// Drops returns the fields by which an object has the claims that it makes in a cluster go with it, or with
+// its replicas; none where they stay.
+func Drops(obj *unstructured.Unstructured) []string {
+	policy, _, _ := unstructured.NestedMap(obj.Object, retentionPath()...)
+	var out []string
+	for _, when := range whens() {
+		if policy[when] == deletes {
+			out = append(out, when)
+		}
+	}
+	return out
+}
+
+// Outlive has the claims that an object makes in a cluster outlive it and its replicas there: it
+// leaves clusters, or shrinks in one, for more reasons than that somebody deleted it. One whose annotation
+// names its data keeps what it says.
+func Outlive(manifest *unstructured.Unstructured) {
+	if manifest.GetAnnotations()[workv1alpha2.AllowCascadeAnnotation] == "true" {
+		return
+	}
+	for _, when := range Drops(manifest) {
+		_ = unstructured.SetNestedField(manifest.Object, retains, append(retentionPath(), when)...) // it was there
+	}
+}
+
+// MakesClaims reports whether objects of a kind make claims for their replicas, and own them if their
+// retention policy says so.
+func MakesClaims(of schema.GroupKind) bool {
+	return of.Kind == "StatefulSet" && (of.Group == "apps" || of.Group == "apps.kruise.io")
+}
+
+// MadeBy returns those of the claims that a StatefulSet made, by their names, or owns, itself or one of
+// its replicas.
+func MadeBy(set *unstructured.Unstructured, claims []corev1.PersistentVolumeClaim) []corev1.PersistentVolumeClaim {
+	var names []string
+	templates, _, _ := unstructured.NestedSlice(set.Object, "spec", "volumeClaimTemplates")
+	for _, template := range templates {
+		if of, isMap := template.(map[string]any); isMap {
+			name, _, _ := unstructured.NestedString(of, "metadata", "name")
+			names = append(names, name+"-"+set.GetName())
+		}
+	}
+	var out []corev1.PersistentVolumeClaim
+	for i := range claims {
+		made := slices.ContainsFunc(names, func(name string) bool { return isReplica(claims[i].Name, name) })
+		if made || len(Owners(set, &claims[i])) < len(claims[i].OwnerReferences) {
+			out = append(out, claims[i])
+		}
+	}
+	return out
+}
+
+// Owners returns the owner references of a claim without those to a StatefulSet and its replicas, which it would
+// go with.
+func Owners(set *unstructured.Unstructured, claim *corev1.PersistentVolumeClaim) []metav1.OwnerReference {
+	return slices.DeleteFunc(slices.Clone(claim.OwnerReferences), func(ref metav1.OwnerReference) bool {
+		return ref.UID == set.GetUID() || ref.Kind == "Pod" && isReplica(ref.Name, set.GetName())
+	})
+}
+
+// isReplica reports whether a name is that of a replica of what is called so: "db-0" of "db".
+func isReplica(name, of string) bool {
+	ordinal, begins := strings.CutPrefix(name, of+"-")
+	return begins && ordinal != "" && strings.Trim(ordinal, "0123456789") == ""
+}
