@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/failover"
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/placement/replicas"
 )
@@ -22,7 +23,7 @@ type Short struct {
 
 // Candidates returns the clusters in which replicas of b may wait for a node, sorted by
 // name. There are none if b is not the scheduler's to decide, its replicas are not divided
-// by room, or a decision about it is due anyway or failed.
+// by room, or a decision about it is due anyway or failed. Where it has come to its end, nothing waits.
 func Candidates(b workv1alpha2.Binding, clusters placement.Snapshot, scheduler string) []Short {
 	spec := b.BindingSpec()
 	record, decided := placement.RecordOf(b)
@@ -34,8 +35,9 @@ func Candidates(b workv1alpha2.Binding, clusters placement.Snapshot, scheduler s
 		return nil
 	}
 	var out []Short
+	done := failover.Finished(b)
 	for _, t := range spec.Clusters {
-		if is := (Short{t.Name, t.Replicas, readyIn(b, t.Name)}); is.Ready < is.Assigned {
+		if is := (Short{t.Name, t.Replicas, readyIn(b, t.Name)}); is.Ready < is.Assigned && !slices.Contains(done, t.Name) {
 			out = append(out, is)
 		}
 	}

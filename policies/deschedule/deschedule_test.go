@@ -84,6 +84,11 @@ func TestWhereReplicasMayWait(t *testing.T) {
 		"a cluster that says nothing, and one that says nonsense": {edit: func(b *workv1alpha2.ResourceBinding) {
 			says(b, "b", `[`)
 		}, want: []deschedule.Short{{Cluster: "a", Assigned: 3, Ready: -1}, {Cluster: "b", Assigned: 2, Ready: -1}}},
+		"a Job that has ended in one of them": {edit: func(b *workv1alpha2.ResourceBinding) {
+			b.Spec.Resource.APIVersion, b.Spec.Resource.Kind = "batch/v1", "Job"
+			says(b, "a", `{"conditions":[{"type":"Complete","status":"True"}]}`)
+			says(b, "b", `{"active":1}`)
+		}, want: []deschedule.Short{{Cluster: "b", Assigned: 2, Ready: -1}}},
 		"fixed weights": {edit: func(b *workv1alpha2.ResourceBinding) { b.Spec.Placement.ReplicaScheduling.WeightPreference = nil }},
 		"duplicated":    {edit: func(b *workv1alpha2.ResourceBinding) { b.Spec.Placement.ReplicaScheduling = nil }},
 		"more is due":   {edit: func(b *workv1alpha2.ResourceBinding) { b.Spec.Replicas++ }},
