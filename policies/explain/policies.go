@@ -112,6 +112,8 @@ func (x *explainer) policyProblems() {
 		x.out.Carried.Why += ", and it goes along with what needs it"
 	case d.Policy == nil && !selected(x.out.Policies) && x.in.Binding == nil && x.out.Resource.hint().Ours() != "":
 		x.out.Carried.Why = x.out.Resource.hint().Ours()
+	case d.Policy == nil && !selected(x.out.Policies) && propagation.Own(selector.ResourceOf(x.in.Template)):
+		x.out.Carried.Why = own(x.in.Binding != nil)
 	case d.Policy == nil && !selected(x.out.Policies):
 		x.problems.add(x.noPolicy())
 	}
@@ -126,6 +128,15 @@ func (x *explainer) synced() bool {
 // selected reports whether any policy selects the template, though none carries it.
 func selected(all []Policy) bool {
 	return slices.ContainsFunc(all, func(p Policy) bool { return p.Outcome != NotSelected })
+}
+
+// own says that nothing is wrong with what the control plane made for itself and no policy names. What a
+// policy carried before that meant all of its kind runs on: bound.
+func own(bound bool) string {
+	if bound {
+		return propagation.OwnWhy + "; what is in clusters of it stays there as it is until its binding is deleted"
+	}
+	return propagation.OwnWhy
 }
 
 func (x *explainer) noPolicy() Problem {

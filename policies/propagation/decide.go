@@ -108,7 +108,7 @@ func Decide(c Case) Decision {
 	}
 	best, ok := c.best(r, nil)
 	if !ok {
-		return Decision{Outcome: Released, Why: "no policy selects it"}
+		return Decision{Outcome: Released, Why: c.unselected(r)}
 	}
 	missing := MissingOverrides(best, c.has)
 	switch {
@@ -173,6 +173,14 @@ func (c *Case) ineligible(r selector.Resource) string {
 		return "stays on the hub: its kind or namespace is never propagated"
 	}
 	return ""
+}
+
+// unselected says why no policy carries a template.
+func (c *Case) unselected(r selector.Resource) string {
+	if slices.ContainsFunc(c.Candidates, func(p policyv1alpha1.Policy) bool { return OnlyByName(p, r) }) {
+		return OwnWhy
+	}
+	return "no policy selects it"
 }
 
 // otherVersion returns the API version in which holder carries the same object;
@@ -261,7 +269,7 @@ func rankAlive(p policyv1alpha1.Policy, r selector.Resource) rank {
 	spec, ns := p.PropagationSpec(), p.GetNamespace()
 	rk := rank{namespaced: ns != "", priority: priority(spec), name: p.GetName()}
 	if ns == "" || ns == r.Namespace {
-		rk.specificity = selector.Best(spec.ResourceSelectors, r)
+		rk.specificity = specificity(spec.ResourceSelectors, r)
 	}
 	return rk
 }

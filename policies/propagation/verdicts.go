@@ -101,6 +101,8 @@ func Verdicts(c Case) []Verdict {
 func (c *Case) judge(p policyv1alpha1.Policy, rk rank, d Decision, r selector.Resource) (VerdictOutcome, string) {
 	missing := MissingOverrides(p, c.has)
 	switch {
+	case rk.specificity == selector.None && OnlyByName(p, r):
+		return NotSelected, OwnWhy
 	case rk.specificity == selector.None:
 		return NotSelected, "its selectors do not mean the template"
 	case p.GetDeletionTimestamp() != nil:

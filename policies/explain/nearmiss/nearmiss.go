@@ -18,6 +18,9 @@ import (
 // Why says what keeps a policy that is about a resource's kind from selecting it; empty for a
 // policy that is about others.
 func Why(p policyv1alpha1.Policy, r selector.Resource) string {
+	if propagation.OnlyByName(p, r) {
+		return propagation.OwnWhy
+	}
 	for _, s := range p.PropagationSpec().ResourceSelectors {
 		if s.Kind != r.Kind {
 			continue

@@ -40,6 +40,17 @@ func TestWhy(t *testing.T) {
 	}
 }
 
+// TestWhyNotWhatIsTheControlPlanesOwn: a policy that means all of the kind is told why it does not mean that.
+func TestWhyNotWhatIsTheControlPlanesOwn(t *testing.T) {
+	class := selector.Resource{APIVersion: "scheduling.k8s.io/v1", Kind: "PriorityClass", Name: "system-node-critical"}
+	all := &policyv1alpha1.ClusterPropagationPolicy{}
+	all.Spec.ResourceSelectors = []policyv1alpha1.ResourceSelector{{APIVersion: class.APIVersion, Kind: class.Kind}}
+	const want = "the control plane made it for itself: only a selector with its name carries it"
+	if got := nearmiss.Why(all, class); got != want {
+		t.Errorf("it says %q, want %q", got, want)
+	}
+}
+
 func TestNearest(t *testing.T) {
 	named := func(policy, name string) policyv1alpha1.Policy {
 		return selecting(policy, policyv1alpha1.ResourceSelector{APIVersion: "apps/v1", Kind: "Deployment", Name: name})
