@@ -24,6 +24,7 @@ func (x *explainer) deliver() {
 		d.Conflicts = string(policyv1alpha1.ConflictOverwrite)
 	}
 	d.Suspended = plan.SuspendedAll(x.binding.BindingSpec())
+	d.Preserved = ptr.Deref(x.binding.BindingSpec().PreserveResourcesOnDeletion, false)
 	byCluster := map[string]*Delivered{}
 	of := func(cluster string) *Delivered {
 		if byCluster[cluster] == nil {

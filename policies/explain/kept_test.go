@@ -37,6 +37,17 @@ func TestWhatIsMovedIsTold(t *testing.T) {
 	}
 }
 
+// TestWhatStaysWhenTheTemplateGoes is told where nothing is placed, too.
+func TestWhatStaysWhenTheTemplateGoes(t *testing.T) {
+	in := input(t)
+	in.Policies[0].PropagationSpec().PreserveResourcesOnDeletion = ptr.To(true)
+	in.Clusters = nil
+	got := explain.Explain(in).Delivery
+	if got == nil || !got.Preserved {
+		t.Errorf("delivery %+v, want that it is kept", got)
+	}
+}
+
 // TestUntilWhenACopyIsKept: where it serves nobody and its task says for how long, that is told.
 func TestUntilWhenACopyIsKept(t *testing.T) {
 	for health, want := range map[workv1alpha2.ResourceHealth]string{
