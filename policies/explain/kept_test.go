@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,6 +14,7 @@ import (
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/explain"
 )
@@ -45,6 +47,23 @@ func TestWhatStaysWhenTheTemplateGoes(t *testing.T) {
 	got := explain.Explain(in).Delivery
 	if got == nil || !got.Preserved {
 		t.Errorf("delivery %+v, want that it is kept", got)
+	}
+}
+
+// TestAnOldCopyThatIsThereStill did not go, whatever was decided: its cluster has not said so.
+func TestAnOldCopyThatIsThereStill(t *testing.T) {
+	in := input(t)
+	bind(t, &in)
+	b := in.Binding.(*workv1alpha2.ResourceBinding)
+	b.Spec.GracefulEvictionTasks = nil
+	b.Annotations[workv1alpha2.SchedulingDecisionAnnotation] = `{"reason":"Success","at":"2026-01-01T11:00:00Z","lastMove":{"from":["c-009"],"to":["c-001"],"why":"it is unreachable","at":"2026-01-01T11:58:00Z","ended":"2026-01-01T11:59:00Z"}}`
+	moved := func() string { return explain.Explain(in).Placement.Stands.Moved }
+	const came = "from c-009 to c-001 at 2026-01-01 11:58:00 UTC, 2m ago: it is unreachable"
+	got := []string{moved()}
+	in.Works = []*workv1alpha1.Work{parse(t, "metadata: {namespace: karmada-es-c-009, name: web}", &workv1alpha1.Work{})}
+	got = append(got, moved())
+	if diff := cmp.Diff([]string{came + "; the old copy went at 11:59:00 UTC", came + "; the old copy in c-009 is to go"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/dependency"
 	"github.com/flotilla-io/flotilla/policies/eviction"
 	"github.com/flotilla-io/flotilla/policies/explain/leaving"
+	"github.com/flotilla-io/flotilla/policies/explain/moved"
 	"github.com/flotilla-io/flotilla/policies/failover"
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/placement/framework"
@@ -178,7 +179,7 @@ func standing(in *Input) *Standing {
 	s := &Standing{Clusters: targets(plan.SpecOf(b).Clusters), Term: b.BindingStatus().SchedulerObservedAffinityName}
 	if record, ok := placement.RecordOf(b); ok {
 		s.Reason, s.Message, s.Term = record.Reason, record.Message, record.AffinityName
-		s.Moved = record.LastMove.Past(spec.GracefulEvictionTasks, in.Now)
+		s.Moved = moved.Text(record.LastMove, spec.GracefulEvictionTasks, moved.In(in.Works), in.Now)
 		s.Returns = failover.Returning(record.Left, spec, record.Moves, in.Now)
 		if !record.At.IsZero() {
 			s.At = record.At.DeepCopy()

@@ -11,6 +11,9 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
+// Goes is said of a copy that is on its way out of a cluster.
+const Goes = "it is being taken out of this cluster"
+
 // OfWork judges a Work by what it says of itself; the text is empty where there is nothing
 // to say. A healthy one may have one: what others changed in the cluster is left so. What
 // they removed is not healthy.
@@ -29,7 +32,7 @@ func OfWork(w *workv1alpha1.Work) (State, string) {
 	switch {
 	case !w.DeletionTimestamp.IsZero():
 		kept, _ := of(workv1alpha1.WorkDeletionBlocked, metav1.ConditionTrue)
-		return Progressing, cmp.Or(kept, "it is being taken out of this cluster")
+		return Progressing, cmp.Or(kept, Goes)
 	case w.Annotations[propagation.FaultAnnotation] != "":
 		return Failed, w.Annotations[propagation.FaultAnnotation]
 	case failed && !Behind(w):

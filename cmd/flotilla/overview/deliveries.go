@@ -82,7 +82,10 @@ func deliveriesOf(template *unstructured.Unstructured, b workv1alpha2.Binding, w
 	}
 	for cluster, w := range byCluster {
 		_, text := rollup.OfWork(w)
-		d := lineage.Delivery{Cluster: cluster, State: situation.Progressing, Message: cmp.Or(kept[cluster], text, "it is being taken out of this cluster")}
+		d := lineage.Delivery{Cluster: cluster, State: situation.Progressing, Message: cmp.Or(kept[cluster], text, rollup.Goes)}
+		if d.Message == rollup.Goes && silent.Has(cluster) {
+			d.Message = goesLater
+		}
 		fill(&d, w)
 		unheard(&d, silent)
 		out = append(out, d)
@@ -90,6 +93,9 @@ func deliveriesOf(template *unstructured.Unstructured, b workv1alpha2.Binding, w
 	slices.SortFunc(out, byName)
 	return out
 }
+
+// goesLater is said of a copy in a cluster of which nothing is heard.
+const goesLater = "it is to be taken out of this cluster once that answers"
 
 // asBefore says of a template that is not placed as it is wanted what a cluster has: the version
 // before. One that no policy carries any more stays so. Who may not read Works cannot tell.

@@ -98,14 +98,15 @@ func TestKeptElsewhere(t *testing.T) {
 		GracefulEvictionTasks: []workv1alpha2.GracefulEvictionTask{{FromCluster: "east", Producer: workv1alpha2.EvictionProducerScheduler, ClustersBeforeFailover: []string{"east"}}},
 	}}
 	var works []*workv1alpha1.Work
-	for _, cluster := range []string{"east", "north", "west"} {
+	silent := rollup.Silences{"south": rollup.Silence{}}
+	for _, cluster := range []string{"east", "north", "south", "west"} {
 		works = append(works, &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: workv1alpha2.ExecutionNamespace(cluster), Name: "web"}})
 	}
 	got := map[string]string{}
-	for _, d := range deliveriesOf(&unstructured.Unstructured{Object: map[string]any{}}, b, works, nil) {
+	for _, d := range deliveriesOf(&unstructured.Unstructured{Object: map[string]any{}}, b, works, silent) {
 		got[d.Cluster] = d.Message
 	}
-	want := map[string]string{"east": "kept until west is healthy", "north": "it is being taken out of this cluster", "west": "not applied yet"}
+	want := map[string]string{"east": "kept until west is healthy", "north": "it is being taken out of this cluster", "south": silent["south"].String() + "; it is to be taken out of this cluster once that answers", "west": "not applied yet"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -28,6 +28,7 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/screen"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/tint"
+	"github.com/flotilla-io/flotilla/policies/explain/moved"
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/rollup"
@@ -298,7 +299,7 @@ func (t *tracer) placed(template *unstructured.Unstructured, b workv1alpha2.Bind
 	out := &lineage.Binding{Object: objectOf(b, ""), Fault: part.Fault, Released: rollup.Released(b)}
 	if record, ok := placement.RecordOf(b); ok {
 		out.Decided, out.Outcome, out.Message = record.At.UTC().Format(time.RFC3339), record.Reason, record.Message
-		out.Moved = record.LastMove.Past(b.BindingSpec().GracefulEvictionTasks, time.Time{})
+		out.Moved = moved.Text(record.LastMove, b.BindingSpec().GracefulEvictionTasks, moved.In(works), time.Time{})
 	}
 	t.out.Binding = out
 	switch {

@@ -322,7 +322,7 @@ func grown(node *lineage.Node, part rollup.Part, b workv1alpha2.Binding, below [
 	}
 	node.Children = []lineage.Node{{
 		Object:   lineage.Object{APIVersion: workv1alpha2.GroupVersion.String(), Kind: kind, Namespace: b.GetNamespace(), Name: b.GetName()},
-		Text:     lineage.Placed(b),
+		Text:     lineage.Placed(b, below),
 		Children: below,
 	}}
 	if part.State != rollup.Healthy {
@@ -405,6 +405,9 @@ func worksNodes(works []*workv1alpha1.Work, silent rollup.Silences) []lineage.No
 		text := memberText(w)
 		if s, ok := silent[cluster]; ok {
 			node.State, text = situation.Unknown, s.String()+"; last heard: "+text
+			if said == rollup.Goes {
+				node.Text = goesLater
+			}
 		}
 		if manifest, err := manifestOf(w); err == nil {
 			node.Children = []lineage.Node{{Object: objectOf(manifest, cluster), Text: text}}

@@ -6,12 +6,14 @@ import (
 	"time"
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/explain/moved"
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/plan"
 )
 
 // Placed is where a binding has its template run: "east 2, west 1", or "east 2; moved from west at …" once that has been left.
-func Placed(b workv1alpha2.Binding) string {
+// Below are the nodes of its Works.
+func Placed(b workv1alpha2.Binding, below []Node) string {
 	var out []string
 	for _, target := range plan.Targets(plan.SpecOf(b)) {
 		text := target.Name
@@ -25,8 +27,19 @@ func Placed(b workv1alpha2.Binding) string {
 	}
 	text := strings.Join(out, ", ")
 	record, _ := placement.RecordOf(b)
-	if moved := record.LastMove.Past(b.BindingSpec().GracefulEvictionTasks, time.Time{}); moved != "" {
-		text += "; moved " + moved
+	if past := moved.Text(record.LastMove, b.BindingSpec().GracefulEvictionTasks, inClusters(below), time.Time{}); past != "" {
+		text += "; moved " + past
 	}
 	return text
+}
+
+// inClusters are the clusters whose Works the nodes are.
+func inClusters(works []Node) []string {
+	var out []string
+	for i := range works {
+		if cluster, ok := workv1alpha2.ClusterOfExecutionNamespace(works[i].Namespace); ok {
+			out = append(out, cluster)
+		}
+	}
+	return out
 }

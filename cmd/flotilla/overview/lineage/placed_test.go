@@ -22,6 +22,7 @@ func TestPlaced(t *testing.T) {
 	for name, tc := range map[string]struct {
 		clusters []workv1alpha2.TargetCluster
 		leaves   string
+		below    []lineage.Node
 		move     *eviction.Move
 		want     string
 	}{
@@ -29,6 +30,9 @@ func TestPlaced(t *testing.T) {
 		"in clusters":          {clusters: []workv1alpha2.TargetCluster{{Name: "east", Replicas: 2}, {Name: "north"}}, want: "east 2, north"},
 		"while it still moves": {clusters: []workv1alpha2.TargetCluster{{Name: "east", Replicas: 2}}, leaves: "west", move: &move, want: "east 2"},
 		"when it has moved":    {clusters: []workv1alpha2.TargetCluster{{Name: "east", Replicas: 2}}, move: &ended, want: "east 2; moved from west to east at 2026-01-02 12:00:00 UTC: untolerated taint {drill:NoExecute}; the old copy went at 12:01:00 UTC"},
+		"when its old copy is there still": {clusters: []workv1alpha2.TargetCluster{{Name: "east", Replicas: 2}}, move: &ended,
+			below: []lineage.Node{{Object: lineage.Object{Kind: "Work", Namespace: "karmada-es-east"}}, {Object: lineage.Object{Kind: "Work", Namespace: "karmada-es-west"}}},
+			want:  "east 2; moved from west to east at 2026-01-02 12:00:00 UTC: untolerated taint {drill:NoExecute}; the old copy in west is to go"},
 		"when somebody has let go of the old copy": {clusters: []workv1alpha2.TargetCluster{{Name: "east", Replicas: 2}}, move: &move, want: "east 2; moved from west to east at 2026-01-02 12:00:00 UTC: untolerated taint {drill:NoExecute}"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -38,7 +42,7 @@ func TestPlaced(t *testing.T) {
 			}
 			b := &workv1alpha2.ResourceBinding{}
 			d.Put(b)
-			if got := lineage.Placed(b); got != tc.want {
+			if got := lineage.Placed(b, tc.below); got != tc.want {
 				t.Errorf("%q, want %q", got, tc.want)
 			}
 		})

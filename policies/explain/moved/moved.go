@@ -1,0 +1,46 @@
+// Package moved says how a template came to be where it is.
+//
+// In go its last move and the clusters that have a Work of it; out come words for people. It decides nothing.
+package moved
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/eviction"
+)
+
+// Text is what Past says of a move. An old copy whose Work is there still, as its cluster has not said that the
+// copy is gone, did not go: "from west to east at 2026-01-02 06:11:04 UTC: …; the old copy in west is to go". In are the
+// clusters that have a Work of the template.
+func Text(m *eviction.Move, tasks []workv1alpha2.GracefulEvictionTask, in []string, now time.Time) string {
+	text := m.Past(tasks, now)
+	if text == "" {
+		return ""
+	}
+	left := slices.DeleteFunc(slices.Clone(m.From), func(cluster string) bool { return !slices.Contains(in, cluster) })
+	if len(left) == 0 {
+		return text
+	}
+	still := *m
+	still.Ended = &still.At // when that was is not told
+	text = still.Past(nil, now) + "; the old "
+	if len(left) == 1 {
+		return text + "copy in " + left[0] + " is to go"
+	}
+	return text + "copies in " + strings.Join(left, ", ") + " are to go"
+}
+
+// In returns the clusters that Works are of.
+func In(works []*workv1alpha1.Work) []string {
+	var out []string
+	for _, w := range works {
+		if cluster, ok := workv1alpha2.ClusterOfExecutionNamespace(w.Namespace); ok {
+			out = append(out, cluster)
+		}
+	}
+	return out
+}

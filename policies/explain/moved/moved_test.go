@@ -1,0 +1,35 @@
+package moved_test
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/flotilla-io/flotilla/policies/eviction"
+	"github.com/flotilla-io/flotilla/policies/explain/moved"
+)
+
+// TestText: an old copy went once its cluster has said so; until then its Work is there.
+func TestText(t *testing.T) {
+	noon := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	move := &eviction.Move{From: []string{"east", "west"}, To: []string{"north"}, Why: "it failed", At: metav1.NewTime(noon), Ended: ptr.To(metav1.NewTime(noon.Add(time.Minute)))}
+	const came = "from east, west to north at 2026-01-02 12:00:00 UTC: it failed"
+	for name, tc := range map[string]struct {
+		move *eviction.Move
+		in   []string
+		want string
+	}{
+		"it did not move":           {in: []string{"north"}, want: ""},
+		"the old copies are gone":   {move: move, in: []string{"north"}, want: came + "; the old copy went at 12:01:00 UTC"},
+		"one is in a cluster still": {move: move, in: []string{"north", "west"}, want: came + "; the old copy in west is to go"},
+		"all are":                   {move: move, in: []string{"west", "east"}, want: came + "; the old copies in east, west are to go"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := moved.Text(tc.move, nil, tc.in, time.Time{}); got != tc.want {
+				t.Errorf("%q, want %q", got, tc.want)
+			}
+		})
+	}
+}
