@@ -38,11 +38,16 @@ func Drops(obj *unstructured.Unstructured) []string {
 	return out
 }
 
+// Named reports whether the annotation of an object says that its data goes with it.
+func Named(obj *unstructured.Unstructured) bool {
+	return obj.GetAnnotations()[workv1alpha2.AllowCascadeAnnotation] == "true"
+}
+
 // Outlive has the claims that an object makes in a cluster outlive it and its replicas there: it
 // leaves clusters, or shrinks in one, for more reasons than that somebody deleted it. One whose annotation
 // names its data keeps what it says.
 func Outlive(manifest *unstructured.Unstructured) {
-	if manifest.GetAnnotations()[workv1alpha2.AllowCascadeAnnotation] == "true" {
+	if Named(manifest) {
 		return
 	}
 	for _, when := range Drops(manifest) {

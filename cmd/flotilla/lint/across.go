@@ -39,6 +39,7 @@ func (l *linter) across() {
 		}
 	}
 	needs(l, policies, templates)
+	keeps(l, policies)
 }
 
 // duplicates reports objects that are there twice, under any version.

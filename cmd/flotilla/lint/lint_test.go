@@ -118,7 +118,10 @@ spec:
 	policy := func(selectors, more string) string {
 		return "---\napiVersion: policy.karmada.io/v1alpha1\nkind: PropagationPolicy\nmetadata: {name: web, namespace: shop}\nspec: {resourceSelectors: [" + selectors + "], placement: {}" + more + "}\n"
 	}
-	const deployments, maps = "{apiVersion: apps/v1, kind: Deployment}", "{apiVersion: v1, kind: ConfigMap}"
+	const deployments, maps, sets = "{apiVersion: apps/v1, kind: Deployment}", "{apiVersion: v1, kind: ConfigMap}", "{apiVersion: apps/v1, kind: StatefulSet}"
+	set := func(more string) string {
+		return "---\napiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: db, namespace: shop" + more + "}\nspec: {persistentVolumeClaimRetentionPolicy: {whenDeleted: Delete}}\n"
+	}
 	linter, err := lint.New()
 	if err != nil {
 		t.Fatal(err)
@@ -127,13 +130,16 @@ spec:
 		content string
 		want    string
 	}{
-		"nobody carries it":         {web + settings + policy(deployments, ""), "a.yaml:2: warning: Deployment shop/web: needs the ConfigMap settings, which no policy of these files carries to clusters: set propagateDeps: true in the policy web, or select it, too"},
-		"it goes along":             {web + settings + policy(deployments, ", propagateDeps: true"), ""},
-		"it is selected":            {web + settings + policy(deployments+", "+maps, ""), ""},
-		"it is elsewhere":           {web + policy(deployments, ""), ""},
-		"nobody carries either":     {web + settings + policy("{apiVersion: v1, kind: ConfigMap, name: other}", ""), "web: spec.resourceSelectors: selects no template"},
-		"nobody needs it":           {settings + "---\napiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: shop}\n" + policy("{apiVersion: v1, kind: Service}", ""), ""},
-		"there are policies for it": {web + settings + policy(deployments, "") + strings.Replace(policy(maps, ""), "name: web", "name: more", 1), ""},
+		"nobody carries it":              {web + settings + policy(deployments, ""), "a.yaml:2: warning: Deployment shop/web: needs the ConfigMap settings, which no policy of these files carries to clusters: set propagateDeps: true in the policy web, or select it, too"},
+		"it would take its claims along": {set("") + policy(sets, ""), "a.yaml:5: warning: StatefulSet shop/db: spec.persistentVolumeClaimRetentionPolicy: Delete is Retain in clusters, so that a move takes no data: claims stay there. Annotate it with propagation.flotilla.io/allow-cascade: \"true\" to have them go with it, moved or not"},
+		"it says that its data goes":     {set(`, annotations: {propagation.flotilla.io/allow-cascade: "true"}`) + policy(sets, ""), ""},
+		"no policy carries its claims":   {set(""), ""},
+		"it goes along":                  {web + settings + policy(deployments, ", propagateDeps: true"), ""},
+		"it is selected":                 {web + settings + policy(deployments+", "+maps, ""), ""},
+		"it is elsewhere":                {web + policy(deployments, ""), ""},
+		"nobody carries either":          {web + settings + policy("{apiVersion: v1, kind: ConfigMap, name: other}", ""), "web: spec.resourceSelectors: selects no template"},
+		"nobody needs it":                {settings + "---\napiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: shop}\n" + policy("{apiVersion: v1, kind: Service}", ""), ""},
+		"there are policies for it":      {web + settings + policy(deployments, "") + strings.Replace(policy(maps, ""), "name: web", "name: more", 1), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			report, err := linter.Lint(t.Context(), []lint.File{{Name: "a.yaml", Content: []byte(tc.content)}}, lint.Options{})

@@ -7,8 +7,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/interpreter/native"
 	"github.com/flotilla-io/flotilla/policies/selector"
+	"github.com/flotilla-io/flotilla/policies/volumes"
 )
 
 // needs reports what workloads of these files cannot run without, is in these files, too, and
@@ -35,6 +37,18 @@ func needs(l *linter, policies []policyv1alpha1.Policy, templates []template) {
 					n.Kind, n.Name, by[0].GetName()))
 			}
 		}
+	}
+}
+
+// keeps says of what makes claims in clusters, and would have them go with it, that they stay there.
+func keeps(l *linter, policies []policyv1alpha1.Policy) {
+	for _, o := range l.objects {
+		obj := &unstructured.Unstructured{Object: o.doc.Fields}
+		if len(volumes.Drops(obj)) == 0 || volumes.Named(obj) || len(carriers(l, policies, selector.ResourceOf(obj))) == 0 {
+			continue
+		}
+		l.add(o, Warning, "spec.persistentVolumeClaimRetentionPolicy", fmt.Sprintf("Delete is Retain in clusters, so that a move takes no data: claims stay there. "+
+			"Annotate it with %s: \"true\" to have them go with it, moved or not", workv1alpha2.AllowCascadeAnnotation))
 	}
 }
 
