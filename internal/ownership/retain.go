@@ -48,12 +48,12 @@ func Retained(desired, retained, live *unstructured.Unstructured) (*unstructured
 	out.SetGroupVersionKind(desired.GroupVersionKind())
 	out.SetNamespace(desired.GetNamespace())
 	out.SetName(desired.GetName())
-	remark(out, desired)
+	copyMarks(out, desired)
 	return out, nil
 }
 
-// remark puts the marks of a managed object back.
-func remark(out, desired *unstructured.Unstructured) {
+// copyMarks puts the marks of a managed object back.
+func copyMarks(out, desired *unstructured.Unstructured) {
 	labels, annotations := out.GetLabels(), out.GetAnnotations()
 	keep := func(in *map[string]string, from map[string]string, key string) {
 		value, ok := from[key]

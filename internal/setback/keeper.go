@@ -33,19 +33,19 @@ type Keeper struct {
 	live  client.Reader // asks the server
 	clock clock.PassiveClock
 
-	mu       sync.Mutex
-	runs     runs // of this keeper
-	known    bool // history and began have been read
-	began    int64
-	history  claims.History
-	version  int64      // of what history was read from
-	untold   bool       // the store does not know yet that the hub waits
-	run      claims.Run // zero until the store has it
-	wrote    int64      // the revision at which it had it
-	seen     map[string]int64
-	first    int64 // the first revision of this run that concerned a cluster; 0: none yet
-	reported []func()
-	agents   *agents
+	mu         sync.Mutex
+	runs       runs // of this keeper
+	known      bool // history and began have been read
+	began      int64
+	history    claims.History
+	version    int64      // of what history was read from
+	unrecorded bool       // the store does not know yet that the hub waits
+	run        claims.Run // zero until the store has it
+	wrote      int64      // the revision at which it had it
+	seen       map[string]int64
+	first      int64 // the first revision of this run that concerned a cluster; 0: none yet
+	reported   []func()
+	agents     *agents
 }
 
 // runs are those of one keeper: there is another one after renew.
@@ -149,7 +149,7 @@ func (k *Keeper) Learned(system *corev1.Namespace) {
 	history := claims.ParseHistory(system.Annotations[clusterv1alpha1.HistoryAnnotation])
 	k.mu.Lock()
 	version := number(system.ResourceVersion)
-	changed := k.known && version > k.version && !(k.untold && history.Hold == nil)
+	changed := k.known && version > k.version && !(k.unrecorded && history.Hold == nil)
 	k.mu.Unlock()
 	if changed {
 		k.set(history, version)
@@ -242,8 +242,8 @@ func (k *Keeper) weigh(ctx context.Context, cluster string, m *claims.Mark, repo
 		return nil
 	}
 	held, more := k.history.WithHold(cluster, m, k.began, k.clock.Now())
-	more = more || k.untold
-	k.untold = more
+	more = more || k.unrecorded
+	k.unrecorded = more
 	k.mu.Unlock()
 	if !more {
 		return nil
@@ -254,7 +254,7 @@ func (k *Keeper) weigh(ctx context.Context, cluster string, m *claims.Mark, repo
 	})
 	if err == nil {
 		k.mu.Lock()
-		k.untold = false
+		k.unrecorded = false
 		k.mu.Unlock()
 	}
 	return err

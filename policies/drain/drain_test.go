@@ -282,7 +282,7 @@ func TestPlanByNodes(t *testing.T) {
 			want: "Leaves Deployment shop/api: east=2 -> west=2 (kept until west is healthy)\n" +
 				"Stays Deployment shop/web: east=2 ->  (no other place: Clusters available replicas 1 are not enough to schedule): make room for it, or give its policy another cluster: flotilla explain deployment/web -n shop\n"},
 		"what an agent does not tell is not counted": {bindings: []workv1alpha2.Binding{needs("web", 500)},
-			seen: map[string]drain.Seen{"west": {Index: seen(100)["west"].Index, Told: &profile.Profile{Untold: true}}},
+			seen: map[string]drain.Seen{"west": {Index: seen(100)["west"].Index, Reported: &profile.Profile{QuotasOmitted: true}}},
 			want: "Leaves Deployment shop/web: east=2 -> west=2 (kept until west is healthy)\n"},
 	} {
 		t.Run(name, func(t *testing.T) {

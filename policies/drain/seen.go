@@ -14,13 +14,13 @@ import (
 type Seen struct {
 	// Index has the nodes, what they run, and quotas.
 	Index *nodes.Index
-	// Told is what the agent of the cluster tells of them, of which Index was made; nil: Index has them as they are.
-	Told *profile.Profile
+	// Reported is what the agent of the cluster tells of them, of which Index was made; nil: Index has them as they are.
+	Reported *profile.Profile
 }
 
 // fits counts what is asked for, as the control plane does by default; false where that is not known.
 func (s Seen) fits(ask *nodes.Ask) (int32, bool) {
-	if s.Index == nil || s.Told != nil && s.Told.Answers(ask) != nil {
+	if s.Index == nil || s.Reported != nil && s.Reported.Answers(ask) != nil {
 		return 0, false
 	}
 	n := nodes.Most(s.Index, ask, nodes.Resources{}, nodes.Quotas{})

@@ -122,8 +122,8 @@ func (r row) cells() []string {
 	if r.Counted != "" {
 		why = strings.TrimPrefix(why+"; room by its nodes, "+r.Counted+" ago", "; ")
 	}
-	if r.Untold != "" {
-		why = strings.TrimPrefix(why+"; room by the sum of its nodes, as it does not tell "+r.Untold, "; ")
+	if r.Unreported != "" {
+		why = strings.TrimPrefix(why+"; room by the sum of its nodes, as it does not tell "+r.Unreported, "; ")
 	}
 	if r.Cordoned && r.Result != Refused {
 		why = strings.TrimPrefix(why+"; cordoned", "; ")

@@ -301,9 +301,9 @@ type Verdict struct {
 	// Counted is how long ago that was counted on its nodes, for the decision that stands, such as 12s; empty where it is by what
 	// the cluster reports.
 	Counted string `json:"counted,omitempty"`
-	// Untold is what the cluster does not tell of its nodes, so that for the decision that stands what it reports counted, such as
+	// Unreported is what the cluster does not tell of its nodes, so that for the decision that stands what it reports counted, such as
 	// "the label zone". Empty: nothing.
-	Untold string `json:"untold,omitempty"`
+	Unreported string `json:"untold,omitempty"`
 	// Tier is 0 for clusters of the affinity itself, i+1 for those of its i-th
 	// overflow affinity.
 	Tier int `json:"tier,omitempty"`

@@ -61,7 +61,7 @@ func (x *explainer) place() {
 	in := placement.Situation{Clusters: x.snap, Peers: placement.PeersOf(x.binding, x.in.Bindings), Now: x.in.Now}
 	if in.Estimates = placement.Recalled(x.in.Binding, x.binding, x.snap, x.in.Now); in.Estimates != nil {
 		record, _ := placement.RecordOf(x.in.Binding)
-		in.Untold = record.Estimates.Why()
+		in.Unreported = record.Estimates.Why()
 	}
 	if p.Stands != nil {
 		p.Stands.Leaves = leaving.Of(x.binding, x.in.Clusters, in, x.in.Scheduling)
@@ -318,7 +318,7 @@ func terms(trace placement.Trace, stands []workv1alpha2.TargetCluster, in placem
 				v.Counted = duration.HumanDuration(answer.Age)
 			}
 			if v.Capacity != nil {
-				v.Untold = in.Untold[v.Cluster]
+				v.Unreported = in.Unreported[v.Cluster]
 			}
 			if c, there := in.Clusters.Cluster(v.Cluster); there {
 				v.Taints = taints.Own(c.Spec.Taints)

@@ -31,7 +31,7 @@ func answered(t *testing.T, fits map[string]int32) explain.Input {
 	}
 	situation := placement.Situation{Clusters: placement.NewSnapshot(in.Clusters), Estimates: room, Now: noon}
 	if _, answers := fits["c-002"]; !answers {
-		situation.Untold = map[string]string{"c-002": "the label zone"}
+		situation.Unreported = map[string]string{"c-002": "the label zone"}
 	}
 	decision, _ := placement.Decide(b, situation, placement.Options{})
 	decision.Put(b)

@@ -28,9 +28,9 @@ type Rules struct {
 	State bool
 	// Breaker says when the loss of many clusters moves nothing.
 	Breaker Breaker
-	// Settled is when enough has been heard of clusters to believe that one is lost:
+	// HeardBy is when enough has been heard of clusters to believe that one is lost:
 	// what is stored of them was written by who acted before. Zero: always.
-	Settled time.Time
+	HeardBy time.Time
 }
 
 // Fleet is what is looked at: the Clusters at one moment, in any order.
@@ -109,7 +109,7 @@ const taintGrace = 10 * time.Second
 // notBefore is when something may be moved off a cluster that is due at a time: not before enough was heard of one that
 // is lost, and not as soon as one is back.
 func (r Rules) notBefore(c *clusterv1alpha1.Cluster, at time.Time) time.Time {
-	earliest := r.Settled
+	earliest := r.HeardBy
 	if ready := readiness(c); isReady(c) {
 		earliest = ready.LastTransitionTime.Add(taintGrace)
 	}

@@ -120,8 +120,8 @@ func TestOf(t *testing.T) {
 		"its state cannot be read":                 {cluster: member("a", clusterv1alpha1.ClusterStatusCollectionFailedReason, noon, taint("k", noExecute, 0))},
 		"it is back, and its taint is about to go": {cluster: member("a", "", noon.Add(-2*time.Second), taint("k", noExecute, time.Hour)), in: 8 * time.Second},
 		"it answers again":                         {cluster: member("a", clusterv1alpha1.ClusterAnswersAgainReason, noon, taint("k", noExecute, 0))},
-		"lost, and not enough was heard yet":       {cluster: member("a", gone, noon, taint("k", noExecute, 0)), rules: failover.Rules{Settled: noon.Add(time.Minute)}, in: time.Minute},
-		"well, so that nothing need be heard":      {cluster: member("a", "", long, taint("k", noExecute, 0)), rules: failover.Rules{Settled: noon.Add(time.Minute)}, due: true},
+		"lost, and not enough was heard yet":       {cluster: member("a", gone, noon, taint("k", noExecute, 0)), rules: failover.Rules{HeardBy: noon.Add(time.Minute)}, in: time.Minute},
+		"well, so that nothing need be heard":      {cluster: member("a", "", long, taint("k", noExecute, 0)), rules: failover.Rules{HeardBy: noon.Add(time.Minute)}, due: true},
 		"it leaves the fleet, which is not this":   {cluster: leaving(member("a", "", long, taint("k", noExecute, 0)))},
 		"the hub was set back and waits":           {cluster: held(member("a", "", long, taint("k", noExecute, 0)))},
 	}

@@ -44,7 +44,7 @@ type Record struct {
 	// Stays says what should be moved and has no place to go to. Nil where there is nothing.
 	Stays *Stays `json:"stays,omitempty"`
 	// Told is what was told of last about what had no place to go to. Nil: nothing, or nothing for long.
-	Told *Told `json:"told,omitempty"`
+	EvictionReported *EvictionReport `json:"told,omitempty"`
 	// LastMove is how it came to be where it is. Nil: it left no cluster yet.
 	LastMove *eviction.Move `json:"lastMove,omitempty"`
 	// Moves are those of an application because it failed. Nil: there were none.
@@ -124,8 +124,8 @@ type Situation struct {
 	// Estimates is what was answered about clusters that were asked what fits there, by name;
 	// see Asks. Of all others what they report counts.
 	Estimates map[string]estimate.Answer
-	// Untold is what those clusters do not tell that could not answer, by name.
-	Untold map[string]string
+	// Unreported is what those clusters do not tell that could not answer, by name.
+	Unreported map[string]string
 	// Now dates the decision.
 	Now time.Time
 }
@@ -189,12 +189,12 @@ func Decide(b workv1alpha2.Binding, in Situation, opts Options) (Decision, bool)
 	d.Record.stay(kept)
 	d.Record.Rules = opts.Failover.Noted()
 	d.Record.Stale = estimate.StaleIn(in.Estimates)
-	d.Record.Estimates = answers.Of(in.Estimates, in.Untold, assignedBy(s.spec), namesOf(d.Clusters), in.Now)
+	d.Record.Estimates = answers.Of(in.Estimates, in.Unreported, assignedBy(s.spec), namesOf(d.Clusters), in.Now)
 	d.Next, d.Why = next, why
 	if !due {
 		d.Why = DueEvicted
 	}
-	d.Record.Told, d.Record.LastMove = toldOf(&a, &d), lastMove(&a, &d)
+	d.Record.EvictionReported, d.Record.LastMove = evictionReportOf(&a, &d), lastMove(&a, &d)
 	return d, s.stamp(&d, in.Now)
 }
 
@@ -271,9 +271,9 @@ func (s *state) stamp(d *Decision, now time.Time) bool {
 		d.Record = s.record
 		return false
 	case s.recorded && stands && answered && s.record.sameOutcome(record): // it only cannot go, or may stay again
-		stays, left, told := d.Record.Stays, d.Record.Left, d.Record.Told
+		stays, left, told := d.Record.Stays, d.Record.Left, d.Record.EvictionReported
 		d.Record = s.record
-		d.Record.Stays, d.Record.Left, d.Record.Told = stays, left, told
+		d.Record.Stays, d.Record.Left, d.Record.EvictionReported = stays, left, told
 		return true
 	}
 	if s.recorded && !d.Record.Succeeded() {

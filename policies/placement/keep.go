@@ -19,7 +19,7 @@ func Refused(b workv1alpha2.Binding, reason, message string, now time.Time) (Dec
 		Clusters: s.spec.Clusters, Evictions: s.spec.GracefulEvictionTasks, AppliedPlacement: applied,
 		Record: Record{
 			Reason: reason, Message: message, AffinityName: s.affinity(), Cause: refusalCause(message),
-			Moves: s.record.Moves, Drained: s.record.Drained, Left: s.record.Left, Told: s.record.Told, LastMove: s.record.LastMove, Rules: s.record.Rules,
+			Moves: s.record.Moves, Drained: s.record.Drained, Left: s.record.Left, EvictionReported: s.record.EvictionReported, LastMove: s.record.LastMove, Rules: s.record.Rules,
 		},
 	}
 	return d, s.stamp(&d, now)

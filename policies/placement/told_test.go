@@ -51,8 +51,8 @@ func TestWhatIsToldOnce(t *testing.T) {
 		if (record.Stays != nil) != (step.taint != "") {
 			t.Errorf("step %d: it stays: %+v", i, record.Stays)
 		}
-		if (record.Told != nil) != step.is || step.is && !record.Told.At.Time.Equal(noon.Add(step.told)) {
-			t.Errorf("step %d: told %+v, want %s (%t)", i, record.Told, noon.Add(step.told), step.is)
+		if (record.EvictionReported != nil) != step.is || step.is && !record.EvictionReported.At.Time.Equal(noon.Add(step.told)) {
+			t.Errorf("step %d: told %+v, want %s (%t)", i, record.EvictionReported, noon.Add(step.told), step.is)
 		}
 	}
 }

@@ -19,7 +19,7 @@ import (
 // to them. The templates are those of the plans, in their order.
 func (in *FleetInput) along(plans []TemplatePlan, now *bound, snap placement.Snapshot) {
 	var users []dependency.User
-	looked := map[dependency.Ref]bool{}
+	visited := map[dependency.Ref]bool{}
 	for i, template := range in.Templates {
 		b := plans[i].Binding
 		if b == nil {
@@ -28,7 +28,7 @@ func (in *FleetInput) along(plans []TemplatePlan, now *bound, snap placement.Sna
 		if b == nil {
 			continue
 		}
-		looked[dependency.Ref{Namespace: b.GetNamespace(), Name: b.GetName()}] = true
+		visited[dependency.Ref{Namespace: b.GetNamespace(), Name: b.GetName()}] = true
 		if user, uses := in.user(&plans[i], template, b); uses {
 			users = append(users, user)
 		}
@@ -37,7 +37,7 @@ func (in *FleetInput) along(plans []TemplatePlan, now *bound, snap placement.Sna
 		if now.taken(template) != nil {
 			continue // there cannot be a binding of its own
 		}
-		in.attach(&plans[i], template, now.of(template), users, looked)
+		in.attach(&plans[i], template, now.of(template), users, visited)
 		if len(plans[i].NeededBy) > 0 {
 			in.resend(&plans[i], template, snap)
 		}
@@ -102,7 +102,7 @@ func (in *FleetInput) border(p *TemplatePlan, b workv1alpha2.Binding, last []kin
 }
 
 // attach sets the binding that a template has because others refer to it.
-func (in *FleetInput) attach(p *TemplatePlan, template *unstructured.Unstructured, current workv1alpha2.Binding, all []dependency.User, looked map[dependency.Ref]bool) {
+func (in *FleetInput) attach(p *TemplatePlan, template *unstructured.Unstructured, current workv1alpha2.Binding, all []dependency.User, visited map[dependency.Ref]bool) {
 	switch {
 	case p.Binding != nil:
 		current = p.Binding
@@ -123,7 +123,7 @@ func (in *FleetInput) attach(p *TemplatePlan, template *unstructured.Unstructure
 	}
 	d := dependency.Decide(dependency.Case{
 		Object: template, Binding: current, Users: users,
-		Left: func(ref dependency.Ref) bool { return in.Whole || looked[ref] },
+		Left: func(ref dependency.Ref) bool { return in.Whole || visited[ref] },
 		NewID: func() string {
 			name := workv1alpha2.BindingName(template.GetKind(), template.GetName())
 			return uuid.NewSHA1(uuid.NameSpaceOID, []byte("binding/"+template.GetNamespace()+"/"+name)).String()

@@ -28,8 +28,8 @@ type BeyondQuotaError struct {
 	Quotas []string
 	// Beyond are the resources of which it would ask for more, by how much.
 	Beyond corev1.ResourceList
-	// Untold says that by how much is not told, as text of a Secret is in the manifest.
-	Untold bool
+	// Redacted says that by how much is not told, as text of a Secret is in the manifest.
+	Redacted bool
 }
 
 // Error names all of them, the first policy as override.FaultOf reads it, and what to do.
@@ -38,12 +38,12 @@ func (e *BeyondQuotaError) Error() string {
 	for _, name := range slices.Sorted(maps.Keys(e.Beyond)) {
 		amount := e.Beyond[name]
 		parts = append(parts, fmt.Sprintf("%s of %s", amount.String(), name))
-		if e.Untold {
+		if e.Redacted {
 			parts[len(parts)-1] = string(name)
 		}
 	}
 	more := strings.Join(parts, " and ") + " more"
-	if e.Untold {
+	if e.Redacted {
 		more = "more of " + strings.Join(parts, " and ")
 	}
 	beside := ""
@@ -77,7 +77,7 @@ func (in *WorksInput) withinQuota(target workv1alpha2.TargetCluster, standard, m
 		may = quota.Most(may, before)
 	}
 	beyond := quota.Growth(may, asked)
-	out := &BeyondQuotaError{Beyond: corev1.ResourceList{}, Untold: manifest.GetAnnotations()[gitopsv1alpha1.HoldsSecretsAnnotation] != ""}
+	out := &BeyondQuotaError{Beyond: corev1.ResourceList{}, Redacted: manifest.GetAnnotations()[gitopsv1alpha1.HoldsSecretsAnnotation] != ""}
 	for _, q := range in.Quotas {
 		counts := false
 		for name, amount := range beyond {

@@ -97,7 +97,7 @@ func TestBeyondQuotaError(t *testing.T) {
 	if err.Error() != want {
 		t.Errorf("it says %q, want %q", err, want)
 	}
-	err.Untold = true
+	err.Redacted = true
 	want = "override policy shop/more: it has with larger the workload ask for more of cpu and memory than FederatedResourceQuota team counts: change replicas and requests in the template, which is what counts"
 	if err.Error() != want {
 		t.Errorf("where text of a Secret is in it, it says %q, want %q", err, want)

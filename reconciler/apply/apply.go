@@ -234,7 +234,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request, run *
 	if s.yields && err == nil {
 		return reconcile.Result{RequeueAfter: next.After, Priority: ptr.To(lastInLine)}, nil
 	}
-	err = s.clean(r.lastGood.told(ctx, s, r.lastGood.keep(ctx, s, err)), reasonFailed)
+	err = s.clean(r.lastGood.judge(ctx, s, r.lastGood.keep(ctx, s, err)), reasonFailed)
 	if err := r.conclude(ctx, s, err); err != nil {
 		return reconcile.Result{}, err
 	}

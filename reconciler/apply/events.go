@@ -36,7 +36,7 @@ func eventsOf(s *state, after *kustomizev1.Kustomization, outcome *loop.Error) [
 func again(s *state) string {
 	s.last.mu.Lock()
 	defer s.last.mu.Unlock()
-	return s.last.returns.Told()
+	return s.last.returns.Message()
 }
 
 // omitted says what of the revision that is worked on is not applied as files have it; empty for nothing, and once it was told.

@@ -70,15 +70,15 @@ func (r remover) end(ctx context.Context, s *state) (bool, error) {
 	ending, err := r.End(ctx, s.ks, s.now)
 	s.actor, s.source.revision, s.leaving.undecided = ending.Actor, ending.Revision, ending.Undecided
 	if ending.Stays != "" {
-		r.tell(ctx, s, corev1.EventTypeWarning, meta.PruneFailedReason, ending.Stays)
+		r.emit(ctx, s, corev1.EventTypeWarning, meta.PruneFailedReason, ending.Stays)
 	}
 	if ending.Gone && ending.Anew != "" {
-		r.tell(ctx, s, corev1.EventTypeNormal, siblings.ReasonHandingOver, ending.Anew)
+		r.emit(ctx, s, corev1.EventTypeNormal, siblings.ReasonHandingOver, ending.Anew)
 	}
 	return ending.Gone, err
 }
 
-func (r remover) tell(ctx context.Context, s *state, kind, reason, message string) {
+func (r remover) emit(ctx context.Context, s *state, kind, reason, message string) {
 	message = s.hide(message)
 	r.events.Event(s.ks, kind, reason, message)
 	log.FromContext(ctx).Info(message, "reason", reason)

@@ -52,12 +52,12 @@ func (k keeper) keep(ctx context.Context, s *state, refusal error) error {
 	return lastgood.AndUnkept(refusal, reasonFailed, s.last.unkept)
 }
 
-// told is what is said of what a run came to: of a refusal that others may yet undo, that they are waited for.
-func (k keeper) told(ctx context.Context, s *state, refusal error) error {
+// judge is what is said of what a run came to: of a refusal that others may yet undo, that they are waited for.
+func (k keeper) judge(ctx context.Context, s *state, refusal error) error {
 	if s.writes != none || s.source.revision == "" {
 		return refusal
 	}
-	told, mayPass := k.pending.Told(ctx, pending.Refusal{Of: s.ks, Revision: s.source.revision, Allowed: s.allowance(s.source.revision, nil), Err: refusal, Now: s.now})
+	told, mayPass := k.pending.Judge(ctx, pending.Refusal{Of: s.ks, Revision: s.source.revision, Allowed: s.allowance(s.source.revision, nil), Err: refusal, Now: s.now})
 	if mayPass {
 		s.plan = applier.Plan{} // nothing of it was done
 		s.last.waitsForSiblings(s.source.key, true)

@@ -278,7 +278,7 @@ func (r *Reconciler) phases(cluster *clusterv1alpha1.Cluster) []loop.Phase[state
 	case r.options.Own != "":
 		return append(look, r.report)
 	case cluster.DeletionTimestamp.IsZero():
-		return append(look, r.mark, r.spaces.ensure, r.report)
+		return append(look, r.syncTaints, r.spaces.ensure, r.report)
 	default:
 		return append(look, r.report, r.leave)
 	}

@@ -66,10 +66,10 @@ func (e spaces) ensure(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, nil
 }
 
-// mark writes the finalizer and the taints that go with the condition Ready. A
+// syncTaints writes the finalizer and the taints that go with the condition Ready. A
 // new cluster is not tainted before something is known about it: until then it
 // serves no kind that anything could be placed for.
-func (r *Reconciler) mark(ctx context.Context, s *state) (loop.Next, error) {
+func (r *Reconciler) syncTaints(ctx context.Context, s *state) (loop.Next, error) {
 	updated := s.cluster.DeepCopy()
 	changed := controllerutil.AddFinalizer(updated, clusterv1alpha1.ClusterControllerFinalizer)
 	condition := meta.FindStatusCondition(s.status.Conditions, clusterv1alpha1.ClusterConditionReady)

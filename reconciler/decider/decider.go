@@ -159,7 +159,7 @@ type lead struct{ at atomic.Int64 } // in nanoseconds; 0: they do not
 func (l *lead) options(o *Options) placement.Options {
 	out := o.Placement
 	if at := l.at.Load(); at != 0 {
-		out.Failover.Settled = time.Unix(0, at).Add(o.StartupGrace)
+		out.Failover.HeardBy = time.Unix(0, at).Add(o.StartupGrace)
 	}
 	return out
 }
@@ -192,7 +192,7 @@ func (d *Decider) evaluate(ctx context.Context, b workv1alpha2.Binding, rule Rul
 	}
 	in, opts := placement.Situation{Clusters: clusters, Peers: peers, Now: d.opts.Clock.Now()}, d.lead.options(&d.opts)
 	if d.opts.Estimators.any() {
-		in.Estimates, in.Untold = d.estimates.of(ctx, b, rule.Asks(b, in, opts), clusters)
+		in.Estimates, in.Unreported = d.estimates.of(ctx, b, rule.Asks(b, in, opts), clusters)
 	}
 	decision, changed := rule.Decide(b, in, opts)
 	return decision, changed, asOf, nil

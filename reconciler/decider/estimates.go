@@ -111,7 +111,7 @@ func (e *estimates) of(ctx context.Context, b workv1alpha2.Binding, names []stri
 			continue
 		}
 		n, err := ask(ctx, e.Profiled, spec, is, name, e.assumed)
-		if missing := (*profile.UntoldError)(nil); errors.As(err, &missing) {
+		if missing := (*profile.UnreportedError)(nil); errors.As(err, &missing) {
 			untold[name] = missing.What
 		}
 		if err == nil && estimate.Plausible(n, podsOf(clusters, name)) == nil {

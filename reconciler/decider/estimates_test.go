@@ -148,7 +148,7 @@ func TestWhatClustersToldOfTheirNodesDecides(t *testing.T) {
 type without struct{ told }
 
 func (without) MaxReplicas(_ context.Context, cluster string, _ *workv1alpha2.ReplicaRequirements, _ []estimate.Assumed) (int32, error) {
-	return 0, fmt.Errorf("cluster %s: %w", cluster, &profile.UntoldError{What: "the label zone"})
+	return 0, fmt.Errorf("cluster %s: %w", cluster, &profile.UnreportedError{What: "the label zone"})
 }
 
 // TestWhatIsNotToldIsNamed has clusters tell of their nodes, and not what is asked of them: what they report counts, unless
@@ -174,8 +174,8 @@ func TestWhatIsNotToldIsNamed(t *testing.T) {
 			is := decide(t, d, divided("web", 4))
 			asked := &struct {
 				Clusters []answers.Answer
-				Untold   []answers.Untold
-			}{is.Record.Estimates.Clusters, is.Record.Estimates.Untold}
+				Untold   []answers.Unreported
+			}{is.Record.Estimates.Clusters, is.Record.Estimates.Unreported}
 			if got := fmt.Sprint(is.Record.Reason, " ", placement.Text(is.Clusters), " ", asked); got != tc.want {
 				t.Errorf("= %s, want %s", got, tc.want)
 			}

@@ -42,7 +42,7 @@ func EventsOf(before workv1alpha2.Binding, decision placement.Decision) (out []E
 // no place to go to: when it is found, not each time that it is found again.
 func evictionEventOf(before workv1alpha2.Binding, decision placement.Decision) (Event, bool) {
 	was, _ := placement.RecordOf(before)
-	if decision.Record.Stays == nil || decision.Record.Told.Equal(was.Told) {
+	if decision.Record.Stays == nil || decision.Record.EvictionReported.Equal(was.EvictionReported) {
 		return Event{}, false
 	}
 	return Event{corev1.EventTypeWarning, workv1alpha2.EventReasonEvictWorkloadFromClusterFailed, decision.Record.Stays.Message}, true

@@ -516,7 +516,7 @@ func TestWhatChangesWhileItIsAsked(t *testing.T) {
 		"its template":                    func(r *Reconciler, _ queue) { r.changed(templatestore.KeyOf(web()), nil, web(), false) },
 		"a policy":                        func(r *Reconciler, _ queue) { frontier{r}.regrant() },
 		"a grant":                         func(r *Reconciler, _ queue) { frontier{r}.granted("other") },
-		"what else carries what it needs": func(r *Reconciler, q queue) { frontier{r}.retell(q, attached()) },
+		"what else carries what it needs": func(r *Reconciler, q queue) { frontier{r}.requeueRefused(q, attached()) },
 	}
 	for name, happens := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -125,7 +125,7 @@ func (r *Reconciler) userEvents() handler.EventHandler {
 				add(q, b)
 			}
 			if dependency.Governed(b) {
-				frontier{r}.retell(q, b)
+				frontier{r}.requeueRefused(q, b)
 			}
 		},
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
@@ -134,7 +134,7 @@ func (r *Reconciler) userEvents() handler.EventHandler {
 				add(q, after)
 			}
 			if dependency.Governed(before) != dependency.Governed(after) {
-				frontier{r}.retell(q, after)
+				frontier{r}.requeueRefused(q, after)
 			}
 			for _, ref := range dependency.Refs(before) {
 				if !names(after, ref) {
@@ -145,7 +145,7 @@ func (r *Reconciler) userEvents() handler.EventHandler {
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
 			b := e.Object.(workv1alpha2.Binding)
 			add(q, b)
-			frontier{r}.retell(q, b)
+			frontier{r}.requeueRefused(q, b)
 			for _, ref := range dependency.Refs(b) {
 				q.Add(requestFor(ref))
 			}
@@ -153,9 +153,9 @@ func (r *Reconciler) userEvents() handler.EventHandler {
 	}
 }
 
-// retell looks again at those that may not have the template of b: whether that is
+// requeueRefused looks again at those that may not have the template of b: whether that is
 // a loss depends on whether anything else carries it.
-func (r frontier) retell(q workqueue.TypedRateLimitingInterface[reconcile.Request], b workv1alpha2.Binding) {
+func (r frontier) requeueRefused(q workqueue.TypedRateLimitingInterface[reconcile.Request], b workv1alpha2.Binding) {
 	for _, ref := range r.index.refusedOf(bindings.TemplateOf(b)) {
 		q.Add(requestFor(ref))
 	}

@@ -95,11 +95,11 @@ func (d *Descheduler) Register(mgr ctrl.Manager) error {
 
 // Run looks at all bindings once. One that fails keeps no other from its turn.
 func (d *Descheduler) Run(ctx context.Context) error {
-	return d.look(ctx, func(visit func(workv1alpha2.Binding)) error { return bindings.Each(ctx, d.hub, visit) })
+	return d.sweep(ctx, func(visit func(workv1alpha2.Binding)) error { return bindings.Each(ctx, d.hub, visit) })
 }
 
-// look looks at the bindings that are visited.
-func (d *Descheduler) look(ctx context.Context, each func(visit func(workv1alpha2.Binding)) error) error {
+// sweep looks at the bindings that are visited.
+func (d *Descheduler) sweep(ctx context.Context, each func(visit func(workv1alpha2.Binding)) error) error {
 	clusters, err := d.decider.Clusters(ctx)
 	if err != nil {
 		return err

@@ -92,7 +92,7 @@ func (d *Descheduler) follow(ctx context.Context) error {
 			err = d.Run(ctx)
 		case <-wake:
 			last = d.opts.Clock.Now()
-			err = d.lookAt(ctx, d.soon.take(last))
+			err = d.inspect(ctx, d.soon.take(last))
 		case <-d.soon.some:
 		}
 		stop()
@@ -116,10 +116,10 @@ func (d *Descheduler) alarm(last time.Time) (wake <-chan time.Time, stop func())
 	return timer.C(), func() { timer.Stop() }
 }
 
-// lookAt looks at some bindings.
-func (d *Descheduler) lookAt(ctx context.Context, keys []client.ObjectKey) error {
+// inspect looks at some bindings.
+func (d *Descheduler) inspect(ctx context.Context, keys []client.ObjectKey) error {
 	var failed []error
-	err := d.look(ctx, func(visit func(workv1alpha2.Binding)) error {
+	err := d.sweep(ctx, func(visit func(workv1alpha2.Binding)) error {
 		for _, key := range keys {
 			b := &workv1alpha2.ResourceBinding{}
 			switch err := d.hub.Get(ctx, key, b); {

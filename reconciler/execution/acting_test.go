@@ -93,7 +93,7 @@ func TestAsWhomAWorkIsApplied(t *testing.T) {
 			if tc.edge.presence == members.Present {
 				s.work.Status.Applied = []workv1alpha1.AppliedHash{{Desired: members.Hash([]byte(text)), Observed: "owned"}}
 			}
-			if _, err := w.looker.connect(t.Context(), s); err != nil {
+			if _, err := w.reader.connect(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := w.applier.carry(t.Context(), s); err != nil || s.blocked != nil {
@@ -163,7 +163,7 @@ func TestARightThatIsOnItsWay(t *testing.T) {
 			s := &state{key: workKey, work: testWork(manifestText), member: e, cluster: &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "eu-1"}}}
 			s.cluster.Annotations = map[string]string{"cluster.flotilla.io/apply-as": "Author"}
 			s.work.Annotations = map[string]string{"propagation.flotilla.io/applied-by": `[{"user":"alice","groups":["dev"]}]`}
-			if _, err := w.looker.connect(t.Context(), s); err != nil {
+			if _, err := w.reader.connect(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := w.applier.carry(t.Context(), s); err != nil || s.blocked == nil || s.blocked.Cause.Event != waitqueue.OnRights {
@@ -177,7 +177,7 @@ func TestARightThatIsOnItsWay(t *testing.T) {
 				binding.Labels = map[string]string{access.RightsLabel: ""}
 			}
 			s = &state{key: client.ObjectKeyFromObject(binding), work: binding, member: &edge{presence: members.Absent}}
-			if _, err := w.looker.connect(t.Context(), s); err != nil {
+			if _, err := w.reader.connect(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := w.applier.carry(t.Context(), s); err != nil || s.objects[0].failed != nil {
@@ -214,7 +214,7 @@ func TestNamesOfTheControlPlane(t *testing.T) {
 			s := &state{key: workKey, work: testWork(tc.text), member: e, cluster: &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "eu-1"}}}
 			s.cluster.Annotations = map[string]string{"cluster.flotilla.io/apply-as": tc.as}
 			s.work.Annotations = map[string]string{"propagation.flotilla.io/applied-by": tc.by}
-			if _, err := w.looker.connect(t.Context(), s); err != nil {
+			if _, err := w.reader.connect(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := w.applier.carry(t.Context(), s); err != nil {

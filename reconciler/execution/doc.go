@@ -12,7 +12,7 @@
 // Every cluster has a worker with a queue of its own, so that a member that is slow
 // or gone keeps only its own Works waiting. It starts when its Cluster appears and
 // ends when that is gone. A worker looks at a Work in phases, by pieces that know each
-// other only where their fields say so: the looker reads, the applier has the member
+// other only where their fields say so: the work reader reads, the applier has the member
 // apply what differs, the tidier removes what is asked for no more, the lifetime keeps
 // the Work until its objects are gone, the describer works out the status, and the reporter,
 // last and alone, writes it.

@@ -149,7 +149,7 @@ func TestDriftIsReported(t *testing.T) {
 // loopOf runs the phases that carry and describe a Work.
 func loopOf(t *testing.T, w *worker, s *state) (loop.Next, error) {
 	t.Helper()
-	if _, err := w.looker.connect(t.Context(), s); err != nil {
+	if _, err := w.reader.connect(t.Context(), s); err != nil {
 		return loop.Next{}, err
 	}
 	next, err := w.applier.carry(t.Context(), s)

@@ -37,7 +37,7 @@ func TestWhatWouldBeMade(t *testing.T) {
 			p.options.Hold = func(string) *claims.Hold { return &claims.Hold{} }
 			w := p.worker("eu-1", elsewhere{})
 			s := &state{key: workKey, work: testWork(tc.manifest), member: edge}
-			if _, err := w.looker.connect(t.Context(), s); err != nil {
+			if _, err := w.reader.connect(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := w.applier.carry(t.Context(), s); err != nil {

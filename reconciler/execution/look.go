@@ -15,8 +15,8 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/execution/waitqueue"
 )
 
-// looker begins a look at a Work: it reads what is known of it, and writes nothing.
-type looker struct {
+// workReader begins a look at a Work: it reads what is known of it, and writes nothing.
+type workReader struct {
 	hub       client.Reader
 	wrote     latest
 	parting   goes
@@ -45,7 +45,7 @@ type recorded interface {
 var unsafeGet = client.UnsafeDisableDeepCopy
 
 // read returns a Work as it is, its last write included; false where it is gone.
-func (l *looker) read(ctx context.Context, key client.ObjectKey) (*workv1alpha1.Work, bool, error) {
+func (l *workReader) read(ctx context.Context, key client.ObjectKey) (*workv1alpha1.Work, bool, error) {
 	cached := &workv1alpha1.Work{}
 	err := l.hub.Get(ctx, key, cached, unsafeGet)
 	if client.IgnoreNotFound(err) != nil {
@@ -56,7 +56,7 @@ func (l *looker) read(ctx context.Context, key client.ObjectKey) (*workv1alpha1.
 }
 
 // about returns what is to be looked at about a Work; false where it has ended a moment ago.
-func (l *looker) about(ctx context.Context, work *workv1alpha1.Work) (*state, bool, error) {
+func (l *workReader) about(ctx context.Context, work *workv1alpha1.Work) (*state, bool, error) {
 	key := client.ObjectKeyFromObject(work)
 	as, beside, there, err := l.parting.As(ctx, work)
 	if err != nil || !there {
@@ -80,7 +80,7 @@ func (l *looker) about(ctx context.Context, work *workv1alpha1.Work) (*state, bo
 
 // connect waits for the member. A Work whose dispatching is suspended is not
 // carried, but what it became is still reported.
-func (l *looker) connect(_ context.Context, s *state) (loop.Next, error) {
+func (l *workReader) connect(_ context.Context, s *state) (loop.Next, error) {
 	if s.member == nil {
 		cluster, _ := workv1alpha2.ClusterOfExecutionNamespace(s.key.Namespace)
 		s.blocked = &waitqueue.Blocked{Cause: waitqueue.Cause{Event: waitqueue.OnProof}, After: waitqueue.SafetyNet, Err: fmt.Errorf("cluster %s is not connected", cluster)}

@@ -34,7 +34,7 @@ func TestWhatIsNotPutBackIsNotApplied(t *testing.T) {
 			work.Status.Applied = []workv1alpha1.AppliedHash{{Desired: members.Hash([]byte(manifestText)), Observed: "owned"}}
 			for i, want := range tc.want {
 				s := &state{key: workKey, work: work, member: &tc.edge}
-				if _, err := w.looker.connect(t.Context(), s); err != nil {
+				if _, err := w.reader.connect(t.Context(), s); err != nil {
 					t.Fatal(err)
 				}
 				s.objects[0].record = work.Status.Applied[0] // as if somebody had changed it once more

@@ -365,7 +365,7 @@ func TestCarry(t *testing.T) {
 			work.Status.Applied = tc.record
 			work.Spec.SuspendDispatching = ptr.To(tc.suspend)
 			s := &state{key: workKey, work: work, member: &tc.edge}
-			if _, err := w.looker.connect(t.Context(), s); err != nil {
+			if _, err := w.reader.connect(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := w.applier.carry(t.Context(), s); err != nil {
@@ -408,7 +408,7 @@ func TestReplicasThatAreTheMembersAreNotReset(t *testing.T) {
 			e := &edge{presence: members.Present, observed: ours(asIs), live: parse(t, tc.live)}
 			w := testWorker(e, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
 			s := &state{key: workKey, work: testWork(retained), member: e}
-			if _, err := w.looker.connect(t.Context(), s); err != nil {
+			if _, err := w.reader.connect(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := w.applier.carry(t.Context(), s); err != nil || s.objects[0].failed != nil {

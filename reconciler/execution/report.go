@@ -37,15 +37,15 @@ type reporter struct {
 	wrote    *writecache.Cache[*workv1alpha1.Work]
 	delayed  *debounce.Debouncer[client.ObjectKey]
 	records  memory
-	parting  marks
+	parting  departureRecorder
 	recorder loop.Recorder
 	clock    clock.PassiveClock
 	// lingering are the Works of which people were told that they do not go.
 	lingering *lingering
 }
 
-// marks has a Work that goes beside its binding say itself that it goes.
-type marks interface {
+// departureRecorder has a Work that goes beside its binding say itself that it goes.
+type departureRecorder interface {
 	Mark(ctx context.Context, work *workv1alpha1.Work) error
 }
 

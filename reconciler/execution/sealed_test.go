@@ -34,7 +34,7 @@ func TestRecordsOfOthers(t *testing.T) {
 			work.Status.Applied = tc.record
 			s := &state{key: workKey, work: work, member: member}
 			for _, phase := range []func() error{
-				func() error { _, err := w.looker.connect(t.Context(), s); return err },
+				func() error { _, err := w.reader.connect(t.Context(), s); return err },
 				func() error { _, err := w.applier.carry(t.Context(), s); return err },
 				func() error { _, err := w.describer.describe(t.Context(), s); return err },
 			} {

@@ -47,7 +47,7 @@ func (d *sender) send(ctx context.Context, s *state, o *object, to target) (*mem
 	}
 	ours := there && to.observed.Owned != "" && s.owner().Has(to.observed)
 	switch {
-	case to.act == correct || there && !ours || d.retention.Looks(desired, known, sentBefore, o.record.Replicas != nil):
+	case to.act == correct || there && !ours || d.retention.MustRead(desired, known, sentBefore, o.record.Replicas != nil):
 		return d.over(ctx, s, o, desired, to.act)
 	case ours || sentBefore:
 		return put(ctx, s, desired)

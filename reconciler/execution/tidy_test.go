@@ -68,7 +68,7 @@ func TestTidy(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := testWorker(tc.edge, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
 			s := &state{key: workKey, work: tc.work, cluster: &clusterv1alpha1.Cluster{}, member: tc.edge}
-			if _, err := w.looker.connect(t.Context(), s); err != nil {
+			if _, err := w.reader.connect(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}
 			s.objects[0].failed = tc.failed

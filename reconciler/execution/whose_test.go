@@ -74,7 +74,7 @@ func TestWhoseAnObjectIs(t *testing.T) {
 			work.Labels = map[string]string{workv1alpha2.WorkPermanentIDLabel: "w-1"}
 			work.Status.Applied = []workv1alpha1.AppliedHash{{Desired: "older", Observed: "owned"}}
 			s := &state{key: workKey, work: work, member: e}
-			if _, err := w.looker.connect(t.Context(), s); err != nil {
+			if _, err := w.reader.connect(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := w.applier.carry(t.Context(), s); err != nil {

@@ -38,7 +38,7 @@ type worker struct {
 	renames   *ownermeta.Renames
 	memories  []memory // what is kept of Works
 
-	looker    *looker
+	reader    *workReader
 	lifetime  *lifetime
 	applier   *applier
 	tidier    *tidier
@@ -61,7 +61,7 @@ func (w *worker) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 	if err != nil || !found {
 		return reconcile.Result{}, err
 	}
-	phases := []loop.Phase[state]{w.looker.connect, w.lifetime.finalize, w.applier.carry, w.tidier.tidy, w.describer.describe}
+	phases := []loop.Phase[state]{w.reader.connect, w.lifetime.finalize, w.applier.carry, w.tidier.tidy, w.describer.describe}
 	leaving := !s.work.DeletionTimestamp.IsZero()
 	switch {
 	case w.cluster == "" && (!leaving || s.cluster != nil && w.elsewhere.serves(s.cluster)):
@@ -134,7 +134,7 @@ func causeOf(err error) (waitqueue.Cause, time.Duration) {
 
 // read reads the Work and its cluster.
 func (w *worker) read(ctx context.Context, key client.ObjectKey) (*state, bool, error) {
-	work, found, err := w.looker.read(ctx, key)
+	work, found, err := w.reader.read(ctx, key)
 	if err != nil {
 		return nil, false, err
 	}
@@ -145,7 +145,7 @@ func (w *worker) read(ctx context.Context, key client.ObjectKey) (*state, bool, 
 		}
 		return nil, false, nil
 	}
-	return w.looker.about(ctx, work)
+	return w.reader.about(ctx, work)
 }
 
 // attach takes the queue of the cluster's workers and puts the Works in that are

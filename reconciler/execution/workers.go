@@ -79,7 +79,7 @@ func (p *parts) worker(cluster string, others elsewhere) *worker {
 		cluster: cluster, elsewhere: others, hub: p.hub, queue: queue, owners: asked, renames: renames, dispatch: p.dispatch,
 		memories: []memory{queue, manifests, applied, asked, inspector, pauses, renames, p.delayed, lingers},
 
-		looker:   &looker{hub: p.hub, wrote: p.wrote, parting: ends, connected: p.connected, manifests: manifests, records: applied},
+		reader:   &workReader{hub: p.hub, wrote: p.wrote, parting: ends, connected: p.connected, manifests: manifests, records: applied},
 		lifetime: &lifetime{parting: ends, manifests: manifests, remover: removes},
 		applier: &applier{
 			owners: asked, drift: inspector, gate: closed, pauses: pauses, sending: &owners.Sending{},

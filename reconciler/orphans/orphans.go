@@ -240,7 +240,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, nil // what was known stays; it is told when the member is back
 	}
 	if member.Proven() {
-		if err := r.renamed.look(ctx, c.Name, member); err != nil {
+		if err := r.renamed.find(ctx, c.Name, member); err != nil {
 			log.FromContext(ctx).Info("What was left is looked for again later", "cluster", c.Name, "why", err.Error())
 			defer r.sweepAfter(c.Name, seldom)
 		}

@@ -25,8 +25,8 @@ type renamed struct {
 	seen map[string]*members.Member // by cluster
 }
 
-// look lists all kinds of a member that had another name, once for each connection.
-func (r *renamed) look(ctx context.Context, cluster string, member *members.Member) error {
+// find lists all kinds of a member that had another name, once for each connection.
+func (r *renamed) find(ctx context.Context, cluster string, member *members.Member) error {
 	r.mu.Lock()
 	seen := r.seen[cluster] == member
 	r.mu.Unlock()

@@ -48,14 +48,14 @@ func (n *notices) run(ctx context.Context) error {
 			return nil
 		case <-ticker.C():
 		}
-		if err := n.look(ctx); err != nil && ctx.Err() == nil {
+		if err := n.review(ctx); err != nil && ctx.Err() == nil {
 			log.FromContext(ctx).Error(err, "say that clusters are left more slowly")
 		}
 	}
 }
 
-// look brings what the clusters say to what is so.
-func (n *notices) look(ctx context.Context) error {
+// review brings what the clusters say to what is so.
+func (n *notices) review(ctx context.Context) error {
 	slow, rate, why := n.pace.slowly(ctx)
 	var list clusterv1alpha1.ClusterList
 	if err := n.hub.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
@@ -68,7 +68,7 @@ func (n *notices) look(ctx context.Context) error {
 			continue
 		}
 		updated := was.DeepCopy()
-		n.mark(updated, slow[was.Name], rate, why)
+		n.setCondition(updated, slow[was.Name], rate, why)
 		err := n.hub.Status().Patch(ctx, updated, client.MergeFromWithOptions(was, client.MergeFromWithOptimisticLock{}))
 		if err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("write the status of cluster %s: %w", was.Name, err)
@@ -83,7 +83,7 @@ func (n *notices) holds(cluster string, rate float64, same bool) bool {
 	return same || known && s.rate == rate && n.clock.Since(s.at) < noticeStands
 }
 
-func (n *notices) mark(c *clusterv1alpha1.Cluster, slow bool, rate float64, why string) {
+func (n *notices) setCondition(c *clusterv1alpha1.Cluster, slow bool, rate float64, why string) {
 	if !slow {
 		delete(n.said, c.Name)
 		meta.RemoveStatusCondition(&c.Status.Conditions, clusterv1alpha1.ClusterConditionEvictionSlowed)

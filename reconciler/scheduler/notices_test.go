@@ -83,7 +83,7 @@ func TestNotices(t *testing.T) {
 				}
 				writes = 0
 				for range 2 { // the second time there is nothing to write
-					if err := n.look(t.Context()); err != nil {
+					if err := n.review(t.Context()); err != nil {
 						t.Fatal(err)
 					}
 				}

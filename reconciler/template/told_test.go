@@ -25,12 +25,12 @@ func TestWhatADecisionIsTold(t *testing.T) {
 			Record: placement.Record{Reason: reason, Message: "Said.", At: metav1.NewTime(noon), Stays: stays},
 		}
 		if stays != nil {
-			d.Record.Told = &placement.Told{Of: "m1", At: metav1.NewTime(noon)}
+			d.Record.EvictionReported = &placement.EvictionReport{Of: "m1", At: metav1.NewTime(noon)}
 		}
 		return d
 	}
 	again := recorded("Success", nil)
-	again.Record.Told = &placement.Told{Of: "m1", At: metav1.NewTime(noon)}
+	again.Record.EvictionReported = &placement.EvictionReport{Of: "m1", At: metav1.NewTime(noon)}
 	stays := &placement.Stays{Message: "It stays in m1.", Clusters: []string{"m1"}}
 	for name, tc := range map[string]struct {
 		was, is placement.Decision

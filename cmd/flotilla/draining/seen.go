@@ -27,9 +27,9 @@ import (
 )
 
 const (
-	// looked is how many clusters are looked at side by side, and lookTimeout how long each may take.
-	looked      = 8
-	lookTimeout = 30 * time.Second
+	// readers is how many clusters are read side by side, and readTimeout how long each may take.
+	readers     = 8
+	readTimeout = 30 * time.Second
 )
 
 // Members connects to clusters through the control plane.
@@ -41,15 +41,15 @@ func see(ctx context.Context, hub client.Reader, members Members, clusters []*cl
 	var mu sync.Mutex
 	out, notes := map[string]drain.Seen{}, []string{}
 	var group errgroup.Group
-	group.SetLimit(looked)
+	group.SetLimit(readers)
 	for _, c := range clusters {
 		if !slices.Contains(names, c.Name) || !meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterConditionReady) {
 			continue
 		}
 		group.Go(func() error {
-			ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+			ctx, cancel := context.WithTimeout(ctx, readTimeout)
 			defer cancel()
-			seen, err := told(ctx, hub, c.Name)
+			seen, err := reportedBy(ctx, hub, c.Name)
 			if c.Spec.SyncMode != clusterv1alpha1.Pull {
 				seen, err = itself(ctx, members, c.Name)
 			}
@@ -68,8 +68,8 @@ func see(ctx context.Context, hub client.Reader, members Members, clusters []*cl
 	return out, notes
 }
 
-// told is what the agent of a cluster tells.
-func told(ctx context.Context, hub client.Reader, name string) (drain.Seen, error) {
+// reportedBy is what the agent of a cluster tells.
+func reportedBy(ctx context.Context, hub client.Reader, name string) (drain.Seen, error) {
 	var says corev1.ConfigMap
 	if err := hub.Get(ctx, client.ObjectKey{Namespace: workv1alpha2.ExecutionNamespace(name), Name: clusterv1alpha1.NodeProfileName}, &says); err != nil {
 		return drain.Seen{}, fmt.Errorf("read what its agent tells of its nodes: %w", err)
@@ -78,7 +78,7 @@ func told(ctx context.Context, hub client.Reader, name string) (drain.Seen, erro
 	if err != nil {
 		return drain.Seen{}, fmt.Errorf("read what its agent tells of its nodes: %w", err)
 	}
-	return drain.Seen{Index: p.Index(), Told: p}, nil
+	return drain.Seen{Index: p.Index(), Reported: p}, nil
 }
 
 // itself is what a cluster has.

@@ -86,7 +86,7 @@ func (w *Watch) Run(ctx context.Context) ([]drain.Row, error) {
 			if last = rows; !failover.Drains(cluster) {
 				return last, fmt.Errorf("the drain of %s was ended by somebody: flotilla drain %[1]s begins again", w.Cluster)
 			}
-			if err := w.tell(cluster, rows); err != nil || isDone(rows) {
+			if err := w.report(cluster, rows); err != nil || isDone(rows) {
 				return last, err
 			}
 		}
@@ -118,8 +118,8 @@ func pending(rows []drain.Row) []string {
 	return out
 }
 
-// tell says what is new.
-func (w *Watch) tell(cluster *clusterv1alpha1.Cluster, rows []drain.Row) error {
+// report says what is new.
+func (w *Watch) report(cluster *clusterv1alpha1.Cluster, rows []drain.Row) error {
 	w.line.End()
 	var faults []error
 	for i := range rows {

@@ -30,7 +30,7 @@ func Of(x *nodes.Index) *Profile { return within(x, MostBytes) }
 func within(x *nodes.Index, most int) *Profile {
 	s := surveyOf(x)
 	quotas, untold := s.fitQuotas(most / 2)
-	out := &Profile{Version: Version, Quotas: quotas, Untold: untold, LeftOut: s.leftOut}
+	out := &Profile{Version: Version, Quotas: quotas, QuotasOmitted: untold, LeftOut: s.leftOut}
 	if len(s.nodes) == 0 {
 		return out
 	}

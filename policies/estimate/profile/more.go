@@ -12,7 +12,7 @@ const mostCompared = 256
 // More reports whether something may fit by a profile that did not by the one before. It
 // may say so although nothing does.
 func More(was, is *Profile) bool {
-	if !slices.Equal(was.Resources, is.Resources) || !slices.Equal(was.Omitted, is.Omitted) || was.Untold != is.Untold {
+	if !slices.Equal(was.Resources, is.Resources) || !slices.Equal(was.Omitted, is.Omitted) || was.QuotasOmitted != is.QuotasOmitted {
 		return true
 	}
 	before := map[string][][]int64{}

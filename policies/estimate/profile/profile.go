@@ -25,8 +25,8 @@ type Profile struct {
 	LeftOut int64 `json:"leftOut,omitempty"`
 	// Quotas are told one by one, with all the namespaces that have such a one.
 	Quotas []Quota `json:"quotas,omitempty"`
-	// Untold says that namespaces which have none here may have quotas all the same.
-	Untold bool `json:"untold,omitempty"`
+	// QuotasOmitted says that namespaces which have none here may have quotas all the same.
+	QuotasOmitted bool `json:"untold,omitempty"`
 }
 
 // Kind is all nodes with the same labels and taints.
@@ -58,36 +58,36 @@ const (
 	All = "*"
 )
 
-// ErrUntold says that a question depends on what the profile does not tell.
-var ErrUntold = errors.New("the cluster does not tell of its nodes what that depends on")
+// ErrUnreported says that a question depends on what the profile does not tell.
+var ErrUnreported = errors.New("the cluster does not tell of its nodes what that depends on")
 
-// UntoldError is an ErrUntold that says what is not told.
-type UntoldError struct {
+// UnreportedError is an ErrUntold that says what is not told.
+type UnreportedError struct {
 	// What it is, such as "the label zone".
 	What string
 }
 
 // Error implements error.
-func (e *UntoldError) Error() string { return ErrUntold.Error() + ": " + e.What }
+func (e *UnreportedError) Error() string { return ErrUnreported.Error() + ": " + e.What }
 
 // Unwrap returns ErrUntold.
-func (e *UntoldError) Unwrap() error { return ErrUntold }
+func (e *UnreportedError) Unwrap() error { return ErrUnreported }
 
 // Answers errs with an UntoldError where a question depends on what the profile does not tell.
 func (p *Profile) Answers(ask *nodes.Ask) error {
 	keys, named := ask.Chooses()
 	if named {
-		return &UntoldError{"the names of its nodes"}
+		return &UnreportedError{"the names of its nodes"}
 	}
 	all := slices.Contains(p.Omitted, All)
 	for _, key := range keys {
 		if all || slices.Contains(p.Omitted, key) {
-			return &UntoldError{"the label " + key}
+			return &UnreportedError{"the label " + key}
 		}
 	}
 	told := func(q Quota) bool { return slices.Contains(q.Namespaces, ask.Namespace) }
-	if p.Untold && ask.Namespace != "" && !slices.ContainsFunc(p.Quotas, told) {
-		return &UntoldError{"the quotas of the namespace " + ask.Namespace}
+	if p.QuotasOmitted && ask.Namespace != "" && !slices.ContainsFunc(p.Quotas, told) {
+		return &UnreportedError{"the quotas of the namespace " + ask.Namespace}
 	}
 	return nil
 }

@@ -10,8 +10,8 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 )
 
-// ErrUntold says that a cluster tells of some workloads only, and not of this one.
-var ErrUntold = errors.New("more waits in the cluster than it tells of")
+// ErrUnreported says that a cluster tells of some workloads only, and not of this one.
+var ErrUnreported = errors.New("more waits in the cluster than it tells of")
 
 // Known is a List as it counts for those who read it. It does not change. Nil: there is none.
 type Known struct {
@@ -21,10 +21,10 @@ type Known struct {
 
 // row is replicas that wait.
 type row struct {
-	told int64     // since when
-	from time.Time // since when that counts
-	n    int64
-	new  bool // it was not told before
+	since int64     // since when
+	from  time.Time // since when that counts
+	n     int64
+	new   bool // it was not told before
 }
 
 // Read returns what counts of the list, which is read now; was is what was known before. Since
@@ -37,7 +37,7 @@ func Read(l *List, was *Known, now time.Time) *Known {
 		w := &l.Workloads[i]
 		rows := make([]row, len(w.Rows))
 		for i, is := range w.Rows {
-			rows[i] = row{told: is[0], from: time.Unix(is[0], 0), n: is[1]}
+			rows[i] = row{since: is[0], from: time.Unix(is[0], 0), n: is[1]}
 			before := was.row(w.key(), is[0])
 			rows[i].new = before == nil || before.n < is[1]
 			switch {
@@ -57,7 +57,7 @@ func (k *Known) row(of key, told int64) *row {
 		return nil
 	}
 	rows := k.workloads[of]
-	if i := slices.IndexFunc(rows, func(r row) bool { return r.told == told }); i >= 0 {
+	if i := slices.IndexFunc(rows, func(r row) bool { return r.since == told }); i >= 0 {
 		return &rows[i]
 	}
 	return nil
@@ -83,7 +83,7 @@ func (k *Known) New() iter.Seq2[workv1alpha2.ObjectReference, time.Time] {
 func (k *Known) Unschedulable(of workv1alpha2.ObjectReference, threshold time.Duration, now time.Time) (int32, error) {
 	rows, told := k.workloads[keyOf(&of)]
 	if !told && k.some {
-		return 0, ErrUntold
+		return 0, ErrUnreported
 	}
 	var n int64
 	for _, r := range rows {

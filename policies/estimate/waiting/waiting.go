@@ -49,7 +49,7 @@ func Of(all []nodes.Waiting, workloads iter.Seq[workv1alpha2.ObjectReference]) *
 }
 
 func within(all []nodes.Waiting, workloads iter.Seq[workv1alpha2.ObjectReference], most int) *List {
-	told := toldOf(all, workloads)
+	told := reportedOf(all, workloads)
 	for rows := mostRows; ; rows /= 2 {
 		out := &List{Version: Version}
 		size := len((&List{Version: Version, LeftOut: int64(len(told)) + 1}).Encode()) + len(`"workloads":[],`)
@@ -70,8 +70,8 @@ func within(all []nodes.Waiting, workloads iter.Seq[workv1alpha2.ObjectReference
 // name is where a controller is found by the name of a workload.
 type name struct{ namespace, name string }
 
-// toldOf returns the workloads of which something waits, the longest first.
-func toldOf(all []nodes.Waiting, workloads iter.Seq[workv1alpha2.ObjectReference]) []Workload {
+// reportedOf returns the workloads of which something waits, the longest first.
+func reportedOf(all []nodes.Waiting, workloads iter.Seq[workv1alpha2.ObjectReference]) []Workload {
 	if len(all) == 0 {
 		return nil
 	}

@@ -124,7 +124,7 @@ func TestTooMuchIsCut(t *testing.T) {
 			if n, err := known.Unschedulable(of[0], 0, at(1e6)); err != nil || n != int32(tc.rows) {
 				t.Errorf("of the first %d wait, of %d: %v", n, tc.rows, err)
 			}
-			if n, err := known.Unschedulable(web("shop"), 0, at(1e6)); n != 0 || leftOut > 0 != errors.Is(err, ErrUntold) {
+			if n, err := known.Unschedulable(web("shop"), 0, at(1e6)); n != 0 || leftOut > 0 != errors.Is(err, ErrUnreported) {
 				t.Errorf("of one that is not told %d wait: %v", n, err)
 			}
 		})
@@ -201,7 +201,7 @@ func TestNeverMoreThanThereIs(t *testing.T) {
 				later := at(now + r.Float64()*100)
 				n, err := known.Unschedulable(of, threshold, later)
 				is := x.Unschedulable(of, threshold, later)
-				if n > is || err != nil && !errors.Is(err, ErrUntold) {
+				if n > is || err != nil && !errors.Is(err, ErrUnreported) {
 					t.Fatalf("seed %d: %d of %s in %s are told to wait for %s (%v), %d do: %s", seed, n, of.Name, of.Namespace, threshold, err, is, text)
 				}
 				if n > 0 {
@@ -275,7 +275,7 @@ func FuzzDecode(f *testing.F) {
 		for i := range l.Workloads {
 			w := &l.Workloads[i]
 			n, err := known.Unschedulable(ref(w.Group+"/v1", w.Kind, w.Namespace, w.Name), time.Minute, start)
-			if n < 0 || err != nil && !errors.Is(err, ErrUntold) {
+			if n < 0 || err != nil && !errors.Is(err, ErrUnreported) {
 				t.Fatalf("%d wait: %v", n, err)
 			}
 		}

@@ -28,13 +28,13 @@ type Record struct {
 	At metav1.Time `json:"at"`
 	// Clusters that answered with a bound, sorted by name; at most 16, those that were chosen before all others.
 	Clusters []Answer `json:"clusters,omitempty"`
-	// Untold are the clusters that tell of their nodes, and not what was asked, so that what they report counted; sorted by
+	// Unreported are the clusters that tell of their nodes, and not what was asked, so that what they report counted; sorted by
 	// name, at most 16.
-	Untold []Untold `json:"untold,omitempty"`
+	Unreported []Unreported `json:"untold,omitempty"`
 }
 
-// Untold is one cluster that could not answer.
-type Untold struct {
+// Unreported is one cluster that could not answer.
+type Unreported struct {
 	Cluster string `json:"cluster"`
 	// What it does not tell, such as "the label zone".
 	What string `json:"what"`
@@ -64,10 +64,10 @@ func Of(answers map[string]estimate.Answer, untold map[string]string, assigned m
 		out.Clusters = append(out.Clusters, e)
 	}
 	for _, name := range slices.Sorted(maps.Keys(untold)) {
-		out.Untold = append(out.Untold, Untold{name, untold[name]})
+		out.Unreported = append(out.Unreported, Unreported{name, untold[name]})
 	}
-	out.Untold = out.Untold[:min(len(out.Untold), mostClusters)]
-	if len(out.Clusters) == 0 && len(out.Untold) == 0 {
+	out.Unreported = out.Unreported[:min(len(out.Unreported), mostClusters)]
+	if len(out.Clusters) == 0 && len(out.Unreported) == 0 {
 		return nil
 	}
 	rank := func(s Answer) int {
@@ -115,7 +115,7 @@ func (a *Record) Why() map[string]string {
 		return nil
 	}
 	out := map[string]string{}
-	for _, u := range a.Untold {
+	for _, u := range a.Unreported {
 		out[u.Cluster] = u.What
 	}
 	return out

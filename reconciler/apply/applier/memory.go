@@ -17,17 +17,17 @@ import (
 // several goroutines.
 type memory struct {
 	mu      sync.Mutex
-	byOwner map[types.NamespacedName]map[inventory.ID]looks
+	byOwner map[types.NamespacedName]map[inventory.ID]fingerprint
 }
 
-// looks are an object as it was wanted and as it was found, then.
-type looks struct {
+// fingerprint is an object as it was wanted and as it was found, then.
+type fingerprint struct {
 	uid               types.UID
 	desired, observed [sha256.Size]byte
 }
 
-func looksOf(desired, observed *unstructured.Unstructured) looks {
-	return looks{uid: observed.GetUID(), desired: digest(desired.Object), observed: digest(observedPart(observed))}
+func fingerprintOf(desired, observed *unstructured.Unstructured) fingerprint {
+	return fingerprint{uid: observed.GetUID(), desired: digest(desired.Object), observed: digest(observedPart(observed))}
 }
 
 // has reports whether the observed object was found to be as desired before, and neither
@@ -36,19 +36,19 @@ func (m *memory) has(owner types.NamespacedName, desired, observed *unstructured
 	m.mu.Lock()
 	known, ok := m.byOwner[owner][inventory.IDOf(desired)]
 	m.mu.Unlock()
-	return ok && known == looksOf(desired, observed)
+	return ok && known == fingerprintOf(desired, observed)
 }
 
 // put records that the observed object is as desired.
 func (m *memory) put(owner types.NamespacedName, desired, observed *unstructured.Unstructured) {
-	known := looksOf(desired, observed)
+	known := fingerprintOf(desired, observed)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.byOwner == nil {
-		m.byOwner = map[types.NamespacedName]map[inventory.ID]looks{}
+		m.byOwner = map[types.NamespacedName]map[inventory.ID]fingerprint{}
 	}
 	if m.byOwner[owner] == nil {
-		m.byOwner[owner] = map[inventory.ID]looks{}
+		m.byOwner[owner] = map[inventory.ID]fingerprint{}
 	}
 	m.byOwner[owner][inventory.IDOf(desired)] = known
 }

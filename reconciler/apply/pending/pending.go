@@ -63,8 +63,8 @@ func (r *Refusals) Forget(key client.ObjectKey) {
 	delete(r.since, key)
 }
 
-// Told is what is said of a refusal, and whether that is that it may pass: loop.Waiting then, with the reason Progressing.
-func (r *Refusals) Told(ctx context.Context, of Refusal) (told error, mayPass bool) {
+// Judge is what is said of a refusal, and whether that is that it may pass: loop.Waiting then, with the reason Progressing.
+func (r *Refusals) Judge(ctx context.Context, of Refusal) (told error, mayPass bool) {
 	outcome := loop.As(of.Err, "")
 	if outcome == nil || !isRefusal(outcome) {
 		return of.Err, false

@@ -84,9 +84,9 @@ func TestWhoMayUndoARefusal(t *testing.T) {
 			if of.Err == nil {
 				of.Err = refused
 			}
-			refusals.Told(t.Context(), of)
+			refusals.Judge(t.Context(), of)
 			of.Now = of.Now.Add(tc.later)
-			told, waits := refusals.Told(t.Context(), of)
+			told, waits := refusals.Judge(t.Context(), of)
 			want := of.Err.Error()
 			if tc.waits {
 				want = awaited
@@ -122,7 +122,7 @@ func TestANamespaceThatIsAboutToGo(t *testing.T) {
 			may := inventory.AllowanceOf("", tc.trailer, revision)
 			refused := loop.Stalled(inventory.ReasonPruneBlocked, inventory.DefaultBrake().Check(len(tc.losses), tc.losses, may, revision))
 			of := pending.Refusal{Of: kustomization("stage"), Revision: revision, Allowed: may, Err: refused, Now: time.Unix(1e9, 0)}
-			told, waits := pending.New(fake.NewClientBuilder().WithScheme(scheme.New()).Build()).Told(t.Context(), of)
+			told, waits := pending.New(fake.NewClientBuilder().WithScheme(scheme.New()).Build()).Judge(t.Context(), of)
 			want := refused.Error()
 			if tc.want != "" {
 				want = tc.want + "; until then: " + want

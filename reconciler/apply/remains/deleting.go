@@ -134,12 +134,12 @@ func (d deleting) find(ctx context.Context, s suspects) ([]inventory.Terminating
 	})
 	ids := slices.Collect(maps.Keys(found))
 	inventory.SortIDs(ids)
-	out, err := d.tell(ctx, ids, found)
+	out, err := d.terminating(ctx, ids, found)
 	return out, appliers(s.owner, ids, by), err
 }
 
-// tell returns what is told of objects.
-func (d deleting) tell(ctx context.Context, ids []inventory.ID, found map[inventory.ID]*metav1.PartialObjectMetadata) ([]inventory.Terminating, error) {
+// terminating returns what is told of objects.
+func (d deleting) terminating(ctx context.Context, ids []inventory.ID, found map[inventory.ID]*metav1.PartialObjectMetadata) ([]inventory.Terminating, error) {
 	var out []inventory.Terminating
 	for _, id := range ids {
 		obj := found[id]

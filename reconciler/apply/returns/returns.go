@@ -123,8 +123,8 @@ func (r *Returns) Missing() string {
 	return text + more(len(missing)-1)
 }
 
-// Told says which objects have been deleted again and again since it was told last; empty for none.
-func (r *Returns) Told() string {
+// Message says which objects have been deleted again and again since it was told last; empty for none.
+func (r *Returns) Message() string {
 	if len(r.often) == 0 {
 		return ""
 	}

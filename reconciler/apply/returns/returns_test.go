@@ -121,13 +121,13 @@ func TestWhatIsTold(t *testing.T) {
 	var told []string
 	for range 4 {
 		r.Deleted(web("web"), noon, time.Minute)
-		told = append(told, r.Told())
+		told = append(told, r.Message())
 	}
 	r.Deleted(web("web"), noon, time.Minute)
 	for range 3 {
 		r.Deleted(web("other"), noon, time.Minute)
 	}
-	told = append(told, r.Told(), r.Told())
+	told = append(told, r.Message(), r.Message())
 	const text = "; Deployment/shop/web was deleted "
 	const later = " times in a row, and comes back later each time: find out who deletes it"
 	want := []string{"", "", text + "3" + later, text + "4" + later, text + "5" + later + "; so were 1 more", ""}

@@ -85,7 +85,7 @@ func (r retirement) end(ctx context.Context, s *state) (loop.Next, error) {
 	}
 	tells := false
 	if gone {
-		if tells, err = r.tells(ctx, s.before, parent); err != nil {
+		if tells, err = r.reportsOn(ctx, s.before, parent); err != nil {
 			return loop.Next{}, err
 		}
 	}
@@ -105,9 +105,9 @@ func (r retirement) gone(ctx context.Context, key client.ObjectKey) (bool, error
 	return err != nil, client.IgnoreNotFound(err)
 }
 
-// tells reports whether the one that applied a Kustomization tells of its commits in the same repository: these are those
+// reportsOn reports whether the one that applied a Kustomization tells of its commits in the same repository: these are those
 // that the Kustomization told of, and the one that retired it is among them.
-func (r retirement) tells(ctx context.Context, cs *gitopsv1alpha1.CommitStatus, parent *kustomizev1.Kustomization) (bool, error) {
+func (r retirement) reportsOn(ctx context.Context, cs *gitopsv1alpha1.CommitStatus, parent *kustomizev1.Kustomization) (bool, error) {
 	var list gitopsv1alpha1.CommitStatusList
 	if err := r.hub.List(ctx, &list, client.InNamespace(parent.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return false, fmt.Errorf("list commit statuses: %w", err)

@@ -92,11 +92,11 @@ func name(obj *unstructured.Unstructured) string {
 	return obj.GetNamespace() + "/" + obj.GetName()
 }
 
-// Looks reports whether a manifest can only be sent once it is known what stands.
+// MustRead reports whether a manifest can only be sent once it is known what stands.
 // There is what the watch knows of its object, and nil if it knows of none;
 // sentBefore says that there may be one all the same, and left that its replicas
 // were left to the member before.
-func (r Retention) Looks(desired *unstructured.Unstructured, there *members.Observed, sentBefore, left bool) bool {
+func (r Retention) MustRead(desired *unstructured.Unstructured, there *members.Observed, sentBefore, left bool) bool {
 	if r.Retains(desired) {
 		return true
 	}

@@ -25,7 +25,7 @@ type Policies struct {
 	templates map[templatestore.Key]template
 	bindings  map[templatestore.Key]binding // by template
 	policies  map[propagation.PolicyRef]*policy
-	unlooked  int // templates that were there at the start and were not looked at since
+	unvisited int // templates that were there at the start and were not looked at since
 }
 
 // template is what is known of a template that is claimed, has a problem, or was
@@ -46,7 +46,7 @@ type binding struct {
 }
 
 type policy struct {
-	templates, unlooked, bindings, placed int32
+	templates, unvisited, bindings, placed int32
 	// kinds of the templates, and how many there are of each.
 	kinds    map[schema.GroupVersionKind]int32
 	problems map[subject]Problem
@@ -125,7 +125,7 @@ func (t *Policies) putTemplate(key templatestore.Key, next template, there bool)
 // countTemplate adds or takes away, by sign, what a template is worth.
 func (t *Policies) countTemplate(key templatestore.Key, e template, sign int32) {
 	if e.old && !e.visited {
-		t.unlooked += int(sign)
+		t.unvisited += int(sign)
 	}
 	if e.claim != (propagation.PolicyRef{}) {
 		p := t.policy(e.claim)
@@ -134,7 +134,7 @@ func (t *Policies) countTemplate(key templatestore.Key, e template, sign int32) 
 			delete(p.kinds, key.GroupVersionKind)
 		}
 		if !e.visited {
-			p.unlooked += sign
+			p.unvisited += sign
 		}
 	}
 	t.countProblem(subject{Key: key}, e.blamed, e.problem, sign)
@@ -275,7 +275,7 @@ func (t *Policies) Untaken(ref propagation.PolicyRef) (problems []Problem, known
 		}
 	}
 	slices.SortFunc(problems, func(a, b Problem) int { return cmp.Compare(a.Object, b.Object) })
-	return problems, t.unlooked == 0
+	return problems, t.unvisited == 0
 }
 
 // Of returns what a policy carries.
@@ -286,7 +286,7 @@ func (t *Policies) Of(ref propagation.PolicyRef) Count {
 	if p == nil {
 		return Count{Complete: true}
 	}
-	out := Count{Templates: p.templates, Bindings: p.bindings, Placed: p.placed, Complete: p.unlooked == 0}
+	out := Count{Templates: p.templates, Bindings: p.bindings, Placed: p.placed, Complete: p.unvisited == 0}
 	for _, problem := range p.problems {
 		out.Problems = append(out.Problems, problem)
 	}

@@ -23,13 +23,13 @@ type asides struct {
 	released []inventory.ID
 	// staying must leave clusters, and have no other place.
 	staying []staying
-	// told are templates of which a problem says the same.
-	told      []inventory.ID
+	// reported are templates of which a problem says the same.
+	reported  []inventory.ID
 	suspended []suspension
 	// halted are the sources and the Kustomizations that somebody suspended.
-	halted []inventory.ID
-	passed passed
-	untold untold
+	halted   []inventory.ID
+	passed   passed
+	unposted unposted
 }
 
 // take adds a template by its binding. kept are the clusters that its changes are kept from;
@@ -83,8 +83,8 @@ func heardOf(b workv1alpha2.Binding, message string, gone []string, silent rollu
 
 // notes are one of each sort.
 func (a *asides) notes() []Note {
-	left := slices.DeleteFunc(slices.Clone(a.released), func(id inventory.ID) bool { return slices.Contains(a.told, id) })
-	return slices.Concat(released(left), drifting(a.drifted), stayingNotes(a.staying), suspended(a.suspended), halted(a.halted), a.passed.notes(), a.untold.notes())
+	left := slices.DeleteFunc(slices.Clone(a.released), func(id inventory.ID) bool { return slices.Contains(a.reported, id) })
+	return slices.Concat(released(left), drifting(a.drifted), stayingNotes(a.staying), suspended(a.suspended), halted(a.halted), a.passed.notes(), a.unposted.notes())
 }
 
 // halted are notes on what somebody suspended, one for each kind: commits end there, and

@@ -42,7 +42,7 @@ func (s *Survey) Binding(b workv1alpha2.Binding, template *unstructured.Unstruct
 	if part.State != rollup.Healthy {
 		problems.add(part.State, "", part.Reason+decided(b, part.Reason, s.now))
 		s.members.former(part, found, &problems)
-		s.asides.told = append(s.asides.told, idOf(ref))
+		s.asides.reported = append(s.asides.reported, idOf(ref))
 	}
 	if part.Fault != "" {
 		problems.add(rollup.Progressing, "", part.Fault)

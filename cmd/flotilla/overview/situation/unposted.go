@@ -11,14 +11,14 @@ import (
 	"github.com/flotilla-io/flotilla/policies/excerpt"
 )
 
-// untold are the outcomes of commits that a forge does not know.
-type untold struct {
-	by   map[untoldKey]int
-	keys []untoldKey // in the order in which they came
+// unposted are the outcomes of commits that a forge does not know.
+type unposted struct {
+	by   map[unpostedKey]int
+	keys []unpostedKey // in the order in which they came
 }
 
-// untoldKey is why a forge is not told, and by which Provider.
-type untoldKey struct{ namespace, provider, reason, message string }
+// unpostedKey is why a forge is not told, and by which Provider.
+type unpostedKey struct{ namespace, provider, reason, message string }
 
 // CommitStatus adds what a forge is to be told of a commit.
 func (s *Survey) CommitStatus(cs *gitopsv1alpha1.CommitStatus) {
@@ -26,9 +26,9 @@ func (s *Survey) CommitStatus(cs *gitopsv1alpha1.CommitStatus) {
 	if synced == nil || synced.Status != metav1.ConditionFalse || cs.DeletionTimestamp != nil {
 		return
 	}
-	u, key := &s.asides.untold, untoldKey{cs.Namespace, cs.Spec.ProviderRef.Name, synced.Reason, synced.Message}
+	u, key := &s.asides.unposted, unpostedKey{cs.Namespace, cs.Spec.ProviderRef.Name, synced.Reason, synced.Message}
 	if u.by == nil {
-		u.by = map[untoldKey]int{}
+		u.by = map[unpostedKey]int{}
 	}
 	if u.by[key]++; u.by[key] == 1 {
 		u.keys = append(u.keys, key)
@@ -36,7 +36,7 @@ func (s *Survey) CommitStatus(cs *gitopsv1alpha1.CommitStatus) {
 }
 
 // notes are one for each Provider and reason.
-func (u *untold) notes() []Note {
+func (u *unposted) notes() []Note {
 	var out []Note
 	for _, key := range u.keys {
 		n := u.by[key]
