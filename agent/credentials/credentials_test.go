@@ -86,6 +86,7 @@ type desk struct {
 	t     *testing.T
 	life  time.Duration
 	ahead time.Duration // of the hub's clock
+	slept time.Duration // how long the machine sleeps before it reads the first answer
 	mu    sync.Mutex
 	fault error
 	times []time.Duration // when it was asked, since begin
@@ -99,7 +100,11 @@ func (d *desk) request(_ context.Context, _ *rest.Config, o registration.Options
 	if d.fault != nil {
 		return registration.Credentials{}, d.fault
 	}
-	return certify(d.t, identity.Agent(o.Cluster), time.Now().Add(d.ahead), d.life), nil
+	given := certify(d.t, identity.Agent(o.Cluster), time.Now().Add(d.ahead), d.life)
+	if len(d.times) == 1 {
+		<-time.After(d.slept)
+	}
+	return given, nil
 }
 
 func configOf(c registration.Credentials) *rest.Config {
@@ -113,6 +118,7 @@ func TestWhenACertificateIsRenewed(t *testing.T) {
 		after     time.Duration // when the fault is over
 		skew      time.Duration
 		ahead     time.Duration // what the hub's certificates are ahead
+		slept     time.Duration // after the first was given
 		watch     time.Duration
 		want      []time.Duration
 		most      int // bounds the number of requests where want is nil
@@ -126,13 +132,14 @@ func TestWhenACertificateIsRenewed(t *testing.T) {
 			life: 9 * day, age: 8 * day, fault: errors.New("no"), after: time.Minute, watch: 10 * time.Minute,
 			want: []time.Duration{0, 10 * time.Second, 30 * time.Second, 70 * time.Second},
 		},
-		"not more often than every five minutes":  {life: 9 * day, age: 8 * day, fault: errors.New("no"), after: 10 * time.Hour, watch: 10 * time.Hour, most: 130},
-		"not all the time where a clock is wrong": {life: 9 * day, skew: 20 * day, watch: 24 * time.Hour, most: 26},
+		"not more often than every five minutes":                            {life: 9 * day, age: 8 * day, fault: errors.New("no"), after: 10 * time.Hour, watch: 10 * time.Hour, most: 130},
+		"at once where the machine slept through the one that it was given": {life: 9 * day, age: 8 * day, slept: 10 * day, watch: 12 * day, want: []time.Duration{0, 10 * day}},
+		"not all the time where a clock is wrong":                           {life: 9 * day, skew: 20 * day, watch: 24 * time.Hour, most: 26},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				d := &desk{t: t, life: c.life, ahead: c.ahead, fault: c.fault, begin: time.Now()}
+				d := &desk{t: t, life: c.life, ahead: c.ahead, slept: c.slept, fault: c.fault, begin: time.Now()}
 				var said []string
 				ctx, cancel := context.WithCancel(logr.NewContext(t.Context(), funcr.New(func(_, args string) { said = append(said, args) }, funcr.Options{})))
 				k, err := credentials.New(configOf(certify(t, identity.Agent("east"), time.Now().Add(-c.age), c.life)), credentials.Options{

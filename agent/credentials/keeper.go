@@ -203,6 +203,7 @@ func (k *Keeper) left() (time.Duration, error) {
 // renew exchanges the certificate. It is in use only once it is kept: an agent that
 // starts anew has to find it.
 func (k *Keeper) renew(ctx context.Context) error {
+	asked := k.options.Clock.Now()
 	next, err := k.options.Request(ctx, k.Config(), registration.Options{Cluster: k.options.Cluster, Expiration: registration.DefaultExpiration})
 	if err != nil {
 		return err
@@ -220,7 +221,8 @@ func (k *Keeper) renew(ctx context.Context) error {
 		return err
 	}
 	log.FromContext(ctx).Info("Renewed the certificate of the agent", "good until", to.UTC().Format(time.RFC3339))
-	if left, err := k.left(); err == nil && left <= 0 {
+	// A machine that slept meanwhile is given one that was good when it was asked for.
+	if left, err := k.left(); err == nil && left <= -k.options.Clock.Since(asked) {
 		k.given = k.options.Clock.Now()
 	}
 	k.options.Renewed()
