@@ -109,7 +109,7 @@ func (p writer) depart(ctx context.Context, s *state) (loop.Next, error) {
 // written: the removal of that Work brings the binding back.
 func (p writer) dispatch(ctx context.Context, s *state) (loop.Next, error) {
 	if leaving := worksIn(s.works, plan.LeaveFirst(s.binding.BindingSpec())...); len(leaving) > 0 {
-		return loop.Next{Done: true}, p.remove(ctx, p.leavable(ctx, s, leaving))
+		return loop.Next{Done: true}, p.remove(ctx, leavable(ctx, p, s, leaving))
 	}
 	outcomes := make([]outcome, len(s.plans))
 	var group errgroup.Group
@@ -290,7 +290,7 @@ func (p writer) clean(ctx context.Context, s *state) (loop.Next, error) {
 // leavable returns those of Works that have to go before others are made that may go now: none while no target answers, as
 // nothing would run anywhere then, and none of clusters that are away, where the removal would be carried out whenever
 // they are back, whatever has become of the targets by then.
-func (p writer) leavable(ctx context.Context, s *state, works []*workv1alpha1.Work) []*workv1alpha1.Work {
+func leavable(ctx context.Context, p writer, s *state, works []*workv1alpha1.Work) []*workv1alpha1.Work {
 	away := once(endingOf(ctx, p, s, nil).Away)
 	if !slices.ContainsFunc(s.binding.BindingSpec().Clusters, func(t workv1alpha2.TargetCluster) bool { return !away(t.Name) }) {
 		return nil
