@@ -7,6 +7,7 @@ import (
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/google/go-cmp/cmp"
 
+	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/reconciler/apply/lastgood"
 	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
@@ -82,7 +83,21 @@ func TestWhatCannotBeKeptIsNoNews(t *testing.T) {
 	if got := said(); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
+	last.unkept = refusal
+	if got := said(); got != "it stands in two" {
+		t.Errorf("for the reason of the refusal itself: %q", got)
+	}
 	if err := (keeper{}).keep(t.Context(), s, nil); err != nil || last.unkept != nil {
 		t.Errorf("once nothing is refused: %v, %v", err, last.unkept)
+	}
+	s.ks.Status.History = meta.History{{Metadata: map[string]string{gitopsv1alpha1.AppliedKey: "1 sha256:old " + oldRevision + " 7"}}}
+	for generation, want := range map[int64]string{
+		2: "it stands in two; and what stays meanwhile cannot be kept as it was: spec.path: not found",
+		1: "it stands in two", // the path is another one by now
+	} {
+		last.unkept, last.unkeptBy = errors.New("spec.path: not found"), generation
+		if err := (keeper{}).keep(t.Context(), s, refusal); err == nil || err.Error() != want {
+			t.Errorf("found by generation %d of 2: %v, want %s", generation, err, want)
+		}
 	}
 }

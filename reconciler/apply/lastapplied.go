@@ -83,6 +83,8 @@ type turns struct {
 	// due is when drift is looked for, and unkept why it could not be corrected while a revision is refused; nil if it could.
 	due    time.Time
 	unkept error
+	// unkeptBy is the generation of the Kustomization by which it could not.
+	unkeptBy int64
 	// moved says that what stands is of another artifact than before, which is yet to be told.
 	moved bool
 	// applies is what a run is about to apply; empty between runs.

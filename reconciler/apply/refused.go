@@ -35,6 +35,9 @@ func (k keeper) keep(ctx context.Context, s *state, refusal error) error {
 		s.last.unkept = nil
 		return refusal
 	}
+	if s.last.unkeptBy != s.ks.Generation { // another path may do
+		s.last.unkept = nil
+	}
 	if !s.drift {
 		return lastgood.AndUnkept(refusal, reasonFailed, s.last.unkept)
 	}
@@ -47,7 +50,7 @@ func (k keeper) keep(ctx context.Context, s *state, refusal error) error {
 	did.Add(restored.Changes, nil)
 	s.kept, s.taken = did.String(), restored.Taken
 	if s.last.unkept = nil; err != nil {
-		s.last.unkept = k.actors.Explained(ctx, s.actor, err)
+		s.last.unkept, s.last.unkeptBy = k.actors.Explained(ctx, s.actor, err), s.ks.Generation
 	}
 	return lastgood.AndUnkept(refusal, reasonFailed, s.last.unkept)
 }
