@@ -136,13 +136,18 @@ func endingOf(ctx context.Context, p writer, s *state, holds func(string) bool) 
 			_, found, err := p.cluster(ctx, cluster)
 			return err == nil && !found
 		},
-		Away: func(cluster string) bool {
-			c, found, err := p.cluster(ctx, cluster)
-			return err != nil || found && failover.Away(c)
-		},
+		Away:      awayFrom(ctx, p),
 		Scheduled: placement.Answered(s.binding) || observed && !placement.Mine(s.binding, p.evictions.Scheduler),
 		Now:       p.clock.Now(),
 		Grace:     p.evictions.Grace,
+	}
+}
+
+// awayFrom returns what reports whether a removal from a cluster would have to wait; one that cannot be read is not relied on.
+func awayFrom(ctx context.Context, p writer) func(cluster string) bool {
+	return func(cluster string) bool {
+		c, found, err := p.cluster(ctx, cluster)
+		return err != nil || found && failover.Away(c)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	"github.com/flotilla-io/flotilla/api/scheme"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
@@ -219,7 +220,10 @@ func TestDispatchAndClean(t *testing.T) {
 			p := writer{
 				hub:      hub,
 				parallel: 1,
-				written:  writecache.New[*workv1alpha1.Work](clocktesting.NewFakePassiveClock(time.Unix(0, 0))),
+				cluster: func(context.Context, string) (*clusterv1alpha1.Cluster, bool, error) {
+					return &clusterv1alpha1.Cluster{}, true, nil // of which nothing bad is known
+				},
+				written: writecache.New[*workv1alpha1.Work](clocktesting.NewFakePassiveClock(time.Unix(0, 0))),
 				find: func(_ context.Context, key client.ObjectKey) (*workv1alpha1.Work, bool, error) {
 					for _, w := range s.works {
 						if client.ObjectKeyFromObject(w) == key {

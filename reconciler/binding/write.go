@@ -291,7 +291,7 @@ func (p writer) clean(ctx context.Context, s *state) (loop.Next, error) {
 // nothing would run anywhere then, and none of clusters that are away, where the removal would be carried out whenever
 // they are back, whatever has become of the targets by then.
 func leavable(ctx context.Context, p writer, s *state, works []*workv1alpha1.Work) []*workv1alpha1.Work {
-	away := once(endingOf(ctx, p, s, nil).Away)
+	away := once(awayFrom(ctx, p))
 	if !slices.ContainsFunc(s.binding.BindingSpec().Clusters, func(t workv1alpha2.TargetCluster) bool { return !away(t.Name) }) {
 		return nil
 	}

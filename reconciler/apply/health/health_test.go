@@ -186,7 +186,7 @@ func scenes(t *testing.T) map[string]scene {
 	unseen := waits("waits to be taken up by its policy")
 	unseen.Former = []rollup.ClusterPart{{Name: "east", Outdated: true}}
 	silent := east(rollup.Unknown, "unreachable since 2026-01-01 00:00 UTC; last heard: healthy")
-	silent.Clusters[0].Silence = &rollup.Silence{Cause: "unreachable", Since: midnight.Local()}
+	silent.Clusters[0].Silence = &rollup.Silence{Cause: "unreachable", Since: midnight.Local(), Away: true}
 	let, forgotten := binding(t, deploy), east(rollup.Healthy, "")
 	propagation.Unclaim(let)
 	forgotten.Object, forgotten.State, forgotten.Reason = "Deployment shop/web", rollup.Progressing, "no policy carries it any more"
