@@ -107,8 +107,8 @@ func Earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// later returns the later of two times.
-func later(a, b time.Time) time.Time {
+// Later returns the later of two times.
+func Later(a, b time.Time) time.Time {
 	if b.After(a) {
 		return b
 	}

@@ -113,7 +113,7 @@ func (r Rules) notBefore(c *clusterv1alpha1.Cluster, at time.Time) time.Time {
 	if ready := readiness(c); isReady(c) {
 		earliest = ready.LastTransitionTime.Add(taintGrace)
 	}
-	return later(at, earliest)
+	return Later(at, earliest)
 }
 
 // untolerated returns from when on a cluster has a taint that moves, and which; the zero
@@ -126,7 +126,7 @@ func (r Rules) untolerated(c *clusterv1alpha1.Cluster, tolerations []corev1.Tole
 		}
 		until, ends := r.toleratedUntil(taint, tolerations, now)
 		if taint.TimeAdded != nil && !isReady(c) {
-			until = later(until, taint.TimeAdded.Add(r.Breaker.skew()))
+			until = Later(until, taint.TimeAdded.Add(r.Breaker.skew()))
 		}
 		if ends && (at.IsZero() || until.Before(at)) {
 			why, at = fmt.Sprintf("untolerated taint {%s}", taint.ToString()), until

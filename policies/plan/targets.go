@@ -107,6 +107,16 @@ func LeaveFirst(spec *workv1alpha2.ResourceBindingSpec) []string {
 	return slices.Compact(names)
 }
 
+// MayLeaveFirst returns those of LeaveFirst that may go now: none while no target is there, as nothing would run anywhere then, and
+// none of clusters that are away, where the removal would be carried out whenever they are back, whatever has become of the
+// targets by then. Away reports whether nothing is heard of a cluster.
+func MayLeaveFirst(spec *workv1alpha2.ResourceBindingSpec, away func(cluster string) bool) []string {
+	if !slices.ContainsFunc(spec.Clusters, func(t workv1alpha2.TargetCluster) bool { return !away(t.Name) }) {
+		return nil
+	}
+	return slices.DeleteFunc(LeaveFirst(spec), away)
+}
+
 // splitCompletions divides the completions of a job like its replicas. It is
 // empty for all that is no divided job with completions, and says nothing about
 // clusters where only others need it.

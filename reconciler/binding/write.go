@@ -108,8 +108,8 @@ func (p writer) depart(ctx context.Context, s *state) (loop.Next, error) {
 // is to be left before anything starts elsewhere still has a Work, nothing is
 // written: the removal of that Work brings the binding back.
 func (p writer) dispatch(ctx context.Context, s *state) (loop.Next, error) {
-	if leaving := worksIn(s.works, plan.LeaveFirst(s.binding.BindingSpec())...); len(leaving) > 0 {
-		return loop.Next{Done: true}, p.remove(ctx, leavable(ctx, p, s, leaving))
+	if spec := s.binding.BindingSpec(); len(worksIn(s.works, plan.LeaveFirst(spec)...)) > 0 {
+		return loop.Next{Done: true}, p.remove(ctx, worksIn(s.works, plan.MayLeaveFirst(spec, once(awayFrom(ctx, p)))...))
 	}
 	outcomes := make([]outcome, len(s.plans))
 	var group errgroup.Group
@@ -285,20 +285,6 @@ func (p writer) clean(ctx context.Context, s *state) (loop.Next, error) {
 	}
 	s.complete = s.awaits == 0
 	return loop.Next{}, joined(s.failed)
-}
-
-// leavable returns those of Works that have to go before others are made that may go now: none while no target answers, as
-// nothing would run anywhere then, and none of clusters that are away, where the removal would be carried out whenever
-// they are back, whatever has become of the targets by then.
-func leavable(ctx context.Context, p writer, s *state, works []*workv1alpha1.Work) []*workv1alpha1.Work {
-	away := once(awayFrom(ctx, p))
-	if !slices.ContainsFunc(s.binding.BindingSpec().Clusters, func(t workv1alpha2.TargetCluster) bool { return !away(t.Name) }) {
-		return nil
-	}
-	return slices.DeleteFunc(slices.Clone(works), func(w *workv1alpha1.Work) bool {
-		cluster, _ := workv1alpha2.ClusterOfExecutionNamespace(w.Namespace)
-		return away(cluster)
-	})
 }
 
 // remove deletes Works that are not being deleted yet, side by side. Those of claims whose

@@ -61,7 +61,7 @@ const (
 // ErrUnreported says that a question depends on what the profile does not tell.
 var ErrUnreported = errors.New("the cluster does not tell of its nodes what that depends on")
 
-// UnreportedError is an ErrUntold that says what is not told.
+// UnreportedError is an ErrUnreported that says what is not told.
 type UnreportedError struct {
 	// What it is, such as "the label zone".
 	What string
@@ -70,10 +70,10 @@ type UnreportedError struct {
 // Error implements error.
 func (e *UnreportedError) Error() string { return ErrUnreported.Error() + ": " + e.What }
 
-// Unwrap returns ErrUntold.
+// Unwrap returns ErrUnreported.
 func (e *UnreportedError) Unwrap() error { return ErrUnreported }
 
-// Answers errs with an UntoldError where a question depends on what the profile does not tell.
+// Answers errs with an UnreportedError where a question depends on what the profile does not tell.
 func (p *Profile) Answers(ask *nodes.Ask) error {
 	keys, named := ask.Chooses()
 	if named {

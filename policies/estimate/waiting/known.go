@@ -79,7 +79,7 @@ func (k *Known) New() iter.Seq2[workv1alpha2.ObjectReference, time.Time] {
 }
 
 // Unschedulable returns how many replicas of the workload wait since so long, or longer. It errs
-// with ErrUntold.
+// with ErrUnreported.
 func (k *Known) Unschedulable(of workv1alpha2.ObjectReference, threshold time.Duration, now time.Time) (int32, error) {
 	rows, told := k.workloads[keyOf(&of)]
 	if !told && k.some {

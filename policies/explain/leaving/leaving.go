@@ -7,7 +7,6 @@ package leaving
 import (
 	"slices"
 	"strings"
-	"time"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
@@ -44,18 +43,11 @@ func staysIn(b workv1alpha2.Binding, l failover.Leaving, in placement.Situation,
 	if l.At == nil {
 		return l.Stays
 	}
-	in.Now = latest(in.Now, l.At.Time)
+	in.Now = failover.Later(in.Now, l.At.Time)
 	d, _ := placement.Decide(b, in, opts)
 	if stays := d.Record.Stays; stays != nil && slices.Contains(stays.Clusters, l.Cluster) {
 		_, why, _ := strings.Cut(stays.Message, ": ")
 		return "it cannot be: " + why
 	}
 	return ""
-}
-
-func latest(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
 }
