@@ -1,6 +1,7 @@
 package execution
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -109,9 +110,7 @@ func (a *applier) carry(ctx context.Context, s *state) (loop.Next, error) {
 			return loop.Next{Done: true}, nil
 		}
 		o.failed = err
-		if outcome.IsAsItIs(err) {
-			after = backoff.LastRetry // it may have gone by then
-		}
+		after = cmp.Or(outcome.Again(err), after)
 		if after > 0 && (next.After == 0 || after < next.After) {
 			next.After = after
 		}

@@ -144,5 +144,6 @@ func taken(s *state, o *object, live metav1.Object) error {
 	if by == s.member.Standing().Hub {
 		by = ""
 	}
-	return outcome.Taken(o.Title(), by, o.GVK.GroupKind() == schema.GroupKind{Kind: "Namespace"})
+	isNamespace := o.GVK.GroupKind() == schema.GroupKind{Kind: "Namespace"}
+	return outcome.Taken(o.Title(), by, isNamespace, live.GetDeletionTimestamp() != nil)
 }

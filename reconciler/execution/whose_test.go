@@ -19,7 +19,6 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/policies/claims"
-	"github.com/flotilla-io/flotilla/reconciler/execution/backoff"
 )
 
 // TestWhoseAnObjectIs has a Work meet objects that name it and are another hub's.
@@ -123,7 +122,7 @@ func TestNamespaceOfSomebodyElse(t *testing.T) {
 			w := testWorker(e, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
 			s := &state{key: workKey, work: testWork(ours), member: e}
 			next, err := loopOf(t, w, s)
-			if err != nil || s.problem() != nil || next.After != backoff.LastRetry {
+			if err != nil || s.problem() != nil || next.After != 30*time.Second {
 				t.Errorf("error %v, problem %v, looks again after %s", err, s.problem(), next.After)
 			}
 			reported := &events{}
@@ -137,6 +136,24 @@ func TestNamespaceOfSomebodyElse(t *testing.T) {
 				t.Errorf("reported %v, condition (-want +got):\n%s", reported.reported, diff)
 			}
 		})
+	}
+}
+
+// TestNamespaceOfSomebodyElseThatGoes: what is being deleted is no place for anything. It is
+// a failure that says what is waited for, and ends soon after the namespace has gone.
+func TestNamespaceOfSomebodyElseThatGoes(t *testing.T) {
+	const ours = `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"shop","labels":{"karmada.io/managed":"true"}}}`
+	live := parse(t, `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"shop","uid":"u","deletionTimestamp":"2026-01-01T00:00:00Z"}}`)
+	e := &edge{presence: members.Absent, live: live, standing: claims.Standing{Hub: "one"}}
+	w := testWorker(e, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+	s := &state{key: workKey, work: testWork(ours), member: e}
+	next, err := loopOf(t, w, s)
+	if err != nil || next.After != 5*time.Second {
+		t.Errorf("error %v, looks again after %s", err, next.After)
+	}
+	const want = "Namespace shop is being deleted in the cluster: it is made once it is gone; if it stays, look at its finalizers there"
+	if got := s.problem(); got == nil || got.Error() != want {
+		t.Errorf("problem %v, want %s", got, want)
 	}
 }
 

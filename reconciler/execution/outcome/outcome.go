@@ -10,6 +10,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -52,9 +53,35 @@ func (a *AsItIs) Error() string {
 // IsAsItIs reports whether err is about a namespace that is used as it is.
 func IsAsItIs(err error) bool { return errors.As(err, new(*AsItIs)) }
 
+// leaving says that a namespace that is somebody else's is being deleted in its cluster.
+type leaving struct{ error }
+
+// An object that is not watched, as it is somebody else's, is looked at again after
+// untilGone if it is being deleted, and after untilAsked otherwise.
+const (
+	untilGone  = 5 * time.Second
+	untilAsked = 30 * time.Second
+)
+
+// Again returns when to look again at what was left alone, as no watch tells its end; zero
+// for what is left to the back-off of a failure.
+func Again(err error) time.Duration {
+	switch {
+	case errors.As(err, new(*leaving)):
+		return untilGone
+	case IsAsItIs(err):
+		return untilAsked
+	}
+	return 0
+}
+
 // Taken says that an object is left alone that has the name of one that is sent, and what to
-// do: it is another hub's, by its identity, or nobody's where that is empty.
-func Taken(title, by string, isNamespace bool) error {
+// do: it is another hub's, by its identity, or nobody's where that is empty. A namespace is
+// used as it is, unless goes says that it is being deleted.
+func Taken(title, by string, isNamespace, goes bool) error {
+	if isNamespace && goes {
+		return &leaving{Kept(title, "", "", true, false, "")}
+	}
 	found, next := title+" already exists in the cluster and is not managed by Flotilla", "set conflictResolution to Overwrite in the policy to take it over, with what it holds, or give one of the two another name"
 	if by != "" {
 		found, next = fmt.Sprintf("%s in the cluster belongs to the hub with the identity %.64s", title, by), "have that hub let go of it, or set conflictResolution to Overwrite in the policy"
