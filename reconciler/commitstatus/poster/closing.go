@@ -121,7 +121,7 @@ func (r retirement) reportsOn(ctx context.Context, cs *gitopsv1alpha1.CommitStat
 // long as a cluster has yet to remove some of it.
 func (r retirement) retired(ctx context.Context, s *state, parent *kustomizev1.Kustomization, commit string) (loop.Next, error) {
 	last := s.before.Status.Posted
-	s.closing = &gitopsv1alpha1.PostedStatus{Commit: commit, State: gitopsv1alpha1.CommitSuccess, Description: retires + "what it applied is removed, or applied by others"}
+	s.closing = &gitopsv1alpha1.PostedStatus{Commit: commit, State: gitopsv1alpha1.CommitSuccess, Description: retires + "what it applied is removed, or stays by its policy, or is applied by others"}
 	if s.before.Annotations[gitopsv1alpha1.KeepsAnnotation] != "" {
 		s.closing.Description = retires + "what it applied is left where it was, as it does not prune"
 	}

@@ -284,11 +284,11 @@ func TestWhatEndsIsClosed(t *testing.T) {
 		"one that has ended":  {state: gitopsv1alpha1.CommitSuccess, provider: true, want: "team success", gone: true},
 		"the commit retires it": {
 			state: gitopsv1alpha1.CommitPending, provider: true, parent: "main@sha1:" + strings.Repeat("a", 40), gone: true,
-			want: "team pending, team success", says: "retired by this commit: what it applied is removed, or applied by others",
+			want: "team pending, team success", says: "retired by this commit: what it applied is removed, or stays by its policy, or is applied by others",
 		},
 		"the commit retires it, which has failed as its folder is gone": {
 			state: gitopsv1alpha1.CommitError, provider: true, parent: "main@sha1:" + strings.Repeat("a", 40), gone: true,
-			want: "team failure, team success", says: "retired by this commit: what it applied is removed, or applied by others",
+			want: "team failure, team success", says: "retired by this commit: what it applied is removed, or stays by its policy, or is applied by others",
 		},
 		"one that has failed, and is retired later": {
 			state: gitopsv1alpha1.CommitFailure, provider: true, parent: "main@sha1:" + strings.Repeat("c", 40), want: "team failure", gone: true,
@@ -364,7 +364,7 @@ func (c clusters) RemainingParts(context.Context, client.ObjectKey, []inventory.
 // TestARetiredKustomization: a commit that retires one is pending until clusters have removed what it applied, however
 // long that takes, and says what stays.
 func TestARetiredKustomization(t *testing.T) {
-	const removed = "retired by this commit: what it applied is removed, or applied by others"
+	const removed = "retired by this commit: what it applied is removed, or stays by its policy, or is applied by others"
 	waits := "retired by this commit: 0/1 clusters ready: west waits for Deployment team/web: not removed yet"
 	for name, tc := range map[string]struct {
 		keeps          bool

@@ -18,7 +18,7 @@ import (
 // TestACommitThatRetires a Kustomization, as a rename does, ends what is told of that: on that commit, which it had told
 // nothing of, and once, also where the one who tells it begins anew.
 func TestACommitThatRetires(t *testing.T) {
-	const removed = "c retired by this commit: what it applied is removed, or applied by others"
+	const removed = "c retired by this commit: what it applied is removed, or stays by its policy, or is applied by others"
 	for name, tc := range map[string]struct {
 		state         gitopsv1alpha1.CommitState // of the commit before
 		again, others bool                       // it is there again; the one that applied it tells of another repository
