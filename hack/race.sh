@@ -30,4 +30,4 @@ fi
 seed=${SHUFFLE:-$RANDOM$RANDOM}
 echo "order of the tests: SHUFFLE=$seed"
 go tool -modfile=hack/test.mod gotestsum --format pkgname --format-hide-empty-pkg -- \
-	-race -short -vet=off -shuffle="$seed" -timeout 40m -p "$(($(nproc) + 1))" "$@"
+	-race -short -vet=off -ldflags=-w -shuffle="$seed" -timeout 40m -p "$(($(nproc) + 1))" "$@"

@@ -3,7 +3,8 @@
 # runner's summary. The programs in bin/ must be built: the whole-system tests
 # run them. The tests of a package run in another order each time; SHUFFLE=SEED,
 # as the first line says it, repeats one. More packages than there are cores run at
-# once: they wait for servers for a third of the time.
+# once: they wait for servers for a third of the time. What is for debuggers is not linked,
+# which takes a third of a link: tracebacks do without.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -12,4 +13,4 @@ seed=${SHUFFLE:-$RANDOM$RANDOM}
 echo "order of the tests: SHUFFLE=$seed"
 go vet ./...
 go tool -modfile=hack/test.mod gotestsum --format pkgname --format-hide-empty-pkg -- \
-	-vet=off -shuffle="$seed" -parallel "$((2 * $(nproc)))" -timeout 70m -p "$(($(nproc) + 1))" "${@:-./...}"
+	-vet=off -ldflags=-w -shuffle="$seed" -parallel "$((2 * $(nproc)))" -timeout 70m -p "$(($(nproc) + 1))" "${@:-./...}"
