@@ -12,7 +12,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -173,6 +172,8 @@ func stages(opts options) []stage {
 	placing := []string{"--controllers", "template,scheduler"}
 	// Nobody reports for clusters that have no members: they must not be taken for lost before all is measured.
 	believing := []string{"--cluster-monitor-grace-period=1h", "--cluster-startup-grace-period=1h"}
+	// A member that was killed is lost within seconds, and left as soon as none other is found to be.
+	failing := []string{"--failover=on", "--failover-tolerance=1s", "--cluster-failure-threshold=3s", "--cluster-status-update-frequency=1s"}
 	return []stage{
 		{nil, []row{
 			{"decisions in memory", []string{"7", "7-memory"}, decisions},
@@ -191,7 +192,7 @@ func stages(opts options) []stage {
 		}},
 		{&setup{members: members[:2]}, []row{{"the life of 200 Deployments", []string{"life", "life-200"}, lifeOf(200)}}},
 		{&setup{members: members[:2]}, []row{{"the life of 1,000 Deployments", []string{"life", "life-1000"}, lifeOf(1000)}}},
-		{&setup{members: members[:2], hubArgs: []string{"--failover=on"}}, []row{{"a cluster that must be left", []string{"9"}, moved}}},
+		{&setup{members: members[:2], hubArgs: failing}, []row{{"a cluster that must be left", []string{"9"}, moved}}},
 		{&setup{members: members[:2], hubArgs: []string{"--failover=on"}}, []row{{"a member that comes and goes", []string{"flap", "flap-unseen"}, comes("flap-unseen")}}},
 		{&setup{members: members[:2], hubArgs: []string{"--failover=on", "--cluster-failure-threshold=3s", "--cluster-success-threshold=3s", "--cluster-status-update-frequency=1s"}}, []row{{"a member that is seen to come and go", []string{"flap", "flap-seen"}, comes("flap-seen")}}},
 		{&setup{hubArgs: placing}, []row{{"decisions persisted", []string{"7", "7-persisted"}, placements}}},
@@ -218,13 +219,13 @@ func monorepoTimed(ctx context.Context, b *bench, r *results.Report) error {
 // lifeOf takes so many Deployments through their life.
 func lifeOf(n int) func(context.Context, *bench, *results.Report) error {
 	return func(ctx context.Context, b *bench, r *results.Report) error {
-		return life.Measure(ctx, life.Fleet{Hub: b.fleet.Hub, Client: b.hub, Members: b.members, Beside: slices.Collect(maps.Values(b.fleet.Members)), Namespace: namespace, Quiet: b.quiet}, n, r)
+		return life.Measure(ctx, life.Fleet{Hub: b.fleet.Hub, Client: b.hub, Members: b.members, Processes: b.fleet.Members, Namespace: namespace, Quiet: b.quiet}, n, r)
 	}
 }
 
 // moved takes 1,000 Deployments off the one of two members in which they run.
 func moved(ctx context.Context, b *bench, r *results.Report) error {
-	return life.MeasureMoves(ctx, life.Fleet{Hub: b.fleet.Hub, Client: b.hub, Members: b.members, Namespace: namespace, Quiet: b.quiet}, 1000, r)
+	return life.MeasureMoves(ctx, life.Fleet{Hub: b.fleet.Hub, Client: b.hub, Members: b.members, Processes: b.fleet.Members, Namespace: namespace, Quiet: b.quiet}, 1000, r)
 }
 
 // comes has the first member come and go.

@@ -28,8 +28,8 @@ type Fleet struct {
 	Hub     *localfleet.Process
 	Client  client.WithWatch
 	Members map[string]kubernetes.Interface
-	// Beside are the processes of the members: what they take is the measure of the machine.
-	Beside []*localfleet.Process
+	// Processes are those of the members, by name: what they take is the measure of the machine.
+	Processes map[string]*localfleet.Process
 	// Namespace is one that the members have.
 	Namespace string
 	// Quiet waits until nothing was written for a time, and returns the revision then.
@@ -86,6 +86,7 @@ func Measure(ctx context.Context, f Fleet, n int, r *results.Report) (err error)
 type cost struct {
 	seconds, cpu, writes float64
 	beside               float64 // CPU time of the members, in seconds
+	ended                time.Time
 }
 
 // measured does something, until what it leads to is there and nothing is written any more.
@@ -106,20 +107,20 @@ func (l *life) measured(ctx context.Context, do, until func(context.Context) err
 	if err := errors.Join(do(ctx), until(ctx)); err != nil {
 		return cost{}, err
 	}
-	took := time.Since(begin)
+	ended := time.Now()
 	after, err := l.Quiet(ctx, still)
 	if err != nil {
 		return cost{}, err
 	}
 	now, err := usage.CPUSeconds(l.Hub.PID())
 	nowBeside, besideErr := l.besides()
-	return cost{took.Seconds(), now - used, float64(after-before) / float64(l.n), nowBeside - usedBeside}, errors.Join(err, besideErr)
+	return cost{ended.Sub(begin).Seconds(), now - used, float64(after-before) / float64(l.n), nowBeside - usedBeside, ended}, errors.Join(err, besideErr)
 }
 
 // besides returns the CPU time that the members have taken so far, in seconds.
 func (l *life) besides() (float64, error) {
 	var sum float64
-	for _, member := range l.Beside {
+	for _, member := range l.Processes {
 		used, err := usage.CPUSeconds(member.PID())
 		if err != nil {
 			return 0, err

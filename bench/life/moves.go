@@ -17,9 +17,10 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	"github.com/flotilla-io/flotilla/bench/results"
+	"github.com/flotilla-io/flotilla/internal/localfleet"
 )
 
-// moveGoals are by how many Deployments there are.
+// moveGoals are for a cluster that fails, by how many Deployments there are.
 var moveGoals = map[int]struct{ moved, writes float64 }{1000: {moved: 30, writes: 4}}
 
 // moves is a fleet one of whose members must be left by all that runs in it.
@@ -28,8 +29,8 @@ type moves struct {
 	from, to string
 }
 
-// MeasureMoves has n Deployments without pods run in the one member, and moves them to the other by a taint. The
-// control plane is one with failover.
+// MeasureMoves has n Deployments without pods run in the one member, moves them to the other by a taint, and back as that
+// is killed. The control plane is one with failover.
 func MeasureMoves(ctx context.Context, f Fleet, n int, r *results.Report) (err error) {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
@@ -39,7 +40,7 @@ func MeasureMoves(ctx context.Context, f Fleet, n int, r *results.Report) (err e
 	}
 	names := slices.Sorted(maps.Keys(f.Members))
 	m := &moves{life: l, from: names[0], to: names[1]}
-	for _, step := range []func(context.Context) error{m.begin, m.move} {
+	for _, step := range []func(context.Context) error{m.begin, m.move, m.fail} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -88,11 +89,35 @@ func (m *moves) move(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("move: %w", err)
 	}
+	m.record("moved off a cluster that is there: all stand elsewhere after", moved.Seconds(), "s", moveGoals[m.n].moved)
+	m.record("moved off a cluster that is there: all have left it after", c.seconds, "s", 0)
+	m.record("moved off a cluster that is there: writes each, until they have", c.writes, "writes", 0)
+	m.record("moved off a cluster that is there: CPU time of the control plane", c.cpu, "s", 0)
+	return nil
+}
+
+// fail has the member killed that all of them were moved to. What is to be removed there has to wait.
+func (m *moves) fail(ctx context.Context) error {
+	if err := m.taint(ctx, m.from, ""); err != nil {
+		return err
+	}
+	fails := m.Processes[m.to]
+	m.Processes = map[string]*localfleet.Process{m.from: m.Processes[m.from]} // of which CPU time is asked
+	var first time.Time
+	c, err := m.measured(ctx, func(context.Context) error { return fails.Kill() }, func(ctx context.Context) error {
+		if err := m.count(ctx, func(have map[string]int) bool { return have[m.from] > 0 }); err != nil {
+			return err
+		}
+		first = time.Now()
+		return m.until(ctx, map[string]int{m.from: m.n})
+	})
+	if err != nil {
+		return fmt.Errorf("move off a cluster that fails: %w", err)
+	}
 	goals := moveGoals[m.n]
-	m.record("moved off a cluster: all stand elsewhere after", moved.Seconds(), "s", goals.moved)
-	m.record("moved off a cluster: all have left it after", c.seconds, "s", 0)
-	m.record("moved off a cluster: writes each", c.writes, "writes", goals.writes)
-	m.record("moved off a cluster: CPU time of the control plane", c.cpu, "s", 0)
+	m.record("moved off a cluster that fails: all stand elsewhere after the first one does", c.ended.Sub(first).Seconds(), "s", goals.moved)
+	m.record("moved off a cluster that fails: writes each, while it is away", c.writes, "writes", goals.writes)
+	m.record("moved off a cluster that fails: CPU time of the control plane", c.cpu, "s", 0)
 	return nil
 }
 
@@ -118,18 +143,25 @@ func (m *moves) taint(ctx context.Context, member string, effect corev1.TaintEff
 
 // until waits until members have so many Deployments.
 func (m *moves) until(ctx context.Context, want map[string]int) error {
+	return m.count(ctx, func(have map[string]int) bool {
+		for member, n := range want {
+			if have[member] != n {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// count waits until members have as many Deployments as is enough.
+func (m *moves) count(ctx context.Context, enough func(have map[string]int) bool) error {
 	have := map[string]int{}
 	err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, 10*time.Minute, true, func(context.Context) (bool, error) {
 		have = m.holdings.count()
-		for member, n := range want {
-			if have[member] != n {
-				return false, nil
-			}
-		}
-		return true, nil
+		return enough(have), nil
 	})
 	if err != nil {
-		return fmt.Errorf("members have %v Deployments, not %v: %w", have, want, err)
+		return fmt.Errorf("members have %v Deployments, which is not what is waited for: %w", have, err)
 	}
 	return nil
 }
