@@ -1,7 +1,6 @@
 package rollup
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,6 +13,10 @@ type Share struct {
 	// State and Description are those of the commit that changed it last. Empty: nobody has
 	// judged that yet.
 	State, Description string
+	// Reason is that of its condition Ready; empty where it has none.
+	Reason string
+	// Retired says that it fails as the commit has nothing of it any more, and that the one which is to remove it fails, too.
+	Retired bool
 	// Unchanged says that the commit changes nothing of it.
 	Unchanged bool
 	// Awaited says that the commit has yet to be tried there.
@@ -29,7 +32,7 @@ type Share struct {
 
 // Source sums up all that apply a source at one commit: "41 unchanged, 2 roll out: 12/40; web: …".
 // What the commit does not change counts as well: it is green when all of it is. What failed is told
-// before what is on its way, and what the commit changes before the rest; the order of shares does not matter.
+// before what is on its way, and what asks most of people before the rest; the order of shares does not matter.
 func Source(shares []Share) Rollup {
 	shares = slices.SortedFunc(slices.Values(shares), byConcern)
 	var counts shareCounts
@@ -80,21 +83,6 @@ func (s Share) state() string {
 		return StatePending
 	}
 	return s.State
-}
-
-// byConcern puts first what people want to read of first.
-func byConcern(a, b Share) int {
-	weight := func(s Share) int {
-		return slices.Index([]string{StateFailure, StatePending, StateSuccess}, s.state())
-	}
-	return cmp.Or(cmp.Compare(weight(a), weight(b)), btoi(a.Unchanged)-btoi(b.Unchanged), cmp.Compare(a.Name, b.Name))
-}
-
-func btoi(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // shareCounts counts shares by state.

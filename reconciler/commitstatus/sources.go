@@ -273,6 +273,7 @@ func (s *sources) shares(t recipient) []comment.Share {
 		ks := of.ks
 		there := commitOf(ks.Status.LastAttemptedRevision) == s.commit
 		share := comment.Share{Share: rollup.Share{Name: ks.Name, Awaited: !there && !ks.Spec.Suspend, Suspended: !there && ks.Spec.Suspend, Waits: s.waits[ks.Name]}}
+		share.Reason, share.Retired = reasonOf(ks), isRetired(ks, s.applied)
 		share.Unchanged = there && commitOf(inventory.Changed(&ks.Status)) != s.commit
 		if cs := s.ofEach[statusName(ks.Name, of.provider)]; cs != nil && cs.DeletionTimestamp == nil && (cs.Spec.Commit == s.commit || share.Unchanged) {
 			share.State, share.Description, share.Places = stateOf(cs.Spec.State), cs.Spec.Description, placesOf(cs.Spec.ClusterStates)

@@ -12,6 +12,9 @@ import (
 // ReasonPruneBlocked says that a revision would remove more than is allowed without a person's word.
 const ReasonPruneBlocked = "PruneBlocked"
 
+// ReasonPathNotFound says that a revision has no such path.
+const ReasonPathNotFound = "PathNotFound"
+
 // ReasonDeletedAgain says that an object is missing that others delete again and again, and that comes back only later.
 const ReasonDeletedAgain = "DeletedAgain"
 

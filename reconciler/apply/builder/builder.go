@@ -38,7 +38,7 @@ const (
 	// as a wish to delete everything.
 	ReasonEmptyBuild = "EmptyBuild"
 	// ReasonPathNotFound says that the artifact has no such path.
-	ReasonPathNotFound = "PathNotFound"
+	ReasonPathNotFound = inventory.ReasonPathNotFound
 	// ReasonDuplicateObject says that a revision holds an object twice.
 	ReasonDuplicateObject = "DuplicateObject"
 )
