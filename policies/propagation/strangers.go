@@ -118,6 +118,23 @@ func WantedClusters(p *policyv1alpha1.Placement, term string) []string {
 	return slices.Compact(names)
 }
 
+// Missed returns the clusters by which a placement asks for what is not there, whatever it carries: those of its affinity,
+// or of its first term, that are none of the fleet's, where one of them is nearly another's name, or where all that it
+// names is none of the fleet's.
+func Missed(p *policyv1alpha1.Placement, fleet []string) []Stranger {
+	first := ""
+	if len(p.ClusterAffinities) > 0 {
+		first = p.ClusterAffinities[0].AffinityName
+	}
+	missed := StrangersAmong(WantedClusters(p, first), fleet)
+	isMistyped := slices.ContainsFunc(missed, func(s Stranger) bool { return s.Meant != "" })
+	isSomeoneThere := slices.ContainsFunc(WantedClusters(p, ""), func(name string) bool { return slices.Contains(fleet, name) })
+	if isSomeoneThere && !isMistyped {
+		return nil
+	}
+	return missed
+}
+
 // Strangers returns the NamedClusters of a policy that are none of the fleet's, sorted.
 func Strangers(spec *policyv1alpha1.PropagationSpec, fleet []string) []Stranger {
 	return StrangersAmong(NamedClusters(spec), fleet)

@@ -62,12 +62,7 @@ func Revision(parts []Part) Rollup {
 	ready := map[string]bool{}
 	var findings, notes []finding
 	for _, p := range parts {
-		if p.State != Healthy {
-			findings = append(findings, finding{p.State, "", p.Object, p.Reason})
-		}
-		if len(p.Absent) > 0 {
-			findings = append(findings, absent(p))
-		}
+		findings = append(findings, onHub(p)...)
 		for _, c := range p.Clusters {
 			if _, ok := ready[c.Name]; !ok {
 				ready[c.Name] = true
@@ -109,6 +104,22 @@ func Revision(parts []Part) Rollup {
 	}
 	out.Description = Sanitise(text)
 	return out
+}
+
+// onHub is what the control plane says of a part. That it fits nowhere is told after the clusters which it is meant for
+// and that are not there.
+func onHub(p Part) []finding {
+	switch {
+	case p.State == Failed && len(p.Absent) > 0:
+		return []finding{{Failed, "", p.Object, propagation.Naming(p.Absent) + "; " + p.Reason}}
+	case p.State != Healthy && len(p.Absent) > 0:
+		return []finding{{p.State, "", p.Object, p.Reason}, absent(p)}
+	case p.State != Healthy:
+		return []finding{{p.State, "", p.Object, p.Reason}}
+	case len(p.Absent) > 0:
+		return []finding{absent(p)}
+	}
+	return nil
 }
 
 // absent is that a template does not get to clusters that are not there. One that may yet join is

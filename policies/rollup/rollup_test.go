@@ -365,6 +365,12 @@ func TestRevision(t *testing.T) {
 		"a cluster whose name is mistyped fails": {[]rollup.Part{
 			{Object: "A", Clusters: []rollup.ClusterPart{ok("a"), bad("b", rollup.Progressing, "not ready")}, Absent: []propagation.Stranger{{Name: "mars"}, {Name: "wst", Meant: "west"}}},
 		}, rollup.Rollup{State: "failure", Description: "A: clusterNames names mars, which does not exist; wst, which does not exist (did you mean west?)", Ready: 1, Total: 2}},
+		"what fits nowhere, as its cluster is mistyped": {[]rollup.Part{
+			{Object: "A", State: rollup.Failed, Reason: "0/2 clusters are available: 2 did not match.", Absent: []propagation.Stranger{{Name: "wst", Meant: "west"}}},
+		}, rollup.Rollup{State: "failure", Description: "A: clusterNames names wst, which does not exist (did you mean west?); 0/2 clusters are available: 2 did not match."}},
+		"what fits nowhere, and may do once another cluster joins": {[]rollup.Part{
+			{Object: "A", State: rollup.Failed, Reason: "0/2 clusters are available: 2 did not match.", Absent: []propagation.Stranger{{Name: "mars"}}},
+		}, rollup.Rollup{State: "failure", Description: "A: clusterNames names mars, which does not exist; 0/2 clusters are available: 2 did not match."}},
 		"a failure counts for more than silence": {[]rollup.Part{
 			{Object: "A", Clusters: []rollup.ClusterPart{silent("a"), bad("b", rollup.Failed, "denied")}},
 		}, rollup.Rollup{State: "failure", Description: "0/2 clusters ready: b failed on A: denied", Total: 2}},

@@ -20,9 +20,11 @@ import (
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/fairqueue"
+	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/policies/volumes"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
@@ -46,6 +48,8 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 		Watches(&workv1alpha2.ResourceBinding{}, wakes.whenBindingChanges()).
 		Watches(&workv1alpha2.ClusterResourceBinding{}, wakes.whenBindingChanges()).
 		Watches(&workv1alpha1.Work{}, wakes.whenWorkChanges()).
+		Watches(&policyv1alpha1.PropagationPolicy{}, handler.EnqueueRequestsFromMapFunc(wakes.ofPolicy), byGeneration).
+		Watches(&policyv1alpha1.ClusterPropagationPolicy{}, handler.EnqueueRequestsFromMapFunc(wakes.ofPolicy), byGeneration).
 		Watches(&clusterv1alpha1.Cluster{}, handler.EnqueueRequestsFromMapFunc(wakes.allFollowed), builder.WithPredicates(fleetChanges)).
 		Watches(&clusterv1alpha1.Cluster{}, wakes.whenClaimsStay()).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.opts.Concurrent, NewQueue: fairqueue.ByNamespace(r.opts.Concurrent)}).
@@ -111,6 +115,20 @@ var fleetChanges = predicate.Funcs{
 // them is known by its bindings, which are many.
 func (w wakes) allFollowed(context.Context, client.Object) []reconcile.Request {
 	return w.followed.all()
+}
+
+// ofPolicy returns the Kustomizations that own a policy, which may ask for clusters that are not there.
+func (w wakes) ofPolicy(_ context.Context, obj client.Object) []reconcile.Request {
+	p, ok := obj.(policyv1alpha1.Policy)
+	if !ok {
+		return nil
+	}
+	var requests []reconcile.Request
+	kind := schema.GroupKind{Group: policyv1alpha1.GroupName, Kind: propagation.KindOf(p)}
+	for _, key := range w.followed.owners(inventory.ID{Namespace: p.GetNamespace(), Name: p.GetName(), GroupKind: kind}) {
+		requests = append(requests, reconcile.Request{NamespacedName: key})
+	}
+	return requests
 }
 
 // whenClaimsStay wakes the Kustomizations of claims that stay in a cluster, or do so no more.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/workqueue"
@@ -16,6 +17,7 @@ import (
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	"github.com/flotilla-io/flotilla/api/scheme"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
@@ -116,6 +118,29 @@ func TestWhichWorksAreNews(t *testing.T) {
 			wakes{hub: r.hub, followed: r.followed}.whenWorkChanges().Update(t.Context(), event.UpdateEvent{ObjectOld: tc.was, ObjectNew: tc.is}, queue)
 			if got := len(queue.requests) == 1 && queue.requests[0].NamespacedName == owner; got != tc.want || len(queue.requests) > 1 {
 				t.Errorf("woken: %v", queue.requests)
+			}
+		})
+	}
+}
+
+// TestWhosePoliciesAreNews: a policy that is changed concerns the commit of who applied it, and no other one.
+func TestWhosePoliciesAreNews(t *testing.T) {
+	r := New(fake.NewClientBuilder().WithScheme(scheme.New()).Build(), nil, nil, Options{Clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0))})
+	owner := client.ObjectKey{Namespace: "flux-system", Name: "policies"}
+	kind := schema.GroupKind{Group: policyv1alpha1.GroupName, Kind: "PropagationPolicy"}
+	r.followed.own(owner, []inventory.Entry{{ID: inventory.ID{GroupKind: kind, Namespace: "shop", Name: "web"}, Version: "v1alpha1"}}, nil)
+	own := metav1.ObjectMeta{Namespace: "shop", Name: "web"}
+	for name, tc := range map[string]struct {
+		policy client.Object
+		want   []reconcile.Request
+	}{
+		"its own":          {&policyv1alpha1.PropagationPolicy{ObjectMeta: own}, []reconcile.Request{{NamespacedName: owner}}},
+		"another one":      {&policyv1alpha1.PropagationPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "bar", Name: "web"}}, nil},
+		"of another scope": {&policyv1alpha1.ClusterPropagationPolicy{ObjectMeta: metav1.ObjectMeta{Name: "web"}}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, wakes{hub: r.hub, followed: r.followed}.ofPolicy(t.Context(), tc.policy)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -85,7 +85,7 @@ func (r *Reader) Parts(ctx context.Context, owner client.ObjectKey, entries []in
 	if err != nil {
 		return nil, err
 	}
-	return slices.Concat(parts, rollup.Alongside(around, parts), kept, untaken), nil
+	return slices.Concat(parts, missing(owner, entries, policies, names), rollup.Alongside(around, parts), kept, untaken), nil
 }
 
 // leaving returns the clusters that hold what a binding carries, and that it is not for any more.
