@@ -99,7 +99,7 @@ type Deps struct {
 	Assessor Assessor
 	// Events records what happened.
 	Events loop.Recorder
-	// Templates tell of what others delete; nil: it comes back when drift is looked for.
+	// Templates tell of what others delete, and their labels; nil: it comes back when drift is looked for.
 	Templates wakes.Templates
 	// Switches have a revision count as a whole; nil: each object counts as it is written.
 	Switches switchover.Switches

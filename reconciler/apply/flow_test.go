@@ -1,6 +1,7 @@
 package apply_test
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -572,6 +573,10 @@ func TestDeletion(t *testing.T) {
 type listening struct{ templatestore.Listener }
 
 func (l *listening) Listen(one templatestore.Listener) { l.Listener = one }
+
+func (*listening) Get(context.Context, templatestore.Key) (*unstructured.Unstructured, templatestore.Presence, error) {
+	return nil, templatestore.Unknown, nil
+}
 
 // What others delete comes back at once: what a watch shows is not waited for by the interval, nor by a
 // health check or a restart.

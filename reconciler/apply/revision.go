@@ -140,6 +140,9 @@ func (r *Reconciler) brake(ctx context.Context, s *state) (loop.Next, error) {
 	revision := withdrawals.Revision{
 		Name: s.source.revision, Changes: s.plan.Changes, Seen: s.seen, Removed: inventory.IDsOf(s.diff.Removed), Allowed: may,
 	}
+	if r.deps.Templates != nil {
+		revision.Labels = withdrawals.LabelsIn(ctx, r.deps.Templates)
+	}
 	err := withdrawals.Check(ctx, r.deps.Hub, revision)
 	if refusal := (*withdrawals.Refusal)(nil); errors.As(err, &refusal) {
 		err = loop.Waiting(refusal.Reason(), intervals.Retry(s.ks), err) // a cluster that joins may be what it takes

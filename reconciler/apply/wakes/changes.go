@@ -1,7 +1,10 @@
 package wakes
 
 import (
+	"context"
+
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
@@ -11,6 +14,8 @@ import (
 // Templates tell of what happens to templates that somebody keeps a watch on.
 type Templates interface {
 	Listen(l templatestore.Listener)
+	// Get returns a template, and whether it is known to be there.
+	Get(ctx context.Context, key templatestore.Key) (*unstructured.Unstructured, templatestore.Presence, error)
 }
 
 // Asked lets pass what a person changed of a Kustomization: not a status that was written here.

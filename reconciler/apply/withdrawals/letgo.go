@@ -47,7 +47,7 @@ func LetGo(ctx context.Context, hub client.Client, r Revision) error {
 			}
 		}
 	}
-	return nil
+	return c.unread
 }
 
 // namedBy are the Works of claims that a policy of the revision takes out of their clusters, and may.

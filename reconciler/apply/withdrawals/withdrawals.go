@@ -3,12 +3,13 @@
 //
 // In go the changes of a revision and what the control plane has; out comes a refusal that names each such
 // object, with what would be lost where. What is precious counts also where nothing looks wrong. What people let go by its name is none. It reads
-// Clusters, policies and bindings, and writes nothing but, on Works of claims that are let go, that they are.
+// Clusters, policies, bindings and labels of templates, and writes nothing but, on Works of claims that are let go, that they are.
 package withdrawals
 
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -34,6 +35,8 @@ type Revision struct {
 	// Changes are all objects that it wants, and Seen what the hub has of them.
 	Changes []applier.Change
 	Seen    applier.Observed
+	// Labels are those of templates of others, by which policies select them; nil: none is known.
+	Labels Labels
 	// Removed is what leaves with it.
 	Removed []inventory.ID
 	// Allowed is what people let go.
@@ -76,7 +79,7 @@ func Check(ctx context.Context, hub client.Reader, r Revision) error {
 		found = append(found, lost...)
 	}
 	lost, err := takeovers{&c}.losses(ctx)
-	if err != nil {
+	if err := errors.Join(err, c.unread); err != nil {
 		return err
 	}
 	return refusal(append(found, lost...), r)
@@ -138,6 +141,8 @@ type check struct {
 	// bound are all bindings, and precious those of what is precious.
 	bound    map[client.ObjectKey]workv1alpha2.Binding
 	precious []workv1alpha2.Binding
+	// unread is why labels of templates are not known.
+	unread error
 }
 
 // lossesBy finds out what an object of the revision takes away, unless people let it go.

@@ -116,6 +116,7 @@ func TestWhatLooksLikeAMistake(t *testing.T) {
 	other := edited(everything, "name: all", "name: other")
 	byTier := edited(everything, "clusterNames: [east, west]", "labelSelector: {matchExpressions: [{key: tier, operator: In, values: [gold, silver]}]}")
 	wide := edited(everything, "kind: PropagationPolicy", "kind: ClusterPropagationPolicy", "name: all, namespace: shop", "name: wide")
+	labelled := edited(wide, "kind: ConfigMap}", "kind: ConfigMap, labelSelector: {matchLabels: {tier: front}}}", "{apiVersion: apps/v1, kind: Deployment}, ", "")
 	retuned := edited(tuned, "name: tune", "name: anew")
 	preempting := edited(other, "spec: {", "spec: {priority: 10, preemption: Always, ")
 	cases := map[string]struct {
@@ -124,10 +125,32 @@ func TestWhatLooksLikeAMistake(t *testing.T) {
 		claim   func(policy *policyv1alpha1.PropagationPolicy) client.Object // in both clusters, too
 		allowed string
 		want    string
-		allow   string   // where the revision is not what the refusal asks for
-		there   []string // policies that the hub has besides
-		was     string   // the Deployment before
+		allow   string            // where the revision is not what the refusal asks for
+		there   []string          // policies that the hub has besides
+		was     string            // the Deployment before
+		theirs  map[string]string // labels of the ConfigMap of another Kustomization; nil: not known
 	}{
+		"a policy is dropped, and one that names a mistyped cluster selects a template of others by its labels": {
+			removed: []string{everything}, there: []string{edited(labelled, "west", "wst")}, theirs: map[string]string{"tier": "front"},
+			want: typo + "ClusterPropagationPolicy/wide would take 1 object (ConfigMap shop/cfg) out of west",
+		},
+		"a policy is dropped, and a new one that names a mistyped cluster selects a template of others by its labels": {
+			removed: []string{everything}, wants: []string{edited(labelled, "west", "wst")}, theirs: map[string]string{"tier": "front"},
+			want: typo + "ClusterPropagationPolicy/wide would take 1 object (ConfigMap shop/cfg) out of west",
+		},
+		"a policy selects a template of others no more, and one that names a mistyped cluster does by its labels": {
+			wants: []string{edited(everything, "kind: ConfigMap}", "kind: ConfigMap, labelSelector: {matchLabels: {tier: back}}}")}, there: []string{edited(labelled, "west", "wst")},
+			theirs: map[string]string{"tier": "front"},
+			want:   typo + "ClusterPropagationPolicy/wide would take 1 object (ConfigMap shop/cfg) out of west",
+		},
+		"a policy selects a template of others no more, names a mistyped cluster, and nobody carries that any more": {
+			wants:  []string{edited(everything, "west", "wst", "kind: ConfigMap}", "kind: ConfigMap, labelSelector: {matchLabels: {tier: back}}}")},
+			theirs: map[string]string{"tier": "front"},
+			want:   typo + "PropagationPolicy/shop/all would take 1 object (Deployment shop/web) out of west",
+		},
+		"a policy is dropped, and nobody carries a template of others any more, which runs on": {
+			removed: []string{everything}, there: []string{edited(labelled, "west", "wst")}, theirs: map[string]string{"tier": "back"},
+		},
 		"a policy gives way to one that stays as it is, and names a mistyped cluster": {
 			wants: []string{edited(everything, "spec: {", "spec: {priority: 1, ")}, there: []string{edited(preempting, "west", "wst")},
 			want: typo + "PropagationPolicy/shop/other would take " + both + " out of west",
@@ -247,6 +270,9 @@ func TestWhatLooksLikeAMistake(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			r := withdrawals.Revision{Name: "main@sha1:1", Seen: applier.Observed{}}
+			r.Labels = func(template *unstructured.Unstructured) (map[string]string, bool, error) {
+				return tc.theirs, tc.theirs != nil && template.GetName() == "cfg", nil
+			}
 			if tc.allowed != "" {
 				r.Allowed = inventory.AllowanceOf(tc.allowed, "", r.Name)
 			}

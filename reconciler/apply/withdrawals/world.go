@@ -25,8 +25,8 @@ type world struct {
 	after  *propagation.Directory
 	// next are the policies with the revision.
 	next map[inventory.ID]policyv1alpha1.Policy
-	// templates are those of the revision.
-	templates map[inventory.ID]*unstructured.Unstructured
+	// templates are those of the revision, and there what is known of others by the hub: nil for nothing.
+	templates, there map[inventory.ID]*unstructured.Unstructured
 }
 
 // readWorld reads the policies of the hub, and lays the revision over them.
@@ -38,7 +38,9 @@ func (c *check) readWorld(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w := &world{before: map[propagation.PolicyRef]policyv1alpha1.Policy{}, templates: map[inventory.ID]*unstructured.Unstructured{}}
+	w := &world{
+		before: map[propagation.PolicyRef]policyv1alpha1.Policy{}, templates: map[inventory.ID]*unstructured.Unstructured{}, there: map[inventory.ID]*unstructured.Unstructured{},
+	}
 	removed := map[inventory.ID]bool{}
 	for _, id := range c.revision.Removed {
 		removed[id] = true
@@ -127,7 +129,7 @@ func (c *check) carriers(b workv1alpha2.Binding) (before, after policyv1alpha1.P
 	switch next := c.world.next[idOf(before)]; {
 	case decision.Outcome == propagation.Carried:
 		return before, decision.Policy
-	case !known && next != nil: // it may be its labels that are selected, and nobody here knows them
+	case next != nil && (!known || decision.Outcome == propagation.Waiting): // its labels may be selected, and nobody knows them
 		return before, next
 	default:
 		return before, nil
@@ -154,7 +156,8 @@ func (w *world) carrier(b workv1alpha2.Binding) policyv1alpha1.Policy {
 	return out
 }
 
-// template is what a binding stands for, as the revision has it; of what is not in it, the name alone is known.
+// template is what a binding stands for, as the revision has it, or else the hub; of what neither has, the name alone is
+// known.
 func (c *check) template(b workv1alpha2.Binding) (out *unstructured.Unstructured, known bool) {
 	of := b.BindingSpec().Resource
 	out = &unstructured.Unstructured{}
@@ -164,6 +167,8 @@ func (c *check) template(b workv1alpha2.Binding) (out *unstructured.Unstructured
 	out.SetName(of.Name)
 	if desired := c.world.templates[inventory.IDOf(out)]; desired != nil {
 		out, known = desired.DeepCopy(), true
+	} else if there := c.seen(out); there != nil {
+		out, known = there.DeepCopy(), true
 	}
 	if p := c.world.before[claimOf(b)]; p != nil {
 		propagation.ClaimOf(p).Set(out)
