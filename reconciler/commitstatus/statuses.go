@@ -113,7 +113,7 @@ func notesOf(cs *gitopsv1alpha1.CommitStatus) map[string]string {
 // delay returns how long a change of words alone has to wait.
 func (s statuses) delay(have, desired *gitopsv1alpha1.CommitStatus) time.Duration {
 	same := have.Spec.Commit == desired.Spec.Commit && have.Spec.State == desired.Spec.State && have.Spec.Context == desired.Spec.Context
-	if !same || desired.Spec.State != gitopsv1alpha1.CommitPending {
+	if !same || !maps.Equal(notesOf(have), notesOf(desired)) || desired.Spec.State != gitopsv1alpha1.CommitPending {
 		return 0
 	}
 	at, ok := s.followed.changed(desired)

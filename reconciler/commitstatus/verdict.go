@@ -228,8 +228,8 @@ func (r *Reconciler) desired(ks *kustomizev1.Kustomization, t target, v verdict,
 	}
 	if parent, owned := inventory.OwnerOf(ks); owned {
 		cs.Annotations = map[string]string{gitopsv1alpha1.ParentAnnotation: parent.String()}
-		if !inventory.Deletes(ks) {
-			cs.Annotations[gitopsv1alpha1.KeepsAnnotation] = "true"
+		if why := inventory.Keeps(ks); why != "" {
+			cs.Annotations[gitopsv1alpha1.KeepsAnnotation] = why
 		}
 	}
 	if r.opts.TargetURL != "" {

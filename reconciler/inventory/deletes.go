@@ -1,18 +1,26 @@
 package inventory
 
-import kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+import (
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+
+	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
+)
 
 // Deletes reports whether the end of a Kustomization is that of what it applied.
-func Deletes(ks *kustomizev1.Kustomization) bool {
-	if ks.Spec.Suspend {
-		return false
-	}
-	switch ks.GetDeletionPolicy() {
-	case kustomizev1.DeletionPolicyDelete, kustomizev1.DeletionPolicyWaitForTermination:
-		return true
-	case kustomizev1.DeletionPolicyMirrorPrune:
-		return ks.Spec.Prune
+func Deletes(ks *kustomizev1.Kustomization) bool { return Keeps(ks) == "" }
+
+// Keeps says why the end of a Kustomization leaves what it applied, as KeepsAnnotation has it; empty where that is deleted.
+func Keeps(ks *kustomizev1.Kustomization) string {
+	switch policy := ks.GetDeletionPolicy(); {
+	case ks.Spec.Suspend:
+		return gitopsv1alpha1.KeepsSuspended
+	case policy == kustomizev1.DeletionPolicyDelete, policy == kustomizev1.DeletionPolicyWaitForTermination:
+		return ""
+	case policy != kustomizev1.DeletionPolicyMirrorPrune:
+		return gitopsv1alpha1.KeepsOrphans
+	case ks.Spec.Prune:
+		return ""
 	default:
-		return false
+		return gitopsv1alpha1.KeepsUnpruned
 	}
 }

@@ -58,9 +58,19 @@ const (
 // is about; there is none where nobody did.
 const ParentAnnotation = "gitops.flotilla.io/parent"
 
-// KeepsAnnotation on a CommitStatus, "true", says that the Kustomization that it is about leaves where it is
-// what it applied when it is deleted; there is none where that is deleted as well.
+// KeepsAnnotation on a CommitStatus says that the Kustomization that it is about leaves where it is what it applied
+// when it is deleted, and why: one of those below. There is none where that is deleted as well.
 const KeepsAnnotation = "gitops.flotilla.io/keeps"
+
+// Why a Kustomization that is deleted leaves what it applied.
+const (
+	// KeepsUnpruned: it does not prune.
+	KeepsUnpruned = "true"
+	// KeepsSuspended: it is suspended.
+	KeepsSuspended = "suspended"
+	// KeepsOrphans: its deletionPolicy is Orphan.
+	KeepsOrphans = "orphan"
+)
 
 // RemovedKey in status.history[0].metadata of a Kustomization are the objects that left its
 // revisions and that clusters may still hold, between commas, as they stand in inventories; "+5" in the end are five

@@ -1,6 +1,7 @@
 package poster
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -117,13 +118,20 @@ func (r retirement) reportsOn(ctx context.Context, cs *gitopsv1alpha1.CommitStat
 	}), nil
 }
 
+// keeps says why what a Kustomization applied stays.
+var keeps = map[string]string{
+	gitopsv1alpha1.KeepsUnpruned:  "it does not prune",
+	gitopsv1alpha1.KeepsSuspended: "it was suspended",
+	gitopsv1alpha1.KeepsOrphans:   "its deletionPolicy is Orphan",
+}
+
 // retired says what has become of what a Kustomization applied that the commit retires. The commit stays pending for as
 // long as a cluster has yet to remove some of it.
 func (r retirement) retired(ctx context.Context, s *state, parent *kustomizev1.Kustomization, commit string) (loop.Next, error) {
 	last := s.before.Status.Posted
 	s.closing = &gitopsv1alpha1.PostedStatus{Commit: commit, State: gitopsv1alpha1.CommitSuccess, Description: retires + "what it applied is removed, or stays by its policy, or is applied by others"}
-	if s.before.Annotations[gitopsv1alpha1.KeepsAnnotation] != "" {
-		s.closing.Description = retires + "what it applied is left where it was, as it does not prune"
+	if why := s.before.Annotations[gitopsv1alpha1.KeepsAnnotation]; why != "" {
+		s.closing.Description = retires + "what it applied is left where it was, as " + cmp.Or(keeps[why], keeps[gitopsv1alpha1.KeepsUnpruned])
 	}
 	if r.remains == nil {
 		return loop.Next{}, nil

@@ -367,7 +367,7 @@ func TestARetiredKustomization(t *testing.T) {
 	const removed = "retired by this commit: what it applied is removed, or stays by its policy, or is applied by others"
 	waits := "retired by this commit: 0/1 clusters ready: west waits for Deployment team/web: not removed yet"
 	for name, tc := range map[string]struct {
-		keeps          bool
+		keeps          string
 		is, becomes    clusters
 		again          bool // another of its name is there
 		ending         bool // its namespace is being deleted
@@ -376,7 +376,9 @@ func TestARetiredKustomization(t *testing.T) {
 	}{
 		"a cluster has yet to remove something": {is: clusters{removing: true}, becomes: clusters{removing: true}, want: []string{waits}, wantLast: []string{waits}},
 		"it is removed in the end":              {is: clusters{removing: true}, want: []string{waits}, wantLast: []string{waits, removed}, gone: true},
-		"it does not prune":                     {keeps: true, want: []string{"retired by this commit: what it applied is left where it was, as it does not prune"}, gone: true},
+		"it does not prune":                     {keeps: "true", want: []string{"retired by this commit: what it applied is left where it was, as it does not prune"}, gone: true},
+		"it is suspended":                       {keeps: "suspended", want: []string{"retired by this commit: what it applied is left where it was, as it was suspended"}, gone: true},
+		"it leaves orphans":                     {keeps: "orphan", want: []string{"retired by this commit: what it applied is left where it was, as its deletionPolicy is Orphan"}, gone: true},
 		"some of it may not be deleted":         {is: clusters{stays: true}, want: []string{"retired by this commit: some of what it applied is left where it was: Deployment/team/web"}, gone: true},
 		"it is there again":                     {is: clusters{removing: true}, again: true, want: []string{"retired by this commit: it is not known to be removed: 0/1 clusters ready: west waits for Deployment team/web: not removed yet"}, gone: true},
 		"its namespace goes, too":               {is: clusters{removing: true}, ending: true, want: []string{"retired by this commit: it is not known to be removed: 0/1 clusters ready: west waits for Deployment team/web: not removed yet"}, gone: true},
@@ -411,8 +413,8 @@ func TestARetiredKustomization(t *testing.T) {
 			}
 			cs.Spec.State, cs.Finalizers = gitopsv1alpha1.CommitPending, []string{gitopsv1alpha1.CommitStatusFinalizer}
 			w.parent(cs, "main@sha1:"+strings.Repeat("a", 40))
-			if tc.keeps {
-				cs.Annotations[gitopsv1alpha1.KeepsAnnotation] = "true"
+			if tc.keeps != "" {
+				cs.Annotations[gitopsv1alpha1.KeepsAnnotation] = tc.keeps
 			}
 			if err := w.hub.Update(t.Context(), cs); err != nil {
 				t.Fatal(err)
