@@ -125,7 +125,7 @@ func readyAt(s *state) bool {
 // awaited returns what is waited for: everything where something stays until all is applied.
 func (s *state) awaited() []inventory.Entry {
 	if len(s.leaving.kept) > 0 {
-		return s.desired
+		return s.butItself(s.desired)
 	}
 	return s.toAssess()
 }
@@ -133,9 +133,15 @@ func (s *state) awaited() []inventory.Entry {
 // toAssess returns what health is judged by: everything, or what is listed.
 func (s *state) toAssess() []inventory.Entry {
 	if s.ks.Spec.Wait {
-		return s.desired
+		return s.butItself(s.desired)
 	}
-	return health.Listed(s.ks)
+	return s.butItself(health.Listed(s.ks))
+}
+
+// butItself leaves out the Kustomization, which the root of a repository applies, too: it is ready once all else is.
+func (s *state) butItself(entries []inventory.Entry) []inventory.Entry {
+	itself := inventory.OfKustomization(s.owner)
+	return slices.DeleteFunc(slices.Clone(entries), func(e inventory.Entry) bool { return e.ID == itself })
 }
 
 // observeOwn returns those of the entries that the revision holds, as they stand:

@@ -59,6 +59,24 @@ func TestWaitIsForHealthAndForNothingOlder(t *testing.T) {
 	}
 }
 
+// TestAKustomizationThatAppliesItself is the root of a repository that holds its own manifest: it does not wait for
+// itself, and what leaves it goes.
+func TestAKustomizationThatAppliesItself(t *testing.T) {
+	w := newWorld(t)
+	self := strings.Replace(child("web", "app"), "prune: true", "prune: true, wait: true, timeout: 20s", 1)
+	files := map[string]string{"app/self.yaml": self, "app/config.yaml": named("a", "b")}
+	first := w.commit(files)
+	w.kustomization("web", waiting)
+	w.ready("web", first)
+	files["app/self.yaml"] = strings.Replace(self, "timeout: 20s", "timeout: 30s", 1)
+	files["app/config.yaml"] = named("b", "c")
+	w.ready("web", w.commit(files))
+	w.configMap("c")
+	if gone := w.object("v1", "ConfigMap", w.namespace, "a"); gone != nil {
+		t.Errorf("%s is still there", gone.GetName())
+	}
+}
+
 func TestWaitIsForTheBindingOfWhatAPolicyCarries(t *testing.T) {
 	w := newWorld(t)
 	policy := &policyv1alpha1.PropagationPolicy{

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fluxcd/cli-utils/pkg/object"
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 )
@@ -16,6 +17,11 @@ import (
 const mostRecorded = 1000
 
 var kustomizations = kustomizev1.GroupVersion.WithKind(kustomizev1.KustomizationKind).GroupKind()
+
+// OfKustomization identifies a Kustomization.
+func OfKustomization(key client.ObjectKey) ID {
+	return ID{GroupKind: kustomizations, Namespace: key.Namespace, Name: key.Name}
+}
 
 // Removed returns what left the revisions of a Kustomization and clusters may still hold, as its
 // status says. What cannot be read is left out.

@@ -164,7 +164,7 @@ func (r Remover) blocked(ctx context.Context, e *end, doomed []inventory.Entry) 
 		return !was(entry) && (!inherited || heir == e.key) // whoever makes it anew may be deleted as well
 	})
 	e.Undecided = inventory.IDsOf(undecided)
-	own := kustomization(e.key)
+	own := inventory.OfKustomization(e.key)
 	if len(promised) == 0 || e.may.Names(own) {
 		return nil
 	}
@@ -184,10 +184,6 @@ func (r Remover) blocked(ctx context.Context, e *end, doomed []inventory.Entry) 
 		e.leaving.Deleted = inventory.Compare(e.leaving.Deleted, promised).Removed
 	}
 	return err
-}
-
-func kustomization(key client.ObjectKey) inventory.ID {
-	return inventory.ID{GroupKind: kustomizev1.GroupVersion.WithKind(kustomizev1.KustomizationKind).GroupKind(), Namespace: key.Namespace, Name: key.Name}
 }
 
 // await says for what the end still waits.
