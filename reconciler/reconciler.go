@@ -462,5 +462,5 @@ func registerCommitStatus(_ context.Context, f *fleet) error {
 
 // health judges how objects of the control plane fare in their clusters.
 func (f *fleet) health() *health.Reader {
-	return health.New(health.Deps{Hub: f.mgr.GetClient(), Live: f.mgr.GetAPIReader(), Templates: f.templates, Skip: *f.opts.Skip})
+	return health.New(health.Deps{Hub: f.mgr.GetClient(), Live: f.mgr.GetAPIReader(), Templates: f.templates, Skip: *f.opts.Skip, NoPreemption: f.opts.Scheduling.Off.Preemption})
 }

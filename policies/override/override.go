@@ -89,6 +89,13 @@ func (a Applied) Annotations() map[string]string {
 	return out
 }
 
+// Matches reports whether the annotations of a Work record a, and nothing else.
+func (a Applied) Matches(annotations map[string]string) bool {
+	want := a.Annotations()
+	return annotations[policyv1alpha1.AppliedClusterOverrides] == want[policyv1alpha1.AppliedClusterOverrides] &&
+		annotations[policyv1alpha1.AppliedOverrides] == want[policyv1alpha1.AppliedOverrides]
+}
+
 // Recorded returns kind and name of each policy that the annotations of a Work say was
 // applied, once each; none where they cannot be read.
 func Recorded(annotations map[string]string) []string {
@@ -178,10 +185,30 @@ func (c Chain) Apply(obj *unstructured.Unstructured, cluster *clusterv1alpha1.Cl
 // explain what it changed: after is told the policy and the index of the rule,
 // -1 for the deprecated fields, while obj is as that rule left it.
 func (c Chain) Follow(obj *unstructured.Unstructured, cluster *clusterv1alpha1.Cluster, after func(policyv1alpha1.Override, int)) (Applied, error) {
-	var out Applied
 	e := newEditor(obj)
+	return c.each(cluster, func(l *link, index int, o *policyv1alpha1.Overriders) error {
+		if err := e.rule(o); err != nil {
+			err.redact(l.policy, index, e.manifestSecret)
+			return err
+		}
+		if after != nil {
+			after(l.policy, index)
+		}
+		return nil
+	})
+}
+
+// Means returns what Apply would have applied, without an object: whether it can be is not known.
+func (c Chain) Means(cluster *clusterv1alpha1.Cluster) Applied {
+	out, _ := c.each(cluster, func(*link, int, *policyv1alpha1.Overriders) error { return nil }) // never an error
+	return out
+}
+
+// each calls do with the rules that mean the cluster, in their order, and returns them.
+func (c Chain) each(cluster *clusterv1alpha1.Cluster, do func(l *link, index int, o *policyv1alpha1.Overriders) error) (Applied, error) {
+	var out Applied
 	for i := range c {
-		items, err := c[i].apply(e, cluster, after)
+		items, err := c[i].each(cluster, do)
 		if err != nil {
 			return Applied{}, err
 		}
@@ -197,8 +224,7 @@ func (c Chain) Follow(obj *unstructured.Unstructured, cluster *clusterv1alpha1.C
 	return out, nil
 }
 
-// apply runs the rules that mean the cluster.
-func (l *link) apply(e *editor, cluster *clusterv1alpha1.Cluster, after func(policyv1alpha1.Override, int)) ([]Item, error) {
+func (l *link) each(cluster *clusterv1alpha1.Cluster, do func(l *link, index int, o *policyv1alpha1.Overriders) error) ([]Item, error) {
 	var items []Item
 	for i := range l.rules {
 		r := &l.rules[i]
@@ -209,12 +235,8 @@ func (l *link) apply(e *editor, cluster *clusterv1alpha1.Cluster, after func(pol
 		if l.legacy {
 			index = -1
 		}
-		if err := e.rule(r.overriders); err != nil {
-			err.redact(l.policy, index, e.manifestSecret)
+		if err := do(l, index, r.overriders); err != nil {
 			return nil, err
-		}
-		if after != nil {
-			after(l.policy, index)
 		}
 		items = append(items, Item{PolicyName: l.policy.GetName(), Overriders: *r.overriders})
 	}

@@ -88,7 +88,8 @@ func (w switcher) beforeRules(s *state) func(context.Context) error {
 
 // finish removes what left the revision and must not be waited for: the policies and overrides, which
 // count with all of it, and Kustomizations that hand over. All of a switch counts once it is seen; the
-// status says so: at once where more is to be removed, else with the outcome of the run.
+// status says so: at once where more is to be removed, else with the outcome of the run. Any policy or override
+// is seen before health is looked at.
 func (w switcher) finish(ctx context.Context, s *state) (loop.Next, error) {
 	s.writes = whole
 	var err error
@@ -100,12 +101,14 @@ func (w switcher) finish(ctx context.Context, s *state) (loop.Next, error) {
 	}
 	if !s.switched.needed {
 		w.end(ctx, s.owner, nil)
+	}
+	if w.switches == nil || !s.switched.needed && !switchover.Rule(s.plan.Changes, s.switched.pruned) {
 		return loop.Next{}, nil
 	}
 	if err := switchover.Await(ctx, w.switches, switchover.Written(s.plan.Changes, s.switched.pruned, s.seen, s.switched.resumed)); err != nil {
 		return loop.Next{}, err
 	}
-	if s.switched.done = true; len(s.leaving.Deleted) == 0 {
+	if s.switched.done = s.switched.needed; !s.switched.needed || len(s.leaving.Deleted) == 0 {
 		return loop.Next{}, nil
 	}
 	after := s.ks.DeepCopy()

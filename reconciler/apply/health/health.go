@@ -45,6 +45,8 @@ type Deps struct {
 	Templates Templates
 	// Skip says what is never propagated.
 	Skip propagation.SkipRules
+	// NoPreemption says that every claim is left to the policy that holds it.
+	NoPreemption bool
 }
 
 // Reader judges health. It is safe for use by several goroutines.
@@ -106,10 +108,14 @@ func (r *Reader) Assess(ctx context.Context, req Request) (Assessment, error) {
 	if err != nil {
 		return Assessment{}, err
 	}
+	asked, err := r.asked(ctx, policies)
+	if err != nil {
+		return Assessment{}, err
+	}
 	out := Assessment{Verdicts: make([]Verdict, len(req.Entries))}
 	parts := make([]*rollup.Part, len(req.Entries))
 	for i, e := range req.Entries {
-		if out.Verdicts[i], parts[i], err = r.assess(ctx, req, e, given{policies, silent}, rules); err != nil {
+		if out.Verdicts[i], parts[i], err = r.assess(ctx, req, e, given{policies, asked, silent}, rules); err != nil {
 			return Assessment{}, err
 		}
 	}
@@ -171,8 +177,7 @@ func (r *Reader) assess(ctx context.Context, req Request, e inventory.Entry, all
 	}
 	switch {
 	case binding != nil:
-		works, err := r.works(ctx, binding)
-		part := rollup.PartOf(obj, binding, works, all.silent)
+		part, err := r.partOf(ctx, obj, binding, all)
 		if req.Applied {
 			part = part.AsApplied()
 		}

@@ -37,6 +37,10 @@ func (r *Reader) Parts(ctx context.Context, owner client.ObjectKey, entries []in
 	if err != nil {
 		return nil, err
 	}
+	asked, err := r.asked(ctx, policies)
+	if err != nil {
+		return nil, err
+	}
 	var parts, around []rollup.Part
 	for _, e := range entries {
 		goesEverywhere, err := r.unbound(ctx, e.ID)
@@ -57,7 +61,7 @@ func (r *Reader) Parts(ctx context.Context, owner client.ObjectKey, entries []in
 		if err != nil {
 			return nil, err
 		}
-		part, propagated, err := r.part(ctx, owner, e, binding, given{policies, silent})
+		part, propagated, err := r.part(ctx, owner, e, binding, given{policies, asked, silent})
 		if err != nil {
 			return nil, err
 		}
@@ -109,6 +113,7 @@ func (r *Reader) leaving(ctx context.Context, b workv1alpha2.Binding, silent rol
 // given is what is the same for all parts.
 type given struct {
 	policies selection
+	asked    asked
 	silent   rollup.Silences
 }
 
@@ -142,11 +147,10 @@ func (r *Reader) part(ctx context.Context, owner client.ObjectKey, e inventory.E
 		part.Unread = true
 		return part, true, nil
 	}
-	works, err := r.works(ctx, binding)
+	part, err := r.partOf(ctx, template, binding, all)
 	if err != nil {
 		return rollup.Part{}, false, err
 	}
-	part := rollup.PartOf(template, binding, works, all.silent)
 	if part.State == rollup.Healthy && inventory.IsWorkload(e.ID) && rollup.Released(binding) {
 		part.State, part.Reason = rollup.Progressing, "no policy carries it any more" // it runs on, and no change of it ever will
 		part.Clusters, part.Former = nil, part.Clusters

@@ -7,6 +7,7 @@ package switchover
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
@@ -44,6 +45,14 @@ func Needed(changes []applier.Change, deleted []inventory.Entry) bool {
 	}
 	gone, _ := Rules(deleted)
 	return rules+len(gone) > 0 && all+len(deleted) > 1
+}
+
+// Rule reports whether a policy or an override was written or deleted.
+func Rule(changes []applier.Change, deleted []inventory.Entry) bool {
+	gone, _ := Rules(deleted)
+	return len(gone) > 0 || slices.ContainsFunc(changes, func(c applier.Change) bool {
+		return c.Version != "" && isRule(c.Desired.GroupVersionKind().GroupKind())
+	})
 }
 
 // Rules divides entries into policies and overrides, and the rest.

@@ -1,0 +1,100 @@
+package health
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/override"
+	"github.com/flotilla-io/flotilla/policies/propagation"
+	"github.com/flotilla-io/flotilla/policies/rollup"
+)
+
+// asked is what is asked of templates: where they run, and as what. What clusters hold counts only once bindings and Works
+// say the same: a policy or an override may have changed a moment ago.
+type asked struct {
+	directory    *propagation.Directory
+	overrides    *override.Index
+	clusters     map[string]*clusterv1alpha1.Cluster
+	noPreemption bool
+}
+
+// asked returns what is asked of templates by these policies, and the overrides of the cache.
+func (r Deps) asked(ctx context.Context, policies selection) (asked, error) {
+	overrides, err := r.overrides(ctx)
+	if err != nil {
+		return asked{}, err
+	}
+	var list clusterv1alpha1.ClusterList
+	if err := r.Hub.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		return asked{}, fmt.Errorf("list clusters: %w", err)
+	}
+	out := asked{
+		directory: propagation.NewDirectory(policies.policies, overrides, policies.skip), overrides: &override.Index{},
+		clusters: map[string]*clusterv1alpha1.Cluster{}, noPreemption: r.NoPreemption,
+	}
+	for _, o := range overrides {
+		out.overrides.Set(o)
+	}
+	for i := range list.Items {
+		out.clusters[list.Items[i].Name] = &list.Items[i]
+	}
+	return out, nil
+}
+
+// overrides returns the overrides of both scopes. They are shared: they must not be changed.
+func (r Deps) overrides(ctx context.Context) ([]policyv1alpha1.Override, error) {
+	var out []policyv1alpha1.Override
+	var namespaced policyv1alpha1.OverridePolicyList
+	if err := r.Hub.List(ctx, &namespaced, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list overrides: %w", err)
+	}
+	for i := range namespaced.Items {
+		out = append(out, &namespaced.Items[i])
+	}
+	var cluster policyv1alpha1.ClusterOverridePolicyList
+	if err := r.Hub.List(ctx, &cluster, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list cluster overrides: %w", err)
+	}
+	for i := range cluster.Items {
+		out = append(out, &cluster.Items[i])
+	}
+	return out, nil
+}
+
+// partOf returns how a template that has a binding fares in its clusters, as it is asked for now.
+func (r *Reader) partOf(ctx context.Context, template *unstructured.Unstructured, b workv1alpha2.Binding, all given) (rollup.Part, error) {
+	works, err := r.works(ctx, b)
+	if err != nil {
+		return rollup.Part{}, err
+	}
+	c := all.asked.directory.Case(template)
+	c.NoPreemption = all.asked.noPreemption
+	why, err := propagation.Lags(c, b)
+	if err != nil {
+		return rollup.Part{}, err
+	}
+	return rollup.PartOf(template, b, works, all.silent).Lagging(why).Outdating(all.asked.outdated(template, works)), nil
+}
+
+// outdated reports of clusters whether the Works there are as overrides made them that have changed since.
+func (a asked) outdated(template *unstructured.Unstructured, works []*workv1alpha1.Work) func(cluster string) bool {
+	resource := resourceOf(template)
+	chain := override.Matching(a.overrides.Of(resource), resource)
+	made := map[string]*workv1alpha1.Work{}
+	for _, w := range works {
+		if cluster, ok := workv1alpha2.ClusterOfExecutionNamespace(w.Namespace); ok {
+			made[cluster] = w
+		}
+	}
+	return func(name string) bool {
+		work, cluster := made[name], a.clusters[name]
+		return work != nil && cluster != nil && !chain.Means(cluster).Matches(work.Annotations)
+	}
+}
