@@ -169,7 +169,7 @@ func (r *Reconciler) loses(ctx context.Context, s *state, may inventory.Allowanc
 	if dropped = inventory.WithoutRegenerated(dropped, s.desired); len(dropped) == 0 {
 		return nil
 	}
-	lost, err := r.losses.Of(ctx, dropped, r.heritage.kept(s))
+	lost, err := r.losses.Of(ctx, dropped, losses.Revision{Kept: r.heritage.kept(s), Places: losses.Places(s.plan.Changes)})
 	if err != nil {
 		return err
 	}

@@ -47,6 +47,8 @@ type Loss struct {
 	// Held are those among what Kustomizations delete with it of which PreciousKind knows. Claims of these go only by
 	// their own names.
 	Held []ID
+	// Preserved are those claims of it, itself included, that stay in clusters, as their policy preserves what leaves.
+	Preserved []ID
 	// Claims is how many claims of others go with it, beyond those held.
 	Claims int
 }
@@ -57,7 +59,7 @@ func (l Loss) String() string {
 	case l.Last:
 		return Describe(l.ID) + ", the last workload"
 	case l.Within == 0:
-		return Describe(l.ID)
+		return Describe(l.ID) + l.stays(l.ID)
 	}
 	out := Describe(l.ID) + " with " + counted(l.Within, "object")
 	if within := l.within(); len(within) > 0 {
@@ -71,8 +73,8 @@ func (l Loss) within() []string {
 	var out []string
 	held := slices.SortedFunc(slices.Values(l.Held), func(a, b ID) int { return cmp.Or(cmp.Compare(heldRank(a), heldRank(b)), compareIDs(a, b)) })
 	for _, id := range held[:min(len(held), namedInRefusal)] {
-		text := Describe(id)
-		if what := PreciousKind(id.GroupKind); id.GroupKind != namespaceKind {
+		text := Describe(id) + l.stays(id)
+		if what := PreciousKind(id.GroupKind); id.GroupKind != namespaceKind && l.stays(id) == "" {
 			text += " with " + what
 		}
 		out = append(out, text)
@@ -87,6 +89,14 @@ func (l Loss) within() []string {
 		out = append(out, counted(l.Runs, "workload"))
 	}
 	return out
+}
+
+// stays says of a claim that clusters keep it; empty for one that goes there, too.
+func (l Loss) stays(id ID) string {
+	if !slices.Contains(l.Preserved, id) {
+		return ""
+	}
+	return " (goes here; stays in clusters, as its policy preserves it)"
 }
 
 // heldRank is lower for what is worse: data comes back by nothing, what is in a namespace is counted.

@@ -570,6 +570,10 @@ func TestWhatIsPreciousInAChild(t *testing.T) {
 	loss := func(within, runs int, held ...inventory.ID) inventory.Loss {
 		return inventory.Loss{ID: id("flux-system_ledger_kustomize.toolkit.fluxcd.io_Kustomization"), Within: within, Precious: true, Runs: runs, Held: held}
 	}
+	keeping := func(l inventory.Loss, preserved ...inventory.ID) inventory.Loss {
+		l.Preserved = preserved
+		return l
+	}
 	first, second := id("ledger_data__PersistentVolumeClaim"), id("ledger_logs__PersistentVolumeClaim")
 	for name, tc := range map[string]struct {
 		loss                inventory.Loss
@@ -580,6 +584,14 @@ func TestWhatIsPreciousInAChild(t *testing.T) {
 		"nothing is named": {
 			loss: loss(4, 1, space, first),
 			want: "Kustomization/flux-system/ledger with 4 objects: PersistentVolumeClaim/ledger/data with its data, Namespace/ledger, 1 workload", allow: child + ", " + data,
+		},
+		"clusters keep a claim of two": {
+			loss: keeping(loss(2, 0, first, second), first),
+			want: "Kustomization/flux-system/ledger with 2 objects: PersistentVolumeClaim/ledger/data (goes here; stays in clusters, as its policy preserves it), PersistentVolumeClaim/ledger/logs with its data", allow: child + ", " + data + ", " + logs,
+		},
+		"it is a claim that clusters keep": {
+			loss: keeping(inventory.Loss{ID: first, Precious: true}, first),
+			want: "PersistentVolumeClaim/ledger/data (goes here; stays in clusters, as its policy preserves it)", allow: data,
 		},
 		"the child is named, and no claim of it": {
 			loss: loss(4, 1, space, first), trailer: child,

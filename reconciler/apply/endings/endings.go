@@ -168,9 +168,10 @@ func (r Remover) blocked(ctx context.Context, e *end, doomed []inventory.Entry) 
 	if len(promised) == 0 || e.may.Names(own) {
 		return nil
 	}
-	lost, err := r.deps.Losses.Of(ctx, promised, func(ctx context.Context, child *kustomizev1.Kustomization, owned []inventory.Entry) (map[inventory.ID]bool, error) {
+	kept := func(ctx context.Context, child *kustomizev1.Kustomization, owned []inventory.Entry) (map[inventory.ID]bool, error) {
 		return r.deps.Siblings.Kept(ctx, child, owned, nil, siblings.KeysIn(e.leaving.Deleted))
-	})
+	}
+	lost, err := r.deps.Losses.Of(ctx, promised, losses.Revision{Kept: kept})
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
@@ -74,8 +75,16 @@ func New(hub client.Reader, config *rest.Config) (*Counter, error) {
 // Kept returns what of a Kustomization's inventory stays when that is deleted, as others take it over.
 type Kept func(ctx context.Context, ks *kustomizev1.Kustomization, owned []inventory.Entry) (map[inventory.ID]bool, error)
 
+// Revision is what removes objects.
+type Revision struct {
+	// Kept says what of Kustomizations stays.
+	Kept Kept
+	// Places says that it writes policies: what clusters keep by these is not known before that is done.
+	Places bool
+}
+
 // Of returns a Loss for each of the entries, in their order. What cannot be looked at is an error.
-func (c *Counter) Of(ctx context.Context, removed []inventory.Entry, kept Kept) ([]inventory.Loss, error) {
+func (c *Counter) Of(ctx context.Context, removed []inventory.Entry, by Revision) ([]inventory.Loss, error) {
 	going := map[inventory.ID]bool{}
 	for _, e := range removed {
 		going[e.ID] = true
@@ -83,7 +92,7 @@ func (c *Counter) Of(ctx context.Context, removed []inventory.Entry, kept Kept) 
 	reaches := make([][]inventory.Entry, len(removed))
 	for i, e := range removed {
 		var err error
-		if reaches[i], err = c.reach(ctx, e, going, kept); err != nil {
+		if reaches[i], err = c.reach(ctx, e, going, by.Kept); err != nil {
 			return nil, err
 		}
 	}
@@ -91,6 +100,12 @@ func (c *Counter) Of(ctx context.Context, removed []inventory.Entry, kept Kept) 
 	for i, e := range removed {
 		var err error
 		if out[i], err = c.loss(ctx, e, reaches[i], going); err != nil {
+			return nil, err
+		}
+		if by.Places {
+			continue
+		}
+		if out[i].Preserved, err = c.preserved(ctx, slices.Concat(out[i].Held, []inventory.ID{e.ID})); err != nil {
 			return nil, err
 		}
 	}

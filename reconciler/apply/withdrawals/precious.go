@@ -1,13 +1,16 @@
 package withdrawals
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/volumes"
 	"github.com/flotilla-io/flotilla/policies/withdrawal"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
@@ -40,6 +43,7 @@ func (c *check) preciousBy(ctx context.Context, policy inventory.ID) (finding, e
 		return finding{}, err
 	}
 	out, counted := finding{policy: policy}, &summary{}
+	goes, stays := "", ""
 	for _, b := range c.precious {
 		of := bindings.TemplateOf(b)
 		id := inventory.ID{GroupKind: of.GroupKind(), Namespace: b.BindingSpec().Resource.Namespace, Name: b.BindingSpec().Resource.Name}
@@ -49,10 +53,23 @@ func (c *check) preciousBy(ctx context.Context, policy inventory.ID) (finding, e
 		}
 		counted.add(b, clusters)
 		out.precious = append(out.precious, c.revision.Allowed.NameOf(id))
-		out.mistake = fmt.Sprintf("a %s goes with %s", of.Kind, inventory.PreciousKind(of.GroupKind()))
+		if c.preserves(b, policy) {
+			stays = fmt.Sprintf("a %s stays in clusters that it leaves, as its policy preserves it", of.Kind)
+		} else {
+			goes = fmt.Sprintf("a %s goes with %s", of.Kind, inventory.PreciousKind(of.GroupKind()))
+		}
 	}
+	out.mistake = cmp.Or(goes, stays)
 	out.does, out.clusters = "take "+counted.String()+" out of", counted.clusters
 	return out, nil
+}
+
+// preserves reports whether a claim stays in clusters that it leaves by a policy, as that one and what carries it by now say.
+// Of a claim that goes along with its users this is not known.
+func (c *check) preserves(b workv1alpha2.Binding, policy inventory.ID) bool {
+	next, spec := c.world.next[policy], b.BindingSpec()
+	return next != nil && volumes.IsVolumeClaim(bindings.TemplateOf(b).GroupKind()) && len(spec.RequiredBy) == 0 &&
+		ptr.Deref(spec.PreserveResourcesOnDeletion, false) && ptr.Deref(next.PropagationSpec().PreserveResourcesOnDeletion, false)
 }
 
 // leaves are the clusters that a binding leaves by a policy: its own, or one of those that it goes along with.

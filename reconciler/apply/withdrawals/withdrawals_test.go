@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/yaml"
@@ -62,6 +63,13 @@ func carried(by *policyv1alpha1.PropagationPolicy) client.Object {
 	b := attached(by).(*workv1alpha2.ResourceBinding)
 	b.Spec.RequiredBy, b.Spec.Clusters = nil, []workv1alpha2.TargetCluster{{Name: "east"}, {Name: "west"}}
 	propagation.ClaimOf(by).Set(b)
+	return b
+}
+
+// preserved is that of one that stays in clusters which it leaves.
+func preserved(by *policyv1alpha1.PropagationPolicy) client.Object {
+	b := carried(by).(*workv1alpha2.ResourceBinding)
+	b.Spec.PreserveResourcesOnDeletion = ptr.To(true)
 	return b
 }
 
@@ -192,6 +200,14 @@ func TestWhatLooksLikeAMistake(t *testing.T) {
 		"a cluster less, and a claim in it": {
 			wants: []string{edited(everything, "[east, west]", "[east]", "kind: ConfigMap}", "kind: ConfigMap}, {apiVersion: v1, kind: PersistentVolumeClaim}")},
 			claim: carried, want: "a PersistentVolumeClaim goes with its data: PropagationPolicy/shop/all would take 1 object (PersistentVolumeClaim shop/data) out of west", allow: "persistentvolumeclaim/shop/data",
+		},
+		"a cluster less, and a claim that its policy preserves": {
+			wants: []string{edited(everything, "[east, west]", "[east]", "kind: ConfigMap}", "kind: ConfigMap}, {apiVersion: v1, kind: PersistentVolumeClaim}", "spec: {", "spec: {preserveResourcesOnDeletion: true, ")}, claim: preserved, allow: "persistentvolumeclaim/shop/data",
+			want: "a PersistentVolumeClaim stays in clusters that it leaves, as its policy preserves it: PropagationPolicy/shop/all would take 1 object (PersistentVolumeClaim shop/data) out of west",
+		},
+		"a cluster less, and a claim that its policy preserves no more": {
+			wants: []string{edited(everything, "[east, west]", "[east]", "kind: ConfigMap}", "kind: ConfigMap}, {apiVersion: v1, kind: PersistentVolumeClaim}")}, claim: preserved, allow: "persistentvolumeclaim/shop/data",
+			want: "a PersistentVolumeClaim goes with its data: PropagationPolicy/shop/all would take 1 object (PersistentVolumeClaim shop/data) out of west",
 		},
 		"a cluster less, and a claim goes along with its user": {
 			wants: []string{edited(everything, "[east, west]", "[east]")}, claim: attached,
