@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -13,6 +14,19 @@ import (
 var serverKept = []string{
 	"creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "managedFields",
 	"resourceVersion", "selfLink", "uid", "ownerReferences", "finalizers",
+}
+
+// Unsent returns the field, such as metadata.ownerReferences, that a path leads to or into and that no cluster is sent;
+// empty where there is none.
+func Unsent(path []string) string {
+	switch {
+	case len(path) > 0 && path[0] == "status":
+		return "status"
+	case len(path) > 1 && path[0] == "metadata" && slices.Contains(serverKept, path[1]):
+		return "metadata." + path[1]
+	default:
+		return ""
+	}
 }
 
 // lastApplied is what kubectl keeps about the hub's own object.

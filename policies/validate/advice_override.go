@@ -2,10 +2,12 @@ package validate
 
 import (
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/validate/syntax"
 )
 
@@ -56,6 +58,13 @@ func overriderAdvice(o *policyv1alpha1.Overriders, selectors []policyv1alpha1.Re
 		p, at := &o.Plaintext[i], path.Child("plaintext").Index(i)
 		if slices.Contains(identityPaths, p.Path) {
 			out = append(out, syntax.Advise(at.Child("path"), "an override must not change what the object is found by, so it fails: use another path"))
+		}
+		if unsent := plan.Unsent(strings.Split(strings.TrimPrefix(p.Path, "/"), "/")); unsent != "" {
+			fails := ""
+			if p.Operator == policyv1alpha1.OverriderOpRemove {
+				fails = ", and fails where there is none"
+			}
+			out = append(out, syntax.Advise(at.Child("path"), "has no effect%s: no cluster is sent %s in any case; remove it", fails, unsent))
 		}
 		if p.Operator != policyv1alpha1.OverriderOpRemove && len(p.Value.Raw) == 0 {
 			out = append(out, syntax.Advise(at.Child("value"), "is missing, so null is written: set it, or use remove"))

@@ -85,7 +85,13 @@ func TestOverrideAdvice(t *testing.T) {
 		"an image of a kind with a place":      {"resourceSelectors: [{apiVersion: v1, kind: Secret}]\noverrideRules: [{overriders: {imageOverrider: [{predicate: {path: /data/x}, component: Tag, operator: replace, value: v1}]}}]", nil},
 		"an image without repository or value": {rules("{overriders: {imageOverrider: [{component: Repository, operator: remove}, {component: Tag, operator: replace}]}}"), []string{"spec.overrideRules[0].overriders.imageOverrider[0].component: ", "spec.overrideRules[0].overriders.imageOverrider[1].value: "}},
 		"another name, and null":               {rules("{overriders: {plaintext: [{path: /metadata/name, operator: replace, value: x}, {path: /spec/x, operator: add}]}}"), []string{"spec.overrideRules[0].overriders.plaintext[0].path: ", "spec.overrideRules[0].overriders.plaintext[1].value: is missing"}},
-		"the deprecated way":                   {web + "targetCluster: {clusterNames: [a], exclude: [a]}\noverriders: {plaintext: [{path: /kind, operator: remove}]}", []string{"spec.targetCluster and spec.overriders are deprecated", "spec.targetCluster: exclude lists every cluster", "spec.overriders.plaintext[0].path: "}},
+		"fields that no cluster gets": {rules("{overriders: {plaintext: [{path: /metadata/ownerReferences, operator: remove}, {path: /metadata/finalizers/0, operator: add, value: x}, {path: /status/replicas, operator: replace, value: 1}]}}"), []string{
+			"spec.overrideRules[0].overriders.plaintext[0].path: has no effect, and fails where there is none: no cluster is sent metadata.ownerReferences in any case",
+			"spec.overrideRules[0].overriders.plaintext[1].path: has no effect: no cluster is sent metadata.finalizers in any case",
+			"spec.overrideRules[0].overriders.plaintext[2].path: has no effect: no cluster is sent status in any case",
+		}},
+		"a field of such a name elsewhere": {rules("{overriders: {plaintext: [{path: /spec/template/metadata/finalizers, operator: remove}, {path: /metadata/uidx, operator: add, value: x}, {path: /statusx, operator: remove}]}}"), nil},
+		"the deprecated way":               {web + "targetCluster: {clusterNames: [a], exclude: [a]}\noverriders: {plaintext: [{path: /kind, operator: remove}]}", []string{"spec.targetCluster and spec.overriders are deprecated", "spec.targetCluster: exclude lists every cluster", "spec.overriders.plaintext[0].path: "}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := &policyv1alpha1.ClusterOverridePolicy{Spec: *decode[policyv1alpha1.OverrideSpec](t, tc.spec)}
