@@ -29,19 +29,29 @@ func LabelsIn(ctx context.Context, templates Templates) Labels {
 	}
 }
 
-// seen is a template that the revision does not have, as the hub has it; nil where that is not known.
-func (c *check) seen(template *unstructured.Unstructured) *unstructured.Unstructured {
+// others are templates that a revision does not have, as the hub has them.
+type others struct {
+	read map[inventory.ID]*unstructured.Unstructured
+	// unread is why some are not known.
+	unread error
+}
+
+// of returns a template with its labels; nil where these are not known.
+func (o *others) of(template *unstructured.Unstructured, by Labels) *unstructured.Unstructured {
 	id := inventory.IDOf(template)
-	if out, read := c.world.there[id]; read || c.revision.Labels == nil {
+	if out, read := o.read[id]; read || by == nil {
 		return out
 	}
-	labels, known, err := c.revision.Labels(template)
-	c.unread = errors.Join(c.unread, err)
-	c.world.there[id] = nil
+	labels, known, err := by(template)
+	o.unread = errors.Join(o.unread, err)
+	var out *unstructured.Unstructured
 	if known {
-		out := template.DeepCopy()
+		out = template.DeepCopy()
 		out.SetLabels(labels)
-		c.world.there[id] = out
 	}
-	return c.world.there[id]
+	if o.read == nil {
+		o.read = map[inventory.ID]*unstructured.Unstructured{}
+	}
+	o.read[id] = out
+	return out
 }

@@ -47,7 +47,7 @@ func LetGo(ctx context.Context, hub client.Client, r Revision) error {
 			}
 		}
 	}
-	return c.unread
+	return c.others.unread
 }
 
 // namedBy are the Works of claims that a policy of the revision takes out of their clusters, and may.

@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/volumes"
 	"github.com/flotilla-io/flotilla/policies/withdrawal"
@@ -53,7 +54,7 @@ func (c *check) preciousBy(ctx context.Context, policy inventory.ID) (finding, e
 		}
 		counted.add(b, clusters)
 		out.precious = append(out.precious, c.revision.Allowed.NameOf(id))
-		if c.preserves(b, policy) {
+		if preserves(c.world.next[policy], b) {
 			stays = fmt.Sprintf("a %s stays in clusters that it leaves, as its policy preserves it", of.Kind)
 		} else {
 			goes = fmt.Sprintf("a %s goes with %s", of.Kind, inventory.PreciousKind(of.GroupKind()))
@@ -66,8 +67,8 @@ func (c *check) preciousBy(ctx context.Context, policy inventory.ID) (finding, e
 
 // preserves reports whether a claim stays in clusters that it leaves by a policy, as that one and what carries it by now say.
 // Of a claim that goes along with its users this is not known.
-func (c *check) preserves(b workv1alpha2.Binding, policy inventory.ID) bool {
-	next, spec := c.world.next[policy], b.BindingSpec()
+func preserves(next policyv1alpha1.Policy, b workv1alpha2.Binding) bool {
+	spec := b.BindingSpec()
 	return next != nil && volumes.IsVolumeClaim(bindings.TemplateOf(b).GroupKind()) && len(spec.RequiredBy) == 0 &&
 		ptr.Deref(spec.PreserveResourcesOnDeletion, false) && ptr.Deref(next.PropagationSpec().PreserveResourcesOnDeletion, false)
 }

@@ -79,7 +79,7 @@ func Check(ctx context.Context, hub client.Reader, r Revision) error {
 		found = append(found, lost...)
 	}
 	lost, err := takeovers{&c}.losses(ctx)
-	if err := errors.Join(err, c.unread); err != nil {
+	if err := errors.Join(err, c.others.unread); err != nil {
 		return err
 	}
 	return refusal(append(found, lost...), r)
@@ -141,8 +141,7 @@ type check struct {
 	// bound are all bindings, and precious those of what is precious.
 	bound    map[client.ObjectKey]workv1alpha2.Binding
 	precious []workv1alpha2.Binding
-	// unread is why labels of templates are not known.
-	unread error
+	others   others
 }
 
 // lossesBy finds out what an object of the revision takes away, unless people let it go.

@@ -25,8 +25,8 @@ type world struct {
 	after  *propagation.Directory
 	// next are the policies with the revision.
 	next map[inventory.ID]policyv1alpha1.Policy
-	// templates are those of the revision, and there what is known of others by the hub: nil for nothing.
-	templates, there map[inventory.ID]*unstructured.Unstructured
+	// templates are those of the revision.
+	templates map[inventory.ID]*unstructured.Unstructured
 }
 
 // readWorld reads the policies of the hub, and lays the revision over them.
@@ -38,9 +38,7 @@ func (c *check) readWorld(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w := &world{
-		before: map[propagation.PolicyRef]policyv1alpha1.Policy{}, templates: map[inventory.ID]*unstructured.Unstructured{}, there: map[inventory.ID]*unstructured.Unstructured{},
-	}
+	w := &world{before: map[propagation.PolicyRef]policyv1alpha1.Policy{}, templates: map[inventory.ID]*unstructured.Unstructured{}}
 	removed := map[inventory.ID]bool{}
 	for _, id := range c.revision.Removed {
 		removed[id] = true
@@ -167,7 +165,7 @@ func (c *check) template(b workv1alpha2.Binding) (out *unstructured.Unstructured
 	out.SetName(of.Name)
 	if desired := c.world.templates[inventory.IDOf(out)]; desired != nil {
 		out, known = desired.DeepCopy(), true
-	} else if there := c.seen(out); there != nil {
+	} else if there := c.others.of(out, c.revision.Labels); there != nil {
 		out, known = there.DeepCopy(), true
 	}
 	if p := c.world.before[claimOf(b)]; p != nil {
