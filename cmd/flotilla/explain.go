@@ -142,7 +142,7 @@ func (f *explainFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	for _, name := range f.scope.Named() {
 		if !knows(in, name) {
-			return fmt.Errorf("there is no cluster %s: flotilla get clusters lists them", name)
+			return fleet.NoCluster(ctx, r.hub, name)
 		}
 	}
 	e := explain.Explain(in)

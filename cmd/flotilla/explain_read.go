@@ -267,8 +267,8 @@ func (r *explainReader) get(ctx context.Context, mapping *meta.RESTMapping, name
 		if namespace != "" {
 			where, flag = " in namespace "+namespace, " -n "+namespace
 		}
-		return nil, notThereError{fmt.Errorf("there is no %s %s%s: flotilla get %s%s lists them; -f explains a manifest that is not there yet",
-			mapping.GroupVersionKind.Kind, name, where, mapping.Resource.GroupResource(), flag)}
+		return nil, notThereError{fmt.Errorf("there is no %s %s%s%s: flotilla get %s%s lists them; -f explains a manifest that is not there yet",
+			mapping.GroupVersionKind.Kind, name, where, fleet.Meant(ctx, r.hub, mapping.GroupVersionKind, client.ObjectKey{Namespace: namespace, Name: name}), mapping.Resource.GroupResource(), flag)}
 	}
 	return obj, err
 }

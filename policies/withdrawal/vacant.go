@@ -83,16 +83,9 @@ func (w want) in(c *clusterv1alpha1.Cluster) bool {
 // vacant says that no cluster has it, and what was meant.
 func (w want) vacant(fleet []*clusterv1alpha1.Cluster) string {
 	if w.of == "labelSelector" && w.value == "" {
-		return fmt.Sprintf("%s asks for the label %s, which no cluster has%s", w.of, w.key, meant(w.key, keysOf(fleet)))
+		return fmt.Sprintf("%s asks for the label %s, which no cluster has%s", w.of, w.key, propagation.Hint(w.key, keysOf(fleet)))
 	}
-	return fmt.Sprintf("%s asks for %s=%s, which no cluster has%s", w.of, w.key, w.value, meant(w.value, w.valuesOf(fleet)))
-}
-
-func meant(word string, words []string) string {
-	if near := propagation.Nearest(word, words); near != "" {
-		return " (did you mean " + near + "?)"
-	}
-	return ""
+	return fmt.Sprintf("%s asks for %s=%s, which no cluster has%s", w.of, w.key, w.value, propagation.Hint(w.value, w.valuesOf(fleet)))
 }
 
 func keysOf(fleet []*clusterv1alpha1.Cluster) []string {

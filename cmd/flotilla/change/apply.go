@@ -118,7 +118,7 @@ func (a *applyFlags) chosen(ctx context.Context) ([]string, error) {
 	}
 	for _, name := range a.clusters {
 		if !slices.Contains(known, name) {
-			return nil, fmt.Errorf("there is no cluster %s: flotilla get clusters lists them", name)
+			return nil, fleet.NoClusterAmong(name, known)
 		}
 	}
 	return slices.Compact(slices.Sorted(slices.Values(a.clusters))), nil

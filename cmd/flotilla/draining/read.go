@@ -11,6 +11,7 @@ import (
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/listing"
 	"github.com/flotilla-io/flotilla/policies/drain"
 	"github.com/flotilla-io/flotilla/policies/failover"
@@ -62,7 +63,7 @@ func Cluster(ctx context.Context, hub client.Reader, name string) (*clusterv1alp
 	cluster := &clusterv1alpha1.Cluster{}
 	err := hub.Get(ctx, client.ObjectKey{Name: name}, cluster)
 	if apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("there is no cluster %s: flotilla get clusters lists them", name)
+		return nil, fleet.NoCluster(ctx, hub, name)
 	}
 	return cluster, err
 }

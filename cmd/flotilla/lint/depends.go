@@ -3,6 +3,7 @@ package lint
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -63,19 +64,7 @@ func waits(l *linter, ks kustomization, path, message string) {
 
 // meant asks whether another Kustomization is meant; nothing if none is called like that.
 func meant(key client.ObjectKey, known map[client.ObjectKey]kustomization) string {
-	var near []string
-	for other := range known {
-		switch {
-		case other.Name == key.Name:
-			return fmt.Sprintf(" (did you mean the one in %s?)", other.Namespace)
-		case other.Namespace == key.Namespace:
-			near = append(near, other.Name)
-		}
-	}
-	if name := propagation.Nearest(key.Name, near); name != "" {
-		return fmt.Sprintf(" (did you mean %s?)", name)
-	}
-	return ""
+	return propagation.HintAmong(key, slices.Collect(maps.Keys(known)))
 }
 
 // circles are Kustomizations that wait for each other, each circle once, from the first of its names on.

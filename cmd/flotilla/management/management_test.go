@@ -71,6 +71,7 @@ func TestClusters(t *testing.T) {
 		"taint clusters west east maintenance=now:NoSchedule --overwrite",
 		"taint cluster/west team=a:NoExecute maintenance:NoSchedule-", "taint clusters --all maintenance-", "taint clusters mars maintenance-",
 		"taint clusters -l region=us other:NoSchedule",
+		"cordon wset", "uncordon wset", "taint clusters wset maintenance-", "drain wset --dry-run",
 		"drain west", "drain mars --dry-run", "uncordon north --return",
 	))
 	want := map[string][]corev1.Taint{

@@ -211,7 +211,7 @@ func (p *prune) connect(ctx context.Context) (err error) {
 	cluster := &clusterv1alpha1.Cluster{}
 	if err := p.hub.Get(ctx, client.ObjectKey{Name: p.cluster}, cluster); err != nil {
 		if apierrors.IsNotFound(err) {
-			return fmt.Errorf("there is no cluster %s: flotilla get clusters lists them", p.cluster)
+			return fleet.NoCluster(ctx, p.hub, p.cluster)
 		}
 		return fleet.Describe(err)
 	}

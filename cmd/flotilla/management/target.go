@@ -138,7 +138,7 @@ func (t *target) clusters(ctx context.Context, hub client.Reader, names []string
 		cluster := clusterv1alpha1.Cluster{}
 		if err := hub.Get(ctx, client.ObjectKey{Name: name}, &cluster); err != nil {
 			if apierrors.IsNotFound(err) {
-				return nil, fmt.Errorf("there is no cluster %s: flotilla get clusters lists them", name)
+				return nil, fleet.NoCluster(ctx, hub, name)
 			}
 			return nil, err
 		}

@@ -80,9 +80,9 @@ func described(f *fleet.Flags, err error) error {
 }
 
 // noCluster says what to do where a cluster is not there.
-func noCluster(name string, err error) error {
+func noCluster(ctx context.Context, hub client.Reader, name string, err error) error {
 	if apierrors.IsNotFound(err) {
-		return fmt.Errorf("there is no cluster %s: flotilla get clusters lists them", name)
+		return fleet.NoCluster(ctx, hub, name)
 	}
 	return err
 }

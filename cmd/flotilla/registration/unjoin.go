@@ -71,7 +71,7 @@ func unjoin(cmd *cobra.Command, f *fleet.Flags, member *memberFlags, opts join.U
 	case errors.Is(err, join.ErrPull):
 		return fmt.Errorf("the cluster %s is in pull mode: flotilla unregister %s takes it out, or unjoin --force if its agent is gone for good", opts.Name, opts.Name)
 	case err != nil:
-		return goesOn(cmd, opts.Departure, noCluster(opts.Name, described(f, fleet.Meanwhile("cluster "+opts.Name, err))))
+		return goesOn(cmd, opts.Departure, noCluster(cmd.Context(), opts.Hub, opts.Name, described(f, fleet.Meanwhile("cluster "+opts.Name, err))))
 	case opts.DryRun:
 		return nil
 	}

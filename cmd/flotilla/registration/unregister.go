@@ -258,7 +258,7 @@ func (u *unregistering) abandon(cmd *cobra.Command, hub client.Client) error {
 			_, err := fmt.Fprintf(cmd.ErrOrStderr(), "warning: there is no cluster %s in the fleet\n", u.name)
 			return err
 		}
-		return fmt.Errorf("there is no cluster %s: flotilla get clusters lists them", u.name)
+		return fleet.NoCluster(cmd.Context(), hub, u.name)
 	}
 	if u.agent.DryRun {
 		_, err := fmt.Fprintf(cmd.OutOrStdout(), "would remove the rights of %s (hub)\n", identity.Agent(u.name))

@@ -17,6 +17,7 @@ import (
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
 	"github.com/flotilla-io/flotilla/policies/interpreter"
 	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/propagation"
@@ -150,7 +151,7 @@ func (p *Promotion) checkCluster(ctx context.Context) error {
 	err := p.o.Hub.Get(ctx, client.ObjectKey{Name: p.o.Cluster}, cluster)
 	switch {
 	case apierrors.IsNotFound(err):
-		return fmt.Errorf("there is no cluster %s: flotilla get clusters lists them", p.o.Cluster)
+		return fleet.NoCluster(ctx, p.o.Hub, p.o.Cluster)
 	case err != nil:
 		return err
 	case !cluster.DeletionTimestamp.IsZero():

@@ -94,7 +94,11 @@ func (r *requester) get(ctx context.Context, what *followed, namespace, name str
 	obj := what.object()
 	err := r.hub.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, obj)
 	if apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("there is no %s %s in namespace %s: flotilla status -A lists them", what.kind, name, namespace)
+		meant := ""
+		if gvk, err := r.hub.GroupVersionKindFor(obj); err == nil {
+			meant = fleet.Meant(ctx, r.hub, gvk, client.ObjectKey{Namespace: namespace, Name: name})
+		}
+		return nil, fmt.Errorf("there is no %s %s in namespace %s%s: flotilla status -A lists them", what.kind, name, namespace, meant)
 	}
 	return obj, fleet.Describe(err)
 }

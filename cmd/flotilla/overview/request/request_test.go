@@ -205,3 +205,23 @@ func TestAWaitLooksAtDependencies(t *testing.T) {
 		}
 	}
 }
+
+// Who mistypes a name is told which one is near.
+func TestNoneOfTheName(t *testing.T) {
+	r := &requester{hub: world(kustomization("web", metav1.ConditionTrue, "ReconciliationSucceeded", "Applied"))}
+	for name, tc := range map[string]struct {
+		what *followed
+		name string
+		want string
+	}{
+		"a Kustomization":   {kustomizations, "wbe", "there is no Kustomization wbe in namespace team (did you mean web?): flotilla status -A lists them"},
+		"a source":          {gitRepositories, "flet", "there is no GitRepository flet in namespace team (did you mean fleet?): flotilla status -A lists them"},
+		"like none that is": {kustomizations, "payments", "there is no Kustomization payments in namespace team: flotilla status -A lists them"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := r.get(t.Context(), tc.what, "team", tc.name); err == nil || err.Error() != tc.want {
+				t.Errorf("says %v, want %s", err, tc.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,41 @@
+package propagation
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Hint says which of the names a word may mean, to be put behind it: " (did you mean west?)". It is
+// empty where none is near.
+func Hint(word string, names []string) string {
+	if len(word) > longestObject {
+		return ""
+	}
+	if near := Nearest(word, names); near != "" {
+		return fmt.Sprintf(" (did you mean %s?)", near)
+	}
+	return ""
+}
+
+// longestObject is how long the name of an object can be.
+const longestObject = 253
+
+// HintAmong is Hint for an object of a namespace. One that has its name elsewhere is meant rather than one
+// that has nearly its name.
+func HintAmong(wanted types.NamespacedName, known []types.NamespacedName) string {
+	var near []string
+	elsewhere := ""
+	for _, other := range known {
+		switch {
+		case other.Namespace == wanted.Namespace:
+			near = append(near, other.Name)
+		case other.Name == wanted.Name && (elsewhere == "" || other.Namespace < elsewhere):
+			elsewhere = other.Namespace
+		}
+	}
+	if elsewhere != "" {
+		return fmt.Sprintf(" (did you mean the one in %s?)", elsewhere)
+	}
+	return Hint(wanted.Name, near)
+}
