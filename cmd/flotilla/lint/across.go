@@ -46,7 +46,7 @@ func (l *linter) across() {
 func (l *linter) duplicates() {
 	first := map[string]*object{}
 	for _, o := range l.objects {
-		if o.name == "" {
+		if o.name == "" || o.patch {
 			continue
 		}
 		namespace := o.namespace
@@ -58,7 +58,7 @@ func (l *linter) duplicates() {
 		switch {
 		case before == nil:
 			first[id] = o
-		case before.patch || o.patch:
+		case before.kustomize || o.kustomize:
 			l.add(o, Warning, "", fmt.Sprintf("is there twice: the first is in %s, line %d; there are kustomizations: check what kustomize builds instead", before.file, before.doc.Line))
 		default:
 			l.add(o, Error, "", fmt.Sprintf("is there twice: the first is in %s, line %d; remove one", before.file, before.doc.Line))
@@ -70,7 +70,7 @@ func (l *linter) duplicates() {
 func templatesIn(objects []*object) []template {
 	var out []template
 	for _, o := range objects {
-		if r := selector.ResourceOf(&unstructured.Unstructured{Object: o.doc.Fields}); o.name != "" && propagation.Propagates(r, propagation.SkipRules{}) {
+		if r := selector.ResourceOf(&unstructured.Unstructured{Object: o.doc.Fields}); o.name != "" && !o.patch && propagation.Propagates(r, propagation.SkipRules{}) {
 			replicas, found, err := unstructured.NestedInt64(o.doc.Fields, "spec", "replicas")
 			out = append(out, template{Resource: r, replicas: replicas, divisible: found && err == nil})
 		}
@@ -92,10 +92,17 @@ func (l *linter) replicas(o *object, p policyv1alpha1.Policy, templates []templa
 		for _, t := range templates {
 			if t.divisible && t.replicas < int64(c.MinGroups) && l.selects(p, t.Resource) {
 				l.add(o, Warning, fmt.Sprintf("spec.placement.spreadConstraints[%d].minGroups", i),
-					fmt.Sprintf("%s %s has %d replicas for at least %d clusters: raise its replicas, or lower minGroups", t.Kind, t.Name, t.replicas, c.MinGroups))
+					fmt.Sprintf("%s %s has %s for at least %d clusters: raise its replicas, or lower minGroups", t.Kind, t.Name, counted(t.replicas, "replica"), c.MinGroups))
 			}
 		}
 	}
+}
+
+func counted(n int64, one string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %ss", n, one)
 }
 
 // selects reports whether a policy selects a template. One that names no namespace

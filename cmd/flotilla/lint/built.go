@@ -46,8 +46,8 @@ func (l builds) folder(ctx context.Context, folder string, objects []*object) ([
 	in, from := overlays.Input{Folder: folder}, []*object{}
 	for _, o := range objects {
 		in.Values.Add(o.doc.Fields, l.opts.Namespace)
-		if ks := overlays.Of(o.doc.Fields, l.opts.Namespace); ks != nil && o.name != "" {
-			in.Kustomizations, from = append(in.Kustomizations, overlays.Kustomization{Kustomization: ks, Base: o.patch}), append(from, o)
+		if ks := overlays.Of(o.doc.Fields, l.opts.Namespace); ks != nil && o.name != "" && !o.patch {
+			in.Kustomizations, from = append(in.Kustomizations, overlays.Kustomization{Kustomization: ks, Base: o.kustomize}), append(from, o)
 		}
 		if source := l.sourceOf(o); source != nil {
 			in.Sources = append(in.Sources, source)

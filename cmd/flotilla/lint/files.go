@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"sigs.k8s.io/yaml"
 )
 
 // maxBytes is how much is read of all files together.
@@ -25,6 +27,9 @@ type File struct {
 	// Kustomized is set for a file that was found next to a kustomization: it may
 	// be a patch, or a base that is patched.
 	Kustomized bool
+	// Patch is set for a file that a kustomization of its folder names as a patch: what is in
+	// it changes an object and is none.
+	Patch bool
 }
 
 // Files reads files, folders with all that is below them, and in for "-". Of a
@@ -33,7 +38,7 @@ type File struct {
 //
 // Errors: fs.ErrNotExist for a name that is none.
 func Files(names []string, in io.Reader) ([]File, error) {
-	r := reader{left: maxBytes, seen: map[string]bool{}, kustomized: map[string]bool{}}
+	r := reader{left: maxBytes, seen: map[string]bool{}, kustomized: map[string]bool{}, patches: map[string]bool{}}
 	for _, name := range names {
 		if err := r.add(name, in); err != nil {
 			return nil, err
@@ -46,6 +51,7 @@ type reader struct {
 	left       int64
 	seen       map[string]bool
 	kustomized map[string]bool // folders with a kustomization
+	patches    map[string]bool // files that a kustomization names as patches
 	files      []File
 }
 
@@ -74,7 +80,7 @@ func (r *reader) add(name string, in io.Reader) error {
 			return nil
 		case entry.Type().IsRegular() && isKustomization(entry.Name()):
 			r.kustomized[filepath.Dir(path)] = true
-			return nil
+			return r.patchesOf(path)
 		case !entry.Type().IsRegular() || !isManifest(entry.Name()):
 			return nil
 		}
@@ -83,8 +89,33 @@ func (r *reader) add(name string, in io.Reader) error {
 	for i := range r.files {
 		f := &r.files[i]
 		f.Kustomized = f.Folder != "" && r.kustomized[filepath.Dir(f.Name)]
+		f.Patch = f.Folder != "" && r.patches[filepath.Clean(f.Name)]
 	}
 	return err
+}
+
+// patchesOf notes which files a kustomization has as patches. What is wrong with it shows as it is built.
+func (r *reader) patchesOf(name string) error {
+	content, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	var of struct {
+		Patches               []struct{ Path string }
+		PatchesJSON6902       []struct{ Path string } `json:"patchesJson6902"`
+		PatchesStrategicMerge []string
+	}
+	if yaml.Unmarshal(content, &of) != nil {
+		return nil
+	}
+	named := of.PatchesStrategicMerge
+	for _, p := range slices.Concat(of.Patches, of.PatchesJSON6902) {
+		named = append(named, p.Path)
+	}
+	for _, path := range named {
+		r.patches[filepath.Join(filepath.Dir(name), path)] = true
+	}
+	return nil
 }
 
 // absentError says that nothing has the name.

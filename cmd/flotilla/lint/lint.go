@@ -57,7 +57,8 @@ type linter struct {
 type object struct {
 	file      string
 	folder    string // that it was found in; empty if its file was named
-	patch     bool   // it may be one, or be patched
+	kustomize bool   // it may be a patch, or be patched
+	patch     bool   // it is one, and no object of its own
 	by        string // what makes it, to be added to a message; empty for what is in the file as it is
 	doc       build.Document
 	gvk       schema.GroupVersionKind
@@ -142,6 +143,9 @@ func lineIn(text string) (rest string, line int) {
 // file reads the objects of a file.
 func (l *linter) file(f File) error {
 	docs, err := build.Read(f.Content, build.Limits{})
+	if err != nil && f.Patch {
+		return nil // a list of changes; what is wrong with it shows as it is built
+	}
 	if err != nil {
 		text, line := lineIn(err.Error())
 		l.report.add(Finding{File: f.Name, Line: line, Severity: Error, Message: text})
@@ -159,6 +163,9 @@ func (l *linter) file(f File) error {
 func (l *linter) document(f File, doc build.Document) error {
 	apiVersion, _ := doc.Fields["apiVersion"].(string)
 	kind, _ := doc.Fields["kind"].(string)
+	if f.Patch && (apiVersion == "" || kind == "") {
+		return nil // a list of changes, or one with a target
+	}
 	if apiVersion == "" || kind == "" {
 		severity, message := Error, "is no Kubernetes object: apiVersion or kind is missing"
 		if f.Folder != "" && apiVersion == "" && kind == "" {
@@ -170,7 +177,7 @@ func (l *linter) document(f File, doc build.Document) error {
 	l.report.Objects++
 	metadata, _ := doc.Fields["metadata"].(map[string]any)
 	name, _ := metadata["name"].(string)
-	o := &object{file: f.Name, folder: f.Folder, patch: f.Kustomized, doc: doc, gvk: schema.FromAPIVersionAndKind(apiVersion, kind), name: name}
+	o := &object{file: f.Name, folder: f.Folder, kustomize: f.Kustomized, patch: f.Patch, doc: doc, gvk: schema.FromAPIVersionAndKind(apiVersion, kind), name: name}
 	o.namespace = o.shown()
 	l.objects = append(l.objects, o)
 	if generated, _ := metadata["generateName"].(string); name == "" && generated == "" {
@@ -210,7 +217,12 @@ func (l *linter) known(o *object) error {
 	}
 	fields := runtime.DeepCopyJSON(o.doc.Fields)
 	for _, path := range s.unknown(fields) {
-		l.add(o, Error, path, "unknown field")
+		if !o.patch || !strings.Contains(path, "$") { // "$patch: delete" and the like
+			l.add(o, Error, path, "unknown field")
+		}
+	}
+	if o.patch {
+		return nil // it need not be whole: what comes of it is checked as it is built
 	}
 	l.metadata(o, s.namespaced)
 	errs := s.complete(fields)

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/flotilla-io/flotilla/cmd/flotilla/lint"
 )
 
@@ -122,6 +124,16 @@ spec:
 	set := func(more string) string {
 		return "---\napiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: db, namespace: shop" + more + "}\nspec: {persistentVolumeClaimRetentionPolicy: {whenDeleted: Delete}}\n"
 	}
+	const pod = "---\napiVersion: v1\nkind: Pod\nmetadata: {name: web, namespace: shop}\nspec: {containers: [{name: web, image: web}], volumes: [{name: d, persistentVolumeClaim: {claimName: data}}]}\n"
+	claim := func(name string) string {
+		return "---\napiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: " + name + ", namespace: shop}\nspec: {storageClassName: fast, volumeName: disk}\n"
+	}
+	const class = "---\napiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: fast}\nprovisioner: example.com/fast\n"
+	const volume = "---\napiVersion: v1\nkind: PersistentVolume\nmetadata: {name: disk}\n"
+	const own = "---\napiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: db, namespace: shop}\nspec: {volumeClaimTemplates: [{metadata: {name: data}, spec: {storageClassName: fast}}, {metadata: {name: log}, spec: {storageClassName: fast}}]}\n"
+	const pods, claims = "{apiVersion: v1, kind: Pod}", "{apiVersion: v1, kind: PersistentVolumeClaim}"
+	const wide = "---\napiVersion: policy.karmada.io/v1alpha1\nkind: ClusterPropagationPolicy\nmetadata: {name: wide}\nspec: {resourceSelectors: [{apiVersion: storage.k8s.io/v1, kind: StorageClass}], placement: {}}\n"
+	const needsClass = "needs the StorageClass fast, which no policy of these files carries to clusters: select it in a ClusterPropagationPolicy, or ignore this if clusters have one of this name"
 	linter, err := lint.New()
 	if err != nil {
 		t.Fatal(err)
@@ -130,16 +142,26 @@ spec:
 		content string
 		want    string
 	}{
-		"nobody carries it":              {web + settings + policy(deployments, ""), "a.yaml:2: warning: Deployment shop/web: needs the ConfigMap settings, which no policy of these files carries to clusters: set propagateDeps: true in the policy web, or select it, too"},
-		"it would take its claims along": {set("") + policy(sets, ""), "a.yaml:5: warning: StatefulSet shop/db: spec.persistentVolumeClaimRetentionPolicy: Delete is Retain in clusters, so that a move takes no data: claims stay there. Annotate it with propagation.flotilla.io/allow-cascade: \"true\" to have them go with it, moved or not"},
-		"it says that its data goes":     {set(`, annotations: {propagation.flotilla.io/allow-cascade: "true"}`) + policy(sets, ""), ""},
-		"no policy carries its claims":   {set(""), ""},
-		"it goes along":                  {web + settings + policy(deployments, ", propagateDeps: true"), ""},
-		"it is selected":                 {web + settings + policy(deployments+", "+maps, ""), ""},
-		"it is elsewhere":                {web + policy(deployments, ""), ""},
-		"nobody carries either":          {web + settings + policy("{apiVersion: v1, kind: ConfigMap, name: other}", ""), "web: spec.resourceSelectors: selects no template"},
-		"nobody needs it":                {settings + "---\napiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: shop}\n" + policy("{apiVersion: v1, kind: Service}", ""), ""},
-		"there are policies for it":      {web + settings + policy(deployments, "") + strings.Replace(policy(maps, ""), "name: web", "name: more", 1), ""},
+		"a Pod needs a claim":               {pod + claim("data") + policy(pods, ""), "a.yaml:2: warning: Pod shop/web: needs the PersistentVolumeClaim data, which no policy of these files carries to clusters: set propagateDeps: true in the policy web, or select it, too"},
+		"its claim needs a class":           {claim("data") + class + policy(claims, ""), "a.yaml:2: warning: PersistentVolumeClaim shop/data: " + needsClass},
+		"its claim goes along":              {claim("data") + pod + class + policy(pods, ", propagateDeps: true"), "a.yaml:2: warning: PersistentVolumeClaim shop/data: " + needsClass},
+		"its claim needs a volume":          {claim("data") + volume + policy(claims, ""), "a.yaml:2: warning: PersistentVolumeClaim shop/data: needs the PersistentVolume disk, "},
+		"its class is carried":              {claim("data") + class + wide + policy(claims, ""), ""},
+		"its class is elsewhere":            {claim("data") + policy(claims, ""), ""},
+		"a set's own claims need a class":   {own + class + policy(sets, ""), "a.yaml:2: warning: StatefulSet shop/db: " + needsClass},
+		"a claim is made ahead for a set":   {own + claim("data-db-0") + policy(sets, ", propagateDeps: true"), "a.yaml:2: warning: StatefulSet shop/db: needs the PersistentVolumeClaim data-db-0, which no policy of these files carries to clusters: select it in a policy, too, as it would make an empty one there"},
+		"a claim that is made ahead goes":   {own + claim("data-db-0") + policy(sets+", "+claims, ""), ""},
+		"a claim only begins with its name": {own + claim("data-db-copy") + policy(sets, ""), ""},
+		"nobody carries it":                 {web + settings + policy(deployments, ""), "a.yaml:2: warning: Deployment shop/web: needs the ConfigMap settings, which no policy of these files carries to clusters: set propagateDeps: true in the policy web, or select it, too"},
+		"it would take its claims along":    {set("") + policy(sets, ""), "a.yaml:5: warning: StatefulSet shop/db: spec.persistentVolumeClaimRetentionPolicy: Delete is Retain in clusters, so that a move takes no data: claims stay there. Annotate it with propagation.flotilla.io/allow-cascade: \"true\" to have them go with it, moved or not"},
+		"it says that its data goes":        {set(`, annotations: {propagation.flotilla.io/allow-cascade: "true"}`) + policy(sets, ""), ""},
+		"no policy carries its claims":      {set(""), ""},
+		"it goes along":                     {web + settings + policy(deployments, ", propagateDeps: true"), ""},
+		"it is selected":                    {web + settings + policy(deployments+", "+maps, ""), ""},
+		"it is elsewhere":                   {web + policy(deployments, ""), ""},
+		"nobody carries either":             {web + settings + policy("{apiVersion: v1, kind: ConfigMap, name: other}", ""), "web: spec.resourceSelectors: selects no template"},
+		"nobody needs it":                   {settings + "---\napiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: shop}\n" + policy("{apiVersion: v1, kind: Service}", ""), ""},
+		"there are policies for it":         {web + settings + policy(deployments, "") + strings.Replace(policy(maps, ""), "name: web", "name: more", 1), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			report, err := linter.Lint(t.Context(), []lint.File{{Name: "a.yaml", Content: []byte(tc.content)}}, lint.Options{})
@@ -154,5 +176,51 @@ spec:
 				t.Errorf("says %q, want %q", got, tc.want)
 			}
 		})
+	}
+}
+
+// TestPatchesAreNoObjects: what a kustomization has as patches changes an object, and is not there besides.
+func TestPatchesAreNoObjects(t *testing.T) {
+	const policy = "apiVersion: policy.karmada.io/v1alpha1\nkind: PropagationPolicy\nmetadata: {name: web, namespace: shop}\n"
+	files := map[string]string{
+		"base/kustomization.yaml": "resources: [policy.yaml]\npatches: [{path: lower.yaml}, {path: ./list.yaml}]\n",
+		"base/policy.yaml":        policy + "spec: {resourceSelectors: [{apiVersion: v1, kind: ConfigMap}], placement: {}}\n",
+		"base/lower.yaml":         policy + "spec: {priority: 3, $patch: merge}\n",
+		"base/list.yaml":          "- {op: remove, path: /spec/priority}\n",
+		"old/kustomization.yaml":  "resources: [../base]\npatchesStrategicMerge: [wrong.yaml]\n",
+		"old/wrong.yaml":          policy + "spec: {priorty: 3}\n",
+		"old/besides.yaml":        policy + "spec: {resourceSelectors: [{apiVersion: v1, kind: ConfigMap}], placement: {}}\n",
+	}
+	t.Chdir(t.TempDir())
+	for name, content := range files {
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	linter, err := lint.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, err := lint.Files([]string{"."}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := linter.Lint(t.Context(), read, lint.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range report.Findings {
+		got = append(got, f.String())
+	}
+	want := []string{
+		"old/besides.yaml:1: warning: PropagationPolicy shop/web: is there twice: the first is in base/policy.yaml, line 1; there are kustomizations: check what kustomize builds instead",
+		"old/wrong.yaml:4: error: PropagationPolicy shop/web: spec.priorty: unknown field",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("findings (-want +got):\n%s", diff)
 	}
 }

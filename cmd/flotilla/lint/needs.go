@@ -5,9 +5,11 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 	"github.com/flotilla-io/flotilla/policies/interpreter/native"
 	"github.com/flotilla-io/flotilla/policies/selector"
 	"github.com/flotilla-io/flotilla/policies/volumes"
@@ -17,27 +19,40 @@ import (
 // goes to no cluster by any policy: in the clusters their Pods would wait for it.
 func needs(l *linter, policies []policyv1alpha1.Policy, templates []template) {
 	rules := native.Table()
+	along := map[client.ObjectKey]bool{} // claims that go along with what needs them
 	for _, o := range l.objects {
 		obj := &unstructured.Unstructured{Object: o.doc.Fields}
 		of := rules[o.gvk].Dependencies
 		by := carriers(l, policies, selector.ResourceOf(obj))
-		if of == nil || len(by) == 0 || slices.ContainsFunc(by, func(p policyv1alpha1.Policy) bool { return p.PropagationSpec().PropagateDeps }) {
+		if of == nil || len(by) == 0 || o.patch {
 			continue
 		}
+		brings := slices.ContainsFunc(by, func(p policyv1alpha1.Policy) bool { return p.PropagationSpec().PropagateDeps })
 		needed, err := of(obj)
 		if err != nil {
 			continue // the schema says what is wrong
 		}
 		for _, n := range needed {
-			at := slices.IndexFunc(templates, func(t template) bool {
-				return n.Name != "" && t.Name == n.Name && t.Kind == n.Kind && t.APIVersion == n.APIVersion && t.Namespace == n.Namespace
-			})
-			if at >= 0 && len(carriers(l, policies, templates[at].Resource)) == 0 {
+			at := find(templates, n)
+			switch {
+			case at < 0 || len(carriers(l, policies, templates[at].Resource)) > 0:
+			case brings && n.Kind == claimKind.Kind:
+				along[client.ObjectKey{Namespace: n.Namespace, Name: n.Name}] = true
+			case brings:
+			default:
 				l.add(o, Warning, "", fmt.Sprintf("needs the %s %s, which no policy of these files carries to clusters: set propagateDeps: true in the policy %s, or select it, too",
 					n.Kind, n.Name, by[0].GetName()))
 			}
 		}
 	}
+	storage(l, policies, templates, along)
+}
+
+// find returns where a template is; negative where it is not in these files.
+func find(templates []template, n kinds.Dependency) int {
+	return slices.IndexFunc(templates, func(t template) bool {
+		return n.Name != "" && t.Name == n.Name && t.Kind == n.Kind && t.APIVersion == n.APIVersion && t.Namespace == n.Namespace
+	})
 }
 
 // keeps says of what makes claims in clusters, and would have them go with it, that they stay there.
