@@ -69,7 +69,12 @@ func tolerating(p policyv1alpha1.Placement, seconds *int64) policyv1alpha1.Place
 	return p
 }
 
-// text is the rows as a table, with what is to be done next behind those that need it now.
+// carried names the policy.
+func carried(b *workv1alpha2.ResourceBinding) {
+	b.Annotations[policyv1alpha1.PropagationPolicyNamespaceAnnotation], b.Annotations[policyv1alpha1.PropagationPolicyNameAnnotation] = "shop", "all"
+}
+
+// text is the rows as a table, with what is to be done next behind them.
 func text(rows []drain.Row) string {
 	var out strings.Builder
 	for i := range rows {
@@ -78,13 +83,17 @@ func text(rows []drain.Row) string {
 		if r.Why != "" {
 			fmt.Fprintf(&out, " (%s)", r.Why)
 		}
-		if r.Next != "" && r.State != drain.Leaves {
+		if r.Next != "" {
 			fmt.Fprintf(&out, ": %s", r.Next)
 		}
 		out.WriteString("\n")
 	}
 	return out.String()
 }
+
+// giveUp is the command that lets the old copy of shop/web go.
+const giveUp = `flotilla kubectl patch resourcebinding web-deployment -n shop --type json -p ` +
+	`'[{"op":"test","path":"/spec/gracefulEvictionTasks/0/fromCluster","value":"east"},{"op":"add","path":"/spec/gracefulEvictionTasks/0/suppressDeletion","value":false}]'`
 
 // TestPlan says what a drain moves where, and what it cannot move.
 func TestPlan(t *testing.T) {
@@ -98,23 +107,25 @@ func TestPlan(t *testing.T) {
 		"nothing runs there": {want: ""},
 		"one goes":           {bindings: []workv1alpha2.Binding{running("web", 2, divided())}, room: 9, want: "Leaves Deployment shop/web: east=2 -> west=2 (kept until west is healthy)\n"},
 		"one that may run nowhere else": {bindings: []workv1alpha2.Binding{running("web", 2, only)}, room: 9,
-			want: "Stays Deployment shop/web: east=2 ->  (no other place: 0/2 clusters are available: 1 cluster(s) did not match the placement cluster affinity constraint, 1 cluster(s) had untolerated taint {cluster.flotilla.io/drain:NoExecute}): make room for it, or give its policy another cluster: flotilla explain deployment/web -n shop\n"},
+			want: "Stays Deployment shop/web: east=2 ->  (no other place: 0/2 clusters are available: 1 cluster(s) did not match the placement cluster affinity constraint, 1 cluster(s) had untolerated taint {cluster.flotilla.io/drain:NoExecute}): make room for it, or give its policy another cluster; what each says: flotilla explain deployment/web -n shop\n"},
 		"there is room for the first alone": {bindings: []workv1alpha2.Binding{running("web", 2, divided()), running("api", 2, divided())}, room: 3,
 			want: "Leaves Deployment shop/api: east=2 -> west=2 (kept until west is healthy)\n" +
-				"Stays Deployment shop/web: east=2 ->  (no other place: Clusters available replicas 1 are not enough to schedule): make room for it, or give its policy another cluster: flotilla explain deployment/web -n shop\n"},
-		"its policy tolerates it": {bindings: []workv1alpha2.Binding{running("web", 2, tolerating(divided(), nil))}, room: 9,
-			want: "Stays Deployment shop/web: east=2 ->  (its policy tolerates the taint cluster.flotilla.io/drain): take that out of clusterTolerations of its policy, or delete it\n"},
+				"Stays Deployment shop/web: east=2 ->  (no other place: Clusters available replicas 1 are not enough to schedule): make room for it, or give its policy another cluster; what each says: flotilla explain deployment/web -n shop\n"},
+		"its policy tolerates it": {bindings: []workv1alpha2.Binding{running("web", 2, tolerating(divided(), nil), carried)}, room: 9,
+			want: "Stays Deployment shop/web: east=2 ->  (its policy tolerates the taint cluster.flotilla.io/drain): take that out of clusterTolerations of PropagationPolicy shop/all, or delete Deployment shop/web\n"},
 		"its policy tolerates it for a while": {bindings: []workv1alpha2.Binding{running("web", 2, tolerating(divided(), ptr.To[int64](90)))}, room: 9,
 			want: "Waits Deployment shop/web: east=2 ->  (its policy tolerates the drain until 12:01:30 UTC)\n"},
 		"its scheduling is suspended": {bindings: []workv1alpha2.Binding{running("web", 2, divided(), func(b *workv1alpha2.ResourceBinding) {
 			b.Spec.Suspension = &workv1alpha2.Suspension{Scheduling: ptr.To(true)}
-		})}, room: 9, want: "Stays Deployment shop/web: east=2 ->  (its scheduling is suspended): set suspension.scheduling: false in its policy\n"},
+			b.Labels = map[string]string{policyv1alpha1.ClusterPropagationPolicyPermanentIDLabel: "p"}
+			b.Annotations[policyv1alpha1.ClusterPropagationPolicyAnnotation] = "everywhere"
+		})}, room: 9, want: "Stays Deployment shop/web: east=2 ->  (its scheduling is suspended): set suspension.scheduling: false in ClusterPropagationPolicy everywhere\n"},
 		"another scheduler finds it a place": {bindings: []workv1alpha2.Binding{running("web", 2, divided(), func(b *workv1alpha2.ResourceBinding) { b.Spec.SchedulerName = "theirs" })}, room: 9,
 			want: "Leaves Deployment shop/web: east=2 ->  (kept until another cluster fits)\n"},
 		"one is on its way already": {bindings: []workv1alpha2.Binding{running("web", 2, divided(), func(b *workv1alpha2.ResourceBinding) {
 			b.Spec.Clusters[0].Name = "west"
 			b.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{{FromCluster: "east", Replicas: ptr.To[int32](2), Producer: "Drain", Reason: "TaintUntolerated"}}
-		})}, room: 9, want: "Leaves Deployment shop/web: east=2 -> west=2 (kept until west is healthy)\n"},
+		})}, room: 9, want: "Leaves Deployment shop/web: east=2 -> west=2 (kept until west is healthy): see what keeps that from it: flotilla explain deployment/web -n shop; to give the old copy up: " + giveUp + "\n"},
 		"a Job that is complete": {bindings: []workv1alpha2.Binding{running("import", 2, divided(), func(b *workv1alpha2.ResourceBinding) {
 			b.Spec.Resource.APIVersion, b.Spec.Resource.Kind = "batch/v1", "Job"
 			b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "east", Applied: true, Status: &runtime.RawExtension{Raw: []byte(`{"conditions":[{"type":"Complete","status":"True"}]}`)}}}
@@ -171,6 +182,14 @@ func TestLook(t *testing.T) {
 			b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "east"}}
 			b.Spec.RequiredBy = []workv1alpha2.BindingSnapshot{{Clusters: []workv1alpha2.TargetCluster{{Name: "east"}}}}
 		}, "Left Deployment shop/web: east -> west=2\n"},
+		"its copy is kept for what is not healthy": {func(b *workv1alpha2.ResourceBinding) {
+			gone(b)
+			b.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{{FromCluster: "east"}}
+		}, "Leaves Deployment shop/web: east -> west=2 (kept until west is healthy): see what keeps that from it: flotilla explain deployment/web -n shop; to give the old copy up: " + giveUp + "\n"},
+		"its kind is another's, too": {func(b *workv1alpha2.ResourceBinding) {
+			b.Spec.Resource.APIVersion = "example.com/v1"
+			refused(noon.Add(time.Second))(b)
+		}, "Stays Deployment shop/web: east=2 ->  (too much): flotilla explain deployment.example.com/web -n shop\n"},
 		"it stays for another cause": {func(b *workv1alpha2.ResourceBinding) {
 			record(b, placement.Record{Reason: workv1alpha2.BindingReasonSuccess, Stays: &placement.Stays{Message: "It stays in east (untolerated taint {a:NoExecute}): no other place: x", Clusters: []string{"east"}}})
 		}, "Waits Deployment shop/web: east=2 -> \n"},
@@ -185,7 +204,7 @@ func TestLook(t *testing.T) {
 		"its old copy is kept for ever": {func(b *workv1alpha2.ResourceBinding) {
 			gone(b)
 			b.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{{FromCluster: "east", SuppressDeletion: ptr.To(true)}}
-		}, "Stays Deployment shop/web: east -> west=2 (somebody wants the old copy to be kept): set suppressDeletion: false in its eviction task\n"},
+		}, "Stays Deployment shop/web: east -> west=2 (somebody wants the old copy to be kept): " + giveUp + "\n"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -277,10 +296,10 @@ func TestPlanByNodes(t *testing.T) {
 	}{
 		"nothing is seen": {bindings: []workv1alpha2.Binding{needs("web", 500)}, want: "Leaves Deployment shop/web: east=2 -> west=2 (kept until west is healthy)\n"},
 		"no node has as much": {bindings: []workv1alpha2.Binding{needs("web", 500)}, seen: seen(400, 400, 400, 400),
-			want: "Stays Deployment shop/web: east=2 ->  (no other place: Clusters available replicas 0 are not enough to schedule): make room for it, or give its policy another cluster: flotilla explain deployment/web -n shop\n"},
+			want: "Stays Deployment shop/web: east=2 ->  (no other place: Clusters available replicas 0 are not enough to schedule): make room for it, or give its policy another cluster; what each says: flotilla explain deployment/web -n shop\n"},
 		"the first takes it": {bindings: []workv1alpha2.Binding{needs("web", 500), needs("api", 500)}, seen: seen(900, 900, 900),
 			want: "Leaves Deployment shop/api: east=2 -> west=2 (kept until west is healthy)\n" +
-				"Stays Deployment shop/web: east=2 ->  (no other place: Clusters available replicas 1 are not enough to schedule): make room for it, or give its policy another cluster: flotilla explain deployment/web -n shop\n"},
+				"Stays Deployment shop/web: east=2 ->  (no other place: Clusters available replicas 1 are not enough to schedule): make room for it, or give its policy another cluster; what each says: flotilla explain deployment/web -n shop\n"},
 		"what an agent does not tell is not counted": {bindings: []workv1alpha2.Binding{needs("web", 500)},
 			seen: map[string]drain.Seen{"west": {Index: seen(100)["west"].Index, Reported: &profile.Profile{QuotasOmitted: true}}},
 			want: "Leaves Deployment shop/web: east=2 -> west=2 (kept until west is healthy)\n"},

@@ -60,6 +60,9 @@ func Plan(in Input) []Row {
 		p.decide(i)
 		after, _ := RowOf(p.all[i], clusters[at], in.Now)
 		after.Replicas = before.Replicas
+		if after.State == Leaves && before.State != Leaves {
+			after.Next = "" // nothing keeps it yet, and the task that could be changed is not there
+		}
 		rows = append(rows, after)
 	}
 	Sort(rows)

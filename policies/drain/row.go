@@ -1,6 +1,7 @@
 package drain
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/eviction"
 	"github.com/flotilla-io/flotilla/policies/failover"
 	"github.com/flotilla-io/flotilla/policies/placement"
+	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
 // State is how far a template has left a cluster.
@@ -84,7 +86,7 @@ func RowOf(b workv1alpha2.Binding, cluster *clusterv1alpha1.Cluster, now time.Ti
 	row.To = slices.Clone(spec.Clusters)
 	for i := range spec.GracefulEvictionTasks {
 		if task := &spec.GracefulEvictionTasks[i]; task.FromCluster == cluster.Name {
-			row.leaves(spec, task, failover.Away(cluster))
+			row.leaves(b, i, failover.Away(cluster))
 			return row, true
 		}
 	}
@@ -111,8 +113,10 @@ func required(spec *workv1alpha2.ResourceBindingSpec, cluster string) bool {
 	})
 }
 
-// leaves fills in what an eviction task waits for.
-func (r *Row) leaves(spec *workv1alpha2.ResourceBindingSpec, task *workv1alpha2.GracefulEvictionTask, away bool) {
+// leaves fills in what an eviction task of a binding waits for.
+func (r *Row) leaves(b workv1alpha2.Binding, at int, away bool) {
+	spec := b.BindingSpec()
+	task := &spec.GracefulEvictionTasks[at]
 	r.State, r.Why = Leaves, "the old copy goes"
 	if task.Replicas != nil {
 		r.Replicas = *task.Replicas
@@ -122,11 +126,11 @@ func (r *Row) leaves(spec *workv1alpha2.ResourceBindingSpec, task *workv1alpha2.
 		case kept.Cluster != task.FromCluster:
 		case kept.Asked:
 			r.State, r.Why = Stays, "somebody wants the old copy to be kept"
-			r.Next = "set suppressDeletion: false in its eviction task"
+			r.Next = giveUp(b, at)
 			return
 		default:
 			r.Why = "kept " + kept.While(func(string) bool { return away }).Condition()
-			r.Next = "see what keeps that from it: " + r.explain() + "; to give the old copy up, set suppressDeletion: false in its eviction task"
+			r.Next = "see what keeps that from it: " + r.explain() + "; to give the old copy up: " + giveUp(b, at)
 		}
 	}
 }
@@ -145,17 +149,17 @@ func (r *Row) stands(b workv1alpha2.Binding, cluster *clusterv1alpha1.Cluster, n
 	case !failover.Drains(cluster):
 	case !limited:
 		r.State, r.Why = Stays, "its policy tolerates the taint "+clusterv1alpha1.TaintClusterDrain
-		r.Next = "take that out of clusterTolerations of its policy, or delete it"
+		r.Next = "take that out of clusterTolerations of " + policyOf(b) + ", or delete " + r.Title()
 	case spec.Suspension != nil && spec.Suspension.Scheduling != nil && *spec.Suspension.Scheduling:
-		r.State, r.Why, r.Next = Stays, "its scheduling is suspended", "set suspension.scheduling: false in its policy"
+		r.State, r.Why, r.Next = Stays, "its scheduling is suspended", "set suspension.scheduling: false in "+policyOf(b)
 	case !placement.Mine(b, spec.SchedulerName):
-		r.State, r.Why, r.Next = Stays, "no policy carries it", "have a policy carry it, or delete it"
+		r.State, r.Why, r.Next = Stays, "no policy carries it", "have a policy carry it, or delete "+r.Title()+"; how policies see it: "+r.explain()
 	case ends.After(now):
 		r.Why = "its policy tolerates the drain until " + ends.UTC().Format(time.TimeOnly) + " UTC"
 	case stays(record, cluster.Name):
 		r.State, r.Why = Stays, reasonOf(record)
 		if r.Next = r.explain(); strings.HasPrefix(r.Why, noPlace) {
-			r.Next = "make room for it, or give its policy another cluster: " + r.Next
+			r.Next = "make room for it, or give " + policyOf(b) + " another cluster; what each says: " + r.Next
 		}
 	case record.Reason != "" && !record.Succeeded() && since(record, cluster):
 		r.State, r.Why, r.Next = Stays, strings.TrimSuffix(record.Message, "."), r.explain()
@@ -202,9 +206,35 @@ func since(record placement.Record, cluster *clusterv1alpha1.Cluster) bool {
 
 // explain is the command that says more.
 func (r *Row) explain() string {
-	out := "flotilla explain " + strings.ToLower(r.Kind) + "/" + r.Name
+	kind := strings.ToLower(r.Kind)
+	if group, _, _ := strings.Cut(r.APIVersion, "/"); strings.Contains(group, ".") && !strings.HasSuffix(group, ".k8s.io") {
+		kind += "." + group // others may have a kind of this name
+	}
+	out := "flotilla explain " + kind + "/" + r.Name
 	if r.Namespace != "" {
 		out += " -n " + r.Namespace
 	}
 	return out
+}
+
+// policyOf names the policy that carries a binding's template.
+func policyOf(b workv1alpha2.Binding) string {
+	switch ref, claimed := propagation.Claimed(b); {
+	case !claimed:
+		return "its policy"
+	case ref.Namespace == "":
+		return "ClusterPropagationPolicy " + ref.Name
+	default:
+		return "PropagationPolicy " + ref.Namespace + "/" + ref.Name
+	}
+}
+
+// giveUp is the command that lets the copy of an eviction task go. It changes no other task that has come into its place.
+func giveUp(b workv1alpha2.Binding, at int) string {
+	binding := "clusterresourcebinding " + b.GetName()
+	if b.GetNamespace() != "" {
+		binding = "resourcebinding " + b.GetName() + " -n " + b.GetNamespace()
+	}
+	return fmt.Sprintf(`flotilla kubectl patch %s --type json -p '[{"op":"test","path":"/spec/gracefulEvictionTasks/%d/fromCluster","value":%q},{"op":"add","path":"/spec/gracefulEvictionTasks/%[2]d/suppressDeletion","value":false}]'`,
+		binding, at, b.BindingSpec().GracefulEvictionTasks[at].FromCluster)
 }

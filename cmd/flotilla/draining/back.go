@@ -94,7 +94,7 @@ func (r *Return) ask(ctx context.Context, moved []workv1alpha2.Binding) error {
 		rebalancer.Spec.Workloads = append(rebalancer.Spec.Workloads, appsv1alpha1.ObjectReference{APIVersion: of.APIVersion, Kind: of.Kind, Namespace: of.Namespace, Name: of.Name})
 	}
 	if err := r.Hub.Create(ctx, rebalancer, client.FieldOwner("flotilla")); err != nil {
-		return fmt.Errorf("ask for %d templates to be placed anew: %w", len(moved), err)
+		return fmt.Errorf("ask for a new placement of what was moved: %w", err)
 	}
 	return nil
 }

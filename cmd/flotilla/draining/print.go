@@ -93,8 +93,15 @@ func (r Report) Verdict() error {
 		more = fmt.Sprintf("; and %d more, which flotilla drain %s --dry-run lists", n, r.Cluster)
 	}
 	if r.DryRun {
+		if n := len(rest) - shown; n > 0 {
+			more = fmt.Sprintf("; and %d more, as listed", n)
+		}
 		return fmt.Errorf("%d of %d would stay in %s: %s%s", len(rest), len(r.Rows), r.Cluster, strings.Join(texts, "; "), more)
 	}
-	return fmt.Errorf("%d of %d stay in %s: %s%s. What finds a place later still goes; flotilla uncordon %s ends the drain",
-		len(rest), len(r.Rows), r.Cluster, strings.Join(texts, "; "), more, r.Cluster)
+	stay := "stay"
+	if len(rest) == 1 {
+		stay = "stays"
+	}
+	return fmt.Errorf("%d of %d %s in %s: %s%s. What finds a place later still goes; flotilla uncordon %s ends the drain",
+		len(rest), len(r.Rows), stay, r.Cluster, strings.Join(texts, "; "), more, r.Cluster)
 }

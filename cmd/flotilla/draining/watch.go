@@ -155,7 +155,11 @@ func (w *Watch) ended(ctx context.Context, rows []drain.Row) error {
 	w.line.End()
 	how := fmt.Sprintf("the drain of %s goes on: flotilla drain %[1]s watches it, flotilla uncordon %[1]s ends it", w.Cluster)
 	if waiting := pending(rows); len(waiting) > 0 {
-		how = fmt.Sprintf("%d of %d are on their way, and %s", len(waiting), len(rows), how)
+		are := "are on their way"
+		if len(waiting) == 1 {
+			are = "is on its way"
+		}
+		how = fmt.Sprintf("%d of %d %s, and %s", len(waiting), len(rows), are, how)
 	}
 	if ctx.Err() == nil {
 		return fmt.Errorf("not all has left within %s: %s%s", w.Timeout, how, reasons(rows))
