@@ -239,9 +239,9 @@ func (d *Departure) state() string {
 	if ran == 0 {
 		return fmt.Sprintf("nothing is left that is to be removed from cluster %s: waiting for the rest of it to leave", d.Name)
 	}
-	state, quiet := fmt.Sprintf("waiting for cluster %s: what %d Works had it run is still to be removed there", d.Name, ran), "it has not answered"
+	state, quiet := fmt.Sprintf("waiting for cluster %s: what %s had it run is still to be removed there", d.Name, counted(ran, "Work")), "it has not answered"
 	if d.pull {
-		state, quiet = fmt.Sprintf("%d Works are left that its agent is to remove from cluster %s", ran, d.Name), "nothing has been heard of its agent"
+		state, quiet = fmt.Sprintf("what %s had it run is still to be removed from cluster %s by its agent", counted(ran, "Work"), d.Name), "nothing has been heard of its agent"
 	}
 	silent := d.Silent()
 	switch {

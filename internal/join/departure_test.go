@@ -236,9 +236,9 @@ func TestADepartureSaysWhatIsWaitedFor(t *testing.T) {
 		l.after(3*time.Second, l.cluster)
 	}
 	want := []string{
-		"1 Works are left that its agent is to remove from cluster eu-1",
-		"1 Works are left that its agent is to remove from cluster eu-1; nothing has been heard of its agent for 15s: once the control plane is sure of that, it goes on without",
-		"1 Works are left that its agent is to remove from cluster eu-1; nothing has been heard of its agent for 21s: once the control plane is sure of that, it goes on without",
+		"what 1 Work had it run is still to be removed from cluster eu-1 by its agent",
+		"what 1 Work had it run is still to be removed from cluster eu-1 by its agent; nothing has been heard of its agent for 15s: once the control plane is sure of that, it goes on without",
+		"what 1 Work had it run is still to be removed from cluster eu-1 by its agent; nothing has been heard of its agent for 21s: once the control plane is sure of that, it goes on without",
 	}
 	if diff := cmp.Diff(want, l.reported); diff != "" {
 		t.Errorf("of an agent (-want +got):\n%s", diff)
@@ -249,8 +249,8 @@ func TestADepartureSaysWhatIsWaitedFor(t *testing.T) {
 		l.after(3*time.Second, l.cluster)
 	}
 	want = []string{
-		"waiting for cluster eu-1: what 1 Works had it run is still to be removed there; it has not answered for 6s: once the control plane is sure of that, it goes on without",
-		"waiting for cluster eu-1: what 1 Works had it run is still to be removed there; it has not answered for 12s: once the control plane is sure of that, it goes on without",
+		"waiting for cluster eu-1: what 1 Work had it run is still to be removed there; it has not answered for 6s: once the control plane is sure of that, it goes on without",
+		"waiting for cluster eu-1: what 1 Work had it run is still to be removed there; it has not answered for 12s: once the control plane is sure of that, it goes on without",
 	}
 	if diff := cmp.Diff(want, l.reported); diff != "" {
 		t.Errorf("of a member (-want +got):\n%s", diff)

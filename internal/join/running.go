@@ -46,21 +46,36 @@ func Going(ctx context.Context, hub client.Reader, cluster *clusterv1alpha1.Clus
 	switch {
 	case len(going) == 0:
 	case ready != nil && ready.Status != metav1.ConditionTrue:
-		what := fmt.Sprintf("%d objects that the fleet runs there, since the cluster is not ready: %s", len(going), ready.Message)
+		what := fmt.Sprintf("%s that the fleet runs there, since the cluster is not ready: %s", counted(len(going), "object"), ready.Message)
 		report(Step{Side: "member", Verb: "would leave", Object: what})
 	default:
-		report(Step{Side: "member", Verb: "would remove", Object: fmt.Sprintf("%d objects that the fleet runs there", len(going))})
+		report(Step{Side: "member", Verb: "would remove", Object: counted(len(going), "object") + " that the fleet runs there"})
 		for _, object := range going {
 			report(Step{Side: "member", Verb: "would remove", Object: object})
 		}
 	}
 	if claims > 0 {
-		report(Step{Side: "member", Verb: "would leave", Object: fmt.Sprintf("%d PersistentVolumeClaims, with their data", claims)})
+		report(Step{Side: "member", Verb: "would leave", Object: counted(claims, "PersistentVolumeClaim") + ", with " + its(claims) + " data"})
 	}
 	if staying > 0 {
-		report(Step{Side: "member", Verb: "would leave", Object: fmt.Sprintf("%d objects that their policy preserves", staying)})
+		report(Step{Side: "member", Verb: "would leave", Object: counted(staying, "object") + " that " + its(staying) + " policy preserves"})
 	}
 	return nil
+}
+
+// counted is "1 object", and "2 objects".
+func counted(n int, one string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %ss", n, one)
+}
+
+func its(n int) string {
+	if n == 1 {
+		return "its"
+	}
+	return "their"
 }
 
 // bringsVolumeClaim reports whether a Work has brought a claim, which stays in the cluster with its data.

@@ -28,6 +28,7 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/api/scheme"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/join"
 )
 
@@ -218,6 +219,12 @@ func TestADryUnjoinSaysWhatGoes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	claim := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-eu-1", Name: "claim", Labels: map[string]string{workv1alpha2.ResourceBindingPermanentIDLabel: "b"}}}
+	claim.Spec.Workload.Manifests = make([]workv1alpha1.Manifest, 1)
+	claim.Spec.Workload.Manifests[0].Raw = []byte(`{"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{"namespace":"shop","name":"data"}}`)
+	if err := p.hub.Create(t.Context(), claim); err != nil {
+		t.Fatal(err)
+	}
 	before := p.dump(t)
 	var reported []string
 	o := join.UnjoinOptions{Name: "eu-1", Hub: p.hub, Member: p.member, DryRun: true, Progress: func(s join.Step) { reported = append(reported, s.String()) }}
@@ -226,6 +233,7 @@ func TestADryUnjoinSaysWhatGoes(t *testing.T) {
 	}
 	for _, want := range []string{
 		"would remove 2 objects that the fleet runs there (member)", "would leave 2 objects that their policy preserves (member)",
+		"would leave 1 PersistentVolumeClaim, with its data (member)",
 		"would remove ConfigMap shop/web-0 (member)", "would remove ConfigMap shop/web-1 (member)", "would remove Cluster eu-1 (hub)",
 	} {
 		if !slices.Contains(reported, want) {

@@ -89,7 +89,7 @@ func (l *leftovers) staying(titles []string, seen bool) []string {
 	if l.pull {
 		by, command = "its agent", "unregister"
 	}
-	out := []string{fmt.Sprintf("%s did not remove what the fleet ran in cluster %s; %d objects stay there%s:", by, name, len(titles), known)}
+	out := []string{fmt.Sprintf("%s did not remove what the fleet ran in cluster %s; %s there%s:", by, name, stay(len(titles)), known)}
 	for _, title := range titles[:min(len(titles), mostNamed)] {
 		out = append(out, "  "+title)
 	}
@@ -101,6 +101,14 @@ func (l *leftovers) staying(titles []string, seen bool) []string {
 		out = append(out, fmt.Sprintf("flotilla %s %s --cluster-kubeconfig FILE says which are really there, and takes out what makes the cluster a member", command, name))
 	}
 	return out
+}
+
+// stay is "1 object stays", and "2 objects stay".
+func stay(n int) string {
+	if n == 1 {
+		return "1 object stays"
+	}
+	return fmt.Sprintf("%d objects stay", n)
 }
 
 // warn says it on standard error.

@@ -61,7 +61,7 @@ func TestUnregisterWithASilentAgent(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	waits := "1 Works are left that its agent is to remove from cluster silent"
+	waits := "what 1 Work had it run is still to be removed from cluster silent by its agent"
 	root := commandtest.Root(registration.Commands)
 	out, errOut := commandtest.Prepare(root, "", "unregister", "silent", "--kubeconfig", env.Kubeconfig, "--cluster-kubeconfig", env.Kubeconfig)
 	ended := make(chan int, 1)
@@ -81,7 +81,7 @@ func TestUnregisterWithASilentAgent(t *testing.T) {
 	for _, want := range []string{
 		"the control plane takes cluster silent out, for up to 1m0s",
 		waits,
-		"its agent did not remove what the fleet ran in cluster silent; 1 objects stay there:\n  ConfigMap default/kept\nkubectl delete",
+		"its agent did not remove what the fleet ran in cluster silent; 1 object stays there:\n  ConfigMap default/kept\nkubectl delete",
 	} {
 		if said.Code != 0 || !strings.Contains(said.Err, want) {
 			t.Errorf("it ends with %d and says %q, want %q", said.Code, said.Err, want)

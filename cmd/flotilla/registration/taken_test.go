@@ -103,10 +103,10 @@ func TestWhatIsStillGoing(t *testing.T) {
 		"it goes while it is asked": {[]join.Remains{remains("Namespace batch"), remains("Namespace batch"), remains("")}, nil, 3},
 		"it takes long":             {[]join.Remains{remains("Namespace batch")}, []string{"being deleted in cluster west, and not gone yet: Namespace batch"}, 11},
 		"something else is held there": {[]join.Remains{remains("", "Job batch/run (being deleted, kept by its finalizers: a/b)")}, []string{
-			"the control plane did not remove what the fleet ran in cluster west; 1 objects stay there:",
+			"the control plane did not remove what the fleet ran in cluster west; 1 object stays there:",
 			"  Job batch/run (being deleted, kept by its finalizers: a/b)", advice}, 1},
 		"something else stays": {[]join.Remains{remains("Namespace batch", "ConfigMap shop/web")}, []string{
-			"the control plane did not remove what the fleet ran in cluster west; 1 objects stay there:",
+			"the control plane did not remove what the fleet ran in cluster west; 1 object stays there:",
 			"  ConfigMap shop/web", advice, "being deleted in cluster west, and not gone yet: Namespace batch"}, 11},
 	} {
 		t.Run(name, func(t *testing.T) {
