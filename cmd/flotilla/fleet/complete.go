@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"strings"
@@ -8,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/kubectl/pkg/util/completion"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 )
 
 // CompletionTimeout is how long a request may take that completes a word: who
@@ -34,6 +37,35 @@ func (f *Flags) CompleteClusters(cmd *cobra.Command, _ []string, toComplete stri
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
+	return offered(names, toComplete)
+}
+
+// ClustersThat offers the names of the clusters that a command is for, each once; or, where it takes one
+// alone, no second.
+func ClustersThat(f *Flags, are func(*clusterv1alpha1.Cluster) bool, one bool) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+		ctx, cancel := context.WithTimeout(cmd.Context(), CompletionTimeout)
+		defer cancel()
+		hub, err := f.Client()
+		if err != nil || one && len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		var list clusterv1alpha1.ClusterList
+		if err := hub.List(ctx, &list); err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		var names []string
+		for i := range list.Items {
+			if are(&list.Items[i]) && !slices.Contains(args, list.Items[i].Name) {
+				names = append(names, list.Items[i].Name)
+			}
+		}
+		return offered(names, toComplete)
+	}
+}
+
+// offered are the names that a word may become.
+func offered(names []string, toComplete string) ([]string, cobra.ShellCompDirective) {
 	given, word := "", toComplete
 	if i := strings.LastIndexByte(toComplete, ','); i >= 0 {
 		given, word = toComplete[:i+1], toComplete[i+1:]

@@ -2,6 +2,7 @@ package management
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -9,6 +10,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/draining"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
 	"github.com/flotilla-io/flotilla/internal/command"
@@ -38,6 +40,11 @@ once. What was placed anew since is left alone, and so is what another scheduler
   flotilla uncordon -l region=eu
   flotilla uncordon east --return`,
 	})
+	cmd.ValidArgsFunction = fleet.ClustersThat(f, func(c *clusterv1alpha1.Cluster) bool {
+		return slices.ContainsFunc(e.unset, func(gone corev1.Taint) bool {
+			return slices.ContainsFunc(c.Spec.Taints, func(t corev1.Taint) bool { return t.MatchTaint(&gone) })
+		})
+	}, false)
 	cmd.Flags().BoolVar(&returns, "return", false, "have what drains have moved off the clusters placed anew")
 	cmd.Flags().DurationVar(&timeout, "timeout", returnTimeout, "how long to wait for that, with --return")
 	run := cmd.RunE

@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/api/scheme"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
 	"github.com/flotilla-io/flotilla/internal/command"
@@ -27,7 +28,7 @@ func newUnjoin(f *fleet.Flags) *cobra.Command {
 registration. With --cluster-kubeconfig the accounts in the cluster go too.`,
 		Example:           `  flotilla unjoin east --cluster-kubeconfig ~/.kube/config --cluster-context east`,
 		Args:              command.Exactly("NAME"),
-		ValidArgsFunction: f.CompleteClusters,
+		ValidArgsFunction: fleet.ClustersThat(f, func(c *clusterv1alpha1.Cluster) bool { return c.Spec.SyncMode != clusterv1alpha1.Pull }, true),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			opts.Name, opts.Namespace = args[0], member.namespace
 			return unjoin(cmd, f, &member, opts)

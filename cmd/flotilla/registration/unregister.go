@@ -56,7 +56,7 @@ agent's own way to it, which is in the cluster.`,
 		Example: `  flotilla unregister north --cluster-kubeconfig ~/.kube/config --cluster-context north
   flotilla unregister north --kubeconfig hub.kubeconfig`,
 		Args:              command.Exactly("NAME"),
-		ValidArgsFunction: f.CompleteClusters,
+		ValidArgsFunction: fleet.ClustersThat(f, func(c *clusterv1alpha1.Cluster) bool { return c.Spec.SyncMode == clusterv1alpha1.Pull }, true),
 		RunE:              u.run,
 	}
 	flags := cmd.Flags()
