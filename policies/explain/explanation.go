@@ -210,7 +210,8 @@ type Standing struct {
 	// Moved says how it came to be where it is: "from west to east at 2026-01-02 06:11:04 UTC, 12m ago: untolerated taint
 	// {a:NoExecute}". Empty where it has left no cluster, and while it still does.
 	Moved string `json:"moved,omitempty"`
-	// Returns says where it is to return to, and when: "to west at 06:21:04 UTC, when that has been well for 30s".
+	// Returns says where it is to return to, and when: "to west at 06:21:04 UTC, when that has been well for 30s"; or why it
+	// does not, and what brings it back.
 	Returns []string `json:"returns,omitempty"`
 	// Term of the affinity in force; empty where there are none.
 	Term string `json:"term,omitempty"`

@@ -13,6 +13,7 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/explain"
+	"github.com/flotilla-io/flotilla/policies/failover"
 	"github.com/flotilla-io/flotilla/policies/placement"
 )
 
@@ -106,6 +107,57 @@ func TestWhatCannotBeMovedIsAProblem(t *testing.T) {
 	want := []string{"it must be moved, and cannot be: It stays in c-001 (a taint): no other place: none. | take the taint away, have its policy tolerate it, or let the policy mean another cluster with room"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("problems (-want +got):\n%s", diff)
+	}
+}
+
+// TestAfterADrain: what stayed as its cluster was drained need not leave any more, and what was moved off comes back when
+// somebody has it placed anew.
+func TestAfterADrain(t *testing.T) {
+	for name, tc := range map[string]struct {
+		drains  bool
+		record  placement.Record
+		returns []string
+		problem string
+	}{
+		"it was moved, and the drain is over": {
+			record:  placement.Record{Drained: []string{"c-001"}},
+			returns: []string{"not by itself to c-001, of which the drain is over: flotilla uncordon c-001 --return has it placed anew, by what counts now"},
+		},
+		"it was moved, and the drain goes on": {
+			drains: true, record: placement.Record{Drained: []string{"c-001"}},
+			returns: []string{"not to c-001, which is drained: flotilla uncordon c-001 --return ends that, and has it placed anew"},
+		},
+		"it stayed, and the drain is over": {record: placement.Record{Stays: &placement.Stays{Clusters: []string{"c-001"}, Message: "It stays in c-001 (untolerated taint {cluster.flotilla.io/drain:NoExecute}): none."}}},
+		"it stays": {
+			drains: true, record: placement.Record{Stays: &placement.Stays{Clusters: []string{"c-001"}, Message: "It stays in c-001 (untolerated taint {cluster.flotilla.io/drain:NoExecute}): none."}},
+			problem: "it must be moved, and cannot be: It stays in c-001 (untolerated taint {cluster.flotilla.io/drain:NoExecute}): none.",
+		},
+		"it stays for another cause": {
+			record:  placement.Record{Stays: &placement.Stays{Clusters: []string{"c-001"}, Message: "It stays in c-001 (untolerated taint {a:NoExecute}): none."}},
+			problem: "it must be moved, and cannot be: It stays in c-001 (untolerated taint {a:NoExecute}): none.",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := input(t)
+			bind(t, &in)
+			tc.record.Reason = workv1alpha2.BindingReasonSuccess
+			placement.Decision{Clusters: in.Binding.BindingSpec().Clusters, Record: tc.record}.Put(in.Binding)
+			for _, c := range in.Clusters {
+				if c.Name == "c-001" && tc.drains {
+					c.Spec.Taints = append(c.Spec.Taints, failover.DrainTaint())
+				}
+			}
+			e := explain.Explain(in)
+			problem := ""
+			for _, p := range e.Problems {
+				if p.Reason == explain.ReasonNoReplacement {
+					problem = p.Message
+				}
+			}
+			if diff := cmp.Diff(tc.returns, e.Placement.Stands.Returns); diff != "" || problem != tc.problem {
+				t.Errorf("problem %q, want %q; returns (-want +got):\n%s", problem, tc.problem, diff)
+			}
+		})
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/explain/leaving"
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/placement/plugins"
 	"github.com/flotilla-io/flotilla/policies/propagation"
@@ -83,7 +84,7 @@ func (x *explainer) placementProblems() {
 			Next:    fmt.Sprintf("see what its events say: flotilla kubectl describe %s", x.out.Resource.hint().Args()),
 		})
 	}
-	if record, _ := placement.RecordOf(x.binding); record.Stays != nil {
+	if record, _ := placement.RecordOf(x.binding); record.Stays != nil && (x.in.blind(UnreadClusters) || !leaving.Over(record.Stays, x.in.Clusters)) {
 		x.problems.add(Problem{
 			Reason: ReasonNoReplacement, Message: "it must be moved, and cannot be: " + record.Stays.Message,
 			Next: "take the taint away, have its policy tolerate it, or let the policy mean another cluster with room",

@@ -51,3 +51,13 @@ func staysIn(b workv1alpha2.Binding, l failover.Leaving, in placement.Situation,
 	}
 	return ""
 }
+
+// Over reports whether a template was to leave clusters because they were drained, and none of them is any more.
+func Over(stays *placement.Stays, clusters []*clusterv1alpha1.Cluster) bool {
+	if !strings.Contains(stays.Message, "{"+clusterv1alpha1.TaintClusterDrain) || len(stays.Clusters) == 0 {
+		return false
+	}
+	return !slices.ContainsFunc(clusters, func(c *clusterv1alpha1.Cluster) bool {
+		return slices.Contains(stays.Clusters, c.Name) && failover.Drains(c)
+	})
+}

@@ -1,4 +1,4 @@
-// Package moved says how a template came to be where it is.
+// Package moved says how a template came to be where it is, and whether it comes back.
 //
 // In go its last move and the clusters that have a Work of it; out come words for people. It decides nothing.
 package moved
@@ -8,9 +8,11 @@ import (
 	"strings"
 	"time"
 
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/eviction"
+	"github.com/flotilla-io/flotilla/policies/failover"
 )
 
 // Text is what Past says of a move. An old copy whose Work is there still, as its cluster has not said that the
@@ -40,6 +42,22 @@ func In(works []*workv1alpha1.Work) []string {
 	for _, w := range works {
 		if cluster, ok := workv1alpha2.ClusterOfExecutionNamespace(w.Namespace); ok {
 			out = append(out, cluster)
+		}
+	}
+	return out
+}
+
+// Back says of the clusters that drains have moved a template off whether it comes back there: nothing brings it
+// back by itself.
+func Back(names []string, clusters []*clusterv1alpha1.Cluster) []string {
+	var out []string
+	for _, c := range clusters {
+		switch {
+		case !slices.Contains(names, c.Name):
+		case failover.Drains(c):
+			out = append(out, "not to "+c.Name+", which is drained: flotilla uncordon "+c.Name+" --return ends that, and has it placed anew")
+		default:
+			out = append(out, "not by itself to "+c.Name+", of which the drain is over: flotilla uncordon "+c.Name+" --return has it placed anew, by what counts now")
 		}
 	}
 	return out
