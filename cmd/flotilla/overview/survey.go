@@ -7,12 +7,9 @@ import (
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
-	appsv1 "k8s.io/api/apps/v1"
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
@@ -125,28 +122,14 @@ func surveyNamespaces(ctx context.Context, hub client.Reader, namespace string, 
 	return nil
 }
 
-// workloads are the kinds of which nothing comes unless a policy carries them, and claims.
-var workloads = []schema.GroupVersionKind{
-	appsv1.SchemeGroupVersion.WithKind("DaemonSet"), appsv1.SchemeGroupVersion.WithKind("Deployment"), appsv1.SchemeGroupVersion.WithKind("StatefulSet"),
-	batchv1.SchemeGroupVersion.WithKind("CronJob"), batchv1.SchemeGroupVersion.WithKind("Job"), corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"),
-}
-
 // surveyWorkloads reads the metadata of the workloads, where templates may be.
 func surveyWorkloads(ctx context.Context, hub client.Reader, s *situation.Survey) error {
-	for _, gvk := range workloads {
-		for _, ns := range s.Namespaces() {
-			list := &metav1.PartialObjectMetadataList{}
-			list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
-			take := func(obj *metav1.PartialObjectMetadata) {
-				obj.SetGroupVersionKind(gvk)
-				s.Workload(obj)
-			}
-			if err := listing.Each(ctx, hub, list, take, client.InNamespace(ns))(); err != nil {
-				return err
-			}
+	for _, gvk := range listing.Workloads {
+		if err := listing.Metadata(ctx, hub, gvk, s.Namespaces(), s.Workload); err != nil {
+			return err
 		}
 	}
-	return nil
+	return listing.OtherWorkloads(ctx, hub, s.Namespaces(), s.Workload)
 }
 
 // of reports whether the first object that a Work holds is one of a namespace.
