@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
@@ -47,7 +48,7 @@ has it. A WorkloadRebalancer is written, which goes after five minutes.`,
 			infos, err := f.Factory().NewBuilder().Unstructured().NamespaceParam(r.namespace).DefaultNamespace().
 				ResourceTypeOrNameArgs(false, args...).Latest().Flatten().Do().Infos()
 			if err != nil {
-				return fleet.Describe(err)
+				return r.absent(cmd.Context(), err)
 			}
 			var objects []*unstructured.Unstructured
 			for _, info := range infos {
@@ -100,6 +101,30 @@ func (r *requester) rebalance(ctx context.Context, templates []*unstructured.Uns
 		failed = append(failed, r.placed(ctx, observed))
 	}
 	return errors.Join(failed...)
+}
+
+// absent says of an object that is not there which one is meant, and how those of its namespace are listed.
+func (r *requester) absent(ctx context.Context, err error) error {
+	var status apierrors.APIStatus
+	kind := fleet.Absent(err)
+	if kind == "" || !errors.As(err, &status) {
+		return fleet.Describe(err)
+	}
+	details, namespace, meant := status.Status().Details, r.namespace, ""
+	gvk, unknown := r.hub.RESTMapper().KindFor(schema.GroupVersionResource{Group: details.Group, Resource: details.Kind})
+	if namespaced, err := r.hub.IsObjectNamespaced(partly(gvk)); unknown == nil && err == nil {
+		if !namespaced {
+			namespace = ""
+		}
+		meant = fleet.Meant(ctx, r.hub, gvk, client.ObjectKey{Namespace: namespace, Name: details.Name})
+	}
+	return fmt.Errorf("%w%s: flotilla get %s%s lists what there is", &apierrors.StatusError{ErrStatus: status.Status()}, meant, kind, inNamespace(namespace))
+}
+
+func partly(kind schema.GroupVersionKind) client.Object {
+	obj := &metav1.PartialObjectMetadata{}
+	obj.SetGroupVersionKind(kind)
+	return obj
 }
 
 // binding reads the binding of a template.

@@ -6,7 +6,10 @@ import (
 	"testing"
 	"time"
 
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -76,5 +79,18 @@ func TestRebalance(t *testing.T) {
 				t.Errorf("said (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestWhatIsNotThereToRebalance: the next step asks in the namespace that was asked in.
+func TestWhatIsNotThereToRebalance(t *testing.T) {
+	mapper := meta.NewDefaultRESTMapper(nil)
+	mapper.Add(kustomizev1.GroupVersion.WithKind(kustomizev1.KustomizationKind), meta.RESTScopeNamespace)
+	there := kustomization("web", metav1.ConditionTrue, "ReconciliationSucceeded", "Applied")
+	r := &requester{hub: fake.NewClientBuilder().WithScheme(scheme.New()).WithRESTMapper(mapper).WithObjects(there).Build(), namespace: "team"}
+	missing := apierrors.NewNotFound(kustomizev1.GroupVersion.WithResource("kustomizations").GroupResource(), "wbe")
+	const want = `kustomizations.kustomize.toolkit.fluxcd.io "wbe" not found (did you mean web?): flotilla get kustomizations.kustomize.toolkit.fluxcd.io -n team lists what there is`
+	if got := r.absent(t.Context(), missing); got.Error() != want {
+		t.Errorf("says %q, want %q", got, want)
 	}
 }
