@@ -256,7 +256,7 @@ func withoutTerminal(t *testing.T, hub string, args []string) {
 	}
 	defer func() { _ = cmd.Process.Kill() }()
 	eventually(t, "it is ready", func(context.Context) error {
-		if !strings.Contains(out.String(), "\n") {
+		if !strings.Contains(out.String(), " is ready after ") {
 			return fmt.Errorf("it says %q and logs:\n%s", out.String(), errOut.String())
 		}
 		return nil

@@ -52,7 +52,7 @@ func Run(ctx context.Context, opts Options) (err error) {
 	if _, statErr := os.Stat(opts.Dir); errors.Is(statErr, fs.ErrNotExist) {
 		defer func() { err = errors.Join(err, os.RemoveAll(opts.Dir)) }()
 	}
-	d.printf("Flotilla, on this machine: a control plane, three clusters and a Git server.\n")
+	d.printf("Flotilla, on this machine: a control plane, three clusters and a Git server start, on free ports, with their data in %s.\n", opts.Dir)
 	fleet, err := localfleet.Start(ctx, localfleet.Options{
 		Flotillad: opts.Flotillad, Dir: opts.Dir, Members: members, Progress: d.started,
 		HubArgs: []string{localfleet.LoopbackSources},

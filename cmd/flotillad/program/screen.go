@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"time"
 
@@ -59,6 +60,16 @@ func (w whileRunning) Write(text []byte) (int, error) {
 	default:
 		return w.out.Write(text)
 	}
+}
+
+// starting is what is said first, where nobody looks at a screen: what starts takes seconds until it says that it is ready.
+// otherwise is which port it takes where none is set.
+func starting(what, dir, address string, port int, otherwise string) string {
+	at := net.JoinHostPort(address, strconv.Itoa(port))
+	if port == 0 {
+		at = otherwise + " of " + address
+	}
+	return fmt.Sprintf("%s starts, with its data in %s, at %s\n", what, dir, at)
 }
 
 // greeting is what is said of a control plane that is ready.

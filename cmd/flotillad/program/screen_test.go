@@ -34,3 +34,23 @@ func TestGreeting(t *testing.T) {
 		})
 	}
 }
+
+// TestStarting: what starts says so, and where, before it is ready.
+func TestStarting(t *testing.T) {
+	for name, tc := range map[string]struct {
+		address   string
+		port      int
+		otherwise string
+		want      string
+	}{
+		"a port is set":         {"127.0.0.1", 6443, "a free port", "the control plane starts, with its data in /hub, at 127.0.0.1:6443\n"},
+		"an address of IPv6":    {"::1", 6443, "a free port", "the control plane starts, with its data in /hub, at [::1]:6443\n"},
+		"the port is to be any": {"127.0.0.1", 0, "a free port", "the control plane starts, with its data in /hub, at a free port of 127.0.0.1\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, starting("the control plane", "/hub", tc.address, tc.port, tc.otherwise)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -116,6 +116,9 @@ func (o *serveOptions) run(ctx context.Context, out, errOut io.Writer) error {
 		return err
 	}
 	begin := time.Now()
+	if !onScreen(out) {
+		_, _ = io.WriteString(out, starting("the control plane", o.plane.DataDir, o.plane.BindAddress, o.plane.SecurePort, "a free port"))
+	}
 	defer gctuner.Tune(serveGarbage)()
 	defer gctuner.ReleaseIdle(clock.RealClock{})()
 	greet := greeting{first: o.first(), before: lastAddress(filepath.Join(o.plane.DataDir, "admin.kubeconfig"))}
