@@ -13,7 +13,7 @@ import (
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
-	"github.com/flotilla-io/flotilla/reconciler/bulletin"
+	"github.com/flotilla-io/flotilla/reconciler/eventwriter"
 	"github.com/flotilla-io/flotilla/reconciler/reporting"
 )
 
@@ -56,7 +56,7 @@ func (r Reporting) recorder(mgr ctrl.Manager, registry prometheus.Registerer) (r
 	if err != nil {
 		return nil, fmt.Errorf("set up the writer of events: %w", err)
 	}
-	writer := bulletin.New(&typedcorev1.EventSinkImpl{Interface: hub.Events("")}, mgr.GetScheme(), bulletin.Options{Metrics: registry, Tenant: tenantOf})
+	writer := eventwriter.New(&typedcorev1.EventSinkImpl{Interface: hub.Events("")}, mgr.GetScheme(), eventwriter.Options{Metrics: registry, Tenant: tenantOf})
 	if err := mgr.Add(writer); err != nil {
 		return nil, err
 	}

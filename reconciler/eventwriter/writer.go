@@ -1,4 +1,4 @@
-package bulletin
+package eventwriter
 
 import (
 	"context"
@@ -23,23 +23,23 @@ import (
 type Options struct {
 	// Component is the source that the Events name; empty means flotilla.
 	Component string
-	// Moment is how long an Event waits for a later one of its reason on its object,
-	// which takes its place; zero means 500 ms. Warnings do not wait.
+	// Moment is how long an Event waits for a later one with the same reason on the same
+	// object, which replaces it; zero means 500 ms. Warnings do not wait.
 	Moment time.Duration
-	// Most is how many Events may wait; zero means 10,000. As many again may be
-	// warnings, and of each as many again those of tenants of whom fewer wait than
-	// their share of Most.
+	// Most is how many Events may wait, and how many warnings besides; zero means 10,000.
+	// Each queue takes as many again from tenants that use less than their share of Most,
+	// so that a tenant that fills it keeps nobody else out.
 	Most int
-	// Tenant says whose an object is; nil means whose its namespace is. Of what waits
-	// tenants have their turns, and each tenant's is written in order.
+	// Tenant returns the tenant of an object; nil means that each namespace is one. Tenants
+	// take turns; the Events of one tenant are written in order.
 	Tenant func(obj runtime.Object) string
-	// PerSecond is how many are written while more are waiting, and Burst how many
-	// at once; zero means 25 and 100. Warnings go first, and do not wait for that.
+	// PerSecond and Burst limit how fast Events are written; zero means 25 and 100.
+	// Warnings are exempt.
 	PerSecond float32
 	Burst     int
 	// Metrics is where flotilla_events_total is registered; nil registers nothing.
 	Metrics prometheus.Registerer
-	// Clock is the time; nil means the machine's.
+	// Clock is replaced in tests; nil means the real one.
 	Clock clock.WithTickerAndDelayedExecution
 }
 
@@ -51,25 +51,25 @@ type Writer struct {
 	correlator *record.EventCorrelator
 	limiter    flowcontrol.RateLimiter
 	outcomes   *prometheus.CounterVec
-	lines      [2]*line
+	queues     [2]*tenantQueue
 
 	mu sync.Mutex
 	// pending are the Events that wait, by key.
 	pending map[key]*corev1.Event
-	// named is when the last Event was named after.
+	// named is the time that the last Event was named after.
 	named time.Time
 }
 
-// key is what of several Events one is written: those of one reason on one object.
+// key groups Events of which only the last is written: those of one reason on one object.
 type key struct{ tenant, apiVersion, kind, namespace, name, uid, eventType, reason string }
 
-// The lines.
+// The queues of a Writer.
 const (
 	warnings = iota
 	others
 )
 
-// tries is how often one Event is sent to a hub that does not answer.
+// tries is how often an Event is sent while the hub does not answer.
 const tries = 3
 
 // New returns a writer to sink for objects of the kinds in scheme.
@@ -81,7 +81,7 @@ func New(sink record.EventSink, scheme *runtime.Scheme, opts Options) *Writer {
 		opts:       opts,
 		correlator: record.NewEventCorrelatorWithOptions(record.CorrelatorOptions{Clock: opts.Clock}),
 		limiter:    flowcontrol.NewTokenBucketRateLimiterWithClock(opts.PerSecond, opts.Burst, opts.Clock),
-		lines:      [2]*line{newLine(opts), newLine(opts)},
+		queues:     [2]*tenantQueue{newTenantQueue(opts), newTenantQueue(opts)},
 		pending:    map[key]*corev1.Event{},
 		outcomes:   newOutcomes(opts.Metrics),
 	}
@@ -109,8 +109,7 @@ func defaults(o Options) Options {
 	return o
 }
 
-// Event has an Event written, and returns at once. Obj is an object, or a reference to
-// one.
+// Event queues an Event and returns at once. Obj is an object, or a reference to one.
 func (w *Writer) Event(obj runtime.Object, eventType, reason, message string) {
 	ref, err := reference.GetReference(w.scheme, obj)
 	if err != nil {
@@ -122,9 +121,9 @@ func (w *Writer) Event(obj runtime.Object, eventType, reason, message string) {
 		tenant = w.opts.Tenant(obj)
 	}
 	k := key{tenant, ref.APIVersion, ref.Kind, ref.Namespace, ref.Name, string(ref.UID), eventType, reason}
-	line, wait := w.lines[others], w.opts.Moment
+	queue, wait := w.queues[others], w.opts.Moment
 	if eventType == corev1.EventTypeWarning {
-		line, wait = w.lines[warnings], 0
+		queue, wait = w.queues[warnings], 0
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -133,15 +132,15 @@ func (w *Writer) Event(obj runtime.Object, eventType, reason, message string) {
 		w.count("folded")
 		return
 	}
-	if !line.admits(tenant) {
+	if !queue.admits(tenant) {
 		w.count("dropped")
 		return
 	}
 	w.pending[k] = w.event(ref, eventType, reason, message)
-	line.join(k, wait)
+	queue.add(k, wait)
 }
 
-// event makes the Event, named after the time, no two alike.
+// event builds the Event. It is named after the time, as client-go does, and times are never used twice.
 func (w *Writer) event(ref *corev1.ObjectReference, eventType, reason, message string) *corev1.Event {
 	now := w.opts.Clock.Now()
 	if !now.After(w.named) {
@@ -166,45 +165,46 @@ func (w *Writer) event(ref *corev1.ObjectReference, eventType, reason, message s
 	}
 }
 
-// Start writes until ctx ends. What waits then is not written.
+// Start implements manager.Runnable: it writes until ctx ends. Events that still wait then are lost.
 func (w *Writer) Start(ctx context.Context) error {
 	var group sync.WaitGroup
-	group.Go(func() { w.work(ctx, w.lines[warnings], func() {}) })
-	group.Go(func() { w.work(ctx, w.lines[others], func() { w.yield(ctx) }) })
+	group.Go(func() { w.work(ctx, w.queues[warnings], func() {}) })
+	group.Go(func() { w.work(ctx, w.queues[others], func() { w.yield(ctx) }) })
 	<-ctx.Done()
-	for _, l := range w.lines {
-		l.queue.ShutDown()
+	for _, q := range w.queues {
+		q.queue.ShutDown()
 	}
 	group.Wait()
 	return nil
 }
 
-// work writes what stands in a line, one after the other, each after a pause.
-func (w *Writer) work(ctx context.Context, l *line, pause func()) {
+// work writes the Events of a queue one after the other, each after a pause.
+func (w *Writer) work(ctx context.Context, q *tenantQueue, pause func()) {
 	for {
-		k, ended := l.queue.Get()
+		k, ended := q.queue.Get()
 		if ended {
 			return
 		}
 		pause()
 		if ctx.Err() == nil {
-			w.write(ctx, w.take(l, k))
+			w.write(ctx, w.take(q, k))
 		}
-		l.queue.Done(k)
+		q.queue.Done(k)
 	}
 }
 
-// take returns an Event whose turn it is. Later ones of its key wait anew.
-func (w *Writer) take(l *line, k key) *corev1.Event {
+// take returns the Event whose turn it is. From here on a new Event with the same key is queued again
+// and no longer replaces this one.
+func (w *Writer) take(q *tenantQueue, k key) *corev1.Event {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	event := w.pending[k]
 	delete(w.pending, k)
-	l.leave(k)
+	q.remove(k)
 	return event
 }
 
-// yield waits until one more may be written, as the hub is left to others.
+// yield waits until the rate limit allows one more write: Events must not slow down what the hub does for users.
 func (w *Writer) yield(ctx context.Context) {
 	for !w.limiter.TryAccept() {
 		select {
@@ -215,7 +215,7 @@ func (w *Writer) yield(ctx context.Context) {
 	}
 }
 
-// write sends an Event, or counts up the one that there is.
+// write creates an Event, or raises the count of a similar one that exists.
 func (w *Writer) write(ctx context.Context, event *corev1.Event) {
 	result, err := w.correlator.EventCorrelate(event)
 	if err != nil {
@@ -235,7 +235,7 @@ func (w *Writer) write(ctx context.Context, event *corev1.Event) {
 		}
 		if status := apierrors.APIStatus(nil); errors.As(err, &status) && !apierrors.IsTooManyRequests(err) {
 			log.FromContext(ctx).V(1).Info("an event was not taken", "reason", event.Reason, "of", event.InvolvedObject.Name, "err", err.Error())
-			break // it would not be taken another time
+			break // the server refused it: it would do so again
 		}
 		select {
 		case <-w.opts.Clock.After(w.opts.Moment):
@@ -246,7 +246,7 @@ func (w *Writer) write(ctx context.Context, event *corev1.Event) {
 	w.count("failed")
 }
 
-// send makes the Event, or changes the count of the one that is there.
+// send creates the Event, or patches the count of the one that exists.
 func (w *Writer) send(result *record.EventCorrelateResult) (*corev1.Event, error) {
 	if result.Event.Count > 1 {
 		stored, err := w.sink.Patch(result.Event, result.Patch)

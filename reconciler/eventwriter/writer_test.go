@@ -1,4 +1,4 @@
-package bulletin
+package eventwriter
 
 import (
 	"context"
