@@ -136,9 +136,9 @@ type Reconciler struct {
 	// quick; set before Register. Nil: nobody asks.
 	OnNodes func()
 
-	claim  *claimant
-	posts  *posts
-	spaces spaces
+	claim   *claimant
+	watches *memberWatches
+	spaces  spaces
 }
 
 // New returns the loop. live asks the server: for Secrets, so that no cache holds all of
@@ -154,13 +154,13 @@ func New(hub client.Client, live client.Reader, registry *members.Registry, reco
 		tasks:    taskgroup.New(),
 		wrote:    writecache.New[*clusterv1alpha1.Cluster](o.Clock),
 		pulses:   newPulses(o.Clock),
-		posts:    newPosts(registry, recorder),
+		watches:  newMemberWatches(registry, recorder),
 		spaces:   spaces{hub: hub, live: live, recorder: recorder},
 		claim:    &claimant{hub: hub, live: live, options: &o},
 	}
 	r.Presence = Presence{registry, r.pulses}
 	if o.OnHold != nil {
-		o.OnHold(func() { r.posts.wake(r.pulses.clusters()) })
+		o.OnHold(func() { r.watches.wake(r.pulses.clusters()) })
 	}
 	return r
 }
@@ -171,7 +171,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 		Named("cluster").
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.options.Workers, NewQueue: fairqueue.New[reconcile.Request]}).
 		Watches(&clusterv1alpha1.Cluster{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(predicate.NewPredicateFuncs(r.options.ofInterest), r.desiredChanges())).
-		WatchesRawSource(source.Func(r.posts.attach))
+		WatchesRawSource(source.Func(r.watches.setQueue))
 	if r.options.Own == "" {
 		b = b.Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(clusterOfSpace), builder.WithPredicates(lossOnly())).
 			Watches(&coordinationv1.Lease{}, r.pulses)
@@ -260,7 +260,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil {
 		r.wrote.Gone(req.NamespacedName)
 		r.pulses.forget(req.Name)
-		r.posts.dismiss(req.Name)
+		r.watches.stop(req.Name)
 		return reconcile.Result{}, nil
 	}
 	cluster, _ := r.wrote.Latest(req.NamespacedName, cached, true)

@@ -17,27 +17,27 @@ import (
 	"github.com/flotilla-io/flotilla/internal/taskgroup"
 )
 
-// connect opens the connection to a member and has it watched. A connection that
-// stands is kept while the Secret is missing or broken: that is our trouble, not
-// the member's.
+// connect opens the connection to a member and has it watched. A working connection is
+// kept while the Secret is missing or broken: that is a fault on the hub, and says nothing
+// about the member.
 func (r *Reconciler) connect(ctx context.Context, s *state) (loop.Next, error) {
-	p := r.posts.of(s.cluster.Name)
+	p := r.watches.get(s.cluster.Name)
 	if p != nil && p.uid != s.cluster.UID {
-		r.posts.dismiss(s.cluster.Name) // of a Cluster of the same name that is gone
+		r.watches.stop(s.cluster.Name) // of a Cluster of the same name that is gone
 		p = nil
 	}
 	if p != nil && p.suits(s.cluster) {
 		s.seen = p.seen
 		return loop.Next{}, nil
 	}
-	edits := r.posts.edits.Load()
+	edits := r.watches.edits.Load()
 	target, err := r.target(ctx, s.cluster)
 	if err == nil {
 		target.Marks = r.options.Marks
 		target.Claimant, err = r.claim.identity(ctx, s.cluster.Name)
 	}
 	if err == nil {
-		err = r.station(ctx, s, target, edits)
+		err = r.watch(ctx, s, target, edits)
 	}
 	switch {
 	case err == nil:
@@ -74,22 +74,22 @@ func (r *Reconciler) target(ctx context.Context, cluster *clusterv1alpha1.Cluste
 	return members.TargetOf(cluster, secret)
 }
 
-// station has a member watched, and ends the watch over the one before. Edits is
-// how many changes of Secrets were known before the target was read.
-func (r *Reconciler) station(ctx context.Context, s *state, target members.Target, edits uint64) error {
+// watch connects to a member and watches it, in place of the connection before. edits is how many changes of
+// Secrets were known before the target was read.
+func (r *Reconciler) watch(ctx context.Context, s *state, target members.Target, edits uint64) error {
 	member, err := r.registry.Connect(target)
 	if err != nil {
 		return fmt.Errorf("%w: %w", members.ErrCredentials, err)
 	}
-	next := &post{member: member, observed: &observed{}, uid: s.cluster.UID, generation: s.cluster.Generation, certified: certified(s.cluster)}
+	next := &memberWatch{member: member, observed: &observed{}, uid: s.cluster.UID, generation: s.cluster.Generation, certified: certified(s.cluster)}
 	if notify, name := r.OnCapacity, s.cluster.Name; notify != nil {
 		next.observed.tracker.More = func() { notify(name) }
 	}
 	next.observed.tracker.Changed = r.OnNodes
 	models := r.options.models(s.cluster)
 	began := false
-	s.seen, began = r.posts.put(next, edits, models, func() *taskgroup.Task {
-		return r.tasks.Go(r.observer(member, next.observed, s.cluster, func(o observation) { r.posts.saw(next, o) }).run)
+	s.seen, began = r.watches.start(next, edits, models, func() *taskgroup.Task {
+		return r.tasks.Go(r.observer(member, next.observed, s.cluster, func(o observation) { r.watches.observed(next, o) }).run)
 	})
 	if began {
 		log.FromContext(ctx).Info("Watching a member", "endpoint", target.Config.Host)
@@ -111,7 +111,7 @@ func (r *Reconciler) clustersOfSecret(ctx context.Context, secret client.Object)
 		if ref == nil || ref.Namespace != secret.GetNamespace() || ref.Name != secret.GetName() {
 			continue
 		}
-		r.posts.edited(cluster.Name)
+		r.watches.secretChanged(cluster.Name)
 		out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(cluster)})
 	}
 	return out

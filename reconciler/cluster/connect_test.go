@@ -53,19 +53,19 @@ func loopOver(t *testing.T, cluster *clusterv1alpha1.Cluster, meanwhile func(*Re
 	return r
 }
 
-func (r *Reconciler) connectTo(t *testing.T, cluster *clusterv1alpha1.Cluster) *post {
+func (r *Reconciler) connectTo(t *testing.T, cluster *clusterv1alpha1.Cluster) *memberWatch {
 	t.Helper()
 	if _, err := r.connect(t.Context(), &state{cluster: cluster}); err != nil {
 		t.Fatal(err)
 	}
-	return r.posts.of(cluster.Name)
+	return r.watches.get(cluster.Name)
 }
 
 func TestAClusterOfTheSameNameIsConnectedToAnew(t *testing.T) {
 	before, after := pushed("a", "https://127.0.0.1:1"), pushed("b", "https://127.0.0.1:2")
 	r := loopOver(t, before, func(*Reconciler, *corev1.Secret) {})
 	first := r.connectTo(t, before)
-	r.posts.byCluster["eu-1"].seen = &observation{outcome: well}
+	r.watches.byCluster["eu-1"].seen = &observation{outcome: well}
 	if again := r.connectTo(t, before); again.member != first.member || again.seen == nil {
 		t.Error("a cluster that is as it was is connected to again")
 	}
@@ -74,7 +74,7 @@ func TestAClusterOfTheSameNameIsConnectedToAnew(t *testing.T) {
 		t.Errorf("connected to %s, seen %v", second.member.Config().Host, second.seen)
 	}
 	after.Spec.SyncMode = clusterv1alpha1.Pull
-	if _, err := r.judge(t.Context(), &state{cluster: after}); err != nil || r.posts.of("eu-1") != nil {
+	if _, err := r.judge(t.Context(), &state{cluster: after}); err != nil || r.watches.get("eu-1") != nil {
 		t.Error("a cluster that reports for itself is still connected to")
 	}
 }

@@ -84,7 +84,7 @@ func (s Estimator) most(cluster string, ask *nodes.Ask) (int32, error) {
 
 // tracker returns what is known of a member that answers.
 func (s Estimator) tracker(cluster string) (*capacity.Tracker, error) {
-	p := s.of.posts.of(cluster)
+	p := s.of.watches.get(cluster)
 	if p == nil || p.seen == nil || !p.seen.ready {
 		return nil, fmt.Errorf("%w: %s", ErrNotWatched, cluster)
 	}

@@ -25,11 +25,11 @@ func TestSightIsOfMembersThatAnswer(t *testing.T) {
 		t.Errorf("of a member that nobody watches: %v", err)
 	}
 	r.connectTo(t, cluster)
-	post := r.posts.byCluster["eu-1"]
+	watch := r.watches.byCluster["eu-1"]
 	if _, err := ask(); !errors.Is(err, ErrNotWatched) {
 		t.Errorf("of a member that has not answered: %v", err)
 	}
-	post.seen = &observation{outcome: outcome{ready: true}}
+	watch.seen = &observation{outcome: outcome{ready: true}}
 	if _, err := ask(); !errors.Is(err, capacity.ErrUnknown) {
 		t.Errorf("of a member whose nodes are not known: %v", err)
 	}
@@ -39,8 +39,8 @@ func TestSightIsOfMembersThatAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	post.observed.tracker.Nodes().OnAdd(node, true)
-	post.observed.tracker.Known()
+	watch.observed.tracker.Nodes().OnAdd(node, true)
+	watch.observed.tracker.Known()
 	if got, err := ask(); err != nil || got != 3 {
 		t.Errorf("%d fit (%v), want 3", got, err)
 	}
@@ -63,7 +63,7 @@ func TestSightIsOfMembersThatAnswer(t *testing.T) {
 	if err := estimator.ReadNodes("eu-2", look); !errors.Is(err, ErrNotWatched) {
 		t.Errorf("who looks at a member that nobody watches: %v", err)
 	}
-	post.seen = &observation{}
+	watch.seen = &observation{}
 	if _, err := ask(); !errors.Is(err, ErrNotWatched) {
 		t.Errorf("of a member that is away: %v", err)
 	}

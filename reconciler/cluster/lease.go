@@ -33,7 +33,7 @@ const (
 // judge decides about a cluster in pull mode: Ready is Unknown when its agent
 // has neither renewed the cluster's Lease nor turned Ready for a while.
 func (r *Reconciler) judge(_ context.Context, s *state) (loop.Next, error) {
-	r.posts.dismiss(s.cluster.Name) // it may have been in push mode
+	r.watches.stop(s.cluster.Name) // it may have been in push mode
 	s.status = s.cluster.Status.DeepCopy()
 	r.options.waits(s, r.recorder)
 	current := readiness(s.cluster)

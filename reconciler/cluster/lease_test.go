@@ -198,11 +198,11 @@ func TestAnAgentReportsForItsOwnCluster(t *testing.T) {
 		return members.Target{Name: c.Name, Config: unusedConfig()}, nil
 	}
 	w.look(t)
-	p := w.posts.of("edge-1")
+	p := w.watches.get("edge-1")
 	if p == nil {
 		t.Fatal("there is no connection")
 	}
-	w.posts.byCluster["edge-1"].seen = &observation{outcome: well, version: "v1.36.4", kinds: some}
+	w.watches.byCluster["edge-1"].seen = &observation{outcome: well, version: "v1.36.4", kinds: some}
 	w.look(t)
 	got := &clusterv1alpha1.Cluster{}
 	if err := w.hub.Get(t.Context(), client.ObjectKey{Name: "edge-1"}, got); err != nil {
@@ -251,7 +251,7 @@ func TestAnAgentTellsItsHubHowItIsOnceThatIsBack(t *testing.T) {
 		return members.Target{Name: c.Name, Config: unusedConfig()}, nil
 	}
 	w.look(t)
-	w.posts.byCluster["edge-1"].seen = &observation{outcome: unwell}
+	w.watches.byCluster["edge-1"].seen = &observation{outcome: unwell}
 	for range 20 {
 		if _, _, again := w.look(t); again != w.options.Period {
 			t.Fatalf("looks again after %s, want %s", again, w.options.Period)
