@@ -363,9 +363,9 @@ func registerBinding(ctx context.Context, f *fleet) error {
 	opts := binding.Options{
 		Switches: f.switches,
 
-		Workers: f.opts.Tuning.Workers.Bindings,
-		Metrics: f.opts.Metrics,
-		Doubts:  cmp.Or(f.opts.Silence.Grace, cluster.DefaultGrace) + cmp.Or(f.opts.Tuning.Period, defaultPeriod),
+		Workers:  f.opts.Tuning.Workers.Bindings,
+		Metrics:  f.opts.Metrics,
+		StaleFor: cmp.Or(f.opts.Silence.Grace, cluster.DefaultGrace) + cmp.Or(f.opts.Tuning.Period, defaultPeriod),
 
 		IgnoreQuotas: f.opts.Scheduling.Off.Quotas,
 		Evictions:    binding.Evictions{Grace: f.opts.Scheduling.Failover.Grace, Scheduler: f.opts.Scheduling.Name},

@@ -66,10 +66,10 @@ type Options struct {
 	// Ends reports whether the Works of a cluster end as their binding is deleted, without
 	// being deleted themselves; nil says that none do.
 	Ends func(cluster *clusterv1alpha1.Cluster) bool
-	// Doubts is for how long the loop leaves no cluster on the strength of what Works said
-	// before the loop began, or before the cluster that stays was last back; zero believes
-	// them at once.
-	Doubts time.Duration
+	// StaleFor is for how long a status of a Work is no reason to remove the template from another
+	// cluster, if it was written before the loop began, or before the cluster of the Work was last back;
+	// zero trusts it at once.
+	StaleFor time.Duration
 	// Evictions says how clusters are left that failed.
 	Evictions Evictions
 	// IgnoreQuotas lets overrides ask for more than the quotas of their namespace count.
@@ -87,14 +87,14 @@ type Reconciler struct {
 	events    loop.Recorder
 	opts      Options
 
-	works    *workLister
-	hearsay  *hearsay
-	switches *switching.Tracker
-	wholly   *wholly
-	inbox    loop.Inbox[ctrl.Request]
-	failures dedup.Messages[reported]
-	phases   []loop.Phase[state]
-	counts   *stagemetrics.Stage
+	works     *workLister
+	freshness *freshness
+	switches  *switching.Tracker
+	gate      *revisionGate
+	inbox     loop.Inbox[ctrl.Request]
+	failures  dedup.Messages[reported]
+	phases    []loop.Phase[state]
+	counts    *stagemetrics.Stage
 }
 
 // New returns the loop. hub reads from a cache with the indexes of bindings, live
@@ -126,16 +126,16 @@ func New(hub client.Client, live client.Reader, templates Templates, interp *int
 		switches = switching.New(hub, templates)
 	}
 	r := &Reconciler{templates: templates, events: events, opts: opts, switches: switches, counts: newCounts(opts.Metrics, opts.Clock)}
-	r.wholly = newWholly(switches, opts, func(req ctrl.Request) { r.inbox.Add(req, false) })
+	r.gate = newRevisionGate(switches, opts, func(req ctrl.Request) { r.inbox.Add(req, false) })
 	works := &workLister{hub: hub, written: writecache.New[*workv1alpha1.Work](opts.Clock)}
-	read := reader{hub: hub, gone: r.wholly.forget, live: live, templates: templates.Get, works: works.of, orphans: works.left, unchanged: opts.PlacementUnchanged}
+	read := reader{hub: hub, gone: r.gate.forget, live: live, templates: templates.Get, works: works.of, orphans: works.left, unchanged: opts.PlacementUnchanged}
 	own := writecache.New[workv1alpha2.Binding](opts.Clock)
-	hearsay := newHearsay(opts.Clock, opts.Doubts)
-	write := writer{hub: hub, claims: releaser{hub: hub, live: live, written: works.written, clock: opts.Clock}, events: events, find: works.find, cluster: works.cluster, written: works.written, own: own, hearsay: hearsay, there: newPresence(opts.Clock, opts.Answers), asks: opts.HasWork, evictions: opts.Evictions, succeed: succession.New(hub, works.written).Take, ends: opts.Ends, clock: opts.Clock, parallel: opts.Parallel}
-	r.works, r.hearsay = works, hearsay
-	render := renderer{cluster: works.cluster, overrides: r.wholly.overrides, interpreter: interp, quotas: r.quotasOf}
+	freshness := newFreshness(opts.Clock, opts.StaleFor)
+	write := writer{hub: hub, claims: releaser{hub: hub, live: live, written: works.written, clock: opts.Clock}, events: events, find: works.find, cluster: works.cluster, written: works.written, own: own, freshness: freshness, there: newPresence(opts.Clock, opts.Answers), asks: opts.HasWork, evictions: opts.Evictions, succeed: succession.New(hub, works.written).Take, ends: opts.Ends, clock: opts.Clock, parallel: opts.Parallel}
+	r.works, r.freshness = works, freshness
+	render := renderer{cluster: works.cluster, overrides: r.gate.overrides, interpreter: interp, quotas: r.quotasOf}
 	itself := bindingWriter{hub: hub, own: own}
-	r.phases = []loop.Phase[state]{read.binding, itself.latest, write.withdraw, read.template, r.wholly.left, write.depart, r.wholly.wait, render.run, write.dispatch, itself.noteFaults, write.endEvictions, write.clean}
+	r.phases = []loop.Phase[state]{read.binding, itself.latest, write.withdraw, read.template, r.gate.notPruned, write.depart, r.gate.wait, render.run, write.dispatch, itself.noteFaults, write.endEvictions, write.clean}
 	return r
 }
 

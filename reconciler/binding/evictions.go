@@ -44,7 +44,7 @@ func (p writer) endEvictions(ctx context.Context, s *state) (loop.Next, error) {
 	}
 	holds := func(cluster string) bool { return len(worksIn(s.works, cluster)) > 0 }
 	var again loop.Next
-	heard := once(func(cluster string) bool { return hears(ctx, p, s, cluster, &again) }) // an answer counts for one question
+	heard := once(func(cluster string) bool { return upToDate(ctx, p, s, cluster, &again) }) // an answer counts for one question
 	is := func(cluster string) bool {
 		if !s.ready[cluster] {
 			p.there.forget(s.key, cluster)
@@ -110,16 +110,16 @@ func reportLeft(to loop.Recorder, b workv1alpha2.Binding, before *workv1alpha2.R
 	to.Event(b, corev1.EventTypeNormal, workv1alpha2.EventReasonEvictWorkloadFromClusterSucceed, message)
 }
 
-// hears reports whether what the Works of a cluster say is how it is there now, for good or ill;
-// if not, it may have again look again.
-func hears(ctx context.Context, p writer, s *state, cluster string, again *loop.Next) bool {
+// upToDate reports whether the Works of a cluster describe what is there now, for good or ill. If they do
+// not, it may set when again is to look again.
+func upToDate(ctx context.Context, p writer, s *state, cluster string, again *loop.Next) bool {
 	if !p.answers(ctx, cluster) {
 		p.there.forget(s.key, cluster)
 		return false
 	}
 	since, yes, after := p.there.ask(s.key, cluster)
 	if yes {
-		after = p.hearsay.doubts(worksIn(s.works, cluster), since)
+		after = p.freshness.unconfirmedFor(worksIn(s.works, cluster), since)
 	}
 	if after > 0 && (again.After == 0 || after < again.After) {
 		again.After = after

@@ -64,8 +64,8 @@ type fleet struct {
 	stop    func()
 	// statusEvery is how long counts of policies wait; zero means too long to see.
 	statusEvery time.Duration
-	// doubts is for how long after start the loop doubts what Works said before.
-	doubts time.Duration
+	// staleFor is for how long after its start the loop does not trust older statuses of Works.
+	staleFor time.Duration
 	// away says that no cluster answers.
 	away atomic.Bool
 	// lost says that clusters, asked themselves, have not what their Works say.
@@ -169,7 +169,7 @@ func (f *fleet) start() {
 	carrier := template.New(mgr.GetClient(), templates, decider, know, f.events, template.Options{Debounce: 50 * time.Millisecond, StatusEvery: stdcmp.Or(f.statusEvery, time.Hour)})
 	f.check(carrier.Register(ctx, mgr))
 	f.check(scheduler.New(mgr.GetClient(), decider, f.events, scheduler.Options{}).Register(mgr))
-	carried := binding.New(mgr.GetClient(), mgr.GetAPIReader(), templates, know, f.events, binding.Options{PlacementUnchanged: carrier.PlacementUnchanged, Doubts: f.doubts, Answers: f.answers, HasWork: f.holds})
+	carried := binding.New(mgr.GetClient(), mgr.GetAPIReader(), templates, know, f.events, binding.Options{PlacementUnchanged: carrier.PlacementUnchanged, StaleFor: f.staleFor, Answers: f.answers, HasWork: f.holds})
 	f.check(carried.Register(ctx, mgr))
 	knowledge.OnChange(carrier.Reinterpret)
 	knowledge.OnChange(carried.Reinterpret)

@@ -137,7 +137,7 @@ func TestTheLastCopyIsNotLeftForWhatWasSaidBeforeAStart(t *testing.T) {
 	f := leaving(t)
 	f.stop()
 	f.serving("web", "a", `{"replicas":2}`)
-	f.doubts = time.Hour
+	f.staleFor = time.Hour
 	f.start()
 	f.touches()
 	f.stays("nobody has looked since")

@@ -46,7 +46,7 @@ func (r *Reconciler) Register(ctx context.Context, mgr ctrl.Manager) error {
 		}
 	}})
 	touches := touch{works: r.works, templates: r.templates.Get}
-	r.switches.Listen(switching.Listener{Override: touches.overridden(ctx, r.wholly.again), Ending: r.wholly.ending(ctx, touches.touched), Ended: r.wholly.ended})
+	r.switches.Listen(switching.Listener{Override: touches.overridden(ctx, r.gate.again), Ending: r.gate.switchEnding(ctx, touches.touched), Ended: r.gate.switchEnded})
 	if r.opts.Switches == nil {
 		if err := r.switches.Register(ctx, mgr.GetCache(), false); err != nil {
 			return err
@@ -156,7 +156,7 @@ func (r *Reconciler) workEvents() handler.TypedEventHandler[*workv1alpha1.Work, 
 			}
 		},
 		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*workv1alpha1.Work], q queue) {
-			changed := r.hearsay.heard(e.ObjectOld, e.ObjectNew)
+			changed := r.freshness.observe(e.ObjectOld, e.ObjectNew)
 			switch own := r.works.written.Observed(e.ObjectNew); {
 			case !own && edited(e.ObjectOld, e.ObjectNew):
 				add(e.ObjectOld, q)

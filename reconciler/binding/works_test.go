@@ -143,7 +143,7 @@ func TestNoClusterIsLeftForWhatWasSaidBeforeAStart(t *testing.T) {
 		p.Spec.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{ClusterNames: []string{f.cluster("a")}}
 	})
 
-	f.doubts = time.Hour
+	f.staleFor = time.Hour
 	f.start()
 	eventually(f, "eviction tasks", 1, func() int { return len(f.binding("Deployment", "web").Spec.GracefulEvictionTasks) })
 	f.settle()
@@ -166,7 +166,7 @@ func TestNoClusterIsLeftForWhatWasSaidBeforeAStart(t *testing.T) {
 	edit(f, policy, func(p *policyv1alpha1.PropagationPolicy) {
 		p.Spec.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{ClusterNames: []string{f.cluster("a")}}
 	})
-	f.doubts = time.Second
+	f.staleFor = time.Second
 	f.start()
 	eventually(f, "images once the time is over", one, func() map[string]string { return f.images("web") })
 }
@@ -176,7 +176,7 @@ func TestNoClusterIsLeftForWhatWasSaidBeforeAStart(t *testing.T) {
 func TestNoClusterIsLeftForWhatWasSaidBeforeItsMemberWasBack(t *testing.T) {
 	f := newFleet(t, "a", "b")
 	f.stop()
-	f.doubts = time.Hour
+	f.staleFor = time.Hour
 	f.start()
 	policy := f.policy("all", deployments("web"))
 	f.create(policy, f.deployment("web"))

@@ -37,20 +37,20 @@ const shareGoes = time.Second
 
 // writer makes, changes and deletes Works.
 type writer struct {
-	hub      client.Writer
-	claims   releaser
-	events   loop.Recorder
-	find     func(ctx context.Context, key client.ObjectKey) (*workv1alpha1.Work, bool, error)
-	cluster  func(ctx context.Context, name string) (*clusterv1alpha1.Cluster, bool, error)
-	written  *writecache.Cache[*workv1alpha1.Work]
-	own      *writecache.Cache[workv1alpha2.Binding]
-	hearsay  *hearsay
-	there    *presence
-	asks     func(ctx context.Context, cluster string, work *workv1alpha1.Work) (known bool, err error)
-	succeed  func(ctx context.Context, work, former *workv1alpha1.Work) error
-	ends     func(cluster *clusterv1alpha1.Cluster) bool
-	clock    clock.PassiveClock
-	parallel int
+	hub       client.Writer
+	claims    releaser
+	events    loop.Recorder
+	find      func(ctx context.Context, key client.ObjectKey) (*workv1alpha1.Work, bool, error)
+	cluster   func(ctx context.Context, name string) (*clusterv1alpha1.Cluster, bool, error)
+	written   *writecache.Cache[*workv1alpha1.Work]
+	own       *writecache.Cache[workv1alpha2.Binding]
+	freshness *freshness
+	there     *presence
+	asks      func(ctx context.Context, cluster string, work *workv1alpha1.Work) (known bool, err error)
+	succeed   func(ctx context.Context, work, former *workv1alpha1.Work) error
+	ends      func(cluster *clusterv1alpha1.Cluster) bool
+	clock     clock.PassiveClock
+	parallel  int
 	// evictions says how clusters are left that failed.
 	evictions Evictions
 }

@@ -51,7 +51,7 @@ func applied(t *testing.T, stands bool) *state {
 func TestWhatIsHalfWrittenWaits(t *testing.T) {
 	tracker := switching.New(nil, unwatched{})
 	var again []ctrl.Request
-	w := newWholly(tracker, Options{Clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0))}, func(req ctrl.Request) { again = append(again, req) })
+	w := newRevisionGate(tracker, Options{Clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0))}, func(req ctrl.Request) { again = append(again, req) })
 	waits := func(s *state) bool {
 		t.Helper()
 		next, err := w.wait(t.Context(), s)
@@ -82,7 +82,7 @@ func TestABindingThatIsUndecided(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
 	undecided := true
 	opts := Options{Clock: clock, Undecided: func(context.Context, *unstructured.Unstructured, workv1alpha2.Binding) bool { return undecided }}
-	w := newWholly(switching.New(nil, unwatched{}), opts, func(ctrl.Request) {})
+	w := newRevisionGate(switching.New(nil, unwatched{}), opts, func(ctrl.Request) {})
 	goesOn := func() bool {
 		t.Helper()
 		_, next := w.overrides(t.Context(), applied(t, true))
@@ -129,8 +129,8 @@ func TestWhatHasNotLeftIsPrunedFromNowhere(t *testing.T) {
 			tracker.Begin(shop)
 			tracker.End(t.Context(), shop, []inventory.Entry{{ID: inventory.IDOf(s.template), Version: "v1"}})
 		}
-		w := newWholly(tracker, Options{Clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0))}, func(ctrl.Request) {})
-		next, err := w.left(t.Context(), s)
+		w := newRevisionGate(tracker, Options{Clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0))}, func(ctrl.Request) {})
+		next, err := w.notPruned(t.Context(), s)
 		if err != nil || next.Done || (next.After > 0) == left {
 			t.Errorf("%s: %+v, %v", name, next, err)
 		}
