@@ -13,60 +13,61 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
-// wholly leaves a template as it stands while it, the policy that carries it, or the one that did is part
-// of a revision that is half written, and for as long as it left its revision and has yet to go.
-type wholly struct {
+// revisionGate leaves a template as it stands while the template, its policy, or the policy before is part of a
+// revision that is half written, and while a template that left its revision has yet to be removed. See
+// docs/design/0009.
+type revisionGate struct {
 	owner    func(ctx context.Context, template *unstructured.Unstructured) (policyv1alpha1.Policy, error)
 	switches *switching.Tracker
 	waiting  *switching.Waiting[templatestore.Key]
 }
 
-func newWholly(owner func(context.Context, *unstructured.Unstructured) (policyv1alpha1.Policy, error), switches *switching.Tracker, again func(templatestore.Key)) wholly {
-	w := wholly{owner: owner, switches: switches}
+func newRevisionGate(owner func(context.Context, *unstructured.Unstructured) (policyv1alpha1.Policy, error), switches *switching.Tracker, again func(templatestore.Key)) revisionGate {
+	g := revisionGate{owner: owner, switches: switches}
 	if switches != nil {
-		w.waiting = switching.NewWaiting(switches, again)
+		g.waiting = switching.NewWaiting(switches, again)
 	}
-	return w
+	return g
 }
 
-// check ends a pass that only asks.
-func (p wholly) check(ctx context.Context, s *state) (loop.Next, error) {
-	_, switching, err := p.switching(ctx, s)
-	s.left = p.left(s)
+// check ends a dry run; there is nothing to wait for.
+func (g revisionGate) check(ctx context.Context, s *state) (loop.Next, error) {
+	_, switching, err := g.switching(ctx, s)
+	s.left = g.left(s)
 	return loop.Next{Done: switching}, err
 }
 
-func (p wholly) left(s *state) bool {
-	if p.switches == nil {
+func (g revisionGate) left(s *state) bool {
+	if g.switches == nil {
 		return false
 	}
-	_, left, _ := p.switches.Left(s.template)
+	_, left, _ := g.switches.Left(s.template)
 	return left
 }
 
 // wait ends a pass, and has the template looked at once the revision stands.
-func (p wholly) wait(ctx context.Context, s *state) (loop.Next, error) {
-	owner, switching, err := p.switching(ctx, s)
-	if s.left = p.left(s); switching {
+func (g revisionGate) wait(ctx context.Context, s *state) (loop.Next, error) {
+	owner, switching, err := g.switching(ctx, s)
+	if s.left = g.left(s); switching {
 		s.awaits = true
-		p.waiting.Add(owner, s.key, func() bool { _, switching, err := p.switching(ctx, s); return switching || err != nil })
+		g.waiting.Add(owner, s.key, func() bool { _, switching, err := g.switching(ctx, s); return switching || err != nil })
 	}
 	return loop.Next{Done: switching}, err
 }
 
-func (p wholly) switching(ctx context.Context, s *state) (client.ObjectKey, bool, error) {
-	if p.switches == nil {
+func (g revisionGate) switching(ctx context.Context, s *state) (client.ObjectKey, bool, error) {
+	if g.switches == nil {
 		return client.ObjectKey{}, false, nil
 	}
-	if owner, _, stays := p.switches.Left(s.template); stays {
+	if owner, _, stays := g.switches.Left(s.template); stays {
 		return owner, true, nil
 	}
-	owner, err := p.owner(ctx, s.template)
+	owner, err := g.owner(ctx, s.template)
 	if err != nil {
 		return client.ObjectKey{}, false, err
 	}
 	for _, of := range []inventory.Labelled{s.template, s.policy, s.from, owner} {
-		if owner, switching := p.switches.Switching(of); switching {
+		if owner, switching := g.switches.Switching(of); switching {
 			return owner, true, nil
 		}
 	}

@@ -127,13 +127,13 @@ func New(hub client.Client, templates *templatestore.Store, decider Decider, int
 	bind.ran = func(ctx context.Context, key templatestore.Key, p *policyv1alpha1.Placement) ([]workv1alpha2.TargetCluster, error) {
 		return former.Clusters(ctx, hub, bindings.KeyOf(key), p)
 	}
-	wholly := newWholly(choose.owner, opts.Switches, func(key templatestore.Key) { r.inbox.Add(key, false) })
+	gate := newRevisionGate(choose.owner, opts.Switches, func(key templatestore.Key) { r.inbox.Add(key, false) })
 	dryRun := bind
 	dryRun.decide = decider.Preview
 	write := writer{hub: hub, written: r.written, put: templates.Put, gone: templates.Gone, debounce: r.delayed.Delay, withdraw: decider.Withdraw, clock: opts.Clock}
 	counts := newCounts(opts.Metrics, opts.Clock)
-	r.decide = []loop.Phase[state]{choose.run, wholly.check, claim, dryRun.run}
-	r.phases = []loop.Phase[state]{read.run, write.sweep, counts.matched(choose.run), wholly.wait, counts.applied(claim, bind.run, write.run)}
+	r.decide = []loop.Phase[state]{choose.run, gate.check, claim, dryRun.run}
+	r.phases = []loop.Phase[state]{read.run, write.sweep, counts.matched(choose.run), gate.wait, counts.applied(claim, bind.run, write.run)}
 	return r
 }
 
