@@ -20,15 +20,16 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
-// grants is the owner of the wish to watch ReferenceGrants.
+// grants stands for this loop where templatestore asks who wants ReferenceGrants watched.
 type grants struct{}
 
-// frontier is what the loops know of references that reach beyond a namespace.
-type frontier struct{ *Reconciler }
+// crossNamespace is the part of the loops that deals with references to other namespaces.
+type crossNamespace struct{ *Reconciler }
 
-// border returns how far the references of a template reach, and when to ask again
-// where that is not known yet. Nothing is read for one that stays at home.
-func (r frontier) border(ctx context.Context, b workv1alpha2.Binding, template selector.Resource, last, deps []kinds.Dependency) (dependency.Border, loop.Next, error) {
+// border returns how far the references of a template may reach, and when to ask again
+// where that is not known yet. Most templates refer to their own namespace only: for them
+// nothing is read.
+func (r crossNamespace) border(ctx context.Context, b workv1alpha2.Binding, template selector.Resource, last, deps []kinds.Dependency) (dependency.Border, loop.Next, error) {
 	out := dependency.Border{Template: template}
 	if !dependency.Foreign(template.Namespace, last) && !dependency.Foreign(template.Namespace, deps) {
 		return out, loop.Next{}, nil
@@ -65,9 +66,9 @@ func (r frontier) border(ctx context.Context, b workv1alpha2.Binding, template s
 	return out, loop.Next{}, nil
 }
 
-// refusal is what to tell of what a template may not have; nil for nothing. What a
-// policy of its own carries is no loss, and not told of.
-func (r frontier) refusal(ctx context.Context, template selector.Resource, refused []kinds.Dependency) (fault, err error) {
+// refusal returns what to report about references that are not permitted; nil for nothing.
+// What a policy of its own carries reaches the clusters anyway, and is not reported.
+func (r crossNamespace) refusal(ctx context.Context, template selector.Resource, refused []kinds.Dependency) (fault, err error) {
 	var reported []kinds.Dependency
 	for _, d := range refused {
 		carried, err := r.carried(ctx, d)
@@ -84,8 +85,8 @@ func (r frontier) refusal(ctx context.Context, template selector.Resource, refus
 	return nil, nil
 }
 
-// carried reports whether anything but users says where an object runs.
-func (r frontier) carried(ctx context.Context, d kinds.Dependency) (bool, error) {
+// carried reports whether something besides its users places an object.
+func (r crossNamespace) carried(ctx context.Context, d kinds.Dependency) (bool, error) {
 	if d.Name == "" {
 		return false, nil
 	}
@@ -94,17 +95,17 @@ func (r frontier) carried(ctx context.Context, d kinds.Dependency) (bool, error)
 	return err == nil && found && dependency.Governed(b) && bindings.TemplateOf(b).GroupKind() == key.GroupKind(), err
 }
 
-// regrant looks again at all that refer to anything outside of their namespace.
-func (r frontier) regrant() {
-	for _, ref := range r.index.travellers() {
+// regrant looks again at every template that refers to another namespace.
+func (r crossNamespace) regrant() {
+	for _, ref := range r.index.crossNamespaceUsers() {
 		r.users.Add(requestFor(ref), false)
 	}
 }
 
-// granted looks again at those that refer to anything in a namespace whose grants
-// change: the grants of one tenant are no matter of the others.
-func (r frontier) granted(namespace string) {
-	for _, ref := range r.index.travellersTo(namespace) {
+// granted looks again at the templates that refer to a namespace whose grants changed, and at
+// no others: a tenant who edits grants must not cause work for everybody.
+func (r crossNamespace) granted(namespace string) {
+	for _, ref := range r.index.crossNamespaceUsersOf(namespace) {
 		r.users.Add(requestFor(ref), false)
 	}
 }

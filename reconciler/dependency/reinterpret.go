@@ -12,8 +12,8 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 )
 
-// Reinterpret looks again at what templates need of kinds about which something
-// else is known than before.
+// Reinterpret asks anew what templates depend on, for the kinds whose customizations or
+// webhooks changed.
 func (r *Reconciler) Reinterpret(ctx context.Context, affects func(schema.GroupVersionKind) bool) {
 	err := bindings.Each(ctx, r.hub, func(b workv1alpha2.Binding) {
 		if involved(b) && affects(bindings.TemplateOf(b).GroupVersionKind) {

@@ -27,10 +27,10 @@ type reverseIndex struct {
 	// named has the users of an object by its name, wide those that find objects
 	// of a kind and namespace by labels.
 	named, wide map[object]map[dependency.Ref]bool
-	// refused has those that may not have an object, abroad those that refer to
+	// refused has those that may not have an object, crossNamespace those that refer to
 	// anything outside of their namespace.
-	refused map[object]map[dependency.Ref]bool
-	abroad  map[dependency.Ref]bool
+	refused        map[object]map[dependency.Ref]bool
+	crossNamespace map[dependency.Ref]bool
 }
 
 // entry is what is known of one user. It is not changed once it is in the reverse index.
@@ -52,7 +52,7 @@ type object struct {
 
 func newReverseIndex() *reverseIndex {
 	index := func() map[object]map[dependency.Ref]bool { return map[object]map[dependency.Ref]bool{} }
-	return &reverseIndex{entries: map[dependency.Ref]*entry{}, asked: map[dependency.Ref]bool{}, named: index(), wide: index(), refused: index(), abroad: map[dependency.Ref]bool{}}
+	return &reverseIndex{entries: map[dependency.Ref]*entry{}, asked: map[dependency.Ref]bool{}, named: index(), wide: index(), refused: index(), crossNamespace: map[dependency.Ref]bool{}}
 }
 
 // ask says that it is about to be found out what a user needs, until put or drop.
@@ -84,7 +84,7 @@ func (x *reverseIndex) put(e *entry) *entry {
 		enlist(x.refused, objectOf(d), e.Ref)
 	}
 	if len(e.refused) > 0 || dependency.Foreign(e.Namespace, e.deps) {
-		x.abroad[e.Ref] = true
+		x.crossNamespace[e.Ref] = true
 	}
 	return before
 }
@@ -127,7 +127,7 @@ func (x *reverseIndex) remove(ref dependency.Ref) *entry {
 	for _, d := range before.refused {
 		strike(x.refused, objectOf(d), ref)
 	}
-	delete(x.abroad, ref)
+	delete(x.crossNamespace, ref)
 	return before
 }
 
@@ -170,22 +170,22 @@ func (x *reverseIndex) withAsked(users iter.Seq[dependency.Ref]) []dependency.Re
 	return slices.Collect(maps.Keys(all))
 }
 
-// travellers returns those that refer to anything outside of their namespace, and
-// those that are asked.
-func (x *reverseIndex) travellers() []dependency.Ref {
+// crossNamespaceUsers returns the users that refer to another namespace, and those that
+// are being asked, as nobody knows yet what these refer to.
+func (x *reverseIndex) crossNamespaceUsers() []dependency.Ref {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	return x.withAsked(maps.Keys(x.abroad))
+	return x.withAsked(maps.Keys(x.crossNamespace))
 }
 
-// travellersTo returns those that refer to anything in a namespace other than theirs,
-// and those that are asked.
-func (x *reverseIndex) travellersTo(namespace string) []dependency.Ref {
+// crossNamespaceUsersOf returns the users from other namespaces that refer to something in
+// a namespace, and those that are being asked.
+func (x *reverseIndex) crossNamespaceUsersOf(namespace string) []dependency.Ref {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	there := func(d kinds.Dependency) bool { return d.Namespace == namespace }
 	return x.withAsked(func(yield func(dependency.Ref) bool) {
-		for ref := range x.abroad {
+		for ref := range x.crossNamespace {
 			e := x.entries[ref]
 			goes := e.Namespace != namespace && (slices.ContainsFunc(e.deps, there) || slices.ContainsFunc(e.refused, there))
 			if goes && !yield(ref) {

@@ -514,9 +514,9 @@ func TestWhatChangesWhileItIsAsked(t *testing.T) {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	cases := map[string]func(r *Reconciler, q queue){
 		"its template":                    func(r *Reconciler, _ queue) { r.changed(templatestore.KeyOf(web()), nil, web(), false) },
-		"a policy":                        func(r *Reconciler, _ queue) { frontier{r}.regrant() },
-		"a grant":                         func(r *Reconciler, _ queue) { frontier{r}.granted("other") },
-		"what else carries what it needs": func(r *Reconciler, q queue) { frontier{r}.requeueRefused(q, attached()) },
+		"a policy":                        func(r *Reconciler, _ queue) { crossNamespace{r}.regrant() },
+		"a grant":                         func(r *Reconciler, _ queue) { crossNamespace{r}.granted("other") },
+		"what else carries what it needs": func(r *Reconciler, q queue) { crossNamespace{r}.requeueRefused(q, attached()) },
 	}
 	for name, happens := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -642,7 +642,7 @@ func TestWhoLooksAgainAtGrants(t *testing.T) {
 	}
 	for namespace, want := range map[string][]string{"vault": {"has", "refused"}, "bank": {"other"}, "shop": nil, "elsewhere": nil} {
 		var got []string
-		for _, ref := range l.travellersTo(namespace) {
+		for _, ref := range l.crossNamespaceUsersOf(namespace) {
 			got = append(got, ref.Name)
 		}
 		slices.Sort(got)

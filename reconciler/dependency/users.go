@@ -123,14 +123,14 @@ func (r *Reconciler) interpret(ctx context.Context, s *use) (loop.Next, error) {
 	if err != nil {
 		s.fault = loop.Stalled(workv1alpha2.EventReasonGetDependenciesFailed, fmt.Errorf("what it refers to makes no sense: %w", err))
 	}
-	border, next, err := frontier{r}.border(ctx, s.binding, selector.ResourceOf(template), last, deps)
+	border, next, err := crossNamespace{r}.border(ctx, s.binding, selector.ResourceOf(template), last, deps)
 	if err != nil || next.After > 0 {
 		s.asked = false
 		return next, err
 	}
 	last, _ = border.Divide(last)
 	if deps, s.refused = border.Divide(deps); s.fault == nil {
-		s.fault, err = frontier{r}.refusal(ctx, border.Template, s.refused)
+		s.fault, err = crossNamespace{r}.refusal(ctx, border.Template, s.refused)
 	}
 	if _, many := dependency.Note(deps); many != nil {
 		s.fault, s.deps = loop.Stalled(workv1alpha2.EventReasonGetDependenciesFailed, many), last

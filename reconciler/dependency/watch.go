@@ -75,7 +75,7 @@ func (r *Reconciler) Register(ctx context.Context, mgr ctrl.Manager) error {
 		source.Kind(mgr.GetCache(), client.Object(&workv1alpha2.ResourceBinding{}), r.userEvents()),
 		source.Kind(mgr.GetCache(), client.Object(&workv1alpha2.ClusterResourceBinding{}), r.userEvents()),
 		source.Kind(mgr.GetCache(), &workv1alpha1.Work{}, r.workEvents()),
-		source.Kind(mgr.GetCache(), &policyv1alpha1.ClusterPropagationPolicy{}, frontier{r}.policyEvents()),
+		source.Kind(mgr.GetCache(), &policyv1alpha1.ClusterPropagationPolicy{}, crossNamespace{r}.policyEvents()),
 	} {
 		if err := users.Watch(s); err != nil {
 			return fmt.Errorf("watch the bindings of dependents: %w", err)
@@ -101,7 +101,7 @@ func requestFor(ref dependency.Ref) reconcile.Request {
 // object that somebody may need.
 func (r *Reconciler) changed(key templatestore.Key, _, _ *unstructured.Unstructured, first bool) {
 	if isGrant(key.GroupVersionKind) {
-		frontier{r}.granted(key.Namespace)
+		crossNamespace{r}.granted(key.Namespace)
 	}
 	b := bindings.KeyOf(key)
 	if r.index.follows(dependency.Ref{Namespace: b.Namespace, Name: b.Name}) {
@@ -125,7 +125,7 @@ func (r *Reconciler) userEvents() handler.EventHandler {
 				add(q, b)
 			}
 			if dependency.Governed(b) {
-				frontier{r}.requeueRefused(q, b)
+				crossNamespace{r}.requeueRefused(q, b)
 			}
 		},
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
@@ -134,7 +134,7 @@ func (r *Reconciler) userEvents() handler.EventHandler {
 				add(q, after)
 			}
 			if dependency.Governed(before) != dependency.Governed(after) {
-				frontier{r}.requeueRefused(q, after)
+				crossNamespace{r}.requeueRefused(q, after)
 			}
 			for _, ref := range dependency.Refs(before) {
 				if !names(after, ref) {
@@ -145,7 +145,7 @@ func (r *Reconciler) userEvents() handler.EventHandler {
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
 			b := e.Object.(workv1alpha2.Binding)
 			add(q, b)
-			frontier{r}.requeueRefused(q, b)
+			crossNamespace{r}.requeueRefused(q, b)
 			for _, ref := range dependency.Refs(b) {
 				q.Add(requestFor(ref))
 			}
@@ -155,7 +155,7 @@ func (r *Reconciler) userEvents() handler.EventHandler {
 
 // requeueRefused looks again at those that may not have the template of b: whether that is
 // a loss depends on whether anything else carries it.
-func (r frontier) requeueRefused(q workqueue.TypedRateLimitingInterface[reconcile.Request], b workv1alpha2.Binding) {
+func (r crossNamespace) requeueRefused(q workqueue.TypedRateLimitingInterface[reconcile.Request], b workv1alpha2.Binding) {
 	for _, ref := range r.index.refusedOf(bindings.TemplateOf(b)) {
 		q.Add(requestFor(ref))
 	}
@@ -163,7 +163,7 @@ func (r frontier) requeueRefused(q workqueue.TypedRateLimitingInterface[reconcil
 
 // policyEvents looks again at what reaches beyond its namespace where an
 // administrator says anything else about that.
-func (r frontier) policyEvents() handler.TypedEventHandler[*policyv1alpha1.ClusterPropagationPolicy, reconcile.Request] {
+func (r crossNamespace) policyEvents() handler.TypedEventHandler[*policyv1alpha1.ClusterPropagationPolicy, reconcile.Request] {
 	type (
 		policy = *policyv1alpha1.ClusterPropagationPolicy
 		queue  = workqueue.TypedRateLimitingInterface[reconcile.Request]
