@@ -133,3 +133,23 @@ func FuzzBytes(f *testing.F) {
 		}
 	})
 }
+
+// TestMessage: what a text hides is shown before it is cut, so that the codes count as well.
+func TestMessage(t *testing.T) {
+	for name, tc := range map[string]struct {
+		text string
+		n    int
+		want string
+	}{
+		"plain":                     {"not ready\nyet", 20, "not ready\nyet"},
+		"a bell takes six bytes":    {"a\abcdef", 10, `a\u0007` + "…"},
+		"what fits with its code":   {"a\ab", 8, `a\u0007b`},
+		"what is no text is marked": {"a\xffb", 9, "a?b"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := excerpt.Message(tc.text, tc.n); got != tc.want {
+				t.Errorf("%q, want %q", got, tc.want)
+			}
+		})
+	}
+}

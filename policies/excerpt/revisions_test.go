@@ -23,3 +23,19 @@ func TestRevisions(t *testing.T) {
 		}
 	}
 }
+
+// TestShortRevision: as much of a commit as tells it from others, whatever stands before it.
+func TestShortRevision(t *testing.T) {
+	sha1 := strings.Repeat("7d1cca4d00", 4)
+	for name, tc := range map[string]struct{ revision, want string }{
+		"of a branch":            {"main@sha1:" + sha1, "main@sha1:7d1cca4d"},
+		"of a branch with colon": {"fix:it@sha1:" + sha1, "fix:it@sha1:7d1cca4d"},
+		"short already":          {"main@sha1:7d1cca4d", "main@sha1:7d1cca4d"},
+		"without a digest":       {"v1.2.3", "v1.2.3"},
+		"none yet":               {"", "-"},
+	} {
+		if got := excerpt.ShortRevision(tc.revision); got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}

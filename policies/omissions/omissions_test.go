@@ -80,3 +80,37 @@ func TestWhatIsSaidOfManyObjects(t *testing.T) {
 		t.Errorf("text (-want +got):\n%s", diff)
 	}
 }
+
+// TestWhole: what installs Flux, or defines a kind that the control plane has, is left out where a repository is bootstrapped.
+func TestWhole(t *testing.T) {
+	const namespace = "flux-system"
+	object := func(apiVersion, kind, name string, labels map[string]any) *unstructured.Unstructured {
+		metadata := map[string]any{"name": name}
+		if labels != nil {
+			metadata["labels"] = labels
+		}
+		return &unstructured.Unstructured{Object: map[string]any{"apiVersion": apiVersion, "kind": kind, "metadata": metadata}}
+	}
+	flux := func(instance string) map[string]any {
+		return map[string]any{"app.kubernetes.io/part-of": "flux", "app.kubernetes.io/instance": instance}
+	}
+	for name, tc := range map[string]struct {
+		obj  *unstructured.Unstructured
+		want bool
+	}{
+		"a controller of Flux":                  {object("apps/v1", "Deployment", "source-controller", flux(namespace)), true},
+		"one that another namespace is for":     {object("apps/v1", "Deployment", "source-controller", flux("members")), false},
+		"a Deployment of somebody":              {object("apps/v1", "Deployment", "web", map[string]any{"app.kubernetes.io/instance": namespace}), false},
+		"the namespace of Flux":                 {object("v1", "Namespace", namespace, flux(namespace)), true},
+		"the same of somebody":                  {object("v1", "Namespace", namespace, nil), false},
+		"another namespace that Flux labels":    {object("v1", "Namespace", "tenants", flux(namespace)), false},
+		"a definition that we have":             {object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "kustomizations.kustomize.toolkit.fluxcd.io", flux(namespace)), true},
+		"a definition for members, of Flux too": {object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "helmreleases.helm.toolkit.fluxcd.io", flux(namespace)), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := omissions.Whole(tc.obj, namespace); got != tc.want {
+				t.Errorf("left out = %v, want %v", got, tc.want)
+			}
+		})
+	}
+}

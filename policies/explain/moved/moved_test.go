@@ -4,9 +4,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	"github.com/flotilla-io/flotilla/policies/eviction"
 	"github.com/flotilla-io/flotilla/policies/explain/moved"
 )
@@ -29,6 +31,27 @@ func TestText(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if got := moved.Text(tc.move, nil, tc.in, time.Time{}); got != tc.want {
 				t.Errorf("%q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestIn: a Work is of the cluster whose execution namespace it is in. What somebody keeps elsewhere is of none.
+func TestIn(t *testing.T) {
+	work := func(namespace string) *workv1alpha1.Work {
+		return &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"}}
+	}
+	for name, tc := range map[string]struct {
+		works []*workv1alpha1.Work
+		want  []string
+	}{
+		"no Work":                  {},
+		"two clusters, in order":   {works: []*workv1alpha1.Work{work("karmada-es-west"), work("karmada-es-east")}, want: []string{"west", "east"}},
+		"a namespace of no member": {works: []*workv1alpha1.Work{work("shop"), work("karmada-es-east")}, want: []string{"east"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, moved.In(tc.works)); diff != "" {
+				t.Errorf("clusters (-want +got):\n%s", diff)
 			}
 		})
 	}
