@@ -1,4 +1,4 @@
-package lua_test
+package sandbox_test
 
 import (
 	"fmt"
@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/flotilla-io/flotilla/policies/interpreter/lua"
+	"github.com/flotilla-io/flotilla/policies/interpreter/lua/sandbox"
 )
 
 func TestCheck(t *testing.T) {
@@ -17,22 +17,22 @@ func TestCheck(t *testing.T) {
 		"a function":                       {"local x = 1\nfunction InterpretHealth(obj)\n  return obj.status.ready == x\nend", ""},
 		"a function that is a value":       {"InterpretHealth = function(obj) return true end", ""},
 		"a library that is required":       {"local kube = require(\"kube\")\nfunction InterpretHealth(obj) return kube ~= nil end", ""},
-		"another function":                 {"function Retain(a, b) return a end", lua.ErrUndefined.Error()},
-		"a local one cannot be called":     {"local function InterpretHealth(obj) return true end", lua.ErrUndefined.Error()},
-		"a method is no function":          {"t = {}\nfunction t:InterpretHealth() end", lua.ErrUndefined.Error()},
-		"the name in a comment":            {"-- InterpretHealth", lua.ErrUndefined.Error()},
-		"nothing":                          {"", lua.ErrUndefined.Error()},
+		"another function":                 {"function Retain(a, b) return a end", sandbox.ErrUndefined.Error()},
+		"a local one cannot be called":     {"local function InterpretHealth(obj) return true end", sandbox.ErrUndefined.Error()},
+		"a method is no function":          {"t = {}\nfunction t:InterpretHealth() end", sandbox.ErrUndefined.Error()},
+		"the name in a comment":            {"-- InterpretHealth", sandbox.ErrUndefined.Error()},
+		"nothing":                          {"", sandbox.ErrUndefined.Error()},
 		"no Lua":                           {"func InterpretHealth(obj) {}", "parse error"},
 		"an end too few":                   {"function InterpretHealth(obj)", "syntax error"},
 		"a jump to nowhere":                {"function InterpretHealth(obj) goto away end", "away"},
 		"a break outside of a loop":        {"break", "break"},
 		"a string without an end":          {"x = \"", "unterminated"},
 		"too many locals for the compiler": {"local a" + strings.Repeat(",a", 300), "too many local variables"},
-		"more than fits":                   {strings.Repeat(" ", lua.MaxSource+1), lua.ErrTooLong.Error()},
+		"more than fits":                   {strings.Repeat(" ", sandbox.MaxSource+1), sandbox.ErrTooLong.Error()},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			err := lua.Check(tc.source, "InterpretHealth")
+			err := sandbox.Check(tc.source, "InterpretHealth")
 			switch {
 			case tc.want == "" && err != nil, tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)):
 				t.Errorf("error = %v, want %q", err, tc.want)
@@ -47,13 +47,13 @@ func TestCheck(t *testing.T) {
 // stack allows.
 func TestDeep(t *testing.T) {
 	for _, open := range []string{"{", "(", "not ", "-", "f(", "do ", "a={"} {
-		source := "x = " + strings.Repeat(open, (lua.MaxSource-4)/len(open))
-		if err := lua.Check(source, "f"); err == nil {
+		source := "x = " + strings.Repeat(open, (sandbox.MaxSource-4)/len(open))
+		if err := sandbox.Check(source, "f"); err == nil {
 			t.Errorf("%q without an end is no error", open)
 		}
 	}
-	closed := "x = " + strings.Repeat("{", lua.MaxSource/2-2) + strings.Repeat("}", lua.MaxSource/2-2)
-	if err := lua.Check(closed, "f"); err == nil {
+	closed := "x = " + strings.Repeat("{", sandbox.MaxSource/2-2) + strings.Repeat("}", sandbox.MaxSource/2-2)
+	if err := sandbox.Check(closed, "f"); err == nil {
 		t.Error("it defines no f")
 	}
 }
@@ -63,7 +63,7 @@ func FuzzCheck(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, source string) {
-		_ = lua.Check(source, "f") // it must come back
+		_ = sandbox.Check(source, "f") // it must come back
 	})
 }
 
@@ -88,9 +88,9 @@ func TestLong(t *testing.T) {
 		"concats":   func(int) string { return "x=a..b " },
 	} {
 		t.Run(name, func(t *testing.T) {
-			source := build(lua.MaxSource/len(part(99999)), part)
+			source := build(sandbox.MaxSource/len(part(99999)), part)
 			start := time.Now()
-			err := lua.Check(source, "f") // it must come back
+			err := sandbox.Check(source, "f") // it must come back
 			t.Log(time.Since(start), err)
 		})
 	}
