@@ -107,12 +107,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, nil
 	}
 	mark, begun := r.decider.Unschedulable().Cycle(), r.opts.Clock.Now()
-	trial := r.wakes.trials.take(req)
+	requested := r.wakes.requested.take(req)
 	decision, changed, err := r.decider.Decide(ctx, b)
 	switch {
 	case err != nil:
 		return ctrl.Result{}, err
-	case !changed && trial && decision.Record.Succeeded():
+	case !changed && requested && decision.Record.Succeeded():
 		err = r.writer.date(ctx, b, decision)
 	case changed:
 		if wait := r.rate.wait(ctx, req, b.BindingSpec().Resource.Kind, decision); wait > 0 {

@@ -27,15 +27,15 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
-// wakes brings bindings in that a change may place otherwise. It decides nothing.
+// wakes enqueues the bindings that a change may place elsewhere. It decides nothing.
 type wakes struct {
-	hub     client.Reader
-	decider *decider.Decider
-	opts    Options
-	written *writecache.Cache[workv1alpha2.Binding]
-	moved   *recentMoves
-	trials  trials
-	woken   loop.Inbox[reconcile.Request]
+	hub       client.Reader
+	decider   *decider.Decider
+	opts      Options
+	written   *writecache.Cache[workv1alpha2.Binding]
+	moved     *recentMoves
+	requested requests
+	woken     loop.Inbox[reconcile.Request]
 }
 
 // wake looks again at the bindings that wait for what has come.
@@ -94,7 +94,7 @@ func (w *wakes) bindingEvents() handler.EventHandler {
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
 			w.defined(q, e.ObjectNew.(workv1alpha2.Binding))
 			if b := e.ObjectNew.(workv1alpha2.Binding); !w.written.Observed(b) {
-				w.tried(b)
+				w.request(b)
 				w.add(q, b, 0)
 			}
 		},
@@ -163,7 +163,7 @@ func (w *wakes) clusterEvents() handler.TypedEventHandler[*clusterv1alpha1.Clust
 func (w *wakes) enqueueAffected(ctx context.Context, q queue, versions ...*clusterv1alpha1.Cluster) {
 	err := bindings.Each(ctx, w.hub, func(b workv1alpha2.Binding) {
 		if affects(b.BindingSpec(), versions...) {
-			w.tried(b)
+			w.request(b)
 			w.add(q, b, handler.LowPriority)
 		}
 	})
@@ -172,10 +172,11 @@ func (w *wakes) enqueueAffected(ctx context.Context, q queue, versions ...*clust
 	}
 }
 
-// tried notes that something asks for b to be placed, where each trial is dated.
-func (w *wakes) tried(b workv1alpha2.Binding) {
+// request notes that something asks for b to be placed: only then its decision gets a new date, and only where
+// Options.DateEachTrial asks for that.
+func (w *wakes) request(b workv1alpha2.Binding) {
 	if w.opts.DateEachTrial {
-		w.trials.add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)})
+		w.requested.add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)})
 	}
 }
 

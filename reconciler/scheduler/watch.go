@@ -48,8 +48,8 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 	if err := c.Watch(&r.wakes.woken); err != nil {
 		return fmt.Errorf("watch what waiting bindings wait for: %w", err)
 	}
-	says := &notices{hub: r.hub, clock: r.opts.Clock, pace: r.rate, said: map[string]said{}}
-	if err := mgr.Add(manager.RunnableFunc(says.run)); err != nil {
+	slowed := &slowedConditions{hub: r.hub, clock: r.opts.Clock, limiter: r.rate, reported: map[string]report{}}
+	if err := mgr.Add(manager.RunnableFunc(slowed.run)); err != nil {
 		return fmt.Errorf("add what clusters say of how they are left: %w", err)
 	}
 	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {

@@ -20,9 +20,9 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/decider"
 )
 
-// TestTrialsAreDated: a binding that is placed is looked at again, as the cases say,
+// TestRequestsAreDated: a binding that is placed is looked at again, as the cases say,
 // a minute after it was placed; want is when it says it was placed, in seconds.
-func TestTrialsAreDated(t *testing.T) {
+func TestRequestsAreDated(t *testing.T) {
 	relabelled := func(c *clusterv1alpha1.Cluster) { c.Labels = map[string]string{"tier": "test"} }
 	edited := func(b *workv1alpha2.ResourceBinding) { b.Generation++ }
 	for name, tc := range map[string]struct {

@@ -22,8 +22,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/placement"
 )
 
-// TestNotices: a cluster that is left more slowly than was set says so while somebody waits, with few writes.
-func TestNotices(t *testing.T) {
+// TestSlowedConditions: a Cluster whose evictions are slowed down has the condition while somebody waits, with few writes.
+func TestSlowedConditions(t *testing.T) {
 	const words = " templates that were moved off clusters last are not healthy where they were moved to, such as Deployment shop/web: no more than "
 	ill := func(n int) failover.Outcomes {
 		return failover.Outcomes{Healthy: 20 - n, Ill: n, Such: "Deployment shop/web"}
@@ -67,7 +67,7 @@ func TestNotices(t *testing.T) {
 					return c.SubResource(sub).Patch(ctx, obj, patch, opts...)
 				}}).Build()
 			p := newRateLimiter(0, clock)
-			n := &notices{hub: hub, clock: clock, pace: p, said: map[string]said{}}
+			n := &slowedConditions{hub: hub, clock: clock, limiter: p, reported: map[string]report{}}
 			for i, s := range tc.steps {
 				clock.Step(s.after)
 				p.fares = func(context.Context) failover.Outcomes { return s.fares }
@@ -83,7 +83,7 @@ func TestNotices(t *testing.T) {
 				}
 				writes = 0
 				for range 2 { // the second time there is nothing to write
-					if err := n.review(t.Context()); err != nil {
+					if err := n.update(t.Context()); err != nil {
 						t.Fatal(err)
 					}
 				}
