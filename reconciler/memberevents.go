@@ -6,19 +6,19 @@ import (
 	"github.com/flotilla-io/flotilla/internal/members"
 )
 
-// herald tells that there is something to do, as soon as a member says so.
-type herald struct{ busy func() }
+// memberEvents calls busy whenever a member shows anything new: whoever saves work while nothing happens goes on.
+type memberEvents struct{ busy func() }
 
-var _ members.Handler = herald{}
+var _ members.Handler = memberEvents{}
 
 // Proven implements members.Handler.
-func (h herald) Proven(string) { h.busy() }
+func (e memberEvents) Proven(string) { e.busy() }
 
 // Changed implements members.Handler.
-func (h herald) Changed(string, *members.Observed) { h.busy() }
+func (e memberEvents) Changed(string, *members.Observed) { e.busy() }
 
 // Synced implements members.Handler.
-func (h herald) Synced(string, schema.GroupVersionKind) { h.busy() }
+func (e memberEvents) Synced(string, schema.GroupVersionKind) { e.busy() }
 
 // KindsChanged implements members.Handler.
-func (h herald) KindsChanged(string) { h.busy() }
+func (e memberEvents) KindsChanged(string) { e.busy() }

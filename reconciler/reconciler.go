@@ -241,7 +241,7 @@ func newFleet(ctx context.Context, mgr ctrl.Manager, opts Options, chosen map[st
 	f.registry = members.New(reach)
 	f.registry.Count(opts.Metrics)
 	if opts.Busy != nil {
-		f.registry.Handle(herald{opts.Busy})
+		f.registry.Handle(memberEvents{opts.Busy})
 	}
 	f.setback = setback.New(mgr.GetClient(), mgr.GetAPIReader(), nil)
 	f.setback.Opened(opts.Store.Opened)
