@@ -25,8 +25,8 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 )
 
-// shelf is a store of bindings whose readers may be behind, as a cache is.
-type shelf struct {
+// laggingStore is a store of bindings whose readers may be behind, as a cache is.
+type laggingStore struct {
 	mu      sync.Mutex
 	version uint64
 	stored  map[string]*workv1alpha2.ResourceBinding
@@ -36,11 +36,11 @@ type shelf struct {
 	lists int
 }
 
-func newShelf() *shelf {
-	return &shelf{stored: map[string]*workv1alpha2.ResourceBinding{}, seen: map[string]*workv1alpha2.ResourceBinding{}}
+func newLaggingStore() *laggingStore {
+	return &laggingStore{stored: map[string]*workv1alpha2.ResourceBinding{}, seen: map[string]*workv1alpha2.ResourceBinding{}}
 }
 
-func (s *shelf) list(_ context.Context, _ string, atLeast uint64) (*workv1alpha2.ResourceBindingList, error) {
+func (s *laggingStore) list(_ context.Context, _ string, atLeast uint64) (*workv1alpha2.ResourceBindingList, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lists++
@@ -54,14 +54,14 @@ func (s *shelf) list(_ context.Context, _ string, atLeast uint64) (*workv1alpha2
 	return out, nil
 }
 
-func (s *shelf) show() {
+func (s *laggingStore) show() {
 	s.shown = s.version
 	for name, b := range s.stored {
 		s.seen[name] = b
 	}
 }
 
-func (s *shelf) put(b *workv1alpha2.ResourceBinding) *workv1alpha2.ResourceBinding {
+func (s *laggingStore) put(b *workv1alpha2.ResourceBinding) *workv1alpha2.ResourceBinding {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.version++
@@ -71,7 +71,7 @@ func (s *shelf) put(b *workv1alpha2.ResourceBinding) *workv1alpha2.ResourceBindi
 	return b
 }
 
-func (s *shelf) get(name string) *workv1alpha2.ResourceBinding {
+func (s *laggingStore) get(name string) *workv1alpha2.ResourceBinding {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.stored[name]
@@ -92,7 +92,7 @@ func limitOf(cpus string) *policyv1alpha1.FederatedResourceQuota {
 	}
 }
 
-func newQuota(s *shelf, clk *clocktesting.FakePassiveClock, limits ...*policyv1alpha1.FederatedResourceQuota) *Quota {
+func newQuota(s *laggingStore, clk *clocktesting.FakePassiveClock, limits ...*policyv1alpha1.FederatedResourceQuota) *Quota {
 	quotas := NewQuotas()
 	for _, limit := range limits {
 		quotas.set(limit)
@@ -113,7 +113,7 @@ func write(obj, old *workv1alpha2.ResourceBinding, dryRun bool) admission.Attrib
 // Whatever comes at once, and however late readers see it, the limit holds.
 func TestQuotaIsNeverExceeded(t *testing.T) {
 	const limit, writers, each = 50, 8, 60
-	s := newShelf()
+	s := newLaggingStore()
 	q := newQuota(s, clocktesting.NewFakePassiveClock(time.Unix(0, 0)), limitOf(strconv.Itoa(limit)))
 	var done sync.WaitGroup
 	var most atomic.Int64
@@ -158,7 +158,7 @@ func TestQuotaIsNeverExceeded(t *testing.T) {
 
 var workv1alpha2Resource = workv1alpha2.GroupVersion.WithResource("resourcebindings").GroupResource()
 
-func (s *shelf) used() int {
+func (s *laggingStore) used() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sum := 0
@@ -173,7 +173,7 @@ func (s *shelf) used() int {
 func TestAMoveAsksForNothing(t *testing.T) {
 	limit := limitOf("3")
 	limit.Spec.Overall = corev1.ResourceList{"requests.cpu": resource.MustParse("3")}
-	s := newShelf()
+	s := newLaggingStore()
 	q := newQuota(s, clocktesting.NewFakePassiveClock(time.Unix(0, 0)), limit)
 	before := s.put(placed("web", 3))
 	moved := before.DeepCopy()
@@ -199,7 +199,7 @@ func TestQuota(t *testing.T) {
 	clk := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
 	for name, tc := range map[string]struct {
 		quotas []*policyv1alpha1.FederatedResourceQuota
-		before func(t *testing.T, q *Quota, s *shelf)
+		before func(t *testing.T, q *Quota, s *laggingStore)
 		write  admission.Attributes
 		want   string
 		lists  int
@@ -217,13 +217,17 @@ func TestQuota(t *testing.T) {
 		},
 		"what others use counts, what it used itself does not count twice": {
 			quotas: []*policyv1alpha1.FederatedResourceQuota{limitOf("10")},
-			before: func(_ *testing.T, _ *Quota, s *shelf) { s.put(placed("other", 5)); s.put(placed("b", 3)); s.show() },
-			write:  write(placed("b", 6), placed("b", 3), false), lists: 1,
+			before: func(_ *testing.T, _ *Quota, s *laggingStore) {
+				s.put(placed("other", 5))
+				s.put(placed("b", 3))
+				s.show()
+			},
+			write: write(placed("b", 6), placed("b", 3), false), lists: 1,
 			want: "cpu: 8 is used, 3 more is asked for, 10 is allowed",
 		},
 		"a write that is under way counts": {
 			quotas: []*policyv1alpha1.FederatedResourceQuota{limitOf("10")},
-			before: func(t *testing.T, q *Quota, _ *shelf) {
+			before: func(t *testing.T, q *Quota, _ *laggingStore) {
 				ctx, _ := q.Begin(t.Context())
 				if err := q.Validate(ctx, write(placed("other", 8), nil, false), nil); err != nil {
 					t.Fatal(err)
@@ -234,7 +238,7 @@ func TestQuota(t *testing.T) {
 		},
 		"a dry run reserves nothing": {
 			quotas: []*policyv1alpha1.FederatedResourceQuota{limitOf("10")},
-			before: func(t *testing.T, q *Quota, _ *shelf) {
+			before: func(t *testing.T, q *Quota, _ *laggingStore) {
 				ctx, _ := q.Begin(t.Context())
 				if err := q.Validate(ctx, write(placed("other", 8), nil, true), nil); err != nil {
 					t.Fatal(err)
@@ -248,7 +252,7 @@ func TestQuota(t *testing.T) {
 		},
 		"a write whose outcome is not known counts for a while": {
 			quotas: []*policyv1alpha1.FederatedResourceQuota{limitOf("10")},
-			before: func(t *testing.T, q *Quota, _ *shelf) {
+			before: func(t *testing.T, q *Quota, _ *laggingStore) {
 				ctx, end := q.Begin(t.Context())
 				if err := q.Validate(ctx, write(placed("other", 8), nil, false), nil); err != nil {
 					t.Fatal(err)
@@ -261,7 +265,7 @@ func TestQuota(t *testing.T) {
 		},
 		"and then no more": {
 			quotas: []*policyv1alpha1.FederatedResourceQuota{limitOf("10")},
-			before: func(t *testing.T, q *Quota, _ *shelf) {
+			before: func(t *testing.T, q *Quota, _ *laggingStore) {
 				ctx, end := q.Begin(t.Context())
 				if err := q.Validate(ctx, write(placed("other", 8), nil, false), nil); err != nil {
 					t.Fatal(err)
@@ -273,7 +277,7 @@ func TestQuota(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newShelf()
+			s := newLaggingStore()
 			q := newQuota(s, clk, tc.quotas...)
 			if tc.before != nil {
 				tc.before(t, q, s)
@@ -306,7 +310,7 @@ func withReason(err error) error {
 // A write that cannot have its turn, or whose quotas are not known, ends with its
 // request.
 func TestQuotaGivesUp(t *testing.T) {
-	s := newShelf()
+	s := newLaggingStore()
 	q := newQuota(s, clocktesting.NewFakePassiveClock(time.Unix(0, 0)), limitOf("10"))
 	q.space("shop").turn <- struct{}{}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -321,7 +325,7 @@ func TestQuotaGivesUp(t *testing.T) {
 }
 
 func BenchmarkWithoutQuota(b *testing.B) {
-	q := newQuota(newShelf(), clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+	q := newQuota(newLaggingStore(), clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
 	request := write(placed("b", 3), nil, false)
 	for b.Loop() {
 		ctx, end := q.Begin(b.Context())

@@ -14,7 +14,7 @@ import (
 // where one is made for each pull request and goes with it.
 func TestNamespacesWhereNothingGoesOnAreForgotten(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
-	q := newQuota(newShelf(), clock)
+	q := newQuota(newLaggingStore(), clock)
 	begin := func(namespace string) func(err error) {
 		limit := limitOf("10")
 		limit.Namespace = namespace

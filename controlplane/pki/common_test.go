@@ -18,8 +18,8 @@ import (
 	"github.com/flotilla-io/flotilla/controlplane/pki"
 )
 
-// shelf is a place that several servers share.
-type shelf struct {
+// sharedStore is a place that several servers share.
+type sharedStore struct {
 	mu      sync.Mutex
 	files   map[string][]byte
 	version int64
@@ -27,7 +27,7 @@ type shelf struct {
 	heard   []time.Time // what the clocks of who leads say
 }
 
-func (s *shelf) Heard(_ context.Context, far func(time.Time) bool) (time.Time, bool, error) {
+func (s *sharedStore) Heard(_ context.Context, far func(time.Time) bool) (time.Time, bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i := slices.IndexFunc(s.heard, far)
@@ -37,13 +37,13 @@ func (s *shelf) Heard(_ context.Context, far func(time.Time) bool) (time.Time, b
 	return s.heard[i], true, s.away
 }
 
-func (s *shelf) Load(context.Context) (map[string][]byte, int64, error) {
+func (s *sharedStore) Load(context.Context) (map[string][]byte, int64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.files, s.version, s.away
 }
 
-func (s *shelf) Save(_ context.Context, files map[string][]byte, version int64) (bool, error) {
+func (s *sharedStore) Save(_ context.Context, files map[string][]byte, version int64) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if version != s.version || s.away != nil {
@@ -53,7 +53,7 @@ func (s *shelf) Save(_ context.Context, files map[string][]byte, version int64) 
 	return true, nil
 }
 
-func (s *shelf) saves() int64 {
+func (s *sharedStore) saves() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.version
@@ -71,7 +71,7 @@ func common(dir string) map[string]string {
 func TestServersHaveTheirAuthoritiesInCommon(t *testing.T) {
 	clk := testingclock.NewFakeClock(start)
 	t.Run("what the first had on disk is what all have", func(t *testing.T) {
-		s, before, second := &shelf{}, t.TempDir(), t.TempDir()
+		s, before, second := &sharedStore{}, t.TempDir(), t.TempDir()
 		fill(t, before, clk) // the only server so far
 		was := contents(t, before)
 		for _, dir := range []string{before, second, before} {
@@ -90,7 +90,7 @@ func TestServersHaveTheirAuthoritiesInCommon(t *testing.T) {
 		}
 	})
 	t.Run("servers that start at once have the same", func(t *testing.T) {
-		s, dirs := &shelf{}, []string{t.TempDir(), t.TempDir(), t.TempDir()}
+		s, dirs := &sharedStore{}, []string{t.TempDir(), t.TempDir(), t.TempDir()}
 		var all sync.WaitGroup
 		for _, dir := range dirs {
 			all.Go(func() {
@@ -107,7 +107,7 @@ func TestServersHaveTheirAuthoritiesInCommon(t *testing.T) {
 		}
 	})
 	t.Run("one that had its own takes those of all and keeps its keys aside", func(t *testing.T) {
-		s, first, second := &shelf{}, t.TempDir(), t.TempDir()
+		s, first, second := &sharedStore{}, t.TempDir(), t.TempDir()
 		fill(t, second, clk)
 		own := common(second)
 		for _, dir := range []string{first, second} {
@@ -125,7 +125,7 @@ func TestServersHaveTheirAuthoritiesInCommon(t *testing.T) {
 	})
 	t.Run("without the place nothing is made", func(t *testing.T) {
 		dir := t.TempDir()
-		if _, err := pki.OpenCommon(t.Context(), dir, clk, &shelf{away: errors.New("no store")}); err == nil {
+		if _, err := pki.OpenCommon(t.Context(), dir, clk, &sharedStore{away: errors.New("no store")}); err == nil {
 			t.Error("it went on by itself")
 		}
 		if files := contents(t, dir); len(files) != 0 {
@@ -136,7 +136,7 @@ func TestServersHaveTheirAuthoritiesInCommon(t *testing.T) {
 
 // TestServersRenewTheirAuthorityOnce lets two servers find an authority due.
 func TestServersRenewTheirAuthorityOnce(t *testing.T) {
-	s, clk, dirs := &shelf{}, testingclock.NewFakeClock(start), []string{t.TempDir(), t.TempDir()}
+	s, clk, dirs := &sharedStore{}, testingclock.NewFakeClock(start), []string{t.TempDir(), t.TempDir()}
 	ctx, stop := context.WithCancel(t.Context())
 	var all sync.WaitGroup
 	for _, dir := range dirs {
@@ -189,7 +189,7 @@ func TestAClockThatIsWrongRenewsNothingForAll(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			s, first := &shelf{heard: tc.others}, t.TempDir()
+			s, first := &sharedStore{heard: tc.others}, t.TempDir()
 			if _, err := pki.OpenCommon(t.Context(), first, testingclock.NewFakeClock(start), s); err != nil {
 				t.Fatal(err)
 			}

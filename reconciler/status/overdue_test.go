@@ -122,7 +122,7 @@ func TestOverdueAfterAStart(t *testing.T) {
 			}
 			work := versioned("a", workv1alpha2.WorkName("Deployment", "web", "shop"), version, tc.takenUp)
 			hub := fake.NewClientBuilder().WithScheme(scheme.New()).Build()
-			r := New(hub, shelf{}, nil, Options{Clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0))})
+			r := New(hub, templates{}, nil, Options{Clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0))})
 			works := r.reportedChanges()
 			if tc.heard {
 				works.Create(event.CreateEvent{Object: work})

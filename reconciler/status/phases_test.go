@@ -219,7 +219,7 @@ func TestNoTemplateIsAheadOfItsBinding(t *testing.T) {
 					return tc.template
 				},
 			}).Build()
-			r := New(hub, shelf{}, nil, Options{Clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0))})
+			r := New(hub, templates{}, nil, Options{Clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0))})
 			template := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"namespace": "shop", "name": "web"}}}
 			b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-deployment", UID: "u"}}
 			s := &state{

@@ -24,17 +24,17 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
-// shelf is a store with one template, or that knows nothing yet.
-type shelf struct {
+// templates is a store with one template, or that knows nothing yet.
+type templates struct {
 	template *unstructured.Unstructured
 	presence templatestore.Presence
 }
 
-func (s shelf) Get(context.Context, templatestore.Key) (*unstructured.Unstructured, templatestore.Presence, error) {
+func (s templates) Get(context.Context, templatestore.Key) (*unstructured.Unstructured, templatestore.Presence, error) {
 	return s.template, s.presence, nil
 }
 
-func (shelf) Put(*unstructured.Unstructured) {}
+func (templates) Put(*unstructured.Unstructured) {}
 
 // rule adds up as it is told to.
 type rule func(items []workv1alpha2.AggregatedStatusItem) (map[string]any, error)
@@ -84,21 +84,21 @@ func TestTotal(t *testing.T) {
 	undecided, held := placed("v1", "X"), placed("v1", "X")
 	undecided.Annotations, held.Annotations = nil, nil
 	held.Status.AggregatedStatus = one
-	present := shelf{there, templatestore.Present}
+	present := templates{there, templatestore.Present}
 	cases := map[string]struct {
-		shelf   shelf
-		rule    rule
-		binding *workv1alpha2.ResourceBinding
-		items   []workv1alpha2.AggregatedStatusItem
-		after   time.Duration
-		outcome rollup.Total
-		totals  bool
+		templates templates
+		rule      rule
+		binding   *workv1alpha2.ResourceBinding
+		items     []workv1alpha2.AggregatedStatusItem
+		after     time.Duration
+		outcome   rollup.Total
+		totals    bool
 	}{
 		"a template that is there":                               {present, ready, placed("v1", "X", "a"), one, 0, rollup.Total{}, true},
-		"one that is not known yet is looked at again":           {shelf{nil, templatestore.Unknown}, ready, placed("v1", "X", "a"), one, unknownPause, rollup.Total{Pending: true}, false},
-		"not while there is nothing to tell it":                  {shelf{nil, templatestore.Unknown}, ready, placed("v1", "X", "a"), nil, 0, rollup.Total{}, false},
-		"one that is gone":                                       {shelf{nil, templatestore.Absent}, ready, placed("v1", "X", "a"), one, 0, rollup.Total{}, false},
-		"one that leaves":                                        {shelf{leaving, templatestore.Present}, ready, placed("v1", "X", "a"), one, 0, rollup.Total{}, false},
+		"one that is not known yet is looked at again":           {templates{nil, templatestore.Unknown}, ready, placed("v1", "X", "a"), one, unknownPause, rollup.Total{Pending: true}, false},
+		"not while there is nothing to tell it":                  {templates{nil, templatestore.Unknown}, ready, placed("v1", "X", "a"), nil, 0, rollup.Total{}, false},
+		"one that is gone":                                       {templates{nil, templatestore.Absent}, ready, placed("v1", "X", "a"), one, 0, rollup.Total{}, false},
+		"one that leaves":                                        {templates{leaving, templatestore.Present}, ready, placed("v1", "X", "a"), one, 0, rollup.Total{}, false},
 		"one of which no cluster has reported is left as it was": {present, ready, placed("v1", "X", "a"), nil, 0, rollup.Total{}, false},
 		"one that has yet to be placed is left, too":             {present, ready, undecided, nil, 0, rollup.Total{}, false},
 		"one that is to stand nowhere has the status of nothing": {present, ready, placed("v1", "X"), nil, 0, rollup.Total{}, true},
@@ -115,7 +115,7 @@ func TestTotal(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			r := New(nil, tc.shelf, tc.rule, Options{})
+			r := New(nil, tc.templates, tc.rule, Options{})
 			s := &state{binding: tc.binding, items: tc.items}
 			next, err := r.total(t.Context(), s)
 			if err != nil || next.After != tc.after || next.Done || (s.total != nil) != tc.totals {
@@ -133,7 +133,7 @@ func TestTotal(t *testing.T) {
 // Karmada would not tell it.
 func TestAwaited(t *testing.T) {
 	var heard []string
-	r := New(nil, shelf{&unstructured.Unstructured{Object: map[string]any{}}, templatestore.Present}, rule(func(items []workv1alpha2.AggregatedStatusItem) (map[string]any, error) {
+	r := New(nil, templates{&unstructured.Unstructured{Object: map[string]any{}}, templatestore.Present}, rule(func(items []workv1alpha2.AggregatedStatusItem) (map[string]any, error) {
 		for _, item := range items {
 			heard = append(heard, fmt.Sprintf("%s %t%s", item.ClusterName, item.Status != nil, item.Drift))
 		}
@@ -156,7 +156,7 @@ func TestAwaited(t *testing.T) {
 // TestRetries: a rule that fails is asked less and less often, until it works.
 func TestRetries(t *testing.T) {
 	works := false
-	r := New(nil, shelf{&unstructured.Unstructured{Object: map[string]any{}}, templatestore.Present}, rule(func([]workv1alpha2.AggregatedStatusItem) (map[string]any, error) {
+	r := New(nil, templates{&unstructured.Unstructured{Object: map[string]any{}}, templatestore.Present}, rule(func([]workv1alpha2.AggregatedStatusItem) (map[string]any, error) {
 		if works {
 			return map[string]any{"ready": true}, nil
 		}
@@ -217,7 +217,7 @@ func TestLifeOfATotal(t *testing.T) {
 			template := &unstructured.Unstructured{Object: map[string]any{
 				"apiVersion": apiVersion, "kind": kind, "metadata": map[string]any{"namespace": "shop", "name": "web", "generation": int64(1)},
 			}}
-			r := New(nil, shelf{template, templatestore.Present}, interpreter.Native(), Options{})
+			r := New(nil, templates{template, templatestore.Present}, interpreter.Native(), Options{})
 			for i, l := range tc.looks {
 				s := &state{binding: placed(apiVersion, kind, l.clusters...)}
 				var said map[string]json.RawMessage

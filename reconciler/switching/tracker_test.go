@@ -23,12 +23,14 @@ import (
 
 var shop = client.ObjectKey{Namespace: "team", Name: "shop"}
 
-// shelf has the templates that it holds.
-type shelf map[string]*unstructured.Unstructured
+// fakeTemplates has the templates that it holds.
+type fakeTemplates map[string]*unstructured.Unstructured
 
-func (s shelf) State(schema.GroupVersionKind) templatestore.State { return templatestore.Synced }
+func (s fakeTemplates) State(schema.GroupVersionKind) templatestore.State {
+	return templatestore.Synced
+}
 
-func (s shelf) Get(_ context.Context, key templatestore.Key) (*unstructured.Unstructured, templatestore.Presence, error) {
+func (s fakeTemplates) Get(_ context.Context, key templatestore.Key) (*unstructured.Unstructured, templatestore.Presence, error) {
 	if obj := s[key.Name]; obj != nil {
 		return obj, templatestore.Present, nil
 	}
@@ -71,7 +73,7 @@ func counting(t *Tracker) []string {
 }
 
 func TestOverridesOfARevisionCountAtTheSameTime(t *testing.T) {
-	tracker := New(nil, shelf{})
+	tracker := New(nil, fakeTemplates{})
 	var told []string
 	tracker.Listen(Listener{
 		Override: func(versions ...policyv1alpha1.Override) { told = append(told, "override "+versions[0].GetName()) },
@@ -106,7 +108,7 @@ func TestOverridesOfARevisionCountAtTheSameTime(t *testing.T) {
 }
 
 func TestASwitchThatBeganElsewhereHoldsWhatItTouches(t *testing.T) {
-	tracker := New(nil, shelf{})
+	tracker := New(nil, fakeTemplates{})
 	tracker.hear(nil, rule("one", "2"), true) // some of them are written
 	tracker.observe(shop, stating())
 	if diff := cmp.Diff([]string{"unknown"}, counting(tracker)); diff != "" {
@@ -133,7 +135,7 @@ func TestWhatIsNotSwitched(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tracker := New(nil, shelf{})
+			tracker := New(nil, fakeTemplates{})
 			tracker.observe(shop, stating())
 			ks := stating()
 			change(ks)
@@ -146,7 +148,7 @@ func TestWhatIsNotSwitched(t *testing.T) {
 }
 
 func TestWhatLeftKeepsItsOverrides(t *testing.T) {
-	tracker := New(nil, shelf{"web": web()})
+	tracker := New(nil, fakeTemplates{"web": web()})
 	tracker.hear(nil, rule("one", "1"), true)
 	tracker.Begin(shop)
 	tracker.hear(rule("one", "1"), rule("one", "2"), false)
@@ -191,7 +193,7 @@ func TestWhatLeftKeepsItsOverrides(t *testing.T) {
 func TestUnseen(t *testing.T) {
 	stored := web()
 	stored.SetResourceVersion("7")
-	tracker := New(nil, shelf{"web": stored})
+	tracker := New(nil, fakeTemplates{"web": stored})
 	tracker.hear(nil, rule("one", "5"), true)
 	version := func(obj client.Object, kind schema.GroupVersionKind, version string) Version {
 		return Version{GroupVersionKind: kind, ObjectKey: client.ObjectKeyFromObject(obj), ResourceVersion: version}
@@ -225,7 +227,7 @@ func TestUnseen(t *testing.T) {
 }
 
 func TestWhatWaitsIsLookedAtOnce(t *testing.T) {
-	tracker := New(nil, shelf{})
+	tracker := New(nil, fakeTemplates{})
 	var put []string
 	waiting := NewWaiting(tracker, func(item string) { put = append(put, item) })
 	tracker.Begin(shop)
