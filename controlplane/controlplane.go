@@ -183,7 +183,7 @@ func (c *ControlPlane) check(*http.Request) error {
 	return nil
 }
 
-// page answers with what is said since a time.
+// page answers with the messages since a time.
 func page(says func() any, since time.Time) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")

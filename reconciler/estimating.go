@@ -123,7 +123,7 @@ func (s *memberEstimator) Unschedulable(ctx context.Context, name string, of wor
 	return is.Unschedulable(ctx, name, of, threshold)
 }
 
-// waiters counts what waits in a cluster, by who sees its pods, or is told of them.
+// waiters counts the pods that wait in a cluster: from a watch where there is one, else from what its agent reports.
 func (r *room) waiters(ctx context.Context, cluster string, q descheduler.Question) (int32, error) {
 	n, err := r.memberEstimator.Unschedulable(ctx, cluster, q.Of, q.Threshold)
 	if err != nil && r.profiled != nil {

@@ -67,7 +67,7 @@ type Options struct {
 	// Skip says what is never propagated, beyond what can never be; nil means
 	// propagation.DefaultSkipRules.
 	Skip *propagation.SkipRules
-	// Claims is told which policy carries which object; nil if nobody asks.
+	// Claims is called with the policy that carries an object, if not nil.
 	Claims *Claims
 	// Revisions says how revisions are applied, and told of.
 	Revisions Revisions
@@ -80,7 +80,7 @@ type Options struct {
 	Silence cluster.Silence
 	// Tuning says how often members are looked at, and how much is done side by side.
 	Tuning Tuning
-	// Reporting says how much is told of what succeeds.
+	// Reporting selects the successes that are reported as Events.
 	Reporting Reporting
 	// Tenure ends what is written to members with the lease; nil: there is none.
 	Tenure *tenure.Tenure

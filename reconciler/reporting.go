@@ -17,7 +17,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/reporting"
 )
 
-// Reporting says how much is told of what succeeds.
+// Reporting selects the successes that are reported as Events.
 type Reporting string
 
 const (

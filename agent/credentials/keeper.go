@@ -41,7 +41,7 @@ type Options struct {
 	Interval time.Duration
 	// Skew is how far the hub's clock is ahead of this one; nil means not at all.
 	Skew func() time.Duration
-	// Renewed is told when another certificate is in use; nil tells nobody.
+	// Renewed is called when another certificate is in use; nil is not called.
 	Renewed func()
 	// Request asks for a certificate; nil means registration.Request.
 	Request func(context.Context, *rest.Config, registration.Options) (registration.Credentials, error)

@@ -96,7 +96,7 @@ func New(o Options) *Connection {
 	}
 }
 
-// OnChange adds one who is told when the hub is there, with nil, and when it is
+// OnChange adds a function to call when the hub is there, with nil, and when it is
 // not, or not to be listened to, with why. It must not block, and is called before
 // Run.
 func (c *Connection) OnChange(reported func(away error)) {

@@ -17,7 +17,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 )
 
-// Options say of which cluster is told, and what. All are required.
+// Options name the cluster, and what to report about it. All are required.
 type Options struct {
 	// Cluster is its name.
 	Cluster string
@@ -32,7 +32,7 @@ type Options struct {
 const (
 	// debouncePeriod is how long changes are collected: several come at once.
 	debouncePeriod = time.Second
-	// every is how often is told at most.
+	// every is how often a report is sent at most.
 	every = 10 * time.Second
 	// longest is how long is waited at most after the hub has refused it.
 	longest = 5 * time.Minute

@@ -39,7 +39,7 @@ func NewBorders() *Borders {
 	return &Borders{Handler: admission.NewHandler(admission.Create, admission.Update)}
 }
 
-// SetAuthorizer is told by the server who says what users may do.
+// SetAuthorizer implements initializer.WantsAuthorizer.
 func (p *Borders) SetAuthorizer(a authorizer.Authorizer) { p.authorizer = a }
 
 // ValidateInitialization is called when the server is built.

@@ -24,7 +24,7 @@ import (
 // one decides. Who does changes what runs in all clusters and all namespaces.
 const verbInterpret = "interpret"
 
-// SetAuthorizer is told by the server who says what users may do.
+// SetAuthorizer implements initializer.WantsAuthorizer.
 func (p *Plugin) SetAuthorizer(a authorizer.Authorizer) { p.authorizer = a }
 
 // mayInterpret refuses an object by which a user decides what resources mean,

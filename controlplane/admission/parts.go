@@ -43,7 +43,7 @@ func NewParts() *Parts { return &Parts{Handler: admission.NewHandler(admission.U
 // SetDynamicClient is given by the server a client of its own.
 func (p *Parts) SetDynamicClient(hub dynamic.Interface) { p.hub = hub }
 
-// SetAuthorizer is told by the server who says what users may do.
+// SetAuthorizer implements initializer.WantsAuthorizer.
 func (p *Parts) SetAuthorizer(a authorizer.Authorizer) { p.authorizer = a }
 
 // ValidateInitialization is called when the server is built.

@@ -56,10 +56,10 @@ func NewPlugin(opts Options) *Plugin {
 	return &Plugin{Handler: admission.NewHandler(admission.Create, admission.Update), opts: opts, kinds: customKinds()}
 }
 
-// SetRESTMapper is told by the server which APIs it serves.
+// SetRESTMapper implements initializer.WantsRESTMapper.
 func (p *Plugin) SetRESTMapper(mapper meta.RESTMapper) { p.apis.RESTMapper = mapper }
 
-// SetDefinitions is told by the server which custom resources are defined.
+// SetDefinitions implements apiserver.WantsDefinitions.
 func (p *Plugin) SetDefinitions(all definitions.CustomResourceDefinitionLister) {
 	p.apis.definitions = all
 }

@@ -38,15 +38,15 @@ func NewSelectors() *Selectors {
 	return &Selectors{Handler: admission.NewHandler(admission.Create, admission.Update, admission.Delete)}
 }
 
-// SetRESTMapper is told by the server which APIs it serves.
+// SetRESTMapper implements initializer.WantsRESTMapper.
 func (p *Selectors) SetRESTMapper(mapper meta.RESTMapper) { p.apis.RESTMapper = mapper }
 
-// SetDefinitions is told by the server which custom resources are defined.
+// SetDefinitions implements apiserver.WantsDefinitions.
 func (p *Selectors) SetDefinitions(all definitions.CustomResourceDefinitionLister) {
 	p.apis.definitions = all
 }
 
-// SetAuthorizer is told by the server who says what users may do.
+// SetAuthorizer implements initializer.WantsAuthorizer.
 func (p *Selectors) SetAuthorizer(a authorizer.Authorizer) { p.authorizer = a }
 
 // ValidateInitialization is called when the server is built.

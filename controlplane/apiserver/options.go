@@ -69,7 +69,7 @@ type Options struct {
 
 // Requests say what else is done with each. The zero value does nothing.
 type Requests struct {
-	// Notice is what everybody is told with each answer about objects, as a warning,
+	// Notice is sent as a warning with each answer about objects,
 	// but for clients inside this process; empty tells nothing, as does nil.
 	Notice func() string
 	// Busy is called when one begins that may change something but a Lease; it must not
@@ -101,7 +101,7 @@ type Plugin struct {
 	Last bool
 }
 
-// WantsDefinitions is a plugin that is told which custom resources are defined.
+// WantsDefinitions is a plugin that needs the custom resources that are defined.
 type WantsDefinitions interface {
 	SetDefinitions(all definitions.CustomResourceDefinitionLister)
 }

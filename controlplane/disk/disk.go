@@ -15,7 +15,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Notice begins what is said to clients while nothing new is stored.
+// Notice begins the warning that clients get while nothing new is stored.
 const Notice = "the control plane is read-only"
 
 const (
@@ -125,7 +125,7 @@ func (d *Disk) Explain(err error) error {
 }
 
 // refresh brings the state up to date. What cannot be looked at stays as it was. The
-// reserve gives way before nothing at all is stored.
+// reserve is given up before nothing at all is stored.
 func (d *Disk) refresh() State {
 	space, err := d.opts.Statfs(d.opts.Dir)
 	if err != nil {

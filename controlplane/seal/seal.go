@@ -35,7 +35,7 @@ type Options struct {
 	Prefix string
 	// SealKeyFile is the file of the key. It is made if nothing is sealed yet.
 	SealKeyFile string
-	// Log is told of a key that was made.
+	// Log is called when a key was made.
 	Log logr.Logger
 	// Listening is how long Heard listens; zero means long enough for whoever leads
 	// to say what time it is.

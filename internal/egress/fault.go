@@ -18,7 +18,7 @@ import (
 var (
 	// ErrAnswer says that what answers is not what was expected there.
 	ErrAnswer = errors.New("the answer makes no sense: is this the right server, and the right port?")
-	// ErrCertificate begins what is said of a server's certificate that is not trusted.
+	// ErrCertificate begins the error about a server's certificate that is not trusted.
 	ErrCertificate = errors.New("x509: certificate")
 	// ErrEnded says that a connection ended before the answer did.
 	ErrEnded = errors.New("the server ended the connection")

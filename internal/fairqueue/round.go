@@ -46,7 +46,7 @@ func (r rounds[T]) place(f *flow[T], takesPart bool) {
 	}
 }
 
-// Less says which of two flows has its turn first.
+// Less reports whether the first flow has its turn before the second.
 func (r *round[T]) Less(i, j int) bool {
 	a, b := r.flows[i], r.flows[j]
 	switch {

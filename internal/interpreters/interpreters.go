@@ -81,7 +81,7 @@ func New(o Options) *Interpreters {
 // Interpreter returns the interpreter; always the same.
 func (i *Interpreters) Interpreter() *interpreter.Interpreter { return i.interpreter }
 
-// OnChange adds one who is told when kinds may be answered otherwise than
+// OnChange adds a function to call when kinds may be answered otherwise than
 // before. It is called before Register, and must not block for long.
 func (i *Interpreters) OnChange(reported func(ctx context.Context, affects func(schema.GroupVersionKind) bool)) {
 	i.mu.Lock()

@@ -34,7 +34,7 @@ type ClaimOptions struct {
 	TakeOver bool
 	// DryRun reports the steps without doing them.
 	DryRun bool
-	// Progress is told of every step; nil tells nobody.
+	// Progress is called at every step; nil is not called.
 	Progress func(Step)
 }
 

@@ -59,7 +59,7 @@ type Options struct {
 	TakeOver bool
 	// DryRun reports the steps without doing them.
 	DryRun bool
-	// Progress is told of every step; nil tells nobody.
+	// Progress is called at every step; nil is not called.
 	Progress func(Step)
 	// TokenTimeout is how long the member may take to issue tokens; zero means
 	// 30 s.

@@ -64,7 +64,7 @@ type UnjoinOptions struct {
 	Force bool
 	// DryRun reports the steps without doing them.
 	DryRun bool
-	// Progress is told of every step; nil tells nobody.
+	// Progress is called at every step; nil is not called.
 	Progress func(Step)
 	// Departure follows the cluster, and knows afterwards what stays in it; nil: nobody does.
 	Departure *Departure

@@ -33,7 +33,7 @@ type Options struct {
 	Nodes int
 	// HubArgs are added to the command line of the control plane.
 	HubArgs []string
-	// Progress is told when a part of the fleet is ready; nil tells nobody.
+	// Progress is called when a part of the fleet is ready; nil is not called.
 	Progress func(part string, took time.Duration)
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/rules"
 )
 
-// Limits of what is told of a difference.
+// Limits of what is reported about a difference.
 const (
 	mostFields  = 10
 	mostManager = 64

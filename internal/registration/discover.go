@@ -40,7 +40,7 @@ const (
 	DefaultTimeout = 5 * time.Minute
 	requestTimeout = 15 * time.Second
 	poll           = 500 * time.Millisecond
-	// reportEvery is how often it is told that nobody answers.
+	// reportEvery is how often it is reported that nobody answers.
 	reportEvery = 10 * time.Second
 )
 

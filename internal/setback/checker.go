@@ -82,7 +82,7 @@ func NewChecker(o CheckerOptions) *Checker {
 	return &Checker{options: o}
 }
 
-// OnChange adds one who is told when something begins to be held, when it ends, and
+// OnChange adds a function to call when something begins to be held, when it ends, and
 // when Meet may find that it has. It must not block, and is called before Meet.
 func (s *Checker) OnChange(reported func()) { s.reported = append(s.reported, reported) }
 

@@ -77,7 +77,7 @@ func New(hub client.Client, live client.Reader, now clock.PassiveClock) *Keeper 
 // since, and is called before Begin.
 func (k *Keeper) Opened(revision int64) { k.began = revision }
 
-// OnChange adds one who is told when a cluster begins to wait, when the reason changes, and
+// OnChange adds a function to call when a cluster begins to wait, when the reason changes, and
 // when it goes on.
 // It is called before anything is weighed, and must not block.
 func (k *Keeper) OnChange(reported func()) { k.reported = append(k.reported, reported) }

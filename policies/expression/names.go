@@ -9,7 +9,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/excerpt"
 )
 
-// maxName is how much of a name is told that is not known.
+// maxName is how much of an unknown name an error quotes.
 const maxName = 100
 
 // reader looks for names that nothing has. It goes through an expression once: the

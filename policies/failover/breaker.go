@@ -21,7 +21,7 @@ const (
 // fewest is how many clusters must be lost at once for us to be suspected.
 const fewest = 2
 
-// Breaker says when the loss of clusters is rather that of our own sight: when more than a
+// Breaker says when a loss of clusters is more likely a fault of our own connection: when more than a
 // share of the fleet is lost within one window, and two at least, nothing is moved off
 // those until they are back or somebody confirms the loss. The zero value has the defaults.
 type Breaker struct {

@@ -84,7 +84,7 @@ func limiter() workqueue.TypedRateLimiter[reconcile.Request] {
 	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstResend, lastResend)
 }
 
-// Templates reads templates and is told of what was written to them.
+// Templates reads templates, and takes note of what was written to them.
 type Templates interface {
 	Get(ctx context.Context, key templatestore.Key) (*unstructured.Unstructured, templatestore.Presence, error)
 	Put(obj *unstructured.Unstructured)

@@ -192,7 +192,7 @@ func (a *agent) compare(first *rest.Config) error {
 	return nil
 }
 
-// note is what the hub is told with each sign of life: how far the member has seen it.
+// note is what each heartbeat reports to the hub: how far the member has seen its store.
 func (a *agent) note() map[string]string {
 	text := ""
 	if report, ok := a.checker.Report(); ok {
@@ -218,7 +218,7 @@ func (a *agent) store() (credentials.Store, error) {
 // the hub.
 const hubSecret = "karmada-kubeconfig"
 
-// mostSkew is how far the clocks of the two sides may be apart before it is told.
+// mostSkew is how far the clocks of the two sides may differ before it is reported.
 const mostSkew = 5 * time.Minute
 
 // changed tells once that the hub is there, and once that it is not.

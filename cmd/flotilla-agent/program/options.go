@@ -45,7 +45,7 @@ type hubOptions struct {
 	pause               time.Duration // between looks for a hub that is away, at most; zero: the link's own
 }
 
-// memberOptions are what is said about the member, and the way to it.
+// memberOptions describe the member, and how to reach it.
 type memberOptions struct {
 	kubeconfig, context string
 	namespace           string

@@ -84,11 +84,11 @@ type inProcess struct {
 	opened int64
 	// place is where its store is; empty: not known.
 	place string
-	// busy is told when there is something to do; nil: nobody asks.
+	// busy is called when there is something to do, if not nil.
 	busy func()
 	// karmadactl says that karmadactl register and Karmada's agent are served.
 	karmadactl bool
-	// claims is told which policy carries which object; nil: nobody asks.
+	// claims is called with the policy that carries an object, if not nil.
 	claims *reconciler.Claims
 	// diskFull is why nothing more should be kept on the disk.
 	diskFull func() error

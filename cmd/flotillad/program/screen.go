@@ -72,7 +72,7 @@ func starting(what, dir, address string, port int, otherwise string) string {
 	return fmt.Sprintf("%s starts, with its data in %s, at %s\n", what, dir, at)
 }
 
-// greeting is what is said of a control plane that is ready.
+// greeting is the text that is shown once a control plane is ready.
 type greeting struct {
 	took            time.Duration
 	url, kubeconfig string

@@ -34,7 +34,7 @@ type Options struct {
 	// means 4,096 and 16 MiB. Those beyond are taken when they are asked again.
 	Queue      int
 	QueueBytes int64
-	// Called is told of each call that came to its end; nil tells nobody.
+	// Called is called with the outcome of each call; nil is not called.
 	Called func(Call)
 	// Clock is the real one if nil.
 	Clock clock.PassiveClock

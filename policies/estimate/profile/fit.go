@@ -12,7 +12,7 @@ import (
 // finest is how fine what is free is told at most.
 const finest = 16
 
-// scale is how much is told of kinds.
+// scale is how exactly kinds of nodes are reported.
 type scale struct {
 	// parts is how fine it is told what is free; see down.
 	parts int64
