@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/rulestest"
 	"github.com/flotilla-io/flotilla/policies/interpreter/customizations"
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 )
@@ -90,11 +91,11 @@ func TestNoLessThanKarmada(t *testing.T) {
 // TestEveryRuleHasAnExample: the examples make every rule of every kind answer
 // something, and every rule of health both ways.
 func TestEveryRuleHasAnExample(t *testing.T) {
-	shown := map[schema.GroupKind]outcome{}
+	shown := map[schema.GroupKind]rulestest.Outcome{}
 	for _, e := range examples(t) {
-		shown[e.gvk().GroupKind()] = interpret(t, e)
-		if len(e.members) < 2 && customizations.Table()[e.gvk()].Aggregate != nil {
-			t.Errorf("%s: one member adds up to nothing", e.dir)
+		shown[e.GVK().GroupKind()] = rulestest.Interpret(t, customizations.Table(), e)
+		if len(e.Members) < 2 && customizations.Table()[e.GVK()].Aggregate != nil {
+			t.Errorf("%s: one member adds up to nothing", e.Dir)
 		}
 	}
 	for gvk, r := range customizations.Table() {
@@ -110,7 +111,7 @@ func TestEveryRuleHasAnExample(t *testing.T) {
 }
 
 // unseen returns which rules have answered nothing.
-func unseen(r kinds.Rules, got outcome) []string {
+func unseen(r kinds.Rules, got rulestest.Outcome) []string {
 	var out []string
 	check := func(name string, rule, seen bool) {
 		if rule && !seen {

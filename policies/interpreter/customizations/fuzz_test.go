@@ -86,14 +86,14 @@ func odd() []any {
 func TestOddShapes(t *testing.T) {
 	know := interpreter.New(customizations.Table())
 	for _, e := range examples(t) {
-		t.Run(strings.TrimPrefix(e.dir, "testdata/"), func(t *testing.T) {
-			member := e.members[len(e.members)-1]
+		t.Run(strings.TrimPrefix(e.Dir, "testdata/"), func(t *testing.T) {
+			member := e.Members[len(e.Members)-1]
 			for _, v := range odd() {
-				for i := range places(e.template.Object) {
-					endure(t, know, placed(e.template, i, v), member)
+				for i := range places(e.Template.Object) {
+					endure(t, know, placed(e.Template, i, v), member)
 				}
 				for i := range places(member.Object) {
-					endure(t, know, e.template, placed(member, i, v))
+					endure(t, know, e.Template, placed(member, i, v))
 				}
 				if t.Failed() {
 					return
@@ -146,11 +146,11 @@ func FuzzRules(f *testing.F) {
 		return strings.Compare(written(a), written(b))
 	})
 	for _, e := range examples(f) {
-		text, err := json.Marshal(e.members[0].Object)
+		text, err := json.Marshal(e.Members[0].Object)
 		if err != nil {
 			f.Fatal(err)
 		}
-		f.Add(text, uint8(slices.Index(all, e.gvk())))
+		f.Add(text, uint8(slices.Index(all, e.GVK())))
 	}
 	f.Add([]byte(`{"spec":{"jobManager":{"resource":{"cpu":1e300,"memory":"9999999999999g"}},"job":{"parallelism":9e18}}}`), uint8(20))
 	know := interpreter.New(table)

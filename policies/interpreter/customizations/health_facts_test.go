@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/rulestest"
 	"github.com/flotilla-io/flotilla/policies/interpreter"
 	"github.com/flotilla-io/flotilla/policies/interpreter/customizations"
 )
@@ -105,7 +106,7 @@ func TestHealthFacts(t *testing.T) {
 	know := interpreter.New(customizations.Table())
 	for name, row := range rows {
 		t.Run(name, func(t *testing.T) {
-			obj := made(t, row.kind, row.object)
+			obj := rulestest.Made(t, row.kind, row.object)
 			health, err := know.Health(obj)
 			if err != nil {
 				t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/flotilla-io/flotilla/api/crds"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/rulestest"
 	"github.com/flotilla-io/flotilla/policies/interpreter"
 	"github.com/flotilla-io/flotilla/policies/interpreter/customizations"
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
@@ -54,15 +55,15 @@ func TestServersAccept(t *testing.T) {
 	know, checked := interpreter.New(customizations.Table()), 0
 	known := schemas(t)
 	for _, e := range examples(t) {
-		validator, ok := known[e.gvk()]
+		validator, ok := known[e.GVK()]
 		if !ok {
 			continue
 		}
 		checked++
-		t.Run(strings.TrimPrefix(e.dir, "testdata/"), func(t *testing.T) {
+		t.Run(strings.TrimPrefix(e.Dir, "testdata/"), func(t *testing.T) {
 			accept := func(reported []workv1alpha2.AggregatedStatusItem) {
 				t.Helper()
-				status, _, err := know.AggregateStatus(e.template, reported)
+				status, _, err := know.AggregateStatus(e.Template, reported)
 				if err != nil {
 					return
 				}
@@ -70,13 +71,13 @@ func TestServersAccept(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			accept(items(t, know, e))
+			accept(rulestest.Items(t, know, e))
 			// What is missing everywhere says that the schema does not have it.
 			for _, v := range slices.DeleteFunc(odd(), func(v any) bool { return v == nil }) {
-				for i := range places(e.members[0].Object) {
+				for i := range places(e.Members[0].Object) {
 					strange := e
-					strange.members = []kinds.Object{placed(e.members[0], i, v), placed(e.members[0], i, v)}
-					accept(items(t, know, strange))
+					strange.Members = []kinds.Object{placed(e.Members[0], i, v), placed(e.Members[0], i, v)}
+					accept(rulestest.Items(t, know, strange))
 				}
 			}
 		})
