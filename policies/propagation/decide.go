@@ -149,7 +149,7 @@ func (c *Case) best(r selector.Resource, may func(policyv1alpha1.Policy) bool) (
 	return best, best != nil
 }
 
-// preempts reports whether p takes the template from its holder.
+// preempts reports whether p takes the template from its owner.
 func (c *Case) preempts(p policyv1alpha1.Policy) bool {
 	return !c.NoPreemption && Beats(p, c.Owner)
 }
@@ -183,7 +183,7 @@ func (c *Case) unselected(r selector.Resource) string {
 	return "no policy selects it"
 }
 
-// otherVersion returns the API version in which holder carries the same object;
+// otherVersion returns the API version in which owner carries the same object;
 // empty if it does not. The object's other versions must leave it alone then.
 func otherVersion(owner policyv1alpha1.Policy, r selector.Resource) string {
 	gv, err := schema.ParseGroupVersion(r.APIVersion)

@@ -12,35 +12,35 @@ import (
 	"github.com/flotilla-io/flotilla/policies/selector"
 )
 
-// Unheeded says, of a template that holder carries, by which policy it is not taken up although that asks for it, and why;
-// empty for none. It is one of rivals that would carry it, had holder not claimed it before, where holder is one of them; else
-// also one that only its name puts behind holder. Or it is holder itself, if it is Lazy, has changed, and waits for the
-// template to change, too. Binding is the template's, nil if it has none.
-func Unheeded(template *unstructured.Unstructured, holder policyv1alpha1.Policy, binding workv1alpha2.Binding, rivals []policyv1alpha1.Policy) (string, error) {
+// Unheeded names a policy that asks for a template and does not get it, and why; empty if there is none. owner carries the
+// template. The policy is one of competing that would carry the template if owner had not claimed it before; if owner is not
+// one of competing, a policy also counts that only its name ranks behind owner. Or it is owner itself, if it is Lazy, has
+// changed, and waits for the template to change as well. binding is that of the template, nil if it has none.
+func Unheeded(template *unstructured.Unstructured, owner policyv1alpha1.Policy, binding workv1alpha2.Binding, competing []policyv1alpha1.Policy) (string, error) {
 	r := selector.ResourceOf(template)
-	held, ok := rankOf(holder, r)
+	held, ok := rankOf(owner, r)
 	if !ok {
-		return "", nil // it is about to lose it
+		return "", nil // owner does not select the template any more, and is about to lose it
 	}
-	is := func(p policyv1alpha1.Policy) bool { return RefOf(p) == RefOf(holder) }
-	apart := !slices.ContainsFunc(rivals, is)
-	c := Case{Candidates: rivals}
+	is := func(p policyv1alpha1.Policy) bool { return RefOf(p) == RefOf(owner) }
+	apart := !slices.ContainsFunc(competing, is)
+	c := Case{Candidates: competing}
 	better := func(p policyv1alpha1.Policy) bool {
 		rk, _ := rankOf(p, r)
 		if apart {
-			rk.name = held.name // whoever wrote one did not know of the other
-			return rk.compare(held) >= 0 && !Beats(p, holder)
+			rk.name = held.name // their authors did not know of each other: names are no reason to prefer one
+			return rk.compare(held) >= 0 && !Beats(p, owner)
 		}
-		return !is(p) && rk.compare(held) > 0 && !Beats(p, holder)
+		return !is(p) && rk.compare(held) > 0 && !Beats(p, owner)
 	}
 	if p, ok := c.best(r, better); ok {
-		return fmt.Sprintf("by %s, as %s keeps it: delete that, or have the first preempt it", Title(p), Title(holder)), nil
+		return fmt.Sprintf("by %s, as %s keeps it: delete that, or have the first preempt it", Title(p), Title(owner)), nil
 	}
-	act, err := Activate(template, holder, binding)
-	if err != nil || !act.Waits || binding != nil && follows(template, holder, binding.BindingSpec()) {
+	act, err := Activate(template, owner, binding)
+	if err != nil || !act.Waits || binding != nil && follows(template, owner, binding.BindingSpec()) {
 		return "", err
 	}
-	return fmt.Sprintf("by %s before its next change, as that is Lazy", Title(holder)), nil
+	return fmt.Sprintf("by %s before its next change, as that is Lazy", Title(owner)), nil
 }
 
 // follows reports whether a binding is as a policy asks for, but for the template.

@@ -21,32 +21,32 @@ func TestUnheeded(t *testing.T) {
 	const kept = "by PropagationPolicy shop/web, as PropagationPolicy shop/old keeps it: delete that, or have the first preempt it"
 	const awaited = "by PropagationPolicy shop/old before its next change, as that is Lazy"
 	for name, tc := range map[string]struct {
-		holder  policyv1alpha1.Policy
-		edit    func(policyv1alpha1.Policy) // of the holder, after it was acted on
-		unbound bool
-		rivals  []policyv1alpha1.Policy
-		want    string
+		owner     policyv1alpha1.Policy
+		edit      func(policyv1alpha1.Policy) // of the owner, after it was acted on
+		unbound   bool
+		competing []policyv1alpha1.Policy
+		want      string
 	}{
-		"no other policy asks for it":               {holder: old, rivals: all(old)},
-		"another one of this name puts it behind":   {holder: old, rivals: all(policy("shop", "web", byKind)), want: kept},
-		"both belong together, and it comes first":  {holder: old, rivals: all(old, policy("shop", "web", byKind))},
-		"both belong together, and it comes last":   {holder: policy("shop", "z", byKind), rivals: all(policy("shop", "z", byKind), policy("shop", "web", byKind)), want: "by PropagationPolicy shop/web, as PropagationPolicy shop/z keeps it: delete that, or have the first preempt it"},
-		"a closer selector":                         {holder: old, rivals: all(old, policy("shop", "web", byName)), want: kept},
-		"a wider selector":                          {holder: policy("shop", "old", byName), rivals: all(policy("shop", "web", byKind))},
-		"a lower priority":                          {holder: old, rivals: all(policy("shop", "web", byName, priority(-1)))},
-		"one for all namespaces":                    {holder: old, rivals: all(policy("", "web", byName))},
-		"one that preempts it":                      {holder: old, rivals: all(policy("shop", "web", byName, priority(1), always))},
-		"one that may not preempt it":               {holder: old, rivals: all(policy("shop", "web", byName, always)), want: kept},
-		"one that selects something else":           {holder: old, rivals: all(policy("shop", "web", policyv1alpha1.ResourceSelector{APIVersion: "v1", Kind: "Service"}))},
-		"one that is being deleted":                 {holder: old, rivals: all(policy("shop", "web", byName, deleting))},
-		"the holder is being deleted":               {holder: policy("shop", "old", byKind, deleting), rivals: all(policy("shop", "web", byName))},
-		"a Lazy policy is as it was":                {holder: policy("shop", "old", byKind, lazy)},
-		"a Lazy policy asks for a further cluster":  {holder: policy("shop", "old", byKind, lazy), edit: further, want: awaited},
-		"an eager policy does, and will be at once": {holder: old, edit: further},
-		"a Lazy policy has yet to act":              {holder: policy("shop", "old", byKind, lazy), unbound: true, want: awaited},
+		"no other policy asks for it":               {owner: old, competing: all(old)},
+		"another one of this name puts it behind":   {owner: old, competing: all(policy("shop", "web", byKind)), want: kept},
+		"both belong together, and it comes first":  {owner: old, competing: all(old, policy("shop", "web", byKind))},
+		"both belong together, and it comes last":   {owner: policy("shop", "z", byKind), competing: all(policy("shop", "z", byKind), policy("shop", "web", byKind)), want: "by PropagationPolicy shop/web, as PropagationPolicy shop/z keeps it: delete that, or have the first preempt it"},
+		"a closer selector":                         {owner: old, competing: all(old, policy("shop", "web", byName)), want: kept},
+		"a wider selector":                          {owner: policy("shop", "old", byName), competing: all(policy("shop", "web", byKind))},
+		"a lower priority":                          {owner: old, competing: all(policy("shop", "web", byName, priority(-1)))},
+		"one for all namespaces":                    {owner: old, competing: all(policy("", "web", byName))},
+		"one that preempts it":                      {owner: old, competing: all(policy("shop", "web", byName, priority(1), always))},
+		"one that may not preempt it":               {owner: old, competing: all(policy("shop", "web", byName, always)), want: kept},
+		"one that selects something else":           {owner: old, competing: all(policy("shop", "web", policyv1alpha1.ResourceSelector{APIVersion: "v1", Kind: "Service"}))},
+		"one that is being deleted":                 {owner: old, competing: all(policy("shop", "web", byName, deleting))},
+		"the owner is being deleted":                {owner: policy("shop", "old", byKind, deleting), competing: all(policy("shop", "web", byName))},
+		"a Lazy policy is as it was":                {owner: policy("shop", "old", byKind, lazy)},
+		"a Lazy policy asks for a further cluster":  {owner: policy("shop", "old", byKind, lazy), edit: further, want: awaited},
+		"an eager policy does, and will be at once": {owner: old, edit: further},
+		"a Lazy policy has yet to act":              {owner: policy("shop", "old", byKind, lazy), unbound: true, want: awaited},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := lazyCase{template: web(), p: tc.holder}
+			c := lazyCase{template: web(), p: tc.owner}
 			c.template.SetCreationTimestamp(at(-1))
 			if !tc.unbound {
 				c.template.SetCreationTimestamp(at(1))
@@ -66,7 +66,7 @@ func TestUnheeded(t *testing.T) {
 				tc.edit(c.p)
 				c.p.SetGeneration(2)
 			}
-			got, err := propagation.Unheeded(c.template, c.p, binding, tc.rivals)
+			got, err := propagation.Unheeded(c.template, c.p, binding, tc.competing)
 			if err != nil || got != tc.want {
 				t.Errorf("got %q, %v; want %q", got, err, tc.want)
 			}

@@ -150,16 +150,16 @@ func (c *Case) praise(d Decision, rk rank) string {
 	}
 }
 
-// advantage says by what challenger takes a template from holder.
-func advantage(challenger, holder policyv1alpha1.Policy) string {
-	if challenger.GetNamespace() != "" && holder.GetNamespace() == "" {
+// advantage explains by what challenger takes a template from owner.
+func advantage(challenger, owner policyv1alpha1.Policy) string {
+	if challenger.GetNamespace() != "" && owner.GetNamespace() == "" {
 		return "it preempts cluster-wide policies"
 	}
 	return fmt.Sprintf("it preempts, and its priority %d is above %d",
-		priority(challenger.PropagationSpec()), priority(holder.PropagationSpec()))
+		priority(challenger.PropagationSpec()), priority(owner.PropagationSpec()))
 }
 
-// whyNot says why p does not take the template from its holder.
+// whyNot explains why p does not take the template from its owner.
 func (c *Case) whyNot(p policyv1alpha1.Policy) string {
 	held := Title(c.Owner) + " holds the template"
 	switch {
