@@ -22,7 +22,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/decider"
 	"github.com/flotilla-io/flotilla/reconciler/dedup"
 	"github.com/flotilla-io/flotilla/reconciler/switching"
-	"github.com/flotilla-io/flotilla/reconciler/template/former"
+	"github.com/flotilla-io/flotilla/reconciler/template/predecessor"
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
@@ -125,7 +125,7 @@ func New(hub client.Client, templates *templatestore.Store, decider Decider, int
 	choose := chooser{skip: opts.Skip, noPreemption: opts.NoPreemption, find: catalog.find, candidates: catalog.candidates, exists: catalog.overrideExists}
 	bind := newBinder(interpreter, decider, catalog, opts)
 	bind.ran = func(ctx context.Context, key templatestore.Key, p *policyv1alpha1.Placement) ([]workv1alpha2.TargetCluster, error) {
-		return former.Clusters(ctx, hub, bindings.KeyOf(key), p)
+		return predecessor.Clusters(ctx, hub, bindings.KeyOf(key), p)
 	}
 	gate := newRevisionGate(choose.owner, opts.Switches, func(key templatestore.Key) { r.inbox.Add(key, false) })
 	dryRun := bind

@@ -1,9 +1,9 @@
-// Package former finds where a template has yet to be removed that has the name of a new one.
+// Package predecessor finds the clusters that have yet to remove an earlier template of the same name.
 //
-// In goes the binding that is to be made; out come the clusters in which it may be placed although they are not ready:
-// they have yet to remove what is wanted again by now. Without that they would remove it as soon as they answer, and get
-// it back only once they count as ready. The package reads caches, and writes nothing.
-package former
+// In goes the binding that is to be made; out come the clusters in which it may be placed although they are not ready.
+// They still run what is wanted again. If they were left out, they would remove it as soon as they answer, and get it
+// back only once they count as ready: an outage for nothing. The package reads caches, and never writes.
+package predecessor
 
 import (
 	"context"
@@ -21,9 +21,8 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 )
 
-// Clusters returns the clusters that have yet to remove what the binding of a name placed there before, of those that a
-// placement means and that are not ready, sorted. hub reads from a cache. How many replicas they have to
-// remove is not told.
+// Clusters returns, sorted, the clusters that a placement selects, that are not ready, and that have yet to remove what the
+// previous binding of the same name placed there. hub reads from a cache. Replicas are not set.
 func Clusters(ctx context.Context, hub client.Reader, binding client.ObjectKey, placement *policyv1alpha1.Placement) ([]workv1alpha2.TargetCluster, error) {
 	var works workv1alpha1.WorkList
 	if err := hub.List(ctx, &works, client.MatchingFields{bindings.WorksByOwner: binding.String()}, client.UnsafeDisableDeepCopy); err != nil {
@@ -52,7 +51,7 @@ func Clusters(ctx context.Context, hub client.Reader, binding client.ObjectKey, 
 	return out, nil
 }
 
-// means reports whether a placement, in any of its terms, means a cluster.
+// means reports whether any term of a placement selects a cluster.
 func means(p *policyv1alpha1.Placement, c *clusterv1alpha1.Cluster) bool {
 	if len(p.ClusterAffinities) == 0 {
 		return selector.Cluster(c, p.ClusterAffinity)

@@ -1,4 +1,4 @@
-package former_test
+package predecessor_test
 
 import (
 	"testing"
@@ -14,7 +14,7 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
-	"github.com/flotilla-io/flotilla/reconciler/template/former"
+	"github.com/flotilla-io/flotilla/reconciler/template/predecessor"
 )
 
 func cluster(name string, ready metav1.ConditionStatus) client.Object {
@@ -66,7 +66,7 @@ func TestWhereOneOfTheNameLeaves(t *testing.T) {
 				key, _ := bindings.OwnerOf(obj.(*workv1alpha1.Work))
 				return []string{key.String()}
 			}).Build()
-			targets, err := former.Clusters(t.Context(), hub, client.ObjectKey{Namespace: "shop", Name: web}, tc.placement)
+			targets, err := predecessor.Clusters(t.Context(), hub, client.ObjectKey{Namespace: "shop", Name: web}, tc.placement)
 			if err != nil {
 				t.Fatal(err)
 			}
