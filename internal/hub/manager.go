@@ -49,17 +49,17 @@ type Options struct {
 	SeveralPerProcess bool
 }
 
-// shutdownGrace is how long loops may take to finish what they are doing, and patientGrace how long where
+// shutdownGrace is how long loops may take to finish what they are doing, and longGrace how long where
 // a process runs several managers: on a machine that is busy with all of them it says nothing of loops
 // that they take longer.
 const (
 	shutdownGrace = 10 * time.Second
-	patientGrace  = time.Minute
+	longGrace     = time.Minute
 )
 
 func (o Options) grace() time.Duration {
 	if o.SeveralPerProcess {
-		return patientGrace
+		return longGrace
 	}
 	return shutdownGrace
 }

@@ -54,7 +54,7 @@ type voice struct {
 	asked   time.Time
 	mute    bool // it was asked, and did not answer
 	renewed *metav1.MicroTime
-	patient time.Duration // how long it may be silent
+	timeout time.Duration // how long it may be silent
 }
 
 const (
@@ -145,7 +145,7 @@ func (d *Departure) Silent() time.Duration {
 // unheard reports whether nobody can have removed what went with the cluster. A member may
 // have hung long before it was first asked; an agent is heard by itself.
 func (d *Departure) unheard() bool {
-	return d.voice.mute || d.Silent() > d.voice.patient
+	return d.voice.mute || d.Silent() > d.voice.timeout
 }
 
 // listen hears the agent, or asks the member.
@@ -170,9 +170,9 @@ func (d *Departure) hear(ctx context.Context) {
 	if d.voice.at = now; d.voice.renewed == nil && lease.Spec.RenewTime.Time.Before(now) {
 		d.voice.at = lease.Spec.RenewTime.Time
 	}
-	d.voice.renewed, d.voice.patient = lease.Spec.RenewTime, agentTimeout
+	d.voice.renewed, d.voice.timeout = lease.Spec.RenewTime, agentTimeout
 	if of := ptr.Deref(lease.Spec.LeaseDurationSeconds, 0); of > 0 {
-		d.voice.patient = time.Duration(of) * time.Second / 2 //nolint:mnd // it is renewed in a quarter of it
+		d.voice.timeout = time.Duration(of) * time.Second / 2 //nolint:mnd // it is renewed in a quarter of it
 	}
 }
 
@@ -186,7 +186,7 @@ func (d *Departure) ask(ctx context.Context) {
 	if !mute || !d.voice.mute {
 		d.voice.at = now
 	}
-	d.voice.asked, d.voice.mute, d.voice.patient = now, mute, everySome
+	d.voice.asked, d.voice.mute, d.voice.timeout = now, mute, everySome
 }
 
 // answers are refusals, of the member or of the control plane before it.
@@ -245,7 +245,7 @@ func (d *Departure) state() string {
 	}
 	silent := d.Silent()
 	switch {
-	case silent > 0 && silent >= d.voice.patient-everySome:
+	case silent > 0 && silent >= d.voice.timeout-everySome:
 		state += fmt.Sprintf("; %s for %s", quiet, silent.Round(time.Second))
 	case !d.well:
 		state += ", which does not say that it is well"

@@ -1,4 +1,4 @@
-// Package volumes says whether a PersistentVolumeClaim, and its data with it, leaves a member as
+// Package volumes reports whether a PersistentVolumeClaim, and its data with it, leaves a member as
 // the Work goes that brought it there.
 //
 // In goes a Work; out come whether its claims stay, and the words for people: also those in which a Cluster says which

@@ -182,7 +182,7 @@ func (t *threshold) turn(now time.Time, is outcome) outcome {
 	is = t.calm(now, is)
 	if t.shown != (outcome{}) && is.ready == t.shown.ready {
 		t.relapsed = !is.ready && (t.relapsed || !t.since.IsZero())
-		t.shown, t.since = t.settled(now, is), time.Time{}
+		t.shown, t.since = t.confirmed(now, is), time.Time{}
 		if is.ready {
 			t.awaited = time.Time{}
 		}
@@ -204,9 +204,9 @@ func (t *threshold) turn(now time.Time, is outcome) outcome {
 	return t.shown
 }
 
-// settled returns what is shown of a member that fails in another way than before once it has done so for a while: one that
-// starts, or dies, fails in several. That it refuses the credentials, or does not any more, says whose fault it is, at once.
-func (t *threshold) settled(now time.Time, is outcome) outcome {
+// confirmed returns what to show of a member that fails in another way than before: the new outcome once it lasts, as one that
+// starts, or dies, fails in several ways. That it refuses the credentials, or no longer does, is shown at once: it tells whose fault it is.
+func (t *threshold) confirmed(now time.Time, is outcome) outcome {
 	if is == t.shown || is.refuses() != t.shown.refuses() {
 		t.other = outcome{}
 		return is

@@ -149,7 +149,7 @@ func (r attach) write(ctx context.Context, s *attachment) (loop.Next, error) {
 // to carry the object, the binding stays as it is until that has happened, so that
 // clusters keep what they hold.
 func (r attach) remove(ctx context.Context, s *attachment) (loop.Next, error) {
-	if r.follows(ctx, s) && r.handed.patient(s.binding.GetUID(), r.opts.Clock.Now()) {
+	if r.follows(ctx, s) && r.handed.withinTimeout(s.binding.GetUID(), r.opts.Clock.Now()) {
 		return loop.Next{After: handOver}, nil
 	}
 	version := client.Preconditions{UID: ptr.To(s.binding.GetUID()), ResourceVersion: ptr.To(s.binding.GetResourceVersion())}
@@ -178,8 +178,8 @@ type waiting struct {
 	since map[types.UID]time.Time
 }
 
-// patient reports whether a binding has not waited for too long yet.
-func (w *waiting) patient(uid types.UID, now time.Time) bool {
+// withinTimeout reports whether a binding may wait longer.
+func (w *waiting) withinTimeout(uid types.UID, now time.Time) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.since == nil {

@@ -209,7 +209,7 @@ func (s *Server) assumed(workloads []*wire.AssumedWorkload) ([]estimate.Assumed,
 	return out, nil
 }
 
-// failure says whether it is worth asking again.
+// failure reports whether it is worth asking again.
 func failure(err error) error {
 	switch {
 	case errors.Is(err, capacity.ErrUnknown):
