@@ -12,6 +12,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -48,33 +49,37 @@ func newCarried(w *world) carried {
 	return c
 }
 
-// bind places a ConfigMap on both clusters, once it is there.
+// bind places a ConfigMap on both clusters, once it is there, as the policy asks for.
 func (c carried) bind(name string) {
 	c.t.Helper()
-	var digest string
+	policy := &policyv1alpha1.PropagationPolicy{}
+	if err := c.Hub.Get(c.t.Context(), client.ObjectKey{Namespace: c.namespace, Name: "all"}, policy); err != nil {
+		c.t.Fatal(err)
+	}
+	var template *unstructured.Unstructured
 	c.until(name+" is there", func() (bool, string) {
-		obj := c.configMap(name)
-		if obj == nil {
-			return false, "not there"
-		}
-		var err error
-		digest, err = propagation.Digest(obj)
-		return err == nil, ""
+		template = c.configMap(name)
+		return template != nil, "not there"
 	})
+	before := template.DeepCopy()
+	propagation.ClaimOf(policy).Set(template)
+	if err := c.Hub.Patch(c.t.Context(), template, client.MergeFrom(before)); err != nil {
+		c.t.Fatal(err)
+	}
+	digest, err := propagation.Digest(template)
+	if err != nil {
+		c.t.Fatal(err)
+	}
 	b := &workv1alpha2.ResourceBinding{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: c.namespace, Name: workv1alpha2.BindingName("ConfigMap", name),
 			Labels:      map[string]string{workv1alpha2.ResourceBindingPermanentIDLabel: c.namespace + "." + name},
 			Annotations: map[string]string{propagation.DigestAnnotation: digest},
 		},
-		Spec: workv1alpha2.ResourceBindingSpec{
-			Resource: workv1alpha2.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: c.namespace, Name: name},
-			Clusters: []workv1alpha2.TargetCluster{{Name: c.east}, {Name: c.west}},
-		},
+		Spec: propagation.BindingSpec(propagation.Template{Object: template}, policy, nil),
 	}
-	propagation.ClaimOf(&policyv1alpha1.PropagationPolicy{ObjectMeta: metav1.ObjectMeta{
-		Namespace: c.namespace, Name: "all", Labels: map[string]string{policyv1alpha1.PropagationPolicyPermanentIDLabel: "all"},
-	}}).Set(b)
+	b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: c.east}, {Name: c.west}}
+	propagation.ClaimOf(policy).Set(b)
 	c.create(b)
 }
 
