@@ -86,6 +86,10 @@ func (w *karmadaWorld) register(cluster, token string, warned *[]string) *karmad
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		w.Fatal(err)
 	}
+	byToken := &rest.Config{Host: w.admin.Host, BearerToken: token, TLSClientConfig: rest.TLSClientConfig{CAData: w.admin.CAData}}
+	servertest.Until(w.T, "the token counts", func() bool { // its signature may be there before
+		return !apierrors.IsUnauthorized(hubOf(w.T, byToken).Get(w.Context(), client.ObjectKey{Name: cluster}, &clusterv1alpha1.Cluster{}))
+	})
 	return &karmadas.Register{Endpoint: w.admin.Host, Token: token, CAHash: w.hash, Cluster: cluster, Warned: func(text string) {
 		if warned != nil {
 			*warned = append(*warned, text)
