@@ -64,6 +64,13 @@ func running(name string, replicas int32, p policyv1alpha1.Placement, edits ...f
 	return b
 }
 
+// each has a replica request so much CPU.
+func each(cpu string) func(*workv1alpha2.ResourceBinding) {
+	return func(b *workv1alpha2.ResourceBinding) {
+		b.Spec.ReplicaRequirements.ResourceRequest = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}
+	}
+}
+
 func tolerating(p policyv1alpha1.Placement, seconds *int64) policyv1alpha1.Placement {
 	p.ClusterTolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists, TolerationSeconds: seconds}}
 	return p
@@ -101,7 +108,8 @@ func TestPlan(t *testing.T) {
 	only.ClusterAffinity = &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"east"}}
 	cases := map[string]struct {
 		bindings []workv1alpha2.Binding
-		room     int64 // in west
+		room     int64  // in west
+		cpu      string // of the quota of the namespace; none where empty
 		want     string
 	}{
 		"nothing runs there": {want: ""},
@@ -130,12 +138,31 @@ func TestPlan(t *testing.T) {
 			b.Spec.Resource.APIVersion, b.Spec.Resource.Kind = "batch/v1", "Job"
 			b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "east", Applied: true, Status: &runtime.RawExtension{Raw: []byte(`{"conditions":[{"type":"Complete","status":"True"}]}`)}}}
 		})}, room: 9, want: "Finished Job shop/import: east=2 ->  (finished)\n"},
+		"a quota forbids more than runs": {bindings: []workv1alpha2.Binding{running("web", 8, divided(), each("1"), func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters[0].Replicas = 4 })}, room: 9, cpu: "5",
+			want: "Stays Deployment shop/web: east=4 ->  (FederatedResourceQuota shop/team is exceeded: cpu: 4 is used, 4 more is asked for, 5 is allowed): raise the quota, or ask for less: flotilla get federatedresourcequotas -n shop\n"},
+		"a quota that is used up forbids no move": {bindings: []workv1alpha2.Binding{running("web", 4, divided(), each("1"))}, room: 9, cpu: "4",
+			want: "Leaves Deployment shop/web: east=4 -> west=4 (kept until west is healthy)\n"},
+		"what goes first takes of the quota": {bindings: []workv1alpha2.Binding{
+			running("api", 4, divided(), each("1"), func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters[0].Replicas = 2 }),
+			running("web", 4, divided(), each("1"), func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters[0].Replicas = 2 }),
+		}, room: 9, cpu: "6",
+			want: "Leaves Deployment shop/api: east=2 -> west=4 (kept until west is healthy)\n" +
+				"Stays Deployment shop/web: east=2 ->  (FederatedResourceQuota shop/team is exceeded: cpu: 6 is used, 2 more is asked for, 6 is allowed): raise the quota, or ask for less: flotilla get federatedresourcequotas -n shop\n"},
 		"one runs elsewhere": {bindings: []workv1alpha2.Binding{running("web", 2, divided(), func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters[0].Name = "west" })}, room: 9},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			clusters := []*clusterv1alpha1.Cluster{cluster("east", 9), cluster("west", tc.room)}
 			in := drain.Input{Cluster: "east", Clusters: clusters, Bindings: tc.bindings, Now: noon}
+			if tc.cpu != "" {
+				in.Quotas = []*policyv1alpha1.FederatedResourceQuota{{
+					ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "team"},
+					Spec:       policyv1alpha1.FederatedResourceQuotaSpec{Overall: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(tc.cpu)}},
+				}, {
+					ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: "team"},
+					Spec:       policyv1alpha1.FederatedResourceQuotaSpec{Overall: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("0")}},
+				}}
+			}
 			if diff := cmp.Diff(tc.want, text(drain.Plan(in))); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -199,8 +226,11 @@ func TestLook(t *testing.T) {
 		"its state cannot be read": {func(b *workv1alpha2.ResourceBinding) {
 			record(b, placement.Record{Reason: workv1alpha2.BindingReasonSuccess, Stays: &placement.Stays{Message: "It stays in east: its state cannot be carried over: x.", Clusters: []string{"east"}}})
 		}, "Stays Deployment shop/web: east=2 ->  (It stays in east: its state cannot be carried over: x)" + explain},
-		"it is refused elsewhere":    {refused(noon.Add(time.Second)), "Stays Deployment shop/web: east=2 ->  (too much)" + explain},
+		"it is refused elsewhere":    {refused(noon.Add(time.Second)), "Stays Deployment shop/web: east=2 ->  (too much): raise the quota, or ask for less: flotilla get federatedresourcequotas -n shop\n"},
 		"it was refused before that": {refused(noon.Add(-time.Second)), "Waits Deployment shop/web: east=2 -> \n"},
+		"its move is refused by a quota that refused more before": {func(b *workv1alpha2.ResourceBinding) {
+			record(b, placement.Record{Reason: workv1alpha2.BindingReasonQuotaExceeded, Message: "too much", At: metav1.NewTime(noon.Add(-time.Hour)), Stays: &placement.Stays{Message: "It stays in east (untolerated taint {cluster.flotilla.io/drain:NoExecute}): its move is refused: too much", Clusters: []string{"east"}}})
+		}, "Stays Deployment shop/web: east=2 ->  (too much): raise the quota, or ask for less: flotilla get federatedresourcequotas -n shop\n"},
 		"its old copy is kept for ever": {func(b *workv1alpha2.ResourceBinding) {
 			gone(b)
 			b.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{{FromCluster: "east", SuppressDeletion: ptr.To(true)}}

@@ -8,10 +8,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/estimate"
 	"github.com/flotilla-io/flotilla/policies/failover"
 	"github.com/flotilla-io/flotilla/policies/placement"
+	"github.com/flotilla-io/flotilla/policies/quota"
 	"github.com/flotilla-io/flotilla/policies/whatif"
 )
 
@@ -28,7 +30,9 @@ type Input struct {
 	// Seen are the nodes of clusters, by name: see Asks. Of others what they report counts.
 	Seen map[string]Seen
 	// Bindings of today, all of them.
-	Bindings   []workv1alpha2.Binding
+	Bindings []workv1alpha2.Binding
+	// Quotas are those of all namespaces.
+	Quotas     []*policyv1alpha1.FederatedResourceQuota
 	Scheduling placement.Options
 	// Now is when the drain begins.
 	Now time.Time
@@ -124,10 +128,45 @@ func (p *planning) decide(i int) {
 	if !changed {
 		return
 	}
-	after := b.DeepCopyObject().(workv1alpha2.Binding)
-	decision.Put(after)
+	after := decided(b, decision)
+	if err := p.allows(b, after); err != nil {
+		if decision, changed = placement.Refused(b, decision, workv1alpha2.BindingReasonQuotaExceeded, err.Error(), p.Now); !changed {
+			return
+		}
+		after = decided(b, decision)
+	}
 	p.all[i] = after
 	p.take(b, after)
+}
+
+// decided returns the binding as a decision has it.
+func decided(b workv1alpha2.Binding, decision placement.Decision) workv1alpha2.Binding {
+	out := b.DeepCopyObject().(workv1alpha2.Binding)
+	decision.Put(out)
+	return out
+}
+
+// allows errs where a quota of its namespace does not allow a binding to become another, as the control plane judges it.
+func (p *planning) allows(was, is workv1alpha2.Binding) error {
+	growth := quota.Growth(quota.Usage(was.BindingSpec()), quota.Usage(is.BindingSpec()))
+	limits := slices.DeleteFunc(slices.Clone(p.Quotas), func(q *policyv1alpha1.FederatedResourceQuota) bool {
+		return q.Namespace != is.GetNamespace() || q.DeletionTimestamp != nil || !quota.Concerns(q, growth)
+	})
+	if len(limits) == 0 {
+		return nil
+	}
+	used := corev1.ResourceList{}
+	for _, b := range p.all {
+		if b.GetNamespace() == is.GetNamespace() {
+			quota.Add(used, quota.Usage(b.BindingSpec()))
+		}
+	}
+	for _, q := range limits {
+		if err := quota.Check(q, used, growth); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // take counts what a binding runs more of in clusters than before.

@@ -158,12 +158,21 @@ func (r *Row) stands(b workv1alpha2.Binding, cluster *clusterv1alpha1.Cluster, n
 		r.Why = "its policy tolerates the drain until " + ends.UTC().Format(time.TimeOnly) + " UTC"
 	case stays(record, cluster.Name):
 		r.State, r.Why = Stays, reasonOf(record)
-		if r.Next = r.explain(); strings.HasPrefix(r.Why, noPlace) {
-			r.Next = "make room for it, or give " + policyOf(b) + " another cluster; what each says: " + r.Next
-		}
+		r.Next = r.remedy(record, b)
 	case record.Reason != "" && !record.Succeeded() && since(record, cluster):
-		r.State, r.Why, r.Next = Stays, strings.TrimSuffix(record.Message, "."), r.explain()
+		r.State, r.Why, r.Next = Stays, strings.TrimSuffix(record.Message, "."), r.remedy(record, b)
 	}
+}
+
+// remedy is what can be done about a template that cannot leave.
+func (r *Row) remedy(record placement.Record, b workv1alpha2.Binding) string {
+	switch {
+	case record.Reason == workv1alpha2.BindingReasonQuotaExceeded:
+		return "raise the quota, or ask for less: flotilla get federatedresourcequotas -n " + r.Namespace
+	case strings.HasPrefix(r.Why, noPlace):
+		return "make room for it, or give " + policyOf(b) + " another cluster; what each says: " + r.explain()
+	}
+	return r.explain()
 }
 
 // tolerated returns until when the policy tolerates the drain, and false where for ever.
@@ -183,10 +192,13 @@ func stays(record placement.Record, cluster string) bool {
 	return strings.Contains(record.Stays.Message, "{"+clusterv1alpha1.TaintClusterDrain) || strings.Contains(record.Stays.Message, "It stays in "+cluster+": ")
 }
 
-// reasonOf returns why there is no other place.
+// reasonOf returns why there is no other place, or none that it may take.
 func reasonOf(record placement.Record) string {
 	if _, why, cut := strings.Cut(record.Stays.Message, noPlace); cut {
 		return noPlace + strings.TrimSuffix(why, ".")
+	}
+	if record.Reason == workv1alpha2.BindingReasonQuotaExceeded {
+		return strings.TrimSuffix(record.Message, ".")
 	}
 	return strings.TrimSuffix(record.Stays.Message, ".")
 }

@@ -47,6 +47,29 @@ status:
 	}
 }
 
+// What a quota keeps in a cluster that is drained is said to stay there, with the quota, and with what to do about that.
+func TestAQuotaKeepsItInADrainedCluster(t *testing.T) {
+	in := input(t)
+	bind(t, &in)
+	for _, c := range in.Clusters {
+		if c.Name == "c-001" {
+			c.Spec.Taints = append(c.Spec.Taints, failover.DrainTaint())
+		}
+	}
+	const message, stays = "FederatedResourceQuota shop/team is exceeded", "It stays in c-001 (untolerated taint {cluster.flotilla.io/drain:NoExecute}): its move is refused: FederatedResourceQuota shop/team is exceeded"
+	placement.Decision{Clusters: in.Binding.BindingSpec().Clusters, Record: placement.Record{
+		Reason: workv1alpha2.BindingReasonQuotaExceeded, Message: message, Stays: &placement.Stays{Message: stays, Clusters: []string{"c-001"}},
+	}}.Put(in.Binding)
+	const next = "raise the quota, or ask for less: flotilla get federatedresourcequotas -n shop"
+	want := []explain.Problem{
+		{Reason: explain.ReasonNotPlaced, Message: message, Next: next},
+		{Reason: explain.ReasonNoReplacement, Message: "it must be moved, and cannot be: " + stays, Next: next},
+	}
+	if diff := cmp.Diff(want, explain.Explain(in).Problems[:2]); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // A template that no policy selects: the policy that nearly does is named, and where none
 // does nobody is blamed at random.
 func TestThePolicyThatNearlySelectsIt(t *testing.T) {

@@ -1,28 +1,59 @@
 package placement
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/eviction"
 	"github.com/flotilla-io/flotilla/policies/placement/unfit"
 )
 
 // Refused returns the decision that stands for one that the server would not
-// take: b stays where it is, and says why. The second result reports whether there is
-// anything to write: b may say so already.
-func Refused(b workv1alpha2.Binding, reason, message string, now time.Time) (Decision, bool) {
+// take: b stays where it is, and says why, also of the clusters that it was to be moved off. The
+// second result reports whether there is anything to write: b may say so already.
+func Refused(b workv1alpha2.Binding, refused Decision, reason, message string, now time.Time) (Decision, bool) {
 	s := stateOf(b)
 	applied, _ := s.applied()
 	d := Decision{
 		Clusters: s.spec.Clusters, Evictions: s.spec.GracefulEvictionTasks, AppliedPlacement: applied,
 		Record: Record{
 			Reason: reason, Message: message, AffinityName: s.affinity(), Cause: refusalCause(message),
+			Stays: refused.staysAll(message),
 			Moves: s.record.Moves, Drained: s.record.Drained, Left: s.record.Left, EvictionReported: s.record.EvictionReported, LastMove: s.record.LastMove, Rules: s.record.Rules,
 		},
 	}
+	if stays, told := d.Record.Stays, s.record.EvictionReported; stays != nil && (told == nil || told.Of != stays.Of) {
+		d.Record.EvictionReported = &EvictionReport{Of: stays.Of, At: metav1.NewTime(now.UTC().Truncate(time.Second))}
+	}
 	return d, s.stamp(&d, now)
+}
+
+// staysAll says what stays if a decision is refused: what it moves off clusters, and what it has stay anyway.
+func (d Decision) staysAll(message string) *Stays {
+	if len(d.Evicts) == 0 {
+		return d.Record.Stays
+	}
+	had, texts := ptr.Deref(d.Record.Stays, Stays{}), make([]string, len(d.Evicts))
+	for i, name := range d.Evicts {
+		texts[i] = name
+		for j := range d.Evictions {
+			if task := &d.Evictions[j]; task.FromCluster == name {
+				texts[i] = name + " (" + cmp.Or(task.Message, eviction.Because(task)) + ")"
+			}
+		}
+	}
+	return &Stays{
+		Message: strings.TrimSpace(fmt.Sprintf("It stays in %s: its move is refused: %s %s", strings.Join(texts, ", "), message, had.Message)),
+		Cause:   unfit.CauseOf(append(texts, refusalCause(message), had.Cause)), Of: unfit.CauseOf(append(texts, had.Of)),
+		Clusters: slices.Sorted(slices.Values(slices.Concat(had.Clusters, d.Evicts))),
+	}
 }
 
 // refusalCause tells refusals apart by their words without the numbers: how much

@@ -23,7 +23,7 @@ func TestWhatARefusalKeeps(t *testing.T) {
 	was.Drained = []string{"b"}
 	placement.Decision{Clusters: b.Spec.Clusters, AppliedPlacement: placement.AppliedPlacement(b.Spec.Placement), Record: was}.Put(b)
 
-	d, changed := placement.Refused(b, workv1alpha2.BindingReasonQuotaExceeded, "quota team: cpu: 3 of 2", now)
+	d, changed := placement.Refused(b, placement.Decision{}, workv1alpha2.BindingReasonQuotaExceeded, "quota team: cpu: 3 of 2", now)
 	if !changed {
 		t.Fatal("nothing is said of it")
 	}
@@ -36,4 +36,48 @@ func TestWhatARefusalKeeps(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("record (-want +got):\n%s", diff)
 	}
+}
+
+// TestARefusedMoveSaysWhatStays: what a quota keeps from leaving a cluster says so, also where it had refused the same before
+// that was to be left, and not any more once it is not.
+func TestARefusedMoveSaysWhatStays(t *testing.T) {
+	now := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	b := placedOn(t, deployment(2, policyv1alpha1.Placement{SpreadConstraints: oneCluster()}), "a:9 b:9", "a:2", now)
+	b.Spec.Replicas = 3
+	const message = "quota team: cpu: 3 of 2"
+	refuse := func(in placement.Situation) (placement.Decision, bool) {
+		t.Helper()
+		d, changed := placement.Decide(b, in, placement.Options{Failover: failover.Rules{Taints: true}})
+		if !changed {
+			t.Fatal("nothing is decided")
+		}
+		return placement.Refused(b, d, workv1alpha2.BindingReasonQuotaExceeded, message, now)
+	}
+	stays := func(when string, in placement.Situation, want []string, why string) {
+		t.Helper()
+		d, changed := refuse(in)
+		if !changed {
+			t.Fatalf("%s: nothing is said of it", when)
+		}
+		d.Put(b)
+		got, _ := placement.RecordOf(b)
+		clusters, said := []string(nil), ""
+		if got.Stays != nil {
+			clusters, said = got.Stays.Clusters, got.Stays.Message
+		}
+		if diff := cmp.Diff(want, clusters); diff != "" || said != why || got.Message != message || placement.Text(b.Spec.Clusters) != "{a:2}" {
+			t.Errorf("%s: it stays as %q, %q, in %s (-want +got):\n%s", when, said, got.Message, placement.Text(b.Spec.Clusters), diff)
+		}
+		if reported := got.EvictionReported != nil; reported != (want != nil) && want != nil {
+			t.Errorf("%s: it is not to be told", when)
+		}
+		if _, again := refuse(in); again {
+			t.Errorf("%s: it is written again and again", when)
+		}
+	}
+	well := placement.Situation{Clusters: evictFleet("a:9 b:9", "", now), Now: now}
+	drained := placement.Situation{Clusters: evictFleet("a:9 b:9", "a", now.Add(-time.Hour)), Now: now}
+	stays("as it grows", well, nil, "")
+	stays("as it is to leave", drained, []string{"a"}, "It stays in a (untolerated taint {drill:NoExecute}): its move is refused: "+message)
+	stays("as it may stay", well, nil, "")
 }

@@ -190,7 +190,7 @@ func (r *Reconciler) place(ctx context.Context, b workv1alpha2.Binding, decision
 	}
 	if reason, message, refused := bindings.RefusalOf(err); refused {
 		var changed bool
-		if decision, changed = placement.Refused(b, reason, message, r.opts.Clock.Now()); !changed {
+		if decision, changed = placement.Refused(b, decision, reason, message, r.opts.Clock.Now()); !changed {
 			return b, decision, nil
 		}
 		written, err = r.writer.put(ctx, b, decision)

@@ -29,7 +29,7 @@ func (p writer) overQuota(s *state, err error) bool {
 		return false
 	}
 	p.withdraw(s.desired)
-	kept, _ := placement.Refused(s.before(), reason, message, s.decision.Record.At.Time)
+	kept, _ := placement.Refused(s.before(), *s.decision, reason, message, s.decision.Record.At.Time)
 	kept.Put(s.desired)
 	if kept.AppliedPlacement == "" {
 		annotations := maps.Clone(s.desired.GetAnnotations())
@@ -47,7 +47,7 @@ func (p writer) reportRefused(ctx context.Context, s *state, err error) error {
 	if !refused || reason != workv1alpha2.BindingReasonQuotaExceeded || s.binding == nil {
 		return nil
 	}
-	stays, changed := placement.Refused(s.binding, reason, "the latest version of its template is held back: "+message, p.clock.Now())
+	stays, changed := placement.Refused(s.binding, placement.Decision{}, reason, "the latest version of its template is held back: "+message, p.clock.Now())
 	if !changed {
 		return nil
 	}

@@ -10,10 +10,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/listing"
 	"github.com/flotilla-io/flotilla/policies/drain"
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 	"github.com/flotilla-io/flotilla/policies/failover"
 	"github.com/flotilla-io/flotilla/policies/placement"
 )
@@ -30,6 +32,13 @@ func Plan(ctx context.Context, hub client.Reader, members Members, cluster strin
 	}
 	out := Report{Cluster: cluster, DryRun: true}
 	in.Seen, out.Notes = see(ctx, hub, members, in.Clusters, drain.Asks(in))
+	err = listing.Each(ctx, hub, &policyv1alpha1.FederatedResourceQuotaList{}, func(q *policyv1alpha1.FederatedResourceQuota) { in.Quotas = append(in.Quotas, q) })()
+	switch {
+	case apierrors.IsForbidden(err):
+		out.Notes = append(out.Notes, "quotas count in the drain, and not here: "+excerpt.Line(err.Error()))
+	case err != nil:
+		return Report{}, err
+	}
 	out.Rows = drain.Plan(in)
 	return out, nil
 }

@@ -1,6 +1,7 @@
 package draining
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -159,10 +160,10 @@ func (w *Watch) ended(ctx context.Context, rows []drain.Row) error {
 		if len(waiting) == 1 {
 			are = "is on its way"
 		}
-		how = fmt.Sprintf("%d of %d %s, and %s", len(waiting), len(rows), are, how)
+		how = fmt.Sprintf("%d of %d %s, and %s%s", len(waiting), len(rows), are, how, reasons(rows))
 	}
 	if ctx.Err() == nil {
-		return fmt.Errorf("not all has left within %s: %s%s", w.Timeout, how, reasons(rows))
+		return fmt.Errorf("not all has left within %s: %s", w.Timeout, how)
 	}
 	_, err := fmt.Fprintln(w.ErrOut, how)
 	return errors.Join(err, context.Cause(ctx))
@@ -173,11 +174,9 @@ func reasons(rows []drain.Row) string {
 	rows = slices.DeleteFunc(slices.Clone(rows), func(r drain.Row) bool { return r.State != drain.Waits && r.State != drain.Leaves })
 	out := ""
 	for i := range rows[:min(len(rows), shown)] {
-		if rows[i].Why != "" {
-			out += "; " + rows[i].Title() + ": " + rows[i].Why
-			if rows[i].Next != "" {
-				out += ": " + rows[i].Next
-			}
+		out += "; " + rows[i].Title() + ": " + cmp.Or(rows[i].Why, "nothing is decided about it yet")
+		if rows[i].Next != "" {
+			out += ": " + rows[i].Next
 		}
 	}
 	return out

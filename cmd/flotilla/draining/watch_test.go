@@ -61,13 +61,14 @@ func TestAWatchEndsBeforeTheDrain(t *testing.T) {
 	const goesOn = "1 of 1 is on its way, and the drain of east goes on: flotilla drain east watches it, flotilla uncordon east ends it"
 	const giveUp = `flotilla kubectl patch resourcebinding web-deployment -n shop --type json -p ` +
 		`'[{"op":"test","path":"/spec/gracefulEvictionTasks/0/fromCluster","value":"east"},{"op":"add","path":"/spec/gracefulEvictionTasks/0/suppressDeletion","value":false}]'`
+	const why = "; Deployment shop/web: kept until west is healthy: see what keeps that from it: flotilla explain deployment/web -n shop; to give the old copy up: " + giveUp
 	for name, tc := range map[string]struct {
 		interrupted, undone bool
 		timeout             time.Duration
 		err, errOut         string
 	}{
-		"interrupted": {interrupted: true, err: "context canceled", errOut: goesOn + "\n"},
-		"too long":    {timeout: time.Second, err: "not all has left within 1s: " + goesOn + "; Deployment shop/web: kept until west is healthy: see what keeps that from it: flotilla explain deployment/web -n shop; to give the old copy up: " + giveUp},
+		"interrupted": {interrupted: true, err: "context canceled", errOut: goesOn + why + "\n"},
+		"too long":    {timeout: time.Second, err: "not all has left within 1s: " + goesOn + why},
 		"undone":      {undone: true, err: "the drain of east was ended by somebody: flotilla drain east begins again"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -127,3 +127,33 @@ func TestDrain(t *testing.T) {
 		t.Error("it was not brought back")
 	}
 }
+
+// TestDrainOverQuota drains a cluster that a quota keeps a template in: that is named with what to do, and the drain ends. Once
+// the quota is raised it goes.
+func TestDrainOverQuota(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs a control plane")
+	}
+	d := newDrained(t)
+	at := []string{"--kubeconfig", d.env.Kubeconfig}
+	d.check(client.IgnoreAlreadyExists(d.env.Hub.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}})))
+	quota := &policyv1alpha1.FederatedResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "team"}}
+	quota.Spec.Overall = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("5")}
+	d.check(d.env.Hub.Create(t.Context(), quota))
+	d.run("web", "east", "west")
+	b := d.until("web", "it is there", func(*workv1alpha2.ResourceBinding) bool { return true })
+	d.check(d.env.Hub.Patch(t.Context(), b, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"replicas":8,"replicaRequirements":{"resourceRequest":{"cpu":"1"}}}}`))))
+	d.until("web", "more is refused", func(b *workv1alpha2.ResourceBinding) bool {
+		r, _ := placement.RecordOf(b)
+		return r.Reason == workv1alpha2.BindingReasonQuotaExceeded
+	})
+	said := transcript(t, "", at, "drain east --dry-run", "drain east --timeout 1m", "uncordon east")
+	d.until("web", "it may stay", func(b *workv1alpha2.ResourceBinding) bool { r, _ := placement.RecordOf(b); return r.Stays == nil })
+	d.check(d.env.Hub.Patch(t.Context(), quota, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"overall":{"cpu":"8"}}}`))))
+	d.until("web", "there is more of it", func(b *workv1alpha2.ResourceBinding) bool {
+		r, _ := placement.RecordOf(b)
+		return r.Succeeded()
+	})
+	said += transcript(t, "", at, "drain east --dry-run")
+	golden(t, "drain-quota.txt", said)
+}
