@@ -82,6 +82,19 @@ func Because(task *workv1alpha2.GracefulEvictionTask) string {
 	return strings.TrimPrefix(cmp.Or(task.Message, task.Reason)+", since "+task.CreationTimestamp.UTC().Format(time.DateTime+" UTC"), ", ")
 }
 
+// Named returns the names of clusters that are left with why tasks have them left, where one does: "east (untolerated taint {a:NoExecute})".
+func Named(clusters []string, tasks []workv1alpha2.GracefulEvictionTask) []string {
+	out := slices.Clone(clusters)
+	for i, name := range clusters {
+		for j := range tasks {
+			if t := &tasks[j]; t.FromCluster == name {
+				out[i] = name + " (" + cmp.Or(t.Message, t.Reason) + ")"
+			}
+		}
+	}
+	return out
+}
+
 // String returns "kept in east until west is healthy", or "moved off east (untolerated taint {a:NoExecute}), and kept
 // there until west is healthy".
 func (k Kept) String() string {

@@ -64,7 +64,7 @@ func (x *explainer) placementProblems() {
 		})
 	case x.in.Binding != nil && rollup.Released(x.in.Binding): // told by itself
 	case p.Stands != nil && p.Stands.Reason == workv1alpha2.BindingReasonQuotaExceeded:
-		x.problems.add(Problem{Reason: ReasonNotPlaced, Message: p.Stands.Message, Next: x.quotaAdvice()})
+		x.problems.add(Problem{Reason: ReasonNotPlaced, Message: p.Stands.Message, Next: quotaAdvice(x.out.Resource.Namespace)})
 	case p.Stands != nil && p.Stands.Reason != "" && p.Stands.Reason != workv1alpha2.BindingReasonSuccess:
 		x.problems.add(Problem{Reason: ReasonNotPlaced, Message: p.Stands.Message, Next: x.advice(p)})
 	case p.Now == nil:
@@ -87,7 +87,7 @@ func (x *explainer) placementProblems() {
 	if record, _ := placement.RecordOf(x.binding); record.Stays != nil && (x.in.blind(UnreadClusters) || !leaving.Over(record.Stays, x.in.Clusters)) {
 		next := "take the taint away, have its policy tolerate it, or let the policy mean another cluster with room"
 		if p.overQuota() {
-			next = x.quotaAdvice()
+			next = quotaAdvice(x.out.Resource.Namespace)
 		}
 		x.problems.add(Problem{Reason: ReasonNoReplacement, Message: "it must be moved, and cannot be: " + record.Stays.Message, Next: next})
 	}
@@ -95,8 +95,8 @@ func (x *explainer) placementProblems() {
 }
 
 // quotaAdvice is what to do where a quota refuses a placement.
-func (x *explainer) quotaAdvice() string {
-	return "raise the quota, or ask for less: flotilla get federatedresourcequotas -n " + x.out.Resource.Namespace
+func quotaAdvice(namespace string) string {
+	return "raise the quota, or ask for less: flotilla get federatedresourcequotas -n " + namespace
 }
 
 // behind reports whether the binding stands for an older version of the template

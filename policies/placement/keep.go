@@ -1,7 +1,6 @@
 package placement
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -40,15 +39,7 @@ func (d Decision) staysAll(message string) *Stays {
 	if len(d.Evicts) == 0 {
 		return d.Record.Stays
 	}
-	had, texts := ptr.Deref(d.Record.Stays, Stays{}), make([]string, len(d.Evicts))
-	for i, name := range d.Evicts {
-		texts[i] = name
-		for j := range d.Evictions {
-			if task := &d.Evictions[j]; task.FromCluster == name {
-				texts[i] = name + " (" + cmp.Or(task.Message, eviction.Because(task)) + ")"
-			}
-		}
-	}
+	had, texts := ptr.Deref(d.Record.Stays, Stays{}), eviction.Named(d.Evicts, d.Evictions)
 	return &Stays{
 		Message: strings.TrimSpace(fmt.Sprintf("It stays in %s: its move is refused: %s %s", strings.Join(texts, ", "), message, had.Message)),
 		Cause:   unfit.CauseOf(append(texts, refusalCause(message), had.Cause)), Of: unfit.CauseOf(append(texts, had.Of)),
