@@ -69,6 +69,8 @@ type row struct {
 	Verdict
 	// has are the replicas that it has; nil where it does not hold the template.
 	has *Target
+	// held says that some cluster holds it.
+	held bool
 }
 
 // rowsOf returns the clusters with a line of their own, those that get or hold
@@ -79,7 +81,7 @@ func rowsOf(t Term, stands []Target, all bool) (rows []row, rest []refusals) {
 		holds[stands[i].Name] = &stands[i]
 	}
 	for _, v := range t.Clusters {
-		r := row{v, holds[v.Cluster]}
+		r := row{v, holds[v.Cluster], len(stands) > 0}
 		if all || v.Result != Refused || r.has != nil {
 			rows = append(rows, r)
 			continue
@@ -141,14 +143,14 @@ func (r row) cells() []string {
 const unlimited = 1<<31 - 1
 
 // replicas are those that the cluster has, and those that it would have where
-// the two differ.
+// the two differ and it is placed already.
 func (r row) replicas() string {
 	now, had := r.Replicas, int32(0)
 	if r.has != nil {
 		had = r.has.Replicas
 	}
 	switch {
-	case now != had && r.has != nil && r.Result != Fits:
+	case now != had && (r.has != nil || r.held) && r.Result != Fits:
 		return fmt.Sprintf("%d → %d", had, now)
 	case max(now, had) != 0:
 		return fmt.Sprint(max(now, had))

@@ -59,3 +59,25 @@ func TestRoomIsToldAsItWasCounted(t *testing.T) {
 		t.Errorf("what stands is explained by something else later:\n%s", text)
 	}
 }
+
+// TestReplicasOfANewCluster: a cluster that has none yet is said to get some, unless it is placed nowhere.
+func TestReplicasOfANewCluster(t *testing.T) {
+	e := explain.Explanation{Placement: &explain.Placement{
+		Terms: []explain.Term{{Clusters: []explain.Verdict{{Cluster: "new", Result: explain.Chosen, Replicas: 2}, {Cluster: "old", Result: explain.Chosen, Replicas: 2}}}},
+	}}
+	row := func(cluster string) string {
+		for line := range strings.Lines(e.Text(explain.TextOptions{})) {
+			if strings.HasPrefix(line, "  "+cluster+" ") {
+				return strings.Join(strings.Fields(line)[5:], " ")
+			}
+		}
+		return ""
+	}
+	if got := row("new"); got != "2" {
+		t.Errorf("placed nowhere: %q", got)
+	}
+	e.Placement.Stands = &explain.Standing{Clusters: []explain.Target{{Name: "old", Replicas: 4}}}
+	if got := row("new") + ", " + row("old"); got != "0 → 2, 4 → 2" {
+		t.Errorf("placed in one: %q", got)
+	}
+}

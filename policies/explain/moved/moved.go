@@ -13,27 +13,47 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/eviction"
 	"github.com/flotilla-io/flotilla/policies/failover"
+	"github.com/flotilla-io/flotilla/policies/placement"
 )
 
-// Text is what Past says of a move. An old copy whose Work is there still, as its cluster has not said that the
+// Text is what Past says of a move; empty once it runs again in all that it left. An old copy whose Work is there still, as its cluster has not said that the
 // copy is gone, did not go: "from west to east at 2026-01-02 06:11:04 UTC: …; the old copy in west is to go". In are the
 // clusters that have a Work of the template.
-func Text(m *eviction.Move, tasks []workv1alpha2.GracefulEvictionTask, in []string, now time.Time) string {
-	text := m.Past(tasks, now)
-	if text == "" {
+func Text(m *eviction.Move, spec *workv1alpha2.ResourceBindingSpec, in []string, now time.Time) string {
+	if m == nil {
 		return ""
 	}
-	left := slices.DeleteFunc(slices.Clone(m.From), func(cluster string) bool { return !slices.Contains(in, cluster) })
+	if m.Why == placement.DueClusterLeaving {
+		past := *m
+		past.Why, m = "a target cluster left", &past
+	}
+	text := m.Past(spec.GracefulEvictionTasks, now)
+	var back, left []string
+	for _, cluster := range m.From {
+		switch {
+		case slices.ContainsFunc(spec.Clusters, func(t workv1alpha2.TargetCluster) bool { return t.Name == cluster }):
+			back = append(back, cluster)
+		case slices.Contains(in, cluster):
+			left = append(left, cluster)
+		}
+	}
+	if text == "" || len(back) == len(m.From) {
+		return ""
+	}
+	again := ""
+	if len(back) > 0 {
+		again = "; it is in " + strings.Join(back, ", ") + " again"
+	}
 	if len(left) == 0 {
-		return text
+		return text + again
 	}
 	still := *m
 	still.Ended = &still.At // when that was is not told
 	text = still.Past(nil, now) + "; the old "
 	if len(left) == 1 {
-		return text + "copy in " + left[0] + " is to go"
+		return text + "copy in " + left[0] + " is to go" + again
 	}
-	return text + "copies in " + strings.Join(left, ", ") + " are to go"
+	return text + "copies in " + strings.Join(left, ", ") + " are to go" + again
 }
 
 // In returns the clusters that Works are of.

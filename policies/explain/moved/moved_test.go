@@ -9,8 +9,10 @@ import (
 	"k8s.io/utils/ptr"
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/eviction"
 	"github.com/flotilla-io/flotilla/policies/explain/moved"
+	"github.com/flotilla-io/flotilla/policies/placement"
 )
 
 // TestText: an old copy went once its cluster has said so; until then its Work is there.
@@ -20,16 +22,28 @@ func TestText(t *testing.T) {
 	const came = "from east, west to north at 2026-01-02 12:00:00 UTC: it failed"
 	for name, tc := range map[string]struct {
 		move *eviction.Move
+		runs []string // where it is placed; north where empty
 		in   []string
 		want string
 	}{
 		"it did not move":           {in: []string{"north"}, want: ""},
 		"the old copies are gone":   {move: move, in: []string{"north"}, want: came + "; the old copy went at 12:01:00 UTC"},
 		"one is in a cluster still": {move: move, in: []string{"north", "west"}, want: came + "; the old copy in west is to go"},
-		"all are":                   {move: move, in: []string{"west", "east"}, want: came + "; the old copies in east, west are to go"},
+		"it runs in both again":     {move: move, runs: []string{"east", "north", "west"}, in: []string{"east", "north", "west"}, want: ""},
+		"it runs in one again":      {move: move, runs: []string{"east", "north"}, in: []string{"east", "north"}, want: came + "; the old copy went at 12:01:00 UTC; it is in east again"},
+		"one is left, one is back":  {move: move, runs: []string{"east", "north"}, in: []string{"east", "north", "west"}, want: came + "; the old copy in west is to go; it is in east again"},
+		"its cluster left the fleet": {
+			move: &eviction.Move{From: []string{"east"}, To: []string{"north"}, Why: placement.DueClusterLeaving, At: move.At, Ended: &move.At},
+			want: "from east to north at 2026-01-02 12:00:00 UTC: a target cluster left",
+		},
+		"all are": {move: move, in: []string{"west", "east"}, want: came + "; the old copies in east, west are to go"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := moved.Text(tc.move, nil, tc.in, time.Time{}); got != tc.want {
+			spec := &workv1alpha2.ResourceBindingSpec{}
+			for _, name := range tc.runs {
+				spec.Clusters = append(spec.Clusters, workv1alpha2.TargetCluster{Name: name})
+			}
+			if got := moved.Text(tc.move, spec, tc.in, time.Time{}); got != tc.want {
 				t.Errorf("%q, want %q", got, tc.want)
 			}
 		})
