@@ -32,16 +32,25 @@ func Of(b workv1alpha2.Binding, clusters []*clusterv1alpha1.Cluster, in placemen
 		}
 		if l, leaves := rules.Leaves(c, spec.Placement.ClusterTolerations, in.Now); leaves {
 			l.Stays = staysIn(b, l, in, opts)
+			if l.Stays == finished {
+				l.At = nil // it stays whatever comes
+			}
 			out = append(out, l.Text(in.Now))
 		}
 	}
 	return out
 }
 
+// finished is why what has come to its end stays.
+const finished = "it has finished there, and would run once more elsewhere"
+
 // staysIn is why a template is not moved off a cluster although it is to be; empty where it is.
 func staysIn(b workv1alpha2.Binding, l failover.Leaving, in placement.Situation, opts placement.Options) string {
 	if l.At == nil {
 		return l.Stays
+	}
+	if slices.Contains(failover.Finished(b), l.Cluster) {
+		return finished
 	}
 	in.Now = failover.Later(in.Now, l.At.Time)
 	d, _ := placement.Decide(b, in, opts)

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
@@ -84,6 +85,14 @@ func TestOf(t *testing.T) {
 		"its cluster is lost, and there is no other": {
 			rules: rules, clusters: []*clusterv1alpha1.Cluster{lost},
 			want: []string{"not west (untolerated taint {cluster.karmada.io/unreachable:NoExecute}) at 12:04:00 UTC, as it cannot be: no other place: 0/1 clusters are available: 1 cluster(s) had untolerated taint {cluster.karmada.io/unreachable:NoExecute}."},
+		},
+		"its cluster is lost, and it has finished there": {
+			rules: rules, clusters: []*clusterv1alpha1.Cluster{well, lost},
+			change: func(b *workv1alpha2.ResourceBinding) {
+				b.Spec.Resource.APIVersion, b.Spec.Resource.Kind = "batch/v1", "Job"
+				b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "west", Applied: true, Status: &runtime.RawExtension{Raw: []byte(`{"conditions":[{"type":"Complete","status":"True"}]}`)}}}
+			},
+			want: []string{"not west (untolerated taint {cluster.karmada.io/unreachable:NoExecute}), as it has finished there, and would run once more elsewhere"},
 		},
 		"its cluster is well":             {rules: rules, clusters: []*clusterv1alpha1.Cluster{well, cluster("west", "")}},
 		"another cluster is lost":         {rules: rules, clusters: []*clusterv1alpha1.Cluster{cluster("north", clusterv1alpha1.ClusterNotReachableReason, noExecute(unreachable)), cluster("west", "")}},
