@@ -162,7 +162,23 @@ func testDefinition(t *testing.T, f *fleet) {
 		"apiVersion": "example.com/v1", "kind": "Widget", "metadata": map[string]any{"namespace": "default", "name": "precious"},
 	}}
 	eventually(t, "the member takes widgets", func(ctx context.Context) error { return f.edge.Create(ctx, widget.DeepCopy()) })
+	own := &workv1alpha1.Work{
+		ObjectMeta: metav1.ObjectMeta{Namespace: work.Namespace, Name: "ours"},
+		Spec: workv1alpha1.WorkSpec{Workload: workv1alpha1.WorkloadTemplate{Manifests: []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{
+			Raw: []byte(`{"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"namespace": "default", "name": "ours"}}`),
+		}}}}},
+	}
+	if err := f.hub.Hub.Create(t.Context(), own); err != nil {
+		t.Fatal(err)
+	}
+	ours := widget.DeepCopy()
+	ours.SetName("ours")
+	eventually(t, "the member has the hub's widget", func(ctx context.Context) error { return f.edge.Get(ctx, client.ObjectKeyFromObject(ours), ours) })
 	if err := f.hub.Hub.Delete(t.Context(), work); err != nil {
+		t.Fatal(err)
+	}
+	f.blocked(t, "widgets", "of its kind in the cluster has left: Widget default/ours. See what that waits for: flotilla explain widget/ours -n default")
+	if err := f.hub.Hub.Delete(t.Context(), own); err != nil {
 		t.Fatal(err)
 	}
 	f.blocked(t, "widgets", "Widget default/precious. Annotate")

@@ -32,6 +32,9 @@ const (
 	// WorkHoldsOthersReason goes with DeletionBlocked True: objects of others would
 	// go with the namespace or definition.
 	WorkHoldsOthersReason = "HoldsOthers"
+	// WorkHoldsOwnReason goes with DeletionBlocked True: it waits for what this hub has
+	// in the namespace, or of the kind that is defined, in the member.
+	WorkHoldsOwnReason = "HoldsOwn"
 	// WorkTerminatingReason goes with DeletionBlocked True: the member was told to
 	// delete an object, and something there keeps it.
 	WorkTerminatingReason = "Terminating"

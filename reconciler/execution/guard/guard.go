@@ -30,6 +30,9 @@ type Refusal struct {
 	title    string // of what is to be deleted
 	contents string
 	err      error // why nobody knows what is there; nil if it is known
+	// waits is where what is waited for lies, and explain the command that says what one of it waits for; empty
+	// where something of others is there, and nothing of this hub that stays.
+	waits, explain string
 }
 
 // Error says what would go, and how to have it go all the same.
@@ -39,9 +42,15 @@ func (r *Refusal) Error() string {
 		return fmt.Sprintf("%s is not deleted in the cluster before it is known what would go with it: %v; to delete it all the same, annotate this Work with %s=true",
 			r.title, r.err, annotation)
 	}
+	if r.Waits() {
+		return fmt.Sprintf("%s goes once what this control plane has %s in the cluster has left: %s. See what that waits for: %s", r.title, r.waits, r.contents, r.explain)
+	}
 	return fmt.Sprintf("%s is not deleted in the cluster, as what is not of a template that goes, too, would go with it: %s. "+
 		"Annotate this Work with %s=true to delete all of it, or set spec.preserveResourcesOnDeletion to leave all of it", r.title, r.contents, annotation)
 }
+
+// Waits reports whether nobody need say anything: it goes once what this hub has there has left.
+func (r *Refusal) Waits() bool { return r.waits != "" }
 
 // Unwrap returns why nobody knows what is there; nil if it is known.
 func (r *Refusal) Unwrap() error { return r.err }
@@ -91,12 +100,20 @@ func (g *Guard) Judge(ctx context.Context, edge any, r *Removal) error {
 	if !ok {
 		return &Refusal{title: r.Title, err: errors.New("it cannot be looked into")}
 	}
-	found, err := missed(ctx, member, r.Kind, r.Key, func(kind schema.GroupKind, obj metav1.Object) bool { return g.leaves(ctx, r, kind, obj) })
+	var own own
+	found, err := missed(ctx, member, r.Kind, r.Key, func(kind schema.GroupKind, obj metav1.Object) bool {
+		return g.leaves(ctx, r, kind, obj) || own.add(ctx, g, r, kind, obj)
+	})
+	if err == nil && own.none() && len(found) > cascade.Most { // it was looked no further
+		_, err = missed(ctx, member, r.Kind, r.Key, func(kind schema.GroupKind, obj metav1.Object) bool { own.add(ctx, g, r, kind, obj); return true })
+	}
 	switch {
 	case apierrors.IsNotFound(err) || errors.Is(err, members.ErrNotServed):
 		return nil
 	case err != nil:
 		return &Refusal{title: r.Title, err: err}
+	case !own.none():
+		return own.refusal(r)
 	case len(found) == 0:
 		return nil
 	}
@@ -108,17 +125,26 @@ func (g *Guard) Judge(ctx context.Context, edge any, r *Removal) error {
 // leaves. Names alone are no evidence, and an object without a Work is an orphan, which
 // stays until somebody says otherwise. So does a claim whose Work may not take it along.
 func (g *Guard) leaves(ctx context.Context, r *Removal, kind schema.GroupKind, obj metav1.Object) bool {
+	work := g.workOf(ctx, r, obj)
+	if work == nil || ptr.Deref(work.Spec.PreserveResourcesOnDeletion, false) || volumes.Stays(kind, work) {
+		return false
+	}
+	return r.Leaving || !work.DeletionTimestamp.IsZero()
+}
+
+// workOf returns the Work of this hub that an object in a member is of; nil where it is of none that is there.
+func (g *Guard) workOf(ctx context.Context, r *Removal, obj metav1.Object) *workv1alpha1.Work {
 	notes := obj.GetAnnotations()
 	if obj.GetLabels()[workv1alpha2.ManagedByKarmadaLabel] != workv1alpha2.ManagedByKarmadaLabelValue || notes[workv1alpha2.WorkNamespaceAnnotation] != r.Work.Namespace {
-		return false
+		return nil
 	}
 	work := &workv1alpha1.Work{}
 	err := g.hub.Get(ctx, client.ObjectKey{Namespace: r.Work.Namespace, Name: notes[workv1alpha2.WorkNameAnnotation]}, work, client.UnsafeDisableDeepCopy)
-	if err != nil || ptr.Deref(work.Spec.PreserveResourcesOnDeletion, false) || volumes.Stays(kind, work) {
-		return false
-	}
 	says := claims.Ownership{Hub: notes[workv1alpha2.HubAnnotation], Work: obj.GetLabels()[workv1alpha2.WorkPermanentIDLabel]}
-	return (r.Leaving || !work.DeletionTimestamp.IsZero()) && r.Standing.MayRemove(says, work.Labels[workv1alpha2.WorkPermanentIDLabel])
+	if err != nil || !r.Standing.MayRemove(says, work.Labels[workv1alpha2.WorkPermanentIDLabel]) {
+		return nil
+	}
+	return work
 }
 
 // mostMessage is how many bytes of a message fit into a condition.
@@ -137,8 +163,11 @@ func Status(work *workv1alpha1.Work, why error, now time.Time) (status *workv1al
 
 // reason is that of a condition which says why a Work does not go.
 func reason(why error) string {
+	refusal := (*Refusal)(nil)
 	switch {
-	case errors.As(why, new(*Refusal)):
+	case errors.As(why, &refusal) && refusal.Waits():
+		return workv1alpha1.WorkHoldsOwnReason
+	case refusal != nil:
 		return workv1alpha1.WorkHoldsOthersReason
 	case outcome.IsTerminating(why):
 		return workv1alpha1.WorkTerminatingReason
