@@ -90,7 +90,7 @@ func RowOf(b workv1alpha2.Binding, cluster *clusterv1alpha1.Cluster, now time.Ti
 			return row, true
 		}
 	}
-	if listed(b, cluster.Name) && !required(spec, cluster.Name) {
+	if listed(b, cluster.Name) && !Required(b, cluster.Name) {
 		row.State, row.Why = Leaves, "the old copy goes"
 		return row, true
 	}
@@ -106,9 +106,9 @@ func listed(b workv1alpha2.Binding, cluster string) bool {
 	})
 }
 
-// required reports whether others need a template in the cluster: it goes when they do.
-func required(spec *workv1alpha2.ResourceBindingSpec, cluster string) bool {
-	return slices.ContainsFunc(spec.RequiredBy, func(by workv1alpha2.BindingSnapshot) bool {
+// Required reports whether others need a template in the cluster: it goes when they do.
+func Required(b workv1alpha2.Binding, cluster string) bool {
+	return slices.ContainsFunc(b.BindingSpec().RequiredBy, func(by workv1alpha2.BindingSnapshot) bool {
 		return slices.ContainsFunc(by.Clusters, func(t workv1alpha2.TargetCluster) bool { return t.Name == cluster })
 	})
 }

@@ -1,16 +1,20 @@
 package draining
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/listing"
@@ -58,13 +62,56 @@ func read(ctx context.Context, hub client.Reader, name string, now time.Time) (*
 		return nil, nil, err
 	}
 	var rows []drain.Row
+	gone := map[string]int{} // rows of what was moved off it, by the binding
 	err = each(ctx, hub, func(b workv1alpha2.Binding) {
-		if row, concerned := drain.RowOf(b, cluster, now); concerned {
-			rows = append(rows, row)
+		row, concerned := drain.RowOf(b, cluster, now)
+		if !concerned {
+			return
 		}
+		if id := idOf(b); row.State == drain.Left && id != "" && !drain.Required(b, name) {
+			gone[id] = len(rows)
+		}
+		rows = append(rows, row)
 	})
+	if err == nil && len(gone) > 0 {
+		err = remaining(ctx, hub, name, func(work *workv1alpha1.Work) {
+			if at, moved := gone[idOf(work)]; moved {
+				rows[at].Remains(work)
+			}
+		}, gone)
+	}
 	drain.Sort(rows)
 	return cluster, rows, err
+}
+
+// idOf is that of a binding, or of the one that a Work is of; empty where it has none.
+func idOf(obj client.Object) string {
+	labels := obj.GetLabels()
+	return cmp.Or(labels[workv1alpha2.ResourceBindingPermanentIDLabel], labels[workv1alpha2.ClusterResourceBindingPermanentIDLabel])
+}
+
+// remaining calls f with each Work that a cluster has of the bindings; with none where the caller may not look.
+func remaining(ctx context.Context, hub client.Reader, cluster string, f func(*workv1alpha1.Work), of map[string]int) error {
+	list := &metav1.PartialObjectMetadataList{} // others may be large
+	list.SetGroupVersionKind(schema.GroupVersionKind{Group: workv1alpha1.GroupName, Version: "v1alpha1", Kind: workv1alpha1.ResourceKindWork + "List"})
+	var keys []client.ObjectKey
+	err := listing.Each(ctx, hub, list, func(m *metav1.PartialObjectMetadata) {
+		if _, moved := of[idOf(m)]; moved {
+			keys = append(keys, client.ObjectKeyFromObject(m))
+		}
+	}, client.InNamespace(workv1alpha2.ExecutionNamespace(cluster)))()
+	for _, key := range keys {
+		work := &workv1alpha1.Work{}
+		if err := hub.Get(ctx, key, work); err == nil {
+			f(work)
+		} else if !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
+			return err
+		}
+	}
+	if apierrors.IsForbidden(err) {
+		return nil
+	}
+	return err
 }
 
 // Cluster reads a cluster that is to be there.

@@ -9,7 +9,9 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,9 +21,11 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	"github.com/flotilla-io/flotilla/api/scheme"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/draining"
 	"github.com/flotilla-io/flotilla/policies/drain"
+	"github.com/flotilla-io/flotilla/policies/placement"
 )
 
 // TestAWatchOfASilentControlPlaneEnds: one that is started anew is waited for, and one that is gone is not for ever.
@@ -105,6 +109,64 @@ func TestAWatchEndsBeforeTheDrain(t *testing.T) {
 			}
 			if out.String() != "" || errOut.String() != tc.errOut {
 				t.Errorf("said %q, %q; want %q", out.String(), errOut.String(), tc.errOut)
+			}
+		})
+	}
+}
+
+// TestWhatIsThereHasNotLeft: what was moved off a cluster has left it once the Work there is gone, as that of a definition
+// waits for what is of its kind.
+func TestWhatIsThereHasNotLeft(t *testing.T) {
+	const id = "b-1"
+	east := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "east"}, Spec: clusterv1alpha1.ClusterSpec{Taints: drain.Taints()}}
+	east.Status.Conditions = []metav1.Condition{{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionTrue}}
+	boats := &workv1alpha2.ClusterResourceBinding{ObjectMeta: metav1.ObjectMeta{Name: "boats-customresourcedefinition", Labels: map[string]string{
+		policyv1alpha1.ClusterPropagationPolicyPermanentIDLabel: "p", workv1alpha2.ClusterResourceBindingPermanentIDLabel: id,
+	}}}
+	boats.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition", Name: "boats"}
+	placement.Decision{Clusters: []workv1alpha2.TargetCluster{{Name: "west"}}, Record: placement.Record{Reason: workv1alpha2.BindingReasonSuccess, Drained: []string{"east"}}}.Put(boats)
+	work := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{
+		Namespace: workv1alpha2.ExecutionNamespace("east"), Name: "boats", Labels: map[string]string{workv1alpha2.ClusterResourceBindingPermanentIDLabel: id},
+	}}
+	work.Status.Conditions = []metav1.Condition{{Type: workv1alpha1.WorkDeletionBlocked, Status: metav1.ConditionTrue, Reason: workv1alpha1.WorkHoldsOwnReason, Message: "boats goes once Boat web has left"}}
+	other := work.DeepCopy()
+	other.Name, other.Labels = "other", map[string]string{workv1alpha2.ClusterResourceBindingPermanentIDLabel: "b-2"}
+	const goesOn = "1 of 1 is on its way, and the drain of east goes on: flotilla drain east watches it, flotilla uncordon east ends it; CustomResourceDefinition boats: boats goes once Boat web has left"
+	for name, tc := range map[string]struct {
+		works  []client.Object
+		denied bool
+		out    string
+		err    string
+	}{
+		"its Work is there":       {works: []client.Object{work, other}, err: "not all has left within 1s: " + goesOn},
+		"its Work is gone":        {works: []client.Object{other}, out: "CustomResourceDefinition boats left east for west\n"},
+		"Works may not be listed": {works: []client.Object{work}, denied: true, out: "CustomResourceDefinition boats left east for west\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(append([]client.Object{east}, tc.works...)...).WithInterceptorFuncs(interceptor.Funcs{
+				List: func(ctx context.Context, hub client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+					if _, works := list.(*metav1.PartialObjectMetadataList); works && tc.denied {
+						return apierrors.NewForbidden(schema.GroupResource{Group: workv1alpha1.GroupName, Resource: "works"}, "", nil)
+					}
+					return hub.List(ctx, list, opts...)
+				},
+			}).Build()
+			var out strings.Builder
+			w := draining.Watch{Hub: hub, Cluster: "east", Clock: clock.RealClock{}, Out: &out, ErrOut: io.Discard, Timeout: time.Second}
+			if err := w.Begin(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if err := hub.Create(t.Context(), boats.DeepCopy()); err != nil { // as if it had not left yet at first
+				t.Fatal(err)
+			}
+			_, err := w.Run(t.Context())
+			said := ""
+			if err != nil {
+				said = err.Error()
+			}
+			if said != tc.err || out.String() != tc.out {
+				t.Errorf("said %q, error %q; want %q, %q", out.String(), said, tc.out, tc.err)
 			}
 		})
 	}
