@@ -43,6 +43,8 @@ type Row struct {
 	Replicas int32 `json:"replicas,omitempty"`
 	// To is where it runs once it has left.
 	To []workv1alpha2.TargetCluster `json:"to,omitempty"`
+	// RunsOn says that all of that ran already before it left, and no less: it only leaves.
+	RunsOn bool `json:"runsOn,omitempty"`
 	// Why it stays or waits, or what its old copy waits for, in words.
 	Why string `json:"why,omitempty"`
 	// Next is what somebody can do about it.
@@ -61,6 +63,14 @@ func (r *Row) Places() string {
 		parts[i] = Place(t.Name, t.Replicas)
 	}
 	return strings.Join(parts, ", ")
+}
+
+// Goes says where it goes as it leaves: "for west=2", or, where it ran already, "and runs on in west=2".
+func (r *Row) Goes() string {
+	if r.RunsOn {
+		return "and runs on in " + r.Places()
+	}
+	return "for " + r.Places()
 }
 
 // Place is "west=1", and "west" for what has no replicas.
@@ -84,6 +94,9 @@ func RowOf(b workv1alpha2.Binding, cluster *clusterv1alpha1.Cluster, now time.Ti
 		}
 	}
 	row.To = slices.Clone(spec.Clusters)
+	record, _ := placement.RecordOf(b)
+	move := record.LastMove
+	row.RunsOn = len(row.To) > 0 && move != nil && len(move.To) == 0 && slices.Contains(move.From, cluster.Name)
 	for i := range spec.GracefulEvictionTasks {
 		if task := &spec.GracefulEvictionTasks[i]; task.FromCluster == cluster.Name {
 			row.leaves(b, i, failover.Away(cluster))
@@ -95,7 +108,6 @@ func RowOf(b workv1alpha2.Binding, cluster *clusterv1alpha1.Cluster, now time.Ti
 		return row, true
 	}
 	row.State = Left
-	record, _ := placement.RecordOf(b)
 	return row, slices.Contains(record.Drained, cluster.Name)
 }
 

@@ -68,6 +68,8 @@ func to(row *drain.Row) string {
 		return "- stays: " + row.Why
 	case row.State == drain.Waits:
 		return "- waits: " + row.Why
+	case row.RunsOn:
+		return "- leaves, " + row.Goes()
 	case len(row.To) == 0:
 		return "- leaves: " + row.Why
 	}

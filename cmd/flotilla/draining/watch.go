@@ -131,7 +131,7 @@ func (w *Watch) report(cluster *clusterv1alpha1.Cluster, rows []drain.Row) error
 		w.seen[row.Title()] = row.State
 		switch row.State {
 		case drain.Left:
-			_, err := fmt.Fprintf(w.Out, "%s left %s for %s\n", row.Title(), w.Cluster, row.Places())
+			_, err := fmt.Fprintf(w.Out, "%s left %s %s\n", row.Title(), w.Cluster, row.Goes())
 			faults = append(faults, err)
 		case drain.Stays, drain.Finished:
 			_, err := fmt.Fprintf(w.Out, "%s stays in %s: %s\n", row.Title(), w.Cluster, row.Why)
