@@ -190,11 +190,7 @@ func (r *remover) spare(ctx context.Context, s *state, m *manifest.Manifest) (st
 		return false, refusal // its condition Applied says so
 	}
 	s.stays = &stay{why: refusal}
-	after := max(slowly, r.tries.When(s.key))
-	if refusal.Waits() {
-		after = min(after, untilLeft)
-	}
-	return false, &waitqueue.Blocked{Cause: waitqueue.Cause{Event: waitqueue.OnRetry}, After: after, Err: refusal}
+	return false, &waitqueue.Blocked{Cause: waitqueue.Cause{Event: waitqueue.OnRetry}, After: refusal.Again(max(slowly, r.tries.When(s.key))), Err: refusal}
 }
 
 // explain returns an error with what keeps an object that has been terminating for long.
@@ -214,9 +210,6 @@ func (r *remover) hopeful(s *state) bool { return r.tries.NumRequeues(s.key) < t
 // triesForRemoval is how often a Work is tried before it says why something is not gone:
 // some six seconds.
 const triesForRemoval = 7
-
-// untilLeft is how soon a Work that waits for what else leaves is looked at again at the latest.
-const untilLeft = 10 * time.Second
 
 // slowly is how soon a Work that waits for somebody's word is looked at again, at
 // first: what goes by itself goes in a moment.

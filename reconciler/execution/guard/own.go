@@ -3,12 +3,24 @@ package guard
 import (
 	"context"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flotilla-io/flotilla/policies/cascade"
 )
+
+// untilLeft is how soon what waits for what else leaves is looked at again at the latest.
+const untilLeft = 10 * time.Second
+
+// Again returns when to look again at what was to be looked at after so long.
+func (r *Refusal) Again(after time.Duration) time.Duration {
+	if r.Waits() {
+		return min(after, untilLeft)
+	}
+	return after
+}
 
 // own is what this hub has in what is to be deleted, and means to keep for now.
 type own struct {
