@@ -215,7 +215,7 @@ func TestLook(t *testing.T) {
 		}, "Leaves Deployment shop/web: east -> west=2 (kept until west is healthy): see what keeps that from it: flotilla explain deployment/web -n shop; to give the old copy up: " + giveUp + "\n"},
 		"its kind is another's, too": {func(b *workv1alpha2.ResourceBinding) {
 			b.Spec.Resource.APIVersion = "example.com/v1"
-			refused(noon.Add(time.Second))(b)
+			record(b, placement.Record{Reason: workv1alpha2.BindingReasonSchedulerError, Message: "too much", At: metav1.NewTime(noon.Add(time.Second))})
 		}, "Stays Deployment shop/web: east=2 ->  (too much): flotilla explain deployment.example.com/web -n shop\n"},
 		"it stays for another cause": {func(b *workv1alpha2.ResourceBinding) {
 			record(b, placement.Record{Reason: workv1alpha2.BindingReasonSuccess, Stays: &placement.Stays{Message: "It stays in east (untolerated taint {a:NoExecute}): no other place: x", Clusters: []string{"east"}}})

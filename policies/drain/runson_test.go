@@ -24,7 +24,7 @@ func TestAPlanSaysWhatChanges(t *testing.T) {
 		b.Spec.Clusters[0].Name = "west"
 		b.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{{FromCluster: "east", Producer: "Drain", Reason: "TaintUntolerated"}}
 	}
-	const next = "see what keeps that from it: flotilla explain deployment/web -n shop; to give the old copy up, set suppressDeletion: false in its eviction task"
+	const next = "see what keeps that from it: flotilla explain deployment/web -n shop; to give the old copy up: " + giveUp
 	for name, tc := range map[string]struct {
 		binding workv1alpha2.Binding
 		runsOn  bool
