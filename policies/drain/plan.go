@@ -130,7 +130,7 @@ func (p *planning) decide(i int) {
 	}
 	after := decided(b, decision)
 	if err := p.allows(b, after); err != nil {
-		if decision, changed = placement.Refused(b, decision, workv1alpha2.BindingReasonQuotaExceeded, err.Error(), p.Now); !changed {
+		if decision, changed = placement.Refused(b, decision, p.snap, workv1alpha2.BindingReasonQuotaExceeded, err.Error(), p.Now); !changed {
 			return
 		}
 		after = decided(b, decision)

@@ -15,13 +15,13 @@ import (
 )
 
 // Refused returns the decision that stands for one that the server would not
-// take: b stays where it is, and says why, also of the clusters that it was to be moved off. The
-// second result reports whether there is anything to write: b may say so already.
-func Refused(b workv1alpha2.Binding, refused Decision, reason, message string, now time.Time) (Decision, bool) {
+// take: b stays where it is, but for clusters of snap that are leaving, and says why, also of the clusters that it
+// was to be moved off. The second result reports whether there is anything to write: b may say so already.
+func Refused(b workv1alpha2.Binding, refused Decision, snap Snapshot, reason, message string, now time.Time) (Decision, bool) {
 	s := stateOf(b)
 	applied, _ := s.applied()
 	d := Decision{
-		Clusters: s.spec.Clusters, Evictions: s.spec.GracefulEvictionTasks, AppliedPlacement: applied,
+		Clusters: staying(s.spec.Clusters, snap), Evictions: s.spec.GracefulEvictionTasks, AppliedPlacement: applied,
 		Record: Record{
 			Reason: reason, Message: message, AffinityName: s.affinity(), Cause: refusalCause(message),
 			Stays: refused.staysAll(message),

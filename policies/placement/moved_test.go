@@ -47,7 +47,7 @@ func TestTheLastMoveIsKnown(t *testing.T) {
 	}
 	d.Put(b)
 	is("after a decision that moves nothing")
-	if d, changed = placement.Refused(b, placement.Decision{}, "QuotaExceeded", "too much", in.Now); !changed {
+	if d, changed = placement.Refused(b, placement.Decision{}, placement.Snapshot{}, "QuotaExceeded", "too much", in.Now); !changed {
 		t.Fatal("a refusal changes nothing")
 	}
 	d.Put(b)

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/failover"
@@ -23,7 +24,7 @@ func TestWhatARefusalKeeps(t *testing.T) {
 	was.Drained = []string{"b"}
 	placement.Decision{Clusters: b.Spec.Clusters, AppliedPlacement: placement.AppliedPlacement(b.Spec.Placement), Record: was}.Put(b)
 
-	d, changed := placement.Refused(b, placement.Decision{}, workv1alpha2.BindingReasonQuotaExceeded, "quota team: cpu: 3 of 2", now)
+	d, changed := placement.Refused(b, placement.Decision{}, placement.Snapshot{}, workv1alpha2.BindingReasonQuotaExceeded, "quota team: cpu: 3 of 2", now)
 	if !changed {
 		t.Fatal("nothing is said of it")
 	}
@@ -51,7 +52,7 @@ func TestARefusedMoveSaysWhatStays(t *testing.T) {
 		if !changed {
 			t.Fatal("nothing is decided")
 		}
-		return placement.Refused(b, d, workv1alpha2.BindingReasonQuotaExceeded, message, now)
+		return placement.Refused(b, d, in.Clusters, workv1alpha2.BindingReasonQuotaExceeded, message, now)
 	}
 	stays := func(when string, in placement.Situation, want []string, why string) {
 		t.Helper()
@@ -80,4 +81,21 @@ func TestARefusedMoveSaysWhatStays(t *testing.T) {
 	stays("as it grows", well, nil, "")
 	stays("as it is to leave", drained, []string{"a"}, "It stays in a (untolerated taint {drill:NoExecute}): its move is refused: "+message)
 	stays("as it may stay", well, nil, "")
+}
+
+// TestARefusalKeepsNoClusterInTheFleet: what cannot grow elsewhere leaves a cluster that is leaving all the same.
+func TestARefusalKeepsNoClusterInTheFleet(t *testing.T) {
+	now := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	leaves := func(c *clusterv1alpha1.Cluster) { c.DeletionTimestamp = &metav1.Time{Time: now} }
+	fleet := placement.NewSnapshot([]*clusterv1alpha1.Cluster{cluster("a", 9), cluster("b", 9, leaves)})
+	b := binding(deployment(8, policyv1alpha1.Placement{}, on("a", 4), on("b", 4), on("gone", 1)))
+	for _, step := range []struct{ news, want string }{{"yes", "{a:4, gone:1}"}, {"no", "{a:4, gone:1}"}} {
+		d, changed := placement.Refused(b, placement.Decision{}, fleet, workv1alpha2.BindingReasonQuotaExceeded, "quota team: cpu: 9 of 5", now)
+		if changed {
+			d.Put(b)
+		}
+		if got := placement.Text(b.Spec.Clusters); changed != (step.news == "yes") || got != step.want {
+			t.Errorf("it is placed in %s (news: %t), want %s (%s)", got, changed, step.want, step.news)
+		}
+	}
 }

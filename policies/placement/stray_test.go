@@ -182,15 +182,15 @@ func TestRefusedTwice(t *testing.T) {
 		return "FederatedResourceQuota shop/" + quota + " is exceeded: cpu: " + used + " is used, 2 more is asked for, 10 is allowed"
 	}
 	b := binding(deployment(4, policyv1alpha1.Placement{}, on("a", 4)))
-	d, changed := placement.Refused(b, placement.Decision{}, workv1alpha2.BindingReasonQuotaExceeded, say("team", "9"), now)
+	d, changed := placement.Refused(b, placement.Decision{}, placement.Snapshot{}, workv1alpha2.BindingReasonQuotaExceeded, say("team", "9"), now)
 	if !changed {
 		t.Fatal("the first refusal is no news")
 	}
 	d.Put(b)
-	if d, changed = placement.Refused(b, placement.Decision{}, workv1alpha2.BindingReasonQuotaExceeded, say("team", "9500m"), now); changed {
+	if d, changed = placement.Refused(b, placement.Decision{}, placement.Snapshot{}, workv1alpha2.BindingReasonQuotaExceeded, say("team", "9500m"), now); changed {
 		t.Errorf("other numbers are news: %+v", d.Record)
 	}
-	if _, changed = placement.Refused(b, placement.Decision{}, workv1alpha2.BindingReasonQuotaExceeded, say("all", "9"), now); !changed {
+	if _, changed = placement.Refused(b, placement.Decision{}, placement.Snapshot{}, workv1alpha2.BindingReasonQuotaExceeded, say("all", "9"), now); !changed {
 		t.Error("another quota is no news")
 	}
 }

@@ -190,10 +190,9 @@ func (r *Reconciler) place(ctx context.Context, b workv1alpha2.Binding, decision
 	}
 	if reason, message, refused := bindings.RefusalOf(err); refused {
 		var changed bool
-		if decision, changed = placement.Refused(b, decision, reason, message, r.opts.Clock.Now()); !changed {
-			return b, decision, nil
+		if written, decision, changed, err = r.refused(ctx, b, decision, reason, message); !changed {
+			return b, decision, err
 		}
-		written, err = r.writer.put(ctx, b, decision)
 	}
 	switch {
 	case err != nil && bindings.IsStale(err):
@@ -207,6 +206,25 @@ func (r *Reconciler) place(ctx context.Context, b workv1alpha2.Binding, decision
 		e.Emit(r.events, bindings.TemplateRef(b), b)
 	}
 	return written, decision, nil
+}
+
+// refused writes the decision that stands for one that the server refuses, and reports whether there
+// was anything to write. Where not even clusters that leave may be taken out, b stays as it is.
+func (r *Reconciler) refused(ctx context.Context, b workv1alpha2.Binding, refused placement.Decision, reason, message string) (written workv1alpha2.Binding, decision placement.Decision, changed bool, err error) {
+	clusters, err := r.decider.Clusters(ctx)
+	if err != nil {
+		return b, placement.Decision{}, false, err
+	}
+	for _, known := range []placement.Snapshot{*clusters, {}} {
+		if decision, changed = placement.Refused(b, refused, known, reason, message, r.opts.Clock.Now()); !changed {
+			return b, decision, false, nil
+		}
+		written, err = r.writer.put(ctx, b, decision)
+		if _, _, again := bindings.RefusalOf(err); !again {
+			break
+		}
+	}
+	return written, decision, true, err
 }
 
 // slowed tells of clusters that are left more slowly than was set, once each time that this changes.

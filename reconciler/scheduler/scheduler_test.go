@@ -61,6 +61,7 @@ func TestReconcile(t *testing.T) {
 		binding  *workv1alpha2.ResourceBinding
 		clusters []client.Object
 		patchErr error
+		refuses  string // what a refusal answers; empty: all placements
 		want     string // the placement afterwards
 		retries  bool
 		events   recorder
@@ -107,6 +108,14 @@ func TestReconcile(t *testing.T) {
 			}), clusters: []client.Object{cluster("m1"), cluster("m2")},
 			patchErr: overQuota, want: "{m1:1}", retries: true, events: failed,
 		},
+		"a quota is used up, and a cluster leaves": {
+			binding: divided("web", 8, func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters = onBoth }), clusters: []client.Object{cluster("m1", leaves), cluster("m2", capacity(20))},
+			patchErr: overQuota, refuses: `"replicas":8`, want: "{m2:2}", retries: true, events: failed,
+		},
+		"admission refuses whatever is placed, and a cluster leaves": {
+			binding: divided("web", 8, func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters = onBoth }), clusters: []client.Object{cluster("m1", leaves), cluster("m2", capacity(20))},
+			patchErr: overQuota, want: placement.Text(onBoth), retries: true, events: failed,
+		},
 		"admission refuses the placement": {
 			binding: bound(), clusters: []client.Object{cluster("m1")},
 			patchErr: apierrors.NewForbidden(schema.GroupResource{Resource: "resourcebindings"}, "web", errors.New("not on m1")),
@@ -151,13 +160,16 @@ func TestReconcile(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
+			if tc.refuses == "" {
+				tc.refuses = "/spec/clusters"
+			}
 			hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(append(tc.clusters, tc.binding)...).WithInterceptorFuncs(interceptor.Funcs{
 				Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
 					data, err := patch.Data(obj)
 					if err != nil {
 						return err
 					}
-					if refusal := tc.patchErr; refusal != nil && (!bindings.IsRefused(refusal) || strings.Contains(string(data), "/spec/clusters")) {
+					if refusal := tc.patchErr; refusal != nil && (!bindings.IsRefused(refusal) || strings.Contains(string(data), tc.refuses)) {
 						return refusal
 					}
 					return c.Patch(ctx, obj, patch, opts...)

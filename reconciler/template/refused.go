@@ -22,14 +22,14 @@ const quotaPause = 30 * time.Second
 
 // overQuota reports whether err is a quota's refusal of the placement in s. If so,
 // s desires the binding without that placement from here on: it stays where it
-// was, says why, and the scheduler tries again.
+// was, says why, and the scheduler tries again, and takes it out of clusters that leave.
 func (p writer) overQuota(s *state, err error) bool {
 	reason, message, refused := bindings.RefusalOf(err)
 	if !refused || reason != workv1alpha2.BindingReasonQuotaExceeded || s.decision == nil {
 		return false
 	}
 	p.withdraw(s.desired)
-	kept, _ := placement.Refused(s.before(), *s.decision, reason, message, s.decision.Record.At.Time)
+	kept, _ := placement.Refused(s.before(), *s.decision, placement.Snapshot{}, reason, message, s.decision.Record.At.Time)
 	kept.Put(s.desired)
 	if kept.AppliedPlacement == "" {
 		annotations := maps.Clone(s.desired.GetAnnotations())
@@ -47,7 +47,7 @@ func (p writer) reportRefused(ctx context.Context, s *state, err error) error {
 	if !refused || reason != workv1alpha2.BindingReasonQuotaExceeded || s.binding == nil {
 		return nil
 	}
-	stays, changed := placement.Refused(s.binding, placement.Decision{}, reason, "the latest version of its template is held back: "+message, p.clock.Now())
+	stays, changed := placement.Refused(s.binding, placement.Decision{}, placement.Snapshot{}, reason, "the latest version of its template is held back: "+message, p.clock.Now())
 	if !changed {
 		return nil
 	}
