@@ -19,6 +19,7 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/join/outlook"
 )
 
 // Departure follows a cluster out of the fleet, and keeps in mind what nobody removed
@@ -72,9 +73,9 @@ func (d *Departure) Observe(ctx context.Context, cluster *clusterv1alpha1.Cluste
 	if cluster != nil {
 		d.pull = cluster.Spec.SyncMode == clusterv1alpha1.Pull
 		ready := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
-		d.well = ready != nil && ready.Status == metav1.ConditionTrue
+		d.well = outlook.Reached(cluster)
 		d.taken = d.taken || ready != nil && ready.Reason == clusterv1alpha1.ClusterClaimedReason
-		if d.well { // only where it is not, Works go by themselves
+		if d.well { // only where it cannot be told, Works go by themselves
 			clear(d.doubt)
 		}
 		d.listen(ctx)
@@ -94,7 +95,7 @@ func (d *Departure) Observe(ctx context.Context, cluster *clusterv1alpha1.Cluste
 		clear(d.doubt)
 	}
 	if cluster != nil {
-		d.report()
+		d.report(ctx)
 	}
 	return nil
 }
@@ -208,35 +209,43 @@ func (d *Departure) works(ctx context.Context, gone bool) (remaining map[string]
 	remaining = map[string][]string{}
 	for i := range works.Items {
 		if work := &works.Items[i]; controllerutil.ContainsFinalizer(work, workv1alpha2.ExecutionControllerFinalizer) {
-			remaining[work.Name] = objectsOf(work)
+			remaining[work.Name] = outlook.Objects(work)
 		}
 	}
 	return remaining, true, nil
 }
 
 // report says how far it is, when that is news and some time has passed.
-func (d *Departure) report() {
-	state, now := d.state(), d.Clock.Now()
+func (d *Departure) report(ctx context.Context) {
+	now := d.Clock.Now()
+	if d.Report == nil || !d.when.IsZero() && now.Sub(d.when) < everySome {
+		return
+	}
+	ran, by := 0, ""
+	for _, objects := range d.remaining {
+		ran += min(len(objects), 1)
+	}
+	if ran == 0 {
+		by, _ = held(ctx, d.Hub, d.Name) // an agent may not see bindings
+	}
+	state := d.state(ran, by)
 	switch {
-	case d.Report == nil, state == d.reported, len(d.remaining) == 0 && d.reported == "":
+	case state == d.reported:
 		return
-	case d.when.IsZero() && !d.pull: // most are gone before anybody wants to know
+	case d.when.IsZero() && !d.pull, len(d.remaining) == 0 && by == "" && d.reported == "": // most are gone before anybody wants to know
 		d.when = now
-		return
-	case !d.when.IsZero() && now.Sub(d.when) < everySome:
 		return
 	}
 	d.reported, d.when = state, now
 	d.Report(state)
 }
 
-// state says what is waited for.
-func (d *Departure) state() string {
-	ran := 0
-	for _, objects := range d.remaining {
-		ran += min(len(objects), 1)
-	}
-	if ran == 0 {
+// state says what is waited for: what so many Works had the cluster run, or what is placed there still.
+func (d *Departure) state(ran int, by string) string {
+	switch {
+	case ran == 0 && by != "":
+		return fmt.Sprintf("nothing is left that is to be removed from cluster %s: waiting for what is placed there still: %s", d.Name, by)
+	case ran == 0:
 		return fmt.Sprintf("nothing is left that is to be removed from cluster %s: waiting for the rest of it to leave", d.Name)
 	}
 	state, quiet := fmt.Sprintf("waiting for cluster %s: what %s had it run is still to be removed there", d.Name, counted(ran, "Work")), "it has not answered"

@@ -56,6 +56,12 @@ func (l *leaves) ready(is metav1.ConditionStatus) {
 	l.cluster.Status.Conditions = []metav1.Condition{{Type: clusterv1alpha1.ClusterConditionReady, Status: is}}
 }
 
+// unready has the cluster not be ready, for a reason.
+func (l *leaves) unready(why string) {
+	l.ready(metav1.ConditionFalse)
+	l.cluster.Status.Conditions[0].Reason = why
+}
+
 // after looks at the cluster when some time has passed.
 func (l *leaves) after(pass time.Duration, cluster *clusterv1alpha1.Cluster) {
 	l.Helper()
@@ -199,6 +205,34 @@ func TestADepartureKnowsWhatNobodyRemoved(t *testing.T) {
 			l.after(6*time.Second, l.cluster)
 			l.after(time.Second, nil)
 		}, nil},
+		"the member answers again, and does not count as ready yet": {clusterv1alpha1.Push, func(l *leaves) {
+			l.unready(clusterv1alpha1.ClusterAnswersAgainReason)
+			l.after(0, l.cluster)
+			l.letGo()
+			l.after(time.Second, l.cluster)
+			l.after(time.Second, nil)
+		}, nil},
+		"its agent answers again, and it does not count as ready yet": {clusterv1alpha1.Pull, func(l *leaves) {
+			l.unready(clusterv1alpha1.ClusterAnswersAgainReason)
+			l.after(0, l.cluster)
+			l.letGo()
+			l.after(time.Second, l.cluster)
+			l.after(time.Second, nil)
+		}, nil},
+		"the member answers, but not well": {clusterv1alpha1.Push, func(l *leaves) {
+			l.unready(clusterv1alpha1.ClusterNotReadyReason)
+			l.after(0, l.cluster)
+			l.letGo()
+			l.after(time.Second, l.cluster)
+			l.after(time.Second, nil)
+		}, nil},
+		"its agent says that it is not well": {clusterv1alpha1.Pull, func(l *leaves) {
+			l.unready(clusterv1alpha1.ClusterNotReadyReason)
+			l.after(0, l.cluster)
+			l.letGo()
+			l.after(time.Second, l.cluster)
+			l.after(time.Second, nil)
+		}, both},
 		"it is abandoned": {clusterv1alpha1.Push, func(l *leaves) {
 			l.after(0, l.cluster)
 			l.d.Abandon()
@@ -261,5 +295,49 @@ func TestADepartureSaysWhatIsWaitedFor(t *testing.T) {
 	want = []string{"nothing is left that is to be removed from cluster eu-1: waiting for the rest of it to leave"}
 	if diff := cmp.Diff(want, l.reported); diff != "" {
 		t.Errorf("where nothing is the fleet's (-want +got):\n%s", diff)
+	}
+}
+
+// TestADepartureNamesWhatIsPlacedThereStill: the cluster is not let go of before, though nothing runs there any more.
+func TestADepartureNamesWhatIsPlacedThereStill(t *testing.T) {
+	l := newLeaves(t, clusterv1alpha1.Push)
+	l.after(0, l.cluster)
+	l.letGo()
+	place := func(name, scheduler, decision string) *workv1alpha2.ResourceBinding {
+		b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}
+		if decision != "" {
+			b.Annotations = map[string]string{workv1alpha2.SchedulingDecisionAnnotation: decision}
+		}
+		b.Spec.SchedulerName, b.Spec.Clusters = scheduler, []workv1alpha2.TargetCluster{{Name: "eu-1"}}
+		b.Spec.Resource = workv1alpha2.ObjectReference{Kind: "Deployment", Namespace: "shop", Name: name}
+		return b
+	}
+	elsewhere := place("elsewhere", "", "")
+	elsewhere.Spec.Clusters[0].Name = "eu-2"
+	for _, b := range []client.Object{
+		elsewhere, place("a", "", `{"reason":"QuotaExceeded","message":"quota team is exceeded","at":null}`), place("b", "theirs", ""), place("c", "", ""),
+		&workv1alpha2.ClusterResourceBinding{ObjectMeta: metav1.ObjectMeta{Name: "d"}, Spec: place("d", "", "").Spec},
+	} {
+		if err := l.hub.Create(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 4 {
+		l.after(3*time.Second, l.cluster)
+	}
+	placed := "Deployment shop/a (quota team is exceeded), Deployment shop/b (which the scheduler theirs is to place elsewhere), Deployment shop/c (which is not placed anew yet), 1 more"
+	want := []string{"nothing is left that is to be removed from cluster eu-1: waiting for what is placed there still: " + placed}
+	if diff := cmp.Diff(want, l.reported); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	l.cluster.Finalizers = []string{clusterv1alpha1.ClusterControllerFinalizer}
+	if err := l.hub.Create(t.Context(), l.cluster); err != nil {
+		t.Fatal(err)
+	}
+	err := join.Unjoin(t.Context(), join.UnjoinOptions{Name: "eu-1", Hub: l.hub, Wait: time.Millisecond})
+	says := "the cluster has not left after 1ms: nothing that the fleet ran is left there, but this is placed there still: " + placed +
+		"; have it placed elsewhere, or delete it, and run again, or with --force to let the cluster go all the same"
+	if !errors.Is(err, join.ErrStays) || err.Error() != says {
+		t.Errorf("it ends with %v, want %s", err, says)
 	}
 }

@@ -246,11 +246,19 @@ func TestADryUnjoinSaysWhatGoes(t *testing.T) {
 	reported = nil
 	cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "eu-1"}}
 	cluster.Status.Conditions = []metav1.Condition{{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionFalse, Message: "it does not answer"}}
-	if err := join.Going(t.Context(), p.hub, cluster, o.Progress); err != nil {
+	if err := join.Going(t.Context(), p.hub, cluster, nil, o.Progress); err != nil {
 		t.Fatal(err)
 	}
 	if want := "would leave 2 objects that the fleet runs there, since the cluster is not ready: it does not answer (member)"; !slices.Contains(reported, want) {
 		t.Errorf("of a cluster that is not ready %q is told, want %q", reported, want)
+	}
+	reported = nil
+	cluster.Status.Conditions[0].Reason = clusterv1alpha1.ClusterAnswersAgainReason
+	if err := join.Going(t.Context(), p.hub, cluster, nil, o.Progress); err != nil {
+		t.Fatal(err)
+	}
+	if want := "would remove ConfigMap shop/web-1 (member)"; !slices.Contains(reported, want) {
+		t.Errorf("of a cluster that answers again %q is told, want %q", reported, want)
 	}
 }
 

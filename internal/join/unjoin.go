@@ -19,6 +19,7 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/join/outlook"
 	"github.com/flotilla-io/flotilla/internal/setback"
 	"github.com/flotilla-io/flotilla/policies/claims"
 )
@@ -66,6 +67,10 @@ type UnjoinOptions struct {
 	DryRun bool
 	// Progress is called at every step; nil is not called.
 	Progress func(Step)
+	// Inside looks into the member for what stays there; nil knows what the hub knows.
+	Inside outlook.Inside
+	// Foreseen is told what is to become of what the fleet runs there before anything is done; nil: nobody is.
+	Foreseen func(outlook.Outlook)
 	// Departure follows the cluster, and knows afterwards what stays in it; nil: nobody does.
 	Departure *Departure
 }
@@ -161,7 +166,7 @@ func (o *UnjoinOptions) mayLeave(ctx context.Context, cluster *clusterv1alpha1.C
 	if err := o.held(ctx); err != nil {
 		return err
 	}
-	if !meta.IsStatusConditionTrue(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady) {
+	if !outlook.Reached(cluster) {
 		o.Witness = nil // it would not answer
 	}
 	return o.here(ctx)
@@ -221,16 +226,28 @@ func (o *UnjoinOptions) named(ctx context.Context) error {
 // deregister removes the Cluster and waits until it is gone.
 func (o *UnjoinOptions) deregister(ctx context.Context, hub side, cluster *clusterv1alpha1.Cluster) error {
 	if o.DryRun {
-		if err := Going(ctx, o.Hub, cluster, o.Progress); err != nil {
+		if err := Going(ctx, o.Hub, cluster, o.Inside, o.Progress); err != nil {
 			return err
 		}
-	} else if err := o.observe(ctx, cluster); err != nil {
+	} else if err := o.foresee(ctx, cluster); err != nil {
 		return err
 	}
 	if err := hub.remove(ctx, cluster); err != nil {
 		return err
 	}
 	return o.gone(ctx, hub)
+}
+
+// foresee takes note of what runs in the cluster, and of what is to stay there.
+func (o *UnjoinOptions) foresee(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
+	if o.Foreseen != nil {
+		will, err := outlook.Of(ctx, o.Hub, cluster, o.Inside)
+		if err != nil {
+			return err
+		}
+		o.Foreseen(will)
+	}
+	return o.observe(ctx, cluster)
 }
 
 // gone waits until the Cluster is gone. With force it makes it go when the time
@@ -244,7 +261,7 @@ func (o *UnjoinOptions) gone(ctx context.Context, hub side) error {
 		return err
 	}
 	if !o.Force {
-		return fmt.Errorf("%w after %s: its workloads could not be removed from it; run again to wait on, or with --force to leave them there", ErrStays, o.Wait)
+		return o.stays(ctx)
 	}
 	if o.Departure != nil {
 		o.Departure.Abandon()
@@ -253,6 +270,25 @@ func (o *UnjoinOptions) gone(ctx context.Context, hub side) error {
 		return err
 	}
 	return o.await(ctx, o.Wait)
+}
+
+// stays says what keeps the cluster in the fleet, and what to do about it.
+func (o *UnjoinOptions) stays(ctx context.Context) error {
+	works := &workv1alpha1.WorkList{}
+	if err := o.Hub.List(ctx, works, client.InNamespace(workv1alpha2.ExecutionNamespace(o.Name)), client.Limit(1)); err != nil {
+		return fmt.Errorf("list the works of cluster %s: %w", o.Name, err)
+	}
+	by, err := held(ctx, o.Hub, o.Name)
+	switch {
+	case err != nil:
+		return err
+	case len(works.Items) == 0 && by != "":
+		return fmt.Errorf("%w after %s: nothing that the fleet ran is left there, but this is placed there still: %s; have it placed elsewhere, or delete it, and run again, or with --force to let the cluster go all the same", ErrStays, o.Wait, by)
+	case len(works.Items) == 0:
+		return fmt.Errorf("%w after %s: nothing that the fleet ran is left there, and the control plane has not let go of it yet; run again to wait on", ErrStays, o.Wait)
+	default:
+		return fmt.Errorf("%w after %s: its workloads could not be removed from it; run again to wait on, or with --force to leave them there", ErrStays, o.Wait)
+	}
 }
 
 func (o *UnjoinOptions) await(ctx context.Context, most time.Duration) error {

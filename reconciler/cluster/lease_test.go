@@ -189,6 +189,25 @@ func TestWhatAnAgentHeldGoesWithItsCluster(t *testing.T) {
 	}
 }
 
+// TestAnAgentThatIsBackRemovesWhatRunsThere: its cluster does not count as ready yet, and answers all the same.
+func TestAnAgentThatIsBackRemovesWhatRunsThere(t *testing.T) {
+	space := workv1alpha2.ExecutionNamespace("edge-1")
+	work := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: space, Name: "web", Finalizers: []string{workv1alpha2.ExecutionControllerFinalizer}}}
+	cluster := pulled(metav1.ConditionFalse)
+	cluster.Status.Conditions[0].Reason = clusterv1alpha1.ClusterAnswersAgainReason
+	w := watchOver(cluster, work, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: space}})
+	if err := w.hub.Delete(t.Context(), cluster); err != nil {
+		t.Fatal(err)
+	}
+	w.look(t)
+	if err := w.hub.Get(t.Context(), client.ObjectKeyFromObject(work), work); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{workv1alpha2.ExecutionControllerFinalizer}, work.Finalizers); diff != "" {
+		t.Errorf("finalizers (-want +got):\n%s", diff)
+	}
+}
+
 func TestAnAgentReportsForItsOwnCluster(t *testing.T) {
 	cluster := pulled(metav1.ConditionUnknown)
 	cluster.Finalizers = nil

@@ -128,9 +128,10 @@ func (r *Reconciler) leave(ctx context.Context, s *state) (loop.Next, error) {
 }
 
 // giveUp lets the Works of a cluster in pull mode go while its agent does not
-// say that it is well: nobody would remove what they hold, and it stays there.
+// say that it is well, or is again: nobody would remove what they hold, and it stays there.
 func giveUp(ctx context.Context, hub client.Client, cluster *clusterv1alpha1.Cluster) error {
-	if cluster.Spec.SyncMode != clusterv1alpha1.Pull || meta.IsStatusConditionTrue(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady) {
+	ready := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
+	if cluster.Spec.SyncMode != clusterv1alpha1.Pull || ready != nil && (ready.Status == metav1.ConditionTrue || ready.Reason == clusterv1alpha1.ClusterAnswersAgainReason) {
 		return nil
 	}
 	var works workv1alpha1.WorkList

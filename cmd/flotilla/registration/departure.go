@@ -15,6 +15,7 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
 	"github.com/flotilla-io/flotilla/internal/join"
+	"github.com/flotilla-io/flotilla/internal/join/outlook"
 )
 
 // leftovers say what stays in a cluster that has left.
@@ -25,6 +26,8 @@ type leftovers struct {
 	hub    string
 	// pull says that an agent should have removed it.
 	pull bool
+	// kept names what is to stay there although the rest goes, and why.
+	kept []string
 	// stays asks the member, in place of join.Stays; nil is that.
 	stays func(context.Context) (join.Remains, error)
 }
@@ -46,8 +49,44 @@ func (l *leftovers) lines(ctx context.Context) []string {
 	case len(is.Titles) > 0:
 		return append(l.staying(is.Titles, seen), l.going(is.Going)...)
 	default:
-		return l.going(is.Going)
+		return append(l.keeps(), l.going(is.Going)...)
 	}
+}
+
+// foresee takes note of what is to stay in the cluster: nobody can ask once it has left. Of one that is
+// away all stays.
+func (l *leftovers) foresee(will outlook.Outlook) {
+	if will.Away == "" {
+		l.kept = will.Stays()
+	}
+}
+
+// inside looks into the member, where there is a way to it; nil where there is none.
+func (l *leftovers) inside() (outlook.Inside, error) {
+	if l.member == nil {
+		return nil, nil
+	}
+	return outlook.Member(l.departure.Name, l.member)
+}
+
+// keeps says what was left in the cluster on purpose.
+func (l *leftovers) keeps() []string {
+	if len(l.kept) == 0 {
+		return nil
+	}
+	return append([]string{fmt.Sprintf("cluster %s keeps:", l.departure.Name)}, few(l.kept)...)
+}
+
+// few lists titles, and how many more there are.
+func few(titles []string) []string {
+	var out []string
+	for _, title := range titles[:min(len(titles), mostNamed)] {
+		out = append(out, "  "+title)
+	}
+	if more := len(titles) - mostNamed; more > 0 {
+		out = append(out, fmt.Sprintf("  and %d more", more))
+	}
+	return out
 }
 
 // What is being deleted may take some seconds: a namespace empties first.
@@ -89,13 +128,7 @@ func (l *leftovers) staying(titles []string, seen bool) []string {
 	if l.pull {
 		by, command = "its agent", "unregister"
 	}
-	out := []string{fmt.Sprintf("%s did not remove what the fleet ran in cluster %s; %s there%s:", by, name, stay(len(titles)), known)}
-	for _, title := range titles[:min(len(titles), mostNamed)] {
-		out = append(out, "  "+title)
-	}
-	if more := len(titles) - mostNamed; more > 0 {
-		out = append(out, fmt.Sprintf("  and %d more", more))
-	}
+	out := append([]string{fmt.Sprintf("%s did not remove what the fleet ran in cluster %s; %s there%s:", by, name, stay(len(titles)), known)}, few(titles)...)
 	out = append(out, "kubectl delete KIND NAME [--namespace NAMESPACE] removes each of them there; all have the label karmada.io/managed=true")
 	if l.member == nil {
 		out = append(out, fmt.Sprintf("flotilla %s %s --cluster-kubeconfig FILE says which are really there, and takes out what makes the cluster a member", command, name))

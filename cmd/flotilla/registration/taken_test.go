@@ -24,6 +24,7 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/join"
+	"github.com/flotilla-io/flotilla/internal/join/outlook"
 	"github.com/flotilla-io/flotilla/policies/claims"
 )
 
@@ -211,6 +212,31 @@ func TestWhoMayNotUnregister(t *testing.T) {
 			err := u.mayLeave(t.Context(), &rest.Config{Host: quiet.URL}, o)
 			if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("%v, want %q", err, tc.want)
+			}
+		})
+	}
+}
+
+// TestWhatAClusterKeeps: what stays on purpose is named, unless nobody could remove anything.
+func TestWhatAClusterKeeps(t *testing.T) {
+	will := outlook.Outlook{Kept: []string{"Namespace one (in it: PersistentVolumeClaim data)", "PersistentVolumeClaim one/data, with its data"}, Preserved: 2}
+	lost := will
+	lost.Away = "it does not answer"
+	for name, tc := range map[string]struct {
+		will outlook.Outlook
+		want []string
+	}{
+		"nothing": {},
+		"data": {will, []string{
+			"cluster west keeps:", "  Namespace one (in it: PersistentVolumeClaim data)", "  PersistentVolumeClaim one/data, with its data", "  2 objects that their policy preserves",
+		}},
+		"all, as it is away": {lost, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			left := &leftovers{departure: &join.Departure{Name: "west"}}
+			left.foresee(tc.will)
+			if diff := cmp.Diff(tc.want, left.lines(t.Context())); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 	}

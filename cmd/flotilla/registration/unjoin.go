@@ -15,6 +15,7 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
 	"github.com/flotilla-io/flotilla/internal/command"
 	"github.com/flotilla-io/flotilla/internal/join"
+	"github.com/flotilla-io/flotilla/internal/join/outlook"
 	"github.com/flotilla-io/flotilla/internal/setback"
 )
 
@@ -53,8 +54,9 @@ func unjoin(cmd *cobra.Command, f *fleet.Flags, member *memberFlags, opts join.U
 	}
 	opts.Departure = &join.Departure{Name: opts.Name, Hub: opts.Hub, Report: reports(cmd.ErrOrStderr()), Answers: answers(f, opts.Name)}
 	left := &leftovers{departure: opts.Departure}
+	opts.Foreseen = left.foresee
 	if member.kubeconfig == "" {
-		opts.Witness = witness(f, opts.Name)
+		opts.Witness, opts.Inside = witness(f, opts.Name), inside(f, opts.Name)
 	} else {
 		if left.member, opts.Member, err = member.connect(); err != nil {
 			return err
@@ -63,6 +65,9 @@ func unjoin(cmd *cobra.Command, f *fleet.Flags, member *memberFlags, opts join.U
 			return fleet.Describe(err)
 		}
 		left.hub = opts.HubID
+		if opts.Inside, err = left.inside(); err != nil {
+			return err
+		}
 	}
 	if opts.DryRun {
 		opts.Progress = printSteps(cmd.OutOrStdout())
@@ -95,6 +100,19 @@ func witness(f *fleet.Flags, cluster string) client.Reader {
 	}
 	cfg.WarningHandler = rest.NoWarnings{}
 	member, err := client.New(cfg, client.Options{Scheme: scheme.New()})
+	if err != nil {
+		return nil
+	}
+	return member
+}
+
+// inside looks into a member through the control plane; nil if that is of no use.
+func inside(f *fleet.Flags, cluster string) outlook.Inside {
+	cfg, err := f.Server(cluster, 0).ToRESTConfig()
+	if err != nil {
+		return nil
+	}
+	member, err := outlook.Member(cluster, cfg)
 	if err != nil {
 		return nil
 	}

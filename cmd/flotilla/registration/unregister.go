@@ -24,6 +24,7 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/registration/installation"
 	"github.com/flotilla-io/flotilla/internal/command"
 	"github.com/flotilla-io/flotilla/internal/join"
+	"github.com/flotilla-io/flotilla/internal/join/outlook"
 	"github.com/flotilla-io/flotilla/internal/registration/identity"
 	"github.com/flotilla-io/flotilla/internal/setback"
 )
@@ -103,7 +104,8 @@ func (u *unregistering) run(cmd *cobra.Command, args []string) (err error) {
 	}
 	itself := member != nil && join.Itself(cmd.Context(), hub, member)
 	d := &join.Departure{Name: u.name, Hub: hub, Report: reports(cmd.ErrOrStderr())}
-	if err := u.leave(cmd, hub, d); err != nil {
+	left := &leftovers{departure: d, member: there, hub: id, pull: true}
+	if err := u.leave(cmd, hub, left); err != nil {
 		return goesOn(cmd, d, err)
 	}
 	if member != nil {
@@ -117,7 +119,6 @@ func (u *unregistering) run(cmd *cobra.Command, args []string) (err error) {
 	if _, err = fmt.Fprintf(cmd.OutOrStdout(), "cluster %s unregistered\n", u.name); err != nil {
 		return err
 	}
-	left := &leftovers{departure: d, member: there, hub: id, pull: true}
 	if err := left.warn(cmd); err != nil {
 		return err
 	}
@@ -197,7 +198,7 @@ func (u *unregistering) connect(ctx context.Context, member client.Client) (*res
 
 // leave removes the registration, and waits until it is gone: the agent, which
 // removes what the fleet runs, is needed until then.
-func (u *unregistering) leave(cmd *cobra.Command, hub client.Client, d *join.Departure) error {
+func (u *unregistering) leave(cmd *cobra.Command, hub client.Client, left *leftovers) error {
 	cluster := &clusterv1alpha1.Cluster{}
 	err := hub.Get(cmd.Context(), client.ObjectKey{Name: u.name}, cluster)
 	switch {
@@ -207,20 +208,35 @@ func (u *unregistering) leave(cmd *cobra.Command, hub client.Client, d *join.Dep
 		return u.describe(err)
 	case cluster.Spec.SyncMode != clusterv1alpha1.Pull:
 		return fmt.Errorf("the cluster %s is in push mode: flotilla unjoin %s takes it out", u.name, u.name)
-	case u.agent.DryRun:
-		if err := join.Going(cmd.Context(), hub, cluster, printSteps(cmd.OutOrStdout())); err != nil {
+	}
+	looks, err := left.inside()
+	if err != nil {
+		return err
+	}
+	if u.agent.DryRun {
+		if err := join.Going(cmd.Context(), hub, cluster, looks, printSteps(cmd.OutOrStdout())); err != nil {
 			return u.describe(err)
 		}
 		_, err := fmt.Fprintf(cmd.OutOrStdout(), "would remove Cluster %s (hub)\n", u.name)
 		return err
 	}
+	will, err := outlook.Of(cmd.Context(), hub, cluster, looks)
+	if ignoreGone(err) != nil { // an agent may not see all
+		return u.describe(err)
+	}
+	left.foresee(will)
+	return u.follow(cmd, hub, cluster, left.departure)
+}
+
+// follow removes the registration, and waits until it is gone.
+func (u *unregistering) follow(cmd *cobra.Command, hub client.Client, cluster *clusterv1alpha1.Cluster, d *join.Departure) error {
 	if err := hub.Delete(cmd.Context(), cluster, client.Preconditions{UID: &cluster.UID}); client.IgnoreNotFound(err) != nil {
 		return u.describe(err)
 	}
 	if _, err := fmt.Fprintf(cmd.ErrOrStderr(), "the control plane takes cluster %s out, for up to %s\n", u.name, u.wait); err != nil {
 		return err
 	}
-	err = wait.PollUntilContextTimeout(cmd.Context(), leavePoll, u.wait, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(cmd.Context(), leavePoll, u.wait, true, func(ctx context.Context) (bool, error) {
 		is := &clusterv1alpha1.Cluster{}
 		err := hub.Get(ctx, client.ObjectKey{Name: u.name}, is)
 		if ignoreGone(err) != nil {

@@ -1,0 +1,65 @@
+package join
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/placement"
+)
+
+// mostHeld is how many templates are named that hold a cluster.
+const mostHeld = 3
+
+// held names the templates that are placed in a cluster still, which is not let go of before, and why; empty
+// where there are none.
+func held(ctx context.Context, hub client.Reader, cluster string) (string, error) {
+	var spaced workv1alpha2.ResourceBindingList
+	var wide workv1alpha2.ClusterResourceBindingList
+	if err := hub.List(ctx, &spaced); err != nil {
+		return "", fmt.Errorf("list bindings: %w", err)
+	}
+	if err := hub.List(ctx, &wide); err != nil {
+		return "", fmt.Errorf("list cluster bindings: %w", err)
+	}
+	var found []string
+	note := func(b workv1alpha2.Binding) {
+		if slices.ContainsFunc(b.BindingSpec().Clusters, func(t workv1alpha2.TargetCluster) bool { return t.Name == cluster }) {
+			of := b.BindingSpec().Resource
+			found = append(found, fmt.Sprintf("%s %s (%s)", of.Kind, strings.TrimPrefix(of.Namespace+"/"+of.Name, "/"), whyHeld(b)))
+		}
+	}
+	for i := range spaced.Items {
+		note(&spaced.Items[i])
+	}
+	for i := range wide.Items {
+		note(&wide.Items[i])
+	}
+	slices.Sort(found)
+	if more := len(found) - mostHeld; more > 0 {
+		found = append(found[:mostHeld], fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(found, ", "), nil
+}
+
+// whyHeld says why a template is placed in a cluster that leaves.
+func whyHeld(b workv1alpha2.Binding) string {
+	scheduler := cmp.Or(b.BindingSpec().SchedulerName, policyv1alpha1.DefaultSchedulerName)
+	record, known := placement.RecordOf(b)
+	switch {
+	case b.GetDeletionTimestamp() != nil:
+		return "which is being deleted"
+	case scheduler != policyv1alpha1.DefaultSchedulerName:
+		return "which the scheduler " + scheduler + " is to place elsewhere"
+	case known && !record.Succeeded():
+		return record.Message
+	default:
+		return "which is not placed anew yet"
+	}
+}
