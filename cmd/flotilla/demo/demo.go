@@ -49,6 +49,9 @@ type Options struct {
 // Exit is set, or when something failed; whatever it started has ended then.
 func Run(ctx context.Context, opts Options) (err error) {
 	d := &demonstration{Options: opts, begin: opts.Clock.Now()}
+	if _, statErr := os.Stat(d.tree()); statErr == nil {
+		return fmt.Errorf("a demo is in the folder %s already: end the one that runs there, and remove the folder; or name another by --dir", opts.Dir)
+	}
 	if _, statErr := os.Stat(opts.Dir); errors.Is(statErr, fs.ErrNotExist) {
 		defer func() { err = errors.Join(err, os.RemoveAll(opts.Dir)) }()
 	}
@@ -82,6 +85,9 @@ type demonstration struct {
 	begin time.Time
 }
 
+// tree is the folder of the repository that people look at.
+func (d *demonstration) tree() string { return filepath.Join(d.Dir, "fleet") }
+
 func (d *demonstration) show(ctx context.Context, fleet *localfleet.Fleet) error {
 	for _, name := range members {
 		if err := d.Join(ctx, fleet.Hub.Kubeconfig, name, fleet.Members[name].Kubeconfig); err != nil {
@@ -89,7 +95,7 @@ func (d *demonstration) show(ctx context.Context, fleet *localfleet.Fleet) error
 		}
 		d.printf("  ✔ joined %s", name)
 	}
-	tree := filepath.Join(d.Dir, "fleet")
+	tree := d.tree()
 	commit, err := d.commit(ctx, fleet.Git, tree)
 	if err != nil {
 		return err
