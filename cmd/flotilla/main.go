@@ -73,6 +73,7 @@ Commands talk to the control plane named by --kubeconfig, or $KUBECONFIG, or
 	for _, commands := range packages {
 		cmd.AddCommand(commands(f)...)
 	}
+	fleet.HeedElsewhere(f, cmd)
 	completeNoFiles(cmd)
 	group(cmd)
 	cmd.SetUsageTemplate(usageTemplate(cmd))

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -46,6 +47,8 @@ type Flags struct {
 
 	more      *genericclioptions.ConfigFlags
 	interrupt <-chan struct{} // closed when the user has enough; nil: never
+
+	heard atomic.Bool // the control plane has answered
 
 	mutex     sync.Mutex
 	factories map[string]cmdutil.Factory // by cluster; that of the hub has no name
@@ -161,6 +164,9 @@ func (f *Flags) getter(cluster string, timeout time.Duration) getter {
 		}
 		if f.interrupt != nil {
 			cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return &interruptible{next: next, done: f.interrupt} })
+		}
+		if cluster == "" {
+			cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return &hearing{next: next, flags: f} })
 		}
 		if cluster != "" {
 			cfg.Host = proxied(cfg, cluster)

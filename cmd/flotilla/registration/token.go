@@ -1,9 +1,11 @@
 package registration
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
 	"github.com/flotilla-io/flotilla/internal/command"
@@ -28,4 +30,14 @@ control plane, and the control plane the cluster: see flotilla register.`,
 	}
 	cmd.AddCommand(newTokenCreate(f), newTokenList(f), newTokenDelete(f))
 	return cmd
+}
+
+// hubOf returns a client for the control plane that f leads to. A token is a Secret, which every cluster takes:
+// another server than a control plane is refused.
+func hubOf(ctx context.Context, f *fleet.Flags) (client.Client, error) {
+	hub, err := f.Client()
+	if err != nil {
+		return nil, fleet.Describe(err)
+	}
+	return hub, fleet.Elsewhere(ctx, f)
 }

@@ -110,9 +110,9 @@ func (c *creation) run(cmd *cobra.Command, args []string) error {
 		}
 		c.opts.Properties.Taints = append(c.opts.Properties.Taints, taint)
 	}
-	hub, err := c.fleet.Client()
+	hub, err := hubOf(cmd.Context(), c.fleet)
 	if err != nil {
-		return fleet.Describe(err)
+		return err
 	}
 	var line func(token string) string
 	if c.print != printToken { // first, so that no token is made that is not shown

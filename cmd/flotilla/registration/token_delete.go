@@ -26,9 +26,9 @@ func newTokenDelete(f *fleet.Flags) *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			hub, err := f.Client()
+			hub, err := hubOf(cmd.Context(), f)
 			if err != nil {
-				return fleet.Describe(err)
+				return err
 			}
 			for _, arg := range args {
 				id, err := token.Delete(cmd.Context(), hub, arg)

@@ -34,9 +34,9 @@ func newTokenList(f *fleet.Flags) *cobra.Command {
 			if err := command.Output(output, tokenFormats...); err != nil {
 				return err
 			}
-			hub, err := f.Client()
+			hub, err := hubOf(cmd.Context(), f)
 			if err != nil {
-				return fleet.Describe(err)
+				return err
 			}
 			all, err := token.List(cmd.Context(), hub)
 			if err != nil {

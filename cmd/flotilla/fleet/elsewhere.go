@@ -1,0 +1,78 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/discovery"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+)
+
+// askElsewhere is how long a server may take to say whether it is a control plane.
+const askElsewhere = 5 * time.Second
+
+// Elsewhere returns an error if f leads to a server that answers, and is no control plane: it knows no
+// clusters. It returns nil where it is one, and where that is not known.
+func Elsewhere(ctx context.Context, f *Flags) error {
+	cfg, err := f.getter("", askElsewhere).ToRESTConfig()
+	if err != nil {
+		return nil
+	}
+	kinds, err := discovery.NewDiscoveryClientForConfig(cfg)
+	if err != nil {
+		return nil
+	}
+	err = kinds.RESTClient().Get().AbsPath("/apis/" + clusterv1alpha1.GroupVersion.String()).MaxRetries(0).Do(ctx).Error()
+	if !apierrors.IsNotFound(err) {
+		return nil
+	}
+	return fmt.Errorf("%s is no control plane of a fleet, but another Kubernetes API: --kubeconfig or $KUBECONFIG names the file that leads to the control plane", cfg.Host)
+}
+
+// HeedElsewhere has all commands below cmd that fail say so if f leads to a server that is no control plane:
+// what it answers then says nothing about the fleet.
+func HeedElsewhere(f *Flags, cmd *cobra.Command) {
+	for _, sub := range cmd.Commands() {
+		HeedElsewhere(f, sub)
+	}
+	run := cmd.RunE
+	if run == nil {
+		return
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		err := run(cmd, args)
+		var unheard *url.Error
+		if err == nil || !f.heard.Load() || errors.As(err, &unheard) || cmd.Context().Err() != nil {
+			return err
+		}
+		if elsewhere := Elsewhere(cmd.Context(), f); elsewhere != nil {
+			return elsewhere
+		}
+		return err
+	}
+}
+
+// hearing takes note that the control plane, or what is taken for it, has answered.
+type hearing struct {
+	next  http.RoundTripper
+	flags *Flags
+}
+
+// WrappedRoundTripper lets others find the TLS settings below.
+func (h *hearing) WrappedRoundTripper() http.RoundTripper { return h.next }
+
+// RoundTrip sends a request.
+func (h *hearing) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := h.next.RoundTrip(req)
+	if err == nil {
+		h.flags.heard.Store(true)
+	}
+	return resp, err
+}
