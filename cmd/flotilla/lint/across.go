@@ -24,7 +24,7 @@ type template struct {
 func (l *linter) across() {
 	l.duplicates()
 	templates, made := templatesIn(l.objects), templatesIn(l.made)
-	var policies []policyv1alpha1.Policy
+	policies := policiesIn(l.made)
 	for _, o := range l.objects {
 		p, isPolicy := o.value.(policyv1alpha1.Policy)
 		if !isPolicy {
@@ -38,8 +38,22 @@ func (l *linter) across() {
 			l.add(o, Warning, "spec.resourceSelectors", "selects no template in these files: correct a selector, or ignore this if its templates are elsewhere")
 		}
 	}
-	needs(l, policies, templates)
+	needs(l, policies, slices.Concat(templates, made))
 	keeps(l, policies)
+}
+
+// all are the objects of the files, and what is built of them.
+func all(l *linter) []*object { return slices.Concat(l.objects, l.made) }
+
+// policiesIn are the policies among objects.
+func policiesIn(objects []*object) []policyv1alpha1.Policy {
+	var out []policyv1alpha1.Policy
+	for _, o := range objects {
+		if p, isPolicy := o.value.(policyv1alpha1.Policy); isPolicy {
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 // duplicates reports objects that are there twice, under any version.

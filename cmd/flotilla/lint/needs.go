@@ -20,7 +20,7 @@ import (
 func needs(l *linter, policies []policyv1alpha1.Policy, templates []template) {
 	rules := native.Table()
 	along := map[client.ObjectKey]bool{} // claims that go along with what needs them
-	for _, o := range l.objects {
+	for _, o := range all(l) {
 		obj := &unstructured.Unstructured{Object: o.doc.Fields}
 		of := rules[o.gvk].Dependencies
 		by := carriers(l, policies, selector.ResourceOf(obj))
@@ -57,7 +57,7 @@ func find(templates []template, n kinds.Dependency) int {
 
 // keeps says of what makes claims in clusters, and would have them go with it, that they stay there.
 func keeps(l *linter, policies []policyv1alpha1.Policy) {
-	for _, o := range l.objects {
+	for _, o := range all(l) {
 		obj := &unstructured.Unstructured{Object: o.doc.Fields}
 		if len(volumes.Drops(obj)) == 0 || volumes.Named(obj) || len(carriers(l, policies, selector.ResourceOf(obj))) == 0 {
 			continue

@@ -24,7 +24,7 @@ var (
 // cluster by any policy: the class and the volume that a claim names, and the claims that are made ahead for a
 // StatefulSet. No policy brings these by propagateDeps. along are claims that go along with others.
 func storage(l *linter, policies []policyv1alpha1.Policy, templates []template, along map[client.ObjectKey]bool) {
-	for _, o := range l.objects {
+	for _, o := range all(l) {
 		r := selector.ResourceOf(&unstructured.Unstructured{Object: o.doc.Fields})
 		by := carriers(l, policies, r)
 		goes := len(by) > 0 || o.gvk == claimKind && along[client.ObjectKey{Namespace: r.Namespace, Name: r.Name}]
