@@ -30,19 +30,21 @@ func (l builds) all(ctx context.Context) error {
 		}
 	}
 	var all []kustomization
+	var results []built
 	for _, folder := range slices.Sorted(maps.Keys(folders)) {
-		found, err := l.folder(ctx, folder, folders[folder])
+		found, of, err := l.folder(ctx, folder, folders[folder])
 		if err != nil {
 			return err
 		}
-		all = append(all, found...)
+		all, results = append(all, found...), append(results, of...)
 	}
 	dependencies(l.linter, all)
+	shared(l.linter, results)
 	return nil
 }
 
-// folder builds one folder, and returns the Kustomizations of it, and of what it builds.
-func (l builds) folder(ctx context.Context, folder string, objects []*object) ([]kustomization, error) {
+// folder builds one folder, and returns the Kustomizations of it, and of what it builds, and what they come to.
+func (l builds) folder(ctx context.Context, folder string, objects []*object) ([]kustomization, []built, error) {
 	in, from := overlays.Input{Folder: folder}, []*object{}
 	for _, o := range objects {
 		in.Values.Add(o.doc.Fields, l.opts.Namespace)
@@ -54,21 +56,23 @@ func (l builds) folder(ctx context.Context, folder string, objects []*object) ([
 		}
 	}
 	if len(from) == 0 {
-		return nil, nil
+		return nil, nil, nil
 	}
 	results, others, err := overlays.Build(ctx, in)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	l.report.Built += len(results)
 	l.report.Unbuilt += others
 	var out []kustomization
+	var came []built
 	made := map[string]bool{}
 	for _, r := range results {
 		found, err := l.result(r, from[r.From])
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
+		came = append(came, built{r, from[r.From], r.Of != in.Kustomizations[r.From].Kustomization})
 		for _, ks := range found {
 			made[ks.Name] = true
 		}
@@ -79,7 +83,7 @@ func (l builds) folder(ctx context.Context, folder string, objects []*object) ([
 			out = slices.Insert(out, 0, kustomization{ks.Kustomization, from[i], ""})
 		}
 	}
-	return out, nil
+	return out, came, nil
 }
 
 // sourceOf is the GitRepository that an object is; nil if it is none.
@@ -126,14 +130,19 @@ func (l builds) result(r overlays.Result, at *object) ([]kustomization, error) {
 			objects = append(objects, o)
 		}
 	}
+	return made, l.take(objects)
+}
+
+// take judges what was built.
+func (l builds) take(objects []*object) error {
 	for _, o := range objects {
 		if err := l.schema(o); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	l.judge(objects)
 	l.made = append(l.made, objects...)
-	return made, nil
+	return nil
 }
 
 // madeAt is an object that is in no file as it is, but comes of a Kustomization that is.

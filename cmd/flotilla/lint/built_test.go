@@ -44,6 +44,54 @@ func of(source, name, path string, more ...string) string {
 		", sourceRef: {kind: GitRepository, name: " + source + "}" + strings.Join(more, "") + "}\n"
 }
 
+const settings = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\n"
+
+// TestObjectsOfTwoKustomizations: what two Kustomizations of a source build is refused after the push.
+func TestObjectsOfTwoKustomizations(t *testing.T) {
+	linter, err := lint.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const shop, files = ", targetNamespace: shop", "apps/a/settings.yaml"
+	both := settings + strings.Replace(settings, "settings", "more", 1)
+	shared := "fleet.yaml:10: error: Kustomization team/two: spec.path: builds %s, which Kustomization team/one builds, too: the control plane refuses the later one (SharedObject); remove it from one of them, or give one another targetNamespace"
+	const vars = ", postBuild: {substituteFrom: [{kind: ConfigMap, name: vars}]}"
+	const unknown = "fleet.yaml:5: warning: Kustomization team/NAME: spec.postBuild.substituteFrom: ConfigMap team/vars is not in these files: it was built without variables, and what they are put into was not checked"
+	one := strings.Replace(shared, "%s", "ConfigMap/shop/settings", 1)
+	for name, tc := range map[string]struct {
+		files map[string]string
+		want  []string
+	}{
+		"two have one path":                {map[string]string{files: settings, "fleet.yaml": of("fleet", "one", "./apps/a", shop) + of("fleet", "two", "apps/a", shop)}, []string{one}},
+		"several objects are told at once": {map[string]string{files: both, "fleet.yaml": of("fleet", "one", "./apps/a", shop) + of("fleet", "two", "apps/a", shop)}, []string{strings.Replace(shared, "%s", "ConfigMap/shop/more and 1 more object", 1)}},
+		"two folders take in one base": {map[string]string{
+			"apps/base/settings.yaml": settings, "apps/base/kustomization.yaml": "resources: [settings.yaml]\n", "apps/a/kustomization.yaml": "resources: [../base]\n", "apps/b/kustomization.yaml": "resources: [../base]\n",
+			"fleet.yaml": of("fleet", "one", "./apps/a", shop) + of("fleet", "two", "./apps/b", shop),
+		}, []string{one}},
+		"each has a namespace of its own": {map[string]string{files: settings, "fleet.yaml": of("fleet", "one", "./apps/a", shop) + of("fleet", "two", "apps/a", ", targetNamespace: store")}, nil},
+		"their sources differ":            {map[string]string{files: settings, "fleet.yaml": of("fleet", "one", "./apps/a", shop) + of("more", "two", "apps/a", shop)}, nil},
+		"one is suspended":                {map[string]string{files: settings, "fleet.yaml": of("fleet", "one", "./apps/a", shop, ", suspend: true") + of("fleet", "two", "apps/a", shop)}, nil},
+		"it is meant to be in several": {map[string]string{
+			files: strings.Replace(settings, "name: settings", "name: settings, annotations: {kustomize.toolkit.fluxcd.io/ssa: Merge}", 1), "fleet.yaml": of("fleet", "one", "./apps/a", shop) + of("fleet", "two", "apps/a", shop),
+		}, nil},
+		"its name is not known": {map[string]string{
+			files: strings.Replace(settings, "settings", "\"${name}\"", 1), "fleet.yaml": of("fleet", "one", "./apps/a", shop, vars) + of("fleet", "two", "apps/a", shop, vars),
+		}, []string{strings.Replace(unknown, "NAME", "one", 1), strings.Replace(strings.Replace(unknown, "NAME", "two", 1), ":5:", ":10:", 1)}},
+		"what one builds is in the files, too": {map[string]string{
+			files: settings, "clusters/one.yaml": of("fleet", "one", "./apps/a", shop), "fleet.yaml": of("fleet", "root", "./clusters"),
+		}, nil},
+		"what comes of one is another one than in the files": {map[string]string{
+			files: settings, "clusters/one.yaml": of("fleet", "one", "./apps/a", ", targetNamespace: \"${to:=store}\""), "fleet.yaml": of("fleet", "root", "./clusters", ", postBuild: {substitute: {to: store}}") + of("fleet", "two", "./apps/a", shop),
+		}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, foundIn(t, linter, tc.files, ".")); diff != "" {
+				t.Errorf("findings (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // TestWhatBuiltWorkloadsNeed: it is told as well where only a Kustomization gives the namespace.
 func TestWhatBuiltWorkloadsNeed(t *testing.T) {
 	linter, err := lint.New()

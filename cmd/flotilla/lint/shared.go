@@ -1,0 +1,100 @@
+package lint
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/fluxcd/pkg/ssa/utils"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-io/flotilla/cmd/flotilla/lint/overlays"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
+)
+
+// built is what a Kustomization comes to.
+type built struct {
+	overlays.Result
+	at   *object // of the file that it comes of
+	came bool    // another one builds it
+}
+
+func (b built) key() client.ObjectKey { return client.ObjectKeyFromObject(b.Of) }
+
+// shared reports objects that two Kustomizations of one source build.
+func shared(l *linter, all []built) {
+	type held struct {
+		source    client.ObjectKey
+		namespace string
+		id        inventory.ID
+	}
+	type pair struct{ first, later client.ObjectKey }
+	holder := map[held]built{}
+	objects, at := map[pair][]string{}, map[pair]built{}
+	for _, b := range applied(all) {
+		for _, obj := range b.Objects {
+			id := held{inventory.SourceOf(b.Of), b.Of.Namespace, inventory.IDOf(obj)}
+			first, taken := holder[id]
+			switch {
+			case shares(obj) || strings.Contains(id.id.Namespace+id.id.Name, "${"):
+			case !taken:
+				holder[id] = b
+			case first.key() != b.key():
+				of := pair{first.key(), b.key()}
+				objects[of], at[of] = append(objects[of], inventory.Describe(id.id)), b
+			}
+		}
+	}
+	for of, names := range objects {
+		slices.Sort(names)
+		names = slices.Compact(names)
+		what := names[0]
+		if more := len(names) - 1; more > 0 {
+			what += " and " + strings.Replace(counted(int64(more), "object"), " ", " more ", 1)
+		}
+		by, later := "", at[of]
+		if later.at.name != later.Of.Name {
+			by = fmt.Sprintf("Kustomization %s ", of.later)
+		}
+		l.add(later.at, Error, "spec.path", fmt.Sprintf("%sbuilds %s, which Kustomization %s builds, too: the control plane refuses the later one (SharedObject); remove %s",
+			by, what, of.first, remedy(later)))
+	}
+}
+
+// remedy says what to do about what a Kustomization shares with another one.
+func remedy(of built) string {
+	if of.Of.Spec.TargetNamespace == "" {
+		return "it from one of them"
+	}
+	return "it from one of them, or give one another targetNamespace"
+}
+
+// applied are those that the control plane applies: none that are suspended, and none of a file in the place of which another
+// Kustomization builds one. They are in the order of their places.
+func applied(all []built) []built {
+	came := map[client.ObjectKey]bool{}
+	for _, b := range all {
+		came[b.key()] = came[b.key()] || b.came
+	}
+	out := slices.DeleteFunc(slices.Clone(all), func(b built) bool { return b.Of.Spec.Suspend || came[b.key()] && !b.came })
+	slices.SortStableFunc(out, func(a, b built) int {
+		return cmp.Or(strings.Compare(a.at.file, b.at.file), cmp.Compare(a.at.doc.Line, b.at.doc.Line))
+	})
+	return out
+}
+
+// severally are the labels or annotations of objects that may be in several Kustomizations.
+var severally = []map[string]string{
+	{kustomizev1.GroupVersion.Group + "/ssa": kustomizev1.MergeValue},
+	{kustomizev1.GroupVersion.Group + "/ssa": kustomizev1.IfNotPresentValue},
+	{kustomizev1.GroupVersion.Group + "/ssa": kustomizev1.IgnoreValue},
+	{kustomizev1.GroupVersion.Group + "/reconcile": kustomizev1.DisabledValue},
+}
+
+// shares reports whether an object may be in several.
+func shares(obj *unstructured.Unstructured) bool {
+	return slices.ContainsFunc(severally, func(opt map[string]string) bool { return utils.AnyInMetadata(obj, opt) })
+}
