@@ -35,7 +35,8 @@ waits for, policies that select none of the templates.
 
 The Kustomizations of a folder are built as the control plane does, from the Git
 repository that it is in, and what comes out is checked, too; so are the
-Kustomizations that they depend on.
+Kustomizations that they depend on. In a folder without any, the kustomizations that
+no other one takes in are built, each as a Kustomization with its path would be.
 
 Files are YAML or JSON with any number of documents. A folder stands for all *.yaml,
 *.yml and *.json below it; - is the standard input. Kinds of Karmada, Flux and
@@ -77,10 +78,7 @@ func (o *validateOptions) run(ctx context.Context, in io.Reader, out, errOut io.
 	if err != nil {
 		return err
 	}
-	if len(files) == 0 {
-		return command.Usage(errors.New("there is no *.yaml, *.yml or *.json file in the folder"))
-	}
-	o.lint.Now, o.lint.Build = time.Now(), true
+	o.lint.Now, o.lint.Build, o.lint.Folders = time.Now(), true, lint.Folders(o.files)
 	linter, err := lint.New()
 	if err != nil {
 		return err
@@ -88,6 +86,9 @@ func (o *validateOptions) run(ctx context.Context, in io.Reader, out, errOut io.
 	report, err := linter.Lint(ctx, files, o.lint)
 	if err != nil {
 		return err
+	}
+	if len(files) == 0 && report.Kustomized == 0 && len(report.Findings) == 0 {
+		return command.Usage(errors.New("there is no *.yaml, *.yml or *.json file in the folder"))
 	}
 	if err := o.print(report, out); err != nil {
 		return err
@@ -115,7 +116,7 @@ func (o *validateOptions) print(report lint.Report, out io.Writer) error {
 	return nil
 }
 
-// built says how many Kustomizations were built; nothing where there are none.
+// built says how many Kustomizations, and folders by themselves, were built; nothing where there are none.
 func built(report lint.Report) string {
 	out := ""
 	if report.Built > 0 {
@@ -123,6 +124,9 @@ func built(report lint.Report) string {
 	}
 	if report.Unbuilt > 0 {
 		out += ", " + count(report.Unbuilt, "Kustomization") + " of other sources not built"
+	}
+	if report.Kustomized > 0 {
+		out += ", " + count(report.Kustomized, "folder") + " with a kustomization built"
 	}
 	return out
 }

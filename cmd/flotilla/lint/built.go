@@ -24,6 +24,9 @@ type builds struct{ *linter }
 // all builds each folder.
 func (l builds) all(ctx context.Context) error {
 	folders := map[string][]*object{}
+	for _, folder := range l.opts.Folders {
+		folders[folder] = nil
+	}
 	for _, o := range l.objects {
 		if o.folder != "" {
 			folders[o.folder] = append(folders[o.folder], o)
@@ -56,7 +59,7 @@ func (l builds) folder(ctx context.Context, folder string, objects []*object) ([
 		}
 	}
 	if len(from) == 0 {
-		return nil, nil, nil
+		return nil, nil, l.applications(ctx, folder)
 	}
 	results, others, err := overlays.Build(ctx, in)
 	if err != nil {

@@ -27,7 +27,7 @@ func foundIn(t *testing.T, linter *lint.Linter, files map[string]string, folder 
 	if err != nil {
 		t.Fatal(err)
 	}
-	report, err := linter.Lint(t.Context(), read, lint.Options{Build: true})
+	report, err := linter.Lint(t.Context(), read, lint.Options{Build: true, Folders: []string{folder}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,6 +126,41 @@ metadata: {name: sa}
 		t.Run(name, func(t *testing.T) {
 			files := map[string]string{"fleet.yaml": fleet, "apps/web.yaml": web, "policies/web.yaml": tc.policy}
 			if diff := cmp.Diff(tc.want, foundIn(t, linter, files, ".")); diff != "" {
+				t.Errorf("findings (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestApplicationsByThemselves: a kustomization that no Kustomization is there for is built as one of its path would be.
+func TestApplicationsByThemselves(t *testing.T) {
+	linter, err := lint.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const policy = "apiVersion: policy.karmada.io/v1alpha1\nkind: PropagationPolicy\nmetadata: {name: web, namespace: shop}\nspec: {resourceSelectors: [{apiVersion: v1, kind: ConfigMap}], placement: {}}\n"
+	const missing = "kustomization.yaml: error: cannot be built: kustomization.yaml: resources: invalid manifest: \"setings.yaml\" is not in the source; add it, or remove the line"
+	for name, tc := range map[string]struct {
+		files  map[string]string
+		folder string
+		want   []string
+	}{
+		"it can be built":           {map[string]string{"kustomization.yaml": "resources: [settings.yaml]\n", "settings.yaml": settings}, ".", nil},
+		"a resource is mistyped":    {map[string]string{"kustomization.yaml": "resources: [setings.yaml]\n", "settings.yaml": settings}, ".", []string{missing}},
+		"there is nothing besides":  {map[string]string{"app/kustomization.yaml": "resources: [setings.yaml]\n"}, "app", []string{"app/" + missing}},
+		"what comes out is checked": {map[string]string{"kustomization.yaml": "resources: [web.yaml]\npatches: [{path: p.yaml, target: {kind: PropagationPolicy}}]\n", "web.yaml": policy + strings.Replace(settings, "settings", "settings, namespace: shop", 1), "p.yaml": "- {op: add, path: /spec/priorty, value: 3}\n"}, ".", []string{"kustomization.yaml: error: PropagationPolicy shop/web: spec.priorty: unknown field, as it is built from ./"}},
+		"bases are not built alone": {map[string]string{"base/kustomization.yaml": "resources: [setings.yaml]\n", "a/kustomization.yaml": "resources: [../base]\n"}, ".", []string{"a/kustomization.yaml: error: cannot be built: base/" + strings.TrimPrefix(missing, "kustomization.yaml: error: cannot be built: ")}},
+		"nor are components":        {map[string]string{"kustomization.yaml": "kind: Component\napiVersion: kustomize.config.k8s.io/v1alpha1\npatches: [{patch: x}]\n", "web.yaml": settings}, ".", nil},
+		"its base is in a folder above": {map[string]string{
+			"base/kustomization.yaml": "resources: [settings.yaml]\n", "base/settings.yaml": settings, "a/kustomization.yaml": "resources: [../base]\n", ".git/HEAD": "",
+		}, "a", nil},
+		"the folder above is no repository": {map[string]string{
+			"base/kustomization.yaml": "resources: [settings.yaml]\n", "base/settings.yaml": settings, "a/kustomization.yaml": "resources: [../base]\n",
+		}, "a", []string{"a/kustomization.yaml: warning: was not built, as it takes in files from outside of a: name a folder that holds these, too, or: kustomize build a | flotilla validate -f -"}},
+		"there are Kustomizations": {map[string]string{"fleet.yaml": of("fleet", "a", "./a"), "a/settings.yaml": strings.Replace(settings, "settings", "settings, namespace: shop", 1), "b/kustomization.yaml": "resources: [setings.yaml]\n"}, ".", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, foundIn(t, linter, tc.files, tc.folder)); diff != "" {
 				t.Errorf("findings (-want +got):\n%s", diff)
 			}
 		})

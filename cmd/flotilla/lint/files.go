@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/flotilla-io/flotilla/cmd/flotilla/lint/overlays"
 )
 
 // maxBytes is how much is read of all files together.
@@ -47,6 +49,17 @@ func Files(names []string, in io.Reader) ([]File, error) {
 	return r.files, nil
 }
 
+// Folders are those of the names that are folders.
+func Folders(names []string) []string {
+	var out []string
+	for _, name := range names {
+		if info, err := os.Stat(name); err == nil && info.IsDir() {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
 type reader struct {
 	left       int64
 	seen       map[string]bool
@@ -78,7 +91,7 @@ func (r *reader) add(name string, in io.Reader) error {
 				return fs.SkipDir
 			}
 			return nil
-		case entry.Type().IsRegular() && isKustomization(entry.Name()):
+		case entry.Type().IsRegular() && overlays.IsKustomization(entry.Name()):
 			r.kustomized[filepath.Dir(path)] = true
 			return r.patchesOf(path)
 		case !entry.Type().IsRegular() || !isManifest(entry.Name()):
@@ -126,10 +139,6 @@ func (e *absentError) Error() string {
 }
 
 func (e *absentError) Unwrap() error { return fs.ErrNotExist }
-
-func isKustomization(name string) bool {
-	return slices.Contains([]string{"kustomization.yaml", "kustomization.yml", "Kustomization"}, name)
-}
 
 func isManifest(name string) bool {
 	extension := strings.ToLower(filepath.Ext(name))

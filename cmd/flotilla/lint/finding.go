@@ -67,6 +67,8 @@ type Report struct {
 	// Built is how many Kustomizations were built, and Unbuilt how many were not, as their source is another one.
 	Built   int `json:"built,omitempty"`
 	Unbuilt int `json:"unbuilt,omitempty"`
+	// Kustomized is how many folders with a kustomization were built by themselves.
+	Kustomized int `json:"kustomized,omitempty"`
 	// Errors and Warnings count the findings.
 	Errors   int `json:"errors"`
 	Warnings int `json:"warnings"`

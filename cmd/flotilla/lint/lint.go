@@ -33,6 +33,8 @@ type Options struct {
 	AllowNoExecuteTaints bool
 	// Build has the Kustomizations of folders be built, and what comes out be judged.
 	Build bool
+	// Folders are those that were named, of which kustomizations are built also where no other file is in them.
+	Folders []string
 	// Now is the time, for defaults that depend on it.
 	Now time.Time
 }
@@ -49,7 +51,7 @@ type linter struct {
 	opts     Options
 	report   Report
 	objects  []*object
-	made     []*object           // that Kustomizations of the files build
+	made     []*object           // that is built of the files
 	reported map[findingKey]bool // of objects in files
 }
 
