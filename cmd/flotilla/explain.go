@@ -153,7 +153,7 @@ func (f *explainFlags) run(cmd *cobra.Command, args []string) error {
 		e = e.Only(f.scope.Named())
 	}
 	if len(f.files) == 0 {
-		e = behind(ctx, r.hub, in.Template, e)
+		e = behind(ctx, r.hub, in.Template, uncarried(ctx, r.hub, e))
 	}
 	return write(cmd.OutOrStdout(), e)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -8,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
@@ -68,4 +70,16 @@ func unwell(e explain.Explanation, named []string) []string {
 		}
 	}
 	return out
+}
+
+// uncarried says in an explanation how the clusters get what they lack, where that is on the control plane and stays there.
+func uncarried(ctx context.Context, hub client.Reader, e explain.Explanation) explain.Explanation {
+	e.Problems = slices.Clone(e.Problems)
+	for i, p := range e.Problems {
+		if p.Reason == explain.ReasonUnhealthy || p.Reason == explain.ReasonNotApplied {
+			workload := client.ObjectKey{Namespace: e.Resource.Namespace, Name: e.Resource.Name}
+			e.Problems[i].Next = cmp.Or(checkup.Uncarried(ctx, hub, e.Resource.Kind, workload, p.Message), p.Next)
+		}
+	}
+	return e
 }

@@ -8,8 +8,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	"github.com/flotilla-io/flotilla/api/scheme"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/commandtest"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
 	"github.com/flotilla-io/flotilla/policies/explain"
@@ -43,6 +49,25 @@ func TestExamineDenied(t *testing.T) {
 		"west": {Unread: "the cluster was not asked: not west: flotilla describe cluster west says how it is"},
 	}
 	if diff := cmp.Diff(want, f.examine(t.Context(), io.Discard, e, web)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestExplainUncarried: what a cluster lacks, and the control plane has, is brought by the policy of the workload.
+func TestExplainUncarried(t *testing.T) {
+	const lacks = `CreateContainerConfigError: configmap "settings" not found (1 of 1 Pod)`
+	binding := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "shop", Name: "web-deployment", Labels: map[string]string{policyv1alpha1.PropagationPolicyPermanentIDLabel: "1"},
+		Annotations: map[string]string{policyv1alpha1.PropagationPolicyNamespaceAnnotation: "shop", policyv1alpha1.PropagationPolicyNameAnnotation: "apps"},
+	}}
+	hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(binding, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "settings"}}).Build()
+	said := func(unhealthy, failed string) explain.Explanation {
+		return explain.Explanation{Resource: explain.Resource{Kind: "Deployment", Namespace: "shop", Name: "web"}, Problems: []explain.Problem{
+			{Reason: explain.ReasonUnhealthy, Message: lacks, Next: unhealthy}, {Reason: explain.ReasonNotApplied, Message: lacks, Next: failed}, {Reason: explain.ReasonDrifted, Message: lacks, Next: "look"},
+		}}
+	}
+	const want = "set propagateDeps: true in PropagationPolicy shop/apps, or select ConfigMap shop/settings in a policy, too: it is on the control plane, and no policy carries it"
+	if diff := cmp.Diff(said(want, want), uncarried(t.Context(), hub, said("look", "look"))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -92,6 +92,7 @@ func (o *statusOptions) survey(ctx context.Context, hub client.Reader) (situatio
 	found, err := surveyOf(ctx, hub, o.flags.Namespace, o.check, o.clock.Now())
 	if err == nil {
 		checkup.Examine(ctx, o.flags, &found)
+		checkup.Advise(ctx, hub, &found)
 	}
 	return found, err
 }

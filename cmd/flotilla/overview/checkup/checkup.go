@@ -1,7 +1,8 @@
 // Package checkup asks clusters what ails the workloads that a status shows as not ready.
 //
-// In go problems; out come the same, with what Pods, or Warnings, tell. It reads only, a few clusters
-// and once each, and what cannot be asked changes nothing, but that a cluster does not answer.
+// In go problems; out come the same, with what Pods, or Warnings, tell, and what to do where they lack what the control
+// plane has. It reads only, a few clusters and once each, and what cannot be asked changes nothing, but that a cluster
+// does not answer.
 package checkup
 
 import (
