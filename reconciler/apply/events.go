@@ -22,6 +22,10 @@ type notice struct{ kind, reason, message string }
 // corrected. An outcome like the last one is none.
 func eventsOf(s *state, after *kustomizev1.Kustomization, outcome *loop.Error) []notice {
 	notices := transitionOf(s, after, outcome)
+	if changes := s.last.changes(); changes != "" && putBack(s, outcome) {
+		drift := notice{corev1.EventTypeNormal, ReasonDriftCorrected, "Brought back to revision " + s.source.revision + ": " + changes + again(s)}
+		notices = append([]notice{drift}, notices...)
+	}
 	if s.kept != "" {
 		notices = append(notices, notice{corev1.EventTypeNormal, ReasonDriftCorrected, "Brought back to revision " + lastgood.In(s.ks.Status).Revision +
 			", which stays while " + s.source.revision + " is not applied: " + s.kept})
@@ -30,6 +34,12 @@ func eventsOf(s *state, after *kustomizev1.Kustomization, outcome *loop.Error) [
 		notices = append(notices, notice{corev1.EventTypeWarning, ReasonOmitted, "Not applied of revision " + s.source.revision + ": " + text})
 	}
 	return notices
+}
+
+// putBack reports whether what a run did was to bring back a revision that stood before, as its Kustomization is now: whether
+// that is healthy is told later.
+func putBack(s *state, outcome *loop.Error) bool {
+	return stands(outcome) && s.ks.Status.LastAppliedRevision == s.source.revision && s.ks.Status.ObservedGeneration == s.ks.Generation && len(inventory.Leaving(s.ks.Status)) == 0
 }
 
 // again says what others have deleted again and again; empty for nothing.
@@ -64,6 +74,9 @@ func transitionOf(s *state, after *kustomizev1.Kustomization, outcome *loop.Erro
 		return nil
 	}
 	changes := s.last.changes()
+	if putBack(s, outcome) {
+		changes = "" // told by an event of its own
+	}
 	switch {
 	case s.sameContent && changes == "":
 		return nil // a revision that changes nothing here

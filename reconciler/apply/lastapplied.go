@@ -371,23 +371,27 @@ func (m *lastApplied) changes() string {
 	return m.did.Changes.String()
 }
 
+// stands reports whether all of a revision is applied, healthy or not.
+func stands(outcome *loop.Error) bool {
+	return outcome == nil || outcome.Reason == meta.HealthCheckFailedReason || outcome.Reason == inventory.ReasonDeletedAgain
+}
+
 // conclude records the outcome of a run.
 func (m *lastApplied) conclude(s *state, outcome *loop.Error, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.applies = nil
-	stands := outcome == nil || outcome.Reason == meta.HealthCheckFailedReason || outcome.Reason == inventory.ReasonDeletedAgain
 	if s.source.revision != "" {
 		m.did = m.did.Of(s.source.revision)
-		if !s.current && (stands || outcome.Reason == meta.ProgressingReason) {
+		if !s.current && (stands(outcome) || outcome.Reason == meta.ProgressingReason) {
 			m.did.Changes.Add(s.plan.Changes, inventory.IDsOf(slices.Concat(s.switched.pruned, s.leaving.Deleted)))
 		}
-		m.did.Reported = outcome == nil && s.waiting.text == "" && !s.leaving.Waits()
+		m.did.Reported = outcome == nil && s.waiting.text == "" && !s.leaving.Waits() || putBack(s, outcome)
 	}
 	if outcome == nil {
 		m.unhealthy.about, m.unhealthy.text = nil, ""
 	}
-	if !stands {
+	if !stands(outcome) {
 		m.known, m.waitsFor = m.known && s.unchanged, nil
 		return
 	}

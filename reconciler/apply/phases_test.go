@@ -297,6 +297,56 @@ func TestWhatWasDoneIsToldWhenItStands(t *testing.T) {
 	}
 }
 
+// TestDriftIsToldAsItIsCorrected: with wait, what was put back has yet to be healthy again. The event comes at once, and no
+// later one repeats it.
+func TestDriftIsToldAsItIsCorrected(t *testing.T) {
+	obj := &unstructured.Unstructured{}
+	obj.SetAPIVersion("v1")
+	obj.SetKind("ConfigMap")
+	obj.SetNamespace("team")
+	obj.SetName("a")
+	kept := &lastApplied{}
+	ks := run(func(s *state) { s.source.revision = oldRevision }).ks
+	step := func(err error, change ...func(*state)) []notice {
+		s := run(append([]func(*state){func(s *state) { s.source.revision = oldRevision }}, change...)...)
+		s.last, s.ks = kept, ks
+		outcome := loop.As(err, reasonFailed)
+		kept.conclude(s, outcome, noon)
+		after := ks.DeepCopy()
+		after.Status = statusOf(s, outcome, noon)
+		defer func() { ks = after }()
+		return eventsOf(s, after, outcome)
+	}
+	created := func(s *state) { s.plan.Changes = []applier.Change{{Desired: obj, Action: applier.Created}} }
+	waits := func(s *state) { s.waiting.text = "Running health checks" }
+	settled := func(s *state) { s.current = true }
+	changed := func(s *state) { s.ks.Generation++ }
+	ill := loop.Waiting(meta.HealthCheckFailedReason, 1, errors.New("ill"))
+	drift := notice{"Normal", "DriftCorrected", "Brought back to revision " + oldRevision + ": 1 created: ConfigMap/team/a"}
+	healthy := notice{"Normal", "ReconciliationSucceeded", "Applied revision: " + oldRevision}
+	for _, step := range []struct {
+		what string
+		got  []notice
+		want []notice
+	}{
+		{"it stands", step(nil), nil},
+		{"what was deleted is put back", step(nil, created, waits), []notice{drift}},
+		{"it is healthy again", step(nil, settled), []notice{healthy}},
+		{"it is put back in two runs", step(loop.Waiting(meta.ProgressingReason, 1, errors.New("waits")), created), []notice{{"Normal", "Progressing", "waits"}}},
+		{"and told by the second", step(nil, waits), []notice{drift}},
+		{"what was put back fails", step(ill, settled), []notice{{"Warning", "HealthCheckFailed", "ill"}}},
+		{"it is deleted once more", step(ill, created), []notice{drift}},
+		{"it stands at last", step(nil, settled), []notice{healthy}},
+		{"it is deleted, and healthy at once", step(nil, created), []notice{drift}},
+		{"its fields are changed", step(nil, created, waits, func(*state) { ks = ks.DeepCopy() }, func(s *state) { s.ks = ks }, changed), nil},
+		{"and it is healthy with these", step(nil, settled), []notice{{"Normal", "ReconciliationSucceeded", "Applied revision: " + oldRevision + " (1 created: ConfigMap/team/a)"}}},
+	} {
+		if diff := cmp.Diff(step.want, step.got, cmp.AllowUnexported(notice{})); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", step.what, diff)
+		}
+	}
+}
+
 // TestSilence: while nothing is heard of a cluster the time that health may take does not
 // run, and it starts anew when the cluster is back.
 func TestSilence(t *testing.T) {
