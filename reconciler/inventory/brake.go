@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"github.com/flotilla-io/flotilla/policies/interpreter/running"
 )
 
 // ReasonPruneBlocked says that a revision would remove more than is allowed without a person's word.
@@ -42,6 +42,8 @@ type Loss struct {
 	Precious bool
 	// Last says that no workload is left without it.
 	Last bool
+	// Carried is what is known of it by its placement in clusters, where nothing is by its kind; the zero value for nothing.
+	Carried running.Class
 	// Runs is how many workloads are among what goes with it.
 	Runs int
 	// Held are those among what Kustomizations delete with it of which PreciousKind knows. Claims of these go only by
@@ -218,27 +220,36 @@ func (b Brake) Check(total int, losses []Loss, may Allowance, revision string) e
 	}
 }
 
-// FlagLast marks the losses that are workloads where none stays.
+// FlagLast marks the losses that are workloads where none stays, and, where neither is, those that may be one where nothing
+// that stays may.
 func FlagLast(losses []Loss, stays []Entry) {
-	if slices.ContainsFunc(stays, func(e Entry) bool { return IsWorkload(e.ID) }) {
+	most := running.Passive
+	for _, l := range losses {
+		most = max(most, l.class())
+	}
+	if most == running.Passive || slices.ContainsFunc(stays, func(e Entry) bool { return running.Of(e.ID.GroupKind) >= most }) {
 		return
 	}
 	for i := range losses {
-		losses[i].Last = IsWorkload(losses[i].ID)
+		losses[i].Last = losses[i].class() == most
 	}
 }
 
-// IsWorkload reports whether an object is of a kind of Kubernetes that runs Pods.
-func IsWorkload(id ID) bool {
-	switch id.GroupKind.Group {
-	case "apps":
-		return id.GroupKind.Kind != "ControllerRevision"
-	case "batch":
-		return true
-	default:
-		return id.GroupKind == schema.GroupKind{Kind: "Pod"}
+// class is what is known of it by its kind, or, where that is nothing, by its placement.
+func (l Loss) class() running.Class {
+	if class := running.Of(l.ID.GroupKind); class != running.Foreign {
+		return class
 	}
+	return l.Carried
 }
+
+// IsWorkload reports whether an object is of a kind that is known to run Pods: of Kubernetes, or of those whose rules come
+// with Flotilla.
+func IsWorkload(id ID) bool { return running.Of(id.GroupKind) == running.Runs }
+
+// MayRun reports whether an object that a policy carries is taken for a workload: its kind runs Pods, or is of others, and
+// nothing is known of it.
+func MayRun(id ID) bool { return running.Of(id.GroupKind) >= running.Foreign }
 
 func worstFirst(a, b Loss) int {
 	rank := func(l Loss) int {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/flotilla-io/flotilla/policies/interpreter/running"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
@@ -526,26 +527,42 @@ func TestAChildThatRunsSomething(t *testing.T) {
 // TestTheLastWorkload: a small application that loses it is gone, whatever else of it stays.
 func TestTheLastWorkload(t *testing.T) {
 	const web, worker, config, job = "shop_web_apps_Deployment", "shop_worker_apps_StatefulSet", "shop_web__ConfigMap", "shop_once_batch_Job"
+	const rollout, widget, monitor = "shop_web_argoproj.io_Rollout", "shop_web_example.com_Widget", "shop_web_monitoring.coreos.com_ServiceMonitor"
+	carried := map[string]running.Class{widget: running.Foreign, monitor: running.Foreign, "shop_sized_example.com_Widget": running.Runs}
 	cases := map[string]struct {
 		removed, stays string
 		want           string // what is refused; empty for nothing
 	}{
-		"the only one":         {config + " " + web, config + "x", "Deployment/shop/web, the last workload, ConfigMap/shop/web"},
-		"another one stays":    {web, worker, ""},
-		"both of two":          {web + " " + worker, config, "Deployment/shop/web, the last workload, StatefulSet/shop/worker, the last workload"},
-		"there was none":       {config, config + "x", ""},
-		"a Job counts":         {web, job, ""},
-		"a Pod counts":         {"shop_web__Pod", config, "Pod/shop/web, the last workload"},
-		"a history is no copy": {"shop_web-1_apps_ControllerRevision", config, ""},
-		"what is named may go": {"shop_named_apps_Deployment", config, ""},
+		"the only one":                            {config + " " + web, config + "x", "Deployment/shop/web, the last workload, ConfigMap/shop/web"},
+		"another one stays":                       {web, worker, ""},
+		"both of two":                             {web + " " + worker, config, "Deployment/shop/web, the last workload, StatefulSet/shop/worker, the last workload"},
+		"there was none":                          {config, config + "x", ""},
+		"a Job counts":                            {web, job, ""},
+		"a Pod counts":                            {"shop_web__Pod", config, "Pod/shop/web, the last workload"},
+		"a history is no copy":                    {"shop_web-1_apps_ControllerRevision", config, ""},
+		"what is named may go":                    {"shop_named_apps_Deployment", config, ""},
+		"kinds of others that run Pods count":     {rollout + " " + config, config + "x", "Rollout/shop/web, the last workload, ConfigMap/shop/web"},
+		"one of these stays":                      {web, rollout, ""},
+		"what a policy carries counts":            {widget, config + " " + monitor, "Widget/shop/web, the last workload"},
+		"what none carries does not":              {"shop_idle_example.com_Widget", config, ""},
+		"but it is no more than what is known":    {web + " " + widget, "shop_b_example.com_Widget", "Deployment/shop/web, the last workload, Widget/shop/web"},
+		"nor lost where a workload stays":         {widget, web, ""},
+		"nor where another of its like stays":     {widget, "shop_b_example.com_Widget", ""},
+		"what is known to run nothing stays so":   {monitor, config, ""},
+		"what has replicas counts as a workload":  {"shop_sized_example.com_Widget", widget, "Widget/shop/sized, the last workload"},
+		"what has replicas is none beside others": {"shop_sized_example.com_Widget", web, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var losses []inventory.Loss
 			for _, text := range strings.Fields(tc.removed) {
-				losses = append(losses, inventory.Loss{ID: entry(text, "v1").ID})
+				losses = append(losses, inventory.Loss{ID: entry(text, "v1").ID, Carried: carried[text]})
 			}
-			inventory.FlagLast(losses, []inventory.Entry{entry(tc.stays, "v1")})
+			var stays []inventory.Entry
+			for text := range strings.FieldsSeq(tc.stays) {
+				stays = append(stays, entry(text, "v1"))
+			}
+			inventory.FlagLast(losses, stays)
 			err := inventory.DefaultBrake().Check(5, losses, inventory.AllowanceOf("deployment/shop/named", "", "main"), "main")
 			var refusal *inventory.Refusal
 			var got []string

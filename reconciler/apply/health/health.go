@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
@@ -190,8 +191,11 @@ func (r *Reader) assess(ctx context.Context, req Request, e inventory.Entry, all
 		return v, nil, nil
 	default:
 		v, err = byStatus(ctx, v, obj, compute)
-		if v.State == rollup.Progressing && (inventory.IsWorkload(e.ID) || volumes.IsVolumeClaim(e.ID.GroupKind)) {
+		switch {
+		case v.State == rollup.Progressing && (inventory.IsWorkload(e.ID) || volumes.IsVolumeClaim(e.ID.GroupKind)):
 			v.Reason = NothingRuns
+		case v.State == rollup.Healthy && unserved(obj, e.ID):
+			v.State, v.Reason = rollup.Progressing, NothingRuns
 		}
 		return v, nil, err
 	}
@@ -237,6 +241,13 @@ func read(ctx context.Context, as client.Reader, gvk schema.GroupVersionKind, id
 		return nil, fmt.Errorf("read %s: %w", inventory.Describe(id), err)
 	}
 	return obj, nil
+}
+
+// unserved reports whether an object is a workload of a kind of others that nobody on the control plane has looked at, as it
+// has no status: that says nothing by itself.
+func unserved(obj *unstructured.Unstructured, id inventory.ID) bool {
+	_, told := obj.Object["status"]
+	return !told && strings.Contains(id.GroupKind.Group, ".") && inventory.IsWorkload(id)
 }
 
 // evaluator judges an object.

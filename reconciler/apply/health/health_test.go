@@ -191,6 +191,10 @@ func scenes(t *testing.T) map[string]scene {
 	propagation.Unclaim(let)
 	forgotten.Object, forgotten.State, forgotten.Reason = "Deployment shop/web", rollup.Progressing, "no policy carries it any more"
 	forgotten.Clusters, forgotten.Former = nil, forgotten.Clusters
+	thing := object(t, `{"apiVersion":"example.com/v1","kind":"Thing","metadata":{"namespace":"shop","name":"web"}}`)
+	letThing := binding(t, thing)
+	propagation.Unclaim(letThing)
+	forgottenThing := &rollup.Part{Object: "Thing shop/web", State: rollup.Progressing, Reason: "no policy carries it any more", Former: forgotten.Former}
 	const left = "is left to Lane, as its label resourcetemplate.karmada.io/claimed-by says: remove the label, and its policy carries it"
 	leftBound := waits(left)
 	leftBound.Former = unseen.Former
@@ -204,6 +208,16 @@ func scenes(t *testing.T) map[string]scene {
 		"nobody propagates a kind that runs Pods, which nobody has looked at": {
 			template: deploy, unknown: true, state: rollup.Progressing, reason: "no policy propagates it, and nothing runs on the control plane itself",
 			part: &rollup.Part{Object: "Deployment shop/web", State: rollup.Progressing, Reason: "no policy carries it"},
+		},
+		"bound, sent and healthy, a kind of others, and no policy carries it any more": {template: thing, objects: []client.Object{letThing, work(letThing)}, part: forgottenThing},
+		"nobody propagates a kind of others that runs Pods": {
+			template: object(t, `{"apiVersion":"argoproj.io/v1alpha1","kind":"Rollout","metadata":{"namespace":"shop","name":"web"}}`),
+			state:    rollup.Progressing, reason: "no policy propagates it, and nothing runs on the control plane itself",
+			part: &rollup.Part{Object: "Rollout shop/web", State: rollup.Progressing, Reason: "no policy carries it"},
+		},
+		"nobody propagates one, and it runs where it is": {
+			template: object(t, `{"apiVersion":"argoproj.io/v1alpha1","kind":"Rollout","metadata":{"namespace":"shop","name":"web"},"status":{"phase":"Healthy"}}`),
+			part:     &rollup.Part{Object: "Rollout shop/web", State: rollup.Progressing, Reason: "no policy carries it"},
 		},
 		"nobody propagates a claim, which then holds nothing": {
 			template: object(t, `{"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{"namespace":"shop","name":"data"}}`),
@@ -317,6 +331,7 @@ func TestApplied(t *testing.T) {
 	missing := map[string]bool{
 		"a policy selects it, and is not heard of yet": true, "a policy may select it by labels that are not known": true, "bound, and nothing sent": true,
 		"bound, sent and healthy when its cluster was last heard of": true, "bound, with a version not seen": true, "nobody propagates a Deployment, which then never runs": true, "nobody propagates a kind that runs Pods, which nobody has looked at": true, "bound, with an older version in the cluster": true,
+		"nobody propagates a kind of others that runs Pods": true, "nobody propagates one, and it runs where it is": true,
 		"a policy selects it, and its label leaves it to somebody else": true, "bound, and its label leaves it to somebody else since": true,
 	}
 	all := scenes(t)

@@ -151,7 +151,7 @@ func (r *Reader) part(ctx context.Context, owner client.ObjectKey, e inventory.E
 	if err != nil {
 		return rollup.Part{}, false, err
 	}
-	if part.State == rollup.Healthy && inventory.IsWorkload(e.ID) && rollup.Released(binding) {
+	if part.State == rollup.Healthy && inventory.MayRun(e.ID) && rollup.Released(binding) {
 		part.State, part.Reason = rollup.Progressing, "no policy carries it any more" // it runs on, and no change of it ever will
 		part.Clusters, part.Former = nil, part.Clusters
 	}

@@ -27,6 +27,7 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/contents"
+	"github.com/flotilla-io/flotilla/policies/interpreter/running"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
@@ -114,7 +115,11 @@ func (c *Counter) Of(ctx context.Context, removed []inventory.Entry, by Revision
 
 // loss is what goes with an entry, and with what its removal reaches.
 func (c *Counter) loss(ctx context.Context, e inventory.Entry, reach []inventory.Entry, going map[inventory.ID]bool) (inventory.Loss, error) {
-	out := inventory.Loss{ID: e.ID, Within: len(reach)}
+	carried, err := c.carried(ctx, e.ID)
+	if err != nil {
+		return inventory.Loss{}, err
+	}
+	out := inventory.Loss{ID: e.ID, Carried: carried, Within: len(reach)}
 	for _, reached := range append(reach, e) {
 		found, err := c.within(ctx, reached, going)
 		if err != nil {
@@ -126,7 +131,11 @@ func (c *Counter) loss(ctx context.Context, e inventory.Entry, reach []inventory
 		if reached.ID == e.ID {
 			continue
 		}
-		if inventory.IsWorkload(reached.ID) {
+		runs, err := c.carried(ctx, reached.ID)
+		if err != nil {
+			return inventory.Loss{}, err
+		}
+		if inventory.IsWorkload(reached.ID) || runs != running.Passive {
 			out.Runs++
 		}
 		if inventory.PreciousKind(reached.ID.GroupKind) != "" {
