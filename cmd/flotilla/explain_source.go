@@ -37,12 +37,27 @@ func behind(ctx context.Context, hub client.Reader, template *unstructured.Unstr
 	if err != nil || !slices.ContainsFunc(entries, func(entry inventory.Entry) bool { return entry.ID == id }) {
 		return e // it only says so
 	}
-	before := shared(ctx, hub, id, ks)
+	before := slices.Concat(left(id, ks), shared(ctx, hub, id, ks))
 	if b := situation.BehindOf(ks, fetched(ctx, hub, ks)); b.Reason != "" {
 		before = slices.Insert(before, 0, explain.Problem{Reason: b.Reason, Message: b.Message, Next: b.Next})
 	}
 	e.Problems = slices.Concat(before, e.Problems)
 	return e
+}
+
+// left says of an object that its Kustomization has dropped, and keeps for now, that it is in Git no more.
+func left(id inventory.ID, ks *kustomizev1.Kustomization) []explain.Problem {
+	if !slices.Contains(inventory.Leaving(ks.Status), id) {
+		return nil
+	}
+	message := fmt.Sprintf("it has left the files of Kustomization %s/%s, as of revision %s, and stays for now", ks.Namespace, ks.Name, excerpt.ShortRevision(ks.Status.LastAttemptedRevision))
+	if ready := apimeta.FindStatusCondition(ks.Status.Conditions, meta.ReadyCondition); ready != nil && ready.Message != "" {
+		message += ": " + excerpt.Line(excerpt.Revisions(ready.Message))
+	}
+	return []explain.Problem{{
+		Reason: "LeftGit", Message: message,
+		Next: "flotilla trace kustomization/" + ks.Name + " -n " + ks.Namespace + " says what it waits for; commit it again to keep it",
+	}}
 }
 
 // sharedObject is the reason of a Kustomization that has an object which another one of its source holds.

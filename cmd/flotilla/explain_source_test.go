@@ -55,6 +55,46 @@ func TestAnExplanationKnowsWhatIsInGit(t *testing.T) {
 	}
 }
 
+// TestAnExplanationKnowsWhatHasLeftGit: what stays of what was dropped is well where it runs, and nobody will change it.
+func TestAnExplanationKnowsWhatHasLeftGit(t *testing.T) {
+	web := &unstructured.Unstructured{}
+	web.SetAPIVersion("apps/v1")
+	web.SetKind("Deployment")
+	web.SetNamespace("shop")
+	web.SetName("web")
+	web.SetLabels(inventory.OwnerLabels(client.ObjectKey{Namespace: "team", Name: "app"}))
+	id := inventory.IDOf(web)
+	other := inventory.ID{GroupKind: id.GroupKind, Namespace: "shop", Name: "other"}
+	const undecided = "Applied revision main@sha1:2222222222222222222222222222222222222222; Deployment/shop/web left this one and stays: nobody can tell whether Kustomization team/two wants it, as that cannot be built"
+	left := []explain.Problem{{
+		Reason:  "LeftGit",
+		Message: "it has left the files of Kustomization team/app, as of revision main@sha1:22222222, and stays for now: Applied revision main@sha1:22222222; Deployment/shop/web left this one and stays: nobody can tell whether Kustomization team/two wants it, as that cannot be built",
+		Next:    "flotilla trace kustomization/app -n team says what it waits for; commit it again to keep it",
+	}}
+	for name, tc := range map[string]struct {
+		leaving []inventory.ID
+		reason  string
+		want    []explain.Problem
+	}{
+		"it has left, and stays":                   {[]inventory.ID{other, id}, "HandingOver", left},
+		"another one has left":                     {[]inventory.ID{other}, "Progressing", nil},
+		"nothing has left":                         {nil, "ReconciliationSucceeded", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ks := &kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "app"}}
+			ks.Status.LastAttemptedRevision = "main@sha1:2222222222222222222222222222222222222222"
+			ks.Status.Inventory = inventory.Record([]inventory.Entry{{ID: id, Version: "v1"}})
+			ks.Status.History = meta.History{{Metadata: map[string]string{}}}
+			ks.Status.Conditions = []metav1.Condition{{Type: meta.ReadyCondition, Status: metav1.ConditionUnknown, Reason: tc.reason, Message: undecided}}
+			inventory.RecordLeaving(&ks.Status, tc.leaving, tc.leaving, true)
+			hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(ks).Build()
+			if diff := cmp.Diff(tc.want, behind(t.Context(), hub, web, explain.Explanation{}).Problems); diff != "" {
+				t.Errorf("problems (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // TestAnExplanationNamesAllWhoHaveIt: one that is in two Kustomizations is of one, and the other one waits for that.
 func TestAnExplanationNamesAllWhoHaveIt(t *testing.T) {
 	web := &unstructured.Unstructured{}
