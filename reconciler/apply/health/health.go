@@ -202,7 +202,7 @@ func (r *Reader) assess(ctx context.Context, req Request, e inventory.Entry, all
 }
 
 // binding returns the binding of an object, nil if there is none.
-func (r *Reader) binding(ctx context.Context, id inventory.ID) (workv1alpha2.Binding, error) {
+func (r Deps) binding(ctx context.Context, id inventory.ID) (workv1alpha2.Binding, error) {
 	b, found, err := bindings.Carrying(ctx, r.Hub, id.GroupKind, client.ObjectKey{Namespace: id.Namespace, Name: id.Name})
 	if err != nil || !found {
 		return nil, err
