@@ -141,7 +141,11 @@ func (v *view) judge(target workv1alpha2.TargetCluster) (State, string) {
 		}
 		return Progressing, fmt.Sprintf("still runs %d replicas of the version before", old)
 	}
-	return byHealth(item, counts(status, target.Replicas))
+	state, reason := byHealth(item, counts(status, target.Replicas))
+	if item.Health == workv1alpha2.ResourceUnhealthy {
+		reason += cause(status)
+	}
+	return state, reason
 }
 
 // NotSeen is said of a cluster that reports what became of an earlier version than the latest.
