@@ -76,9 +76,9 @@ func TestAnExplanationKnowsWhatHasLeftGit(t *testing.T) {
 		reason  string
 		want    []explain.Problem
 	}{
-		"it has left, and stays":                   {[]inventory.ID{other, id}, "HandingOver", left},
-		"another one has left":                     {[]inventory.ID{other}, "Progressing", nil},
-		"nothing has left":                         {nil, "ReconciliationSucceeded", nil},
+		"it has left, and stays": {[]inventory.ID{other, id}, "HandingOver", left},
+		"another one has left":   {[]inventory.ID{other}, "Progressing", nil},
+		"nothing has left":       {nil, "ReconciliationSucceeded", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ks := &kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "app"}}
