@@ -50,7 +50,7 @@ func (p *passed) notes() []Note {
 	for clusters, ids := range p.by {
 		first := ids[0]
 		out = append(out, Note{Kind: first.GroupKind.Kind, Namespace: first.Namespace, Name: first.Name,
-			Message: "its weights mean " + clusters + ", too, which was not there when it was divided: nothing moves by itself" + besides(ids),
+			Message: "its weights mean " + clusters + ", too, which was not there, or was drained, when it was divided: nothing moves by itself" + besides(ids),
 			Next:    "flotilla rebalance " + strings.ToLower(first.GroupKind.Kind) + "/" + first.Name + inNamespace(first.Namespace)})
 	}
 	slices.SortFunc(out, func(a, b Note) int { return strings.Compare(a.Message, b.Message) })

@@ -45,7 +45,7 @@ func TestAClusterThatWasNotThere(t *testing.T) {
 	}
 	want := []situation.Note{{
 		Kind: "Deployment", Namespace: "shop", Name: "one",
-		Message: "its weights mean west, too, which was not there when it was divided: nothing moves by itself; the same of 1 more: Deployment shop/two",
+		Message: "its weights mean west, too, which was not there, or was drained, when it was divided: nothing moves by itself; the same of 1 more: Deployment shop/two",
 		Next:    "flotilla rebalance deployment/one -n shop",
 	}}
 	if diff := cmp.Diff(want, s.Fleet().Notes); diff != "" {
