@@ -179,7 +179,10 @@ func letGo(t *testing.T, kubeconfig, member, log string) {
 	}
 	for _, at := range []string{member, kubeconfig} {
 		run(t, kind, "flotilla", on(at, "apply", "-f", "-")...)
-		run(t, "", "flotilla", on(at, "wait", "--for", "condition=Established", "crd/boats.harbour.example", "--timeout", "60s")...)
+		eventually(t, "the kind is served", func(ctx context.Context) error { // kubectl errs where no condition is there yet
+			_, err := fleet.Run(ctx, nil, "flotilla", on(at, "wait", "--for", "condition=Established", "crd/boats.harbour.example", "--timeout", "60s")...)
+			return err
+		})
 	}
 	run(t, boat, "flotilla", on(kubeconfig, "apply", "-f", "-")...)
 	eventually(t, "the kind is watched on both sides", func(ctx context.Context) error {
