@@ -233,7 +233,7 @@ func TestADryUnjoinSaysWhatGoes(t *testing.T) {
 	}
 	for _, want := range []string{
 		"would remove 2 objects that the fleet runs there (member)", "would leave 2 objects that their policy preserves (member)",
-		"would leave 1 PersistentVolumeClaim, with its data (member)",
+		"would leave PersistentVolumeClaim shop/data, with its data (member)",
 		"would remove ConfigMap shop/web-0 (member)", "would remove ConfigMap shop/web-1 (member)", "would remove Cluster eu-1 (hub)",
 	} {
 		if !slices.Contains(reported, want) {
