@@ -89,6 +89,9 @@ func (c *ControlPlane) build(ctx context.Context) error {
 	if err := checkFirstSpace(c.dir, c.opts); err != nil {
 		return err
 	}
+	if c.opts.Hooks.Starting != nil {
+		c.opts.Hooks.Starting()
+	}
 	c.disk = watchDisk(c.dir, c.opts, func() *etcd.Server { return c.store })
 	if c.pki, c.vault, err = openPKI(ctx, c.dir, c.opts); err != nil {
 		return err
@@ -163,7 +166,7 @@ func (c *ControlPlane) serverOptions() apiserver.Options {
 		ReadyChecks:      []healthz.HealthChecker{healthz.NamedCheck("flotilla", c.check)},
 		FeatureGates:     c.opts.FeatureGates,
 		ExpiredAgents:    c.opts.Certificates.ExpiredGrace,
-		Requests:         apiserver.Requests{Busy: c.opts.Busy, Up: c.ready},
+		Requests:         apiserver.Requests{Busy: c.opts.Hooks.Busy, Up: c.ready},
 		Pages:            map[string]http.Handler{clusterv1alpha1.OpenedPath: page(func() any { return c.Opened }, time.Now())},
 	}
 	if c.store != nil && c.disk != nil {

@@ -56,12 +56,19 @@ type Options struct {
 	// space for it, that certificates are not renewed, and where the key is that seals
 	// what replicas have in common; the zero value drops it.
 	Log logr.Logger
-	// Busy is called when a request begins that may change something but a Lease; it must
-	// not wait. Nil: nobody asks.
-	Busy func()
+	// Hooks are called on the way.
+	Hooks Hooks
 	// UnsafeNoFsync makes the control plane's own store fast and, should the
 	// machine crash, forgetful. For tests.
 	UnsafeNoFsync bool
+}
+
+// Hooks are what others are told of a control plane. They must not wait; nil is not called.
+type Hooks struct {
+	// Starting is called once, when the data directory is held and nothing is started yet.
+	Starting func()
+	// Busy is called when a request begins that may change something but a Lease.
+	Busy func()
 }
 
 // Certificates say how long those are good that are signed on request.

@@ -52,6 +52,9 @@ func Run(ctx context.Context, opts Options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, dir.Close()) }()
+	if opts.Starting != nil {
+		opts.Starting()
+	}
 	m := &member{opts: opts, dir: dir}
 	if m.id, err = loadIdentity(dir, opts); err != nil {
 		return err

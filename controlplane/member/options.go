@@ -36,6 +36,8 @@ type Options struct {
 	// ServiceCIDR and PodCIDR are the IPv4 ranges of Services and pods. Empty means those of the last run, or some
 	// that follow from the name, so that members differ. Node number n has the n-th /25 of PodCIDR.
 	ServiceCIDR, PodCIDR string
+	// Starting is called once, when the data directory is held and nothing is started yet. nil is not called.
+	Starting func()
 	// Ready is called once, when nodes are ready and workloads can be created. nil is not called.
 	Ready func(Endpoint)
 }

@@ -74,7 +74,9 @@ func runMember(cmd *cobra.Command, opts member.Options, logs telemetry.LogOption
 	}
 	begin := time.Now()
 	if !onScreen(cmd.OutOrStdout()) {
-		fmt.Fprint(cmd.OutOrStdout(), starting("member "+opts.Name, opts.DataDir, opts.BindAddress, opts.SecurePort, "the port of its last run, or a free one,"))
+		opts.Starting = func() {
+			fmt.Fprint(cmd.OutOrStdout(), starting("member "+opts.Name, opts.DataDir, opts.BindAddress, opts.SecurePort, "the port of its last run, or a free one,"))
+		}
 	}
 	opts.Ready = func(at member.Endpoint) {
 		debug.FreeOSMemory() // a start needs far more than what follows, and several members share a machine

@@ -117,7 +117,9 @@ func (o *serveOptions) run(ctx context.Context, out, errOut io.Writer) error {
 	}
 	begin := time.Now()
 	if !onScreen(out) {
-		_, _ = io.WriteString(out, starting("the control plane", o.plane.DataDir, o.plane.BindAddress, o.plane.SecurePort, "a free port"))
+		o.plane.Hooks.Starting = func() {
+			_, _ = io.WriteString(out, starting("the control plane", o.plane.DataDir, o.plane.BindAddress, o.plane.SecurePort, "a free port"))
+		}
 	}
 	defer gctuner.Tune(serveGarbage)()
 	defer gctuner.ReleaseIdle(clock.RealClock{})()
@@ -149,7 +151,7 @@ func (o *serveOptions) run(ctx context.Context, out, errOut io.Writer) error {
 	}
 	o.plane.Clock, o.plane.Hosts, o.plane.Log = clock.RealClock{}, o.hosts, logger
 	rest := timerslack.NewRest(clock.RealClock{})
-	o.plane.Busy = rest.Busy
+	o.plane.Hooks.Busy = rest.Busy
 	claims := &reconciler.Claims{}
 	o.plane.Claim = claims.Of
 	plane, err := controlplane.New(ctx, o.plane)
