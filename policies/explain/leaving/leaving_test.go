@@ -119,3 +119,26 @@ func TestOf(t *testing.T) {
 		})
 	}
 }
+
+// TestOver: what could not leave for a drain need not any more once that has ended.
+func TestOver(t *testing.T) {
+	const drain, other = "It stays in west (untolerated taint {cluster.flotilla.io/drain:NoExecute}): none", "It stays in west (untolerated taint {a:NoExecute}): none"
+	drained := cluster("west", "", failover.DrainTaint())
+	for name, tc := range map[string]struct {
+		stays   placement.Stays
+		cluster *clusterv1alpha1.Cluster
+		want    bool
+	}{
+		"the drain goes on":        {placement.Stays{Message: drain, Clusters: []string{"west"}}, drained, false},
+		"it has ended":             {placement.Stays{Message: drain, Clusters: []string{"west"}}, cluster("west", ""), true},
+		"it was for another taint": {placement.Stays{Message: other, Clusters: []string{"west"}}, cluster("west", ""), false},
+		"no cluster is named":      {placement.Stays{Message: drain}, cluster("west", ""), false},
+		"another one is drained":   {placement.Stays{Message: drain, Clusters: []string{"east"}}, drained, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := leaving.Over(&tc.stays, []*clusterv1alpha1.Cluster{tc.cluster}); got != tc.want {
+				t.Errorf("over: %t, want %t", got, tc.want)
+			}
+		})
+	}
+}

@@ -5,13 +5,16 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/eviction"
 	"github.com/flotilla-io/flotilla/policies/explain/moved"
+	"github.com/flotilla-io/flotilla/policies/failover"
 	"github.com/flotilla-io/flotilla/policies/placement"
 )
 
@@ -68,5 +71,20 @@ func TestIn(t *testing.T) {
 				t.Errorf("clusters (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestBack: what a drain has moved comes back only if somebody says so, and how depends on whether the drain is over.
+func TestBack(t *testing.T) {
+	cluster := func(name string, taints ...corev1.Taint) *clusterv1alpha1.Cluster {
+		return &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: clusterv1alpha1.ClusterSpec{Taints: taints}}
+	}
+	got := moved.Back([]string{"east", "gone", "west"}, []*clusterv1alpha1.Cluster{cluster("east"), cluster("north"), cluster("west", failover.DrainTaint())})
+	want := []string{
+		"not by itself to east, of which the drain is over: flotilla uncordon east --return has it placed anew, by what counts now",
+		"not to west, which is drained: flotilla uncordon west --return ends that, and has it placed anew",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
