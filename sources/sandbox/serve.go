@@ -156,13 +156,13 @@ func (l Limits) Keep() error {
 			return err
 		}
 	}
-	return giveWay()
+	return lowerPriority()
 }
 
-// giveWay lets this process compute when nothing else wants to. A low priority is not
+// lowerPriority lets this process compute when nothing else wants to. A low priority is not
 // enough: whoever wakes up would wait until its slice of time is over. Each thread
 // has a policy of its own, which those that it starts inherit.
-func giveWay() error {
+func lowerPriority() error {
 	done := map[string]bool{}
 	for {
 		tasks, err := os.ReadDir("/proc/self/task")

@@ -49,7 +49,7 @@ const shutdownGrace = 10 * time.Second
 const forever = 100 * 365 * 24 * time.Hour
 
 // newManager returns a manager whose cache holds what concerns the one cluster, and
-// comes from the shelf when the hub is away.
+// comes from the disk cache when the hub is away.
 func (a *agent) newManager() (ctrl.Manager, error) {
 	name := a.options.clusterName
 	mgr, err := ctrl.NewManager(a.hub, ctrl.Options{

@@ -32,16 +32,16 @@ func shared(l *linter, all []built) {
 		id        inventory.ID
 	}
 	type pair struct{ first, later client.ObjectKey }
-	holder := map[held]built{}
+	firsts := map[held]built{}
 	objects, at := map[pair][]string{}, map[pair]built{}
 	for _, b := range applied(all) {
 		for _, obj := range b.Objects {
 			id := held{inventory.SourceOf(b.Of), b.Of.Namespace, inventory.IDOf(obj)}
-			first, taken := holder[id]
+			first, taken := firsts[id]
 			switch {
 			case shares(obj) || strings.Contains(id.id.Namespace+id.id.Name, "${"):
 			case !taken:
-				holder[id] = b
+				firsts[id] = b
 			case first.key() != b.key():
 				of := pair{first.key(), b.key()}
 				objects[of], at[of] = append(objects[of], inventory.Describe(id.id)), b

@@ -160,8 +160,8 @@ func (r Remover) blocked(ctx context.Context, e *end, doomed []inventory.Entry) 
 	}
 	promised := slices.DeleteFunc(slices.Clone(e.leaving.Deleted), func(entry inventory.Entry) bool { return !was(entry) })
 	undecided := slices.DeleteFunc(slices.Concat(e.leaving.Staying(), promised), func(entry inventory.Entry) bool {
-		heir, inherited := e.leaving.Successors[entry.ID]
-		return !was(entry) && (!inherited || heir == e.key) // whoever makes it anew may be deleted as well
+		successor, inherited := e.leaving.Successors[entry.ID]
+		return !was(entry) && (!inherited || successor == e.key) // whoever makes it anew may be deleted as well
 	})
 	e.Undecided = inventory.IDsOf(undecided)
 	own := inventory.OfKustomization(e.key)

@@ -63,11 +63,11 @@ func unheeded(ctx context.Context, r *Reader, owner client.ObjectKey, entries []
 			continue
 		}
 		ref, _ := propagation.Claimed(template)
-		holder := byRef[ref]
-		if holder == nil {
+		policy := byRef[ref]
+		if policy == nil {
 			continue
 		}
-		text, err := propagation.Unheeded(template, holder, binding, own)
+		text, err := propagation.Unheeded(template, policy, binding, own)
 		if err != nil {
 			return nil, err
 		}
