@@ -69,8 +69,8 @@ type UnjoinOptions struct {
 	Progress func(Step)
 	// Inside looks into the member for what stays there; nil knows what the hub knows.
 	Inside outlook.Inside
-	// Foreseen is told what is to become of what the fleet runs there before anything is done; nil: nobody is.
-	Foreseen func(outlook.Outlook)
+	// Predicted is told what is to become of what the fleet runs there before anything is done; nil: nobody is.
+	Predicted func(outlook.Outlook)
 	// Departure follows the cluster, and knows afterwards what stays in it; nil: nobody does.
 	Departure *Departure
 }
@@ -229,7 +229,7 @@ func (o *UnjoinOptions) deregister(ctx context.Context, hub side, cluster *clust
 		if err := Going(ctx, o.Hub, cluster, o.Inside, o.Progress); err != nil {
 			return err
 		}
-	} else if err := o.foresee(ctx, cluster); err != nil {
+	} else if err := o.predict(ctx, cluster); err != nil {
 		return err
 	}
 	if err := hub.remove(ctx, cluster); err != nil {
@@ -238,14 +238,14 @@ func (o *UnjoinOptions) deregister(ctx context.Context, hub side, cluster *clust
 	return o.gone(ctx, hub)
 }
 
-// foresee takes note of what runs in the cluster, and of what is to stay there.
-func (o *UnjoinOptions) foresee(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
-	if o.Foreseen != nil {
+// predict takes note of what runs in the cluster, and of what is to stay there.
+func (o *UnjoinOptions) predict(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
+	if o.Predicted != nil {
 		will, err := outlook.Of(ctx, o.Hub, cluster, o.Inside)
 		if err != nil {
 			return err
 		}
-		o.Foreseen(will)
+		o.Predicted(will)
 	}
 	return o.observe(ctx, cluster)
 }

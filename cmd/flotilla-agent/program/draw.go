@@ -17,13 +17,13 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/cluster"
 )
 
-// draw returns what is told to the hub of the nodes that are in sight, and of the workloads
+// draw returns what is told to the hub of the nodes that are seen, and of the workloads
 // whose pods find none. Hub, a cache, knows the Works: nothing is told of workloads that none
 // of them carries.
-func draw(ctx context.Context, hub client.Reader, sight cluster.Estimator, name string) (map[string]string, error) {
+func draw(ctx context.Context, hub client.Reader, estimator cluster.Estimator, name string) (map[string]string, error) {
 	var text []byte
 	var waits []nodes.Waiting
-	err := sight.ReadNodes(name, func(x *nodes.Index) { text, waits = profile.Of(x).Encode(), nodes.WaitingIn(x) })
+	err := estimator.ReadNodes(name, func(x *nodes.Index) { text, waits = profile.Of(x).Encode(), nodes.WaitingIn(x) })
 	if err != nil {
 		return nil, err
 	}

@@ -53,9 +53,9 @@ func (l *leftovers) lines(ctx context.Context) []string {
 	}
 }
 
-// foresee takes note of what is to stay in the cluster: nobody can ask once it has left. Of one that is
+// predict takes note of what is to stay in the cluster: nobody can ask once it has left. Of one that is
 // away all stays.
-func (l *leftovers) foresee(will outlook.Outlook) {
+func (l *leftovers) predict(will outlook.Outlook) {
 	if will.Away == "" {
 		l.kept = will.Stays()
 	}

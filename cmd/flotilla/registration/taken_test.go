@@ -234,7 +234,7 @@ func TestWhatAClusterKeeps(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			left := &leftovers{departure: &join.Departure{Name: "west"}}
-			left.foresee(tc.will)
+			left.predict(tc.will)
 			if diff := cmp.Diff(tc.want, left.lines(t.Context())); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

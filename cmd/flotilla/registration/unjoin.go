@@ -54,7 +54,7 @@ func unjoin(cmd *cobra.Command, f *fleet.Flags, member *memberFlags, opts join.U
 	}
 	opts.Departure = &join.Departure{Name: opts.Name, Hub: opts.Hub, Report: reports(cmd.ErrOrStderr()), Answers: answers(f, opts.Name)}
 	left := &leftovers{departure: opts.Departure}
-	opts.Foreseen = left.foresee
+	opts.Predicted = left.predict
 	if member.kubeconfig == "" {
 		opts.Witness, opts.Inside = witness(f, opts.Name), inside(f, opts.Name)
 	} else {

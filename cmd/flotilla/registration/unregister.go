@@ -224,7 +224,7 @@ func (u *unregistering) leave(cmd *cobra.Command, hub client.Client, left *lefto
 	if ignoreGone(err) != nil { // an agent may not see all
 		return u.describe(err)
 	}
-	left.foresee(will)
+	left.predict(will)
 	return u.follow(cmd, hub, cluster, left.departure)
 }
 

@@ -37,7 +37,7 @@ func (s *entry) trusted() bool {
 	return s != nil && !s.broken && s.informer.HasSynced() && !s.restless()
 }
 
-// find returns an object of the sight; nil where it has none of that name.
+// find returns an object that is seen; nil where it has none of that name.
 func (s *entry) find(key types.NamespacedName) *Observed {
 	if s == nil || s.informer == nil {
 		return nil

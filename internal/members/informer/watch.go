@@ -201,7 +201,7 @@ func seen(w *kindWatch) []any {
 	return w.last
 }
 
-// keep keeps what was seen for the next sight.
+// keep keeps what was seen for the next look.
 func keep(w *kindWatch, last []any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
