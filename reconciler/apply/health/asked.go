@@ -3,6 +3,7 @@ package health
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,6 +24,12 @@ type asked struct {
 	overrides    *override.Index
 	clusters     map[string]*clusterv1alpha1.Cluster
 	noPreemption bool
+}
+
+// lazily is asked once, for those of which a binding is to be judged: an index of all policies and overrides costs more
+// than the rest where there is none.
+func (r Deps) lazily(ctx context.Context, policies selection) func() (asked, error) {
+	return sync.OnceValues(func() (asked, error) { return r.asked(ctx, policies) })
 }
 
 // asked returns what is asked of templates by these policies, and the overrides of the cache.
@@ -74,13 +81,17 @@ func (r *Reader) partOf(ctx context.Context, template *unstructured.Unstructured
 	if err != nil {
 		return rollup.Part{}, err
 	}
-	c := all.asked.directory.Case(template)
-	c.NoPreemption = all.asked.noPreemption
+	asked, err := all.asked()
+	if err != nil {
+		return rollup.Part{}, err
+	}
+	c := asked.directory.Case(template)
+	c.NoPreemption = asked.noPreemption
 	why, err := propagation.Lags(c, b)
 	if err != nil {
 		return rollup.Part{}, err
 	}
-	return rollup.PartOf(template, b, works, all.silent).Lagging(why).Outdating(all.asked.outdated(template, works)), nil
+	return rollup.PartOf(template, b, works, all.silent).Lagging(why).Outdating(asked.outdated(template, works)), nil
 }
 
 // outdated reports of clusters whether the Works there are as overrides made them that have changed since.

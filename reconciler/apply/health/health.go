@@ -109,14 +109,11 @@ func (r *Reader) Assess(ctx context.Context, req Request) (Assessment, error) {
 	if err != nil {
 		return Assessment{}, err
 	}
-	asked, err := r.asked(ctx, policies)
-	if err != nil {
-		return Assessment{}, err
-	}
+	all := given{policies, r.lazily(ctx, policies), silent}
 	out := Assessment{Verdicts: make([]Verdict, len(req.Entries))}
 	parts := make([]*rollup.Part, len(req.Entries))
 	for i, e := range req.Entries {
-		if out.Verdicts[i], parts[i], err = r.assess(ctx, req, e, given{policies, asked, silent}, rules); err != nil {
+		if out.Verdicts[i], parts[i], err = r.assess(ctx, req, e, all, rules); err != nil {
 			return Assessment{}, err
 		}
 	}

@@ -37,10 +37,7 @@ func (r *Reader) Parts(ctx context.Context, owner client.ObjectKey, entries []in
 	if err != nil {
 		return nil, err
 	}
-	asked, err := r.asked(ctx, policies)
-	if err != nil {
-		return nil, err
-	}
+	all := given{policies, r.lazily(ctx, policies), silent}
 	var parts, around []rollup.Part
 	for _, e := range entries {
 		goesEverywhere, err := r.unbound(ctx, e.ID)
@@ -61,7 +58,7 @@ func (r *Reader) Parts(ctx context.Context, owner client.ObjectKey, entries []in
 		if err != nil {
 			return nil, err
 		}
-		part, propagated, err := r.part(ctx, owner, e, binding, given{policies, asked, silent})
+		part, propagated, err := r.part(ctx, owner, e, binding, all)
 		if err != nil {
 			return nil, err
 		}
@@ -113,7 +110,7 @@ func (r *Reader) leaving(ctx context.Context, b workv1alpha2.Binding, silent rol
 // given is what is the same for all parts.
 type given struct {
 	policies selection
-	asked    asked
+	asked    func() (asked, error)
 	silent   rollup.Silences
 }
 
