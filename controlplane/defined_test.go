@@ -66,7 +66,7 @@ spec:
 	if err := hub.Create(t.Context(), policy.DeepCopy(), client.DryRunAll); err != nil {
 		t.Fatal(err)
 	}
-	if said := heard.all(); len(said) > 0 {
-		t.Errorf("warnings of what is defined: %q", said)
+	if warnings := heard.all(); len(warnings) > 0 {
+		t.Errorf("warnings of what is defined: %q", warnings)
 	}
 }

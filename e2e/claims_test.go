@@ -56,8 +56,8 @@ func TestACommitThatLeavesAClaimBehind(t *testing.T) {
 		the.Flotilla(t, "prune", "--cluster", name, "--yes")
 	}
 	eventually(t, time.Minute, "the commit says nothing of it any more", func(context.Context) error {
-		if said := repo.notes(second); len(said) == 0 || !strings.HasSuffix(said[len(said)-1], "success 3/3 clusters ready") {
-			return fmt.Errorf("it says %q", said)
+		if notes := repo.notes(second); len(notes) == 0 || !strings.HasSuffix(notes[len(notes)-1], "success 3/3 clusters ready") {
+			return fmt.Errorf("it says %q", notes)
 		}
 		return nil
 	})

@@ -154,8 +154,8 @@ func brokenScript(t *testing.T, repo *repository, namespace string, pool *unstru
 			t.Errorf("the pool in %s is not the one that it was", name)
 		}
 	}
-	if told := told(repo, second); strings.HasPrefix(told, "success") {
-		t.Errorf("nobody knows how the pools are, and the commit says %q", told)
+	if shown := shown(repo, second); strings.HasPrefix(shown, "success") {
+		t.Errorf("nobody knows how the pools are, and the commit says %q", shown)
 	}
 
 	third := repo.revert()
@@ -171,7 +171,7 @@ func brokenScript(t *testing.T, repo *repository, namespace string, pool *unstru
 }
 
 // told is what a commit says of the pools, beside their kind.
-func told(repo *repository, commit string) string {
+func shown(repo *repository, commit string) string {
 	for line := range strings.Lines(repo.note(commit)) {
 		if rest, found := strings.CutPrefix(line, "kustomization/app/"); found {
 			_, state, _ := strings.Cut(rest, ": ")
@@ -185,8 +185,8 @@ func told(repo *repository, commit string) string {
 func says(t *testing.T, repo *repository, commit, want string) {
 	t.Helper()
 	eventually(t, time.Minute, "the commit "+commit[:8]+" says "+want, func(context.Context) error {
-		if told := told(repo, commit); !strings.HasPrefix(told, want) {
-			return fmt.Errorf("it says %q", told)
+		if shown := shown(repo, commit); !strings.HasPrefix(shown, want) {
+			return fmt.Errorf("it says %q", shown)
 		}
 		return nil
 	})

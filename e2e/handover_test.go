@@ -13,7 +13,7 @@ import (
 // notes are all that a commit's note has said of its Kustomizations, oldest first.
 func (r *repository) notes(commit string) []string {
 	r.t.Helper()
-	var said []string
+	var notes []string
 	r.note(commit) // fetches
 	for _, version := range strings.Fields(r.git("rev-list", "--reverse", "refs/notes/flotilla")) {
 		for _, file := range strings.Fields(r.git("ls-tree", "-r", "--name-only", version)) {
@@ -22,12 +22,12 @@ func (r *repository) notes(commit string) []string {
 					return !strings.HasPrefix(line, "kustomization/")
 				})
 				if len(lines) > 0 {
-					said = append(said, strings.Join(lines, "\n"))
+					notes = append(notes, strings.Join(lines, "\n"))
 				}
 			}
 		}
 	}
-	return slices.Compact(said)
+	return slices.Compact(notes)
 }
 
 // TestGreenCommitsStayGreen: a commit that has succeeded is told of no more once the next one
@@ -51,10 +51,10 @@ func TestGreenCommitsStayGreen(t *testing.T) {
 		commits = append(commits, commit)
 	}
 	for _, commit := range commits {
-		said := repo.notes(commit)
-		at := slices.IndexFunc(said, func(note string) bool { return strings.HasSuffix(note, green) })
-		if at < 0 || at != len(said)-1 {
-			t.Errorf("the commit %s is told %q, want nothing after its success", commit[:8], said)
+		notes := repo.notes(commit)
+		at := slices.IndexFunc(notes, func(note string) bool { return strings.HasSuffix(note, green) })
+		if at < 0 || at != len(notes)-1 {
+			t.Errorf("the commit %s is told %q, want nothing after its success", commit[:8], notes)
 		}
 	}
 }

@@ -64,7 +64,7 @@ func (r *replicas) start(t *testing.T, name string) *localfleet.Process {
 }
 
 // said counts how often a program has logged something.
-func said(t *testing.T, p *localfleet.Process, what string) int {
+func logged(t *testing.T, p *localfleet.Process, what string) int {
 	t.Helper()
 	log, err := os.ReadFile(p.Log)
 	if err != nil {
@@ -79,7 +79,7 @@ func leader(t *testing.T, led map[*localfleet.Process]int) *localfleet.Process {
 	var found *localfleet.Process
 	eventually(t, time.Minute, "another replica leads", func(context.Context) error {
 		for p, before := range led {
-			if said(t, p, hub.Leading) > before {
+			if logged(t, p, hub.Leading) > before {
 				found = p
 				return nil
 			}
@@ -156,7 +156,7 @@ func TestAnOldLeaderThatWakes(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Eventually(t, time.Minute, "the old leader has found out", func(context.Context) error {
-		if said(t, a, "the loops have stopped, and wait for the lease again") == 0 {
+		if logged(t, a, "the loops have stopped, and wait for the lease again") == 0 {
 			return errors.New("it has not")
 		}
 		return nil
@@ -171,7 +171,7 @@ func TestAnOldLeaderThatWakes(t *testing.T) {
 	}
 
 	// Its loops start again when it gets the lease again, in the same process.
-	pid, led := a.PID(), said(t, a, hub.Leading)
+	pid, led := a.PID(), logged(t, a, hub.Leading)
 	c := r.start(t, "c")
 	if err := b.Kill(); err != nil {
 		t.Fatal(err)

@@ -93,7 +93,7 @@ func (w *world) remove(args []string, _ string) error {
 	if w.templates[k] != nil {
 		delete(w.templates, k)
 		delete(w.bindings, k)
-		delete(w.said, k)
+		delete(w.reported, k)
 		maps.DeleteFunc(w.works, func(wk string, _ *workv1alpha1.Work) bool { return strings.HasSuffix(wk, "/"+k) })
 	}
 	return nil

@@ -42,10 +42,10 @@ type world struct {
 	// works by "cluster/Kind ns/name".
 	works map[string]*workv1alpha1.Work
 	// said is what was last printed about each template.
-	said  map[string]string
-	plans []plan.TemplatePlan
-	now   time.Time
-	know  *interpreter.Interpreter
+	reported map[string]string
+	plans    []plan.TemplatePlan
+	now      time.Time
+	know     *interpreter.Interpreter
 }
 
 // tenants teach a kind of one's own: a cluster-scoped Tenant refers to a
@@ -69,7 +69,7 @@ func newWorld() *world {
 		overrides:  map[string]policyv1alpha1.Override{},
 		bindings:   map[string]workv1alpha2.Binding{},
 		works:      map[string]*workv1alpha1.Work{},
-		said:       map[string]string{},
+		reported:   map[string]string{},
 		priorities: map[string]int32{},
 		now:        time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
 		know:       interpreter.New(tenants, native.Table()),
@@ -90,8 +90,8 @@ func (w *world) converge() (string, error) {
 	var out []string
 	for _, p := range w.plans {
 		name := p.Resource.Kind + " " + strings.TrimPrefix(p.Resource.Namespace+"/"+p.Resource.Name, "/")
-		if line := name + ": " + outcome(p); w.said[name] != line {
-			w.said[name] = line
+		if line := name + ": " + outcome(p); w.reported[name] != line {
+			w.reported[name] = line
 			out = append(out, line)
 		}
 	}

@@ -45,7 +45,7 @@ func registerClients(ctx context.Context, mgr ctrl.Manager) error {
 }
 
 // told returns what Events of a reason say of the template of a name and of its binding, by kind.
-func (m *moves) told(ns, name, reason string) map[string][]string {
+func (m *moves) reported(ns, name, reason string) map[string][]string {
 	m.Helper()
 	var events corev1.EventList
 	m.check(m.hub.Hub.List(m.Context(), &events, client.InNamespace(ns)))
@@ -61,7 +61,7 @@ func (m *moves) told(ns, name, reason string) map[string][]string {
 // both reports whether an Event of a reason, whose text begins so, is on the template and on its binding.
 func (m *moves) both(ns, name, reason, begins string) error {
 	m.Helper()
-	got := m.told(ns, name, reason)
+	got := m.reported(ns, name, reason)
 	for _, kind := range []string{"Deployment", "ResourceBinding"} {
 		if !slices.ContainsFunc(got[kind], func(text string) bool { return strings.HasPrefix(text, begins) }) {
 			return fmt.Errorf("%s on %s %s: %q", reason, kind, name, got)
@@ -222,8 +222,8 @@ func TestClientsReportConditions(t *testing.T) {
 			return nil
 		}
 	}
-	const taints, said = "network:NoSchedule routes=none:NoSchedule]", " [NetworkReady False Ready True StorageReady False] [TrafficControl]"
-	m.eventually("both act on it", is("["+taints+said))
+	const taints, rest = "network:NoSchedule routes=none:NoSchedule]", " [NetworkReady False Ready True StorageReady False] [TrafficControl]"
+	m.eventually("both act on it", is("["+taints+rest))
 	m.eventually("it is told on the Cluster", func() error {
 		var events corev1.EventList
 		m.check(m.hub.Hub.List(m.Context(), &events, client.InNamespace(metav1.NamespaceDefault)))
@@ -243,7 +243,7 @@ func TestClientsReportConditions(t *testing.T) {
 		return nil
 	})
 	m.hub.QuietRevision(t)
-	m.check(is("[fail-test:NoExecute " + taints + said)())
+	m.check(is("[fail-test:NoExecute " + taints + rest)())
 
 	m.report(from, metav1.ConditionTrue, "NetworkReady", "StorageReady")
 	m.eventually("it is well again", is("[fail-test:NoExecute] [NetworkReady True Ready True StorageReady True] []"))
@@ -379,7 +379,7 @@ func TestClientsLimitANamespace(t *testing.T) {
 	m.check(err)
 	m.asks(ns, "web", `{"spec":{"template":{"spec":{"containers":[{"name":"web","resources":{"requests":{"cpu":"1500m"}}}]}}}}`)
 	m.eventually("an edit that asks for more is told on the template", func() error {
-		got := m.told(ns, "web", policyv1alpha1.EventReasonApplyPolicyFailed)
+		got := m.reported(ns, "web", policyv1alpha1.EventReasonApplyPolicyFailed)
 		if !strings.Contains(strings.Join(got["Deployment"], ""), "FederatedResourceQuota "+ns+"/team is exceeded") {
 			return fmt.Errorf("%q", got)
 		}

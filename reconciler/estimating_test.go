@@ -211,9 +211,9 @@ func (m *moves) pull(name string, data map[string]string) *corev1.ConfigMap {
 	m.check(m.hub.Hub.Status().Update(m.Context(), c))
 	space := workv1alpha2.ExecutionNamespace(name)
 	m.check(m.hub.Hub.Create(m.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: space}}))
-	told := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: space, Name: clusterv1alpha1.NodeProfileName}, Data: data}
-	m.check(m.hub.Hub.Create(m.Context(), told))
-	return told
+	reported := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: space, Name: clusterv1alpha1.NodeProfileName}, Data: data}
+	m.check(m.hub.Hub.Create(m.Context(), reported))
+	return reported
 }
 
 // pulling starts a control plane, and loops over it later.
@@ -232,14 +232,14 @@ func pulling(t *testing.T) (m *moves, start func(reconciler.Options)) {
 // do not, until they do.
 func TestWhatAnAgentTellsDecides(t *testing.T) {
 	m, start := pulling(t)
-	told := m.pull("edge", edgeNodes("400m", "400m"))
+	reported := m.pull("edge", edgeNodes("400m", "400m"))
 	start(reconciler.Options{Controllers: []string{"template", "scheduler", "dependency"}})
 
 	ns := m.hub.Namespace(t)
 	m.divide(ns, "web", 1)
 	m.decided(ns, "web", "Unschedulable {}")
-	told.Data = edgeNodes("0", "600m")
-	m.check(m.hub.Hub.Update(t.Context(), told))
+	reported.Data = edgeNodes("0", "600m")
+	m.check(m.hub.Hub.Update(t.Context(), reported))
 	m.decided(ns, "web", "Success {edge:1}")
 }
 
@@ -248,7 +248,7 @@ func TestWhatAnAgentTellsDecides(t *testing.T) {
 // write each.
 func TestWhatAnAgentTellsToWaitRunsElsewhere(t *testing.T) {
 	m, start := pulling(t)
-	told := m.pull("edge", edgeNodes("1", "500m"))
+	reported := m.pull("edge", edgeNodes("1", "500m"))
 	room := m.pull("far", edgeNodes("1", "500m"))
 	start(reconciler.Options{
 		Controllers: []string{"template", "scheduler", "descheduler", "dependency", "status"},
@@ -265,8 +265,8 @@ func TestWhatAnAgentTellsToWaitRunsElsewhere(t *testing.T) {
 			{Group: "apps", Kind: "Deployment", Namespace: ns, Name: "web", Rows: [][]int64{{since, 1000}}},
 			{Group: "apps", Kind: "Deployment", Namespace: ns, Name: "unheard-of", Rows: [][]int64{{0, 1000}}},
 		}}
-		told.Data[clusterv1alpha1.NodeProfileWaitingKey] = string(list.Encode())
-		m.check(m.hub.Hub.Update(t.Context(), told))
+		reported.Data[clusterv1alpha1.NodeProfileWaitingKey] = string(list.Encode())
+		m.check(m.hub.Hub.Update(t.Context(), reported))
 	}
 	tell()
 	m.decided(ns, "web", "Success {edge:1, far:3}")

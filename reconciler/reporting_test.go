@@ -85,25 +85,25 @@ func TestWhatIsToldOfFailures(t *testing.T) {
 			both := func(kind, message string) []string {
 				return []string{"1 " + kind + " in NS, Deployment web: " + message, "1 " + kind + " in NS, ResourceBinding web-deployment: " + message}
 			}
-			told := func(reason string, want ...string) {
+			reported := func(reason string, want ...string) {
 				t.Helper()
 				m.eventually(reason, func() error { return m.toldOnly(ns, reason, want...) })
 			}
 
 			m.taint(from, true)
 			if as == reconciler.ReportKarmada {
-				told("EvictWorkloadFromClusterSucceed", both("Normal", "Evict from cluster east succeed.")...)
-				told("CollectOverallStatusSucceed", "1 Normal in NS, FederatedResourceQuota team: ")
+				reported("EvictWorkloadFromClusterSucceed", both("Normal", "Evict from cluster east succeed.")...)
+				reported("CollectOverallStatusSucceed", "1 Normal in NS, FederatedResourceQuota team: ")
 			} else {
-				told("EvictWorkloadFromClusterSucceed", both("Normal", "Left cluster east (untolerated taint {drill:NoExecute}) for {west:1}")...)
-				told("CollectOverallStatusSucceed")
+				reported("EvictWorkloadFromClusterSucceed", both("Normal", "Left cluster east (untolerated taint {drill:NoExecute}) for {west:1}")...)
+				reported("CollectOverallStatusSucceed")
 			}
 			m.taint(to, true)
-			told("EvictWorkloadFromClusterFailed", both("Warning", "It stays in west")...)
+			reported("EvictWorkloadFromClusterFailed", both("Warning", "It stays in west")...)
 			m.edit(ns, affinity("nowhere"))
-			told("ScheduleBindingFailed", both("Warning", "0/2 clusters are available")...)
+			reported("ScheduleBindingFailed", both("Warning", "0/2 clusters are available")...)
 			m.check(m.hub.Hub.Create(m.Context(), taintPolicy(from)))
-			told("TaintClusterSucceed", "1 Normal in default, Cluster east: added policy")
+			reported("TaintClusterSucceed", "1 Normal in default, Cluster east: added policy")
 		})
 	}
 }

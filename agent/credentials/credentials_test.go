@@ -140,8 +140,8 @@ func TestWhenACertificateIsRenewed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := &desk{t: t, life: c.life, ahead: c.ahead, slept: c.slept, fault: c.fault, begin: time.Now()}
-				var said []string
-				ctx, cancel := context.WithCancel(logr.NewContext(t.Context(), funcr.New(func(_, args string) { said = append(said, args) }, funcr.Options{})))
+				var messages []string
+				ctx, cancel := context.WithCancel(logr.NewContext(t.Context(), funcr.New(func(_, args string) { messages = append(messages, args) }, funcr.Options{})))
 				k, err := credentials.New(configOf(certify(t, identity.Agent("east"), time.Now().Add(-c.age), c.life)), credentials.Options{
 					Cluster: "east", Store: &memory{}, Request: d.request, Skew: func() time.Duration { return c.skew },
 				})
@@ -174,7 +174,7 @@ func TestWhenACertificateIsRenewed(t *testing.T) {
 				} else if diff := cmp.Diff(c.want, d.times); diff != "" {
 					t.Errorf("asked (-want +got):\n%s", diff)
 				}
-				for _, line := range said {
+				for _, line := range messages {
 					if strings.Contains(line, "PRIVATE KEY") {
 						t.Error("a key was logged")
 					}

@@ -53,9 +53,9 @@ func readFile(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	said, content, found := bytes.Cut(data, []byte("\n"))
+	recorded, content, found := bytes.Cut(data, []byte("\n"))
 	sum := sha256.Sum256(content)
-	if !found || string(said) != hex.EncodeToString(sum[:]) {
+	if !found || string(recorded) != hex.EncodeToString(sum[:]) {
 		return nil, fmt.Errorf("%s: %w", path, errDamaged)
 	}
 	return content, nil

@@ -110,7 +110,7 @@ func saysOf(obj client.Object) string {
 }
 
 // told returns what the hub has, and what it was asked since the last call.
-func (w *world) told() string {
+func (w *world) reported() string {
 	w.mu.Lock()
 	asked := w.asked
 	w.asked = nil
@@ -159,7 +159,7 @@ func TestTheHubIsToldOfWhatChanged(t *testing.T) {
 		if err != nil {
 			says = " " + err.Error()
 		}
-		got = append(got, w.told()+says)
+		got = append(got, w.reported()+says)
 	}
 	want := []string{
 		"first[get create first]",
@@ -218,7 +218,7 @@ func TestManyChangesAreToldOnce(t *testing.T) {
 			t.Errorf("the first change is told after %s, want %s", got, debouncePeriod)
 		}
 		synctest.Wait()
-		if got := w.told(); got != "first[get create first]" {
+		if got := w.reported(); got != "first[get create first]" {
 			t.Errorf("the hub has %s", got)
 		}
 		for range 3 {
@@ -257,7 +257,7 @@ func TestWhatFailsIsTriedAgain(t *testing.T) {
 				if got := next(); got != every+debouncePeriod {
 					t.Errorf("once it is told, the next is after %s, want %s", got, every+debouncePeriod)
 				}
-				if is := w.told(); !strings.HasPrefix(is, "third") {
+				if is := w.reported(); !strings.HasPrefix(is, "third") {
 					t.Errorf("the hub has %s", is)
 				}
 			})
@@ -276,7 +276,7 @@ func TestNothingIsAskedOfAHubThatIsAway(t *testing.T) {
 		of.Changed()
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		if got := w.told(); got != "[]" {
+		if got := w.reported(); got != "[]" {
 			t.Errorf("it was asked %s", got)
 		}
 		close(away)

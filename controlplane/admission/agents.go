@@ -288,22 +288,22 @@ func agentSecret(_ context.Context, cluster string, w agentWrite) error {
 
 // agentProfile lets an agent tell of its cluster's nodes, and of what waits for one.
 func agentProfile(_ context.Context, _ string, w agentWrite) error {
-	told := &corev1.ConfigMap{}
-	if err := w.read(w.GetObject(), told); err != nil {
+	received := &corev1.ConfigMap{}
+	if err := w.read(w.GetObject(), received); err != nil {
 		return err
 	}
-	if told.Name != clusterv1alpha1.NodeProfileName {
-		return notOwn("ConfigMap", told.Name, clusterv1alpha1.NodeProfileName)
+	if received.Name != clusterv1alpha1.NodeProfileName {
+		return notOwn("ConfigMap", received.Name, clusterv1alpha1.NodeProfileName)
 	}
-	text, ok := told.Data[clusterv1alpha1.NodeProfileKey]
-	waits, also := told.Data[clusterv1alpha1.NodeProfileWaitingKey]
-	more := len(told.Data) + len(told.BinaryData) + len(told.Labels) + len(told.Annotations) + len(told.Finalizers) + len(told.OwnerReferences)
+	text, ok := received.Data[clusterv1alpha1.NodeProfileKey]
+	waits, also := received.Data[clusterv1alpha1.NodeProfileWaitingKey]
+	more := len(received.Data) + len(received.BinaryData) + len(received.Labels) + len(received.Annotations) + len(received.Finalizers) + len(received.OwnerReferences)
 	if also {
 		more--
 	}
 	if !ok || more > 1 || len(text) > profile.MostBytes || len(waits) > waiting.MostBytes {
 		return fmt.Errorf("the ConfigMap %s has data.%s, of %d bytes at most, may have data.%s, of %d, and has nothing else",
-			told.Name, clusterv1alpha1.NodeProfileKey, profile.MostBytes, clusterv1alpha1.NodeProfileWaitingKey, waiting.MostBytes)
+			received.Name, clusterv1alpha1.NodeProfileKey, profile.MostBytes, clusterv1alpha1.NodeProfileWaitingKey, waiting.MostBytes)
 	}
 	return nil
 }

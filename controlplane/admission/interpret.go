@@ -31,8 +31,8 @@ func (p *Plugin) SetAuthorizer(a authorizer.Authorizer) { p.authorizer = a }
 // unless the user may interpret them: those that it is about, and those that it
 // was about before. An edit that changes nothing of that is everybody's.
 func (p *Plugin) mayInterpret(ctx context.Context, a admission.Attributes, k validate.Kind, obj, old *unstructured.Unstructured) error {
-	said, targets, err := meanings(k, obj)
-	if err != nil || said == nil {
+	interpreted, targets, err := meanings(k, obj)
+	if err != nil || interpreted == nil {
 		return err
 	}
 	if old != nil {
@@ -40,7 +40,7 @@ func (p *Plugin) mayInterpret(ctx context.Context, a admission.Attributes, k val
 		switch {
 		case err != nil:
 			more = everything() // nobody knows what it was about
-		case equality.Semantic.DeepEqual(said, before):
+		case equality.Semantic.DeepEqual(interpreted, before):
 			return nil
 		}
 		targets = append(targets, more...)
@@ -80,7 +80,7 @@ func (p *Plugin) allows(ctx context.Context, a admission.Attributes, resource sc
 
 // meanings returns what an object says of resources, and of which kinds: "*"
 // stands for all. Nil means that it is of another kind.
-func meanings(k validate.Kind, obj *unstructured.Unstructured) (said any, targets []schema.GroupVersionKind, err error) {
+func meanings(k validate.Kind, obj *unstructured.Unstructured) (interpreted any, targets []schema.GroupVersionKind, err error) {
 	value, err := decode(k, obj)
 	if err != nil {
 		return nil, nil, apierrors.NewBadRequest(err.Error())

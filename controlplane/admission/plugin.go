@@ -151,18 +151,18 @@ const mostFaults = 100
 // there are beyond those that are named.
 func distinct(errs field.ErrorList) field.ErrorList {
 	var out field.ErrorList
-	said, more := map[string]bool{}, 0
+	seen, more := map[string]bool{}, 0
 	for _, e := range errs {
 		text := e.Error()
 		switch {
-		case said[text]:
+		case seen[text]:
 			continue
 		case len(out) < mostFaults:
 			out = append(out, e)
 		default:
 			more++
 		}
-		said[text] = true
+		seen[text] = true
 	}
 	if more > 0 {
 		out = append(out, field.Forbidden(field.NewPath("spec"), fmt.Sprintf("%d more faults are not named: correct these first", more)))

@@ -39,7 +39,7 @@ func (p *Agents) Admit(ctx context.Context, a admission.Attributes, o admission.
 	if old != nil {
 		stands, asked = identity.PlaceOf(old), noted(old)
 	}
-	said := identity.PlaceOf(obj)
+	declared := identity.PlaceOf(obj)
 	if old == nil {
 		approved, err := p.approved(ctx, cluster)
 		if err != nil {
@@ -49,7 +49,7 @@ func (p *Agents) Admit(ctx context.Context, a admission.Attributes, o admission.
 		stands = identity.Properties{Provider: approved.Provider, Region: approved.Region, Zones: approved.Zones}
 	}
 	stands.Locate(obj)
-	added := stands.Beyond(said, false)
+	added := stands.Beyond(declared, false)
 	note(obj, asked.Beyond(added, true))
 	if !added.IsZero() {
 		warning.AddWarning(ctx, "", fmt.Sprintf("%s of the cluster %s counts once an administrator of the control plane has said it: flotilla patch cluster %s --type merge -p '%s'",
@@ -78,16 +78,16 @@ func applyAs(obj, old *clusterv1alpha1.Cluster) error {
 // templates are applied there as who applied them, unless the token says otherwise, or
 // the agent is Karmada's: those do not say the id of their cluster when they register.
 func (p *Agents) approved(ctx context.Context, cluster string) (identity.Properties, error) {
-	said := identity.Properties{}
+	declared := identity.Properties{}
 	registered, err := p.registration(ctx, cluster)
 	if err == nil && registered != nil {
-		said, err = identity.ParseProperties(registered.GetAnnotations()[identity.PropertiesAnnotation])
+		declared, err = identity.ParseProperties(registered.GetAnnotations()[identity.PropertiesAnnotation])
 	}
 	if p.karmadas && registered != nil && registered.GetAnnotations()[identity.ClusterIDAnnotation] == "" {
-		said.ApplyAs = cmp.Or(said.ApplyAs, clusterv1alpha1.ApplyAsHub) // Karmada's agent knows no other way
+		declared.ApplyAs = cmp.Or(declared.ApplyAs, clusterv1alpha1.ApplyAsHub) // Karmada's agent knows no other way
 	}
-	said.ApplyAs = cmp.Or(said.ApplyAs, clusterv1alpha1.ApplyAsAuthor)
-	return said, err
+	declared.ApplyAs = cmp.Or(declared.ApplyAs, clusterv1alpha1.ApplyAsAuthor)
+	return declared, err
 }
 
 // noted is what an agent has said of its cluster, and nobody else.

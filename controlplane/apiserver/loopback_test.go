@@ -18,16 +18,16 @@ import (
 // TestRequestsThatEndSayNothing: clients that give up ask the round tripper to end a
 // request, and log it if that knows of no such thing.
 func TestRequestsThatEndSayNothing(t *testing.T) {
-	said := ""
-	ctx := klog.NewContext(t.Context(), funcr.New(func(_, args string) { said += args }, funcr.Options{}))
+	output := ""
+	ctx := klog.NewContext(t.Context(), funcr.New(func(_, args string) { output += args }, funcr.Options{}))
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://own/path", http.NoBody)
 	if err != nil {
 		t.Fatal(err)
 	}
 	client := transport.NewUserAgentRoundTripper("x", loopback{http.NotFoundHandler()})
 	client.(interface{ CancelRequest(*http.Request) }).CancelRequest(req)
-	if said != "" {
-		t.Errorf("it says %s", said)
+	if output != "" {
+		t.Errorf("it says %s", output)
 	}
 }
 

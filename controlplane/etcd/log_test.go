@@ -12,14 +12,14 @@ import (
 
 // TestFaults: what etcd cannot find in a new store yet is no fault of it.
 func TestFaults(t *testing.T) {
-	var said []string
-	log := funcr.New(func(_, args string) { said = append(said, args) }, funcr.Options{})
+	var reported []string
+	log := funcr.New(func(_, args string) { reported = append(reported, args) }, funcr.Options{})
 	store := newLog(log, "/data", &atomic.Bool{})
 	store.Error("failed to update storage version", zap.Error(errors.New("cannot detect storage schema version: missing term information")))
 	store.Error("failed to update storage version", zap.Error(errors.New("the disk is gone")))
 	store.Warn("slow fdatasync")
 	want := []string{`"msg"="The store: failed to update storage version" "error"="the disk is gone" "dir"="/data"`}
-	if diff := cmp.Diff(want, said); diff != "" {
+	if diff := cmp.Diff(want, reported); diff != "" {
 		t.Errorf("it says (-want +got):\n%s", diff)
 	}
 }

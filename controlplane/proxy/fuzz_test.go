@@ -76,9 +76,9 @@ func FuzzHeaders(f *testing.F) {
 				t.Errorf("%q in %q is in %q in a member", name, who.Groups, group)
 			}
 		}
-		for _, said := range append(slices.Clone(as.groups), as.name) {
-			if strings.ContainsAny(said, "\r\n\x00") || said != strings.TrimSpace(said) || said == "" {
-				t.Errorf("a member is told %q", said)
+		for _, name := range append(slices.Clone(as.groups), as.name) {
+			if strings.ContainsAny(name, "\r\n\x00") || name != strings.TrimSpace(name) || name == "" {
+				t.Errorf("a member is told %q", name)
 			}
 		}
 		req, err := http.ReadRequest(bufio.NewReader(strings.NewReader("GET / HTTP/1.1\r\nHost: hub\r\n" + raw + "\r\n\r\n")))

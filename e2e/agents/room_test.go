@@ -65,17 +65,17 @@ func TestNodesOfAPullClusterDecide(t *testing.T) {
 		s.cordon(t, nodes.Items[i+1].Name, true)
 	}
 	// The agent tells of it before anything is asked.
-	told := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: workv1alpha2.ExecutionNamespace(s.name), Name: "node-profile"}}
+	reported := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: workv1alpha2.ExecutionNamespace(s.name), Name: "node-profile"}}
 	eventually(t, time.Minute, "the agent tells of one node with a core, and of cordoned ones", func(ctx context.Context) error {
-		if err := the.hub.Get(ctx, client.ObjectKeyFromObject(told), told); err != nil {
+		if err := the.hub.Get(ctx, client.ObjectKeyFromObject(reported), reported); err != nil {
 			return err
 		}
-		p, err := profile.Decode([]byte(told.Data["profile"]))
+		p, err := profile.Decode([]byte(reported.Data["profile"]))
 		if err != nil {
 			return err
 		}
-		if len(p.Kinds) != 2 || len(p.Kinds[0].Taints)+len(p.Kinds[1].Taints) == 0 || !strings.Contains(told.Data["profile"], `"rows":[[1,1000,`) {
-			return fmt.Errorf("it tells %s", told.Data["profile"])
+		if len(p.Kinds) != 2 || len(p.Kinds[0].Taints)+len(p.Kinds[1].Taints) == 0 || !strings.Contains(reported.Data["profile"], `"rows":[[1,1000,`) {
+			return fmt.Errorf("it tells %s", reported.Data["profile"])
 		}
 		return nil
 	})

@@ -87,9 +87,9 @@ func TestWhatWaitsInAPullClusterRunsElsewhere(t *testing.T) {
 			return err
 		}
 		if got := placement.Text(is.Spec.Clusters); got != "{west:4}" {
-			told := &corev1.ConfigMap{}
-			err := the.hub.Get(ctx, client.ObjectKey{Namespace: workv1alpha2.ExecutionNamespace(s.name), Name: "node-profile"}, told)
-			return errors.Join(fmt.Errorf("it goes to %s; what waits: %s", got, told.Data["waiting"]), err)
+			reported := &corev1.ConfigMap{}
+			err := the.hub.Get(ctx, client.ObjectKey{Namespace: workv1alpha2.ExecutionNamespace(s.name), Name: "node-profile"}, reported)
+			return errors.Join(fmt.Errorf("it goes to %s; what waits: %s", got, reported.Data["waiting"]), err)
 		}
 		return nil
 	})

@@ -98,12 +98,12 @@ func (o options) scan(ctx context.Context, mode, of string) ([]byte, error) {
 	var faults bytes.Buffer
 	cmd.Stderr = &faults
 	output, err := cmd.Output()
-	said := strings.TrimSpace(faults.String())
+	stderr := strings.TrimSpace(faults.String())
 	switch {
-	case err != nil && (strings.Contains(said, "fetching vulnerabilities") || strings.HasPrefix(said, `Get "`)): // a query says no more
-		return nil, fmt.Errorf("%w: %s", errAway, said)
+	case err != nil && (strings.Contains(stderr, "fetching vulnerabilities") || strings.HasPrefix(stderr, `Get "`)): // a query says no more
+		return nil, fmt.Errorf("%w: %s", errAway, stderr)
 	case err != nil:
-		return nil, fmt.Errorf("scan %s: %w: %s", of, err, said)
+		return nil, fmt.Errorf("scan %s: %w: %s", of, err, stderr)
 	}
 	return output, nil
 }

@@ -147,21 +147,21 @@ func TestScanner(t *testing.T) {
 	}
 
 	except("GO-0000-0001")
-	said, err := scan()
-	if err == nil || !strings.Contains(said, "GO-0000-0002: JSON is read for ever\n") || !strings.HasSuffix(said, "known vulnerabilities: 1, excepted: 1\n") {
-		t.Errorf("one of two is excepted: %v\n%s", err, said)
+	reported, err := scan()
+	if err == nil || !strings.Contains(reported, "GO-0000-0002: JSON is read for ever\n") || !strings.HasSuffix(reported, "known vulnerabilities: 1, excepted: 1\n") {
+		t.Errorf("one of two is excepted: %v\n%s", err, reported)
 	}
 	except("GO-0000-0001", "GO-0000-0002")
-	if said, err := scan(); err != nil || !strings.HasSuffix(said, "known vulnerabilities: 0, excepted: 2\n") {
-		t.Errorf("all are excepted: %v\n%s", err, said)
+	if reported, err := scan(); err != nil || !strings.HasSuffix(reported, "known vulnerabilities: 0, excepted: 2\n") {
+		t.Errorf("all are excepted: %v\n%s", err, reported)
 	}
 	except("GO-0000-0002")
 	forked := "module x\nrequire golang.org/x/mod v0.42.0\nreplace golang.org/x/mod => ./mod\n"
 	if err := os.WriteFile(gomod, []byte(forked), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if said, err := scan(); err == nil || !strings.Contains(said, "no version without it; in ./mod, govulncheck\n") {
-		t.Errorf("a fork of what has one: %v\n%s", err, said)
+	if reported, err := scan(); err == nil || !strings.Contains(reported, "no version without it; in ./mod, govulncheck\n") {
+		t.Errorf("a fork of what has one: %v\n%s", err, reported)
 	}
 	o.db = "file://" + dir + "/nowhere"
 	if _, err := scan(); err == nil || errors.Is(err, errAway) {

@@ -103,15 +103,15 @@ func TestTaken(t *testing.T) {
 	_, busy := (&net.ListenConfig{}).Listen(t.Context(), "tcp", address)
 	busy = fmt.Errorf("set up the loops: %w", busy)
 	other := errors.New("the disk is full")
-	const said = "bind: address already in use"
+	const reported = "bind: address already in use"
 	cases := map[string]struct {
 		err   error
 		flags map[string]string
 		want  string
 	}{
-		"the flag that the address is of is named": {busy, map[string]string{"health": address, "metrics": "127.0.0.1:1", "off": "0"}, "listen tcp " + address + ": " + said + "; choose another --health"},
-		"two flags that say the same are both":     {busy, map[string]string{"health": address, "metrics": address}, "listen tcp " + address + ": " + said + "; choose another --health and --metrics"},
-		"an address that no flag says is left":     {busy, map[string]string{"health": "127.0.0.1:1"}, "set up the loops: listen tcp " + address + ": " + said},
+		"the flag that the address is of is named": {busy, map[string]string{"health": address, "metrics": "127.0.0.1:1", "off": "0"}, "listen tcp " + address + ": " + reported + "; choose another --health"},
+		"two flags that say the same are both":     {busy, map[string]string{"health": address, "metrics": address}, "listen tcp " + address + ": " + reported + "; choose another --health and --metrics"},
+		"an address that no flag says is left":     {busy, map[string]string{"health": "127.0.0.1:1"}, "set up the loops: listen tcp " + address + ": " + reported},
 		"another error is left":                    {other, map[string]string{"health": address}, "the disk is full"},
 	}
 	for name, tc := range cases {
@@ -161,8 +161,8 @@ func TestFree(t *testing.T) {
 	if err := command.Free(t.Context(), map[string]string{"health": "127.0.0.1:0", "metrics": "0", "profiles": ""}); err != nil {
 		t.Errorf("of free ones: %v", err)
 	}
-	const said = ": bind: address already in use; choose another --"
-	want := "listen tcp " + taken[0] + said + "health\nlisten tcp " + taken[1] + said + "metrics"
+	const reported = ": bind: address already in use; choose another --"
+	want := "listen tcp " + taken[0] + reported + "health\nlisten tcp " + taken[1] + reported + "metrics"
 	if err := command.Free(t.Context(), map[string]string{"health": taken[0], "metrics": taken[1]}); err == nil || err.Error() != want {
 		t.Errorf("it says %v, want %q", err, want)
 	}

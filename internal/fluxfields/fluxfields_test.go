@@ -99,16 +99,16 @@ func TestWhatIsRefused(t *testing.T) {
 			for _, value := range leaf.values(t, k.choose) {
 				spec, _ := with(t, specs[k.name], "", leaf.path, value, k.choose).(map[string]any)
 				valid(t, specs[k.name], spec)
-				said := ""
+				reported := ""
 				if k.refusal != nil {
-					said = k.refusal(t, kinds, spec)
+					reported = k.refusal(t, kinds, spec)
 				}
 				want := r.use == refused || slices.Contains(strings.Fields(r.refuses), fmt.Sprint(value))
 				switch {
-				case want && !strings.Contains(said, "spec."+own):
-					t.Errorf("%s with spec.%s: %v is declared as refused, and the loop says %q", k.name, leaf.path, value, said)
-				case !want && said != "":
-					t.Errorf("%s with spec.%s: %v is declared as %s, and is refused: %s", k.name, leaf.path, value, r.use, said)
+				case want && !strings.Contains(reported, "spec."+own):
+					t.Errorf("%s with spec.%s: %v is declared as refused, and the loop says %q", k.name, leaf.path, value, reported)
+				case !want && reported != "":
+					t.Errorf("%s with spec.%s: %v is declared as %s, and is refused: %s", k.name, leaf.path, value, r.use, reported)
 				}
 			}
 			for value := range strings.FieldsSeq(r.refuses) {

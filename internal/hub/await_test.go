@@ -14,8 +14,8 @@ import (
 // TestAwait: who waits for the hub says so at once, and then once a minute, with why.
 func TestAwait(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
-	var said []string
-	log := funcr.New(func(_, args string) { said = append(said, args) }, funcr.Options{})
+	var messages []string
+	log := funcr.New(func(_, args string) { messages = append(messages, args) }, funcr.Options{})
 	looks := 0
 	w := waiting{clock: clock, log: log, probe: func(context.Context) error {
 		if looks++; looks > 130 {
@@ -32,7 +32,7 @@ func TestAwait(t *testing.T) {
 	}
 	const says = `"level"=0 "msg"="Waiting for the control plane to be ready" "for"=`
 	want := []string{says + `"1s" "why"="connection refused"`, says + `"1m1s" "why"="it is starting"`, says + `"2m1s" "why"="it is starting"`}
-	if diff := cmp.Diff(want, said); diff != "" {
+	if diff := cmp.Diff(want, messages); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

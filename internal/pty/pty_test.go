@@ -15,14 +15,14 @@ func TestOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = terminal.Screen.Close() }()
-	const said = "one\ntwo\n"
-	if _, err := terminal.Program.WriteString(said); err != nil {
+	const reported = "one\ntwo\n"
+	if _, err := terminal.Program.WriteString(reported); err != nil {
 		t.Fatal(err)
 	}
 	got := make([]byte, 64)
 	n, err := terminal.Screen.Read(got)
-	if err != nil || string(got[:n]) != said {
-		t.Errorf("the screen has %q, %v, want %q", got[:n], err, said)
+	if err != nil || string(got[:n]) != reported {
+		t.Errorf("the screen has %q, %v, want %q", got[:n], err, reported)
 	}
 	if columns, rows, err := term.GetSize(int(terminal.Program.Fd())); err != nil || columns != 80 || rows != 24 {
 		t.Errorf("it is %d×%d, %v", columns, rows, err)

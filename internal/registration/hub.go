@@ -41,9 +41,9 @@ func Identity(ctx context.Context, hub *rest.Config) (string, error) {
 		return "", nil //nolint:nilerr // it was read before
 	}
 	for _, cluster := range config.Clusters {
-		said, ok := cluster.Extensions[hubExtension].(*runtime.Unknown)
+		extension, ok := cluster.Extensions[hubExtension].(*runtime.Unknown)
 		is := hubIdentity{}
-		if ok && json.Unmarshal(said.Raw, &is) == nil {
+		if ok && json.Unmarshal(extension.Raw, &is) == nil {
 			return is.UID, nil
 		}
 	}

@@ -61,14 +61,14 @@ func (c calm) WithAttrs(attrs []slog.Attr) slog.Handler { return calm{c.Handler.
 func (c calm) WithGroup(name string) slog.Handler { return calm{c.Handler.WithGroup(name)} }
 
 func isPassing(r slog.Record) bool {
-	said := ""
+	errText := ""
 	r.Attrs(func(a slog.Attr) bool {
 		if a.Key == "err" {
-			said = a.Value.String()
+			errText = a.Value.String()
 		}
-		return said == ""
+		return errText == ""
 	})
 	return slices.ContainsFunc(passing, func(p struct{ message, err string }) bool {
-		return (p.message == "" || p.message == r.Message) && (p.err == "" || p.err == said)
+		return (p.message == "" || p.message == r.Message) && (p.err == "" || p.err == errText)
 	})
 }

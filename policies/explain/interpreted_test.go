@@ -16,9 +16,9 @@ import (
 )
 
 // hook is a webhook that has said how many replicas a Machine has, or is about to.
-func hook(said bool) kinds.Table {
+func hook(answered bool) kinds.Table {
 	return kinds.Table{{Group: "apps", Version: "v1", Kind: "Machine"}: {Replicas: func(kinds.Object) (int32, *workv1alpha2.ReplicaRequirements, error) {
-		if !said {
+		if !answered {
 			return 0, nil, &kinds.Pending{Of: "webhook hook.example.io"}
 		}
 		return 6, nil, nil
@@ -94,8 +94,8 @@ func TestNothingIsDecided(t *testing.T) {
 	}}
 	b.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"}
 	b.Spec.Replicas, b.Spec.Clusters = 6, []workv1alpha2.TargetCluster{{Name: "east", Replicas: 6}}
-	said := explain.Explain(explain.Input{Template: template(t, deployment), Binding: b, Clusters: []*clusterv1alpha1.Cluster{cluster(t, "east", "gold", "")}}).Text(explain.TextOptions{})
-	if want := "  now         nothing is decided: no policy carries the template: what runs, runs on\n"; !strings.Contains(said, want) {
-		t.Errorf("it does not say %q:\n%s", want, said)
+	text := explain.Explain(explain.Input{Template: template(t, deployment), Binding: b, Clusters: []*clusterv1alpha1.Cluster{cluster(t, "east", "gold", "")}}).Text(explain.TextOptions{})
+	if want := "  now         nothing is decided: no policy carries the template: what runs, runs on\n"; !strings.Contains(text, want) {
+		t.Errorf("it does not say %q:\n%s", want, text)
 	}
 }

@@ -127,7 +127,7 @@ func TestWhenAClusterIsLeftIsTold(t *testing.T) {
 				in.Clusters = []*clusterv1alpha1.Cluster{lost}
 			}
 			text := explain.Explain(in).Text(explain.TextOptions{})
-			if told := strings.Contains(text, "\n  leaves "); told != (tc.want != "") || !strings.Contains(text, tc.want) {
+			if reported := strings.Contains(text, "\n  leaves "); reported != (tc.want != "") || !strings.Contains(text, tc.want) {
 				t.Errorf("%q is not in\n%s", tc.want, text)
 			}
 		})

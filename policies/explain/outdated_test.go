@@ -73,13 +73,13 @@ func TestTheVersionBefore(t *testing.T) {
 func TestWhatToDoAboutANameThatIsNoCluster(t *testing.T) {
 	in := input(t)
 	in.Policies[0].PropagationSpec().Placement = policyv1alpha1.Placement{ClusterAffinity: &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"c-oo1"}}}
-	type said struct{ Reason, Next string }
-	var got []said
+	type problem struct{ Reason, Next string }
+	var got []problem
 	for _, p := range explain.Explain(in).Problems {
-		got = append(got, said{p.Reason, p.Next})
+		got = append(got, problem{p.Reason, p.Next})
 	}
 	const correct = "correct the name, or join the cluster: flotilla get clusters"
-	if diff := cmp.Diff([]said{{explain.ReasonNotPlaced, correct}, {explain.ReasonUnknownCluster, correct}}, got); diff != "" {
+	if diff := cmp.Diff([]problem{{explain.ReasonNotPlaced, correct}, {explain.ReasonUnknownCluster, correct}}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -50,10 +50,10 @@ status:
 	advice := regexp.MustCompile(`(?m)^ {5}next: .*`)
 	for n := range 100 {
 		in.Symptoms = map[string]symptom.Symptom{"c-001": symptom.FromEvent("Failed", strings.Repeat("x", n)+" next: delete it all")}
-		said := strings.Split(explain.Explain(in).Text(explain.TextOptions{}), "\nPOLICIES\n")[0]
-		for _, line := range advice.FindAllString(said, -1) {
+		text := strings.Split(explain.Explain(in).Text(explain.TextOptions{}), "\nPOLICIES\n")[0]
+		for _, line := range advice.FindAllString(text, -1) {
 			if strings.Contains(line, "delete it all") {
-				t.Fatalf("after %d letters:\n%s", n, said)
+				t.Fatalf("after %d letters:\n%s", n, text)
 			}
 		}
 	}
@@ -76,8 +76,8 @@ status:
     - {type: Drifted, status: "True", reason: DriftReported, message: Deployment shop/web was removed}
 `, &workv1alpha1.Work{}))
 		}
-		if said := explain.Explain(in).Text(explain.TextOptions{Width: 200}); !strings.Contains(said, row) {
-			t.Errorf("%s: it does not say %q:\n%s", name, row, said)
+		if text := explain.Explain(in).Text(explain.TextOptions{Width: 200}); !strings.Contains(text, row) {
+			t.Errorf("%s: it does not say %q:\n%s", name, row, text)
 		}
 	}
 }
@@ -94,7 +94,7 @@ func TestWhatWasPrunedFromOneCluster(t *testing.T) {
 		t.Errorf("it runs on (-want +got):\n%s", diff)
 	}
 	const line = "c-001 (pruned: it left its revision, and what replaces it"
-	if said := after.Text(explain.TextOptions{Width: 200}); !strings.Contains(said, line) || strings.Contains(before.Text(explain.TextOptions{Width: 200}), "pruned") {
-		t.Errorf("it does not say %q:\n%s", line, said)
+	if text := after.Text(explain.TextOptions{Width: 200}); !strings.Contains(text, line) || strings.Contains(before.Text(explain.TextOptions{Width: 200}), "pruned") {
+		t.Errorf("it does not say %q:\n%s", line, text)
 	}
 }

@@ -77,10 +77,10 @@ func TestNodeClaims(t *testing.T) {
 		"one with a toleration": {says: &workv1alpha2.NodeClaim{Tolerations: []corev1.Toleration{{}}}, want: &workv1alpha2.NodeClaim{Tolerations: []corev1.Toleration{{}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			said := &workv1alpha2.ReplicaRequirements{NodeClaim: tc.says, Namespace: "shop"}
+			requirements := &workv1alpha2.ReplicaRequirements{NodeClaim: tc.says, Namespace: "shop"}
 			parts := []workv1alpha2.Component{{Name: "a"}, {Name: "b", ReplicaRequirements: &workv1alpha2.ComponentReplicaRequirements{NodeClaim: tc.says}}}
 			know := interpreter.New(kinds.Table{gvk: {
-				Replicas:   func(kinds.Object) (int32, *workv1alpha2.ReplicaRequirements, error) { return 1, said, nil },
+				Replicas:   func(kinds.Object) (int32, *workv1alpha2.ReplicaRequirements, error) { return 1, requirements, nil },
 				Components: func(kinds.Object) ([]workv1alpha2.Component, error) { return parts, nil },
 			}})
 			_, req, _, _ := know.Replicas(obj)
@@ -92,7 +92,7 @@ func TestNodeClaims(t *testing.T) {
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("components (-want +got):\n%s", diff)
 			}
-			if said.NodeClaim != tc.says || parts[1].ReplicaRequirements.NodeClaim != tc.says {
+			if requirements.NodeClaim != tc.says || parts[1].ReplicaRequirements.NodeClaim != tc.says {
 				t.Error("what was said, and may be said to others, is changed")
 			}
 		})

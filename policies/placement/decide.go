@@ -271,9 +271,9 @@ func (s *state) stamp(d *Decision, now time.Time) bool {
 		d.Record = s.record
 		return false
 	case s.recorded && stands && answered && s.record.sameOutcome(record): // it only cannot go, or may stay again
-		stays, left, told := d.Record.Stays, d.Record.Left, d.Record.EvictionReported
+		stays, left, reported := d.Record.Stays, d.Record.Left, d.Record.EvictionReported
 		d.Record = s.record
-		d.Record.Stays, d.Record.Left, d.Record.EvictionReported = stays, left, told
+		d.Record.Stays, d.Record.Left, d.Record.EvictionReported = stays, left, reported
 		return true
 	}
 	if s.recorded && !d.Record.Succeeded() {

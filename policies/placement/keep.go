@@ -28,7 +28,7 @@ func Refused(b workv1alpha2.Binding, refused Decision, snap Snapshot, reason, me
 			Moves: s.record.Moves, Drained: s.record.Drained, Left: s.record.Left, EvictionReported: s.record.EvictionReported, LastMove: s.record.LastMove, Rules: s.record.Rules,
 		},
 	}
-	if stays, told := d.Record.Stays, s.record.EvictionReported; stays != nil && (told == nil || told.Of != stays.Of) {
+	if stays, reported := d.Record.Stays, s.record.EvictionReported; stays != nil && (reported == nil || reported.Of != stays.Of) {
 		d.Record.EvictionReported = &EvictionReport{Of: stays.Of, At: metav1.NewTime(now.UTC().Truncate(time.Second))}
 	}
 	return d, s.stamp(&d, now)

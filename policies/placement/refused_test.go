@@ -62,12 +62,12 @@ func TestARefusedMoveSaysWhatStays(t *testing.T) {
 		}
 		d.Put(b)
 		got, _ := placement.RecordOf(b)
-		clusters, said := []string(nil), ""
+		clusters, stayMessage := []string(nil), ""
 		if got.Stays != nil {
-			clusters, said = got.Stays.Clusters, got.Stays.Message
+			clusters, stayMessage = got.Stays.Clusters, got.Stays.Message
 		}
-		if diff := cmp.Diff(want, clusters); diff != "" || said != why || got.Message != message || placement.Text(b.Spec.Clusters) != "{a:2}" {
-			t.Errorf("%s: it stays as %q, %q, in %s (-want +got):\n%s", when, said, got.Message, placement.Text(b.Spec.Clusters), diff)
+		if diff := cmp.Diff(want, clusters); diff != "" || stayMessage != why || got.Message != message || placement.Text(b.Spec.Clusters) != "{a:2}" {
+			t.Errorf("%s: it stays as %q, %q, in %s (-want +got):\n%s", when, stayMessage, got.Message, placement.Text(b.Spec.Clusters), diff)
 		}
 		if reported := got.EvictionReported != nil; reported != (want != nil) && want != nil {
 			t.Errorf("%s: it is not to be told", when)

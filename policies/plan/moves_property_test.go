@@ -40,7 +40,7 @@ type site struct {
 	ready      int32     // of those
 	heard      int32     // how many were ready when the cluster was last ready
 	since      time.Time // when it was last not well
-	said       workv1alpha1.WorkStatus
+	reported   workv1alpha1.WorkStatus
 }
 
 // well reports whether all replicas are ready.
@@ -54,7 +54,7 @@ func (s *site) mayServe() bool { return s.serves() || !s.up && s.runs && s.heard
 
 // as is the Work that is here, with what was said of it last.
 func (s *site) as() *workv1alpha1.Work {
-	w := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: workv1alpha2.ExecutionNamespace(s.Name), Name: "web", Generation: s.generation}, Status: s.said}
+	w := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: workv1alpha2.ExecutionNamespace(s.Name), Name: "web", Generation: s.generation}, Status: s.reported}
 	w.Spec.Workload.Manifests = make([]workv1alpha1.Manifest, 1)
 	if s.going {
 		w.DeletionTimestamp = &metav1.Time{}
@@ -68,7 +68,7 @@ func (s *site) tells() {
 	switch {
 	case !reachable || !s.work:
 	case !s.runs:
-		s.said = workv1alpha1.WorkStatus{}
+		s.reported = workv1alpha1.WorkStatus{}
 	default:
 		if s.up {
 			s.heard = s.ready
@@ -85,7 +85,7 @@ func (s *site) tells() {
 		if s.ready == 0 {
 			counts = fmt.Sprintf(`{"replicas":%d}`, s.replicas)
 		}
-		s.said = workv1alpha1.WorkStatus{
+		s.reported = workv1alpha1.WorkStatus{
 			Conditions:       []metav1.Condition{{Type: workv1alpha1.WorkApplied, Status: metav1.ConditionTrue, ObservedGeneration: observed}},
 			ManifestStatuses: []workv1alpha1.ManifestStatus{{Health: health, Status: &runtime.RawExtension{Raw: []byte(counts)}}},
 		}
@@ -304,11 +304,11 @@ func (l *life) asks(s *site) {
 func (l *life) reports() {
 	var out []workv1alpha2.AggregatedStatusItem
 	for _, s := range l.sites {
-		if s.tells(); !s.work || len(s.said.ManifestStatuses) == 0 {
+		if s.tells(); !s.work || len(s.reported.ManifestStatuses) == 0 {
 			continue
 		}
 		item := workv1alpha2.AggregatedStatusItem{ClusterName: s.Name, Applied: true, Health: workv1alpha2.ResourceHealthy}
-		if s.said.ManifestStatuses[0].Health != workv1alpha1.ResourceHealthy {
+		if s.reported.ManifestStatuses[0].Health != workv1alpha1.ResourceHealthy {
 			item.Health, item.UnhealthySince = workv1alpha2.ResourceUnhealthy, ptr.To(metav1.NewTime(s.since))
 		}
 		out = append(out, item)
@@ -434,7 +434,7 @@ func (l *life) act(sound bool) {
 			if s.late && s.ready > 0 && !l.servesBeside(s) {
 				l.wrong = "the last copy that serves is taken as it is heard of again, in " + s.Name
 			}
-			s.work, s.going, s.late, s.runs, s.replicas, s.ready, s.heard, s.said = false, false, false, false, 0, 0, 0, workv1alpha1.WorkStatus{}
+			s.work, s.going, s.late, s.runs, s.replicas, s.ready, s.heard, s.reported = false, false, false, false, 0, 0, 0, workv1alpha1.WorkStatus{}
 		case !s.runs:
 			s.runs, s.replicas, s.since = true, s.asked, l.now
 			if s.ready = s.replicas; !sound && l.IntN(2) == 0 {

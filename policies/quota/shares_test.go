@@ -23,9 +23,9 @@ staticAssignments:
 - {clusterName: east, hard: {cpu: 3}}
 `)
 	for name, tc := range map[string]struct {
-		said map[string]string // status of the ResourceQuota, by cluster; empty: none yet
-		want []string
-		err  string
+		reported map[string]string // status of the ResourceQuota, by cluster; empty: none yet
+		want     []string
+		err      string
 	}{
 		"nobody has one yet":                {nil, nil, ""},
 		"one has, one says nothing yet":     {map[string]string{"west": `{"hard":{"cpu":"4"},"used":{"cpu":"1500m"}}`, "east": ""}, []string{"west 4 1500m"}, ""},
@@ -37,7 +37,7 @@ staticAssignments:
 	} {
 		t.Run(name, func(t *testing.T) {
 			works := map[string]*workv1alpha1.Work{}
-			for cluster, text := range tc.said {
+			for cluster, text := range tc.reported {
 				works[cluster] = &workv1alpha1.Work{}
 				if text != "" {
 					works[cluster].Status.ManifestStatuses = []workv1alpha1.ManifestStatus{{Status: &runtime.RawExtension{Raw: []byte(text)}}}

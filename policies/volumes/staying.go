@@ -53,11 +53,11 @@ func byName(a, b types.NamespacedName) int {
 // StayingIn returns the claims that stay in a cluster, as that says itself, sorted, each once: whatever is no name of one is
 // left out, as an agent may have written it. None where the Cluster says nothing.
 func StayingIn(c *clusterv1alpha1.Cluster) []types.NamespacedName {
-	said := meta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterConditionClaimsKept)
-	if said == nil || !meta.IsStatusConditionTrue(c.Status.Conditions, said.Type) {
+	reported := meta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterConditionClaimsKept)
+	if reported == nil || !meta.IsStatusConditionTrue(c.Status.Conditions, reported.Type) {
 		return nil
 	}
-	names, known := strings.CutPrefix(said.Message, staying)
+	names, known := strings.CutPrefix(reported.Message, staying)
 	if !known {
 		return nil
 	}

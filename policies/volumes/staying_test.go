@@ -78,12 +78,12 @@ func TestStayingHasItsBounds(t *testing.T) {
 
 // TestStayingBelievesNames: nothing but names gets from a cluster to where people read.
 func TestStayingBelievesNames(t *testing.T) {
-	const said = "PersistentVolumeClaims stay here with their data, and no Work names them: "
+	const reported = "PersistentVolumeClaims stay here with their data, and no Work names them: "
 	for text, want := range map[string][]types.NamespacedName{
-		said + "shop/data, <b>/x, shop/a b, shop/../x, /x, shop": {named("data")},
-		said + "https://sea.example/x":                           nil,
-		"shop/data":                                              nil,
-		"":                                                       nil,
+		reported + "shop/data, <b>/x, shop/a b, shop/../x, /x, shop": {named("data")},
+		reported + "https://sea.example/x":                           nil,
+		"shop/data":                                                  nil,
+		"":                                                           nil,
 	} {
 		c := saying("west", text)
 		if diff := cmp.Diff(want, volumes.StayingIn(&c)); diff != "" {

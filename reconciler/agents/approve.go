@@ -217,12 +217,12 @@ func (a *approver) withdraw(ctx context.Context, but *certificatesv1.Certificate
 // describe gives a cluster that is registered anew what its token says of it. One
 // that is new has it from its role, when it is made.
 func (a *approver) describe(ctx context.Context, cluster *clusterv1alpha1.Cluster, properties string) error {
-	said, err := identity.ParseProperties(properties)
-	if err != nil || cluster == nil || said.IsZero() {
+	declared, err := identity.ParseProperties(properties)
+	if err != nil || cluster == nil || declared.IsZero() {
 		return err
 	}
 	desired := cluster.DeepCopy()
-	said.Give(desired)
+	declared.Give(desired)
 	if equality.Semantic.DeepEqual(cluster, desired) {
 		return nil
 	}

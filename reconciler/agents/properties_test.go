@@ -59,9 +59,9 @@ func mergeOf(t *testing.T, by client.Client, name, patch string) error {
 func TestWhatAnAgentSaysOfItsCluster(t *testing.T) {
 	w := worldOf(t)
 	agent := hubOf(t, w.first(t, "elsewhere", "id-elsewhere"))
-	said := clusterOf("elsewhere", "id-elsewhere")
-	said.Spec.Region, said.Spec.Zones, said.Spec.Provider = "eu", []string{"eu-1"}, "acme"
-	if err := agent.Create(t.Context(), said); err != nil {
+	declared := clusterOf("elsewhere", "id-elsewhere")
+	declared.Spec.Region, declared.Spec.Zones, declared.Spec.Provider = "eu", []string{"eu-1"}, "acme"
+	if err := agent.Create(t.Context(), declared); err != nil {
 		t.Fatal(err)
 	}
 	w.leaves(t, "elsewhere")
@@ -111,18 +111,18 @@ func TestWhatATokenSaysOfItsCluster(t *testing.T) {
 	agent := hubOf(t, w.firstBy(t, says(identity.Properties{
 		Region: "eu", ApplyAs: clusterv1alpha1.ApplyAsHub, Labels: map[string]string{"tier": "secret"}, Taints: []corev1.Taint{{Key: "edge", Effect: corev1.TaintEffectNoSchedule}},
 	}), "said", "id-said"))
-	said := clusterOf("said", "id-said")
-	said.Labels = map[string]string{"team": "public"}
-	if err := agent.Create(t.Context(), said); !apierrors.IsForbidden(err) {
+	declared := clusterOf("said", "id-said")
+	declared.Labels = map[string]string{"team": "public"}
+	if err := agent.Create(t.Context(), declared); !apierrors.IsForbidden(err) {
 		t.Fatalf("a label that the token does not say: %v", err)
 	}
-	said = clusterOf("said", "id-said")
-	said.Spec.Region, said.Spec.Provider = "eu", "acme"
-	said.Annotations = map[string]string{clusterv1alpha1.ApplyAsAnnotation: clusterv1alpha1.ApplyAsAuthor}
-	if err := agent.Create(t.Context(), said); err != nil {
+	declared = clusterOf("said", "id-said")
+	declared.Spec.Region, declared.Spec.Provider = "eu", "acme"
+	declared.Annotations = map[string]string{clusterv1alpha1.ApplyAsAnnotation: clusterv1alpha1.ApplyAsAuthor}
+	if err := agent.Create(t.Context(), declared); err != nil {
 		t.Fatal(err)
 	}
-	if as := said.Annotations[clusterv1alpha1.ApplyAsAnnotation]; as != clusterv1alpha1.ApplyAsHub {
+	if as := declared.Annotations[clusterv1alpha1.ApplyAsAnnotation]; as != clusterv1alpha1.ApplyAsHub {
 		t.Errorf("it applies as %q, the token says otherwise", as)
 	}
 	w.leaves(t, "said")

@@ -34,8 +34,8 @@ func TestAnAgentIsGivenItsTimeAnewOnceTheHubWakes(t *testing.T) {
 			t.Error("one that was not heard of since counts as there")
 		}
 	}
-	said := "True AsTheAgentSays"
-	if diff := cmp.Diff([]seen{{said, 40 * s}, {said, 30 * s}, {said, 15 * s}, {"Unknown " + clusterv1alpha1.ClusterStatusUnknownReason, 0}}, got); diff != "" {
+	state := "True AsTheAgentSays"
+	if diff := cmp.Diff([]seen{{state, 40 * s}, {state, 30 * s}, {state, 15 * s}, {"Unknown " + clusterv1alpha1.ClusterStatusUnknownReason, 0}}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

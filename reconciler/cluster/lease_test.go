@@ -101,9 +101,9 @@ func TestAClusterInPullModeIsJudgedByWhatItsAgentDoes(t *testing.T) {
 	ready := seen{"True AsTheAgentSays", "", 40 * s}
 	unknown := seen{"Unknown ClusterStatusUnknown", clusterv1alpha1.TaintClusterUnreachable, 0}
 	cases := map[string]struct {
-		said  metav1.ConditionStatus
-		steps func(t *testing.T, w *watcher)
-		want  seen
+		reported metav1.ConditionStatus
+		steps    func(t *testing.T, w *watcher)
+		want     seen
 	}{
 		"one that reported is given forty seconds": {metav1.ConditionTrue, func(*testing.T, *watcher) {}, ready},
 		"and not more": {metav1.ConditionTrue, func(_ *testing.T, w *watcher) {
@@ -147,7 +147,7 @@ func TestAClusterInPullModeIsJudgedByWhatItsAgentDoes(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			w := watchOver(pulled(tc.said))
+			w := watchOver(pulled(tc.reported))
 			w.look(t)
 			tc.steps(t, w)
 			var got seen
@@ -162,8 +162,8 @@ func TestAClusterInPullModeIsJudgedByWhatItsAgentDoes(t *testing.T) {
 func TestWhatAnAgentHeldGoesWithItsCluster(t *testing.T) {
 	space := workv1alpha2.ExecutionNamespace("edge-1")
 	for name, tc := range map[string]struct {
-		said metav1.ConditionStatus
-		want []string
+		reported metav1.ConditionStatus
+		want     []string
 	}{
 		"an agent that is there takes it down itself": {metav1.ConditionTrue, []string{workv1alpha2.ExecutionControllerFinalizer, "others.example.com/hold"}},
 		"one that is not ready has its works let go":  {metav1.ConditionFalse, []string{"others.example.com/hold"}},
@@ -173,7 +173,7 @@ func TestWhatAnAgentHeldGoesWithItsCluster(t *testing.T) {
 			work := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{
 				Namespace: space, Name: "web", Finalizers: []string{workv1alpha2.ExecutionControllerFinalizer, "others.example.com/hold"},
 			}}
-			cluster := pulled(tc.said)
+			cluster := pulled(tc.reported)
 			w := watchOver(cluster, work, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: space}})
 			if err := w.hub.Delete(t.Context(), cluster); err != nil {
 				t.Fatal(err)

@@ -27,8 +27,8 @@ func TestAnAlertWithoutAProvider(t *testing.T) {
 	provider := &notificationv1beta3.Provider{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "forge"}, Spec: notificationv1beta3.ProviderSpec{Type: "gitea", Address: "https://git.example.com/acme/fleet"}}
 	ks := &kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "shop"}}
 	hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(alert("a", "fogre"), alert("b", "forge"), provider, ks).Build()
-	var said eventList
-	r := New(hub, nil, &said, Options{})
+	var events eventList
+	r := New(hub, nil, &events, Options{})
 	for range 2 {
 		s := &state{key: client.ObjectKeyFromObject(ks)}
 		if _, err := r.read(t.Context(), s); err != nil || len(s.targets) != 1 {
@@ -36,7 +36,7 @@ func TestAnAlertWithoutAProvider(t *testing.T) {
 		}
 	}
 	want := eventList{"ProviderNotReady: no commit is told of for Alert a: the Provider fogre does not exist: create it, or correct the Alert"}
-	if diff := cmp.Diff(want, said); diff != "" {
+	if diff := cmp.Diff(want, events); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
 }

@@ -33,16 +33,16 @@ func TestACommentTellsOfEachCluster(t *testing.T) {
 	east, west := w.cluster("east"), w.cluster("west")
 	var of, sum gitopsv1alpha1.CommitStatus
 	w.until("all is told", func() (bool, string) {
-		var said []string
+		var messages []string
 		for _, cs := range w.statuses() {
 			if cs.Spec.SourceRef != nil {
 				sum = cs
 			} else {
 				of = cs
 			}
-			said = append(said, string(cs.Spec.State)+" "+cs.Spec.Description)
+			messages = append(messages, string(cs.Spec.State)+" "+cs.Spec.Description)
 		}
-		return of.Spec.State == gitopsv1alpha1.CommitSuccess && sum.Spec.State == gitopsv1alpha1.CommitSuccess && reasonOf(of) != "", strings.Join(said, "; ")
+		return of.Spec.State == gitopsv1alpha1.CommitSuccess && sum.Spec.State == gitopsv1alpha1.CommitSuccess && reasonOf(of) != "", strings.Join(messages, "; ")
 	})
 	if diff := cmp.Diff([]gitopsv1alpha1.ClusterState{{Name: east, State: "Healthy"}, {Name: west, State: "Healthy"}}, of.Spec.ClusterStates); diff != "" || of.Spec.Comment != "" {
 		t.Errorf("the Kustomization's, with comment %q (-want +got):\n%s", of.Spec.Comment, diff)

@@ -67,10 +67,10 @@ const (
 // forgeServer is a forge that takes statuses as Gitea does.
 type forgeServer struct {
 	*httptest.Server
-	mu     sync.Mutex
-	answer int
-	said   []string
-	tries  int
+	mu       sync.Mutex
+	answer   int
+	messages []string
+	tries    int
 }
 
 func newForge(t testing.TB) *forgeServer {
@@ -94,11 +94,11 @@ func (f *forgeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusUnauthorized)
 	default:
 		if f.answer == http.StatusCreated {
-			said := path.Base(r.URL.Path)[:4] + " " + status.State + ": " + status.Description
+			messages := path.Base(r.URL.Path)[:4] + " " + status.State + ": " + status.Description
 			if strings.HasPrefix(status.Context, "flotilla/") {
-				said = status.Context + " " + said
+				messages = status.Context + " " + messages
 			}
-			f.said = append(f.said, said)
+			f.messages = append(f.messages, messages)
 		}
 		w.WriteHeader(f.answer)
 		fmt.Fprintf(w, `{"message": "I was given %s"}`, r.Header.Get("Authorization"))
@@ -114,7 +114,7 @@ func (f *forgeServer) answers(code int) {
 func (f *forgeServer) posts() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return append([]string(nil), f.said...)
+	return append([]string(nil), f.messages...)
 }
 
 type world struct {
@@ -430,11 +430,11 @@ func TestWhatIsPendingIsClosed(t *testing.T) {
 	f := newForge(t)
 	w.provider("forge", f.URL)
 	w.applied(first)
-	said := []string{"1111 pending: 0/2 clusters ready: EAST waits for ConfigMap NS/web: not sent yet"}
-	w.reported(f, said...)
+	messages := []string{"1111 pending: 0/2 clusters ready: EAST waits for ConfigMap NS/web: not sent yet"}
+	w.reported(f, messages...)
 	w.says(second, metav1.ConditionFalse, meta.DependencyNotReadyReason, "dependency base is not ready")
-	said = append(said, "1111 failure: superseded by 22222222", "2222 pending: dependency base is not ready")
-	w.reported(f, said...)
+	messages = append(messages, "1111 failure: superseded by 22222222", "2222 pending: dependency base is not ready")
+	w.reported(f, messages...)
 	suspend := func(suspended bool) {
 		t.Helper()
 		ks := &kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "shop"}}
@@ -443,15 +443,15 @@ func TestWhatIsPendingIsClosed(t *testing.T) {
 		}
 	}
 	suspend(true)
-	said = append(said, "2222 failure: not applied: the Kustomization is suspended")
-	w.reported(f, said...)
+	messages = append(messages, "2222 failure: not applied: the Kustomization is suspended")
+	w.reported(f, messages...)
 	suspend(false)
-	said = append(said, "2222 pending: dependency base is not ready")
-	w.reported(f, said...)
+	messages = append(messages, "2222 pending: dependency base is not ready")
+	w.reported(f, messages...)
 	if err := w.Hub.Delete(t.Context(), &notificationv1beta3.Alert{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "forge"}}); err != nil {
 		t.Fatal(err)
 	}
-	w.reported(f, append(said, "2222 failure: nothing more is told: what it is about is gone, or the Alert that told of it")...)
+	w.reported(f, append(messages, "2222 failure: nothing more is told: what it is about is gone, or the Alert that told of it")...)
 	w.until("the CommitStatus is gone", func() (bool, string) { return len(w.statuses()) == 0, fmt.Sprint(w.statuses()) })
 }
 
@@ -485,11 +485,11 @@ func removal(t *testing.T, record func(*kustomizev1.KustomizationStatus, []inven
 	before := f.posts()
 	old, foreign := w.leaves("west", "old", "shop"), w.leaves("east", "foreign", "other")
 	w.removed(record, second, "old", "foreign")
-	said := append(slices.Clone(before), "2222 pending: 1/2 clusters ready: WEST waits for ConfigMap NS/old: not removed yet")
-	w.reported(f, said...)
+	messages := append(slices.Clone(before), "2222 pending: 1/2 clusters ready: WEST waits for ConfigMap NS/old: not removed yet")
+	w.reported(f, messages...)
 	w.gone(foreign)
 	w.gone(old)
-	w.reported(f, append(said, "2222 success: 2/2 clusters ready")...)
+	w.reported(f, append(messages, "2222 success: 2/2 clusters ready")...)
 }
 
 // leaves makes a Work that is being deleted of a ConfigMap of a Kustomization.

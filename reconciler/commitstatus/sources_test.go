@@ -91,14 +91,14 @@ func (w *world) depends(ks *kustomizev1.Kustomization, names ...string) (before 
 // ends waits until the forge was told last, under contexts that begin so, what is wanted, and returns all of that.
 func (w *world) ends(f *forgeServer, context, want string) []string {
 	w.t.Helper()
-	var said []string
+	var messages []string
 	w.until("told last "+want, func() (bool, string) {
-		said = slices.DeleteFunc(f.posts(), func(s string) bool {
+		messages = slices.DeleteFunc(f.posts(), func(s string) bool {
 			return strings.HasPrefix(s, "flotilla/") != strings.HasPrefix(context, "flotilla/")
 		})
-		return len(said) > 0 && said[len(said)-1] == context+want, strings.Join(said, "\n")
+		return len(messages) > 0 && messages[len(messages)-1] == context+want, strings.Join(messages, "\n")
 	})
-	return said
+	return messages
 }
 
 // TestASourceIsSummedUp: a commit has one status for all that apply it, and of one that changes nothing of a
@@ -170,9 +170,9 @@ func TestASumHasOneVoice(t *testing.T) {
 	w.fetched(second)
 	w.applies("web", second, second)
 	w.applies("docs", second, second)
-	said := w.ends(f, "flotilla/fleet ", "2222 success: 2 ready")
-	if early := slices.Index(said, "flotilla/fleet 2222 success: 1 ready"); early >= 0 {
-		t.Errorf("one of two told for both:\n%s", strings.Join(said, "\n"))
+	messages := w.ends(f, "flotilla/fleet ", "2222 success: 2 ready")
+	if early := slices.Index(messages, "flotilla/fleet 2222 success: 1 ready"); early >= 0 {
+		t.Errorf("one of two told for both:\n%s", strings.Join(messages, "\n"))
 	}
 
 	later := newWorld(t)

@@ -183,9 +183,9 @@ func (w wakes) whenWorkChanges() handler.EventHandler {
 
 // statusChanged reports whether what a Work says of itself has changed.
 func statusChanged(was, is *workv1alpha1.Work) bool {
-	before, said := rollup.OfWork(was)
+	before, wasMessage := rollup.OfWork(was)
 	now, says := rollup.OfWork(is)
-	return before != now || said != says
+	return before != now || wasMessage != says
 }
 
 // wakeOwners enqueues the Kustomizations that own what a Work holds, or did.

@@ -97,12 +97,12 @@ func newEstimates(of Estimators, c clock.PassiveClock, assumed func(string) []es
 // of returns what fits in the clusters of the names: of those that did not answer what
 // they told or said last, with its age, and nothing of those that never did: untold is what those
 // of them do not tell that tell of their nodes.
-func (e *estimates) of(ctx context.Context, b workv1alpha2.Binding, names []string, clusters placement.Snapshot) (out map[string]estimate.Answer, untold map[string]string) {
+func (e *estimates) of(ctx context.Context, b workv1alpha2.Binding, names []string, clusters placement.Snapshot) (out map[string]estimate.Answer, unreported map[string]string) {
 	if len(names) == 0 {
 		return nil, nil
 	}
 	spec, is := b.BindingSpec(), unitOf(b)
-	out, untold = make(map[string]estimate.Answer, len(names)), map[string]string{}
+	out, unreported = make(map[string]estimate.Answer, len(names)), map[string]string{}
 	var others []string
 	old := map[string]estimate.Answer{}
 	for _, name := range names {
@@ -112,7 +112,7 @@ func (e *estimates) of(ctx context.Context, b workv1alpha2.Binding, names []stri
 		}
 		n, err := ask(ctx, e.Profiled, spec, is, name, e.assumed)
 		if missing := (*profile.UnreportedError)(nil); errors.As(err, &missing) {
-			untold[name] = missing.What
+			unreported[name] = missing.What
 		}
 		if err == nil && estimate.Plausible(n, podsOf(clusters, name)) == nil {
 			old[name] = estimate.Answer{Fits: n, Age: e.Profiled.Age(ctx, name)}
@@ -133,9 +133,9 @@ func (e *estimates) of(ctx context.Context, b workv1alpha2.Binding, names []stri
 	}
 	e.recall(out, spec, is, names, clusters)
 	for name := range out { // by another, or by before
-		delete(untold, name)
+		delete(unreported, name)
 	}
-	return out, untold
+	return out, unreported
 }
 
 // ask asks one estimator about one cluster; nobody knows nothing.

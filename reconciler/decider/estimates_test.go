@@ -88,38 +88,38 @@ func TestNodesDecide(t *testing.T) {
 }
 
 // told answers from the nodes that clusters told of, so long ago.
-type told struct {
+type profiled struct {
 	byNodes
 	ages map[string]time.Duration
 }
 
-func (t told) Age(_ context.Context, cluster string) time.Duration { return t.ages[cluster] }
+func (t profiled) Age(_ context.Context, cluster string) time.Duration { return t.ages[cluster] }
 
 // TestWhatClustersToldOfTheirNodesDecides has clusters whose sums are large, and which told
 // of small nodes, a while ago, or of more than there can be.
 func TestWhatClustersToldOfTheirNodesDecides(t *testing.T) {
 	const age = 90 * time.Second
 	cases := map[string]struct {
-		pods   int64 // that it has places for, beside four cores; zero: enough, and 50 cores
-		told   ProfileEstimator
-		remote map[string]int32
-		seen   byNodes
-		want   string
+		pods     int64 // that it has places for, beside four cores; zero: enough, and 50 cores
+		profiled ProfileEstimator
+		remote   map[string]int32
+		seen     byNodes
+		want     string
 	}{
 		"nothing was told":                        {want: "Success {a:4} []"},
-		"of nodes that are too small":             {told: told{byNodes: byNodes{"a": nodesOf(40, "1")}}, want: "Unschedulable {} []"},
-		"of nodes that are not":                   {told: told{byNodes: byNodes{"a": nodesOf(40, "3")}}, want: "Success {a:4} []"},
-		"what is seen counts first":               {told: told{byNodes: byNodes{"a": nodesOf(40, "3")}}, seen: byNodes{"a": nodesOf(40, "1")}, want: "Unschedulable {} []"},
-		"no estimator is asked besides":           {told: told{byNodes: byNodes{"a": nodesOf(40, "1")}}, remote: map[string]int32{"a": 9}, want: "Unschedulable {} []"},
-		"of another cluster, and one is asked":    {told: told{byNodes: byNodes{"b": nodesOf(40, "1")}}, remote: map[string]int32{"a": 0}, want: "Unschedulable {} []"},
-		"a while ago":                             {told: told{byNodes{"a": nodesOf(5, "2")}, map[string]time.Duration{"a": age}}, want: "Success {a:4} [{a 5 1m30s}]"},
-		"a while ago, and an estimator is asked":  {told: told{byNodes{"a": nodesOf(5, "2")}, map[string]time.Duration{"a": age}}, remote: map[string]int32{"a": 3}, want: "Unschedulable {} []"},
-		"of more than the cluster has places for": {pods: 15, told: told{byNodes: byNodes{"a": nodesOf(40, "8")}}, want: "Unschedulable {} []"},
-		"of as many as it may have by now":        {pods: 16, told: told{byNodes: byNodes{"a": nodesOf(40, "8")}}, want: "Success {a:4} []"},
+		"of nodes that are too small":             {profiled: profiled{byNodes: byNodes{"a": nodesOf(40, "1")}}, want: "Unschedulable {} []"},
+		"of nodes that are not":                   {profiled: profiled{byNodes: byNodes{"a": nodesOf(40, "3")}}, want: "Success {a:4} []"},
+		"what is seen counts first":               {profiled: profiled{byNodes: byNodes{"a": nodesOf(40, "3")}}, seen: byNodes{"a": nodesOf(40, "1")}, want: "Unschedulable {} []"},
+		"no estimator is asked besides":           {profiled: profiled{byNodes: byNodes{"a": nodesOf(40, "1")}}, remote: map[string]int32{"a": 9}, want: "Unschedulable {} []"},
+		"of another cluster, and one is asked":    {profiled: profiled{byNodes: byNodes{"b": nodesOf(40, "1")}}, remote: map[string]int32{"a": 0}, want: "Unschedulable {} []"},
+		"a while ago":                             {profiled: profiled{byNodes{"a": nodesOf(5, "2")}, map[string]time.Duration{"a": age}}, want: "Success {a:4} [{a 5 1m30s}]"},
+		"a while ago, and an estimator is asked":  {profiled: profiled{byNodes{"a": nodesOf(5, "2")}, map[string]time.Duration{"a": age}}, remote: map[string]int32{"a": 3}, want: "Unschedulable {} []"},
+		"of more than the cluster has places for": {pods: 15, profiled: profiled{byNodes: byNodes{"a": nodesOf(40, "8")}}, want: "Unschedulable {} []"},
+		"of as many as it may have by now":        {pods: 16, profiled: profiled{byNodes: byNodes{"a": nodesOf(40, "8")}}, want: "Success {a:4} []"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			ask := Estimators{Profiled: tc.told, Remote: remote(func(_ context.Context, cluster string) (int32, error) {
+			ask := Estimators{Profiled: tc.profiled, Remote: remote(func(_ context.Context, cluster string) (int32, error) {
 				if n, ok := tc.remote[cluster]; ok {
 					return n, nil
 				}
@@ -145,7 +145,7 @@ func TestWhatClustersToldOfTheirNodesDecides(t *testing.T) {
 }
 
 // without tells of nodes, and not what is asked of them.
-type without struct{ told }
+type without struct{ profiled }
 
 func (without) MaxReplicas(_ context.Context, cluster string, _ *workv1alpha2.ReplicaRequirements, _ []estimate.Assumed) (int32, error) {
 	return 0, fmt.Errorf("cluster %s: %w", cluster, &profile.UnreportedError{What: "the label zone"})
@@ -174,7 +174,7 @@ func TestWhatIsNotToldIsNamed(t *testing.T) {
 			is := decide(t, d, divided("web", 4))
 			asked := &struct {
 				Clusters []answers.Answer
-				Untold   []answers.Unreported
+				Missing  []answers.Unreported
 			}{is.Record.Estimates.Clusters, is.Record.Estimates.Unreported}
 			if got := fmt.Sprint(is.Record.Reason, " ", placement.Text(is.Clusters), " ", asked); got != tc.want {
 				t.Errorf("= %s, want %s", got, tc.want)
@@ -186,7 +186,7 @@ func TestWhatIsNotToldIsNamed(t *testing.T) {
 // TestWhatWasToldAgesOn has a cluster fall silent, and what it told be forgotten.
 func TestWhatWasToldAgesOn(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
-	from := told{byNodes{"a": nodesOf(5, "2")}, map[string]time.Duration{"a": time.Minute}}
+	from := profiled{byNodes{"a": nodesOf(5, "2")}, map[string]time.Duration{"a": time.Minute}}
 	d := New(hubOf(cluster("a", capacity(50))).Build(), Options{Estimators: Estimators{Profiled: from}, NoReservations: true, Clock: clock})
 	try := func(web string) string { return fmt.Sprint(decide(t, d, divided(web, 4)).Record.Stale) }
 	got := []string{try("web1")}

@@ -21,10 +21,10 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/massfailure"
 )
 
-type recorder struct{ told []string }
+type recorder struct{ reported []string }
 
 func (r *recorder) Event(obj runtime.Object, kind, reason, _ string) {
-	r.told = append(r.told, kind+" "+reason+" "+obj.(client.Object).GetName())
+	r.reported = append(r.reported, kind+" "+reason+" "+obj.(client.Object).GetName())
 }
 
 // TestManyAreLost: it stands on those that were lost at once, and goes when they are back or somebody confirms the loss.
@@ -91,7 +91,7 @@ func TestManyAreLost(t *testing.T) {
 	is("one is lost", "", 0)
 	edit("west", ready(metav1.ConditionFalse, clusterv1alpha1.ClusterNotReachableReason))
 	is("another one is", "east west", 2)
-	if diff := cmp.Diff([]string{"Warning ManyClustersLost east", "Warning ManyClustersLost west"}, events.told); diff != "" {
+	if diff := cmp.Diff([]string{"Warning ManyClustersLost east", "Warning ManyClustersLost west"}, events.reported); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
 	edit("east", func(c *clusterv1alpha1.Cluster) {

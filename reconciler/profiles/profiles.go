@@ -58,7 +58,7 @@ type Options struct {
 	// More is called when more may fit in a cluster than before; nil: nobody asks.
 	More func(cluster string)
 	// Waits is called when something else waits in a cluster than before; nil: nobody asks.
-	Waits func(told *waiting.Known)
+	Waits func(reported *waiting.Known)
 	// Clock is the real one if nil.
 	Clock clock.PassiveClock
 }

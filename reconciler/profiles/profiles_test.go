@@ -53,7 +53,7 @@ func nodesOf(count int, cpu string, edits ...func(*nodes.Index)) string {
 	return string(profile.Of(x).Encode())
 }
 
-func told(namespace, name, text string) *corev1.ConfigMap {
+func reported(namespace, name, text string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: map[string]string{"profile": text}}
 }
 
@@ -78,26 +78,26 @@ func hubOf(objects ...client.Object) client.Client {
 func TestAnswers(t *testing.T) {
 	long, ready := start.Add(-time.Hour), metav1.ConditionTrue
 	cases := map[string]struct {
-		cluster *clusterv1alpha1.Cluster
-		told    *corev1.ConfigMap
-		want    string
+		cluster  *clusterv1alpha1.Cluster
+		reported *corev1.ConfigMap
+		want     string
 	}{
-		"it is ready":               {cluster("a", ready, long), told("karmada-es-a", "node-profile", nodesOf(3, "2")), "6 0s"},
-		"it is silent for a while":  {cluster("a", metav1.ConditionUnknown, start.Add(-90*time.Second)), told("karmada-es-a", "node-profile", nodesOf(3, "2")), "6 1m30s"},
-		"it is silent since now":    {cluster("a", metav1.ConditionUnknown, start), told("karmada-es-a", "node-profile", nodesOf(3, "2")), "6 1s"},
-		"it is silent for long":     {cluster("a", metav1.ConditionFalse, long), told("karmada-es-a", "node-profile", nodesOf(3, "2")), "what cluster a tells of its nodes is too old: it has not been ready for 1h0m0s"},
-		"it was never ready":        {cluster("a", ready, long, func(c *clusterv1alpha1.Cluster) { c.Status.Conditions = nil }), told("karmada-es-a", "node-profile", nodesOf(3, "2")), "cluster a has told nothing of its nodes that counts: it has not reported yet"},
-		"it is in push mode":        {cluster("a", ready, long, func(c *clusterv1alpha1.Cluster) { c.Spec.SyncMode = clusterv1alpha1.Push }), told("karmada-es-a", "node-profile", nodesOf(3, "2")), "cluster a has told nothing of its nodes that counts: it is not in pull mode"},
-		"it is gone":                {cluster("b", ready, long), told("karmada-es-a", "node-profile", nodesOf(3, "2")), `cluster a has told nothing of its nodes that counts: clusters.cluster.karmada.io "a" not found`},
-		"it has told nothing":       {cluster("a", ready, long), told("karmada-es-b", "node-profile", nodesOf(3, "2")), "cluster a has told nothing of its nodes"},
-		"somebody else tells of it": {cluster("a", ready, long), told("shop", "node-profile", nodesOf(3, "2")), "cluster a has told nothing of its nodes"},
-		"it tells of other things":  {cluster("a", ready, long), told("karmada-es-a", "other", nodesOf(3, "2")), "cluster a has told nothing of its nodes"},
-		"it tells nonsense":         {cluster("a", ready, long), told("karmada-es-a", "node-profile", "x"), "what cluster a tells of its nodes cannot be read: it is not a profile of nodes: invalid character 'x' looking for beginning of value"},
+		"it is ready":               {cluster("a", ready, long), reported("karmada-es-a", "node-profile", nodesOf(3, "2")), "6 0s"},
+		"it is silent for a while":  {cluster("a", metav1.ConditionUnknown, start.Add(-90*time.Second)), reported("karmada-es-a", "node-profile", nodesOf(3, "2")), "6 1m30s"},
+		"it is silent since now":    {cluster("a", metav1.ConditionUnknown, start), reported("karmada-es-a", "node-profile", nodesOf(3, "2")), "6 1s"},
+		"it is silent for long":     {cluster("a", metav1.ConditionFalse, long), reported("karmada-es-a", "node-profile", nodesOf(3, "2")), "what cluster a tells of its nodes is too old: it has not been ready for 1h0m0s"},
+		"it was never ready":        {cluster("a", ready, long, func(c *clusterv1alpha1.Cluster) { c.Status.Conditions = nil }), reported("karmada-es-a", "node-profile", nodesOf(3, "2")), "cluster a has told nothing of its nodes that counts: it has not reported yet"},
+		"it is in push mode":        {cluster("a", ready, long, func(c *clusterv1alpha1.Cluster) { c.Spec.SyncMode = clusterv1alpha1.Push }), reported("karmada-es-a", "node-profile", nodesOf(3, "2")), "cluster a has told nothing of its nodes that counts: it is not in pull mode"},
+		"it is gone":                {cluster("b", ready, long), reported("karmada-es-a", "node-profile", nodesOf(3, "2")), `cluster a has told nothing of its nodes that counts: clusters.cluster.karmada.io "a" not found`},
+		"it has told nothing":       {cluster("a", ready, long), reported("karmada-es-b", "node-profile", nodesOf(3, "2")), "cluster a has told nothing of its nodes"},
+		"somebody else tells of it": {cluster("a", ready, long), reported("shop", "node-profile", nodesOf(3, "2")), "cluster a has told nothing of its nodes"},
+		"it tells of other things":  {cluster("a", ready, long), reported("karmada-es-a", "other", nodesOf(3, "2")), "cluster a has told nothing of its nodes"},
+		"it tells nonsense":         {cluster("a", ready, long), reported("karmada-es-a", "node-profile", "x"), "what cluster a tells of its nodes cannot be read: it is not a profile of nodes: invalid character 'x' looking for beginning of value"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			p := New(hubOf(tc.cluster), Options{Plugins: []nodes.Plugin{nodes.Resources{}}, Clock: clocktesting.NewFakePassiveClock(start)})
-			p.observe(tc.told)
+			p.observe(tc.reported)
 			p.read(t.Context())
 			if got := ask(t.Context(), p, "a"); got != tc.want {
 				t.Errorf("= %s, want %s", got, tc.want)
@@ -109,7 +109,7 @@ func TestAnswers(t *testing.T) {
 // TestPluginsCount asks for sets, by quotas, and for what is not told.
 func TestPluginsCount(t *testing.T) {
 	p := New(hubOf(cluster("a", metav1.ConditionTrue, start)), Options{Plugins: []nodes.Plugin{nodes.Resources{}, nodes.Quotas{}}})
-	p.observe(told("karmada-es-a", "node-profile", nodesOf(3, "4", func(x *nodes.Index) {
+	p.observe(reported("karmada-es-a", "node-profile", nodesOf(3, "4", func(x *nodes.Index) {
 		x.Quota("shop", "q", &nodes.Quota{Free: nodes.AmountsOf(corev1.ResourceList{"cpu": resource.MustParse("7")})})
 	})))
 	p.read(t.Context())
@@ -130,7 +130,7 @@ func TestPluginsCount(t *testing.T) {
 	x := nodesOf(1, "1", func(x *nodes.Index) {
 		x.Node("n9", &nodes.Node{Name: "n9", Labels: map[string]string{corev1.LabelHostname: "n9"}, Allocatable: nodes.AmountsOf(corev1.ResourceList{"pods": resource.MustParse("1")})})
 	})
-	p.observe(told("karmada-es-a", "node-profile", x))
+	p.observe(reported("karmada-es-a", "node-profile", x))
 	p.read(t.Context())
 	if _, err := p.MaxReplicas(t.Context(), "a", pinned, nil); err == nil || !strings.Contains(err.Error(), "the label kubernetes.io/hostname") {
 		t.Errorf("for one node = %v", err)
@@ -139,7 +139,7 @@ func TestPluginsCount(t *testing.T) {
 
 // waits is what a cluster tells of nodes, and of replicas of shop/web that wait since a time.
 func waits(cluster string, since time.Time, replicas int) *corev1.ConfigMap {
-	is := told("karmada-es-"+cluster, "node-profile", nodesOf(1, "1"))
+	is := reported("karmada-es-"+cluster, "node-profile", nodesOf(1, "1"))
 	is.Data["waiting"] = fmt.Sprintf(`{"version":1,"workloads":[{"group":"apps","kind":"Deployment","namespace":"shop","name":"web","rows":[[%d,%d]]}]}`, since.Unix(), replicas)
 	return is
 }
@@ -156,28 +156,28 @@ func TestWhatWaits(t *testing.T) {
 		return is
 	}
 	cases := map[string]struct {
-		cluster *clusterv1alpha1.Cluster
-		told    *corev1.ConfigMap
-		placed  time.Time // zero: long ago
-		want    string
+		cluster  *clusterv1alpha1.Cluster
+		reported *corev1.ConfigMap
+		placed   time.Time // zero: long ago
+		want     string
 	}{
-		"they wait":                        {cluster: cluster("a", ready, long), told: waits("a", long, 3), want: "3"},
-		"not for long enough":              {cluster: cluster("a", ready, long), told: waits("a", start.Add(-299*time.Second), 3), want: "0"},
-		"others do":                        {cluster: cluster("a", ready, long), told: saying(`{"version":1}`), want: "0"},
-		"by a clock that is ahead":         {cluster: cluster("a", ready, long), told: waits("a", start.Add(time.Hour), 3), want: "0"},
-		"its agent tells of nodes alone":   {cluster: cluster("a", ready, long), told: told("karmada-es-a", "node-profile", nodesOf(1, "1")), want: "cluster a has not told what waits there"},
-		"it has told nothing":              {cluster: cluster("a", ready, long), told: waits("b", long, 3), want: "cluster a has not told what waits there"},
-		"it is silent":                     {cluster: cluster("a", metav1.ConditionUnknown, start), told: waits("a", long, 3), want: "cluster a has not told what waits there that counts: it is not ready"},
-		"it is in push mode":               {cluster: cluster("a", ready, long, func(c *clusterv1alpha1.Cluster) { c.Spec.SyncMode = clusterv1alpha1.Push }), told: waits("a", long, 3), want: "cluster a has not told what waits there that counts: it is not in pull mode"},
-		"it was decided a moment ago":      {cluster: cluster("a", ready, long), told: waits("a", long, 3), placed: start.Add(-29 * time.Second), want: "cluster a has not told what waits there that counts: what runs there was decided a moment ago"},
-		"it was decided before they came":  {cluster: cluster("a", ready, long), told: waits("a", long, 3), placed: start.Add(-30 * time.Second), want: "3"},
-		"it tells nonsense":                {cluster: cluster("a", ready, long), told: saying("x"), want: "what cluster a tells of what waits there cannot be read: it is not a list of what waits: invalid character 'x' looking for beginning of value"},
-		"it tells of some, and not of web": {cluster: cluster("a", ready, long), told: saying(`{"version":1,"leftOut":1}`), want: "count what waits in cluster a: more waits in the cluster than it tells of"},
+		"they wait":                        {cluster: cluster("a", ready, long), reported: waits("a", long, 3), want: "3"},
+		"not for long enough":              {cluster: cluster("a", ready, long), reported: waits("a", start.Add(-299*time.Second), 3), want: "0"},
+		"others do":                        {cluster: cluster("a", ready, long), reported: saying(`{"version":1}`), want: "0"},
+		"by a clock that is ahead":         {cluster: cluster("a", ready, long), reported: waits("a", start.Add(time.Hour), 3), want: "0"},
+		"its agent tells of nodes alone":   {cluster: cluster("a", ready, long), reported: reported("karmada-es-a", "node-profile", nodesOf(1, "1")), want: "cluster a has not told what waits there"},
+		"it has told nothing":              {cluster: cluster("a", ready, long), reported: waits("b", long, 3), want: "cluster a has not told what waits there"},
+		"it is silent":                     {cluster: cluster("a", metav1.ConditionUnknown, start), reported: waits("a", long, 3), want: "cluster a has not told what waits there that counts: it is not ready"},
+		"it is in push mode":               {cluster: cluster("a", ready, long, func(c *clusterv1alpha1.Cluster) { c.Spec.SyncMode = clusterv1alpha1.Push }), reported: waits("a", long, 3), want: "cluster a has not told what waits there that counts: it is not in pull mode"},
+		"it was decided a moment ago":      {cluster: cluster("a", ready, long), reported: waits("a", long, 3), placed: start.Add(-29 * time.Second), want: "cluster a has not told what waits there that counts: what runs there was decided a moment ago"},
+		"it was decided before they came":  {cluster: cluster("a", ready, long), reported: waits("a", long, 3), placed: start.Add(-30 * time.Second), want: "3"},
+		"it tells nonsense":                {cluster: cluster("a", ready, long), reported: saying("x"), want: "what cluster a tells of what waits there cannot be read: it is not a list of what waits: invalid character 'x' looking for beginning of value"},
+		"it tells of some, and not of web": {cluster: cluster("a", ready, long), reported: saying(`{"version":1,"leftOut":1}`), want: "count what waits in cluster a: more waits in the cluster than it tells of"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			p := New(hubOf(tc.cluster), Options{Plugins: []nodes.Plugin{nodes.Resources{}}, Clock: clocktesting.NewFakePassiveClock(start)})
-			p.observe(tc.told)
+			p.observe(tc.reported)
 			p.read(t.Context())
 			n, err := p.Unschedulable(t.Context(), "a", web, 5*time.Minute, tc.placed)
 			got := fmt.Sprint(n)
@@ -195,8 +195,8 @@ func TestWhatWaits(t *testing.T) {
 func TestWhatIsNewIsPassedOn(t *testing.T) {
 	var got []string
 	clock := clocktesting.NewFakePassiveClock(start)
-	p := New(hubOf(cluster("a", metav1.ConditionTrue, start)), Options{Clock: clock, Waits: func(told *waiting.Known) {
-		for of, since := range told.New() {
+	p := New(hubOf(cluster("a", metav1.ConditionTrue, start)), Options{Clock: clock, Waits: func(reported *waiting.Known) {
+		for of, since := range reported.New() {
 			got = append(got, fmt.Sprint(of.Kind, " ", of.Namespace, "/", of.Name, " ", since.Sub(start)))
 		}
 	}})
@@ -243,7 +243,7 @@ func follow(t *testing.T, clusters ...client.Object) *followed {
 
 // tell has a cluster tell a text.
 func (f *followed) tell(cluster, text string) {
-	is := told("karmada-es-"+cluster, "node-profile", text)
+	is := reported("karmada-es-"+cluster, "node-profile", text)
 	if was := f.was[cluster]; was == nil {
 		f.changes().OnAdd(is, true)
 	} else {

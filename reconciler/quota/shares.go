@@ -70,7 +70,7 @@ func (r *Reconciler) gather(ctx context.Context, s *state) (loop.Next, error) {
 			works[cluster] = work
 		}
 	}
-	said, err := quota.Aggregated(s.limit, works)
+	reported, err := quota.Aggregated(s.limit, works)
 	switch {
 	case err == nil:
 		r.unread.Forget(s.key)
@@ -78,6 +78,6 @@ func (r *Reconciler) gather(ctx context.Context, s *state) (loop.Next, error) {
 		r.events.Event(s.limit, corev1.EventTypeWarning, workv1alpha2.EventReasonAggregateStatusFailed, err.Error())
 		log.FromContext(ctx).Info("Cannot read what a cluster says of its share", "cause", err.Error())
 	}
-	s.figures.AggregatedStatus = said
+	s.figures.AggregatedStatus = reported
 	return loop.Next{Done: apiequality.Semantic.DeepEqual(s.limit.Status, s.figures)}, nil
 }

@@ -130,11 +130,11 @@ func testStopped(_ *testing.T, f *fleet) {
 	f.report(b, 1, counts(2))
 	applied := func(want ...string) func(*workv1alpha2.ResourceBinding) bool {
 		return func(got *workv1alpha2.ResourceBinding) bool {
-			var said []string
+			var reported []string
 			for _, item := range got.Status.AggregatedStatus {
-				said = append(said, fmt.Sprintf("%t%s", item.Applied, item.AppliedMessage))
+				reported = append(reported, fmt.Sprintf("%t%s", item.Applied, item.AppliedMessage))
 			}
-			return cmp.Equal(said, want) && meta.IsStatusConditionTrue(got.Status.Conditions, workv1alpha2.FullyApplied) == !strings.Contains(fmt.Sprint(want), "false")
+			return cmp.Equal(reported, want) && meta.IsStatusConditionTrue(got.Status.Conditions, workv1alpha2.FullyApplied) == !strings.Contains(fmt.Sprint(want), "false")
 		}
 	}
 	f.until("both have it", applied("true", "true"), b)
@@ -200,12 +200,12 @@ func (c credulous) AggregateStatus(template *unstructured.Unstructured, items []
 	if template.GetName() != "odd" {
 		return c.Interpreter.AggregateStatus(template, items)
 	}
-	var said map[string]any
+	var reported map[string]any
 	if items[0].Status == nil {
 		return nil, false, nil
 	}
-	err := json.Unmarshal(items[0].Status.Raw, &said)
-	return said, !cmp.Equal(said, template.Object["status"]), err
+	err := json.Unmarshal(items[0].Status.Raw, &reported)
+	return reported, !cmp.Equal(reported, template.Object["status"]), err
 }
 
 func (f *fleet) start() {

@@ -70,13 +70,13 @@ func (o *overdue) observe(work *workv1alpha1.Work, found bool) {
 
 // recall has those of a binding's Works stay overdue that the binding says are, where this
 // loop has started since and knows no better.
-func (o *overdue) recall(said []workv1alpha2.AggregatedStatusItem, works []*workv1alpha1.Work) {
+func (o *overdue) recall(items []workv1alpha2.AggregatedStatusItem, works []*workv1alpha1.Work) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, work := range works {
 		key := client.ObjectKeyFromObject(work)
 		l := o.behind[key]
-		if l != nil && !l.found || !rollup.Behind(work) || !rollup.SaysOverdue(said, work) {
+		if l != nil && !l.found || !rollup.Behind(work) || !rollup.SaysOverdue(items, work) {
 			continue
 		}
 		if l == nil {

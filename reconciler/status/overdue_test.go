@@ -47,9 +47,9 @@ func TestOverdue(t *testing.T) {
 		delete bool
 	}
 	cases := map[string]struct {
-		steps []step
-		told  string // at which second which bindings are told, looking every second
-		has   string // the first, if it is overdue in the end
+		steps    []step
+		notified string // at which second which bindings are told, looking every second
+		has      string // the first, if it is overdue in the end
 	}{
 		"what is taken up soon is never told":             {[]step{{0, versioned("a", "web", 2, 1), false}, {9, versioned("a", "web", 2, 2), false}}, "", ""},
 		"what is not is told once":                        {[]step{{0, versioned("a", "web", 2, 1), false}}, "10 web", "web"},
@@ -65,7 +65,7 @@ func TestOverdue(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
 			o := newOverdue(defaults(Options{Clock: clock}))
-			var told []string
+			var notified []string
 			var has string
 			for second := range 40 {
 				clock.SetTime(time.Unix(int64(second), 0))
@@ -79,14 +79,14 @@ func TestOverdue(t *testing.T) {
 					}
 				}
 				for _, req := range o.sweep() {
-					told = append(told, fmt.Sprintf("%d %s", second, req.Name))
+					notified = append(notified, fmt.Sprintf("%d %s", second, req.Name))
 				}
 			}
 			if first := tc.steps[0].work; o.has(first) {
 				has = first.Name
 			}
-			got := [2]string{strings.Join(told, ", "), has}
-			if diff := cmp.Diff([2]string{tc.told, tc.has}, got); diff != "" {
+			got := [2]string{strings.Join(notified, ", "), has}
+			if diff := cmp.Diff([2]string{tc.notified, tc.has}, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -98,18 +98,18 @@ func TestOverdue(t *testing.T) {
 func TestOverdueAfterAStart(t *testing.T) {
 	const version = 2
 	for name, tc := range map[string]struct {
-		said     string // by the binding, of the cluster
+		earlier  string // by the binding, of the cluster
 		heard    bool   // of the Work, before the binding is looked at
 		takenUp  int64  // the version that the cluster has by then
 		later    int64  // one that it is sent later
 		applied  bool
 		reported string
 	}{
-		"it was overdue": {said: rollup.Overdue, heard: true, takenUp: 1, reported: rollup.Overdue},
-		"it was overdue, and the binding is read first": {said: rollup.Overdue, takenUp: 1, reported: rollup.Overdue},
-		"it was overdue, and was taken up meanwhile":    {said: rollup.Overdue, heard: true, takenUp: version, applied: true},
+		"it was overdue": {earlier: rollup.Overdue, heard: true, takenUp: 1, reported: rollup.Overdue},
+		"it was overdue, and the binding is read first": {earlier: rollup.Overdue, takenUp: 1, reported: rollup.Overdue},
+		"it was overdue, and was taken up meanwhile":    {earlier: rollup.Overdue, heard: true, takenUp: version, applied: true},
 		"it was behind, and not for long":               {heard: true, takenUp: 1, applied: true},
-		"it was taken up, and is sent another version":  {said: rollup.Overdue, heard: true, takenUp: version, later: version + 1, applied: true},
+		"it was taken up, and is sent another version":  {earlier: rollup.Overdue, heard: true, takenUp: version, later: version + 1, applied: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := &workv1alpha2.ResourceBinding{
@@ -118,7 +118,7 @@ func TestOverdueAfterAStart(t *testing.T) {
 					Resource: workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"},
 					Clusters: []workv1alpha2.TargetCluster{{Name: "a"}},
 				},
-				Status: workv1alpha2.ResourceBindingStatus{AggregatedStatus: []workv1alpha2.AggregatedStatusItem{{ClusterName: "a", AppliedMessage: tc.said}}},
+				Status: workv1alpha2.ResourceBindingStatus{AggregatedStatus: []workv1alpha2.AggregatedStatusItem{{ClusterName: "a", AppliedMessage: tc.earlier}}},
 			}
 			work := versioned("a", workv1alpha2.WorkName("Deployment", "web", "shop"), version, tc.takenUp)
 			hub := fake.NewClientBuilder().WithScheme(scheme.New()).Build()
@@ -157,9 +157,9 @@ func TestOverdueWhatIsAlwaysPassedOver(t *testing.T) {
 		clock.SetTime(time.Unix(int64(second), 0))
 		o.observe(versioned("a", "api", int64(second)+2, int64(second)+1), false)
 		o.observe(versioned("a", "api", int64(second)+2, int64(second)+2), false)
-		if told := o.sweep(); len(told) > 0 {
-			if second != 60 || told[0].Name != "web" {
-				t.Fatalf("after %d s: %v", second, told)
+		if notified := o.sweep(); len(notified) > 0 {
+			if second != 60 || notified[0].Name != "web" {
+				t.Fatalf("after %d s: %v", second, notified)
 			}
 			return
 		}

@@ -236,13 +236,13 @@ func TestNoTemplateIsAheadOfItsBinding(t *testing.T) {
 				return
 			}
 			// What is refused again is told all the while, and once it is taken no more.
-			told := s.status
+			before := s.status
 			for _, again := range []struct {
 				template error
 				want     []string
 			}{{tc.template, []string{"Deployment"}}, {nil, []string{"Deployment", "ResourceBinding"}}} {
 				got, tc.template = nil, again.template
-				b.Status, s.outcome = told, rollup.Total{}
+				b.Status, s.outcome = before, rollup.Total{}
 				if _, err := r.collect(t.Context(), s); err != nil {
 					t.Error(err)
 				}

@@ -139,16 +139,16 @@ func TestAwaited(t *testing.T) {
 		}
 		return nil, nil
 	}), Options{})
-	told := item("b", true, workv1alpha2.ResourceHealthy, "1")
-	told.Drift = " somebody was here"
-	s := &state{binding: placed("v1", "X", "a", "b", "c"), items: []workv1alpha2.AggregatedStatusItem{told}}
+	reported := item("b", true, workv1alpha2.ResourceHealthy, "1")
+	reported.Drift = " somebody was here"
+	s := &state{binding: placed("v1", "X", "a", "b", "c"), items: []workv1alpha2.AggregatedStatusItem{reported}}
 	if _, err := r.total(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"b true", "a false", "c false"}, heard); diff != "" {
 		t.Errorf("clusters that the rule hears of (-want +got):\n%s", diff)
 	}
-	if s.items[0].Drift != told.Drift {
+	if s.items[0].Drift != reported.Drift {
 		t.Errorf("the binding is told %q", s.items[0].Drift)
 	}
 }
@@ -220,12 +220,12 @@ func TestLifeOfATotal(t *testing.T) {
 			r := New(nil, templates{template, templatestore.Present}, interpreter.Native(), Options{})
 			for i, l := range tc.looks {
 				s := &state{binding: placed(apiVersion, kind, l.clusters...)}
-				var said map[string]json.RawMessage
-				if err := utiljson.Unmarshal([]byte(l.reports), &said); err != nil {
+				var byCluster map[string]json.RawMessage
+				if err := utiljson.Unmarshal([]byte(l.reports), &byCluster); err != nil {
 					t.Fatal(err)
 				}
 				for _, c := range l.clusters {
-					if raw, ok := said[c]; ok {
+					if raw, ok := byCluster[c]; ok {
 						s.items = append(s.items, workv1alpha2.AggregatedStatusItem{ClusterName: c, Status: &runtime.RawExtension{Raw: raw}})
 					}
 				}

@@ -74,13 +74,15 @@ func counting(t *Tracker) []string {
 
 func TestOverridesOfARevisionCountAtTheSameTime(t *testing.T) {
 	tracker := New(nil, fakeTemplates{})
-	var told []string
+	var reported []string
 	tracker.Listen(Listener{
-		Override: func(versions ...policyv1alpha1.Override) { told = append(told, "override "+versions[0].GetName()) },
-		Ending: func(_ client.ObjectKey, versions ...policyv1alpha1.Override) {
-			told = append(told, "ending "+versions[0].GetName())
+		Override: func(versions ...policyv1alpha1.Override) {
+			reported = append(reported, "override "+versions[0].GetName())
 		},
-		Ended: func(owner client.ObjectKey) { told = append(told, "ended "+owner.Name) },
+		Ending: func(_ client.ObjectKey, versions ...policyv1alpha1.Override) {
+			reported = append(reported, "ending "+versions[0].GetName())
+		},
+		Ended: func(owner client.ObjectKey) { reported = append(reported, "ended "+owner.Name) },
 	})
 	for _, name := range []string{"changes", "goes"} {
 		tracker.hear(nil, rule(name, "1"), true)
@@ -97,12 +99,12 @@ func TestOverridesOfARevisionCountAtTheSameTime(t *testing.T) {
 	if diff := cmp.Diff([]string{"changes 1", "goes 1"}, counting(tracker)); diff != "" {
 		t.Errorf("what counts while the control plane still says so (-want +got):\n%s", diff)
 	}
-	told = nil
+	reported = nil
 	tracker.observe(shop, &kustomizev1.Kustomization{})
 	if diff := cmp.Diff([]string{"changes 2", "new 3"}, counting(tracker)); diff != "" {
 		t.Errorf("what counts then (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"ending changes", "ending new", "ending goes", "ended shop"}, told); diff != "" {
+	if diff := cmp.Diff([]string{"ending changes", "ending new", "ending goes", "ended shop"}, reported); diff != "" {
 		t.Errorf("what is told (-want +got):\n%s", diff)
 	}
 }

@@ -89,7 +89,7 @@ func (w world) await(what string, want ...string) {
 }
 
 // told waits for an Event about the cluster.
-func (w world) told(reason, message string) {
+func (w world) reported(reason, message string) {
 	w.Helper()
 	servertest.Eventually(w, "event "+message, func(ctx context.Context) error {
 		var list corev1.EventList
@@ -133,7 +133,7 @@ func TestTaintPolicies(t *testing.T) {
 
 	w.report("NetworkReady", metav1.ConditionFalse)
 	w.await("a condition of a type that nobody knows", user, silent, "offline=net:NoSchedule")
-	w.told(clusterv1alpha1.EventReasonTaintClusterSucceed, "added offline=net:NoSchedule")
+	w.reported(clusterv1alpha1.EventReasonTaintClusterSucceed, "added offline=net:NoSchedule")
 
 	// The loop of clusters has its say about Ready meanwhile, and takes nothing along.
 	w.report("Ready", metav1.ConditionFalse)
@@ -144,18 +144,18 @@ func TestTaintPolicies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var said []string
+	var conditions []string
 	for _, c := range is.Status.Conditions {
-		said = append(said, fmt.Sprintf("%s %s %q", c.Type, c.Status, c.Reason))
+		conditions = append(conditions, fmt.Sprintf("%s %s %q", c.Type, c.Status, c.Reason))
 	}
-	slices.Sort(said)
-	if diff := cmp.Diff([]string{`NetworkReady False ""`, `Ready Unknown "ClusterStatusUnknown"`}, said); diff != "" {
+	slices.Sort(conditions)
+	if diff := cmp.Diff([]string{`NetworkReady False ""`, `Ready Unknown "ClusterStatusUnknown"`}, conditions); diff != "" {
 		t.Errorf("conditions (-want +got):\n%s", diff)
 	}
 
 	w.report("NetworkReady", metav1.ConditionTrue)
 	w.await("a condition that is well again", user, silent)
-	w.told(clusterv1alpha1.EventReasonTaintClusterSucceed, "removed offline=net:NoSchedule")
+	w.reported(clusterv1alpha1.EventReasonTaintClusterSucceed, "removed offline=net:NoSchedule")
 
 	// Another spec of the policy counts at once.
 	offline.Spec.AddOnConditions, offline.Spec.RemoveOnConditions = offline.Spec.RemoveOnConditions, nil

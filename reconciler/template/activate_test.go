@@ -53,7 +53,7 @@ func TestWaiting(t *testing.T) {
 	type outcome struct {
 		Claimed, Bound bool
 		Note, Holder   string
-		Told           string
+		Reported       string
 	}
 	cases := map[string]struct {
 		template *unstructured.Unstructured
@@ -62,16 +62,16 @@ func TestWaiting(t *testing.T) {
 	}{
 		"an older template is claimed and waits": {
 			template: older(propagation.Claim{}),
-			want:     outcome{Claimed: true, Note: edition, Told: "ApplyPolicySucceed: Claimed by policy shop/p, which is Lazy: it takes effect with the next change of the template."},
+			want:     outcome{Claimed: true, Note: edition, Reported: "ApplyPolicySucceed: Claimed by policy shop/p, which is Lazy: it takes effect with the next change of the template."},
 		},
 		"it goes on waiting": {template: older(noted(edition)), want: outcome{Note: edition}},
 		"its user has edited it": {
 			template: older(noted("another")),
-			want:     outcome{Claimed: true, Bound: true, Holder: "shop/p", Told: "ApplyPolicySucceed: Carried by policy shop/p."},
+			want:     outcome{Claimed: true, Bound: true, Holder: "shop/p", Reported: "ApplyPolicySucceed: Carried by policy shop/p."},
 		},
 		"its binding follows it from another policy, as it is": {
 			template: older(propagation.ClaimOf(policy("q"))), binding: placed(),
-			want: outcome{Claimed: true, Bound: true, Note: edition, Holder: "shop/p", Told: "ApplyPolicySucceed: Claimed by policy shop/p, which is Lazy: it takes effect with the next change of the template."},
+			want: outcome{Claimed: true, Bound: true, Note: edition, Holder: "shop/p", Reported: "ApplyPolicySucceed: Claimed by policy shop/p, which is Lazy: it takes effect with the next change of the template."},
 		},
 	}
 	for name, tc := range cases {
@@ -87,7 +87,7 @@ func TestWaiting(t *testing.T) {
 				got.Holder = ref.String()
 			}
 			if n, some := s.carriedNow(s.desired != nil); some {
-				got.Told = n.Reason + ": " + n.Message
+				got.Reported = n.Reason + ": " + n.Message
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("outcome (-want +got):\n%s", diff)

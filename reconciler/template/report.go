@@ -81,21 +81,21 @@ func (r *reporter) run(ctx context.Context, req ctrl.Request, policy policyv1alp
 	}
 	due := r.take(req)
 	status := policy.PropagationStatus().DeepCopy()
-	said := remark{strangers: needs.strangers, idle: idle(status)}
+	observed := remark{strangers: needs.strangers, idle: idle(status)}
 	untaken, known := r.untaken(policy, needs)
 	if reportedNotTakenUp(policy) {
-		said.untaken = untaken
+		observed.untaken = untaken
 	}
-	r.observe(status, policy, remarks(ready, said))
+	r.observe(status, policy, remarks(ready, observed))
 	urgent := !equality.Semantic.DeepEqual(status, policy.PropagationStatus())
 	var again time.Duration
 	if r.complete(policy) {
 		r.count(status, policy)
 		switch none := status.Templates == 0; {
 		case !urgent:
-			said.idle, said.untaken = none, untaken
-			r.observe(status, policy, remarks(ready, said))
-		case none && !idle(status), untaken != said.untaken: // what it selects may be about to be claimed
+			observed.idle, observed.untaken = none, untaken
+			r.observe(status, policy, remarks(ready, observed))
+		case none && !idle(status), untaken != observed.untaken: // what it selects may be about to be claimed
 			again = r.delay(req, time.Time{})
 		}
 	}

@@ -31,12 +31,12 @@ var shared servertest.Shared
 func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
 
 // told collects Events.
-type told struct {
+type recorder struct {
 	mu      sync.Mutex
 	reasons map[string]int
 }
 
-func (r *told) Event(_ runtime.Object, _, reason, _ string) {
+func (r *recorder) Event(_ runtime.Object, _, reason, _ string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.reasons == nil {
@@ -45,7 +45,7 @@ func (r *told) Event(_ runtime.Object, _, reason, _ string) {
 	r.reasons[reason]++
 }
 
-func (r *told) seen() map[string]int {
+func (r *recorder) seen() map[string]int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	out := map[string]int{}
@@ -56,13 +56,13 @@ func (r *told) seen() map[string]int {
 }
 
 // run runs the loop until stop is called.
-func run(t *testing.T, env *servertest.Env) (events *told, stop func()) {
+func run(t *testing.T, env *servertest.Env) (events *recorder, stop func()) {
 	t.Helper()
 	mgr, err := hub.NewManager(env.Config, scheme.New(), hub.Options{SeveralPerProcess: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	events = &told{}
+	events = &recorder{}
 	if err := unifiedauth.New(mgr.GetClient(), events, unifiedauth.Options{}).Register(t.Context(), mgr); err != nil {
 		t.Fatal(err)
 	}

@@ -35,15 +35,15 @@ func TestWhatSecretsComeOutAsIsTold(t *testing.T) {
 		"as the text of a variable":      {manifest("$${TOKEN} ${OPEN}"), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			told := map[string]bool{}
+			reported := map[string]bool{}
 			_, err := build.New(build.Limits{}).Build(t.Context(), build.Input{
-				Files: map[string][]byte{"a.yaml": []byte(tc.text)}, Reveal: func(text string) { told[text] = true },
+				Files: map[string][]byte{"a.yaml": []byte(tc.text)}, Reveal: func(text string) { reported[text] = true },
 				Spec: build.Spec{Variables: values, Secrets: []string{"TOKEN", "AB", "HEX", "FLOW", "MULTI"}},
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tc.want, slices.Sorted(maps.Keys(told))); diff != "" {
+			if diff := cmp.Diff(tc.want, slices.Sorted(maps.Keys(reported))); diff != "" {
 				t.Errorf("told (-want +got):\n%s", diff)
 			}
 		})

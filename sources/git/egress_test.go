@@ -32,7 +32,7 @@ func TestThisMachineIsNotReached(t *testing.T) {
 		"ssh://git@127.0.0.1:%d/app.git", "ssh://git@localhost:%d/app.git", "http://0.0.0.0:%d/app.git", "http://[::]:%d/app.git",
 	} {
 		t.Run(form, func(t *testing.T) {
-			said := map[int]string{}
+			reported := map[int]string{}
 			for _, port := range []int{open, shut} {
 				url := fmt.Sprintf(form, port)
 				var cred git.Credentials
@@ -49,13 +49,13 @@ func TestThisMachineIsNotReached(t *testing.T) {
 					t.Fatal("it was read")
 				}
 				noCanary(t, err)
-				said[port] = strings.ReplaceAll(err.Error(), fmt.Sprint(port), "PORT")
+				reported[port] = strings.ReplaceAll(err.Error(), fmt.Sprint(port), "PORT")
 			}
-			if said[open] != said[shut] {
-				t.Errorf("who asks learns what listens:\n%s\n%s", said[open], said[shut])
+			if reported[open] != reported[shut] {
+				t.Errorf("who asks learns what listens:\n%s\n%s", reported[open], reported[shut])
 			}
-			if !strings.Contains(said[open], "not allowed") {
-				t.Errorf("the refusal says %q", said[open])
+			if !strings.Contains(reported[open], "not allowed") {
+				t.Errorf("the refusal says %q", reported[open])
 			}
 		})
 	}

@@ -28,14 +28,14 @@ func decodeRefs(r io.Reader, limit int64) (*packp.AdvRefs, error) {
 	bounded := &boundedReader{r: r, left: limit, err: fmt.Errorf("list of refs over %d bytes: %w", limit, ErrTooLarge)}
 	adv := packp.NewAdvRefs()
 	err := adv.Decode(bounded)
-	var said *pktline.ErrorLine
+	var remote *pktline.ErrorLine
 	switch {
 	case bounded.hit:
 		return nil, bounded.err
 	case err == nil || errors.Is(err, packp.ErrEmptyAdvRefs) || errors.Is(err, packp.ErrEmptyInput):
 		return adv, err
-	case errors.As(err, &said):
-		return nil, classify(said.Text)
+	case errors.As(err, &remote):
+		return nil, classify(remote.Text)
 	case bounded.fault != nil:
 		return nil, bounded.fault
 	default:

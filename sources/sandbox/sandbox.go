@@ -76,8 +76,8 @@ func (r *Runner) Run(ctx context.Context, job build.Job) ([][]byte, error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.Cancel = func() error { return kill(cmd) }
 	cmd.WaitDelay = closing
-	said := &head{most: keptErrors}
-	cmd.Stderr = said
+	stderr := &head{most: keptErrors}
+	cmd.Stderr = stderr
 	input, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, fmt.Errorf("start the process of a build: %w", err)
@@ -108,7 +108,7 @@ func (r *Runner) Run(ctx context.Context, job build.Job) ([][]byte, error) {
 	case readErr != nil && !errors.Is(readErr, errCut):
 		return nil, readErr
 	case waitErr != nil || readErr != nil:
-		return nil, r.explain(waitErr, said.kept.String())
+		return nil, r.explain(waitErr, stderr.kept.String())
 	default:
 		return objects, nil
 	}
@@ -127,7 +127,7 @@ func kill(cmd *exec.Cmd) error {
 }
 
 // explain says why a process ended without an answer.
-func (r *Runner) explain(err error, said string) error {
+func (r *Runner) explain(err error, stderr string) error {
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
 		status, _ := exit.Sys().(syscall.WaitStatus)
@@ -136,11 +136,11 @@ func (r *Runner) explain(err error, said string) error {
 			return fmt.Errorf("%w: it needs more than %s of computing; split the folder into several Kustomizations", build.ErrTooLarge, r.limits.CPU)
 		case status.Signaled() && status.Signal() == syscall.SIGKILL:
 			return errors.New("the process of the build was killed, as a machine does that runs out of memory")
-		case strings.Contains(said, "out of memory") || strings.Contains(said, "cannot allocate memory"):
+		case strings.Contains(stderr, "out of memory") || strings.Contains(stderr, "cannot allocate memory"):
 			return fmt.Errorf("%w: it needs more than %d MiB; split the folder into several Kustomizations", build.ErrTooLarge, r.limits.Memory>>20)
 		}
 	}
-	first, _, _ := strings.Cut(strings.TrimSpace(said), "\n")
+	first, _, _ := strings.Cut(strings.TrimSpace(stderr), "\n")
 	if first == "" {
 		first = "it said nothing"
 	}

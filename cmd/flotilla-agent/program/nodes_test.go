@@ -33,11 +33,11 @@ func (s *stage) testNodes(t *testing.T) {
 	}
 	known := func(what string, want func(fits int32) bool) {
 		eventually(t, what, func(ctx context.Context) error {
-			told := &corev1.ConfigMap{}
-			if err := s.env.Hub.Get(ctx, client.ObjectKey{Namespace: "karmada-es-" + site1, Name: "node-profile"}, told); err != nil {
+			published := &corev1.ConfigMap{}
+			if err := s.env.Hub.Get(ctx, client.ObjectKey{Namespace: "karmada-es-" + site1, Name: "node-profile"}, published); err != nil {
 				return err
 			}
-			p, err := profile.Decode([]byte(told.Data["profile"]))
+			p, err := profile.Decode([]byte(published.Data["profile"]))
 			if err != nil {
 				return err
 			}
@@ -46,7 +46,7 @@ func (s *stage) testNodes(t *testing.T) {
 				return err
 			}
 			if n := nodes.Most(p.Index(), ask, nodes.Resources{}, nodes.Quotas{}); !want(n) {
-				return fmt.Errorf("%d fit by %s", n, told.Data["profile"])
+				return fmt.Errorf("%d fit by %s", n, published.Data["profile"])
 			}
 			return nil
 		})

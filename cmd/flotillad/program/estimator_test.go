@@ -49,11 +49,11 @@ func TestEstimatorsThatCannotWork(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cmd := New(Options{})
 			cmd.SetArgs(append([]string{"estimator"}, strings.Fields(tc.args)...))
-			var said bytes.Buffer
+			var reported bytes.Buffer
 			cmd.SetOut(io.Discard)
-			cmd.SetErr(&said)
-			if code := command.Run(t.Context(), cmd); code == 0 || !strings.Contains(said.String(), tc.want) || strings.Count(said.String(), "\n") != 1 {
-				t.Errorf("ends with %d: %s", code, said.String())
+			cmd.SetErr(&reported)
+			if code := command.Run(t.Context(), cmd); code == 0 || !strings.Contains(reported.String(), tc.want) || strings.Count(reported.String(), "\n") != 1 {
+				t.Errorf("ends with %d: %s", code, reported.String())
 			}
 		})
 	}
@@ -65,7 +65,7 @@ var place = regexp.MustCompile(`the estimator of m1 is ready after [0-9.]+s: (12
 // runEstimator runs the command for a member, and returns a client of it.
 func runEstimator(t *testing.T, kubeconfig string, args ...string) wire.EstimatorClient {
 	t.Helper()
-	out := &said{}
+	out := &reported{}
 	cmd := newEstimatorCommand()
 	cmd.SetOut(out)
 	cmd.SetErr(out)

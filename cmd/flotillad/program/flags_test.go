@@ -49,12 +49,12 @@ func TestTheEnvironmentOfKarmadasClients(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var said bytes.Buffer
-	o.loops.warn(&said)
+	var reported bytes.Buffer
+	o.loops.warn(&reported)
 	const want = "warning: without effect here: " +
 		"--controllers=deploymentReplicasSyncer (not built yet: autoscaling), --controllers=hpaScaleTargetMarker (not built yet: autoscaling); " +
 		"flotillad flags lists what is\n"
-	if diff := cmp.Diff(want, said.String()); diff != "" {
+	if diff := cmp.Diff(want, reported.String()); diff != "" {
 		t.Errorf("warning (-want +got):\n%s", diff)
 	}
 	if !o.plane.Rules.AllowNoExecuteTaintPolicy {
@@ -115,9 +115,9 @@ func TestWhatIsSetReachesTheLoops(t *testing.T) {
 	if diff := cmp.Diff(want, o.loops.tuning.loops); diff != "" {
 		t.Errorf("tuning (-want +got):\n%s", diff)
 	}
-	var said bytes.Buffer
-	if o.loops.warn(&said); said.Len() > 0 {
-		t.Errorf("said %q", said.String())
+	var reported bytes.Buffer
+	if o.loops.warn(&reported); reported.Len() > 0 {
+		t.Errorf("said %q", reported.String())
 	}
 }
 
@@ -160,11 +160,11 @@ func TestBadValuesAreRefused(t *testing.T) {
 	} {
 		cmd := New(Options{})
 		cmd.SetArgs([]string{"serve", "--data-dir", filepath.Join(t.TempDir(), "hub"), flag})
-		var said bytes.Buffer
+		var reported bytes.Buffer
 		cmd.SetOut(io.Discard)
-		cmd.SetErr(&said)
-		if code := command.Run(t.Context(), cmd); code != 2 || !strings.Contains(said.String(), want) || strings.Count(said.String(), "\n") != 1 {
-			t.Errorf("%s ends with %d: %s", flag, code, said.String())
+		cmd.SetErr(&reported)
+		if code := command.Run(t.Context(), cmd); code != 2 || !strings.Contains(reported.String(), want) || strings.Count(reported.String(), "\n") != 1 {
+			t.Errorf("%s ends with %d: %s", flag, code, reported.String())
 		}
 	}
 }

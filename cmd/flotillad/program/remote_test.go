@@ -149,10 +149,10 @@ func TestReplicasGoWhereEstimatorsHaveRoom(t *testing.T) {
 			}},
 		},
 	})
-	said := &said{}
+	reported := &reported{}
 	cmd := newControllersCommand(Options{})
-	cmd.SetOut(said)
-	cmd.SetErr(said)
+	cmd.SetOut(reported)
+	cmd.SetErr(reported)
 	cmd.SetArgs([]string{"--kubeconfig", env.Kubeconfig, "--data-dir", t.TempDir(), "--metrics-bind-address=0", "--health-probe-bind-address=0",
 		"--leader-elect=false", "--enable-scheduler-estimator", "--controllers=template,scheduler"})
 	ctx, stop := context.WithCancel(t.Context())
@@ -161,7 +161,7 @@ func TestReplicasGoWhereEstimatorsHaveRoom(t *testing.T) {
 	defer func() {
 		stop()
 		if err := <-ended; err != nil {
-			t.Errorf("the loops ended with %v\n%s", err, said)
+			t.Errorf("the loops ended with %v\n%s", err, reported)
 		}
 	}()
 	want := map[string]int32{"east": 6, "west": 2, "north": 4}

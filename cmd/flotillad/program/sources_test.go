@@ -85,11 +85,11 @@ func TestSourceNetworksAreChecked(t *testing.T) {
 	for _, of := range [][]string{{"serve", "--data-dir=unused"}, {"controllers", "--kubeconfig=unused"}} {
 		cmd := New(Options{})
 		cmd.SetArgs(append(of, "--source-networks=10.0.0.0/8,intranet"))
-		var said strings.Builder
+		var reported strings.Builder
 		cmd.SetOut(io.Discard)
-		cmd.SetErr(&said)
-		if code := command.Run(t.Context(), cmd); code != 2 || !strings.Contains(said.String(), `--source-networks: "intranet" is no network`) {
-			t.Errorf("%s ends with %d: %s", of[0], code, said.String())
+		cmd.SetErr(&reported)
+		if code := command.Run(t.Context(), cmd); code != 2 || !strings.Contains(reported.String(), `--source-networks: "intranet" is no network`) {
+			t.Errorf("%s ends with %d: %s", of[0], code, reported.String())
 		}
 	}
 }
@@ -110,10 +110,10 @@ func TestServeOnAPortThatIsTaken(t *testing.T) {
 	}
 	cmd := New(Options{})
 	cmd.SetArgs([]string{"serve", "--data-dir", filepath.Join(t.TempDir(), "hub"), "--secure-port", port})
-	var said strings.Builder
+	var reported strings.Builder
 	cmd.SetOut(io.Discard)
-	cmd.SetErr(&said)
-	if code := command.Run(t.Context(), cmd); code != 1 || !strings.HasSuffix(said.String(), "address already in use; choose another --secure-port\n") {
-		t.Errorf("serve ends with %d: %s", code, said.String())
+	cmd.SetErr(&reported)
+	if code := command.Run(t.Context(), cmd); code != 1 || !strings.HasSuffix(reported.String(), "address already in use; choose another --secure-port\n") {
+		t.Errorf("serve ends with %d: %s", code, reported.String())
 	}
 }

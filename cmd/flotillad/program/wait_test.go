@@ -18,18 +18,18 @@ import (
 )
 
 // said is what a command has written so far.
-type said struct {
+type reported struct {
 	mu  sync.Mutex
 	all bytes.Buffer
 }
 
-func (s *said) Write(p []byte) (int, error) {
+func (s *reported) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.all.Write(p)
 }
 
-func (s *said) String() string {
+func (s *reported) String() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.all.String()
@@ -46,7 +46,7 @@ func TestLoopsWaitForTheControlPlane(t *testing.T) {
 	if err := env.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	log := &said{}
+	log := &reported{}
 	cmd := newControllersCommand(Options{})
 	cmd.SetErr(log)
 	cmd.SetOut(log)

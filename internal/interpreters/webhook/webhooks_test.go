@@ -297,13 +297,13 @@ func TestSlowerThanStatuses(t *testing.T) {
 	answer := make(chan struct{})
 	s := serve(t, func(w http.ResponseWriter, r *http.Request, asked *configv1alpha1.ResourceInterpreterRequest) {
 		<-answer
-		said := "nothing"
+		reported := "nothing"
 		if o := asked.ObservedObject; o != nil {
-			said = string(o.Raw)
+			reported = string(o.Raw)
 		} else if len(asked.AggregatedStatus) > 0 {
-			said = string(asked.AggregatedStatus[0].Status.Raw)
+			reported = string(asked.AggregatedStatus[0].Status.Raw)
 		}
-		patch, _ := json.Marshal([]map[string]any{{"op": "add", "path": "/status", "value": map[string]any{"said": said}}})
+		patch, _ := json.Marshal([]map[string]any{{"op": "add", "path": "/status", "value": map[string]any{"said": reported}}})
 		reply(`"patchType":"JSONPatch","patch":"`+base64.StdEncoding.EncodeToString(patch)+`"`)(w, r, asked)
 	})
 	defer close(answer)
@@ -319,12 +319,12 @@ func TestSlowerThanStatuses(t *testing.T) {
 			if err != nil {
 				return text(err)
 			}
-			said, _, _ := unstructured.NestedString(out.Object, "status", "said")
+			reported, _, _ := unstructured.NestedString(out.Object, "status", "said")
 			var got struct {
 				Spec   struct{ Size int }
 				Status int
 			}
-			if err := json.Unmarshal([]byte(said), &got); err != nil {
+			if err := json.Unmarshal([]byte(reported), &got); err != nil {
 				t.Error(err)
 			}
 			return fmt.Sprintf("size %d, status %d", got.Spec.Size, got.Status)
@@ -337,11 +337,11 @@ func TestSlowerThanStatuses(t *testing.T) {
 			if _, awaits := kinds.Awaits(err); err != nil && !awaits || status == nil {
 				return text(err)
 			}
-			said := fmt.Sprintf("size %d, status %v", size, status["said"])
+			reported := fmt.Sprintf("size %d, status %v", size, status["said"])
 			if err != nil {
-				said += ", " + text(err)
+				reported += ", " + text(err)
 			}
-			return said
+			return reported
 		},
 	}
 	const waits = "waits for the answer of webhook test/widgets.example.com"

@@ -274,13 +274,13 @@ func TestAnAnswerAboutAFormerObjectDoesNotEndTheQuestion(t *testing.T) {
 }
 
 func TestAStatusThatIsTooLargeIsNoNewsEachTimeItGrows(t *testing.T) {
-	var said []string
+	var messages []string
 	for _, size := range []int{mostStatus + 1, 2 * mostStatus} {
 		_, err := reflected(&runtime.RawExtension{Raw: make([]byte, size)})
-		said = append(said, fmt.Sprint(err))
+		messages = append(messages, fmt.Sprint(err))
 	}
 	const want = "the status has more than 262144 bytes, which are the most that are reflected"
-	if diff := cmp.Diff([]string{want, want}, said); diff != "" {
+	if diff := cmp.Diff([]string{want, want}, messages); diff != "" {
 		t.Errorf("said (-want +got):\n%s", diff)
 	}
 }

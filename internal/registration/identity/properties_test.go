@@ -17,11 +17,11 @@ func TestGive(t *testing.T) {
 	c := &clusterv1alpha1.Cluster{}
 	c.Labels = map[string]string{"keeps": "this"}
 	c.Spec = clusterv1alpha1.ClusterSpec{Provider: "acme", Region: "asia", Zone: "asia-1", Taints: []corev1.Taint{{Key: "edge", Value: "old", Effect: corev1.TaintEffectNoSchedule}}}
-	said := identity.Properties{
+	reported := identity.Properties{
 		Region: "eu", Labels: map[string]string{"tier": "secret"},
 		Taints: []corev1.Taint{{Key: "edge", Value: "new", Effect: corev1.TaintEffectNoSchedule}, {Key: "edge", Effect: corev1.TaintEffectNoExecute}},
 	}
-	text := said.String()
+	text := reported.String()
 	read, err := identity.ParseProperties(text)
 	if err != nil {
 		t.Fatal(err)
@@ -29,7 +29,7 @@ func TestGive(t *testing.T) {
 	read.Give(c)
 	want := &clusterv1alpha1.Cluster{}
 	want.Labels = map[string]string{"keeps": "this", "tier": "secret"}
-	want.Spec = clusterv1alpha1.ClusterSpec{Provider: "acme", Region: "eu", Zones: []string{"asia-1"}, Taints: said.Taints}
+	want.Spec = clusterv1alpha1.ClusterSpec{Provider: "acme", Region: "eu", Zones: []string{"asia-1"}, Taints: reported.Taints}
 	if diff := cmp.Diff(want, c); diff != "" {
 		t.Errorf("cluster (-want +got):\n%s", diff)
 	}
@@ -37,16 +37,16 @@ func TestGive(t *testing.T) {
 
 func TestBeyond(t *testing.T) {
 	stands := identity.Properties{Region: "eu", Zones: []string{"eu-1", "eu-2"}}
-	cases := map[string]struct{ said, want identity.Properties }{
+	cases := map[string]struct{ reported, want identity.Properties }{
 		"nothing":          {},
-		"the same":         {said: stands},
-		"another region":   {said: identity.Properties{Region: "asia", Zones: stands.Zones}, want: identity.Properties{Region: "asia"}},
-		"fewer zones":      {said: identity.Properties{Zones: []string{"eu-1"}}, want: identity.Properties{Zones: []string{"eu-1"}}},
-		"what is not said": {said: identity.Properties{Provider: "acme", Region: "eu"}, want: identity.Properties{Provider: "acme"}},
+		"the same":         {reported: stands},
+		"another region":   {reported: identity.Properties{Region: "asia", Zones: stands.Zones}, want: identity.Properties{Region: "asia"}},
+		"fewer zones":      {reported: identity.Properties{Zones: []string{"eu-1"}}, want: identity.Properties{Zones: []string{"eu-1"}}},
+		"what is not said": {reported: identity.Properties{Provider: "acme", Region: "eu"}, want: identity.Properties{Provider: "acme"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, stands.Beyond(tc.said, false)); diff != "" {
+			if diff := cmp.Diff(tc.want, stands.Beyond(tc.reported, false)); diff != "" {
 				t.Errorf("beyond what stands (-want +got):\n%s", diff)
 			}
 		})
@@ -57,8 +57,8 @@ func TestBeyond(t *testing.T) {
 // are shown. A shell takes all of it for one word.
 func TestPatchesCanBePasted(t *testing.T) {
 	for _, region := range []string{"eu-1", "eu'; exit 3; '", "$(exit 3)`exit 3`", "eu\nb", "\u202etxt", "\x00", "\xff", "\U0001F600", "a\"b<&>c"} {
-		said := identity.Properties{Region: region, Zones: []string{region}}
-		words, err := exec.CommandContext(t.Context(), "sh", "-c", "printf '%s|' start '"+said.Patch()+"' end").Output()
+		reported := identity.Properties{Region: region, Zones: []string{region}}
+		words, err := exec.CommandContext(t.Context(), "sh", "-c", "printf '%s|' start '"+reported.Patch()+"' end").Output()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -29,8 +29,8 @@ func Of(x *nodes.Index) *Profile { return within(x, MostBytes) }
 // within tells coarser what is free first, then fewer labels, and then of fewer nodes.
 func within(x *nodes.Index, most int) *Profile {
 	s := surveyOf(x)
-	quotas, untold := s.fitQuotas(most / 2)
-	out := &Profile{Version: Version, Quotas: quotas, QuotasOmitted: untold, LeftOut: s.leftOut}
+	quotas, unreported := s.fitQuotas(most / 2)
+	out := &Profile{Version: Version, Quotas: quotas, QuotasOmitted: unreported, LeftOut: s.leftOut}
 	if len(s.nodes) == 0 {
 		return out
 	}
@@ -76,7 +76,7 @@ func within(x *nodes.Index, most int) *Profile {
 
 // fitQuotas returns the quotas in a text of so many bytes, and whether some namespaces are
 // left out.
-func (s *survey) fitQuotas(most int) (quotas []Quota, untold bool) {
+func (s *survey) fitQuotas(most int) (quotas []Quota, unreported bool) {
 	for parts := int64(finest); parts >= 1; parts /= 2 {
 		if quotas = grouped(s.quotas, parts); len(textOf(quotas)) <= most {
 			return quotas, false

@@ -85,8 +85,8 @@ func (p *Profile) Answers(ask *nodes.Ask) error {
 			return &UnreportedError{"the label " + key}
 		}
 	}
-	told := func(q Quota) bool { return slices.Contains(q.Namespaces, ask.Namespace) }
-	if p.QuotasOmitted && ask.Namespace != "" && !slices.ContainsFunc(p.Quotas, told) {
+	complete := func(q Quota) bool { return slices.Contains(q.Namespaces, ask.Namespace) }
+	if p.QuotasOmitted && ask.Namespace != "" && !slices.ContainsFunc(p.Quotas, complete) {
 		return &UnreportedError{"the quotas of the namespace " + ask.Namespace}
 	}
 	return nil

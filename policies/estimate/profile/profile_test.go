@@ -165,7 +165,7 @@ func TestItFits(t *testing.T) {
 		Fits, Omitted string
 		Nodes, Left   int64
 		Rows          int
-		Untold        bool
+		Unreported    bool
 	}
 	varied := func(i int, n *nodes.Node) {
 		n.Allocatable = nodes.AmountsOf(list("cpu", fmt.Sprint(1000+i*37%15000, "m"), "memory", fmt.Sprint(1024+i*91%63000, "Mi"), "pods", fmt.Sprint(1+i%110)))
@@ -243,7 +243,7 @@ func TestItFits(t *testing.T) {
 					x.Quota(fmt.Sprint("team-", i), "q", quotaOf("cpu", fmt.Sprint(i, "m")))
 				}
 			},
-			want: outcome{Fits: ErrUnreported.Error() + ": the quotas of the namespace shop", Omitted: "[kubernetes.io/hostname]", Nodes: 9, Rows: 1, Untold: true},
+			want: outcome{Fits: ErrUnreported.Error() + ": the quotas of the namespace shop", Omitted: "[kubernetes.io/hostname]", Nodes: 9, Rows: 1, Unreported: true},
 		},
 		"nodes that are too many": {
 			fill: func(x *nodes.Index) { add(x, "n", mostNodes+5, list("cpu", "1", "pods", "110")) },
@@ -259,7 +259,7 @@ func TestItFits(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := outcome{Fits: fits(t, p, needs("cpu", "1")), Nodes: p.Nodes(), Left: p.LeftOut, Untold: p.QuotasOmitted}
+			got := outcome{Fits: fits(t, p, needs("cpu", "1")), Nodes: p.Nodes(), Left: p.LeftOut, Unreported: p.QuotasOmitted}
 			switch n := len(p.Omitted); {
 			case n > 5:
 				got.Omitted = fmt.Sprint(n, " keys")

@@ -74,12 +74,12 @@ func TestNeverMoreThanThereIs(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		x, least := world(r)
-		told := within(x, MostBytes).Index()
+		reported := within(x, MostBytes).Index()
 		short := within(x, 400+r.IntN(2000))
 		shortly := short.Index()
 		for range 20 {
 			ask := anyAsk(t, r)
-			exact, got := count(x, ask), count(told, ask)
+			exact, got := count(x, ask), count(reported, ask)
 			if got > exact || got < count(least, ask) {
 				t.Fatalf("seed %d: %d fit by the profile, %d by the nodes, and %d if each had a little less", seed, got, exact, count(least, ask))
 			}

@@ -52,12 +52,12 @@ func Read(l *List, was *Known, now time.Time) *Known {
 	return out
 }
 
-func (k *Known) row(of key, told int64) *row {
+func (k *Known) row(of key, reported int64) *row {
 	if k == nil {
 		return nil
 	}
 	rows := k.workloads[of]
-	if i := slices.IndexFunc(rows, func(r row) bool { return r.since == told }); i >= 0 {
+	if i := slices.IndexFunc(rows, func(r row) bool { return r.since == reported }); i >= 0 {
 		return &rows[i]
 	}
 	return nil
@@ -81,8 +81,8 @@ func (k *Known) New() iter.Seq2[workv1alpha2.ObjectReference, time.Time] {
 // Unschedulable returns how many replicas of the workload wait since so long, or longer. It errs
 // with ErrUnreported.
 func (k *Known) Unschedulable(of workv1alpha2.ObjectReference, threshold time.Duration, now time.Time) (int32, error) {
-	rows, told := k.workloads[keyOf(&of)]
-	if !told && k.some {
+	rows, reported := k.workloads[keyOf(&of)]
+	if !reported && k.some {
 		return 0, ErrUnreported
 	}
 	var n int64

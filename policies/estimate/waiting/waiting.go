@@ -49,18 +49,18 @@ func Of(all []nodes.Waiting, workloads iter.Seq[workv1alpha2.ObjectReference]) *
 }
 
 func within(all []nodes.Waiting, workloads iter.Seq[workv1alpha2.ObjectReference], most int) *List {
-	told := reportedOf(all, workloads)
+	reported := reportedOf(all, workloads)
 	for rows := mostRows; ; rows /= 2 {
 		out := &List{Version: Version}
-		size := len((&List{Version: Version, LeftOut: int64(len(told)) + 1}).Encode()) + len(`"workloads":[],`)
-		for _, w := range told {
+		size := len((&List{Version: Version, LeftOut: int64(len(reported)) + 1}).Encode()) + len(`"workloads":[],`)
+		for _, w := range reported {
 			w.Rows = joined(w.Rows, rows)
 			if size += len(textOf(w)) + len(","); size > most || len(out.Workloads) == mostWorkloads {
 				break
 			}
 			out.Workloads = append(out.Workloads, w)
 		}
-		out.LeftOut = int64(len(told) - len(out.Workloads))
+		out.LeftOut = int64(len(reported) - len(out.Workloads))
 		if out.LeftOut == 0 || rows == 1 {
 			return out
 		}

@@ -92,7 +92,7 @@ func TestWhatIsTold(t *testing.T) {
 
 // TestTooMuchIsCut has a thousand workloads wait, and fewer with names that are as long as can be.
 func TestTooMuchIsCut(t *testing.T) {
-	for name, tc := range map[string]struct{ workloads, long, rows, told int }{
+	for name, tc := range map[string]struct{ workloads, long, rows, reported int }{
 		"there is room for all":      {100, 0, 4, 100},
 		"more than are told of ever": {1000, 0, 1, 0},
 		"the longest names":          {100, 200, 9, 0},
@@ -113,9 +113,9 @@ func TestTooMuchIsCut(t *testing.T) {
 			if _, err := Decode(text); err != nil {
 				t.Error(err)
 			}
-			told, leftOut := len(is.Workloads), int(is.LeftOut)
-			if told+leftOut != tc.workloads || tc.told != 0 && told != tc.told || tc.told == 0 && len(text) < MostBytes/2 {
-				t.Errorf("%d are told and %d not, of %d, in %d bytes", told, leftOut, tc.workloads, len(text))
+			reported, leftOut := len(is.Workloads), int(is.LeftOut)
+			if reported+leftOut != tc.workloads || tc.reported != 0 && reported != tc.reported || tc.reported == 0 && len(text) < MostBytes/2 {
+				t.Errorf("%d are told and %d not, of %d, in %d bytes", reported, leftOut, tc.workloads, len(text))
 			}
 			if first := is.Workloads[0]; first.Name != of[0].Name || leftOut > 0 && len(first.Rows) != 1 {
 				t.Errorf("the first is %s, in %d rows", first.Name, len(first.Rows))
@@ -134,9 +134,9 @@ func TestTooMuchIsCut(t *testing.T) {
 func TestTimesCount(t *testing.T) {
 	type look struct{ read, asked float64 } // seconds after the start
 	cases := map[string]struct {
-		told  [][]int64 // since the start
-		looks []look
-		want  []int32
+		reported [][]int64 // since the start
+		looks    []look
+		want     []int32
 	}{
 		"as they are told":                {[][]int64{{0, 3}, {60, 2}}, []look{{65, 299}, {65, 300}, {65, 359}, {65, 360}}, []int32{0, 3, 3, 5}},
 		"just rounded up":                 {[][]int64{{10, 1}}, []look{{2, 309}, {2, 310}}, []int32{0, 1}},
@@ -148,7 +148,7 @@ func TestTimesCount(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			w := Workload{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web"}
-			for _, r := range tc.told {
+			for _, r := range tc.reported {
 				w.Rows = append(w.Rows, []int64{start.Unix() + r[0], r[1]})
 			}
 			var known *Known

@@ -152,11 +152,11 @@ func agreed(given []map[string]any) string {
 	}
 	message := ""
 	for i, c := range given {
-		said := Text(c, "message")
-		if i > 0 && said != message || len(said) > mostText {
+		own := Text(c, "message")
+		if i > 0 && own != message || len(own) > mostText {
 			return ""
 		}
-		message = said
+		message = own
 	}
 	return message
 }

@@ -110,9 +110,9 @@ func worstOf(r Reports, path, missing string, words []string) string {
 		if word != Others {
 			continue
 		}
-		for _, said := range seen {
-			if said != "" && len(said) <= mostWord && !slices.Contains(words, said) {
-				return said
+		for _, value := range seen {
+			if value != "" && len(value) <= mostWord && !slices.Contains(words, value) {
+				return value
 			}
 		}
 	}
@@ -218,14 +218,14 @@ func quote(r Reports, field string) string {
 	}
 	var out []string
 	for _, p := range r.Parts {
-		said := Text(p.Status, field)
-		if said == "" {
+		value := Text(p.Status, field)
+		if value == "" {
 			continue
 		}
 		if len(out) == mostNamed {
 			return strings.Join(append(out, "…"), "; ")
 		}
-		out = append(out, p.Cluster+": "+excerpt.Message(said, mostMessage))
+		out = append(out, p.Cluster+": "+excerpt.Message(value, mostMessage))
 	}
 	return strings.Join(out, "; ")
 }
@@ -238,11 +238,11 @@ func chorus(r Reports, field string) string {
 		if p.Status == nil {
 			continue
 		}
-		said := Text(p.Status, field)
-		if said == "" || text != "" && said != text {
+		value := Text(p.Status, field)
+		if value == "" || text != "" && value != text {
 			return ""
 		}
-		text = said
+		text = value
 	}
 	return text
 }

@@ -51,7 +51,7 @@ type Answer struct {
 
 // Of returns what a record names of the answers, and of what clusters did not tell; nil where there is nothing. Held is how much ran in each cluster when they
 // were given, and chosen are the clusters that it runs in since.
-func Of(answers map[string]estimate.Answer, untold map[string]string, assigned map[string]int32, chosen []string, now time.Time) *Record {
+func Of(answers map[string]estimate.Answer, unreported map[string]string, assigned map[string]int32, chosen []string, now time.Time) *Record {
 	out := &Record{At: metav1.NewTime(now.UTC().Truncate(time.Second))}
 	for name, a := range answers {
 		if !a.Bounded() {
@@ -63,8 +63,8 @@ func Of(answers map[string]estimate.Answer, untold map[string]string, assigned m
 		}
 		out.Clusters = append(out.Clusters, e)
 	}
-	for _, name := range slices.Sorted(maps.Keys(untold)) {
-		out.Unreported = append(out.Unreported, Unreported{name, untold[name]})
+	for _, name := range slices.Sorted(maps.Keys(unreported)) {
+		out.Unreported = append(out.Unreported, Unreported{name, unreported[name]})
 	}
 	out.Unreported = out.Unreported[:min(len(out.Unreported), mostClusters)]
 	if len(out.Clusters) == 0 && len(out.Unreported) == 0 {

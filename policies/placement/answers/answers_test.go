@@ -31,36 +31,36 @@ func TestOf(t *testing.T) {
 		return out
 	}
 	for name, tc := range map[string]struct {
-		answers map[string]estimate.Answer
-		held    map[string]int32
-		chosen  []string
-		want    []answers.Answer
-		untold  []answers.Unreported
+		answers    map[string]estimate.Answer
+		held       map[string]int32
+		chosen     []string
+		want       []answers.Answer
+		unreported []answers.Unreported
 	}{
 		"nobody was asked":               {},
 		"none has a bound":               {answers: map[string]estimate.Answer{"a": {Fits: math.MaxInt32}}},
 		"nothing fits":                   {answers: map[string]estimate.Answer{"a": {}}, want: []answers.Answer{{Cluster: "a"}}},
 		"what runs there counts as well": {answers: map[string]estimate.Answer{"b": {Fits: 3}, "a": {Fits: 1}}, held: map[string]int32{"b": 2}, want: []answers.Answer{{Cluster: "a", Takes: 1}, {Cluster: "b", Takes: 5}}},
 		"old ones":                       {answers: map[string]estimate.Answer{"a": {Fits: 3, Age: 90 * time.Second}, "b": {Fits: 3, Age: 1}}, want: []answers.Answer{{Cluster: "a", Takes: 3, Age: "1m30s"}, {Cluster: "b", Takes: 3, Age: "1s"}}},
-		"some could not answer":          {answers: map[string]estimate.Answer{"a": {}}, want: []answers.Answer{{Cluster: "a"}}, untold: []answers.Unreported{{"b", "the label zone"}, {"c", "the label zone"}}},
-		"none could answer":              {untold: []answers.Unreported{{"b", "the names of its nodes"}}},
+		"some could not answer":          {answers: map[string]estimate.Answer{"a": {}}, want: []answers.Answer{{Cluster: "a"}}, unreported: []answers.Unreported{{"b", "the label zone"}, {"c", "the label zone"}}},
+		"none could answer":              {unreported: []answers.Unreported{{"b", "the names of its nodes"}}},
 		"of many the first":              {answers: many, want: names(0, 16)},
 		"of many those that are chosen, and those that it ran in": {answers: many, held: map[string]int32{"c-18": 0}, chosen: []string{"c-19"}, want: names(0, 14, "c-18", "c-19")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			untold := map[string]string{}
-			for _, u := range tc.untold {
-				untold[u.Cluster] = u.What
+			unreported := map[string]string{}
+			for _, u := range tc.unreported {
+				unreported[u.Cluster] = u.What
 			}
-			got := answers.Of(tc.answers, untold, tc.held, tc.chosen, noon.Add(time.Millisecond))
+			got := answers.Of(tc.answers, unreported, tc.held, tc.chosen, noon.Add(time.Millisecond))
 			var want *answers.Record
-			if tc.want != nil || tc.untold != nil {
-				want = &answers.Record{At: metav1.NewTime(noon), Clusters: tc.want, Unreported: tc.untold}
+			if tc.want != nil || tc.unreported != nil {
+				want = &answers.Record{At: metav1.NewTime(noon), Clusters: tc.want, Unreported: tc.unreported}
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			if len(untold) > 0 && !cmp.Equal(got.Why(), untold) {
+			if len(unreported) > 0 && !cmp.Equal(got.Why(), unreported) {
 				t.Errorf("later it says %v", got.Why())
 			}
 		})

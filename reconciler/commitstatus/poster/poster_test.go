@@ -44,12 +44,12 @@ type tenants struct {
 	writes int
 	reads  int // of Secrets
 
-	mu            sync.Mutex
-	posts         []string
-	said, commits []string        // their descriptions, and the commits that they are of
-	limits        map[string]bool // repositories that the forge wants no posts to
-	gone          string          // a commit that the forge does not have any more
-	forge         *httptest.Server
+	mu                sync.Mutex
+	posts             []string
+	reported, commits []string        // their descriptions, and the commits that they are of
+	limits            map[string]bool // repositories that the forge wants no posts to
+	gone              string          // a commit that the forge does not have any more
+	forge             *httptest.Server
 }
 
 func newTenants(t *testing.T, opts Options, namespaces ...string) *tenants {
@@ -99,7 +99,7 @@ func (w *tenants) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 	}
 	var status struct{ State, Description string }
 	_ = json.NewDecoder(r.Body).Decode(&status)
-	w.posts, w.said = append(w.posts, repository+" "+status.State), append(w.said, status.Description)
+	w.posts, w.reported = append(w.posts, repository+" "+status.State), append(w.reported, status.Description)
 	w.commits = append(w.commits, r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:])
 	out.WriteHeader(http.StatusCreated)
 	_, _ = io.WriteString(out, "{}")
@@ -337,7 +337,7 @@ func TestWhatEndsIsClosed(t *testing.T) {
 			if got := strings.Join(w.posts, ", "); got != tc.want || gone(w, "team") != tc.gone {
 				t.Errorf("told %q, want %q; gone %v, want %v", got, tc.want, gone(w, "team"), tc.gone)
 			}
-			if last := w.said[len(w.said)-1]; tc.says != "" && last != tc.says {
+			if last := w.reported[len(w.reported)-1]; tc.says != "" && last != tc.says {
 				t.Errorf("told %q, want %q", last, tc.says)
 			}
 		})
@@ -424,14 +424,14 @@ func TestARetiredKustomization(t *testing.T) {
 				t.Fatal(err)
 			}
 			ends()
-			if diff := cmp.Diff(tc.want, w.said[1:]); diff != "" {
+			if diff := cmp.Diff(tc.want, w.reported[1:]); diff != "" {
 				t.Errorf("told (-want +got):\n%s", diff)
 			}
 			if tc.wantLast != nil {
 				w.loop.opts.Remains = tc.becomes
 				w.clock.SetTime(time.Now().Add(10 * longestClosing))
 				ends()
-				if diff := cmp.Diff(tc.wantLast, w.said[1:]); diff != "" {
+				if diff := cmp.Diff(tc.wantLast, w.reported[1:]); diff != "" {
 					t.Errorf("told later (-want +got):\n%s", diff)
 				}
 			}
@@ -481,8 +481,8 @@ func TestWhatSucceededIsNoFailure(t *testing.T) {
 			if diff := cmp.Diff(tc.want, strings.Join(w.posts, ", ")); diff != "" {
 				t.Errorf("told (-want +got):\n%s", diff)
 			}
-			if said := w.said[len(w.said)-2]; tc.says != "" && said != tc.says {
-				t.Errorf("says %q, want %q", said, tc.says)
+			if reported := w.reported[len(w.reported)-2]; tc.says != "" && reported != tc.says {
+				t.Errorf("says %q, want %q", reported, tc.says)
 			}
 		})
 	}

@@ -72,8 +72,8 @@ func TestACommitThatRetires(t *testing.T) {
 				}
 			}
 			var got []string
-			for i, said := range w.said[1:] {
-				got = append(got, w.commits[i+1][:1]+" "+said)
+			for i, reported := range w.reported[1:] {
+				got = append(got, w.commits[i+1][:1]+" "+reported)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("told (-want +got):\n%s", diff)

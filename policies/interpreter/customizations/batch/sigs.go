@@ -114,14 +114,14 @@ func jobSetGrade(obj kinds.Object) words.Grade {
 
 // jobsRun asks that all jobs of a set are ready or have succeeded.
 func jobsRun(obj kinds.Object) (bool, error) {
-	said := map[string]int64{}
+	ready := map[string]int64{}
 	for _, s := range rules.Objects(obj.Object, "status", "replicatedJobsStatus") {
-		said[rules.Text(s, "name")] = rules.Number(s, "ready") + rules.Number(s, "succeeded")
+		ready[rules.Text(s, "name")] = rules.Number(s, "ready") + rules.Number(s, "succeeded")
 	}
 	for _, job := range rules.Objects(obj.Object, "spec", "replicatedJobs") {
-		if said[rules.Text(job, "name")] < words.CountOr(1, job, "replicas") {
+		if ready[rules.Text(job, "name")] < words.CountOr(1, job, "replicas") {
 			return false, nil
 		}
 	}
-	return len(said) > 0, nil
+	return len(ready) > 0, nil
 }

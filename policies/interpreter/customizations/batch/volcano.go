@@ -159,10 +159,10 @@ func volcanoState(status map[string]any, r rules.Reports) {
 }
 
 // in returns the clusters that say one of the words at a path.
-func in(r rules.Reports, path string, said ...string) []string {
+func in(r rules.Reports, path string, phases ...string) []string {
 	var out []string
 	for _, p := range r.Parts {
-		if slices.Contains(said, rules.Text(p.Status, words.At(path)...)) {
+		if slices.Contains(phases, rules.Text(p.Status, words.At(path)...)) {
 			out = append(out, p.Cluster)
 		}
 	}

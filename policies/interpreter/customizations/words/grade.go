@@ -38,10 +38,10 @@ func Meets(judge Health, obj kinds.Object) bool {
 // failed.
 func ByWord(path string, bad, good []string) func(kinds.Object) Grade {
 	return func(obj kinds.Object) Grade {
-		switch said := rules.Text(obj.Object, At(path)...); {
-		case said == "" || slices.Contains(bad, said):
+		switch word := rules.Text(obj.Object, At(path)...); {
+		case word == "" || slices.Contains(bad, word):
 			return Failing
-		case slices.Contains(good, said):
+		case slices.Contains(good, word):
 			return Fine
 		default:
 			return Waiting

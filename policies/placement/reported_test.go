@@ -21,20 +21,20 @@ func TestWhatIsToldOnce(t *testing.T) {
 	b := placedOn(t, deployment(2, policyv1alpha1.Placement{}), "a:9", "a:2", noon)
 	opts := placement.Options{Failover: failover.Rules{Taints: true}}
 	for i, step := range []struct {
-		after time.Duration
-		taint string // none if empty
-		told  time.Duration
-		is    bool // that there is something of which was told
+		after    time.Duration
+		taint    string // none if empty
+		reported time.Duration
+		is       bool // that there is something of which was told
 	}{
-		{after: 0, taint: "drill", told: 0, is: true},
-		{after: 20 * time.Second, told: 0, is: true},
-		{after: 40 * time.Second, taint: "drill", told: 0, is: true},
-		{after: time.Minute, told: 0, is: true},
-		{after: 2 * time.Minute, taint: "fire", told: 2 * time.Minute, is: true},
-		{after: 3 * time.Minute, taint: "drill", told: 3 * time.Minute, is: true},
-		{after: 2 * time.Hour, taint: "drill", told: 3 * time.Minute, is: true},
+		{after: 0, taint: "drill", reported: 0, is: true},
+		{after: 20 * time.Second, reported: 0, is: true},
+		{after: 40 * time.Second, taint: "drill", reported: 0, is: true},
+		{after: time.Minute, reported: 0, is: true},
+		{after: 2 * time.Minute, taint: "fire", reported: 2 * time.Minute, is: true},
+		{after: 3 * time.Minute, taint: "drill", reported: 3 * time.Minute, is: true},
+		{after: 2 * time.Hour, taint: "drill", reported: 3 * time.Minute, is: true},
 		{after: 2*time.Hour + time.Minute},
-		{after: 2*time.Hour + 2*time.Minute, taint: "drill", told: 2*time.Hour + 2*time.Minute, is: true},
+		{after: 2*time.Hour + 2*time.Minute, taint: "drill", reported: 2*time.Hour + 2*time.Minute, is: true},
 	} {
 		now := noon.Add(step.after)
 		c := cluster("a", 9, func(c *clusterv1alpha1.Cluster) {
@@ -51,8 +51,8 @@ func TestWhatIsToldOnce(t *testing.T) {
 		if (record.Stays != nil) != (step.taint != "") {
 			t.Errorf("step %d: it stays: %+v", i, record.Stays)
 		}
-		if (record.EvictionReported != nil) != step.is || step.is && !record.EvictionReported.At.Time.Equal(noon.Add(step.told)) {
-			t.Errorf("step %d: told %+v, want %s (%t)", i, record.EvictionReported, noon.Add(step.told), step.is)
+		if (record.EvictionReported != nil) != step.is || step.is && !record.EvictionReported.At.Time.Equal(noon.Add(step.reported)) {
+			t.Errorf("step %d: told %+v, want %s (%t)", i, record.EvictionReported, noon.Add(step.reported), step.is)
 		}
 	}
 }
