@@ -268,7 +268,7 @@ func agree(spec *workv1alpha2.ResourceBindingSpec, users []User) string {
 	return strings.Join(mixed, "; ")
 }
 
-// keep leaves what cannot be told yet as it was: some users are not known.
+// keep leaves what is not known yet as it was: some users are not known.
 func keep(spec, was *workv1alpha2.ResourceBindingSpec) {
 	spec.ConflictResolution, spec.PreserveResourcesOnDeletion, spec.Drift = was.ConflictResolution, was.PreserveResourcesOnDeletion, was.Drift
 }

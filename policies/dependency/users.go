@@ -40,7 +40,7 @@ type User struct {
 	// the way, about what leaves, and about what others change.
 	Overwrites, Preserves, Reports bool
 	// Administered: a cluster-wide policy carries the template, so that an
-	// administrator said these things of whatever it refers to.
+	// administrator granted this to whatever it refers to.
 	Administered bool
 	// Needs are what the template refers to.
 	Needs []Need

@@ -60,7 +60,7 @@ func (in *FleetInput) user(p *TemplatePlan, template *unstructured.Unstructured,
 	if _, awaits := kinds.Awaits(err); err != nil && !awaits {
 		p.Err = errors.Join(p.Err, err)
 	}
-	deps, refused := in.border(p, b, last).Divide(deps)
+	deps, refused := in.scope(p, b, last).Divide(deps)
 	p.Err = errors.Join(p.Err, dependency.Refused(p.Resource, refused))
 	user := dependency.UserOf(b)
 	user.Needs = dependency.Needs(deps)
@@ -78,10 +78,10 @@ func (in *FleetInput) wentAlong(ref dependency.Ref) []kinds.Dependency {
 	return dependency.Union(out, nil)
 }
 
-// border returns how far the references of a template reach. Grants count that are
+// scope returns what the references of a template may reach. Grants count that are
 // among the templates.
-func (in *FleetInput) border(p *TemplatePlan, b workv1alpha2.Binding, last []kinds.Dependency) *dependency.Border {
-	out := &dependency.Border{Template: p.Resource}
+func (in *FleetInput) scope(p *TemplatePlan, b workv1alpha2.Binding, last []kinds.Dependency) *dependency.ReferenceScope {
+	out := &dependency.ReferenceScope{Template: p.Resource}
 	claim, claimed := propagation.Claimed(b)
 	switch {
 	case !claimed:

@@ -26,11 +26,11 @@ type grants struct{}
 // crossNamespace is the part of the loops that deals with references to other namespaces.
 type crossNamespace struct{ *Reconciler }
 
-// border returns how far the references of a template may reach, and when to ask again
+// scope returns what the references of a template may reach, and when to ask again
 // where that is not known yet. Most templates refer to their own namespace only: for them
 // nothing is read.
-func (r crossNamespace) border(ctx context.Context, b workv1alpha2.Binding, template selector.Resource, last, deps []kinds.Dependency) (dependency.Border, loop.Next, error) {
-	out := dependency.Border{Template: template}
+func (r crossNamespace) scope(ctx context.Context, b workv1alpha2.Binding, template selector.Resource, last, deps []kinds.Dependency) (dependency.ReferenceScope, loop.Next, error) {
+	out := dependency.ReferenceScope{Template: template}
 	if !dependency.Foreign(template.Namespace, last) && !dependency.Foreign(template.Namespace, deps) {
 		return out, loop.Next{}, nil
 	}

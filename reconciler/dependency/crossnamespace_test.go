@@ -43,14 +43,14 @@ func anyReference() kinds.Table {
 	}}}
 }
 
-// border is two teams on one control plane: the fleet's namespace, and victim's.
-type border struct {
+// tenants are two teams on one control plane: the fleet's namespace, and victim's.
+type tenants struct {
 	*fleet
 	victim string
 }
 
-func newBorder(t *testing.T) *border {
-	b := &border{fleet: newFleet(t, anyReference())}
+func newTenants(t *testing.T) *tenants {
+	b := &tenants{fleet: newFleet(t, anyReference())}
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "victim-"}}
 	b.create(ns)
 	b.victim = ns.Name
@@ -62,7 +62,7 @@ func newBorder(t *testing.T) *border {
 
 // reach carries a ConfigMap of the fleet's namespace that refers to something, as
 // a tenant would: with Overwrite, to clusters of its own choice.
-func (b *border) reach(what string) {
+func (b *tenants) reach(what string) {
 	b.Helper()
 	gateway := b.config("gateway")
 	gateway.Annotations = map[string]string{wants: what}
@@ -72,7 +72,7 @@ func (b *border) reach(what string) {
 }
 
 // refusal is what the binding of the ConfigMap says about what is refused.
-func (b *border) refusal() string {
+func (b *tenants) refusal() string {
 	if binding := b.binding("ConfigMap", "gateway"); binding != nil {
 		return binding.Annotations["propagation.flotilla.io/dependency-fault"]
 	}
@@ -83,7 +83,7 @@ func (b *border) refusal() string {
 // stays there until that namespace grants it, leaves when the grant does, and
 // brings no Overwrite along.
 func TestNotFromAnotherNamespace(t *testing.T) {
-	f := newBorder(t)
+	f := newTenants(t)
 	f.reach("Secret " + f.victim + "/tls")
 	refused := "Secret " + f.victim + "/tls does not go along: it is in another namespace than the ConfigMap. " +
 		"Either a ReferenceGrant in " + f.victim + " allows from ConfigMap of " + f.ns + " to Secret tls, or a policy of its own carries it"
@@ -129,7 +129,7 @@ func TestNotFromAnotherNamespace(t *testing.T) {
 // TestAPolicyOfItsOwn: nothing is told of a reference that is refused where an
 // administrator carries the object.
 func TestAPolicyOfItsOwn(t *testing.T) {
-	f := newBorder(t)
+	f := newTenants(t)
 	f.reach("Secret " + f.victim + "/tls")
 	eventually(f.fleet, "something is refused", true, func() bool { return strings.HasPrefix(f.refusal(), "Secret ") })
 	f.create(&policyv1alpha1.PropagationPolicy{
@@ -146,7 +146,7 @@ func TestAPolicyOfItsOwn(t *testing.T) {
 // TestWhatAnnotationsSayIsNotNeeded: a binding that somebody wrote by hand takes
 // nothing along that its template does not refer to.
 func TestWhatAnnotationsSayIsNotNeeded(t *testing.T) {
-	f := newBorder(t)
+	f := newTenants(t)
 	f.create(f.config("own"))
 	noted := `[{"apiVersion":"v1","kind":"Secret","namespace":"` + f.victim + `","name":"tls"},{"apiVersion":"v1","kind":"ConfigMap","namespace":"` + f.ns + `","name":"own"}]`
 	for name, change := range map[string]func(*workv1alpha2.ResourceBinding){
@@ -190,7 +190,7 @@ func TestWhatAnnotationsSayIsNotNeeded(t *testing.T) {
 // TestNotFromTheCluster: what has no namespace goes along for templates alone that
 // an administrator's policy carries.
 func TestNotFromTheCluster(t *testing.T) {
-	f := newBorder(t)
+	f := newTenants(t)
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: f.ns + ":root"}}
 	f.create(role)
 	t.Cleanup(func() { _ = f.env.Hub.Delete(f.ctx, role) })
@@ -213,7 +213,7 @@ func TestNotFromTheCluster(t *testing.T) {
 // TestNamespacesOfAnAdministratorsPolicy: an administrator's policy says from
 // which namespaces its templates may draw.
 func TestNamespacesOfAnAdministratorsPolicy(t *testing.T) {
-	f := newBorder(t)
+	f := newTenants(t)
 	gateway := f.config("gateway")
 	gateway.Annotations = map[string]string{wants: "Secret " + f.victim + "/tls"}
 	policy := &policyv1alpha1.ClusterPropagationPolicy{ObjectMeta: metav1.ObjectMeta{Name: f.ns}}

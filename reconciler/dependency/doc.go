@@ -6,7 +6,7 @@
 // interpreter what that is. It makes and deletes attached bindings, and writes on
 // any binding of such an object who needs it (spec.requiredBy and a label for
 // each). On the binding of a template that needs something it writes what that
-// is, why that cannot be told, and a finalizer. It touches no Work and no status;
+// is, why that is not known, and a finalizer. It touches no Work and no status;
 // what is decided is package policies/dependency.
 //
 // Two loops share a reverse index of who needs what. One keeps it: it looks at the

@@ -32,7 +32,7 @@ func (r *Reconciler) reportUser(s *use, err error) {
 	}
 }
 
-// reportUsers tells users that something that they need cannot go along, and the
+// reportUsers informs users that something that they need cannot go along, and the
 // attached binding that its users do not agree; both once.
 func (r attach) reportUsers(ctx context.Context, s *attachment, err error) {
 	var known *loop.Error

@@ -36,7 +36,7 @@ type reverseIndex struct {
 // entry is what is known of one user. It is not changed once it is in the reverse index.
 type entry struct {
 	dependency.User
-	// known is false where nobody could tell yet what the user needs.
+	// known is false where it is not known yet what the user needs.
 	known bool
 	// deps are what its needs were read from.
 	deps []kinds.Dependency

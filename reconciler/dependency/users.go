@@ -31,7 +31,7 @@ type use struct {
 	binding workv1alpha2.Binding
 	// clusters have a Work of it.
 	clusters []string
-	// deps are what it needs; known is false where that cannot be told at all.
+	// deps are what it needs; known is false where that cannot be found out at all.
 	deps  []kinds.Dependency
 	known bool
 	// settled: deps are to be noted on the binding.
@@ -91,7 +91,7 @@ func (r *Reconciler) leave(ctx context.Context, s *use) (loop.Next, error) {
 // uses reports whether b's template takes along what it needs.
 func (o Options) uses(b workv1alpha2.Binding) bool { return !o.Off && dependency.Uses(b) }
 
-// interpret finds out what the template needs. While that cannot be told, it
+// interpret finds out what the template needs. While that is not known, it
 // needs what it needed before.
 func (r *Reconciler) interpret(ctx context.Context, s *use) (loop.Next, error) {
 	last, had, err := r.last(ctx, s.ref())
@@ -123,14 +123,14 @@ func (r *Reconciler) interpret(ctx context.Context, s *use) (loop.Next, error) {
 	if err != nil {
 		s.fault = loop.Stalled(workv1alpha2.EventReasonGetDependenciesFailed, fmt.Errorf("what it refers to makes no sense: %w", err))
 	}
-	border, next, err := crossNamespace{r}.border(ctx, s.binding, selector.ResourceOf(template), last, deps)
+	scope, next, err := crossNamespace{r}.scope(ctx, s.binding, selector.ResourceOf(template), last, deps)
 	if err != nil || next.After > 0 {
 		s.asked = false
 		return next, err
 	}
-	last, _ = border.Divide(last)
-	if deps, s.refused = border.Divide(deps); s.fault == nil {
-		s.fault, err = crossNamespace{r}.refusal(ctx, border.Template, s.refused)
+	last, _ = scope.Divide(last)
+	if deps, s.refused = scope.Divide(deps); s.fault == nil {
+		s.fault, err = crossNamespace{r}.refusal(ctx, scope.Template, s.refused)
 	}
 	if _, many := dependency.Note(deps); many != nil {
 		s.fault, s.deps = loop.Stalled(workv1alpha2.EventReasonGetDependenciesFailed, many), last
@@ -256,7 +256,7 @@ func (r *Reconciler) alert(ctx context.Context, ref dependency.Ref, entries ...*
 	return err
 }
 
-// note says on the binding what its template needs and why that cannot be told.
+// note records on the binding what its template needs, and why that is not known.
 func note(_ context.Context, s *use) (loop.Next, error) {
 	desired := s.binding.DeepCopyObject().(workv1alpha2.Binding)
 	if s.asked {

@@ -23,9 +23,9 @@ const NamespacesAnnotation = "propagation.flotilla.io/dependency-namespaces"
 // EveryNamespace stands for all of them. There are no other patterns.
 const EveryNamespace = "*"
 
-// Border is how far references of one template reach. A template of no namespace
+// ReferenceScope is what the references of one template may reach. A template of no namespace
 // is an administrator's, and reaches everywhere.
-type Border struct {
+type ReferenceScope struct {
 	// Template that refers.
 	Template selector.Resource
 	// Administered: a ClusterPropagationPolicy carries the template. It may then refer
@@ -91,7 +91,7 @@ func text(m map[string]any, key string) string {
 // Open has a policy that carries the template say how far its references reach.
 // One that does not select the template opens nothing, whatever the template's
 // binding claims.
-func (b *Border) Open(p policyv1alpha1.Policy) {
+func (b *ReferenceScope) Open(p policyv1alpha1.Policy) {
 	if p.GetNamespace() != "" || !propagation.Selects(p, b.Template) {
 		return
 	}
@@ -112,7 +112,7 @@ func Namespaces(p policyv1alpha1.Policy) []string {
 
 // Release has a template that no policy carries any more keep what it had of no
 // namespace: clusters would lose what others there depend on.
-func (b *Border) Release(before []kinds.Dependency) {
+func (b *ReferenceScope) Release(before []kinds.Dependency) {
 	for _, d := range before {
 		if d.Namespace == "" {
 			b.Kept = append(b.Kept, d)
@@ -128,7 +128,7 @@ func Foreign(namespace string, all []kinds.Dependency) bool {
 
 // Divide returns the dependencies that the template may draw, and those that it
 // may not, in their order.
-func (b *Border) Divide(all []kinds.Dependency) (permitted, refused []kinds.Dependency) {
+func (b *ReferenceScope) Divide(all []kinds.Dependency) (permitted, refused []kinds.Dependency) {
 	permitted = make([]kinds.Dependency, 0, len(all))
 	for _, d := range all {
 		if b.permits(d) {
@@ -140,7 +140,7 @@ func (b *Border) Divide(all []kinds.Dependency) (permitted, refused []kinds.Depe
 	return permitted, refused
 }
 
-func (b *Border) permits(d kinds.Dependency) bool {
+func (b *ReferenceScope) permits(d kinds.Dependency) bool {
 	own := b.Template.Namespace
 	switch {
 	case own == "" || d.Namespace == own:

@@ -45,40 +45,40 @@ func TestDivide(t *testing.T) {
 	onlyOwn, none := []kinds.Dependency{own}, []kinds.Dependency(nil)
 	foreign, withOther := []kinds.Dependency{other, third, wide}, []kinds.Dependency{own, other}
 	cases := map[string]struct {
-		border             dependency.Border
+		scope              dependency.ReferenceScope
 		permitted, refused []kinds.Dependency
 	}{
-		"nobody lets it": {dependency.Border{}, onlyOwn, foreign},
+		"nobody lets it": {dependency.ReferenceScope{}, onlyOwn, foreign},
 		"a template of no namespace reaches everywhere": {
-			dependency.Border{Template: selector.Resource{APIVersion: "x.io/v1", Kind: "Tenant", Name: "t"}}, []kinds.Dependency{own, other, third, wide}, none,
+			dependency.ReferenceScope{Template: selector.Resource{APIVersion: "x.io/v1", Kind: "Tenant", Name: "t"}}, []kinds.Dependency{own, other, third, wide}, none,
 		},
-		"a cluster-wide policy opens what has no namespace":     {dependency.Border{Administered: true}, []kinds.Dependency{own, wide}, []kinds.Dependency{other, third}},
-		"it opens namespaces, too":                              {dependency.Border{Administered: true, Namespaces: []string{"post", "x"}}, []kinds.Dependency{own, third, wide}, []kinds.Dependency{other}},
-		"it opens every namespace":                              {dependency.Border{Administered: true, Namespaces: []string{"*"}}, []kinds.Dependency{own, other, third, wide}, none},
-		"namespaces that no administrator opened":               {dependency.Border{Namespaces: []string{"*"}}, onlyOwn, foreign},
-		"there are no other patterns":                           {dependency.Border{Administered: true, Namespaces: []string{"b*"}}, []kinds.Dependency{own, wide}, []kinds.Dependency{other, third}},
-		"what has no namespace is kept":                         {dependency.Border{Kept: []kinds.Dependency{storageClass("slow"), wide}}, []kinds.Dependency{own, wide}, []kinds.Dependency{other, third}},
-		"only what was there is kept":                           {dependency.Border{Kept: []kinds.Dependency{storageClass("slow")}}, onlyOwn, foreign},
-		"what is kept has no namespace":                         {dependency.Border{Kept: []kinds.Dependency{other}}, onlyOwn, foreign},
-		"the other namespace grants all of the kind":            {dependency.Border{Grants: grant()}, withOther, []kinds.Dependency{third, wide}},
-		"it grants one by name":                                 {dependency.Border{Grants: grant(func(g *dependency.Grant) { g.To[1].Name = "b" })}, withOther, []kinds.Dependency{third, wide}},
-		"it grants another name":                                {dependency.Border{Grants: grant(func(g *dependency.Grant) { g.To[1].Name = "x" })}, onlyOwn, foreign},
-		"it grants another kind":                                {dependency.Border{Grants: grant(func(g *dependency.Grant) { g.To = g.To[:1] })}, onlyOwn, foreign},
-		"it grants a kind of the name in another group":         {dependency.Border{Grants: grant(func(g *dependency.Grant) { g.To[1].Group = "x.io" })}, onlyOwn, foreign},
-		"it grants another kind to refer":                       {dependency.Border{Grants: grant(func(g *dependency.Grant) { g.From = g.From[:1] })}, onlyOwn, foreign},
-		"it grants another namespace to refer":                  {dependency.Border{Grants: grant(func(g *dependency.Grant) { g.From[1].Namespace = "post" })}, onlyOwn, foreign},
-		"it grants another group to refer":                      {dependency.Border{Grants: grant(func(g *dependency.Grant) { g.From[1].Group = "" })}, onlyOwn, foreign},
-		"a grant is of its own namespace alone":                 {dependency.Border{Grants: grant(func(g *dependency.Grant) { g.Namespace = "shop" })}, onlyOwn, foreign},
-		"the second of two grants counts, too":                  {dependency.Border{Grants: append([]dependency.Grant{{Namespace: "bank"}}, grant()...)}, withOther, []kinds.Dependency{third, wide}},
-		"what belongs to no namespace cannot be granted by one": {dependency.Border{Grants: []dependency.Grant{{From: grant()[0].From, To: []dependency.GrantTo{{Group: "storage.k8s.io", Kind: "StorageClass"}}}}}, onlyOwn, foreign},
-		"a grant is no administrator: the rest stays as it was": {dependency.Border{Grants: grant(), Namespaces: []string{"post"}}, withOther, []kinds.Dependency{third, wide}},
+		"a cluster-wide policy opens what has no namespace":     {dependency.ReferenceScope{Administered: true}, []kinds.Dependency{own, wide}, []kinds.Dependency{other, third}},
+		"it opens namespaces, too":                              {dependency.ReferenceScope{Administered: true, Namespaces: []string{"post", "x"}}, []kinds.Dependency{own, third, wide}, []kinds.Dependency{other}},
+		"it opens every namespace":                              {dependency.ReferenceScope{Administered: true, Namespaces: []string{"*"}}, []kinds.Dependency{own, other, third, wide}, none},
+		"namespaces that no administrator opened":               {dependency.ReferenceScope{Namespaces: []string{"*"}}, onlyOwn, foreign},
+		"there are no other patterns":                           {dependency.ReferenceScope{Administered: true, Namespaces: []string{"b*"}}, []kinds.Dependency{own, wide}, []kinds.Dependency{other, third}},
+		"what has no namespace is kept":                         {dependency.ReferenceScope{Kept: []kinds.Dependency{storageClass("slow"), wide}}, []kinds.Dependency{own, wide}, []kinds.Dependency{other, third}},
+		"only what was there is kept":                           {dependency.ReferenceScope{Kept: []kinds.Dependency{storageClass("slow")}}, onlyOwn, foreign},
+		"what is kept has no namespace":                         {dependency.ReferenceScope{Kept: []kinds.Dependency{other}}, onlyOwn, foreign},
+		"the other namespace grants all of the kind":            {dependency.ReferenceScope{Grants: grant()}, withOther, []kinds.Dependency{third, wide}},
+		"it grants one by name":                                 {dependency.ReferenceScope{Grants: grant(func(g *dependency.Grant) { g.To[1].Name = "b" })}, withOther, []kinds.Dependency{third, wide}},
+		"it grants another name":                                {dependency.ReferenceScope{Grants: grant(func(g *dependency.Grant) { g.To[1].Name = "x" })}, onlyOwn, foreign},
+		"it grants another kind":                                {dependency.ReferenceScope{Grants: grant(func(g *dependency.Grant) { g.To = g.To[:1] })}, onlyOwn, foreign},
+		"it grants a kind of the name in another group":         {dependency.ReferenceScope{Grants: grant(func(g *dependency.Grant) { g.To[1].Group = "x.io" })}, onlyOwn, foreign},
+		"it grants another kind to refer":                       {dependency.ReferenceScope{Grants: grant(func(g *dependency.Grant) { g.From = g.From[:1] })}, onlyOwn, foreign},
+		"it grants another namespace to refer":                  {dependency.ReferenceScope{Grants: grant(func(g *dependency.Grant) { g.From[1].Namespace = "post" })}, onlyOwn, foreign},
+		"it grants another group to refer":                      {dependency.ReferenceScope{Grants: grant(func(g *dependency.Grant) { g.From[1].Group = "" })}, onlyOwn, foreign},
+		"a grant is of its own namespace alone":                 {dependency.ReferenceScope{Grants: grant(func(g *dependency.Grant) { g.Namespace = "shop" })}, onlyOwn, foreign},
+		"the second of two grants counts, too":                  {dependency.ReferenceScope{Grants: append([]dependency.Grant{{Namespace: "bank"}}, grant()...)}, withOther, []kinds.Dependency{third, wide}},
+		"what belongs to no namespace cannot be granted by one": {dependency.ReferenceScope{Grants: []dependency.Grant{{From: grant()[0].From, To: []dependency.GrantTo{{Group: "storage.k8s.io", Kind: "StorageClass"}}}}}, onlyOwn, foreign},
+		"a grant is no administrator: the rest stays as it was": {dependency.ReferenceScope{Grants: grant(), Namespaces: []string{"post"}}, withOther, []kinds.Dependency{third, wide}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if tc.border.Template.Kind == "" {
-				tc.border.Template = webTemplate()
+			if tc.scope.Template.Kind == "" {
+				tc.scope.Template = webTemplate()
 			}
-			permitted, refused := tc.border.Divide([]kinds.Dependency{own, other, third, wide})
+			permitted, refused := tc.scope.Divide([]kinds.Dependency{own, other, third, wide})
 			if diff := cmp.Diff([][]kinds.Dependency{tc.permitted, tc.refused}, [][]kinds.Dependency{permitted, refused}); diff != "" {
 				t.Errorf("permitted, refused (-want +got):\n%s", diff)
 			}
@@ -104,38 +104,38 @@ func TestOpen(t *testing.T) {
 		Namespace: "shop", Name: "all", Annotations: map[string]string{dependency.NamespacesAnnotation: "*"},
 	}}
 	namespaced.Spec.ResourceSelectors = []policyv1alpha1.ResourceSelector{{APIVersion: "apps/v1", Kind: "Deployment"}}
-	web, opened := webTemplate(), dependency.Border{Template: webTemplate(), Administered: true}
-	with := func(namespaces ...string) dependency.Border {
+	web, opened := webTemplate(), dependency.ReferenceScope{Template: webTemplate(), Administered: true}
+	with := func(namespaces ...string) dependency.ReferenceScope {
 		b := opened
 		b.Namespaces = namespaces
 		return b
 	}
 	cases := map[string]struct {
 		policies []policyv1alpha1.Policy
-		want     dependency.Border
+		want     dependency.ReferenceScope
 	}{
-		"no policy":                     {nil, dependency.Border{Template: web}},
+		"no policy":                     {nil, dependency.ReferenceScope{Template: web}},
 		"one that lists no namespaces":  {[]policyv1alpha1.Policy{clusterWide("")}, opened},
 		"one that lists some":           {[]policyv1alpha1.Policy{clusterWide("post, bank,")}, with("post", "bank")},
 		"commas and blanks say nothing": {[]policyv1alpha1.Policy{clusterWide(" , ,")}, opened},
 		"one that lists every one":      {[]policyv1alpha1.Policy{clusterWide("*")}, with("*")},
 		"two add up":                    {[]policyv1alpha1.Policy{clusterWide("post"), clusterWide("bank")}, with("post", "bank")},
-		"one of a namespace":            {[]policyv1alpha1.Policy{namespaced}, dependency.Border{Template: web}},
+		"one of a namespace":            {[]policyv1alpha1.Policy{namespaced}, dependency.ReferenceScope{Template: web}},
 		"one that selects something else": {[]policyv1alpha1.Policy{clusterWide("*", func(p *policyv1alpha1.ClusterPropagationPolicy) {
 			p.Spec.ResourceSelectors[0].Name = "api"
-		})}, dependency.Border{Template: web}},
+		})}, dependency.ReferenceScope{Template: web}},
 		"one that is being deleted": {[]policyv1alpha1.Policy{clusterWide("*", func(p *policyv1alpha1.ClusterPropagationPolicy) {
 			p.DeletionTimestamp = &metav1.Time{}
-		})}, dependency.Border{Template: web}},
+		})}, dependency.ReferenceScope{Template: web}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := dependency.Border{Template: web}
+			got := dependency.ReferenceScope{Template: web}
 			for _, p := range tc.policies {
 				got.Open(p)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("border (-want +got):\n%s", diff)
+				t.Errorf("permitted and refused (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -144,12 +144,12 @@ func TestOpen(t *testing.T) {
 // TestRelease: of what a template had before, what belongs to no namespace stays
 // permitted.
 func TestRelease(t *testing.T) {
-	got := dependency.Border{Template: webTemplate()}
+	got := dependency.ReferenceScope{Template: webTemplate()}
 	got.Release([]kinds.Dependency{secret("shop", "a"), storageClass("fast"), secret("bank", "b")})
 	got.Release([]kinds.Dependency{storageClass("slow")})
-	want := dependency.Border{Template: webTemplate(), Kept: []kinds.Dependency{storageClass("fast"), storageClass("slow")}}
+	want := dependency.ReferenceScope{Template: webTemplate(), Kept: []kinds.Dependency{storageClass("fast"), storageClass("slow")}}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("border (-want +got):\n%s", diff)
+		t.Errorf("permitted and refused (-want +got):\n%s", diff)
 	}
 }
 
