@@ -79,8 +79,8 @@ func (o *overrides) awaiting(owner client.ObjectKey) [][]policyv1alpha1.Override
 	return out
 }
 
-// settle has count what waited for the end of owner's switch.
-func (o *overrides) settle(owner client.ObjectKey) {
+// countPending makes the overrides take effect that waited for the end of the switch of owner.
+func (o *overrides) countPending(owner client.ObjectKey) {
 	for _, key := range o.pending[owner] {
 		o.count(key)
 	}

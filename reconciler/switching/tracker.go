@@ -127,7 +127,7 @@ func (t *Tracker) end(owner client.ObjectKey, do func()) {
 	ended := !t.switches(owner)
 	if ended {
 		delete(t.mixed, owner)
-		t.overrides.settle(owner)
+		t.overrides.countPending(owner)
 	}
 	t.mu.Unlock()
 	if ended {
