@@ -19,8 +19,8 @@ import (
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/readiness"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation/remark"
-	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/tally"
 	"github.com/flotilla-io/flotilla/policies/excerpt"
 	"github.com/flotilla-io/flotilla/policies/failover"
 	"github.com/flotilla-io/flotilla/policies/propagation"
@@ -397,7 +397,7 @@ func unknownThere(count *Count, since time.Duration) string {
 
 // clustersOf counts the clusters of templates, by what these reach.
 func clustersOf(ids []inventory.ID, reached map[inventory.ID]*reach, everywhere bool) Count {
-	var all tally.Clusters
+	var all readiness.Clusters
 	for _, id := range ids {
 		if r := reached[id]; r != nil && r.everywhere == everywhere {
 			all.Add(r.clusters, r.ready)
