@@ -25,7 +25,7 @@ type Estimator interface {
 }
 
 // Estimates says who is asked what fits in clusters. The zero value asks about those that
-// this process watches itself, and those whose agents tell of their nodes.
+// this process watches itself, and those whose agents report their nodes.
 type Estimates struct {
 	// Reported counts by what clusters report alone: nobody is asked.
 	Reported bool
@@ -33,7 +33,7 @@ type Estimates struct {
 	// as Karmada does; otherwise the answer overrules.
 	Least bool
 	// Plugins bound what fits in clusters that this process watches, besides the built-in
-	// ones, and in those whose agents tell of their nodes: there these have names of no
+	// ones, and in those whose agents report their nodes: there these have names of no
 	// meaning.
 	Plugins []nodes.Plugin
 	// Remote makes who is asked about all other clusters; nil: nobody is.
@@ -42,8 +42,8 @@ type Estimates struct {
 	Timeout time.Duration
 }
 
-// room is who knows what still fits in clusters, and what waits there.
-type room struct {
+// capacity holds the sources of what still fits in clusters, and of what waits there.
+type capacity struct {
 	memberEstimator memberEstimator
 	profiled        *profiles.Profiles       // nil: agents are not asked
 	remote          Estimator                // nil: nobody is asked about other clusters
@@ -57,29 +57,29 @@ func (f *fleet) estimators(mgr ctrl.Manager) (decider.Estimators, error) {
 	if of.Reported {
 		return out, nil
 	}
-	f.room.memberEstimator.plugins = append(f.room.memberEstimator.plugins, nodes.Resources{})
+	f.capacity.memberEstimator.plugins = append(f.capacity.memberEstimator.plugins, nodes.Resources{})
 	if !f.opts.Scheduling.Off.MemberQuotas {
-		f.room.memberEstimator.plugins = append(f.room.memberEstimator.plugins, nodes.Quotas{})
+		f.capacity.memberEstimator.plugins = append(f.capacity.memberEstimator.plugins, nodes.Quotas{})
 	}
-	f.room.memberEstimator.plugins = append(f.room.memberEstimator.plugins, of.Plugins...)
+	f.capacity.memberEstimator.plugins = append(f.capacity.memberEstimator.plugins, of.Plugins...)
 	if f.chosen["cluster"] {
-		out.Watched = &f.room.memberEstimator
+		out.Watched = &f.capacity.memberEstimator
 	}
 	profiled := profiles.New(mgr.GetClient(), profiles.Options{
-		Plugins: f.room.memberEstimator.plugins, More: func(name string) { f.decider.Unschedulable().MoreCapacity(name) }, Waits: f.room.waits,
+		Plugins: f.capacity.memberEstimator.plugins, More: func(name string) { f.decider.Unschedulable().MoreCapacity(name) }, Waits: f.capacity.waits,
 	})
 	if err := profiled.Register(mgr); err != nil {
 		return out, err
 	}
-	f.room.profiled, out.Profiled = profiled, profiled
+	f.capacity.profiled, out.Profiled = profiled, profiled
 	if of.Remote == nil {
 		return out, nil
 	}
 	var err error
-	if f.room.remote, err = of.Remote(mgr); err != nil {
+	if f.capacity.remote, err = of.Remote(mgr); err != nil {
 		return out, err
 	}
-	out.Remote = f.room.remote
+	out.Remote = f.capacity.remote
 	return out, nil
 }
 
@@ -124,7 +124,7 @@ func (s *memberEstimator) Unschedulable(ctx context.Context, name string, of wor
 }
 
 // waiters counts the pods that wait in a cluster: from a watch where there is one, else from what its agent reports.
-func (r *room) waiters(ctx context.Context, cluster string, q descheduler.Question) (int32, error) {
+func (r *capacity) waiters(ctx context.Context, cluster string, q descheduler.Question) (int32, error) {
 	n, err := r.memberEstimator.Unschedulable(ctx, cluster, q.Of, q.Threshold)
 	if err != nil && r.profiled != nil {
 		n, err = r.profiled.Unschedulable(ctx, cluster, q.Of, q.Threshold, q.Placed)
@@ -135,8 +135,8 @@ func (r *room) waiters(ctx context.Context, cluster string, q descheduler.Questi
 	return n, err
 }
 
-// waits has the descheduler look at what agents tell of, in time.
-func (r *room) waits(profiled *waiting.Known) {
+// waits has the descheduler look at what agents report, in time.
+func (r *capacity) waits(profiled *waiting.Known) {
 	if r.descheduler == nil {
 		return
 	}

@@ -186,7 +186,7 @@ func TestReplicasThatFindNoNodeRunElsewhere(t *testing.T) {
 	})
 }
 
-// edgeNodes is what an agent tells of nodes that have so much CPU free each.
+// edgeNodes is what an agent reports nodes that have so much CPU free each.
 func edgeNodes(cpus ...string) map[string]string {
 	x := &nodes.Index{}
 	for i, cpu := range cpus {
@@ -249,7 +249,7 @@ func TestWhatAnAgentTellsDecides(t *testing.T) {
 func TestWhatAnAgentTellsToWaitRunsElsewhere(t *testing.T) {
 	m, start := pulling(t)
 	reported := m.pull("edge", edgeNodes("1", "500m"))
-	room := m.pull("far", edgeNodes("1", "500m"))
+	far := m.pull("far", edgeNodes("1", "500m"))
 	start(reconciler.Options{
 		Controllers: []string{"template", "scheduler", "descheduler", "dependency", "status"},
 		Scheduling:  reconciler.Scheduling{Descheduling: reconciler.Descheduling{Interval: time.Hour}},
@@ -271,8 +271,8 @@ func TestWhatAnAgentTellsToWaitRunsElsewhere(t *testing.T) {
 	tell()
 	m.decided(ns, "web", "Success {edge:1, far:3}")
 	m.decidedLongAgo(ns, "web")
-	room.Data = edgeNodes("1", "1")
-	m.check(m.hub.Hub.Update(t.Context(), room))
+	far.Data = edgeNodes("1", "1")
+	m.check(m.hub.Hub.Update(t.Context(), far))
 	tell()
 	m.decided(ns, "web", "Success {far:4}")
 	is := &workv1alpha2.ResourceBinding{}

@@ -69,7 +69,7 @@ type Options struct {
 	Skip *propagation.SkipRules
 	// Claims is called with the policy that carries an object, if not nil.
 	Claims *Claims
-	// Revisions says how revisions are applied, and told of.
+	// Revisions says how revisions are applied, and reported.
 	Revisions Revisions
 	// Egress connects to Git servers and forges. Its zero value reaches public
 	// addresses only.
@@ -100,7 +100,7 @@ type Options struct {
 	Metrics prometheus.Registerer
 }
 
-// Revisions says how revisions of sources are applied, and told of. The zero value of a field stands for
+// Revisions says how revisions of sources are applied, and reported. The zero value of a field stands for
 // its default.
 type Revisions struct {
 	// Tenancy says who acts for Kustomizations, and what they may refer to.
@@ -142,7 +142,7 @@ type fleet struct {
 	switches    *switching.Tracker
 	template    *template.Reconciler // nil if it is not chosen
 	cluster     *cluster.Reconciler  // nil if it is not chosen, or not made yet
-	room        room
+	capacity    capacity
 	events      recorder
 }
 
@@ -198,7 +198,7 @@ func Register(ctx context.Context, mgr ctrl.Manager, opts Options) error {
 			return fmt.Errorf("set up the loop %s: %w", l.name, err)
 		}
 	}
-	// What the loops read from starts last: they have said by then what they want.
+	// What the loops read from starts last: they have registered by then what they want.
 	if err := f.knowledge.Register(ctx, mgr); err != nil {
 		return err
 	}
@@ -343,10 +343,10 @@ func registerRebalance(_ context.Context, f *fleet) error {
 
 func registerDescheduler(_ context.Context, f *fleet) error {
 	of := f.opts.Scheduling.Descheduling
-	f.room.descheduler = descheduler.New(f.mgr.GetClient(), f.decider, f.room.waiters, f.events, descheduler.Options{
+	f.capacity.descheduler = descheduler.New(f.mgr.GetClient(), f.decider, f.capacity.waiters, f.events, descheduler.Options{
 		Interval: of.Interval, Threshold: of.Threshold, DryRun: of.DryRun, Scheduler: f.opts.Scheduling.Name,
 	})
-	return f.room.descheduler.Register(f.mgr)
+	return f.capacity.descheduler.Register(f.mgr)
 }
 
 func registerDependency(ctx context.Context, f *fleet) error {
@@ -420,7 +420,7 @@ func registerCluster(ctx context.Context, f *fleet) error {
 		Period:   f.opts.Tuning.Period, FailureThreshold: f.opts.Tuning.FailureThreshold, SuccessThreshold: f.opts.Tuning.SuccessThreshold,
 		Workers: f.opts.Tuning.Workers.Clusters,
 	})
-	f.room.memberEstimator.cluster = f.cluster
+	f.capacity.memberEstimator.cluster = f.cluster
 	if !f.opts.Scheduling.Estimates.Reported {
 		f.cluster.OnCapacity = func(name string) { f.decider.Unschedulable().MoreCapacity(name) }
 	}

@@ -108,51 +108,51 @@ func TestPlan(t *testing.T) {
 	only.ClusterAffinity = &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"east"}}
 	cases := map[string]struct {
 		bindings []workv1alpha2.Binding
-		room     int64  // in west
+		capacity int64  // in west
 		cpu      string // of the quota of the namespace; none where empty
 		want     string
 	}{
 		"nothing runs there": {want: ""},
-		"one goes":           {bindings: []workv1alpha2.Binding{running("web", 2, divided())}, room: 9, want: "Leaves Deployment shop/web: east=2 -> west=2 (kept until west is healthy)\n"},
-		"one that may run nowhere else": {bindings: []workv1alpha2.Binding{running("web", 2, only)}, room: 9,
+		"one goes":           {bindings: []workv1alpha2.Binding{running("web", 2, divided())}, capacity: 9, want: "Leaves Deployment shop/web: east=2 -> west=2 (kept until west is healthy)\n"},
+		"one that may run nowhere else": {bindings: []workv1alpha2.Binding{running("web", 2, only)}, capacity: 9,
 			want: "Stays Deployment shop/web: east=2 ->  (no other place: 0/2 clusters are available: 1 cluster(s) did not match the placement cluster affinity constraint, 1 cluster(s) had untolerated taint {cluster.flotilla.io/drain:NoExecute}): make room for it, or give its policy another cluster; what each says: flotilla explain deployment/web -n shop\n"},
-		"there is room for the first alone": {bindings: []workv1alpha2.Binding{running("web", 2, divided()), running("api", 2, divided())}, room: 3,
+		"there is room for the first alone": {bindings: []workv1alpha2.Binding{running("web", 2, divided()), running("api", 2, divided())}, capacity: 3,
 			want: "Leaves Deployment shop/api: east=2 -> west=2 (kept until west is healthy)\n" +
 				"Stays Deployment shop/web: east=2 ->  (no other place: Clusters available replicas 1 are not enough to schedule): make room for it, or give its policy another cluster; what each says: flotilla explain deployment/web -n shop\n"},
-		"its policy tolerates it": {bindings: []workv1alpha2.Binding{running("web", 2, tolerating(divided(), nil), carried)}, room: 9,
+		"its policy tolerates it": {bindings: []workv1alpha2.Binding{running("web", 2, tolerating(divided(), nil), carried)}, capacity: 9,
 			want: "Stays Deployment shop/web: east=2 ->  (its policy tolerates the taint cluster.flotilla.io/drain): take that out of clusterTolerations of PropagationPolicy shop/all, or delete Deployment shop/web\n"},
-		"its policy tolerates it for a while": {bindings: []workv1alpha2.Binding{running("web", 2, tolerating(divided(), ptr.To[int64](90)))}, room: 9,
+		"its policy tolerates it for a while": {bindings: []workv1alpha2.Binding{running("web", 2, tolerating(divided(), ptr.To[int64](90)))}, capacity: 9,
 			want: "Waits Deployment shop/web: east=2 ->  (its policy tolerates the drain until 12:01:30 UTC)\n"},
 		"its scheduling is suspended": {bindings: []workv1alpha2.Binding{running("web", 2, divided(), func(b *workv1alpha2.ResourceBinding) {
 			b.Spec.Suspension = &workv1alpha2.Suspension{Scheduling: ptr.To(true)}
 			b.Labels = map[string]string{policyv1alpha1.ClusterPropagationPolicyPermanentIDLabel: "p"}
 			b.Annotations[policyv1alpha1.ClusterPropagationPolicyAnnotation] = "everywhere"
-		})}, room: 9, want: "Stays Deployment shop/web: east=2 ->  (its scheduling is suspended): set suspension.scheduling: false in ClusterPropagationPolicy everywhere\n"},
-		"another scheduler finds it a place": {bindings: []workv1alpha2.Binding{running("web", 2, divided(), func(b *workv1alpha2.ResourceBinding) { b.Spec.SchedulerName = "theirs" })}, room: 9,
+		})}, capacity: 9, want: "Stays Deployment shop/web: east=2 ->  (its scheduling is suspended): set suspension.scheduling: false in ClusterPropagationPolicy everywhere\n"},
+		"another scheduler finds it a place": {bindings: []workv1alpha2.Binding{running("web", 2, divided(), func(b *workv1alpha2.ResourceBinding) { b.Spec.SchedulerName = "theirs" })}, capacity: 9,
 			want: "Leaves Deployment shop/web: east=2 ->  (kept until another cluster fits)\n"},
 		"one is on its way already": {bindings: []workv1alpha2.Binding{running("web", 2, divided(), func(b *workv1alpha2.ResourceBinding) {
 			b.Spec.Clusters[0].Name = "west"
 			b.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{{FromCluster: "east", Replicas: ptr.To[int32](2), Producer: "Drain", Reason: "TaintUntolerated"}}
-		})}, room: 9, want: "Leaves Deployment shop/web: east=2 -> west=2 (kept until west is healthy): see what keeps that from it: flotilla explain deployment/web -n shop; to give the old copy up: " + giveUp + "\n"},
+		})}, capacity: 9, want: "Leaves Deployment shop/web: east=2 -> west=2 (kept until west is healthy): see what keeps that from it: flotilla explain deployment/web -n shop; to give the old copy up: " + giveUp + "\n"},
 		"a Job that is complete": {bindings: []workv1alpha2.Binding{running("import", 2, divided(), func(b *workv1alpha2.ResourceBinding) {
 			b.Spec.Resource.APIVersion, b.Spec.Resource.Kind = "batch/v1", "Job"
 			b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "east", Applied: true, Status: &runtime.RawExtension{Raw: []byte(`{"conditions":[{"type":"Complete","status":"True"}]}`)}}}
-		})}, room: 9, want: "Finished Job shop/import: east=2 ->  (finished)\n"},
-		"a quota forbids more than runs": {bindings: []workv1alpha2.Binding{running("web", 8, divided(), each("1"), func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters[0].Replicas = 4 })}, room: 9, cpu: "5",
+		})}, capacity: 9, want: "Finished Job shop/import: east=2 ->  (finished)\n"},
+		"a quota forbids more than runs": {bindings: []workv1alpha2.Binding{running("web", 8, divided(), each("1"), func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters[0].Replicas = 4 })}, capacity: 9, cpu: "5",
 			want: "Stays Deployment shop/web: east=4 ->  (FederatedResourceQuota shop/team is exceeded: cpu: 4 is used, 4 more is asked for, 5 is allowed): raise the quota, or ask for less: flotilla get federatedresourcequotas -n shop\n"},
-		"a quota that is used up forbids no move": {bindings: []workv1alpha2.Binding{running("web", 4, divided(), each("1"))}, room: 9, cpu: "4",
+		"a quota that is used up forbids no move": {bindings: []workv1alpha2.Binding{running("web", 4, divided(), each("1"))}, capacity: 9, cpu: "4",
 			want: "Leaves Deployment shop/web: east=4 -> west=4 (kept until west is healthy)\n"},
 		"what goes first takes of the quota": {bindings: []workv1alpha2.Binding{
 			running("api", 4, divided(), each("1"), func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters[0].Replicas = 2 }),
 			running("web", 4, divided(), each("1"), func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters[0].Replicas = 2 }),
-		}, room: 9, cpu: "6",
+		}, capacity: 9, cpu: "6",
 			want: "Leaves Deployment shop/api: east=2 -> west=4 (kept until west is healthy)\n" +
 				"Stays Deployment shop/web: east=2 ->  (FederatedResourceQuota shop/team is exceeded: cpu: 6 is used, 2 more is asked for, 6 is allowed): raise the quota, or ask for less: flotilla get federatedresourcequotas -n shop\n"},
-		"one runs elsewhere": {bindings: []workv1alpha2.Binding{running("web", 2, divided(), func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters[0].Name = "west" })}, room: 9},
+		"one runs elsewhere": {bindings: []workv1alpha2.Binding{running("web", 2, divided(), func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters[0].Name = "west" })}, capacity: 9},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			clusters := []*clusterv1alpha1.Cluster{cluster("east", 9), cluster("west", tc.room)}
+			clusters := []*clusterv1alpha1.Cluster{cluster("east", 9), cluster("west", tc.capacity)}
 			in := drain.Input{Cluster: "east", Clusters: clusters, Bindings: tc.bindings, Now: noon}
 			if tc.cpu != "" {
 				in.Quotas = []*policyv1alpha1.FederatedResourceQuota{{

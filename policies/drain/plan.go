@@ -123,7 +123,7 @@ func (p *planning) situation(b workv1alpha2.Binding) placement.Situation {
 func (p *planning) decide(i int) {
 	b := p.all[i]
 	in := p.situation(b)
-	in.Estimates = p.room(b, in)
+	in.Estimates = p.capacity(b, in)
 	decision, changed := placement.Decide(b, in, p.Scheduling)
 	if !changed {
 		return

@@ -14,7 +14,7 @@ import (
 type Seen struct {
 	// Index has the nodes, what they run, and quotas.
 	Index *nodes.Index
-	// Reported is what the agent of the cluster tells of them, of which Index was made; nil: Index has them as they are.
+	// Reported is what the agent of the cluster reports them, of which Index was made; nil: Index has them as they are.
 	Reported *profile.Profile
 }
 
@@ -43,8 +43,8 @@ func Asks(in Input) []string {
 	return slices.Compact(out)
 }
 
-// room is what fits in the clusters whose nodes are known, besides what was placed there since the plan began.
-func (p *planning) room(b workv1alpha2.Binding, in placement.Situation) map[string]estimate.Answer {
+// capacity is what fits in the clusters whose nodes are known, besides what was placed there since the plan began.
+func (p *planning) capacity(b workv1alpha2.Binding, in placement.Situation) map[string]estimate.Answer {
 	var out map[string]estimate.Answer
 	for _, name := range placement.Asks(b, in, p.Scheduling) {
 		seen, known := p.Seen[name]

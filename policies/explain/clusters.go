@@ -17,7 +17,7 @@ func (w *writer) placement(e Explanation) {
 	}
 	for i, t := range p.Terms {
 		if len(p.Terms) == 1 {
-			t.Error = "" // told already
+			t.Error = "" // reported already
 		}
 		if len(t.Clusters) == 0 && t.Error == "" {
 			continue
@@ -104,14 +104,14 @@ func (r row) order() int {
 }
 
 func (r row) cells() []string {
-	score, room, weight := "-", "-", "-"
+	score, capacity, weight := "-", "-", "-"
 	if r.Result != Refused {
 		score = fmt.Sprint(r.Score)
 	}
 	if r.Capacity != nil {
-		room = fmt.Sprint(*r.Capacity)
+		capacity = fmt.Sprint(*r.Capacity)
 		if *r.Capacity >= unlimited {
-			room = "any"
+			capacity = "any"
 		}
 	}
 	if r.Weight != 0 {
@@ -136,7 +136,7 @@ func (r row) cells() []string {
 	if r.Tier > 0 {
 		why = strings.TrimSuffix(fmt.Sprintf("overflow affinity %d; %s", r.Tier, why), "; ")
 	}
-	return []string{"  " + r.Cluster, string(r.Result), score, room, weight, r.replicas(), why}
+	return []string{"  " + r.Cluster, string(r.Result), score, capacity, weight, r.replicas(), why}
 }
 
 // unlimited is the room of a cluster that reports no limits.

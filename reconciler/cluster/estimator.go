@@ -49,11 +49,11 @@ func (s Estimator) MaxSets(_ context.Context, cluster, namespace string, compone
 // Unschedulable returns how many replicas of the workload wait in the cluster since the
 // threshold, or longer, for a node in vain. It errs where the cluster is not watched from here.
 func (s Estimator) Unschedulable(_ context.Context, cluster string, of workv1alpha2.ObjectReference, threshold time.Duration) (int32, error) {
-	room, err := s.tracker(cluster)
+	tracker, err := s.tracker(cluster)
 	if err != nil {
 		return 0, err
 	}
-	n, err := room.Unschedulable(of, threshold, s.of.options.Clock.Now())
+	n, err := tracker.Unschedulable(of, threshold, s.of.options.Clock.Now())
 	if err != nil {
 		return 0, fmt.Errorf("count what waits in cluster %s: %w", cluster, err)
 	}
@@ -63,19 +63,19 @@ func (s Estimator) Unschedulable(_ context.Context, cluster string, of workv1alp
 // ReadNodes calls read with the nodes and quotas of the cluster, which must not be kept. It errs
 // where the cluster is not watched from here.
 func (s Estimator) ReadNodes(cluster string, read func(*nodes.Index)) error {
-	room, err := s.tracker(cluster)
+	tracker, err := s.tracker(cluster)
 	if err != nil {
 		return err
 	}
-	return room.Read(read)
+	return tracker.Read(read)
 }
 
 func (s Estimator) most(cluster string, ask *nodes.Ask) (int32, error) {
-	room, err := s.tracker(cluster)
+	tracker, err := s.tracker(cluster)
 	if err != nil {
 		return 0, err
 	}
-	n, err := room.Most(ask, s.plugins...)
+	n, err := tracker.Most(ask, s.plugins...)
 	if err != nil {
 		return 0, fmt.Errorf("count what fits in cluster %s: %w", cluster, err)
 	}

@@ -20,13 +20,13 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/cluster/feed"
 )
 
-// What tells that a member may serve other kinds than before.
+// What shows that a member may serve other kinds than before.
 var kindSources = []schema.GroupVersionResource{
 	{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"},
 	{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"},
 }
 
-// seen is what is known of what a member has.
+// observed is what is known of what a member has.
 type observed struct {
 	sums    capacity.Summary
 	tracker capacity.Tracker
@@ -88,7 +88,7 @@ func followMember(ctx context.Context, member *members.Member, seen *observed, n
 
 // followQuotas watches a member's ResourceQuotas, and returns when they are known, or
 // are not for a while.
-func followQuotas(ctx context.Context, member *members.Member, run func(cache.SharedIndexInformer, error) cache.SharedIndexInformer, room *capacity.Tracker) {
+func followQuotas(ctx context.Context, member *members.Member, run func(cache.SharedIndexInformer, error) cache.SharedIndexInformer, tracker *capacity.Tracker) {
 	core := member.Clients().CoreV1()
 	quotas := run(feed.New(core.RESTClient(), &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
@@ -101,7 +101,7 @@ func followQuotas(ctx context.Context, member *members.Member, run func(cache.Sh
 	if quotas == nil {
 		return
 	}
-	synced := feed.Feed(ctx, quotas, room.Quotas())
+	synced := feed.Feed(ctx, quotas, tracker.Quotas())
 	ctx, cancel := context.WithTimeout(ctx, quotasWait)
 	defer cancel()
 	cache.WaitForCacheSync(ctx.Done(), synced)

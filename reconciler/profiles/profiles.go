@@ -33,11 +33,11 @@ const (
 	// many are read at once after a while: an agent may write as often as it likes.
 	readPeriod = time.Second
 	burst      = 3
-	// memory is for how long it counts what a cluster told that is silent by now. After
+	// memory is for how long the last report of a cluster counts that is silent by now. After
 	// that what it reports is the better guess.
 	memory = 10 * time.Minute
-	// settling is how long it may take until a cluster tells of what has become of replicas
-	// that were placed anew: an agent tells of changes each ten seconds.
+	// settling is how long it may take until a cluster reports what has become of replicas
+	// that were placed anew: an agent reports changes every ten seconds.
 	settling = 30 * time.Second
 )
 
@@ -63,16 +63,16 @@ type Options struct {
 	Clock clock.PassiveClock
 }
 
-// Profiles know what clusters told. It is safe for use by several goroutines. Use New.
+// Profiles know what clusters reported. It is safe for use by several goroutines. Use New.
 type Profiles struct {
 	hub  client.Reader
 	opts Options
 
-	mu     sync.RWMutex
-	known  map[string]*known
-	unread map[string]*texts        // by cluster, what it says now; nil: nothing any more
-	paces  map[string]*rate.Limiter // of clusters that told something lately
-	some   chan struct{}            // there are unread ones
+	mu       sync.RWMutex
+	known    map[string]*known
+	unread   map[string]*texts        // by cluster, what it says now; nil: nothing any more
+	limiters map[string]*rate.Limiter // of clusters that reported something lately
+	some     chan struct{}            // there are unread ones
 }
 
 // texts are what a cluster says.
@@ -81,7 +81,7 @@ type texts struct {
 	waiting *string // nil: it does not say
 }
 
-// known is what a cluster told. It never changes.
+// known is what a cluster reported. It never changes.
 type known struct {
 	profile *profile.Profile
 	index   *nodes.Index
@@ -98,7 +98,7 @@ func New(hub client.Reader, o Options) *Profiles {
 		o.Clock = clock.RealClock{}
 	}
 	return &Profiles{
-		hub: hub, opts: o, known: map[string]*known{}, unread: map[string]*texts{}, paces: map[string]*rate.Limiter{}, some: make(chan struct{}, 1),
+		hub: hub, opts: o, known: map[string]*known{}, unread: map[string]*texts{}, limiters: map[string]*rate.Limiter{}, some: make(chan struct{}, 1),
 	}
 }
 
@@ -176,7 +176,7 @@ func (p *Profiles) Unschedulable(ctx context.Context, cluster string, of workv1a
 	return n, nil
 }
 
-// Age returns how old it may be what a cluster told; zero: the cluster is ready, and tells of
+// Age returns how old the report of a cluster may be; zero: the cluster is ready, and reports
 // each change.
 func (p *Profiles) Age(ctx context.Context, cluster string) time.Duration {
 	silent, err := p.silent(ctx, cluster)
@@ -206,7 +206,7 @@ func (p *Profiles) silent(ctx context.Context, cluster string) (time.Duration, e
 	return max(p.opts.Clock.Since(ready.LastTransitionTime.Time), time.Second), nil
 }
 
-// changes returns what is to be told of ConfigMaps.
+// changes returns the handler of events of ConfigMaps.
 func (p *Profiles) changes() toolscache.ResourceEventHandler {
 	return toolscache.ResourceEventHandlerFuncs{
 		AddFunc:    p.observe,
@@ -293,16 +293,16 @@ func (p *Profiles) read(ctx context.Context) (wait time.Duration) {
 }
 
 // take returns what may be read now, and how long it takes until more may be; zero: that is
-// all. No cluster waits for what another one tells.
+// all. No cluster waits for what another one reports.
 func (p *Profiles) take(now time.Time) (due map[string]*texts, wait time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	due = map[string]*texts{}
 	for cluster, says := range p.unread {
-		of := p.paces[cluster]
+		of := p.limiters[cluster]
 		if of == nil {
 			of = rate.NewLimiter(rate.Every(readPeriod), burst)
-			p.paces[cluster] = of
+			p.limiters[cluster] = of
 		}
 		turn := of.ReserveN(now, 1)
 		if left := turn.DelayFrom(now); left > 0 {
@@ -315,7 +315,7 @@ func (p *Profiles) take(now time.Time) (due map[string]*texts, wait time.Duratio
 		due[cluster] = says
 		delete(p.unread, cluster)
 	}
-	maps.DeleteFunc(p.paces, func(_ string, of *rate.Limiter) bool { return of.TokensAt(now) >= burst })
+	maps.DeleteFunc(p.limiters, func(_ string, of *rate.Limiter) bool { return of.TokensAt(now) >= burst })
 	return due, wait
 }
 
@@ -366,7 +366,7 @@ func (k *known) more(was *known) bool {
 	}
 }
 
-// Register has what agents tell followed while mgr runs, also by a stand-by. No other
+// Register follows what agents report while mgr runs, also on a stand-by. No other
 // ConfigMaps are looked at.
 func (p *Profiles) Register(mgr ctrl.Manager) error {
 	own, err := cache.New(mgr.GetConfig(), cache.Options{

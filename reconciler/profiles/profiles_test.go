@@ -137,7 +137,7 @@ func TestPluginsCount(t *testing.T) {
 	}
 }
 
-// waits is what a cluster tells of nodes, and of replicas of shop/web that wait since a time.
+// waits is what a cluster reports nodes, and of replicas of shop/web that wait since a time.
 func waits(cluster string, since time.Time, replicas int) *corev1.ConfigMap {
 	is := reported("karmada-es-"+cluster, "node-profile", nodesOf(1, "1"))
 	is.Data["waiting"] = fmt.Sprintf(`{"version":1,"workloads":[{"group":"apps","kind":"Deployment","namespace":"shop","name":"web","rows":[[%d,%d]]}]}`, since.Unix(), replicas)
@@ -201,7 +201,7 @@ func TestWhatIsNewIsPassedOn(t *testing.T) {
 		}
 	}})
 	tell := func(is *corev1.ConfigMap) {
-		p.paces = map[string]*rate.Limiter{}
+		p.limiters = map[string]*rate.Limiter{}
 		p.observe(is)
 		p.read(t.Context())
 	}
@@ -341,8 +341,8 @@ func TestSilentClustersCostNothing(t *testing.T) {
 		f.look("a")
 		f.Profiles.mu.Lock()
 		defer f.Profiles.mu.Unlock()
-		if len(f.paces) != 1 {
-			t.Errorf("the pace of %d clusters is known, want that of the one that tells", len(f.paces))
+		if len(f.limiters) != 1 {
+			t.Errorf("the pace of %d clusters is known, want that of the one that tells", len(f.limiters))
 		}
 	})
 }

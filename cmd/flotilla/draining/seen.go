@@ -87,7 +87,7 @@ func itself(ctx context.Context, members Members, name string) (drain.Seen, erro
 	if err != nil {
 		return drain.Seen{}, err
 	}
-	room, core := &capacity.Tracker{}, member.CoreV1()
+	tracker, core := &capacity.Tracker{}, member.CoreV1()
 	for _, kind := range []struct {
 		list func(context.Context, metav1.ListOptions) (runtime.Object, error)
 		trim cache.TransformFunc
@@ -95,13 +95,13 @@ func itself(ctx context.Context, members Members, name string) (drain.Seen, erro
 	}{
 		{func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			return core.Nodes().List(ctx, o)
-		}, capacity.TrimNode, room.Nodes()},
+		}, capacity.TrimNode, tracker.Nodes()},
 		{func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			return core.Pods("").List(ctx, o)
-		}, capacity.TrimPod, room.Pods()},
+		}, capacity.TrimPod, tracker.Pods()},
 		{func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			return core.ResourceQuotas("").List(ctx, o)
-		}, capacity.TrimQuota, room.Quotas()},
+		}, capacity.TrimQuota, tracker.Quotas()},
 	} {
 		err := pager.New(kind.list).EachListItem(ctx, metav1.ListOptions{}, func(obj runtime.Object) error {
 			is, err := kind.trim(obj)
@@ -112,7 +112,7 @@ func itself(ctx context.Context, members Members, name string) (drain.Seen, erro
 			return drain.Seen{}, err
 		}
 	}
-	room.Known()
+	tracker.Known()
 	var out drain.Seen
-	return out, room.Read(func(x *nodes.Index) { out.Index = x })
+	return out, tracker.Read(func(x *nodes.Index) { out.Index = x })
 }

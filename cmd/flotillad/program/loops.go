@@ -46,7 +46,7 @@ type loopOptions struct {
 	// features are what the gates mean, once they are validated.
 	features features.Gates
 	plane    inProcess
-	// unused tells which flags of Karmada's were set and have no effect.
+	// unused logs which flags of Karmada's were set and have no effect.
 	unused func() []string
 	log    logr.Logger
 }
@@ -96,7 +96,7 @@ type inProcess struct {
 
 // take adds what a program adds.
 func (o *loopOptions) take(own Options) {
-	o.scheduling.Plugins, o.tuning.room.plugins, o.sources.builds = own.Plugins, own.Room, own.builds()
+	o.scheduling.Plugins, o.tuning.estimates.plugins, o.sources.builds = own.Plugins, own.Room, own.builds()
 }
 
 func (o *loopOptions) addFlags(flags *pflag.FlagSet) {
@@ -159,11 +159,11 @@ func (o *loopOptions) validate(kubernetes func(gate string) bool) (err error) {
 	if err := o.failover.validate(o.gates); err != nil {
 		return err
 	}
-	if o.scheduling.Estimates, err = o.tuning.room.estimates(); err != nil {
+	if o.scheduling.Estimates, err = o.tuning.estimates.estimates(); err != nil {
 		return err
 	}
-	o.scheduling.Descheduling = o.tuning.room.descheduling
-	o.scheduling.Estimates.Remote = o.tuning.room.remote.connect()
+	o.scheduling.Descheduling = o.tuning.estimates.descheduling
+	o.scheduling.Estimates.Remote = o.tuning.estimates.remote.connect()
 	if err := reconciler.Reporting(o.reporting).Check(); err != nil {
 		return command.Usage(fmt.Errorf("--reporting %w", err))
 	}
@@ -202,7 +202,7 @@ func (o *loopOptions) withoutEffect() []string {
 	return out
 }
 
-// warn tells in one line what was asked for and has no effect.
+// warn logs in one line what was asked for and has no effect.
 func (o *loopOptions) warn(out io.Writer) {
 	if set := o.withoutEffect(); len(set) > 0 {
 		_, _ = fmt.Fprintf(out, "warning: without effect here: %s; flotillad flags lists what is\n", strings.Join(set, ", "))

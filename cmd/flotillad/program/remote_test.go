@@ -62,7 +62,7 @@ func TestRemoteEstimators(t *testing.T) {
 			if on := o.loops.scheduling.Estimates.Remote != nil; on != tc.on {
 				t.Errorf("they are asked: %t, want %t", on, tc.on)
 			}
-			if diff := cmp.Diff(tc.want, o.loops.tuning.room.remote.Options); diff != "" {
+			if diff := cmp.Diff(tc.want, o.loops.tuning.estimates.remote.Options); diff != "" {
 				t.Errorf("estimators (-want +got):\n%s", diff)
 			}
 		})
@@ -189,11 +189,11 @@ func report(t *testing.T, hub client.Client, name string) {
 		if err := hub.Get(ctx, client.ObjectKey{Name: name}, c); err != nil {
 			return err
 		}
-		room := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourcePods: resource.MustParse("100")}
+		allocatable := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourcePods: resource.MustParse("100")}
 		c.Status = clusterv1alpha1.ClusterStatus{
 			Conditions:      []metav1.Condition{{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionTrue, Reason: "ClusterReady", LastTransitionTime: metav1.Now()}},
 			APIEnablements:  []clusterv1alpha1.APIEnablement{{GroupVersion: "apps/v1", Resources: []clusterv1alpha1.APIResource{{Name: "deployments", Kind: "Deployment"}}}},
-			ResourceSummary: &clusterv1alpha1.ResourceSummary{Allocatable: room},
+			ResourceSummary: &clusterv1alpha1.ResourceSummary{Allocatable: allocatable},
 		}
 		return hub.Status().Update(ctx, c)
 	})

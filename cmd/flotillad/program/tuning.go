@@ -24,7 +24,7 @@ type tuningOptions struct {
 	// clusterWide are the workers of bindings without a namespace, which are those
 	// of the others, too.
 	clusterWide int
-	room        estimateOptions
+	estimates   estimateOptions
 }
 
 func (o *tuningOptions) addFlags(flags *pflag.FlagSet) {
@@ -36,7 +36,7 @@ func (o *tuningOptions) addFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.loops.SuccessThreshold, "cluster-success-threshold", 30*time.Second, "how long a cluster must be well before it counts as ready again")
 	flags.DurationVar(&o.loops.FailureThreshold, "cluster-failure-threshold", 30*time.Second, "how long a cluster must fail before it counts as not ready")
 	flags.BoolVar(&o.models, "enable-cluster-resource-modeling", true, "count the nodes of clusters by their resource models")
-	o.room.addFlags(flags)
+	o.estimates.addFlags(flags)
 	for _, w := range o.workers() {
 		flags.IntVar(w.number, w.flag, 0, "how many "+w.of+" are worked on side by side; 0 is the loop's own number")
 	}
@@ -64,7 +64,7 @@ func (o *tuningOptions) workers() []struct {
 
 // validate refuses what cannot work, and completes the rest.
 func (o *tuningOptions) validate() error {
-	if err := o.room.validate(); err != nil {
+	if err := o.estimates.validate(); err != nil {
 		return err
 	}
 	if o.silence.Grace < time.Second || o.silence.Startup < time.Second {

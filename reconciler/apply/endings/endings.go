@@ -158,20 +158,20 @@ func (r Remover) blocked(ctx context.Context, e *end, doomed []inventory.Entry) 
 	was := func(entry inventory.Entry) bool {
 		return slices.Contains(before, entry.ID) || !inventory.AllRecorded(before)
 	}
-	promised := slices.DeleteFunc(slices.Clone(e.leaving.Deleted), func(entry inventory.Entry) bool { return !was(entry) })
-	undecided := slices.DeleteFunc(slices.Concat(e.leaving.Staying(), promised), func(entry inventory.Entry) bool {
+	planned := slices.DeleteFunc(slices.Clone(e.leaving.Deleted), func(entry inventory.Entry) bool { return !was(entry) })
+	undecided := slices.DeleteFunc(slices.Concat(e.leaving.Staying(), planned), func(entry inventory.Entry) bool {
 		successor, inherited := e.leaving.Successors[entry.ID]
 		return !was(entry) && (!inherited || successor == e.key) // whoever makes it anew may be deleted as well
 	})
 	e.Undecided = inventory.IDsOf(undecided)
 	own := inventory.OfKustomization(e.key)
-	if len(promised) == 0 || e.may.Names(own) {
+	if len(planned) == 0 || e.may.Names(own) {
 		return nil
 	}
 	kept := func(ctx context.Context, child *kustomizev1.Kustomization, owned []inventory.Entry) (map[inventory.ID]bool, error) {
 		return r.deps.Siblings.Kept(ctx, child, owned, nil, siblings.KeysIn(e.leaving.Deleted))
 	}
-	lost, err := r.deps.Losses.Of(ctx, promised, losses.Revision{Kept: kept})
+	lost, err := r.deps.Losses.Of(ctx, planned, losses.Revision{Kept: kept})
 	if err != nil {
 		return err
 	}
@@ -182,7 +182,7 @@ func (r Remover) blocked(ctx context.Context, e *end, doomed []inventory.Entry) 
 		if e.at.Digest == "" { // there is no revision that could be allowed
 			refusal.Revision, refusal.Allow, refusal.Trailer = e.ks.Status.LastAppliedRevision, e.may.NameOf(own), ""
 		}
-		e.leaving.Deleted = inventory.Compare(e.leaving.Deleted, promised).Removed
+		e.leaving.Deleted = inventory.Compare(e.leaving.Deleted, planned).Removed
 	}
 	return err
 }
