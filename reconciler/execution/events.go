@@ -21,7 +21,7 @@ import (
 // listen opens and closes workers as Clusters come and go, and puts Works into their
 // queues.
 func (r *Reconciler) listen(ctx context.Context, mgr ctrl.Manager) error {
-	if err := r.parting.Listen(ctx, mgr, r.bindingGoes); err != nil {
+	if err := r.finalizer.Listen(ctx, mgr, r.bindingGoes); err != nil {
 		return err
 	}
 	clusters, err := mgr.GetCache().GetInformer(ctx, &clusterv1alpha1.Cluster{})

@@ -18,9 +18,9 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/debounce"
 	"github.com/flotilla-io/flotilla/reconciler/execution/drift"
 	"github.com/flotilla-io/flotilla/reconciler/execution/figures"
-	"github.com/flotilla-io/flotilla/reconciler/execution/parting"
 	"github.com/flotilla-io/flotilla/reconciler/execution/retention"
 	"github.com/flotilla-io/flotilla/reconciler/execution/seal"
+	"github.com/flotilla-io/flotilla/reconciler/execution/workfinalizer"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
@@ -57,11 +57,11 @@ const (
 // Reconciler carries Works to members, by one worker per cluster: it hears of Clusters,
 // Works and members, and has the workers look.
 type Reconciler struct {
-	options Options
-	parting parting.Parting
-	wrote   *writecache.Cache[*workv1alpha1.Work]
-	delayed *debounce.Debouncer[client.ObjectKey]
-	workers *workers
+	options   Options
+	finalizer workfinalizer.Finalizer
+	wrote     *writecache.Cache[*workv1alpha1.Work]
+	delayed   *debounce.Debouncer[client.ObjectKey]
+	workers   *workers
 }
 
 // New returns the loop and has it called when something happens in the registry's members.
@@ -86,7 +86,7 @@ func New(hub client.Client, registry *members.Registry, retainer retention.Retai
 // of returns the loop that has workers of these parts.
 func of(p *parts) *Reconciler {
 	return &Reconciler{
-		options: p.options, parting: p.parting(), wrote: p.wrote, delayed: p.delayed, workers: newWorkers(p, p.options.serves),
+		options: p.options, finalizer: p.workFinalizer(), wrote: p.wrote, delayed: p.delayed, workers: newWorkers(p, p.options.serves),
 	}
 }
 

@@ -12,13 +12,13 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/reconciler/execution/outcome"
-	"github.com/flotilla-io/flotilla/reconciler/execution/parting"
 	"github.com/flotilla-io/flotilla/reconciler/execution/waitqueue"
+	"github.com/flotilla-io/flotilla/reconciler/execution/workfinalizer"
 )
 
 // lifetime keeps Works until their objects are gone, and ends them then.
 type lifetime struct {
-	parting   ends
+	finalizer workFinalizer
 	manifests interface {
 		asked
 		leftovers
@@ -26,20 +26,20 @@ type lifetime struct {
 	remover *remover
 }
 
-// ends keeps Works until they may end, and ends them.
-type ends interface {
-	AddFinalizer(ctx context.Context, work *workv1alpha1.Work) (*workv1alpha1.Work, error)
+// workFinalizer keeps Works until their objects are gone, and ends them.
+type workFinalizer interface {
+	Add(ctx context.Context, work *workv1alpha1.Work) (*workv1alpha1.Work, error)
 	End(ctx context.Context, work *workv1alpha1.Work) error
-	LetGo(ctx context.Context, work *workv1alpha1.Work) error
+	Remove(ctx context.Context, work *workv1alpha1.Work) error
 }
 
 // finalize puts the loop's finalizer on a Work that lacks it, so that its objects go
 // when it goes. Works that Flotilla makes have it from the start.
 func (l *lifetime) finalize(ctx context.Context, s *state) (loop.Next, error) {
-	if parting.HasFinalizer(s.work) || suspended(s.work) {
+	if workfinalizer.Has(s.work) || suspended(s.work) {
 		return loop.Next{}, nil
 	}
-	work, err := l.parting.AddFinalizer(ctx, s.work)
+	work, err := l.finalizer.Add(ctx, s.work)
 	if err != nil {
 		return loop.Next{}, err
 	}
@@ -51,7 +51,7 @@ func (l *lifetime) finalize(ctx context.Context, s *state) (loop.Next, error) {
 // lets them go if they are to stay. Nobody is asked where the cluster is gone,
 // or is leaving and out of reach.
 func (l *lifetime) discard(ctx context.Context, s *state) (loop.Next, error) {
-	if !parting.HasFinalizer(s.work) {
+	if !workfinalizer.Has(s.work) {
 		return loop.Next{Done: true}, nil
 	}
 	if s.cluster == nil {
@@ -110,9 +110,9 @@ const longestRemoval = 30 * time.Second
 // letGo ends the Work.
 func (l *lifetime) letGo(ctx context.Context, s *state) (loop.Next, error) {
 	if s.beside {
-		return loop.Next{}, l.parting.End(ctx, s.work)
+		return loop.Next{}, l.finalizer.End(ctx, s.work)
 	}
-	return loop.Next{}, l.parting.LetGo(ctx, s.work)
+	return loop.Next{}, l.finalizer.Remove(ctx, s.work)
 }
 
 // ready reports whether the hub takes the cluster for healthy.

@@ -19,7 +19,7 @@ import (
 type workReader struct {
 	hub       client.Reader
 	wrote     latest
-	parting   goes
+	finalizer deletionReader
 	connected connections
 	manifests asked
 	records   recorded
@@ -30,9 +30,9 @@ type latest interface {
 	Latest(key client.ObjectKey, cached *workv1alpha1.Work, found bool) (*workv1alpha1.Work, bool)
 }
 
-// goes knows which Works go as their bindings do.
-type goes interface {
-	As(ctx context.Context, work *workv1alpha1.Work) (as *workv1alpha1.Work, beside, there bool, err error)
+// deletionReader returns Works as they are to be treated: as deleted where their bindings are.
+type deletionReader interface {
+	Effective(ctx context.Context, work *workv1alpha1.Work) (as *workv1alpha1.Work, beside, there bool, err error)
 }
 
 // recorded knows what was applied, and put back, by ordinal.
@@ -58,7 +58,7 @@ func (l *workReader) read(ctx context.Context, key client.ObjectKey) (*workv1alp
 // about returns what is to be looked at about a Work; false where it has ended a moment ago.
 func (l *workReader) about(ctx context.Context, work *workv1alpha1.Work) (*state, bool, error) {
 	key := client.ObjectKeyFromObject(work)
-	as, beside, there, err := l.parting.As(ctx, work)
+	as, beside, there, err := l.finalizer.Effective(ctx, work)
 	if err != nil || !there {
 		return nil, false, err
 	}

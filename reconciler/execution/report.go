@@ -33,13 +33,13 @@ import (
 
 // reporter writes the statuses of Works. Nothing else does.
 type reporter struct {
-	hub      client.StatusClient
-	wrote    *writecache.Cache[*workv1alpha1.Work]
-	delayed  *debounce.Debouncer[client.ObjectKey]
-	records  memory
-	parting  departureRecorder
-	recorder loop.Recorder
-	clock    clock.PassiveClock
+	hub       client.StatusClient
+	wrote     *writecache.Cache[*workv1alpha1.Work]
+	delayed   *debounce.Debouncer[client.ObjectKey]
+	records   memory
+	finalizer departureRecorder
+	recorder  loop.Recorder
+	clock     clock.PassiveClock
 	// lingering are the Works of which people were told that they do not go.
 	lingering *lingering
 }
@@ -127,7 +127,7 @@ func (r *reporter) reportStay(ctx context.Context, s *state) error {
 	if !s.stays.marks {
 		return nil
 	}
-	return r.parting.Mark(ctx, s.work)
+	return r.finalizer.Mark(ctx, s.work)
 }
 
 // isDue reports whether it is time to say that a Work does not go: at once that somebody has to act, and of what

@@ -30,10 +30,10 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/execution/manifest"
 	"github.com/flotilla-io/flotilla/reconciler/execution/ownermeta"
 	"github.com/flotilla-io/flotilla/reconciler/execution/owners"
-	"github.com/flotilla-io/flotilla/reconciler/execution/parting"
 	"github.com/flotilla-io/flotilla/reconciler/execution/records"
 	"github.com/flotilla-io/flotilla/reconciler/execution/retention"
 	"github.com/flotilla-io/flotilla/reconciler/execution/waitqueue"
+	"github.com/flotilla-io/flotilla/reconciler/execution/workfinalizer"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
@@ -51,9 +51,9 @@ type parts struct {
 	delayed   *debounce.Debouncer[client.ObjectKey]
 }
 
-// parting ends Works. An agent cannot read bindings.
-func (p *parts) parting() parting.Parting {
-	return parting.New(p.hub, p.wrote, p.options.Serves == nil)
+// workFinalizer returns who ends Works. An agent cannot read bindings.
+func (p *parts) workFinalizer() workfinalizer.Finalizer {
+	return workfinalizer.New(p.hub, p.wrote, p.options.Serves == nil)
 }
 
 // elsewhere is what the worker for clusters that are gone needs to know of the others.
@@ -68,7 +68,7 @@ type elsewhere struct {
 func (p *parts) worker(cluster string, others elsewhere) *worker {
 	queue, manifests := waitqueue.New(), manifest.NewCache()
 	applied, pauses := records.New(p.options.Seal), backoff.New(p.options.Clock)
-	ends, renames := p.parting(), &ownermeta.Renames{}
+	ends, renames := p.workFinalizer(), &ownermeta.Renames{}
 	asked := owners.New(p.hub, manifests, ends)
 	inspector := drift.New(cluster, p.retention, pauses, p.recorder, p.drifts)
 	way := link{cluster: cluster, connected: p.connected}
@@ -79,8 +79,8 @@ func (p *parts) worker(cluster string, others elsewhere) *worker {
 		cluster: cluster, elsewhere: others, hub: p.hub, queue: queue, owners: asked, renames: renames, dispatch: p.dispatch,
 		memories: []memory{queue, manifests, applied, asked, inspector, pauses, renames, p.delayed, lingers},
 
-		reader:   &workReader{hub: p.hub, wrote: p.wrote, parting: ends, connected: p.connected, manifests: manifests, records: applied},
-		lifetime: &lifetime{parting: ends, manifests: manifests, remover: removes},
+		reader:   &workReader{hub: p.hub, wrote: p.wrote, finalizer: ends, connected: p.connected, manifests: manifests, records: applied},
+		lifetime: &lifetime{finalizer: ends, manifests: manifests, remover: removes},
 		applier: &applier{
 			owners: asked, drift: inspector, gate: closed, pauses: pauses, sending: &owners.Sending{},
 			sender:  &sender{retention: p.retention, owners: asked, clock: p.options.Clock},
@@ -90,7 +90,7 @@ func (p *parts) worker(cluster string, others elsewhere) *worker {
 		tidier:    &tidier{manifests: manifests, remover: removes},
 		describer: &describer{clock: p.options.Clock, records: applied},
 		reporter: &reporter{
-			hub: p.hub, wrote: p.wrote, delayed: p.delayed, records: applied, parting: ends, recorder: p.recorder, clock: p.options.Clock, lingering: lingers,
+			hub: p.hub, wrote: p.wrote, delayed: p.delayed, records: applied, finalizer: ends, recorder: p.recorder, clock: p.options.Clock, lingering: lingers,
 		},
 	}
 }

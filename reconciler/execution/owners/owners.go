@@ -19,8 +19,8 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/execution/manifest"
 	"github.com/flotilla-io/flotilla/reconciler/execution/ownermeta"
-	"github.com/flotilla-io/flotilla/reconciler/execution/parting"
 	"github.com/flotilla-io/flotilla/reconciler/execution/waitqueue"
+	"github.com/flotilla-io/flotilla/reconciler/execution/workfinalizer"
 )
 
 // Owned says that another Work owns the object of a manifest.
@@ -48,8 +48,8 @@ type Manifests interface {
 	Of(work *workv1alpha1.Work) []manifest.Manifest
 }
 
-// Parting knows which Works are to stay.
-type Parting interface {
+// WorkKeeper reports which Works are not being deleted.
+type WorkKeeper interface {
 	Stays(ctx context.Context, work *workv1alpha1.Work) bool
 }
 
@@ -58,7 +58,7 @@ type Parting interface {
 type Owners struct {
 	hub       client.Reader
 	manifests Manifests
-	parting   Parting
+	finalizer WorkKeeper
 
 	mu sync.Mutex
 	// byHand are the Works that no binding made: they may ask for anything. All others are
@@ -67,8 +67,8 @@ type Owners struct {
 }
 
 // New returns Owners that know of no Work by hand.
-func New(hub client.Reader, manifests Manifests, p Parting) *Owners {
-	return &Owners{hub: hub, manifests: manifests, parting: p, byHand: map[client.ObjectKey]bool{}}
+func New(hub client.Reader, manifests Manifests, p WorkKeeper) *Owners {
+	return &Owners{hub: hub, manifests: manifests, finalizer: p, byHand: map[client.ObjectKey]bool{}}
 }
 
 // Note takes a Work in.
@@ -144,7 +144,7 @@ func (o *Owners) Asks(ctx context.Context, key client.ObjectKey, m *manifest.Man
 	if err != nil {
 		return false, fmt.Errorf("read work %s: %w", key, err)
 	}
-	if !work.DeletionTimestamp.IsZero() && !parting.HasFinalizer(work) {
+	if !work.DeletionTimestamp.IsZero() && !workfinalizer.Has(work) {
 		return false, nil
 	}
 	return slices.ContainsFunc(o.manifests.Of(work), m.Same), nil
@@ -173,7 +173,7 @@ func (o *Owners) Successor(ctx context.Context, of client.ObjectKey, m *manifest
 		case apierrors.IsNotFound(err):
 		case err != nil:
 			return key, false, fmt.Errorf("read work %s: %w", key, err)
-		case slices.ContainsFunc(o.manifests.Of(work), m.Same) && o.parting.Stays(ctx, work):
+		case slices.ContainsFunc(o.manifests.Of(work), m.Same) && o.finalizer.Stays(ctx, work):
 			return key, true, nil
 		}
 	}

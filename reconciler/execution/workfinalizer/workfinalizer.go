@@ -1,4 +1,4 @@
-package parting
+package workfinalizer
 
 import (
 	"context"
@@ -23,23 +23,22 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
-// Parting ends Works, and keeps them until they may end. Use New.
-type Parting struct {
+// Finalizer keeps Works until their objects are gone, and ends them then. Use New.
+type Finalizer struct {
 	hub   client.Client
 	wrote *writecache.Cache[*workv1alpha1.Work]
 	// knows reports whether bindings can be read here.
 	knows bool
 }
 
-// New returns a Parting. What it writes goes into wrote. An agent cannot read bindings,
-// and ends what is being deleted alone.
-func New(hub client.Client, wrote *writecache.Cache[*workv1alpha1.Work], knowsBindings bool) Parting {
-	return Parting{hub: hub, wrote: wrote, knows: knowsBindings}
+// New returns a Finalizer. What it writes goes into wrote. An agent cannot read bindings
+// (knowsBindings is false): it ends only Works that are being deleted themselves.
+func New(hub client.Client, wrote *writecache.Cache[*workv1alpha1.Work], knowsBindings bool) Finalizer {
+	return Finalizer{hub: hub, wrote: wrote, knows: knowsBindings}
 }
 
-// Listen calls seen for each Work whose binding is being deleted from now on, in one of
-// the clusters.
-func (p Parting) Listen(ctx context.Context, mgr ctrl.Manager, seen func(client.ObjectKey)) error {
+// Listen calls seen for each Work of a binding whose deletion begins from now on.
+func (p Finalizer) Listen(ctx context.Context, mgr ctrl.Manager, seen func(client.ObjectKey)) error {
 	if !p.knows {
 		return nil
 	}
@@ -61,7 +60,7 @@ func (p Parting) Listen(ctx context.Context, mgr ctrl.Manager, seen func(client.
 	return nil
 }
 
-func (p Parting) works(ctx context.Context, b workv1alpha2.Binding, seen func(client.ObjectKey)) {
+func (p Finalizer) works(ctx context.Context, b workv1alpha2.Binding, seen func(client.ObjectKey)) {
 	for _, cluster := range plan.Keeps(b.BindingSpec()) {
 		switch work, found, err := bindings.WorkIn(ctx, p.hub, b, cluster); {
 		case err != nil:
@@ -72,36 +71,36 @@ func (p Parting) works(ctx context.Context, b workv1alpha2.Binding, seen func(cl
 	}
 }
 
-// As returns a Work as it is to be taken, and false if it has ended a moment ago. One
-// whose binding is being deleted, and which no other finalizer keeps, is taken for being deleted
-// itself; beside is true for it.
-func (p Parting) As(ctx context.Context, work *workv1alpha1.Work) (as *workv1alpha1.Work, beside, there bool, err error) {
+// Effective returns a Work as the loop is to treat it, and false for there if it was ended a
+// moment ago. A Work whose binding is being deleted, and which no other finalizer keeps, is
+// treated as being deleted itself; beside is true for it.
+func (p Finalizer) Effective(ctx context.Context, work *workv1alpha1.Work) (as *workv1alpha1.Work, beside, there bool, err error) {
 	if !p.knows || !bindings.EndsBeside(work) {
 		return work, false, true, nil
 	}
-	since, err := bindings.Parting(ctx, p.hub, work)
+	since, err := bindings.DeletedSince(ctx, p.hub, work)
 	if err != nil || since == nil {
 		return work, false, true, err
 	}
-	parting := *work
-	parting.DeletionTimestamp = since
-	return &parting, true, !p.wrote.Ended(work), nil
+	deleted := *work
+	deleted.DeletionTimestamp = since
+	return &deleted, true, !p.wrote.Ended(work), nil
 }
 
 // Stays reports whether a Work is to stay: neither it nor its binding is being deleted.
-func (p Parting) Stays(ctx context.Context, work *workv1alpha1.Work) bool {
-	as, _, _, err := p.As(ctx, work)
+func (p Finalizer) Stays(ctx context.Context, work *workv1alpha1.Work) bool {
+	as, _, _, err := p.Effective(ctx, work)
 	return err == nil && as.DeletionTimestamp.IsZero()
 }
 
-// HasFinalizer reports whether the loop's finalizer keeps the Work until its objects are gone.
-func HasFinalizer(work *workv1alpha1.Work) bool {
+// Has reports whether the loop's finalizer keeps the Work until its objects are gone.
+func Has(work *workv1alpha1.Work) bool {
 	return controllerutil.ContainsFinalizer(work, workv1alpha2.ExecutionControllerFinalizer)
 }
 
-// AddFinalizer returns a Work as it is once the loop's finalizer keeps it until its objects
-// are gone.
-func (p Parting) AddFinalizer(ctx context.Context, work *workv1alpha1.Work) (*workv1alpha1.Work, error) {
+// Add puts the loop's finalizer on a Work, which keeps it until its objects are gone, and
+// returns the Work as written.
+func (p Finalizer) Add(ctx context.Context, work *workv1alpha1.Work) (*workv1alpha1.Work, error) {
 	out := work.DeepCopy()
 	controllerutil.AddFinalizer(out, workv1alpha2.ExecutionControllerFinalizer)
 	if err := p.hub.Patch(ctx, out, client.MergeFromWithOptions(work, client.MergeFromWithOptimisticLock{})); err != nil {
@@ -111,8 +110,8 @@ func (p Parting) AddFinalizer(ctx context.Context, work *workv1alpha1.Work) (*wo
 	return out, nil
 }
 
-// LetGo ends a Work: it takes the loop's finalizer off one that is being deleted.
-func (p Parting) LetGo(ctx context.Context, work *workv1alpha1.Work) error {
+// Remove ends a Work that is being deleted: it takes the loop's finalizer off.
+func (p Finalizer) Remove(ctx context.Context, work *workv1alpha1.Work) error {
 	at := slices.Index(work.Finalizers, workv1alpha2.ExecutionControllerFinalizer)
 	path := fmt.Sprintf("/metadata/finalizers/%d", at)
 	patch, err := json.Marshal([]map[string]any{
@@ -134,10 +133,11 @@ func (p Parting) LetGo(ctx context.Context, work *workv1alpha1.Work) error {
 	return nil
 }
 
-// End ends a Work beside its binding, if nobody has written it meanwhile. The control
-// plane takes what is deleted without grace by the loop whose finalizer keeps it for let go of, in
-// one write. Another API server marks it as being deleted: that brings it back, to LetGo.
-func (p Parting) End(ctx context.Context, work *workv1alpha1.Work) error {
+// End ends a Work along with its binding, unless somebody has written it meanwhile. Flotilla's
+// control plane deletes an object and drops the finalizer in one write when the loop that owns
+// the finalizer deletes it without grace. Another API server only sets the deletion timestamp:
+// the Work comes back to the loop then, and Remove ends it.
+func (p Finalizer) End(ctx context.Context, work *workv1alpha1.Work) error {
 	err := p.hub.Delete(ctx, &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: work.Namespace, Name: work.Name}},
 		client.GracePeriodSeconds(0), client.Preconditions{UID: ptr.To(work.UID), ResourceVersion: ptr.To(work.ResourceVersion)})
 	if client.IgnoreNotFound(err) != nil {
@@ -147,9 +147,9 @@ func (p Parting) End(ctx context.Context, work *workv1alpha1.Work) error {
 	return nil
 }
 
-// Mark has a Work that goes beside its binding say itself that it is being deleted: it takes
-// long, and who looks at Works is to see it.
-func (p Parting) Mark(ctx context.Context, work *workv1alpha1.Work) error {
+// Mark deletes a Work that is to end along with its binding, so that it carries a deletion
+// timestamp of its own: its end takes long, and whoever reads Works is to see it.
+func (p Finalizer) Mark(ctx context.Context, work *workv1alpha1.Work) error {
 	err := p.hub.Delete(ctx, &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: work.Namespace, Name: work.Name}}, client.Preconditions{UID: ptr.To(work.UID)})
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("mark work %s: %w", client.ObjectKeyFromObject(work), err)

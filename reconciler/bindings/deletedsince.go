@@ -12,10 +12,10 @@ import (
 	"github.com/flotilla-io/flotilla/policies/volumes"
 )
 
-// Parting returns since when the binding of a Work is being deleted; nil while it is to
+// DeletedSince returns since when the binding of a Work is being deleted; nil while it is to
 // stay, and where the cache has no binding that the Work is of. A Work may go by that
 // alone, without being deleted first: see EndsBeside.
-func Parting(ctx context.Context, hub client.Reader, w *workv1alpha1.Work) (*metav1.Time, error) {
+func DeletedSince(ctx context.Context, hub client.Reader, w *workv1alpha1.Work) (*metav1.Time, error) {
 	key, known := OwnerOf(w)
 	if !known {
 		return nil, nil
