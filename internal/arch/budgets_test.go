@@ -61,7 +61,7 @@ var manyMethods = map[string]string{
 	"internal/members/informer.kindWatch": "is one watch: what its list, its events and its pauses change is one state",
 	"internal/setback.Keeper":             "is one history of a hub, under one lock, with all who read and write it",
 	"internal/setback.Checker":            "is one verdict of a member about its hub, under one lock",
-	"internal/tenure.Seat":                "is one seat, under one lock: who has it, who wants it, what it lets through",
+	"internal/tenure.MemberLease":         "is one Lease, under one lock: who holds it, who competes for it, what it lets through",
 	"internal/tenure.Tenure":              "is one turn of a lease, under one lock, from its begin to why it is over",
 	"sources/artifact.Store":              "is one directory, under one lock: what is put in, named, served and swept",
 	"controlplane/proxy.Proxy":            "is one table of members, under one lock, and the way that a request takes through it",

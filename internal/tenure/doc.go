@@ -7,6 +7,6 @@
 // transaction of the write. The package decides nothing about who leads: client-go's
 // elector does that through Lock.
 //
-// A Seat is the same for a program of which one acts in a member at a time: it goes on
+// A MemberLease does the same for a program of which one instance acts in a member at a time: it goes on
 // reading between two turns, and takes the next one by itself.
 package tenure

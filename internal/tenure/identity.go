@@ -12,12 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 )
 
-// bootID tells one start of a machine from all others.
+// bootID distinguishes one start of a machine from all others.
 const bootID = "/proc/sys/kernel/random/boot_id"
 
 // Identity returns who works in a folder that it has for itself on this machine: the
 // same one when the program starts again, and another one where the folder is a copy.
-// Where the system does not tell its starts apart, each start of the program is
+// Where the system does not distinguish its starts, each start of the program is
 // another one.
 func Identity(folder string) (string, error) {
 	host, err := os.Hostname()

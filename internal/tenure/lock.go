@@ -37,7 +37,7 @@ const mostLeases = 3
 // epochAttempts is how often somebody else may write the epoch meanwhile.
 const epochAttempts = 5
 
-// Lock is the lease for client-go's elector, which tells a tenure what becomes of it.
+// Lock is the lease for client-go's elector, which reports to a tenure what becomes of it.
 // One tenure has one lock.
 type Lock struct {
 	resourcelock.Interface

@@ -27,9 +27,9 @@ const (
 // does what is left to do.
 var ErrOver = errors.New("this replica does not hold the lease any more")
 
-// ErrUnseated says the same of a program that takes its seat in a member again by itself:
+// ErrLeaseLost says the same of a program that acquires its MemberLease again by itself:
 // it waits, and has found out nothing about the member. It comes with ErrOver.
-var ErrUnseated = errors.New("this program has to get its place in the cluster again")
+var ErrLeaseLost = errors.New("this program has to get its place in the cluster again")
 
 // errGivenUp is why a tenure is over that was given up.
 var errGivenUp = errors.New("it was given up")

@@ -210,8 +210,8 @@ func (o *observer) wake() {
 	o.woke, o.waking = woke, next
 }
 
-// bar tells once that nothing may be written to the member, and why: an agent whose hub
-// is away has nobody else to tell.
+// bar reports once that nothing may be written to the member, and why: an agent whose hub
+// is away has nobody else to report to.
 func (o *observer) bar(ctx context.Context, err error) {
 	text := ""
 	if members.Barred(err) {
@@ -267,7 +267,7 @@ func (o *observer) observe(ctx context.Context) bool {
 		}
 		o.trouble, o.reading.due = min(max(2*o.trouble, firstRetry), o.options.Period), time.Time{}
 		return false
-	case errors.Is(err, tenure.ErrUnseated): // that is the agent's, and says nothing about the member
+	case errors.Is(err, tenure.ErrLeaseLost): // that is the agent's, and says nothing about the member
 		o.trouble, o.reading.due = firstRetry, time.Time{}
 		return false
 	case errors.Is(err, tenure.ErrOver):
@@ -309,7 +309,7 @@ func (o *observer) readKinds(ctx context.Context, most time.Duration) {
 }
 
 // learn takes over what was read. What could not be read stays as it was, which
-// is told if it was never read, or not for a while.
+// is reported if it was never read, or not for a while.
 func (o *observer) learn(r reading) {
 	now := o.clock.Now()
 	o.reading.done, o.reading.due = nil, now.Add(o.options.Resync)
@@ -397,8 +397,8 @@ func (o *observer) wait(ctx context.Context, n *change) {
 	}
 }
 
-// hint reads the kinds soon after something said that they changed, and once
-// more when discovery has surely followed. However often that is said, they are
+// hint reads the kinds soon after something showed that they changed, and once
+// more when discovery has surely followed. However often that is reported, they are
 // read as often as that.
 func (o *observer) hint(ctx context.Context) {
 	if o.clock.Since(o.reading.hinted) >= kindsAgain {

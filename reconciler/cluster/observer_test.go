@@ -217,14 +217,14 @@ func TestObserverFindsAMemberThatDiedBeforeTheStart(t *testing.T) {
 	})
 }
 
-// TestObserverHoldsNothingAgainstAMember: that an agent has no seat there yet is no fault of
+// TestObserverHoldsNothingAgainstAMember: that an agent does not hold the Lease there yet is no fault of
 // the member. That it cannot get one is.
 func TestObserverHoldsNothingAgainstAMember(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &scene{is: well, kinds: some}
 		observe(t, s, true)
 		pass(5 * time.Second)
-		s.set(func() { s.proof, s.trust = fmt.Errorf("%w: %w", tenure.ErrUnseated, tenure.ErrOver), false })
+		s.set(func() { s.proof, s.trust = fmt.Errorf("%w: %w", tenure.ErrLeaseLost, tenure.ErrOver), false })
 		s.suspects <- struct{}{}
 		pass(5 * time.Minute)
 		s.expect(t, "0s ClusterReady 1 kinds")
@@ -236,10 +236,10 @@ func TestObserverHoldsNothingAgainstAMember(t *testing.T) {
 	})
 }
 
-// TestObserverSaysNothingBeforeItKnows: the first look may come before the agent's seat.
+// TestObserverSaysNothingBeforeItKnows: the first look may come before the agent holds its Lease.
 func TestObserverSaysNothingBeforeItKnows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &scene{is: well, kinds: some, proof: tenure.ErrUnseated}
+		s := &scene{is: well, kinds: some, proof: tenure.ErrLeaseLost}
 		observe(t, s, false)
 		pass(5 * time.Second)
 		s.expect(t)

@@ -347,7 +347,7 @@ func TestCarry(t *testing.T) {
 			edge: edge{presence: members.Absent, refuse: apierrors.NewTooManyRequests("busy", 1)}, asked: []string{"make web"}, blocked: &waitqueue.Cause{Event: waitqueue.OnRetry},
 		},
 		"a place in the member that is to be had again is waited for": {
-			edge: edge{presence: members.Absent, refuse: fmt.Errorf("patch: %w", tenure.ErrUnseated)}, asked: []string{"make web"}, blocked: &waitqueue.Cause{Event: waitqueue.OnProof},
+			edge: edge{presence: members.Absent, refuse: fmt.Errorf("patch: %w", tenure.ErrLeaseLost)}, asked: []string{"make web"}, blocked: &waitqueue.Cause{Event: waitqueue.OnProof},
 		},
 		"a name made by the member could be made twice": {
 			edge: edge{}, text: `{"apiVersion":"v1","kind":"Pod","metadata":{"generateName":"web-"}}`, failed: "has no name",

@@ -35,22 +35,22 @@ import (
 
 // agent is what the parts of the program share.
 type agent struct {
-	options *options
-	log     logr.Logger
-	scheme  *runtime.Scheme
-	keeper  *credentials.Keeper
-	conn    *hubconn.Connection
-	cache   *diskcache.Cache
-	checker *setback.Checker
-	seat    *tenure.Seat  // of the one agent that acts in the member
-	offer   *offer        // of the seat, to others
-	soon    chan struct{} // the hub is to be told at once what the member has seen
-	hub     *rest.Config  // through the link
-	member  *rest.Config
-	mgr     ctrl.Manager
-	back    func()                     // tells the loops that the hub is there
-	answers func(context.Context) bool // reports whether the member is there
-	awake   atomic.Bool
+	options     *options
+	log         logr.Logger
+	scheme      *runtime.Scheme
+	keeper      *credentials.Keeper
+	conn        *hubconn.Connection
+	cache       *diskcache.Cache
+	checker     *setback.Checker
+	memberLease *tenure.MemberLease // of the one agent that acts in the member
+	offer       *offer              // of the Lease, to others
+	soon        chan struct{}       // the hub is to receive at once what the member has seen
+	hub         *rest.Config        // through the link
+	member      *rest.Config
+	mgr         ctrl.Manager
+	back        func()                     // wakes the loops when the hub is there
+	answers     func(context.Context) bool // reports whether the member is there
+	awake       atomic.Bool
 }
 
 // run runs the agent until ctx ends. When another one acts in the cluster it begins
@@ -61,7 +61,7 @@ func (o *options) run(ctx context.Context, log logr.Logger) error {
 	}
 	for {
 		err := o.once(ctx, log)
-		if !occupied(err) || ctx.Err() != nil {
+		if !heldByOther(err) || ctx.Err() != nil {
 			return command.Taken(err, o.listening())
 		}
 		log.Info("The loops have stopped", "reason", err.Error())
@@ -92,15 +92,15 @@ func (o *options) once(ctx context.Context, log logr.Logger) error {
 		return err
 	}
 	defer func() { _ = a.cache.Close() }()
-	leave, err := a.sit(ctx)
+	leave, err := a.compete(ctx)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	if err := a.seated(ctx); err != nil {
+	if err := a.awaitLease(ctx); err != nil {
 		return nil // ctx ended
 	}
-	a.offer = &offer{seat: a.seat, refused: func() bool { return errors.Is(a.conn.Away(), hubconn.ErrRefused) }}
+	a.offer = &offer{memberLease: a.memberLease, refused: func() bool { return errors.Is(a.conn.Away(), hubconn.ErrRefused) }}
 	if err := a.wire(ctx); err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func (a *agent) open(way *rest.Config) error {
 		Trust: func(ctx context.Context) error {
 			err := a.checker.Trust(ctx, a.conn.Identity())
 			if errors.Is(err, setback.ErrOlder) {
-				a.seat.Yield() // it writes nothing without the hub, and another agent may know more
+				a.memberLease.Yield() // it writes nothing without the hub, and another agent may know more
 			}
 			return err
 		},
@@ -221,7 +221,7 @@ const hubSecret = "karmada-kubeconfig"
 // mostSkew is how far the clocks of the two sides may differ before it is reported.
 const mostSkew = 5 * time.Minute
 
-// changed tells once that the hub is there, and once that it is not.
+// changed reports once that the hub is there, and once that it is not.
 func (a *agent) changed(away error) {
 	switch {
 	case errors.Is(away, hubconn.ErrOtherHub):

@@ -17,8 +17,8 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/cluster"
 )
 
-// draw returns what is told to the hub of the nodes that are seen, and of the workloads
-// whose pods find none. Hub, a cache, knows the Works: nothing is told of workloads that none
+// draw returns what is reported to the hub of the nodes that are seen, and of the workloads
+// whose pods find none. Hub, a cache, knows the Works: nothing is reported of workloads that none
 // of them carries.
 func draw(ctx context.Context, hub client.Reader, estimator cluster.Estimator, name string) (map[string]string, error) {
 	var text []byte

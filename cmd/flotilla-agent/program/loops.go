@@ -60,7 +60,7 @@ func (a *agent) newManager() (ctrl.Manager, error) {
 			DefaultTransform:            cache.TransformStripManagedFields(),
 			NewInformer:                 a.cache.NewInformer,
 			ReaderFailOnMissingInformer: true,
-			DefaultWatchErrorHandler:    func(context.Context, *toolscache.Reflector, error) {}, // the link tells
+			DefaultWatchErrorHandler:    func(context.Context, *toolscache.Reflector, error) {}, // the connection reports
 			ByObject: map[client.Object]cache.ByObject{
 				&clusterv1alpha1.Cluster{}: {Field: fields.OneTermEqualSelector("metadata.name", name)},
 				&workv1alpha1.Work{}:       {Namespaces: map[string]cache.Config{workv1alpha2.ExecutionNamespace(name): {}}},
@@ -98,7 +98,7 @@ func (a *agent) wire(ctx context.Context) error {
 	a.mgr = mgr
 	name := a.options.clusterName
 	knowledge := interpreters.New(interpreters.Options{Metrics: metrics.Registry})
-	registry := members.New(members.Options{Interpreter: knowledge.Interpreter(), Gate: a.seat})
+	registry := members.New(members.Options{Interpreter: knowledge.Interpreter(), Gate: a.memberLease})
 	registry.Count(metrics.Registry)
 	a.answers = func(ctx context.Context) bool { return answers(ctx, registry, name) }
 	if err := mgr.Add(registry); err != nil {
@@ -157,7 +157,7 @@ func (a *agent) wire(ctx context.Context) error {
 	return mgr.AddReadyzCheck("loops", a.readyz)
 }
 
-// wireCluster builds the loop that looks at the member, and what tells the hub of the nodes
+// wireCluster builds the loop that looks at the member, and what reports the nodes to the hub
 // that it sees.
 func (a *agent) wireCluster(registry *members.Registry, events *recorder) (*nodeprofile.Publisher, error) {
 	name, mgr := a.options.clusterName, a.mgr

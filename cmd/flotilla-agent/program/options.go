@@ -157,7 +157,7 @@ func (o *options) validate() error {
 	return nil
 }
 
-// defaultDataDir chooses where to keep what the hub said, unless a flag does. The agent acts on what
+// defaultDataDir chooses where to keep what the hub sent, unless a flag does. The agent acts on what
 // it finds there, so it never picks a folder that others may write to.
 func (o *options) defaultDataDir() error {
 	if o.dataDir != "" {

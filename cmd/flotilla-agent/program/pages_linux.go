@@ -33,7 +33,7 @@ type span struct{ from, to uintptr }
 // asInFile returns the mappings of a program's own file that hold nothing but what
 // the file holds: those that can be read and not written, and of which no page was
 // changed before that, as the loader does where addresses are not those of the
-// file. Where that cannot be told, there are none.
+// file. Where that cannot be read, there are none.
 func asInFile(mappings io.Reader, program string) []span {
 	var out []span
 	var is *span // the mapping that is being read of, if it may be one

@@ -13,7 +13,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/timerslack"
 )
 
-// Run runs the program by its arguments until it is told to stop by SIGINT or
+// Run runs the program by its arguments until it is stopped by SIGINT or
 // SIGTERM, and returns its exit code.
 func Run(version string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

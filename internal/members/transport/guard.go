@@ -36,7 +36,7 @@ var errFrame = fmt.Errorf("the member sends an event larger than %d bytes", most
 var ErrRedirect = errors.New("the member answers with a redirect, which is not followed")
 
 // longestRetry is the longest time that a client may wait on its own before it
-// asks again, as answers may tell it to. Whoever asked would be kept waiting.
+// asks again, as answers may ask it to. Whoever asked would be kept waiting.
 const longestRetry = time.Second
 
 // silence is the error of a request that a member has taken and not answered.
@@ -49,7 +49,7 @@ func (e silence) Error() string { return fmt.Sprintf("the member gave no answer 
 func (e silence) Is(target error) bool { return target == context.DeadlineExceeded }
 
 // guard stands between a member's clients and its transport: it bounds requests
-// in flight, the time and the size of each answer, and tells who watches over
+// in flight, the time and the size of each answer, and reports to whoever watches over
 // the member when it cannot be reached. Watches pass without a limit, but have
 // to begin in time, too.
 type guard struct {
@@ -120,13 +120,13 @@ func (g *guard) exchange(req *http.Request, release func(verdict)) (*http.Respon
 }
 
 // send sends a request under ctx, which is made of the request's own. Who could
-// not be reached is told from who took the request and did not answer it.
+// not be reached is distinguished from one that took the request and did not answer it.
 func (g *guard) send(req *http.Request, ctx context.Context) (*http.Response, error) {
 	var connected atomic.Bool
 	resp, err := g.next.RoundTrip(req.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },
 	})))
-	if err == nil || req.Context().Err() != nil || errors.Is(err, tenure.ErrOver) && !errors.Is(err, tenure.ErrUnseated) { // or the caller gave up, or must not ask
+	if err == nil || req.Context().Err() != nil || errors.Is(err, tenure.ErrOver) && !errors.Is(err, tenure.ErrLeaseLost) { // or the caller gave up, or must not ask
 		return resp, err
 	}
 	var reset http2.StreamError

@@ -249,18 +249,18 @@ func TestGuardDoubtsNoMemberThatMustNotBeAsked(t *testing.T) {
 	}
 }
 
-// A program that has to get its seat in a member again has it looked at: whoever waits goes
-// on when it has proved itself, which it does not without the seat.
+// A program that has lost its Lease in a member has the member checked: whoever waits goes
+// on when the member has proved itself, which it does not without the Lease.
 func TestGuardDoubtsAMemberWithoutASeat(t *testing.T) {
 	asked := false
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked = true }))
 	defer server.Close()
-	c, g, doubts := over(tenure.NewSeat(tenure.SeatOptions{}).Member(http.DefaultTransport))
+	c, g, doubts := over(tenure.NewMemberLease(tenure.MemberLeaseOptions{}).Member(http.DefaultTransport))
 	resp, err := c.Post(server.URL, "", strings.NewReader("x"))
 	if err == nil {
 		_ = resp.Body.Close()
 	}
-	if !errors.Is(err, tenure.ErrUnseated) || asked {
+	if !errors.Is(err, tenure.ErrLeaseLost) || asked {
 		t.Errorf("error = %v, asked: %v", err, asked)
 	}
 	g.idle(t)

@@ -10,7 +10,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/tenure"
 )
 
-// Options are the bounds of a transport, and who is told of what goes wrong on it. All
+// Options are the bounds of a transport, and the callbacks for what goes wrong on it. All
 // but Gate are required.
 type Options struct {
 	// Clock is the time that requests wait by.

@@ -27,37 +27,37 @@ import (
 	"github.com/flotilla-io/flotilla/internal/tenure"
 )
 
-// taker is one who wants a seat, and what it sends.
+// taker competes for the Lease, and records what it sends.
 type taker struct {
-	*tenure.Seat
+	*tenure.MemberLease
 	clients kubernetes.Interface
 }
 
 func newTaker(t *testing.T, cfg *rest.Config, name string, c clock.WithTicker) taker {
 	t.Helper()
-	return newTakerFor(t, cfg, name, c, tenure.Times{Lease: 15 * time.Second, Deadline: 12 * time.Second, Retry: 200 * time.Millisecond})
+	return newTakerFor(t, cfg, name, c, tenure.Timings{LeaseDuration: 15 * time.Second, RenewDeadline: 12 * time.Second, RetryPeriod: 200 * time.Millisecond})
 }
 
-func newTakerFor(t *testing.T, cfg *rest.Config, name string, c clock.WithTicker, times tenure.Times) taker {
+func newTakerFor(t *testing.T, cfg *rest.Config, name string, c clock.WithTicker, times tenure.Timings) taker {
 	t.Helper()
-	seat := tenure.NewSeat(tenure.SeatOptions{Config: cfg, Namespace: metav1.NamespaceSystem, Name: "seat", Identity: name, Clock: c, Times: times})
+	memberLease := tenure.NewMemberLease(tenure.MemberLeaseOptions{Config: cfg, Namespace: metav1.NamespaceSystem, Name: "member-lease", Identity: name, Clock: c, Timings: times})
 	through := rest.CopyConfig(cfg)
-	through.Dial = seat.Dial(through.Dial)
-	through.Wrap(seat.Member)
+	through.Dial = memberLease.Dial(through.Dial)
+	through.Wrap(memberLease.Member)
 	clients, err := kubernetes.NewForConfig(through)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	go func() { done <- seat.Run(ctx) }()
+	go func() { done <- memberLease.Run(ctx) }()
 	t.Cleanup(func() {
 		stop()
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
 	})
-	return taker{seat, clients}
+	return taker{memberLease, clients}
 }
 
 func (k taker) write(t *testing.T, name string) error {
@@ -66,11 +66,11 @@ func (k taker) write(t *testing.T, name string) error {
 	return err
 }
 
-// holds waits until the seat is had, or is another's.
+// holds waits until the Lease is held, or is another's.
 func (k taker) holds(t *testing.T, other string) {
 	t.Helper()
-	servertest.Until(t, "the seat is known to be that of "+other, func() bool {
-		return other == "" && k.Check() == nil || other != "" && k.Occupied() == other && errors.Is(k.Check(), tenure.ErrOccupied)
+	servertest.Until(t, "the Lease is known to be held by "+other, func() bool {
+		return other == "" && k.Check() == nil || other != "" && k.OtherHolder() == other && errors.Is(k.Check(), tenure.ErrHeldByOther)
 	})
 }
 
@@ -89,13 +89,13 @@ func TestASeatIsForOne(t *testing.T) {
 	if err := errors.Join(a.write(t, "first"), b.reads(t)); err != nil {
 		t.Error(err)
 	}
-	if err := b.write(t, "early"); !errors.Is(err, tenure.ErrOccupied) || !strings.Contains(err.Error(), ": a") {
+	if err := b.write(t, "early"); !errors.Is(err, tenure.ErrHeldByOther) || !strings.Contains(err.Error(), ": a") {
 		t.Errorf("who does not have it writes: %v", err)
 	}
 
 	cut.Store(true)
 	frozen.Step(time.Hour)
-	if err := a.write(t, "late"); !errors.Is(err, tenure.ErrOver) || !errors.Is(err, tenure.ErrUnseated) {
+	if err := a.write(t, "late"); !errors.Is(err, tenure.ErrOver) || !errors.Is(err, tenure.ErrLeaseLost) {
 		t.Errorf("who may have lost it writes: %v", err)
 	}
 	cut.Store(false)
@@ -126,7 +126,7 @@ func TestASeatIsForOne(t *testing.T) {
 	}
 	leases := admin.CoordinationV1().Leases(metav1.NamespaceSystem)
 	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error { // who holds it renews it meanwhile
-		lease, err := leases.Get(t.Context(), "seat", metav1.GetOptions{})
+		lease, err := leases.Get(t.Context(), "member-lease", metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
@@ -138,8 +138,8 @@ func TestASeatIsForOne(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.holds(t, "c")
-	if err := b.write(t, "robbed"); !errors.Is(err, tenure.ErrOccupied) {
-		t.Errorf("who was taken the seat writes: %v", err)
+	if err := b.write(t, "robbed"); !errors.Is(err, tenure.ErrHeldByOther) {
+		t.Errorf("a program that lost the Lease to another writes: %v", err)
 	}
 }
 
@@ -158,7 +158,7 @@ func (l *leaseless) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // TestWhoWakesSitsAgain: who was stopped for longer than its turn lasts takes the next one
-// at once where nobody else has the seat, and no later than its way is there again; until
+// at once where nobody else holds the Lease, and no later than its way is there again; until
 // then it waits, and after some time says for what.
 func TestWhoWakesSitsAgain(t *testing.T) {
 	env := servertest.New(t)
@@ -167,7 +167,7 @@ func TestWhoWakesSitsAgain(t *testing.T) {
 	cfg := rest.CopyConfig(env.Config)
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return &leaseless{next, &cut} })
 	const deadline = time.Minute // for which the elector goes on with a turn that is over
-	a := newTakerFor(t, cfg, "a", frozen, tenure.Times{Lease: 2 * deadline, Deadline: deadline, Retry: 200 * time.Millisecond})
+	a := newTakerFor(t, cfg, "a", frozen, tenure.Timings{LeaseDuration: 2 * deadline, RenewDeadline: deadline, RetryPeriod: 200 * time.Millisecond})
 	a.holds(t, "")
 	if err := a.write(t, "before"); err != nil {
 		t.Fatal(err)
@@ -176,24 +176,24 @@ func TestWhoWakesSitsAgain(t *testing.T) {
 	frozen.Step(time.Hour)
 	servertest.Until(t, "the change is written", func() bool { return a.write(t, "after") == nil })
 	if took := time.Since(woke); took > deadline/2 {
-		t.Errorf("it took %s to get the seat again", took)
+		t.Errorf("it took %s to acquire the Lease again", took)
 	}
 
 	cut.Store(true)
 	frozen.Step(time.Hour)
-	if err := a.write(t, "waits"); !errors.Is(err, tenure.ErrUnseated) {
-		t.Errorf("who has to get the seat again writes: %v", err)
+	if err := a.write(t, "waits"); !errors.Is(err, tenure.ErrLeaseLost) {
+		t.Errorf("a program without the Lease writes: %v", err)
 	}
 	servertest.Until(t, "it is told what it waits for", func() bool {
 		frozen.Step(deadline / 4)
 		err := a.Check()
-		return errors.Is(err, tenure.ErrOver) && !errors.Is(err, tenure.ErrUnseated) && strings.Contains(err.Error(), "the line is cut")
+		return errors.Is(err, tenure.ErrOver) && !errors.Is(err, tenure.ErrLeaseLost) && strings.Contains(err.Error(), "the line is cut")
 	})
 	cut.Store(false)
 	a.holds(t, "")
 }
 
-// TestWhatIsWaitedForIsTheLatest: what is told of a seat that is not had is what became of
+// TestWhatIsWaitedForIsTheLatest: what is reported of a Lease that is not held is what became of
 // the latest try, not of the first one, and not that an earlier turn is over.
 func TestWhatIsWaitedForIsTheLatest(t *testing.T) {
 	frozen := clocktesting.NewFakeClock(time.Now())
@@ -216,7 +216,7 @@ func TestWhatIsWaitedForIsTheLatest(t *testing.T) {
 	}
 }
 
-// TestALeaseThatLastsForEver: who says that the seat is his for years has it for as long
+// TestALeaseThatLastsForEver: a holder whose Lease is valid for years has it for as long
 // as he is heard of, as everybody else.
 func TestALeaseThatLastsForEver(t *testing.T) {
 	env := servertest.New(t)
@@ -225,7 +225,7 @@ func TestALeaseThatLastsForEver(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = admin.CoordinationV1().Leases(metav1.NamespaceSystem).Create(t.Context(), &coordinationv1.Lease{
-		ObjectMeta: metav1.ObjectMeta{Name: "seat"},
+		ObjectMeta: metav1.ObjectMeta{Name: "member-lease"},
 		Spec: coordinationv1.LeaseSpec{
 			HolderIdentity: ptr.To("stranger"), LeaseDurationSeconds: ptr.To[int32](315360000), RenewTime: ptr.To(metav1.NewMicroTime(time.Now().AddDate(10, 0, 0))),
 		},
@@ -233,7 +233,7 @@ func TestALeaseThatLastsForEver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := newTakerFor(t, env.Config, "a", clock.RealClock{}, tenure.Times{Lease: time.Second, Deadline: 900 * time.Millisecond, Retry: 100 * time.Millisecond})
+	a := newTakerFor(t, env.Config, "a", clock.RealClock{}, tenure.Timings{LeaseDuration: time.Second, RenewDeadline: 900 * time.Millisecond, RetryPeriod: 100 * time.Millisecond})
 	a.holds(t, "stranger")
 	a.holds(t, "")
 }
@@ -260,11 +260,11 @@ func TestADeletedLease(t *testing.T) {
 		t.Fatal(err)
 	}
 	leases := admin.CoordinationV1().Leases(metav1.NamespaceSystem)
-	if err := leases.Delete(t.Context(), "seat", metav1.DeleteOptions{}); err != nil {
+	if err := leases.Delete(t.Context(), "member-lease", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	servertest.Until(t, "it finds the Lease gone again and again", func() bool { return missed.Load() > 2 })
-	if err := b.write(t, "early"); !errors.Is(err, tenure.ErrOccupied) {
+	if err := b.write(t, "early"); !errors.Is(err, tenure.ErrHeldByOther) {
 		t.Errorf("who waits writes beside the other: %v", err)
 	}
 	if err := a.write(t, "still"); err != nil {
@@ -289,7 +289,7 @@ func (m *missing) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// TestARefusalThatPasses: who has seen that another one has the seat does not go without
+// TestARefusalThatPasses: a program that has seen another holder does not go without
 // because it may not look for a moment; where that lasts, it does.
 func TestARefusalThatPasses(t *testing.T) {
 	frozen := clocktesting.NewFakeClock(time.Now())
@@ -305,7 +305,7 @@ func TestARefusalThatPasses(t *testing.T) {
 			_, _ = fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`)
 			refused.Add(1)
 		default:
-			_, _ = fmt.Fprint(w, `{"kind":"Lease","apiVersion":"coordination.k8s.io/v1","metadata":{"name":"seat"},"spec":{"holderIdentity":"b","leaseDurationSeconds":15}}`)
+			_, _ = fmt.Fprint(w, `{"kind":"Lease","apiVersion":"coordination.k8s.io/v1","metadata":{"name":"member-lease"},"spec":{"holderIdentity":"b","leaseDurationSeconds":15}}`)
 		}
 	}))
 	t.Cleanup(server.Close)
@@ -313,7 +313,7 @@ func TestARefusalThatPasses(t *testing.T) {
 	a.holds(t, "b")
 	refuses.Store(true)
 	servertest.Until(t, "it is refused again and again", func() bool { return refused.Load() > 2 })
-	if err := a.write(t, "early"); !errors.Is(err, tenure.ErrOccupied) {
+	if err := a.write(t, "early"); !errors.Is(err, tenure.ErrHeldByOther) {
 		t.Errorf("who may not look for a moment writes: %v", err)
 	}
 	frozen.Step(15 * time.Second)

@@ -20,17 +20,17 @@ import (
 	"github.com/flotilla-io/flotilla/policies/claims"
 )
 
-// sit competes for the place of the one agent that acts in the cluster. Leave gives it
-// up; it must be called while the folder is this agent's.
-func (a *agent) sit(ctx context.Context) (leave func(), err error) {
+// compete competes for the Lease of the one agent that acts in the cluster. Leave releases
+// it; it must be called while the data folder is this agent's, which proves its identity.
+func (a *agent) compete(ctx context.Context) (leave func(), err error) {
 	identity, err := tenure.Identity(a.options.dataDir)
 	if err != nil {
 		return nil, err
 	}
-	a.seat = tenure.NewSeat(tenure.SeatOptions{Config: a.member, Namespace: metav1.NamespaceSystem, Name: clusterv1alpha1.AgentLease, Identity: identity})
+	a.memberLease = tenure.NewMemberLease(tenure.MemberLeaseOptions{Config: a.member, Namespace: metav1.NamespaceSystem, Name: clusterv1alpha1.AgentLease, Identity: identity})
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // it outlasts the loops
 	done := make(chan error, 1)
-	go func() { done <- a.seat.Run(ctx) }()
+	go func() { done <- a.memberLease.Run(ctx) }()
 	return func() {
 		cancel()
 		if err := <-done; err != nil {
@@ -39,12 +39,12 @@ func (a *agent) sit(ctx context.Context) (leave func(), err error) {
 	}, nil
 }
 
-// seated waits while another agent acts in the cluster. Where the member does not say
+// awaitLease waits while another agent acts in the cluster. Where the member does not answer
 // whether one does, loops may run: nothing is written to the member.
-func (a *agent) seated(ctx context.Context) error {
+func (a *agent) awaitLease(ctx context.Context) error {
 	stop := func() {}
 	defer func() { stop() }()
-	return a.seat.Await(ctx, func(claimant string) {
+	return a.memberLease.Await(ctx, func(claimant string) {
 		stop()
 		stop = func() {}
 		if claimant == "" {
@@ -55,8 +55,8 @@ func (a *agent) seated(ctx context.Context) error {
 	})
 }
 
-// idle serves that the program is alive, and why it is not ready, while there are no
-// loops.
+// idle serves the health endpoints while there are no loops: the program is alive, and not
+// ready because another agent acts.
 func (o *options) idle(ctx context.Context, log logr.Logger, claimant string) (stop func()) {
 	if orOff(o.health) == "0" {
 		return func() {}
@@ -85,12 +85,12 @@ func (o *options) idle(ctx context.Context, log logr.Logger, claimant string) (s
 
 const idleTimeout = 5 * time.Second
 
-// keep ends the loops when another agent has the place.
+// keep ends the loops when another agent holds the Lease.
 func (a *agent) keep(ctx context.Context, end context.CancelCauseFunc) {
 	for {
-		changed := a.seat.Changed()
-		if other := a.seat.Occupied(); other != "" {
-			end(fmt.Errorf("%w: %s", tenure.ErrOccupied, other))
+		changed := a.memberLease.Changed()
+		if other := a.memberLease.OtherHolder(); other != "" {
+			end(fmt.Errorf("%w: %s", tenure.ErrHeldByOther, other))
 			return
 		}
 		select {
@@ -101,39 +101,39 @@ func (a *agent) keep(ctx context.Context, end context.CancelCauseFunc) {
 	}
 }
 
-// offer is a place that is given up for a while, now and then, as long as the hub refuses
-// this agent: another one that waits for it may be the one that the hub takes. Where
-// nobody waits, this one goes on.
+// offer releases the Lease for a while, now and then, as long as the hub refuses this agent:
+// another one that waits for it may be the one that the hub accepts. Where nobody waits,
+// this one acquires it again and goes on.
 type offer struct {
-	seat    *tenure.Seat
-	refused func() bool
-	open    atomic.Bool
+	memberLease *tenure.MemberLease
+	refused     func() bool
+	open        atomic.Bool
 }
 
 const (
 	// offerPoll is how often the agent checks whether the hub refuses it, and offerEvery
-	// how often the place is offered meanwhile.
+	// how often the Lease is offered meanwhile.
 	offerPoll  = 2 * time.Second
 	offerEvery = time.Minute
-	// offerAnswer is how long who waits takes to sit down once it has looked.
+	// offerAnswer is how long a waiting agent takes to acquire the Lease once it has seen it free.
 	offerAnswer = 3 * time.Second
 )
 
-// offerLasts is for how long a place is offered: longer than who waits takes to see it.
+// offerLasts is for how long the Lease is offered: longer than a waiting agent takes to see it.
 func offerLasts() time.Duration { return tenure.LongestPoll() + offerAnswer }
 
-// run offers the place until ctx ends.
+// run offers the Lease until ctx ends.
 func (o *offer) run(ctx context.Context) {
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
 		if !o.refused() {
 			return
 		}
 		o.open.Store(true)
-		o.seat.Yield()
+		o.memberLease.Yield()
 		pause(ctx, offerLasts())
 		o.open.Store(false)
 		if ctx.Err() == nil {
-			o.seat.Want()
+			o.memberLease.Want()
 			pause(ctx, offerEvery)
 		}
 	}, offerPoll)
@@ -148,8 +148,8 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// marker is the Checker of the agent that has the place: another one's conclusions are
-// none of the member's.
+// marker is the Checker of the agent that holds the Lease: what an agent without it
+// concludes must not be written to the member.
 type marker struct {
 	*setback.Checker
 	offer *offer
@@ -158,17 +158,17 @@ type marker struct {
 // Weigh implements members.Marker. Errors: that another agent acts there.
 func (m marker) Weigh(ctx context.Context, cluster string, mark *claims.Mark) error {
 	if !m.offer.open.Load() {
-		m.offer.seat.Want()
+		m.offer.memberLease.Want()
 	}
-	if err := m.offer.seat.Check(); err != nil {
+	if err := m.offer.memberLease.Check(); err != nil {
 		return err
 	}
 	return m.Checker.Weigh(ctx, cluster, mark)
 }
 
-// Yield implements members.Yielder: the member is somebody else's, who may wait for
-// this agent to let go.
-func (m marker) Yield() { m.offer.seat.Yield() }
+// Yield implements members.Yielder: the member belongs to another hub, whose agent may wait
+// for this one to release the Lease.
+func (m marker) Yield() { m.offer.memberLease.Yield() }
 
-// occupied reports whether a run has ended because another agent acts in the cluster.
-func occupied(err error) bool { return errors.Is(err, tenure.ErrOccupied) }
+// heldByOther reports whether a run has ended because another agent acts in the cluster.
+func heldByOther(err error) bool { return errors.Is(err, tenure.ErrHeldByOther) }
