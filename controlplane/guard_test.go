@@ -20,7 +20,7 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/controlplane/servertest"
-	"github.com/flotilla-io/flotilla/policies/claims"
+	"github.com/flotilla-io/flotilla/policies/hubclaim"
 )
 
 // administrator is a client of one who may do everything.
@@ -89,9 +89,9 @@ func TestNoClusterGoesWhileTheControlPlaneWaits(t *testing.T) {
 	env := servertest.New(t)
 	admin := administrator(t, env)
 	system := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem}}
-	hold := func(h *claims.Hold) {
+	hold := func(h *hubclaim.Hold) {
 		t.Helper()
-		text := claims.History{Hold: h}.Encode()
+		text := hubclaim.History{Hold: h}.Encode()
 		patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, clusterv1alpha1.HistoryAnnotation, text))
 		if err := env.Hub.Patch(t.Context(), system.DeepCopy(), patch); err != nil {
 			t.Fatal(err)
@@ -111,7 +111,7 @@ func TestNoClusterGoesWhileTheControlPlaneWaits(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	hold(&claims.Hold{Since: time.Now(), Clusters: []string{"there", "away"}})
+	hold(&hubclaim.Hold{Since: time.Now(), Clusters: []string{"there", "away"}})
 	gone := func(name string) error {
 		return admin.Delete(t.Context(), &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}}, client.DryRunAll)
 	}
@@ -124,7 +124,7 @@ func TestNoClusterGoesWhileTheControlPlaneWaits(t *testing.T) {
 	if err := gone("away"); err != nil {
 		t.Errorf("a cluster that is not ready: %v", err)
 	}
-	hold(&claims.Hold{Since: time.Now(), Clusters: []string{"there"}})
+	hold(&hubclaim.Hold{Since: time.Now(), Clusters: []string{"there"}})
 	if err := gone("spared"); err != nil {
 		t.Errorf("a cluster that does not wait: %v", err)
 	}

@@ -15,7 +15,7 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/controlplane/servertest"
-	"github.com/flotilla-io/flotilla/policies/claims"
+	"github.com/flotilla-io/flotilla/policies/hubclaim"
 	"github.com/flotilla-io/flotilla/reconciler"
 )
 
@@ -36,10 +36,10 @@ func TestOneRunIsWrittenDown(t *testing.T) {
 	if err := hub.Hub.Create(t.Context(), pull); err != nil {
 		t.Fatal(err)
 	}
-	runs := func(ctx context.Context) ([]claims.Run, error) {
+	runs := func(ctx context.Context) ([]hubclaim.Run, error) {
 		system := &corev1.Namespace{}
 		err := hub.Hub.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, system)
-		return claims.ParseHistory(system.Annotations[clusterv1alpha1.HistoryAnnotation]).Runs, err
+		return hubclaim.ParseHistory(system.Annotations[clusterv1alpha1.HistoryAnnotation]).Runs, err
 	}
 	space := workv1alpha2.ExecutionNamespace(pull.Name)
 	change := func(ctx context.Context) error {

@@ -19,10 +19,10 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/join"
 	"github.com/flotilla-io/flotilla/internal/registration/identity"
-	"github.com/flotilla-io/flotilla/policies/claims"
+	"github.com/flotilla-io/flotilla/policies/hubclaim"
 )
 
-// ErrRefused says that the cluster cannot be what it is told to be, and that asking
+// ErrRefused says that the cluster cannot be what its flags ask for, and that asking
 // again changes nothing.
 var ErrRefused = errors.New("the cluster cannot be registered")
 
@@ -51,7 +51,7 @@ type Options struct {
 	// Report lists what is handed out: KubeCredentials, KubeImpersonator or None.
 	Report []string
 	// Provider, Region and Zones say where the cluster is; empty says nothing. The
-	// hub goes by it once an administrator has said the same.
+	// hub goes by it once an administrator has declared the same.
 	Provider, Region string
 	Zones            []string
 	// Version of this program; empty and "devel" fit every hub.
@@ -213,9 +213,9 @@ func (r *Registration) pull(ctx context.Context) error {
 	if err != nil || hub == "" {
 		return err
 	}
-	err = join.Claim(ctx, join.ClaimOptions{Member: r.options.Member, Hub: hub, Cluster: r.options.Name, Mode: claims.Pull})
+	err = join.Claim(ctx, join.ClaimOptions{Member: r.options.Member, Hub: hub, Cluster: r.options.Name, Mode: hubclaim.Pull})
 	if errors.Is(err, join.ErrClaimed) {
-		return nil // that is told where the member is looked at
+		return nil // that is reported where the member is observed
 	}
 	return err
 }
@@ -261,7 +261,7 @@ func (r *Registration) fill(cluster *clusterv1alpha1.Cluster) {
 	}
 }
 
-// explain tells what the hub refuses for good from what may work later.
+// explain distinguishes what the hub refuses for good from what may work later.
 func (r *Registration) explain(what string, err error) error {
 	if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) && strings.Contains(err.Error(), "registered as ") {
 		return fmt.Errorf("%w: %w", ErrRefused, err)

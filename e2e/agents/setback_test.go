@@ -22,7 +22,7 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/e2e/fleet"
-	"github.com/flotilla-io/flotilla/policies/claims"
+	"github.com/flotilla-io/flotilla/policies/hubclaim"
 )
 
 // work writes a Work by hand, with a ConfigMap for each name that is value.
@@ -171,12 +171,12 @@ func restore(t *testing.T, from, to string) {
 }
 
 // mark reads how far a member has seen the control plane.
-func mark(ctx context.Context, member client.Client) (*claims.Mark, error) {
+func mark(ctx context.Context, member client.Client) (*hubclaim.Mark, error) {
 	var system corev1.Namespace
 	if err := member.Get(ctx, types.NamespacedName{Name: metav1.NamespaceSystem}, &system); err != nil {
 		return nil, err
 	}
-	claim, err := claims.Parse(system.Annotations[clusterv1alpha1.ClaimAnnotation])
+	claim, err := hubclaim.Parse(system.Annotations[clusterv1alpha1.ClaimAnnotation])
 	if err != nil || claim == nil || claim.Mark == nil {
 		return nil, fmt.Errorf("the claim is %+v, %w", claim, err)
 	}

@@ -13,7 +13,7 @@ import (
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/members"
-	"github.com/flotilla-io/flotilla/policies/claims"
+	"github.com/flotilla-io/flotilla/policies/hubclaim"
 )
 
 // ClaimOptions say which hub asks for which member.
@@ -26,7 +26,7 @@ type ClaimOptions struct {
 	Cluster string
 	// Address is where people find the hub; empty if that is not known.
 	Address string
-	// Mode is how the hub has it: claims.Push or claims.Pull.
+	// Mode is how the hub has it: hubclaim.Push or hubclaim.Pull.
 	Mode string
 	// Place is where the hub acts from; empty if that is not known, or an agent acts.
 	Place string
@@ -38,8 +38,8 @@ type ClaimOptions struct {
 	Progress func(Step)
 }
 
-func (o *ClaimOptions) claimant() claims.Claimant {
-	return claims.Claimant{Hub: o.Hub, Cluster: o.Cluster, Address: o.Address, Mode: o.Mode, Place: o.Place}
+func (o *ClaimOptions) claimant() hubclaim.Claimant {
+	return hubclaim.Claimant{Hub: o.Hub, Cluster: o.Cluster, Address: o.Address, Mode: o.Mode, Place: o.Place}
 }
 
 // HubIdentity returns the UID of the hub's namespace kube-system; empty for a
@@ -56,12 +56,12 @@ func HubIdentity(ctx context.Context, hub client.Reader) (string, error) {
 }
 
 // claimOf reads the claim that a member carries; nil for none.
-func claimOf(ctx context.Context, member client.Reader) (*corev1.Namespace, *claims.Claim, error) {
+func claimOf(ctx context.Context, member client.Reader) (*corev1.Namespace, *hubclaim.Claim, error) {
 	system := &corev1.Namespace{}
 	if err := member.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, system); err != nil {
 		return nil, nil, fmt.Errorf("read the cluster's claim: %w", err)
 	}
-	claim, err := claims.Parse(system.Annotations[clusterv1alpha1.ClaimAnnotation])
+	claim, err := hubclaim.Parse(system.Annotations[clusterv1alpha1.ClaimAnnotation])
 	if err != nil {
 		err = fmt.Errorf("%w: remove the annotation %s from its namespace %s", err, clusterv1alpha1.ClaimAnnotation, system.Name)
 	}
@@ -85,11 +85,11 @@ func Unclaimed(ctx context.Context, o ClaimOptions) error {
 	return o.unclaimed(claim)
 }
 
-func (o *ClaimOptions) unclaimed(claim *claims.Claim) error {
+func (o *ClaimOptions) unclaimed(claim *hubclaim.Claim) error {
 	switch {
-	case !o.TakeOver && claims.Judge(claim, o.claimant()) == claims.Ours && claim.Home.Elsewhere(o.Place):
+	case !o.TakeOver && hubclaim.Judge(claim, o.claimant()) == hubclaim.Ours && claim.Home.Elsewhere(o.Place):
 		return ErrElsewhere
-	case o.TakeOver || claims.Judge(claim, o.claimant()) != claims.Anothers:
+	case o.TakeOver || hubclaim.Judge(claim, o.claimant()) != hubclaim.Anothers:
 		return nil
 	case o.Hub == "":
 		return fmt.Errorf("%w, or to this one: it is %s, and the identity of this one cannot be read. An account that may read its namespace %s is needed",
@@ -109,9 +109,9 @@ func Claim(ctx context.Context, o ClaimOptions) error {
 	if err := o.unclaimed(claim); err != nil || o.Hub == "" {
 		return err
 	}
-	wanted, changed := claims.Take(claim, o.claimant())
+	wanted, changed := hubclaim.Take(claim, o.claimant())
 	if o.Place != "" && (wanted.Home == nil || wanted.Home.Elsewhere(o.Place)) {
-		wanted.Home, changed = &claims.Home{At: o.Place}, true
+		wanted.Home, changed = &hubclaim.Home{At: o.Place}, true
 	}
 	if !changed {
 		return nil
@@ -124,7 +124,7 @@ func Claim(ctx context.Context, o ClaimOptions) error {
 
 // write brings the claim to the member; verb says what that is, and done what it
 // was.
-func (o *ClaimOptions) write(ctx context.Context, system *corev1.Namespace, claim *claims.Claim, verb, done string) error {
+func (o *ClaimOptions) write(ctx context.Context, system *corev1.Namespace, claim *hubclaim.Claim, verb, done string) error {
 	report := side{name: "member", client: o.Member, progress: o.Progress}
 	if report.progress == nil {
 		report.progress = func(Step) {}
@@ -160,13 +160,13 @@ func Ceded(ctx context.Context, o UnjoinOptions) (string, error) {
 
 // ceded returns the claim of another hub that has the member by now; nil if there
 // is none.
-func (o *UnjoinOptions) ceded(ctx context.Context) (*claims.Claim, error) {
+func (o *UnjoinOptions) ceded(ctx context.Context) (*hubclaim.Claim, error) {
 	mine, err := o.identity(ctx)
 	if err != nil || mine == "" {
 		return nil, err
 	}
 	_, claim, err := claimOf(ctx, o.Member)
-	if err != nil || claims.Judge(claim, claims.Claimant{Hub: mine}) != claims.Anothers {
+	if err != nil || hubclaim.Judge(claim, hubclaim.Claimant{Hub: mine}) != hubclaim.Anothers {
 		return nil, err
 	}
 	return claim, nil
@@ -179,7 +179,7 @@ func (o *UnjoinOptions) disclaim(ctx context.Context) error {
 		return err
 	}
 	system, claim, err := claimOf(ctx, o.Member)
-	if err != nil || claims.Judge(claim, claims.Claimant{Hub: mine}) != claims.Ours {
+	if err != nil || hubclaim.Judge(claim, hubclaim.Claimant{Hub: mine}) != hubclaim.Ours {
 		return err
 	}
 	w := ClaimOptions{Member: o.Member, DryRun: o.DryRun, Progress: o.Progress}

@@ -14,7 +14,7 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/setback"
-	"github.com/flotilla-io/flotilla/policies/claims"
+	"github.com/flotilla-io/flotilla/policies/hubclaim"
 )
 
 // HubPlace returns where the hub says that it is; empty for one that does not say so.
@@ -49,8 +49,8 @@ func Elsewhere(cluster *clusterv1alpha1.Cluster) error {
 
 // ActsHere errs with ErrElsewhere if a member's claim says that the hub acts from another
 // place than the one that it says of itself. Where an agent acts, that is not asked.
-func ActsHere(ctx context.Context, hub client.Reader, claim *claims.Claim) error {
-	if claim == nil || claim.Home == nil || claim.Mode == claims.Pull {
+func ActsHere(ctx context.Context, hub client.Reader, claim *hubclaim.Claim) error {
+	if claim == nil || claim.Home == nil || claim.Mode == hubclaim.Pull {
 		return nil
 	}
 	place, err := HubPlace(ctx, hub)
@@ -86,7 +86,7 @@ func (o *UnjoinOptions) here(ctx context.Context) error {
 	if err != nil && o.Member == nil {
 		return nil //nolint:nilerr // a cluster that is out of reach leaves as it is
 	}
-	if err != nil || claim == nil || claims.Judge(claim, claims.Claimant{Hub: mine}) != claims.Ours {
+	if err != nil || claim == nil || hubclaim.Judge(claim, hubclaim.Claimant{Hub: mine}) != hubclaim.Ours {
 		return err
 	}
 	if err := ActsHere(ctx, o.Hub, claim); err != nil {

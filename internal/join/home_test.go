@@ -14,7 +14,7 @@ import (
 	"github.com/flotilla-io/flotilla/api/scheme"
 	"github.com/flotilla-io/flotilla/internal/join"
 	"github.com/flotilla-io/flotilla/internal/setback"
-	"github.com/flotilla-io/flotilla/policies/claims"
+	"github.com/flotilla-io/flotilla/policies/hubclaim"
 )
 
 // TestNoClusterLeavesFromACopy: the accounts and the claim in a member where another copy
@@ -29,8 +29,8 @@ func TestNoClusterLeavesFromACopy(t *testing.T) {
 		force, member bool
 		witness       bool   // the member may be asked alone
 		at, mode      string // where the hub acts in the member, and how
-		mark          *claims.Mark
-		hold          *claims.Hold
+		mark          *hubclaim.Mark
+		hold          *hubclaim.Hold
 		want          error
 	}{
 		"as far as the Cluster says":                 {says: elsewhere, want: join.ErrElsewhere},
@@ -40,21 +40,21 @@ func TestNoClusterLeavesFromACopy(t *testing.T) {
 		"with the member, by force":                  {says: elsewhere, member: true, force: true, at: "there", want: join.ErrElsewhere},
 		"the rest of a cluster that has left":        {gone: true, member: true, at: "there", want: join.ErrElsewhere},
 		"where the hub acts":                         {says: ready, member: true, at: "here"},
-		"where an agent acts":                        {says: ready, member: true, at: "there", mode: claims.Pull},
-		"where an agent has seen more than there is": {says: ready, member: true, force: true, mode: claims.Pull, mark: &claims.Mark{Run: 2, ID: "b", Revision: 7}, want: setback.ErrBehind},
-		"where that was of an earlier run":           {says: ready, member: true, at: "here", mark: &claims.Mark{Run: 1, ID: "a", Revision: 7}},
-		"without the member, which has seen more":    {says: ready, witness: true, at: "here", mark: &claims.Mark{Run: 2, ID: "b", Revision: 7}, want: setback.ErrBehind},
-		"the same by force":                          {says: ready, witness: true, force: true, at: "here", mark: &claims.Mark{Run: 2, ID: "b", Revision: 7}},
-		"the same of one that is not ready":          {witness: true, at: "here", mark: &claims.Mark{Run: 2, ID: "b", Revision: 7}},
+		"where an agent acts":                        {says: ready, member: true, at: "there", mode: hubclaim.Pull},
+		"where an agent has seen more than there is": {says: ready, member: true, force: true, mode: hubclaim.Pull, mark: &hubclaim.Mark{Run: 2, ID: "b", Revision: 7}, want: setback.ErrBehind},
+		"where that was of an earlier run":           {says: ready, member: true, at: "here", mark: &hubclaim.Mark{Run: 1, ID: "a", Revision: 7}},
+		"without the member, which has seen more":    {says: ready, witness: true, at: "here", mark: &hubclaim.Mark{Run: 2, ID: "b", Revision: 7}, want: setback.ErrBehind},
+		"the same by force":                          {says: ready, witness: true, force: true, at: "here", mark: &hubclaim.Mark{Run: 2, ID: "b", Revision: 7}},
+		"the same of one that is not ready":          {witness: true, at: "here", mark: &hubclaim.Mark{Run: 2, ID: "b", Revision: 7}},
 		"without the member, where the hub acts":     {says: ready, witness: true, at: "here"},
-		"while the hub waits":                        {says: ready, hold: &claims.Hold{Clusters: []string{"eu-1"}}, want: join.ErrHeld},
-		"while it waits for another one":             {says: ready, hold: &claims.Hold{Clusters: []string{"us-1"}}},
-		"by force while it waits":                    {says: ready, force: true, hold: &claims.Hold{Clusters: []string{"eu-1"}}},
+		"while the hub waits":                        {says: ready, hold: &hubclaim.Hold{Clusters: []string{"eu-1"}}, want: join.ErrHeld},
+		"while it waits for another one":             {says: ready, hold: &hubclaim.Hold{Clusters: []string{"us-1"}}},
+		"by force while it waits":                    {says: ready, force: true, hold: &hubclaim.Hold{Clusters: []string{"eu-1"}}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			hub := stranded(t)
-			history := claims.History{Runs: []claims.Run{{Number: 1, ID: "a"}}, Hold: tc.hold}
+			history := hubclaim.History{Runs: []hubclaim.Run{{Number: 1, ID: "a"}}, Hold: tc.hold}
 			create := func(c client.Client, objs ...client.Object) {
 				t.Helper()
 				for _, obj := range objs {
@@ -80,7 +80,7 @@ func TestNoClusterLeavesFromACopy(t *testing.T) {
 				}
 			}
 			o := join.UnjoinOptions{Name: "eu-1", Hub: hub, Force: tc.force, Wait: time.Second}
-			claim := (&claims.Claim{Hub: "hub", Cluster: "eu-1", Mode: tc.mode, Mark: tc.mark, Home: &claims.Home{At: tc.at}}).Encode()
+			claim := (&hubclaim.Claim{Hub: "hub", Cluster: "eu-1", Mode: tc.mode, Mark: tc.mark, Home: &hubclaim.Home{At: tc.at}}).Encode()
 			if tc.witness {
 				member := fake.NewClientBuilder().WithScheme(scheme.New()).Build()
 				create(member, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system", UID: "ours", Annotations: map[string]string{clusterv1alpha1.ClaimAnnotation: claim}}})
@@ -111,7 +111,7 @@ func TestNoClusterLeavesFromACopy(t *testing.T) {
 // acts, unless it is told to.
 func TestAMemberIsJoinedFromOnePlace(t *testing.T) {
 	member := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system", UID: "u"}}).Build()
-	o := join.ClaimOptions{Member: member, Hub: "hub", Cluster: "eu-1", Mode: claims.Push}
+	o := join.ClaimOptions{Member: member, Hub: "hub", Cluster: "eu-1", Mode: hubclaim.Push}
 	steps := []struct {
 		place    string
 		takeOver bool
@@ -133,7 +133,7 @@ func TestAMemberIsJoinedFromOnePlace(t *testing.T) {
 		if err := member.Get(t.Context(), client.ObjectKey{Name: "kube-system"}, system); err != nil {
 			t.Fatal(err)
 		}
-		claim, err := claims.Parse(system.Annotations[clusterv1alpha1.ClaimAnnotation])
+		claim, err := hubclaim.Parse(system.Annotations[clusterv1alpha1.ClaimAnnotation])
 		if err != nil || claim == nil || claim.Home == nil || claim.Home.At != step.at {
 			t.Errorf("step %d: the claim is %+v, %v; want it at %s", i, claim, err, step.at)
 		}

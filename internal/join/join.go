@@ -18,7 +18,7 @@ import (
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
-	"github.com/flotilla-io/flotilla/policies/claims"
+	"github.com/flotilla-io/flotilla/policies/hubclaim"
 )
 
 var (
@@ -130,7 +130,7 @@ func Join(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	claim := ClaimOptions{Member: o.Member, Cluster: o.Name, Address: o.Address, Mode: claims.Push, TakeOver: o.TakeOver, DryRun: o.DryRun, Progress: o.Progress}
+	claim := ClaimOptions{Member: o.Member, Cluster: o.Name, Address: o.Address, Mode: hubclaim.Push, TakeOver: o.TakeOver, DryRun: o.DryRun, Progress: o.Progress}
 	if claim.Hub, err = HubIdentity(ctx, o.Hub); err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
-	"github.com/flotilla-io/flotilla/policies/claims"
+	"github.com/flotilla-io/flotilla/policies/hubclaim"
 	"github.com/flotilla-io/flotilla/policies/orphans"
 )
 
@@ -36,10 +36,10 @@ func Stays(ctx context.Context, config *rest.Config, cluster, hub string) (Remai
 		is := orphans.Object{
 			ID:      orphans.ID{Kind: at.Kind, NamespacedName: types.NamespacedName{Namespace: obj.Namespace, Name: obj.Name}},
 			Work:    types.NamespacedName{Namespace: notes[workv1alpha2.WorkNamespaceAnnotation], Name: notes[workv1alpha2.WorkNameAnnotation]},
-			Owner:   claims.Ownership{Hub: notes[workv1alpha2.HubAnnotation], Work: labels[workv1alpha2.WorkPermanentIDLabel]},
+			Owner:   hubclaim.Ownership{Hub: notes[workv1alpha2.HubAnnotation], Work: labels[workv1alpha2.WorkPermanentIDLabel]},
 			Managed: true, Applied: true, Leaving: !obj.DeletionTimestamp.IsZero(),
 		}
-		if seen[obj.UID] || metav1.GetControllerOf(obj) != nil || !is.Suspect(cluster, claims.Standing{Hub: hub}) {
+		if seen[obj.UID] || metav1.GetControllerOf(obj) != nil || !is.Suspect(cluster, hubclaim.Standing{Hub: hub}) {
 			return
 		}
 		seen[obj.UID] = true

@@ -23,7 +23,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/access"
 	"github.com/flotilla-io/flotilla/policies/author"
-	"github.com/flotilla-io/flotilla/policies/claims"
+	"github.com/flotilla-io/flotilla/policies/hubclaim"
 )
 
 // What a take-over means for an object that another hub manages.
@@ -55,7 +55,7 @@ type Possession struct {
 // TakeOver is what taking a member over means.
 type TakeOver struct {
 	// From is the hub that loses it; nil if none has it.
-	From *claims.Claim
+	From *hubclaim.Claim
 	// Objects are what that hub manages there, by fate and name.
 	Objects []Possession
 	// Unread names kinds that could not be listed.
@@ -70,7 +70,7 @@ type TakeOver struct {
 // stays then.
 func PlanTakeOver(ctx context.Context, hub client.Reader, hubID string, member client.Reader, config *rest.Config) (*TakeOver, error) {
 	_, claim, err := claimOf(ctx, member)
-	if err != nil || claims.Judge(claim, claims.Claimant{Hub: hubID}) != claims.Anothers {
+	if err != nil || hubclaim.Judge(claim, hubclaim.Claimant{Hub: hubID}) != hubclaim.Anothers {
 		return &TakeOver{}, err
 	}
 	wanted, err := wantedHere(ctx, hub)

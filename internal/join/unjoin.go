@@ -21,7 +21,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/join/outlook"
 	"github.com/flotilla-io/flotilla/internal/setback"
-	"github.com/flotilla-io/flotilla/policies/claims"
+	"github.com/flotilla-io/flotilla/policies/hubclaim"
 )
 
 var (
@@ -217,7 +217,7 @@ func (o *UnjoinOptions) named(ctx context.Context) error {
 		return err
 	}
 	_, claim, err := claimOf(ctx, o.Member)
-	if err != nil || claims.Judge(claim, claims.Claimant{Hub: mine}) != claims.Ours || claim.Cluster == o.Name {
+	if err != nil || hubclaim.Judge(claim, hubclaim.Claimant{Hub: mine}) != hubclaim.Ours || claim.Cluster == o.Name {
 		return err
 	}
 	return fmt.Errorf("%w: the member is the cluster %s of this control plane, and not %s: name the right one, or none to leave it as it is", ErrOther, claim.Cluster, o.Name)

@@ -13,8 +13,8 @@ import (
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/ownership"
-	"github.com/flotilla-io/flotilla/policies/claims"
 	"github.com/flotilla-io/flotilla/policies/excerpt"
+	"github.com/flotilla-io/flotilla/policies/hubclaim"
 )
 
 var (
@@ -28,14 +28,14 @@ var (
 	// ErrLeft says that a member in pull mode has left the fleet, and that the agent that
 	// asks goes by what it kept of that.
 	ErrLeft = errors.New("this cluster was taken out of the fleet: nothing is put back there from what the agent has kept; flotilla register takes it in again")
-	// ErrContested says that a copy of the hub asks to act there, and cannot be told that
+	// ErrContested says that a copy of the hub asks to act there, and cannot be shown that
 	// this one does.
 	ErrContested = errors.New("a copy of this control plane asks to act in this cluster, and cannot be told not to")
 )
 
 // homeSeen is from where the hub acts in a member, as it was last seen there.
 type homeSeen struct {
-	last    *claims.Home
+	last    *hubclaim.Home
 	since   time.Time
 	asked   bool   // this process has
 	refused string // from where another one asked this process; empty: none has
@@ -43,24 +43,24 @@ type homeSeen struct {
 }
 
 // glance says for how long a home has been as it is.
-func (t *tenure) glance(home *claims.Home) claims.Glance {
+func (t *tenure) glance(home *hubclaim.Home) hubclaim.Glance {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := t.clock.Now()
 	if s := &t.home; s.since.IsZero() || !s.last.Same(home) {
 		s.last, s.since = home, now
 	}
-	return claims.Glance{Still: now.Sub(t.home.since), Asked: t.home.asked}
+	return hubclaim.Glance{Still: now.Sub(t.home.since), Asked: t.home.asked}
 }
 
 // enter reports whether the hub may act in a member with this claim, and sets its home as it
 // is to be then. Moves says that this is another one. A claim that says nothing any more,
 // since somebody removed it, is read as it was. Errors: ErrLetGo.
-func (t *tenure) enter(system *corev1.Namespace, wanted *claims.Claim, claimant claims.Claimant) (turn claims.Turn, moves bool, err error) {
+func (t *tenure) enter(system *corev1.Namespace, wanted *hubclaim.Claim, claimant hubclaim.Claimant) (turn hubclaim.Turn, moves bool, err error) {
 	was := wanted.Home
 	t.mu.Lock()
 	if was == nil && t.home.other != "" && claimant.Place != "" {
-		was = &claims.Home{At: t.home.other}
+		was = &hubclaim.Home{At: t.home.other}
 	}
 	if was.Elsewhere(claimant.Place) {
 		t.home.other = was.At
@@ -69,12 +69,12 @@ func (t *tenure) enter(system *corev1.Namespace, wanted *claims.Claim, claimant 
 	switch last := letGo(system); {
 	case last == nil || last.Hub != claimant.Hub:
 	case last.Home.Elsewhere(claimant.Place):
-		return claims.Refused, false, fmt.Errorf("%w: it was %s", ErrLetGo, excerpt.Bytes(last.Home.At, mostExcerpt))
+		return hubclaim.Refused, false, fmt.Errorf("%w: it was %s", ErrLetGo, excerpt.Bytes(last.Home.At, mostExcerpt))
 	}
 	home, turn := was.Enter(claimant.Place, t.glance(was))
 	moves = !home.Same(wanted.Home)
 	wanted.Home = home
-	if turn == claims.Acts {
+	if turn == hubclaim.Acts {
 		t.mu.Lock()
 		t.home.other = ""
 		t.mu.Unlock()
@@ -84,12 +84,12 @@ func (t *tenure) enter(system *corev1.Namespace, wanted *claims.Claim, claimant 
 
 // letGo is the claim that the last hub took off a member that has none, or none yet that
 // says more; nil: there was none, or it did not say where it was.
-func letGo(system *corev1.Namespace) *claims.Claim {
+func letGo(system *corev1.Namespace) *hubclaim.Claim {
 	text := system.Annotations[clusterv1alpha1.ClaimAnnotation]
 	if text == "" {
 		return lastOf(system)
 	}
-	claim, err := claims.Parse(text)
+	claim, err := hubclaim.Parse(text)
 	if err != nil {
 		return nil
 	}
@@ -98,16 +98,16 @@ func letGo(system *corev1.Namespace) *claims.Claim {
 
 // leftBefore is the claim that an agent took off before the one that the same hub's next
 // agent has, while that has no mark; nil: there is none.
-func leftBefore(system *corev1.Namespace, claim *claims.Claim) *claims.Claim {
+func leftBefore(system *corev1.Namespace, claim *hubclaim.Claim) *hubclaim.Claim {
 	last := lastOf(system)
-	if last == nil || claim == nil || last.Mode != claims.Pull || claim.Mode != claims.Pull || last.Hub != claim.Hub || claim.Mark != nil {
+	if last == nil || claim == nil || last.Mode != hubclaim.Pull || claim.Mode != hubclaim.Pull || last.Hub != claim.Hub || claim.Mark != nil {
 		return nil
 	}
 	return last
 }
 
-func lastOf(system *corev1.Namespace) *claims.Claim {
-	last, err := claims.Parse(system.Annotations[clusterv1alpha1.ReleasedAnnotation])
+func lastOf(system *corev1.Namespace) *hubclaim.Claim {
+	last, err := hubclaim.Parse(system.Annotations[clusterv1alpha1.ReleasedAnnotation])
 	if err != nil {
 		return nil
 	}
@@ -115,7 +115,7 @@ func lastOf(system *corev1.Namespace) *claims.Claim {
 }
 
 // moved notes what was written.
-func (t *tenure) moved(home *claims.Home, changed bool) {
+func (t *tenure) moved(home *hubclaim.Home, changed bool) {
 	if !changed || home == nil {
 		return
 	}
@@ -138,9 +138,9 @@ func (t *tenure) Refused() string {
 
 // elsewhere asks in the member whether the hub still acts from another place, where that
 // is news, and returns why nothing may be written there meanwhile.
-func (t *tenure) elsewhere(ctx context.Context, system *corev1.Namespace, wanted *claims.Claim, changed bool, turn claims.Turn) error {
+func (t *tenure) elsewhere(ctx context.Context, system *corev1.Namespace, wanted *hubclaim.Claim, changed bool, turn hubclaim.Turn) error {
 	fault := ErrMoving
-	if turn == claims.Refused {
+	if turn == hubclaim.Refused {
 		fault = ErrElsewhere
 	}
 	fault = fmt.Errorf("%w: it was %s", fault, excerpt.Bytes(wanted.Home.At, mostExcerpt))

@@ -14,7 +14,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/flotilla-io/flotilla/internal/members"
-	"github.com/flotilla-io/flotilla/policies/claims"
+	"github.com/flotilla-io/flotilla/policies/hubclaim"
 	"github.com/flotilla-io/flotilla/policies/interpreter"
 )
 
@@ -28,7 +28,7 @@ func TestACopyOfAHubBesideIt(t *testing.T) {
 	connect := func(place string) *members.Member {
 		m, err := start(t, members.New(members.Options{Interpreter: interpreter.Native(), Clock: now}), &log{}).Connect(members.Target{
 			Name: "east", ID: "u", Config: &rest.Config{Host: server.URL},
-			Claimant: func() claims.Claimant { return claims.Claimant{Hub: "one", Cluster: "east", Place: place} },
+			Claimant: func() hubclaim.Claimant { return hubclaim.Claimant{Hub: "one", Cluster: "east", Place: place} },
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -101,7 +101,7 @@ func TestACopyThatCannotBeRefused(t *testing.T) {
 	connect := func(place string) *members.Member {
 		m, err := start(t, members.New(members.Options{Interpreter: interpreter.Native(), Clock: now}), &log{}).Connect(members.Target{
 			Name: "east", ID: "u", Config: &rest.Config{Host: server.URL},
-			Claimant: func() claims.Claimant { return claims.Claimant{Hub: "one", Cluster: "east", Place: place} },
+			Claimant: func() hubclaim.Claimant { return hubclaim.Claimant{Hub: "one", Cluster: "east", Place: place} },
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -127,14 +127,14 @@ func TestACopyThatCannotBeRefused(t *testing.T) {
 }
 
 // weighs is a Marker who notes what was weighed.
-type weighs struct{ marks []claims.Mark }
+type weighs struct{ marks []hubclaim.Mark }
 
-func (w *weighs) Weigh(_ context.Context, _ string, mark *claims.Mark) error {
+func (w *weighs) Weigh(_ context.Context, _ string, mark *hubclaim.Mark) error {
 	w.marks = append(w.marks, *mark)
 	return nil
 }
 
-func (*weighs) Next(context.Context, string, *claims.Mark) (*claims.Mark, error) {
+func (*weighs) Next(context.Context, string, *hubclaim.Mark) (*hubclaim.Mark, error) {
 	return nil, nil //nolint:nilnil // it marks nothing
 }
 
@@ -147,7 +147,7 @@ func TestAHubThatHasMovedIsWeighedFirst(t *testing.T) {
 	marks := &weighs{}
 	m, err := start(t, members.New(members.Options{Interpreter: interpreter.Native()}), &log{}).Connect(members.Target{
 		Name: "east", ID: "u", Config: &rest.Config{Host: server.URL}, Marks: marks,
-		Claimant: func() claims.Claimant { return claims.Claimant{Hub: "one", Cluster: "east", Place: "there"} },
+		Claimant: func() hubclaim.Claimant { return hubclaim.Claimant{Hub: "one", Cluster: "east", Place: "there"} },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -155,7 +155,7 @@ func TestAHubThatHasMovedIsWeighedFirst(t *testing.T) {
 	if err := m.Prove(t.Context()); !errors.Is(err, members.ErrMoving) {
 		t.Errorf("Prove = %v", err)
 	}
-	if diff := cmp.Diff([]claims.Mark{{Run: 1, ID: "x", Revision: 7}}, marks.marks); diff != "" {
+	if diff := cmp.Diff([]hubclaim.Mark{{Run: 1, ID: "x", Revision: 7}}, marks.marks); diff != "" {
 		t.Errorf("weighed (-want +got):\n%s", diff)
 	}
 }
@@ -168,7 +168,7 @@ func TestAMemberThatCannotBeAsked(t *testing.T) {
 	defer server.Close()
 	m, err := start(t, members.New(members.Options{Interpreter: interpreter.Native()}), &log{}).Connect(members.Target{
 		Name: "east", ID: "u", Config: &rest.Config{Host: server.URL},
-		Claimant: func() claims.Claimant { return claims.Claimant{Hub: "one", Cluster: "east", Place: "there"} },
+		Claimant: func() hubclaim.Claimant { return hubclaim.Claimant{Hub: "one", Cluster: "east", Place: "there"} },
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -14,7 +14,7 @@ import (
 
 	"github.com/flotilla-io/flotilla/internal/members/transport"
 	"github.com/flotilla-io/flotilla/internal/taskgroup"
-	"github.com/flotilla-io/flotilla/policies/claims"
+	"github.com/flotilla-io/flotilla/policies/hubclaim"
 )
 
 // Options are what all members share.
@@ -40,17 +40,17 @@ type Target struct {
 	ID string
 	// Config is where the cluster is, and the credentials for it.
 	Config *rest.Config
-	// Route tells apart two ways to one address that Config cannot be compared
+	// Route distinguishes two ways to one address that Config cannot be compared
 	// by, such as proxies. It may be empty.
 	Route string
 	// Claimant returns the hub that claims the member. Nil, and a zero answer, claim nothing. It is
 	// asked at each look, and must not block.
-	Claimant func() claims.Claimant
+	Claimant func() hubclaim.Claimant
 	// Marks compares how far the member has seen the hub go; nil does not.
 	Marks Marker
 }
 
-// Handler is told what happens in members. Its methods must not block.
+// Handler receives the events of members. Its methods must not block.
 type Handler interface {
 	// Proven: the member may be written to, for the first time or again.
 	Proven(cluster string)
@@ -89,7 +89,7 @@ func New(o Options) *Registry {
 	return &Registry{options: o, tasks: taskgroup.New(), members: map[string]*entry{}}
 }
 
-// Handle adds one who is told what happens in members. It is called before the
+// Handle adds a handler of the events of members. It is called before the
 // first Connect.
 func (r *Registry) Handle(h Handler) {
 	r.mu.Lock()
@@ -107,7 +107,7 @@ func (r *Registry) Start(ctx context.Context) error {
 // stands is returned as it is, and goes on with the target's credentials if these
 // are others; if its certificates or its proxy are, the member has to prove itself
 // again. A connection to another address or for another identity is closed first; what
-// was watched there is watched here, and what is not there is told.
+// was watched there is watched here, and what is missing here is reported.
 func (r *Registry) Connect(target Target) (*Member, error) {
 	is := printOf(target)
 	r.mu.Lock()
@@ -180,7 +180,7 @@ func (r *Registry) Answered(cluster string, asked time.Time, within time.Duratio
 
 // Reinterpret has status and health of all objects read anew whose kinds are
 // affected by a change of the interpreter's rules. What was known stays until
-// the new answers are there, nothing is written, and Synced is told of each such
+// the new answers are there, nothing is written, and Synced is called for each such
 // kind.
 func (r *Registry) Reinterpret(affects func(schema.GroupVersionKind) bool) {
 	r.mu.RLock()
@@ -208,7 +208,7 @@ func printOf(t Target) targetPrint {
 	}
 }
 
-// handlers tells several handlers.
+// handlers passes events to several handlers.
 type handlers []Handler
 
 func (hs handlers) Proven(cluster string) {

@@ -6,14 +6,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
-	"github.com/flotilla-io/flotilla/policies/claims"
+	"github.com/flotilla-io/flotilla/policies/hubclaim"
 )
 
 // shown is what the namespace kube-system of a member has shown that only grows. The
 // zero value is that of one that was not looked at.
 type shown struct {
-	version int64        // of the namespace; 0 where versions are no numbers
-	mark    *claims.Mark // nil: none
+	version int64          // of the namespace; 0 where versions are no numbers
+	mark    *hubclaim.Mark // nil: none
 }
 
 func shownBy(system *corev1.Namespace) shown {
@@ -21,7 +21,7 @@ func shownBy(system *corev1.Namespace) shown {
 	if version, err := strconv.ParseInt(system.ResourceVersion, 10, 64); err == nil {
 		out.version = version
 	}
-	if claim, err := claims.Parse(system.Annotations[clusterv1alpha1.ClaimAnnotation]); err == nil && claim != nil {
+	if claim, err := hubclaim.Parse(system.Annotations[clusterv1alpha1.ClaimAnnotation]); err == nil && claim != nil {
 		out.mark = claim.Mark
 	}
 	return out

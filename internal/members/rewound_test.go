@@ -12,7 +12,7 @@ import (
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/members"
-	"github.com/flotilla-io/flotilla/policies/claims"
+	"github.com/flotilla-io/flotilla/policies/hubclaim"
 	"github.com/flotilla-io/flotilla/policies/interpreter"
 )
 
@@ -41,9 +41,9 @@ func (c *closet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path == "/api/v1":
 		_, _ = fmt.Fprint(w, `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"v1","resources":[{"name":"configmaps","namespaced":true,"kind":"ConfigMap"}]}`)
 	case r.URL.Path == "/api/v1/namespaces/kube-system":
-		claim := claims.Claim{Hub: "h", Cluster: "edge"}
+		claim := hubclaim.Claim{Hub: "h", Cluster: "edge"}
 		if c.mark > 0 {
-			claim.Mark = &claims.Mark{Run: 2, ID: "b", Revision: c.mark}
+			claim.Mark = &hubclaim.Mark{Run: 2, ID: "b", Revision: c.mark}
 		}
 		_, _ = fmt.Fprintf(w, `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"kube-system","uid":"ours","resourceVersion":%q,"annotations":{%q:%q}}}`,
 			c.version, clusterv1alpha1.ClaimAnnotation, claim.Encode())

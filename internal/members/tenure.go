@@ -18,11 +18,11 @@ import (
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/ownership"
-	"github.com/flotilla-io/flotilla/policies/claims"
 	"github.com/flotilla-io/flotilla/policies/excerpt"
+	"github.com/flotilla-io/flotilla/policies/hubclaim"
 )
 
-// ErrClaimed says that a member is another hub's, or that it cannot be told whose
+// ErrClaimed says that a member is another hub's, or that it is not known whose
 // it is.
 var ErrClaimed = errors.New("the cluster belongs to another hub")
 
@@ -38,12 +38,12 @@ type Yielder interface{ Yield() }
 
 // Marker compares how far members have seen the store of their hub go.
 type Marker interface {
-	// Weigh is told the mark of a member before anything is written there; nil is
+	// Weigh is called with the mark of a member before anything is written there; nil is
 	// none. With an error, nothing is.
-	Weigh(ctx context.Context, cluster string, mark *claims.Mark) error
+	Weigh(ctx context.Context, cluster string, mark *hubclaim.Mark) error
 	// Next returns the mark that the member is to carry; nil if that is the one that
 	// it has.
-	Next(ctx context.Context, cluster string, have *claims.Mark) (*claims.Mark, error)
+	Next(ctx context.Context, cluster string, have *hubclaim.Mark) (*hubclaim.Mark, error)
 }
 
 // tenure is a hub's hold on a member: the claim in the member's namespace
@@ -52,12 +52,12 @@ type Marker interface {
 type tenure struct {
 	clients kubernetes.Interface
 	// claimant returns the hub that claims the member; nil, and the zero value, claim nothing.
-	claimant func() claims.Claimant
-	// marks is told how far the member has seen the hub go; nil does not care.
+	claimant func() hubclaim.Claimant
+	// marks checks the mark that the member carries of the hub; nil checks nothing.
 	marks Marker
 
 	mu       sync.Mutex
-	standing claims.Standing
+	standing hubclaim.Standing
 	fault    string
 	refused  int  // looks since a write was refused
 	released bool // the member is let go of
@@ -69,7 +69,7 @@ type tenure struct {
 }
 
 // Standing returns what may be concluded of the objects in the member.
-func (t *tenure) Standing() claims.Standing {
+func (t *tenure) Standing() hubclaim.Standing {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.standing
@@ -107,7 +107,7 @@ func (t *tenure) claim(ctx context.Context, system *corev1.Namespace) error {
 		if yielder, ok := t.marks.(Yielder); ok && (errors.Is(err, ErrClaimed) || errors.Is(err, ErrPushed) || errors.Is(err, ErrLeft)) {
 			yielder.Yield()
 		}
-		if err == nil && claimant.Mode == claims.Push {
+		if err == nil && claimant.Mode == hubclaim.Push {
 			err = t.clear(ctx) // agents look at the claim once they have their Lease: one of the two sees the other
 		}
 		if !apierrors.IsConflict(err) || try == claimTries {
@@ -119,21 +119,21 @@ func (t *tenure) claim(ctx context.Context, system *corev1.Namespace) error {
 	}
 }
 
-func (t *tenure) claimAs(ctx context.Context, claimant claims.Claimant, system *corev1.Namespace) error {
-	current, err := claims.Parse(system.Annotations[clusterv1alpha1.ClaimAnnotation])
+func (t *tenure) claimAs(ctx context.Context, claimant hubclaim.Claimant, system *corev1.Namespace) error {
+	current, err := hubclaim.Parse(system.Annotations[clusterv1alpha1.ClaimAnnotation])
 	switch {
 	case err != nil:
 		return fmt.Errorf("%w: the annotation %s of its namespace %s is no claim: remove it there", ErrClaimed, clusterv1alpha1.ClaimAnnotation, system.Name)
-	case claims.Judge(current, claimant) == claims.Anothers:
+	case hubclaim.Judge(current, claimant) == hubclaim.Anothers:
 		return fmt.Errorf("%w: it is %s", ErrClaimed, excerpt.Bytes(current.Describe(), mostExcerpt))
 	}
 	if current.Pushed(claimant) {
 		return ErrPushed
 	}
-	if last := letGo(system); last != nil && last.Hub == claimant.Hub && last.Mode == claims.Pull && claimant.Alone {
+	if last := letGo(system); last != nil && last.Hub == claimant.Hub && last.Mode == hubclaim.Pull && claimant.Alone {
 		return ErrLeft // whoever asks for the place of the agent has it to himself
 	}
-	wanted, changed := claims.Take(current, claimant)
+	wanted, changed := hubclaim.Take(current, claimant)
 	if t.marks != nil { // also who may not act yet is to know that the store was set back
 		if err := t.marks.Weigh(ctx, claimant.Cluster, wanted.Mark); err != nil {
 			return err
@@ -143,7 +143,7 @@ func (t *tenure) claimAs(ctx context.Context, claimant claims.Claimant, system *
 	switch {
 	case err != nil:
 		return err
-	case turn != claims.Acts:
+	case turn != hubclaim.Acts:
 		return t.elsewhere(ctx, system, wanted, moves, turn)
 	}
 	changed = changed || moves
@@ -153,12 +153,12 @@ func (t *tenure) claimAs(ctx context.Context, claimant claims.Claimant, system *
 		}
 	}
 	if !changed {
-		t.record(claims.StandingOf(wanted, claimant), "")
+		t.record(hubclaim.StandingOf(wanted, claimant), "")
 		return nil
 	}
 	contested := moves && current != nil && current.Home != nil // somebody else acts there, or asks to
 	if !contested && !t.due() {
-		t.record(claims.StandingOf(current, claimant), t.Unclaimed())
+		t.record(hubclaim.StandingOf(current, claimant), t.Unclaimed())
 		return nil
 	}
 	patch, err := ClaimPatch(system, wanted)
@@ -171,7 +171,7 @@ func (t *tenure) claimAs(ctx context.Context, claimant claims.Claimant, system *
 	case err == nil:
 		t.observe(claimed)
 		t.moved(wanted.Home, moves)
-		t.record(claims.StandingOf(wanted, claimant), "")
+		t.record(hubclaim.StandingOf(wanted, claimant), "")
 	case apierrors.IsConflict(err) || !errors.As(err, &answer):
 		return err
 	case contested && current.Home.Elsewhere(claimant.Place):
@@ -179,7 +179,7 @@ func (t *tenure) claimAs(ctx context.Context, claimant claims.Claimant, system *
 	case contested:
 		return fmt.Errorf("%w: %w", ErrContested, err)
 	default: // it says no: that is no reason to leave its workloads alone
-		t.record(claims.StandingOf(current, claimant), excerpt.Bytes(err.Error(), mostExcerpt))
+		t.record(hubclaim.StandingOf(current, claimant), excerpt.Bytes(err.Error(), mostExcerpt))
 	}
 	return nil
 }
@@ -238,7 +238,7 @@ func (t *tenure) due() bool {
 	return false
 }
 
-func (t *tenure) record(s claims.Standing, fault string) {
+func (t *tenure) record(s hubclaim.Standing, fault string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.standing, t.fault = s, fault
@@ -258,8 +258,8 @@ func (t *tenure) Release(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the cluster's claim: %w", err)
 	}
-	current, err := claims.Parse(system.Annotations[clusterv1alpha1.ClaimAnnotation])
-	if err != nil || current == nil || claims.Judge(current, t.claimant()) != claims.Ours || current.Home.Elsewhere(t.claimant().Place) {
+	current, err := hubclaim.Parse(system.Annotations[clusterv1alpha1.ClaimAnnotation])
+	if err != nil || current == nil || hubclaim.Judge(current, t.claimant()) != hubclaim.Ours || current.Home.Elsewhere(t.claimant().Place) {
 		return nil
 	}
 	patch, err := ClaimPatch(system, nil)
@@ -276,20 +276,20 @@ func (t *tenure) Release(ctx context.Context) error {
 // ClaimPatch returns the JSON merge patch that writes a claim to a member's
 // namespace kube-system as it was read, or takes it off if claim is nil: then it keeps from
 // where the hub acted that let go, or that an agent did, so that no copy of that takes it.
-// That an agent did stays until the next one's mark tells its folder from older ones.
-func ClaimPatch(system *corev1.Namespace, current *claims.Claim) ([]byte, error) {
+// That an agent did stays until the next one's mark distinguishes its folder from older ones.
+func ClaimPatch(system *corev1.Namespace, current *hubclaim.Claim) ([]byte, error) {
 	var text, last any
 	if current != nil {
 		text = current.Encode()
 		if leftBefore(system, current) != nil {
 			last = system.Annotations[clusterv1alpha1.ReleasedAnnotation]
 		}
-	} else if was, err := claims.Parse(system.Annotations[clusterv1alpha1.ClaimAnnotation]); err == nil && was != nil {
+	} else if was, err := hubclaim.Parse(system.Annotations[clusterv1alpha1.ClaimAnnotation]); err == nil && was != nil {
 		switch {
 		case was.Home != nil:
-			last = (&claims.Claim{Hub: was.Hub, Home: &claims.Home{At: was.Home.At}}).Encode()
-		case was.Mode == claims.Pull:
-			last = (&claims.Claim{Hub: was.Hub, Mode: was.Mode}).Encode()
+			last = (&hubclaim.Claim{Hub: was.Hub, Home: &hubclaim.Home{At: was.Home.At}}).Encode()
+		case was.Mode == hubclaim.Pull:
+			last = (&hubclaim.Claim{Hub: was.Hub, Mode: was.Mode}).Encode()
 		}
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{

@@ -19,7 +19,7 @@ import (
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/members"
-	"github.com/flotilla-io/flotilla/policies/claims"
+	"github.com/flotilla-io/flotilla/policies/hubclaim"
 	"github.com/flotilla-io/flotilla/policies/interpreter"
 )
 
@@ -97,32 +97,32 @@ func TestTheClaimOfAMember(t *testing.T) {
 		estate   *estate
 		err      string // part of it; empty: the member may be written to
 		claim    string // in the member, afterwards
-		standing claims.Standing
+		standing hubclaim.Standing
 		fault    string   // part of it
 		asked    []string // by the first look
 	}{
 		"nobody has it": {
-			&estate{}, "", `{"hub":"one","cluster":"east"}`, claims.Standing{Hub: "one"}, "", []string{"GET", "PATCH"},
+			&estate{}, "", `{"hub":"one","cluster":"east"}`, hubclaim.Standing{Hub: "one"}, "", []string{"GET", "PATCH"},
 		},
 		"somebody writes at the same time": {
-			&estate{races: 1}, "", `{"hub":"one","cluster":"east"}`, claims.Standing{Hub: "one"}, "", []string{"GET", "PATCH", "GET", "PATCH"},
+			&estate{races: 1}, "", `{"hub":"one","cluster":"east"}`, hubclaim.Standing{Hub: "one"}, "", []string{"GET", "PATCH", "GET", "PATCH"},
 		},
 		"it is this hub's": {
-			&estate{claim: `{"hub":"one","cluster":"east"}`}, "", `{"hub":"one","cluster":"east"}`, claims.Standing{Hub: "one"}, "", []string{"GET"},
+			&estate{claim: `{"hub":"one","cluster":"east"}`}, "", `{"hub":"one","cluster":"east"}`, hubclaim.Standing{Hub: "one"}, "", []string{"GET"},
 		},
 		"it was another hub's": {
 			&estate{claim: `{"hub":"one","cluster":"east","former":["two"]}`}, "", `{"hub":"one","cluster":"east","former":["two"]}`,
-			claims.Standing{Hub: "one", Contested: true}, "", []string{"GET"},
+			hubclaim.Standing{Hub: "one", Contested: true}, "", []string{"GET"},
 		},
 		"it is another hub's": {
 			&estate{claim: `{"hub":"two","cluster":"west","address":"https://two"}`}, "cluster west of the control plane at https://two",
-			`{"hub":"two","cluster":"west","address":"https://two"}`, claims.Standing{}, "", []string{"GET"},
+			`{"hub":"two","cluster":"west","address":"https://two"}`, hubclaim.Standing{}, "", []string{"GET"},
 		},
 		"what it carries is no claim": {
-			&estate{claim: `mine`}, "remove it there", `mine`, claims.Standing{}, "", []string{"GET"},
+			&estate{claim: `mine`}, "remove it there", `mine`, hubclaim.Standing{}, "", []string{"GET"},
 		},
 		"it does not let itself be claimed": {
-			&estate{refuses: http.StatusForbidden}, "", "", claims.Standing{Hub: "one"}, "no", []string{"GET", "PATCH"},
+			&estate{refuses: http.StatusForbidden}, "", "", hubclaim.Standing{Hub: "one"}, "no", []string{"GET", "PATCH"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -131,7 +131,7 @@ func TestTheClaimOfAMember(t *testing.T) {
 			r := start(t, members.New(members.Options{Interpreter: interpreter.Native()}), &log{})
 			m, err := r.Connect(members.Target{
 				Name: "east", ID: "u", Config: &rest.Config{Host: server.URL},
-				Claimant: func() claims.Claimant { return claims.Claimant{Hub: "one", Cluster: "east"} },
+				Claimant: func() hubclaim.Claimant { return hubclaim.Claimant{Hub: "one", Cluster: "east"} },
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -166,8 +166,8 @@ func TestAMemberThatAnAgentHasLeft(t *testing.T) {
 		r := start(t, members.New(members.Options{Interpreter: interpreter.Native()}), &log{})
 		m, err := r.Connect(members.Target{
 			Name: "east", ID: "u", Config: &rest.Config{Host: server.URL}, Marks: way,
-			Claimant: func() claims.Claimant {
-				return claims.Claimant{Hub: hub, Cluster: "east", Mode: claims.Pull, Alone: alone}
+			Claimant: func() hubclaim.Claimant {
+				return hubclaim.Claimant{Hub: hub, Cluster: "east", Mode: hubclaim.Pull, Alone: alone}
 			},
 		})
 		if err != nil {
@@ -215,7 +215,7 @@ func TestAMemberThatAnAgentHasLeft(t *testing.T) {
 	if err := agent("one", true).Prove(t.Context()); !errors.Is(err, members.ErrLeft) {
 		t.Errorf("a copy of the agent, while the claim does not tell the two apart: %v", err)
 	}
-	way.next = &claims.Mark{Run: 1, ID: "r", Revision: 7}
+	way.next = &hubclaim.Mark{Run: 1, ID: "r", Revision: 7}
 	if err := anew.Prove(t.Context()); err != nil || estate.released != "" || !strings.Contains(estate.claim, `"mark"`) {
 		t.Errorf("its first mark: %v, let go of by %q, the claim is %s", err, estate.released, estate.claim)
 	}
@@ -229,7 +229,7 @@ func TestTheClaimOfAMemberIsLost(t *testing.T) {
 	r := start(t, members.New(members.Options{Interpreter: interpreter.Native()}), &log{})
 	m, err := r.Connect(members.Target{
 		Name: "east", ID: "u", Config: &rest.Config{Host: server.URL},
-		Claimant: func() claims.Claimant { return claims.Claimant{Hub: "one", Cluster: "east"} },
+		Claimant: func() hubclaim.Claimant { return hubclaim.Claimant{Hub: "one", Cluster: "east"} },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -263,11 +263,11 @@ func TestTheClaimOfAMemberIsLost(t *testing.T) {
 // yields is a Marker who gives way.
 type yields struct {
 	times int
-	next  *claims.Mark
+	next  *hubclaim.Mark
 }
 
-func (*yields) Weigh(context.Context, string, *claims.Mark) error { return nil }
-func (y *yields) Next(context.Context, string, *claims.Mark) (*claims.Mark, error) {
+func (*yields) Weigh(context.Context, string, *hubclaim.Mark) error { return nil }
+func (y *yields) Next(context.Context, string, *hubclaim.Mark) (*hubclaim.Mark, error) {
 	return y.next, nil
 }
 func (y *yields) Yield() { y.times++ }
@@ -285,7 +285,7 @@ func TestAHubAndAnAgentOfOneMember(t *testing.T) {
 	connect := func(mode string, marks members.Marker) *members.Member {
 		m, err := start(t, members.New(members.Options{Interpreter: interpreter.Native(), Clock: now}), &log{}).Connect(members.Target{
 			Name: "east", ID: "u", Config: &rest.Config{Host: server.URL}, Marks: marks,
-			Claimant: func() claims.Claimant { return claims.Claimant{Hub: "one", Cluster: "east", Mode: mode} },
+			Claimant: func() hubclaim.Claimant { return hubclaim.Claimant{Hub: "one", Cluster: "east", Mode: mode} },
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -293,7 +293,7 @@ func TestAHubAndAnAgentOfOneMember(t *testing.T) {
 		return m
 	}
 	way := &yields{}
-	hub, agent := connect(claims.Push, nil), connect(claims.Pull, way)
+	hub, agent := connect(hubclaim.Push, nil), connect(hubclaim.Pull, way)
 	if err := agent.Prove(t.Context()); err != nil || way.times != 0 {
 		t.Fatalf("the agent that the member has: %v, gives way %d times", err, way.times)
 	}
@@ -326,7 +326,7 @@ func TestAHubAndAnAgentOfOneMember(t *testing.T) {
 	}
 
 	e.lease = lease(3, "left-behind")
-	hub = connect(claims.Push, nil)
+	hub = connect(hubclaim.Push, nil)
 	waits("another connection")
 	e.lease = lease(4, "")
 	if err := hub.Prove(t.Context()); err != nil {

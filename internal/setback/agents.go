@@ -16,7 +16,7 @@ import (
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
-	"github.com/flotilla-io/flotilla/policies/claims"
+	"github.com/flotilla-io/flotilla/policies/hubclaim"
 )
 
 // Agents compare the marks of their members themselves, with the runs that the store
@@ -43,7 +43,7 @@ func (k *Keeper) Agents(ctx context.Context) error {
 	if run.Began >= at {
 		return nil
 	}
-	err := k.change(ctx, func(h claims.History) (_ claims.History, changed bool) {
+	err := k.change(ctx, func(h hubclaim.History) (_ hubclaim.History, changed bool) {
 		h, run, changed = runs.without(h, at).DelaysBegin(run.ID, at)
 		return h, changed
 	})
@@ -64,8 +64,8 @@ var errNotYet = errors.New("it has seen more of the hub than the hub's own watch
 
 // Heard weighs what the agent of a cluster says. Last says that the hub's watch has had
 // the time to show what the agent has seen. Errors: what the hub answered, or that this
-// should be said again.
-func (k *Keeper) Heard(ctx context.Context, cluster string, r claims.Report, last bool) error {
+// should be reported again.
+func (k *Keeper) Heard(ctx context.Context, cluster string, r hubclaim.Report, last bool) error {
 	if err := k.Begin(ctx); err != nil {
 		return err
 	}
@@ -93,15 +93,15 @@ type agents struct {
 	wake chan struct{}
 
 	mu      sync.Mutex
-	needed  bool                     // the store is to know of the present run
-	silent  map[string]bool          // clusters in pull mode that were not heard since the start
-	pull    bool                     // there is one
-	reports map[string]claims.Report // by cluster: not weighed yet
-	tries   map[string]int           // by cluster: how often that could not be weighed
+	needed  bool                       // the store is to know of the present run
+	silent  map[string]bool            // clusters in pull mode that were not heard since the start
+	pull    bool                       // there is one
+	reports map[string]hubclaim.Report // by cluster: not weighed yet
+	tries   map[string]int             // by cluster: how often that could not be weighed
 }
 
 func newAgents() *agents {
-	return &agents{wake: make(chan struct{}, 1), silent: map[string]bool{}, reports: map[string]claims.Report{}, tries: map[string]int{}}
+	return &agents{wake: make(chan struct{}, 1), silent: map[string]bool{}, reports: map[string]hubclaim.Report{}, tries: map[string]int{}}
 }
 
 // any reports whether there is a cluster in pull mode.
@@ -157,7 +157,7 @@ func (a *agents) follow(ctx context.Context, from cache.Cache) error {
 		if was, ok := before.(*coordinationv1.Lease); ok && was.Annotations[clusterv1alpha1.MarkAnnotation] == text {
 			return
 		}
-		if report, ok := claims.ParseReport(text); ok {
+		if report, ok := hubclaim.ParseReport(text); ok {
 			a.learn(lease.Name, report)
 		}
 	}
@@ -186,7 +186,7 @@ func (a *agents) alive(cluster string) {
 }
 
 // learn keeps what an agent says.
-func (a *agents) learn(cluster string, r claims.Report) {
+func (a *agents) learn(cluster string, r hubclaim.Report) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.reports[cluster] != r {
@@ -247,11 +247,11 @@ func (a *agents) callRoll() {
 	}
 }
 
-// weigh weighs all that was said. What could not be weighed is kept.
+// weigh weighs all marks that were reported. What could not be weighed is kept.
 func (a *agents) weigh(ctx context.Context, k *Keeper) error {
 	a.mu.Lock()
 	needed, say := a.needed && a.pull, a.reports
-	a.reports = map[string]claims.Report{}
+	a.reports = map[string]hubclaim.Report{}
 	a.mu.Unlock()
 	var all error
 	if needed {

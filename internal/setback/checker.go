@@ -21,7 +21,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/hub"
 	"github.com/flotilla-io/flotilla/internal/members"
-	"github.com/flotilla-io/flotilla/policies/claims"
+	"github.com/flotilla-io/flotilla/policies/hubclaim"
 )
 
 // Checker is the part of an agent: it compares the mark of its one member with the hub
@@ -31,17 +31,17 @@ type Checker struct {
 	options CheckerOptions
 
 	mu       sync.Mutex
-	history  claims.History // of the hub, as last read
-	met      bool           // the hub was compared, and is to be listened to
-	hold     *claims.Hold   // nil: nothing is held
-	lost     *claims.Mark   // what shows that the hub is behind; nil: nothing
-	mark     *claims.Mark   // that of the member, as last read
-	seen     int64          // the highest revision that concerned the member
-	nobody   time.Time      // when the hub was last found without runs
-	mute     bool           // the member did not say how far it has seen the hub
-	doubted  time.Time      // when the member was last marked by a run that was known already; zero: not since it was asked again
-	opened   int64          // the revision at which the hub was opened; 0: it does not say
-	kept     claims.Copy    // what the folder says, as far as this run knows
+	history  hubclaim.History // of the hub, as last read
+	met      bool             // the hub was compared, and is to be listened to
+	hold     *hubclaim.Hold   // nil: nothing is held
+	lost     *hubclaim.Mark   // what shows that the hub is behind; nil: nothing
+	mark     *hubclaim.Mark   // that of the member, as last read
+	seen     int64            // the highest revision that concerned the member
+	nobody   time.Time        // when the hub was last found without runs
+	mute     bool             // the member did not say how far it has seen the hub
+	doubted  time.Time        // when the member was last marked by a run that was known already; zero: not since it was asked again
+	opened   int64            // the revision at which the hub was opened; 0: it does not say
+	kept     hubclaim.Copy    // what the folder says, as far as this run knows
 	reported []func()
 }
 
@@ -70,7 +70,7 @@ type Folder interface {
 	Seen() (string, error)
 	// See keeps a text.
 	See(text string) error
-	// Current reports whether all that the hub has said in this run is kept.
+	// Current reports whether all that the hub has sent in this run is kept.
 	Current() bool
 }
 
@@ -87,23 +87,23 @@ func NewChecker(o CheckerOptions) *Checker {
 func (s *Checker) OnChange(reported func()) { s.reported = append(s.reported, reported) }
 
 // Hold is why nothing is taken over; nil if nothing is held.
-func (s *Checker) Hold() *claims.Hold {
+func (s *Checker) Hold() *hubclaim.Hold {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.hold
 }
 
-// Report is what the hub is to be told of the member's mark; false for nothing.
-func (s *Checker) Report() (claims.Report, bool) {
+// Report is what the hub is to learn of the member's mark; false for nothing.
+func (s *Checker) Report() (hubclaim.Report, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case s.lost != nil:
-		return claims.Report{Mark: *s.lost, Behind: true}, true
+		return hubclaim.Report{Mark: *s.lost, Behind: true}, true
 	case s.mark != nil:
-		return claims.Report{Mark: *s.mark}, true
+		return hubclaim.Report{Mark: *s.mark}, true
 	default:
-		return claims.Report{}, false
+		return hubclaim.Report{}, false
 	}
 }
 
@@ -119,7 +119,7 @@ func (s *Checker) Saw(_, resourceVersion string) {
 // member does not say how far it has seen the hub; others are of the hub. In either
 // case nothing may be taken over.
 func (s *Checker) Meet(ctx context.Context, system metav1.Object) error {
-	l := comparison{history: claims.ParseHistory(system.GetAnnotations()[clusterv1alpha1.HistoryAnnotation])}
+	l := comparison{history: hubclaim.ParseHistory(system.GetAnnotations()[clusterv1alpha1.HistoryAnnotation])}
 	s.mu.Lock()
 	s.met, l.seen = false, s.seen
 	s.mu.Unlock()
@@ -144,10 +144,10 @@ func (s *Checker) Meet(ctx context.Context, system metav1.Object) error {
 // comparison is what is compared: how far the member has seen the hub, and how far the hub is.
 // The hub goes on while it is asked, so that the first was read before the second.
 type comparison struct {
-	mark *claims.Mark // the member's
-	seen int64        // the highest revision that concerned it
+	mark *hubclaim.Mark // the member's
+	seen int64          // the highest revision that concerned it
 
-	history    claims.History
+	history    hubclaim.History
 	at, opened int64 // the revisions that the hub is at, and was opened at
 }
 
@@ -156,7 +156,7 @@ type comparison struct {
 func (s *Checker) ask(ctx context.Context, l *comparison) (err error) {
 	l.at, err = revision(ctx, s.options.Hub, &workv1alpha1.WorkList{}, client.InNamespace(workv1alpha2.ExecutionNamespace(s.options.Cluster)))
 	if apierrors.IsForbidden(err) {
-		l.at, err = math.MaxInt64, nil // it is not registered yet: only the hub's runs tell
+		l.at, err = math.MaxInt64, nil // it is not registered yet: only the hub's runs show it
 	}
 	if err != nil {
 		return err
@@ -173,7 +173,7 @@ func (s *Checker) ask(ctx context.Context, l *comparison) (err error) {
 	if err := s.options.Hub.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, system); err != nil {
 		return fmt.Errorf("read the history of the hub: %w", err)
 	}
-	l.history = claims.ParseHistory(system.Annotations[clusterv1alpha1.HistoryAnnotation])
+	l.history = hubclaim.ParseHistory(system.Annotations[clusterv1alpha1.HistoryAnnotation])
 	return nil
 }
 
@@ -181,22 +181,22 @@ func (s *Checker) ask(ctx context.Context, l *comparison) (err error) {
 const askMember = 5 * time.Second
 
 // markOf reads the mark of the member, if it is one of this hub.
-func (s *Checker) markOf(ctx context.Context, of metav1.Object) (*claims.Mark, error) {
+func (s *Checker) markOf(ctx context.Context, of metav1.Object) (*hubclaim.Mark, error) {
 	ctx, cancel := context.WithTimeout(ctx, askMember)
 	defer cancel()
 	system := &corev1.Namespace{}
 	if err := s.options.Member.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, system); err != nil {
 		return nil, fmt.Errorf("%w: read how far the member has seen the hub: %w", hub.ErrHeld, err)
 	}
-	claim, err := claims.Parse(system.Annotations[clusterv1alpha1.ClaimAnnotation])
+	claim, err := hubclaim.Parse(system.Annotations[clusterv1alpha1.ClaimAnnotation])
 	if err != nil || claim == nil || claim.Hub != string(of.GetUID()) {
 		return nil, nil //nolint:nilnil,nilerr // whose the member is, is found out elsewhere
 	}
 	return claim.Mark, nil
 }
 
-// meet concludes from a look whether something is held, and tells of a change.
-func (s *Checker) meet(l comparison) *claims.Hold {
+// meet concludes from a look whether something is held, and reports a change.
+func (s *Checker) meet(l comparison) *hubclaim.Hold {
 	s.mu.Lock()
 	was, lost := s.hold, s.lost
 	if l.opened > 0 && l.opened != s.opened && s.opened > 0 {
@@ -215,7 +215,7 @@ func (s *Checker) meet(l comparison) *claims.Hold {
 	case s.lost == nil:
 		s.hold = l.history.Hold.Of(s.options.Cluster)
 	case s.hold == nil || !s.hold.Covers(s.lost):
-		found, _ := claims.History{}.WithHold(s.options.Cluster, s.lost, l.at, s.options.Clock.Now())
+		found, _ := hubclaim.History{}.WithHold(s.options.Cluster, s.lost, l.at, s.options.Clock.Now())
 		s.hold = found.Hold
 	}
 	s.history, s.mark, s.nobody = l.history, l.mark, time.Time{}
@@ -231,7 +231,7 @@ func (s *Checker) meet(l comparison) *claims.Hold {
 // evidence returns a mark that shows that the hub is behind; nil if there is none.
 // What was found once stands until somebody says to go on: the store grows meanwhile.
 // The lock is held.
-func (s *Checker) evidence(l comparison) *claims.Mark {
+func (s *Checker) evidence(l comparison) *hubclaim.Mark {
 	switch {
 	case s.lost != nil && !l.history.Forgives(s.lost):
 		return s.lost
@@ -240,7 +240,7 @@ func (s *Checker) evidence(l comparison) *claims.Mark {
 	case s.mark == nil || l.seen <= l.at:
 		return nil
 	}
-	if unmarked := (&claims.Mark{Run: s.mark.Run, ID: s.mark.ID, Revision: l.seen}); !l.history.Forgives(unmarked) {
+	if unmarked := (&hubclaim.Mark{Run: s.mark.Run, ID: s.mark.ID, Revision: l.seen}); !l.history.Forgives(unmarked) {
 		return unmarked
 	}
 	return nil
@@ -250,7 +250,7 @@ var _ members.Marker = (*Checker)(nil)
 
 // Weigh implements members.Marker. What a mark says of the hub was found out before
 // anything was taken over from that; the member itself goes on with what it has.
-func (s *Checker) Weigh(_ context.Context, _ string, mark *claims.Mark) error {
+func (s *Checker) Weigh(_ context.Context, _ string, mark *hubclaim.Mark) error {
 	s.mu.Lock()
 	s.mark = mark
 	spoke, behind := s.mute, s.met && s.kept.Older(mark)
@@ -282,7 +282,7 @@ const soon = 5 * time.Second
 // something has concerned the member: what that has seen by then is of this run, or
 // of an earlier one, and never of a later one. A hub that has just begun may not have
 // written its run down by then, so that it is asked once more where it named no new one.
-func (s *Checker) Next(ctx context.Context, _ string, have *claims.Mark) (*claims.Mark, error) {
+func (s *Checker) Next(ctx context.Context, _ string, have *hubclaim.Mark) (*hubclaim.Mark, error) {
 	next, err := s.next(ctx, have)
 	if next != nil {
 		s.keep(next, have)
@@ -290,20 +290,20 @@ func (s *Checker) Next(ctx context.Context, _ string, have *claims.Mark) (*claim
 	return next, err
 }
 
-func (s *Checker) next(ctx context.Context, have *claims.Mark) (*claims.Mark, error) {
+func (s *Checker) next(ctx context.Context, have *hubclaim.Mark) (*hubclaim.Mark, error) {
 	s.mu.Lock()
 	seen, forgiven := s.seen, s.history.Forgives(have)
 	waits := !s.met || s.options.Clock.Since(s.nobody) < recheck
 	doubts := have != nil && !s.doubted.IsZero() && s.options.Clock.Since(s.doubted) >= recheck
 	s.mu.Unlock()
-	if _, ok := claims.Next(have, claims.Run{}, seen, forgiven); waits || !ok && !doubts {
+	if _, ok := hubclaim.Next(have, hubclaim.Run{}, seen, forgiven); waits || !ok && !doubts {
 		return nil, nil
 	}
 	system := &corev1.Namespace{}
 	if err := s.options.Asks.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, system); err != nil {
 		return nil, fmt.Errorf("read the history of the hub: %w", err)
 	}
-	history := claims.ParseHistory(system.Annotations[clusterv1alpha1.HistoryAnnotation])
+	history := hubclaim.ParseHistory(system.Annotations[clusterv1alpha1.HistoryAnnotation])
 	last, ok := history.Last()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -319,12 +319,12 @@ func (s *Checker) next(ctx context.Context, have *claims.Mark) (*claims.Mark, er
 	}
 	known, _ := s.history.Last()
 	s.history, s.doubted = history, time.Time{}
-	next, ok := claims.Next(have, last, seen, forgiven)
+	next, ok := hubclaim.Next(have, last, seen, forgiven)
 	switch {
 	case ok && last.ID == known.ID:
 		s.doubted = s.options.Clock.Now()
 	case !ok && have != nil && !forgiven && last.Number > have.Run:
-		next, ok = claims.Mark{Run: last.Number, ID: last.ID, Revision: have.Revision}, true
+		next, ok = hubclaim.Mark{Run: last.Number, ID: last.ID, Revision: have.Revision}, true
 	}
 	if !ok {
 		return nil, nil

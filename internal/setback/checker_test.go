@@ -18,7 +18,7 @@ import (
 	"github.com/flotilla-io/flotilla/api/scheme"
 	"github.com/flotilla-io/flotilla/internal/hub"
 	"github.com/flotilla-io/flotilla/internal/setback"
-	"github.com/flotilla-io/flotilla/policies/claims"
+	"github.com/flotilla-io/flotilla/policies/hubclaim"
 )
 
 // edge is a member with a claim, and the agent that asks it.
@@ -32,10 +32,10 @@ type edge struct {
 }
 
 // newEdge returns the agent of east, whose member carries a mark.
-func newEdge(t *testing.T, s *store, mark *claims.Mark) *edge {
+func newEdge(t *testing.T, s *store, mark *hubclaim.Mark) *edge {
 	t.Helper()
 	e := &edge{store: s, clock: clocktesting.NewFakePassiveClock(time.Unix(1000, 0))}
-	claim := &claims.Claim{Hub: "hub", Cluster: "east", Mark: mark}
+	claim := &hubclaim.Claim{Hub: "hub", Cluster: "east", Mark: mark}
 	system := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system", Annotations: map[string]string{clusterv1alpha1.ClaimAnnotation: claim.Encode()}}}
 	e.member = fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(system).WithInterceptorFuncs(interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
@@ -56,7 +56,7 @@ func (e *edge) meet(t *testing.T) error {
 }
 
 // next returns the mark that the member gets.
-func (e *edge) next(t *testing.T, have *claims.Mark) *claims.Mark {
+func (e *edge) next(t *testing.T, have *hubclaim.Mark) *hubclaim.Mark {
 	t.Helper()
 	if err := e.Weigh(t.Context(), "east", have); err != nil {
 		t.Fatal(err)
@@ -97,7 +97,7 @@ func TestMarksOfAnAgent(t *testing.T) {
 	if first == nil || first.Run != 1 || first.Revision != 101 {
 		t.Fatalf("the first mark is %v", first)
 	}
-	if report, ok := e.Report(); !ok || report != (claims.Report{Mark: *first}) {
+	if report, ok := e.Report(); !ok || report != (hubclaim.Report{Mark: *first}) {
 		t.Errorf("the hub is told %v, %t", report, ok)
 	}
 	if mark := e.next(t, first); mark != nil {
@@ -118,7 +118,7 @@ func TestMarksOfAnAgent(t *testing.T) {
 	if err := e.meet(t); err != nil {
 		t.Errorf("a hub that goes on: %v", err)
 	}
-	if err := next.Heard(t.Context(), "east", claims.Report{Mark: *second}, true); err != nil || next.Hold() != nil {
+	if err := next.Heard(t.Context(), "east", hubclaim.Report{Mark: *second}, true); err != nil || next.Hold() != nil {
 		t.Errorf("a hub that goes on waits: %v, %v", next.Hold(), err)
 	}
 }
@@ -163,26 +163,26 @@ func TestAMarkOfARunThatIsWrittenDownLate(t *testing.T) {
 // TestWhenAnAgentHolds: what the hub and the member carry, and what follows for an
 // agent that has just started.
 func TestWhenAnAgentHolds(t *testing.T) {
-	history := claims.History{Runs: []claims.Run{{Number: 1, ID: "a", Began: 10}, {Number: 2, ID: "b", Began: 50}}}
-	lost := claims.Mark{Run: 3, ID: "c", Revision: 60}
+	history := hubclaim.History{Runs: []hubclaim.Run{{Number: 1, ID: "a", Began: 10}, {Number: 2, ID: "b", Began: 50}}}
+	lost := hubclaim.Mark{Run: 3, ID: "c", Revision: 60}
 	one, _ := history.WithHold("west", &lost, 55, time.Unix(500, 0))
 	holding, _ := one.WithHold("north", &lost, 55, time.Unix(500, 0))
 	for name, tc := range map[string]struct {
-		history  claims.History
+		history  hubclaim.History
 		revision string
-		mark     *claims.Mark
+		mark     *hubclaim.Mark
 		down     error
 		held     bool
-		report   *claims.Report
+		report   *hubclaim.Report
 	}{
 		"a member that has seen nothing":             {history, "100", nil, nil, false, nil},
-		"a member that has seen what the hub has":    {history, "100", &claims.Mark{Run: 2, ID: "b", Revision: 100}, nil, false, &claims.Report{Mark: claims.Mark{Run: 2, ID: "b", Revision: 100}}},
-		"a revision that the hub has not reached":    {history, "100", &claims.Mark{Run: 2, ID: "b", Revision: 101}, nil, true, &claims.Report{Mark: claims.Mark{Run: 2, ID: "b", Revision: 101}, Behind: true}},
-		"a run that the hub does not know":           {history, "100", &lost, nil, true, &claims.Report{Mark: lost, Behind: true}},
-		"a run that the hub goes on without":         {holding.Resumes(), "100", &lost, nil, false, &claims.Report{Mark: lost}},
+		"a member that has seen what the hub has":    {history, "100", &hubclaim.Mark{Run: 2, ID: "b", Revision: 100}, nil, false, &hubclaim.Report{Mark: hubclaim.Mark{Run: 2, ID: "b", Revision: 100}}},
+		"a revision that the hub has not reached":    {history, "100", &hubclaim.Mark{Run: 2, ID: "b", Revision: 101}, nil, true, &hubclaim.Report{Mark: hubclaim.Mark{Run: 2, ID: "b", Revision: 101}, Behind: true}},
+		"a run that the hub does not know":           {history, "100", &lost, nil, true, &hubclaim.Report{Mark: lost, Behind: true}},
+		"a run that the hub goes on without":         {holding.Resumes(), "100", &lost, nil, false, &hubclaim.Report{Mark: lost}},
 		"a hub of which another member says so":      {one, "100", nil, nil, false, nil},
 		"a hub of which two others say so":           {holding, "100", nil, nil, true, nil},
-		"a hub of which nothing is known any more":   {claims.History{}, "100", &lost, nil, true, &claims.Report{Mark: lost, Behind: true}},
+		"a hub of which nothing is known any more":   {hubclaim.History{}, "100", &lost, nil, true, &hubclaim.Report{Mark: lost, Behind: true}},
 		"a member that does not say what it carries": {history, "100", nil, errors.New("down"), true, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -200,7 +200,7 @@ func TestWhenAnAgentHolds(t *testing.T) {
 			if tc.down == nil && (e.Hold() != nil) != tc.held {
 				t.Errorf("Hold = %v", e.Hold())
 			}
-			var report *claims.Report
+			var report *hubclaim.Report
 			if r, ok := e.Report(); ok {
 				report = &r
 			}
@@ -252,8 +252,8 @@ func TestWhatHappensWhileAnAgentLooks(t *testing.T) {
 		if err := setback.New(s, s, nil).Agents(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		run, _ := claims.ParseHistory(s.system(t).Annotations[clusterv1alpha1.HistoryAnnotation]).Last()
-		e := newEdge(t, s, &claims.Mark{Run: run.Number, ID: run.ID, Revision: 150})
+		run, _ := hubclaim.ParseHistory(s.system(t).Annotations[clusterv1alpha1.HistoryAnnotation]).Last()
+		e := newEdge(t, s, &hubclaim.Mark{Run: run.Number, ID: run.ID, Revision: 150})
 		if err := e.Meet(t.Context(), before); err != nil || e.Hold() != nil {
 			t.Errorf("the hub is held to be behind: %v", err)
 		}
@@ -297,7 +297,7 @@ func TestAnAgentThatKnowsMore(t *testing.T) {
 		t.Fatalf("the hub does not wait: %v", err)
 	}
 	writes := s.writes.Load()
-	if err := restored.Heard(t.Context(), "east", claims.Report{Mark: claims.Mark{Run: 9, ID: "x", Revision: 9}, Behind: true}, true); err != nil || s.writes.Load() != writes {
+	if err := restored.Heard(t.Context(), "east", hubclaim.Report{Mark: hubclaim.Mark{Run: 9, ID: "x", Revision: 9}, Behind: true}, true); err != nil || s.writes.Load() != writes {
 		t.Errorf("an agent that says so again and again has the hub write: %v", err)
 	}
 	if err := e.meet(t); !errors.Is(err, hub.ErrHeld) {
@@ -329,7 +329,7 @@ func TestWhatAgentsSayOfThisRun(t *testing.T) {
 	if err := setback.New(before, before, nil).Agents(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	history := claims.ParseHistory(before.system(t).Annotations[clusterv1alpha1.HistoryAnnotation])
+	history := hubclaim.ParseHistory(before.system(t).Annotations[clusterv1alpha1.HistoryAnnotation])
 	run, _ := history.Last()
 	for name, tc := range map[string]struct {
 		changed []string // revisions that the hub's watch has shown
@@ -359,7 +359,7 @@ func TestWhatAgentsSayOfThisRun(t *testing.T) {
 			for _, revision := range tc.changed {
 				k.Saw("east", revision)
 			}
-			report := claims.Report{Mark: claims.Mark{Run: run.Number, ID: run.ID, Revision: tc.says}}
+			report := hubclaim.Report{Mark: hubclaim.Mark{Run: run.Number, ID: run.ID, Revision: tc.says}}
 			if err := k.Heard(t.Context(), "east", report, false); !errors.Is(err, tc.first) || k.Hold() != nil {
 				t.Errorf("at first: %v, %v", err, k.Hold())
 			}
@@ -381,8 +381,8 @@ func TestAStartAfterWhichNothingChangesWritesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	history := before.system(t).Annotations[clusterv1alpha1.HistoryAnnotation]
-	run, _ := claims.ParseHistory(history).Last()
-	seen := claims.Report{Mark: claims.Mark{Run: run.Number, ID: run.ID, Revision: 90}}
+	run, _ := hubclaim.ParseHistory(history).Last()
+	seen := hubclaim.Report{Mark: hubclaim.Mark{Run: run.Number, ID: run.ID, Revision: 90}}
 	for name, tc := range map[string]struct {
 		happens func(k *setback.Keeper)
 		writes  int64

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/flotilla-io/flotilla/policies/claims"
+	"github.com/flotilla-io/flotilla/policies/hubclaim"
 )
 
 // ErrOlder says that what is kept of the hub is from before what the member has seen.
@@ -28,7 +28,7 @@ func (s *Checker) Trust(ctx context.Context, identity string) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrOlder, err)
 	}
-	if kept := claims.ParseCopy(text); kept.Older(mark) {
+	if kept := hubclaim.ParseCopy(text); kept.Older(mark) {
 		at := int64(0)
 		if kept.Mark != nil {
 			at = kept.Mark.Revision
@@ -44,11 +44,11 @@ func (s *Checker) Trust(ctx context.Context, identity string) error {
 // keep has the folder say how far it goes, before the member says so: next is the mark
 // that the member is to carry, have the one that it carries. Where that does not
 // succeed, the member is ahead of the folder, and nobody starts from it.
-func (s *Checker) keep(next, have *claims.Mark) {
+func (s *Checker) keep(next, have *hubclaim.Mark) {
 	if s.options.Folder == nil || !s.options.Folder.Current() {
 		return
 	}
-	is := claims.Copy{Mark: next, Before: have}
+	is := hubclaim.Copy{Mark: next, Before: have}
 	if err := s.options.Folder.See(is.Encode()); err != nil {
 		return
 	}

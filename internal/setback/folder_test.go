@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/flotilla-io/flotilla/internal/setback"
-	"github.com/flotilla-io/flotilla/policies/claims"
+	"github.com/flotilla-io/flotilla/policies/hubclaim"
 )
 
 // folder is what an agent keeps, as far as it says how far that goes.
@@ -36,14 +36,14 @@ func TestWhatAFolderIsTrustedFor(t *testing.T) {
 	if err := k.Agents(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	first := claims.Mark{Run: 1, ID: "", Revision: 60}
+	first := hubclaim.Mark{Run: 1, ID: "", Revision: 60}
 	f := &folder{}
-	agent := func(mark *claims.Mark) *edge {
+	agent := func(mark *hubclaim.Mark) *edge {
 		e := newEdge(t, s, mark)
 		e.Checker = setback.NewChecker(setback.CheckerOptions{Cluster: "east", Hub: s, Asks: s, Member: e.member, Clock: e.clock, Folder: f})
 		return e
 	}
-	trusts := func(mark *claims.Mark) error { return agent(mark).Trust(t.Context(), "hub") }
+	trusts := func(mark *hubclaim.Mark) error { return agent(mark).Trust(t.Context(), "hub") }
 
 	e := agent(nil)
 	if err := e.Trust(t.Context(), "hub"); err != nil {

@@ -8,7 +8,7 @@ import (
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/setback"
-	"github.com/flotilla-io/flotilla/policies/claims"
+	"github.com/flotilla-io/flotilla/policies/hubclaim"
 )
 
 // TestWhatAnAgentMakesUpOfThePresentRunIsNotForgivenForGood: an agent says that it has seen
@@ -18,7 +18,7 @@ func TestWhatAnAgentMakesUpOfThePresentRunIsNotForgivenForGood(t *testing.T) {
 	s := newStore("10000")
 	k, mark := start(t, s, "12000", nil)
 	s.revision = "12100"
-	forged := claims.Report{Mark: claims.Mark{Run: mark.Run, ID: mark.ID, Revision: math.MaxInt64 - 1}, Behind: true}
+	forged := hubclaim.Report{Mark: hubclaim.Mark{Run: mark.Run, ID: mark.ID, Revision: math.MaxInt64 - 1}, Behind: true}
 	if err := k.Heard(t.Context(), "west", forged, true); err != nil || k.HoldOf("west") == nil || k.HoldOf("east") != nil {
 		t.Fatalf("west waits, and east does not: %v, %v", k.Hold(), err)
 	}
@@ -34,7 +34,7 @@ func TestWhatAnAgentMakesUpOfThePresentRunIsNotForgivenForGood(t *testing.T) {
 	if err != nil || renewed == nil || renewed.ID == mark.ID || renewed.Run != mark.Run+1 || renewed.Revision != 13000 {
 		t.Fatalf("the mark of east is %+v, %v; it was %+v", renewed, err, mark)
 	}
-	if err := k.Weigh(t.Context(), "north", &claims.Mark{Run: mark.Run, ID: mark.ID, Revision: 12050}); err != nil || k.Hold() != nil {
+	if err := k.Weigh(t.Context(), "north", &hubclaim.Mark{Run: mark.Run, ID: mark.ID, Revision: 12050}); err != nil || k.Hold() != nil {
 		t.Errorf("what the hub itself had marked before holds it: %v, %v", k.Hold(), err)
 	}
 

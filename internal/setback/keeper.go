@@ -4,7 +4,7 @@
 // In go the marks that members carry and the changes that concern them; out come
 // whether the hub waits, and the marks as they are to be. The history of the hub is
 // an annotation of its namespace kube-system, so that neither a restart nor what is
-// written later forgets it. What is concluded is decided in policies/claims; the
+// written later forgets it. What is concluded is decided in policies/hubclaim; the
 // package writes nothing to members.
 package setback
 
@@ -24,7 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
-	"github.com/flotilla-io/flotilla/policies/claims"
+	"github.com/flotilla-io/flotilla/policies/hubclaim"
 )
 
 // Keeper knows whether the hub waits. Use New.
@@ -37,11 +37,11 @@ type Keeper struct {
 	runs       runs // of this keeper
 	known      bool // history and began have been read
 	began      int64
-	history    claims.History
-	version    int64      // of what history was read from
-	unrecorded bool       // the store does not know yet that the hub waits
-	run        claims.Run // zero until the store has it
-	wrote      int64      // the revision at which it had it
+	history    hubclaim.History
+	version    int64        // of what history was read from
+	unrecorded bool         // the store does not know yet that the hub waits
+	run        hubclaim.Run // zero until the store has it
+	wrote      int64        // the revision at which it had it
 	seen       map[string]int64
 	first      int64 // the first revision of this run that concerned a cluster; 0: none yet
 	reported   []func()
@@ -56,7 +56,7 @@ type runs struct {
 
 // without returns the history that goes on without any mark of the runs that are over up
 // to a revision: all of them were seen before that.
-func (r runs) without(h claims.History, upTo int64) claims.History {
+func (r runs) without(h hubclaim.History, upTo int64) hubclaim.History {
 	for _, over := range r.over {
 		h = h.Without(over, upTo)
 	}
@@ -73,7 +73,7 @@ func New(hub client.Client, live client.Reader, now clock.PassiveClock) *Keeper 
 }
 
 // Opened says at which revision the store was before anything of this start was written:
-// what was lost is told from that. It is for a store that nobody else has written
+// what was lost is derived from that. It is for a store that nobody else has written
 // since, and is called before Begin.
 func (k *Keeper) Opened(revision int64) { k.began = revision }
 
@@ -83,14 +83,14 @@ func (k *Keeper) Opened(revision int64) { k.began = revision }
 func (k *Keeper) OnChange(reported func()) { k.reported = append(k.reported, reported) }
 
 // Hold is why the hub waits; nil if it does not.
-func (k *Keeper) Hold() *claims.Hold {
+func (k *Keeper) Hold() *hubclaim.Hold {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.history.Hold
 }
 
 // HoldOf is why a cluster waits; nil if it does not.
-func (k *Keeper) HoldOf(cluster string) *claims.Hold { return k.Hold().Of(cluster) }
+func (k *Keeper) HoldOf(cluster string) *hubclaim.Hold { return k.Hold().Of(cluster) }
 
 // Begin reads how far the store is, and what it remembers. Until it has, no mark can
 // be weighed. It may be called again, and does nothing then.
@@ -112,7 +112,7 @@ func (k *Keeper) Begin(ctx context.Context) error {
 		began = min(began, k.began)
 	}
 	k.began, k.known, k.version = began, true, number(system.ResourceVersion)
-	k.history = claims.ParseHistory(system.Annotations[clusterv1alpha1.HistoryAnnotation])
+	k.history = hubclaim.ParseHistory(system.Annotations[clusterv1alpha1.HistoryAnnotation])
 	for _, seen := range k.seen {
 		if seen > began { // which of it was the first is not known any more
 			k.first = began + 1
@@ -130,7 +130,7 @@ func revision(ctx context.Context, hub client.Reader, list client.ObjectList, of
 	if revision := number(list.GetResourceVersion()); revision > 0 {
 		return revision, nil
 	}
-	return math.MaxInt64, nil // a store that counts otherwise: only its runs tell
+	return math.MaxInt64, nil // a store that counts otherwise: only its runs show it
 }
 
 func (k *Keeper) system(ctx context.Context) (*corev1.Namespace, error) {
@@ -146,7 +146,7 @@ func (k *Keeper) Learned(system *corev1.Namespace) {
 	if system.Name != metav1.NamespaceSystem {
 		return
 	}
-	history := claims.ParseHistory(system.Annotations[clusterv1alpha1.HistoryAnnotation])
+	history := hubclaim.ParseHistory(system.Annotations[clusterv1alpha1.HistoryAnnotation])
 	k.mu.Lock()
 	version := number(system.ResourceVersion)
 	changed := k.known && version > k.version && !(k.unrecorded && history.Hold == nil)
@@ -165,14 +165,14 @@ func number(resourceVersion string) int64 {
 	return n
 }
 
-// set keeps a history of some version, and tells if the hub begins to wait, waits for
+// set keeps a history of some version, and reports if the hub begins to wait, waits for
 // another reason, or goes on: what clusters say of it is compared with it.
-func (k *Keeper) set(h claims.History, version int64) {
+func (k *Keeper) set(h hubclaim.History, version int64) {
 	k.mu.Lock()
 	k.version = max(k.version, version)
 	turned := why(k.history.Hold) != why(h.Hold)
 	k.history = h
-	if h.Forgives(&claims.Mark{ID: k.runs.id, Revision: 1}) {
+	if h.Forgives(&hubclaim.Mark{ID: k.runs.id, Revision: 1}) {
 		k.renew()
 	}
 	k.mu.Unlock()
@@ -184,12 +184,12 @@ func (k *Keeper) set(h claims.History, version int64) {
 	}
 }
 
-// renew begins another run, since somebody has said to go on without what the present
-// one is said to have lost: of a run that goes on that would be whatever it comes to do,
+// renew begins another run, since somebody has decided to go on without what the present
+// one is reported to have lost: of a run that goes on that would be whatever it comes to do,
 // and an agent may have made it up. The lock is held.
 func (k *Keeper) renew() {
 	k.runs = runs{id: rand.Text(), over: append(slices.Clone(k.runs.over), k.runs.id)}
-	k.run, k.wrote, k.first = claims.Run{}, 0, 0
+	k.run, k.wrote, k.first = hubclaim.Run{}, 0, 0
 	for _, seen := range k.seen {
 		k.began = max(k.began, seen)
 	}
@@ -198,7 +198,7 @@ func (k *Keeper) renew() {
 }
 
 // why says why who waits; empty if nobody does.
-func why(h *claims.Hold) string {
+func why(h *hubclaim.Hold) string {
 	if h == nil {
 		return ""
 	}
@@ -218,9 +218,9 @@ func (k *Keeper) Saw(cluster, resourceVersion string) {
 }
 
 // Weigh compares the mark of a member with the store. A hub that is behind waits from
-// then on, also if the store cannot be told. Errors: what the hub answered; the
+// then on, also if the store cannot record it. Errors: what the hub answered; the
 // member must not be written to then.
-func (k *Keeper) Weigh(ctx context.Context, cluster string, m *claims.Mark) error {
+func (k *Keeper) Weigh(ctx context.Context, cluster string, m *hubclaim.Mark) error {
 	if err := k.Begin(ctx); err != nil {
 		return err
 	}
@@ -231,8 +231,8 @@ func (k *Keeper) Weigh(ctx context.Context, cluster string, m *claims.Mark) erro
 	return k.weigh(ctx, cluster, m, report)
 }
 
-// weigh is Weigh; said says that the hub was found to be behind the mark.
-func (k *Keeper) weigh(ctx context.Context, cluster string, m *claims.Mark, report bool) error {
+// weigh is Weigh; reported says that the hub was found to be behind the mark.
+func (k *Keeper) weigh(ctx context.Context, cluster string, m *hubclaim.Mark, report bool) error {
 	if err := k.Begin(ctx); err != nil {
 		return err
 	}
@@ -249,7 +249,7 @@ func (k *Keeper) weigh(ctx context.Context, cluster string, m *claims.Mark, repo
 		return nil
 	}
 	k.set(held, 0)
-	err := k.change(ctx, func(h claims.History) (claims.History, bool) {
+	err := k.change(ctx, func(h hubclaim.History) (hubclaim.History, bool) {
 		return h.WithHold(cluster, m, held.Hold.Store, held.Hold.Since)
 	})
 	if err == nil {
@@ -262,7 +262,7 @@ func (k *Keeper) weigh(ctx context.Context, cluster string, m *claims.Mark, repo
 
 // Next returns the mark that a member is to carry; nil if that is the one it has, and
 // while the hub waits.
-func (k *Keeper) Next(ctx context.Context, cluster string, have *claims.Mark) (*claims.Mark, error) {
+func (k *Keeper) Next(ctx context.Context, cluster string, have *hubclaim.Mark) (*hubclaim.Mark, error) {
 	k.mu.Lock()
 	known, held, run, seen, began := k.known, k.history.Hold.Of(cluster) != nil, k.run, k.seen[cluster], k.began
 	forgiven := k.history.Forgives(have)
@@ -270,7 +270,7 @@ func (k *Keeper) Next(ctx context.Context, cluster string, have *claims.Mark) (*
 		run = lent
 	}
 	k.mu.Unlock()
-	if _, ok := claims.Next(have, run, seen, forgiven); !known || held || !ok {
+	if _, ok := hubclaim.Next(have, run, seen, forgiven); !known || held || !ok {
 		return nil, nil
 	}
 	if run.ID == "" {
@@ -287,22 +287,22 @@ func (k *Keeper) Next(ctx context.Context, cluster string, have *claims.Mark) (*
 		run = k.run
 		k.mu.Unlock()
 	}
-	next, _ := claims.Next(have, run, seen, forgiven)
+	next, _ := hubclaim.Next(have, run, seen, forgiven)
 	return &next, nil
 }
 
 // start has the store know of the present run, and returns at which revision it knew
 // at the latest. With began as 0 the run is settled later.
-func (k *Keeper) start(ctx context.Context, began int64) (run claims.Run, wrote int64, err error) {
+func (k *Keeper) start(ctx context.Context, began int64) (run hubclaim.Run, wrote int64, err error) {
 	k.mu.Lock()
 	runs, since := k.runs, k.began
 	k.mu.Unlock()
-	err = k.change(ctx, func(h claims.History) (_ claims.History, changed bool) {
+	err = k.change(ctx, func(h hubclaim.History) (_ hubclaim.History, changed bool) {
 		h, run, changed = runs.without(h, since).Starts(runs.id, began)
 		return h, changed
 	})
 	if err != nil {
-		return claims.Run{}, 0, err
+		return hubclaim.Run{}, 0, err
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -314,17 +314,17 @@ func (k *Keeper) start(ctx context.Context, began int64) (run claims.Run, wrote 
 
 // Resume has the hub go on.
 func (k *Keeper) Resume(ctx context.Context) error {
-	return k.change(ctx, func(h claims.History) (claims.History, bool) { return h.Resumes(), h.Hold != nil })
+	return k.change(ctx, func(h hubclaim.History) (hubclaim.History, bool) { return h.Resumes(), h.Hold != nil })
 }
 
 // change writes the history as edit wants it, if that says so.
-func (k *Keeper) change(ctx context.Context, edit func(claims.History) (claims.History, bool)) error {
+func (k *Keeper) change(ctx context.Context, edit func(hubclaim.History) (hubclaim.History, bool)) error {
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		system, err := k.system(ctx)
 		if err != nil {
 			return err
 		}
-		history, changed := edit(claims.ParseHistory(system.Annotations[clusterv1alpha1.HistoryAnnotation]))
+		history, changed := edit(hubclaim.ParseHistory(system.Annotations[clusterv1alpha1.HistoryAnnotation]))
 		if changed {
 			before := system.DeepCopy()
 			metav1.SetMetaDataAnnotation(&system.ObjectMeta, clusterv1alpha1.HistoryAnnotation, history.Encode())

@@ -23,7 +23,7 @@ import (
 	"github.com/flotilla-io/flotilla/api/scheme"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/setback"
-	"github.com/flotilla-io/flotilla/policies/claims"
+	"github.com/flotilla-io/flotilla/policies/hubclaim"
 )
 
 // store is a hub at a revision.
@@ -70,7 +70,7 @@ func (s *store) system(t *testing.T) *corev1.Namespace {
 
 // start returns a new run, and the mark that it gives a member that has seen a
 // revision.
-func start(t *testing.T, s *store, seen string, have *claims.Mark) (*setback.Keeper, *claims.Mark) {
+func start(t *testing.T, s *store, seen string, have *hubclaim.Mark) (*setback.Keeper, *hubclaim.Mark) {
 	t.Helper()
 	k := setback.New(s, s, nil)
 	if err := k.Weigh(t.Context(), "east", have); err != nil {
@@ -112,7 +112,7 @@ func TestAStartMarksWhatTheRunBeforeDidNot(t *testing.T) {
 	backup := s.system(t).Annotations[clusterv1alpha1.HistoryAnnotation]
 	s.revision = "140"
 	k, next := start(t, s, "130", first)
-	if want := (&claims.Mark{Run: first.Run, ID: first.ID, Revision: 130}); cmp.Diff(want, next) != "" || s.writes.Load() != 1 {
+	if want := (&hubclaim.Mark{Run: first.Run, ID: first.ID, Revision: 130}); cmp.Diff(want, next) != "" || s.writes.Load() != 1 {
 		t.Fatalf("the mark is %+v, after %d writes", next, s.writes.Load())
 	}
 	k.Saw("east", "150")
@@ -144,7 +144,7 @@ func TestMembersThatAskAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	clusters := []string{"east", "edge", "west"}
-	marks := make([]*claims.Mark, len(clusters))
+	marks := make([]*hubclaim.Mark, len(clusters))
 	var group sync.WaitGroup
 	for i, cluster := range clusters {
 		k.Saw(cluster, "120")
@@ -257,7 +257,7 @@ func TestOneMarkHoldsOneCluster(t *testing.T) {
 	k := setback.New(s, s, nil)
 	reported := 0
 	k.OnChange(func() { reported++ })
-	lost := &claims.Mark{Run: 7, ID: "lost", Revision: 500}
+	lost := &hubclaim.Mark{Run: 7, ID: "lost", Revision: 500}
 	if err := k.Weigh(t.Context(), "east", lost); err != nil {
 		t.Fatal(err)
 	}
@@ -294,7 +294,7 @@ func TestTheReasonIsOneWhereTheClockRuns(t *testing.T) {
 		clock.SetTime(clock.Now().Add(time.Second))
 	})
 	for _, revision := range []int64{500, 600} {
-		if err := k.Weigh(t.Context(), "east", &claims.Mark{Run: 7, ID: "lost", Revision: revision}); err != nil {
+		if err := k.Weigh(t.Context(), "east", &hubclaim.Mark{Run: 7, ID: "lost", Revision: revision}); err != nil {
 			t.Fatal(err)
 		}
 		stored, err := setback.Waits(t.Context(), s)
@@ -337,7 +337,7 @@ func TestWhatIsPending(t *testing.T) {
 		work("two", "Failed to apply all manifests (0/2): [held: would set back Deployment shop/web, held: would make ConfigMap shop/web]"),
 		work("failed", "Failed to apply all manifests (0/1): no such kind"), work("fine", ""), leaving,
 	)
-	hold := &claims.Hold{Clusters: []string{"east", "edge"}}
+	hold := &hubclaim.Hold{Clusters: []string{"east", "edge"}}
 	plan := func() setback.Plan {
 		t.Helper()
 		got, err := setback.Pending(t.Context(), s, hold)

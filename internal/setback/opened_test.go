@@ -11,11 +11,11 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/hub"
 	"github.com/flotilla-io/flotilla/internal/setback"
-	"github.com/flotilla-io/flotilla/policies/claims"
+	"github.com/flotilla-io/flotilla/policies/hubclaim"
 )
 
 // openedAt returns the agent of east, and a hub that says where it was opened.
-func openedAt(t *testing.T, history claims.History, revision string, mark *claims.Mark, opened *int64) *edge {
+func openedAt(t *testing.T, history hubclaim.History, revision string, mark *hubclaim.Mark, opened *int64) *edge {
 	t.Helper()
 	s := newStore(revision)
 	system := s.system(t)
@@ -34,23 +34,23 @@ func openedAt(t *testing.T, history claims.History, revision string, mark *claim
 // TestAnAgentGoesByWhereItsHubWasOpened: a hub that was set back has grown past the mark,
 // and has written its run down since.
 func TestAnAgentGoesByWhereItsHubWasOpened(t *testing.T) {
-	late := claims.History{Runs: []claims.Run{{Number: 8, ID: "h", Began: 100}, {Number: 9, ID: "i", Began: 426}}, Forgiven: []claims.Lost{{ID: "f"}}}
-	writing := claims.History{Runs: []claims.Run{{Number: 8, ID: "h", Began: 100}, {Number: 9, ID: "i"}}}
-	before := claims.History{Runs: []claims.Run{{Number: 8, ID: "h", Began: 100}}}
+	late := hubclaim.History{Runs: []hubclaim.Run{{Number: 8, ID: "h", Began: 100}, {Number: 9, ID: "i", Began: 426}}, Forgiven: []hubclaim.Lost{{ID: "f"}}}
+	writing := hubclaim.History{Runs: []hubclaim.Run{{Number: 8, ID: "h", Began: 100}, {Number: 9, ID: "i"}}}
+	before := hubclaim.History{Runs: []hubclaim.Run{{Number: 8, ID: "h", Began: 100}}}
 	for name, tc := range map[string]struct {
-		history claims.History
-		mark    claims.Mark
+		history hubclaim.History
+		mark    hubclaim.Mark
 		opened  int64
 		held    bool
 	}{
-		"what the run before showed last":         {late, claims.Mark{Run: 8, ID: "h", Revision: 266}, 266, false},
-		"more than there was":                     {late, claims.Mark{Run: 8, ID: "h", Revision: 271}, 266, true},
-		"more, before the run is written down":    {before, claims.Mark{Run: 8, ID: "h", Revision: 271}, 266, true},
-		"more, by a run that is let go":           {late, claims.Mark{Run: 8, ID: "f", Revision: 271}, 266, false},
-		"what the present run has shown":          {late, claims.Mark{Run: 9, ID: "i", Revision: 430}, 266, false},
-		"what it shows while it is written down":  {writing, claims.Mark{Run: 9, ID: "i", Revision: 430}, 266, false},
-		"more than a hub has that does not say":   {late, claims.Mark{Run: 8, ID: "h", Revision: 271}, 0, false},
-		"more than that by the run's own account": {late, claims.Mark{Run: 8, ID: "h", Revision: 427}, 0, true},
+		"what the run before showed last":         {late, hubclaim.Mark{Run: 8, ID: "h", Revision: 266}, 266, false},
+		"more than there was":                     {late, hubclaim.Mark{Run: 8, ID: "h", Revision: 271}, 266, true},
+		"more, before the run is written down":    {before, hubclaim.Mark{Run: 8, ID: "h", Revision: 271}, 266, true},
+		"more, by a run that is let go":           {late, hubclaim.Mark{Run: 8, ID: "f", Revision: 271}, 266, false},
+		"what the present run has shown":          {late, hubclaim.Mark{Run: 9, ID: "i", Revision: 430}, 266, false},
+		"what it shows while it is written down":  {writing, hubclaim.Mark{Run: 9, ID: "i", Revision: 430}, 266, false},
+		"more than a hub has that does not say":   {late, hubclaim.Mark{Run: 8, ID: "h", Revision: 271}, 0, false},
+		"more than that by the run's own account": {late, hubclaim.Mark{Run: 8, ID: "h", Revision: 427}, 0, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := openedAt(t, tc.history, "450", &tc.mark, &tc.opened)
@@ -65,7 +65,7 @@ func TestAnAgentGoesByWhereItsHubWasOpened(t *testing.T) {
 // is written down: by the one before it would be what was lost.
 func TestNoMarkIsOfARunThatIsOver(t *testing.T) {
 	opened := int64(266)
-	e := openedAt(t, claims.History{Runs: []claims.Run{{Number: 8, ID: "h", Began: 100}}}, "300", nil, &opened)
+	e := openedAt(t, hubclaim.History{Runs: []hubclaim.Run{{Number: 8, ID: "h", Began: 100}}}, "300", nil, &opened)
 	if err := e.meet(t); err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestNoMarkIsOfARunThatIsOver(t *testing.T) {
 		t.Fatalf("it is marked as of an earlier run: %v", mark)
 	}
 	system := e.system(t)
-	system.Annotations[clusterv1alpha1.HistoryAnnotation] = claims.History{Runs: []claims.Run{{Number: 8, ID: "h", Began: 100}, {Number: 9, ID: "i"}}}.Encode()
+	system.Annotations[clusterv1alpha1.HistoryAnnotation] = hubclaim.History{Runs: []hubclaim.Run{{Number: 8, ID: "h", Began: 100}, {Number: 9, ID: "i"}}}.Encode()
 	if err := e.store.Update(t.Context(), system); err != nil {
 		t.Fatal(err)
 	}
@@ -93,12 +93,12 @@ func TestNoMarkIsOfARunThatIsOver(t *testing.T) {
 	if err := e.member.Get(t.Context(), client.ObjectKey{Name: "kube-system"}, carries); err != nil {
 		t.Fatal(err)
 	}
-	carries.Annotations[clusterv1alpha1.ClaimAnnotation] = (&claims.Claim{Hub: "hub", Cluster: "east", Mark: mark}).Encode()
+	carries.Annotations[clusterv1alpha1.ClaimAnnotation] = (&hubclaim.Claim{Hub: "hub", Cluster: "east", Mark: mark}).Encode()
 	if err := e.member.Update(t.Context(), carries); err != nil {
 		t.Fatal(err)
 	}
 	system = e.system(t)
-	system.Annotations[clusterv1alpha1.HistoryAnnotation] = claims.History{Runs: []claims.Run{{Number: 8, ID: "h", Began: 100}, {Number: 9, ID: "i", Began: 267}}}.Encode()
+	system.Annotations[clusterv1alpha1.HistoryAnnotation] = hubclaim.History{Runs: []hubclaim.Run{{Number: 8, ID: "h", Began: 100}, {Number: 9, ID: "i", Began: 267}}}.Encode()
 	if err := e.store.Update(t.Context(), system); err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
-	"github.com/flotilla-io/flotilla/policies/claims"
+	"github.com/flotilla-io/flotilla/policies/hubclaim"
 )
 
 // Change is what the hub would do to an object in a cluster if it did not wait.
@@ -54,17 +54,17 @@ type Plan struct {
 func (c Change) String() string { return fmt.Sprintf("%s %s in %s", c.Verb, c.Object, c.Cluster) }
 
 // Waits returns why the hub waits; nil if it does not.
-func Waits(ctx context.Context, hub client.Reader) (*claims.Hold, error) {
+func Waits(ctx context.Context, hub client.Reader) (*hubclaim.Hold, error) {
 	system := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}}
 	if err := hub.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, system); err != nil {
 		return nil, fmt.Errorf("read the history of the hub: %w", err)
 	}
-	return claims.ParseHistory(system.Annotations[clusterv1alpha1.HistoryAnnotation]).Hold, nil
+	return hubclaim.ParseHistory(system.Annotations[clusterv1alpha1.HistoryAnnotation]).Hold, nil
 }
 
 // Pending returns what the hub would do if it did not wait, given why it does. What it
 // does not know of does not appear: it stays as it is.
-func Pending(ctx context.Context, hub client.Reader, hold *claims.Hold) (Plan, error) {
+func Pending(ctx context.Context, hub client.Reader, hold *hubclaim.Hold) (Plan, error) {
 	var clusters clusterv1alpha1.ClusterList
 	if err := hub.List(ctx, &clusters); err != nil {
 		return Plan{}, fmt.Errorf("list clusters: %w", err)
@@ -105,8 +105,8 @@ func reports(ctx context.Context, hub client.Reader) (map[string]time.Time, erro
 }
 
 // compared reports whether the hub knows how far a cluster has seen it, since it waits: its
-// loop has said so on the Cluster, or the agent reports that with each sign of life.
-func compared(c *clusterv1alpha1.Cluster, hold *claims.Hold, heard time.Time) bool {
+// loop has reported it on the Cluster, or the agent reports that with each sign of life.
+func compared(c *clusterv1alpha1.Cluster, hold *hubclaim.Hold, heard time.Time) bool {
 	if c.Spec.SyncMode == clusterv1alpha1.Pull {
 		return slices.Contains(hold.Clusters, c.Name) || heard.After(hold.Since)
 	}
@@ -146,7 +146,7 @@ func planOf(clusters []clusterv1alpha1.Cluster, changes []Change, compared func(
 
 // pending returns the changes in no order. It counts the Works of the clusters in pull
 // mode in pulls.
-func pending(ctx context.Context, hub client.Reader, hold *claims.Hold, pulls map[string]int) ([]Change, error) {
+func pending(ctx context.Context, hub client.Reader, hold *hubclaim.Hold, pulls map[string]int) ([]Change, error) {
 	var out []Change
 	list := &workv1alpha1.WorkList{}
 	for {
@@ -174,7 +174,7 @@ func pending(ctx context.Context, hub client.Reader, hold *claims.Hold, pulls ma
 }
 
 // pulling returns the clusters in pull mode that wait, with no Works counted.
-func pulling(clusters []clusterv1alpha1.Cluster, hold *claims.Hold) map[string]int {
+func pulling(clusters []clusterv1alpha1.Cluster, hold *hubclaim.Hold) map[string]int {
 	out := map[string]int{}
 	for i := range clusters {
 		if clusters[i].Spec.SyncMode == clusterv1alpha1.Pull && hold.Of(clusters[i].Name) != nil {

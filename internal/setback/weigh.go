@@ -15,7 +15,7 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
-	"github.com/flotilla-io/flotilla/policies/claims"
+	"github.com/flotilla-io/flotilla/policies/hubclaim"
 )
 
 // ErrBehind says that a member has seen more of the hub than the hub knows by now.
@@ -29,7 +29,7 @@ var ErrBehind = errors.New("the cluster has seen more of this control plane than
 // minute or two: it is refused as what was lost would be. Opened returns the revision at which
 // the hub began; where that is not known, nil or 0, only what is further on than the store is
 // by now is found.
-func Weigh(ctx context.Context, hub client.Reader, opened func(context.Context) (int64, error), cluster string, mark *claims.Mark) error {
+func Weigh(ctx context.Context, hub client.Reader, opened func(context.Context) (int64, error), cluster string, mark *hubclaim.Mark) error {
 	if mark == nil {
 		return nil
 	}
@@ -37,7 +37,7 @@ func Weigh(ctx context.Context, hub client.Reader, opened func(context.Context) 
 	if err := hub.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, system); err != nil {
 		return fmt.Errorf("read the history of the hub: %w", err)
 	}
-	history := claims.ParseHistory(system.Annotations[clusterv1alpha1.HistoryAnnotation])
+	history := hubclaim.ParseHistory(system.Annotations[clusterv1alpha1.HistoryAnnotation])
 	began, err := revision(ctx, hub, &workv1alpha1.WorkList{}, client.InNamespace(workv1alpha2.ExecutionNamespace(cluster)))
 	if err != nil {
 		return err

@@ -14,7 +14,7 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/cascade"
-	"github.com/flotilla-io/flotilla/policies/claims"
+	"github.com/flotilla-io/flotilla/policies/hubclaim"
 	"github.com/flotilla-io/flotilla/policies/volumes"
 )
 
@@ -35,7 +35,7 @@ type Object struct {
 	// Work is the Work that it names; zero for none.
 	Work types.NamespacedName
 	// Owner is whose it is, besides names.
-	Owner claims.Ownership
+	Owner hubclaim.Ownership
 	// Managed says that it has the label of what is managed, Applied that Flotilla
 	// applied fields of it, and Leaving that it is being deleted.
 	Managed, Applied, Leaving bool
@@ -94,7 +94,7 @@ func (o *Object) Elsewhere(cluster string) bool {
 // Suspect reports whether the object is one of this hub's in the cluster, as far as it
 // says itself: an orphan if no Work names it, also while it is being deleted. Of one that names a Work of another cluster
 // nothing but the hub's own mark is believed.
-func (o *Object) Suspect(cluster string, s claims.Standing) bool {
+func (o *Object) Suspect(cluster string, s hubclaim.Standing) bool {
 	if !o.Managed || !o.Applied || o.Work.Name == "" {
 		return false
 	}
@@ -164,7 +164,7 @@ const (
 	KeptAsHeld
 )
 
-// Message tells of orphans, of those that hold data first; they come sorted, and there is one at least.
+// Message describes orphans, of those that hold data first; they come sorted, and there is one at least.
 func Message(cluster string, found []Object, kept Kept) string {
 	found = slices.Clone(found)
 	slices.SortStableFunc(found, func(a, b Object) int {

@@ -12,7 +12,7 @@ import (
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
-	"github.com/flotilla-io/flotilla/policies/claims"
+	"github.com/flotilla-io/flotilla/policies/hubclaim"
 	"github.com/flotilla-io/flotilla/policies/orphans"
 )
 
@@ -22,10 +22,10 @@ func id(name string) orphans.ID {
 
 // TestSuspect: only what says in every way that it was applied from here.
 func TestSuspect(t *testing.T) {
-	ours, contested := claims.Standing{Hub: "one"}, claims.Standing{Hub: "one", Contested: true}
+	ours, contested := hubclaim.Standing{Hub: "one"}, hubclaim.Standing{Hub: "one", Contested: true}
 	cases := map[string]struct {
 		change   func(*orphans.Object)
-		standing claims.Standing
+		standing hubclaim.Standing
 		want     bool
 	}{
 		"applied from here":                           {func(*orphans.Object) {}, ours, true},
@@ -40,14 +40,14 @@ func TestSuspect(t *testing.T) {
 		"so, where another hub was before":            {func(o *orphans.Object) { o.Work.Namespace = "karmada-es-west" }, contested, true},
 		"so, by another hub":                          {func(o *orphans.Object) { o.Work.Namespace, o.Owner.Hub = "karmada-es-west", "two" }, ours, false},
 		"so, long ago":                                {func(o *orphans.Object) { o.Work.Namespace, o.Owner.Hub = "karmada-es-west", "" }, ours, false},
-		"so, and nobody knows who asks":               {func(o *orphans.Object) { o.Work.Namespace, o.Owner.Hub = "karmada-es-west", "" }, claims.Standing{}, false},
+		"so, and nobody knows who asks":               {func(o *orphans.Object) { o.Work.Namespace, o.Owner.Hub = "karmada-es-west", "" }, hubclaim.Standing{}, false},
 		"names a Work where there are none":           {func(o *orphans.Object) { o.Work.Namespace = "shop" }, ours, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			o := orphans.Object{
 				ID: id("a"), Work: types.NamespacedName{Namespace: "karmada-es-east", Name: "a-1"},
-				Owner: claims.Ownership{Hub: "one", Work: "w"}, Managed: true, Applied: true,
+				Owner: hubclaim.Ownership{Hub: "one", Work: "w"}, Managed: true, Applied: true,
 			}
 			tc.change(&o)
 			if got := o.Suspect("east", tc.standing); got != tc.want {

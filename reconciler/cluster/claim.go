@@ -17,7 +17,7 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/members"
-	"github.com/flotilla-io/flotilla/policies/claims"
+	"github.com/flotilla-io/flotilla/policies/hubclaim"
 )
 
 // reasonUnclaimed: the member does not let the hub write its claim.
@@ -42,9 +42,9 @@ type claimant struct {
 
 // identity returns the hub that claims the members. A hub that does not know who it is claims
 // nothing.
-func (c *claimant) identity(ctx context.Context, cluster string) (func() claims.Claimant, error) {
+func (c *claimant) identity(ctx context.Context, cluster string) (func() hubclaim.Claimant, error) {
 	if c.options.Claimant != nil {
-		return func() claims.Claimant { return c.options.Claimant(cluster) }, nil
+		return func() hubclaim.Claimant { return c.options.Claimant(cluster) }, nil
 	}
 	if c.options.Own != "" {
 		return nil, nil
@@ -57,8 +57,8 @@ func (c *claimant) identity(ctx context.Context, cluster string) (func() claims.
 	if err != nil {
 		return nil, fmt.Errorf("read the identity of the hub: %w", err)
 	}
-	is := claims.Claimant{Hub: string(system.UID), Cluster: cluster, Address: c.address(ctx), Mode: claims.Push, Place: c.options.Place}
-	return func() claims.Claimant { return is }, nil
+	is := hubclaim.Claimant{Hub: string(system.UID), Cluster: cluster, Address: c.address(ctx), Mode: hubclaim.Push, Place: c.options.Place}
+	return func() hubclaim.Claimant { return is }, nil
 }
 
 // address reads once where agents find the hub, as its ConfigMap cluster-info says;
@@ -107,7 +107,7 @@ func (o *Options) waits(s *state, recorder loop.Recorder) {
 	if o.Own != "" {
 		return
 	}
-	var hold *claims.Hold
+	var hold *hubclaim.Hold
 	if o.Hold != nil {
 		hold = o.Hold()
 	}

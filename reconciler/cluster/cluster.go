@@ -26,7 +26,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/internal/taskgroup"
-	"github.com/flotilla-io/flotilla/policies/claims"
+	"github.com/flotilla-io/flotilla/policies/hubclaim"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
@@ -61,7 +61,7 @@ type Options struct {
 	Target func(context.Context, *clusterv1alpha1.Cluster) (members.Target, error)
 	// Claimant returns the hub that claims the cluster; nil means the one that the loop reads
 	// from, by its namespace kube-system.
-	Claimant func(cluster string) claims.Claimant
+	Claimant func(cluster string) hubclaim.Claimant
 	// Place is where the hub is, which is kept apart from a copy of it elsewhere; empty:
 	// that is not known.
 	Place string
@@ -69,8 +69,8 @@ type Options struct {
 	Marks members.Marker
 	// Hold is why nothing is changed in some clusters, which their conditions show; nil,
 	// and a nil answer, is that nothing is held.
-	Hold func() *claims.Hold
-	// OnHold has told called when that begins and ends; nil does not.
+	Hold func() *hubclaim.Hold
+	// OnHold is called when that begins and ends; nil is not.
 	OnHold func(reported func())
 	// Silence is how long nothing may be heard of a cluster in pull mode.
 	Silence Silence
@@ -129,7 +129,7 @@ type Reconciler struct {
 	pulses   *pulses
 	// Presence knows which clusters are there.
 	Presence Presence
-	// OnCapacity is told of clusters in which more may fit although what they report does
+	// OnCapacity is called with clusters in which more may fit although what they report does
 	// not show it; set before Register. Nil: nobody asks.
 	OnCapacity func(cluster string)
 	// OnNodes is called when nodes, pods or quotas of a cluster have changed, and must be

@@ -29,7 +29,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	flotillahub "github.com/flotilla-io/flotilla/internal/hub"
 	"github.com/flotilla-io/flotilla/internal/members"
-	"github.com/flotilla-io/flotilla/policies/claims"
+	"github.com/flotilla-io/flotilla/policies/hubclaim"
 	"github.com/flotilla-io/flotilla/policies/interpreter"
 )
 
@@ -317,8 +317,8 @@ func TestAClusterInPullModeIsToldThatTheHubWaits(t *testing.T) {
 	w := watchOver(pulled(metav1.ConditionTrue))
 	events := record.NewFakeRecorder(10)
 	w.recorder = events
-	hold := &claims.Hold{Clusters: []string{"edge-1"}}
-	w.options.Hold = func() *claims.Hold { return hold }
+	hold := &hubclaim.Hold{Clusters: []string{"edge-1"}}
+	w.options.Hold = func() *hubclaim.Hold { return hold }
 	held := func() string {
 		cluster := &clusterv1alpha1.Cluster{}
 		if err := w.hub.Get(t.Context(), client.ObjectKey{Name: "edge-1"}, cluster); err != nil {
@@ -343,8 +343,8 @@ func TestAClusterInPullModeIsToldThatTheHubWaits(t *testing.T) {
 // TestAClusterInPushModeSaysThatItWasCompared: while the hub waits, one that does not is
 // told from one that was not looked at yet.
 func TestAClusterInPushModeSaysThatItWasCompared(t *testing.T) {
-	hold := &claims.Hold{Clusters: []string{"west"}}
-	o := &Options{Clock: clock.RealClock{}, Hold: func() *claims.Hold { return hold }}
+	hold := &hubclaim.Hold{Clusters: []string{"west"}}
+	o := &Options{Clock: clock.RealClock{}, Hold: func() *hubclaim.Hold { return hold }}
 	s := &state{cluster: &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "east"}, Spec: clusterv1alpha1.ClusterSpec{SyncMode: clusterv1alpha1.Push}}}
 	s.status = &clusterv1alpha1.ClusterStatus{}
 	says := func() string {

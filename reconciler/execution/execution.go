@@ -14,7 +14,7 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/members"
-	"github.com/flotilla-io/flotilla/policies/claims"
+	"github.com/flotilla-io/flotilla/policies/hubclaim"
 	"github.com/flotilla-io/flotilla/reconciler/debounce"
 	"github.com/flotilla-io/flotilla/reconciler/execution/drift"
 	"github.com/flotilla-io/flotilla/reconciler/execution/figures"
@@ -39,7 +39,7 @@ type Options struct {
 	MaxWait time.Duration
 	// Hold is why nothing is changed in a cluster; nil, and a nil answer, is that
 	// there is no hold. Wake is called when that ends.
-	Hold func(cluster string) *claims.Hold
+	Hold func(cluster string) *hubclaim.Hold
 	// Seal proves the records of what was applied, where others may write them too.
 	Seal seal.Seal
 	// Metrics is where the loop counts; nil counts for nobody.

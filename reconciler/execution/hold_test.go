@@ -9,7 +9,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/flotilla-io/flotilla/internal/members"
-	"github.com/flotilla-io/flotilla/policies/claims"
+	"github.com/flotilla-io/flotilla/policies/hubclaim"
 )
 
 // TestWhatWouldBeMade: while the hub waits, a Work does not say that it would make what the
@@ -34,7 +34,7 @@ func TestWhatWouldBeMade(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			edge := &edge{presence: members.Absent, live: tc.live}
 			p := testParts(edge, clocktesting.NewFakePassiveClock(time.Unix(1000, 0)))
-			p.options.Hold = func(string) *claims.Hold { return &claims.Hold{} }
+			p.options.Hold = func(string) *hubclaim.Hold { return &hubclaim.Hold{} }
 			w := p.worker("eu-1", elsewhere{})
 			s := &state{key: workKey, work: testWork(tc.manifest), member: edge}
 			if _, err := w.reader.connect(t.Context(), s); err != nil {

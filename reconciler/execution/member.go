@@ -12,7 +12,7 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/internal/tenure"
-	"github.com/flotilla-io/flotilla/policies/claims"
+	"github.com/flotilla-io/flotilla/policies/hubclaim"
 	"github.com/flotilla-io/flotilla/reconciler/execution/acting"
 	"github.com/flotilla-io/flotilla/reconciler/execution/manifest"
 	"github.com/flotilla-io/flotilla/reconciler/execution/ownermeta"
@@ -30,7 +30,7 @@ type reader interface {
 	Get(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error)
 	Served(ctx context.Context, gvk schema.GroupVersionKind) (schema.GroupVersionKind, error)
 	Autoscaled(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (bool, error)
-	Standing() claims.Standing
+	Standing() hubclaim.Standing
 }
 
 type writer interface {

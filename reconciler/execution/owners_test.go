@@ -28,7 +28,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/policies/author"
-	"github.com/flotilla-io/flotilla/policies/claims"
+	"github.com/flotilla-io/flotilla/policies/hubclaim"
 	"github.com/flotilla-io/flotilla/reconciler/debounce"
 	"github.com/flotilla-io/flotilla/reconciler/execution/backoff"
 	"github.com/flotilla-io/flotilla/reconciler/execution/manifest"
@@ -88,7 +88,7 @@ func (y *yard) Autoscaled(context.Context, schema.GroupVersionKind, types.Namesp
 	return false, nil
 }
 
-func (y *yard) Standing() claims.Standing { return claims.Standing{} }
+func (y *yard) Standing() hubclaim.Standing { return hubclaim.Standing{} }
 
 func (y *yard) Apply(_ context.Context, desired *unstructured.Unstructured) (*members.Observed, error) {
 	uid := types.UID("")

@@ -32,7 +32,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/internal/tenure"
 	"github.com/flotilla-io/flotilla/policies/author"
-	"github.com/flotilla-io/flotilla/policies/claims"
+	"github.com/flotilla-io/flotilla/policies/hubclaim"
 	"github.com/flotilla-io/flotilla/policies/interpreter"
 	"github.com/flotilla-io/flotilla/reconciler/debounce"
 	"github.com/flotilla-io/flotilla/reconciler/execution/acting"
@@ -49,7 +49,7 @@ type edge struct {
 	presence members.Presence
 	live     *unstructured.Unstructured
 	refuse   error
-	standing claims.Standing
+	standing hubclaim.Standing
 	asked    []string
 	sent     *unstructured.Unstructured
 
@@ -85,7 +85,7 @@ func (e *edge) Autoscaled(_ context.Context, _ schema.GroupVersionKind, key type
 	return e.autoscaled, e.silent
 }
 
-func (e *edge) Standing() claims.Standing { return e.standing }
+func (e *edge) Standing() hubclaim.Standing { return e.standing }
 
 func (e *edge) Apply(_ context.Context, desired *unstructured.Unstructured) (*members.Observed, error) {
 	verb := "apply"

@@ -23,7 +23,7 @@ import (
 	"github.com/flotilla-io/flotilla/controlplane/member"
 	"github.com/flotilla-io/flotilla/controlplane/servertest"
 	"github.com/flotilla-io/flotilla/internal/setback"
-	"github.com/flotilla-io/flotilla/policies/claims"
+	"github.com/flotilla-io/flotilla/policies/hubclaim"
 )
 
 // TestAHubThatWasSetBack restores an older copy of a hub's folder: in the member an
@@ -199,7 +199,7 @@ func (f *fleet) marked(ctx context.Context, resourceVersion string) error {
 	if err := f.edge.Get(ctx, client.ObjectKey{Name: "kube-system"}, system); err != nil {
 		return err
 	}
-	claim, err := claims.Parse(system.Annotations[clusterv1alpha1.ClaimAnnotation])
+	claim, err := hubclaim.Parse(system.Annotations[clusterv1alpha1.ClaimAnnotation])
 	if err != nil {
 		return err
 	}

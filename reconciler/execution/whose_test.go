@@ -18,7 +18,7 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/members"
-	"github.com/flotilla-io/flotilla/policies/claims"
+	"github.com/flotilla-io/flotilla/policies/hubclaim"
 )
 
 // TestWhoseAnObjectIs has a Work meet objects that name it and are another hub's.
@@ -30,9 +30,9 @@ func TestWhoseAnObjectIs(t *testing.T) {
 		}
 		return text
 	}
-	fresh, contested := claims.Standing{Hub: "one"}, claims.Standing{Hub: "one", Contested: true}
+	fresh, contested := hubclaim.Standing{Hub: "one"}, hubclaim.Standing{Hub: "one", Contested: true}
 	for name, tc := range map[string]struct {
-		standing claims.Standing
+		standing hubclaim.Standing
 		live     string
 		policy   string // conflict resolution; empty: abort
 		applied  []string
@@ -118,7 +118,7 @@ func TestNamespaceOfSomebodyElse(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			e := &edge{presence: members.Absent, live: parse(t, tc.live), standing: claims.Standing{Hub: "one", Contested: true}}
+			e := &edge{presence: members.Absent, live: parse(t, tc.live), standing: hubclaim.Standing{Hub: "one", Contested: true}}
 			w := testWorker(e, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
 			s := &state{key: workKey, work: testWork(ours), member: e}
 			next, err := loopOf(t, w, s)
@@ -144,7 +144,7 @@ func TestNamespaceOfSomebodyElse(t *testing.T) {
 func TestNamespaceOfSomebodyElseThatGoes(t *testing.T) {
 	const ours = `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"shop","labels":{"karmada.io/managed":"true"}}}`
 	live := parse(t, `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"shop","uid":"u","deletionTimestamp":"2026-01-01T00:00:00Z"}}`)
-	e := &edge{presence: members.Absent, live: live, standing: claims.Standing{Hub: "one"}}
+	e := &edge{presence: members.Absent, live: live, standing: hubclaim.Standing{Hub: "one"}}
 	w := testWorker(e, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
 	s := &state{key: workKey, work: testWork(ours), member: e}
 	next, err := loopOf(t, w, s)

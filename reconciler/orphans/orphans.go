@@ -33,7 +33,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/hub"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/members"
-	"github.com/flotilla-io/flotilla/policies/claims"
+	"github.com/flotilla-io/flotilla/policies/hubclaim"
 	policy "github.com/flotilla-io/flotilla/policies/orphans"
 )
 
@@ -46,7 +46,7 @@ type Options struct {
 	Grace time.Duration
 	// Hold is why nothing is removed from members, whatever a policy says; nil, and a
 	// nil answer, is that nothing is held. Wake is called when that changes.
-	Hold func(cluster string) *claims.Hold
+	Hold func(cluster string) *hubclaim.Hold
 	// Metrics is where orphans are counted; nil counts for nobody.
 	Metrics prometheus.Registerer
 	// Clock is the time; nil means the machine's.
@@ -83,7 +83,7 @@ type since struct {
 	at  time.Time
 }
 
-// New returns the loop and has it told what happens in the registry's members. hub
+// New returns the loop, as a handler of the events of the registry's members. hub
 // reads from a cache, live from the control plane itself.
 func New(hub client.Client, live client.Reader, registry *members.Registry, recorder loop.Recorder, o Options) *Reconciler {
 	if o.Grace == 0 {
@@ -138,7 +138,7 @@ func (r *Reconciler) sweepAfter(cluster string, after time.Duration) {
 	}
 }
 
-// clusterEvents looks at a cluster whose policy changed, and tells of one that
+// clusterEvents looks at a cluster whose policy changed, and reports one that
 // turned.
 func (r *Reconciler) clusterEvents() handler.TypedEventHandler[*clusterv1alpha1.Cluster, reconcile.Request] {
 	return handler.TypedFuncs[*clusterv1alpha1.Cluster, reconcile.Request]{
@@ -237,7 +237,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	member, ok := r.registry.Get(c.Name)
 	if !ok {
-		return reconcile.Result{}, nil // what was known stays; it is told when the member is back
+		return reconcile.Result{}, nil // what was known stays; the loop is called when the member is back
 	}
 	if member.Proven() {
 		if err := r.renamed.find(ctx, c.Name, member); err != nil {

@@ -34,7 +34,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/join"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/internal/ownership"
-	"github.com/flotilla-io/flotilla/policies/claims"
+	"github.com/flotilla-io/flotilla/policies/hubclaim"
 	"github.com/flotilla-io/flotilla/policies/interpreter"
 	"github.com/flotilla-io/flotilla/reconciler/cluster"
 	"github.com/flotilla-io/flotilla/reconciler/execution"
@@ -66,7 +66,7 @@ type fleet struct {
 	hub    *servertest.Env
 	edge   client.Client
 	events *reported
-	hold   atomic.Pointer[claims.Hold]
+	hold   atomic.Pointer[hubclaim.Hold]
 	wake   func()
 	stop   func() error
 }
@@ -76,7 +76,7 @@ func (f *fleet) start() {
 		native := interpreter.Native()
 		registry := members.New(members.Options{Interpreter: native})
 		hub, live := mgr.GetClient(), mgr.GetAPIReader()
-		finder := orphans.New(hub, live, registry, f.events, orphans.Options{Grace: 200 * time.Millisecond, Hold: func(string) *claims.Hold { return f.hold.Load() }, Metrics: metrics.Registry})
+		finder := orphans.New(hub, live, registry, f.events, orphans.Options{Grace: 200 * time.Millisecond, Hold: func(string) *hubclaim.Hold { return f.hold.Load() }, Metrics: metrics.Registry})
 		f.wake = finder.Wake
 		for _, l := range []interface{ Register(ctrl.Manager) error }{
 			cluster.New(hub, live, registry, f.events, cluster.Options{Period: time.Second}),
@@ -258,7 +258,7 @@ func TestOrphans(t *testing.T) {
 	f.left("left")
 	f.lose("east", "lost")
 	f.says("2 objects that no Work names: ConfigMap shop/left, ConfigMap shop/lost")
-	f.hold.Store(&claims.Hold{})
+	f.hold.Store(&hubclaim.Hold{})
 	f.check(retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		c := &clusterv1alpha1.Cluster{}
 		if err := f.hub.Hub.Get(t.Context(), client.ObjectKey{Name: "east"}, c); err != nil {

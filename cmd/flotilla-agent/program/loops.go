@@ -34,7 +34,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/interpreters"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/internal/setback"
-	"github.com/flotilla-io/flotilla/policies/claims"
+	"github.com/flotilla-io/flotilla/policies/hubclaim"
 	"github.com/flotilla-io/flotilla/reconciler/cluster"
 	"github.com/flotilla-io/flotilla/reconciler/execution"
 	"github.com/flotilla-io/flotilla/reconciler/execution/seal"
@@ -128,7 +128,7 @@ func (a *agent) wire(ctx context.Context) error {
 		carry.Proven(name) // Works whose statuses the hub could not take
 		teller.Changed()
 	}
-	finder := orphans.New(mgr.GetClient(), mgr.GetAPIReader(), registry, events, orphans.Options{Own: name, Hold: func(string) *claims.Hold { return a.checker.Hold() }, Metrics: metrics.Registry})
+	finder := orphans.New(mgr.GetClient(), mgr.GetAPIReader(), registry, events, orphans.Options{Own: name, Hold: func(string) *hubclaim.Hold { return a.checker.Hold() }, Metrics: metrics.Registry})
 	a.checker.OnChange(finder.Wake)
 	if err := finder.Register(mgr); err != nil {
 		return err
@@ -236,8 +236,8 @@ func (a *agent) target(_ context.Context, c *clusterv1alpha1.Cluster) (members.T
 }
 
 // claimant is the hub that claims the member: the one that the agent knows.
-func (a *agent) claimant(name string) claims.Claimant {
-	return claims.Claimant{Hub: a.conn.Identity(), Cluster: name, Address: a.hub.Host, Mode: claims.Pull, Alone: a.conn.Away() != nil}
+func (a *agent) claimant(name string) hubclaim.Claimant {
+	return hubclaim.Claimant{Hub: a.conn.Identity(), Cluster: name, Address: a.hub.Host, Mode: hubclaim.Pull, Alone: a.conn.Away() != nil}
 }
 
 // recorder emits Events where an agent may: in its cluster's namespace on the hub,

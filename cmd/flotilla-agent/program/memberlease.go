@@ -17,7 +17,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/command"
 	"github.com/flotilla-io/flotilla/internal/setback"
 	"github.com/flotilla-io/flotilla/internal/tenure"
-	"github.com/flotilla-io/flotilla/policies/claims"
+	"github.com/flotilla-io/flotilla/policies/hubclaim"
 )
 
 // compete competes for the Lease of the one agent that acts in the cluster. Leave releases
@@ -156,7 +156,7 @@ type marker struct {
 }
 
 // Weigh implements members.Marker. Errors: that another agent acts there.
-func (m marker) Weigh(ctx context.Context, cluster string, mark *claims.Mark) error {
+func (m marker) Weigh(ctx context.Context, cluster string, mark *hubclaim.Mark) error {
 	if !m.offer.open.Load() {
 		m.offer.memberLease.Want()
 	}

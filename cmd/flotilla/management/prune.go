@@ -30,8 +30,8 @@ import (
 	"github.com/flotilla-io/flotilla/internal/join"
 	"github.com/flotilla-io/flotilla/internal/ownership"
 	"github.com/flotilla-io/flotilla/internal/setback"
-	"github.com/flotilla-io/flotilla/policies/claims"
 	"github.com/flotilla-io/flotilla/policies/excerpt"
+	"github.com/flotilla-io/flotilla/policies/hubclaim"
 	"github.com/flotilla-io/flotilla/policies/orphans"
 )
 
@@ -45,8 +45,8 @@ type prune struct {
 
 	hub      client.Client
 	member   *rest.Config
-	standing claims.Standing
-	mark     *claims.Mark // how far the member has seen the hub; nil: not at all
+	standing hubclaim.Standing
+	mark     *hubclaim.Mark // how far the member has seen the hub; nil: not at all
 }
 
 // pruned is what the command tells programs.
@@ -237,18 +237,18 @@ func (p *prune) connect(ctx context.Context) (err error) {
 	if err := member.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, system); err != nil {
 		return fmt.Errorf("read whose the cluster is: %w", fleet.Describe(err))
 	}
-	claim, err := claims.Parse(system.Annotations[clusterv1alpha1.ClaimAnnotation])
+	claim, err := hubclaim.Parse(system.Annotations[clusterv1alpha1.ClaimAnnotation])
 	if err != nil {
 		return err
 	}
-	owner := claims.Claimant{Hub: id, Cluster: p.cluster}
-	if claims.Judge(claim, owner) == claims.Anothers {
+	owner := hubclaim.Claimant{Hub: id, Cluster: p.cluster}
+	if hubclaim.Judge(claim, owner) == hubclaim.Anothers {
 		return fmt.Errorf("cluster %s belongs to another control plane: it is %s", p.cluster, excerpt.Bytes(claim.Describe(), 512))
 	}
 	if err := join.ActsHere(ctx, p.hub, claim); err != nil {
 		return err
 	}
-	if p.standing = claims.StandingOf(claim, owner); claims.Judge(claim, owner) == claims.Ours {
+	if p.standing = hubclaim.StandingOf(claim, owner); hubclaim.Judge(claim, owner) == hubclaim.Ours {
 		p.mark = claim.Mark
 	}
 	return nil
@@ -342,7 +342,7 @@ func orphanOf(at join.Served, obj *metav1.PartialObjectMetadata) orphans.Object 
 	return orphans.Object{
 		ID:      orphans.ID{Kind: at.Kind, NamespacedName: types.NamespacedName{Namespace: obj.Namespace, Name: obj.Name}},
 		Work:    types.NamespacedName{Namespace: obj.Annotations[workv1alpha2.WorkNamespaceAnnotation], Name: obj.Annotations[workv1alpha2.WorkNameAnnotation]},
-		Owner:   claims.Ownership{Hub: obj.Annotations[workv1alpha2.HubAnnotation], Work: obj.Labels[workv1alpha2.WorkPermanentIDLabel]},
+		Owner:   hubclaim.Ownership{Hub: obj.Annotations[workv1alpha2.HubAnnotation], Work: obj.Labels[workv1alpha2.WorkPermanentIDLabel]},
 		Managed: obj.Labels[workv1alpha2.ManagedByKarmadaLabel] == workv1alpha2.ManagedByKarmadaLabelValue,
 		Applied: applied, Leaving: obj.DeletionTimestamp != nil,
 	}

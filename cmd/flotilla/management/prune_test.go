@@ -34,7 +34,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/join"
 	"github.com/flotilla-io/flotilla/internal/ownership"
 	"github.com/flotilla-io/flotilla/internal/setback"
-	"github.com/flotilla-io/flotilla/policies/claims"
+	"github.com/flotilla-io/flotilla/policies/hubclaim"
 	"github.com/flotilla-io/flotilla/reconciler"
 )
 
@@ -136,12 +136,12 @@ func TestPrune(t *testing.T) {
 		t.Errorf("the member's warnings about kinds that are listed: %s", said)
 	}
 	system := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system"}}
-	mark := func(mark *claims.Mark) {
+	mark := func(mark *hubclaim.Mark) {
 		t.Helper()
 		if err := edge.Get(t.Context(), client.ObjectKeyFromObject(system), system); err != nil {
 			t.Fatal(err)
 		}
-		claim, err := claims.Parse(system.Annotations[clusterv1alpha1.ClaimAnnotation])
+		claim, err := hubclaim.Parse(system.Annotations[clusterv1alpha1.ClaimAnnotation])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -151,7 +151,7 @@ func TestPrune(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	mark(&claims.Mark{Run: 9, ID: "lost", Revision: 7})
+	mark(&hubclaim.Mark{Run: 9, ID: "lost", Revision: 7})
 	if code, out, errOut := prune("", "--dry-run").All(); code != 0 || out != list || !strings.HasPrefix(errOut, "warning: nothing would be removed: ") {
 		t.Errorf("a dry run before the control plane has looked: code %d\n%s%s", code, out, errOut)
 	}
@@ -160,7 +160,7 @@ func TestPrune(t *testing.T) {
 	}
 	mark(nil)
 	system = &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system"}}
-	history, _ := claims.History{}.WithHold("east", &claims.Mark{Run: 1, ID: "lost", Revision: 7}, 5, time.Now())
+	history, _ := hubclaim.History{}.WithHold("east", &hubclaim.Mark{Run: 1, ID: "lost", Revision: 7}, 5, time.Now())
 	if err := hub.Hub.Patch(t.Context(), system, client.RawPatch("application/merge-patch+json",
 		fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, clusterv1alpha1.HistoryAnnotation, history.Encode()))); err != nil {
 		t.Fatal(err)

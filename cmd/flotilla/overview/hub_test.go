@@ -14,7 +14,7 @@ import (
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/controlplane/servertest"
-	"github.com/flotilla-io/flotilla/policies/claims"
+	"github.com/flotilla-io/flotilla/policies/hubclaim"
 )
 
 // testHub has the member carry the mark of a future that the control plane has lost.
@@ -29,11 +29,11 @@ func testHub(t *testing.T, w *world) {
 	if err := w.east.Get(t.Context(), client.ObjectKey{Name: "kube-system"}, system); err != nil {
 		t.Fatal(err)
 	}
-	claim, err := claims.Parse(system.Annotations[clusterv1alpha1.ClaimAnnotation])
+	claim, err := hubclaim.Parse(system.Annotations[clusterv1alpha1.ClaimAnnotation])
 	if err != nil || claim == nil {
 		t.Fatalf("the claim: %v, %v", claim, err)
 	}
-	claim.Mark = &claims.Mark{Run: 99, ID: "lost", Revision: 1 << 40}
+	claim.Mark = &hubclaim.Mark{Run: 99, ID: "lost", Revision: 1 << 40}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{clusterv1alpha1.ClaimAnnotation: claim.Encode()}}})
 	if err != nil {
 		t.Fatal(err)
@@ -65,7 +65,7 @@ func testHub(t *testing.T, w *world) {
 		t.Errorf("the member was changed: %d replicas, %v", got, err)
 	}
 	var plan struct {
-		Hold    *claims.Hold
+		Hold    *hubclaim.Hold
 		Changes []map[string]string
 		Resumed bool
 	}

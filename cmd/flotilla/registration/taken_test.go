@@ -25,7 +25,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/join"
 	"github.com/flotilla-io/flotilla/internal/join/outlook"
-	"github.com/flotilla-io/flotilla/policies/claims"
+	"github.com/flotilla-io/flotilla/policies/hubclaim"
 )
 
 // TestWhatIsLeftOfAClusterThatIsAnothers: nobody is told to delete what another control
@@ -180,19 +180,19 @@ func TestAWaitThatIsCutOff(t *testing.T) {
 func TestWhoMayNotUnregister(t *testing.T) {
 	quiet := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(quiet.Close)
-	mark := &claims.Mark{Run: 2, ID: "lost", Revision: 1 << 40}
+	mark := &hubclaim.Mark{Run: 2, ID: "lost", Revision: 1 << 40}
 	for name, tc := range map[string]struct {
-		claim *claims.Claim
-		hold  *claims.Hold
+		claim *hubclaim.Claim
+		hold  *hubclaim.Hold
 		want  string
 	}{
 		"nobody's":                 {},
-		"its own":                  {claim: &claims.Claim{Hub: "mine", Cluster: "edge", Mode: claims.Pull}},
-		"another control plane's":  {claim: &claims.Claim{Hub: "theirs", Cluster: "north", Mode: claims.Pull}, want: "belongs to another control plane, cluster north of the control plane with the identity theirs"},
-		"that of another cluster":  {claim: &claims.Claim{Hub: "mine", Cluster: "west", Mode: claims.Push}, want: "the cluster west of this control plane, and not edge"},
-		"that of the original":     {claim: &claims.Claim{Hub: "mine", Cluster: "edge", Mode: claims.Pull, Mark: mark}, want: "has seen more of this control plane than its store knows"},
-		"its own, while it waits":  {claim: &claims.Claim{Hub: "mine", Cluster: "edge", Mode: claims.Pull}, hold: &claims.Hold{Clusters: []string{"edge"}}, want: "flotilla resume hub"},
-		"its own, and others wait": {claim: &claims.Claim{Hub: "mine", Cluster: "edge", Mode: claims.Pull}, hold: &claims.Hold{Clusters: []string{"west"}}},
+		"its own":                  {claim: &hubclaim.Claim{Hub: "mine", Cluster: "edge", Mode: hubclaim.Pull}},
+		"another control plane's":  {claim: &hubclaim.Claim{Hub: "theirs", Cluster: "north", Mode: hubclaim.Pull}, want: "belongs to another control plane, cluster north of the control plane with the identity theirs"},
+		"that of another cluster":  {claim: &hubclaim.Claim{Hub: "mine", Cluster: "west", Mode: hubclaim.Push}, want: "the cluster west of this control plane, and not edge"},
+		"that of the original":     {claim: &hubclaim.Claim{Hub: "mine", Cluster: "edge", Mode: hubclaim.Pull, Mark: mark}, want: "has seen more of this control plane than its store knows"},
+		"its own, while it waits":  {claim: &hubclaim.Claim{Hub: "mine", Cluster: "edge", Mode: hubclaim.Pull}, hold: &hubclaim.Hold{Clusters: []string{"edge"}}, want: "flotilla resume hub"},
+		"its own, and others wait": {claim: &hubclaim.Claim{Hub: "mine", Cluster: "edge", Mode: hubclaim.Pull}, hold: &hubclaim.Hold{Clusters: []string{"west"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			system := func(annotation, text string) *corev1.Namespace {
@@ -202,7 +202,7 @@ func TestWhoMayNotUnregister(t *testing.T) {
 			if tc.claim != nil {
 				text = tc.claim.Encode()
 			}
-			history := claims.History{Runs: []claims.Run{{Number: 1, ID: "a"}}, Hold: tc.hold}
+			history := hubclaim.History{Runs: []hubclaim.Run{{Number: 1, ID: "a"}}, Hold: tc.hold}
 			o := join.UnjoinOptions{
 				Name: "edge", HubID: "mine",
 				Hub:    fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(system(clusterv1alpha1.HistoryAnnotation, history.Encode())).Build(),

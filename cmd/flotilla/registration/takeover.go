@@ -14,7 +14,7 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
 	"github.com/flotilla-io/flotilla/internal/join"
 	"github.com/flotilla-io/flotilla/internal/registration"
-	"github.com/flotilla-io/flotilla/policies/claims"
+	"github.com/flotilla-io/flotilla/policies/hubclaim"
 )
 
 // printTakeOver tells what taking a cluster over means. It prints nothing if no
@@ -62,14 +62,14 @@ func (r *registering) claim(cmd *cobra.Command, hub *rest.Config, member client.
 	if err := r.reportTakeOver(cmd, id, member, config); err != nil {
 		return err
 	}
-	err = join.Claim(cmd.Context(), join.ClaimOptions{Member: member, Hub: id, Cluster: r.cluster.name, Address: hub.Host, Mode: claims.Pull, TakeOver: r.takeOver})
+	err = join.Claim(cmd.Context(), join.ClaimOptions{Member: member, Hub: id, Cluster: r.cluster.name, Address: hub.Host, Mode: hubclaim.Pull, TakeOver: r.takeOver})
 	if errors.Is(err, join.ErrClaimed) {
 		return fmt.Errorf("cluster %s is not registered, and its token is used: %w", r.cluster.name, err)
 	}
 	return fleet.Meanwhile("cluster "+r.cluster.name, err)
 }
 
-// tellTakeOver prints what it means that the cluster is taken over, if it is to be.
+// reportTakeOver prints what it means that the cluster is taken over, if it is to be.
 func (r *registering) reportTakeOver(cmd *cobra.Command, id string, member client.Client, config *rest.Config) error {
 	if !r.takeOver {
 		return nil

@@ -20,7 +20,7 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/author"
-	"github.com/flotilla-io/flotilla/policies/claims"
+	"github.com/flotilla-io/flotilla/policies/hubclaim"
 )
 
 // Guard refuses deletions that would take down what runs in clusters although
@@ -121,7 +121,7 @@ func (g *Guard) cluster(ctx context.Context, a admission.Attributes) (why, err e
 	if err != nil || system == nil {
 		return nil, err
 	}
-	history := claims.ParseHistory(system.GetAnnotations()[clusterv1alpha1.HistoryAnnotation])
+	history := hubclaim.ParseHistory(system.GetAnnotations()[clusterv1alpha1.HistoryAnnotation])
 	if history.Hold.Of(cluster.Name) == nil {
 		return nil, nil
 	}

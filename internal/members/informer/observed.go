@@ -15,8 +15,8 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/ownership"
-	"github.com/flotilla-io/flotilla/policies/claims"
 	"github.com/flotilla-io/flotilla/policies/excerpt"
+	"github.com/flotilla-io/flotilla/policies/hubclaim"
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 	"github.com/flotilla-io/flotilla/policies/interpreter/rules"
 )
@@ -36,7 +36,7 @@ type Observed struct {
 	// member may write there what it likes.
 	Work types.NamespacedName
 	// Owner is what the object says of whose it is, besides names.
-	Owner claims.Ownership
+	Owner hubclaim.Ownership
 	// Owned is the ownership.Hash of the object.
 	Owned string
 	// Scaled reports whether something in the member, no person, sets the number of
@@ -102,7 +102,7 @@ func MetadataOf(obj *unstructured.Unstructured) *Observed {
 			Namespace: once.Value().workNamespace,
 			Name:      annotations[workv1alpha2.WorkNameAnnotation],
 		},
-		Owner: claims.Ownership{Hub: once.Value().hub, Work: obj.GetLabels()[workv1alpha2.WorkPermanentIDLabel]},
+		Owner: hubclaim.Ownership{Hub: once.Value().hub, Work: obj.GetLabels()[workv1alpha2.WorkPermanentIDLabel]},
 	}
 }
 

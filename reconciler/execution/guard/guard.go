@@ -19,8 +19,8 @@ import (
 	"github.com/flotilla-io/flotilla/internal/egress"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/policies/cascade"
-	"github.com/flotilla-io/flotilla/policies/claims"
 	"github.com/flotilla-io/flotilla/policies/excerpt"
+	"github.com/flotilla-io/flotilla/policies/hubclaim"
 	"github.com/flotilla-io/flotilla/policies/volumes"
 	"github.com/flotilla-io/flotilla/reconciler/execution/outcome"
 )
@@ -77,7 +77,7 @@ type Removal struct {
 	// Desired is the object as the Work asks for it; nil if it does so no more.
 	Desired metav1.Object
 	// Standing is what the hub may conclude of the member.
-	Standing claims.Standing
+	Standing hubclaim.Standing
 	// Leaving says that the whole cluster leaves the hub.
 	Leaving bool
 }
@@ -140,7 +140,7 @@ func (g *Guard) workOf(ctx context.Context, r *Removal, obj metav1.Object) *work
 	}
 	work := &workv1alpha1.Work{}
 	err := g.hub.Get(ctx, client.ObjectKey{Namespace: r.Work.Namespace, Name: notes[workv1alpha2.WorkNameAnnotation]}, work, client.UnsafeDisableDeepCopy)
-	says := claims.Ownership{Hub: notes[workv1alpha2.HubAnnotation], Work: obj.GetLabels()[workv1alpha2.WorkPermanentIDLabel]}
+	says := hubclaim.Ownership{Hub: notes[workv1alpha2.HubAnnotation], Work: obj.GetLabels()[workv1alpha2.WorkPermanentIDLabel]}
 	if err != nil || !r.Standing.MayRemove(says, work.Labels[workv1alpha2.WorkPermanentIDLabel]) {
 		return nil
 	}

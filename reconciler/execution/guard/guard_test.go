@@ -12,7 +12,7 @@ import (
 	"github.com/flotilla-io/flotilla/api/scheme"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
-	"github.com/flotilla-io/flotilla/policies/claims"
+	"github.com/flotilla-io/flotilla/policies/hubclaim"
 )
 
 const space = "karmada-es-eu-1"
@@ -29,10 +29,10 @@ func TestWhatLeaves(t *testing.T) {
 	}
 	leaving := func(w *workv1alpha1.Work) { w.DeletionTimestamp = ptr.To(metav1.Now()) }
 	stays := func(*workv1alpha1.Work) {}
-	fresh, contested := claims.Standing{Hub: "one"}, claims.Standing{Hub: "one", Contested: true}
+	fresh, contested := hubclaim.Standing{Hub: "one"}, hubclaim.Standing{Hub: "one", Contested: true}
 	for name, tc := range map[string]struct {
 		work     *workv1alpha1.Work // nil: gone
-		standing claims.Standing
+		standing hubclaim.Standing
 		hub, id  string // what the object says of whose it is
 		unmarked bool
 		claim    bool   // it is a PersistentVolumeClaim

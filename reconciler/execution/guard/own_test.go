@@ -22,7 +22,7 @@ import (
 	"github.com/flotilla-io/flotilla/api/scheme"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
-	"github.com/flotilla-io/flotilla/policies/claims"
+	"github.com/flotilla-io/flotilla/policies/hubclaim"
 )
 
 // harbour is a member with the definition of boats.
@@ -82,7 +82,7 @@ func TestADefinitionWaitsForWhatIsTheFleets(t *testing.T) {
 			}}}}
 			err := New(hub).Judge(t.Context(), edge, &Removal{
 				Kind: schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}, Key: types.NamespacedName{Name: "boats.sea.example"},
-				Title: "CustomResourceDefinition boats.sea.example", Work: work("boats"), Standing: claims.Standing{Hub: "one"}, Leaving: tc.gone,
+				Title: "CustomResourceDefinition boats.sea.example", Work: work("boats"), Standing: hubclaim.Standing{Hub: "one"}, Leaving: tc.gone,
 			})
 			if tc.message == "" {
 				if err != nil {

@@ -8,7 +8,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/internal/ownership"
-	"github.com/flotilla-io/flotilla/policies/claims"
+	"github.com/flotilla-io/flotilla/policies/hubclaim"
 )
 
 // Two hubs may have Works of one name. What an object in a member says of its Work
@@ -16,7 +16,7 @@ import (
 
 // Member says what this hub may conclude of whose objects are.
 type Member interface {
-	Standing() claims.Standing
+	Standing() hubclaim.Standing
 }
 
 // Owner is a Work as the objects of one member name it.

@@ -16,7 +16,7 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
 	"github.com/flotilla-io/flotilla/internal/command"
 	"github.com/flotilla-io/flotilla/internal/setback"
-	"github.com/flotilla-io/flotilla/policies/claims"
+	"github.com/flotilla-io/flotilla/policies/hubclaim"
 )
 
 // hubPlan is what resume hub says with -o json.
@@ -24,7 +24,7 @@ type hubPlan struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"` // HubPlan
 	// Hold is why the control plane waits; nil if it does not.
-	Hold *claims.Hold `json:"hold,omitempty"`
+	Hold *hubclaim.Hold `json:"hold,omitempty"`
 	// Plan is what it does when it goes on.
 	setback.Plan `json:",inline"`
 	// Resumed says that it goes on.

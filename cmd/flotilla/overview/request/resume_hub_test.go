@@ -5,13 +5,13 @@ import (
 	"testing"
 
 	"github.com/flotilla-io/flotilla/internal/setback"
-	"github.com/flotilla-io/flotilla/policies/claims"
+	"github.com/flotilla-io/flotilla/policies/hubclaim"
 )
 
 // TestWhoMayNotGoOn: what would be done is to be known first, in all clusters that there
 // is an answer of.
 func TestWhoMayNotGoOn(t *testing.T) {
-	hold := &claims.Hold{Clusters: []string{"east"}, Store: 20, Seen: 50}
+	hold := &hubclaim.Hold{Clusters: []string{"east"}, Store: 20, Seen: 50}
 	for name, tc := range map[string]struct {
 		plan hubPlan
 		want string // part of the error; empty for none

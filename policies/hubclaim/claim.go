@@ -1,10 +1,10 @@
-// Package claims decides whose a member cluster is, and whose the objects in it
-// are.
+// Package hubclaim decides which hub owns a member cluster, and which hub owns the
+// objects in it.
 //
-// In go the claim that a member carries, who asks, and what an object says of
-// itself; out come verdicts, and the claim as it is to be. A name is never
-// evidence: two hubs may have the same ones. The package talks to nobody.
-package claims
+// In go the claim that a member carries, the hub that asks, and the owner that an
+// object records; out come verdicts, and the claim to be written. A name is never
+// evidence: two hubs may use the same ones. The package does no I/O.
+package hubclaim
 
 import (
 	"encoding/json"
@@ -24,7 +24,7 @@ type Claim struct {
 	Cluster string `json:"cluster"`
 	// Address is where people find that hub; empty if nobody knew.
 	Address string `json:"address,omitempty"`
-	// Mode says who applies there: Push, Pull, or empty where nobody has said.
+	// Mode says who applies there: Push, Pull, or empty where that is not known.
 	Mode string `json:"mode,omitempty"`
 	// Former are the hubs that lost the member to another one, the latest last.
 	Former []string `json:"former,omitempty"`
@@ -97,7 +97,7 @@ type Claimant struct {
 }
 
 // Pushed reports whether an agent asks for a member where its hub applies itself: it was
-// in pull mode once, and nobody has told the agent.
+// in pull mode once, and its agent does not know yet.
 func (c *Claim) Pushed(h Claimant) bool {
 	return c != nil && c.Hub == h.Hub && c.Mode == Push && h.Mode == Pull
 }
@@ -179,7 +179,7 @@ func StandingOf(c *Claim, h Claimant) Standing {
 // like: it is only ever a reason to leave an object alone.
 type Ownership struct {
 	// Hub is the identity of the hub that applied it; empty for objects that were
-	// applied before hubs said so.
+	// applied before hubs recorded it.
 	Hub string
 	// Work is the permanent id of its Work; empty for none.
 	Work string

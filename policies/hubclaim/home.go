@@ -1,4 +1,4 @@
-package claims
+package hubclaim
 
 import (
 	"slices"
@@ -7,7 +7,7 @@ import (
 
 // The folder of a hub may be copied, and the copy be run beside it: members know both by
 // one identity. So a hub acts from one home, which its members carry. Who comes from
-// elsewhere asks first, in the member, and acts once nobody has said no for a while: a
+// elsewhere asks first, in the member, and acts once nobody has refused for a while: a
 // hub that runs looks at its members more often than that.
 
 // Home is from where a hub acts in a member, and who would from elsewhere. The zero value

@@ -1,4 +1,4 @@
-package claims
+package hubclaim
 
 import (
 	"encoding/json"
@@ -224,7 +224,7 @@ type History struct {
 	Runs []Run `json:"runs,omitempty"`
 	// Hold is nil unless the hub waits.
 	Hold *Hold `json:"hold,omitempty"`
-	// Forgiven are runs of which something was lost, as far as somebody has said to go
+	// Forgiven are runs of which something was lost, as far as somebody has decided to go
 	// on without it.
 	Forgiven []Lost `json:"forgiven,omitempty"`
 }
@@ -276,7 +276,7 @@ func (h History) Behind(m *Mark, own string, began int64) bool {
 	}
 }
 
-// Forgives reports whether what a mark shows was lost, and somebody has said to go on without.
+// Forgives reports whether what a mark shows was lost, and somebody has decided to go on without.
 // Of what its run did after that, nobody has.
 func (h History) Forgives(m *Mark) bool { return m != nil && covers(h.Forgiven, m) }
 
