@@ -87,7 +87,7 @@ func watchRest(ctx context.Context, b *bench, r *results.Report, fleet *agents.F
 	return r.Raw("agents", map[string]any{"seconds": seconds, "counters": cost})
 }
 
-// reportRates tells of the requests, all of them and the most frequent kinds.
+// reportRates reports the requests, all of them and the most frequent kinds.
 func reportRates(r *results.Report, what string, cost counters, seconds float64) {
 	rates, all := map[string]float64{}, 0.0
 	for key, n := range cost.Requests {
@@ -103,7 +103,7 @@ func reportRates(r *results.Report, what string, cost counters, seconds float64)
 	r.Note("agents", what+"writes", float64(cost.Revision)/seconds, "writes/s")
 }
 
-// reportSizes tells of the agent with Works, which is the first, and of the others.
+// reportSizes reports the agent with Works, which is the first, and of the others.
 func reportSizes(r *results.Report, fleet *agents.Fleet) error {
 	sizes, err := fleet.Sizes()
 	if err != nil {

@@ -28,7 +28,7 @@ type footprint struct {
 // more. That holds all that the process keeps of them: what the loops have
 // cached of templates, bindings, Works and members' objects, and what the server
 // and its store keep. Without the restart it would also hold the past of the
-// burst that made them, which the server keeps for those who watch; that is told
+// burst that made them, which the server keeps for those who watch; that is shown
 // apart.
 func memory(ctx context.Context, b *bench, r *results.Report) error {
 	const few = 100

@@ -29,7 +29,7 @@ type flip struct {
 	// Milliseconds from the member's report until the template shows it.
 	Milliseconds float64 `json:"milliseconds"`
 	// Until and All count writes: until the template showed it, and until all was
-	// quiet again, with what the binding tells later.
+	// quiet again, with what the binding reports later.
 	Until int64 `json:"writesUntilTheTemplateShowsIt"`
 	All   int64 `json:"writesInAll"`
 }
@@ -164,7 +164,7 @@ func propagateReporting(ctx context.Context, b *bench, of string, n int) error {
 	return awaitStatuses(ctx, b, of, n)
 }
 
-// atRest waits until n templates count all replicas, and all is quiet.
+// awaitStatuses waits until n templates count all replicas, and all is quiet.
 func awaitStatuses(ctx context.Context, b *bench, of string, n int) error {
 	want := int32(replicas * len(b.fakes.Members))
 	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, 5*time.Minute, true, func(ctx context.Context) (bool, error) {

@@ -68,7 +68,7 @@ func TestWhoScalesATemplate(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		for { // as a client does that is told of a conflict
+		for { // as a client does that is shown of a conflict
 			scale.Spec.Replicas = 5
 			_, err = users["bob"].AppsV1().Deployments(namespace).UpdateScale(t.Context(), web, scale, metav1.UpdateOptions{})
 			if !apierrors.IsConflict(err) {

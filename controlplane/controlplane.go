@@ -39,7 +39,7 @@ type ControlPlane struct {
 	// plane has written since is not in it. It is 0 for a store that runs elsewhere, which
 	// others may write; whoever has the loops run elsewhere sets it to 0 before Run.
 	Opened int64
-	// Place tells where its store is: for one of its own its folder, which a copy of that
+	// Place identifies its store: for one of its own its folder, which a copy of that
 	// is not, and for one that runs elsewhere the etcd that it is.
 	Place string
 

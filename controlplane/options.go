@@ -45,12 +45,12 @@ type Options struct {
 	Rules Rules
 	// Certificates say how long those are good that are signed on request.
 	Certificates Certificates
-	// Version is what agents are told that the control plane is; empty tells
+	// Version is the version that agents are shown of the control plane; empty shows
 	// nothing.
 	Version string
 	// FeatureGates are Kubernetes' own, for the whole process.
 	FeatureGates map[string]bool
-	// Clock tells when certificates are due; nil means the machine's.
+	// Clock decides when certificates are due; nil means the machine's.
 	Clock clock.WithTicker
 	// Log receives what goes wrong in the control plane's own store, when there is no
 	// space for it, that certificates are not renewed, and where the key is that seals
@@ -63,7 +63,7 @@ type Options struct {
 	UnsafeNoFsync bool
 }
 
-// Hooks are what others are told of a control plane. They must not wait; nil is not called.
+// Hooks are called on events of a control plane. They must not block; nil is not called.
 type Hooks struct {
 	// Starting is called once, when the data directory is held and nothing is started yet.
 	Starting func()

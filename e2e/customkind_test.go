@@ -170,7 +170,7 @@ func brokenScript(t *testing.T, repo *repository, namespace string, pool *unstru
 	})
 }
 
-// told is what a commit says of the pools, beside their kind.
+// shown is what a commit says of the pools, beside their kind.
 func shown(repo *repository, commit string) string {
 	for line := range strings.Lines(repo.note(commit)) {
 		if rest, found := strings.CutPrefix(line, "kustomization/app/"); found {

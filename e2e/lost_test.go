@@ -67,7 +67,7 @@ var losses = []struct {
 }
 
 // TestABoutiqueLosesACluster loses the cluster that half of a real application runs in, in each of the ways. Everything
-// runs elsewhere, the commit tells of it, and what comes back with the cluster goes, once.
+// runs elsewhere, the commit reports it, and what comes back with the cluster goes, once.
 func TestABoutiqueLosesACluster(t *testing.T) {
 	files := testdata(t, "online-boutique/kustomize")
 	f, err := fleet.Start(t.Context(), fleet.Options{Dir: fleet.Folder(t), Members: []string{"east", "west"}, HubArgs: []string{

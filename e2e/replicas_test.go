@@ -63,7 +63,7 @@ func (r *replicas) start(t *testing.T, name string) *localfleet.Process {
 	return p
 }
 
-// said counts how often a program has logged something.
+// logged counts how often a program has logged a message.
 func logged(t *testing.T, p *localfleet.Process, what string) int {
 	t.Helper()
 	log, err := os.ReadFile(p.Log)

@@ -132,7 +132,7 @@ func TestWhatMembersOwn(t *testing.T) {
 }
 
 // TestDriftReported leaves what somebody changed by hand as it is where the
-// policy says so, and tells of it; then it is told to revert.
+// policy says so, and reports it; then it is told to revert.
 func TestDriftReported(t *testing.T) {
 	namespace := fleet.NameOf(t)
 	manifests := strings.Replace(fmt.Sprintf(byHandApp, namespace, "nginx:1.29"), "  placement:\n", "  drift: Report\n  placement:\n", 1)

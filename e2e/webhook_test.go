@@ -217,7 +217,7 @@ func hangs(t *testing.T, server *crawlerServer, namespace string, crawler *unstr
 	eventually(t, time.Minute, "the spiders are divided again", spiders(crawler, 2))
 }
 
-// saysWhy errs unless an Event or a condition tells that the kind cannot be
+// saysWhy errs unless an Event or a condition reports that the kind cannot be
 // interpreted.
 func saysWhy(ctx context.Context, namespace string) error {
 	var b workv1alpha2.ResourceBinding

@@ -12,7 +12,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/template"
 )
 
-// Claims tells which policy will carry an object that is being made, so that the
+// Claims finds out which policy will carry an object that is being made, so that the
 // write that makes it can say so. The zero value knows of none; Register gives
 // it to the template loop, and it answers once the loop's caches are complete.
 type Claims struct {

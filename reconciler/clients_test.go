@@ -34,7 +34,7 @@ import (
 // These are what programs that were written against Karmada do and wait for, row by row: failover of clusters and of
 // applications, and quotas.
 
-// registerClients is registerEvictions with quotas, taint policies and remedies, and tells of what succeeds as such programs
+// registerClients is registerEvictions with quotas, taint policies and remedies, and reports what succeeds as such programs
 // expect it.
 func registerClients(ctx context.Context, mgr ctrl.Manager) error {
 	return reconciler.Register(ctx, mgr, reconciler.Options{
@@ -44,7 +44,7 @@ func registerClients(ctx context.Context, mgr ctrl.Manager) error {
 	})
 }
 
-// told returns what Events of a reason say of the template of a name and of its binding, by kind.
+// reported returns what Events of a reason say of the template of a name and of its binding, by kind.
 func (m *moves) reported(ns, name, reason string) map[string][]string {
 	m.Helper()
 	var events corev1.EventList

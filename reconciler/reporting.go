@@ -21,10 +21,10 @@ import (
 type Reporting string
 
 const (
-	// ReportChanges tells of what begins and of what fails, and of nothing that goes
+	// ReportChanges reports what begins and what fails, and nothing that goes
 	// as it should. It is what the empty Reporting means.
 	ReportChanges Reporting = "changes"
-	// ReportKarmada tells of each success that Karmada's controllers tell of, and
+	// ReportKarmada reports each success that Karmada's controllers report, and
 	// dates each successful try to place a binding.
 	ReportKarmada Reporting = "karmada"
 )

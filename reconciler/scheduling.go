@@ -54,7 +54,7 @@ type Descheduling struct {
 	Interval time.Duration
 	// Threshold is how long they must have waited; zero means five minutes.
 	Threshold time.Duration
-	// DryRun tells what would be moved, and moves nothing.
+	// DryRun reports what would be moved, and moves nothing.
 	DryRun bool
 }
 

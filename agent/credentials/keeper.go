@@ -68,7 +68,7 @@ type Keeper struct {
 	wake    chan struct{}
 
 	given    time.Time // when a certificate was given that was due at once; Run's alone
-	reported string    // what was told last; Run's alone
+	reported string    // what was reported last; only Run uses it
 }
 
 // New returns a keeper of the credentials in cfg. It errs if these cannot be read,

@@ -64,7 +64,7 @@ type Cache struct {
 	stores  map[string]*kindStore
 	closed  bool
 	trusted bool
-	doubt   string // why the folder is not trusted, as it was told last
+	doubt   string // why the folder is not trusted, as it was reported last
 }
 
 const identityFile = "hub"

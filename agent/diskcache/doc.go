@@ -14,5 +14,5 @@
 // removed from a member for it.
 //
 // Nobody starts from a folder that is older than what the member has seen: one that
-// was put back, or whose disk did not take what the hub said. Then the hub is waited for.
+// was put back, or whose disk did not take what the hub sent. Then the loops wait for the hub.
 package diskcache

@@ -45,13 +45,13 @@ type kindStore struct {
 	mu      sync.Mutex
 	store   cache.Store // what the informer has; nil until there is one
 	listed  bool        // there was a list in this run
-	whole   bool        // what is on disk is what the hub said in this run
+	whole   bool        // what is on disk is what the hub sent in this run
 	version string      // of the last list
-	read    bool        // files tell what is on disk
+	read    bool        // files shows what is on disk
 	files   map[string]fileInfo
 	late    map[string]bool           // keys whose files are behind
 	missed  map[string]runtime.Object // what the disk did not take, by key; nil for what it did not let go of
-	failing bool                      // the last write failed, and was told
+	failing bool                      // the last write failed, and that was reported
 }
 
 // fileInfo is what is known of a file without reading it.
@@ -263,7 +263,7 @@ func (ks *kindStore) unlist() error {
 	return durable.SyncDir(ks.dir)
 }
 
-// current reports whether what is on disk is all that the hub has said in this run.
+// current reports whether what is on disk is all that the hub has sent in this run.
 func (ks *kindStore) current() bool {
 	ks.mu.Lock()
 	defer ks.mu.Unlock()
@@ -325,7 +325,7 @@ func (ks *kindStore) waits(obj metav1.Object) bool {
 }
 
 // fileInfoOf weighs what makes a difference to an agent that starts without the hub.
-// Specs are told apart by their generation; kinds that have none, by their version.
+// Specs are distinguished by their generation; kinds that have none, by their version.
 func fileInfoOf(obj metav1.Object) fileInfo {
 	m := fileInfo{version: obj.GetResourceVersion()}
 	weighed := []any{obj.GetUID(), obj.GetGeneration(), obj.GetDeletionTimestamp() != nil, obj.GetLabels(), obj.GetAnnotations(), obj.GetFinalizers()}

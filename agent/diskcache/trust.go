@@ -10,7 +10,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/durable"
 )
 
-// seenFile says how far the member was to be told that it has seen the hub: a folder
+// seenFile records the mark that was to be written to the member last: a folder
 // that was put back to an earlier state says less than the member.
 const seenFile = "seen"
 
@@ -27,8 +27,8 @@ func (c *Cache) Seen() (string, error) {
 	return string(content), nil
 }
 
-// See keeps how far the member is to be told that it has seen the hub. It is called
-// before the member is told.
+// See records the mark that is about to be written to the member. It is called
+// before the write.
 func (c *Cache) See(text string) error {
 	c.mu.Lock()
 	closed := c.closed
@@ -42,7 +42,7 @@ func (c *Cache) See(text string) error {
 	return durable.SyncDir(c.options.Dir)
 }
 
-// Current reports whether all that the hub has said in this run is on disk.
+// Current reports whether all that the hub has sent in this run is on disk.
 func (c *Cache) Current() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,4 +1,4 @@
-// Package heartbeat tells the hub that an agent is alive, by renewing the Lease that
+// Package heartbeat shows the hub that an agent is alive, by renewing the Lease that
 // has the cluster's name.
 //
 // In go a client of the hub and how often; out come renewals, one request each. It
@@ -166,7 +166,7 @@ func (h *Heart) fill(lease *coordinationv1.Lease, cluster *clusterv1alpha1.Clust
 	}
 	lease.Spec.HolderIdentity = ptr.To(h.options.Cluster)
 	lease.Spec.LeaseDurationSeconds = ptr.To(int32(h.options.Duration.Seconds()))
-	lease.Spec.AcquireTime = h.began.DeepCopy() // what is said of this cluster may be older
+	lease.Spec.AcquireTime = h.began.DeepCopy() // what is recorded of this cluster may be older
 	lease.Spec.RenewTime = ptr.To(metav1.NewMicroTime(h.options.Clock.Now()))
 	delete(lease.Annotations, clusterv1alpha1.SilentAnnotation)
 	if h.silent {
@@ -174,7 +174,7 @@ func (h *Heart) fill(lease *coordinationv1.Lease, cluster *clusterv1alpha1.Clust
 	}
 }
 
-// report logs what is wrong once, and not while the hub is away: that is said
+// report logs what is wrong once, and not while the hub is away: that is reported
 // elsewhere.
 func (h *Heart) report(ctx context.Context, err error) {
 	text := ""

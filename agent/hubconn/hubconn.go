@@ -27,7 +27,7 @@ type Options struct {
 	// Known is the identity of the hub that was there before; empty takes the
 	// first one that answers.
 	Known string
-	// Learned is told the identity of the hub when Known was empty. Nothing is let
+	// Learned is called with the identity of the hub when Known was empty. Nothing is let
 	// through before it returns nil.
 	Learned func(identity string) error
 	// Meet is asked at each look whether a hub that says who it is, with its namespace
@@ -200,7 +200,7 @@ func (c *Connection) Run(ctx context.Context) {
 
 // stay waits until there is a reason to look at a hub that is there: it is suspect,
 // or did not say who it is yet, as before an agent has its rights. Until it has, it
-// could not be told from another one.
+// could not be distinguished from another one.
 func (c *Connection) stay(ctx context.Context) bool {
 	var again <-chan time.Time
 	if c.Identity() == "" {
@@ -235,7 +235,7 @@ func (c *Connection) sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// set keeps what a look found, and tells of a change.
+// set records what a look found, and reports a change.
 func (c *Connection) set(state error) {
 	c.mu.Lock()
 	was, first := cmp.Or(c.away, c.Held()), false
@@ -265,7 +265,7 @@ func (c *Connection) set(state error) {
 	}
 }
 
-// kindOf tells apart what is told: the words of faults of the network differ each
+// kindOf returns what must differ for a state to be reported again: the texts of network errors differ each
 // time.
 func kindOf(away error) string {
 	switch {

@@ -6,7 +6,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/stagemetrics"
 )
 
-// Count has a registry tell whether the hub is there.
+// Count registers the metric that shows whether the hub is there.
 func (c *Connection) Count(registry prometheus.Registerer) {
 	stagemetrics.Replace(registry, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "flotilla_agent_hub_up", Help: "Whether the agent's hub is there: 1, or 0 while it goes on without",

@@ -64,7 +64,7 @@ func (c *Connection) recognise(identity string) error {
 }
 
 // ask returns the hub's namespace kube-system, whose UID is its identity; an empty one
-// if it never told.
+// if it never reported that.
 func (c *Connection) ask(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
 	defer cancel()

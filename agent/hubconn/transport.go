@@ -76,7 +76,7 @@ func (t *transport) send(req *http.Request) (*http.Response, error) {
 	return t.weigh(answer)
 }
 
-// judge tells a hub that is away from a caller who has lost interest.
+// judge distinguishes a hub that is away from a caller that has given up.
 func (t *transport) judge(asked context.Context, err error) error {
 	if asked.Err() != nil {
 		return err

@@ -1,4 +1,4 @@
-// Package nodeprofile tells the hub what the nodes of a member have free, and what waits for one.
+// Package nodeprofile reports to the hub what the nodes of a member have free, and which pods wait for one.
 //
 // In go a client of the hub, what draws the texts, and word that something has changed; out
 // comes a ConfigMap in the namespace of the cluster's Works, written where a text is

@@ -21,7 +21,7 @@ import (
 type Options struct {
 	// Cluster is its name.
 	Cluster string
-	// Draw returns what is to be told now, as data of the ConfigMap; an error: that is not
+	// Draw returns what is to be reported now, as data of the ConfigMap; an error: that is not
 	// known.
 	Draw func(ctx context.Context) (map[string]string, error)
 	// Back returns what is closed while the hub is there, another one each time that it
@@ -55,12 +55,12 @@ type Publisher struct {
 	failing   string            // what was logged last
 }
 
-// New returns a Teller that tells once it runs.
+// New returns a Publisher. It publishes once Run is called.
 func New(hub client.Client, o Options) *Publisher {
 	return &Publisher{hub: hub, options: o, changed: make(chan struct{}, 1)}
 }
 
-// Changed says that there may be something new to tell. It never waits.
+// Changed records that there may be something new to publish. It never blocks.
 func (t *Publisher) Changed() {
 	select {
 	case t.changed <- struct{}{}:
@@ -68,10 +68,10 @@ func (t *Publisher) Changed() {
 	}
 }
 
-// Run tells until ctx ends.
+// Run publishes until ctx ends.
 func (t *Publisher) Run(ctx context.Context) {
 	for t.await(ctx, t.changed) && t.await(ctx, t.options.Back()) && t.sleep(ctx, debouncePeriod) {
-		select { // what changed until now is told
+		select { // the coming report includes all changes until now
 		case <-t.changed:
 		default:
 		}
@@ -83,7 +83,7 @@ func (t *Publisher) Run(ctx context.Context) {
 	}
 }
 
-// pause returns how long to wait after what came of telling, and has it tried again after
+// pause returns how long to wait after an attempt to publish, and schedules another one after
 // an error.
 func (t *Publisher) pause(err error) time.Duration {
 	if err == nil {

@@ -109,7 +109,7 @@ func saysOf(obj client.Object) string {
 	return strings.TrimSuffix(data["profile"]+"/"+data["waiting"], "/")
 }
 
-// told returns what the hub has, and what it was asked since the last call.
+// reported returns what the hub has, and what it was asked since the last call.
 func (w *world) reported() string {
 	w.mu.Lock()
 	asked := w.asked

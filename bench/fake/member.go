@@ -25,13 +25,13 @@ type Member struct {
 	store   *store
 }
 
-// New returns a member that knows those who show the token. Applied is told of
+// New returns a member that knows those who show the token. Applied is called with
 // each object that was applied, when the answer was ready; it must not block.
 func New(token string, applied func(namespace, name string, at time.Time)) *Member {
 	return &Member{token: token, applied: applied, store: newStore()}
 }
 
-// ID is the UID of the namespace kube-system, which tells members apart.
+// ID is the UID of the namespace kube-system, which distinguishes members.
 func (m *Member) ID() string {
 	system, _ := m.store.get(place{resource: "namespaces", name: metav1.NamespaceSystem})
 	return string((&unstructured.Unstructured{Object: system.object}).GetUID())

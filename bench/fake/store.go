@@ -210,7 +210,7 @@ func (s *store) remove(k kind, at place, uid types.UID) error {
 	return nil
 }
 
-// put stores an object and tells those who watch. The caller holds the lock,
+// put stores an object and sends it to those who watch. The caller holds the lock,
 // but for a store that nobody knows yet.
 func (s *store) put(at place, object, applied map[string]any) *stored {
 	s.version++

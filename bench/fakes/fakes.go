@@ -22,7 +22,7 @@ import (
 )
 
 // Fleet are fake members in a process of their own, so that their CPU time
-// is told apart. Its standard output starts with how they are reached; then it
+// is distinguished. Its standard output starts with how they are reached; then it
 // answers each line of its standard input:
 //
 //	arrived NAMESPACE/NAME            when the object was in every member

@@ -50,7 +50,7 @@ const (
 type sample struct {
 	// Changes is how often the member went or came.
 	Changes int `json:"changes"`
-	// Statuses is how often the status of its Cluster was written, Turns how often that said something else of Ready, and Most how
+	// Statuses is how often the status of its Cluster was written, Turns how often that changed Ready, and Most how
 	// often it was written within one change. Specs counts what else was written there.
 	Statuses int `json:"statusWrites"`
 	Turns    int `json:"turns"`

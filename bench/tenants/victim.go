@@ -21,7 +21,7 @@ const timeout = 2 * time.Minute
 // Victim is the tenant whose commits are timed.
 type Victim struct {
 	*tenant
-	// fetched and applied tell of commits, one after the other.
+	// fetched and applied receive commits, one after the other.
 	fetched, applied <-chan string
 	commits          int // so far
 }
@@ -72,7 +72,7 @@ func NewVictim(ctx context.Context, fleet Fleet) (*Victim, error) {
 	return v, err
 }
 
-// watch tells of each revision that sources have fetched, or of each that
+// watch reports each revision that sources have fetched, or of each that
 // Kustomizations are ready at.
 func (t *tenant) watch(ctx context.Context, list client.ObjectList) (<-chan string, error) {
 	events, err := t.hub.Watch(ctx, list, client.InNamespace(t.name))
@@ -147,7 +147,7 @@ func (v *Victim) Commits(ctx context.Context, n int) ([]Sample, error) {
 	return samples, nil
 }
 
-// await returns when a commit is told of.
+// await returns when a commit is reported.
 func await(ctx context.Context, reported <-chan string, commit string) error {
 	late := time.After(timeout)
 	for {

@@ -174,7 +174,7 @@ func (p *Agents) cluster(ctx context.Context, cluster string, w agentWrite) erro
 		return fmt.Errorf("spec.impersonatorSecretRef: it must be %s/%s", workv1alpha2.NamespaceKarmadaCluster, cluster+impersonatorSuffix)
 	}
 	made := old == nil
-	if made { // what an administrator said by the token is not the agent's
+	if made { // what an administrator declared by the token is not the agent's
 		approved, err := p.approved(ctx, cluster)
 		if err != nil {
 			return err
@@ -286,7 +286,7 @@ func agentSecret(_ context.Context, cluster string, w agentWrite) error {
 	return nil
 }
 
-// agentProfile lets an agent tell of its cluster's nodes, and of what waits for one.
+// agentProfile lets an agent report its cluster's nodes, and which pods wait for one.
 func agentProfile(_ context.Context, _ string, w agentWrite) error {
 	received := &corev1.ConfigMap{}
 	if err := w.read(w.GetObject(), received); err != nil {
@@ -323,7 +323,7 @@ func agentLease(_ context.Context, cluster string, w agentWrite) error {
 	return nil
 }
 
-// agentEvent lets an agent tell of its own cluster and Works.
+// agentEvent lets an agent report about its own cluster and Works.
 func agentEvent(_ context.Context, cluster string, w agentWrite) error {
 	for _, obj := range []runtime.Object{w.GetObject(), w.GetOldObject()} {
 		if obj == nil {

@@ -158,7 +158,7 @@ func sameContent(a, b runtime.Object) bool {
 }
 
 // bare returns a copy of an object without what does not reach members; nil where
-// that cannot be told.
+// that is not known.
 func bare(obj runtime.Object) runtime.Object {
 	out := obj.DeepCopyObject()
 	m, err := meta.Accessor(out)

@@ -147,7 +147,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 // answer is put together in a time that grows with their square.
 const mostFaults = 100
 
-// distinct leaves out errors that say the same of the same field, and tells how many
+// distinct leaves out errors that say the same of the same field, and reports how many
 // there are beyond those that are named.
 func distinct(errs field.ErrorList) field.ErrorList {
 	var out field.ErrorList

@@ -15,7 +15,7 @@ import (
 )
 
 // Admit has what an agent says of the place of its cluster count once an
-// administrator has said it: by the token that it was registered with, or on the
+// administrator has declared it: by the token that it was registered with, or on the
 // Cluster. Until then it is noted there. Karmada's agents say it at each start.
 func (p *Agents) Admit(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
 	if p.karmadas && a.GetResource().GroupResource() == requests && a.GetUserInfo() != nil {
@@ -74,7 +74,7 @@ func applyAs(obj, old *clusterv1alpha1.Cluster) error {
 	return nil
 }
 
-// approved is what an administrator said of a new cluster by its token, and that
+// approved is what an administrator declared of a new cluster by its token, and that
 // templates are applied there as who applied them, unless the token says otherwise, or
 // the agent is Karmada's: those do not say the id of their cluster when they register.
 func (p *Agents) approved(ctx context.Context, cluster string) (identity.Properties, error) {
@@ -90,7 +90,7 @@ func (p *Agents) approved(ctx context.Context, cluster string) (identity.Propert
 	return declared, err
 }
 
-// noted is what an agent has said of its cluster, and nobody else.
+// noted is what only the agent has declared of its cluster.
 func noted(c *clusterv1alpha1.Cluster) identity.Properties {
 	out, err := identity.ParseProperties(c.Annotations[identity.RequestedAnnotation])
 	if err != nil {

@@ -88,7 +88,7 @@ func NewQuota(bindings Bindings, quotas *Quotas, clk clock.PassiveClock) *Quota 
 }
 
 // Begin marks a write of a binding, with the context of which it is then
-// validated; the function that it returns must be told of the outcome.
+// validated; the function that it returns must be called with the outcome.
 func (q *Quota) Begin(ctx context.Context) (context.Context, func(runtime.Object, error)) {
 	t := &ticket{}
 	return context.WithValue(ctx, ticketKey{}, t), func(written runtime.Object, err error) { q.end(t, written, err) }
@@ -282,7 +282,7 @@ func (q *Quota) leave(namespace string, s *space) {
 	q.trim(namespace)
 }
 
-// refusal is what the client is told: 403 with the reason by which schedulers
+// refusal is the error that the client receives: 403 with the reason by which schedulers
 // know it.
 func refusal(err error) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{

@@ -111,7 +111,7 @@ func (d *definition) versions() []schema.GroupVersion {
 }
 
 // checkSpec lists what the schema finds wrong with a spec, given as a pointer. A
-// text that is required must not be empty: a type cannot tell that from missing.
+// text that is required must not be empty: a type cannot distinguish that from missing.
 func (d *definition) checkSpec(spec any) field.ErrorList {
 	return check(field.NewPath("spec"), spec, d.spec, func(value any) bool { return value == nil || value == "" })
 }

@@ -47,7 +47,7 @@ type Options struct {
 	Now func() time.Time
 	// NewID makes permanent ids.
 	NewID func() string
-	// Witness is told when a write of a ResourceBinding begins, and with the
+	// Witness is called when a write of a ResourceBinding begins, and with the
 	// function that it returns how it ends; nil if nobody asks. Admission sees the
 	// context that it returns.
 	Witness Witness

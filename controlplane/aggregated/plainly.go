@@ -13,7 +13,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 )
 
-// plainly decodes what loops write as they and the server write it without being told its kind first, which takes two of
+// plainly decodes what loops write as they and the server write it without reading its kind first, which takes two of
 // five looks at each byte: these kinds are stored in the version that the server works with. It comes to what other comes
 // to, which has all else.
 type plainly struct {
@@ -81,7 +81,7 @@ func (s withoutProtobuf) SupportedMediaTypes() []runtime.SerializerInfo {
 	})
 }
 
-// DecoderToVersion reads what is sent. Who asks to be told of fields that are not known, or writes no JSON, is not read plainly.
+// DecoderToVersion reads what is sent. Requests that ask for errors about unknown fields, or that are not JSON, are not read plainly.
 func (s withoutProtobuf) DecoderToVersion(serializer runtime.Decoder, version runtime.GroupVersioner) runtime.Decoder {
 	decoder := s.NegotiatedSerializer.DecoderToVersion(serializer, version)
 	for _, info := range s.NegotiatedSerializer.SupportedMediaTypes() {

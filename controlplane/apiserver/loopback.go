@@ -32,7 +32,7 @@ func (l loopback) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // CancelRequest has nothing to do: a request ends with its context. Without it, who
-// asks by a context that ends, as a watch does, would be told that this cannot be done.
+// asks by a context that ends, as a watch does, would get the answer that this cannot be done.
 func (loopback) CancelRequest(*http.Request) {}
 
 // arrived is a client's request as a server sees it.
@@ -145,7 +145,7 @@ func (x *exchange) Flush() {
 }
 
 // CloseNotify is asked for by handlers that wrap their writer. The end of the
-// request's context is what tells them that the client has gone.
+// request's context is what shows them that the client has gone.
 func (x *exchange) CloseNotify() <-chan bool { return nil }
 
 func (x *exchange) response(req *http.Request) (*http.Response, error) {
@@ -196,7 +196,7 @@ func (x *exchange) Read(into []byte) (int, error) {
 	return 0, io.EOF
 }
 
-// Close ends the request: a handler that still works on it is told.
+// Close ends the request: a handler that still works on it is cancelled.
 func (x *exchange) Close() error {
 	x.cancel()
 	x.mu.Lock()

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apiserver/pkg/warning"
 )
 
-// tell adds a warning to the answers about objects, of the whole chain, while there is
-// one. What tells of kinds and schemas goes without: clients keep that answer with its
+// report adds a warning to the answers about objects, of the whole chain, while there is
+// one. Answers about kinds and schemas go without: clients keep that answer with its
 // headers, and would show the warning long after it is over.
 func report(config *genericapiserver.RecommendedConfig, notice func() string) {
 	build := config.BuildHandlerChainFunc

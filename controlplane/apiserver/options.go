@@ -70,7 +70,7 @@ type Options struct {
 // Requests say what else is done with each. The zero value does nothing.
 type Requests struct {
 	// Notice is sent as a warning with each answer about objects,
-	// but for clients inside this process; empty tells nothing, as does nil.
+	// but for clients inside this process; empty shows nothing, as does nil.
 	Notice func() string
 	// Busy is called when one begins that may change something but a Lease; it must not
 	// wait. Nil: nobody asks.

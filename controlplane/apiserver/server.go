@@ -133,7 +133,7 @@ func adjust(config *app.Config, ready []healthz.HealthChecker) {
 	}
 }
 
-// connect chains the servers: what the first does not serve goes to the next. Plugins are told
+// connect chains the servers: what the first does not serve goes to the next. Plugins receive
 // what custom resources there are.
 func connect(config *app.Config, extension *Extension, plugins []Plugin) (*aggregatorapiserver.APIAggregator, error) {
 	completed, err := config.Complete()

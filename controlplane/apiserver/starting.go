@@ -14,7 +14,7 @@ import (
 
 // awaitStart turns away all but clients inside this process until up is closed. The store may
 // be a copy, or from a backup: what it says of the control plane is not so until that has
-// said it anew. Nobody is told that he may not do something either because rights are not
+// reported it anew. Nobody is told that he may not do something either because rights are not
 // there yet.
 func awaitStart(config *genericapiserver.RecommendedConfig, up <-chan struct{}) {
 	build := config.BuildHandlerChainFunc

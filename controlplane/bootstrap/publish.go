@@ -23,15 +23,15 @@ import (
 	"github.com/flotilla-io/flotilla/internal/registration"
 )
 
-// Facts are what a control plane tells clusters that want to be members.
+// Facts are what a control plane publishes to clusters that want to be members.
 type Facts struct {
 	// Server is the URL by which other machines know the control plane.
 	Server string
 	// CAFile holds the authority that its certificate is of.
 	CAFile string
-	// Version of the control plane; empty tells none.
+	// Version of the control plane; empty publishes none.
 	Version string
-	// Place is where the control plane is, as members know it; empty tells none.
+	// Place is where the control plane is, as members know it; empty publishes none.
 	Place string
 	// Replicas says that there may be other servers of the control plane: the address
 	// that was published stays as long as a server of the authority answers there.

@@ -149,7 +149,7 @@ func (d *Disk) refresh() State {
 	return d.state
 }
 
-// turn takes over a state, and tells when it is better or worse than the last.
+// turn takes over a state, and reports when it is better or worse than the last.
 func (d *Disk) turn(now State, space Space) {
 	was := d.state
 	d.state = now

@@ -191,7 +191,7 @@ func (s *Server) Endpoints() []string { return []string{s.endpoint} }
 // Relieve replaces it.
 func Database(dir string) string { return filepath.Join(dir, "member", "snap", "db") }
 
-// Err tells of a store that ended by itself. It is closed by Stop.
+// Err receives the error of a store that ended by itself. It is closed by Stop.
 func (s *Server) Err() <-chan error { return s.etcd.Err() }
 
 // Revision is the number of the last write; the difference of two is how many

@@ -104,7 +104,7 @@ func compare(txn *pb.TxnRequest, key string, epoch int64) *pb.TxnRequest {
 	}
 }
 
-// judge tells a transaction that failed for its epoch from one that failed for what it
+// judge distinguishes a transaction that failed for its epoch from one that failed for what it
 // compares itself, and takes the epoch out of the answer to that.
 func judge(answer *pb.TxnResponse, epoch int64) (*pb.TxnResponse, error) {
 	if answer.Succeeded {

@@ -120,7 +120,7 @@ func ask(from grpc.ServerStream, to grpc.ClientStream) error {
 			return err
 		}
 		if err := to.SendMsg(f); err != nil {
-			return err // answer tells what became of it
+			return err // answer reports what became of it
 		}
 	}
 }
@@ -177,7 +177,7 @@ func callOptions() []grpc.CallOption {
 	}
 }
 
-// along is a context with what the API server said beside its request, but for what
+// along is a context with what the API server sent beside its request, but for what
 // is between it and the relay.
 func along(ctx context.Context) context.Context {
 	arrived, _ := metadata.FromIncomingContext(ctx)

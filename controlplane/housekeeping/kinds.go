@@ -97,7 +97,7 @@ func (k *kinds) ServerPreferredResources() ([]*metav1.APIResourceList, error) {
 	return k.preferred, k.err
 }
 
-// compare tells of what is gone. An answer that lacks a group because that does not answer
+// compare reports what is gone. An answer that lacks a group because that does not answer
 // says nothing.
 func (k *kinds) compare() {
 	if k.err != nil {

@@ -106,7 +106,7 @@ func (m *member) serve(ctx context.Context) error {
 	case err := <-worked:
 		stopServing()
 		if ctx.Err() != nil {
-			err = nil // whatever a worker said of the end that it was told to come to
+			err = nil // whatever error a worker returned when it was asked to stop
 		}
 		return errors.Join(err, within(stopTimeout, served))
 	}

@@ -87,7 +87,7 @@ func newNode(opts Options, pods netip.Prefix, n int) (*corev1.Node, error) {
 	}, nil
 }
 
-// moved tells nodes of an earlier run where their kubelet is now.
+// moved updates nodes of an earlier run with the address of their kubelet.
 func (k *kubelets) moved(ctx context.Context, member kubernetes.Interface) error {
 	nodes, err := member.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {

@@ -13,7 +13,7 @@ const (
 	serviceBits, serviceParts = 20, 2048
 )
 
-// rangesOf tells the ranges of pods and Services that follow from a member's name.
+// rangesOf returns the ranges of pods and Services that follow from a member's name.
 func rangesOf(name string) (pods, services netip.Prefix) {
 	sum := sha256.Sum256([]byte(name)) // names that differ in little get ranges that differ in much
 	pods = part(10<<24, podBits, binary.BigEndian.Uint32(sum[:4])%podParts)

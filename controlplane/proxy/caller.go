@@ -14,7 +14,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/author"
 )
 
-// A caller is who a member is told asks.
+// A caller is the identity that a request to a member carries.
 type caller struct {
 	name   string
 	groups []string

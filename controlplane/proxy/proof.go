@@ -30,7 +30,7 @@ const (
 	mostIdentity = 1 << 20
 )
 
-// errRefused says that a cluster does not tell this caller who it is.
+// errRefused says that a cluster does not show this caller its identity.
 var errRefused = errors.New("the cluster does not say who it is")
 
 // proof is what is known of who answers.

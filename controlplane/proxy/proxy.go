@@ -229,8 +229,8 @@ func (p *Proxy) resolve(ctx context.Context, cluster *clusterv1alpha1.Cluster) (
 	return e.link, e.creds, nil
 }
 
-// refused has the Secrets of a cluster read again: the member did not accept what
-// they said.
+// refused has the Secrets of a cluster read again: the member did not accept the
+// credentials in them.
 func (p *Proxy) refused(l *link) {
 	l.doubt()
 	e := p.entry(l.cluster)

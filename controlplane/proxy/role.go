@@ -16,7 +16,7 @@ type role struct {
 }
 
 // groups returns those that may be impersonated in a cluster, and false if the hub
-// has not said so there. A request that names another is refused by the member
+// has not allowed it there. A request that names another is refused by the member
 // as a whole, although its caller may have no need of that group.
 func (p *Proxy) groups(ctx context.Context, cluster string) (map[string]struct{}, bool) {
 	space := workv1alpha2.ExecutionNamespace(cluster)

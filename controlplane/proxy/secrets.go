@@ -12,7 +12,7 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 )
 
-// fresh is how long what Secrets said is taken for true. A token that was
+// fresh is how long the contents of Secrets are taken to be current. A token that was
 // rotated counts after that, or as soon as the member refuses the old one.
 const fresh = 5 * time.Second
 

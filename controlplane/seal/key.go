@@ -35,7 +35,7 @@ var errBroken = errors.New("what is sealed in the store was changed or was copie
 // key seals and opens.
 type key struct{ secret []byte }
 
-// id tells keys apart and says nothing about them.
+// id distinguishes keys and reveals nothing about them.
 func (k key) id() string {
 	mac := hmac.New(sha256.New, k.secret)
 	mac.Write([]byte("flotilla seal key id"))

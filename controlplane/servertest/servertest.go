@@ -105,7 +105,7 @@ func StartBy(ctx context.Context, dir string, rules controlplane.Rules) (*Env, e
 }
 
 // lastPort is the port of the last run in a folder, where it had one: the control
-// plane tells clusters its address, and a restart on the same writes nothing.
+// plane publishes its address to clusters, and a restart on the same writes nothing.
 func lastPort(dir string) int {
 	config, err := clientcmd.BuildConfigFromFlags("", filepath.Join(dir, "admin.kubeconfig"))
 	if err != nil {
@@ -295,7 +295,7 @@ func (s *Shared) Env(t testing.TB) *Env {
 	return s.env
 }
 
-// Silence keeps what Kubernetes' parts tell of themselves out of the tests'
+// Silence keeps what Kubernetes' components log out of the tests'
 // output, unless the tests are verbose.
 func Silence() {
 	if f := flag.Lookup("test.v"); f != nil && f.Value.String() == "true" {

@@ -31,7 +31,7 @@ spec:
 }
 
 // TestAClaimOutlivesItsWorkThroughAnAgent: it stays in a cluster in pull mode that it is not for any more, the same one, and
-// the agent tells of it, another one, too; until it is asked for there again, and in the end deleted.
+// the agent reports it, another one, too; until it is asked for there again, and in the end deleted.
 func TestAClaimOutlivesItsWorkThroughAnAgent(t *testing.T) {
 	t.Parallel() // it waits for most of its time
 	namespace := fleet.NameOf(t)

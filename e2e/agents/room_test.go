@@ -64,7 +64,7 @@ func TestNodesOfAPullClusterDecide(t *testing.T) {
 	for i := range nodes.Items[1:] {
 		s.cordon(t, nodes.Items[i+1].Name, true)
 	}
-	// The agent tells of it before anything is asked.
+	// The agent reports it before anything is asked.
 	reported := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: workv1alpha2.ExecutionNamespace(s.name), Name: "node-profile"}}
 	eventually(t, time.Minute, "the agent tells of one node with a core, and of cordoned ones", func(ctx context.Context) error {
 		if err := the.hub.Get(ctx, client.ObjectKeyFromObject(reported), reported); err != nil {

@@ -47,7 +47,7 @@ spec:
 `
 
 // TestWhatWaitsInAPullClusterRunsElsewhere has a cluster in pull mode lose the pods that ran in
-// it, while its nodes take no new ones: its agent tells of it, and another cluster runs them all.
+// it, while its nodes take no new ones: its agent reports it, and another cluster runs them all.
 func TestWhatWaitsInAPullClusterRunsElsewhere(t *testing.T) {
 	t.Parallel()
 	namespace := fleet.NameOf(t)

@@ -89,7 +89,7 @@ func disturbed(t *testing.T, start func(t *testing.T) *world) {
 	t.Logf("I3 has judged %d of %d looks; all replicas gone at one of them would have been noticed at %d of %d", len(judged), len(h.Snapshots), reported, of)
 }
 
-// tellOf logs what was asked and seen of the object that a violation is about, by the time
+// reportOf logs what was asked and seen of the object that a violation is about, by the time
 // since the faults began.
 func reportOf(t *testing.T, h history.History, v history.Violation, begun time.Time) {
 	t.Helper()

@@ -127,7 +127,7 @@ func (f *front) turn() {
 	f.Mend()
 }
 
-// writeLog is what a store tells of the writes of loops that it has accepted: of which
+// writeLog is what a store reports the writes of loops that it has accepted: of which
 // epoch each was, by the transaction that compares it, and from which replica, by the
 // name of the connection.
 type writeLog struct {

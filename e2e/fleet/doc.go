@@ -4,6 +4,6 @@
 //
 // In go a folder, the members' names and further flags; out come processes to stop,
 // kill and pause, clients, what programs print, and when a check fails, what the fleet
-// was doing. Whoever starts a fleet stops it. What is to be true of one is said by the
+// was doing. Whoever starts a fleet stops it. What is to be true of one is stated by the
 // tests of the rooms around it.
 package fleet

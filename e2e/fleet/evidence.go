@@ -42,7 +42,7 @@ var explained = []schema.GroupVersionKind{
 }
 
 // Evidence says what the fleet is doing: how far the objects of the test's namespaces
-// are, or of all if there are none of its name, what was told of them, and what the
+// are, or of all if there are none of its name, what was reported of them, and what the
 // programs logged last.
 func (f *Fleet) Evidence(t testing.TB) string {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), evidenceTimeout)

@@ -82,7 +82,7 @@ func (f *Fleet) connect() error {
 	return nil
 }
 
-// Client returns an administrator's client of a program. It tells of no warnings: they
+// Client returns an administrator's client of a program. It logs no warnings: they
 // are for people.
 func Client(p *localfleet.Process) (client.Client, error) {
 	cfg, err := p.Config()

@@ -19,7 +19,7 @@ const Slack = 4
 const startTimeout = 10 * time.Minute
 
 // Until waits until check returns nil, looking every so often. If that takes too long
-// it returns what check said last.
+// it returns what check returned last.
 func Until(ctx context.Context, every, within time.Duration, check func(ctx context.Context) error) error {
 	last := errors.New("it was never looked at")
 	err := wait.PollUntilContextTimeout(ctx, every, within, true, func(ctx context.Context) (bool, error) {

@@ -171,7 +171,7 @@ func TestServe(t *testing.T) {
 var listening = regexp.MustCompile(`https://127\.0\.0\.1:(\d+)`)
 
 // letGo teaches the control plane and the member a kind, has it carry an object, and takes the kind
-// away from both: the log tells of it for a while, and not for ever.
+// away from both: the log reports it for a while, and not for ever.
 func letGo(t *testing.T, kubeconfig, member, log string) {
 	t.Helper()
 	on := func(kubeconfig string, args ...string) []string {

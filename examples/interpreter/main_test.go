@@ -29,7 +29,7 @@ import (
 const longest = time.Minute
 
 // rules returns what a control plane that has webhook.yaml knows of the kind, and what
-// tells that it has an answer.
+// reports that it has an answer.
 func rules(t *testing.T) (kinds.Rules, <-chan webhook.Call) {
 	t.Helper()
 	server := httptest.NewTLSServer(http.HandlerFunc(answer))

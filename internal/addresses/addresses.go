@@ -20,7 +20,7 @@ const (
 	Private
 	// Loopback addresses are the machine's own.
 	Loopback
-	// Nobodys are no single host's, link-local, or where clouds tell machines
+	// Nobodys are no single host's, link-local, or where clouds show machines
 	// their credentials: no server that somebody names can be there.
 	Nobodys
 )
@@ -42,7 +42,7 @@ func (k Kind) String() string {
 var (
 	// translated is where IPv4 addresses are reached by IPv6 (RFC 6052).
 	translated = netip.MustParsePrefix("64:ff9b::/96")
-	// nobodys are link-local, no single host's, or where clouds tell machines their
+	// nobodys are link-local, no single host's, or where clouds show machines their
 	// credentials.
 	nobodys = prefixes("0.0.0.0/8", "169.254.0.0/16", "224.0.0.0/4", "255.255.255.255/32", "::/128", "fe80::/10", "ff00::/8",
 		"fd00:ec2::/32",      // Amazon

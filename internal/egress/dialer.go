@@ -40,7 +40,7 @@ var ErrNotAllowed = errors.New("address not allowed")
 type NotAllowedError struct {
 	// Host is what was named.
 	Host string
-	// Name says that Host is a name, of which no more is told: neither where it leads
+	// Name says that Host is a name, of which no more is shown: neither where it leads
 	// nor whether there is such a name, since whoever names it learned by that which
 	// hosts there are in the network of the control plane.
 	Name bool

@@ -2,7 +2,7 @@
 //
 // In go a host and a port that somebody wrote into an object, out comes a
 // connection, or a NotAllowedError before anything was sent. A host may be at
-// public addresses, and beyond them only where an administrator has said so: else
+// public addresses, and beyond them only where an administrator has allowed it: else
 // whoever may write a GitRepository could look around in the network of the
 // control plane. Every connection is judged by the addresses that its host has at
 // that moment, and made to one of those: what a name leads to later, or a redirect

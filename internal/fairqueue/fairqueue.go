@@ -56,7 +56,7 @@ type item[T comparable] struct {
 var _ priorityqueue.PriorityQueue[string] = (*Queue[string])(nil)
 
 // longest is how long a key waits after a failure, at most. Most failures are a
-// hub that is away, and nothing tells loops that it is back; the default of
+// hub that is away, and nothing notifies loops that it is back; the default of
 // controllers is a quarter of an hour.
 const longest = time.Minute
 

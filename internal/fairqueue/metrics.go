@@ -101,7 +101,7 @@ func (w *watcher[T]) done(key T, now time.Time) {
 	}
 }
 
-// emptied tells that no key is left to be handed out.
+// emptied records that no key is left to be handed out.
 func (w *watcher[T]) emptied() {
 	if w.depth != nil {
 		w.added = map[T]time.Time{}

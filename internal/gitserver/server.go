@@ -40,7 +40,7 @@ func Start(ctx context.Context, root, address string) (*Server, error) {
 	s := &Server{root: root, listener: listener}
 	handler := &cgi.Handler{
 		Path:   backend,
-		Stderr: io.Discard, // git tells of its progress where that is a terminal, in the midst of what we say
+		Stderr: io.Discard, // git reports its progress where that is a terminal, in the midst of what we say
 		Env:    []string{"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1", "REMOTE_USER=demo", "HOME=" + root},
 	}
 	s.http = &http.Server{
@@ -96,7 +96,7 @@ func (s *Server) Create(ctx context.Context, name string) error {
 }
 
 // Git runs the git program in dir, apart from the caller's own configuration,
-// and returns what it prints. An error carries what git said.
+// and returns what it prints. An error carries git's output.
 func Git(ctx context.Context, dir string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "git", args...)
 	cmd.Dir = dir

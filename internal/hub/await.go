@@ -24,7 +24,7 @@ const (
 // Await returns nil once the hub answers and says that it is ready, or ctx' error. It
 // has no end of its own: who waits has nothing to do without the hub. A hub that refuses
 // the credentials is there: what is asked of it next says what is wrong. The logger of
-// ctx is told at once why it waits, and then once a minute.
+// ctx logs at once why it waits, and then once a minute.
 func Await(ctx context.Context, cfg *rest.Config) error {
 	cfg = rest.CopyConfig(cfg)
 	cfg.Timeout = awaitAnswer

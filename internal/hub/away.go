@@ -7,5 +7,5 @@ import "errors"
 var ErrAway = errors.New("the hub is out of reach")
 
 // ErrHeld says that the hub is there, and that nothing is to be taken over from it: it
-// was set back to an older backup, or that cannot be told.
+// was set back to an older backup, or that cannot be known.
 var ErrHeld = errors.New("nothing is taken over from the hub")

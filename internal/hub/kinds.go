@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// kinds finds how kinds are served, as the hub said when each was first asked for. It
-// notices kinds that appear; of those that are gone somebody has to tell it.
+// kinds finds how kinds are served, as the hub reported when each was first asked for. It
+// notices kinds that appear; of those that are gone somebody has to notify it.
 type kinds struct {
 	ask func() (meta.RESTMapper, error)
 
@@ -30,7 +30,7 @@ func newKinds(cfg *rest.Config, http *http.Client) (meta.RESTMapper, error) {
 }
 
 // Reset forgets all kinds: the hub is asked again, once, for the next of them. It is
-// for who was told that there is no such kind where there was one.
+// for callers that got the answer that there is no such kind where there was one.
 func (k *kinds) Reset() {
 	fresh, err := k.ask()
 	if err != nil {

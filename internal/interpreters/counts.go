@@ -45,7 +45,7 @@ func newCounts(registry prometheus.Registerer, c clock.PassiveClock) *counts {
 	return out
 }
 
-// countCalls tells how many questions are on their way to webhooks.
+// countCalls registers the metric of how many questions are on their way to webhooks.
 func countCalls(registry prometheus.Registerer, webhooks *webhook.Webhooks) {
 	stagemetrics.Replace(registry, stagemetrics.NewWaits(prometheus.GaugeOpts{
 		Name: "flotilla_interpreter_webhook_calls", Help: "Questions to webhooks, by state: waiting to be sent, or flying",
@@ -107,7 +107,7 @@ func (m *meter) add(took time.Duration, err error) {
 	}
 }
 
-// called counts calls of webhooks, and tells the one who was told before.
+// called counts calls of webhooks, and passes them on to the callback that was set before.
 func (c *counts) called(also func(webhook.Call)) func(webhook.Call) {
 	return func(call webhook.Call) {
 		if c.seconds != nil {

@@ -185,9 +185,9 @@ func pause(ctx context.Context, for_ time.Duration) bool {
 	}
 }
 
-// read takes over what the cache holds, tells of what that changed, and returns
+// read takes over what the cache holds, reports what that changed, and returns
 // when to read again though nothing changes; zero for never. The first time there
-// is nobody who was told anything else.
+// is nobody who got another answer.
 func (i *Interpreters) read(ctx context.Context, hub client.Reader, first bool) (again time.Duration, err error) {
 	var scripts configv1alpha1.ResourceInterpreterCustomizationList
 	if err := hub.List(ctx, &scripts); err != nil {

@@ -44,8 +44,8 @@ func newScripts(machine *lua.Machine, counts *counts) *scripts {
 func (s *scripts) Rules(gvk schema.GroupVersionKind) kinds.Rules { return (*s.table.Load())[gvk] }
 
 // use takes over customizations. It compiles those of kinds about which
-// something else is said than before, and returns these kinds, those included of
-// which nothing is said any more.
+// the customizations have changed, and returns these kinds, including those
+// which no customization is about any more.
 func (s *scripts) use(customizations []*configv1alpha1.ResourceInterpreterCustomization) (changed map[schema.GroupVersionKind]bool, problems []lua.Problem) {
 	groups := map[schema.GroupVersionKind][]*configv1alpha1.ResourceInterpreterCustomization{}
 	for _, c := range customizations {

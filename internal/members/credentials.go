@@ -65,7 +65,7 @@ func routeOf(cluster *clusterv1alpha1.Cluster) string {
 	return strings.Join(parts, "\n")
 }
 
-// route sends connections through a proxy, and tells it the given headers.
+// route sends connections through a proxy, and sends it the given headers.
 func route(config *rest.Config, proxy string, headers map[string]string) error {
 	if proxy == "" {
 		return nil

@@ -161,7 +161,7 @@ func Barred(err error) bool {
 	return slices.ContainsFunc([]error{ErrClaimed, ErrPushed, ErrAgent, ErrElsewhere, ErrMoving, ErrLetGo, ErrLeft, ErrContested}, func(is error) bool { return errors.Is(err, is) })
 }
 
-// Identity returns what tells a cluster from all others: the UID of its
+// Identity returns what distinguishes a cluster from all others: the UID of its
 // kube-system namespace.
 func Identity(ctx context.Context, clients kubernetes.Interface) (string, error) {
 	system, err := systemOf(ctx, clients)
@@ -239,7 +239,7 @@ func (m *Member) Autoscaled(ctx context.Context, gvk schema.GroupVersionKind, ke
 // are have seen. It sends nothing.
 func Each(m *Member, yield func(schema.GroupVersionKind, *Observed)) { m.informer.Each(yield) }
 
-// KindsChanged tells that the member may serve other kinds than before.
+// KindsChanged reports that the member may serve other kinds than before.
 func (m *Member) KindsChanged() {
 	m.informer.KindsChanged()
 	m.report.KindsChanged(m.name)

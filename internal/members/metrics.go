@@ -6,7 +6,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/stagemetrics"
 )
 
-// Count has a registry tell how far the members' watches are, and what waits to be looked
+// Count registers the metrics of how far the members' watches are, and what waits to be looked
 // at again.
 func (r *Registry) Count(registry prometheus.Registerer) {
 	stagemetrics.Replace(registry, stagemetrics.NewWaits(prometheus.GaugeOpts{

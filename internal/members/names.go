@@ -7,7 +7,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/members/transport"
 )
 
-// What a Member answers with is told in the words of the packages below. They are
+// A Member returns the types and errors of the packages below. They are
 // names of this one, so that who talks to members imports nothing else.
 type (
 	// Observed is what is kept of an object in a member.

@@ -147,7 +147,7 @@ func (s sender) kind(ctx context.Context, gvk schema.GroupVersionKind) (informer
 // no type.
 const definitionLeaves = "not allowed while custom resource definition is terminating"
 
-// explain tells the ways apart in which a member says "not found": the object,
+// explain distinguishes the ways in which a member answers "not found": the object,
 // its namespace, or its kind; and what no rights would help against.
 func (s sender) explain(err error, gvk schema.GroupVersionKind) error {
 	if apierrors.IsForbidden(err) && strings.HasSuffix(err.Error(), definitionLeaves) {

@@ -1,5 +1,5 @@
 // Package ownership says who owns what in a member's object, as its
-// metadata.managedFields tell: which values are ours, what others changed of
+// metadata.managedFields show: which values are ours, what others changed of
 // them, what is the member's and must not become ours, and what we take from
 // those who brought the object before.
 //

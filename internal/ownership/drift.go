@@ -36,7 +36,7 @@ type Change struct {
 
 // Changes returns who changed which fields of desired in the member's object,
 // sorted by manager. Fields that are ours, and those that somebody else took
-// over as they were, are no change. The values are not told: they may be secret.
+// over as they were, are no change. The values are left out: they may be secret.
 func Changes(desired, live *unstructured.Unstructured) []Change {
 	c := changes{by: map[string]*Change{}, in: &reader{}}
 	ours := ownedFields(live)
@@ -214,7 +214,7 @@ func (c *changes) at(path, element string, in any) string {
 	return longer(path, c.describe(element, in))
 }
 
-// longer adds to a path what is still told of it.
+// longer adds to a path what is still shown of it.
 func longer(path, more string) string {
 	if len(path) > mostText {
 		return path

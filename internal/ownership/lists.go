@@ -43,7 +43,7 @@ type reader struct {
 }
 
 // exhausted reports whether more was compared than any object of a server's takes.
-// Comparisons then no longer tell the truth.
+// Comparisons are no longer valid then.
 func (r *reader) exhausted() bool { return r.spent > effort }
 
 // list returns the index of a list; nil for one that is short.

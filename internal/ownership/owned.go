@@ -19,7 +19,7 @@ import (
 // FieldManager is the name under which Flotilla applies objects to members.
 const FieldManager = rules.Manager
 
-// 120 bits are far beyond what chance reaches.
+// shorten keeps 120 bits of a hash: two values do not collide by chance.
 func shorten(sum []byte) string { return base64.RawURLEncoding.EncodeToString(sum[:15]) }
 
 // Hash returns a hash over exactly those values of obj that FieldManager

@@ -23,7 +23,7 @@ type Awaited struct {
 
 // AwaitedClusters returns the clusters that were registered and are not there yet, by name.
 // The control plane waits for them for an hour. It is the role of an agent, which no Cluster
-// owns yet, that tells of them.
+// owns yet, that reports them.
 func AwaitedClusters(ctx context.Context, hub client.Reader) ([]Awaited, error) {
 	roles := &metav1.PartialObjectMetadataList{}
 	roles.SetGroupVersionKind(rbacv1.SchemeGroupVersion.WithKind("ClusterRoleList"))

@@ -43,7 +43,7 @@ type Options struct {
 	// Cluster is whose agent the certificate is for.
 	Cluster string
 	// ClusterID is the UID of the cluster's kube-system namespace: with it the
-	// control plane tells one cluster from another under the same name before it
+	// control plane distinguishes one cluster from another under the same name before it
 	// gives anything away. Empty leaves that for later.
 	ClusterID string
 	// Expiration is how long the certificate is to be good, at least ten minutes;
@@ -73,7 +73,7 @@ const shortest = 10 * time.Minute
 // hub may act by a bootstrap token (see Discover), which gets the first
 // certificate; by the agent's own certificate, which gets the next one; or by one
 // that has expired, which still gets the next one for some time, and nothing else.
-// Errors: ErrDenied, ErrToken, ErrNotNow, or what the server said.
+// Errors: ErrDenied, ErrToken, ErrNotNow, or the server's error.
 func Request(ctx context.Context, hub *rest.Config, o Options) (Credentials, error) {
 	if !identity.IsClusterName(o.Cluster) {
 		return Credentials{}, fmt.Errorf("%q is no name for a cluster: at most 48 characters, each a-z, 0-9 or -, the first and last no -", o.Cluster)

@@ -55,7 +55,7 @@ func (k *Keeper) follow(ctx context.Context, mgr ctrl.Manager) error {
 	return followWorks(ctx, mgr.GetCache(), k.Saw)
 }
 
-// followWorks tells of each revision that concerns a member.
+// followWorks reports each revision that concerns a member.
 func followWorks(ctx context.Context, from cache.Cache, saw func(cluster, resourceVersion string), opts ...cache.InformerGetOption) error {
 	works, err := from.GetInformer(ctx, &workv1alpha1.Work{}, opts...)
 	if err != nil {

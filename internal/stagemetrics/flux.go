@@ -6,7 +6,7 @@ import (
 )
 
 // Reconciles counts how long the loop of one of Flux's kinds looks at an object, under the
-// name that Flux's dashboards read. Flux tells by object; this tells by kind.
+// name that Flux's dashboards read. Flux reports by object; this reports by kind.
 type Reconciles struct{ seconds prometheus.Observer }
 
 // NewReconciles returns what counts for a kind.

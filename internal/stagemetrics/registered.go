@@ -27,7 +27,7 @@ func Replace(registry prometheus.Registerer, c prometheus.Collector) {
 		return
 	}
 	registry.Unregister(c)
-	_ = registry.Register(c) // which fails where the name means something else: a test of docs/metrics.md tells
+	_ = registry.Register(c) // which fails where the name means something else: a test of docs/metrics.md shows it
 }
 
 // Lengths returns bounds from one millisecond to about a minute, each four times the one

@@ -2,7 +2,7 @@ package stagemetrics
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Waits tells how much waits, by one label. It asks whenever it is read, so nothing is
+// Waits shows how much waits, by one label. It asks whenever it is read, so nothing is
 // kept up to date for it. Use NewWaits.
 type Waits struct {
 	desc *prometheus.Desc

@@ -9,7 +9,7 @@ import (
 // detail is the level of what a healthy program does at every start and stop.
 const detail = slog.Level(-1)
 
-// routine is what libraries tell of each controller, each time, as a change. Ours tell
+// routine is what libraries log of each controller, each time, as a change. Ours log
 // themselves when they run, and when they do not.
 var routine = map[string]bool{
 	"Starting EventSource": true,
@@ -26,12 +26,12 @@ var routine = map[string]bool{
 	"Wait completed, proceeding to shutdown the manager":     true,
 }
 
-// passing are faults that Kubernetes' own parts tell of at a healthy start, or of every
+// passing are faults that Kubernetes' own components log at a healthy start, or of every
 // start after a kill, by what each record says.
 var passing = []struct{ message, err string }{
 	// The garbage collector looks once a second whether it knows all kinds, and takes longer
 	// for the first time. Its workers do not wait for that. A kind that cannot be watched is
-	// told of by who watches it.
+	// reported by whoever watches it.
 	{err: "timed out waiting for dependency graph builder sync during GC sync"},
 	{message: "Unable to sync caches"},
 	// The API server takes its own address out of the list before it enters it.

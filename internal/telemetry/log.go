@@ -19,7 +19,7 @@ type LogOptions struct {
 	Verbosity int
 	// Format is "text" or "json"; empty means text.
 	Format string
-	// Screen is where our own faults, and what somebody who looks on waits for, are told in
+	// Screen is where our own faults, and what somebody who looks on waits for, are written in
 	// short besides; nil for nowhere.
 	Screen io.Writer
 }
@@ -37,7 +37,7 @@ func (o *LogOptions) Start(out io.Writer) (logr.Logger, error) {
 	if err != nil {
 		return own, err
 	}
-	// Kubernetes' servers and controllers tell hundreds of lines at each start.
+	// Kubernetes' servers and controllers log hundreds of lines at each start.
 	libraries, err := o.logger(out, slog.Level(libraryVerbosity-o.Verbosity), nil)
 	if err != nil {
 		return own, err
@@ -48,7 +48,7 @@ func (o *LogOptions) Start(out io.Writer) (logr.Logger, error) {
 }
 
 // libraryVerbosity is how much more verbose the log must be for the libraries
-// to tell of more than faults.
+// to show more than faults.
 const libraryVerbosity = 3
 
 func (o *LogOptions) logger(out io.Writer, level slog.Level, to io.Writer) (logr.Logger, error) {

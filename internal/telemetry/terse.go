@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// reporting is what is told on a screen beside faults: what somebody who looks on waits for.
+// reporting is what is written to a screen besides faults: what somebody who looks on waits for.
 var reporting = map[string]bool{
 	"Cluster turned":        true,
 	"Let go of the cluster": true,
@@ -21,7 +21,7 @@ var reporting = map[string]bool{
 // within is how long the same line is not repeated.
 const within = time.Minute
 
-// terse is a handler that tells what matters on a screen, in short lines, beside a log that
+// terse is a handler that shows what matters on a screen, in short lines, besides a log that
 // has all.
 type terse struct {
 	slog.Handler
@@ -114,7 +114,7 @@ func (s *screen) report(at time.Time, text string) {
 	if last, reported := s.reported[text]; reported && at.Sub(last) < within {
 		return
 	}
-	const most = 256 // what is told again after so many others is news
+	const most = 256 // a message that is repeated after so many others counts as new
 	if s.reported == nil || len(s.reported) >= most {
 		s.reported = map[string]time.Time{}
 	}

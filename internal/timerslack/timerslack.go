@@ -12,7 +12,7 @@ import "time"
 // half the CPU time.
 const Usual = 10 * time.Millisecond
 
-// untouched is what the kernel gives a process of which nobody has said anything.
+// untouched is what the kernel gives a process whose timer slack nobody has set.
 const untouched = 50 * time.Microsecond
 
 // Set lets every timer of the process be late by as much, rounded down to nanoseconds. Who

@@ -140,7 +140,7 @@ func (c *collection) group(name string) {
 		c.groups.add(name)
 		c.groups.add(serviceAccounts)
 	case strings.HasPrefix(name, systemPrefix):
-		c.anyUser = true // such groups are of one cluster, and not told to others
+		c.anyUser = true // such groups are of one cluster, and not sent to others
 	default:
 		c.anyUser = true
 		c.groups.add(name)

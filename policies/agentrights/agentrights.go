@@ -43,7 +43,7 @@ func Events() []rbacv1.PolicyRule {
 }
 
 // Works returns what it may do in the namespace of its cluster's Works: with these, and to
-// tell of its nodes there. What it makes for that is called as admission says.
+// report its nodes there. What it makes for that is called as admission says.
 func Works() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		rule("work.karmada.io", "works", []string{"get", "list", "watch", "update", "patch"}),

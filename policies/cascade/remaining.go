@@ -22,7 +22,7 @@ func Remaining(namespace *corev1.Namespace) string {
 	return strings.Join(parts, "; ")
 }
 
-// preamble is how a namespace begins to say why not all in it is deleted: the telling end
+// preamble is how a namespace begins to say why not all in it is deleted: the part that explains it
 // comes after it.
 var preamble = regexp.MustCompile(`^Failed to delete all resource types, \d+ remaining: `)
 

@@ -47,7 +47,7 @@ func Of(r Report) string {
 	return w.String()
 }
 
-// Ended returns the comment on a commit of which nothing more is told, and says why.
+// Ended returns the comment on a commit of which nothing more is reported, and why.
 func Ended(context, commit, reason string) string {
 	return opening(context, "⏹ ended", commit, reason)
 }
@@ -61,7 +61,7 @@ var words = map[string]string{rollup.StatePending: "🔄 rolls out", rollup.Stat
 
 const shortCommit = 8
 
-// row is a cluster with the worst that is to be said of it.
+// row is a cluster with the worst state that is to be reported of it.
 type row struct {
 	rollup.Place
 	of string // who applies what is the worst there
@@ -88,7 +88,7 @@ func byWeight(a, b row) int {
 	return cmp.Or(cmp.Compare(b.State, a.State), cmp.Compare(a.plain(), b.plain()), cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.of, b.of))
 }
 
-// plain is 1 where nothing is to be said of a cluster but that it runs all of it.
+// plain is 1 where nothing is to be reported of a cluster but that it runs all of it.
 func (r row) plain() int {
 	if r.State == rollup.Healthy && r.Reason == "" {
 		return 1

@@ -81,7 +81,7 @@ type Move struct {
 	From []workv1alpha2.TargetCluster
 }
 
-// Message tells of the move in the words of Karmada's descheduler.
+// Message describes the move in the words of Karmada's descheduler.
 func (m Move) Message() string {
 	parts, total := make([]string, len(m.From)), int32(0)
 	for i, t := range m.From {

@@ -76,10 +76,10 @@ func (l Load) Minus(other Load) Load {
 	return out
 }
 
-// Stale is what a cluster that does not say what fits there has said last.
+// Stale is what a cluster that does not say what fits there has reported last.
 type Stale struct {
 	Cluster string `json:"cluster"`
-	// Fits is what counted: what it said, less what was placed there since.
+	// Fits is what counted: what it reported, less what was placed there since.
 	Fits int32 `json:"fits"`
 	// Age is how old that is, such as 2m0s.
 	Age string `json:"age"`

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// digest is the commit, or digest, of a revision such as "main@sha1:9f2c…": the first digits tell it from others.
+// digest is the commit, or digest, of a revision such as "main@sha1:9f2c…": the first digits distinguish it from others.
 var digest = regexp.MustCompile(`\b(sha1:[0-9a-f]{8}|sha256:[0-9a-f]{8})[0-9a-f]{32,56}\b`)
 
 // Revisions returns a text with short commits in place of those that it names in full: what it quotes takes no more room

@@ -56,7 +56,7 @@ func (x *explainer) deliver() {
 	for _, in := range slices.Concat(part.Clusters, part.Former) {
 		of(in.Name).judged(in, part.State == rollup.Healthy, rollup.Released(x.in.Binding))
 	}
-	// Every cluster that has, is to have or would have it gets a line, said anything or not.
+	// Every cluster that has, is to have or would have it gets a line, whether it reported anything or not.
 	wanted := plan.SpecOf(x.in.Binding)
 	for _, cluster := range plan.Keeps(wanted) {
 		of(cluster)
@@ -108,7 +108,7 @@ func deliverWork(d *Delivery, c *Delivered, work *workv1alpha1.Work) {
 	}
 }
 
-// items is what clusters said: by their Works, or else by the binding.
+// items is what clusters reported: by their Works, or else by the binding.
 func (in *Input) items() []workv1alpha2.AggregatedStatusItem {
 	switch {
 	case in.Works != nil:

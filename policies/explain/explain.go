@@ -42,7 +42,7 @@ type Input struct {
 	// Definition is the binding of the CustomResourceDefinition of the template's
 	// kind; nil where there is none.
 	Definition workv1alpha2.Binding
-	// Works of the binding. Nil: the binding's status tells.
+	// Works of the binding. Nil: the binding's status is used.
 	Works []*workv1alpha1.Work
 	// Symptoms are what clusters say in which it is not healthy, by name. Those that were
 	// not asked are not there.
@@ -142,7 +142,7 @@ func (x *explainer) resource() {
 	n, _, known, err := x.in.Interpreter.Replicas(x.in.Template)
 	_, pending := kinds.Awaits(err)
 	switch {
-	case pending: // it is told of what comes of it
+	case pending: // its outcome is reported later
 	case err != nil:
 		x.problems.add(Problem{
 			Reason: ReasonInvalidTemplate, Message: "its replicas cannot be read: " + err.Error(),
@@ -191,7 +191,7 @@ func (r Resource) String() string {
 	return r.Kind + " " + strings.TrimPrefix(r.Namespace+"/"+r.Name, "/")
 }
 
-// hint says which command tells more about it.
+// hint names the command that shows more about it.
 func (r Resource) hint() hint.Object {
 	return hint.Object{APIVersion: r.APIVersion, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}
 }

@@ -302,7 +302,7 @@ type Verdict struct {
 	// Counted is how long ago that was counted on its nodes, for the decision that stands, such as 12s; empty where it is by what
 	// the cluster reports.
 	Counted string `json:"counted,omitempty"`
-	// Unreported is what the cluster does not tell of its nodes, so that for the decision that stands what it reports counted, such as
+	// Unreported is what the cluster does not report of its nodes, so that for the decision that stands what it reports counted, such as
 	// "the label zone". Empty: nothing.
 	Unreported string `json:"untold,omitempty"`
 	// Tier is 0 for clusters of the affinity itself, i+1 for those of its i-th
@@ -368,12 +368,12 @@ type Delivered struct {
 	// healthy". Empty where it does not.
 	Kept string `json:"kept,omitempty"`
 	// Silent says that nothing is heard of the cluster, and for how long, such as
-	// "unreachable for 3m": what else is said here was so then. Empty where it answers.
+	// "unreachable for 3m": what else is shown here was so then. Empty where it answers.
 	Silent string `json:"silent,omitempty"`
 	// Applied says that the cluster holds what it should; nil where that is not
 	// known.
 	Applied *bool `json:"applied,omitempty"`
-	// Outdated says that the version before runs there, and what is said here is said of that.
+	// Outdated says that the version before runs there, and what is shown here is about that.
 	Outdated bool `json:"outdated,omitempty"`
 	// Stays says that it goes on running there, as no policy carries the template any more.
 	Stays bool `json:"stays,omitempty"`

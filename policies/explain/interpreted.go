@@ -24,7 +24,7 @@ func strayed(in Input) problems {
 }
 
 // misread says what the control plane does not understand of the template, or of its
-// objects in clusters: as its binding tells or, where it has none, its policy.
+// objects in clusters: as its binding says or, where it has none, its policy.
 func misread(in Input, d propagation.Decision, title string) problems {
 	const next = "see that the webhook answers that it names, or correct the customization; it is tried again until it works"
 	if in.Binding != nil {

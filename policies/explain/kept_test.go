@@ -67,7 +67,7 @@ func TestAnOldCopyThatIsThereStill(t *testing.T) {
 	}
 }
 
-// TestUntilWhenACopyIsKept: where it serves nobody and its task says for how long, that is told.
+// TestUntilWhenACopyIsKept: where it serves nobody and its task says for how long, that is shown.
 func TestUntilWhenACopyIsKept(t *testing.T) {
 	for health, want := range map[workv1alpha2.ResourceHealth]string{
 		workv1alpha2.ResourceHealthy:   "kept until c-001 is healthy",

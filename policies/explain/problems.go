@@ -62,7 +62,7 @@ func (x *explainer) placementProblems() {
 			Reason: ReasonOtherScheduler, Message: "it is left to the scheduler " + spec.SchedulerName,
 			Next: "see that this scheduler runs, or take spec.schedulerName out of the policy",
 		})
-	case x.in.Binding != nil && rollup.Released(x.in.Binding): // told by itself
+	case x.in.Binding != nil && rollup.Released(x.in.Binding): // reported by a problem of its own
 	case p.Stands != nil && p.Stands.Reason == workv1alpha2.BindingReasonQuotaExceeded:
 		x.problems.add(Problem{Reason: ReasonNotPlaced, Message: p.Stands.Message, Next: quotaAdvice(x.out.Resource.Namespace)})
 	case p.Stands != nil && p.Stands.Reason != "" && p.Stands.Reason != workv1alpha2.BindingReasonSuccess:
@@ -227,7 +227,7 @@ func (x *explainer) deliveryProblems() {
 			silent[text] = append(silent[text], c.Cluster)
 		case c.Suspended:
 			suspended[noDispatch] = append(suspended[noDispatch], c.Cluster)
-		case failed[c.Message] != nil: // said above
+		case failed[c.Message] != nil: // shown above
 		case strings.Contains(c.Message, workv1alpha1.WorkHeldPrefix):
 			held[c.Message] = append(held[c.Message], c.Cluster)
 		case c.Message == rollup.Overdue:

@@ -17,7 +17,7 @@ import (
 )
 
 // answered is what there is to explain where the loops decided by what clusters answered about room, besides the cluster c-002,
-// which tells of its nodes, and not what they ask.
+// which reports its nodes, and not what they ask.
 func answered(t *testing.T, fits map[string]int32) explain.Input {
 	t.Helper()
 	in := input(t)

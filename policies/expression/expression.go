@@ -66,7 +66,7 @@ const (
 	maxGrowth = 8
 	// maxNesting is how deep an expression may be nested.
 	maxNesting = 250
-	// maxFault is how much is told of what is wrong with a text, in characters: a
+	// maxFault is how much is shown of what is wrong with a text, in characters: a
 	// message may quote all of it.
 	maxFault = 200
 	// readCost is what reading one byte costs, in CEL's units.

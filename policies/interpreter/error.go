@@ -7,7 +7,7 @@ import "fmt"
 const Reason = "InterpreterFailed"
 
 // Error says that a rule for a kind failed for one object. A rule whose answer
-// is on its way fails with one, too: kinds.Awaits tells the two apart.
+// is on its way fails with one, too: kinds.Awaits distinguishes the two.
 type Error struct {
 	// Operation in words: "replicas", "retain", "health", …
 	Operation string
@@ -21,5 +21,5 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s of %s %s: %v", e.Operation, e.Kind, e.Name, e.Err)
 }
 
-// Unwrap returns what the rule said.
+// Unwrap returns the error of the rule.
 func (e *Error) Unwrap() error { return e.Err }

@@ -47,7 +47,7 @@ func (i *Interpreter) Replicas(obj kinds.Object) (n int32, req *workv1alpha2.Rep
 	}
 	n, req, err = f(obj)
 	if req != nil && req.NodeClaim != nil && rules.AllowsAnyNode(req.NodeClaim) {
-		own := *req // what was said may be said to others
+		own := *req // the message may be shown to others
 		own.NodeClaim = nil
 		req = &own
 	}

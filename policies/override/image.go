@@ -16,7 +16,7 @@ const maxImage = 4096
 // errImageLong means that an image exceeds maxImage.
 var errImageLong = fmt.Errorf("image of more than %d bytes", maxImage)
 
-// errNoImage is what is said of the contents of a Secret, without them.
+// errNoImage is the error about the contents of a Secret, without them.
 var errNoImage = errors.New("value is no image, or the result is none: correct the rule")
 
 // Image is a container image, taken apart. Empty parts are absent.

@@ -45,7 +45,7 @@ func FaultText(policy, text string) string { return faultPrefix + policy + ": " 
 
 const faultPrefix = "override policy "
 
-// FaultOf returns the policy of which the text of an Error tells; false for other texts.
+// FaultOf returns the policy that the text of an Error names; false for other texts.
 func FaultOf(text string) (namespace, name string, ok bool) {
 	text, ok = strings.CutPrefix(text, faultPrefix)
 	policy, _, more := strings.Cut(text, ": ")
@@ -182,7 +182,7 @@ func (c Chain) Apply(obj *unstructured.Unstructured, cluster *clusterv1alpha1.Cl
 }
 
 // Follow is Apply with a call after each rule that was applied, for those who
-// explain what it changed: after is told the policy and the index of the rule,
+// explain what it changed: after is called with the policy and the index of the rule,
 // -1 for the deprecated fields, while obj is as that rule left it.
 func (c Chain) Follow(obj *unstructured.Unstructured, cluster *clusterv1alpha1.Cluster, after func(policyv1alpha1.Override, int)) (Applied, error) {
 	e := newEditor(obj)

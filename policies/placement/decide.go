@@ -28,7 +28,7 @@ type Record struct {
 	Message string `json:"message,omitempty"`
 	// AffinityName is the affinity term in force.
 	AffinityName string `json:"affinityName,omitempty"`
-	// Cause tells failures apart that differ in more than numbers: one that has
+	// Cause distinguishes failures that differ in more than numbers: one that has
 	// the same cause as the last is not written again only because it counts
 	// other clusters or replicas. Empty where Message does so.
 	Cause string `json:"cause,omitempty"`
@@ -43,7 +43,7 @@ type Record struct {
 	Plugins []string `json:"plugins,omitempty"`
 	// Stays says what should be moved and has no place to go to. Nil where there is nothing.
 	Stays *Stays `json:"stays,omitempty"`
-	// Told is what was told of last about what had no place to go to. Nil: nothing, or nothing for long.
+	// EvictionReported is what was reported last about what had no place to go to. Nil: nothing, or nothing for long.
 	EvictionReported *EvictionReport `json:"told,omitempty"`
 	// LastMove is how it came to be where it is. Nil: it left no cluster yet.
 	LastMove *eviction.Move `json:"lastMove,omitempty"`
@@ -58,7 +58,7 @@ type Record struct {
 	Left []failover.Left `json:"left,omitempty"`
 	// Rules are those by which clusters are left that are lost or tainted, where there are some. They alone are no news.
 	Rules *failover.Noted `json:"failover,omitempty"`
-	// Stale are the clusters that did not say what fits there, so that what they said
+	// Stale are the clusters that did not report what fits there, so that what they reported
 	// last counted; at most 16, sorted by name. Nil: there were none.
 	Stale []estimate.Stale `json:"stale,omitempty"`
 	// Estimates is what was answered about what fits in clusters, for those who cannot ask. Nil: nobody was asked.
@@ -124,7 +124,7 @@ type Situation struct {
 	// Estimates is what was answered about clusters that were asked what fits there, by name;
 	// see Asks. Of all others what they report counts.
 	Estimates map[string]estimate.Answer
-	// Unreported is what those clusters do not tell that could not answer, by name.
+	// Unreported is what clusters that could not answer do not report, by name.
 	Unreported map[string]string
 	// Now dates the decision.
 	Now time.Time
@@ -205,7 +205,7 @@ func (s *state) stay(d *Decision, snap Snapshot) {
 	d.Record.Message = Refusal(d.Err, len(d.Clusters) > 0)
 }
 
-// Refusal is what users are told of an error of Place. Runs says that the template runs
+// Refusal is what users are shown of an error of Place. Runs says that the template runs
 // somewhere.
 func Refusal(err error, runs bool) string {
 	if runs && fitsNobody(err) {

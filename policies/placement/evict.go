@@ -24,11 +24,11 @@ import (
 type Stays struct {
 	// Message for users.
 	Message string `json:"message"`
-	// Cause tells causes apart that differ in more than numbers.
+	// Cause distinguishes causes that differ in more than numbers.
 	Cause string `json:"cause,omitempty"`
 	// Clusters are those that it should leave, sorted.
 	Clusters []string `json:"clusters,omitempty"`
-	// Of tells apart what it should leave, and why; not why there is no other place.
+	// Of identifies what it should leave, and why; not why there is no other place.
 	Of string `json:"of,omitempty"`
 }
 

@@ -8,7 +8,7 @@ import (
 
 // EvictionReport is that it was reported of a template that it should leave clusters, and has no place to go to.
 type EvictionReport struct {
-	// Of is what Stays said of it then.
+	// Of is what Stays.Of was then.
 	Of string `json:"of"`
 	// At is when it was reported, in whole seconds.
 	At metav1.Time `json:"at"`

@@ -47,7 +47,7 @@ func (d Decision) staysAll(message string) *Stays {
 	}
 }
 
-// refusalCause tells refusals apart by their words without the numbers: how much
+// refusalCause distinguishes refusals by their texts without the numbers: how much
 // of a quota is used changes with each of its neighbours.
 func refusalCause(message string) string {
 	return unfit.CauseOf(slices.DeleteFunc(strings.Fields(message), func(word string) bool {

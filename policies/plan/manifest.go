@@ -96,7 +96,7 @@ func Carried(manifest *unstructured.Unstructured) *unstructured.Unstructured {
 }
 
 // record notes which labels and annotations are ours, so that those which are
-// ours no longer can be told from those of the member.
+// ours can no longer be distinguished from those of the member.
 func record(obj *unstructured.Unstructured) {
 	annotations := mapOf(obj.GetAnnotations())
 	if names := pullSecrets(obj); names != "" {

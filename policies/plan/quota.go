@@ -28,7 +28,7 @@ type BeyondQuotaError struct {
 	Quotas []string
 	// Beyond are the resources of which it would ask for more, by how much.
 	Beyond corev1.ResourceList
-	// Redacted says that by how much is not told, as text of a Secret is in the manifest.
+	// Redacted says that the amount is left out, as text of a Secret is in the manifest.
 	Redacted bool
 }
 

@@ -23,7 +23,7 @@ func Shares(q *policyv1alpha1.FederatedResourceQuota) map[string]corev1.Resource
 }
 
 // Aggregated is what clusters say of their shares of a quota, sorted by cluster. Works are
-// those that bring the shares, by cluster. A cluster that has not said anything yet is left
+// those that bring the shares, by cluster. A cluster that has not reported anything yet is left
 // out, and so is one that has no share any more.
 //
 // Errors: what a cluster says cannot be read; the others are there.

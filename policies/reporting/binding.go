@@ -63,7 +63,7 @@ func none(b workv1alpha2.Binding) workv1alpha2.Binding {
 	return &workv1alpha2.ResourceBinding{}
 }
 
-// built tells that the spec was made of the template and its policy.
+// built reports that the spec was made of the template and its policy.
 func built(was, is workv1alpha2.Binding) (out []Event) {
 	if id, text := policyOf(is); id != "" {
 		if had, _ := policyOf(was); had != id {
@@ -99,7 +99,7 @@ func policyOf(b workv1alpha2.Binding) (id, text string) {
 // for what Karmada's webhook answers.
 const overQuota = `admission webhook "resourcebinding.karmada.io" denied the request: `
 
-// scheduled tells of each decision.
+// scheduled reports each decision.
 func scheduled(was, is workv1alpha2.Binding) []Event {
 	if was.GetAnnotations()[workv1alpha2.SchedulingDecisionAnnotation] == is.GetAnnotations()[workv1alpha2.SchedulingDecisionAnnotation] {
 		return nil
@@ -119,7 +119,7 @@ func scheduled(was, is workv1alpha2.Binding) []Event {
 	}
 }
 
-// depends tells that the template's references were read, and the bindings that need
+// depends reports that the template's references were read, and the bindings that need
 // this one, that it follows them.
 func depends(was, is workv1alpha2.Binding) (out []Event) {
 	read := is.GetAnnotations()[workv1alpha2.BindingDependenciesAnnotationKey]
@@ -137,7 +137,7 @@ func depends(was, is workv1alpha2.Binding) (out []Event) {
 	return out
 }
 
-// evicted tells of the clusters that were left: one that was taken back was not.
+// evicted reports the clusters that were left: one that was taken back was not.
 func evicted(was, is workv1alpha2.Binding) (out []Event) {
 	for _, task := range was.BindingSpec().GracefulEvictionTasks {
 		stays := func(t workv1alpha2.GracefulEvictionTask) bool { return t.FromCluster == task.FromCluster }
@@ -149,7 +149,7 @@ func evicted(was, is workv1alpha2.Binding) (out []Event) {
 	return out
 }
 
-// aggregated tells that what clusters report was added up, once one has reported.
+// aggregated reports that what clusters report was added up, once one has reported.
 func aggregated(was, is workv1alpha2.Binding) []Event {
 	items := is.BindingStatus().AggregatedStatus
 	reported := func(i workv1alpha2.AggregatedStatusItem) bool { return i.Applied || i.Status != nil }

@@ -23,7 +23,7 @@ func Work(before, after *workv1alpha1.Work) []Event {
 	return slices.Concat(overridden(before, after), written(before, after), dispatched(before, after), applied(before, after), reflected(before, after))
 }
 
-// overridden tells that overrides were applied to what the Work holds.
+// overridden reports that overrides were applied to what the Work holds.
 func overridden(was, is *workv1alpha1.Work) []Event {
 	for _, note := range []string{policyv1alpha1.AppliedOverrides, policyv1alpha1.AppliedClusterOverrides} {
 		if text := is.Annotations[note]; text != "" && text != was.Annotations[note] {
@@ -40,7 +40,7 @@ func written(was, is *workv1alpha1.Work) []Event {
 	return []Event{good(Both, workv1alpha2.EventReasonSyncWorkSucceed, "The Works of all clusters were written.")}
 }
 
-// dispatched tells that the Work is held back, or is not any more.
+// dispatched reports that the Work is held back, or is not any more.
 func dispatched(was, is *workv1alpha1.Work) []Event {
 	before, now := status(was, workv1alpha1.WorkDispatching), meta.FindStatusCondition(is.Status.Conditions, workv1alpha1.WorkDispatching)
 	if now == nil || now.Status == before || before == "" && now.Status == metav1.ConditionTrue {
@@ -49,7 +49,7 @@ func dispatched(was, is *workv1alpha1.Work) []Event {
 	return []Event{good(Itself, workv1alpha1.EventReasonWorkDispatching, now.Message)}
 }
 
-// applied tells that the cluster has what the Work asks for now.
+// applied reports that the cluster has what the Work asks for now.
 func applied(was, is *workv1alpha1.Work) []Event {
 	before, now := meta.FindStatusCondition(was.Status.Conditions, workv1alpha1.WorkApplied), meta.FindStatusCondition(is.Status.Conditions, workv1alpha1.WorkApplied)
 	if now == nil || now.Status != metav1.ConditionTrue {
@@ -61,7 +61,7 @@ func applied(was, is *workv1alpha1.Work) []Event {
 	return []Event{good(Itself, workv1alpha1.EventReasonSyncWorkloadSucceed, "The cluster has what the Work asks for.")}
 }
 
-// reflected tells that statuses were read, and healths judged.
+// reflected reports that statuses were read, and healths judged.
 func reflected(was, is *workv1alpha1.Work) (out []Event) {
 	var read, judged bool
 	for i := range is.Status.ManifestStatuses {

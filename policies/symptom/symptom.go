@@ -22,7 +22,7 @@ type Symptom struct {
 	// Reason is that of the Pods or of the last Warning, such as ErrImagePull; empty where
 	// nothing is known.
 	Reason string
-	// Text is the reason with what is said of it, and of how many Pods.
+	// Text is the reason with its message, and the number of Pods.
 	Text string
 	// Unread is why the cluster could not be asked.
 	Unread string
@@ -97,7 +97,7 @@ func FromEvent(reason, message string) Symptom {
 	return Symptom{Reason: reason, Text: describe(reason, strings.TrimPrefix(message, combined))}
 }
 
-// ails returns what keeps one Pod from being well, and what is said of it; empty for one
+// ails returns what keeps one Pod from being well, and its message; empty for one
 // that is, or is on its way.
 func ails(pod *corev1.Pod) (reason, message string) {
 	if pod.DeletionTimestamp != nil {

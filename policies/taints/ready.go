@@ -8,7 +8,7 @@ import (
 )
 
 // ByReadiness returns the current taints of a cluster with those that keep new templates off one
-// that does not do well: not-ready while Ready is False, or was never told (nil), and unreachable
+// that does not do well: not-ready while Ready is False, or was never reported (nil), and unreachable
 // while it is Unknown. What is added is dated now. Taints of these keys with other effects stay.
 func ByReadiness(current []corev1.Taint, ready *metav1.Condition, now metav1.Time) []corev1.Taint {
 	wanted := map[string]bool{

@@ -114,7 +114,7 @@ func (l Limits) exceeded(namespace string, of Limit, have int64) error {
 }
 
 // CapacityPoll is how often it is looked whether there is room for what was refused: others make it, of whom nobody
-// tells.
+// reports.
 const CapacityPoll = time.Minute
 
 // Older reports whether an object was there before another one: where there are too many, the older ones stay.

@@ -37,7 +37,7 @@ func policyAdvice(p policyv1alpha1.Policy) []string {
 
 // selectorAdvice speaks of selectors that select nothing, or nothing more than
 // others; for overrides, which change templates of any kind, it is enough that
-// they are told apart.
+// they are distinguished.
 func selectorAdvice(ss []policyv1alpha1.ResourceSelector, path *field.Path, propagates bool) []string {
 	var out []string
 	known := seen{}

@@ -79,7 +79,7 @@ func overriderAdvice(o *policyv1alpha1.Overriders, selectors []policyv1alpha1.Re
 	return out
 }
 
-// withContainers are the kinds whose containers are found without being told
+// withContainers are the kinds whose containers are found without being named
 // where they are.
 var withContainers = []string{"Pod", "ReplicaSet", "Deployment", "StatefulSet", "DaemonSet", "Job"}
 

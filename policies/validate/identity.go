@@ -5,7 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// An Identity is how the objects of a kind are told apart for good: by an id in
+// An Identity is how the objects of a kind are distinguished for good: by an id in
 // a label. What was made for an object is found by it, so it never changes. The
 // zero value is for kinds that have none.
 type Identity struct {

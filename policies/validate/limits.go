@@ -69,7 +69,7 @@ func listsOfOverride(o policyv1alpha1.Override) []list {
 	}
 }
 
-// seen remembers the entries of a list by what they look like, which tells in one look
+// seen remembers the entries of a list by what they look like, which shows in one look
 // whether one was there before.
 type seen map[string]int
 

@@ -1,4 +1,4 @@
-// Package withdrawal tells edits that take something out of clusters by what looks like a mistake.
+// Package withdrawal finds edits that take something out of clusters in a way that looks like a mistake.
 //
 // In go two versions of a policy and the clusters of the fleet, before and after an edit of them; out come the
 // clusters that it leaves, and what is wrong with that: it asks for something that no cluster has, such as a name

@@ -33,7 +33,7 @@ import (
 type Options struct {
 	// Clock is the real one if nil.
 	Clock clock.PassiveClock
-	// Events takes Events about Clusters; nil means that nobody is told.
+	// Events takes Events about Clusters; nil records none.
 	Events loop.Recorder
 	// KarmadactlRegister approves the certificate that karmadactl register asks for rights
 	// with; the API server answers who comes with it.

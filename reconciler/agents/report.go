@@ -16,7 +16,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/registration/identity"
 )
 
-// reporter tells people what agents say of their clusters and nobody approved, and how
+// reporter reports what agents say of their clusters and nobody approved, and how
 // clusters are reached; with no events, nobody.
 type reporter struct{ events loop.Recorder }
 

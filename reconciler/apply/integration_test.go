@@ -239,7 +239,7 @@ func (r *recorder) reasonsOf(name string) []string {
 	return out
 }
 
-// told waits until the events about an object have exactly these reasons: they
+// reported waits until the events about an object have exactly these reasons: they
 // follow the status.
 func (w *world) reported(name string, reasons ...string) {
 	w.t.Helper()

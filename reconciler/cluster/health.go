@@ -172,7 +172,7 @@ func newThreshold(failure, success time.Duration, wasReady bool, now time.Time) 
 	return t
 }
 
-// restart has what is shown count as what the hub said before a start.
+// restart takes what is shown as what the hub recorded before a start.
 func (t *threshold) restart(now time.Time) {
 	*t = *newThreshold(t.failure, t.success, t.shown.ready, now)
 }
@@ -205,7 +205,7 @@ func (t *threshold) turn(now time.Time, is outcome) outcome {
 }
 
 // confirmed returns what to show of a member that fails in another way than before: the new outcome once it lasts, as one that
-// starts, or dies, fails in several ways. That it refuses the credentials, or no longer does, is shown at once: it tells whose fault it is.
+// starts, or dies, fails in several ways. That it refuses the credentials, or no longer does, is shown at once: it shows whose fault it is.
 func (t *threshold) confirmed(now time.Time, is outcome) outcome {
 	if is == t.shown || is.refuses() != t.shown.refuses() {
 		t.other = outcome{}

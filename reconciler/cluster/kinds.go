@@ -18,7 +18,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/excerpt"
 )
 
-// reading is what a member said about itself.
+// reading is what a member reported about itself.
 type reading struct {
 	version string
 	kinds   []clusterv1alpha1.APIEnablement

@@ -12,7 +12,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/stagemetrics"
 )
 
-// Count has a registry tell what Clusters say, under Karmada's names, for as long as ctx.
+// Count registers the metrics of what Clusters report, under Karmada's names, for as long as ctx.
 // Hub is a cache: it is asked whenever the registry is read, so that nothing is kept of
 // clusters that are gone.
 func Count(ctx context.Context, registry prometheus.Registerer, hub client.Reader) {
@@ -25,7 +25,7 @@ func Count(ctx context.Context, registry prometheus.Registerer, hub client.Reade
 	}))
 }
 
-// gauges tell of each cluster what its status says.
+// gauges show of each cluster what its status says.
 type gauges struct {
 	clusters func() []clusterv1alpha1.Cluster
 	all      []gauge

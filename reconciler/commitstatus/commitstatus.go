@@ -226,7 +226,7 @@ func keyOf(cs *gitopsv1alpha1.CommitStatus) client.ObjectKey {
 	return client.ObjectKey{Namespace: cs.Namespace, Name: cs.Spec.KustomizationRef.Name}
 }
 
-// complain reports once why nothing is told of a commit.
+// complain reports once why nothing is posted about a commit.
 func (r *Reconciler) complain(s *state, reason string, err error) {
 	if r.followed.complains(s.key, reason, err.Error()) {
 		r.events.Event(s.ks, corev1.EventTypeWarning, reason, err.Error())

@@ -16,7 +16,7 @@ import (
 // subject is what a status is about.
 type subject struct {
 	apiVersion, kind, namespace, name, uid string
-	// context is its name on the forge where a Provider has no expression, and qualified the one that tells it
+	// context is its name on the forge where a Provider has no expression, and qualified the one that distinguishes it
 	// from that of another namespace.
 	context, qualified string
 }
@@ -31,7 +31,7 @@ func ofKustomization(ks *kustomizev1.Kustomization, t target) subject {
 }
 
 // ofSource names the status of all that a namespace applies of a source. Those of another namespace than
-// the source's are told apart.
+// the source's are distinguished.
 func ofSource(source *sourcev1.GitRepository, namespace string) subject {
 	name, qualified := source.Name, namespace+"/"+source.Name
 	if namespace != source.Namespace {

@@ -328,7 +328,7 @@ func (w *world) until(what string, holds func() (bool, string)) {
 	}
 }
 
-// told waits until the forge was told exactly this.
+// reported waits until exactly this was posted to the forge.
 func (w *world) reported(f *forgeServer, want ...string) {
 	w.t.Helper()
 	for i := range want {

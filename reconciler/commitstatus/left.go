@@ -11,7 +11,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// notRemoved is said of what is left.
+// notRemoved is reported of what is left.
 const notRemoved = "not removed yet"
 
 // left returns a part for what is still there of that which left a Kustomization: in clusters, and on the control plane.
@@ -27,7 +27,7 @@ func (r *Reconciler) left(ctx context.Context, s *state, removed []inventory.ID)
 }
 
 // terminating returns a part for what the control plane is deleting still. A Kustomization that only has to remove what
-// it applied is told of where nothing else of that is.
+// it applied is reported where nothing else of that is.
 func terminating(ks *kustomizev1.Kustomization, others bool) []rollup.Part {
 	found, beyond := inventory.TerminatingIn(ks.Status)
 	if beyond > 0 {

@@ -18,7 +18,7 @@ func sourceKeyOf(ks *kustomizev1.Kustomization) (client.ObjectKey, bool) {
 }
 
 // sourceOf returns the Kustomization's repository; nil if it has none, or one that it may
-// not use: what others fetch is theirs to tell.
+// not use: what others fetch is theirs to report.
 func sourceOf(ctx context.Context, hub client.Reader, ks *kustomizev1.Kustomization, crossNamespace bool) (*sourcev1.GitRepository, error) {
 	key, ok := sourceKeyOf(ks)
 	if !ok {

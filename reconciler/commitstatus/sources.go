@@ -169,7 +169,7 @@ func waitingFor(ctx context.Context, hub client.Reader, all []kustomizev1.Kustom
 	return out, nil
 }
 
-// find finds out who is told of which Kustomizations.
+// find finds out which targets which Kustomizations are reported to.
 func (r *Sources) find(ctx context.Context, s *sources) (loop.Next, error) {
 	if s.source == nil || s.source.Namespace != s.key.Namespace && !r.opts.AllowCrossNamespace {
 		return loop.Next{}, nil
@@ -204,7 +204,7 @@ func (r *Sources) add(ctx context.Context, s *sources, byProvider map[string]*re
 	to, known := byProvider[name]
 	if !known {
 		t, found, err := r.alerts.target(ctx, ks, alert)
-		if err != nil && !errors.Is(err, errNoProvider) { // that is told of the Kustomization
+		if err != nil && !errors.Is(err, errNoProvider) { // that is reported on the Kustomization
 			return err
 		}
 		if found {
@@ -219,7 +219,7 @@ func (r *Sources) add(ctx context.Context, s *sources, byProvider map[string]*re
 	return nil
 }
 
-// sweep deletes the CommitStatuses that nobody is told any more.
+// sweep deletes the CommitStatuses that no target asks for any more.
 func (r *Sources) sweep(ctx context.Context, s *sources) (loop.Next, error) {
 	wanted := map[string]bool{}
 	for _, t := range s.recipients {

@@ -25,7 +25,7 @@ type target struct {
 	alert    *notificationv1beta3.Alert
 	// repository is the address that the statuses go to.
 	repository string
-	// revision whose commit it is told of.
+	// revision whose commit is reported to it.
 	revision string
 }
 
@@ -87,7 +87,7 @@ func (a alerts) targets(ctx context.Context, ks *kustomizev1.Kustomization) (out
 // errNoProvider says that an Alert names a Provider that is not there.
 var errNoProvider = errors.New("does not exist: create it, or correct the Alert")
 
-// comments reports whether the target is told in the comments of sources.
+// comments reports whether the target is served by the comments of sources.
 func (t target) comments() bool { return forge.Comments(t.provider.Spec.Type) }
 
 // selects reports whether an Alert of the Kustomization's namespace asks for it.
@@ -164,7 +164,7 @@ func cutLast(s, separator string) (before, after string, found bool) {
 }
 
 // statusName names the CommitStatus of a Kustomization and a Provider. The hash
-// tells "a-b" with "c" from "a" with "b-c".
+// distinguishes "a-b" with "c" from "a" with "b-c".
 func statusName(kustomization, provider string) string {
 	return nameOf(kustomization, provider, kustomization+"/"+provider)
 }

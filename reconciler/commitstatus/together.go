@@ -13,14 +13,14 @@ import (
 	"github.com/flotilla-io/flotilla/policies/tenancy"
 )
 
-// place is where a sum of a source is told, under the name that it has by itself.
+// place is where a sum of a source is posted, under the name that it has by itself.
 type place struct {
 	repository string
 	comments   bool
 }
 
-// together has Providers that tell of one source at one place tell of it as one: a forge shows one status of a
-// name, whoever was the last to write it. The one that told first goes on to.
+// together joins Providers that post about one source at one place into one status: a forge shows one status of a
+// name, whoever was the last to write it. The one that posted first goes on doing so.
 func (s *sources) together(list []recipient) []recipient {
 	list = slices.SortedStableFunc(slices.Values(list), func(a, b recipient) int { return cmp.Compare(s.newness(a), s.newness(b)) })
 	at := map[place]int{}
@@ -44,7 +44,7 @@ func (s *sources) together(list []recipient) []recipient {
 	return out
 }
 
-// newness is 0 of a Provider that told of the source before.
+// newness is 0 of a Provider that posted about the source before.
 func (s *sources) newness(t recipient) int {
 	if cs := s.existing[t.name]; cs != nil && cs.DeletionTimestamp == nil {
 		return 0
@@ -57,7 +57,7 @@ func plainAddress(repository string) string {
 	return strings.ToLower(strings.TrimSuffix(strings.TrimSuffix(repository, "/"), ".git"))
 }
 
-// unlike returns the name of a source's status: the qualified one where another namespace told of a source of
+// unlike returns the name of a source's status: the qualified one where another namespace posted about a source of
 // that name before, in the same repository. What one namespace says must not take the place of what another
 // one says.
 func (s statuses) unlike(ctx context.Context, own *gitopsv1alpha1.CommitStatus, namespace, repository string, about subject) (string, error) {

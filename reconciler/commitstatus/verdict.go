@@ -105,11 +105,11 @@ func (r *Reconciler) judge(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, nil
 }
 
-// revisionFor is the revision whose commit a target is told of: the one that changed something, unless every
-// commit is asked for, or it is told of a later one already. A target that is new hears of what is there.
+// revisionFor is the revision whose commit is reported to a target: the one that changed something, unless every
+// commit is asked for, or a later one was reported already. A new target gets the current one.
 func (v verdict) revisionFor(t target, have *gitopsv1alpha1.CommitStatus) string {
 	if have == nil || every(t.alert) || have.Spec.Commit != commitOf(v.changed) {
-		return v.revision // never back to an older one: what it is told of may be of a commit that was tried since
+		return v.revision // never back to an older one: what was reported may be of a commit that was tried since
 	}
 	return v.changed
 }

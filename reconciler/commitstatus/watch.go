@@ -138,7 +138,7 @@ func (w wakes) whenClaimsStay() handler.EventHandler {
 		after, _ := e.ObjectNew.(*clusterv1alpha1.Cluster)
 		for _, claim := range volumes.Turned(before, after) {
 			for _, key := range w.followed.owners(inventory.ID{Namespace: claim.Namespace, Name: claim.Name, GroupKind: volumes.Kind()}) {
-				queue.Add(reconcile.Request{NamespacedName: key}) // its Work's end has brought it in: this is not to be told later
+				queue.Add(reconcile.Request{NamespacedName: key}) // its Work's end has brought it in: this is not to be reported later
 			}
 		}
 	}}

@@ -47,7 +47,7 @@ func New[K comparable](o Options) *Debouncer[K] {
 }
 
 // Delay makes the change of the object under key pending, and returns how long it is to be
-// delayed yet; not more than 0 means to write it now. Form tells one change from another.
+// delayed yet; not more than 0 means to write it now. Form distinguishes one change from another.
 func (d *Debouncer[K]) Delay(key K, form string) time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -44,7 +44,7 @@ type Estimators struct {
 	// Remote is asked about the clusters that neither knows as they are now, all at the same
 	// time; nil: nobody is. It leaves alone by itself those that do not answer.
 	Remote Estimator
-	// Timeout is how long Remote may take before what a cluster said last counts; zero
+	// Timeout is how long Remote may take before what a cluster reported last counts; zero
 	// means DefaultTimeout.
 	Timeout time.Duration
 }
@@ -55,14 +55,14 @@ const DefaultTimeout = 50 * time.Millisecond
 func (e *Estimators) any() bool { return e.Watched != nil || e.Profiled != nil || e.Remote != nil }
 
 const (
-	// memory is for how long it counts what a cluster has said last. After that what it
+	// memory is for how long the last report of a cluster counts. After that what it
 	// reports is the better guess.
 	memory = answers.MaxAge
 	// mostRemembered is how many answers are kept.
 	mostRemembered = 20_000
 )
 
-// estimates asks what fits in clusters, and remembers what they said last. Use
+// estimates asks what fits in clusters, and remembers what they reported last. Use
 // newEstimates; it is safe for use by several goroutines.
 type estimates struct {
 	Estimators
@@ -80,7 +80,7 @@ var errNobody = errors.New("no estimator")
 // question is about one cluster and what one unit of a workload is.
 type question struct{ cluster, unit string }
 
-// answer is what was said to a question.
+// answer is the answer to a question.
 type answer struct {
 	fits     int32
 	at       time.Time
@@ -95,8 +95,8 @@ func newEstimates(of Estimators, c clock.PassiveClock, assumed func(string) []es
 }
 
 // of returns what fits in the clusters of the names: of those that did not answer what
-// they told or said last, with its age, and nothing of those that never did: untold is what those
-// of them do not tell that tell of their nodes.
+// they reported last, with its age, and nothing of those that never did: unreported is what those
+// of them leave out that do report their nodes.
 func (e *estimates) of(ctx context.Context, b workv1alpha2.Binding, names []string, clusters placement.Snapshot) (out map[string]estimate.Answer, unreported map[string]string) {
 	if len(names) == 0 {
 		return nil, nil
@@ -196,7 +196,7 @@ func (e *estimates) remote(ctx context.Context, spec *workv1alpha2.ResourceBindi
 	return out
 }
 
-// recall adds to out what clusters that are not in it have said last, and remembers what
+// recall adds to out what clusters that are not in it have reported last, and remembers what
 // the others say.
 func (e *estimates) recall(out map[string]estimate.Answer, spec *workv1alpha2.ResourceBindingSpec, is *unit, names []string, clusters placement.Snapshot) {
 	e.mu.Lock()

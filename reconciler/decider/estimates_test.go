@@ -87,7 +87,7 @@ func TestNodesDecide(t *testing.T) {
 	}
 }
 
-// told answers from the nodes that clusters told of, so long ago.
+// profiled answers from the nodes that clusters reported, so long ago.
 type profiled struct {
 	byNodes
 	ages map[string]time.Duration
@@ -144,7 +144,7 @@ func TestWhatClustersToldOfTheirNodesDecides(t *testing.T) {
 	}
 }
 
-// without tells of nodes, and not what is asked of them.
+// without reports nodes, and not what is asked of them.
 type without struct{ profiled }
 
 func (without) MaxReplicas(_ context.Context, cluster string, _ *workv1alpha2.ReplicaRequirements, _ []estimate.Assumed) (int32, error) {

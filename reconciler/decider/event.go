@@ -28,7 +28,7 @@ func (e Event) Emit(to loop.Recorder, template runtime.Object, b workv1alpha2.Bi
 	}
 }
 
-// EventsOf returns the Events that decision is worth, given what b said before.
+// EventsOf returns the Events that decision is worth, given what b recorded before.
 func EventsOf(before workv1alpha2.Binding, decision placement.Decision) (out []Event) {
 	for _, of := range []func(workv1alpha2.Binding, placement.Decision) (Event, bool){eventOf, evictionEventOf} {
 		if e, some := of(before, decision); some {
@@ -48,7 +48,7 @@ func evictionEventOf(before workv1alpha2.Binding, decision placement.Decision) (
 	return Event{corev1.EventTypeWarning, workv1alpha2.EventReasonEvictWorkloadFromClusterFailed, decision.Record.Stays.Message}, true
 }
 
-// eventOf returns the Event that decision is worth, given what b said before.
+// eventOf returns the Event that decision is worth, given what b recorded before.
 // Only a first placement, a new failure and its end are reported.
 func eventOf(before workv1alpha2.Binding, decision placement.Decision) (Event, bool) {
 	was, decided := placement.RecordOf(before)

@@ -28,7 +28,7 @@ func (d *Decider) Register(ctx context.Context, mgr ctrl.Manager) error {
 	return mgr.Add(&follower{decider: d, cache: mgr.GetCache()})
 }
 
-// follower tells a decider of every event of a cluster or a binding.
+// follower passes to a decider every event of a cluster or a binding.
 type follower struct {
 	decider *Decider
 	cache   cache.Cache

@@ -28,7 +28,7 @@ type reservations struct {
 	clock clock.PassiveClock
 	// disabled reserves nothing, and knows of placements alone.
 	disabled bool
-	// freed is told of clusters that have more capacity than they had.
+	// freed is called with clusters that have more capacity than they had.
 	freed func(clusters ...string)
 
 	mu          sync.Mutex
@@ -42,7 +42,7 @@ type reservations struct {
 	seq         uint64            // counts commits
 	grown       map[string]uint64 // the commit that last reserved more of a cluster
 	placed      map[group]uint64  // the commit that last placed one of a group
-	// last is the commit at the last expiry. What grown and placed said up to
+	// last is the commit at the last expiry. What grown and placed recorded up to
 	// the one before is forgotten: of decisions as old, nothing is known.
 	last, forgotten uint64
 }
@@ -71,7 +71,7 @@ type share struct {
 	load  estimate.Load
 	unit  *unit // nil: nobody asks what it is
 	at    time.Time
-	// reported is what the cluster said of the binding at that time.
+	// reported is what the cluster reported of the binding at that time.
 	reported []byte
 }
 
@@ -226,12 +226,12 @@ func (r *reservations) withdraw(b workv1alpha2.Binding) {
 	})
 }
 
-// gone tells that there is no such binding any more.
+// gone records that there is no such binding any more.
 func (r *reservations) gone(key client.ObjectKey) {
 	r.change(key, func(e *reservation) { *e = reservation{} })
 }
 
-// observed tells that the cache shows b. A share ends where the cluster is no
+// observed records that the cache shows b. A share ends where the cluster is no
 // target any more, and where the cluster reports since the reservation was made
 // that all is well.
 func (r *reservations) observed(b workv1alpha2.Binding) {
@@ -319,7 +319,7 @@ func (r *reservations) keys() []client.ObjectKey {
 	return slices.Collect(maps.Keys(r.byBinding))
 }
 
-// change edits the entry under key, if there is one, and tells which clusters
+// change edits the entry under key, if there is one, and reports which clusters
 // have more capacity for it.
 func (r *reservations) change(key client.ObjectKey, edit func(*reservation)) {
 	r.mu.Lock()

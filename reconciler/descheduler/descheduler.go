@@ -27,7 +27,7 @@ type Options struct {
 	Interval time.Duration
 	// Threshold is how long a pod must wait for a node; zero means DefaultThreshold.
 	Threshold time.Duration
-	// DryRun tells what would be moved, and moves nothing.
+	// DryRun reports what would be moved, and moves nothing.
 	DryRun bool
 	// Scheduler is whose bindings are looked at; empty means the default.
 	Scheduler string

@@ -4,6 +4,6 @@
 // time, and how many pods of each wait in its clusters since so long; out comes, on each
 // binding, the placement that the decider finds for them, in one write, and an Event on it
 // and its template. In a dry run the Event says what would come, and nothing is written. Pods that wait are not known in clusters of which nobody sees
-// the pods, or tells of them: nothing is moved there. Reasons: DescheduleBindingSucceed,
+// the pods, or reports them: nothing is moved there. Reasons: DescheduleBindingSucceed,
 // DescheduleBindingFailed, and DescheduleBindingPlanned in a dry run.
 package descheduler

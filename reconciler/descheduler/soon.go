@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// apart is how long after each other bindings are looked at that somebody told of: what
-	// is told is not trusted.
+	// apart is the least time between two looks at bindings that somebody reported: what
+	// is reported is not trusted.
 	apart = 10 * time.Second
 	// mostSoon is how many of them are kept at most. All others wait for the interval.
 	mostSoon = 4096
@@ -102,7 +102,7 @@ func (d *Descheduler) follow(ctx context.Context) error {
 	}
 }
 
-// alarm returns what is told when the next binding is due, not too soon after the last time; nil
+// alarm returns a channel that receives when the next binding is due, not too soon after the last time; nil
 // where none is.
 func (d *Descheduler) alarm(last time.Time) (wake <-chan time.Time, stop func()) {
 	at, some := d.soon.next()

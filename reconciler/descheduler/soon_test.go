@@ -84,7 +84,7 @@ func TestWhatIsToldIsLookedAtInTime(t *testing.T) {
 	}
 }
 
-// TestWhatIsToldIsBounded tells of more than is kept.
+// TestWhatIsToldIsBounded reports more than is kept.
 func TestWhatIsToldIsBounded(t *testing.T) {
 	d := New(nil, nil, nil, nil, Options{})
 	for i := range 2 * mostSoon {

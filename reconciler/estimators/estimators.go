@@ -196,7 +196,7 @@ func (e *Estimators) ask(ctx context.Context, cluster string, question func(cont
 	}
 	answer, err := l.ask(ctx, question)
 	if status.Code(err) == codes.DeadlineExceeded {
-		err = context.DeadlineExceeded // which gRPC tells in several ways
+		err = context.DeadlineExceeded // which gRPC reports in several ways
 	}
 	if err != nil {
 		return 0, fmt.Errorf("estimator of %s: %w", cluster, err)
@@ -247,7 +247,7 @@ func workloadsOf(assumed []estimate.Assumed) ([]*wire.AssumedWorkload, error) {
 	return out, nil
 }
 
-// follower tells Estimators of Clusters that come and go.
+// follower passes to Estimators the Clusters that come and go.
 type follower struct {
 	estimators *Estimators
 	cache      cache.Cache

@@ -149,7 +149,7 @@ func open(ctx context.Context, services client.Reader, opts Options, cluster str
 	return conn, nil
 }
 
-// withObject tells an estimator what a question is about, for its log.
+// withObject sends an estimator what a question is about, for its log.
 func withObject(ctx context.Context, of workv1alpha2.ObjectReference) context.Context {
 	return metadata.AppendToOutgoingContext(ctx, "object", fmt.Sprintf("kind=%s, name=%s/%s", of.Kind, of.Namespace, of.Name))
 }

@@ -225,7 +225,7 @@ func TestASecondWriterOfTheProcess(t *testing.T) {
 	}
 }
 
-// TestTenantsTakeTurns: who tells of little is told of soon, however much others tell,
+// TestTenantsTakeTurns: who reports little is told of soon, however much others tell,
 // and finds room where others have taken all.
 func TestTenantsTakeTurns(t *testing.T) {
 	work := &metav1.ObjectMeta{Namespace: "karmada-es-east", Annotations: map[string]string{"of": "quiet"}}

@@ -12,11 +12,11 @@ import (
 // Edited is an object that others changed or deleted while its Kustomization is suspended.
 type Edited struct {
 	ID ID
-	// Was is a digest of what it was before: once it is that again nothing is to be told.
+	// Was is a digest of what it was before: once it is that again nothing is to be reported.
 	Was string
 	// Gone says that it is deleted.
 	Gone bool
-	// Nameless says that its name is not to be told, as text of a Secret is in it.
+	// Nameless says that its name is not to be shown, as text of a Secret is in it.
 	Nameless bool
 }
 
@@ -46,7 +46,7 @@ func EditedIn(status kustomizev1.KustomizationStatus) []Edited {
 }
 
 // RecordEdited has the latest outcome of a status, and no other one, say what others changed or deleted. Of many the
-// first are enough: what is told is that there are some.
+// first are enough: what is reported is that there are some.
 func RecordEdited(status *kustomizev1.KustomizationStatus, found []Edited) {
 	var recorded []edited
 	for _, e := range found[:min(len(found), mostRecorded)] {

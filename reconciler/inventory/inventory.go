@@ -30,7 +30,7 @@ func (e Entry) GroupVersionKind() schema.GroupVersionKind {
 }
 
 // Describe returns "Kind/namespace/name", or "Kind/name" for a cluster-scoped
-// object: how people are told of an object.
+// object: how an object is named to people.
 func Describe(id ID) string {
 	if id.Namespace == "" {
 		return id.GroupKind.Kind + "/" + id.Name

@@ -18,7 +18,7 @@ type Terminating struct {
 	UID types.UID
 	// Keeps says what keeps it; empty where nobody says.
 	Keeps string
-	// Nameless says that its name is not to be told, as text of a Secret is in it.
+	// Nameless says that its name is not to be shown, as text of a Secret is in it.
 	Nameless bool
 }
 

@@ -44,7 +44,7 @@ type Options struct {
 	// Parallel is how many Works of one namespace are written side by side; zero
 	// means 16.
 	Parallel int
-	// Switches tells what is being switched from one revision to the next, and the overrides
+	// Switches reports what is being switched from one revision to the next, and the overrides
 	// that count; the loop has its own, which knows of no switch, if nil.
 	Switches *switching.Tracker
 	// Clock is the time; nil means the machine's.

@@ -15,7 +15,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/volumes"
 )
 
-// soon lets a Work that is made anew at once come before its claim is told of. It is less than a commit waits
+// soon lets a Work that is made anew at once come before its claim is reported. It is less than a commit waits
 // before it counts as done.
 const soon = 100 * time.Millisecond
 

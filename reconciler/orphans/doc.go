@@ -12,11 +12,11 @@
 //
 // An object that names a Work of another cluster was left when this one had that name. It
 // stays as long as either cluster asks for it; an agent, which sees the Works of its own
-// alone, tells of it and removes it never.
+// alone: it reports it, and never removes it.
 //
 // A kind that no Work names is watched no longer after a restart, and what is left of
 // it is not seen here: flotilla prune lists all kinds. Claims are watched where the Cluster
-// tells of some.
+// reports some.
 //
 // In pull mode the agent runs this loop for its cluster. Event on the Cluster, by the
 // control plane when the condition turns: OrphansFound.

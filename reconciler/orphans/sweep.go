@@ -143,7 +143,7 @@ func asked(ctx context.Context, hub client.Reader, cluster string) (policy.Asked
 }
 
 // remove deletes orphans, where a look at the control plane and the member itself
-// says the same; what is gone is not told of any more.
+// says the same; what is gone is not reported any more.
 func (r *Reconciler) remove(ctx context.Context, cluster string, member *members.Member, s *sweep) error {
 	var left []orphan
 	var faults []error

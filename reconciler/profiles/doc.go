@@ -1,4 +1,4 @@
-// Package profiles knows what the agents of clusters in pull mode tell of their nodes, and of
+// Package profiles knows what the agents of clusters in pull mode report of their nodes, and of
 // what waits for one.
 //
 // In go the hub's ConfigMaps of one name in the namespaces of clusters' Works, which are not

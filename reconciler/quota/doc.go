@@ -1,4 +1,4 @@
-// Package quota tells in each FederatedResourceQuota what its namespace uses.
+// Package quota writes into each FederatedResourceQuota what its namespace uses.
 //
 // It reads quotas, ResourceBindings and the Works that bring clusters their shares, and
 // writes the status, which it alone writes: at once after a rest, and then a moment after

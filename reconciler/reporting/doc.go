@@ -1,4 +1,4 @@
-// Package reporting tells Karmada's clients of what succeeded.
+// Package reporting reports to Karmada's clients what succeeded.
 //
 // In go the bindings, Works, quotas and execution namespaces of the control plane as
 // they change; out go Events to a writer. It looks at what other loops have written, so

@@ -23,7 +23,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 )
 
-// Reporter tells of what changes. Use New.
+// Reporter reports what changes. Use New.
 type Reporter struct {
 	hub    client.Reader
 	events loop.Recorder
@@ -34,7 +34,7 @@ func New(hub client.Reader, events loop.Recorder) *Reporter {
 	return &Reporter{hub: hub, events: events}
 }
 
-// Loops is the recorder for loops beside the reporter: it leaves out what the reporter tells of
+// Loops is the recorder for loops beside the reporter: it leaves out what the reporter reports
 // itself, in the order in which objects show it and in the words that Karmada's clients look for.
 func (r *Reporter) Loops() loop.Recorder { return beside{r.events} }
 
@@ -135,7 +135,7 @@ func (r *Reporter) work(ctx context.Context, before, after any) {
 	}
 }
 
-// share tells of a Work that brings a share of a quota: that it was written is for the quota.
+// share reports a Work that brings a share of a quota: that it was written is for the quota.
 func (r *Reporter) share(ctx context.Context, key types.NamespacedName, work *workv1alpha1.Work, events []reporting.Event) {
 	quota := &policyv1alpha1.FederatedResourceQuota{}
 	err := r.hub.Get(ctx, key, quota)
@@ -160,7 +160,7 @@ func (r *Reporter) quota(_ context.Context, before, after any) {
 	}
 }
 
-// space tells that a cluster's namespace was made, or is gone.
+// space reports that a cluster's namespace was made, or is gone.
 func (r *Reporter) space(ctx context.Context, before, after any) {
 	switch namespace, ok := after.(*corev1.Namespace); {
 	case !ok:
@@ -172,7 +172,7 @@ func (r *Reporter) space(ctx context.Context, before, after any) {
 	}
 }
 
-// cluster tells of a cluster, by the name of its namespace. It may have left.
+// cluster reports about a cluster, by the name of its namespace. It may have left.
 func (r *Reporter) cluster(ctx context.Context, namespace, reason, message string) {
 	name, ok := workv1alpha2.ClusterOfExecutionNamespace(namespace)
 	if !ok {

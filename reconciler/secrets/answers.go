@@ -17,7 +17,7 @@ import (
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 )
 
-// worded is an answer in words that may be told.
+// worded is an answer in words that may be shown.
 type worded struct {
 	error
 	text string
@@ -56,7 +56,7 @@ func WordedFor(obj *unstructured.Unstructured, err error) error {
 	return &worded{error: err, text: values.Hide(kindsOf(fields(obj, err)))}
 }
 
-// immutable is what may be told of what is wrong with a field: it is of the server alone.
+// immutable is what may be shown of what is wrong with a field: it is of the server alone.
 const immutable = ": field is immutable"
 
 // keyed is a part of a field's path that is the object's own.
@@ -144,7 +144,7 @@ func kindsOf(text string) string {
 	}
 }
 
-// closing is where the brace ends that a value is in: at the end of the text, if nobody can tell.
+// closing is where the brace ends that a value is in: at the end of the text, if that is not known.
 func closing(value string) int {
 	depth := 0
 	for at := 0; at < len(value); at++ {

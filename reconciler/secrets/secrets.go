@@ -1,4 +1,4 @@
-// Package secrets keeps values out of what people are told.
+// Package secrets keeps the values of Secrets out of what people are shown.
 //
 // In go values, and texts that they came out as; out come texts and errors without them. Nothing is
 // written down anywhere.
@@ -110,7 +110,7 @@ func (s *Values) Hide(text string, plain ...string) string {
 	return text
 }
 
-// hideQuoted leaves a short value out where nothing else stands between quotes, or where it is said to be a
+// hideQuoted leaves a short value out where nothing else stands between quotes, or where it is marked as a
 // value.
 func hideQuoted(text, value string) string {
 	if !strings.Contains(text, value) {

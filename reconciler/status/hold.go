@@ -50,7 +50,7 @@ func (d delays) forget(key client.ObjectKey) {
 }
 
 // debounce ends the pass where nothing has changed, and delays what can wait for more.
-// What the template counts anyway, the binding may tell later: of a status that
+// What the template counts anyway, the binding may report later: of a status that
 // moves, it shows fewer steps.
 func (r *Reconciler) debounce(_ context.Context, s *state) (loop.Next, error) {
 	was, is := s.binding.BindingStatus(), &s.status
@@ -79,7 +79,7 @@ func (r *Reconciler) debounce(_ context.Context, s *state) (loop.Next, error) {
 	return loop.Next{After: max(wait, 0)}, nil
 }
 
-// form tells one change from another by what was reported.
+// form distinguishes one change from another by what was reported.
 func form(s *state) string {
 	var out bytes.Buffer
 	for i := range s.items {
@@ -93,7 +93,7 @@ func form(s *state) string {
 }
 
 // trailing reports whether two statuses differ in nothing but what members count. How an
-// object fares is told with the template, and before it: clients go by either.
+// object fares is written with the template, and before it: clients go by either.
 func trailing(was, is *workv1alpha2.ResourceBindingStatus) bool {
 	return members.Same(withoutCounts(was), withoutCounts(is))
 }
@@ -152,7 +152,7 @@ func healthy(status *workv1alpha2.ResourceBindingStatus) bool {
 	})
 }
 
-// well reports whether a cluster's object is healthy, as people are told.
+// well reports whether a cluster's object is healthy, as it is shown to people.
 func well(item workv1alpha2.AggregatedStatusItem) bool {
 	return rollup.Shown(item.Health, item.Status) == workv1alpha2.ResourceHealthy
 }

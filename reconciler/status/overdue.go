@@ -26,8 +26,8 @@ const (
 )
 
 // overdue knows which Works their clusters have been behind with for long. A cluster
-// that stopped sends no event to tell so. One that is at work on many is not overdue:
-// to tell of each that it waits would cost a write for each. It is safe for use by
+// that stopped sends no event. One that is at work on many is not overdue:
+// to report of each that it waits would cost a write for each. It is safe for use by
 // several goroutines.
 type overdue struct {
 	clock clock.PassiveClock

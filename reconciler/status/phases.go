@@ -39,7 +39,7 @@ func (r *Reconciler) gather(ctx context.Context, s *state) (loop.Next, error) {
 }
 
 // unknownPause is when to look again at a template that is not known yet: no
-// event tells this loop that it is.
+// event shows this loop that it is.
 const unknownPause = 10 * time.Second
 
 // mostAdded is how many bytes the statuses of a binding's clusters may have
@@ -136,7 +136,7 @@ func nowhere(b workv1alpha2.Binding) bool {
 }
 
 // ours reports whether other loops of the hub write the status of a kind: there it
-// tells what the hub does, not what members do.
+// shows what the hub does, not what members do.
 func ours(kind schema.GroupKind) bool {
 	switch kind {
 	case schema.GroupKind{Group: "source.toolkit.fluxcd.io", Kind: "GitRepository"},

@@ -49,7 +49,7 @@ type Options struct {
 	Wait time.Duration
 	// MaxWait is how long partial progress waits in all; zero means 1 s.
 	MaxWait time.Duration
-	// Behind is how long a binding waits for more of what its template tells
+	// Behind is how long a binding waits for more of what its template reports
 	// already; zero means 1 s, and three times that in all.
 	Behind time.Duration
 	// OverdueAfter is for how long a cluster may take up nothing of what it is sent before
@@ -74,7 +74,7 @@ const (
 	firstRetry = time.Second
 	lastRetry  = 5 * time.Minute
 
-	// What the hub does not take is sent again soon: nothing else tells this loop
+	// What the hub does not take is sent again soon: nothing else wakes this loop
 	// that it is back.
 	firstResend = 10 * time.Millisecond
 	lastResend  = 30 * time.Second

@@ -23,14 +23,14 @@ import (
 // write sends what changed: the binding's status, and then the template's, so that no
 // template is ready before its binding says so. Each is written by this loop alone, so
 // neither names a resource version. A template's status that the server refuses is a
-// fault of the rule that made it, which the binding tells.
+// fault of the rule that made it, which the binding reports.
 func (r *Reconciler) write(ctx context.Context, s *state) (next loop.Next, err error) {
 	r.delays.sent(s)
-	// A fault that the binding tells of is one until the template's status is taken.
+	// A fault that the binding reports stays one until the server accepts the template's status.
 	reported := s.total == nil || !faulty(s.binding.BindingStatus())
 	if reported {
 		if err = r.report(ctx, s); s.total == nil || err != nil && !refused(err) {
-			return next, err // who could not be told is told before the template
+			return next, err // a write that failed is repeated before the template's
 		}
 	}
 	var failed error
@@ -46,7 +46,7 @@ func (r *Reconciler) write(ctx context.Context, s *state) (next loop.Next, err e
 	return next, errors.Join(err, failed)
 }
 
-// faulty reports whether a binding tells of a fault of the rules for its kind.
+// faulty reports whether a binding reports a fault of the rules for its kind.
 func faulty(status *workv1alpha2.ResourceBindingStatus) bool {
 	return meta.IsStatusConditionFalse(status.Conditions, workv1alpha2.Interpreted)
 }

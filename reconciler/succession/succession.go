@@ -32,7 +32,7 @@ type Succession struct {
 	wrote *writecache.Cache[*workv1alpha1.Work]
 }
 
-// New returns a Succession. What it writes, wrote is told.
+// New returns a Succession. What it writes goes into wrote.
 func New(hub client.Client, wrote *writecache.Cache[*workv1alpha1.Work]) Succession {
 	return Succession{hub: hub, wrote: wrote}
 }
@@ -84,7 +84,7 @@ func (s Succession) Take(ctx context.Context, work, former *workv1alpha1.Work) e
 	return nil
 }
 
-// inherit gives a Work of which nobody has said anything yet the status of the former
+// inherit gives a Work of which nothing has been reported yet the status of the former
 // one.
 func (s Succession) inherit(ctx context.Context, work, former *workv1alpha1.Work) error {
 	if len(work.Status.Conditions) > 0 || len(work.Status.ManifestStatuses) > 0 || len(work.Status.Applied) > 0 {

@@ -88,7 +88,7 @@ func (w world) await(what string, want ...string) {
 	})
 }
 
-// told waits for an Event about the cluster.
+// reported waits for an Event about the cluster.
 func (w world) reported(reason, message string) {
 	w.Helper()
 	servertest.Eventually(w, "event "+message, func(ctx context.Context) error {

@@ -124,7 +124,7 @@ func (r *Reconciler) decide(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{Done: !s.decision.Changed()}, nil
 }
 
-// write writes the taints, and tells of it.
+// write writes the taints, and records an Event.
 func (r *Reconciler) write(ctx context.Context, s *state) (loop.Next, error) {
 	updated := s.cluster.DeepCopy()
 	updated.Spec.Taints = s.decision.Taints

@@ -11,7 +11,7 @@
 //
 // A new template costs at most two writes, the claim and the binding, which are
 // sent side by side; an edit costs one. Works need not wait for the write of an
-// edit that changes nothing of what is decided: PlacementUnchanged tells. Conditions: Ready
+// edit that changes nothing of what is decided: see PlacementUnchanged. Conditions: Ready
 // on policies, with the reasons Matched, UnknownAPI, WaitingForOverrides,
 // UnknownPriorityClass and InvalidSelector; the counts beside it come from the
 // statistics, and are written together, a little later. Events: ApplyPolicySucceed,

@@ -210,7 +210,7 @@ func (p *policies) forget(req ctrl.Request) {
 
 // release lets a deleted policy go once nothing is claimed by it. Templates
 // and bindings lose the claim, or get that of another policy, one by one in the
-// template loop, which is told of them once; each brings the policy back here.
+// template loop, which receives each once; each brings the policy back here.
 func (p *policies) release(ctx context.Context, req ctrl.Request, policy policyv1alpha1.Policy) error {
 	patch, held := bindings.WithoutFinalizer(policy, finalizerOf(policy))
 	if !held || p.written.Ended(policy) {

@@ -15,7 +15,7 @@ import (
 
 // Predict returns the claim that the loop would write on an object that is
 // about to be made, by the phase that decides it; false if it would write none,
-// or that cannot be told. It reads from the loop's caches, which must be
+// or that is not known. It reads from the loop's caches, which must be
 // complete.
 func (r *Reconciler) Predict(ctx context.Context, gvk schema.GroupVersionKind, obj metav1.Object) (propagation.Claim, bool) {
 	if !propagation.PropagatesKind(gvk, r.opts.Skip) || hasClaim(obj) {

@@ -126,7 +126,7 @@ func (r *reporter) write(ctx context.Context, policy policyv1alpha1.Policy, stat
 	return nil
 }
 
-// idle says what a status said before: that its policy carries nothing.
+// idle reports what a status showed before: that its policy carries nothing.
 func idle(status *policyv1alpha1.PropagationStatus) bool {
 	ready := meta.FindStatusCondition(status.Conditions, policyv1alpha1.PolicyReady)
 	return ready != nil && ready.Status == metav1.ConditionTrue && strings.HasPrefix(ready.Message, carriesNothing)
@@ -139,7 +139,7 @@ func reportedNotTakenUp(policy policyv1alpha1.Policy) bool {
 }
 
 // untaken says what policy could not take up. Right after a start, while that is not known,
-// it is what was said before; known is false then, and the policy is to be looked at again.
+// it is what was reported before; known is false then, and the policy is to be looked at again.
 func (r *reporter) untaken(policy policyv1alpha1.Policy, needs needs) (text string, known bool) {
 	untaken, all := r.statistics.Untaken(propagation.RefOf(policy))
 	if !reportedNotTakenUp(policy) || all && r.complete(policy) {

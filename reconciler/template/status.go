@@ -14,7 +14,7 @@ import (
 )
 
 // readiness returns the condition Ready of a policy, and false while it cannot
-// be told.
+// be known.
 func readiness(policy policyv1alpha1.Policy, needs needs, skip propagation.SkipRules, state func(schema.GroupVersionKind) templatestore.State) (metav1.Condition, bool) {
 	ready := func(status metav1.ConditionStatus, reason, message string) (metav1.Condition, bool) {
 		return metav1.Condition{

@@ -49,7 +49,7 @@ type Decider interface {
 	Decide(ctx context.Context, b workv1alpha2.Binding) (decision placement.Decision, changed bool, err error)
 	// Preview is Decide, but holds no room.
 	Preview(ctx context.Context, b workv1alpha2.Binding) (decision placement.Decision, changed bool, err error)
-	// Withdraw tells that the last decision on b was not written.
+	// Withdraw drops the last decision on b: it was not written.
 	Withdraw(b workv1alpha2.Binding)
 }
 
@@ -75,7 +75,7 @@ type Options struct {
 	StatusEvery time.Duration
 	// Metrics is where the loop counts; nil counts for nobody.
 	Metrics prometheus.Registerer
-	// Switches tells what is being switched from one revision to the next, and is left as it stands
+	// Switches reports what is being switched from one revision to the next, and is left as it stands
 	// until it is; nil for nothing.
 	Switches *switching.Tracker
 	// Clock is the real one if nil.

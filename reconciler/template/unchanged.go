@@ -18,7 +18,7 @@ import (
 // by side with that write. It comes to this by the very phases that decide what
 // is written.
 //
-// What cannot be told does not count as unchanged, and neither is what this loop has decided
+// What is not known does not count as unchanged, and neither is what this loop has decided
 // on a later version of b than the one given. Template may be changed.
 func (r *Reconciler) PlacementUnchanged(ctx context.Context, template *unstructured.Unstructured, b workv1alpha2.Binding) bool {
 	latest, _ := r.written.Latest(client.ObjectKeyFromObject(b), b, true)
@@ -31,7 +31,7 @@ func (r *Reconciler) PlacementUnchanged(ctx context.Context, template *unstructu
 }
 
 // Undecided reports whether this loop is still going to decide otherwise about a template than its
-// binding b says. What cannot be told counts as decided.
+// binding b says. What is not known counts as decided.
 func (r *Reconciler) Undecided(ctx context.Context, template *unstructured.Unstructured, b workv1alpha2.Binding) bool {
 	latest, _ := r.written.Latest(client.ObjectKeyFromObject(b), b, true)
 	if latest.GetResourceVersion() != b.GetResourceVersion() {

@@ -35,7 +35,7 @@ type writer struct {
 	// debounce returns how long to delay the write of a binding for the
 	// template of that digest; not more than 0 means to write now.
 	debounce func(key templatestore.Key, digest string) time.Duration
-	// withdraw tells that the decision on a binding was not written.
+	// withdraw drops the decision on a binding: it was not written.
 	withdraw func(b workv1alpha2.Binding)
 	clock    clock.PassiveClock
 }
@@ -86,8 +86,8 @@ func (p writer) run(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, errors.Join(claimErr, err)
 }
 
-// carriedNow returns what is told of a policy that carries the template from now
-// on. A claim that came with the template is told with its binding.
+// carriedNow returns what is reported about a policy that carries the template from now
+// on. A claim that came with the template is reported with its binding.
 func (s *state) carriedNow(bound bool) (decider.Event, bool) {
 	if s.policy == nil {
 		return decider.Event{}, false
@@ -109,7 +109,7 @@ func (s *state) carriedNow(bound bool) (decider.Event, bool) {
 }
 
 // delay returns how long the write waits. Nobody waits for one that only
-// tells which version of the template the binding stands for, while its Works
+// shows which version of the template the binding stands for, while its Works
 // are on their way to the clusters.
 func (p writer) delay(s *state) time.Duration {
 	if s.claim != nil || s.policy == nil || s.binding == nil || !propagation.SameDecision(s.binding, s.desired) {

@@ -162,7 +162,7 @@ func (s *Store) Register(mgr ctrl.Manager) error { return mgr.Add(s) }
 func (s *Store) Listen(l Listener) { s.listeners = append(s.listeners, l) }
 
 // Want says which kinds owner needs now, in place of those that it needed
-// before. Owners are told apart by equality; no kinds means that the owner is
+// before. Owners are distinguished by equality; no kinds means that the owner is
 // gone.
 func (s *Store) Want(owner any, kinds ...schema.GroupVersionKind) {
 	s.mu.Lock()
@@ -239,7 +239,7 @@ func (s *Store) Gone(ctx context.Context, key Key) (bool, error) {
 	return err != nil, nil
 }
 
-// Put tells the store of a template as the server returned it from a write, so
+// Put gives the store a template as the server returned it from a write, so
 // that reads see it before the watch does.
 func (s *Store) Put(obj *unstructured.Unstructured) {
 	if w, _ := s.watching(obj.GroupVersionKind()); w != nil {

@@ -189,7 +189,7 @@ func (s *Store) drop(ctx context.Context, gvk schema.GroupVersionKind, running *
 	return nil
 }
 
-// setState records the state of a kind and tells of it. W is the watch that
+// setState records the state of a kind and reports it. W is the watch that
 // found it out, if one did; a watch that was replaced meanwhile has no say.
 func (s *Store) setState(ctx context.Context, gvk schema.GroupVersionKind, w *watch, state State) {
 	s.mu.Lock()

@@ -14,7 +14,7 @@ import (
 
 // reach counts the Works in which an author has a word, by cluster and by the namespace
 // that they are about: only there are his rights needed. It lives in memory, starts
-// empty, and is told of each change of a Work once.
+// empty, and receives each change of a Work once.
 type reach struct {
 	mu     sync.Mutex
 	counts map[string]map[string]int // by cluster and namespace; empty for all of the cluster
@@ -22,7 +22,7 @@ type reach struct {
 
 func newReach() *reach { return &reach{counts: map[string]map[string]int{}} }
 
-// changed is told what a Work was and what it is, either of which may be nil, and
+// changed is called with what a Work was and what it is, either of which may be nil, and
 // returns the namespaces that its cluster is reached from for the first time, or no
 // more; among them the empty one if that holds for all of the cluster.
 func (r *reach) changed(was, is *workv1alpha1.Work) (cluster string, namespaces []string) {

@@ -30,7 +30,7 @@ var shared servertest.Shared
 
 func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
 
-// told collects Events.
+// recorder collects Events.
 type recorder struct {
 	mu      sync.Mutex
 	reasons map[string]int

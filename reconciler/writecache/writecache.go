@@ -95,7 +95,7 @@ func (c *Cache[T]) Latest(key client.ObjectKey, cached T, found bool) (T, bool) 
 	return w.obj, true
 }
 
-// Observed tells that the cache now has obj. It returns true where obj is
+// Observed records that the cache now has obj. It returns true where obj is
 // exactly what was written, so that nothing new has been learned.
 func (c *Cache[T]) Observed(obj T) bool {
 	c.mu.Lock()
@@ -109,7 +109,7 @@ func (c *Cache[T]) Observed(obj T) bool {
 	return obj.GetResourceVersion() == w.obj.GetResourceVersion()
 }
 
-// Gone tells that the cache has seen the object under key deleted.
+// Gone records that the cache has seen the object under key deleted.
 func (c *Cache[T]) Gone(key client.ObjectKey) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -353,7 +353,7 @@ func (s *Store) Has(digest string) bool {
 }
 
 // Owner returns the name under which what a source fetched is kept. Sources of
-// others are told apart by it: what a status says of an artifact, others may have
+// others are distinguished by it: what a status says of an artifact, others may have
 // written.
 func Owner(kind, namespace, name string) string { return kind + "/" + namespace + "/" + name }
 

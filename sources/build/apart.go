@@ -81,7 +81,7 @@ type amounts struct {
 	objects int  // that kustomize will make, at most
 	bytes   int  // of files that kustomize will read
 	nodes   int  // of YAML, of files as often as they are used
-	sayings int  // nodes of what kustomize is told to change
+	sayings int  // nodes of what kustomize is asked to change
 	visits  int  // of kustomizations
 	bounded bool // what does not fit here is built apart
 }

@@ -70,7 +70,7 @@ func tlsConfig(certificates map[string][]byte) (*tls.Config, error) {
 	return cred.TLS, nil
 }
 
-// answer is what a forge said.
+// answer is the reply of a forge.
 type answer struct {
 	code   int
 	header http.Header
@@ -174,7 +174,7 @@ func named(code int) string {
 	return strings.TrimSpace(fmt.Sprintf("HTTP %d %s", code, http.StatusText(code)))
 }
 
-// message returns a forge's own words. They tell faults apart, and are not shown.
+// message returns a forge's own words. They distinguish faults, and are not shown.
 func message(text []byte) string {
 	var answer struct {
 		Message any `json:"message"`

@@ -15,7 +15,7 @@ import (
 type Comment struct {
 	// Commit is the full hash, in lower-case hex.
 	Commit string
-	// Key tells the comment from others. Nobody but the caller is to know it, so that nobody can write a
+	// Key distinguishes the comment from others. Nobody but the caller is to know it, so that nobody can write a
 	// comment that is taken for this one.
 	Key string
 	// Body is Markdown. It is taken as it is.

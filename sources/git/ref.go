@@ -144,7 +144,7 @@ func (r Ref) highest(have advertised) (Commit, error) {
 		if err != nil || !constraint.Check(v) {
 			continue
 		}
-		// Equal versions (1.0.0 and v1.0.0) are told apart by name, so that
+		// Equal versions (1.0.0 and v1.0.0) are distinguished by name, so that
 		// the same refs give the same answer.
 		if best == nil || v.GreaterThan(best) || (v.Equal(best) && tag > bestTag) {
 			best, bestTag = v, tag

@@ -133,7 +133,7 @@ func (c *sshConnection) start(service string) error {
 	}
 	go func() {
 		defer close(c.done)
-		_ = session.Wait() // how it ended is read from what it said
+		_ = session.Wait() // how it ended is read from its output
 	}()
 	return nil
 }
@@ -188,7 +188,7 @@ func (b *firstBytes) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// knownHosts tells which keys a host may show.
+// knownHosts returns which keys a host may show.
 type knownHosts struct{ lookup ssh.HostKeyCallback }
 
 func parseKnownHosts(text []byte) (knownHosts, error) {
@@ -250,7 +250,7 @@ func rsaBits(key ssh.PublicKey) int {
 	return 0
 }
 
-// noKey is a key that no host has; looking it up tells which keys one has.
+// noKey is a key that no host has; looking it up shows which keys one has.
 type noKey struct{}
 
 // Type returns a kind that no key has.

@@ -32,7 +32,7 @@ const (
 	// ReasonHostKey says that the SSH server could not be trusted.
 	ReasonHostKey = "HostKeyNotTrusted"
 	// ReasonAddress says that spec.url, or a redirect, leads to where no
-	// administrator has said that sources may be.
+	// administrator has allowed it.
 	ReasonAddress = "AddressNotAllowed"
 )
 

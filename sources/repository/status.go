@@ -63,7 +63,7 @@ func (r *Reconciler) setStored(s *state) {
 		sourcev1.IncludeUnavailableCondition, meta.ReconcilingCondition, meta.StalledCondition)
 }
 
-// setFailed says what went wrong. The artifact and what is said about it stay,
+// setFailed records what went wrong. The artifact and its conditions stay,
 // unless the store lost it.
 func (r *Reconciler) setFailed(s *state, failure *loop.Error) {
 	message := stable(failure.Err.Error())

@@ -147,7 +147,7 @@ func (r *Runner) explain(err error, stderr string) error {
 	return fmt.Errorf("%w: its process ended without an answer (%v): %s", build.ErrKustomize, err, strconv.QuoteToGraphic(first))
 }
 
-// sampled is how much the kernel may be ahead for a limit of what it tells afterwards:
+// sampled is how much the kernel may be ahead for a limit of what it reports afterwards:
 // it looks now and then, and each of a process's threads counts until then.
 const sampled = 500 * time.Millisecond
 

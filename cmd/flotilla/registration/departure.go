@@ -180,7 +180,7 @@ func (l *leftovers) find(ctx context.Context) (is join.Remains, seen bool) {
 	return is, is.All
 }
 
-// tells prints lines.
+// reports prints lines.
 func reports(out io.Writer) func(string) {
 	return func(line string) { _, _ = fmt.Fprintln(out, line) }
 }

@@ -65,7 +65,7 @@ const (
 )
 
 // Add adds to a program's flags what Karmada has and the program has not, hidden. What
-// it returns tells afterwards which flags without effect were set, each with the
+// it returns logs afterwards which flags without effect were set, each with the
 // reason, sorted.
 func Add(flags *pflag.FlagSet) (unused func() []string) {
 	var silent []Flag

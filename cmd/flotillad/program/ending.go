@@ -12,7 +12,7 @@ import (
 )
 
 // ending hears why Kubernetes' server ends the process: where a part of its start fails. It
-// tells that to the log as it tells what matters little, which is not shown.
+// logs that at the level of what matters little, which is not shown.
 type ending struct {
 	out io.Writer
 	why atomic.Pointer[string]

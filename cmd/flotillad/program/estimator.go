@@ -47,7 +47,7 @@ type estimatorOptions struct {
 	addresses           listenOptions
 	gates               map[string]bool
 	features            features.Gates
-	// unused tells which flags of Karmada's were set and have no effect.
+	// unused logs which flags of Karmada's were set and have no effect.
 	unused func() []string
 	logs   telemetry.LogOptions
 }
@@ -190,7 +190,7 @@ func (o *estimatorOptions) run(ctx context.Context, out, errOut io.Writer) (err 
 	return mgr.Start(ctx)
 }
 
-// manager serves what tells of the process, and runs its parts.
+// manager serves metrics and health of the process, and runs its parts.
 func (o *estimatorOptions) manager(cfg *rest.Config, log logr.Logger, member *estimator.Member) (ctrl.Manager, error) {
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
 		Logger:                 log,

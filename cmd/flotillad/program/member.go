@@ -22,7 +22,7 @@ const logLimit = 16 << 20
 // memberGarbage is how many bytes of garbage a member keeps at most before it collects. Several share a machine.
 const memberGarbage = 256 << 20
 
-// faultsOnly leaves out what Kubernetes' controllers tell of their own doing.
+// faultsOnly leaves out what Kubernetes' controllers log of their own work.
 const faultsOnly = -1
 
 // newMemberCommand runs a simulated member cluster.

@@ -32,7 +32,7 @@ type Options struct {
 	self bool
 }
 
-// Run runs the program by its arguments until it is done or told to stop by
+// Run runs the program by its arguments until it is done or stopped by
 // SIGINT or SIGTERM, and returns its exit code.
 func Run(o Options) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

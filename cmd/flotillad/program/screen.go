@@ -45,7 +45,7 @@ func divert(log *os.File) (screen *os.File, restore func(), err error) {
 	}, nil
 }
 
-// whileRunning is a screen until a context ends: what parts say that are told to stop matters to
+// whileRunning is a screen until a context ends: what parts log that are being stopped matters to
 // nobody. The log has it.
 type whileRunning struct {
 	out  io.Writer
@@ -62,7 +62,7 @@ func (w whileRunning) Write(text []byte) (int, error) {
 	}
 }
 
-// starting is what is said first, where nobody looks at a screen: what starts takes seconds until it says that it is ready.
+// starting is what is printed first, where nobody looks at a screen: what starts takes seconds until it says that it is ready.
 // otherwise is which port it takes where none is set.
 func starting(what, dir, address string, port int, otherwise string) string {
 	at := net.JoinHostPort(address, strconv.Itoa(port))

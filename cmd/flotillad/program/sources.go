@@ -40,7 +40,7 @@ type sourceOptions struct {
 	// givenLimits is what --namespace-limits says, limits what it means.
 	givenLimits map[string]string
 	limits      tenancy.Limits
-	// revisions say how revisions are applied, and told of.
+	// revisions say how revisions are applied, and reported.
 	revisions reconciler.Revisions
 	// own are addresses and URLs of the control plane that this process knows of,
 	// beyond those that its loops listen at.

@@ -17,7 +17,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/tenure"
 )
 
-// said is what a command has written so far.
+// reported is the output of a command so far.
 type reported struct {
 	mu  sync.Mutex
 	all bytes.Buffer

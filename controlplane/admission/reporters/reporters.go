@@ -34,7 +34,7 @@ func New() Reporters {
 	return Reporters{admission.NewHandler(admission.Create, admission.Update)}
 }
 
-// Validate implements admission.ValidationInterface. An Event that was told by the
+// Validate implements admission.ValidationInterface. An Event that was reported by the
 // control plane is changed by nobody else either.
 func (Reporters) Validate(_ context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
 	if a.GetKind().Kind != "Event" || a.GetResource().Resource != "events" || owners.MayBringIdentity(a.GetUserInfo()) {

@@ -161,7 +161,7 @@ const (
 	registrationGrace = 70 * time.Second
 	// soon is how long to wait for the Cluster of whoever was quicker, every so often.
 	soon, soonEvery = 2 * time.Second, 50 * time.Millisecond
-	// idLabel tells the Leases of ids from others.
+	// idLabel distinguishes the Leases of ids from others.
 	idLabel = "cluster.flotilla.io/registration"
 )
 

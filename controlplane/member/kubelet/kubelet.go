@@ -144,7 +144,7 @@ func (s *server) exec(w http.ResponseWriter, req *http.Request) {
 	stream(w, req, func(in io.Reader, out, errOut io.Writer) int { return c.run(command, in, out, errOut) })
 }
 
-// attach says what the container has logged, and returns what it is told.
+// attach writes what the container has logged, and returns what it reads.
 func (s *server) attach(w http.ResponseWriter, req *http.Request) {
 	c := containerOf(req)
 	stream(w, req, func(in io.Reader, out, _ io.Writer) int {

@@ -28,7 +28,7 @@ const departure = 10 * time.Second
 // mostPorts bounds the connections to a pod's ports that one client has.
 const mostPorts = 256
 
-// stream gives a program the streams that a request asks for, and tells how it
+// stream gives a program the streams that a request asks for, and reports how it
 // ended.
 func stream(w http.ResponseWriter, req *http.Request, program func(in io.Reader, out, errOut io.Writer) int) {
 	if _, err := httpstream.Handshake(req, w, []string{remotecommand.StreamProtocolV4Name}); err != nil {
@@ -126,7 +126,7 @@ func forward(w http.ResponseWriter, req *http.Request) {
 	places := make(chan struct{}, mostPorts)
 	conn := spdy.NewResponseUpgrader().UpgradeResponse(w, req, func(s httpstream.Stream, replied <-chan struct{}) error {
 		if s.Headers().Get(corev1.StreamType) != corev1.StreamTypeData {
-			return nil // nothing goes wrong that would be told
+			return nil // nothing goes wrong that would be reported
 		}
 		select {
 		case places <- struct{}{}:

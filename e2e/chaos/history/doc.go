@@ -4,5 +4,5 @@
 //
 // In go what users wrote, what members and the control plane showed, what the loops
 // sent, and how all of it stands before and after; out come the invariants that do not
-// hold, each with what tells so. The package asks nobody and reads no clock.
+// hold, each with its evidence. The package asks nobody and reads no clock.
 package history

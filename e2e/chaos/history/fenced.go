@@ -7,7 +7,7 @@ import (
 )
 
 // fenced checks I5: each epoch is that of one replica, and once a write of a later
-// epoch was accepted none of an earlier one is. Revisions tell the order where answers
+// epoch was accepted none of an earlier one is. Revisions give the order where answers
 // have them, and times elsewhere.
 func (j *judge) fenced() []string {
 	var out []string

@@ -20,7 +20,7 @@ type Write struct {
 	Replicas int
 	// Deleted says that the object was to go.
 	Deleted bool
-	// Acknowledged says that the control plane said yes. Of other writes nobody knows
+	// Acknowledged says that the control plane accepted the write. Of other writes nobody knows
 	// whether they were done.
 	Acknowledged bool
 	// Begun is when the request was sent.
@@ -61,7 +61,7 @@ type Snapshot struct {
 // ClusterState is what a cluster has of an object.
 type ClusterState struct {
 	Version int
-	// Wanted are the replicas that the cluster was told to run, and Ready those that
+	// Wanted are the replicas that the cluster was asked to run, and Ready those that
 	// are ready. Of an object without replicas both are 1.
 	Wanted, Ready int
 }
@@ -89,7 +89,7 @@ type Request struct {
 	Epoch int64
 	// Revision is that of the object in the answer; 0 if the answer has none.
 	Revision int64
-	// What tells which request it was.
+	// What identifies the request.
 	What string
 	// Begun is when it arrived, and Ended when its answer left.
 	Begun, Ended time.Time
@@ -184,7 +184,7 @@ type Copy struct {
 type Violation struct {
 	// Invariant is its number: I1 to I10.
 	Invariant string
-	// Because says what tells so.
+	// Because is the evidence.
 	Because string
 }
 

@@ -64,7 +64,7 @@ func (j *judge) movedAway(s Observation) int {
 }
 
 // elsewhere checks that what went from a cluster for a move runs in another one. The
-// first look after it tells, unless a user has deleted the object by then.
+// first look after it decides, unless a user has deleted the object by then.
 func (j *judge) elsewhere(s Observation) []string {
 	for _, look := range j.Snapshots {
 		if look.Object != s.Object || look.Begun.Before(s.At) {

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// acknowledged checks I1: the control plane holds what it said yes to last, or what was
+// acknowledged checks I1: the control plane holds what it accepted last, or what was
 // asked for after that.
 func (j *judge) acknowledged() []string {
 	var out []string

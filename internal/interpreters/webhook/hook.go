@@ -21,7 +21,7 @@ const minTimeout, maxTimeout, defaultTimeout = 1, 30, 10
 
 // hook is one webhook as it was configured at one time.
 type hook struct {
-	// id tells configurations apart in time, too: an edit makes others.
+	// id distinguishes configurations in time, too: an edit makes others.
 	id string
 	// name of the configuration and the webhook, for people and for the order.
 	name    string
@@ -39,7 +39,7 @@ type hook struct {
 	gone         bool
 }
 
-// idOf returns what tells a webhook apart from all others, and from itself
+// idOf returns what distinguishes a webhook from all others, and from itself
 // before an edit.
 func idOf(c *configv1alpha1.ResourceInterpreterWebhookConfiguration, w *configv1alpha1.ResourceInterpreterWebhook) string {
 	return fmt.Sprintf("%s/%s/%d/%s", c.Name, c.UID, c.Generation, w.Name)

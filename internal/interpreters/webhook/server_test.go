@@ -191,7 +191,7 @@ func (l *layer) called() webhook.Call {
 	}
 }
 
-// answered asks until there is an answer or a fault.
+// awaitAnswer asks until there is an answer or a fault.
 func awaitAnswer[T any](l *layer, ask func() (T, error)) (T, error) {
 	l.t.Helper()
 	out, err := ask()

@@ -28,7 +28,7 @@ const (
 	idleTimeout  = 90 * time.Second
 	maxHeader    = 64 << 10
 	servicePort  = 443
-	maxTransport = 512 // of what is told of a fault on the way
+	maxTransport = 512 // of what is reported of a fault on the way
 )
 
 // Resolver returns where the port of a Service is reached, as host:port.

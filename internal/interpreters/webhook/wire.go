@@ -41,7 +41,7 @@ type question struct {
 	items            []workv1alpha2.AggregatedStatusItem
 }
 
-// key tells questions apart.
+// key distinguishes questions.
 type key [sha256.Size]byte
 
 // sent is a question as it is sent, but for the uid.

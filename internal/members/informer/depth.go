@@ -1,7 +1,7 @@
 package informer
 
 // Watches counts the kinds that are watched: those whose watch has seen the whole list and
-// stands, and those of which that cannot be said. Kinds that are not served count nowhere.
+// stands, and those of which that is not known. Kinds that are not served count nowhere.
 func (v *Informer) Watches() (ready, pending int) {
 	for _, w := range v.all() {
 		w.mu.Lock()

@@ -77,7 +77,7 @@ func (s *entry) synced() <-chan struct{} {
 
 // follow keeps a entry until ctx ends, the kind is gone, or the watch is broken
 // and a retry is asked for. Before are the objects that the last one saw: what is gone
-// since is told. It returns the objects seen, and whether to start over at once: not
+// since is reported. It returns the objects seen, and whether to start over at once: not
 // where it never got a list although nothing was asked.
 func (w *kindWatch) follow(ctx context.Context, kind Kind, before []any) (seen []any, again bool) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -98,7 +98,7 @@ func (w *kindWatch) follow(ctx context.Context, kind Kind, before []any) (seen [
 		w.install(nil)
 	}()
 	w.install(current)
-	current.start(ctx) // what it shows before it is the current one would be told to nobody
+	current.start(ctx) // what it shows before it is the current one would be reported to nobody
 	first := current.synced()
 	all := func() []any {
 		if first != nil { // it has not seen all yet
@@ -139,7 +139,7 @@ func (w *kindWatch) follow(ctx context.Context, kind Kind, before []any) (seen [
 	}
 }
 
-// miss tells of the objects that were there when a entry ended, and are not in the one
+// miss reports the objects that were there when an entry ended, and are not in the one
 // that was begun anew.
 func miss(before []any, now *entry, report func(*Observed)) {
 	for _, obj := range before {
@@ -164,7 +164,7 @@ func (w *kindWatch) install(s *entry) {
 	}
 }
 
-// replace puts a whole new entry in the place of one that has ended, and tells
+// replace puts a whole new entry in the place of one that has ended, and reports
 // what differs. Nothing is out of entry meanwhile.
 func (w *kindWatch) replace(old, next *entry) {
 	w.install(next)

@@ -18,7 +18,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/taskgroup"
 )
 
-// Options say which member is looked at, and who is told. All are required.
+// Options name the member that is watched, and the callbacks. All are required.
 type Options struct {
 	// Client reads the member's objects, Discovery its kinds.
 	Client    dynamic.Interface
@@ -27,7 +27,7 @@ type Options struct {
 	Interpreter Interpreter
 	// Clock is the time.
 	Clock clock.WithTicker
-	// Changed is told that a managed object was made, changed or removed, Synced
+	// Changed is called when a managed object was made, changed or removed, Synced
 	// that reads of a kind that were unknown so far are known now. They must not
 	// block.
 	Changed func(*Observed)
@@ -122,7 +122,7 @@ func (v *Informer) Retry() {
 	}
 }
 
-// KindsChanged tells that the member may serve other kinds than before.
+// KindsChanged reports that the member may serve other kinds than before.
 func (v *Informer) KindsChanged() {
 	v.kinds.reset()
 	v.Retry()
@@ -130,7 +130,7 @@ func (v *Informer) KindsChanged() {
 
 // Reinterpret has status and health of all objects read anew whose kinds are
 // affected by a change of the interpreter's rules. What was known stays until the
-// new answers are there, and Synced is told of each such kind.
+// new answers are there, and Synced is called for each such kind.
 func (v *Informer) Reinterpret(affects func(schema.GroupVersionKind) bool) {
 	for _, w := range v.all() {
 		if affects(w.gvk) {
@@ -150,7 +150,7 @@ func (v *Informer) all() []*kindWatch {
 }
 
 // Succeed has v watch what another view has watched, which ends: what is gone since is
-// told. It is called before v is used.
+// reported. It is called before v is used.
 func (v *Informer) Succeed(other *Informer) {
 	for _, w := range other.all() {
 		v.watchAfter(w.gvk, seen(w))

@@ -62,12 +62,12 @@ type kindWatch struct {
 	mu       sync.Mutex
 	current  *entry // nil while there is none
 	last     []any  // what was seen before the current one has seen all
-	unserved bool   // the member said that it does not serve the kind
+	unserved bool   // the member answered that it does not serve the kind
 	wrote    map[types.NamespacedName]write
 	late     map[types.NamespacedName]*Observed // answers that came after their object
 }
 
-// served tells how the member serves a kind, and takes in that it does not any more.
+// served returns how the member serves a kind, and records that it does not any more.
 type served struct {
 	lookup func(context.Context, schema.GroupVersionKind) (Kind, error)
 	forget func(schema.GroupVersionKind)
@@ -208,7 +208,7 @@ func keep(w *kindWatch, last []any) {
 	w.last = last
 }
 
-// lose keeps that the kind is not served, and tells of the objects that were
+// lose records that the kind is not served, and reports the objects that were
 // last seen of it.
 func (w *kindWatch) lose(objects []any) {
 	w.mu.Lock()
@@ -255,8 +255,8 @@ func (w *kindWatch) transform(obj any) (any, error) {
 	return observed, nil
 }
 
-// tell passes on what the current entry shows. What the next one shows before it
-// takes over is told then.
+// report passes on what the current entry shows. What the next one shows before it
+// takes over is reported then.
 func (w *kindWatch) report(s *entry, obj any) {
 	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		obj = tombstone.Obj
@@ -266,7 +266,7 @@ func (w *kindWatch) report(s *entry, obj any) {
 	}
 }
 
-// pass tells of an object, and asks again about one that has no answer yet.
+// pass reports an object, and asks again about one that has no answer yet.
 func (w *kindWatch) pass(observed *Observed) {
 	w.recheck.again(w, observed)
 	w.changed(observed)
@@ -312,7 +312,7 @@ func (w *kindWatch) reportUndone() {
 	}
 }
 
-// tellUpdate leaves out what nobody asks about: fields of others, leases of
+// reportUpdate leaves out what nobody asks about: fields of others, leases of
 // their managers, and resource versions.
 func (w *kindWatch) reportUpdate(s *entry, before, after any) {
 	was, ok := before.(*Observed)
@@ -327,7 +327,7 @@ func (w *kindWatch) reportUpdate(s *entry, before, after any) {
 	w.report(s, after)
 }
 
-// resolve keeps an answer that came after its object, and tells of it. It returns
+// resolve records an answer that came after its object, and reports the object. It returns
 // false for one about an object that has changed since.
 func (w *kindWatch) resolve(observed *Observed) bool {
 	key := observed.key()

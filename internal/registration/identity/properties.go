@@ -20,7 +20,7 @@ const (
 	// JSON.
 	PropertiesAnnotation = "registration.flotilla.io/cluster-properties"
 	// RequestedAnnotation is, on a Cluster, what its agent says of it and no
-	// administrator has said: Properties, as JSON. It counts for nothing.
+	// administrator has declared: Properties, as JSON. It counts for nothing.
 	RequestedAnnotation = "registration.flotilla.io/requested-properties"
 )
 
@@ -52,7 +52,7 @@ func (p *Properties) Locate(c *clusterv1alpha1.Cluster) {
 	c.Spec.Provider, c.Spec.Region, c.Spec.Zones, c.Spec.Zone = p.Provider, p.Region, slices.Clone(p.Zones), ""
 }
 
-// Give adds to a cluster what is said here; what is not said stays.
+// Give sets on a cluster what is declared here; all else stays.
 func (p *Properties) Give(c *clusterv1alpha1.Cluster) {
 	place := PlaceOf(c)
 	over := place.Beyond(*p, true)
@@ -98,7 +98,7 @@ func (p *Properties) Beyond(more Properties, whole bool) Properties {
 	return out
 }
 
-// IsZero reports whether nothing is said.
+// IsZero reports whether nothing is declared.
 func (p *Properties) IsZero() bool {
 	return p.Provider == "" && p.Region == "" && len(p.Zones) == 0 && len(p.Labels) == 0 && len(p.Taints) == 0 && p.ApplyAs == ""
 }
@@ -115,7 +115,7 @@ func (p *Properties) String() string {
 	return string(data)
 }
 
-// Words names what is said of the place, for people.
+// Words names the declared place, for people.
 func (p *Properties) Words() string {
 	var out []string
 	for _, w := range []struct{ name, value string }{{"provider", p.Provider}, {"region", p.Region}, {"zones", strings.Join(p.Zones, ",")}} {

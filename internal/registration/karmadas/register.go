@@ -66,7 +66,7 @@ type Register struct {
 	Token, CAHash string
 	// Cluster is the name that the cluster is to have.
 	Cluster string
-	// Warned is told what the control plane warns of; nil tells nobody.
+	// Warned is called with the warnings of the control plane; nil drops them.
 	Warned func(text string)
 }
 

@@ -3,5 +3,5 @@
 //
 // In go a connection to the control plane and what the token is to be good for;
 // out come Secrets there, and the token itself once, to who made it. Lists and
-// errors tell the public part of a token alone.
+// errors show only the public part of a token.
 package token

@@ -54,7 +54,7 @@ type Options struct {
 	Properties identity.Properties
 }
 
-// Info is what may be told of a token.
+// Info is what may be shown of a token.
 type Info struct {
 	// ID is the public part.
 	ID string
@@ -67,14 +67,14 @@ type Info struct {
 	Used bool
 }
 
-// Create makes a token and returns it, with what may be told of it. Errors:
-// ErrInvalid, or what the server said.
+// Create makes a token and returns it, with what may be shown of it. Errors:
+// ErrInvalid, or the server's error.
 func Create(ctx context.Context, hub client.Client, o Options) (string, Info, error) {
 	if err := o.complete(ctx, hub); err != nil {
 		return "", Info{}, err
 	}
 	secret := o.secret()
-	// Whether it has expired is told by the control plane's clock, so it is asked.
+	// Whether it has expired is decided by the control plane's clock, so it is asked.
 	probe := secret.DeepCopy()
 	if err := hub.Create(ctx, probe, client.DryRunAll); err != nil {
 		return "", Info{}, o.explain(err)
@@ -202,7 +202,7 @@ func (o *Options) secret() *corev1.Secret {
 	return out
 }
 
-// List tells of all tokens, sorted by id.
+// List returns all tokens, sorted by id.
 func List(ctx context.Context, hub client.Reader) ([]Info, error) {
 	all := &corev1.SecretList{}
 	if err := hub.List(ctx, all, client.InNamespace(metav1.NamespaceSystem), client.MatchingFields{"type": string(bootstrapapi.SecretTypeBootstrapToken)}); err != nil {
@@ -216,7 +216,7 @@ func List(ctx context.Context, hub client.Reader) ([]Info, error) {
 	return out, nil
 }
 
-// info is what may be told of a token.
+// info is what may be shown of a token.
 func info(secret *corev1.Secret) Info {
 	data := func(key string) string { return secrets.GetData(secret, key) }
 	out := Info{
@@ -239,7 +239,7 @@ func info(secret *corev1.Secret) Info {
 }
 
 // Delete removes a token by its id, or by the token itself, and returns its id.
-// Errors: ErrInvalid, one that apierrors.IsNotFound knows, or what the server said.
+// Errors: ErrInvalid, one that apierrors.IsNotFound knows, or the server's error.
 func Delete(ctx context.Context, hub client.Writer, token string) (id string, err error) {
 	id = token
 	if bootstraputil.IsValidBootstrapToken(token) {

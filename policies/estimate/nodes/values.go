@@ -43,7 +43,7 @@ type Pod struct {
 // Owner is the controller of a pod.
 type Owner struct {
 	APIVersion, Kind, Name string
-	// Template is the value of the pod's label that tells the ReplicaSets of one
+	// Template is the value of the pod's label that distinguishes the ReplicaSets of one
 	// workload apart; empty where it has none.
 	Template string
 }

@@ -9,12 +9,12 @@ import (
 	"github.com/flotilla-io/flotilla/policies/estimate/nodes"
 )
 
-// finest is how fine what is free is told at most.
+// finest is the finest resolution in which free resources are reported.
 const finest = 16
 
 // scale is how exactly kinds of nodes are reported.
 type scale struct {
-	// parts is how fine it is told what is free; see down.
+	// parts is the resolution in which free resources are reported; see down.
 	parts int64
 	// rows is how many there are of a kind at most; zero: any number.
 	rows int
@@ -23,10 +23,10 @@ type scale struct {
 // scales are tried one after the other.
 var scales = []scale{{parts: finest}, {parts: 8}, {parts: 4}, {parts: 2}, {parts: 1}, {parts: 1, rows: 64}, {parts: 1, rows: 16}, {parts: 1, rows: 4}}
 
-// Of returns the profile of an index: the one that tells most in MostBytes.
+// Of returns the profile of an index: the one that holds the most detail in MostBytes.
 func Of(x *nodes.Index) *Profile { return within(x, MostBytes) }
 
-// within tells coarser what is free first, then fewer labels, and then of fewer nodes.
+// within first coarsens what is free, then leaves out labels, and then nodes.
 func within(x *nodes.Index, most int) *Profile {
 	s := surveyOf(x)
 	quotas, unreported := s.fitQuotas(most / 2)

@@ -19,11 +19,11 @@ type Profile struct {
 	// Resources are what the numbers of a row are about, in the units of estimate.Amount.
 	Resources []corev1.ResourceName `json:"resources,omitempty"`
 	Kinds     []Kind                `json:"kinds,omitempty"`
-	// Omitted are the keys of labels that are not told; All: none is.
+	// Omitted are the keys of labels that are left out; All: every label is.
 	Omitted []string `json:"omitted,omitempty"`
-	// LeftOut is how many nodes are not told, although they may have room.
+	// LeftOut is how many nodes are left out, although they may have room.
 	LeftOut int64 `json:"leftOut,omitempty"`
-	// Quotas are told one by one, with all the namespaces that have such a one.
+	// Quotas are reported one by one, with all the namespaces that have such a one.
 	Quotas []Quota `json:"quotas,omitempty"`
 	// QuotasOmitted says that namespaces which have none here may have quotas all the same.
 	QuotasOmitted bool `json:"untold,omitempty"`
@@ -58,10 +58,10 @@ const (
 	All = "*"
 )
 
-// ErrUnreported says that a question depends on what the profile does not tell.
+// ErrUnreported says that a question depends on what the profile leaves out.
 var ErrUnreported = errors.New("the cluster does not tell of its nodes what that depends on")
 
-// UnreportedError is an ErrUnreported that says what is not told.
+// UnreportedError is an ErrUnreported that names what is left out.
 type UnreportedError struct {
 	// What it is, such as "the label zone".
 	What string
@@ -73,7 +73,7 @@ func (e *UnreportedError) Error() string { return ErrUnreported.Error() + ": " +
 // Unwrap returns ErrUnreported.
 func (e *UnreportedError) Unwrap() error { return ErrUnreported }
 
-// Answers errs with an UnreportedError where a question depends on what the profile does not tell.
+// Answers returns an UnreportedError where a question depends on what the profile leaves out.
 func (p *Profile) Answers(ask *nodes.Ask) error {
 	keys, named := ask.Chooses()
 	if named {
@@ -92,7 +92,7 @@ func (p *Profile) Answers(ask *nodes.Ask) error {
 	return nil
 }
 
-// Index returns an index of as many nodes as are told, with names of their own. Its plugins
+// Index returns an index of as many nodes as are reported, with names of their own. Its plugins
 // answer what Answers allows.
 func (p *Profile) Index() *nodes.Index {
 	x, at := &nodes.Index{}, 0
@@ -135,7 +135,7 @@ func (q *Quota) quota() *nodes.Quota {
 	return out
 }
 
-// Nodes returns how many nodes are told.
+// Nodes returns how many nodes are reported.
 func (p *Profile) Nodes() int64 {
 	var sum int64
 	for i := range p.Kinds {

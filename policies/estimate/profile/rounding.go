@@ -7,14 +7,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// The smallest steps in which what is free is told: thousandths of cores, bytes and pieces.
+// The smallest steps in which free resources are reported: thousandths of cores, bytes and pieces.
 const (
 	leastCPU   = 10
 	leastBytes = 16 << 20
 )
 
 // down rounds what is free of a resource down. It loses less than the smallest step, or less than one
-// part in so many; what is not more than parts smallest steps is told in these.
+// part in so many; what is not more than parts smallest steps is reported in these.
 func down(name corev1.ResourceName, free, parts int64) int64 {
 	step, factors := int64(1), []int64{2, 5, 10}
 	switch {

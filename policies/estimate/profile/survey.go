@@ -12,15 +12,15 @@ import (
 )
 
 // mostValues is how many values a label has that says something about a node: one that has
-// more tells nodes apart.
+// more distinguishes nodes.
 const mostValues = 64
 
-// survey is all that there is to tell, as it is.
+// survey is all that there is to report, unrounded.
 type survey struct {
 	resources []corev1.ResourceName
 	nodes     []node
 	quotas    []quota
-	// apart are the keys of labels that tell nodes apart, keys the others: those with
+	// apart are the keys of labels that distinguish nodes, keys the others: those with
 	// the most values first.
 	apart, keys []string
 	leftOut     int64
@@ -37,7 +37,7 @@ type quota struct {
 }
 
 // surveyOf looks at all nodes that can take a pod. Resources of which none has any, and
-// what is too much to be told of, is left out.
+// what is too much to be reported, is left out.
 func surveyOf(x *nodes.Index) *survey {
 	out := &survey{}
 	seen := map[corev1.ResourceName]bool{corev1.ResourcePods: true}

@@ -14,7 +14,7 @@ import (
 const (
 	// MostBytes is how long the text of a profile is at most.
 	MostBytes = 32 << 10
-	// mostNodes is how many nodes a profile tells of at most, and mostNumbers how many
+	// mostNodes is how many nodes a profile reports at most, and mostNumbers how many
 	// numbers their Index has.
 	mostNodes   = 20_000
 	mostNumbers = 1 << 19

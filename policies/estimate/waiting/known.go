@@ -10,13 +10,13 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 )
 
-// ErrUnreported says that a cluster tells of some workloads only, and not of this one.
+// ErrUnreported says that a cluster reports some workloads only, and not of this one.
 var ErrUnreported = errors.New("more waits in the cluster than it tells of")
 
 // Known is a List as it counts for those who read it. It does not change. Nil: there is none.
 type Known struct {
 	workloads map[key][]row
-	some      bool // more waits than is told
+	some      bool // more waits than is reported
 }
 
 // row is replicas that wait.
@@ -24,11 +24,11 @@ type row struct {
 	since int64     // since when
 	from  time.Time // since when that counts
 	n     int64
-	new   bool // it was not told before
+	new   bool // it was not reported before
 }
 
 // Read returns what counts of the list, which is read now; was is what was known before. Since
-// when something waits is told by the clock of its cluster: a time that is still to come counts
+// when something waits is reported by the clock of its cluster: a time that is still to come counts
 // from when it was read first.
 func Read(l *List, was *Known, now time.Time) *Known {
 	out := &Known{workloads: make(map[key][]row, len(l.Workloads)), some: l.LeftOut > 0}
@@ -63,7 +63,7 @@ func (k *Known) row(of key, reported int64) *row {
 	return nil
 }
 
-// New goes through what waits that was not told before: of which workload, by kind and
+// New goes through what waits that was not reported before: of which workload, by kind and
 // name alone, and since when that counts. A workload may come several times.
 func (k *Known) New() iter.Seq2[workv1alpha2.ObjectReference, time.Time] {
 	return func(yield func(workv1alpha2.ObjectReference, time.Time) bool) {

@@ -12,7 +12,7 @@ import (
 const (
 	// MostBytes is how long the text of a List is at most.
 	MostBytes = 16 << 10
-	// mostWorkloads is how many it tells of at most.
+	// mostWorkloads is how many it reports at most.
 	mostWorkloads = 256
 	// latest is the last second that a time can have.
 	latest = 1 << 40

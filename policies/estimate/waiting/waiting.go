@@ -18,7 +18,7 @@ type List struct {
 	Version int `json:"version"`
 	// Workloads are those that wait, the longest first.
 	Workloads []Workload `json:"workloads,omitempty"`
-	// LeftOut is how many workloads are not told, although they wait.
+	// LeftOut is how many workloads are left out, although they wait.
 	LeftOut int64 `json:"leftOut,omitempty"`
 }
 
@@ -36,7 +36,7 @@ type Workload struct {
 // Version is that of the format.
 const Version = 1
 
-// grain is how fine it is told since when something waits: replicas come several at once.
+// grain is the resolution of the time since when something waits: replicas come several at once.
 const grain = 10
 
 // mostRows is how many rows a workload has at most.

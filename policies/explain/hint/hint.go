@@ -1,4 +1,4 @@
-// Package hint says which command tells more about an object.
+// Package hint names the command that shows more about an object.
 //
 // In goes the name of an object of the control plane, and what is wrong with it; out come parts of command lines, and
 // sentences that end with one. It reads nothing, and knows not whether the object is there.
@@ -16,7 +16,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/symptom"
 )
 
-// Object is what is to be told more about.
+// Object is what the hint is about.
 type Object struct {
 	APIVersion, Kind string
 	// Namespace is empty for cluster-scoped kinds.

@@ -14,7 +14,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/placement"
 )
 
-// Of returns what is to be said of the clusters that b is placed in, in their order: "west at 12:03:20 UTC (in 40s) unless it is back:
+// Of returns the texts about the clusters that b is placed in, in their order: "west at 12:03:20 UTC (in 40s) unless it is back:
 // untolerated taint {a:NoExecute}", or why it is not left. Nil where the decision has noted no rules; opts are those that it was
 // made with otherwise.
 func Of(b workv1alpha2.Binding, clusters []*clusterv1alpha1.Cluster, in placement.Situation, opts placement.Options) []string {

@@ -16,7 +16,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/placement"
 )
 
-// Text is what Past says of a move; empty once it runs again in all that it left. An old copy whose Work is there still, as its cluster has not said that the
+// Text is what Past says of a move; empty once it runs again in all that it left. An old copy whose Work is there still, as its cluster has not reported that the
 // copy is gone, did not go: "from west to east at 2026-01-02 06:11:04 UTC: …; the old copy in west is to go". In are the
 // clusters that have a Work of the template.
 func Text(m *eviction.Move, spec *workv1alpha2.ResourceBindingSpec, in []string, now time.Time) string {
@@ -48,7 +48,7 @@ func Text(m *eviction.Move, spec *workv1alpha2.ResourceBindingSpec, in []string,
 		return text + again
 	}
 	still := *m
-	still.Ended = &still.At // when that was is not told
+	still.Ended = &still.At // when that was is not known
 	text = still.Past(nil, now) + "; the old "
 	if len(left) == 1 {
 		return text + "copy in " + left[0] + " is to go" + again

@@ -169,7 +169,7 @@ func sidecarSet() kinds.Rules {
 			words.Word("spec.updateStrategy.type", "NotUpdate"), words.Asks("spec.updateStrategy.paused"), words.There("spec.updateStrategy.partition"),
 			words.Enough("status.updatedPods", "status.matchedPods", 0))),
 		// Pods of any namespace are meant unless it names one: only there it can
-		// be said what has to be beside them.
+		// be listed what has to be beside them.
 		Dependencies: words.Within(words.TextAt("spec.namespace"), words.Pods("spec")),
 	}
 }
@@ -197,7 +197,7 @@ func broadcastJob() kinds.Rules {
 			}
 			return rules.ReviseAt("spec", "parallelism")(obj, n)
 		},
-		// The controller tells its pods by labels of its own; a job that was
+		// The controller recognises its pods by labels of its own; a job that was
 		// copied from a cluster has those of another job.
 		Retain:  words.Drop(broadcastLabels...),
 		Retains: words.Standing(broadcastLabels...),

@@ -8,7 +8,7 @@ import (
 
 // Pending is the error of a rule whose answer is on its way: it was asked for,
 // and the same question finds the answer once it has come. It is no fault of
-// the object, and no reason to tell anybody. A rule that adds statuses up may
+// the object, and no reason to report anything. A rule that adds statuses up may
 // return it with a status: the one that held a moment ago, for the statuses of then.
 type Pending struct {
 	// Of says who is asked.

@@ -167,7 +167,7 @@ func TestAggregateCronJobs(t *testing.T) {
 	}
 }
 
-// TestAggregatePods: a pod tells of its containers by cluster, and that one has
+// TestAggregatePods: a pod reports its containers by cluster, and that one has
 // ended only where it does not come back.
 func TestAggregatePods(t *testing.T) {
 	template := func(spec, status string) string {

@@ -15,7 +15,7 @@ import (
 
 var parallelismPath = []string{"spec", "parallelism"}
 
-// jobConditions are those that tell how a job ends, and that it is held. In a
+// jobConditions are those that show how a job ends, and that it is held. In a
 // cluster without one of them, it is not so.
 var jobConditions = []rules.Merge{
 	{Type: string(batchv1.JobSuspended), Wanted: corev1.ConditionFalse},

@@ -81,7 +81,7 @@ func containers(status map[string]any, r rules.Reports) {
 }
 
 // containerStatus says the cluster in the name where there are several. A state
-// that is not final is not told as if it were: the server lets no container
+// that is not final is not reported as if it were: the server lets no container
 // come back from there.
 func containerStatus(c map[string]any, cluster string, status map[string]any, r rules.Reports) map[string]any {
 	name := rules.Text(c, "name")

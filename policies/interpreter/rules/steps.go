@@ -197,7 +197,7 @@ func times(fields []string, all bool, wins func(a, b string) bool) Step {
 }
 
 // Quote sets texts to what clusters say, naming them where they do not all say
-// the same. What the only cluster says is said for all.
+// the same. What the only cluster reports counts for all.
 func Quote(fields ...string) Step {
 	return func(status map[string]any, r Reports) {
 		for _, field := range fields {
@@ -400,7 +400,7 @@ func Entries(field string, most int, keys []string, steps ...Step) Step {
 	}
 }
 
-// identity returns the fields of an entry that tell it from others, and a text
+// identity returns the fields of an entry that distinguish it from others, and a text
 // for them.
 func identity(entry map[string]any, keys []string) (string, map[string]any) {
 	id := map[string]any{}

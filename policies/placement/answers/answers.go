@@ -28,7 +28,7 @@ type Record struct {
 	At metav1.Time `json:"at"`
 	// Clusters that answered with a bound, sorted by name; at most 16, those that were chosen before all others.
 	Clusters []Answer `json:"clusters,omitempty"`
-	// Unreported are the clusters that tell of their nodes, and not what was asked, so that what they report counted; sorted by
+	// Unreported are the clusters that report their nodes, but not what was asked, so that what they report counted; sorted by
 	// name, at most 16.
 	Unreported []Unreported `json:"untold,omitempty"`
 }
@@ -36,7 +36,7 @@ type Record struct {
 // Unreported is one cluster that could not answer.
 type Unreported struct {
 	Cluster string `json:"cluster"`
-	// What it does not tell, such as "the label zone".
+	// What it does not report, such as "the label zone".
 	What string `json:"what"`
 }
 
@@ -49,7 +49,7 @@ type Answer struct {
 	Age string `json:"age,omitempty"`
 }
 
-// Of returns what a record names of the answers, and of what clusters did not tell; nil where there is nothing. Held is how much ran in each cluster when they
+// Of returns what a record names of the answers, and of what clusters did not report; nil where there is nothing. Held is how much ran in each cluster when they
 // were given, and chosen are the clusters that it runs in since.
 func Of(answers map[string]estimate.Answer, unreported map[string]string, assigned map[string]int32, chosen []string, now time.Time) *Record {
 	out := &Record{At: metav1.NewTime(now.UTC().Truncate(time.Second))}
@@ -88,7 +88,7 @@ func Of(answers map[string]estimate.Answer, unreported map[string]string, assign
 }
 
 // Now returns the answers as they count where so much of the template runs in each cluster today. A nil r has none. What cannot
-// be read counts as not said.
+// be read counts as not reported.
 func (r *Record) Now(assigned map[string]int32, now time.Time) map[string]estimate.Answer {
 	if r == nil {
 		return nil
@@ -109,7 +109,7 @@ func (r *Record) Now(assigned map[string]int32, now time.Time) map[string]estima
 	return out
 }
 
-// Why returns what each cluster did not tell that could not answer, by its name.
+// Why returns, for each cluster that could not answer, what it did not report, by its name.
 func (a *Record) Why() map[string]string {
 	if a == nil {
 		return nil

@@ -63,7 +63,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("0/%d clusters are available: %s.", e.Clusters, strings.Join(texts, ", "))
 }
 
-// Cause tells errors apart that give other reasons, however many clusters they
+// Cause distinguishes errors that give other reasons, however many clusters they
 // are about. Where there are more reasons than a message names, it is other
 // plugins that make the difference, and those reasons that the message names.
 func (e *Error) Cause() string {

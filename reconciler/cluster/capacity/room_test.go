@@ -37,7 +37,7 @@ func aPod(name, on, requests string) *corev1.Pod {
 	}
 }
 
-// TestRoomFollowsWatches tells of what a member has, as its watches would.
+// TestRoomFollowsWatches reports what a member has, as its watches would.
 func TestRoomFollowsWatches(t *testing.T) {
 	more, changes := false, 0
 	r := &Tracker{More: func() { more = true }, Changed: func() { changes++ }}

@@ -38,7 +38,7 @@ type Source struct {
 	Version func() string
 }
 
-// Follow tells the Summary where nodes and pods are listed.
+// Follow sets where nodes and pods are listed.
 func (s *Summary) Follow(nodes, pods Source) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 var ErrUnknown = errors.New("its nodes and pods are not known yet")
 
 // Tracker follows what single nodes of a member have free, and what waits there, as its watches
-// tell one change after the other. The zero value knows nothing, and says so; it is
+// receive one change after the other. The zero value knows nothing, and says so; it is
 // safe for use by several goroutines.
 type Tracker struct {
 	// More is called when more may fit for another reason than that the sums have
@@ -32,7 +32,7 @@ type Tracker struct {
 	index nodes.Index
 }
 
-// Known says that all that there was when the watches began was told.
+// Known says that everything that existed when the watches began was received.
 func (r *Tracker) Known() {
 	r.mu.Lock()
 	r.known = true
@@ -74,7 +74,7 @@ func (r *Tracker) Unschedulable(of workv1alpha2.ObjectReference, threshold time.
 	return r.index.Unschedulable(of, threshold, now), nil
 }
 
-// Nodes, Pods and Quotas return what is to be told of all changes of what TrimNode,
+// Nodes, Pods and Quotas return the handlers of all changes of what TrimNode,
 // TrimPod and TrimQuota keep.
 func (r *Tracker) Nodes() cache.ResourceEventHandler {
 	return changes(r, func(was, is *nodeOffer) (more bool) {
@@ -115,7 +115,7 @@ func (r *Tracker) Quotas() cache.ResourceEventHandler {
 	})
 }
 
-// changes returns a handler that tells of each change of an object what it was and is;
+// changes returns a handler that passes on, for each change of an object, what it was and is;
 // nil where there is none.
 func changes[T any](r *Tracker, tell func(was, is *T) (more bool)) cache.ResourceEventHandler {
 	locked := func(was, is any) {

@@ -75,7 +75,7 @@ func TrimPod(obj any) (any, error) {
 	return out, nil
 }
 
-// rolloutTemplate is the label by which Argo Rollouts tells its ReplicaSets apart.
+// rolloutTemplate is the label by which Argo Rollouts distinguishes its ReplicaSets.
 const rolloutTemplate = "rollouts-pod-template-hash"
 
 // deploymentTemplate is that of Deployments.

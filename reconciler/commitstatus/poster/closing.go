@@ -24,13 +24,13 @@ import (
 // removed it.
 const parentTime = 20 * time.Second
 
-// retires begins what is told of a commit that retires a Kustomization.
+// retires begins what is posted about a commit that retires a Kustomization.
 const retires = "retired by this commit: "
 
 // lingerPoll is how often it is looked whether clusters have removed what a deleted Kustomization applied.
 const lingerPoll = 3 * time.Second
 
-// Remains tells what clusters still hold of what left Kustomizations.
+// Remains reports what clusters still hold of what left Kustomizations.
 type Remains interface {
 	// Remaining returns those of the objects that clusters hold, as the named Kustomization applied them.
 	Remaining(ctx context.Context, owner client.ObjectKey, removed []inventory.ID) ([]inventory.ID, error)
@@ -45,9 +45,9 @@ type retirement struct {
 	remains Remains // nil: nobody knows of clusters
 }
 
-// end finds out what the forge is to be told as a CommitStatus ends, of a commit whose status would stay
+// end finds out what is to be posted to the forge as a CommitStatus ends, about a commit whose status would stay
 // pending. A commit that retires a Kustomization has come to its end with that, also where the Kustomization
-// saw before that its folder is gone, and failed, or had told nothing of that commit: what is required there is told.
+// saw before that its folder is gone, and failed, or had posted nothing about that commit: what is required there is posted.
 func (r retirement) end(ctx context.Context, s *state) (loop.Next, error) {
 	last := s.before.Status.Posted
 	if !s.ends() || last == nil {
@@ -93,7 +93,7 @@ func (r retirement) end(ctx context.Context, s *state) (loop.Next, error) {
 	switch {
 	case s.closing != nil:
 		s.closing.Description = "superseded by " + revision.Checksum[:shortCommit] + ", which retires the Kustomization"
-		s.lingers = tells // for what is to be told of that one
+		s.lingers = tells // for what is to be posted about that one
 	case tells:
 		return r.retired(ctx, s, parent, revision.Checksum)
 	}
@@ -106,8 +106,8 @@ func (r retirement) gone(ctx context.Context, key client.ObjectKey) (bool, error
 	return err != nil, client.IgnoreNotFound(err)
 }
 
-// reportsOn reports whether the one that applied a Kustomization tells of its commits in the same repository: these are those
-// that the Kustomization told of, and the one that retired it is among them.
+// reportsOn reports whether the one that applied a Kustomization posts about its commits in the same repository: these are those
+// that the Kustomization posted about, and the one that retired it is among them.
 func (r retirement) reportsOn(ctx context.Context, cs *gitopsv1alpha1.CommitStatus, parent *kustomizev1.Kustomization) (bool, error) {
 	var list gitopsv1alpha1.CommitStatusList
 	if err := r.hub.List(ctx, &list, client.InNamespace(parent.Namespace), client.UnsafeDisableDeepCopy); err != nil {
@@ -167,7 +167,7 @@ func (r retirement) retired(ctx context.Context, s *state, parent *kustomizev1.K
 	return loop.Next{}, nil
 }
 
-// waits reports whether the end of a Kustomization can be waited for: one that is there again tells of itself, and
+// waits reports whether the end of a Kustomization can be waited for: one that is there again reports about itself, and
 // what goes with its namespace must not hold that up.
 func (r retirement) waits(ctx context.Context, child client.ObjectKey, parent *kustomizev1.Kustomization) (bool, error) {
 	if parent.DeletionTimestamp != nil {

@@ -144,9 +144,9 @@ type state struct {
 	// outcome is of the post, or why none can be tried; only read if tried.
 	tried   bool
 	outcome error
-	// elsewhere says that the comment of the source tells it.
+	// elsewhere says that the comment of the source reports it.
 	elsewhere bool
-	// closing is what the forge is to be told as it ends; nil for nothing.
+	// closing is what is to be posted as it ends; nil for nothing.
 	closing *gitopsv1alpha1.PostedStatus
 	// lingers says that it does not end before clusters have removed what it is about.
 	lingers bool
@@ -259,7 +259,7 @@ func (s *state) postBoth(ctx context.Context, clock clock.PassiveClock) error {
 	spec := &s.status.Spec
 	if last := s.status.Status.Posted; last != nil && last.Commit != spec.Commit && last.State == gitopsv1alpha1.CommitPending {
 		superseded := gitopsv1alpha1.PostedStatus{Commit: last.Commit, State: gitopsv1alpha1.CommitError, Description: "superseded by " + spec.Commit[:shortCommit]}
-		if last.Succeeded { // all clusters had it; what became of one of them since is told of the next commit
+		if last.Succeeded { // all clusters had it; what became of one of them since is posted about the next commit
 			superseded.State, superseded.Description = gitopsv1alpha1.CommitSuccess, "ready in all clusters once, superseded by "+spec.Commit[:shortCommit]
 		}
 		err := s.postOne(ctx, clock, posting{PostedStatus: superseded, last: true})
@@ -271,7 +271,7 @@ func (s *state) postBoth(ctx context.Context, clock clock.PassiveClock) error {
 	return s.postOne(ctx, clock, posting{PostedStatus: gitopsv1alpha1.PostedStatus{Commit: spec.Commit, State: spec.State, Description: spec.Description}})
 }
 
-// postOne tells the forge, and notes that it knows, and since when.
+// postOne posts to the forge, and records that it did, and when.
 func (s *state) postOne(ctx context.Context, clock clock.PassiveClock, what posting) error {
 	if err := s.to.send(ctx, s.status, &what); err != nil {
 		return err
@@ -331,7 +331,7 @@ func (s *state) over(e *loop.Error, now time.Time) bool {
 	}
 }
 
-// linger notes what was told of a CommitStatus that does not end yet, and comes back.
+// linger records what was posted about a CommitStatus that does not end yet, and comes back.
 func (r *Reconciler) linger(ctx context.Context, s *state, next loop.Next, e *loop.Error) (reconcile.Result, error) {
 	switch {
 	case !s.tried || s.closing == nil:
@@ -342,7 +342,7 @@ func (r *Reconciler) linger(ctx context.Context, s *state, next loop.Next, e *lo
 	case e.Reason == gitopsv1alpha1.CommitStatusReasonUnreachable:
 		return reconcile.Result{RequeueAfter: min(max(r.breakers.failed(s.route, r.opts.Clock.Now(), e.After), lingerPoll), longestClosing)}, nil
 	default:
-		return reconcile.Result{}, letGo(ctx, r.hub, s) // nobody can be told
+		return reconcile.Result{}, letGo(ctx, r.hub, s) // there is nobody to post to
 	}
 }
 
@@ -372,7 +372,7 @@ func letGo(ctx context.Context, hub client.Client, s *state) error {
 }
 
 // reportWaiting reports once that what was not posted yet has to wait: a condition that
-// is not True already tells no lie. A route that is merely taken is free in a moment, which
+// is not True already is right. A route that is merely taken is free in a moment, which
 // is not worth a write.
 func (r *Reconciler) reportWaiting(ctx context.Context, s *state) error {
 	known := apimeta.FindStatusCondition(s.status.Status.Conditions, gitopsv1alpha1.CommitStatusSynced)

@@ -111,7 +111,7 @@ func (w *tenants) limit(namespace string, limited bool) {
 	w.limits[namespace] = limited
 }
 
-// tells sets what the forge is to be told, at a generation.
+// reports sets what is to be posted to the forge, at a generation.
 func (w *tenants) reports(namespace, name string, generation int64, commit string) {
 	w.t.Helper()
 	cs := &gitopsv1alpha1.CommitStatus{}

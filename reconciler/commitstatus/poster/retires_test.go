@@ -21,7 +21,7 @@ func TestACommitThatRetires(t *testing.T) {
 	const removed = "c retired by this commit: what it applied is removed, or stays by its policy, or is applied by others"
 	for name, tc := range map[string]struct {
 		state         gitopsv1alpha1.CommitState // of the commit before
-		again, others bool                       // it is there again; the one that applied it tells of another repository
+		again, others bool                       // it is there again; the one that applied it reports another repository
 		holds         bool
 		want          []string
 	}{

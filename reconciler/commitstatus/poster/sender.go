@@ -17,7 +17,7 @@ import (
 	"github.com/flotilla-io/flotilla/sources/forge"
 )
 
-// sender tells a forge what is to be told of a commit. A comment notes in what where it stands.
+// sender posts to a forge what is to be reported about a commit. A comment records in what where it stands.
 type sender interface {
 	send(ctx context.Context, cs *gitopsv1alpha1.CommitStatus, what *posting) error
 }
@@ -25,7 +25,7 @@ type sender interface {
 // posting is what is to be posted about a commit.
 type posting struct {
 	gitopsv1alpha1.PostedStatus
-	// last says that nothing more is going to be told of the commit.
+	// last says that nothing more is going to be posted about the commit.
 	last bool
 }
 
@@ -93,7 +93,7 @@ func (s *state) noPullRequest(e *loop.Error, now time.Time) (metav1.ConditionSta
 	return metav1.ConditionUnknown, pullRequestPoll
 }
 
-// elsewhere leaves alone what the comment of a source tells.
+// elsewhere leaves alone what the comment of a source reports.
 func (c *connections) elsewhere(ctx context.Context, s *state) (loop.Next, error) {
 	if s.before.Spec.SourceRef != nil {
 		return loop.Next{}, nil

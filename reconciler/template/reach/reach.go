@@ -1,4 +1,4 @@
-// Package reach finds the templates that a policy is about, and knows which of them were told of its edits.
+// Package reach finds the templates that a policy is about, and knows which of them have received its edits.
 //
 // In go policies; out come keys of templates, which stores and indexes of bindings hold. It writes nothing.
 package reach
@@ -81,14 +81,14 @@ func (f Finder) Claimed(ctx context.Context, policy policyv1alpha1.Policy, yield
 	return count, err
 }
 
-// Sent are what policies said when their templates were sent to the loop that carries them.
+// Sent records what each policy announced when its templates were sent to the loop that carries them.
 // The zero value is ready, and it is safe for use by several goroutines.
 type Sent struct {
 	mu        sync.Mutex
 	announced map[ctrl.Request]string
 }
 
-// Get returns what a policy said last; false if it was not sent.
+// Get returns what a policy announced last; false if nothing was sent.
 func (e *Sent) Get(req ctrl.Request) (string, bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -96,7 +96,7 @@ func (e *Sent) Get(req ctrl.Request) (string, bool) {
 	return announced, known
 }
 
-// Put notes what a policy says.
+// Put records what a policy announces.
 func (e *Sent) Put(req ctrl.Request, announced string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -106,7 +106,7 @@ func (e *Sent) Put(req ctrl.Request, announced string) {
 	e.announced[req] = announced
 }
 
-// Forget drops what a policy said.
+// Forget drops what is recorded of a policy.
 func (e *Sent) Forget(req ctrl.Request) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

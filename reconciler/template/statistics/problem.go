@@ -53,7 +53,7 @@ func applyFailure(b workv1alpha2.Binding) string {
 }
 
 // Last returns the problem that began last, in whole seconds; nil if there is
-// none. The one that was told last stays unless another began after it.
+// none. The one that was reported last stays unless another began after it.
 func Last(reported *policyv1alpha1.PolicyProblem, problems []Problem, now time.Time) *policyv1alpha1.PolicyProblem {
 	if len(problems) == 0 {
 		return nil

@@ -14,7 +14,7 @@ import (
 	envparse "github.com/fluxcd/pkg/envsubst/parse"
 )
 
-// Disclosure tells what secret values come out as in objects: as a change of letters, a part, a default around
+// Disclosure finds what secret values come out as in objects: as a change of letters, a part, a default around
 // them or a number, none of which is the value itself. Of nil there are none.
 type Disclosure struct {
 	names  map[string]bool
@@ -23,7 +23,7 @@ type Disclosure struct {
 }
 
 // New returns the Disclosure of the variables of those names. Expand replaces the variables of a text, and errs if
-// that comes to more bytes than the limit; tell is called with each text that shows a value.
+// that comes to more bytes than the limit; reveal is called with each text that shows a value.
 func New(names []string, expand func(text string, limit int) (string, error), report func(text string)) *Disclosure {
 	d := &Disclosure{names: map[string]bool{}, expand: expand, report: report}
 	for _, name := range names {
@@ -33,14 +33,14 @@ func New(names []string, expand func(text string, limit int) (string, error), re
 }
 
 const (
-	// leastText is the least length of a text that can be told apart from what stands everywhere: a
+	// leastText is the least length of a text that can be distinguished from common text: a
 	// shorter one is reported with all that is around it, too.
 	leastText = 4
 	// mostText is how large what a variable comes out as may be, in bytes, before the line is looked at.
 	mostText = 64 << 10
 	// triesAtEnd is how many closing braces may be those of one variable.
 	triesAtEnd = 16
-	// perLine is how many times the bytes of a line are parsed to find its variables; beyond it, the whole line is told.
+	// perLine is how many times the bytes of a line are parsed to find its variables; beyond it, the whole line is revealed.
 	perLine = 32
 )
 
@@ -80,7 +80,7 @@ func (d *Disclosure) revealFields(before map[string]any, after any) {
 			d.Reveal(value, now)
 		}
 	}
-	// What came under another name cannot be told apart, if several did.
+	// What came under another name cannot be distinguished, if several did.
 	gone := maps.Clone(before)
 	maps.DeleteFunc(gone, func(key string, _ any) bool { _, stays := fields[key]; return stays })
 	came := maps.Clone(fields)
@@ -97,14 +97,14 @@ func (d *Disclosure) revealFields(before map[string]any, after any) {
 	d.revealAll(gone, came)
 }
 
-// revealAll tells all that is after, if there was a secret variable in what was before.
+// revealAll reveals all that is after, if there was a secret variable in what was before.
 func (d *Disclosure) revealAll(before, after any) {
 	if d.in(before) {
 		d.reportAll(after)
 	}
 }
 
-// revealText tells what the variables in a text came out as, and the lines around what is too short to be
+// revealText reveals what the variables in a text came out as, and the lines around what is too short to be
 // known again.
 func (d *Disclosure) revealText(before string, after any) {
 	if !d.in(before) {
@@ -113,7 +113,7 @@ func (d *Disclosure) revealText(before string, after any) {
 	now, isText := after.(string)
 	was, is := strings.Split(before, "\n"), strings.Split(now, "\n")
 	if !isText || len(was) != len(is) {
-		d.reportParts(before, "") // a number is told as it was written, too
+		d.reportParts(before, "") // a number is revealed as it was written, too
 		d.reportAll(after)
 		return
 	}

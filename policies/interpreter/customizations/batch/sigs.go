@@ -56,7 +56,7 @@ func groupReplicas(obj kinds.Object) (int32, *words.Needed, error) {
 		}
 		scaled := corev1.ResourceList{}
 		for name, q := range req.ResourceRequest {
-			q.Mul(pods) // false tells that it is large, not that it is wrong
+			q.Mul(pods) // false means that it is large, not that it is wrong
 			scaled[name] = q
 		}
 		need = words.Plus(obj.GetNamespace(), need, scaled)

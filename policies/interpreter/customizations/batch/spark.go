@@ -41,7 +41,7 @@ func spark() kinds.Table {
 	}, sparkGrade)}
 }
 
-// sparkGrade goes by the state of an application: that it has none yet is said by
+// sparkGrade goes by the state of an application: that it has none yet is shown by
 // an empty one, and a submission that failed is tried again.
 func sparkGrade(obj kinds.Object) words.Grade {
 	const state = "status.applicationState.state"

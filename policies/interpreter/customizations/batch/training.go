@@ -20,15 +20,15 @@ const (
 )
 
 // stages are the conditions that a job passes through, in the order in which they
-// are told; those that nobody knows come after the first.
+// are shown; unknown ones come after the first.
 var stages = []string{jobCreated, rules.Others, jobSuspended, jobRestarting, jobRunning}
 
 // merger returns the conditions of clusters as conditions of the template, by type.
 type merger func(status map[string]any, r rules.Reports) map[string]map[string]any
 
-// trainingConditions tells the conditions that a job passes through, and the last
+// trainingConditions lists the conditions that a job passes through, and the last
 // one once it is true: failed if the job has in any cluster, succeeded once it has
-// in all. What the only cluster says is told as it is.
+// in all. What the only cluster reports is shown as it is.
 func trainingConditions(middle merger) rules.Step {
 	return func(status map[string]any, r rules.Reports) {
 		was := rules.List(status, "conditions")
@@ -77,7 +77,7 @@ func merged(status map[string]any, r rules.Reports) map[string]map[string]any {
 	return out
 }
 
-// newestOf is the merger that takes of each type the condition that was told last.
+// newestOf is the merger that takes of each type the condition that was reported last.
 func newestOf(_ map[string]any, r rules.Reports) map[string]map[string]any {
 	out, reported := map[string]map[string]any{}, map[string]string{}
 	for _, p := range r.Parts {
@@ -94,7 +94,7 @@ func newestOf(_ map[string]any, r rules.Reports) map[string]map[string]any {
 }
 
 // running says that a job of several clusters runs once it has begun to in one of
-// them, until it ends; it is not told of one that is held and runs nowhere.
+// them, until it ends; it is left out for one that is held and runs nowhere.
 func running(all map[string]map[string]any, r rules.Reports) {
 	c := all[jobRunning]
 	switch {

@@ -29,7 +29,7 @@ type exporter struct {
 
 // export returns a copy of what a script returned. like is what such a value
 // looks like in the object that the script was given; nil where nothing is
-// known. It decides what Lua cannot tell: whether an empty table is a list, and
+// known. It decides what Lua cannot express: whether an empty table is a list, and
 // which integer a rounded number was.
 func (v *vm) export(x lua.LValue, like any) (any, error) {
 	e := &exporter{vm: v}

@@ -8,7 +8,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// osFunctions tell the time, in UTC, and nothing else.
+// osFunctions return the time, in UTC, and nothing else.
 var osFunctions = map[string]lua.LGFunction{
 	"clock": osClock, "date": osDate, "difftime": osDifftime, "time": osTime,
 }

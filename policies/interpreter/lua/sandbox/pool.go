@@ -21,7 +21,7 @@ type Options struct {
 	// thousand steps only: short scripts are not judged by how busy a machine is.
 	Time time.Duration
 	// Now is the clock; nil means that only Steps and Memory are counted, and
-	// that scripts are told the beginning of 1970.
+	// that scripts see the beginning of 1970.
 	Now func() time.Time
 }
 
@@ -81,7 +81,7 @@ func (p *Pool) Call(s *Script, want int, read func(Results) error, args ...any) 
 
 // Export returns a copy of what a script returned. like is what such a value
 // looks like in the object that the script was given; nil where nothing is
-// known. It decides what Lua cannot tell: whether an empty table is a list, and
+// known. It decides what Lua cannot express: whether an empty table is a list, and
 // which integer a rounded number was.
 func (r Results) Export(x lua.LValue, like any) (any, error) {
 	return r.vm.export(x, like)

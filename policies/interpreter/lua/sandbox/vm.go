@@ -27,7 +27,7 @@ type vm struct {
 	origins map[*lua.LTable]origin
 	// unfilled is the metatable of tables that no script has looked into.
 	unfilled *lua.LTable
-	// names are what scripts are told instead of addresses.
+	// names are what scripts see instead of addresses.
 	names map[lua.LValue]string
 	// drawn is the last of the numbers that math.random draws.
 	drawn uint64
@@ -131,7 +131,7 @@ func (v *vm) fault(s *Script, r any) error {
 // ellipsis shows that a text goes on.
 const ellipsis = "…"
 
-// maxMessage is how many bytes of an error are told, with the mark of one that goes
+// maxMessage is how many bytes of an error are shown, with the mark of one that goes
 // on.
 const maxMessage = 512 + len(ellipsis)
 
