@@ -20,10 +20,10 @@ import (
 	"github.com/flotilla-io/flotilla/internal/registration"
 )
 
-// connection is a way to the hub whose certificate, and whose authority, can be
+// connection is a connection to the hub whose client certificate and CA bundle can be
 // exchanged.
 type connection struct {
-	config *rest.Config // by the certificate of the moment
+	config *rest.Config // with the present certificate
 	base   *rest.Config // as the kubeconfig had it
 	dialer *connrotation.Dialer
 	next   atomic.Pointer[http.Transport]
@@ -39,7 +39,7 @@ const (
 	idleConnections  = 25
 )
 
-// connect returns a connection by a certificate in place of the config's own.
+// connect returns a connection that uses a certificate in place of the config's own.
 func connect(cfg *rest.Config, c registration.Credentials) (*connection, error) {
 	out := &connection{dialer: connrotation.NewDialer((&net.Dialer{Timeout: dialTimeout, KeepAlive: dialTimeout}).DialContext)}
 	if err := out.use(c); err != nil {
@@ -57,8 +57,8 @@ func connect(cfg *rest.Config, c registration.Credentials) (*connection, error) 
 	return out, nil
 }
 
-// trust has the hub known by what a config says of its authority from now on. What
-// goes on with it as it was known before ends.
+// trust verifies the hub against the CA bundle of a config from now on. Connections that
+// were verified against the old one are closed.
 func (c *connection) trust(cfg *rest.Config) error {
 	base := rest.CopyConfig(cfg)
 	if err := rest.LoadTLSFiles(base); err != nil {
@@ -92,7 +92,7 @@ func (c *connection) trust(cfg *rest.Config) error {
 	return nil
 }
 
-// trusts reports whether a config says of the hub's authority what is in use.
+// trusts reports whether a config has the CA bundle that is in use.
 func (c *connection) trusts(cfg *rest.Config) (bool, error) {
 	loaded := rest.CopyConfig(cfg)
 	if err := rest.LoadTLSFiles(loaded); err != nil {
@@ -111,7 +111,7 @@ func (c *connection) WrappedRoundTripper() http.RoundTripper { return c.next.Loa
 
 var _ utilnet.RoundTripperWrapper = (*connection)(nil)
 
-// use has the next connections made by other credentials.
+// use makes the next connections with other credentials.
 func (c *connection) use(next registration.Credentials) error {
 	pair, err := tls.X509KeyPair(next.Certificate, next.Key)
 	if err != nil {
@@ -135,7 +135,7 @@ func (c *connection) presented() registration.Credentials {
 	return c.credentials
 }
 
-// exchange takes other credentials at once: what goes on by the old ones ends.
+// exchange switches to other credentials at once: connections that use the old ones are closed.
 func (c *connection) exchange(next registration.Credentials) error {
 	if err := c.use(next); err != nil {
 		return err

@@ -26,22 +26,22 @@ type Store interface {
 	Save(ctx context.Context, kubeconfig []byte) error
 }
 
-// Options say whose certificate is kept, and how. Cluster and Store are required.
+// Options name the agent and its Store. Cluster and Store are required.
 type Options struct {
-	// Cluster is whose agent this is.
+	// Cluster is the name of the agent's cluster.
 	Cluster string
 	// Context of the kubeconfig that is used; empty is its current one.
 	Context string
 	// Store keeps the kubeconfig.
 	Store Store
-	// Threshold is which part of a certificate's life is left when the next one is
-	// asked for; zero means a third.
+	// Threshold is the fraction of a certificate's lifetime that is left when the next one is
+	// requested; zero means a third.
 	Threshold float64
-	// Interval is how often the certificate is looked at; zero means 5 min.
+	// Interval is how often the certificate is checked; zero means 5 min.
 	Interval time.Duration
 	// Skew is how far the hub's clock is ahead of this one; nil means not at all.
 	Skew func() time.Duration
-	// Renewed is called when another certificate is in use; nil is not called.
+	// Renewed is called when a new certificate is in use; nil is not called.
 	Renewed func()
 	// Request asks for a certificate; nil means registration.Request.
 	Request func(context.Context, *rest.Config, registration.Options) (registration.Credentials, error)
@@ -52,26 +52,26 @@ type Options struct {
 const (
 	defaultThreshold = 1.0 / 3
 	defaultInterval  = 5 * time.Minute
-	// firstRetry is how soon a request that failed is made again, then twice that,
+	// firstRetry is the first pause after a request that failed; it doubles
 	// up to the interval.
 	firstRetry = 10 * time.Second
-	// distrust is how long a certificate is kept that was due when it had just been
-	// given: a clock is wrong then, and asking more often does not help.
+	// distrust is how long a certificate is kept that was due for renewal when it had just been
+	// issued: a clock is wrong then, and more requests do not help.
 	distrust = time.Hour
 )
 
 // Keeper keeps one certificate. Use New.
 type Keeper struct {
 	options Options
-	plain   *rest.Config // no certificate of an agent: used as it is
+	plain   *rest.Config // not an agent's certificate: used as it is
 	way     *connection  // nil for plain
 	wake    chan struct{}
 
-	given    time.Time // when a certificate was given that was due at once; Run's alone
+	given    time.Time // when a certificate was issued that was due at once; only Run uses it
 	reported string    // what was reported last; only Run uses it
 }
 
-// New returns a keeper of the credentials in cfg. It errs if these cannot be read,
+// New returns a Keeper of the credentials in cfg. It returns an error if they cannot be read,
 // or are those of another cluster's agent.
 func New(cfg *rest.Config, o Options) (*Keeper, error) {
 	if o.Threshold == 0 {
@@ -116,7 +116,7 @@ func New(cfg *rest.Config, o Options) (*Keeper, error) {
 	return k, err
 }
 
-// Config returns the connection to the hub by the certificate of the moment.
+// Config returns the connection to the hub with the present certificate.
 func (k *Keeper) Config() *rest.Config {
 	if k.plain != nil {
 		return rest.CopyConfig(k.plain)
@@ -124,7 +124,7 @@ func (k *Keeper) Config() *rest.Config {
 	return rest.CopyConfig(k.way.config)
 }
 
-// Check has the certificate looked at now: the hub does not take it.
+// Check makes Run check the certificate now: the hub does not accept it.
 func (k *Keeper) Check() {
 	select {
 	case k.wake <- struct{}{}:
@@ -132,7 +132,7 @@ func (k *Keeper) Check() {
 	}
 }
 
-// Run keeps the certificate good until ctx ends.
+// Run keeps the certificate valid until ctx ends.
 func (k *Keeper) Run(ctx context.Context) {
 	if k.plain != nil {
 		return
@@ -167,8 +167,8 @@ func (k *Keeper) sleep(ctx context.Context, d time.Duration, wake <-chan struct{
 // now is the time by the hub's clock, as far as it is known.
 func (k *Keeper) now() time.Time { return k.options.Clock.Now().Add(k.options.Skew()) }
 
-// refresh takes over a kubeconfig that somebody replaced, and renews a certificate
-// that is due. It returns when to look again.
+// refresh adopts a kubeconfig that somebody replaced, and renews a certificate
+// that is due. It returns when to check again.
 func (k *Keeper) refresh(ctx context.Context) (time.Duration, error) {
 	if err := k.reload(ctx); err != nil {
 		return 0, err
@@ -200,8 +200,8 @@ func (k *Keeper) left() (time.Duration, error) {
 	return due.Sub(k.now()), nil
 }
 
-// renew exchanges the certificate. It is in use only once it is kept: an agent that
-// starts anew has to find it.
+// renew rotates the certificate. The new one is used only once it is stored: an agent that
+// restarts has to find it.
 func (k *Keeper) renew(ctx context.Context) error {
 	asked := k.options.Clock.Now()
 	next, err := k.options.Request(ctx, k.Config(), registration.Options{Cluster: k.options.Cluster, Expiration: registration.DefaultExpiration})
@@ -221,7 +221,7 @@ func (k *Keeper) renew(ctx context.Context) error {
 		return err
 	}
 	log.FromContext(ctx).Info("Renewed the certificate of the agent", "good until", to.UTC().Format(time.RFC3339))
-	// A machine that slept meanwhile is given one that was good when it was asked for.
+	// A machine that was suspended meanwhile gets a certificate that was valid when it was requested.
 	if left, err := k.left(); err == nil && left <= -k.options.Clock.Since(asked) {
 		k.given = k.options.Clock.Now()
 	}
@@ -232,8 +232,8 @@ func (k *Keeper) renew(ctx context.Context) error {
 	return nil
 }
 
-// kubeconfig returns the one that is kept with other credentials in it. What else it
-// says stays: somebody may have changed that since it was read.
+// kubeconfig returns the stored kubeconfig with other credentials in it. The rest of its
+// content is read anew: somebody may have changed it.
 func (k *Keeper) kubeconfig(ctx context.Context, next registration.Credentials) ([]byte, error) {
 	content, err := k.options.Store.Load(ctx)
 	if err != nil {
@@ -256,7 +256,7 @@ func (k *Keeper) kubeconfig(ctx context.Context, next registration.Credentials) 
 	return content, nil
 }
 
-// reload takes over another certificate, and another authority of the hub, that the
+// reload adopts another certificate, and another CA bundle of the hub, that the
 // kubeconfig holds now: the cluster was registered anew, or the hub's authority is
 // being replaced.
 func (k *Keeper) reload(ctx context.Context) error {
@@ -297,12 +297,12 @@ func (k *Keeper) reload(ctx context.Context) error {
 	return nil
 }
 
-// newer reports whether a certificate was given after another one, for however long.
+// newer reports whether a certificate was issued after another one, whatever their lifetimes.
 func newer(a, b *x509.Certificate) bool {
 	return a.NotBefore.After(b.NotBefore) || a.NotBefore.Equal(b.NotBefore) && a.NotAfter.After(b.NotAfter)
 }
 
-// report logs what is wrong when that changes.
+// report logs an error when it changes.
 func (k *Keeper) report(ctx context.Context, err error) {
 	text := ""
 	if err != nil {

@@ -33,12 +33,12 @@ func (f File) Save(_ context.Context, kubeconfig []byte) error {
 	return nil
 }
 
-// Secret keeps the kubeconfig in a Secret of the member, from which an agent that
-// runs there has it.
+// Secret keeps the kubeconfig in a Secret of the member, where an agent that
+// runs in a pod reads it.
 type Secret struct {
 	// Member is a client of the member.
 	Member client.Client
-	// Namespace, Name and Key say where it is.
+	// Namespace, Name and Key locate it.
 	Namespace, Name, Key string
 }
 

@@ -22,36 +22,36 @@ import (
 	"github.com/flotilla-io/flotilla/internal/durable"
 )
 
-// ErrInUse says that another process has the folder.
+// ErrInUse says that another process has locked the folder.
 var ErrInUse = errors.New("another process uses the folder")
 
-// Options say what a cache is for. Dir and Scheme are required.
+// Options configure a Cache. Dir and Scheme are required.
 type Options struct {
-	// Dir is the folder; it is made when it is missing.
+	// Dir is the folder; it is created when it is missing.
 	Dir string
 	// Scheme knows the kinds that are kept.
 	Scheme *runtime.Scheme
-	// Back returns what is closed while the hub is there for a kind. Nil: that is not
-	// known, and the hub is just asked.
+	// Back returns a channel that is closed while the hub serves a kind. Nil: that is not
+	// known, and every request is sent.
 	Back func(schema.GroupVersionKind) <-chan struct{}
-	// Anew is a count that is another one once nothing may be concluded from versions
-	// that were seen before: all is listed anew then. Nil: never.
+	// Anew returns a count that changes when resource versions that were seen before no
+	// longer mean anything: everything is listed again then. Nil: it never changes.
 	Anew func() int
-	// Trust errs while what is on disk may be older than what the member has seen of the
-	// hub, so that nobody starts from it without the hub. Nil: it never is.
+	// Trust returns an error while what is on disk may be older than what the member has seen
+	// of the hub: no loop starts from disk without the hub then. Nil: it never is older.
 	Trust func(context.Context) error
 	// Timeout is how long the hub may take to answer the first list of a kind that
-	// is on disk; zero means 10 c.
+	// is on disk; zero means 10 s.
 	Timeout time.Duration
-	// Again is how often a hub that gives no list is asked again after a start
-	// without it; zero means 30 c.
+	// Again is how often the list is requested again from a hub that failed it after a start
+	// without it; zero means 30 s.
 	Again time.Duration
-	// Late is how much later statuses are written than they are known; zero means
-	// 15 c.
+	// Late is the delay with which statuses are written to disk; zero means
+	// 15 s.
 	Late time.Duration
-	// Clock is the time; nil means the machine'c.
+	// Clock is the time; nil means the machine's.
 	Clock clock.WithTicker
-	// Log receives what is wrong with the disk.
+	// Log receives the errors of the disk.
 	Log logr.Logger
 }
 
@@ -69,7 +69,7 @@ type Cache struct {
 
 const identityFile = "hub"
 
-// Open takes a folder. Errors: ErrInUse, or of the disk.
+// Open locks a folder and opens the cache in it. Errors: ErrInUse, or those of the disk.
 func Open(o Options) (*Cache, error) {
 	set := func(d *time.Duration, value time.Duration) {
 		if *d == 0 {
@@ -109,7 +109,7 @@ func Open(o Options) (*Cache, error) {
 	return &Cache{options: o, lock: lock, stores: map[string]*kindStore{}}, nil
 }
 
-// Close gives the folder free. Lists and watches that have not ended by then are
+// Close unlocks the folder. Lists and watches that have not ended by then are
 // not kept any more. It may be called twice.
 func (c *Cache) Close() error {
 	c.mu.Lock()
@@ -124,9 +124,9 @@ func (c *Cache) Close() error {
 	return c.lock.Close()
 }
 
-// Hub returns the identity of the hub that its content is from; empty if
+// Hub returns the identity of the hub that the content is from; empty if
 // there was none yet. One that is damaged is an error: without it content could
-// be taken for another hub'c.
+// be taken for another hub's.
 func (c *Cache) Hub() (string, error) {
 	content, err := readFile(filepath.Join(c.options.Dir, identityFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -138,7 +138,7 @@ func (c *Cache) Hub() (string, error) {
 	return string(content), nil
 }
 
-// Learn keeps the identity of the hub.
+// Learn stores the identity of the hub.
 func (c *Cache) Learn(identity string) error {
 	if err := writeFile(filepath.Join(c.options.Dir, identityFile), []byte(identity)); err != nil {
 		return err
@@ -163,8 +163,8 @@ func (c *Cache) Each(example runtime.Object, f func(runtime.Object)) error {
 	return nil
 }
 
-// NewInformer returns an informer that lists and watches through the cache. It has
-// the form of the option of controller-runtime's cache.
+// NewInformer returns an informer that lists and watches through the Cache. It has
+// the signature of controller-runtime's option cache.Options.NewInformer.
 func (c *Cache) NewInformer(source cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
 	r, err := c.store(example)
 	if err != nil {
@@ -193,7 +193,7 @@ func (c *Cache) store(example runtime.Object) (*kindStore, error) {
 	return r, nil
 }
 
-// Run writes what may be late, until ctx ends, and then what is left.
+// Run writes delayed statuses until ctx ends, and then what is left.
 func (c *Cache) Run(ctx context.Context) {
 	ticker := c.options.Clock.NewTicker(c.options.Late)
 	defer ticker.Stop()
@@ -208,7 +208,7 @@ func (c *Cache) Run(ctx context.Context) {
 	}
 }
 
-// Flush writes what was to be written later.
+// Flush writes all delayed statuses now.
 func (c *Cache) Flush() {
 	c.mu.Lock()
 	stores := make([]*kindStore, 0, len(c.stores))

@@ -12,13 +12,13 @@ import (
 	"strings"
 )
 
-// errDamaged says that a file's content is not what its hash says.
+// errDamaged says that a file's content does not match its hash.
 var errDamaged = errors.New("the file is damaged")
 
-// partial begins the names of files that are being written.
+// partial is the prefix of the names of files that are being written.
 const partial = ".partial-"
 
-// writeFile puts content under path, whole or not at all, with its hash before it.
+// writeFile writes content to path atomically, preceded by its hash.
 func writeFile(path string, content []byte) (err error) {
 	dir := filepath.Dir(path)
 	file, err := os.CreateTemp(dir, partial) // readable by its owner alone
@@ -47,7 +47,7 @@ func writeFile(path string, content []byte) (err error) {
 	return os.Rename(file.Name(), path)
 }
 
-// readFile returns what was put under path.
+// readFile returns the content that writeFile wrote to path.
 func readFile(path string) ([]byte, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -61,7 +61,7 @@ func readFile(path string) ([]byte, error) {
 	return content, nil
 }
 
-// sweep removes what an earlier run was writing when it ended.
+// sweep removes partial files of an earlier run.
 func sweep(dir string) error {
 	return filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || !strings.HasPrefix(entry.Name(), partial) {

@@ -14,15 +14,15 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// keeper lists and watches a kind, and keeps what it sees.
+// keeper lists and watches a kind, and stores what it sees.
 type keeper struct {
 	store  *kindStore
 	source cache.ListerWatcherWithContext
 
 	mu      sync.Mutex
-	offline bool            // what was listed last is from disk
-	met     <-chan struct{} // closed since the hub came back that was listed or watched last
-	anew    int             // the count of Anew by then
+	offline bool            // the last list was from disk
+	met     <-chan struct{} // Back at the last list or watch of the hub
+	anew    int             // the count of Anew at that time
 }
 
 var (
@@ -30,15 +30,15 @@ var (
 	_ cache.ListerWatcher            = (*keeper)(nil)
 )
 
-// IsWatchListSemanticsUnSupported has lists be lists: only of them it is known
-// when they are whole.
+// IsWatchListSemanticsUnSupported turns WatchList off: only of a list it is known
+// that it is complete.
 func (*keeper) IsWatchListSemanticsUnSupported() bool { return true }
 
-// List implements cache.Lister. Nobody calls it: informers prefer the one with a
+// List implements cache.Lister. It is never called: informers prefer the one with a
 // context.
 func (*keeper) List(metav1.ListOptions) (runtime.Object, error) { return nil, errNoContext }
 
-// Watch implements cache.Watcher, for nobody either.
+// Watch implements cache.Watcher. It is never called, either.
 func (*keeper) Watch(metav1.ListOptions) (watch.Interface, error) { return nil, errNoContext }
 
 var errNoContext = errors.New("lists and watches take a context")
@@ -53,7 +53,7 @@ func (k *keeper) ListWithContext(ctx context.Context, o metav1.ListOptions) (run
 			k.store.report(err)
 		}
 	}
-	o.Limit = 0 // in one piece: what is not in it is gone
+	o.Limit = 0 // no paging: what is not in the list is gone
 	// The latest: what was seen before may be from a hub that was restored since, and
 	// is older now.
 	o.ResourceVersion, o.ResourceVersionMatch = "", ""
@@ -95,7 +95,7 @@ func (k *keeper) from(disk bool) {
 	k.store.mu.Unlock()
 }
 
-// answered reports whether there was a list in this run, so that there is no need for
+// answered reports whether the hub was listed in this run, so that there is no need for
 // the disk's.
 func (ks *kindStore) answered() bool {
 	ks.mu.Lock()
@@ -130,8 +130,8 @@ func (k *keeper) meet(back <-chan struct{}, anew int) {
 	k.met, k.anew = back, anew
 }
 
-// compare refuses to go on from a version that a hub which was away is yet to
-// reach: it was restored from an earlier time, and would show nothing until then.
+// compare refuses to resume from a resource version that a hub which was away has not
+// reached yet: it was restored from a backup, and a watch would show nothing until then.
 func (k *keeper) compare(ctx context.Context, version string) error {
 	back, anew := k.store.back(), k.store.cache.options.Anew()
 	k.mu.Lock()
@@ -159,7 +159,7 @@ func (k *keeper) compare(ctx context.Context, version string) error {
 	return nil
 }
 
-// await waits for a hub that is away, so that it is asked the moment that it is
+// await waits for a hub that is away, so that the request is sent the moment that it is
 // back.
 func (k *keeper) await(ctx context.Context) error {
 	back := k.store.back()
@@ -174,8 +174,8 @@ func (k *keeper) await(ctx context.Context) error {
 	}
 }
 
-// idle returns a watch that shows nothing, and expires once the hub may be there,
-// which has everything listed anew.
+// idle returns a watch without events, which expires once the hub may be there:
+// the reflector lists everything again then.
 func (k *keeper) idle(ctx context.Context) watch.Interface {
 	quit, out := make(chan struct{}), make(chan watch.Event)
 	options := k.store.cache.options
@@ -201,7 +201,7 @@ func (k *keeper) idle(ctx context.Context) watch.Interface {
 	return &stream{out: out, quit: quit}
 }
 
-// stream is a watch that somebody else feeds.
+// stream is a watch whose events come from a channel.
 type stream struct {
 	out  chan watch.Event
 	quit chan struct{}

@@ -24,12 +24,12 @@ import (
 	"github.com/flotilla-io/flotilla/internal/durable"
 )
 
-// listFile says that a kind was listed to the end, and at which resource version.
-// Without it what lies beside it is not all there is, and nothing is answered from
-// it.
+// listFile records that a kind was listed completely, and at which resource version.
+// Without it the files beside it are incomplete, and no list is answered from
+// them.
 const listFile = "list"
 
-// writers is how many files are written side by side: syncs that wait for one disk
+// writers is how many files are written concurrently: syncs that wait for one disk
 // are done together.
 const writers = 16
 
@@ -39,22 +39,22 @@ type kindStore struct {
 	gvk   schema.GroupVersionKind
 	dir   string
 
-	writing sync.Mutex // held by whoever brings the disk up to date
-	closed  bool       // the folder is another's by now; guarded by writing
+	writing sync.Mutex // held while the disk is brought up to date
+	closed  bool       // another process may have the folder; guarded by writing
 
 	mu      sync.Mutex
-	store   cache.Store // what the informer has; nil until there is one
-	listed  bool        // there was a list in this run
+	store   cache.Store // the informer's store; nil until there is one
+	listed  bool        // the hub was listed in this run
 	whole   bool        // what is on disk is what the hub sent in this run
 	version string      // of the last list
 	read    bool        // files shows what is on disk
 	files   map[string]fileInfo
 	late    map[string]bool           // keys whose files are behind
-	missed  map[string]runtime.Object // what the disk did not take, by key; nil for what it did not let go of
+	missed  map[string]runtime.Object // writes that failed, by key; nil for a removal that failed
 	failing bool                      // the last write failed, and that was reported
 }
 
-// fileInfo is what is known of a file without reading it.
+// fileInfo is is kept in memory about a file.
 type fileInfo struct {
 	version string // resource version
 	weight  string // hash of all but status and versions
@@ -67,7 +67,7 @@ type stored struct {
 	whole   bool // the kind was listed to the end
 }
 
-// close returns when nothing is being written, and nothing will be.
+// close returns when nothing is being written any more, and prevents later writes.
 func (ks *kindStore) close() {
 	ks.writing.Lock()
 	defer ks.writing.Unlock()
@@ -82,16 +82,16 @@ func (ks *kindStore) attach(store cache.Store) {
 
 func keyOf(obj metav1.Object) string { return obj.GetNamespace() + "/" + obj.GetName() }
 
-// back is closed while the hub is there for the kind.
+// back is closed while the hub serves the kind.
 func (ks *kindStore) back() <-chan struct{} { return ks.cache.options.Back(ks.gvk) }
 
-// path is where an object is kept. Names may be longer than those of files.
+// path is the file of an object, named by a hash: object names may be longer than file names.
 func (ks *kindStore) path(key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return filepath.Join(ks.dir, hex.EncodeToString(sum[:20])+".json")
 }
 
-// load reads what is on disk.
+// load reads the files of the kind.
 func (ks *kindStore) load() (stored, error) {
 	entries, err := os.ReadDir(ks.dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -145,7 +145,7 @@ func (ks *kindStore) open(path string) (runtime.Object, error) {
 	return obj, nil
 }
 
-// list makes a list of what is on disk.
+// list returns a list of the objects on disk.
 func (h stored) list(scheme *runtime.Scheme, gvk schema.GroupVersionKind) (runtime.Object, error) {
 	list, err := scheme.New(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
 	if err != nil {
@@ -162,7 +162,7 @@ func (h stored) list(scheme *runtime.Scheme, gvk schema.GroupVersionKind) (runti
 	return list, nil
 }
 
-// replace makes what is on disk what the hub has listed.
+// replace makes the disk hold exactly what the hub has listed.
 func (ks *kindStore) replace(list runtime.Object) error {
 	ks.writing.Lock()
 	defer ks.writing.Unlock()
@@ -196,10 +196,10 @@ func (ks *kindStore) replace(list runtime.Object) error {
 	return ks.commitList(err)
 }
 
-// begin readies the folder for a list, and returns what is in it.
+// begin prepares the folder for a list, and returns its files.
 func (ks *kindStore) begin(list runtime.Object) (map[string]fileInfo, error) {
 	ks.mu.Lock()
-	ks.version = "" // until it is known what is missing on disk, nothing makes it whole
+	ks.version = "" // until it is known what is missing on disk, nothing makes it complete
 	ks.mu.Unlock()
 	if _, err := ks.load(); err != nil && !ks.known() {
 		return nil, err
@@ -214,7 +214,7 @@ func (ks *kindStore) begin(list runtime.Object) (map[string]fileInfo, error) {
 	ks.mu.Lock()
 	defer ks.mu.Unlock()
 	ks.version, ks.whole = accessor.GetResourceVersion(), false
-	clear(ks.missed) // the list has all of it
+	clear(ks.missed) // the list includes them
 	return maps.Clone(ks.files), nil
 }
 
@@ -225,8 +225,8 @@ func (ks *kindStore) known() bool {
 }
 
 // commitList ends a series of writes, of which err is the outcome. If all of the list is on disk, a
-// later run may go on from there; otherwise that is ruled out first, before anybody misses what
-// is not there. It returns what went wrong. The caller holds writing.
+// later run may start from there; otherwise that is ruled out first, before anything uses an
+// incomplete list. It returns the error of either. The caller holds writing.
 func (ks *kindStore) commitList(err error) error {
 	ks.mu.Lock()
 	missed, whole, version := len(ks.missed), ks.whole, ks.version
@@ -252,7 +252,7 @@ func (ks *kindStore) commitList(err error) error {
 	return durable.SyncDir(ks.dir)
 }
 
-// unlist has nobody go on from what is on disk.
+// unlist prevents that a later run starts from what is on disk.
 func (ks *kindStore) unlist() error {
 	ks.mu.Lock()
 	ks.whole = false
@@ -270,7 +270,7 @@ func (ks *kindStore) current() bool {
 	return ks.whole
 }
 
-// put writes an object, or notes that it is missing.
+// put writes an object, or records that the write failed.
 func (ks *kindStore) put(item runtime.Object) error {
 	lean, ok := item.DeepCopyObject().(metav1.Object)
 	if !ok {
@@ -295,7 +295,7 @@ func (ks *kindStore) put(item runtime.Object) error {
 	return nil
 }
 
-// remove removes an object, or notes that it is still there.
+// remove removes an object, or records that the removal failed.
 func (ks *kindStore) remove(key string) error {
 	err := os.Remove(ks.path(key))
 	ks.mu.Lock()
@@ -324,7 +324,7 @@ func (ks *kindStore) waits(obj metav1.Object) bool {
 	return true
 }
 
-// fileInfoOf weighs what makes a difference to an agent that starts without the hub.
+// fileInfoOf hashes what matters to an agent that starts without the hub.
 // Specs are distinguished by their generation; kinds that have none, by their version.
 func fileInfoOf(obj metav1.Object) fileInfo {
 	m := fileInfo{version: obj.GetResourceVersion()}
@@ -341,9 +341,9 @@ func fileInfoOf(obj metav1.Object) fileInfo {
 	return m
 }
 
-// flush writes the objects whose files are behind, as the informer has them, and what
-// the disk did not take before. One that is on disk as the informer will have it in a
-// moment is left for next time.
+// flush writes the objects whose files are behind, as the informer has them, and repeats
+// writes that failed. An object that is on disk in a newer version than the informer's
+// is left for next time.
 func (ks *kindStore) flush() {
 	ks.writing.Lock()
 	defer ks.writing.Unlock()
@@ -389,8 +389,8 @@ func (ks *kindStore) behind(key string, item any) bool {
 	return there && was.weight == is.weight
 }
 
-// report says once that the disk does not take what is to be kept, and once that it
-// does again.
+// report logs once that writes to the disk fail, and once that they
+// succeed again.
 func (ks *kindStore) report(err error) {
 	ks.mu.Lock()
 	was := ks.failing

@@ -8,10 +8,10 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// mostPending is how many events may wait for the disk before the hub has to wait.
+// mostPending is how many events may wait for the disk before the hub's watch is not read further.
 const mostPending = 256
 
-// persistingWatch passes a watch on once what it shows is on disk. Events that come while the
+// persistingWatch passes on the events of a watch once their objects are on disk. Events that come while the
 // disk is busy are written together.
 type persistingWatch struct {
 	inner watch.Interface
@@ -76,7 +76,7 @@ func (t *persistingWatch) pass(pending <-chan watch.Event) {
 	}
 }
 
-// keep writes the last that a batch says of each object.
+// keep writes the last state of each object in a batch.
 func (t *persistingWatch) keep(batch []watch.Event) {
 	last := map[string]watch.Event{}
 	for _, event := range batch {

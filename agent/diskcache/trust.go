@@ -11,11 +11,11 @@ import (
 )
 
 // seenFile records the mark that was to be written to the member last: a folder
-// that was put back to an earlier state says less than the member.
+// that was restored to an earlier state holds an older mark than the member.
 const seenFile = "seen"
 
 // Seen returns what See was given last, in this run or an earlier one; empty for
-// nothing. One that is damaged is an error.
+// nothing. A damaged file is an error.
 func (c *Cache) Seen() (string, error) {
 	content, err := readFile(filepath.Join(c.options.Dir, seenFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -54,8 +54,8 @@ func (c *Cache) Current() bool {
 	return len(c.stores) > 0
 }
 
-// trust errs while nobody may start from the folder. What was trusted once is for the
-// run: nobody else has the folder.
+// trust returns an error while no loop may start from the folder. Once trusted, the folder stays so for the
+// run: no other process has it.
 func (c *Cache) trust(ctx context.Context) error {
 	c.mu.Lock()
 	trusted := c.trusted

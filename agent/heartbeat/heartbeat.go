@@ -1,10 +1,10 @@
 // Package heartbeat shows the hub that an agent is alive, by renewing the Lease that
 // has the cluster's name.
 //
-// In go a client of the hub and how often; out come renewals, one request each. It
-// says of the member only whether that answers its agent: how it is, is for the Cluster's
-// status. It tries
-// nothing while the hub is away, and never makes up for what it missed.
+// In go a client of the hub and an interval; out come renewals, one request each. Of the
+// member a renewal only reports whether it answers the agent: its state belongs in the
+// Cluster's status. The package tries nothing while the hub is away, and never makes up for
+// renewals that it missed.
 package heartbeat
 
 import (
@@ -24,21 +24,22 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 )
 
-// Options say whose heart beats, and how. Cluster, Own and Back are required.
+// Options name the cluster whose Lease is renewed, and how. Cluster, Own and Back are required.
 type Options struct {
 	// Cluster is the name of the cluster.
 	Cluster string
 	// Own returns the cluster as the hub has it; nil while it is not registered.
 	Own func(context.Context) *clusterv1alpha1.Cluster
-	// Back returns what is closed while the hub is there.
+	// Back returns a channel that is closed while the hub is there.
 	Back func() <-chan struct{}
-	// Note returns what the hub is told beside, as annotations of the Lease; an empty
-	// value takes one off. Nil: nothing. What is to be told at once is when Soon says
-	// so.
+	// Note returns annotations to write with the next renewal; an empty value removes one.
+	// Nil writes none. A value on Soon renews at once: an annotation that cannot wait for
+	// the next renewal is sent so.
 	Note func() map[string]string
-	// Answers asks whether the member is there, before each renewal. Nil: it is.
+	// Answers checks whether the member is there, before each renewal. Nil: it is.
 	Answers func(context.Context) bool
-	Soon    <-chan struct{}
+	// Soon renews the Lease at once; nil never does.
+	Soon <-chan struct{}
 	// Duration is how long the Lease holds; zero means 40 s.
 	Duration time.Duration
 	// Fraction of Duration after which the Lease is renewed; zero means a quarter.
@@ -53,11 +54,11 @@ type Heart struct {
 	options Options
 	lease   *coordinationv1.Lease // as last written; nil: to be read
 	began   metav1.MicroTime      // by the clock of Options
-	silent  bool                  // the member did not answer for the beat that is made
+	silent  bool                  // the member did not answer before the renewal that is under way
 	failing string
 }
 
-// New returns a heart that beats once it runs.
+// New returns a Heart. It renews the Lease once Run is called.
 func New(hub client.Client, o Options) *Heart {
 	if o.Duration == 0 {
 		o.Duration = 40 * time.Second
@@ -94,9 +95,9 @@ func (h *Heart) Run(ctx context.Context) {
 	}
 }
 
-// beat renews the Lease: from what was written last, and from what the hub has if
-// somebody else wrote it, or an answer was lost. What takes until the next beat, and
-// some seconds at least, is left to that.
+// beat renews the Lease: based on what was written last, or on what the hub has if somebody
+// else wrote it or an answer was lost. An attempt is given up when the next beat is due,
+// but not before leastTime: the next beat tries again.
 func (h *Heart) beat(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
 	h.silent = h.options.Answers != nil && !h.options.Answers(ctx)
 	ctx, cancel := context.WithTimeout(ctx, max(h.every(), leastTime))
@@ -174,8 +175,7 @@ func (h *Heart) fill(lease *coordinationv1.Lease, cluster *clusterv1alpha1.Clust
 	}
 }
 
-// report logs what is wrong once, and not while the hub is away: that is reported
-// elsewhere.
+// report logs an error once, and none while the hub is away: the connection reports that.
 func (h *Heart) report(ctx context.Context, err error) {
 	text := ""
 	if err != nil && !apierrors.IsConflict(err) && isOpen(h.options.Back()) {

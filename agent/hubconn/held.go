@@ -9,11 +9,11 @@ import (
 	"github.com/flotilla-io/flotilla/internal/hub"
 )
 
-// listener knows whether a hub that is there is listened to, see Options.Meet.
+// listener records whether a hub that is there is trusted or held, see Options.Meet.
 type listener struct {
 	mu    sync.Mutex
-	open  bool          // the hub is there, and listened to
-	held  error         // why it is there, and not listened to; nil otherwise
+	open  bool          // the hub is there, and trusted
+	held  error         // why the hub, though there, is not trusted; nil otherwise
 	whole chan struct{} // closed while open
 	holds int
 	under map[*context.CancelFunc]bool // requests that end when the hub is held
@@ -23,7 +23,7 @@ func newListener() *listener {
 	return &listener{whole: make(chan struct{}), under: map[*context.CancelFunc]bool{}}
 }
 
-// Held is why some requests are refused although the hub is there: it matches
+// Held is why some requests are refused although the hub is there: an error that matches
 // hub.ErrHeld; nil if none are.
 func (e *listener) Held() error {
 	e.mu.Lock()
@@ -38,15 +38,15 @@ func (e *listener) Whole() <-chan struct{} {
 	return e.whole
 }
 
-// HoldCount returns how often the hub was found to be held: versions from before such a time no
-// longer count.
+// HoldCount returns how often the hub was found to be held. Resource versions that were read
+// before the last time no longer count.
 func (e *listener) HoldCount() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.holds
 }
 
-// hear keeps what a look found: nil, that the hub is away, or that it is held.
+// hear records what a probe found: nil, that the hub is away, or that it is held.
 func (e *listener) hear(state error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -69,8 +69,8 @@ func (e *listener) hear(state error) {
 	}
 }
 
-// pass returns a context for a request that ends when the hub is held, and what is
-// called at its end; it errs if the request is not to be sent.
+// pass returns a context for a request that is cancelled when the hub is held, and a
+// function to call when the request is over. Errors: Held, if the request must not be sent.
 func (e *listener) pass(ctx context.Context) (_ context.Context, leave func(), err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -87,7 +87,7 @@ func (e *listener) pass(ctx context.Context) (_ context.Context, leave func(), e
 	}, nil
 }
 
-// picked reports whether a request is one that may be refused.
+// picked reports whether a request is one that a held hub's connection refuses.
 func (o *Options) picked(req *http.Request) bool {
 	return o.Meet != nil && (o.Refuses == nil || o.Refuses(req))
 }

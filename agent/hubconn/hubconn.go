@@ -17,29 +17,30 @@ import (
 	"github.com/flotilla-io/flotilla/internal/hub"
 )
 
-// Options tune a Link. The zero value is what production uses.
+// Options configure a Connection. The zero value of an optional field is what production uses.
 type Options struct {
 	// Server is the URL of the hub. Required.
 	Server string
-	// Probe sends what finds out whether the hub is there, with the credentials of
-	// the program. Required.
+	// Probe sends the requests that find out whether the hub is there, with the
+	// credentials of the program. It is not Wrap's transport, which is shut by then.
+	// Required.
 	Probe http.RoundTripper
 	// Known is the identity of the hub that was there before; empty takes the
 	// first one that answers.
 	Known string
-	// Learned is called with the identity of the hub when Known was empty. Nothing is let
-	// through before it returns nil.
+	// Learned is called with the identity of the hub when Known was empty. No request
+	// passes before it returns nil.
 	Learned func(identity string) error
-	// Meet is asked at each look whether a hub that says who it is, with its namespace
-	// kube-system, is to be listened to; nil listens to each. With hub.ErrHeld the hub
-	// is there, but requests that Refuses picks are refused as if it were not, and those
-	// that are under way end. It is asked again as often as a hub that is away, which
-	// other errors stand for.
+	// Meet is called at each probe with the hub's namespace kube-system, and decides
+	// whether to trust what the hub serves; nil trusts every hub. After hub.ErrHeld the
+	// hub counts as there, but requests that Refuses picks fail as if it were away, those
+	// in flight are cancelled, and probes go on as for a hub that is away. After any other
+	// error the hub counts as away.
 	Meet func(context.Context, *metav1.PartialObjectMetadata) error
 	// Refuses picks the requests that are refused while the hub is held; nil picks all.
 	Refuses func(*http.Request) bool
-	// FirstPause and LongestPause bound the time between two looks for a hub that
-	// is away; zero means 1 s and 30 s. Pauses double, and vary by a fifth.
+	// FirstPause and LongestPause bound the time between two probes of a hub that is
+	// away; zero means 1 s and 30 s. Pauses double, with a jitter of a fifth.
 	FirstPause, LongestPause time.Duration
 	// Timeout is how long a request may take, watches aside; zero means 30 s.
 	Timeout time.Duration
@@ -77,11 +78,11 @@ type Connection struct {
 	away     error         // nil: the hub is there
 	back     chan struct{} // closed when it is
 	skew     time.Duration
-	asked    chan struct{} // closed when the first look is over
+	asked    chan struct{} // closed when the first probe is over
 	watchers []func(away error)
 }
 
-// New returns a connection that has yet to find its hub. Run does.
+// New returns a connection to a hub that counts as away until Run has probed it.
 func New(o Options) *Connection {
 	o = defaults(o)
 	return &Connection{
@@ -96,9 +97,8 @@ func New(o Options) *Connection {
 	}
 }
 
-// OnChange adds a function to call when the hub is there, with nil, and when it is
-// not, or not to be listened to, with why. It must not block, and is called before
-// Run.
+// OnChange adds a function to call with nil when the hub is there, and with the reason when
+// it is away or held. The function must not block. OnChange is called before Run.
 func (c *Connection) OnChange(reported func(away error)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -119,7 +119,7 @@ func (c *Connection) Identity() string {
 	return c.known
 }
 
-// Skew is how far the hub's clock was ahead of this one at the last look.
+// Skew is how far the hub's clock was ahead of this one at the last probe.
 func (c *Connection) Skew() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -148,8 +148,8 @@ func (c *Connection) Wrap(next http.RoundTripper) http.RoundTripper {
 	return &transport{conn: c, next: next}
 }
 
-// Hint has a hub that is away looked for now: there is a reason to think that it
-// will answer.
+// Hint probes a hub that is away at once: the caller has a reason to think that it will
+// answer.
 func (c *Connection) Hint() {
 	select {
 	case c.hint <- struct{}{}:
@@ -157,8 +157,7 @@ func (c *Connection) Hint() {
 	}
 }
 
-// Suspect has the hub looked at again before anything else is sent: its answers
-// say that something is wrong.
+// Suspect probes the hub again soon: its answers show that something is wrong.
 func (c *Connection) Suspect() {
 	select {
 	case c.suspect <- struct{}{}:
@@ -166,9 +165,9 @@ func (c *Connection) Suspect() {
 	}
 }
 
-// Run looks for the hub while it is away, until ctx ends. One that was there for a
-// while and gives no answer is asked again at once; one that comes and goes is
-// asked less and less often.
+// Run probes the hub while it is away, until ctx ends. A hub that was there for at least
+// LongestPause is probed again at once when it gives no answer; one that comes and goes is
+// probed less and less often, so that a hub that breaks under load is left to recover.
 func (c *Connection) Run(ctx context.Context) {
 	pause := time.Duration(0)
 	for {
@@ -191,16 +190,16 @@ func (c *Connection) Run(ctx context.Context) {
 		if !c.sleep(ctx, vary(pause)) {
 			return
 		}
-		select { // what is about to be looked at needs no reminder
+		select { // the coming probe makes this request for one superfluous
 		case <-c.suspect:
 		default:
 		}
 	}
 }
 
-// stay waits until there is a reason to look at a hub that is there: it is suspect,
-// or did not say who it is yet, as before an agent has its rights. Until it has, it
-// could not be distinguished from another one.
+// stay waits until there is a reason to probe a hub that is there: it is suspect, or has
+// not shown its identity yet, as before an agent has its RBAC rules. Without the identity
+// it could not be distinguished from another hub.
 func (c *Connection) stay(ctx context.Context) bool {
 	var again <-chan time.Time
 	if c.Identity() == "" {
@@ -217,7 +216,7 @@ func (c *Connection) stay(ctx context.Context) bool {
 	return true
 }
 
-// vary keeps many who lost one hub from coming back in one moment.
+// vary adds jitter to a pause: many agents that lost one hub must not all come back at once.
 func vary(d time.Duration) time.Duration {
 	return d - d/10 + rand.N(d/5+1)
 }
@@ -235,7 +234,7 @@ func (c *Connection) sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// set records what a look found, and reports a change.
+// set records what a probe found, and reports a change to the functions of OnChange.
 func (c *Connection) set(state error) {
 	c.mu.Lock()
 	was, first := cmp.Or(c.away, c.Held()), false
@@ -265,8 +264,8 @@ func (c *Connection) set(state error) {
 	}
 }
 
-// kindOf returns what must differ for a state to be reported again: the texts of network errors differ each
-// time.
+// kindOf classifies a state: a state is reported again only where its class differs, since
+// the texts of network errors differ at each probe.
 func kindOf(away error) string {
 	switch {
 	case away == nil:
@@ -280,7 +279,7 @@ func kindOf(away error) string {
 	}
 }
 
-// lost keeps that a request had no answer, and has the hub looked for.
+// lost records that a request had no answer, and starts probing the hub.
 func (c *Connection) lost(err error) {
 	if c.Away() == nil {
 		c.set(err)
@@ -288,11 +287,12 @@ func (c *Connection) lost(err error) {
 	}
 }
 
-// Asked is closed once the first look is over, whatever it found.
+// Asked is closed once the first probe is over, whatever it found.
 func (c *Connection) Asked() <-chan struct{} { return c.asked }
 
-// awayError is what requests end with while the hub is away. It counts as a
-// refused connection, so that watches are taken up again where they ended.
+// awayError is the error of requests while the hub is away. It wraps ECONNREFUSED:
+// client-go's reflectors resume their watches after that where they ended, and do not list
+// everything again.
 type awayError struct{ why error }
 
 func (e *awayError) Error() string   { return fmt.Sprintf("%s: %s", hub.ErrAway, e.why) }

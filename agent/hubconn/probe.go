@@ -20,12 +20,11 @@ var (
 	ErrRefused = errors.New("the hub refuses the credentials")
 )
 
-// mostIdentity is how many bytes of an answer to the question who the hub is are
-// read.
+// mostIdentity is how many bytes of an answer to a probe are read at most.
 const mostIdentity = 1 << 20
 
-// probe asks the hub who it is. Nil says that it is there, the one it was, and to be
-// listened to.
+// probe asks the hub for its identity. Nil means that it is there, is the same hub as
+// before, and is trusted.
 func (c *Connection) probe(ctx context.Context) error {
 	system, err := c.ask(ctx)
 	if err != nil {
@@ -63,8 +62,8 @@ func (c *Connection) recognise(identity string) error {
 	return nil
 }
 
-// ask returns the hub's namespace kube-system, whose UID is its identity; an empty one
-// if it never reported that.
+// ask returns the hub's namespace kube-system, whose UID is its identity; an empty object
+// if the hub has never shown it.
 func (c *Connection) ask(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
 	defer cancel()
@@ -103,7 +102,7 @@ func (c *Connection) ask(ctx context.Context) (*metav1.PartialObjectMetadata, er
 	return system, nil
 }
 
-// compareClocks keeps how far the hub's clock is ahead.
+// compareClocks records how far the hub's clock is ahead.
 func (c *Connection) compareClocks(answer *http.Response) {
 	theirs, err := http.ParseTime(answer.Header.Get("Date"))
 	if err != nil {

@@ -21,8 +21,8 @@ var _ utilnet.RoundTripperWrapper = (*transport)(nil)
 // WrappedRoundTripper implements utilnet.RoundTripperWrapper.
 func (t *transport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
-// RoundTrip implements http.RoundTripper. Requests that come before the first look
-// wait for what it finds.
+// RoundTrip implements http.RoundTripper. Requests before the first probe wait for its
+// result.
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	select {
 	case <-t.conn.asked:
@@ -56,7 +56,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// send sends a request, and judges by its fate whether the hub is there.
+// send sends a request, and concludes from its outcome whether the hub is there.
 func (t *transport) send(req *http.Request) (*http.Response, error) {
 	asked := req.Context()
 	if req.URL.Query().Get("watch") == "" {
@@ -85,8 +85,8 @@ func (t *transport) judge(asked context.Context, err error) error {
 	return &awayError{why: err}
 }
 
-// weigh looks for answers that say that the hub is away: those of who stands
-// before it, and those that all requests would get.
+// weigh finds answers that mean that the hub is away: those of a proxy in front of it, and
+// those that every request would get.
 func (t *transport) weigh(answer *http.Response) (*http.Response, error) {
 	var why error
 	switch answer.StatusCode {
@@ -102,7 +102,7 @@ func (t *transport) weigh(answer *http.Response) (*http.Response, error) {
 	return nil, &awayError{why: why}
 }
 
-// body ends the time of its request when it is closed.
+// body cancels the timeout of its request when it is closed.
 type body struct {
 	io.ReadCloser
 	cancel func()

@@ -1,9 +1,9 @@
 // Package kinds knows the kinds of objects that an agent deals with, on either
 // side.
 //
-// Nothing goes in; out come a scheme and a mapper of these few kinds, made anew on
-// each call. Nobody is asked what is served: an agent starts without its hub. The
-// package holds no kind that an agent has no use for, since all of them are in its
+// Nothing goes in; out come a scheme and a mapper of these few kinds, newly made on
+// each call. Discovery is not asked: an agent starts without its hub. The
+// package has no kind that an agent does not need: each registered type costs
 // memory.
 package kinds
 

@@ -21,11 +21,11 @@ import (
 type Options struct {
 	// Cluster is its name.
 	Cluster string
-	// Draw returns what is to be reported now, as data of the ConfigMap; an error: that is not
-	// known.
+	// Draw returns what is to be reported now, as data of the ConfigMap; an error means that
+	// nothing is known of the nodes.
 	Draw func(ctx context.Context) (map[string]string, error)
-	// Back returns what is closed while the hub is there, another one each time that it
-	// was away.
+	// Back returns a channel that is closed while the hub is there, a new one each time
+	// that the hub was away.
 	Back func() <-chan struct{}
 }
 
@@ -36,8 +36,8 @@ const (
 	every = 10 * time.Second
 	// longest is how long is waited at most after the hub has refused it.
 	longest = 5 * time.Minute
-	// passing is how many errors in a row are no news: a cluster that is registered
-	// waits for its rights.
+	// passing is how many errors in a row are not logged: a cluster that was just
+	// registered waits for its RBAC rules.
 	passing = 4
 )
 
@@ -50,7 +50,7 @@ type Publisher struct {
 	options   Options
 	changed   chan struct{}
 	published map[string]string // what the hub has
-	by        <-chan struct{}   // Back when it had that; nil: what it has is not known
+	by        <-chan struct{}   // Back when that was written; nil: what the hub has is not known
 	faults    int               // in a row
 	failing   string            // what was logged last
 }
@@ -83,8 +83,8 @@ func (t *Publisher) Run(ctx context.Context) {
 	}
 }
 
-// pause returns how long to wait after an attempt to publish, and schedules another one after
-// an error.
+// pause returns how long to wait after an attempt to publish, and requests another one
+// after an error.
 func (t *Publisher) pause(err error) time.Duration {
 	if err == nil {
 		t.faults = 0
@@ -136,7 +136,7 @@ func (t *Publisher) publish(ctx context.Context) error {
 	t.by = nil
 	err = t.write(ctx, data, known)
 	if text, some := data[clusterv1alpha1.NodeProfileKey]; some && len(data) > 1 && apierrors.IsForbidden(err) {
-		// A hub of before takes nothing else.
+		// A hub of an older version accepts the profile only.
 		err = t.write(ctx, map[string]string{clusterv1alpha1.NodeProfileKey: text}, false)
 	}
 	if err != nil {
@@ -146,7 +146,7 @@ func (t *Publisher) publish(ctx context.Context) error {
 	return nil
 }
 
-// write writes the data unless the hub has it; known says that it has another one.
+// write writes the data unless the hub has it; known says that the hub is known to have other data.
 func (t *Publisher) write(ctx context.Context, data map[string]string, known bool) error {
 	is := object(t.options.Cluster, data)
 	if !known {
@@ -175,7 +175,7 @@ func object(cluster string, data map[string]string) *corev1.ConfigMap {
 	}
 }
 
-// report logs what lasts, once.
+// report logs an error that lasts, once.
 func (t *Publisher) report(ctx context.Context, err error) {
 	switch {
 	case err == nil:

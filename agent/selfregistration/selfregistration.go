@@ -33,25 +33,25 @@ const (
 	None             = "None"
 )
 
-// Options say who the cluster is. Name, Hub and Member are required.
+// Options identify the cluster. Name, Hub and Member are required.
 type Options struct {
 	// Name of the cluster.
 	Name string
-	// Hub and Member are clients of the two sides. What the hub's may do is little.
+	// Hub and Member are clients of the two sides. The hub's has few rights.
 	Hub, Member client.Client
 	// Namespace holds accounts in the member; empty means karmada-cluster.
 	Namespace string
-	// Endpoint is where the hub reaches the member, if it does; empty leaves what the
+	// Endpoint is the member's URL for the hub, if the hub can reach it; empty leaves what the
 	// hub has.
 	Endpoint string
 	// Proxy is the URL of a proxy on that way; empty leaves what the hub has.
 	Proxy string
-	// Insecure has the hub not verify who answers there.
+	// Insecure makes the hub skip the verification of the member's certificate.
 	Insecure bool
 	// Report lists what is handed out: KubeCredentials, KubeImpersonator or None.
 	Report []string
-	// Provider, Region and Zones say where the cluster is; empty says nothing. The
-	// hub goes by it once an administrator has declared the same.
+	// Provider, Region and Zones say where the cluster is; empty declares nothing. The
+	// hub uses them once an administrator has declared the same.
 	Provider, Region string
 	Zones            []string
 	// Version of this program; empty and "devel" fit every hub.
@@ -69,7 +69,7 @@ func New(o Options) *Registration {
 	return &Registration{options: o}
 }
 
-// Check refuses what can be seen to be wrong before anybody is asked.
+// Check returns an error for options that are wrong by themselves, without a request.
 func Check(report []string) error {
 	for _, what := range report {
 		if !slices.Contains([]string{KubeCredentials, KubeImpersonator, None}, what) {
@@ -84,7 +84,7 @@ func Check(report []string) error {
 
 func (r *Registration) reports(what string) bool { return slices.Contains(r.options.Report, what) }
 
-// Register makes the entry on the hub what it should be. It may be run again.
+// Register creates the entry on the hub, or brings it up to date. It is idempotent.
 // Errors: ErrRefused, or what either side answered.
 func (r *Registration) Register(ctx context.Context) error {
 	if err := r.fits(ctx); err != nil {
@@ -119,7 +119,7 @@ func (r *Registration) identity(ctx context.Context) (string, error) {
 }
 
 // unique refuses a cluster that the hub has under another name. A hub that does
-// not show its clusters to agents looks at that itself.
+// not show its clusters to agents checks that itself.
 func (r *Registration) unique(ctx context.Context, id string) error {
 	var clusters clusterv1alpha1.ClusterList
 	err := r.options.Hub.List(ctx, &clusters)
@@ -189,7 +189,7 @@ func (r *Registration) create(ctx context.Context, id string) (*clusterv1alpha1.
 	return cluster, nil
 }
 
-// free refuses a cluster that another hub has. One that is registered already and
+// free refuses a cluster that belongs to another hub. One that is registered already and
 // lost its member to another hub says so in its conditions.
 func (r *Registration) free(ctx context.Context) error {
 	hub, err := join.HubIdentity(ctx, r.options.Hub)
@@ -206,8 +206,8 @@ func (r *Registration) free(ctx context.Context) error {
 	return err
 }
 
-// pull has the claim of a member that its hub had in push mode before say that it is in
-// pull mode now, as the hub says.
+// pull sets the mode in the claim of a member that its hub had in push mode before: it is in
+// pull mode now on the hub.
 func (r *Registration) pull(ctx context.Context) error {
 	hub, err := join.HubIdentity(ctx, r.options.Hub)
 	if err != nil || hub == "" {
@@ -220,7 +220,7 @@ func (r *Registration) pull(ctx context.Context) error {
 	return err
 }
 
-// report says what the hub has noted of the cluster, and does not go by.
+// report logs which declared properties the hub has recorded but does not use.
 func (r *Registration) report(ctx context.Context, cluster *clusterv1alpha1.Cluster) {
 	asked, err := identity.ParseProperties(cluster.Annotations[identity.RequestedAnnotation])
 	if err == nil && !asked.IsZero() {
@@ -229,10 +229,10 @@ func (r *Registration) report(ctx context.Context, cluster *clusterv1alpha1.Clus
 	}
 }
 
-// fill writes what the cluster says of itself.
+// fill sets what the cluster reports about itself.
 func (r *Registration) fill(cluster *clusterv1alpha1.Cluster) {
 	o, spec := r.options, &cluster.Spec
-	// The Secret's namespace is the hub's to say, the account's the member'r.
+	// The Secret's namespace is the hub's to say, the account's is the member's.
 	delete(cluster.Annotations, clusterv1alpha1.AccountsNamespaceAnnotation)
 	if r.reports(KubeImpersonator) && o.Namespace != workv1alpha2.NamespaceKarmadaCluster {
 		metav1.SetMetaDataAnnotation(&cluster.ObjectMeta, clusterv1alpha1.AccountsNamespaceAnnotation, o.Namespace)
@@ -269,7 +269,7 @@ func (r *Registration) explain(what string, err error) error {
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-// handOut makes the accounts in the member, and brings their tokens to the hub.
+// handOut creates the accounts in the member, and stores their tokens on the hub.
 func (r *Registration) handOut(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
 	if !cluster.DeletionTimestamp.IsZero() {
 		return nil
@@ -293,7 +293,7 @@ func (r *Registration) handOut(ctx context.Context, cluster *clusterv1alpha1.Clu
 	return nil
 }
 
-// put makes a Secret on the hub what it should be.
+// put creates or updates a Secret on the hub.
 func (r *Registration) put(ctx context.Context, secret *corev1.Secret) error {
 	name := client.ObjectKeyFromObject(secret)
 	current := &corev1.Secret{}

@@ -14,8 +14,8 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 )
 
-// fits refuses a hub of a version that was not made for this program. One that
-// says nothing fits.
+// fits refuses a hub of a version that this program does not work with. One that
+// has no version fits.
 func (r *Registration) fits(ctx context.Context) error {
 	info := &corev1.ConfigMap{}
 	err := r.options.Hub.Get(ctx, client.ObjectKey{Namespace: workv1alpha2.NamespaceKarmadaSystem, Name: clusterv1alpha1.HubInfoName}, info)
@@ -32,7 +32,7 @@ func (r *Registration) fits(ctx context.Context) error {
 const mostAhead = 2
 
 // Fits reports whether an agent of one version works with a hub of another: one that
-// is not older, and newer by two minor versions at most. What is no version, such
+// is not older, and at most two minor versions newer. What is no version, such
 // as a build from a work tree, fits.
 func Fits(agent, hub string) error {
 	own, ok := parse(agent)
