@@ -32,7 +32,7 @@ const (
 )
 
 // Bindings lists the bindings of a namespace as they were at a version of the
-// store or later; a zero version is any. What it returns is only read.
+// store or later; a zero version is any. What it returns must not be changed.
 type Bindings func(ctx context.Context, namespace string, atLeast uint64) (*workv1alpha2.ResourceBindingList, error)
 
 // Quota refuses bindings that use more than the FederatedResourceQuotas of their

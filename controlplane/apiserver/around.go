@@ -7,17 +7,17 @@ import (
 	genericapiserver "k8s.io/apiserver/pkg/server"
 )
 
-// Around stands between clients and the whole chain.
+// Around wraps the whole handler chain.
 type Around interface {
-	// Authorize returns what says who may do what, given what says it otherwise.
-	// Nobody else hears of it: what is asked by reviews is as without it.
+	// Authorize returns an authorizer, given the default one.
+	// Access reviews are answered by the default one.
 	Authorize(next authorizer.Authorizer) authorizer.Authorizer
-	// Handle returns what answers requests that are allowed, given what answers them
+	// Handle returns a handler of authorized requests, given the default
 	// otherwise.
 	Handle(next http.Handler) http.Handler
 }
 
-// surround puts around around the chain.
+// surround wraps the chain with around.
 func surround(config *genericapiserver.RecommendedConfig, around Around) {
 	build := config.BuildHandlerChainFunc
 	config.BuildHandlerChainFunc = func(handler http.Handler, c *genericapiserver.Config) http.Handler {

@@ -28,13 +28,13 @@ const (
 	systemMasters = "system:masters"
 )
 
-// Options say what a server is made of. PKI, DataDir and Etcd.Servers are
+// Options configure a server. PKI, DataDir and Etcd.Servers are
 // required.
 type Options struct {
 	// DataDir is the folder for the server's own settings.
 	DataDir string
-	// PKI makes the server's certificates and keys, and holds the authority
-	// that it trusts clients by.
+	// PKI makes the server's certificates and keys, and holds the CA
+	// that verifies clients.
 	PKI *pki.Store
 	// Etcd is where the server stores its objects.
 	Etcd Etcd
@@ -53,12 +53,12 @@ type Options struct {
 	Admission []Plugin
 	// Extension serves further kinds and paths; nil serves none.
 	Extension *Extension
-	// ExpiredAgents is how long after its end the certificate of a cluster's agent
-	// still gets the next one; zero: the server knows no agents.
+	// ExpiredAgents is how long after it has expired an agent's certificate
+	// may still request the next one; zero: the server has no agents.
 	ExpiredAgents time.Duration
 	// ReadyChecks are further conditions of /readyz; WaitServing ignores them.
 	ReadyChecks []healthz.HealthChecker
-	// Requests say what else is done with each.
+	// Requests configure what else is done with each request.
 	Requests Requests
 	// Pages are further paths, for those who may read them; nil: none.
 	Pages map[string]http.Handler
@@ -67,20 +67,20 @@ type Options struct {
 	FeatureGates map[string]bool
 }
 
-// Requests say what else is done with each. The zero value does nothing.
+// Requests configure what else is done with each request. The zero value does nothing.
 type Requests struct {
 	// Notice is sent as a warning with each answer about objects,
 	// but for clients inside this process; empty shows nothing, as does nil.
 	Notice func() string
-	// Busy is called when one begins that may change something but a Lease; it must not
-	// wait. Nil: nobody asks.
+	// Busy is called when a request begins that may change anything but a Lease; it must not
+	// block. Nil is not called.
 	Busy func()
-	// Up is closed once all may come: until then, only clients inside this process are
-	// answered, and questions of health. Nil: from the start.
+	// Up is closed once all clients are served: until then, only clients inside this process are
+	// answered, and health checks. Nil serves all from the start.
 	Up <-chan struct{}
 }
 
-// Etcd says how to reach a store.
+// Etcd is how to reach a store.
 type Etcd struct {
 	// Servers are the store's URLs.
 	Servers []string
@@ -94,10 +94,10 @@ type Etcd struct {
 type Plugin struct {
 	// Name is unique among all plugins, ours and upstream's.
 	Name string
-	// Interface admits or validates. What upstream's plugins may want it may want, too, and
-	// be a WantsDefinitions.
+	// Interface admits or validates. It may implement the Wants… interfaces of upstream's plugins, and
+	// WantsDefinitions.
 	Interface admission.Interface
-	// Last has it run after the webhooks: it counts what nobody refuses any more.
+	// Last makes it run after the webhooks: a quota counts only what no webhook refuses.
 	Last bool
 }
 
@@ -135,7 +135,7 @@ func (o *Options) validate() error {
 	return nil
 }
 
-// complete turns the options into upstream's, with a listener that is open.
+// complete turns the options into upstream's, with an open listener.
 func (o *Options) complete() (*options.ServerRunOptions, error) {
 	if o.BindAddress == "" {
 		o.BindAddress = "127.0.0.1"
@@ -145,7 +145,7 @@ func (o *Options) complete() (*options.ServerRunOptions, error) {
 	}
 	run := options.NewServerRunOptions()
 	run.ServiceClusterIPRanges = o.ServiceCIDR
-	run.AllowPrivileged = true // what runs privileged is for the cluster that runs it to say
+	run.AllowPrivileged = true // whether pods may run privileged is decided by the cluster that runs them
 	run.EndpointReconcilerType = "none"
 	run.Metrics = nil // all metrics are shown; upstream's defaults would log an error of a file that is not set
 	run.GenericServerRunOptions.AdvertiseAddress = o.advertised()
@@ -213,7 +213,7 @@ func (o *Options) certificates(run *options.ServerRunOptions) error {
 	run.KubeletConfig.TLSClientConfig.CertFile = kubelet
 	run.KubeletConfig.TLSClientConfig.KeyFile = kubelet
 	run.KubeletConfig.TLSClientConfig.CAFile = o.PKI.CAFile()
-	run.KubeletConfig.PreferredAddressTypes = []string{"InternalIP", "ExternalIP"} // nodes' names are known to nobody
+	run.KubeletConfig.PreferredAddressTypes = []string{"InternalIP", "ExternalIP"} // nodes' names are not resolvable
 	return nil
 }
 

@@ -31,7 +31,7 @@ import (
 const (
 	// pollEvery is how often WaitServing looks.
 	pollEvery = 20 * time.Millisecond
-	// farewell is how long watches that are open when the server ends may take
+	// farewell is how long watches that are open when the server stops may take
 	// to end by themselves. They hardly ever do, and their clients come back.
 	farewell = 2 * time.Second
 )
@@ -201,8 +201,8 @@ func (s *Server) URL() string { return s.url }
 // Port is the port that the server listens on.
 func (s *Server) Port() int { return s.address.(*net.TCPAddr).Port }
 
-// LoopbackConfig is for clients inside this process: it may do everything, is
-// never throttled, needs no connection, and is good for this run of the server
+// LoopbackConfig is for clients inside this process: they may do everything, are
+// never throttled, need no connection, and work for this run of the server
 // alone.
 func (s *Server) LoopbackConfig() *rest.Config {
 	own := s.chain.GenericAPIServer.LoopbackClientConfig
@@ -219,13 +219,13 @@ func (s *Server) LoopbackConfig() *rest.Config {
 func (s *Server) WaitServing(ctx context.Context) error { return s.wait(ctx, s.excluded) }
 
 // WaitOpen returns when clients inside this process can read and write all that is
-// served: the roles that others get their rights by may not be there yet.
+// served: the roles that others get their rights by may not be created yet.
 func (s *Server) WaitOpen(ctx context.Context) error {
 	return s.wait(ctx, append(slices.Clone(s.excluded), unhurried...))
 }
 
-// unhurried are the parts of a server that sleep for a second before they begin, and
-// that nobody who may do everything needs.
+// unhurried are the post-start hooks of a server that sleep for a second before they begin, and
+// that clients with all rights do not depend on.
 var unhurried = []string{"poststarthook/rbac/bootstrap-roles", "poststarthook/scheduling/bootstrap-system-priority-classes"}
 
 func (s *Server) wait(ctx context.Context, excluded []string) error {
@@ -236,11 +236,11 @@ func (s *Server) wait(ctx context.Context, excluded []string) error {
 	return waitReady(ctx, hub.RESTClient(), excluded)
 }
 
-// waitReady returns when a server calls itself ready but for what is excluded.
+// waitReady returns when a server is ready, not counting the excluded checks.
 func waitReady(ctx context.Context, hub rest.Interface, excluded []string) error {
 	var last error
 	err := wait.PollUntilContextCancel(ctx, pollEvery, true, func(ctx context.Context) (bool, error) {
-		// One whose paths are not there yet has clients come again after 5 s.
+		// A server without its paths yet answers with Retry-After 5 s.
 		request := hub.Get().AbsPath("/readyz").MaxRetries(0)
 		for _, name := range excluded {
 			request.Param("exclude", name)

@@ -12,10 +12,10 @@ import (
 	genericapiserver "k8s.io/apiserver/pkg/server"
 )
 
-// awaitStart turns away all but clients inside this process until up is closed. The store may
-// be a copy, or from a backup: what it says of the control plane is not so until that has
-// reported it anew. Nobody is told that he may not do something either because rights are not
-// there yet.
+// awaitStart rejects all but clients inside this process until up is closed. The store may
+// be a copy, or from a backup: what it holds about the control plane is outdated until that has
+// written it again. And no caller gets a Forbidden only because RBAC rules are not
+// created yet.
 func awaitStart(config *genericapiserver.RecommendedConfig, up <-chan struct{}) {
 	build := config.BuildHandlerChainFunc
 	config.BuildHandlerChainFunc = func(handler http.Handler, c *genericapiserver.Config) http.Handler {
@@ -29,7 +29,7 @@ func always(path string) bool {
 	return slices.Contains([]string{"healthz", "livez", "readyz", "version"}, first)
 }
 
-// waiting passes on requests with the token, and all once up is closed.
+// waiting passes on requests with the loopback token, and all once up is closed.
 func waiting(next http.Handler, up <-chan struct{}, token string) http.Handler {
 	own := []byte("Bearer " + token)
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -46,7 +46,7 @@ func waiting(next http.Handler, up <-chan struct{}, token string) http.Handler {
 	})
 }
 
-// comeAgain answers that the control plane is starting. Clients of Kubernetes ask again a
+// comeAgain answers that the control plane is starting. Kubernetes' clients retry a
 // second later by themselves.
 func comeAgain(w http.ResponseWriter) {
 	status := apierrors.NewServiceUnavailable("the control plane is starting: try again in some seconds").Status()

@@ -21,18 +21,18 @@ const Notice = "the control plane is read-only"
 const (
 	// refreshPeriod is how often free space is read while nobody asks.
 	refreshPeriod = time.Second
-	// relieveEvery is how many looks there are for one at the store's own limit.
+	// relieveEvery is after how many checks of the disk the store's own limit is checked once.
 	relieveEvery = 10
 	reserveFile  = "reserve"
 )
 
-// Options say what is watched. Dir and Minimum are required.
+// Options name the folder and its limits. Dir and Minimum are required.
 type Options struct {
 	// Dir is the folder. The reserve is kept in it.
 	Dir string
 	// Minimum is how many bytes must stay free. Half as many are held in reserve.
 	Minimum int64
-	// Database is a file that is written to within its size: it is given room ahead,
+	// Database is a file that is written to within its size: space is allocated ahead,
 	// a quarter of Minimum beyond its end, which nobody else can take. Empty for none.
 	Database string
 	// Relieve reports whether the store has reached a limit of its own, after it has
@@ -43,7 +43,7 @@ type Options struct {
 	// Log receives a line whenever there is no room any more, and when there is
 	// again.
 	Log logr.Logger
-	// Clock paces the looks; nil means the machine's.
+	// Clock times the checks; nil means the machine's.
 	Clock clock.WithTicker
 }
 
@@ -54,7 +54,7 @@ type State struct {
 	Text string
 }
 
-// Err is why nothing new is stored; nil if it is.
+// Err is why nothing new is stored; nil while it is.
 func (s State) Err() error {
 	if s.Level == Plenty {
 		return nil
@@ -62,7 +62,7 @@ func (s State) Err() error {
 	return errors.New(s.Text)
 }
 
-// Disk is the room of a control plane. A nil one has plenty.
+// Disk is the free space of a control plane. A nil Disk has Plenty.
 type Disk struct {
 	opts Options
 
@@ -71,7 +71,7 @@ type Disk struct {
 	atCap bool // the store has reached its own limit
 }
 
-// New returns one that has not looked yet.
+// New returns a Disk that has not been checked yet.
 func New(o Options) *Disk {
 	if o.Statfs == nil {
 		o.Statfs = Statfs
@@ -82,8 +82,8 @@ func New(o Options) *Disk {
 	return &Disk{opts: o}
 }
 
-// State looks how much may be stored right now. Whoever is about to write asks: a
-// disk is filled faster than anybody looks from time to time.
+// State checks how much may be stored right now. It is called before each write: a
+// disk fills up faster than a periodic check would notice.
 func (d *Disk) State() State {
 	if d == nil {
 		return State{}
@@ -93,8 +93,8 @@ func (d *Disk) State() State {
 	return d.refresh()
 }
 
-// Start looks for the first time, before the store is started. That makes its files
-// anew and needs room for it: where there is none, it gets what was held back.
+// Start checks for the first time, before the store is started. The store rewrites its files
+// at a start and needs space for that: where there is none, Start frees the reserve.
 func (d *Disk) Start() {
 	if state := d.State(); state.Level == Plenty {
 		return
@@ -106,7 +106,7 @@ func (d *Disk) Start() {
 	d.State()
 }
 
-// Last is how much could be stored when somebody looked last.
+// Last is the State of the last check.
 func (d *Disk) Last() State {
 	if d == nil {
 		return State{}
@@ -116,7 +116,7 @@ func (d *Disk) Last() State {
 	return d.state
 }
 
-// Explain adds to what did not work that there is no room, if that is so now.
+// Explain adds to an error that the disk is full, if that is so now.
 func (d *Disk) Explain(err error) error {
 	if err == nil || d.State().Level == Plenty {
 		return err
@@ -124,7 +124,7 @@ func (d *Disk) Explain(err error) error {
 	return fmt.Errorf("data directory %s: %w: %w", d.opts.Dir, syscall.ENOSPC, err)
 }
 
-// refresh brings the state up to date. What cannot be looked at stays as it was. The
+// refresh brings the state up to date. Where the disk cannot be read it stays as it was. The
 // reserve is given up before nothing at all is stored.
 func (d *Disk) refresh() State {
 	space, err := d.opts.Statfs(d.opts.Dir)
@@ -167,7 +167,7 @@ func (d *Disk) turn(now State, space Space) {
 	}
 }
 
-// Run keeps looking until ctx ends, and makes the reserve when there is room for it.
+// Run checks until ctx ends, and creates the reserve when there is space for it.
 func (d *Disk) Run(ctx context.Context) error {
 	if d == nil {
 		<-ctx.Done()
@@ -207,14 +207,14 @@ func (d *Disk) relieve(ctx context.Context) {
 
 func (d *Disk) reserve() string { return filepath.Join(d.opts.Dir, reserveFile) }
 
-// release gives the reserve up, and reports whether there was one.
+// release deletes the reserve, and reports whether there was one.
 func (d *Disk) release() bool {
 	info, err := os.Stat(d.reserve())
 	return err == nil && info.Size() > 0 && os.Remove(d.reserve()) == nil
 }
 
-// keepAhead gives the database room ahead. What cannot be given, on file systems
-// that do not know it, or now, is missed by nobody but a disk that is full.
+// keepAhead allocates space for the database ahead. Errors are ignored, of file systems
+// without fallocate too: it matters only once the disk is full.
 func (d *Disk) keepAhead() {
 	if d.opts.Database == "" {
 		return
@@ -229,7 +229,7 @@ func (d *Disk) keepAhead() {
 	}
 }
 
-// keepReserve makes the reserve if it is not there and there is room for it beside
+// keepReserve creates the reserve if it is missing and there is space for it besides
 // what must stay free.
 func (d *Disk) keepReserve() {
 	size := d.opts.Minimum / 2
@@ -266,7 +266,7 @@ func fill(path string, size int64) (err error) {
 	return nil
 }
 
-// zeros makes a file take up its size on file systems that give no room ahead.
+// zeros writes a file to its size on file systems without fallocate.
 func zeros(f *os.File, size int64) error {
 	block := make([]byte, 1<<20)
 	for left := size; left > 0; left -= int64(len(block)) {

@@ -50,9 +50,9 @@ const (
 	noInodes  = 16
 )
 
-// judge says how much may be stored while minimum bytes are to stay free. A quarter
-// of them is for what must go on. Who was low needs a quarter more to be well
-// again: what is deleted and made in turns does not change the level each time.
+// judge decides how much may be stored while minimum bytes are to stay free. A quarter
+// of them is for writes that must go on. A disk that was Low needs a quarter more to be Plenty
+// again: objects that are deleted and created in turns do not change the level each time.
 func judge(space Space, minimum int64, was Level) Level {
 	counted := space.Inodes >= 0
 	switch {
@@ -73,7 +73,7 @@ func enough(minimum int64) int64 { return minimum + minimum/4 }
 const firstStart = 20 << 20
 
 // First is why nothing is started for the first time in a folder, of whose disk minimum
-// bytes are to stay free; nil if there is room. What is there for long starts on a full
+// bytes are to stay free; nil if there is space. An existing control plane starts on a full
 // disk, too, and is read-only.
 //
 // Errors: syscall.ENOSPC if there is none.
@@ -95,7 +95,7 @@ func (r Space) first(minimum int64) error {
 	return nil
 }
 
-// describe says what is wrong.
+// describe returns a text for the state.
 func (r Space) describe(minimum int64) string {
 	switch {
 	case r.ReadOnly:

@@ -10,7 +10,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// How a connection to a store elsewhere is found to be dead, as the API server does it.
+// How a connection to a store elsewhere is found to be dead, as the API server's own client.
 const (
 	keepAlive        = 30 * time.Second
 	keepAliveTimeout = 10 * time.Second

@@ -15,16 +15,16 @@ import (
 	"github.com/flotilla-io/flotilla/internal/tenure"
 )
 
-// epochKey is the epoch in what is sent beside a request to the store.
+// epochKey is the gRPC metadata key that carries the epoch of a request to the store.
 const epochKey = "flotilla-epoch"
 
-// txnMethod is what all of the API server's writes of objects are.
+// txnMethod is the gRPC method of all of the API server's writes of objects.
 const txnMethod = "/etcdserverpb.KV/Txn"
 
-// errOver is the store's answer to a write of an epoch that is over.
+// errOver is the store's answer to a write of a former leader's epoch.
 var errOver = status.Error(codes.FailedPrecondition, "flotilla: "+tenure.Refusal)
 
-// Key is where the store has the epoch, under the path of all keys; empty means
+// Key is the store's key of the epoch, below the prefix of all keys; empty means
 // /registry.
 func Key(prefix string) string {
 	if prefix == "" {
@@ -33,8 +33,8 @@ func Key(prefix string) string {
 	return path.Join("/", prefix, "leases", tenure.Namespace, tenure.EpochName)
 }
 
-// Carry has the epoch of a request go along with all that the API server writes for
-// it. An epoch that is none is a bad request.
+// Carry attaches the epoch of a request to all that the API server writes for
+// it. A malformed epoch is a bad request.
 func Carry(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if epoch := req.Header.Get(tenure.Header); epoch != "" {
@@ -89,7 +89,7 @@ func Interceptor(key string) grpc.UnaryServerInterceptor {
 	}
 }
 
-// compare returns a transaction that also needs the epoch to be the present one, and
+// compare returns a transaction that also compares the epoch with the present one, and
 // that reads it if it fails.
 func compare(txn *pb.TxnRequest, key string, epoch int64) *pb.TxnRequest {
 	return &pb.TxnRequest{

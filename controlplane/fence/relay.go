@@ -20,16 +20,16 @@ import (
 )
 
 const (
-	// aliveEvery and aliveWithin are how a connection is found to be dead, as the API
-	// server does it.
+	// aliveEvery and aliveWithin are the keep-alive interval and timeout, those of the API
+	// server's own client.
 	aliveEvery  = 30 * time.Second
 	aliveWithin = 10 * time.Second
-	// shortestAlive is how often the API server may ask whether the relay lives.
+	// shortestAlive is the shortest keep-alive interval that the relay accepts.
 	shortestAlive = 5 * time.Second
 )
 
-// Relay stands between an API server and a store that runs elsewhere. It hands on
-// bytes; only transactions with an epoch are opened.
+// Relay is a gRPC proxy between an API server and a store that runs elsewhere. It passes on
+// bytes; only transactions with an epoch are decoded.
 type Relay struct {
 	server *grpc.Server
 	store  *clientv3.Client
@@ -39,8 +39,8 @@ type Relay struct {
 }
 
 // NewRelay starts a relay to a store, with its socket in a folder that no other process
-// holds. Key is where the store has the epoch. The relay owns the client from then on,
-// also if it errs.
+// holds. Key is the store's key of the epoch. The relay owns the client from then on,
+// even if NewRelay returns an error.
 func NewRelay(ctx context.Context, store *clientv3.Client, dir, key string) (*Relay, error) {
 	r := &Relay{store: store, key: key, done: make(chan error, 1)}
 	listener, err := r.listen(ctx, dir)
@@ -81,7 +81,7 @@ func (r *Relay) Close() error {
 	return errors.Join(<-r.done, r.store.Close(), r.socket.Remove())
 }
 
-// handle hands a request on, and its answers back.
+// handle passes a request on, and its answers back.
 func (r *Relay) handle(_ any, from grpc.ServerStream) error {
 	method, ok := grpc.MethodFromServerStream(from)
 	if !ok {
@@ -110,7 +110,7 @@ func (r *Relay) handle(_ any, from grpc.ServerStream) error {
 	return nil
 }
 
-// ask hands on what the API server sends, until it has sent all.
+// ask passes on what the API server sends, until the stream ends.
 func ask(from grpc.ServerStream, to grpc.ClientStream) error {
 	for {
 		f := &frame{}
@@ -125,7 +125,7 @@ func ask(from grpc.ServerStream, to grpc.ClientStream) error {
 	}
 }
 
-// answer hands back what the store sends, until it has sent all.
+// answer passes back what the store sends, until the stream ends.
 func answer(from grpc.ServerStream, to grpc.ClientStream) error {
 	for {
 		f := &frame{}
@@ -140,7 +140,7 @@ func answer(from grpc.ServerStream, to grpc.ClientStream) error {
 	}
 }
 
-// transact has the store compare the epoch.
+// transact makes the store compare the epoch.
 func (r *Relay) transact(ctx context.Context, from grpc.ServerStream, epoch int64) error {
 	asked := &frame{}
 	if err := from.RecvMsg(asked); err != nil {
@@ -177,8 +177,8 @@ func callOptions() []grpc.CallOption {
 	}
 }
 
-// along is a context with what the API server sent beside its request, but for what
-// is between it and the relay.
+// along is a context with the gRPC metadata of the API server's request, except what
+// concerns the connection to the relay.
 func along(ctx context.Context) context.Context {
 	arrived, _ := metadata.FromIncomingContext(ctx)
 	out := metadata.MD{}
@@ -192,13 +192,13 @@ func along(ctx context.Context) context.Context {
 	return metadata.NewOutgoingContext(ctx, out)
 }
 
-// frame is a message that nobody reads.
+// frame is a message that is not decoded.
 type frame struct{ content []byte }
 
-// raw hands frames on as they are.
+// raw is a codec that passes frames on unchanged.
 type raw struct{}
 
-// Name implements encoding.Codec: the messages are those of etcd's own.
+// Name implements encoding.Codec. It is protobuf's name, so that etcd decodes the messages.
 func (raw) Name() string { return "proto" }
 
 // Marshal implements encoding.Codec.

@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-// loose returns a body that says what the caller sends, and that can be closed
+// loose returns a body that yields what the caller sends, and that can be closed
 // while the caller is silent. A transport waits for its reading of a body to end
 // when an answer came before that: the caller, who saw the beginning of the
 // answer, may never send the rest, and would wait for the answer's end. What is

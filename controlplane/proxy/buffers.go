@@ -2,7 +2,7 @@ package proxy
 
 import "sync"
 
-// bufferSize is what one copy takes at a time.
+// bufferSize is the size of the buffer of one copy, in bytes.
 const bufferSize = 32 << 10
 
 // buffers are shared by all answers. The zero value is ready.

@@ -26,10 +26,10 @@ const (
 	kubeUsers    = "system:kube-"
 )
 
-// callerOf returns who a member is to take a user for. Groups that the hub gives
-// a meaning to mean something else in a member, and stay here: but the hub's
-// administrators become members' administrators, by a group of ours that nobody
-// has by himself, and service accounts keep theirs.
+// callerOf returns the identity that a member sees for a user of the hub. Groups that the hub gives
+// a meaning to mean something else in a member, and are dropped. The exceptions: the hub's
+// administrators become members' administrators, by a group of Flotilla's that no user of
+// a member has otherwise, and service accounts keep their groups.
 func callerOf(u user.Info) (caller, error) {
 	if u == nil || u.GetName() == "" || u.GetName() == user.Anonymous {
 		return caller{}, errors.New("nobody reaches a member without saying who he is")
@@ -51,7 +51,7 @@ func callerOf(u user.Info) (caller, error) {
 		case group == user.SystemPrivilegedGroup:
 			group = clusterv1alpha1.GroupMasters
 		case strings.HasPrefix(group, author.Prefix):
-			continue // nobody's but the hub's to give
+			continue // such groups are only the hub's to give
 		case strings.HasPrefix(group, systemGroups) && !slices.Contains(own, group):
 			continue
 		}
@@ -65,7 +65,7 @@ func callerOf(u user.Info) (caller, error) {
 	return out, nil
 }
 
-// serviceAccountGroups are those that a service account has; none for others.
+// serviceAccountGroups returns the groups of a service account; none for other users.
 func serviceAccountGroups(name string) []string {
 	namespace, _, err := serviceaccount.SplitUsername(name)
 	if err != nil {
@@ -74,7 +74,7 @@ func serviceAccountGroups(name string) []string {
 	return serviceaccount.MakeGroupNames(namespace)
 }
 
-// plain refuses names that would be others once they were sent in a header.
+// plain refuses names that a header would not carry unchanged.
 func plain(name string) error {
 	if name == "" || strings.TrimSpace(name) != name || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 		return fmt.Errorf("%q cannot be told to a member", name)
@@ -82,9 +82,9 @@ func plain(name string) error {
 	return nil
 }
 
-// spoken reports whether a header of a request is not passed on: it says who asks,
-// or on whose behalf, which only the proxy says.
-func spoken(name string) bool {
+// identifying reports whether a header is not passed on: it names the caller,
+// or the one on whose behalf it asks, and only the proxy may set that.
+func identifying(name string) bool {
 	switch name {
 	case "Authorization", "Cookie", "Cookie2", "Audit-Id", "Forwarded", "Via":
 		return true
@@ -100,10 +100,10 @@ func spoken(name string) bool {
 // bearerProtocol begins the sub-protocol in which browsers send a token.
 const bearerProtocol = "base64url.bearer.authorization.k8s.io."
 
-// strip removes from a request's headers what is not for the member.
+// strip removes the headers of a request that are not meant for the member.
 func strip(header http.Header) {
 	for name := range header {
-		if spoken(name) {
+		if identifying(name) {
 			delete(header, name)
 		}
 	}
@@ -122,7 +122,7 @@ func strip(header http.Header) {
 	}
 }
 
-// introduce says who asks.
+// introduce sets the headers that name the caller.
 func (c caller) introduce(header http.Header, token string) {
 	header.Set("Authorization", "Bearer "+token)
 	header.Set("Impersonate-User", c.name)

@@ -24,7 +24,7 @@ var errLoopback = errors.New("is an address of the control plane's own machine: 
 // not passed on.
 const reasonBadGateway metav1.StatusReason = "BadGateway"
 
-// mostMessage bounds what a message repeats of what a member did, in bytes.
+// mostMessage bounds how much of a member's answer an error repeats, in bytes.
 const mostMessage = 400
 
 // status is an error that names the cluster.
@@ -55,7 +55,7 @@ func gatewayTimeout(cluster, format string, args ...any) error {
 	return status(cluster, http.StatusGatewayTimeout, metav1.StatusReasonTimeout, format, args...)
 }
 
-// explain turns what went wrong on the way to a member into a Status.
+// explain turns an error of a request to a member into a Status.
 func explain(cluster string, err error) error {
 	var (
 		known       *apierrors.StatusError

@@ -57,11 +57,11 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 }
 
 // upgrading is the verb of a connection that is upgraded, whatever its method:
-// commands run and ports open over it, which is not to read.
+// it runs commands and forwards ports, which is more than to read.
 const upgrading = "create"
 
-// mayUpgrade refuses an upgrade to who may only read. The hub's server has asked
-// for the verb of the method, which is that of a GET over WebSocket.
+// mayUpgrade refuses an upgrade to callers that may only read. The hub's server has authorized
+// the verb of the method only, and WebSocket upgrades are GETs.
 func (p *Proxy) mayUpgrade(req *http.Request, cluster string) error {
 	who, known := genericapirequest.UserFrom(req.Context())
 	protocol, err := upgradeOf(req.Header)
@@ -79,7 +79,7 @@ func (p *Proxy) mayUpgrade(req *http.Request, cluster string) error {
 	return nil
 }
 
-// A trip is one request on its way to a member: checked, and allowed to go.
+// A trip is one request to a member that was checked and authorized.
 type trip struct {
 	link    *link
 	creds   credentials
@@ -87,7 +87,7 @@ type trip struct {
 	upgrade string // protocol that is asked for; empty for none
 }
 
-// trip says how a request goes to a cluster, or why it does not.
+// trip returns how a request is sent to a cluster, or the error why it is not.
 func (p *Proxy) trip(ctx context.Context, name string, header http.Header) (trip, error) {
 	user, _ := genericapirequest.UserFrom(ctx)
 	who, err := callerOf(user)
@@ -116,7 +116,7 @@ func (p *Proxy) trip(ctx context.Context, name string, header http.Header) (trip
 	return trip{link: link, creds: creds, caller: who.within(p.groups(ctx, name)), upgrade: upgrade}, nil
 }
 
-// carry sends a request to a member and its answer to the caller.
+// carry sends a request to a member, and its answer to the caller.
 func (p *Proxy) carry(w http.ResponseWriter, req *http.Request, t trip, path string, answer Responder) {
 	ctx, done, ok := t.link.traffic.begin(req.Context())
 	defer done()
@@ -149,8 +149,8 @@ func (p *Proxy) carry(w http.ResponseWriter, req *http.Request, t trip, path str
 	}).ServeHTTP(w, req.WithContext(ctx))
 }
 
-// recoverAbort swallows the panic of a copy that ended because the caller has left. Any other
-// goes on, which cuts the connection: nobody is to take half an answer for all of it.
+// recoverAbort swallows the panic of a copy that ended because the caller has hung up. Any other
+// panic goes on, which cuts the connection: a caller must not take half an answer for a whole one.
 func recoverAbort(ctx context.Context) {
 	switch reason := recover(); {
 	case reason == nil, reason == http.ErrAbortHandler && ctx.Err() != nil: //nolint:errorlint // a panic's value
@@ -159,7 +159,7 @@ func recoverAbort(ctx context.Context) {
 	}
 }
 
-// rewrite makes of the caller's request the one that the member gets.
+// rewrite turns the caller's request into the one that the member receives.
 func (t trip) rewrite(r *httputil.ProxyRequest, path string) {
 	out := r.Out
 	out.URL, out.Host = t.location(path, queryOf(r.In)), ""
@@ -170,7 +170,7 @@ func (t trip) rewrite(r *httputil.ProxyRequest, path string) {
 	t.caller.introduce(out.Header, t.creds.impersonator)
 }
 
-// location is where a path of the member is, with parameters.
+// location returns the URL of a path of the member, with parameters.
 func (t trip) location(path, query string) *url.URL {
 	base := t.link.base
 	escaped := strings.TrimSuffix(base.EscapedPath(), "/") + path
@@ -182,7 +182,7 @@ func (t trip) location(path, query string) *url.URL {
 }
 
 // final is a transport whose answers are final: interim ones would set headers
-// before anybody has judged them. An answer ends whether or not the caller has
+// before judge has seen them. An answer ends whether or not the caller has
 // sent all of the request.
 type final struct {
 	next    http.RoundTripper
@@ -196,8 +196,8 @@ func (f final) RoundTrip(req *http.Request) (*http.Response, error) {
 	return f.next.RoundTrip(out)
 }
 
-// bare is a context without values: none of those that the caller's request has
-// is for the way to the member, such as who wants to hear of interim answers.
+// bare is a context without values: those of the caller's request must not reach
+// the member's transport, such as the httptrace that wants interim answers.
 type bare struct{ context.Context } //nolint:containedctx // it is one
 
 // Value implements context.Context.
@@ -209,7 +209,7 @@ var private = []string{
 	"Proxy-Authenticate", "Service-Worker-Allowed", "Sourcemap", "Public-Key-Pins",
 }
 
-// judge looks at a member's answer before any of it is passed on.
+// judge checks a member's answer before any of it is passed on.
 func (p *Proxy) judge(resp *http.Response, t trip, given http.Header) error {
 	name := t.link.cluster
 	p.count.answered(name, resp.StatusCode)

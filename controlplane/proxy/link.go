@@ -23,22 +23,22 @@ import (
 const (
 	dialTimeout      = 10 * time.Second
 	handshakeTimeout = 10 * time.Second
-	// headerTimeout is how long a member may think before it begins to answer.
+	// headerTimeout is how long a member may take before it begins to answer.
 	// Watches and logs begin at once.
 	headerTimeout = 2 * time.Minute
 	idleTimeout   = 90 * time.Second
-	// keepAlive is how long a connection may be silent before the member is asked
-	// whether it is there, silence how long the answer may take.
+	// keepAlive is how long a connection may be idle before it is pinged,
+	// silence how long the answer to that may take.
 	keepAlive = 30 * time.Second
 	silence   = 15 * time.Second
 	// mostHeaders bounds the headers of a member's answer, in bytes.
 	mostHeaders = 256 << 10
-	// mostIdle bounds the connections to one member that nobody uses.
+	// mostIdle bounds the idle connections to one member.
 	mostIdle = 8
 )
 
-// A link is the way to one cluster: its connections, and whether what answers
-// there has proved to be the cluster. It carries no credentials.
+// A link is the transport to one cluster: its connections, and whether the server
+// there has proved to be the cluster. It holds no credentials.
 type link struct {
 	cluster string
 	id      string // that the cluster was registered with; empty for none
@@ -52,10 +52,10 @@ type link struct {
 	traffic traffic
 }
 
-// dialing says where connections may lead.
+// dialing decides which addresses may be dialed.
 type dialing struct{ loopback bool }
 
-// link returns the way to a cluster. It sends nothing.
+// link returns the transport to a cluster. It sends nothing.
 func (d dialing) link(cluster *clusterv1alpha1.Cluster, creds credentials, print string) (*link, error) {
 	target, err := members.TargetOf(cluster, &corev1.Secret{Data: map[string][]byte{
 		clusterv1alpha1.SecretTokenKey:  []byte(creds.impersonator), // stays with the credentials
@@ -106,7 +106,7 @@ func (d dialing) transport(config *rest.Config, secured *tls.Config) *http.Trans
 		IdleConnTimeout:        idleTimeout,
 		MaxIdleConnsPerHost:    mostIdle,
 		MaxResponseHeaderBytes: mostHeaders,
-		DisableCompression:     true, // what the caller asked for passes as it is
+		DisableCompression:     true, // the caller's Accept-Encoding passes unchanged
 	}
 	if config.Proxy == nil {
 		out.Proxy = func(*http.Request) (*url.URL, error) { return nil, nil } // not the environment's
@@ -117,7 +117,7 @@ func (d dialing) transport(config *rest.Config, secured *tls.Config) *http.Trans
 	return out
 }
 
-// refuseAddress is asked about every address that is dialed, after names have
+// refuseAddress is called with every address that is dialed, after names have
 // been resolved.
 func (d dialing) refuseAddress(network, address string, raw syscall.RawConn) error {
 	if err := addresses.Refuse(network, address, raw); err != nil {
@@ -130,8 +130,8 @@ func (d dialing) refuseAddress(network, address string, raw syscall.RawConn) err
 	return nil
 }
 
-// refuseLiteral judges an address that is written down: with a proxy on the way
-// it is not the hub that dials it.
+// refuseLiteral checks an IP address in the URL: with a proxy in between
+// it is not the hub that dials it, so refuseAddress never sees it.
 func (d dialing) refuseLiteral(host string) error {
 	at, err := netip.ParseAddr(host)
 	switch {
@@ -145,14 +145,14 @@ func (d dialing) refuseLiteral(host string) error {
 	return nil
 }
 
-// close ends what is under way and gives up the connections.
+// close cancels requests in flight and closes the connections.
 func (l *link) close() {
 	l.traffic.end()
 	l.plain.CloseIdleConnections()
 	l.upgrade.CloseIdleConnections()
 }
 
-// fingerprint reports whether a link still leads to the cluster.
+// fingerprint identifies all that a link was made of: a link with another one is replaced.
 func fingerprint(cluster *clusterv1alpha1.Cluster, creds credentials) string {
 	spec := &cluster.Spec
 	sum := sha256.New()

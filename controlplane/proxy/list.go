@@ -19,7 +19,7 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 )
 
-// errTooMuch says that what clusters list is more than the hub holds at a time.
+// errTooMuch says that the lists of all clusters together exceed the hub's limit.
 var errTooMuch = fmt.Errorf("the clusters list more than %d MiB: ask for a namespace, by a label, or for one cluster", mostAnswers>>20)
 
 // list answers with the objects of all clusters that may be listed. Those that
@@ -31,7 +31,7 @@ func (p everywhere) list(w http.ResponseWriter, req *http.Request, path string, 
 		return
 	}
 	for _, part := range []string{"limit", "continue", "resourceVersion", "resourceVersionMatch"} {
-		query.Del(part) // they are about one cluster
+		query.Del(part) // they make sense for one cluster only
 	}
 	left := &budget{left: mostAnswers}
 	answers, err := p.ask(req, path, query.Encode(), left.read)
@@ -60,17 +60,17 @@ func (p everywhere) list(w http.ResponseWriter, req *http.Request, path string, 
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(body) // the caller may have left
+	_, _ = w.Write(body) // the caller may have hung up
 }
 
-// merge is a list made of several.
+// merge is a list made of the lists of several clusters.
 type merge struct {
-	head  map[string]json.RawMessage // of the first, without its items
+	head  map[string]json.RawMessage // of the first list, without its items
 	items []json.RawMessage
-	field string // that holds the items
+	field string // name of the field with the items
 }
 
-// add adds what a cluster lists, or nothing of it.
+// add adds a cluster's list, whole or not at all.
 func (m *merge) add(cluster string, body []byte) error {
 	var list map[string]json.RawMessage
 	if err := json.Unmarshal(body, &list); err != nil {
@@ -92,19 +92,19 @@ func (m *merge) add(cluster string, body []byte) error {
 	}
 	if m.head == nil {
 		delete(list, field)
-		list["metadata"] = json.RawMessage(`{}`) // a version of one says nothing of the others
+		list["metadata"] = json.RawMessage(`{}`) // a resource version of one cluster means nothing to the others
 		m.head, m.field = list, field
 	}
 	m.items = append(m.items, items...)
 	return nil
 }
 
-// from notes on an object which cluster it is of. What is no object stays as it
+// from records on an object which cluster it comes from. What is no object stays as it
 // is.
 func from(cluster string, raw json.RawMessage, row bool) json.RawMessage {
 	var item map[string]any
 	decoder := json.NewDecoder(bytes.NewReader(raw))
-	decoder.UseNumber() // large ones stay what they are
+	decoder.UseNumber() // large numbers keep their digits
 	if decoder.Decode(&item) != nil {
 		return raw
 	}
@@ -146,7 +146,7 @@ func (m *merge) encode() ([]byte, error) {
 	return json.Marshal(m.head)
 }
 
-// hub answers what is no resource, such as discovery, from the hub itself, as
+// hub answers requests that are for no resource, such as discovery, from the hub itself, as
 // the caller.
 func (p everywhere) hub(w http.ResponseWriter, req *http.Request, path string, answer Responder) {
 	user, _ := genericapirequest.UserFrom(req.Context())

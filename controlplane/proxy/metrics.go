@@ -8,12 +8,12 @@ import (
 	"github.com/flotilla-io/flotilla/internal/stagemetrics"
 )
 
-// metrics count what goes to clusters.
+// metrics count the requests to clusters.
 type metrics struct {
 	answers *prometheus.CounterVec // by cluster and code
 }
 
-// newMetrics returns those of the registry; of one that has them already, these.
+// newMetrics registers the metrics, or returns those that the registry has already.
 func newMetrics(registry prometheus.Registerer) metrics {
 	return metrics{answers: stagemetrics.Registered(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "flotilla_proxy_answers_total",
@@ -21,12 +21,12 @@ func newMetrics(registry prometheus.Registerer) metrics {
 	}, []string{"cluster", "code"}))}
 }
 
-// answered counts an answer.
+// answered counts an answer by its code.
 func (m metrics) answered(cluster string, code int) {
 	m.answers.WithLabelValues(cluster, strconv.Itoa(code)).Inc()
 }
 
-// gone forgets a cluster.
+// gone deletes the series of a cluster.
 func (m metrics) gone(cluster string) {
 	m.answers.DeletePartialMatch(prometheus.Labels{"cluster": cluster})
 }

@@ -13,14 +13,14 @@ import (
 const (
 	// clusters begins the paths of all Clusters.
 	clusters = "/apis/" + clusterv1alpha1.GroupName + "/v1alpha1/" + clusterv1alpha1.ResourcePluralCluster + "/"
-	// subresource is what this package serves of one.
+	// subresource is the sub-resource that this package serves.
 	subresource = "proxy"
 )
 
 // prefix is the path of the sub-resource for one cluster.
 func prefix(cluster string) string { return clusters + cluster + "/" + subresource }
 
-// memberPath returns the path that a request for a cluster asks of the member,
+// memberPath returns the path at the member that a request is for,
 // escaped as it came. It refuses a path that two servers could understand
 // differently.
 func memberPath(u *url.URL, cluster string) (string, error) {
@@ -40,7 +40,7 @@ func memberPath(u *url.URL, cluster string) (string, error) {
 	return rest, checkPath(rest)
 }
 
-// checkPath refuses escaped paths that are not what they seem.
+// checkPath refuses escaped paths that servers could understand in different ways.
 func checkPath(path string) error {
 	lower := strings.ToLower(path)
 	for _, forbidden := range []struct{ encoded, what string }{

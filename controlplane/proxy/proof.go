@@ -19,13 +19,13 @@ import (
 const (
 	// provenFor is how long a proof holds, unless something casts doubt on it.
 	provenFor = time.Minute
-	// refutedFor is how long a member that is not there, or is another, is not asked
+	// refutedFor is how long a member that is away, or is another cluster, is not asked
 	// again.
 	refutedFor = 2 * time.Second
 	// proveTimeout bounds the questions for a proof.
 	proveTimeout = 10 * time.Second
-	// identityPath is where a cluster says who it is, by the UID of an object
-	// that nobody can make anew.
+	// identityPath leads to a cluster's identity: the UID of an object
+	// that nobody can delete and create again.
 	identityPath = "/api/v1/namespaces/" + metav1.NamespaceSystem
 	mostIdentity = 1 << 20
 )
@@ -33,26 +33,26 @@ const (
 // errRefused says that a cluster does not show this caller its identity.
 var errRefused = errors.New("the cluster does not say who it is")
 
-// proof is what is known of who answers.
+// proof is what is known of the identity of the member that answers.
 type proof struct {
-	doubted atomic.Bool // something has gone wrong since
+	doubted atomic.Bool // a request has failed since
 
 	mu     sync.Mutex
-	until  time.Time     // what was found holds before that
-	err    error         // why no request goes there
-	asking chan struct{} // closed when the question under way is answered; nil for none
+	until  time.Time     // when the result expires
+	err    error         // why no request is sent there
+	asking chan struct{} // closed when the question in flight is answered; nil for none
 }
 
-// doubt makes the next request prove the link anew.
+// doubt makes the next request check the identity again.
 func (l *link) doubt() { l.proof.doubted.Store(true) }
 
-// prove sees that what answers is the cluster that was registered, before a
-// request of a user goes there. Who it is is asked without credentials first,
+// prove checks that the server is the cluster that was registered, before a
+// user's request is sent there. The identity is asked for without credentials first,
 // then with the impersonator's token, and last, where the certificate shows that
 // it is the cluster's own server, with the token that the hub itself acts with.
 // It is asked once for all requests; each waits for the answer, good or bad, as
-// long as it likes. Of a cluster that was registered without an id nobody knows
-// who it is: its certificate must show it, by the CA that it was registered with.
+// long as its context lasts. A cluster that was registered without an id has no identity to
+// compare: it is known by its certificate, under the CA that it was registered with.
 func (l *link) prove(ctx context.Context, now clock.PassiveClock, creds credentials) error {
 	if l.id == "" && l.pinned {
 		return nil // every connection proves it
@@ -75,8 +75,8 @@ func (l *link) prove(ctx context.Context, now clock.PassiveClock, creds credenti
 	}
 }
 
-// question returns what is known or, where that holds no more, what is closed
-// once it is known anew.
+// question returns the known result or, where that has expired, a channel that is closed
+// once there is a new one.
 func (l *link) question(ctx context.Context, now clock.PassiveClock, creds credentials) (answered <-chan struct{}, err error) {
 	p := &l.proof
 	p.mu.Lock()
@@ -93,7 +93,7 @@ func (l *link) question(ctx context.Context, now clock.PassiveClock, creds crede
 	return p.asking, nil
 }
 
-// answer answers the question under way.
+// answer records the result of the question in flight.
 func (l *link) answer(ctx context.Context, now clock.PassiveClock, creds credentials) {
 	ctx, cancel := context.WithTimeout(ctx, proveTimeout)
 	defer cancel()
@@ -126,7 +126,7 @@ func (l *link) verify(ctx context.Context, creds credentials) error {
 	return nil
 }
 
-// identity asks with one token after the other, until one may know.
+// identity asks with one token after the other, until one is allowed to read the identity.
 func (l *link) identity(ctx context.Context, tokens []string) (string, error) {
 	for _, token := range tokens {
 		id, err := l.ask(ctx, token)

@@ -19,18 +19,18 @@ import (
 const (
 	// readTimeout bounds reads from the hub.
 	readTimeout = 10 * time.Second
-	// sweepEvery is how often clusters that are in use are looked at again.
+	// sweepEvery is how often the clusters in use are checked.
 	sweepEvery = 10 * time.Second
-	// forgetAfter is how long connections outlive their last request.
+	// forgetAfter is how long idle connections are kept after the last request.
 	forgetAfter = 10 * time.Minute
 	userAgent   = "flotilla-cluster-proxy"
 )
 
-// Options are what the proxy reads from. All functions are required.
+// Options are the sources that the proxy reads. All functions are required.
 type Options struct {
 	// Cluster returns a Cluster, an error that apierrors.IsNotFound knows if there
 	// is none. It is asked for every request, so it must be cheap. What it returns
-	// is only read.
+	// must not be changed.
 	Cluster func(ctx context.Context, name string) (*clusterv1alpha1.Cluster, error)
 	// Clusters returns the names of all Clusters.
 	Clusters func(ctx context.Context) ([]string, error)
@@ -50,7 +50,7 @@ type Options struct {
 	Clock clock.WithTicker
 }
 
-// Proxy carries requests to members. Run keeps it up to date; Close ends it.
+// Proxy forwards requests to members. Run keeps its connections up to date; Close ends it.
 type Proxy struct {
 	opts  Options
 	clock clock.WithTicker
@@ -65,7 +65,7 @@ type Proxy struct {
 // for Secrets, and never taken while that of the proxy is held.
 type entry struct {
 	mu    sync.Mutex
-	gone  bool // it is no longer what is known
+	gone  bool // it was replaced or dropped
 	creds credentials
 	role  role
 	link  *link // nil until it is asked for
@@ -80,7 +80,7 @@ func New(o Options) *Proxy {
 	return &Proxy{opts: o, clock: o.Clock, entries: map[string]*entry{}, count: newMetrics(o.Metrics)}
 }
 
-// Close ends what is under way, and all connections.
+// Close cancels requests in flight, and closes all connections.
 func (p *Proxy) Close() {
 	p.mu.Lock()
 	last := p.entries
@@ -92,8 +92,8 @@ func (p *Proxy) Close() {
 	}
 }
 
-// Run looks after connections until ctx ends: requests under way end when their
-// cluster goes, or is to be found elsewhere, and what nobody uses is closed.
+// Run maintains the connections until ctx ends: requests in flight are cancelled when their
+// Cluster is deleted, or has another address, and idle connections are closed.
 func (p *Proxy) Run(ctx context.Context) error {
 	tick := p.clock.NewTicker(sweepEvery)
 	defer tick.Stop()
@@ -123,7 +123,7 @@ func (p *Proxy) sweep(ctx context.Context) {
 	}
 }
 
-// check ends a cluster's link if it leads elsewhere by now.
+// check ends a cluster's link if the Cluster has another address or other credentials by now.
 func (p *Proxy) check(ctx context.Context, name string) {
 	cluster, err := p.opts.Cluster(ctx, name)
 	if apierrors.IsNotFound(err) {
@@ -131,7 +131,7 @@ func (p *Proxy) check(ctx context.Context, name string) {
 		return
 	}
 	if err == nil {
-		_, _, _ = p.resolve(ctx, cluster) // replaces it; who asks next hears why not
+		_, _, _ = p.resolve(ctx, cluster) // replaces the link; the next request gets the error
 	}
 }
 
@@ -180,7 +180,7 @@ func (p *Proxy) forget(name string) {
 	}
 }
 
-// end closes the link of an entry that is no longer what is known. mu of the
+// end closes the link of an entry that was dropped. mu of the
 // proxy is not held: the entry may be waiting for the hub, and all other clusters
 // would wait with it.
 func (e *entry) end() {
@@ -190,7 +190,7 @@ func (e *entry) end() {
 	e.gone = true
 }
 
-// replace closes the link that was for the one that is. mu of e is held.
+// replace installs a new link and closes the old one. mu of e is held.
 func (e *entry) replace(by *link) {
 	if e.link != nil {
 		e.link.close()
@@ -198,7 +198,7 @@ func (e *entry) replace(by *link) {
 	e.link = by
 }
 
-// resolve returns the way to a cluster and the credentials for it.
+// resolve returns the link to a cluster, and the credentials for it.
 func (p *Proxy) resolve(ctx context.Context, cluster *clusterv1alpha1.Cluster) (*link, credentials, error) {
 	of, err := referencesOf(cluster)
 	if err != nil {

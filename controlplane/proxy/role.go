@@ -8,9 +8,9 @@ import (
 	"github.com/flotilla-io/flotilla/policies/access"
 )
 
-// role is what the hub asked a member to let the impersonator do.
+// role is what the impersonator's ClusterRole in the member allows, as the hub asked for it.
 type role struct {
-	version string // of the Work that says so
+	version string // resource version of the Work that holds it
 	groups  map[string]struct{}
 	limited bool
 }
@@ -21,11 +21,11 @@ type role struct {
 func (p *Proxy) groups(ctx context.Context, cluster string) (map[string]struct{}, bool) {
 	space := workv1alpha2.ExecutionNamespace(cluster)
 	work, err := p.opts.Work(ctx, space, access.RoleWorkName())
-	if err != nil { // it may not be renamed yet
+	if err != nil { // an upgraded hub may not have renamed it yet
 		work, err = p.opts.Work(ctx, space, access.FormerWorkName(access.RoleWorkName()))
 	}
 	if err != nil {
-		return nil, false // somebody else keeps the member's rules
+		return nil, false // somebody else manages the member's RBAC rules
 	}
 	e := p.entry(cluster)
 	if e == nil {
@@ -39,7 +39,7 @@ func (p *Proxy) groups(ctx context.Context, cluster string) (map[string]struct{}
 	return e.role.groups, e.role.limited
 }
 
-// within returns the caller without the groups that are not among those allowed.
+// within returns the caller with those of its groups that are allowed.
 func (c caller) within(allowed map[string]struct{}, limited bool) caller {
 	if limited {
 		c.groups = slices.DeleteFunc(slices.Clone(c.groups), func(group string) bool {

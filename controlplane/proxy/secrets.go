@@ -16,7 +16,7 @@ import (
 // rotated counts after that, or as soon as the member refuses the old one.
 const fresh = 5 * time.Second
 
-// credentials are what the Secrets of a cluster say.
+// credentials are the contents of the Secrets of a cluster.
 type credentials struct {
 	impersonator string // token that may do nothing but impersonate
 	own          string // token that the hub acts with; only ever asks who the cluster is
@@ -25,7 +25,7 @@ type credentials struct {
 	of           references
 }
 
-// references say which Secrets are meant.
+// references identify the Secrets.
 type references struct {
 	own, impersonator clusterv1alpha1.LocalSecretReference
 }

@@ -15,7 +15,7 @@ type Storage struct{ proxy *Proxy }
 
 var _ rest.Connecter = (*Storage)(nil)
 
-// Storage returns what an API server installs as clusters/proxy.
+// Storage returns the REST storage that an API server installs as clusters/proxy.
 func (p *Proxy) Storage() *Storage { return &Storage{proxy: p} }
 
 // New returns empty options: the sub-resource has no objects.
@@ -24,19 +24,19 @@ func (s *Storage) New() runtime.Object { return &clusterv1alpha1.ClusterProxyOpt
 // Destroy ends the proxy with the server.
 func (s *Storage) Destroy() { s.proxy.Close() }
 
-// ConnectMethods are all that a cluster understands.
+// ConnectMethods are all methods that a cluster accepts.
 func (s *Storage) ConnectMethods() []string {
 	return []string{
 		http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodHead, http.MethodOptions,
 	}
 }
 
-// NewConnectOptions says that the path goes on below the sub-resource.
+// NewConnectOptions allows a path below the sub-resource.
 func (s *Storage) NewConnectOptions() (options runtime.Object, subpath bool, key string) {
 	return &clusterv1alpha1.ClusterProxyOptions{}, true, "path"
 }
 
-// Connect returns what carries one request to a cluster. The path is read from
+// Connect returns the handler of one request to a cluster. The path is read from
 // the request itself: options hold it unescaped.
 func (s *Storage) Connect(_ context.Context, cluster string, _ runtime.Object, responder rest.Responder) (http.Handler, error) {
 	return &handler{proxy: s.proxy, cluster: cluster, answer: responder}, nil

@@ -5,18 +5,18 @@ import (
 	"sync"
 )
 
-// mostRequests bounds the requests to one cluster that are under way, watches and
+// mostRequests bounds the requests to one cluster that are in flight, watches and
 // terminals among them.
 const mostRequests = 2000
 
-// traffic is the requests that go one way. The zero value has none.
+// traffic is the set of requests in flight over one link. The zero value is empty.
 type traffic struct {
 	mu    sync.Mutex
 	under map[*struct{ byte }]context.CancelFunc
 	ended bool
 }
 
-// begin adds a request. Its context ends with the traffic, or by done, which must
+// begin adds a request. Its context is cancelled with the traffic, or by done, which must
 // be called. It returns false where there are too many, or none may begin.
 func (t *traffic) begin(ctx context.Context) (during context.Context, done func(), ok bool) {
 	t.mu.Lock()
@@ -38,7 +38,7 @@ func (t *traffic) begin(ctx context.Context) (during context.Context, done func(
 	}, true
 }
 
-// end ends all requests, and lets none begin.
+// end cancels all requests, and refuses new ones.
 func (t *traffic) end() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -55,7 +55,7 @@ func (t *traffic) over() bool {
 	return t.ended
 }
 
-// count returns how many requests are under way.
+// count returns how many requests are in flight.
 func (t *traffic) count() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()

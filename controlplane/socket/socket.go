@@ -27,7 +27,7 @@ const (
 
 // Place is where a socket goes.
 type Place struct {
-	// Path is the socket's. Nothing is there yet.
+	// Path is the socket's. Nothing is created yet.
 	Path string
 
 	elsewhere string // the folder that is to be removed; empty if the socket is in its owner's
