@@ -21,7 +21,7 @@ type role struct {
 func (p *Proxy) groups(ctx context.Context, cluster string) (map[string]struct{}, bool) {
 	space := workv1alpha2.ExecutionNamespace(cluster)
 	work, err := p.opts.Work(ctx, space, access.RoleWorkName())
-	if err != nil { // an upgraded hub may not have renamed it yet
+	if err != nil { // the Work's old name, before an upgrade renames it
 		work, err = p.opts.Work(ctx, space, access.FormerWorkName(access.RoleWorkName()))
 	}
 	if err != nil {

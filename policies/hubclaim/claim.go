@@ -13,26 +13,26 @@ import (
 	"slices"
 )
 
-// ErrMalformed says that what stands where a claim should be is none.
+// ErrMalformed says that the annotation of a claim does not hold one.
 var ErrMalformed = errors.New("the claim in the cluster cannot be read")
 
-// Claim is what a member carries of its hub.
+// Claim is what a member records of its hub.
 type Claim struct {
 	// Hub is the identity of the hub: the UID of its kube-system namespace.
 	Hub string `json:"hub"`
-	// Cluster is the member's name there.
+	// Cluster is the member's name at that hub.
 	Cluster string `json:"cluster"`
-	// Address is where people find that hub; empty if nobody knew.
+	// Address is the hub's URL, for people; empty if it was not known.
 	Address string `json:"address,omitempty"`
-	// Mode says who applies there: Push, Pull, or empty where that is not known.
+	// Mode is who applies there: Push, Pull, or empty where that is not known.
 	Mode string `json:"mode,omitempty"`
 	// Former are the hubs that lost the member to another one, the latest last.
 	Former []string `json:"former,omitempty"`
 	// Names are those that the member had at its hub before, the latest last.
 	Names []string `json:"names,omitempty"`
-	// Mark is how far the member has seen the hub's store go; nil: not at all.
+	// Mark is the highest revision of the hub's store that the member has seen; nil: none.
 	Mark *Mark `json:"mark,omitempty"`
-	// Home is from where the hub acts there; nil: from wherever it is.
+	// Home is the place from which the hub acts; nil does not restrict it.
 	Home *Home `json:"home,omitempty"`
 }
 
@@ -47,7 +47,7 @@ const (
 // mostFormer is how many former hubs, and former names, are remembered.
 const mostFormer = 8
 
-// longestRun is how many bytes the identity of a run has at most: what a member writes
+// longestRun is the longest identity of a run, in bytes: what a member writes
 // there is kept on the hub.
 const longestRun = 64
 
@@ -72,7 +72,7 @@ func (c *Claim) Encode() string {
 	return string(data)
 }
 
-// Describe names the holder for people.
+// Describe names the hub, for people.
 func (c *Claim) Describe() string {
 	if c.Address == "" {
 		return fmt.Sprintf("cluster %s of the control plane with the identity %s", c.Cluster, c.Hub)
@@ -80,41 +80,41 @@ func (c *Claim) Describe() string {
 	return fmt.Sprintf("cluster %s of the control plane at %s, which has the identity %s", c.Cluster, c.Address, c.Hub)
 }
 
-// Claimant is a hub that claims a member. The zero value is one that does not know
-// who it is, and claims nothing.
+// Claimant is a hub that claims a member. The zero value is a hub that does not know
+// its own identity, and claims nothing.
 type Claimant struct {
-	// Hub is its identity, Cluster the member's name there.
+	// Hub is its identity, Cluster the member's name at that hub.
 	Hub, Cluster string
-	// Address is where people find it; empty if that is not known.
+	// Address is its URL, for people; empty if that is not known.
 	Address string
-	// Mode is how the member is to be had; empty leaves that open.
+	// Mode is the member's mode at that hub; empty leaves it as it is.
 	Mode string
-	// Place is where it is that asks; empty if that is not known.
+	// Place is the place from which it asks; empty if that is not known.
 	Place string
-	// Alone says that it is an agent that asks which is not in touch with its hub: what
-	// it goes by may have been so once.
+	// Alone says that the claimant is an agent without a connection to its hub: what
+	// it knows of the hub may be outdated.
 	Alone bool
 }
 
-// Pushed reports whether an agent asks for a member where its hub applies itself: it was
+// Pushed reports whether an agent claims a member to which its hub applies itself: the member was
 // in pull mode once, and its agent does not know yet.
 func (c *Claim) Pushed(h Claimant) bool {
 	return c != nil && c.Hub == h.Hub && c.Mode == Push && h.Mode == Pull
 }
 
-// Verdict is whose a member is.
+// Verdict is which hub a member belongs to.
 type Verdict int
 
 const (
-	// Free: nobody's.
+	// Free: it belongs to no hub.
 	Free Verdict = iota
-	// Ours: of the hub that asks.
+	// Ours: it belongs to the claimant.
 	Ours
-	// Anothers: of another hub.
+	// Anothers: it belongs to another hub.
 	Anothers
 )
 
-// Judge says whose a member with this claim is; nil is no claim.
+// Judge decides which hub a member with this claim belongs to; nil is no claim.
 func Judge(c *Claim, h Claimant) Verdict {
 	switch {
 	case c == nil:
@@ -126,8 +126,8 @@ func Judge(c *Claim, h Claimant) Verdict {
 	}
 }
 
-// Take returns the claim as it is once h has the member, and whether that is
-// another one than c. A claim of another hub is taken over: that is not asked
+// Take returns the claim with which h has the member, and whether it differs
+// from c. It takes over a claim of another hub: whether it may is not decided
 // here.
 func Take(c *Claim, h Claimant) (*Claim, bool) {
 	if c == nil {
@@ -150,43 +150,43 @@ func Take(c *Claim, h Claimant) (*Claim, bool) {
 	return &out, out.Hub != c.Hub || out.Mode != c.Mode || out.Cluster != c.Cluster || out.Address != c.Address
 }
 
-// remember returns what was known with the last one added, and without what is now.
+// remember returns former names with the last one added, and without the present one.
 func remember(known []string, now, last string) []string {
 	out := slices.DeleteFunc(slices.Clone(known), func(one string) bool { return one == now || one == last })
 	out = append(out, last)
 	return out[max(0, len(out)-mostFormer):]
 }
 
-// Standing is what a hub may conclude of a member that it has. The zero value is
-// that of a hub that does not know who it is: names decide, as they did before
+// Standing is what a hub may conclude about objects in a member that it has. The zero value is
+// that of a hub that does not know its own identity: names decide, as they did before
 // there were claims.
 type Standing struct {
 	// Hub is its identity.
 	Hub string
-	// Contested says that another hub had the member before: what does not say
-	// whose it is may be that one's.
+	// Contested says that another hub had the member before: an object that does not
+	// name its hub may be that one's.
 	Contested bool
 	// Renamed says that the hub had the member under another name before.
 	Renamed bool
 }
 
-// StandingOf returns what h may conclude of a member with its own claim.
+// StandingOf returns the Standing of h in a member that carries h's claim.
 func StandingOf(c *Claim, h Claimant) Standing {
 	return Standing{Hub: h.Hub, Contested: c != nil && len(c.Former) > 0, Renamed: c != nil && c.Hub == h.Hub && len(c.Names) > 0}
 }
 
-// Ownership is what an object in a member says of its owner. Members may write there what they
-// like: it is only ever a reason to leave an object alone.
+// Ownership is what an object in a member records of its owner. Users of the member may write what they
+// like there: it only ever counts as a reason to leave an object alone.
 type Ownership struct {
 	// Hub is the identity of the hub that applied it; empty for objects that were
 	// applied before hubs recorded it.
 	Hub string
-	// Work is the permanent id of its Work; empty for none.
+	// Work is the permanent ID of its Work; empty for none.
 	Work string
 }
 
-// Foreign reports whether an object that a Work asks for is another hub's: it is only
-// taken where a policy says so.
+// Foreign reports whether an object that a Work asks for belongs to another hub: it is only
+// taken over where a policy allows it.
 func (s Standing) Foreign(m Ownership, work string) bool {
 	switch {
 	case s.Hub == "":
@@ -200,9 +200,9 @@ func (s Standing) Foreign(m Ownership, work string) bool {
 	}
 }
 
-// MayRemove reports whether an object is the Work's to remove, beyond what names say:
-// this hub has applied it, or it has the Work's permanent id. One that says neither
-// was applied long ago, by whoever had the member then.
+// MayRemove reports whether a Work may remove an object, by more evidence than its name:
+// this hub has applied it, or it has the Work's permanent ID. An object without either
+// was applied by an old version, by the hub that had the member then.
 func (s Standing) MayRemove(m Ownership, work string) bool {
 	switch {
 	case s.Hub == "":

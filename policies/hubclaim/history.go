@@ -8,23 +8,23 @@ import (
 	"time"
 )
 
-// A hub whose store is set back to an older backup knows less than its members. Each
-// member carries a mark, how far it has seen the store go; the store remembers each
-// run of the loops that wrote marks. A mark of a run that the store does not know, or
-// of a revision beyond the end of one, is from a future that was lost.
+// A hub whose store was restored from an older backup knows less than its members. Each
+// member carries a mark, the highest store revision that it has seen; the store records each
+// run of the loops that wrote marks. A mark of a run that the store does not have, or
+// of a revision beyond the end of one, is from writes that the restore has lost.
 
-// Mark is how far a member has seen the store of its hub go.
+// Mark is the highest revision of its hub's store that a member has seen.
 type Mark struct {
 	// Run is the Number, and ID the identity, of the run of the hub that wrote it.
 	Run int    `json:"run"`
 	ID  string `json:"id"`
-	// Revision is the highest of the store that concerned the member.
+	// Revision is the store's highest revision that concerned the member.
 	Revision int64 `json:"revision"`
 }
 
-// Before reports whether a member that carries m now was set back since it carried then; nil
-// is no mark. One of a later run may be of a smaller revision: that of a hub that was set
-// back itself.
+// Before reports whether a member that carries m now was restored since it carried then; nil
+// is no mark. A mark of a later run may have a smaller revision: the hub was restored
+// itself.
 func (m *Mark) Before(then *Mark) bool {
 	switch {
 	case then == nil:
@@ -48,10 +48,10 @@ type Run struct {
 	Began int64 `json:"began"`
 }
 
-// Copy is how far a copy of what the hub says, on an agent's disk, has seen it. The zero
-// value is one that does not say.
+// Copy is the state of an agent's copy on disk of the hub's objects. The zero
+// value is a copy without a record of it.
 type Copy struct {
-	// Mark is the one that the member was to carry, Before the one that it carried then;
+	// Mark is the mark that was to be written to the member, Before the one that it carried then;
 	// nil for none.
 	Mark   *Mark `json:"mark,omitempty"`
 	Before *Mark `json:"before,omitempty"`
@@ -75,10 +75,10 @@ func (c Copy) Encode() string {
 	return string(data)
 }
 
-// Older reports whether a copy may be older than what a member has seen. Runs are not
-// compared by their numbers: they are given again when a store is set back. Of a member
-// without a mark it is if that carried one when the copy was made: the member was let
-// go of meanwhile, and claimed anew.
+// Older reports whether a copy may be older than what the member has seen. Runs are not
+// compared by their numbers: a restored store gives numbers again. For a member
+// without a mark the copy is older if the member carried one when it was made: the member was
+// released meanwhile, and claimed again.
 func (c Copy) Older(m *Mark) bool {
 	if m == nil {
 		return c.Before != nil
@@ -87,17 +87,17 @@ func (c Copy) Older(m *Mark) bool {
 	return !covers(c.Mark) && !covers(c.Before)
 }
 
-// Report is what an agent says of the mark that its member carries.
+// Report is an agent's report of the mark that its member carries.
 type Report struct {
 	Mark
-	// Behind says that the agent has found the hub to be behind it.
+	// Behind says that the agent has found the hub to be behind the mark.
 	Behind bool `json:"behind,omitempty"`
 }
 
-// mostID is how many bytes the ID of a run has at most.
+// mostID is the longest ID of a run, in bytes.
 const mostID = 64
 
-// ParseReport reads what an agent says; ok is false if that is nothing, or no report.
+// ParseReport reads an agent's report; ok is false if text is empty, or no report.
 func ParseReport(text string) (r Report, ok bool) {
 	if json.Unmarshal([]byte(text), &r) != nil || r.ID == "" || len(r.ID) > mostID || r.Run < 1 || r.Revision < 1 {
 		return Report{}, false
@@ -114,9 +114,9 @@ func (r Report) Encode() string {
 	return string(data)
 }
 
-// Hold says that the hub was found to be behind its members, and waits.
+// Hold records that the hub was found to be behind its members, and waits.
 type Hold struct {
-	// Since is when that was found.
+	// Since is when that was first found.
 	Since time.Time `json:"since"`
 	// Clusters are those that have seen more, in the order in which that was found.
 	Clusters []string `json:"clusters"`
@@ -128,7 +128,7 @@ type Hold struct {
 	Lost []Lost `json:"lost"`
 }
 
-// Lost is a run of which something was lost.
+// Lost is a run of which writes were lost.
 type Lost struct {
 	ID string `json:"id"`
 	// Revision is the highest of its marks that was found; 0 for all, as it was once
@@ -165,23 +165,23 @@ func extended(lost []Lost, m Lost) []Lost {
 	return lost[max(0, len(lost)-mostForgiven):]
 }
 
-// corroborated is how many clusters have to say that the hub is behind for all to
-// wait: what one says, no other need confirm, and it may not be true.
+// corroborated is how many clusters have to report that the hub is behind for all to
+// wait: a single report may be forged.
 const corroborated = 2
 
-// Covers reports whether what a mark shows is among what was found.
+// Covers reports whether the loss that a mark shows is among those found.
 func (h *Hold) Covers(m *Mark) bool { return h != nil && covers(h.Lost, m) }
 
-// Grows reports whether a mark shows more of a run of which something was found to be lost.
+// Grows reports whether a mark shows a greater loss of a run that is already in the hold.
 func (h *Hold) Grows(m *Mark) bool {
 	return !h.Covers(m) && slices.ContainsFunc(h.Lost, func(l Lost) bool { return l.ID == m.ID })
 }
 
-// Whole reports whether all clusters wait, and not only the one that has seen more.
+// Whole reports whether all clusters wait, and not only those that have seen more.
 func (h *Hold) Whole() bool { return len(h.Clusters) >= corroborated }
 
 // Of returns the hold as far as it is about a cluster: nil if that one does not wait.
-// A cluster's word holds that cluster: whatever the hub lost that concerned it, it has
+// A cluster's report holds that cluster itself: whatever the hub lost that concerned it, it has
 // seen itself.
 func (h *Hold) Of(cluster string) *Hold {
 	if h == nil || !h.Whole() && !slices.Contains(h.Clusters, cluster) {
@@ -193,17 +193,17 @@ func (h *Hold) Of(cluster string) *Hold {
 // mostNamed is how many clusters a message names.
 const mostNamed = 5
 
-// Describe says what is wrong and what to do, for people.
+// Describe explains the hold and what to do, for people.
 func (h *Hold) Describe() string {
 	return h.Found() + ": flotilla resume hub --dry-run shows what would be, and flotilla resume hub goes on"
 }
 
-// Spares says that nothing is wrong with a cluster that does not wait, for people.
+// Spares explains why a cluster does not wait, for people.
 func (h *Hold) Spares() string {
 	return fmt.Sprintf("the control plane was set back to an older backup, as was found at %s; all that this cluster has seen of it is known, and it goes on here", h.Since.Format(time.RFC3339))
 }
 
-// Found says what is wrong, for people.
+// Found explains what was found, for people.
 func (h *Hold) Found() string {
 	clusters := slices.Sorted(slices.Values(h.Clusters))
 	names := strings.Join(clusters[:min(len(clusters), mostNamed)], ", ")
@@ -218,19 +218,19 @@ func (h *Hold) Found() string {
 	return found + " in that cluster; all wait once a second one says the same"
 }
 
-// History is what the store remembers of its runs.
+// History is what the store records of its runs.
 type History struct {
 	// Runs are the latest, the last one last.
 	Runs []Run `json:"runs,omitempty"`
 	// Hold is nil unless the hub waits.
 	Hold *Hold `json:"hold,omitempty"`
-	// Forgiven are runs of which something was lost, as far as somebody has decided to go
-	// on without it.
+	// Forgiven are lost runs, up to a revision, that a person has decided to go
+	// on without.
 	Forgiven []Lost `json:"forgiven,omitempty"`
 }
 
 const (
-	// mostRuns is how many runs are remembered: marks of older ones are believed.
+	// mostRuns is how many runs are kept: marks of older ones do not count as lost.
 	mostRuns = 64
 	// mostForgiven is how many lost runs are.
 	mostForgiven = 64
@@ -276,12 +276,12 @@ func (h History) Behind(m *Mark, own string, began int64) bool {
 	}
 }
 
-// Forgives reports whether what a mark shows was lost, and somebody has decided to go on without.
-// Of what its run did after that, nobody has.
+// Forgives reports whether a person has decided to go on without what a mark shows.
+// What its run did after the forgiven revision is not forgiven.
 func (h History) Forgives(m *Mark) bool { return m != nil && covers(h.Forgiven, m) }
 
-// Starts returns the history with a run in it that has begun, and that run. A run that
-// is there already is not begun again: several members may ask for it at once, and a
+// Starts returns the history with a new run in it, and that run. A run that
+// is there already is not added again: several members may ask for it at once, and a
 // second entry would end the first.
 func (h History) Starts(id string, began int64) (next History, run Run, changed bool) {
 	if at := slices.IndexFunc(h.Runs, func(r Run) bool { return r.ID == id }); at >= 0 {
@@ -297,7 +297,7 @@ func (h History) Starts(id string, began int64) (next History, run Run, changed 
 	return h, run, true
 }
 
-// Last returns the run that was written down last; false if there is none.
+// Last returns the run that was recorded last; false if there is none.
 func (h History) Last() (Run, bool) {
 	if len(h.Runs) == 0 {
 		return Run{}, false
@@ -306,7 +306,7 @@ func (h History) Last() (Run, bool) {
 }
 
 // Lends returns the run that a mark of a revision may name while the present one, in which
-// the store was opened at began, is not written down: the last one, if what was seen is
+// the store was opened at began, is not recorded yet: the last one, if what was seen is
 // from before the present one, and nothing is known to be lost of it. A start after which
 // nothing changes can so mark what the run before it did not come to mark, and write nothing.
 func (h History) Lends(seen, began int64) (Run, bool) {

@@ -6,55 +6,55 @@ import (
 )
 
 // The folder of a hub may be copied, and the copy be run beside it: members know both by
-// one identity. So a hub acts from one home, which its members carry. Who comes from
-// elsewhere asks first, in the member, and acts once nobody has refused for a while: a
-// hub that runs looks at its members more often than that.
+// one identity. So a hub acts from one home, which its members carry. A hub that comes from
+// another place asks first, in the member, and acts once nobody has refused for a while: a
+// running hub checks its members more often than that.
 
-// Home is from where a hub acts in a member, and who would from elsewhere. The zero value
-// is that of a member in which no hub has acted that knows where it is.
+// Home is the place from which a hub acts in a member, and the other place that asks to. The zero value
+// is that of a member in which only hubs without a known place have acted.
 type Home struct {
-	// At is where the hub acts from.
+	// At is the place from which the hub acts.
 	At string `json:"at"`
-	// Asks is another place, from where somebody would act; empty: nobody.
+	// Asks is another place that asks to act; empty: none does.
 	Asks string `json:"asks,omitempty"`
-	// Refused are places from where somebody asked, and was told that the hub still acts,
+	// Refused are places that asked, and were refused because the hub still acts from At,
 	// the latest last.
 	Refused []string `json:"refused,omitempty"`
 }
 
 const (
-	// UntilMoved is how long nobody may answer who asks. Members are looked at every 10 s.
+	// UntilMoved is how long a request must go unanswered until the asking place acts. Members are checked every 10 s.
 	UntilMoved = 30 * time.Second
-	// untilOthers is how long somebody else who asks is waited for.
+	// untilOthers is how long a place waits for another one that asks, too.
 	untilOthers = 2 * UntilMoved
-	// mostRefused is how many are remembered.
+	// mostRefused is how many refused places are kept.
 	mostRefused = 8
-	// untilAgain is how long who was refused waits before asking again.
+	// untilAgain is how long a refused place waits before it asks again.
 	untilAgain = 5 * time.Minute
 )
 
-// Turn is whether somebody may act in a member now.
+// Turn is whether a place may act in a member now.
 type Turn int
 
 const (
-	// Acts: yes.
+	// Acts: it may.
 	Acts Turn = iota
-	// Asks: not yet, nobody has answered.
+	// Asks: not yet; it has asked, and nobody has answered.
 	Asks
-	// Refused: no, the hub acts from elsewhere.
+	// Refused: it may not, the hub acts from another place.
 	Refused
 )
 
-// Glance is how somebody knows a home.
+// Glance is what an observer knows of a Home.
 type Glance struct {
-	// Still is for how long it has been as it is, by the clock of who looks.
+	// Still is for how long it has not changed, by the observer's clock.
 	Still time.Duration
-	// Asked says that who looks has asked already, since the start of the program.
+	// Asked says that the observer has asked already, since its start.
 	Asked bool
 }
 
 // Enter returns whether the hub at a place may act, and the home as it is to be then; nil
-// is none. A place that is empty is one that is not known: it is kept apart from none.
+// is none. An empty place is not known: it may act, and leaves the home as it is.
 func (h *Home) Enter(place string, seen Glance) (next *Home, turn Turn) {
 	switch {
 	case place == "":
@@ -78,7 +78,7 @@ func (h *Home) Enter(place string, seen Glance) (next *Home, turn Turn) {
 	}
 }
 
-// refused returns the places with one more, the last.
+// refused returns the places with one more at the end.
 func refused(places []string, place string) []string {
 	out := slices.DeleteFunc(slices.Clone(places), func(other string) bool { return other == place })
 	out = append(out, place)

@@ -1,9 +1,9 @@
-// Package volumes reports whether a PersistentVolumeClaim, and its data with it, leaves a member as
-// the Work goes that brought it there.
+// Package volumes decides whether a PersistentVolumeClaim, and its data, is removed from a member when
+// its Work is deleted.
 //
-// In goes a Work; out come whether its claims stay, and the words for people: also those in which a Cluster says which
-// stay there, and what these say. A claim goes only
-// if its template was deleted on the control plane, or somebody named it: nothing else that
-// takes a Work away is about data. For what makes claims itself in a cluster, such as a StatefulSet, the same holds: in
-// goes its manifest, and out comes one that leaves them there. The package talks to nobody, and decides for no other kind.
+// In goes a Work; out come whether its claims stay, and texts for people, including the condition in which a Cluster lists the
+// claims that stay there, and its parser. A claim is removed only
+// if its template was deleted on the control plane, or a person named it: no other reason to
+// delete a Work is about data. The same holds for objects that create claims in a cluster, such as StatefulSets: in
+// goes a manifest, and out comes one that leaves the claims there. The package does no I/O, and decides for no other kind.
 package volumes

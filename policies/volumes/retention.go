@@ -12,20 +12,20 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 )
 
-// What a persistentVolumeClaimRetentionPolicy says.
+// The values of a persistentVolumeClaimRetentionPolicy.
 const (
 	deletes = "Delete"
 	retains = "Retain"
 )
 
-// retentionPath is where a StatefulSet says what becomes of the claims that it makes, and where
-// kinds say so of which an operator makes StatefulSets.
+// retentionPath is the field in which a StatefulSet has the retention policy of its claims, and in which
+// kinds have it whose operator creates StatefulSets.
 func retentionPath() []string { return []string{"spec", "persistentVolumeClaimRetentionPolicy"} }
 
-// whens are the fields of a retention policy.
+// whens are the field names of a retention policy.
 func whens() []string { return []string{"whenDeleted", "whenScaled"} }
 
-// Drops returns the fields by which an object has the claims that it makes in a cluster go with it, or with
+// Drops returns the retention fields by which the claims of an object are deleted with it, or with
 // its replicas; none where they stay.
 func Drops(obj *unstructured.Unstructured) []string {
 	policy, _, _ := unstructured.NestedMap(obj.Object, retentionPath()...)
@@ -38,14 +38,14 @@ func Drops(obj *unstructured.Unstructured) []string {
 	return out
 }
 
-// Named reports whether the annotation of an object says that its data goes with it.
+// Named reports whether an object's annotation asks that its data is deleted with it.
 func Named(obj *unstructured.Unstructured) bool {
 	return obj.GetAnnotations()[workv1alpha2.AllowCascadeAnnotation] == "true"
 }
 
-// Outlive has the claims that an object makes in a cluster outlive it and its replicas there: it
-// leaves clusters, or shrinks in one, for more reasons than that somebody deleted it. One whose annotation
-// names its data keeps what it says.
+// Outlive makes the claims of an object outlive it and its replicas in a cluster: it
+// leaves clusters, or is scaled down, for more reasons than that a person deleted it. An object whose annotation
+// names its data keeps its policy.
 func Outlive(manifest *unstructured.Unstructured) {
 	if Named(manifest) {
 		return
@@ -55,13 +55,13 @@ func Outlive(manifest *unstructured.Unstructured) {
 	}
 }
 
-// MakesClaims reports whether objects of a kind make claims for their replicas, and own them if their
+// MakesClaims reports whether objects of a kind create claims for their replicas, and own them if their
 // retention policy says so.
 func MakesClaims(of schema.GroupKind) bool {
 	return of.Kind == "StatefulSet" && (of.Group == "apps" || of.Group == "apps.kruise.io")
 }
 
-// MadeBy returns those of the claims that a StatefulSet made, by their names, or owns, itself or one of
+// MadeBy returns those of the claims that a StatefulSet created, by their names, or owns, itself or by one of
 // its replicas.
 func MadeBy(set *unstructured.Unstructured, claims []corev1.PersistentVolumeClaim) []corev1.PersistentVolumeClaim {
 	var names []string
@@ -90,7 +90,7 @@ func Owners(set *unstructured.Unstructured, claim *corev1.PersistentVolumeClaim)
 	})
 }
 
-// isReplica reports whether a name is that of a replica of what is called so: "db-0" of "db".
+// isReplica reports whether a name is that of a replica of a set: "db-0" of "db".
 func isReplica(name, of string) bool {
 	ordinal, begins := strings.CutPrefix(name, of+"-")
 	return begins && ordinal != "" && strings.Trim(ordinal, "0123456789") == ""

@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	// staying begins what a Cluster says of the claims that stay in it; their names follow.
+	// staying is the prefix of the message that lists the claims that stay in a Cluster.
 	staying = "PersistentVolumeClaims stay here with their data, and no Work names them: "
-	// mostNames is how many bytes their names take; a condition has room for 32,768.
+	// mostNames is how many bytes of names are listed; a condition's message may have 32,768.
 	mostNames = 30_000
 )
 
-// Staying is what a Cluster says of claims that stay in it although no Work names them: as many as there is room for, by
+// Staying returns the message about claims that stay in a Cluster although no Work names them: as many as fit, by
 // name. It is the text of the Cluster's condition ClaimsKept, which the control plane or the agent of the cluster writes;
 // StayingIn reads it.
 func Staying(claims []types.NamespacedName) string {
@@ -40,7 +40,7 @@ func Staying(claims []types.NamespacedName) string {
 	return out.String()
 }
 
-// inOrder sorts claims by name, each once.
+// inOrder sorts claims by name, without duplicates.
 func inOrder(claims []types.NamespacedName) []types.NamespacedName {
 	slices.SortFunc(claims, byName)
 	return slices.Compact(claims)
@@ -50,8 +50,8 @@ func byName(a, b types.NamespacedName) int {
 	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 }
 
-// StayingIn returns the claims that stay in a cluster, as that says itself, sorted, each once: whatever is no name of one is
-// left out, as an agent may have written it. None where the Cluster says nothing.
+// StayingIn returns the claims that stay in a cluster, as its condition lists them, sorted, without duplicates. Other text is
+// left out, as an agent may have written it. None without the condition.
 func StayingIn(c *clusterv1alpha1.Cluster) []types.NamespacedName {
 	reported := meta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterConditionClaimsKept)
 	if reported == nil || !meta.IsStatusConditionTrue(c.Status.Conditions, reported.Type) {
@@ -86,7 +86,7 @@ func ByCluster(clusters []clusterv1alpha1.Cluster) map[types.NamespacedName][]st
 	return out
 }
 
-// Turned returns the claims that stay in one of two states of a cluster and not in the other; either may be nil.
+// Turned returns the claims that are listed in only one of two states of a Cluster; either may be nil.
 func Turned(before, after *clusterv1alpha1.Cluster) []types.NamespacedName {
 	var was, is []types.NamespacedName
 	if before != nil {

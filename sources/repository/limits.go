@@ -12,14 +12,14 @@ import (
 	"github.com/flotilla-io/flotilla/sources/artifact"
 )
 
-// limiter keeps namespaces from having more than they may.
+// limiter enforces the limits of namespaces.
 type limiter struct {
 	hub   client.Reader
 	store *artifact.Store
 	of    func(namespace string) tenancy.Limits // nil: there are none
 }
 
-// sources refuses a repository that is one too many. The older ones stay.
+// sources refuses a repository beyond the limit of its namespace. The older ones stay.
 func (l limiter) sources(ctx context.Context, s *state) (loop.Next, error) {
 	limits := l.in(s)
 	if limits[tenancy.Sources] == 0 {
@@ -38,8 +38,8 @@ func (l limiter) sources(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, exceeded(s, limits.Check(s.object.Namespace, tenancy.Sources, int64(before+1)))
 }
 
-// artifact refuses to store one of so many bytes where there is no room for it. That of the repository's own
-// before gives way; those that are in use beside it do not.
+// artifact refuses to store an artifact that exceeds the namespace's limit. The repository's artifact
+// before does not count, since it is replaced; others in use do.
 func (l limiter) artifact(s *state, size int64) error {
 	limits := l.in(s)
 	if limits[tenancy.ArtifactSize] == 0 {

@@ -25,7 +25,7 @@ func newCounts(registry prometheus.Registerer, c clock.PassiveClock) counts {
 	}
 }
 
-// outcome is the reason of a look that went well.
+// outcome is the metric's reason of a reconcile without an error.
 func (s *state) outcome() string {
 	if s.artifact != nil {
 		return reasonNewArtifact

@@ -36,7 +36,7 @@ const (
 	ReasonAddress = "AddressNotAllowed"
 )
 
-// awaited is when to look again for a Secret that is not there.
+// awaited is when to check again for a missing Secret.
 const awaited = 5 * time.Second
 
 // state is what the phases find out about one repository.
@@ -45,18 +45,18 @@ type state struct {
 	interval time.Duration
 	remote   *git.Remote
 	commit   git.Commit
-	// current says that the artifact of the commit is there; inUse are those that are used, beside it.
+	// current says that the commit's artifact is there; inUse are older ones in use.
 	current bool
 	inUse   []Used
 	// artifact is the new one, once there is one.
 	artifact *meta.Artifact
 	// subject is the first line of the new artifact's commit message.
 	subject string
-	// storing says that what failed is our storage, not the remote.
+	// storing says that our storage failed, not the remote.
 	storing bool
 }
 
-// refuse stops at fields whose meaning would be lost.
+// refuse fails on fields that are not supported, rather than ignore them.
 func (r *Reconciler) refuse(_ context.Context, s *state) (loop.Next, error) {
 	spec := s.object.Spec
 	for _, f := range []struct {
@@ -77,7 +77,7 @@ func (r *Reconciler) refuse(_ context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, nil
 }
 
-// connect reads the credentials and makes the remote.
+// connect reads the credentials and creates the remote.
 func (r *Reconciler) connect(ctx context.Context, s *state) (loop.Next, error) {
 	spec := s.object.Spec
 	var cred git.Credentials
@@ -107,7 +107,7 @@ func (r *Reconciler) connect(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, nil
 }
 
-// resolve asks where the ref is, and whether the artifact is of there.
+// resolve asks the remote for the ref's commit, and checks whether the artifact is of it.
 func (r *Reconciler) resolve(ctx context.Context, s *state) (loop.Next, error) {
 	var err error
 	if s.commit, err = s.remote.Resolve(ctx, refOf(s.object.Spec.Reference)); err != nil {

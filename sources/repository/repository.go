@@ -180,7 +180,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	defer end()
 	result, err := r.reconcile(ctx, req, run)
 	if err != nil && runs.Superseded(ctx) {
-		return reconcile.Result{RequeueAfter: firstRetry}, nil // what it is now is worked on instead
+		return reconcile.Result{RequeueAfter: firstRetry}, nil // the present object is reconciled instead
 	}
 	return result, err
 }
@@ -212,7 +212,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request, run *
 		return reconcile.Result{}, reportErr
 	}
 	if err == nil {
-		r.users.restore(ctx, s) // what is new does not wait for what is old
+		r.users.restore(ctx, s) // a new artifact does not wait for old ones
 	}
 	next.After = r.opts.Jitter(s.interval)
 	if errors.Is(err, egress.ErrNotAllowed) {

@@ -17,7 +17,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 )
 
-// reasonNewArtifact is Flux's reason of the Event that says so.
+// reasonNewArtifact is Flux's reason of the Event about a new artifact.
 const reasonNewArtifact = "NewArtifact"
 
 // report writes what happened to the status, if that says something new, and
@@ -44,7 +44,7 @@ func (r *Reconciler) report(ctx context.Context, s *state, err error) error {
 	return nil
 }
 
-// setStored says that the artifact is there and up to date.
+// setStored sets the conditions for an artifact that is there and up to date.
 func (r *Reconciler) setStored(s *state) {
 	status := &s.object.Status
 	if s.artifact != nil {

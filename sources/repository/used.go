@@ -14,7 +14,7 @@ import (
 	"github.com/flotilla-io/flotilla/sources/git"
 )
 
-// Used is an artifact that somebody uses who does not use the latest.
+// Used is an artifact older than the latest that is still in use.
 type Used struct {
 	// Digest is the artifact's, Revision that of the commit it was made of.
 	Digest, Revision string
@@ -28,10 +28,10 @@ func digestsOf(used []Used) []string {
 	return out
 }
 
-// mostRestored is how many artifacts are fetched again at one look.
+// mostRestored is how many artifacts are fetched again in one reconcile.
 const mostRestored = 3
 
-// missing is how long an artifact is not asked for again that the remote did not give: a server that gives no
+// missing is how long an artifact is not requested again that the remote did not serve: a server that serves no
 // commit by its name sends its whole history to be looked through.
 const missing = time.Hour
 
@@ -70,7 +70,7 @@ func (r *users) restore(ctx context.Context, s *state) {
 			continue
 		}
 		if tries--; tries < 0 {
-			return // the rest is for the next look
+			return // the rest is for the next reconcile
 		}
 		if err := r.restoreOne(ctx, s, owner, used); err != nil && ctx.Err() == nil {
 			r.missed.add(used.Digest, r.opts.Clock.Now())

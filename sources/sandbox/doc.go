@@ -1,9 +1,9 @@
-// Package sandbox builds in a process of its own.
+// Package sandbox runs builds in a child process.
 //
-// In go the files of a build; out come its objects, or what is wrong with them. Reading
-// what is large takes time and leaves garbage, and kustomize cannot be interrupted, keeps
-// schemas in globals and may need any time and memory: here it is the program itself
-// that is started once more, with an empty environment and limits of its own, talks over
+// In go the files of a build; out come its objects, or the build's error. Parsing
+// large files takes time and leaves garbage, and kustomize cannot be interrupted, keeps
+// schemas in globals and may need any amount of time and memory. So the program starts
+// itself once more, with an empty environment and limits of its own; the child talks over
 // its standard input and output, and is killed with all of its group when the context
-// ends. Nothing is kept of it.
+// ends. Nothing of it is kept.
 package sandbox

@@ -19,11 +19,11 @@ import (
 
 // Limits bound one process. Zero fields take the default.
 type Limits struct {
-	// Memory is what its data may take, in bytes. Default 1 GiB.
+	// Memory bounds its data segment, in bytes. Default 1 GiB.
 	Memory int64
-	// CPU is how long it may compute. Default 5 min.
+	// CPU bounds its CPU time. Default 5 min.
 	CPU time.Duration
-	// Output is how much it may answer, in bytes. Default 512 MiB.
+	// Output bounds its answer, in bytes. Default 512 MiB.
 	Output int64
 }
 
@@ -59,7 +59,7 @@ func New(limits Limits, command ...string) *Runner {
 const (
 	// closing is how long the pipes of a process that was killed may stay open.
 	closing = 5 * time.Second
-	// keptErrors is how much of what it says when it breaks is read, in bytes.
+	// keptErrors is how much of its standard error is kept, in bytes.
 	keptErrors = 16 << 10
 )
 
@@ -67,8 +67,8 @@ const (
 // Errors: those of a build, build.ErrTooLarge also for one that met its limits, and
 // that of a context that ended. Any other is about this machine, not about the files.
 func (r *Runner) Run(ctx context.Context, job build.Job) ([][]byte, error) {
-	// The process is to die with this one. The kernel watches the thread that
-	// started it, which therefore has to stay.
+	// The child must die with this process. The kernel watches the thread that
+	// started it (PDEATHSIG), so the goroutine stays locked to it.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	cmd := exec.CommandContext(ctx, r.command[0], r.command[1:]...) //nolint:gosec // the program itself
@@ -92,7 +92,7 @@ func (r *Runner) Run(ctx context.Context, job build.Job) ([][]byte, error) {
 	sent := make(chan struct{})
 	go func() {
 		defer close(sent)
-		// A process that does not read it all says why, or is about to end.
+		// A child that does not read all of it reports why, or is about to end.
 		_ = send(input, order{Limits: r.limits, Job: job})
 		_ = input.Close()
 	}()
@@ -126,7 +126,7 @@ func kill(cmd *exec.Cmd) error {
 	return err
 }
 
-// explain says why a process ended without an answer.
+// explain returns why a process ended without an answer.
 func (r *Runner) explain(err error, stderr string) error {
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {

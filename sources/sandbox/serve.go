@@ -20,7 +20,7 @@ import (
 	"github.com/flotilla-io/flotilla/sources/build"
 )
 
-// order is what a process is asked. The files follow it, each as a file.
+// order is the request to a process. The files follow it, each as a file.
 type order struct {
 	Limits Limits
 	Job    build.Job
@@ -33,7 +33,7 @@ type file struct {
 	Content []byte
 }
 
-// answer is what a process says: first how many objects there are, or what is
+// answer is the reply of a process: first how many objects there are, or what is
 // wrong, and then each object as JSON.
 type answer struct {
 	Objects int
@@ -48,11 +48,11 @@ const (
 	// its data.
 	beside          = 256 << 20
 	besideAddresses = 4 << 30
-	// lowest is the priority of the nicest.
+	// lowest is the lowest priority (nice 19).
 	lowest = 19
 )
 
-// Serve is the process: it reads one order, keeps to its limits, and writes the
+// Serve is the child's side: it reads one order, applies the limits, and writes the
 // answer. An error is one of the pipes, not of the build.
 func Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	job, err := accept(in)
@@ -134,7 +134,7 @@ func faulty(err error) answer {
 	return out
 }
 
-// Keep makes the limits those of this process, for good.
+// Keep applies the limits to this process. They cannot be lifted again.
 func (l Limits) Keep() error {
 	l = l.withDefaults()
 	// A machine that runs out of memory ends this process before any other, where that is
@@ -159,8 +159,8 @@ func (l Limits) Keep() error {
 	return lowerPriority()
 }
 
-// lowerPriority lets this process compute when nothing else wants to. A low priority is not
-// enough: whoever wakes up would wait until its slice of time is over. Each thread
+// lowerPriority lets this process run only when nothing else does (SCHED_IDLE). A low priority is not
+// enough: a thread that wakes up would wait until this one's time slice is over. Each thread
 // has a policy of its own, which those that it starts inherit.
 func lowerPriority() error {
 	done := map[string]bool{}
@@ -191,10 +191,10 @@ func lowerPriority() error {
 	}
 }
 
-// errCut says that the answer ended too early.
+// errCut says that the answer was truncated.
 var errCut = errors.New("the answer of a build's process ended too early")
 
-// receive reads an answer. A limit that was met shows as its end.
+// receive reads an answer. A process that hit a limit truncates it.
 func receive(in *io.LimitedReader, most int, reveal func(text string)) ([][]byte, error) {
 	decoder := gob.NewDecoder(bufio.NewReader(in))
 	unreadable := fmt.Errorf("%w: its process gave no answer that can be read", build.ErrKustomize)
