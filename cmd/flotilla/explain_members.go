@@ -25,8 +25,8 @@ import (
 const mostExamined = 10
 
 // examine asks the clusters in which the template is not healthy what ails it there. Those
-// that are not to be told of are not asked, and what cannot be asked is said. While some do not
-// answer, errOut is told which.
+// that are not to be shown are not asked, and what cannot be asked is named. While some do not
+// answer, errOut shows which.
 func (f *explainFlags) examine(ctx context.Context, errOut io.Writer, e explain.Explanation, template *unstructured.Unstructured) map[string]symptom.Symptom {
 	clusters := unwell(e, f.scope.Named())
 	if len(clusters) == 0 || !offspring.Has(template.GetKind()) {

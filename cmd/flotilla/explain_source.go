@@ -22,7 +22,7 @@ import (
 )
 
 // behind adds to an explanation, before all else, that Git says something else by now than the template on the
-// control plane, or than what clusters are given of it. Who may not read its Kustomization is not told.
+// control plane, or than what clusters are given of it. Who may not read its Kustomization is not shown it.
 func behind(ctx context.Context, hub client.Reader, template *unstructured.Unstructured, e explain.Explanation) explain.Explanation {
 	owner, owned := inventory.OwnerOf(template)
 	if !owned {
@@ -64,7 +64,7 @@ func left(id inventory.ID, ks *kustomizev1.Kustomization) []explain.Problem {
 const sharedObject = "SharedObject"
 
 // shared says which other Kustomizations have an object in their files that is of one, and do not apply their revision for
-// that. Those that may not be read are not told.
+// that. Those that may not be read are not shown.
 func shared(ctx context.Context, hub client.Reader, id inventory.ID, owner *kustomizev1.Kustomization) []explain.Problem {
 	var out []explain.Problem
 	take := func(ks *kustomizev1.Kustomization) {
@@ -82,7 +82,7 @@ func shared(ctx context.Context, hub client.Reader, id inventory.ID, owner *kust
 	}
 	err := listing.Each(ctx, hub, &kustomizev1.KustomizationList{}, take)()
 	if apierrors.IsForbidden(err) {
-		_ = listing.Each(ctx, hub, &kustomizev1.KustomizationList{}, take, client.InNamespace(owner.Namespace))() // who may not is not told
+		_ = listing.Each(ctx, hub, &kustomizev1.KustomizationList{}, take, client.InNamespace(owner.Namespace))() // who may not is not shown it
 	}
 	return out
 }

@@ -303,7 +303,7 @@ func (f *interpretFlags) runOperation(cmd *cobra.Command, o customization.Operat
 		if r.Err != nil {
 			failed, last = failed+1, r.Err
 			if len(inputs) == 1 {
-				break // it is said once
+				break // it is printed once
 			}
 		}
 		if err := printer.Result(r); err != nil {

@@ -99,7 +99,7 @@ func (o *ClaimOptions) unclaimed(claim *hubclaim.Claim) error {
 		ErrClaimed, claim.Describe())
 }
 
-// Claim writes the hub's claim to the member. A member that refuses that is told
+// Claim writes the hub's claim to the member. A member that refuses that is reported
 // by the control plane, and joins all the same. Errors: ErrClaimed.
 func Claim(ctx context.Context, o ClaimOptions) error {
 	system, claim, err := claimOf(ctx, o.Member)

@@ -59,7 +59,7 @@ type voice struct {
 }
 
 const (
-	// everySome is how often progress is told, and a silent member asked again.
+	// everySome is how often progress is reported, and a silent member asked again.
 	everySome = 5 * time.Second
 	// agentTimeout is how long an agent may be silent without a Lease that says so.
 	agentTimeout = 20 * time.Second
@@ -75,7 +75,7 @@ func (d *Departure) Observe(ctx context.Context, cluster *clusterv1alpha1.Cluste
 		ready := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
 		d.well = outlook.Reached(cluster)
 		d.taken = d.taken || ready != nil && ready.Reason == clusterv1alpha1.ClusterClaimedReason
-		if d.well { // only where it cannot be told, Works go by themselves
+		if d.well { // only where that is not known, Works go by themselves
 			clear(d.doubt)
 		}
 		d.listen(ctx)

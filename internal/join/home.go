@@ -95,6 +95,6 @@ func (o *UnjoinOptions) here(ctx context.Context) error {
 	return setback.Weigh(ctx, o.Hub, o.Opened, o.Name, claim.Mark)
 }
 
-// witnessTimeout is how long a member may take to say what it has seen, where nobody said
+// witnessTimeout is how long a member may take to report what it has seen, where nobody set
 // that it is to be reached.
 const witnessTimeout = 5 * time.Second

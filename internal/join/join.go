@@ -236,7 +236,7 @@ func (o *Options) token(ctx context.Context, account string) (*corev1.Secret, er
 }
 
 // desired returns the Cluster as it is to be: a new one, or the one that is there
-// with the way to it and what was said about where it is.
+// with the connection to it and what was declared about its place.
 func (o *Options) desired(current *clusterv1alpha1.Cluster, id string, w *way) *clusterv1alpha1.Cluster {
 	cluster := &clusterv1alpha1.Cluster{
 		ObjectMeta: metav1.ObjectMeta{Name: o.Name},

@@ -10,8 +10,8 @@ import (
 	"github.com/flotilla-io/flotilla/internal/join/outlook"
 )
 
-// Going tells what would be removed from a cluster that leaves, by what the hub asks
-// for there, each object by its name, and what would stay, and why. It tells nothing where
+// Going reports what would be removed from a cluster that leaves, by what the hub asks
+// for there, each object by its name, and what would stay, and why. It reports nothing where
 // there is nothing. Inside, which may be nil, looks into the member.
 func Going(ctx context.Context, hub client.Reader, cluster *clusterv1alpha1.Cluster, inside outlook.Inside, report func(Step)) error {
 	will, err := outlook.Of(ctx, hub, cluster, inside)

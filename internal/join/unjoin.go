@@ -69,7 +69,7 @@ type UnjoinOptions struct {
 	Progress func(Step)
 	// Inside looks into the member for what stays there; nil knows what the hub knows.
 	Inside outlook.Inside
-	// Predicted is told what is to become of what the fleet runs there before anything is done; nil: nobody is.
+	// Predicted is called with what is to become of what the fleet runs there, before anything is done; nil is not called.
 	Predicted func(outlook.Outlook)
 	// Departure follows the cluster, and knows afterwards what stays in it; nil: nobody does.
 	Departure *Departure

@@ -41,7 +41,7 @@ func ownTime(task *workv1alpha2.GracefulEvictionTask) time.Time {
 }
 
 // Timed returns k with the time that ends it, where the task says one that is to come, and what clusters say of the
-// binding lets it: the copy that is kept serves nobody, or one that replaces it is healthy. What was said by a cluster
+// binding lets it: the copy that is kept serves nobody, or one that replaces it is healthy. What was reported by a cluster
 // that is silent does not count.
 func (k Kept) Timed(b workv1alpha2.Binding, now time.Time, silent func(cluster string) bool) Kept {
 	if !k.over.After(now) || len(k.Until) == 0 || k.Away {

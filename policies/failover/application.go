@@ -58,7 +58,7 @@ func Tolerated(spec *workv1alpha2.ResourceBindingSpec) time.Duration {
 
 // Application returns the clusters in which a template has been unhealthy for longer than its
 // policy tolerates, given how it was moved before, and when there will be another one by time alone; zero where there will not.
-// What is said of a cluster that is not ready counts for nothing, as does what is said of one
+// What is reported of a cluster that is not ready does not count, nor what is reported of one
 // that the template has left.
 func Application(fleet Fleet, b workv1alpha2.Binding, before Moves, now time.Time) (Due, time.Time) {
 	spec := b.BindingSpec()

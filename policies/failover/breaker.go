@@ -186,7 +186,7 @@ func (b Breaker) window() time.Duration {
 	return b.Window
 }
 
-// confirmed reports whether somebody said of this loss of a cluster that it is one: the
+// confirmed reports whether somebody confirmed this loss of a cluster: the
 // annotation is of later than the loss.
 func confirmed(c *clusterv1alpha1.Cluster) bool {
 	at, err := time.Parse(time.RFC3339, c.Annotations[clusterv1alpha1.ConfirmLostAnnotation])

@@ -52,7 +52,7 @@ func MovedTo(b workv1alpha2.Binding, leaves []string, targets []workv1alpha2.Tar
 	return out, len(out.To) > 0 && !ill
 }
 
-// Underway returns the last move of a binding that has not come to its end, as its eviction tasks tell; false where there is
+// Underway returns the last move of a binding that has not come to its end, as its eviction tasks show; false where there is
 // none. Who did not make the moves himself knows of no others: of those that went well nothing is left.
 func Underway(b workv1alpha2.Binding) (Moved, bool) {
 	var out Moved
@@ -79,7 +79,7 @@ type Fare int
 const (
 	// FareOver says nothing any more: it does not run there, or it is too long ago.
 	FareOver Fare = iota
-	// FareWaiting may become healthy yet, or nobody can tell.
+	// FareWaiting may become healthy yet, or that is not known.
 	FareWaiting
 	// FareHealthy is healthy wherever it was moved to.
 	FareHealthy
@@ -100,7 +100,7 @@ func (m Moved) Fares(b workv1alpha2.Binding, by Judging, now time.Time) Fare {
 		return FareOver
 	}
 	if slices.ContainsFunc(spec.GracefulEvictionTasks, func(t workv1alpha2.GracefulEvictionTask) bool { return t.PurgeMode == policyv1alpha1.PurgeModeDirectly }) {
-		return FareWaiting // for the old copy to go, which a lost cluster may never tell
+		return FareWaiting // for the old copy to go, which a lost cluster may never report
 	}
 	well, ill := true, false
 	for _, name := range m.To {
@@ -134,7 +134,7 @@ func in(b workv1alpha2.Binding, cluster string) (health workv1alpha2.ResourceHea
 // Outcomes count how what was moved last fares. The zero value: nothing was moved.
 type Outcomes struct {
 	Healthy, Ill, Waiting int
-	// Such is one of those that are ill, "Deployment shop/web": the first by name. Empty where none is, or nobody said.
+	// Such is one of those that are ill, "Deployment shop/web": the first by name. Empty where none is, or none is named.
 	Such string
 }
 

@@ -15,7 +15,7 @@ import (
 // Work says it, by FaultAnnotation. See ClusterFaults.
 const ClusterFaultsAnnotation = "propagation.flotilla.io/cluster-faults"
 
-// mostFaults is how many different faults are kept; others are told by Events.
+// mostFaults is how many different faults are kept; others are reported by Events.
 const mostFaults = 8
 
 // ClusterFaults are why clusters have no Work, by cluster.

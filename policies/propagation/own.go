@@ -41,7 +41,7 @@ const (
 	allocated = "ipaddress.kubernetes.io/managed-by"
 )
 
-// systemClasses and the others are what Kubernetes makes under names of its own, without a label that tells it.
+// systemClasses and the others are what Kubernetes makes under names of its own, without a label that shows it.
 var (
 	systemClasses = []string{"system-cluster-critical", "system-node-critical"}
 	levels        = []string{"exempt", "catch-all", "system", "node-high", "leader-election", "workload-high", "workload-low", "global-default"}

@@ -22,10 +22,10 @@ type SkipRules struct {
 }
 
 // DefaultSkippedNamespaces matches the namespaces that every cluster has of its own: what
-// stays on a control plane that was not told otherwise.
+// stays on a control plane without other flags.
 const DefaultSkippedNamespaces = "kube-.*"
 
-// DefaultSkipRules returns the rules of a control plane that was not told otherwise.
+// DefaultSkipRules returns the rules of a control plane without other flags.
 func DefaultSkipRules() SkipRules {
 	rules, err := NewSkipRules([]string{DefaultSkippedNamespaces}, "")
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 
 // Stranger is a cluster that a placement names and that is not in the fleet.
 type Stranger struct {
-	// Name is empty where it may not be told; see Told.
+	// Name is empty where it may not be shown.
 	Name string
 	// Meant is the cluster of the fleet with the most similar name; empty where none is
 	// similar.
@@ -47,7 +47,7 @@ func listed(strangers []Stranger) string {
 	return strings.Join(parts, "; ")
 }
 
-// Remarks are what is to be said of clusters that a policy, or an override, names, and of those that it excludes,
+// Remarks are the texts about clusters that a policy, or an override, names, and of those that it excludes,
 // which are none of the fleet's. To exclude one that may yet join is no mistake, but by a name that is nearly
 // another's.
 func Remarks(of metav1.Object, names, excluded, fleet []string) []string {

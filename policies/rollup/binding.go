@@ -30,7 +30,7 @@ func Scheduled(b workv1alpha2.Binding) (metav1.Condition, bool) {
 	return c, true
 }
 
-// date says in items since when they are unhealthy, where that moves the template: what b said of that before
+// date says in items since when they are unhealthy, where that moves the template: what b recorded of that before
 // stays. It is written with the health, so that whoever leads next counts on.
 func date(items []workv1alpha2.AggregatedStatusItem, b workv1alpha2.Binding, now time.Time) {
 	if f := b.BindingSpec().Failover; f == nil || f.Application == nil {
@@ -92,7 +92,7 @@ type Total struct {
 // Status returns the whole status that b should have. Where nothing changed, the
 // result equals the status that b has. What each cluster has applied and how
 // healthy it is always stays; of raw statuses the largest are left out where b
-// would become too large to be stored, which a condition tells. Raw statuses are
+// would become too large to be stored, which a condition reports. Raw statuses are
 // shared with the Works.
 func Status(b workv1alpha2.Binding, r Report) workv1alpha2.ResourceBindingStatus {
 	status := *b.BindingStatus()

@@ -14,7 +14,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/excerpt"
 )
 
-// Bounds of a binding, in bytes as it is stored. etcd takes 1.5 MiB unless told
+// Bounds of a binding, in bytes as it is stored. etcd takes 1.5 MiB unless configured
 // otherwise; half a MiB is left for what the next writer of the spec adds.
 const (
 	mostBinding = 1 << 20

@@ -6,7 +6,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/excerpt"
 )
 
-// longestCause is how many characters are repeated of what a member says, mark included: what is said of a commit is short.
+// longestCause is how many characters are repeated of what a member says, mark included: what is posted about a commit is short.
 const longestCause = 120
 
 // cause returns ": FailedCreate: pods are forbidden: …" where what a cluster reports of an object that is not ready says why,

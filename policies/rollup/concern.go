@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Kinds of causes, by how much they ask of people: the first is told first.
+// Kinds of causes, by how much they ask of people: the first is reported first.
 const (
 	// decision: somebody has to say what is meant.
 	decision = iota

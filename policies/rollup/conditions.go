@@ -18,7 +18,7 @@ import (
 const (
 	mostFault = 512 // bytes of what one fault says
 	mostNames = 5   // clusters that are named
-	mostTexts = 3   // different texts that are told
+	mostTexts = 3   // different texts that are shown
 )
 
 // interpreted returns the condition that says which rules of the interpreter
@@ -54,7 +54,7 @@ func drifted(works []*workv1alpha1.Work) (metav1.Condition, bool) {
 	return c, len(said) > 0
 }
 
-// report is what is said of one cluster.
+// report is the message of one cluster.
 type report struct{ cluster, text string }
 
 // saying returns what Works say whose condition has the given status, sorted by
@@ -74,8 +74,8 @@ func saying(works []*workv1alpha1.Work, kind string, status metav1.ConditionStat
 	return out
 }
 
-// messageOf makes one bounded text of what is said of clusters, which come sorted.
-// Those of which the same is said are told together.
+// messageOf makes one bounded text of the messages of clusters, which come sorted.
+// Clusters with the same message are listed together.
 func messageOf(said []report) string {
 	var texts []string
 	clusters := map[string][]string{}

@@ -53,32 +53,32 @@ type ClusterPart struct {
 	// which may be an older version, or waits for what was never sent.
 	Suspended bool
 	// Strayed says that it is not healthy since others removed it or changed it in the
-	// cluster, and that it is left so, as Reason tells.
+	// cluster, and that it is left so, as Reason says.
 	Strayed bool
-	// Note tells what does not count against the cluster, and that somebody may
+	// Note is what does not count against the cluster, and that somebody may
 	// want to know all the same; empty for nothing.
 	Note string
 	// Replicas are those that it is to have there; zero for what has none.
 	Replicas int32
-	// Applied says that the cluster is known to hold the latest version, healthy or not, as its Work tells.
+	// Applied says that the cluster is known to hold the latest version, healthy or not, as its Work reports.
 	Applied bool
 	// Outdated says that the cluster is known not to hold the latest version, as its Work
-	// tells: it holds the one before, or nothing.
+	// reports: it holds the one before, or nothing.
 	Outdated bool
 }
 
-// What is said of a cluster that has yet to hold a template.
+// Texts of a cluster that does not hold a template yet.
 const (
 	notSent       = "not sent yet"
 	notApplied    = "not applied yet"
 	latestPending = "latest version "
-	// HealthAwaited is said of one whose health has yet to be told.
+	// HealthAwaited is the text of a cluster whose health is not reported yet.
 	HealthAwaited = "health not known yet"
-	// Suspended is said of one that it is kept from.
+	// Suspended is the text of a cluster that it is kept from.
 	Suspended = "never sent: dispatching is suspended"
 )
 
-// KeptBack says that all that is to be said of the cluster is that changes are kept from it.
+// KeptBack says that the only thing to report of the cluster is that changes are kept from it.
 func (c ClusterPart) KeptBack() bool {
 	return c.Suspended && (c.State == Healthy || c.Reason == Suspended)
 }
@@ -135,7 +135,7 @@ func (p Part) Worst(uncounted []string) (State, string) {
 }
 
 // PartOf judges a template by its binding and, where they are given, by its
-// Works, which tell whether clusters hold the latest template and not just a
+// Works, which show whether clusters hold the latest template and not just a
 // healthy older one. A template that is nil is not known: then it is taken for the one that
 // the binding stands for. b is nil for objects that no policy carries: they are
 // healthy where they are. Pass a nil interface, not a nil pointer in one. What clusters
@@ -171,7 +171,7 @@ func partOf(template *unstructured.Unstructured, b workv1alpha2.Binding, works [
 }
 
 // unheard is the state in a cluster of which nothing is heard: what it was is no more than
-// what was said last.
+// what was reported last.
 func (c ClusterPart) unheard(s Silence) ClusterPart {
 	return ClusterPart{Name: c.Name, State: Unknown, Outdated: c.Outdated, Reason: s.String() + "; last heard: " + cmp.Or(c.Reason, "healthy"), Silence: &s}
 }

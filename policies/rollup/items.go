@@ -41,7 +41,7 @@ func Items(works []*workv1alpha1.Work, overdue func(*workv1alpha1.Work) bool) []
 	return items
 }
 
-// ItemsOf returns what is said of the clusters of b: Items, and why others of its placement
+// ItemsOf returns the status items of the clusters of b: Items, and why others of its placement
 // have no Work, where b says that.
 func ItemsOf(b workv1alpha2.Binding, works []*workv1alpha1.Work, overdue func(*workv1alpha1.Work) bool) []workv1alpha2.AggregatedStatusItem {
 	items := Items(works, overdue)
@@ -60,7 +60,7 @@ func ItemsOf(b workv1alpha2.Binding, works []*workv1alpha1.Work, overdue func(*w
 	return items
 }
 
-// Overdue is what is said of a cluster that has been Behind with a Work for long.
+// Overdue is the text of a cluster that has been Behind with a Work for long.
 const Overdue = "the latest version is not known to have arrived"
 
 // Behind reports whether a Work's cluster has yet to say how the latest version of it
@@ -72,7 +72,7 @@ func Behind(w *workv1alpha1.Work) bool {
 		applied != nil && applied.ObservedGeneration > 0 && applied.ObservedGeneration < w.Generation
 }
 
-// SaysOverdue reports whether what was said of a binding's clusters before is that a Work
+// SaysOverdue reports whether the status of a binding's clusters already shows that a Work
 // of it is overdue.
 func SaysOverdue(said []workv1alpha2.AggregatedStatusItem, w *workv1alpha1.Work) bool {
 	cluster, ok := speaks(w)
@@ -108,7 +108,7 @@ func itemOf(cluster string, w *workv1alpha1.Work) workv1alpha2.AggregatedStatusI
 	return item
 }
 
-// Shown returns the health of an object as people are told it and commits wait for
+// Shown returns the health of an object as it is shown to people and commits wait for
 // it: one that waits in its cluster is not healthy yet, though that is no reason to
 // take it away from there. Status is what the cluster reports of the object.
 func Shown(health workv1alpha2.ResourceHealth, status *runtime.RawExtension) workv1alpha2.ResourceHealth {
@@ -118,7 +118,7 @@ func Shown(health workv1alpha2.ResourceHealth, status *runtime.RawExtension) wor
 	return health
 }
 
-// How people are told of what is healthy and not done.
+// The texts for what is healthy and not done.
 const (
 	// Running is an object that is to come to an end, and has not yet.
 	Running = "Running"
@@ -126,7 +126,7 @@ const (
 	Updating = "Updating"
 )
 
-// HealthText is the health of what a cluster reports as people are told it: Healthy,
+// HealthText is the health of what a cluster reports, as it is shown to people: Healthy,
 // Unhealthy, Unknown, Running or Updating; empty for nothing.
 func HealthText(kind schema.GroupKind, health workv1alpha2.ResourceHealth, status *runtime.RawExtension) string {
 	shown := Shown(health, status)
@@ -172,7 +172,7 @@ func Ready(w *workv1alpha1.Work) bool {
 }
 
 // healthOf returns the health of all that a Work holds: that of its worst
-// manifest, and unknown where nothing is said of one.
+// manifest, and unknown where nothing is reported of one.
 func healthOf(w *workv1alpha1.Work) workv1alpha2.ResourceHealth {
 	said := w.Status.ManifestStatuses
 	if len(said) == 0 {

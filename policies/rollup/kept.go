@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// keeping is what is said of claims that stay in clusters, and how they go.
+// keeping is the text about claims that stay in clusters, and how to remove them.
 type keeping struct{ cluster, object string }
 
 // keepings are those of parts, sorted.
@@ -26,7 +26,7 @@ func keepings(parts []Part) []keeping {
 	return out
 }
 
-// Kept tells of what stays in clusters with its data although nobody asks for it there, and how it goes: the first, and how
+// Kept describes what stays in clusters with its data although nobody asks for it there, and how it goes: the first, and how
 // many more there are; empty for nothing.
 func Kept(parts []Part) string {
 	list := keepings(parts)
@@ -39,7 +39,7 @@ func Kept(parts []Part) string {
 // NotTakenUp begins what Unheeded says.
 const NotTakenUp = "not taken up: "
 
-// Unheeded tells of what policies ask for of templates and is not done: of the first, and how many more there are; empty
+// Unheeded describes what policies ask for of templates and is not done: the first, and how many more there are; empty
 // for nothing.
 func Unheeded(parts []Part) string {
 	var first *Part
@@ -65,7 +65,7 @@ func more(n int) string {
 	return fmt.Sprintf(" (and %d more)", n)
 }
 
-// keptOf is what a description that Revision made of a success tells of what stays; empty for nothing.
+// keptOf is what a description that Revision made of a success says of what stays; empty for nothing.
 func keptOf(description string) string {
 	if _, kept, tells := strings.Cut(description, "; claim "); tells {
 		kept, _, _ = strings.Cut(kept, "; "+NotTakenUp)

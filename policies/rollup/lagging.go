@@ -2,7 +2,7 @@ package rollup
 
 import "slices"
 
-// OverridesPending is said of a cluster that holds a template as overrides made it that have changed since.
+// OverridesPending is the text of a cluster that holds a template as overrides made it that have changed since.
 const OverridesPending = "its overrides have changed, and are not applied yet"
 
 // Lagging is the part of a template that waits for what why says: what stands in its clusters is what was asked for

@@ -55,7 +55,7 @@ func (f finding) String() string {
 	}
 }
 
-// Revision sums up all templates of a revision. What failed is told before clusters of
+// Revision sums up all templates of a revision. What failed is reported before clusters of
 // which nothing is heard, these before what is on its way, what concerns the hub before clusters, and then by
 // cluster and object. The order of parts does not matter.
 func Revision(parts []Part) Rollup {
@@ -106,7 +106,7 @@ func Revision(parts []Part) Rollup {
 	return out
 }
 
-// onHub is what the control plane says of a part. That it fits nowhere is told after the clusters which it is meant for
+// onHub is what the control plane says of a part. That it fits nowhere is reported after the clusters which it is meant for
 // and that are not there.
 func onHub(p Part) []finding {
 	switch {

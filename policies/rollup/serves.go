@@ -12,7 +12,7 @@ import (
 // Serves reports whether the copy that a Work is about may serve somebody: it is not known to be
 // dead. Of a cluster that was heard of, what it says counts: a copy serves that is healthy or of
 // unknown health, in whatever version, or, unless it has to as a whole, of which a single replica is ready. Of any other it
-// serves if it has ever arrived there: what was said of it while nobody listened, or when it had
+// serves if it has ever arrived there: what was reported of it while no loop ran, or when it had
 // just begun to answer again, is not how it is. One that is being deleted serves nobody.
 func Serves(w *workv1alpha1.Work, heard, whole bool) bool {
 	said := w.Status.ManifestStatuses

@@ -26,7 +26,7 @@ type Silence struct {
 type Silences map[string]Silence
 
 // causes say in few words why nothing is heard of a cluster. Of any other reason it is
-// said that the cluster is not ready. How long is known of that alone: what may have come
+// reported that the cluster is not ready. How long is known of that alone: what may have come
 // later, when it was not ready already, says so.
 var causes = map[string]string{
 	clusterv1alpha1.ClusterNotReachableReason:       "unreachable",

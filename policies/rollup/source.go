@@ -31,7 +31,7 @@ type Share struct {
 }
 
 // Source sums up all that apply a source at one commit: "41 unchanged, 2 roll out: 12/40; web: …".
-// What the commit does not change counts as well: it is green when all of it is. What failed is told
+// What the commit does not change counts as well: it is green when all of it is. What failed is reported
 // before what is on its way, and what asks most of people before the rest; the order of shares does not matter.
 func Source(shares []Share) Rollup {
 	shares = slices.SortedFunc(slices.Values(shares), byConcern)
@@ -67,7 +67,7 @@ func Source(shares []Share) Rollup {
 	return out
 }
 
-// firstKept names the first share by which something stays where nobody asks for it, and tells of that; empty for none.
+// firstKept names the first share by which something stays where nobody asks for it, and describes that; empty for none.
 func firstKept(shares []Share) string {
 	for _, s := range shares {
 		if kept := keptOf(s.Description); kept != "" && s.state() == StateSuccess && !s.Suspended {
@@ -119,7 +119,7 @@ func (t *shareCounts) add(s Share) {
 	}
 }
 
-// alone reports whether there is but one to tell of.
+// alone reports whether there is only one to report.
 func (t *shareCounts) alone() bool {
 	return t.unchanged+t.changed+t.failed+t.rolling+t.awaited+t.suspended+t.waiting == 1
 }

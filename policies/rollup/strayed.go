@@ -34,7 +34,7 @@ func DriftOf(w *workv1alpha1.Work) string {
 	return cmp.Or(c.Message, c.Reason)
 }
 
-// strayed is why nobody tells the health of an object: somebody removed or changed it, and it
+// strayed is why nobody reports the health of an object: somebody removed or changed it, and it
 // is left so. Empty where that is not so, or where it is not known.
 func strayed(item *workv1alpha2.AggregatedStatusItem) string {
 	if item.Health == workv1alpha2.ResourceHealthy || item.Health == workv1alpha2.ResourceUnhealthy {

@@ -148,7 +148,7 @@ func (v *view) judge(target workv1alpha2.TargetCluster) (State, string) {
 	return state, reason
 }
 
-// NotSeen is said of a cluster that reports what became of an earlier version than the latest.
+// NotSeen is the text of a cluster that reports what became of an earlier version than the latest.
 const NotSeen = "latest version not seen yet"
 
 // SeenIn is the generation of a template that each cluster's report is about, as far as that says so.
@@ -194,13 +194,13 @@ func (v *view) fault(target workv1alpha2.TargetCluster) string {
 	return v.said(target, workv1alpha1.WorkInterpreted, metav1.ConditionFalse)
 }
 
-// note tells that a cluster differs from what was applied, where that is to be
+// note reports that a cluster differs from what was applied, where that is to be
 // reported only: what was sent has arrived, and what others made of it is theirs.
 func (v *view) note(target workv1alpha2.TargetCluster) string {
 	return v.said(target, workv1alpha1.WorkDrifted, metav1.ConditionTrue)
 }
 
-// said returns the message of a condition of the cluster's Work, if it has the
+// message returns the message of a condition of the cluster's Work, if it has the
 // given status.
 func (v *view) said(target workv1alpha2.TargetCluster, kind string, status metav1.ConditionStatus) string {
 	w := v.works[target.Name]

@@ -11,7 +11,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
-// Goes is said of a copy that is on its way out of a cluster.
+// Goes is the text of a copy that is being removed from a cluster.
 const Goes = "it is being taken out of this cluster"
 
 // OfWork judges a Work by what it says of itself; the text is empty where there is nothing
@@ -84,7 +84,7 @@ func known(w *workv1alpha1.Work) bool {
 	return shownOf(w) == workv1alpha2.ResourceHealthy || len(w.Status.ManifestStatuses) > 0 && w.Status.ManifestStatuses[0].Status != nil
 }
 
-// shownOf is the health of a Work's first object; empty where nothing is told.
+// shownOf is the health of a Work's first object; empty where nothing is reported.
 func shownOf(w *workv1alpha1.Work) workv1alpha2.ResourceHealth {
 	if len(w.Status.ManifestStatuses) == 0 {
 		return ""

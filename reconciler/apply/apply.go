@@ -99,7 +99,7 @@ type Deps struct {
 	Assessor Assessor
 	// Events records what happened.
 	Events loop.Recorder
-	// Templates tell of what others delete, and their labels; nil: it comes back when drift is looked for.
+	// Templates reports what others delete, and their labels; nil: it comes back when drift is looked for.
 	Templates wakes.Templates
 	// Switches have a revision count as a whole; nil: each object counts as it is written.
 	Switches switchover.Switches
@@ -286,7 +286,7 @@ type standing struct {
 	drift     bool // what stands is due for a look, or something of it is known to be gone
 	writes    extent
 	tried     bool // its build was begun
-	yields    bool // it changes nothing here, which is told once others have had their turn
+	yields    bool // it changes nothing here, which is reported once others have had their turn
 	// kept says what of the one before was brought back, as this one is refused; empty for nothing. taken are
 	// objects of that, or of what is leaving, which others hold by now.
 	kept  string
@@ -368,7 +368,7 @@ func (r *Reconciler) forget(ctx context.Context, key client.ObjectKey) {
 	r.switcher.end(ctx, key, nil)
 }
 
-// conclude writes what a run came to, if that is news, and tells of it.
+// conclude writes what a run came to, if that is new, and reports it.
 func (r *Reconciler) conclude(ctx context.Context, s *state, err error) error {
 	outcome := loop.As(err, reasonFailed)
 	s.last.conclude(s, outcome, r.opts.Clock.Now())

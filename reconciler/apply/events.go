@@ -15,7 +15,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// notice is what a run tells about a Kustomization.
+// notice is what a run reports about a Kustomization.
 type notice struct{ kind, reason, message string }
 
 // eventsOf returns what is news about a run: a transition, or drift that was
@@ -37,7 +37,7 @@ func eventsOf(s *state, after *kustomizev1.Kustomization, outcome *loop.Error) [
 }
 
 // putBack reports whether what a run did was to bring back a revision that stood before, as its Kustomization is now: whether
-// that is healthy is told later.
+// that is healthy is reported later.
 func putBack(s *state, outcome *loop.Error) bool {
 	return stands(outcome) && s.ks.Status.LastAppliedRevision == s.source.revision && s.ks.Status.ObservedGeneration == s.ks.Generation && len(inventory.Leaving(s.ks.Status)) == 0
 }
@@ -49,7 +49,7 @@ func again(s *state) string {
 	return s.last.returns.Message()
 }
 
-// omitted says what of the revision that is worked on is not applied as files have it; empty for nothing, and once it was told.
+// omitted says what of the revision that is worked on is not applied as files have it; empty for nothing, and once it was reported.
 func omitted(s *state) string {
 	s.last.mu.Lock()
 	defer s.last.mu.Unlock()
@@ -65,7 +65,7 @@ func transitionOf(s *state, after *kustomizev1.Kustomization, outcome *loop.Erro
 	case outcome != nil && was != nil && was.Status == is.Status && was.Reason == is.Reason && was.Message == is.Message:
 		return nil
 	case outcome != nil && s.source.revision == "" && outcome.Reason == meta.ArtifactFailedReason:
-		return nil // whoever makes the source tells of its faults; the conditions tell who waits for it
+		return nil // whoever makes the source reports its faults; the conditions show who waits for it
 	case outcome != nil && (outcome.Reason == meta.DependencyNotReadyReason || outcome.Reason == meta.ProgressingReason || outcome.Reason == siblings.ReasonHandingOver && len(s.leaving.Undecided) == 0):
 		return []notice{{corev1.EventTypeNormal, outcome.Reason, is.Message}}
 	case outcome != nil:
@@ -75,7 +75,7 @@ func transitionOf(s *state, after *kustomizev1.Kustomization, outcome *loop.Erro
 	}
 	changes := s.last.changes()
 	if putBack(s, outcome) {
-		changes = "" // told by an event of its own
+		changes = "" // reported by an event of its own
 	}
 	switch {
 	case s.sameContent && changes == "":

@@ -58,7 +58,7 @@ func (r *Reconciler) finalize(ctx context.Context, ks *kustomizev1.Kustomization
 	return reconcile.Result{}, nil
 }
 
-// remover deletes what a Kustomization leaves behind, and tells of what stays.
+// remover deletes what a Kustomization leaves behind, and reports what stays.
 type remover struct {
 	endings.Remover
 	events loop.Recorder

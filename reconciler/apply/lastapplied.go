@@ -52,7 +52,7 @@ type lastApplied struct {
 	desired []inventory.Entry
 	built
 	turns
-	// unhealthy is what the last complaint about health was about, in which revision, and what it said.
+	// unhealthy is what the last complaint about health was about, in which revision, and its text.
 	unhealthy struct {
 		about    []inventory.ID
 		in, text string
@@ -85,7 +85,7 @@ type turns struct {
 	unkept error
 	// unkeptBy is the generation of the Kustomization by which it could not.
 	unkeptBy int64
-	// moved says that what stands is of another artifact than before, which is yet to be told.
+	// moved says that what stands is of another artifact than before, which is yet to be reported.
 	moved bool
 	// applies is what a run is about to apply; empty between runs.
 	applies []inventory.Entry
@@ -224,7 +224,7 @@ func (m *lastApplied) gone(s *state, reason string) map[inventory.ID]bool {
 	if out == nil {
 		out = map[inventory.ID]bool{}
 	}
-	owned, _ := inventory.Read(s.ks.Status.Inventory) // what cannot be read is told by whoever needs it
+	owned, _ := inventory.Read(s.ks.Status.Inventory) // what cannot be read is reported by whoever needs it
 	wanted, _ := inventory.Of(s.objects)
 	for _, e := range inventory.Compare(owned, wanted).Removed {
 		out[e.ID] = true
@@ -292,7 +292,7 @@ func (m *lastApplied) standsAt(s *state) (digest string, stands bool) {
 	return m.applied.digest, m.known && !m.missed && !m.borrows && m.applied == as && s.now.Before(m.due) && s.source.allows == ""
 }
 
-// moves has what stands be of another artifact that holds the same; yields says that this is told later. It returns
+// moves has what stands be of another artifact that holds the same; yields says that this is reported later. It returns
 // false if something has been missed meanwhile.
 func (m *lastApplied) moves(s *state, yields bool) bool {
 	m.mu.Lock()

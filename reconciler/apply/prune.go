@@ -120,7 +120,7 @@ func (d departures) thin(ctx context.Context, s *state) (loop.Next, error) {
 	if err != nil || len(s.leaving.kept) == 0 {
 		return loop.Next{}, err
 	}
-	next := loop.Next{After: silentPoll} // of what changes in clusters bindings tell
+	next := loop.Next{After: silentPoll} // bindings report what changes in clusters
 	leaving := inventory.Leaving(s.ks.Status)
 	told := slices.DeleteFunc(slices.Clone(due), func(e inventory.Entry) bool { return !slices.Contains(leaving, e.ID) })
 	if len(told) < len(due) && !s.current {

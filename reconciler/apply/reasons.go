@@ -14,8 +14,8 @@ const (
 	ReasonNotSupported = "NotSupported"
 	// ReasonSharedObject says that an object stands in another Kustomization of the source, too.
 	ReasonSharedObject = "SharedObject"
-	// ReasonDriftCorrected is of the event that tells of objects which were brought back to what their revision says.
+	// ReasonDriftCorrected is of the event about objects that were brought back to what their revision says.
 	ReasonDriftCorrected = "DriftCorrected"
-	// ReasonOmitted is of the event that tells of what a revision has and is not applied, such as owner references.
+	// ReasonOmitted is of the event about what a revision has and is not applied, such as owner references.
 	ReasonOmitted = "FieldsOmitted"
 )

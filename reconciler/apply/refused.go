@@ -55,7 +55,7 @@ func (k keeper) keep(ctx context.Context, s *state, refusal error) error {
 	return lastgood.AndUnkept(refusal, reasonFailed, s.last.unkept)
 }
 
-// judge is what is said of what a run came to: of a refusal that others may yet undo, that they are waited for.
+// judge is what is reported of a run's outcome: of a refusal that others may yet undo, that they are waited for.
 func (k keeper) judge(ctx context.Context, s *state, refusal error) error {
 	if s.writes != none || s.source.revision == "" {
 		return refusal

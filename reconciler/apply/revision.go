@@ -56,11 +56,11 @@ func unchanged(ctx context.Context, b Builder, s *state) (bool, error) {
 }
 
 // awaitDependencies ends a run while a dependency is not ready. A revision that changes nothing here is
-// not tried meanwhile: nobody is to be told of it what is none of its doing.
+// not tried meanwhile: what it did not cause is not reported of it.
 func (r *Reconciler) awaitDependencies(ctx context.Context, s *state) (loop.Next, error) {
 	next, err := r.before.awaitDependencies(ctx, s)
 	if err != nil {
-		same, unread := unchanged(ctx, r.deps.Builder, s) // what cannot be read is told of once it is built
+		same, unread := unchanged(ctx, r.deps.Builder, s) // what cannot be read is reported once it is built
 		s.unchanged = same && unread == nil
 	}
 	return next, err

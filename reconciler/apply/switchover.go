@@ -23,7 +23,7 @@ import (
 // switched is how far a run is with a revision whose parts are to count at the same time.
 type switched struct {
 	// needed says that the parts depend on each other; resumed that an earlier run began; announced
-	// that this one has said so.
+	// that this one has reported it.
 	needed, resumed, announced bool
 	// pruned is what went before anything was waited for.
 	pruned []inventory.Entry

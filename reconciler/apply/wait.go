@@ -25,7 +25,7 @@ const (
 	healthPoll = 2 * time.Second
 	// silentPoll is when to look again at what runs in clusters of which nothing is heard.
 	silentPoll = 10 * time.Second
-	// namedAfter is how long nothing is said of what is waited for: most becomes healthy by then.
+	// namedAfter is how long nothing is reported of what is waited for: most becomes healthy by then.
 	namedAfter = 10 * time.Second
 	// longestRun bounds a run, whatever the Kustomization's timeout is: health is
 	// waited for between runs.

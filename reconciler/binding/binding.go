@@ -53,7 +53,7 @@ type Options struct {
 	// Undecided reports whether the binding of a template is still going to be decided
 	// otherwise; nil says that it is not.
 	Undecided func(ctx context.Context, template *unstructured.Unstructured, b workv1alpha2.Binding) bool
-	// Switches tells what is being switched from one revision to the next, and the overrides
+	// Switches reports what is being switched from one revision to the next, and the overrides
 	// that count; the loop has its own, which knows of no switch, if nil.
 	Switches *switching.Tracker
 	// Answers says since when a cluster is there, zero for always, whether it was found to be

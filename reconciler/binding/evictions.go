@@ -80,7 +80,7 @@ func (p writer) endEvictions(ctx context.Context, s *state) (loop.Next, error) {
 		err = p.hub.Patch(ctx, desired, patch)
 	}
 	switch {
-	case bindings.IsStale(err): // no event tells of a record that alone is another
+	case bindings.IsStale(err): // no event shows a change of the record alone
 		return loop.Next{Done: true, After: askAgain}, joined(s.failed)
 	case err != nil:
 		return loop.Next{}, fmt.Errorf("end the eviction from %s: %w", strings.Join(ended, ", "), err)
@@ -172,7 +172,7 @@ const (
 )
 
 // confirms reports whether a cluster says itself that it has what its Works say it has: who
-// reads watches alone may not have been told what has gone. One that cannot be asked from
+// reads watches alone may not have received what has gone. One that cannot be asked from
 // here is believed.
 func (p writer) confirms(ctx context.Context, s *state, cluster string, again *loop.Next) bool {
 	ctx, cancel := context.WithTimeout(ctx, timeout)

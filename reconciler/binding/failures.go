@@ -48,7 +48,7 @@ func planError(planned plan.WorkPlan) error {
 }
 
 // joined puts faults together so that the one that must be tried again soonest
-// decides what happens next. Clusters with the same fault are told of together.
+// decides what happens next. Clusters with the same fault are reported together.
 // The text does not depend on the order of the faults.
 func joined(faults []fault) error {
 	clusters := map[string][]string{}

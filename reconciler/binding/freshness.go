@@ -11,7 +11,7 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 )
 
-// freshness tells Work statuses that describe the member as it is now from stale ones: those written
+// freshness distinguishes Work statuses that describe the member as it is now from stale ones: those written
 // before the loop began, or before their cluster was last back. The member may have lost in the meantime
 // what such a status reports, and acting on it could delete the last copy of a workload. A stale status is
 // trusted once the window is over, which is long enough for the member to be looked at and for a loss to be

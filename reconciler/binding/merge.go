@@ -49,7 +49,7 @@ func merged(current, planned *workv1alpha1.Work) (*workv1alpha1.Work, bool) {
 // patchOf returns the merge patch from current to desired. Manifests, which are
 // nearly all of a Work, are named whole if they differ and not compared key by
 // key: a merge patch replaces lists anyway. They are named, too, where others are
-// said to have applied them: what somebody wrote meanwhile is not theirs.
+// recorded to have applied them: what somebody wrote meanwhile is not theirs.
 func patchOf(current, desired *workv1alpha1.Work) ([]byte, error) {
 	patch := map[string]any{}
 	data, err := client.MergeFrom(outline(current)).Data(outline(desired))

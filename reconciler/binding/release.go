@@ -60,7 +60,7 @@ func (p releaser) release(ctx context.Context, w *workv1alpha1.Work) error {
 }
 
 // isGone reports whether the claim that a Work is made from was deleted on the control plane. One of the same
-// name that was made anew is there: nobody tells the two apart by what they hold.
+// name that was made anew is there: the two do not differ in what they hold.
 func (p releaser) isGone(ctx context.Context, w *workv1alpha1.Work) (bool, error) {
 	binding, known := bindings.OwnerOf(w)
 	claim := corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim")

@@ -88,7 +88,7 @@ func (r *Reconciler) Reinterpret(ctx context.Context, affects func(schema.GroupV
 
 // templateChanged looks at the binding of a template whose content changed. If
 // that changes nothing of what the binding says, its Works are due. Otherwise
-// the binding says first what the template loop made of it; where it said so
+// the binding says first what the template loop made of it; where it did
 // before the change was seen here, nothing else would bring it back.
 func (r *Reconciler) templateChanged(key templatestore.Key, before, after *unstructured.Unstructured, _ bool) {
 	if before != nil && after != nil {

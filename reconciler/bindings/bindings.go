@@ -210,7 +210,7 @@ func OwnerOf(w *workv1alpha1.Work) (client.ObjectKey, bool) {
 }
 
 // WorkIn returns the Work of b in a cluster, and false if there is none. It may stand
-// under its former name: that one is it for as long as nothing is said of the other. The
+// under its former name: that one is it for as long as nothing is reported of the other. The
 // Work is shared with the cache: it must not be changed.
 func WorkIn(ctx context.Context, hub client.Reader, b workv1alpha2.Binding, cluster string) (*workv1alpha1.Work, bool, error) {
 	ref := &b.BindingSpec().Resource

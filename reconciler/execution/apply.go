@@ -168,7 +168,7 @@ func (a *applier) carryOne(ctx context.Context, s *state, o *object) (time.Durat
 }
 
 // keptFrom finds out what others did to an object while changes are kept from the member: it
-// is left so. Of one that the Work asks for in another version than was sent, it is not told
+// is left so. Of one that the Work asks for in another version than was sent, it is not reported
 // what differs: that may be the version.
 func (a *applier) keptFrom(ctx context.Context, s *state, o *object, presence members.Presence) (time.Duration, error) {
 	sent := o.record.Desired
@@ -191,7 +191,7 @@ func (a *applier) keptFrom(ctx context.Context, s *state, o *object, presence me
 	default:
 		o.drift = &drift.Drift{Text: drift.TakenOver(&o.Manifest)}
 	}
-	return waitqueue.SafetyNet, nil // it may be put right without an event that tells so
+	return waitqueue.SafetyNet, nil // it may be put right without an event
 }
 
 // unsynced says that nothing is known of an object before its watch is synced.

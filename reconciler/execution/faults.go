@@ -18,7 +18,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/execution/waitqueue"
 )
 
-// faults tells what passes by itself from what is wrong with a Work.
+// faults distinguishes what passes by itself from what is wrong with a Work.
 type faults struct {
 	link  link
 	tries tries
@@ -26,7 +26,7 @@ type faults struct {
 	queue interface{ AddLater(work client.ObjectKey) }
 }
 
-// explain tells faults of the way from faults of the manifest: while the member
+// explain distinguishes faults of the connection from faults of the manifest: while the member
 // is out of reach, or a namespace is on its way, nothing is wrong with the Work.
 func (f *faults) explain(s *state, o *object, err error) error {
 	if err == nil {

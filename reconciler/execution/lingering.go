@@ -7,18 +7,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// ordinaryRemoval is how long what is deleted may take to go, before people are told: a namespace ends its contents
+// ordinaryRemoval is how long what is deleted may take to go, before that is reported: a namespace ends its contents
 // first.
 const ordinaryRemoval = 30 * time.Second
 
-// lingering are the Works of which people were told that they do not go. It can be lost, and is safe for use by several
+// lingering are the Works of which it was reported that they do not go. It can be lost, and is safe for use by several
 // goroutines.
 type lingering struct {
 	mu       sync.Mutex
 	reported map[client.ObjectKey]bool
 }
 
-// first reports whether nobody was told of a Work yet, and notes that somebody is.
+// first reports whether a Work was not reported yet, and records that it is now.
 func (l *lingering) first(key client.ObjectKey) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

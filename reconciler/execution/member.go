@@ -59,7 +59,7 @@ type link struct {
 	connected connections
 }
 
-// fault tells faults of the way from others: of the member, or of this program's place there.
+// fault distinguishes faults of the connection from others: of the member, or of this program's place there.
 func (l link) fault(err error) error {
 	if _, ok := l.connected(l.cluster); !ok || errors.Is(err, tenure.ErrLeaseLost) {
 		return &waitqueue.Blocked{Cause: waitqueue.Cause{Event: waitqueue.OnProof}, After: waitqueue.SafetyNet, Err: err}

@@ -40,7 +40,7 @@ type reporter struct {
 	finalizer departureRecorder
 	recorder  loop.Recorder
 	clock     clock.PassiveClock
-	// lingering are the Works of which people were told that they do not go.
+	// lingering are the Works of which it was reported that they do not go.
 	lingering *lingering
 }
 
@@ -105,7 +105,7 @@ func (r *reporter) reportStatus(ctx context.Context, s *state) (loop.Next, error
 	return loop.Next{}, nil
 }
 
-// reportStay says in the status of a Work why it does not go, once for each reason, and tells of it once.
+// reportStay says in the status of a Work why it does not go, once for each reason, and records an Event once.
 func (r *reporter) reportStay(ctx context.Context, s *state) error {
 	status, known := guard.Status(s.work, s.stays.why, r.clock.Now())
 	away := false

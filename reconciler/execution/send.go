@@ -110,7 +110,7 @@ var errChanged = &waitqueue.Blocked{
 }
 
 // put applies an object, which says from then on which hub has applied it. That
-// is said with the first change that is sent anyway: it is no drift where it is
+// is reported with the first change that is sent anyway: it is no drift where it is
 // missing, and no reason to send anything.
 func put(ctx context.Context, s *state, desired *unstructured.Unstructured) (*members.Observed, error) {
 	if hub := s.member.Standing().Hub; hub != "" {

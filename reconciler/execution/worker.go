@@ -97,7 +97,7 @@ func (w *worker) next(ctx context.Context, s *state, next loop.Next, err error, 
 	if after == 0 {
 		after = w.queue.Retries.When(s.key)
 	}
-	if errors.Is(err, members.ErrDefinitionLeaves) { // nothing tells when the next one of the same kinds is there
+	if errors.Is(err, members.ErrDefinitionLeaves) { // no event shows when the next one of the same kinds is there
 		after = min(after, longestRemoval)
 	}
 	if !w.queue.Wait(s.key, c, since) || w.owners.Freed(ctx, err) {

@@ -44,7 +44,7 @@ func (c counts) evicted(took time.Duration, err error) {
 	c.total.WithLabelValues(evictions, result).Inc()
 }
 
-// Count has a registry tell how fast templates are moved, how many wait for that, and how those fare that were; nil tells nobody.
+// Count registers the metrics of how fast templates are moved, how many wait for that, and how those fare that were; nil registers none.
 // It is called once, before the loop is registered.
 func (r *Reconciler) Count(ctx context.Context, registry prometheus.Registerer) {
 	stagemetrics.Replace(registry, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
@@ -74,7 +74,7 @@ func (r *Reconciler) Count(ctx context.Context, registry prometheus.Registerer) 
 // clusterKind is what waits in one cluster, by kind.
 type clusterKind struct{ cluster, kind string }
 
-// kinds tells how many wait by cluster and kind. It asks whenever it is read.
+// kinds shows how many wait by cluster and kind. It asks whenever it is read.
 type kinds struct {
 	mu  sync.Mutex
 	vec *prometheus.GaugeVec

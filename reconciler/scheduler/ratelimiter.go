@@ -30,7 +30,7 @@ type rateLimiter struct {
 	clock clock.PassiveClock
 	// set is the rate in a second; see Options.
 	set float64
-	// fares says how what was moved last fares; wake looks at bindings whose turn comes sooner than they were told.
+	// fares says how what was moved last fares; wake looks at bindings whose turn comes sooner than announced.
 	fares func(ctx context.Context) failover.Outcomes
 	wake  func([]reconcile.Request)
 
@@ -39,7 +39,7 @@ type rateLimiter struct {
 	seen     failover.Outcomes
 	line     line
 	turns    map[reconcile.Request]turn
-	reported map[string]bool // the clusters of which it was said that they are left more slowly
+	reported map[string]bool // the clusters of which it was reported that they are left more slowly
 }
 
 // turn is a place in the line.
@@ -149,7 +149,7 @@ func (p *rateLimiter) asSet() string {
 	return fmt.Sprintf("%.3g", p.set)
 }
 
-// unreported returns those clusters of which it was not said yet that they are left more slowly, and why they are.
+// unreported returns those clusters of which it was not reported yet that they are left more slowly, and why they are.
 func (p *rateLimiter) unreported(clusters []string) (fresh []string, why string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -227,7 +227,7 @@ func (r *Reconciler) refused(ctx context.Context, b workv1alpha2.Binding, refuse
 	return written, decision, true, err
 }
 
-// slowed tells of clusters that are left more slowly than was set, once each time that this changes.
+// slowed reports clusters that are left more slowly than was set, once each time that this changes.
 func (r *Reconciler) slowed(ctx context.Context, decision placement.Decision) {
 	clusters, why := r.rate.unreported(decision.Evicts)
 	for _, name := range clusters {

@@ -53,7 +53,7 @@ func (w *wakes) wake(ctx context.Context) {
 	}
 }
 
-// sooner looks at bindings whose turn comes sooner than they were told.
+// sooner looks at bindings whose turn comes sooner than announced.
 func (w *wakes) sooner(waiting []reconcile.Request) {
 	for _, req := range waiting {
 		w.woken.Add(req, true)
@@ -202,7 +202,7 @@ func fares(before, after client.Object) bool {
 
 // matters reports whether placements may depend on what changed. Free resources
 // are for those that wait for capacity alone, see unschedulable: nothing is moved because
-// they changed. Whether the cluster is ready, its taints tell.
+// they changed. Its taints show whether the cluster is ready.
 func matters(before, after *clusterv1alpha1.Cluster) bool {
 	was, is := &before.Spec, &after.Spec
 	return before.UID != after.UID ||

@@ -16,7 +16,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/lua"
 )
 
-// Check is what is to be said of a customization.
+// Check is what is to be reported of a customization.
 type Check struct {
 	// Source is its place: FILE:LINE.
 	Source     string `json:"source"`
@@ -36,7 +36,7 @@ const (
 	ScriptFailing = "error"
 )
 
-// ScriptCheck is what is to be said of the script for an operation.
+// ScriptCheck is what is to be reported of the script for an operation.
 type ScriptCheck struct {
 	Operation string `json:"operation"`
 	Function  string `json:"function"`

@@ -11,7 +11,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/lua"
 )
 
-// remark begins a line that is told to who edits, and dropped when it is read
+// remark begins a line that is shown to who edits, and dropped when it is read
 // unless it is in a script and none of ours.
 const remark = "--! "
 

@@ -9,7 +9,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 )
 
-// Recorded answers for webhooks, of one template, by what they said when its binding was
+// Recorded answers for webhooks, of one template, by what they answered when its binding was
 // made. Without a binding they have yet to say it. They are not asked.
 func Recorded(configurations []*configv1alpha1.ResourceInterpreterWebhookConfiguration, of schema.GroupVersionKind, b workv1alpha2.Binding) kinds.Layer {
 	var rules kinds.Rules

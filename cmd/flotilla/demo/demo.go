@@ -39,7 +39,7 @@ type Options struct {
 	Out io.Writer
 	// Terminal says that Out can redraw.
 	Terminal bool
-	// Clock tells how long things take.
+	// Clock measures how long things take.
 	Clock clock.WithTicker
 	// Join adds a member to the fleet; it is what `flotilla join` does.
 	Join func(ctx context.Context, hubKubeconfig, name, memberKubeconfig string) error
@@ -145,7 +145,7 @@ func (d *demonstration) commit(ctx context.Context, server *gitserver.Server, tr
 	return gitserver.Git(ctx, tree, "rev-parse", "HEAD")
 }
 
-// follow tells the control plane about the repository.
+// follow points the control plane at the repository.
 func (d *demonstration) follow(ctx context.Context, fleet *localfleet.Fleet) (client.Client, error) {
 	cfg, err := fleet.Hub.Config()
 	if err != nil {

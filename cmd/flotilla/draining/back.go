@@ -24,7 +24,7 @@ import (
 const rebalancerStays = 300
 
 // again is after how long it is asked once more, for the first time, for what was placed by what was
-// so before the clusters were uncordoned. Requests are told apart by the second.
+// so before the clusters were uncordoned. Requests are distinguished by the second.
 const again = 2 * time.Second
 
 // Return has what was moved off clusters by drains placed anew, and waits until that is decided.

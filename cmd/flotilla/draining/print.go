@@ -11,7 +11,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/drain"
 )
 
-// Report is what programs are told.
+// Report is the output for programs.
 type Report struct {
 	Cluster string `json:"cluster"`
 	// DryRun says that nothing was asked for.

@@ -36,7 +36,7 @@ const (
 type Members func(cluster string) (kubernetes.Interface, error)
 
 // see looks at the nodes of the clusters of these names as the control plane does: of those in push mode itself, and of
-// others at what their agents tell. Notes say of which it could not.
+// others at what their agents report. Notes name those of which it could not.
 func see(ctx context.Context, hub client.Reader, members Members, clusters []*clusterv1alpha1.Cluster, names []string) (map[string]drain.Seen, []string) {
 	var mu sync.Mutex
 	out, notes := map[string]drain.Seen{}, []string{}
@@ -68,7 +68,7 @@ func see(ctx context.Context, hub client.Reader, members Members, clusters []*cl
 	return out, notes
 }
 
-// reportedBy is what the agent of a cluster tells.
+// reportedBy is what the agent of a cluster reports.
 func reportedBy(ctx context.Context, hub client.Reader, name string) (drain.Seen, error) {
 	var says corev1.ConfigMap
 	if err := hub.Get(ctx, client.ObjectKey{Namespace: workv1alpha2.ExecutionNamespace(name), Name: clusterv1alpha1.NodeProfileName}, &says); err != nil {

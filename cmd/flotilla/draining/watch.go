@@ -46,7 +46,7 @@ type Watch struct {
 	line *progress.Line
 }
 
-// Begin notes what has left before, so that nothing is told of it. It is called before the cluster
+// Begin notes what has left before, so that nothing is shown of it. It is called before the cluster
 // is drained, and before Run.
 func (w *Watch) Begin(ctx context.Context) error {
 	_, rows, err := read(ctx, w.Hub, w.Cluster, w.Clock.Now())

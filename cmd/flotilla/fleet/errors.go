@@ -32,7 +32,7 @@ import (
 func Describe(err error) error { return DescribeOf(Hub, err) }
 
 // DescribeOf is Describe for any server, by its name: what a member behind the
-// control plane said. "" and Hub mean the control plane.
+// control plane answered. "" and Hub mean the control plane.
 func DescribeOf(server string, err error) error {
 	if server == "" {
 		server = Hub
@@ -177,7 +177,7 @@ func IsUnknownKind(err error) bool {
 	return err != nil && strings.HasPrefix(err.Error(), unknownKind)
 }
 
-// statusOf returns what a server said.
+// statusOf returns a server's Status.
 func statusOf(err error) metav1.Status {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {

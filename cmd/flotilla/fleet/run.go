@@ -10,7 +10,7 @@ import (
 // dozens that are away are waited for together.
 const sideBySide = 64
 
-// Answer is what one cluster said.
+// Answer is the answer of one cluster.
 type Answer[T any] struct {
 	// Cluster is the name of the member.
 	Cluster string

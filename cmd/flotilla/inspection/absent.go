@@ -123,7 +123,7 @@ func inNamespace(namespace string) string {
 	return " -n " + namespace
 }
 
-// bare is what a server said, without what was said around it.
+// bare is a server's message, without what was wrapped around it.
 func bare(err error) error {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
@@ -132,5 +132,5 @@ func bare(err error) error {
 	return &apierrors.StatusError{ErrStatus: status.Status()}
 }
 
-// noPodInTime is how kubectl says that what it was told has no pod; it has no type.
+// noPodInTime is how kubectl says that the object it was given has no pod; it has no type.
 const noPodInTime = "timed out waiting for the condition"

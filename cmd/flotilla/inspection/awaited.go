@@ -19,7 +19,7 @@ func (g *getter) allClusters() bool {
 	return plain && len(g.args) == 1 && slices.Contains(kinds, strings.ToLower(g.args[0])) && g.LabelSelector == "" && g.FieldSelector == ""
 }
 
-// awaited tells of the clusters that were registered and never heard of. Nothing is told to
+// awaited reports the clusters that were registered and never heard of. Nothing is shown to
 // who may not know, and no fault keeps the list from who asked for it.
 func (g *getter) awaited(ctx context.Context) {
 	hub, err := g.fleet.Client()

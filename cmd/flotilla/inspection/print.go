@@ -123,7 +123,7 @@ func (g *getter) printObjects(answers []fleet.Answer[found]) error {
 	return printer.PrintObj(list, g.Out)
 }
 
-// nameOf tells an object from those of other names, kinds and namespaces.
+// nameOf distinguishes an object from those of other names, kinds and namespaces.
 func nameOf(info *resource.Info) string {
 	kind := ""
 	if info.Object != nil {

@@ -52,7 +52,7 @@ func report(f *fleet.Flags, scope *fleet.Scope, errOut io.Writer, answers []flee
 	return errors.Join(nowhere...)
 }
 
-// like tells errors of the same words.
+// like finds errors of the same words.
 func like(err error) func(error) bool {
 	return func(e error) bool { return e.Error() == err.Error() }
 }

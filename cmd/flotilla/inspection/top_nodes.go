@@ -70,7 +70,7 @@ func (t *top) nodes(ctx context.Context, cluster string) (usageOf, error) {
 }
 
 // available is what a node has of what is measured: all of it, or what pods may use.
-// Swap is in neither list; the node tells of it apart.
+// Swap is in neither list; the node reports it apart.
 func (t *top) available(node *corev1.Node) corev1.ResourceList {
 	out := corev1.ResourceList{}
 	if t.capacity {

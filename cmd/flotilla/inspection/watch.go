@@ -184,7 +184,7 @@ type watchPrinter struct {
 	printer printers.ResourcePrinterFunc
 	fault   error
 	sheet   *sheet
-	tables  map[string][]metav1.TableColumnDefinition // what a server last said its columns are
+	tables  map[string][]metav1.TableColumnDefinition // the columns that a server sent last
 }
 
 // mapping says what kind it is that is watched; the first one counts.

@@ -13,7 +13,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
-// kustomization is one of a file, or one that comes of that at which it is told.
+// kustomization is one of a file, or one that comes of that at which it is reported.
 type kustomization struct {
 	*kustomizev1.Kustomization
 	at *object

@@ -57,7 +57,7 @@ func (f Finding) String() string {
 	return excerpt.Inline(b.String())
 }
 
-// A Report is what is to be said of files.
+// A Report is what is to be reported of files.
 type Report struct {
 	// Files is how many were read, Objects how many objects are in them, and
 	// Checked how many of these are of kinds that are known.

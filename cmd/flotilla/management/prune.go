@@ -49,7 +49,7 @@ type prune struct {
 	mark     *hubclaim.Mark // how far the member has seen the hub; nil: not at all
 }
 
-// pruned is what the command tells programs.
+// pruned is the command's output for programs.
 type pruned struct {
 	Cluster string   `json:"cluster"`
 	Objects []object `json:"objects"`
@@ -168,7 +168,7 @@ func (p *prune) run(cmd *cobra.Command) error {
 
 // held refuses to remove anything while the control plane waits, or is to once it has
 // looked: it was set back to an older backup, and what it does not ask for may have been
-// made since. A dry run is told.
+// made since. A dry run is shown.
 func (p *prune) held(ctx context.Context, errOut io.Writer) error {
 	hold, err := setback.Waits(ctx, p.hub)
 	if err != nil {
@@ -387,7 +387,7 @@ func (p *prune) remove(ctx context.Context, w io.Writer, out *pruned) error {
 	return p.removeEach(ctx, objects, w, out)
 }
 
-// removeEach deletes what was found, one by one, and tells a person what became of each.
+// removeEach deletes what was found, one by one, and prints what became of each.
 func (p *prune) removeEach(ctx context.Context, objects metadata.Interface, w io.Writer, out *pruned) error {
 	failed := 0
 	for i := range out.Objects {

@@ -34,10 +34,10 @@ var states = map[rollup.State]situation.State{
 	rollup.Healthy: situation.Ready, rollup.Progressing: situation.Progressing, rollup.Unknown: situation.Unknown, rollup.Failed: situation.Failed,
 }
 
-// notYet is what is said of what a cluster has yet to apply.
+// notYet is the text for what a cluster has yet to apply.
 const notYet = "not yet"
 
-// notKnown is what is said of a Work that may not be read, and of one in a cluster of which
+// notKnown is the text for a Work that may not be read, and of one in a cluster of which
 // nothing is heard.
 const notKnown = "not known"
 
@@ -94,11 +94,11 @@ func deliveriesOf(template *unstructured.Unstructured, b workv1alpha2.Binding, w
 	return out
 }
 
-// goesLater is said of a copy in a cluster of which nothing is heard.
+// goesLater is the text for a copy in a cluster that does not report.
 const goesLater = "it is to be taken out of this cluster once that answers"
 
 // asBefore says of a template that is not placed as it is wanted what a cluster has: the version
-// before. One that no policy carries any more stays so. Who may not read Works cannot tell.
+// before. One that no policy carries any more stays so. Who may not read Works cannot know.
 func asBefore(d *lineage.Delivery, state rollup.State, in rollup.ClusterPart, blind, released bool) {
 	d.State = states[max(state, in.State)]
 	if blind && d.Applied == "yes" {

@@ -105,7 +105,7 @@ func exists(ctx context.Context, hub client.Reader, namespace string) (known boo
 }
 
 // surveyNamespaces reads the namespaces, or the one that a status is about. Who may not
-// read them is told of what is in them all the same.
+// read them is shown what is in them all the same.
 func surveyNamespaces(ctx context.Context, hub client.Reader, namespace string, s *situation.Survey) error {
 	read := listing.Each(ctx, hub, &corev1.NamespaceList{}, s.Namespace)
 	if namespace != "" {
@@ -139,7 +139,7 @@ func of(w *workv1alpha1.Work, namespace string) bool {
 }
 
 // surveyWorks reads the Works that are being deleted, where a status is about all
-// namespaces, those that fail and that no binding tells of, and of the others no more than
+// namespaces, those that fail and that no binding reports, and of the others no more than
 // their metadata. A thorough one reads all of
 // them, or, of a namespace, those whose cluster has yet to take up the latest version: that stands
 // nowhere else for some seconds.
@@ -193,7 +193,7 @@ func surveyClusters(ctx context.Context, hub client.Reader, s *situation.Survey)
 }
 
 // surveyAwaited reads which clusters were registered and are not there. Who may read
-// clusters alone is told of those.
+// clusters alone is shown those.
 func surveyAwaited(ctx context.Context, hub client.Reader, s *situation.Survey) error {
 	awaited, err := registration.AwaitedClusters(ctx, hub)
 	if apierrors.IsForbidden(err) {

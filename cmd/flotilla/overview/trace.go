@@ -89,7 +89,7 @@ func runTrace(ctx context.Context, f *fleet.Flags, w, errOut io.Writer, out *out
 type tracer struct {
 	reader
 	flags  *fleet.Flags
-	errOut io.Writer // where somebody is told who is waited for
+	errOut io.Writer // where it is shown who is waited for
 	files  revision.Reader
 	out    lineage.Trace
 }
@@ -315,7 +315,7 @@ func (t *tracer) placed(template *unstructured.Unstructured, b workv1alpha2.Bind
 	}
 }
 
-// advise says where the cause is told of what is not well in a cluster, if nothing else does.
+// advise says where the cause is shown of what is not well in a cluster, if nothing else does.
 func (t *tracer) advise(template *unstructured.Unstructured) {
 	var unwell []string
 	for _, c := range t.out.Clusters {
@@ -328,7 +328,7 @@ func (t *tracer) advise(template *unstructured.Unstructured) {
 	}
 }
 
-// explained is where it is told why a template fares as it does.
+// explained is where it is shown why a template fares as it does.
 func explained(template *unstructured.Unstructured) string {
 	return fmt.Sprintf("flotilla explain %s/%s%s says why.", strings.ToLower(template.GetKind()), template.GetName(), inNamespace(template.GetNamespace()))
 }

@@ -217,7 +217,7 @@ func (g *grower) templates(ctx context.Context, entries []inventory.Entry) ([]li
 	return nodes, nil
 }
 
-// template reads what a binding stands for, which tells whether the binding knows its last edit;
+// template reads what a binding stands for, which shows whether the binding knows its last edit;
 // nil where that is not known, as it is not asked for each of many.
 func (g *grower) template(ctx context.Context, b workv1alpha2.Binding, of int) *unstructured.Unstructured {
 	if of > fewObjects {
@@ -313,7 +313,7 @@ func templateID(b workv1alpha2.Binding) inventory.ID {
 	return inventory.ID{Namespace: ref.Namespace, Name: ref.Name, GroupKind: schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind()}
 }
 
-// grown hangs a binding, and what is below that, below a template, of which part tells how it
+// grown hangs a binding, and what is below that, below a template, of which part shows how it
 // fares. Silences that are nil are not known.
 func grown(node *lineage.Node, part rollup.Part, b workv1alpha2.Binding, below []lineage.Node, silent rollup.Silences) {
 	kind := workv1alpha2.ResourceKindResourceBinding
@@ -342,7 +342,7 @@ func grown(node *lineage.Node, part rollup.Part, b workv1alpha2.Binding, below [
 }
 
 // judged says of a template that is placed how many of its clusters have it, and what is wrong
-// in the first of the others, with those of which the same is said.
+// in the first of the others, with those that have the same message.
 func judged(node *lineage.Node, part rollup.Part, hearsay bool) {
 	node.State = situation.Ready
 	ready, wrong := 0, ""
@@ -417,7 +417,7 @@ func worksNodes(works []*workv1alpha1.Work, silent rollup.Silences) []lineage.No
 	return out
 }
 
-// reportedNodes are the objects in members, as far as a binding tells of them, for those who
+// reportedNodes are the objects in members, as far as a binding reports them, for those who
 // may not read Works.
 func reportedNodes(template lineage.Object, b workv1alpha2.Binding, silent rollup.Silences) []lineage.Node {
 	items := b.BindingStatus().AggregatedStatus

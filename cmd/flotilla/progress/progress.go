@@ -1,4 +1,4 @@
-// Package progress tells somebody at a terminal which servers have not answered yet, or which tasks
+// Package progress shows somebody at a terminal which servers have not answered yet, or which tasks
 // are not done.
 //
 // In go the names of servers, and which have answered; out comes one line, which is taken away

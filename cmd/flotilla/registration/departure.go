@@ -153,7 +153,7 @@ func (l *leftovers) warn(cmd *cobra.Command) error {
 	return warn(cmd.ErrOrStderr(), errors.New(strings.Join(lines, "\n")))
 }
 
-// goesOn returns an error that ended the wait. Who has enough of waiting is told that the
+// goesOn returns an error that ended the wait. Who has enough of waiting is shown that the
 // cluster leaves all the same.
 func goesOn(cmd *cobra.Command, d *join.Departure, err error) error {
 	if interrupted(cmd.Context()) && d.Begun() {

@@ -118,7 +118,7 @@ func printSteps(out io.Writer) func(join.Step) {
 }
 
 // Join joins a member whose kubeconfig has a context of its name, and waits until
-// it is ready. It tells nothing.
+// it is ready. It prints nothing.
 func Join(ctx context.Context, hubKubeconfig, name, memberKubeconfig string) error {
 	_, hub, err := connect("the control plane", hubKubeconfig, "")
 	if err != nil {

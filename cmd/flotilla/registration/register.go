@@ -39,7 +39,7 @@ type registering struct {
 	within     time.Duration
 }
 
-// clusterFlags are what the agent is told about its cluster.
+// clusterFlags are what the agent is given about its cluster.
 type clusterFlags struct {
 	name, namespace, provider, region string
 	zones                             []string
@@ -225,12 +225,12 @@ func (r *registering) find() (*rest.Config, error) {
 	return cfg, nil
 }
 
-// args are what the agent is told about its cluster.
+// args are what the agent is given about its cluster.
 func (r *registering) args(member *rest.Config) []string {
 	return append([]string{"--cluster-namespace=" + r.cluster.namespace, "--cluster-api-endpoint=" + member.Host}, r.reported()...)
 }
 
-// reported are the agent's flags with what the caller said of the cluster.
+// reported are the agent's flags with what the caller declared of the cluster.
 func (r *registering) reported() []string {
 	var out []string
 	for _, said := range [][2]string{
@@ -328,7 +328,7 @@ func (r *registering) memberFile() string {
 	return path
 }
 
-// unapproved says what the control plane does not go by of what the agent was told
+// unapproved says what the control plane does not go by of what the agent was given
 // about its cluster; nil for nothing.
 func (r *registering) unapproved(ctx context.Context, hub client.Client) error {
 	cluster := &clusterv1alpha1.Cluster{}
@@ -344,7 +344,7 @@ func (r *registering) unapproved(ctx context.Context, hub client.Client) error {
 }
 
 // await waits until the agent has made the cluster ready, and errs if that takes too long.
-// What an administrator has yet to approve is told, and no error.
+// What an administrator has yet to approve is shown, and is no error.
 func (r *registering) await(cmd *cobra.Command, hub *rest.Config, member client.Client) error {
 	begin := time.Now()
 	err := installation.Ready(cmd.Context(), member, r.agent, r.within)

@@ -17,7 +17,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/hubclaim"
 )
 
-// printTakeOver tells what taking a cluster over means. It prints nothing if no
+// printTakeOver prints what taking a cluster over means. It prints nothing if no
 // other control plane has it.
 func printTakeOver(out io.Writer, plan *join.TakeOver) error {
 	if plan.From == nil {

@@ -68,7 +68,7 @@ func (l *look) claimsOf(ctx context.Context, set *unstructured.Unstructured) []s
 	return []string{fmt.Sprintf("the PersistentVolumeClaims of StatefulSet %s/%s, with their data", namespace, set.GetName())}
 }
 
-// rest tells what else a Work has in the cluster: it goes, unless it has in it what stays.
+// rest returns what else a Work has in the cluster: it goes, unless it has in it what stays.
 func (l *look) rest(ctx context.Context, out *Outlook, work *workv1alpha1.Work) {
 	if ptr.Deref(work.Spec.PreserveResourcesOnDeletion, false) || bringsVolumeClaim(work) {
 		return

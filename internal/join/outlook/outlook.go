@@ -64,7 +64,7 @@ func Of(ctx context.Context, hub client.Reader, cluster *clusterv1alpha1.Cluster
 	return out, nil
 }
 
-// Stays names all that stays although the cluster can be told to remove the rest.
+// Stays names all that stays although the cluster can be asked to remove the rest.
 func (o Outlook) Stays() []string {
 	out := slices.Clone(o.Kept)
 	switch {
@@ -77,7 +77,7 @@ func (o Outlook) Stays() []string {
 }
 
 // Reached reports whether the control plane, or the agent of a cluster, removes what goes there. One that has
-// just begun to answer again does not count as ready, and is told all the same; so is one in push mode that
+// just begun to answer again does not count as ready, and is reported all the same; so is one in push mode that
 // answers, but not well. Of others the Works are let go when they leave.
 func Reached(cluster *clusterv1alpha1.Cluster) bool {
 	ready := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady)

@@ -54,14 +54,14 @@ func (s *ChangeSet) String() string {
 // Deeds are what runs did until a revision stood.
 type Deeds struct {
 	Revision string
-	// Reported says that somebody was told of them.
+	// Reported says that they were reported.
 	Reported bool
-	// Omitted says that somebody was told of what the revision has and is not applied.
+	// Omitted says that it was reported what the revision has and is not applied.
 	Omitted bool
 	Changes ChangeSet
 }
 
-// Omits returns a text about what is omitted if it is to be told: of a revision that was not applied before, once.
+// Omits returns a text about what is omitted if it is to be reported: of a revision that was not applied before, once.
 func (d *Deeds) Omits(text string, applied bool) string {
 	if text == "" || applied || d.Omitted {
 		return ""
@@ -70,7 +70,7 @@ func (d *Deeds) Omits(text string, applied bool) string {
 	return text
 }
 
-// Of returns the deeds for a revision: those that are not told yet, or none.
+// Of returns the deeds for a revision: those that are not reported yet, or none.
 func (d Deeds) Of(revision string) Deeds {
 	if d.Reported || d.Revision != revision {
 		return Deeds{Revision: revision}

@@ -122,7 +122,7 @@ func ownedInGoneVersion(desired, observed *unstructured.Unstructured, err error)
 var undeclared = regexp.MustCompile(`(\.\S*?)([^.\s:]+): field not declared in schema`)
 
 // fieldsFirst begins with the fields that text is about, so that they are still there when
-// it is shortened: what the object is was told before it, and the path may be long.
+// it is shortened: the object is named before it, and the path may be long.
 func fieldsFirst(text string) string {
 	if _, fields, schema := strings.Cut(text, "failed to create typed patch object"); schema {
 		if _, rest, named := strings.Cut(fields, "): "); named {

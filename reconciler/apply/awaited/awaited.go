@@ -1,4 +1,4 @@
-// Package awaited tells when what Kustomizations wait for may have come: kinds, namespaces, and rights.
+// Package awaited notices when what Kustomizations wait for may have come: kinds, namespaces, and rights.
 //
 // In go events of watches on names alone; out come handlers that have those Kustomizations be looked at again. It
 // reads nothing else, and writes nothing.

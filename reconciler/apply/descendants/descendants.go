@@ -45,7 +45,7 @@ func ownedBy(ctx context.Context, live client.Reader, owner client.ObjectKey, e 
 	ids := inventory.Removed(ks.Status)
 	owned, err := inventory.Read(ks.Status.Inventory)
 	if err != nil || !inventory.Deletes(ks) {
-		return ids, nil // what cannot be read its own loop tells of
+		return ids, nil // its own loop reports what cannot be read
 	}
 	for _, o := range owned {
 		below, err := ownedBy(ctx, live, key, o, depth-1)

@@ -161,7 +161,7 @@ func applied(owner client.ObjectKey, obj *unstructured.Unstructured) bool {
 	return known && by == owner
 }
 
-// takenBy says which other Kustomization applied an object that the named one owns, too. It is told only of what
+// takenBy says which other Kustomization applied an object that the named one owns, too. It is reported only of what
 // whoever writes that one's status may know: his namespace's objects and Kustomizations.
 func takenBy(owner client.ObjectKey, obj *unstructured.Unstructured) (reason string, told bool) {
 	by, known := inventory.OwnerOf(obj)

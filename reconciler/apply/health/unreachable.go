@@ -32,7 +32,7 @@ func MaxUnreachableOf(ks *kustomizev1.Kustomization) (intstr.IntOrString, error)
 // namedUncounted is how many clusters a text names.
 const namedUncounted = 3
 
-// Uncounted tells of clusters of which nothing was heard, and need not be; empty for none.
+// Uncounted describes clusters that have not reported, and need not be; empty for none.
 func Uncounted(names []string) string {
 	if len(names) == 0 {
 		return ""

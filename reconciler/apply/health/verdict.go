@@ -48,10 +48,10 @@ func List(verdicts []Verdict, most int) string {
 	return text
 }
 
-// waits begins what is said of an object that is waited for.
+// waits is the prefix of the text about an object that is waited for.
 const waits = "; waits for "
 
-// Waits names one of the objects that are waited for, as Split has them: the one that was named before, in what was said, as
+// Waits names one of the objects that are waited for, as Split has them: the one that was named before, in the last message, as
 // long as it is among them, so that the text changes no more often than it has to, and waits for no other one.
 func Waits(pending []Verdict, said string) string {
 	if last := slices.IndexFunc(pending, func(v Verdict) bool { return v.Follows }); last > 0 {

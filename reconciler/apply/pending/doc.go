@@ -1,4 +1,4 @@
-// Package pending tells refusals that pass by themselves from those that a person has to mend.
+// Package pending distinguishes refusals that pass by themselves from those that a person has to mend.
 //
 // In go the refusal of a revision and who applied the Kustomization that was refused; out comes the refusal, or, for a
 // minute at most, that somebody else has yet to apply that revision, too: the Kustomization that applied this one, which

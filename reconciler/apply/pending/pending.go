@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	// longest is for how long a refusal is not told.
+	// longest is for how long a refusal is not reported.
 	longest = time.Minute
 	// poll is when it is looked at again. The loop also hears of Kustomizations of the source.
 	poll = 2 * time.Second
@@ -63,7 +63,7 @@ func (r *Refusals) Forget(key client.ObjectKey) {
 	delete(r.since, key)
 }
 
-// Judge is what is said of a refusal, and whether that is that it may pass: loop.Waiting then, with the reason Progressing.
+// Judge is what is reported of a refusal, and whether that is that it may pass: loop.Waiting then, with the reason Progressing.
 func (r *Refusals) Judge(ctx context.Context, of Refusal) (told error, mayPass bool) {
 	outcome := loop.As(of.Err, "")
 	if outcome == nil || !isRefusal(outcome) {

@@ -1,4 +1,4 @@
-// Package references tells of ConfigMaps and Secrets that Kustomizations refer to, as soon as they
+// Package references watches ConfigMaps and Secrets that Kustomizations refer to, as soon as they
 // change: of those with Flux's label for that, as it would be too many to watch them all.
 //
 // In go events of a watch on labels and names alone; out come the kinds and names of what changed. It
@@ -55,7 +55,7 @@ func watch(ctx context.Context, from cache.Cache, kind string, changed func(cont
 	return err
 }
 
-// nothingElse keeps of an object what tells it from others.
+// nothingElse keeps of an object what identifies it.
 func nothingElse(in any) (any, error) {
 	obj, ok := in.(*metav1.PartialObjectMetadata)
 	if !ok {

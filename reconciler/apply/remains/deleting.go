@@ -98,7 +98,7 @@ type deleting struct {
 }
 
 // find returns those of the suspects that are being deleted, sorted, and the Kustomizations that applied these. What a
-// Kustomization is about to delete that is being deleted itself is told where finalizers will keep it: nobody else knows of
+// Kustomization is about to delete that is being deleted itself is shown where finalizers will keep it: nobody else knows of
 // it once that is gone.
 func (d deleting) find(ctx context.Context, s suspects) ([]inventory.Terminating, []inventory.ID, error) {
 	byKind, uids := map[schema.GroupKind][]inventory.ID{}, map[inventory.ID]types.UID{}
@@ -138,7 +138,7 @@ func (d deleting) find(ctx context.Context, s suspects) ([]inventory.Terminating
 	return out, appliers(s.owner, ids, by), err
 }
 
-// terminating returns what is told of objects.
+// terminating returns what is reported of objects.
 func (d deleting) terminating(ctx context.Context, ids []inventory.ID, found map[inventory.ID]*metav1.PartialObjectMetadata) ([]inventory.Terminating, error) {
 	var out []inventory.Terminating
 	for _, id := range ids {

@@ -28,7 +28,7 @@ import (
 const (
 	// deletingPoll is when to look again at what the control plane is deleting, and at what is not named.
 	deletingPoll = 5 * time.Second
-	// clustersPoll is when to look again at what clusters hold: whoever tells of it looks for himself.
+	// clustersPoll is when to look again at what clusters hold: whoever reports it looks for himself.
 	clustersPoll = 30 * time.Second
 	// mostNamed is how many objects a message names.
 	mostNamed = 3
@@ -164,7 +164,7 @@ func (f Found) After() time.Duration {
 	}
 }
 
-// Record has a status say what is left, or, where nobody has looked, what it said before.
+// Record has a status say what is left, or, where nobody has looked, what it showed before.
 func (f Found) Record(status *kustomizev1.KustomizationStatus) {
 	inventory.RecordRemoved(status, f.inClusters, f.listed)
 	inventory.RecordTerminating(status, f.terminating, f.listed)
@@ -179,7 +179,7 @@ const (
 )
 
 // Describe returns a message with what the control plane is still deleting, what stays in clusters with its data, and what
-// policies ask for and is not done, in place of what it said of these before.
+// policies ask for and is not done, in place of what it showed of these before.
 func (f Found) Describe(message string) string {
 	if !f.listed {
 		return message

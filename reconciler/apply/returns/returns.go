@@ -20,17 +20,17 @@ import (
 // second is how long an object is waited with that is deleted a second time; each further time twice as long.
 const second = 500 * time.Millisecond
 
-// notable is how often an object is deleted in a row before that is told.
+// notable is how often an object is deleted in a row before that is reported.
 const notable = 3
 
-// brief is up to how long a wait is not told while it lasts.
+// brief is up to how long a wait is not reported while it lasts.
 const brief = 3 * time.Second
 
 // Returns are those of one Kustomization's objects. The zero value knows of no deletion. It is not safe for
 // use by several goroutines.
 type Returns struct {
 	byObject map[inventory.ID]deletions
-	often    []inventory.ID // since it was told last
+	often    []inventory.ID // since it was reported last
 }
 
 // deletions are those of an object in a row.
@@ -101,7 +101,7 @@ func (r *Returns) Due() time.Time {
 	return due
 }
 
-// Long reports whether a wait is so long that it is told while it lasts.
+// Long reports whether a wait is so long that it is reported while it lasts.
 func Long(wait time.Duration) bool { return wait > brief }
 
 // Missing says what is not there, as it was deleted again and again, and when it comes back; empty for nothing, or not
@@ -123,7 +123,7 @@ func (r *Returns) Missing() string {
 	return text + more(len(missing)-1)
 }
 
-// Message says which objects have been deleted again and again since it was told last; empty for none.
+// Message says which objects have been deleted again and again since it was reported last; empty for none.
 func (r *Returns) Message() string {
 	if len(r.often) == 0 {
 		return ""

@@ -21,7 +21,7 @@ type Leaving struct {
 	// Passing are those that a sibling wants, and has yet to take; Successors says which.
 	Passing    []inventory.Entry
 	Successors map[inventory.ID]client.ObjectKey
-	// Undecided may be wanted by the siblings in Unknown, of which that cannot be told.
+	// Undecided may be wanted by the siblings in Unknown, of which that is not known.
 	Undecided []inventory.Entry
 	Unknown   []client.ObjectKey
 	// Allow is the value of inventory.AllowPruneAnnotation that lets what is held go, and Trailer the line of a commit

@@ -122,7 +122,7 @@ type Answer struct {
 	// Taken are the objects that a sibling holds which has applied the artifact: whatever it did to
 	// them, they are its own.
 	Taken map[inventory.ID]bool
-	// Unknown are the siblings of which it cannot be told what they want, sorted.
+	// Unknown are the siblings whose wishes are not known, sorted.
 	Unknown []client.ObjectKey
 }
 

@@ -150,7 +150,7 @@ func (k *Keeper) drop(key client.ObjectKey, edits map[inventory.ID]edit) {
 	maps.DeleteFunc(w.edits, func(id inventory.ID, e edit) bool { return edits[id] == e })
 }
 
-// merge adds to what was told what was seen since, of objects that are owned.
+// merge adds to what was reported what was seen since, of objects that are owned.
 func merge(before []inventory.Edited, edits map[inventory.ID]edit, owned []inventory.ID) []inventory.Edited {
 	all := map[inventory.ID]inventory.Edited{}
 	for _, e := range before {

@@ -11,7 +11,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
-// Templates tell of what happens to templates that somebody keeps a watch on.
+// Templates reports what happens to templates that somebody keeps a watch on.
 type Templates interface {
 	Listen(l templatestore.Listener)
 	// Get returns a template, and whether it is known to be there.

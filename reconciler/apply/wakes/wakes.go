@@ -43,7 +43,7 @@ type States interface {
 	WaitingForSiblings(source client.ObjectKey) []client.ObjectKey
 	// Misses reports whether an object that is gone is one that a Kustomization has applied and wants: then that
 	// works on everything anew after the time that is returned, which is longer if it is deleted again and again; one that
-	// comes back only much later is looked at before, so that it is said.
+	// comes back only much later is looked at before, so that it is reported.
 	Misses(key client.ObjectKey, id inventory.ID) (after time.Duration, misses bool)
 	// Again has the next run of a Kustomization work on everything anew.
 	Again(key client.ObjectKey)

@@ -60,7 +60,7 @@ func (r *Refusal) Error() string {
 		r.what, r.account, r.cluster, r.user, r.err, r.user)
 }
 
-// Unwrap returns what the member said, or why nobody was asked.
+// Unwrap returns the member's error, or why nobody was asked.
 func (r *Refusal) Unwrap() error { return r.err }
 
 // Passes reports whether the right may be on its way.
@@ -139,7 +139,7 @@ func (c cast) Patch(ctx context.Context, gvk schema.GroupVersionKind, key types.
 	return c[0].refused(gvk.GroupKind(), key, c[0].sender.Patch(ctx, gvk, key, patch))
 }
 
-// refused tells what an account may not do from other faults: quotas and webhooks
+// refused distinguishes what an account may not do from other faults: quotas and webhooks
 // refuse by the same code, whoever asks.
 func (a *actor) refused(kind schema.GroupKind, key types.NamespacedName, err error) error {
 	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), a.account.User) {

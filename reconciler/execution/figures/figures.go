@@ -18,7 +18,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/execution/waitqueue"
 )
 
-// Dispatch counts looks at Works, and tells how many wait outside the queues: waiting
+// Dispatch counts looks at Works, and shows how many wait outside the queues: waiting
 // counts them by the Event of their cause.
 func Dispatch(registry prometheus.Registerer, c clock.PassiveClock, waiting func() map[int]int) *stagemetrics.Stage {
 	stagemetrics.Replace(registry, stagemetrics.NewWaits(prometheus.GaugeOpts{

@@ -55,7 +55,7 @@ func (r *Refusal) Waits() bool { return r.waits != "" }
 // Unwrap returns why nobody knows what is there; nil if it is known.
 func (r *Refusal) Unwrap() error { return r.err }
 
-// Allowed reports whether whoever deletes has said that all may go with it.
+// Allowed reports whether whoever deletes has allowed that all may go with it.
 func Allowed(obj metav1.Object) bool {
 	return obj.GetAnnotations()[workv1alpha2.AllowCascadeAnnotation] == "true"
 }

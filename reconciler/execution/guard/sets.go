@@ -31,7 +31,7 @@ type claimant interface {
 var _ claimant = (*members.Member)(nil)
 
 // part parts a StatefulSet that is to go from the claims that would go with it: the member deletes those that
-// the set owns, and it may have come to own them by what it said of them before. It errs
+// the set owns, and it may have come to own them by what it recorded of them before. It errs
 // while it may own some. A set that a person's own Work brought takes its claims along, and so does one that says
 // so.
 func part(ctx context.Context, edge any, r *Removal) error {

@@ -3,7 +3,7 @@
 // being deleted there.
 //
 // In go what was found and of what; out come errors, of which those that are no failures of
-// a Work can be told from others. The package asks nobody, and writes nothing.
+// a Work can be distinguished from others. The package asks nobody, and writes nothing.
 package outcome
 
 import (
@@ -63,7 +63,7 @@ const (
 	untilAsked = 30 * time.Second
 )
 
-// Again returns when to look again at what was left alone, as no watch tells its end; zero
+// Again returns when to look again at what was left alone, as no watch shows its end; zero
 // for what is left to the back-off of a failure.
 func Again(err error) time.Duration {
 	switch {

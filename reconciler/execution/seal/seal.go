@@ -1,4 +1,4 @@
-// Package seal tells the records of what was applied that a program wrote itself from
+// Package seal distinguishes the records of what was applied that a program wrote itself from
 // those that others wrote in its name. In go the records of a Work's status, out come
 // those that count. It never asks a cluster: whoever has the token of an agent can write
 // what stands in the hub, and has no way to the key in the agent's folder.
@@ -81,7 +81,7 @@ func (s Seal) Opened(records []workv1alpha1.AppliedHash) []workv1alpha1.AppliedH
 	return out
 }
 
-// of is the seal of a record. What it proves is true wherever it is said again: that an
+// of is the seal of a record. What it proves is true wherever it is repeated: that an
 // object that is as Observed says is what became of the manifest that Desired says.
 func (s Seal) of(r workv1alpha1.AppliedHash) string {
 	mac := hmac.New(sha256.New, s.key)

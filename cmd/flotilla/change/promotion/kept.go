@@ -20,7 +20,7 @@ import (
 
 // returningAnnotation says on the binding of a template that stays that its object
 // is being given back, and by the undoing of which policy: once that is gone,
-// nothing else tells.
+// nothing else shows it.
 const returningAnnotation = "promotion.flotilla.io/returning"
 
 // returning is the value of the annotation.

@@ -30,7 +30,7 @@ func made(obj client.Object) bool {
 // disown gives up what of a member's object is the fleet's in its managed fields.
 // Nothing else of it changes: what the fleet applied belongs to nobody, and who
 // applies it next gets it. It errs where the object bears the fleet's labels. What
-// cannot be given up is told alone where nobody could come back to it: where it is
+// cannot be given up is shown alone where nobody could come back to it: where it is
 // forbidden, and where the policy has gone.
 func (u *undo) disown(ctx context.Context, g given, late string) error {
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {

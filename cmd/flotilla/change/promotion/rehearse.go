@@ -225,7 +225,7 @@ func (p *Promotion) rehearseApply(ctx context.Context, item *Item, work *workv1a
 // itself, and for what a Role would hand on. The name in the middle is the object's.
 var lacking = regexp.MustCompile(`^[^ ]+( "[^"]*")? is forbidden: (User "[^"]*" cannot |user "[^"]*" \(groups=.*\) is attempting to grant RBAC permissions)`)
 
-// lacksRights tells a refusal for want of rights from one of what admits objects, such as a
+// lacksRights distinguishes a refusal for want of rights from one of admission, such as a
 // webhook or a quota: these have the same code and reason.
 func lacksRights(err error) bool {
 	return apierrors.IsForbidden(err) && lacking.MatchString(err.Error())

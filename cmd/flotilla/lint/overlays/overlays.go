@@ -61,7 +61,7 @@ type Result struct {
 	Unknown []string
 	// Err says why it cannot be built; nil if it can.
 	Err error
-	// Doubt says that the folder may not be that of its source: no path tells.
+	// Doubt says that the folder may not be that of its source: no path shows it.
 	Doubt bool
 }
 
@@ -178,7 +178,7 @@ func (b *building) ownSources() (only bool) {
 }
 
 // rootOf is the folder that stands for the source: of the one that was given and those above it, up to the top of its Git
-// repository, the uppermost of which most paths are. Where no path tells, it is the one that was given.
+// repository, the uppermost of which most paths are. Where no path shows it, it is the one that was given.
 func rootOf(in Input) string {
 	folder, err := filepath.Abs(in.Folder)
 	if err != nil {

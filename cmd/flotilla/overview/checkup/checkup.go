@@ -1,6 +1,6 @@
 // Package checkup asks clusters what ails the workloads that a status shows as not ready.
 //
-// In go problems; out come the same, with what Pods, or Warnings, tell, and what to do where they lack what the control
+// In go problems; out come the same, with what Pods, or Warnings, show, and what to do where they lack what the control
 // plane has. It reads only, a few clusters and once each, and what cannot be asked changes nothing, but that a cluster
 // does not answer.
 package checkup
@@ -29,9 +29,9 @@ const (
 	mostAsked = 3
 )
 
-// Examine adds to the workloads that a status shows as not ready what their Pods tell. Each
+// Examine adds to the workloads that a status shows as not ready what their Pods show. Each
 // cluster is asked once. One that cannot be asked leaves the line as it is; that one does not answer
-// is told, unless another says why: it may not be known otherwise for half a minute.
+// is shown, unless another says why: it may not be known otherwise for half a minute.
 func Examine(ctx context.Context, f *fleet.Flags, found *situation.Fleet) {
 	shown := found.Problems[:min(len(found.Problems), situation.MostProblems)]
 	asked := map[string][]int{} // by cluster, which problems
@@ -74,7 +74,7 @@ func Examine(ctx context.Context, f *fleet.Flags, found *situation.Fleet) {
 	}
 }
 
-// symptoms are what one cluster tells of workloads, by their place among the problems.
+// symptoms are what one cluster reports of workloads, by their place among the problems.
 func symptoms(ctx context.Context, f *fleet.Flags, cluster string, problems []situation.Problem, which []int) (map[int]string, error) {
 	set, err := f.Server(cluster, Timeout).KubernetesClientSet()
 	if err != nil {
@@ -99,7 +99,7 @@ func symptoms(ctx context.Context, f *fleet.Flags, cluster string, problems []si
 }
 
 // Ask asks one cluster what ails a workload: its Pods, or else the last Warning about what it
-// owns, such as that a quota refuses its Pods. The zero value says that neither tells.
+// owns, such as that a quota refuses its Pods. The zero value says that neither shows anything.
 func Ask(ctx context.Context, space *offspring.Namespace, cluster, kind, name string) (symptom.Symptom, error) {
 	family, err := space.Of(ctx, kind, name)
 	if err != nil {

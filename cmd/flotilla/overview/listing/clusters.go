@@ -75,7 +75,7 @@ func heard(l *coordinationv1.Lease) time.Time {
 	return l.Spec.RenewTime.Time
 }
 
-// How long it takes after a start until what is said of all clusters is new: the control
+// How long it takes after a start until the status of all clusters is new: the control
 // plane has asked each, or has waited for its agent.
 const (
 	asked  = 20 * time.Second
@@ -104,7 +104,7 @@ func SharingKinds() func(*clusterv1alpha1.Cluster) {
 // one that does not say so.
 type start struct{ at, now time.Time }
 
-// startOf asks a control plane, if it has not said it yet.
+// startOf asks a control plane, if it has not answered yet.
 func startOf(ctx context.Context, hub client.Reader) start {
 	a, ok := hub.(*attentive)
 	if !ok {

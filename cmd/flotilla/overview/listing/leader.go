@@ -68,7 +68,7 @@ func lapsed(lease *coordinationv1.Lease, now time.Time) string {
 	return fmt.Sprintf("no controllers run here: the last ones were heard of %s ago", duration.HumanDuration(since))
 }
 
-// serverClock is the time on the control plane's machine, as its answers tell it: that
+// serverClock is the time on the control plane's machine, as its answers show it: that
 // of the caller's may be another.
 type serverClock struct {
 	mu      sync.Mutex

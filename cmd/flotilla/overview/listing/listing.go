@@ -60,7 +60,7 @@ type attentive struct {
 	opened   func(context.Context) (int64, error)
 }
 
-// Notice returns why the control plane stores nothing new, if it said so since it
+// Notice returns why the control plane stores nothing new, if it announced that since it
 // was asked last; empty otherwise.
 func Notice(hub client.Reader) string {
 	a, ok := hub.(*attentive)

@@ -21,7 +21,7 @@ type Released struct {
 	read int
 }
 
-// Template is that of a binding, which tells whether it was edited since; nil where a policy
+// Template is that of a binding, which shows whether it was edited since; nil where a policy
 // carries it, and where it is not known.
 func (r *Released) Template(ctx context.Context, b workv1alpha2.Binding) *unstructured.Unstructured {
 	if r.read == mostReleased || !rollup.Released(b) || len(plan.Targets(plan.SpecOf(b))) == 0 {

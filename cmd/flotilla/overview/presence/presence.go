@@ -2,7 +2,7 @@
 // not look like quiet.
 //
 // In go a server and a name; out comes whether it is there. Who may not know, or is not
-// answered, is not told that it is missing.
+// answered, does not read that it is missing.
 package presence
 
 import (

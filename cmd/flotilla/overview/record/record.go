@@ -30,7 +30,7 @@ type Entry struct {
 	Kind    string      `json:"kind"`
 	Name    string      `json:"name"`
 	Message string      `json:"message"`
-	// Source is the component that tells it.
+	// Source is the component that reported it.
 	Source string `json:"source,omitempty"`
 }
 
@@ -55,7 +55,7 @@ func Of(server string, e *corev1.Event) Entry {
 	if out.Last.IsZero() {
 		out.Last = out.First
 	}
-	if written := written(e); out.Last.Time.After(written.Add(time.Minute)) { // whoever told it has another clock
+	if written := written(e); out.Last.Time.After(written.Add(time.Minute)) { // whoever reported it has another clock
 		out.Last = written
 	}
 	if out.First.After(out.Last.Time) {

@@ -80,7 +80,7 @@ func carries(w *workv1alpha1.Work, id inventory.ID) bool {
 	})
 }
 
-// said is what Kustomizations, and their Events, say of an object.
+// reports are what Kustomizations, and their Events, report of an object.
 func said(ctx context.Context, hub client.Reader, id inventory.ID) ([]string, error) {
 	var out []string
 	err := each(ctx, hub, id.Namespace, &kustomizev1.KustomizationList{}, func(ks *kustomizev1.Kustomization) {

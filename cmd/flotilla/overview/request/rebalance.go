@@ -66,7 +66,7 @@ has it. A WorkloadRebalancer is written, which goes after five minutes.`,
 // rebalancerStays is for how long what was asked for can be looked at. Seconds.
 const rebalancerStays = 300
 
-// poll is the time between two looks at what nobody tells of.
+// poll is the time between two looks at what sends no event.
 const poll = 200 * time.Millisecond
 
 // rebalance asks for templates to be placed anew, and says where each runs once that is decided.

@@ -151,7 +151,7 @@ type waiting struct {
 	latest client.Object
 }
 
-// lookAgain is how often it is looked at those that an object waits for: it does not tell of them.
+// lookAgain is how often it is looked at those that an object waits for: it does not report them.
 const lookAgain = 2 * time.Second
 
 // watch follows the object until its end, or that of the connection.

@@ -33,7 +33,7 @@ type asides struct {
 }
 
 // take adds a template by its binding. kept are the clusters that its changes are kept from;
-// what those of silent hold is not known. What others removed in the clusters of gone is told
+// what those of silent hold is not known. What others removed in the clusters of gone is shown
 // as a problem.
 func (a *asides) take(b workv1alpha2.Binding, kept, gone []string, silent rollup.Silences) {
 	a.passed.take(b)
@@ -61,7 +61,7 @@ func (a *asides) halt(kind, namespace, name string) {
 }
 
 // heardOf is what a binding says of clusters that hold something else than its template,
-// without those that are told otherwise, and those of which nothing is heard; empty where none
+// without those that are shown otherwise, and those of which nothing is heard; empty where none
 // is left.
 func heardOf(b workv1alpha2.Binding, message string, gone []string, silent rollup.Silences) string {
 	var said []string

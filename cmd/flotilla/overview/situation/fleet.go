@@ -17,7 +17,7 @@ type State string
 const (
 	// Ready means that it is as it should be.
 	Ready State = "Ready"
-	// Suspended means that somebody told the fleet to leave it alone.
+	// Suspended means that somebody asked the fleet to leave it alone.
 	Suspended State = "Suspended"
 	// Progressing means that it may become ready by itself.
 	Progressing State = "Progressing"
@@ -61,12 +61,12 @@ type Fleet struct {
 	// Notes are about what does nothing, or not all that its words say: a typo looks like
 	// that. They do not count as problems.
 	Notes []Note `json:"notes,omitempty"`
-	// Unread names what the caller may not read, so that nothing is said of it.
+	// Unread names what the caller may not read, so that nothing is shown of it.
 	Unread []string `json:"unread,omitempty"`
 }
 
 // Unjudged is what of Unread keeps anybody from saying that all is ready: of one namespace
-// the bindings tell what clusters reported, whether the clusters may be read or not.
+// the bindings show what clusters reported, whether the clusters may be read or not.
 func (f Fleet) Unjudged() []string {
 	if f.Namespace == "" {
 		return f.Unread
@@ -159,8 +159,8 @@ type Problem struct {
 	// Clusters that it concerns, sorted; none where it concerns the control plane.
 	Clusters []string `json:"clusters,omitempty"`
 	Message  string   `json:"message"`
-	// Symptom is what the Pods of one of the clusters tell of it, such as "ErrImagePull: …";
-	// empty where nobody asked them, or they told nothing.
+	// Symptom is what the Pods of one of the clusters show of it, such as "ErrImagePull: …";
+	// empty where nobody asked them, or they showed nothing.
 	Symptom string `json:"symptom,omitempty"`
 	// Next is what to do, or where to look.
 	Next string `json:"next"`

@@ -10,7 +10,7 @@ import (
 )
 
 // hanging is the problem that something which left a Kustomization is kept on the control plane; the zero value is none.
-// Namespaces tell of that themselves.
+// Namespaces report that themselves.
 func hanging(ks *kustomizev1.Kustomization) Problem {
 	found, _ := inventory.TerminatingIn(ks.Status)
 	found = slices.DeleteFunc(found, func(t inventory.Terminating) bool { return t.Keeps == "" || t.ID.GroupKind.Kind == "Namespace" })

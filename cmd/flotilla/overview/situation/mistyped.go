@@ -14,7 +14,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// carriesNothing is what is said of a policy that carries nothing.
+// carriesNothing is the message of a policy that carries nothing.
 const carriesNothing = "it carries nothing: there is no object that its selectors mean, or another policy carries it"
 
 // mostMeant is of how many policies that carry nothing it is looked for what they mean.

@@ -231,7 +231,7 @@ func ago(now, then time.Time) string {
 
 // orphansNext is what to do about objects that no Work names. Those that were made after the
 // backup to which a control plane was set back are among them, and once it goes on nothing
-// tells them from others.
+// distinguishes them from others.
 func orphansNext(c *clusterv1alpha1.Cluster) string {
 	if apimeta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterConditionHeld) {
 		return "leave them alone, as what was made since the backup is among them: " + resumeNext

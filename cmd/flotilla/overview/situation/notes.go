@@ -44,7 +44,7 @@ const settling = 10 * time.Second
 const correctCluster = "correct the name, or join the cluster: flotilla get clusters"
 
 // idle are notes that a policy that can act carries nothing, or names clusters that are not
-// in the fleet, which remarks tell.
+// in the fleet, which remarks report.
 func idle(p policyv1alpha1.Policy, kind string, remarks []string, now time.Time) []Note {
 	var out []Note
 	add := func(message, next string) {
@@ -95,7 +95,7 @@ func unbound(p policyv1alpha1.Policy, kind string) Problem {
 		Next: "flotilla explain KIND/NAME of each says why: flotilla describe " + strings.ToLower(kind) + " " + p.GetName() + inNamespace(p.GetNamespace())}
 }
 
-// remarks are what is to be said of the clusters that a policy, or an override, names, and excludes, and that are not
+// remarks are the texts about clusters that a policy, or an override, names, and excludes, and that are not
 // there, nor awaited; none where it is not known which are.
 func remarks(s *Survey, of metav1.Object, named, excluded []string) []string {
 	if s.blind {

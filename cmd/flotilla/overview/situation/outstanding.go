@@ -26,7 +26,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// outstanding is what a cluster has yet to do, as Works tell: no binding does.
+// outstanding is what a cluster has yet to do, as Works show: no binding does.
 type outstanding struct {
 	// removals are objects that are to go, and arrivals those whose latest version is not
 	// known to be there.

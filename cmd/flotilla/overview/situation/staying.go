@@ -8,7 +8,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// staying is a template of which a copy stays where it should not be, and what is said of that.
+// staying is a template of which a copy stays where it should not be, and the message about that.
 type staying struct {
 	id            inventory.ID
 	what, message string

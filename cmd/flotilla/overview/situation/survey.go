@@ -29,10 +29,10 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// Clusters is what Unread is told where these may not be read.
+// Clusters is what Unread names where these may not be read.
 const Clusters = "clusters"
 
-// Namespaces is what Unread is told where nobody knows whether the namespace is there.
+// Namespaces is what Unread names where nobody knows whether the namespace is there.
 const Namespaces = "Namespaces"
 
 // readyCondition is the type that all kinds here share.
@@ -64,7 +64,7 @@ type Survey struct {
 // reach is where a template should be, and where it is as it should be.
 type reach struct {
 	clusters, ready []string
-	// counted says that it counts as ready, and seen of which of its generations those tell that are ready.
+	// counted says that it counts as ready, and seen of which of its generations those report that are ready.
 	counted bool
 	seen    map[string]int64
 	// everywhere says that it is a Namespace, which goes to every cluster by itself.
@@ -126,7 +126,7 @@ func (s *Survey) counts(id inventory.ID) bool {
 	return false
 }
 
-// judge returns the state that conditions tell, and the message of Ready. observed
+// judge returns the state that conditions show, and the message of Ready. observed
 // says that they are about the object as it is now.
 func judge(conditions []metav1.Condition, observed bool) (State, *metav1.Condition) {
 	ready := apimeta.FindStatusCondition(conditions, readyCondition)
@@ -202,7 +202,7 @@ func (s *Survey) Kustomization(ks *kustomizev1.Kustomization) {
 	s.problem(hanging(ks))
 }
 
-// Attempted adds to what is said of a Kustomization which revision that is about, where it is not the
+// Attempted adds to the message of a Kustomization which revision that is about, where it is not the
 // one that was applied last and the message does not name it.
 func Attempted(ks *kustomizev1.Kustomization, message string) string {
 	tried := ks.Status.LastAttemptedRevision
@@ -213,7 +213,7 @@ func Attempted(ks *kustomizev1.Kustomization, message string) string {
 }
 
 // Cluster adds a member. heard is when its agent last reported; zero where it
-// never did or has none. It is to be added before the bindings: what was said of them by
+// never did or has none. It is to be added before the bindings: what was shown of them by
 // one of which nothing is heard any more does not count.
 func (s *Survey) Cluster(c *clusterv1alpha1.Cluster, heard time.Time) {
 	hold(s, c.Status.Conditions)
@@ -318,7 +318,7 @@ func (s *Survey) Policy(p policyv1alpha1.Policy) {
 }
 
 // Work adds a Work: what a cluster has yet to remove or to take up, what waits for
-// somebody's word, and what fails and no binding tells of.
+// somebody's word, and what fails and no binding reports.
 func (s *Survey) Work(w *workv1alpha1.Work) {
 	blocked := apimeta.FindStatusCondition(w.Status.Conditions, workv1alpha1.WorkDeletionBlocked)
 	cluster, ok := workv1alpha2.ClusterOfExecutionNamespace(w.Namespace)

@@ -23,7 +23,7 @@ import (
 // states are what a rollup calls them.
 var states = map[rollup.State]State{rollup.Healthy: Ready, rollup.Progressing: Progressing, rollup.Unknown: Unknown, rollup.Failed: Failed}
 
-// Binding adds a template by its binding. Where the template is known, too, it is told whether the
+// Binding adds a template by its binding. Where the template is known, too, it is shown whether the
 // binding knows its last edit; nil is one that is not.
 func (s *Survey) Binding(b workv1alpha2.Binding, template *unstructured.Unstructured) {
 	ref := b.BindingSpec().Resource
@@ -61,12 +61,12 @@ func (s *Survey) Binding(b workv1alpha2.Binding, template *unstructured.Unstruct
 			found.ready = append(found.ready, c.Name)
 			continue
 		}
-		if c.Silence != nil { // told once, of the cluster
+		if c.Silence != nil { // shown once, of the cluster
 			count.Unknown++
 			unknown = true
 			continue
 		}
-		if part.Fault == "" || c.Reason != rollup.HealthAwaited { // else it is told why
+		if part.Fault == "" || c.Reason != rollup.HealthAwaited { // else the reason is shown
 			if p := problems.add(c.State, c.Name, c.Reason); c.Strayed {
 				p.Next = strayedNext(*p, c.Suspended)
 				gone = append(gone, c.Name)
@@ -95,7 +95,7 @@ func (s *Survey) Binding(b workv1alpha2.Binding, template *unstructured.Unstruct
 }
 
 // stayingBehind adds where a template runs that was placed elsewhere, given whether all is well where it is to run: that is no
-// problem where nobody can be told to let go.
+// problem where nobody can be asked to let go.
 func stayingBehind(s *Survey, b workv1alpha2.Binding, well bool, problems *problemsOf) {
 	for _, stays := range eviction.KeptBy(b.BindingSpec()) {
 		if stays = stays.While(s.silent.Away); stays.Away && well {
@@ -108,7 +108,7 @@ func stayingBehind(s *Survey, b workv1alpha2.Binding, well bool, problems *probl
 	}
 }
 
-// problemsOf are those of one template, by what is said: the same of several clusters is one.
+// problemsOf are those of one template, by message: the same of several clusters is one.
 type problemsOf struct {
 	ref workv1alpha2.ObjectReference
 	by  map[string]*Problem
@@ -128,7 +128,7 @@ func (p *problemsOf) all(held bool) []Problem {
 	return out
 }
 
-// add adds what is said of the template in a cluster, or of all of it where that is empty.
+// add adds the message of the template in a cluster, or of all of it where that is empty.
 func (p *problemsOf) add(state rollup.State, cluster, reason string) *Problem {
 	key := states[state].word() + reason
 	if p.by[key] == nil {
@@ -141,7 +141,7 @@ func (p *problemsOf) add(state rollup.State, cluster, reason string) *Problem {
 }
 
 // decided says when a decision was made whose words are the reason: what it counted was so
-// then, as one that finds the same in more clusters is not told again.
+// then, as one that finds the same in more clusters is not shown again.
 func decided(b workv1alpha2.Binding, reason string, now time.Time) string {
 	record, ok := placement.RecordOf(b)
 	if !ok || record.At.IsZero() || record.Message != reason {
@@ -169,7 +169,7 @@ func (c counts) former(part rollup.Part, found *reach, problems *problemsOf) {
 		count := c.of(in.Name)
 		count.Total++
 		switch {
-		case in.Silence != nil: // told once, of the cluster
+		case in.Silence != nil: // shown once, of the cluster
 			count.Unknown++
 		case in.State != rollup.Healthy && !in.KeptBack():
 			problems.add(in.State, in.Name, in.Reason)
@@ -207,7 +207,7 @@ func strayedNext(p Problem, suspended bool) string {
 	return "put it right there, or " + rollup.PutBack(suspended) + "; flotilla explain " + strings.ToLower(p.Title()) + "/" + p.Name + inNamespace(p.Namespace) + " --cluster " + p.Clusters[0]
 }
 
-// overrideNext is what to do about an override that does not fit; empty where the message tells
+// overrideNext is what to do about an override that does not fit; empty where the message says it
 // of none.
 func overrideNext(message string) string {
 	namespace, name, ok := override.FaultOf(message)

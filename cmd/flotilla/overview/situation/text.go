@@ -24,7 +24,7 @@ type TextOptions struct {
 	Now time.Time
 }
 
-// MostProblems is how many problems are told of without being asked for all.
+// MostProblems is how many problems are shown unless all are asked for.
 const MostProblems = 10
 
 // What one screen has room for.
@@ -248,7 +248,7 @@ func (f Fleet) clusters(opts TextOptions) table {
 	return s
 }
 
-// silent says that its agent is not heard of, rather than that it tells of trouble.
+// silent says that its agent is not heard of, rather than that it reports trouble.
 func (c *Cluster) silent() bool {
 	return c.Reason == clusterv1alpha1.ClusterStatusUnknownReason || c.Reason == clusterv1alpha1.ClusterStatusNeverUpdatedReason
 }
@@ -315,7 +315,7 @@ func (t *text) problems(problems []Problem) {
 	}
 }
 
-// text is what is said of it.
+// text is its message.
 func (p Problem) text() string {
 	if p.Symptom == "" {
 		return p.Message

@@ -17,10 +17,10 @@ type unposted struct {
 	keys []unpostedKey // in the order in which they came
 }
 
-// unpostedKey is why a forge is not told, and by which Provider.
+// unpostedKey is why nothing is posted to a forge, and by which Provider.
 type unpostedKey struct{ namespace, provider, reason, message string }
 
-// CommitStatus adds what a forge is to be told of a commit.
+// CommitStatus adds what is to be posted to a forge about a commit.
 func (s *Survey) CommitStatus(cs *gitopsv1alpha1.CommitStatus) {
 	synced := apimeta.FindStatusCondition(cs.Status.Conditions, gitopsv1alpha1.CommitStatusSynced)
 	if synced == nil || synced.Status != metav1.ConditionFalse || cs.DeletionTimestamp != nil {

@@ -10,10 +10,10 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// onItsWay is how long an edit may be on its way until bindings tell of clusters that do not take it up.
+// onItsWay is how long an edit may be on its way until bindings report clusters that do not take it up.
 const onItsWay = time.Minute
 
-// edited takes back that a template is ready in clusters which tell of an earlier version, where it was edited a
+// edited takes back that a template is ready in clusters which report an earlier version, where it was edited a
 // moment ago: the binding does not say so yet.
 func edited(s *Survey, obj *metav1.PartialObjectMetadata, id inventory.ID, found *reach) {
 	if len(found.seen) == 0 || s.now.Sub(lastEdit(obj)) >= onItsWay {

@@ -86,11 +86,11 @@ func probe(path string) *corev1.Probe {
 	}
 }
 
-// credentialsAnnotation on the agent's Pods tells one registration from the next: the
-// agent of the one before has the folder of that, and goes on as it was told.
+// credentialsAnnotation on the agent's Pods distinguishes one registration from the next: the
+// agent of the one before has the folder of that, and goes on as it was configured.
 const credentialsAnnotation = "cluster.flotilla.io/credentials"
 
-// fingerprint is short, and tells nothing of what it is of.
+// fingerprint is short, and reveals nothing of what it is of.
 func (o *Options) fingerprint() string {
 	const short = 8
 	sum := sha256.Sum256(o.Kubeconfig)

@@ -53,7 +53,7 @@ type Options struct {
 	Args []string
 	// DryRun reports the steps without doing them.
 	DryRun bool
-	// Progress is told of every step; nil tells nobody.
+	// Progress is called with every step; nil is not called.
 	Progress func(string)
 }
 

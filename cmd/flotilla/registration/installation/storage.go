@@ -19,7 +19,7 @@ const volumeClaim = "karmada-agent-data"
 const defaultClass = "storageclass.kubernetes.io/is-default-class"
 
 // Lasting reports whether the member has a StorageClass for claims that name none, so that what
-// the agent knows can outlive its Pod. Who may not read StorageClasses is told no.
+// the agent knows can outlive its Pod. For callers that may not read StorageClasses it is false.
 func Lasting(ctx context.Context, member client.Reader) (bool, error) {
 	classes := &storagev1.StorageClassList{}
 	err := member.List(ctx, classes)
