@@ -21,28 +21,28 @@ var (
 	// ErrElsewhere says that this hub acts in a member from another place: one of the two
 	// is a copy.
 	ErrElsewhere = errors.New("another copy of this control plane acts in this cluster, from another folder or machine")
-	// ErrMoving says that this hub may act there from another place yet.
+	// ErrMoving says that this hub may still act there from another place.
 	ErrMoving = errors.New("this control plane was in another folder or machine when it last acted in this cluster: whether one still runs there is waited for, half a minute")
-	// ErrLetGo says that this hub has let go of a member from another place.
+	// ErrLetGo says that this hub has released a member from another place.
 	ErrLetGo = errors.New("this control plane has taken this cluster off from another folder or machine: flotilla join takes it on again")
 	// ErrLeft says that a member in pull mode has left the fleet, and that the agent that
-	// asks goes by what it kept of that.
+	// asks acts on outdated records.
 	ErrLeft = errors.New("this cluster was taken out of the fleet: nothing is put back there from what the agent has kept; flotilla register takes it in again")
 	// ErrContested says that a copy of the hub asks to act there, and cannot be shown that
 	// this one does.
 	ErrContested = errors.New("a copy of this control plane asks to act in this cluster, and cannot be told not to")
 )
 
-// homeSeen is from where the hub acts in a member, as it was last seen there.
+// homeSeen is the Home in a member's claim as last seen there.
 type homeSeen struct {
 	last    *hubclaim.Home
 	since   time.Time
 	asked   bool   // this process has
-	refused string // from where another one asked this process; empty: none has
-	other   string // the last place from where another one acted; empty: none has
+	refused string // the place that asked this process; empty: none has
+	other   string // the last other place that acted; empty: none has
 }
 
-// glance says for how long a home has been as it is.
+// glance returns for how long a Home has not changed.
 func (t *tenure) glance(home *hubclaim.Home) hubclaim.Glance {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -54,8 +54,8 @@ func (t *tenure) glance(home *hubclaim.Home) hubclaim.Glance {
 }
 
 // enter reports whether the hub may act in a member with this claim, and sets its home as it
-// is to be then. Moves says that this is another one. A claim that says nothing any more,
-// since somebody removed it, is read as it was. Errors: ErrLetGo.
+// is to be then. Moves says that it differs. A claim that no longer has a Home,
+// since somebody removed it, is read as before. Errors: ErrLetGo.
 func (t *tenure) enter(system *corev1.Namespace, wanted *hubclaim.Claim, claimant hubclaim.Claimant) (turn hubclaim.Turn, moves bool, err error) {
 	was := wanted.Home
 	t.mu.Lock()
@@ -82,8 +82,8 @@ func (t *tenure) enter(system *corev1.Namespace, wanted *hubclaim.Claim, claiman
 	return turn, moves, nil
 }
 
-// letGo is the claim that the last hub took off a member that has none, or none yet that
-// says more; nil: there was none, or it did not say where it was.
+// letGo is the claim that the last hub removed from a member that has none, or none yet that
+// has a Home; nil: there was none, or it had no Home.
 func letGo(system *corev1.Namespace) *hubclaim.Claim {
 	text := system.Annotations[clusterv1alpha1.ClaimAnnotation]
 	if text == "" {
@@ -96,7 +96,7 @@ func letGo(system *corev1.Namespace) *hubclaim.Claim {
 	return leftBefore(system, claim)
 }
 
-// leftBefore is the claim that an agent took off before the one that the same hub's next
+// leftBefore is the claim that an agent removed before the one that the same hub's next
 // agent has, while that has no mark; nil: there is none.
 func leftBefore(system *corev1.Namespace, claim *hubclaim.Claim) *hubclaim.Claim {
 	last := lastOf(system)
@@ -114,7 +114,7 @@ func lastOf(system *corev1.Namespace) *hubclaim.Claim {
 	return last
 }
 
-// moved notes what was written.
+// moved records what was written.
 func (t *tenure) moved(home *hubclaim.Home, changed bool) {
 	if !changed || home == nil {
 		return
@@ -128,7 +128,7 @@ func (t *tenure) moved(home *hubclaim.Home, changed bool) {
 	}
 }
 
-// Refused is from where a copy of this hub has asked to act in the member since this one
+// Refused is the place from which a copy of this hub has asked to act in the member since this one
 // is connected to it; empty: none has.
 func (t *tenure) Refused() string {
 	t.mu.Lock()
@@ -136,8 +136,8 @@ func (t *tenure) Refused() string {
 	return excerpt.Bytes(t.home.refused, mostExcerpt)
 }
 
-// elsewhere asks in the member whether the hub still acts from another place, where that
-// is news, and returns why nothing may be written there meanwhile.
+// elsewhere asks in the member whether the hub still acts from another place, where it has not
+// asked yet, and returns why nothing may be written there meanwhile.
 func (t *tenure) elsewhere(ctx context.Context, system *corev1.Namespace, wanted *hubclaim.Claim, changed bool, turn hubclaim.Turn) error {
 	fault := ErrMoving
 	if turn == hubclaim.Refused {

@@ -26,12 +26,12 @@ import (
 )
 
 var (
-	// ErrOtherCluster says that what answers at a member's address is not the
+	// ErrOtherCluster says that the server at a member's address is not the
 	// cluster that was registered under its name.
 	ErrOtherCluster = errors.New("another cluster answers at this address")
 	// ErrNotServed says that a member does not serve an object's kind.
 	ErrNotServed = errors.New("the member does not serve this kind")
-	// ErrDefinitionLeaves says that a member makes nothing of an object's kind, since it is
+	// ErrDefinitionLeaves says that a member creates no objects of a kind, since it is
 	// deleting the kind's definition.
 	ErrDefinitionLeaves = errors.New("the member is deleting the definition of this kind, and makes nothing of it before the next one is there")
 	// ErrNoNamespace says that an object's namespace is not in the member.
@@ -51,13 +51,13 @@ type Member struct {
 	informer  *informer.Informer
 
 	trust    atomic.Int32
-	answered atomic.Pointer[answer] // the last one; nil: never
+	answered atomic.Pointer[answer] // the last answer; nil: there was none
 	suspects chan struct{}
 
 	*tenure
 }
 
-// answer is when a member was known to be there, and since when nothing has cast doubt on
+// answer is when a member last proved itself, and since when nothing has cast doubt on
 // that.
 type answer struct{ at, since time.Time }
 
@@ -70,7 +70,7 @@ const (
 // Name returns the cluster's name.
 func (m *Member) Name() string { return m.name }
 
-// Config returns how to connect, with the member's own limits in place, for use
+// Config returns the configuration of connections, with the member's own limits in place, for use
 // with HTTP. Credentials are added below it. Callers copy it before they change it.
 func (m *Member) Config() *rest.Config { return m.config }
 
@@ -85,7 +85,7 @@ func (m *Member) Clients() kubernetes.Interface { return m.clients }
 // and nothing has cast doubt on that since.
 func (m *Member) Proven() bool { return m.trust.Load() == proven }
 
-// Suspects receives when requests begin to fail on their way, or have no answer:
+// Suspects receives when requests begin to fail in transport, or have no answer:
 // the member may be gone, or be another one when it is back.
 func (m *Member) Suspects() <-chan struct{} { return m.suspects }
 
@@ -100,7 +100,7 @@ func (m *Member) suspect() {
 	}
 }
 
-// alert has somebody look how the member is, once however often it is called.
+// alert requests a check of the member, one however often it is called.
 func alert(m *Member) {
 	select {
 	case m.suspects <- struct{}{}:
@@ -108,11 +108,11 @@ func alert(m *Member) {
 	}
 }
 
-// Prove reads who the member is. It returns ErrOtherCluster when that is not the
-// cluster that was registered, and ErrClaimed when it is another hub's. One that is
-// nobody's is claimed. A member that is registered without an identity
-// is taken as it is. One that has proved itself keeps the trust while it does not
-// say who it is, unless it cannot be reached or refuses the credentials. When
+// Prove reads the member's identity. It returns ErrOtherCluster when it is not the
+// cluster that was registered, and ErrClaimed when it belongs to another hub. A member that
+// belongs to no hub is claimed. A member that is registered without an identity
+// is accepted as it is. One that has proved itself stays trusted while it does not
+// show its identity, unless it cannot be reached or refuses the credentials. When
 // trust returns, watches that broke meanwhile start over; where the member was set
 // back to an earlier state, all do.
 func (m *Member) Prove(ctx context.Context) error {
@@ -141,7 +141,7 @@ func (m *Member) Prove(ctx context.Context) error {
 	}
 	was := unproven
 	if !still(func() { was = m.trust.Swap(proven) }) {
-		return m.Prove(ctx) // who answered is not who is asked by now
+		return m.Prove(ctx) // the answer is from a target that was replaced meanwhile
 	}
 	if last := m.answered.Load(); was == proven && last != nil {
 		m.answered.Store(&answer{at: began, since: last.since})
@@ -156,7 +156,7 @@ func (m *Member) Prove(ctx context.Context) error {
 	return nil
 }
 
-// Barred reports whether err of Prove says that somebody else acts in the member, or may.
+// Barred reports whether an error of Prove means that another hub or place acts in the member, or may.
 func Barred(err error) bool {
 	return slices.ContainsFunc([]error{ErrClaimed, ErrPushed, ErrAgent, ErrElsewhere, ErrMoving, ErrLetGo, ErrLeft, ErrContested}, func(is error) bool { return errors.Is(err, is) })
 }
@@ -179,7 +179,7 @@ func systemOf(ctx context.Context, clients kubernetes.Interface) (*corev1.Namesp
 	return system, nil
 }
 
-// Read returns what the watch of a kind knows about one object, and starts that
+// Read returns what the watch of a kind has seen of one object, and starts that
 // watch where there is none.
 func (m *Member) Read(gvk schema.GroupVersionKind, key types.NamespacedName) (*Observed, Presence) {
 	return m.informer.Read(gvk, key)
@@ -205,8 +205,8 @@ func (m *Member) Get(ctx context.Context, gvk schema.GroupVersionKind, key types
 // is a conflict.
 const OnlyNew = "9223372036854775807"
 
-// Apply makes the fields that desired names what they are there, by server-side
-// apply, and takes over those that others own. It returns what became of the
+// Apply sets the fields of desired by server-side
+// apply, with force: it takes over those that others own. It returns the resulting
 // object. Errors: ErrNotServed, ErrDefinitionLeaves, ErrNoNamespace, or what the member
 // answered: a conflict where desired names another resource version than the object's.
 func (m *Member) Apply(ctx context.Context, desired *unstructured.Unstructured) (*Observed, error) {
@@ -235,8 +235,8 @@ func (m *Member) Autoscaled(ctx context.Context, gvk schema.GroupVersionKind, ke
 	return false, nil
 }
 
-// Each calls yield for all managed objects that the watches of a member which there
-// are have seen. It sends nothing.
+// Each calls yield for all managed objects that the running watches of the member
+// have seen. It sends nothing.
 func Each(m *Member, yield func(schema.GroupVersionKind, *Observed)) { m.informer.Each(yield) }
 
 // KindsChanged reports that the member may serve other kinds than before.
@@ -259,8 +259,8 @@ func connect(target Target, o Options, report Handler) (*Member, error) {
 	if err != nil {
 		return nil, fmt.Errorf("set up the connection to %s: %w", target.Name, err)
 	}
-	// One request that was not answered is no reason to keep all others from the
-	// member: somebody looks whether it is still there.
+	// One request without an answer is no reason to keep all others from the
+	// member: it is checked whether the member is still there.
 	m.transport, err = transport.New(target.Config, transport.Options{Clock: o.Clock, Timeout: o.RequestTimeout, Gone: m.suspect, Slow: func() { alert(m) }, Gate: o.Gate})
 	if err != nil {
 		return nil, err

@@ -26,27 +26,27 @@ type Options struct {
 	// RequestTimeout is how long one request may take, watches aside; zero
 	// means 30 seconds.
 	RequestTimeout time.Duration
-	// Gate reports whether members may be written to, at the last moment before that; nil:
+	// Gate is asked immediately before each write whether members may be written to; nil:
 	// always.
 	Gate transport.Gate
 }
 
-// Target says which cluster to connect to, and how.
+// Target is a cluster to connect to, and how.
 type Target struct {
 	// Name is the cluster's name in the hub.
 	Name string
 	// ID is the identity that the cluster was registered with; empty accepts
-	// whatever answers.
+	// any cluster.
 	ID string
-	// Config is where the cluster is, and the credentials for it.
+	// Config is the cluster's address and the credentials for it.
 	Config *rest.Config
 	// Route distinguishes two ways to one address that Config cannot be compared
 	// by, such as proxies. It may be empty.
 	Route string
 	// Claimant returns the hub that claims the member. Nil, and a zero answer, claim nothing. It is
-	// asked at each look, and must not block.
+	// called at each probe, and must not block.
 	Claimant func() hubclaim.Claimant
-	// Marks compares how far the member has seen the hub go; nil does not.
+	// Marks checks the marks that the member carries; nil does not.
 	Marks Marker
 }
 
@@ -125,7 +125,7 @@ func (r *Registry) Connect(target Target) (*Member, error) {
 		if err != nil {
 			return nil, err
 		}
-		alert(old.member) // it may be well now
+		alert(old.member) // the member may be healthy now
 		old.print = is
 		return old.member, nil
 	}
@@ -163,7 +163,7 @@ func (r *Registry) Get(cluster string) (*Member, bool) {
 	return e.member, true
 }
 
-// Answered reports whether the member of a cluster has proved itself within a time, to a look
+// Answered reports whether the member of a cluster has proved itself within a time, by a check
 // that began no earlier than asked, and since when nothing has cast doubt on that. If it has
 // not, somebody looks at once. Known is false for one that is not connected, or in doubt.
 func (r *Registry) Answered(cluster string, asked time.Time, within time.Duration) (since time.Time, yes, known bool) {
@@ -178,7 +178,7 @@ func (r *Registry) Answered(cluster string, asked time.Time, within time.Duratio
 	return time.Time{}, false, true
 }
 
-// Reinterpret has status and health of all objects read anew whose kinds are
+// Reinterpret reads status and health again of all objects whose kinds are
 // affected by a change of the interpreter's rules. What was known stays until
 // the new answers are there, nothing is written, and Synced is called for each such
 // kind.
@@ -190,8 +190,8 @@ func (r *Registry) Reinterpret(affects func(schema.GroupVersionKind) bool) {
 	}
 }
 
-// targetPrint reports whether two targets are the same: where they are, how they are
-// reached, and the credentials. It is made of secrets: never shown, only compared.
+// targetPrint identifies a target: its address, how it is
+// reached, and its credentials. It is derived from secrets: it is compared, and never shown.
 type targetPrint struct{ place, way, credentials string }
 
 func printOf(t Target) targetPrint {

@@ -22,26 +22,26 @@ import (
 	"github.com/flotilla-io/flotilla/policies/hubclaim"
 )
 
-// ErrClaimed says that a member is another hub's, or that it is not known whose
-// it is.
+// ErrClaimed says that a member belongs to another hub, or that it is not known which
+// hub it belongs to.
 var ErrClaimed = errors.New("the cluster belongs to another hub")
 
 var (
-	// ErrPushed says that the hub applies in a member itself, which no agent does then.
+	// ErrPushed says that the hub applies in the member itself: no agent may act there then.
 	ErrPushed = errors.New("the control plane applies in this cluster itself, in push mode")
-	// ErrAgent says that an agent acts in a member yet.
+	// ErrAgent says that an agent still acts in a member.
 	ErrAgent = errors.New("an agent acts in this cluster: it is waited for until it lets go, or has been silent for some time")
 )
 
-// Yielder is a Marker who gives way when the member turns out to be somebody else's.
+// Yielder is a Marker that releases the member when it turns out to belong to another hub.
 type Yielder interface{ Yield() }
 
-// Marker compares how far members have seen the store of their hub go.
+// Marker checks and updates the marks of members: how far they have seen the store of their hub.
 type Marker interface {
 	// Weigh is called with the mark of a member before anything is written there; nil is
-	// none. With an error, nothing is.
+	// none. After an error nothing is written.
 	Weigh(ctx context.Context, cluster string, mark *hubclaim.Mark) error
-	// Next returns the mark that the member is to carry; nil if that is the one that
+	// Next returns the mark that is to be written to the member; nil if that is the one that
 	// it has.
 	Next(ctx context.Context, cluster string, have *hubclaim.Mark) (*hubclaim.Mark, error)
 }
@@ -59,23 +59,23 @@ type tenure struct {
 	mu       sync.Mutex
 	standing hubclaim.Standing
 	fault    string
-	refused  int  // looks since a write was refused
-	released bool // the member is let go of
+	refused  int  // probes since a write was refused
+	released bool // the member was released
 	shown    shown
 
 	clock clock.PassiveClock
-	agent agentSeat
+	agent agentLease
 	home  homeSeen
 }
 
-// Standing returns what may be concluded of the objects in the member.
+// Standing returns what may be concluded about objects in the member.
 func (t *tenure) Standing() hubclaim.Standing {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.standing
 }
 
-// Unclaimed is why the claim could not be written to the member; empty if it was.
+// Unclaimed is why the member refused the claim; empty if it did not.
 func (t *tenure) Unclaimed() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -83,7 +83,7 @@ func (t *tenure) Unclaimed() string {
 }
 
 const (
-	// claimTries is how often a claim is written anew when somebody else changed
+	// claimTries is how often the write of a claim is repeated when somebody else changed
 	// the namespace meanwhile.
 	claimTries = 3
 	// refusedPause is how many probes pass before a write that was refused is tried
@@ -91,9 +91,9 @@ const (
 	refusedPause = 30
 )
 
-// claim makes sure that the member is this hub's: it errs with ErrClaimed if it is
-// another's, and claims it if it is nobody's. A member that does not let itself be
-// claimed is used all the same; Unclaimed says so.
+// claim makes sure that the member belongs to this hub: it returns ErrClaimed if it belongs to
+// another one, and claims it if it belongs to none. A member that refuses the write
+// of a claim is used all the same; Unclaimed returns the reason.
 func (t *tenure) claim(ctx context.Context, system *corev1.Namespace) error {
 	if t.claimant == nil {
 		return nil
@@ -108,7 +108,7 @@ func (t *tenure) claim(ctx context.Context, system *corev1.Namespace) error {
 			yielder.Yield()
 		}
 		if err == nil && claimant.Mode == hubclaim.Push {
-			err = t.clear(ctx) // agents look at the claim once they have their Lease: one of the two sees the other
+			err = t.clear(ctx) // agents read the claim after they have acquired their Lease: one of the two sees the other
 		}
 		if !apierrors.IsConflict(err) || try == claimTries {
 			return err
@@ -131,10 +131,10 @@ func (t *tenure) claimAs(ctx context.Context, claimant hubclaim.Claimant, system
 		return ErrPushed
 	}
 	if last := letGo(system); last != nil && last.Hub == claimant.Hub && last.Mode == hubclaim.Pull && claimant.Alone {
-		return ErrLeft // whoever asks for the place of the agent has it to himself
+		return ErrLeft // the agent that asks for the place holds the Lease alone
 	}
 	wanted, changed := hubclaim.Take(current, claimant)
-	if t.marks != nil { // also who may not act yet is to know that the store was set back
+	if t.marks != nil { // a hub that may not act yet must know, too, that its store was restored
 		if err := t.marks.Weigh(ctx, claimant.Cluster, wanted.Mark); err != nil {
 			return err
 		}
@@ -148,7 +148,7 @@ func (t *tenure) claimAs(ctx context.Context, claimant hubclaim.Claimant, system
 	}
 	changed = changed || moves
 	if t.marks != nil {
-		if next, err := t.marks.Next(ctx, claimant.Cluster, wanted.Mark); err == nil && next != nil { // else with the next look
+		if next, err := t.marks.Next(ctx, claimant.Cluster, wanted.Mark); err == nil && next != nil { // otherwise at the next probe
 			wanted.Mark, changed = next, true
 		}
 	}
@@ -156,7 +156,7 @@ func (t *tenure) claimAs(ctx context.Context, claimant hubclaim.Claimant, system
 		t.record(hubclaim.StandingOf(wanted, claimant), "")
 		return nil
 	}
-	contested := moves && current != nil && current.Home != nil // somebody else acts there, or asks to
+	contested := moves && current != nil && current.Home != nil // another place acts there, or asks to
 	if !contested && !t.due() {
 		t.record(hubclaim.StandingOf(current, claimant), t.Unclaimed())
 		return nil
@@ -178,21 +178,21 @@ func (t *tenure) claimAs(ctx context.Context, claimant hubclaim.Claimant, system
 		return fmt.Errorf("%w, and what it says of that cannot be changed: %w", ErrMoving, err)
 	case contested:
 		return fmt.Errorf("%w: %w", ErrContested, err)
-	default: // it says no: that is no reason to leave its workloads alone
+	default: // the member refuses: that is no reason to leave its workloads alone
 		t.record(hubclaim.StandingOf(current, claimant), excerpt.Bytes(err.Error(), mostExcerpt))
 	}
 	return nil
 }
 
-// agentSeat is the Lease of the agent in a member, as a hub that pushes there sees it.
-type agentSeat struct {
+// agentLease is the Lease of the agent in a member, as a hub in push mode sees it.
+type agentLease struct {
 	clear   bool      // no agent acts there, nor will one
-	version string    // of the Lease, when it was last seen
-	since   time.Time // when that was seen first
+	version string    // of the Lease as last seen
+	since   time.Time // when this version was seen first
 }
 
-// clear errs while an agent may act in a member that is pushed to. It is asked once
-// with each connection: an agent that begins later finds the claim.
+// clear returns an error while an agent may act in a member in push mode. It is called once
+// per connection: an agent that starts later finds the claim.
 func (t *tenure) clear(ctx context.Context) error {
 	t.mu.Lock()
 	clear := t.agent.clear
@@ -222,11 +222,11 @@ func (t *tenure) clear(ctx context.Context) error {
 	return fmt.Errorf("%w: %s", ErrAgent, claimant)
 }
 
-// mostExcerpt is how many bytes of what a member says are shown.
+// mostExcerpt is how many bytes of a member's error are shown.
 const mostExcerpt = 512
 
-// due reports whether a claim is to be written now: not at each look where that was
-// refused, and never once the member is let go of.
+// due reports whether a claim is to be written now: not at each probe where that was
+// refused, and never once the member was released.
 func (t *tenure) due() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -244,8 +244,8 @@ func (t *tenure) record(s hubclaim.Standing, fault string) {
 	t.standing, t.fault = s, fault
 }
 
-// Release takes this hub's claim off the member, which is let go of: another hub
-// may have it. The claim of another hub stays, and that of this one where it acts from
+// Release removes this hub's claim from the member, and releases it: another hub
+// may claim it. The claim of another hub stays, and that of this hub where it acts from
 // another place.
 func (t *tenure) Release(ctx context.Context) error {
 	if t.claimant == nil || t.claimant().Hub == "" {
@@ -274,9 +274,9 @@ func (t *tenure) Release(ctx context.Context) error {
 }
 
 // ClaimPatch returns the JSON merge patch that writes a claim to a member's
-// namespace kube-system as it was read, or takes it off if claim is nil: then it keeps from
-// where the hub acted that let go, or that an agent did, so that no copy of that takes it.
-// That an agent did stays until the next one's mark distinguishes its folder from older ones.
+// namespace kube-system as it was read, or removes it if claim is nil: then it records from
+// where the releasing hub acted, or that an agent did, so that no copy of them claims it again.
+// The record of an agent stays until the next one's mark distinguishes its folder from older ones.
 func ClaimPatch(system *corev1.Namespace, current *hubclaim.Claim) ([]byte, error) {
 	var text, last any
 	if current != nil {

@@ -19,11 +19,11 @@ import (
 	"github.com/flotilla-io/flotilla/policies/hubclaim"
 )
 
-// Agents compare the marks of their members themselves, with the runs that the store
-// has written down, and say in the Lease that they renew anyway what they found: they
-// may know of more than any member that the hub asks itself.
+// Agents compare the marks of their members themselves with the runs that the store
+// has recorded, and report the result in the Lease that they renew anyway: they
+// may have seen more than any member that the hub asks itself.
 
-// Agents has the store know of the present run. It is needed once something has changed
+// Agents records the present run in the store. That is needed once something has changed
 // that agents may mark, or one of them is silent: a start after which nothing changes
 // writes nothing. It is written once, and a second time with the revision that it was
 // written at: until then no agent can have taken it for the last one.
@@ -58,11 +58,11 @@ func (k *Keeper) Agents(ctx context.Context) error {
 	return nil
 }
 
-// errNotYet says that a mark is ahead of all that the hub has seen of the cluster, which
-// its watch may bring yet.
+// errNotYet says that a mark is ahead of all that the hub has seen of the cluster: the
+// hub's watch may still bring it.
 var errNotYet = errors.New("it has seen more of the hub than the hub's own watch so far")
 
-// Heard weighs what the agent of a cluster says. Last says that the hub's watch has had
+// Heard weighs the report of a cluster's agent. Last says that the hub's watch has had
 // the time to show what the agent has seen. Errors: what the hub answered, or that this
 // should be reported again.
 func (k *Keeper) Heard(ctx context.Context, cluster string, r hubclaim.Report, last bool) error {
@@ -70,11 +70,11 @@ func (k *Keeper) Heard(ctx context.Context, cluster string, r hubclaim.Report, l
 		return err
 	}
 	if hold := k.Hold(); hold != nil && slices.Contains(hold.Clusters, cluster) && !hold.Grows(&r.Mark) {
-		return nil // one word of an agent is enough
+		return nil // one report of an agent is enough
 	}
 	k.mu.Lock()
 	behind := r.Behind || k.history.Behind(&r.Mark, k.runs.id, math.MaxInt64)
-	// Agents go by the last run that was written down, which may be the one before this:
+	// Agents use the last recorded run, which may be the one before this:
 	// then they have seen what has changed since, and so does the hub.
 	later := r.ID != k.runs.id && !k.history.Forgives(&r.Mark) && r.Revision > k.began
 	known := k.first > 0 && r.Revision >= k.first && k.seen[cluster] >= r.Revision
@@ -88,12 +88,12 @@ func (k *Keeper) Heard(ctx context.Context, cluster string, r hubclaim.Report, l
 	return k.weigh(ctx, cluster, &r.Mark, true)
 }
 
-// agents keeps what agents say until it is weighed. Use newAgents.
+// agents keeps the reports of agents until they are weighed. Use newAgents.
 type agents struct {
 	wake chan struct{}
 
 	mu      sync.Mutex
-	needed  bool                       // the store is to know of the present run
+	needed  bool                       // the present run is to be recorded
 	silent  map[string]bool            // clusters in pull mode that were not heard since the start
 	pull    bool                       // there is one
 	reports map[string]hubclaim.Report // by cluster: not weighed yet
@@ -111,7 +111,7 @@ func (a *agents) any() bool {
 	return a.pull
 }
 
-// need has the store know of the present run, if there is a cluster in pull mode.
+// need requests that the present run is recorded, if there is a cluster in pull mode.
 func (a *agents) need() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -119,7 +119,7 @@ func (a *agents) need() {
 	a.stir()
 }
 
-// stir has somebody look. The lock is held.
+// stir wakes run. The lock is held.
 func (a *agents) stir() {
 	select {
 	case a.wake <- struct{}{}:
@@ -127,7 +127,7 @@ func (a *agents) stir() {
 	}
 }
 
-// follow takes in what Clusters and their Leases say.
+// follow reads Clusters and their Leases.
 func (a *agents) follow(ctx context.Context, from cache.Cache) error {
 	clusters, err := from.GetInformer(ctx, &clusterv1alpha1.Cluster{})
 	if err != nil {
@@ -167,7 +167,7 @@ func (a *agents) follow(ctx context.Context, from cache.Cache) error {
 	return nil
 }
 
-// meet notes that there is a cluster in pull mode.
+// meet records that there is a cluster in pull mode.
 func (a *agents) meet(cluster string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -178,14 +178,14 @@ func (a *agents) meet(cluster string) {
 	a.stir()
 }
 
-// alive notes that an agent gives signs of life.
+// alive records that an agent renews its Lease.
 func (a *agents) alive(cluster string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.silent[cluster] = false
 }
 
-// learn keeps what an agent says.
+// learn keeps an agent's report.
 func (a *agents) learn(cluster string, r hubclaim.Report) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -205,7 +205,7 @@ const (
 	roll = time.Minute
 )
 
-// run weighs what agents say, until ctx ends.
+// run weighs the reports of agents until ctx ends.
 func (a *agents) run(ctx context.Context, k *Keeper) {
 	called := time.NewTimer(roll)
 	defer called.Stop()
@@ -233,8 +233,8 @@ func (a *agents) run(ctx context.Context, k *Keeper) {
 	}
 }
 
-// callRoll has the store know of the present run if an agent was not heard: it may have
-// seen what was lost, and say so when the store has grown past it.
+// callRoll records the present run if an agent was not heard: it may have
+// seen what was lost, and report it when the store has grown past it.
 func (a *agents) callRoll() {
 	a.mu.Lock()
 	missing := false

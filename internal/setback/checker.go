@@ -25,46 +25,46 @@ import (
 )
 
 // Checker is the part of an agent: it compares the mark of its one member with the hub
-// before anything is taken over from that. It writes nothing, neither to the hub nor
+// before any object of the hub is accepted. It writes nothing, neither to the hub nor
 // to the member. Use NewChecker.
 type Checker struct {
 	options CheckerOptions
 
 	mu       sync.Mutex
 	history  hubclaim.History // of the hub, as last read
-	met      bool             // the hub was compared, and is to be listened to
+	met      bool             // the hub was compared, and is trusted
 	hold     *hubclaim.Hold   // nil: nothing is held
-	lost     *hubclaim.Mark   // what shows that the hub is behind; nil: nothing
-	mark     *hubclaim.Mark   // that of the member, as last read
+	lost     *hubclaim.Mark   // the mark that shows that the hub is behind; nil: none does
+	mark     *hubclaim.Mark   // the member's mark, as last read
 	seen     int64            // the highest revision that concerned the member
 	nobody   time.Time        // when the hub was last found without runs
-	mute     bool             // the member did not say how far it has seen the hub
+	mute     bool             // the member's mark could not be read
 	doubted  time.Time        // when the member was last marked by a run that was known already; zero: not since it was asked again
-	opened   int64            // the revision at which the hub was opened; 0: it does not say
-	kept     hubclaim.Copy    // what the folder says, as far as this run knows
+	opened   int64            // the revision at which the hub was opened; 0: not known
+	kept     hubclaim.Copy    // the folder's record, as this run knows it
 	reported []func()
 }
 
-// CheckerOptions say between whom the Checker is. All but Opened, Folder and Clock are required.
+// CheckerOptions name the two sides of a Checker. All but Opened, Folder and Clock are required.
 type CheckerOptions struct {
 	// Cluster is the member's name on the hub.
 	Cluster string
-	// Hub asks the hub's server by the way that is open before there is one for others.
+	// Hub reads from the hub's server over the connection that is open before all others.
 	Hub client.Reader
-	// Asks asks it by the way of all others, and errs while the hub is away.
+	// Asks reads from it over the loops' connection, and fails while the hub is away.
 	Asks client.Reader
-	// Member asks the member.
+	// Member reads from the member.
 	Member client.Reader
 	// Opened returns at which revision the hub was opened, see Opened; nil, and 0: that is
 	// not known.
 	Opened func(context.Context) (int64, error)
-	// Folder keeps what the hub says; nil: nobody starts without the hub.
+	// Folder keeps the hub's objects on disk; nil: no loop starts without the hub.
 	Folder Folder
 	// Clock is the time; nil means the machine's.
 	Clock clock.PassiveClock
 }
 
-// Folder keeps what the hub says for a start without it, and how far that goes.
+// Folder keeps the hub's objects for a start without it, and the mark that they stand for.
 type Folder interface {
 	// Seen returns what See kept last; empty for nothing.
 	Seen() (string, error)
@@ -86,7 +86,7 @@ func NewChecker(o CheckerOptions) *Checker {
 // when Meet may find that it has. It must not block, and is called before Meet.
 func (s *Checker) OnChange(reported func()) { s.reported = append(s.reported, reported) }
 
-// Hold is why nothing is taken over; nil if nothing is held.
+// Hold returns why no object of the hub is accepted; nil if none is held back.
 func (s *Checker) Hold() *hubclaim.Hold {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,17 +107,17 @@ func (s *Checker) Report() (hubclaim.Report, bool) {
 	}
 }
 
-// Saw notes a revision that concerned the member.
+// Saw records a revision that concerned the member.
 func (s *Checker) Saw(_, resourceVersion string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.seen = max(s.seen, number(resourceVersion))
 }
 
-// Meet compares a hub that answers with what the member has seen of it, given the
+// Meet compares a hub that answers with the member's mark, given the
 // hub's namespace kube-system. Errors: hub.ErrHeld if the hub is behind or waits, or the
-// member does not say how far it has seen the hub; others are of the hub. In either
-// case nothing may be taken over.
+// member's mark cannot be read; other errors are the hub's. In either
+// case no object of the hub may be accepted.
 func (s *Checker) Meet(ctx context.Context, system metav1.Object) error {
 	l := comparison{history: hubclaim.ParseHistory(system.GetAnnotations()[clusterv1alpha1.HistoryAnnotation])}
 	s.mu.Lock()
@@ -141,7 +141,7 @@ func (s *Checker) Meet(ctx context.Context, system metav1.Object) error {
 	return fmt.Errorf("%w: %s", hub.ErrHeld, hold.Describe())
 }
 
-// comparison is what is compared: how far the member has seen the hub, and how far the hub is.
+// comparison holds what is compared: the member's mark, and the hub's revision.
 // The hub goes on while it is asked, so that the first was read before the second.
 type comparison struct {
 	mark *hubclaim.Mark // the member's
@@ -151,8 +151,8 @@ type comparison struct {
 	at, opened int64 // the revisions that the hub is at, and was opened at
 }
 
-// ask has the hub say how far it is. Its history, which was read before the member's mark,
-// is read again where it does not know of that.
+// ask reads the hub's revision. Its history, which was read before the member's mark,
+// is read again where it does not have the mark's run.
 func (s *Checker) ask(ctx context.Context, l *comparison) (err error) {
 	l.at, err = revision(ctx, s.options.Hub, &workv1alpha1.WorkList{}, client.InNamespace(workv1alpha2.ExecutionNamespace(s.options.Cluster)))
 	if apierrors.IsForbidden(err) {
@@ -177,10 +177,10 @@ func (s *Checker) ask(ctx context.Context, l *comparison) (err error) {
 	return nil
 }
 
-// askMember is how long the member may take to say what it carries.
+// askMember is the timeout of reading the member's mark.
 const askMember = 5 * time.Second
 
-// markOf reads the mark of the member, if it is one of this hub.
+// markOf reads the member's mark, if it is of this hub.
 func (s *Checker) markOf(ctx context.Context, of metav1.Object) (*hubclaim.Mark, error) {
 	ctx, cancel := context.WithTimeout(ctx, askMember)
 	defer cancel()
@@ -195,7 +195,7 @@ func (s *Checker) markOf(ctx context.Context, of metav1.Object) (*hubclaim.Mark,
 	return claim.Mark, nil
 }
 
-// meet concludes from a look whether something is held, and reports a change.
+// meet concludes from a comparison whether something is held, and reports a change.
 func (s *Checker) meet(l comparison) *hubclaim.Hold {
 	s.mu.Lock()
 	was, lost := s.hold, s.lost
@@ -229,7 +229,7 @@ func (s *Checker) meet(l comparison) *hubclaim.Hold {
 }
 
 // evidence returns a mark that shows that the hub is behind; nil if there is none.
-// What was found once stands until somebody says to go on: the store grows meanwhile.
+// What was found once stands until a person decides to go on: the store grows meanwhile.
 // The lock is held.
 func (s *Checker) evidence(l comparison) *hubclaim.Mark {
 	switch {
@@ -248,8 +248,8 @@ func (s *Checker) evidence(l comparison) *hubclaim.Mark {
 
 var _ members.Marker = (*Checker)(nil)
 
-// Weigh implements members.Marker. What a mark says of the hub was found out before
-// anything was taken over from that; the member itself goes on with what it has.
+// Weigh implements members.Marker. The hub was compared with the mark before
+// any of its objects was accepted; the member itself goes on with what it has.
 func (s *Checker) Weigh(_ context.Context, _ string, mark *hubclaim.Mark) error {
 	s.mu.Lock()
 	s.mark = mark

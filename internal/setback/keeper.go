@@ -1,10 +1,10 @@
-// Package setback notices that the store of the hub was set back to an older
-// backup, and keeps that in mind until somebody says to go on.
+// Package setback detects that the hub's store was restored from an older
+// backup, and holds the hub until a person decides to go on.
 //
 // In go the marks that members carry and the changes that concern them; out come
-// whether the hub waits, and the marks as they are to be. The history of the hub is
-// an annotation of its namespace kube-system, so that neither a restart nor what is
-// written later forgets it. What is concluded is decided in policies/hubclaim; the
+// whether the hub waits, and the marks that are to be written. The history of the hub is
+// an annotation of its namespace kube-system, so that neither a restart nor later
+// writes lose it. The conclusions are policies/hubclaim's; the
 // package writes nothing to members.
 package setback
 
@@ -29,8 +29,8 @@ import (
 
 // Keeper knows whether the hub waits. Use New.
 type Keeper struct {
-	hub   client.Client // may write the hub's namespace kube-system
-	live  client.Reader // asks the server
+	hub   client.Client // with the right to write the hub's namespace kube-system
+	live  client.Reader // not from the cache
 	clock clock.PassiveClock
 
 	mu         sync.Mutex
@@ -38,19 +38,19 @@ type Keeper struct {
 	known      bool // history and began have been read
 	began      int64
 	history    hubclaim.History
-	version    int64        // of what history was read from
-	unrecorded bool         // the store does not know yet that the hub waits
-	run        hubclaim.Run // zero until the store has it
-	wrote      int64        // the revision at which it had it
+	version    int64        // resource version that history was read at
+	unrecorded bool         // the hold is not in the store yet
+	run        hubclaim.Run // zero until it is in the store
+	wrote      int64        // the revision at which it was recorded
 	seen       map[string]int64
 	first      int64 // the first revision of this run that concerned a cluster; 0: none yet
 	reported   []func()
 	agents     *agents
 }
 
-// runs are those of one keeper: there is another one after renew.
+// runs are the runs of one keeper: renew adds one.
 type runs struct {
-	id   string // of the present one
+	id   string // of the present run
 	over []string
 }
 
@@ -63,7 +63,7 @@ func (r runs) without(h hubclaim.History, upTo int64) hubclaim.History {
 	return h
 }
 
-// New returns a keeper that knows nothing yet. hub writes, live reads from the
+// New returns a Keeper that has read nothing yet. hub writes, live reads from the
 // server; nil is the machine's clock.
 func New(hub client.Client, live client.Reader, now clock.PassiveClock) *Keeper {
 	if now == nil {
@@ -72,7 +72,7 @@ func New(hub client.Client, live client.Reader, now clock.PassiveClock) *Keeper 
 	return &Keeper{hub: hub, live: live, clock: now, runs: runs{id: rand.Text()}, seen: map[string]int64{}, agents: newAgents()}
 }
 
-// Opened says at which revision the store was before anything of this start was written:
+// Opened sets the revision that the store had before this start wrote anything:
 // what was lost is derived from that. It is for a store that nobody else has written
 // since, and is called before Begin.
 func (k *Keeper) Opened(revision int64) { k.began = revision }
@@ -82,17 +82,17 @@ func (k *Keeper) Opened(revision int64) { k.began = revision }
 // It is called before anything is weighed, and must not block.
 func (k *Keeper) OnChange(reported func()) { k.reported = append(k.reported, reported) }
 
-// Hold is why the hub waits; nil if it does not.
+// Hold returns why the hub waits; nil if it does not.
 func (k *Keeper) Hold() *hubclaim.Hold {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.history.Hold
 }
 
-// HoldOf is why a cluster waits; nil if it does not.
+// HoldOf returns why a cluster waits; nil if it does not.
 func (k *Keeper) HoldOf(cluster string) *hubclaim.Hold { return k.Hold().Of(cluster) }
 
-// Begin reads how far the store is, and what it remembers. Until it has, no mark can
+// Begin reads the store's revision and the history. Until it has, no mark can
 // be weighed. It may be called again, and does nothing then.
 func (k *Keeper) Begin(ctx context.Context) error {
 	k.mu.Lock()
@@ -114,7 +114,7 @@ func (k *Keeper) Begin(ctx context.Context) error {
 	k.began, k.known, k.version = began, true, number(system.ResourceVersion)
 	k.history = hubclaim.ParseHistory(system.Annotations[clusterv1alpha1.HistoryAnnotation])
 	for _, seen := range k.seen {
-		if seen > began { // which of it was the first is not known any more
+		if seen > began { // the first one is not known any more
 			k.first = began + 1
 			k.agents.need()
 		}
@@ -141,7 +141,7 @@ func (k *Keeper) system(ctx context.Context) (*corev1.Namespace, error) {
 	return system, nil
 }
 
-// Learned takes over what the store says of the hub, as a watch shows it.
+// Learned adopts the history from the hub's namespace, as a watch shows it.
 func (k *Keeper) Learned(system *corev1.Namespace) {
 	if system.Name != metav1.NamespaceSystem {
 		return
@@ -165,8 +165,8 @@ func number(resourceVersion string) int64 {
 	return n
 }
 
-// set keeps a history of some version, and reports if the hub begins to wait, waits for
-// another reason, or goes on: what clusters say of it is compared with it.
+// set stores a history of a version, and reports if the hub begins to wait, waits for
+// another reason, or goes on: marks of clusters are compared with it.
 func (k *Keeper) set(h hubclaim.History, version int64) {
 	k.mu.Lock()
 	k.version = max(k.version, version)
@@ -185,8 +185,8 @@ func (k *Keeper) set(h hubclaim.History, version int64) {
 }
 
 // renew begins another run, since somebody has decided to go on without what the present
-// one is reported to have lost: of a run that goes on that would be whatever it comes to do,
-// and an agent may have made it up. The lock is held.
+// one is reported to have lost: in a run that goes on, that would include all of its future writes,
+// and the report of an agent may be forged. The lock is held.
 func (k *Keeper) renew() {
 	k.runs = runs{id: rand.Text(), over: append(slices.Clone(k.runs.over), k.runs.id)}
 	k.run, k.wrote, k.first = hubclaim.Run{}, 0, 0
@@ -197,7 +197,7 @@ func (k *Keeper) renew() {
 	k.agents.need()
 }
 
-// why says why who waits; empty if nobody does.
+// why returns a text of who waits and why; empty if nobody does.
 func why(h *hubclaim.Hold) string {
 	if h == nil {
 		return ""
@@ -205,7 +205,7 @@ func why(h *hubclaim.Hold) string {
 	return h.Found()
 }
 
-// Saw notes a revision that concerned a member.
+// Saw records a revision that concerned a member.
 func (k *Keeper) Saw(cluster, resourceVersion string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -291,8 +291,8 @@ func (k *Keeper) Next(ctx context.Context, cluster string, have *hubclaim.Mark) 
 	return &next, nil
 }
 
-// start has the store know of the present run, and returns at which revision it knew
-// at the latest. With began as 0 the run is settled later.
+// start records the present run in the store, and returns the revision at which it was recorded
+// at the latest. With began as 0 the run's beginning is recorded later.
 func (k *Keeper) start(ctx context.Context, began int64) (run hubclaim.Run, wrote int64, err error) {
 	k.mu.Lock()
 	runs, since := k.runs, k.began
@@ -306,18 +306,18 @@ func (k *Keeper) start(ctx context.Context, began int64) (run hubclaim.Run, wrot
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.run.ID == "" && k.runs.id == runs.id { // else somebody else asked at the same time
+	if k.run.ID == "" && k.runs.id == runs.id { // otherwise another caller was faster
 		k.run, k.wrote = run, k.version
 	}
 	return k.run, k.wrote, nil
 }
 
-// Resume has the hub go on.
+// Resume removes the hold, so that the hub goes on.
 func (k *Keeper) Resume(ctx context.Context) error {
 	return k.change(ctx, func(h hubclaim.History) (hubclaim.History, bool) { return h.Resumes(), h.Hold != nil })
 }
 
-// change writes the history as edit wants it, if that says so.
+// change writes the edited history, unless edit reports that nothing changed.
 func (k *Keeper) change(ctx context.Context, edit func(hubclaim.History) (hubclaim.History, bool)) error {
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		system, err := k.system(ctx)

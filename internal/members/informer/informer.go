@@ -58,7 +58,7 @@ func New(o Options) *Informer {
 // Run keeps the watches going until ctx ends.
 func (v *Informer) Run(ctx context.Context) { v.tasks.Run(ctx) }
 
-// Read returns what the watch of a kind knows about one object, and starts that
+// Read returns what the watch of a kind has seen of one object, and starts that
 // watch where there is none.
 func (v *Informer) Read(gvk schema.GroupVersionKind, key types.NamespacedName) (*Observed, Presence) {
 	return v.watch(gvk).read(key)
@@ -128,7 +128,7 @@ func (v *Informer) KindsChanged() {
 	v.Retry()
 }
 
-// Reinterpret has status and health of all objects read anew whose kinds are
+// Reinterpret reads status and health again of all objects whose kinds are
 // affected by a change of the interpreter's rules. What was known stays until the
 // new answers are there, and Synced is called for each such kind.
 func (v *Informer) Reinterpret(affects func(schema.GroupVersionKind) bool) {
