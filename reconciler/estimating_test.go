@@ -259,7 +259,7 @@ func TestWhatAnAgentTellsToWaitRunsElsewhere(t *testing.T) {
 	m.decided(ns, "web", "Success {edge:2, far:2}")
 	b := m.decidedLongAgo(ns, "web")
 
-	tell := func() { // that it has been so for five minutes in a moment
+	report := func() { // that it has been so for five minutes in a moment
 		since := time.Now().Add(3*time.Second - descheduler.DefaultThreshold).Unix()
 		list := waiting.List{Version: waiting.Version, Workloads: []waiting.Workload{
 			{Group: "apps", Kind: "Deployment", Namespace: ns, Name: "web", Rows: [][]int64{{since, 1000}}},
@@ -268,12 +268,12 @@ func TestWhatAnAgentTellsToWaitRunsElsewhere(t *testing.T) {
 		reported.Data[clusterv1alpha1.NodeProfileWaitingKey] = string(list.Encode())
 		m.check(m.hub.Hub.Update(t.Context(), reported))
 	}
-	tell()
+	report()
 	m.decided(ns, "web", "Success {edge:1, far:3}")
 	m.decidedLongAgo(ns, "web")
 	far.Data = edgeNodes("1", "1")
 	m.check(m.hub.Hub.Update(t.Context(), far))
-	tell()
+	report()
 	m.decided(ns, "web", "Success {far:4}")
 	is := &workv1alpha2.ResourceBinding{}
 	m.check(m.hub.Hub.Get(t.Context(), client.ObjectKeyFromObject(b), is))

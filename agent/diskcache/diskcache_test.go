@@ -200,7 +200,7 @@ func runFor(t *testing.T, dir string, h *hub, back func() <-chan struct{}, anew 
 	if err := s.informer.SetWatchErrorHandlerWithContext(func(context.Context, *cache.Reflector, error) {}); err != nil {
 		t.Fatal(err)
 	}
-	tell := func(what string) func(any) {
+	record := func(what string) func(any) {
 		return func(obj any) {
 			if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 				obj = gone.Obj
@@ -211,7 +211,7 @@ func runFor(t *testing.T, dir string, h *hub, back func() <-chan struct{}, anew 
 		}
 	}
 	if _, err := s.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: tell("add"), DeleteFunc: tell("delete"), UpdateFunc: func(_, obj any) { tell("update")(obj) },
+		AddFunc: record("add"), DeleteFunc: record("delete"), UpdateFunc: func(_, obj any) { record("update")(obj) },
 	}); err != nil {
 		t.Fatal(err)
 	}

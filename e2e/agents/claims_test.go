@@ -45,9 +45,9 @@ func TestAClaimOutlivesItsWorkThroughAnAgent(t *testing.T) {
 	eventually(t, time.Minute, "the member has the claim", read)
 	was := data.UID
 
-	tells := the.condition(s.name, clusterv1alpha1.ClusterConditionClaimsKept, namespace+"/data")
+	kept := the.condition(s.name, clusterv1alpha1.ClusterConditionClaimsKept, namespace+"/data")
 	the.Apply(t, claimed(namespace, "west"))
-	eventually(t, 2*time.Minute, "the cluster says that the claim stays", tells)
+	eventually(t, 2*time.Minute, "the cluster says that the claim stays", kept)
 	if err := s.agent.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func TestAClaimOutlivesItsWorkThroughAnAgent(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, time.Minute, "the cluster is ready again", the.judged(s.name, metav1.ConditionTrue))
-	if err := errors.Join(read(t.Context()), tells(t.Context())); err != nil || data.UID != was || data.DeletionTimestamp != nil {
+	if err := errors.Join(read(t.Context()), kept(t.Context())); err != nil || data.UID != was || data.DeletionTimestamp != nil {
 		t.Fatalf("%v; the claim is %s, deleted at %v; it was %s", err, data.UID, data.DeletionTimestamp, was)
 	}
 

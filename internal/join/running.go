@@ -18,23 +18,23 @@ func Going(ctx context.Context, hub client.Reader, cluster *clusterv1alpha1.Clus
 	if err != nil {
 		return err
 	}
-	tell := func(verb, object string) { report(Step{Side: "member", Verb: verb, Object: object}) }
+	print := func(verb, object string) { report(Step{Side: "member", Verb: verb, Object: object}) }
 	run := counted(len(will.Going), "object") + " that the fleet runs there"
 	switch {
 	case len(will.Going) == 0:
 	case will.Away != "":
-		tell("would leave", run+", since the cluster is not ready: "+will.Away)
+		print("would leave", run+", since the cluster is not ready: "+will.Away)
 	default:
-		tell("would remove", run)
+		print("would remove", run)
 		for _, object := range will.Going {
-			tell("would remove", object)
+			print("would remove", object)
 		}
 	}
 	for _, what := range will.Stays() {
-		tell("would leave", what)
+		print("would leave", what)
 	}
 	if will.Unseen != nil {
-		tell("could not look into", fmt.Sprintf("the cluster for what others have there, which would stay: %v", will.Unseen))
+		print("could not look into", fmt.Sprintf("the cluster for what others have there, which would stay: %v", will.Unseen))
 	}
 	return nil
 }

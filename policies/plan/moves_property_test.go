@@ -63,7 +63,7 @@ func (s *site) as() *workv1alpha1.Work {
 }
 
 // tells has a cluster say what runs there, if it can: the truth of now.
-func (s *site) tells() {
+func (s *site) observe() {
 	reachable := s.up || meta.FindStatusCondition(s.Status.Conditions, clusterv1alpha1.ClusterConditionReady).Reason == clusterv1alpha1.ClusterAnswersAgainReason
 	switch {
 	case !reachable || !s.work:
@@ -160,7 +160,7 @@ func (l *life) edits(not *site) {
 	if l.IntN(2) == 0 {
 		l.b.Spec.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{ExcludeClusters: []string{not.Name}}
 	}
-	l.tell("the policy is %s", placement.AppliedPlacement(l.b.Spec.Placement))
+	l.note("the policy is %s", placement.AppliedPlacement(l.b.Spec.Placement))
 }
 
 // site returns one of the clusters.
@@ -175,7 +175,7 @@ func (l *life) of(name string) *site {
 	return nil
 }
 
-func (l *life) tell(format string, args ...any) {
+func (l *life) note(format string, args ...any) {
 	l.story = append(l.story, l.now.Format("15:04:05 ")+fmt.Sprintf(format, args...))
 }
 
@@ -185,19 +185,19 @@ func (l *life) happens() {
 	switch l.IntN(15) {
 	case 14:
 		l.doubts = l.now.Add(50 * time.Second)
-		l.tell("the control plane is killed, and starts again")
+		l.note("the control plane is killed, and starts again")
 	case 13:
 		l.b.Spec.RescheduleTriggeredAt = ptr.To(metav1.NewTime(l.now))
-		l.tell("somebody wants it to be placed anew")
+		l.note("somebody wants it to be placed anew")
 	case 12:
 		if !s.up {
 			l.ready(s, metav1.ConditionFalse, clusterv1alpha1.ClusterAnswersAgainReason)
-			l.tell("%s answers again", s.Name)
+			l.note("%s answers again", s.Name)
 		}
 	case 11:
 		if s.runs && !s.up {
 			s.ready = l.Int32N(s.replicas + 1)
-			l.tell("nobody hears that %d of %d are ready in %s", s.ready, s.replicas, s.Name)
+			l.note("nobody hears that %d of %d are ready in %s", s.ready, s.replicas, s.Name)
 		}
 	case 10:
 		l.toggle(s, failover.DrainTaint())
@@ -228,7 +228,7 @@ func (l *life) happens() {
 
 func (l *life) passes(d time.Duration) {
 	l.now = l.now.Add(d)
-	l.tell("%s later", d)
+	l.note("%s later", d)
 }
 
 // toggle gives a cluster a taint that it does not have, or takes it away.
@@ -241,7 +241,7 @@ func (l *life) toggle(s *site, taint corev1.Taint) {
 		c.Spec.Taints = append(c.Spec.Taints, taint)
 	}
 	s.Cluster = c
-	l.tell("%s has the taints %v", s.Name, c.Spec.Taints)
+	l.note("%s has the taints %v", s.Name, c.Spec.Taints)
 }
 
 func (l *life) ready(s *site, status metav1.ConditionStatus, reason string) {
@@ -256,16 +256,16 @@ func (l *life) ready(s *site, status metav1.ConditionStatus, reason string) {
 
 func (l *life) lost(s *site) {
 	if s.up {
-		s.tells()
+		s.observe()
 		l.ready(s, metav1.ConditionFalse, clusterv1alpha1.ClusterNotReachableReason)
-		l.tell("%s is lost", s.Name)
+		l.note("%s is lost", s.Name)
 	}
 }
 
 func (l *life) back(s *site) {
 	if !s.up {
 		l.ready(s, metav1.ConditionTrue, "ClusterReady")
-		l.tell("%s is there", s.Name)
+		l.note("%s is there", s.Name)
 	}
 }
 
@@ -274,14 +274,14 @@ func (l *life) turns(s *site, ready int32) {
 		s.since = l.now
 	}
 	s.ready = ready
-	l.tell("%d of %d are ready in %s", ready, s.replicas, s.Name)
+	l.note("%d of %d are ready in %s", ready, s.replicas, s.Name)
 }
 
 func (l *life) room(s *site) {
 	c, room := s.DeepCopy(), int64(l.IntN(6))
 	c.Status.ResourceSummary = &clusterv1alpha1.ResourceSummary{Allocatable: corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(100, resource.DecimalSI), corev1.ResourceCPU: *resource.NewQuantity(room, resource.DecimalSI)}}
 	s.Cluster = c
-	l.tell("%s has room for %d", s.Name, room)
+	l.note("%s has room for %d", s.Name, room)
 }
 
 // asks has somebody write an eviction task by hand, in any state that the schema allows.
@@ -297,14 +297,14 @@ func (l *life) asks(s *site) {
 		task.GracePeriodSeconds = ptr.To(int32(l.IntN(100) - 10))
 	}
 	l.b.Spec.GracefulEvictionTasks = append(slices.Clone(l.b.Spec.GracefulEvictionTasks), task)
-	l.tell("somebody asks to leave %s", task.FromCluster)
+	l.note("somebody asks to leave %s", task.FromCluster)
 }
 
 // reports is what the status of the binding says of its clusters: the last that was heard.
 func (l *life) reports() {
 	var out []workv1alpha2.AggregatedStatusItem
 	for _, s := range l.sites {
-		if s.tells(); !s.work || len(s.reported.ManifestStatuses) == 0 {
+		if s.observe(); !s.work || len(s.reported.ManifestStatuses) == 0 {
 			continue
 		}
 		item := workv1alpha2.AggregatedStatusItem{ClusterName: s.Name, Applied: true, Health: workv1alpha2.ResourceHealthy}
@@ -328,7 +328,7 @@ func (l *life) schedules() bool {
 		b := l.b.DeepCopy()
 		d.Put(b)
 		l.b = b
-		l.tell("decided (%s): %s; leaves %s; %v", d.Why, placement.Text(d.Clusters), leavesText(d.Evictions), d.Err)
+		l.note("decided (%s): %s; leaves %s; %v", d.Why, placement.Text(d.Clusters), leavesText(d.Evictions), d.Err)
 	}
 	return changed
 }
@@ -361,7 +361,7 @@ func (l *life) carries() {
 		}
 	}
 	for _, s := range l.sites {
-		s.tells()
+		s.observe()
 	}
 	is := func(name string) bool {
 		s := l.of(name)
@@ -382,7 +382,7 @@ func (l *life) carries() {
 		Scheduled: placement.Answered(l.b), Now: l.now,
 	}.Of(spec)
 	if len(ended) > 0 {
-		l.tell("has left %v", ended)
+		l.note("has left %v", ended)
 	}
 	direct := map[string]bool{}
 	for i := range spec.GracefulEvictionTasks {
@@ -416,7 +416,7 @@ func (l *life) withdraws(s *site, directly bool) {
 	if s.mayServe() && !directly && !l.servesBeside(s) {
 		l.wrong = "the last copy that serves is taken, in " + s.Name
 	}
-	l.tell("withdrawn from %s", s.Name)
+	l.note("withdrawn from %s", s.Name)
 	s.going, s.late = true, !s.up && !directly
 }
 
@@ -471,7 +471,7 @@ func (l *life) rests() {
 		s.Cluster = c
 	}
 	l.b.Spec.Placement.ClusterAffinity = nil
-	l.tell("all is well from here on")
+	l.note("all is well from here on")
 	for range 60 {
 		l.schedules()
 		l.carries()

@@ -45,13 +45,13 @@ func interpreted(works []*workv1alpha1.Work, faults ...string) (metav1.Condition
 // applied, or else where they did and it was put back; false where neither is.
 func drifted(works []*workv1alpha1.Work) (metav1.Condition, bool) {
 	c := metav1.Condition{Type: workv1alpha2.Drifted, Status: metav1.ConditionTrue, Reason: workv1alpha1.WorkDriftReportedReason}
-	said := saying(works, workv1alpha1.WorkDrifted, metav1.ConditionTrue)
-	if len(said) == 0 {
+	clusterReports := saying(works, workv1alpha1.WorkDrifted, metav1.ConditionTrue)
+	if len(clusterReports) == 0 {
 		c.Status, c.Reason = metav1.ConditionFalse, workv1alpha1.WorkDriftRevertedReason
-		said = saying(works, workv1alpha1.WorkDrifted, metav1.ConditionFalse)
+		clusterReports = saying(works, workv1alpha1.WorkDrifted, metav1.ConditionFalse)
 	}
-	c.Message = messageOf(said)
-	return c, len(said) > 0
+	c.Message = messageOf(clusterReports)
+	return c, len(clusterReports) > 0
 }
 
 // report is the message of one cluster.
@@ -76,10 +76,10 @@ func saying(works []*workv1alpha1.Work, kind string, status metav1.ConditionStat
 
 // messageOf makes one bounded text of the messages of clusters, which come sorted.
 // Clusters with the same message are listed together.
-func messageOf(said []report) string {
+func messageOf(clusterReports []report) string {
 	var texts []string
 	clusters := map[string][]string{}
-	for _, s := range said {
+	for _, s := range clusterReports {
 		if clusters[s.text] == nil {
 			texts = append(texts, s.text)
 		}

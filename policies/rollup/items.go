@@ -74,9 +74,9 @@ func Behind(w *workv1alpha1.Work) bool {
 
 // SaysOverdue reports whether the status of a binding's clusters already shows that a Work
 // of it is overdue.
-func SaysOverdue(said []workv1alpha2.AggregatedStatusItem, w *workv1alpha1.Work) bool {
+func SaysOverdue(statuses []workv1alpha2.AggregatedStatusItem, w *workv1alpha1.Work) bool {
 	cluster, ok := speaks(w)
-	return ok && slices.ContainsFunc(said, func(item workv1alpha2.AggregatedStatusItem) bool {
+	return ok && slices.ContainsFunc(statuses, func(item workv1alpha2.AggregatedStatusItem) bool {
 		return item.ClusterName == cluster && item.AppliedMessage == Overdue
 	})
 }
@@ -174,13 +174,13 @@ func Ready(w *workv1alpha1.Work) bool {
 // healthOf returns the health of all that a Work holds: that of its worst
 // manifest, and unknown where nothing is reported of one.
 func healthOf(w *workv1alpha1.Work) workv1alpha2.ResourceHealth {
-	said := w.Status.ManifestStatuses
-	if len(said) == 0 {
+	statuses := w.Status.ManifestStatuses
+	if len(statuses) == 0 {
 		return workv1alpha2.ResourceUnknown
 	}
 	health := workv1alpha2.ResourceHealthy
-	for i := range said {
-		switch said[i].Health {
+	for i := range statuses {
+		switch statuses[i].Health {
 		case workv1alpha2.ResourceUnhealthy:
 			return workv1alpha2.ResourceUnhealthy
 		case workv1alpha2.ResourceHealthy:
@@ -188,7 +188,7 @@ func healthOf(w *workv1alpha1.Work) workv1alpha2.ResourceHealth {
 			health = workv1alpha2.ResourceUnknown
 		}
 	}
-	if len(said) < len(w.Spec.Workload.Manifests) {
+	if len(statuses) < len(w.Spec.Workload.Manifests) {
 		return workv1alpha2.ResourceUnknown
 	}
 	return health

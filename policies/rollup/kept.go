@@ -67,7 +67,7 @@ func more(n int) string {
 
 // keptOf is what a description that Revision made of a success says of what stays; empty for nothing.
 func keptOf(description string) string {
-	if _, kept, tells := strings.Cut(description, "; claim "); tells {
+	if _, kept, found := strings.Cut(description, "; claim "); found {
 		kept, _, _ = strings.Cut(kept, "; "+NotTakenUp)
 		return "claim " + kept
 	}

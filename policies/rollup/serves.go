@@ -15,14 +15,14 @@ import (
 // serves if it has ever arrived there: what was reported of it while no loop ran, or when it had
 // just begun to answer again, is not how it is. One that is being deleted serves nobody.
 func Serves(w *workv1alpha1.Work, heard, whole bool) bool {
-	said := w.Status.ManifestStatuses
+	statuses := w.Status.ManifestStatuses
 	switch {
 	case w.DeletionTimestamp != nil:
 		return false
 	case !heard:
-		return len(said) > 0 || meta.IsStatusConditionTrue(w.Status.Conditions, workv1alpha1.WorkApplied)
+		return len(statuses) > 0 || meta.IsStatusConditionTrue(w.Status.Conditions, workv1alpha1.WorkApplied)
 	default:
-		return slices.ContainsFunc(said, func(m workv1alpha1.ManifestStatus) bool {
+		return slices.ContainsFunc(statuses, func(m workv1alpha1.ManifestStatus) bool {
 			return eviction.Serving(m.Health, m.Status, whole)
 		})
 	}

@@ -191,18 +191,18 @@ func byHealth(item *workv1alpha2.AggregatedStatusItem, counts string) (State, st
 // cluster; empty where it does, or where that is not known. It is no failure of
 // the template: a webhook recovers, a script is mended.
 func (v *view) fault(target workv1alpha2.TargetCluster) string {
-	return v.said(target, workv1alpha1.WorkInterpreted, metav1.ConditionFalse)
+	return v.conditionMessage(target, workv1alpha1.WorkInterpreted, metav1.ConditionFalse)
 }
 
 // note reports that a cluster differs from what was applied, where that is to be
 // reported only: what was sent has arrived, and what others made of it is theirs.
 func (v *view) note(target workv1alpha2.TargetCluster) string {
-	return v.said(target, workv1alpha1.WorkDrifted, metav1.ConditionTrue)
+	return v.conditionMessage(target, workv1alpha1.WorkDrifted, metav1.ConditionTrue)
 }
 
-// message returns the message of a condition of the cluster's Work, if it has the
+// conditionMessage returns the message of a condition of the cluster's Work, if it has the
 // given status.
-func (v *view) said(target workv1alpha2.TargetCluster, kind string, status metav1.ConditionStatus) string {
+func (v *view) conditionMessage(target workv1alpha2.TargetCluster, kind string, status metav1.ConditionStatus) string {
 	w := v.works[target.Name]
 	if w == nil {
 		return ""

@@ -163,7 +163,7 @@ func TestAgentsAreHeldToTheirOwn(t *testing.T) {
 	if err := own.Create(t.Context(), profileIn("east", "node-profile", "{}")); err != nil {
 		t.Fatalf("an agent does not tell of its nodes: %v", err)
 	}
-	tells := func(text string, edits ...func(*corev1.ConfigMap)) func() error {
+	profile := func(text string, edits ...func(*corev1.ConfigMap)) func() error {
 		return func() error { return own.Update(t.Context(), profileIn("east", "node-profile", text, edits...)) }
 	}
 	const profileAlone = "the ConfigMap node-profile has data.profile, of 32768 bytes at most, may have data.waiting, of 16384, and has nothing else"
@@ -171,20 +171,20 @@ func TestAgentsAreHeldToTheirOwn(t *testing.T) {
 		do   func() error
 		says string // part of why it is refused; empty: it is allowed
 	}{
-		"tells of its nodes":         {do: tells(`{"version":1}`)},
-		"tells of as many as it may": {do: tells(strings.Repeat("x", 32<<10))},
-		"tells of more than it may":  {do: tells(strings.Repeat("x", 32<<10+1)), says: profileAlone},
-		"tells of what waits":        {do: tells("{}", func(c *corev1.ConfigMap) { c.Data["waiting"] = strings.Repeat("x", 16<<10) })},
+		"tells of its nodes":         {do: profile(`{"version":1}`)},
+		"tells of as many as it may": {do: profile(strings.Repeat("x", 32<<10))},
+		"tells of more than it may":  {do: profile(strings.Repeat("x", 32<<10+1)), says: profileAlone},
+		"tells of what waits":        {do: profile("{}", func(c *corev1.ConfigMap) { c.Data["waiting"] = strings.Repeat("x", 16<<10) })},
 		"tells of more that waits than it may": {
-			do: tells("{}", func(c *corev1.ConfigMap) { c.Data["waiting"] = strings.Repeat("x", 16<<10+1) }), says: profileAlone,
+			do: profile("{}", func(c *corev1.ConfigMap) { c.Data["waiting"] = strings.Repeat("x", 16<<10+1) }), says: profileAlone,
 		},
 		"tells of what waits alone": {
-			do: tells("", func(c *corev1.ConfigMap) { c.Data = map[string]string{"waiting": "{}"} }), says: profileAlone,
+			do: profile("", func(c *corev1.ConfigMap) { c.Data = map[string]string{"waiting": "{}"} }), says: profileAlone,
 		},
-		"tells beside it":        {do: tells("{}", func(c *corev1.ConfigMap) { c.Data["more"] = "x" }), says: profileAlone},
-		"tells bytes beside it":  {do: tells("{}", func(c *corev1.ConfigMap) { c.BinaryData = map[string][]byte{"more": []byte("x")} }), says: profileAlone},
-		"tells by an annotation": {do: tells("{}", func(c *corev1.ConfigMap) { c.Annotations = map[string]string{"a": "b"} }), says: profileAlone},
-		"has its namespace stay": {do: tells("{}", func(c *corev1.ConfigMap) { c.Finalizers = []string{"a.example/b"} }), says: profileAlone},
+		"tells beside it":        {do: profile("{}", func(c *corev1.ConfigMap) { c.Data["more"] = "x" }), says: profileAlone},
+		"tells bytes beside it":  {do: profile("{}", func(c *corev1.ConfigMap) { c.BinaryData = map[string][]byte{"more": []byte("x")} }), says: profileAlone},
+		"tells by an annotation": {do: profile("{}", func(c *corev1.ConfigMap) { c.Annotations = map[string]string{"a": "b"} }), says: profileAlone},
+		"has its namespace stay": {do: profile("{}", func(c *corev1.ConfigMap) { c.Finalizers = []string{"a.example/b"} }), says: profileAlone},
 		"reads what it told": {do: func() error {
 			return own.Get(t.Context(), client.ObjectKeyFromObject(profileIn("east", "node-profile", "")), &corev1.ConfigMap{})
 		}},

@@ -122,17 +122,17 @@ func (d departures) thin(ctx context.Context, s *state) (loop.Next, error) {
 	}
 	next := loop.Next{After: silentPoll} // bindings report what changes in clusters
 	leaving := inventory.Leaving(s.ks.Status)
-	told := slices.DeleteFunc(slices.Clone(due), func(e inventory.Entry) bool { return !slices.Contains(leaving, e.ID) })
-	if len(told) < len(due) && !s.current {
+	reported := slices.DeleteFunc(slices.Clone(due), func(e inventory.Entry) bool { return !slices.Contains(leaving, e.ID) })
+	if len(reported) < len(due) && !s.current {
 		next.After = minimumPause
 	}
-	if len(told) == 0 {
+	if len(reported) == 0 {
 		return next, nil
 	}
-	if err := d.applier.Prune(ctx, s.owner, s.actor, told, s.seen, client.DryRunAll); err != nil {
+	if err := d.applier.Prune(ctx, s.owner, s.actor, reported, s.seen, client.DryRunAll); err != nil {
 		return loop.Next{}, err
 	}
-	return next, d.pruner.Prune(ctx, told, s.leaving.replaced)
+	return next, d.pruner.Prune(ctx, reported, s.leaving.replaced)
 }
 
 // keep has entries stay until what replaces them stands.

@@ -60,10 +60,10 @@ func (k keeper) judge(ctx context.Context, s *state, refusal error) error {
 	if s.writes != none || s.source.revision == "" {
 		return refusal
 	}
-	told, mayPass := k.pending.Judge(ctx, pending.Refusal{Of: s.ks, Revision: s.source.revision, Allowed: s.allowance(s.source.revision, nil), Err: refusal, Now: s.now})
+	judged, mayPass := k.pending.Judge(ctx, pending.Refusal{Of: s.ks, Revision: s.source.revision, Allowed: s.allowance(s.source.revision, nil), Err: refusal, Now: s.now})
 	if mayPass {
 		s.plan = applier.Plan{} // nothing of it was done
 		s.last.waitsForSiblings(s.source.key, true)
 	}
-	return told
+	return judged
 }

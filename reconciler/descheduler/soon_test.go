@@ -40,8 +40,8 @@ func TestWhatIsToldIsLookedAtInTime(t *testing.T) {
 	}
 	one := func(at string) []string { return []string{at + " web a", at + " web b"} }
 	cases := map[string]struct {
-		tell func(d *Descheduler, start time.Time)
-		want []string // until the first interval is over
+		report func(d *Descheduler, start time.Time)
+		want   []string // until the first interval is over
 	}{
 		"nothing is told":                     {func(*Descheduler, time.Time) {}, all("2m0s")},
 		"since now":                           {func(d *Descheduler, at time.Time) { d.Soon(web, at) }, slices.Concat(one("1m0s"), all("2m0s"))},
@@ -72,7 +72,7 @@ func TestWhatIsToldIsLookedAtInTime(t *testing.T) {
 				defer stop()
 				ended := make(chan error)
 				go func() { ended <- d.follow(ctx) }()
-				tc.tell(d, is.start)
+				tc.report(d, is.start)
 				if err := <-ended; err != nil {
 					t.Error(err)
 				}

@@ -56,7 +56,7 @@ func (d *describer) describe(_ context.Context, s *state) (loop.Next, error) {
 	if s.work.DeletionTimestamp.IsZero() { // whoever says so
 		meta.RemoveStatusCondition(&status.Conditions, workv1alpha1.WorkDeletionBlocked)
 	}
-	said, left := manifestStatuses(s)
+	manifests, left := manifestStatuses(s)
 	if message, certain := ruleFaults(s, left); message != "" {
 		set(metav1.Condition{
 			Type: workv1alpha1.WorkInterpreted, Status: metav1.ConditionFalse, Reason: workv1alpha1.WorkInterpreterFailedReason, Message: message,
@@ -64,7 +64,7 @@ func (d *describer) describe(_ context.Context, s *state) (loop.Next, error) {
 	} else if certain {
 		meta.RemoveStatusCondition(&status.Conditions, workv1alpha1.WorkInterpreted)
 	}
-	status.ManifestStatuses = said
+	status.ManifestStatuses = manifests
 	s.status = status
 	return loop.Next{}, nil
 }

@@ -200,18 +200,18 @@ func TestWhatIsNewIsPassedOn(t *testing.T) {
 			got = append(got, fmt.Sprint(of.Kind, " ", of.Namespace, "/", of.Name, " ", since.Sub(start)))
 		}
 	}})
-	tell := func(is *corev1.ConfigMap) {
+	publish := func(is *corev1.ConfigMap) {
 		p.limiters = map[string]*rate.Limiter{}
 		p.observe(is)
 		p.read(t.Context())
 	}
-	tell(waits("a", start, 3))
-	tell(waits("a", start, 3))
-	tell(waits("a", start, 2))
-	tell(waits("a", start, 3))
-	tell(waits("a", start.Add(time.Hour), 3)) // ahead: since now
+	publish(waits("a", start, 3))
+	publish(waits("a", start, 3))
+	publish(waits("a", start, 2))
+	publish(waits("a", start, 3))
+	publish(waits("a", start.Add(time.Hour), 3)) // ahead: since now
 	clock.SetTime(start.Add(time.Minute))
-	tell(waits("a", start.Add(time.Hour), 3))
+	publish(waits("a", start.Add(time.Hour), 3))
 	n, err := p.Unschedulable(t.Context(), "a", web, time.Minute, time.Time{})
 	got = append(got, fmt.Sprint(n, " ", err))
 	want := []string{"Deployment shop/web 0s", "Deployment shop/web 0s", "Deployment shop/web 0s", "3 <nil>"}
@@ -242,7 +242,7 @@ func follow(t *testing.T, clusters ...client.Object) *followed {
 }
 
 // tell has a cluster tell a text.
-func (f *followed) tell(cluster, text string) {
+func (f *followed) publish(cluster, text string) {
 	is := reported("karmada-es-"+cluster, "node-profile", text)
 	if was := f.was[cluster]; was == nil {
 		f.changes().OnAdd(is, true)
@@ -269,7 +269,7 @@ func TestChangesAreTold(t *testing.T) {
 		f := follow(t, cluster("a", metav1.ConditionTrue, start))
 		var got []string
 		for _, cpu := range []string{"1", "3", "2", "4", "5"} { // the fourth within a second
-			f.tell("a", nodesOf(1, cpu))
+			f.publish("a", nodesOf(1, cpu))
 			got = append(got, f.look("a"))
 		}
 		for range 2 {
@@ -278,7 +278,7 @@ func TestChangesAreTold(t *testing.T) {
 		}
 		for _, text := range []string{"x", nodesOf(2, "1")} {
 			time.Sleep(time.Second)
-			f.tell("a", text)
+			f.publish("a", text)
 			got = append(got, f.look("a"))
 		}
 		time.Sleep(time.Second)
@@ -308,11 +308,11 @@ func TestNoClusterWaitsForAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := follow(t, cluster("a", metav1.ConditionTrue, start), cluster("b", metav1.ConditionTrue, start))
 		for i := range 10 {
-			f.tell("a", nodesOf(1, fmt.Sprint(i+1)))
+			f.publish("a", nodesOf(1, fmt.Sprint(i+1)))
 			f.look("a")
 		}
 		for i := range 2 {
-			f.tell("b", nodesOf(1, fmt.Sprint(i+1)))
+			f.publish("b", nodesOf(1, fmt.Sprint(i+1)))
 			if got, want := f.look("b"), fmt.Sprint(i+1, " 0s [b]"); got != want {
 				t.Errorf("what fits in b is %s, want %s", got, want)
 			}
@@ -333,11 +333,11 @@ func TestSilentClustersCostNothing(t *testing.T) {
 		f := follow(t)
 		for i := range 100 {
 			for range 5 {
-				f.tell(fmt.Sprint("c", i), nodesOf(1, "1"))
+				f.publish(fmt.Sprint("c", i), nodesOf(1, "1"))
 			}
 		}
 		time.Sleep(time.Minute)
-		f.tell("a", nodesOf(1, "1"))
+		f.publish("a", nodesOf(1, "1"))
 		f.look("a")
 		f.Profiles.mu.Lock()
 		defer f.Profiles.mu.Unlock()

@@ -89,9 +89,9 @@ func itself(ctx context.Context, members Members, name string) (drain.Seen, erro
 	}
 	tracker, core := &capacity.Tracker{}, member.CoreV1()
 	for _, kind := range []struct {
-		list func(context.Context, metav1.ListOptions) (runtime.Object, error)
-		trim cache.TransformFunc
-		tell cache.ResourceEventHandler
+		list    func(context.Context, metav1.ListOptions) (runtime.Object, error)
+		trim    cache.TransformFunc
+		handler cache.ResourceEventHandler
 	}{
 		{func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			return core.Nodes().List(ctx, o)
@@ -105,7 +105,7 @@ func itself(ctx context.Context, members Members, name string) (drain.Seen, erro
 	} {
 		err := pager.New(kind.list).EachListItem(ctx, metav1.ListOptions{}, func(obj runtime.Object) error {
 			is, err := kind.trim(obj)
-			kind.tell.OnAdd(is, true)
+			kind.handler.OnAdd(is, true)
 			return err
 		})
 		if err != nil {

@@ -39,14 +39,14 @@ func storage(l *linter, policies []policyv1alpha1.Policy, templates []template, 
 		case setKind:
 			claims = made(l, policies, templates, o)
 		}
-		told := map[kinds.Dependency]bool{}
+		reported := map[kinds.Dependency]bool{}
 		for _, spec := range claims {
 			for _, n := range bound(spec) {
 				at := find(templates, n)
-				if at < 0 || told[n] || len(carriers(l, policies, templates[at].Resource)) > 0 {
+				if at < 0 || reported[n] || len(carriers(l, policies, templates[at].Resource)) > 0 {
 					continue
 				}
-				told[n] = true
+				reported[n] = true
 				l.add(o, Warning, "", fmt.Sprintf("needs the %s %s, which no policy of these files carries to clusters: select it in a ClusterPropagationPolicy, or ignore this if clusters have one of this name",
 					n.Kind, n.Name))
 			}

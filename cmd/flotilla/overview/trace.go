@@ -139,11 +139,11 @@ func gone(ctx context.Context, t *tracer, at place, err error) error {
 		return err
 	}
 	found, failed := remains.Of(ctx, t.hub, obj)
-	if failed != nil || len(found.Said) == 0 {
+	if failed != nil || len(found.Sentences) == 0 {
 		return errors.Join(err, failed)
 	}
 	silent, failed := t.silences(ctx)
-	t.out = lineage.Trace{APIVersion: situation.APIVersion, Kind: "ObjectTrace", Object: objectOf(obj, ""), Notes: found.Said, Clusters: deliveriesOfWorks(found.Works, silent)}
+	t.out = lineage.Trace{APIVersion: situation.APIVersion, Kind: "ObjectTrace", Object: objectOf(obj, ""), Notes: found.Sentences, Clusters: deliveriesOfWorks(found.Works, silent)}
 	return errors.Join(failed, t.members(ctx, obj, silent))
 }
 
@@ -211,8 +211,8 @@ func (t *tracer) delivery(ctx context.Context, template *unstructured.Unstructur
 		return nil
 	}
 	if b == nil {
-		if said := t.untaken(ctx, template); said != "" {
-			t.note("A policy means it, and could not take it up: %s", said)
+		if message := t.untaken(ctx, template); message != "" {
+			t.note("A policy means it, and could not take it up: %s", message)
 			return nil
 		}
 		t.note("No policy carries it to clusters: flotilla explain %s/%s%s says why.", strings.ToLower(template.GetKind()), template.GetName(), inNamespace(template.GetNamespace()))
@@ -251,12 +251,12 @@ func (r reader) asCarried(ctx context.Context, template *unstructured.Unstructur
 
 // untaken is what a policy says of a template that it could not take up; empty where none
 // does, and where policies may not be read.
-func (r reader) untaken(ctx context.Context, template *unstructured.Unstructured) (said string) {
+func (r reader) untaken(ctx context.Context, template *unstructured.Unstructured) (message string) {
 	title := objectOf(template, "").String()
-	take := func(p policyv1alpha1.Policy) { said = cmp.Or(said, situation.UntakenOf(p, title)) }
+	take := func(p policyv1alpha1.Policy) { message = cmp.Or(message, situation.UntakenOf(p, title)) }
 	_ = listing.Each(ctx, r.hub, &policyv1alpha1.PropagationPolicyList{}, func(p *policyv1alpha1.PropagationPolicy) { take(p) }, client.InNamespace(template.GetNamespace()))()
 	_ = listing.Each(ctx, r.hub, &policyv1alpha1.ClusterPropagationPolicyList{}, func(p *policyv1alpha1.ClusterPropagationPolicy) { take(p) })()
-	return said
+	return message
 }
 
 // deliveryOfNamespace finds the Works and members' objects of a namespace, which no binding

@@ -397,15 +397,15 @@ func worksNodes(works []*workv1alpha1.Work, silent rollup.Silences) []lineage.No
 		if !ok {
 			continue
 		}
-		state, said := rollup.OfWork(w)
+		state, message := rollup.OfWork(w)
 		node := lineage.Node{
 			Object: lineage.Object{APIVersion: workv1alpha1.GroupVersion.String(), Kind: workv1alpha1.ResourceKindWork, Namespace: w.Namespace, Name: w.Name},
-			State:  states[state], Text: said,
+			State:  states[state], Text: message,
 		}
 		text := memberText(w)
 		if s, ok := silent[cluster]; ok {
 			node.State, text = situation.Unknown, s.String()+"; last heard: "+text
-			if said == rollup.Goes {
+			if message == rollup.Goes {
 				node.Text = goesLater
 			}
 		}

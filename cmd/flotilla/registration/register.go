@@ -233,12 +233,12 @@ func (r *registering) args(member *rest.Config) []string {
 // reported are the agent's flags with what the caller declared of the cluster.
 func (r *registering) reported() []string {
 	var out []string
-	for _, said := range [][2]string{
+	for _, flag := range [][2]string{
 		{"--cluster-provider", r.cluster.provider}, {"--cluster-region", r.cluster.region},
 		{"--cluster-zones", strings.Join(r.cluster.zones, ",")}, {"--proxy-server-address", r.cluster.proxy},
 	} {
-		if said[1] != "" {
-			out = append(out, said[0]+"="+said[1])
+		if flag[1] != "" {
+			out = append(out, flag[0]+"="+flag[1])
 		}
 	}
 	return out

@@ -243,8 +243,8 @@ func read(ctx context.Context, as client.Reader, gvk schema.GroupVersionKind, id
 // unserved reports whether an object is a workload of a kind of others that nobody on the control plane has looked at, as it
 // has no status: that says nothing by itself.
 func unserved(obj *unstructured.Unstructured, id inventory.ID) bool {
-	_, told := obj.Object["status"]
-	return !told && strings.Contains(id.GroupKind.Group, ".") && inventory.IsWorkload(id)
+	_, hasStatus := obj.Object["status"]
+	return !hasStatus && strings.Contains(id.GroupKind.Group, ".") && inventory.IsWorkload(id)
 }
 
 // evaluator judges an object.

@@ -127,8 +127,8 @@ func (r *Reader) part(ctx context.Context, owner client.ObjectKey, e inventory.E
 	case err != nil:
 		return rollup.Part{}, false, err
 	case presence == templatestore.Present && !applied(owner, template):
-		reason, told := takenBy(owner, template)
-		return waits(reason), told, nil
+		reason, taken := takenBy(owner, template)
+		return waits(reason), taken, nil
 	case binding == nil && presence == templatestore.Present && propagation.WaitsForChange(template):
 		return rollup.Part{}, false, nil
 	case binding == nil && presence == templatestore.Present && all.policies.selects(resourceOf(template)):
@@ -163,7 +163,7 @@ func applied(owner client.ObjectKey, obj *unstructured.Unstructured) bool {
 
 // takenBy says which other Kustomization applied an object that the named one owns, too. It is reported only of what
 // whoever writes that one's status may know: his namespace's objects and Kustomizations.
-func takenBy(owner client.ObjectKey, obj *unstructured.Unstructured) (reason string, told bool) {
+func takenBy(owner client.ObjectKey, obj *unstructured.Unstructured) (reason string, taken bool) {
 	by, known := inventory.OwnerOf(obj)
 	switch {
 	case !known || obj.GetAnnotations()[kustomizev1.GroupVersion.Group+"/ssa"] != "": // it is meant for several, or nobody's

@@ -53,7 +53,7 @@ const waits = "; waits for "
 
 // Waits names one of the objects that are waited for, as Split has them: the one that was named before, in the last message, as
 // long as it is among them, so that the text changes no more often than it has to, and waits for no other one.
-func Waits(pending []Verdict, said string) string {
+func Waits(pending []Verdict, lastMessage string) string {
 	if last := slices.IndexFunc(pending, func(v Verdict) bool { return v.Follows }); last > 0 {
 		pending = pending[:last]
 	}
@@ -61,7 +61,7 @@ func Waits(pending []Verdict, said string) string {
 		return text
 	}
 	for _, v := range pending {
-		if text := waits + inventory.Describe(v.ID); strings.HasSuffix(said, text) || strings.Contains(said, text+";") {
+		if text := waits + inventory.Describe(v.ID); strings.HasSuffix(lastMessage, text) || strings.Contains(lastMessage, text+";") {
 			return text
 		}
 	}

@@ -64,7 +64,7 @@ func (r *Refusals) Forget(key client.ObjectKey) {
 }
 
 // Judge is what is reported of a refusal, and whether that is that it may pass: loop.Waiting then, with the reason Progressing.
-func (r *Refusals) Judge(ctx context.Context, of Refusal) (told error, mayPass bool) {
+func (r *Refusals) Judge(ctx context.Context, of Refusal) (judged error, mayPass bool) {
 	outcome := loop.As(of.Err, "")
 	if outcome == nil || !isRefusal(outcome) {
 		return of.Err, false

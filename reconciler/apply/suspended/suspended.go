@@ -194,7 +194,7 @@ func exempt(obj *unstructured.Unstructured) bool {
 func content(obj *unstructured.Unstructured) map[string]any {
 	out := maps.Clone(obj.Object)
 	delete(out, "status")
-	said := map[string]any{}
+	keptMetadata := map[string]any{}
 	for field, marks := range map[string]map[string]string{"labels": obj.GetLabels(), "annotations": obj.GetAnnotations()} {
 		kept := map[string]any{}
 		for key, value := range marks {
@@ -202,9 +202,9 @@ func content(obj *unstructured.Unstructured) map[string]any {
 				kept[key] = value
 			}
 		}
-		said[field] = kept
+		keptMetadata[field] = kept
 	}
-	out["metadata"] = said
+	out["metadata"] = keptMetadata
 	return out
 }
 

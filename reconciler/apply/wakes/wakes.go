@@ -160,7 +160,7 @@ type Deletions struct {
 
 // Suspended takes in what others do to objects whose Kustomization is suspended, and says which that is.
 type Suspended interface {
-	Changed(kind schema.GroupKind, before, after *unstructured.Unstructured) (owner client.ObjectKey, told bool)
+	Changed(kind schema.GroupKind, before, after *unstructured.Unstructured) (owner client.ObjectKey, matched bool)
 }
 
 // Changed is a templatestore.Listener's.
@@ -168,7 +168,7 @@ func (d *Deletions) Changed(key templatestore.Key, before, after *unstructured.U
 	if first {
 		return
 	}
-	if owner, told := d.Suspended.Changed(key.GroupVersionKind.GroupKind(), before, after); told {
+	if owner, matched := d.Suspended.Changed(key.GroupVersionKind.GroupKind(), before, after); matched {
 		d.Inbox.AddAfter(reconcile.Request{NamespacedName: owner}, debounceTime)
 	}
 	if after == nil && before != nil {

@@ -117,12 +117,12 @@ func (r *Tracker) Quotas() cache.ResourceEventHandler {
 
 // changes returns a handler that passes on, for each change of an object, what it was and is;
 // nil where there is none.
-func changes[T any](r *Tracker, tell func(was, is *T) (more bool)) cache.ResourceEventHandler {
+func changes[T any](r *Tracker, report func(was, is *T) (more bool)) cache.ResourceEventHandler {
 	locked := func(was, is any) {
 		before, _ := was.(*T)
 		after, _ := is.(*T)
 		r.mu.Lock()
-		more, known := tell(before, after), r.known
+		more, known := report(before, after), r.known
 		r.mu.Unlock()
 		if known && r.Changed != nil {
 			r.Changed()

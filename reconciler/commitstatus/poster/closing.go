@@ -84,17 +84,17 @@ func (r retirement) end(ctx context.Context, s *state) (loop.Next, error) {
 		}
 		return r.retired(ctx, s, parent, last.Commit)
 	}
-	tells := false
+	posts := false
 	if gone {
-		if tells, err = r.reportsOn(ctx, s.before, parent); err != nil {
+		if posts, err = r.reportsOn(ctx, s.before, parent); err != nil {
 			return loop.Next{}, err
 		}
 	}
 	switch {
 	case s.closing != nil:
 		s.closing.Description = "superseded by " + revision.Checksum[:shortCommit] + ", which retires the Kustomization"
-		s.lingers = tells // for what is to be posted about that one
-	case tells:
+		s.lingers = posts // for what is to be posted about that one
+	case posts:
 		return r.retired(ctx, s, parent, revision.Checksum)
 	}
 	return loop.Next{}, nil

@@ -27,8 +27,8 @@ import (
 
 // Found is what is left of an object. The zero value is nothing.
 type Found struct {
-	// Said are sentences about who removed it, and what comes of it.
-	Said []string
+	// Sentences are about who removed it, and what comes of it.
+	Sentences []string
 	// Works carry it still. Sorted.
 	Works []*workv1alpha1.Work
 }
@@ -41,14 +41,14 @@ func Of(ctx context.Context, hub client.Reader, obj *unstructured.Unstructured) 
 		return Found{}, err
 	}
 	works = slices.DeleteFunc(works, func(w *workv1alpha1.Work) bool { return !carries(w, id) })
-	said, err := said(ctx, hub, id)
+	sentences, err := sentences(ctx, hub, id)
 	if err != nil {
 		return Found{}, err
 	}
-	if len(works) > 0 && len(said) == 0 {
-		said = append(said, "It is not on the control plane any more, and nobody says who removed it.")
+	if len(works) > 0 && len(sentences) == 0 {
+		sentences = append(sentences, "It is not on the control plane any more, and nobody says who removed it.")
 	}
-	return Found{Said: said, Works: works}, nil
+	return Found{Sentences: sentences, Works: works}, nil
 }
 
 // Works returns the Works that carry an object by their name, which leaves its group out. Those of a namespace are found in no
@@ -80,8 +80,8 @@ func carries(w *workv1alpha1.Work, id inventory.ID) bool {
 	})
 }
 
-// reports are what Kustomizations, and their Events, report of an object.
-func said(ctx context.Context, hub client.Reader, id inventory.ID) ([]string, error) {
+// sentences are what Kustomizations, and their Events, report of an object.
+func sentences(ctx context.Context, hub client.Reader, id inventory.ID) ([]string, error) {
 	var out []string
 	err := each(ctx, hub, id.Namespace, &kustomizev1.KustomizationList{}, func(ks *kustomizev1.Kustomization) {
 		if text := statusSays(ks, id); text != "" {

@@ -114,7 +114,7 @@ func TestWhatIsLeft(t *testing.T) {
 			for _, w := range found.Works {
 				works = append(works, w.Namespace)
 			}
-			if diff := cmp.Diff(tc.want, found.Said) + cmp.Diff(tc.works, works); diff != "" {
+			if diff := cmp.Diff(tc.want, found.Sentences) + cmp.Diff(tc.works, works); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

@@ -146,7 +146,7 @@ type waiting struct {
 	what    *followed
 	obj     client.Object
 	request string
-	said    string
+	message string
 	// latest is the object as it was seen last, if it waits for others; nil if not.
 	latest client.Object
 }
@@ -202,10 +202,10 @@ func (w *waiting) judge(ctx context.Context, now client.Object) (ended bool, err
 	}
 	// What waits for a dependency goes on by itself.
 	waiting := ready.Status == metav1.ConditionUnknown || ready.Reason == meta.DependencyNotReadyReason
-	if waiting && ready.Message != w.said {
+	if waiting && ready.Message != w.message {
 		w.say(waits, "%s", excerpt.Line(ready.Message))
 	}
-	w.said, w.latest = ready.Message, nil
+	w.message, w.latest = ready.Message, nil
 	switch {
 	case w.request != "" && p.handled != w.request, w.request == "" && ready.ObservedGeneration != now.GetGeneration():
 		return false, nil
@@ -242,11 +242,11 @@ func (w *waiting) gaveUp(ctx context.Context) error {
 	if !errors.Is(context.Cause(ctx), errTimeout) {
 		return ctx.Err()
 	}
-	said := w.said
-	if said == "" {
-		said = "nobody has looked at it: does the control plane run its controller?"
+	message := w.message
+	if message == "" {
+		message = "nobody has looked at it: does the control plane run its controller?"
 	}
-	return fmt.Errorf("%s is not ready after %s: %s", nameOf(w.what, w.obj), w.timeout, said)
+	return fmt.Errorf("%s is not ready after %s: %s", nameOf(w.what, w.obj), w.timeout, message)
 }
 
 // nameOf is "Kind namespace/name".

@@ -64,7 +64,7 @@ func (a *asides) halt(kind, namespace, name string) {
 // without those that are shown otherwise, and those of which nothing is heard; empty where none
 // is left.
 func heardOf(b workv1alpha2.Binding, message string, gone []string, silent rollup.Silences) string {
-	var said []string
+	var drifts []string
 	all := true
 	for _, item := range b.BindingStatus().AggregatedStatus {
 		switch _, is := silent[item.ClusterName]; {
@@ -72,13 +72,13 @@ func heardOf(b workv1alpha2.Binding, message string, gone []string, silent rollu
 		case is || slices.Contains(gone, item.ClusterName):
 			all = false
 		default:
-			said = append(said, item.ClusterName+": "+item.Drift)
+			drifts = append(drifts, item.ClusterName+": "+item.Drift)
 		}
 	}
 	if all { // also what says nothing of single clusters
 		return message
 	}
-	return strings.Join(said, "; ")
+	return strings.Join(drifts, "; ")
 }
 
 // notes are one of each sort.

@@ -34,20 +34,20 @@ const (
 func BehindOf(ks *kustomizev1.Kustomization, revision string) Behind {
 	name := "Kustomization " + ks.Namespace + "/" + ks.Name
 	ready := apimeta.FindStatusCondition(ks.Status.Conditions, meta.ReadyCondition)
-	said := ""
+	cause := ""
 	if ready != nil && ready.Status != metav1.ConditionTrue {
-		said = ": " + excerpt.Line(ready.Message)
+		cause = ": " + excerpt.Line(ready.Message)
 	}
 	switch {
 	case apimeta.IsStatusConditionTrue(ks.Status.Conditions, switching.Condition):
 		tried := excerpt.ShortRevision(ks.Status.LastAttemptedRevision)
 		return Behind{ReasonHeldBySwitch, fmt.Sprintf("%s has written a part of revision %s: what is here may be of it, and clusters keep what they had, whoever changes it, until all is written%s",
-			name, tried, said), kustomizationNext(ks, ready)}
+			name, tried, cause), kustomizationNext(ks, ready)}
 	case ks.Spec.Suspend && revision != "" && revision != ks.Status.LastAppliedRevision:
 		return Behind{ReasonKustomizationSuspended, fmt.Sprintf("%s is suspended at revision %s: revision %s is not looked at", name, excerpt.ShortRevision(ks.Status.LastAppliedRevision), excerpt.ShortRevision(revision)),
 			"let it go on: flotilla resume kustomization " + ks.Name + inNamespace(ks.Namespace)}
 	case ready != nil && ready.Status == metav1.ConditionFalse && ready.Reason != meta.HealthCheckFailedReason && ks.Status.LastAttemptedRevision != ks.Status.LastAppliedRevision:
-		return Behind{ReasonNotApplied, fmt.Sprintf("%s has not applied revision %s, so that what is in Git may be newer than this%s", name, excerpt.ShortRevision(ks.Status.LastAttemptedRevision), said), kustomizationNext(ks, ready)}
+		return Behind{ReasonNotApplied, fmt.Sprintf("%s has not applied revision %s, so that what is in Git may be newer than this%s", name, excerpt.ShortRevision(ks.Status.LastAttemptedRevision), cause), kustomizationNext(ks, ready)}
 	default:
 		return Behind{}
 	}

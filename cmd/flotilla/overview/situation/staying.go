@@ -21,16 +21,16 @@ const cannotMove = "it must be moved, and cannot be"
 func stayingNotes(all []staying) []Note {
 	by := map[staying][]inventory.ID{}
 	for _, s := range all {
-		said := staying{what: s.what, message: s.message}
-		by[said] = append(by[said], s.id)
+		stay := staying{what: s.what, message: s.message}
+		by[stay] = append(by[stay], s.id)
 	}
 	var out []Note
-	for said, ids := range by {
+	for stay, ids := range by {
 		slices.SortFunc(ids, func(a, b inventory.ID) int { return cmp.Or(turn(a)-turn(b), cmp.Compare(titleOf(a), titleOf(b))) })
 		of := ids[0]
 		out = append(out, Note{
 			Kind: of.GroupKind.Kind, Namespace: of.Namespace, Name: of.Name,
-			Message: said.what + besides(ids) + ". " + said.message,
+			Message: stay.what + besides(ids) + ". " + stay.message,
 			Next:    "flotilla explain " + strings.ToLower(of.GroupKind.Kind) + "/" + of.Name + inNamespace(of.Namespace),
 		})
 	}

@@ -304,8 +304,8 @@ func (s *Survey) Policy(p policyv1alpha1.Policy) {
 			s.fleet.Notes = append(s.fleet.Notes, notes...)
 		}
 		s.problem(unbound(p, kind))
-		if said := untaken(p); said != "" {
-			s.problem(Problem{State: Failed, Kind: kind, Namespace: p.GetNamespace(), Name: p.GetName(), Message: said,
+		if message := untaken(p); message != "" {
+			s.problem(Problem{State: Failed, Kind: kind, Namespace: p.GetNamespace(), Name: p.GetName(), Message: message,
 				Next: "put right what it says; it is tried again until it works: flotilla describe " + strings.ToLower(kind) + " " + p.GetName() + inNamespace(p.GetNamespace())})
 			if status.LastProblem != nil {
 				s.untaken[status.LastProblem.Object] = true

@@ -119,11 +119,11 @@ type problemsOf struct {
 func (p *problemsOf) all(held bool) []Problem {
 	var out []Problem
 	for _, key := range slices.Sorted(maps.Keys(p.by)) {
-		said := *p.by[key]
-		if said.Next = orElse(said.Next, templateNext(said)); held && strings.Contains(said.Message, workv1alpha1.WorkHeldPrefix) {
-			said.Next = resumeNext
+		problem := *p.by[key]
+		if problem.Next = orElse(problem.Next, templateNext(problem)); held && strings.Contains(problem.Message, workv1alpha1.WorkHeldPrefix) {
+			problem.Next = resumeNext
 		}
-		out = append(out, said)
+		out = append(out, problem)
 	}
 	return out
 }

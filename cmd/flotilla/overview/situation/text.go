@@ -83,13 +83,13 @@ type text struct {
 func (t *text) line(format string, args ...any) { fmt.Fprintf(&t.out, format+"\n", args...) }
 
 // entry is a line of a list, which goes on below itself where the screen ends.
-func (t *text) entry(place int, said string) {
+func (t *text) entry(place int, content string) {
 	begin := fmt.Sprintf("  %2d  ", place)
 	width := 0
 	if t.opts.Width > 0 {
 		width = max(t.opts.Width-len(begin), 1)
 	}
-	for _, part := range screen.Wrap(said, width) {
+	for _, part := range screen.Wrap(content, width) {
 		t.line("%s%s", begin, part)
 		begin = strings.Repeat(" ", len(begin))
 	}
