@@ -43,7 +43,7 @@ func (u *unit) equals(other *unit) bool {
 
 // assumptions count how many of each unit were reserved and are not seen yet.
 type assumptions struct {
-	// kept says that somebody asks for them.
+	// kept says that an estimator uses them.
 	kept bool
 	// by cluster and the key of the unit
 	by map[string]map[string]assumption

@@ -33,7 +33,7 @@ type Options struct {
 	// Metrics is where decisions are counted; nil counts for nobody.
 	Metrics prometheus.Registerer
 	// StartupGrace is how long after Lead nothing is moved off clusters that are lost: what is
-	// stored of them was written by who acted before.
+	// stored of them was written by the former leader.
 	StartupGrace time.Duration
 	// Clock is the real one if nil.
 	Clock clock.PassiveClock
@@ -52,8 +52,8 @@ type Decider struct {
 	unschedulable *Unschedulable
 	counts        counts
 	lead          lead
-	// turn is held for reading by those who commit, and for writing by those who
-	// were overtaken too often and want nobody to.
+	// turn is held for reading by decisions that commit, and for writing by those that
+	// were overtaken too often and must commit alone.
 	turn sync.RWMutex
 }
 
@@ -74,7 +74,7 @@ func New(hub client.Reader, opts Options) *Decider {
 // optimism is how often a decision may be overtaken.
 const optimism = 3
 
-// Decide returns what should be written on b, and false where that is nothing.
+// Decide returns the decision to write on b, and false where that is nothing.
 // The capacity that the decision takes is reserved for b from here on: a caller that
 // does not write it says so by Withdraw.
 func (d *Decider) Decide(ctx context.Context, b workv1alpha2.Binding) (placement.Decision, bool, error) {
@@ -84,7 +84,7 @@ func (d *Decider) Decide(ctx context.Context, b workv1alpha2.Binding) (placement
 	return decision, changed, err
 }
 
-// Rule decides about b, and returns false where nothing is to be written.
+// Rule decides about a binding, and returns false where nothing is to be written.
 type Rule struct {
 	// Asks returns the clusters of which it counts what fits there.
 	Asks func(b workv1alpha2.Binding, in placement.Situation, opts placement.Options) []string
@@ -112,7 +112,7 @@ func (d *Decider) DecideBy(ctx context.Context, b workv1alpha2.Binding, rule Rul
 	return decision, changed, err
 }
 
-// Preview is Decide for those who only want to know: nothing is reserved.
+// Preview is Decide without a reservation.
 func (d *Decider) Preview(ctx context.Context, b workv1alpha2.Binding) (placement.Decision, bool, error) {
 	return d.PreviewBy(ctx, b, scheduling)
 }
@@ -128,7 +128,7 @@ func (d *Decider) Clusters(ctx context.Context) (*placement.Snapshot, error) {
 	return d.snapshots.Current(ctx)
 }
 
-// Available are those, without what was reserved of them.
+// Available are the clusters, with what was reserved subtracted.
 func (d *Decider) Available(ctx context.Context) (placement.Snapshot, error) {
 	base, err := d.snapshots.Current(ctx)
 	if err != nil {
@@ -176,7 +176,7 @@ func (d *Decider) commit(b workv1alpha2.Binding, decision *placement.Decision, a
 	return d.reservations.commit(b, decision, asOf)
 }
 
-// evaluate decides on what is known now, and returns the commit that this is.
+// evaluate decides on the present state, and returns the commit that the state is as of.
 func (d *Decider) evaluate(ctx context.Context, b workv1alpha2.Binding, rule Rule) (placement.Decision, bool, uint64, error) {
 	base, err := d.snapshots.Current(ctx)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/placement/answers"
 )
 
-// Estimator says what fits in a cluster, by who sees its nodes: MaxInt32 is no bound, and
+// Estimator counts what fits in a cluster, from its nodes: MaxInt32 is no bound, and
 // an error means that nothing is known.
 type Estimator interface {
 	// MaxReplicas counts replicas that need as much, besides what is assumed.
@@ -28,12 +28,12 @@ type Estimator interface {
 // ProfileEstimator is an Estimator that knows the profiles that clusters have published.
 type ProfileEstimator interface {
 	Estimator
-	// Age is how old that is, of a cluster that it has just answered about; zero: it is as
-	// things are now.
+	// Age is how old the profile of a cluster is that it has just answered about; zero: it is
+	// current.
 	Age(ctx context.Context, cluster string) time.Duration
 }
 
-// Estimators are those that are asked before a decision for which room counts. The zero
+// Estimators are asked before a decision for which capacity counts. The zero
 // value asks nobody.
 type Estimators struct {
 	// Watched answers from memory, and is asked first; nil: nobody does.
@@ -49,7 +49,7 @@ type Estimators struct {
 	Timeout time.Duration
 }
 
-// DefaultTimeout is how long an answer is waited for.
+// DefaultTimeout is how long to wait for an answer.
 const DefaultTimeout = 50 * time.Millisecond
 
 func (e *Estimators) any() bool { return e.Watched != nil || e.Profiled != nil || e.Remote != nil }
@@ -74,7 +74,7 @@ type estimates struct {
 	last map[question]answer
 }
 
-// errNobody says that nobody is asked.
+// errNobody says that there is no estimator.
 var errNobody = errors.New("no estimator")
 
 // question is about one cluster and what one unit of a workload is.
@@ -169,7 +169,7 @@ func (e *estimates) remote(ctx context.Context, spec *workv1alpha2.ResourceBindi
 	}
 	ctx, cancel := context.WithTimeout(ctx, e.Timeout)
 	defer cancel()
-	replies := make(chan reply, len(names)) // who answers too late keeps nobody waiting
+	replies := make(chan reply, len(names)) // a late answer blocks nobody
 	for _, name := range names {
 		go func() {
 			n, err := ask(ctx, e.Remote, spec, is, name, e.assumed)
@@ -187,7 +187,7 @@ func (e *estimates) remote(ctx context.Context, spec *workv1alpha2.ResourceBindi
 		case r := <-replies:
 			take(r)
 		case <-ctx.Done():
-			for range len(replies) { // they came in time, and this goroutine did not
+			for range len(replies) { // answers that came in time although this goroutine was late
 				take(<-replies)
 			}
 			n = 0

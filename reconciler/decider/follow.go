@@ -101,7 +101,7 @@ func (d *Decider) ClusterChanged(before, after *clusterv1alpha1.Cluster) {
 	}
 }
 
-// BindingChanged takes note of what a binding says, and of where it is placed.
+// BindingChanged records a binding, and where it is placed.
 func (d *Decider) BindingChanged(before, after workv1alpha2.Binding) {
 	d.reservations.observed(after)
 	was, is := groupsOf(before), groupsOf(after)

@@ -11,7 +11,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/placement"
 )
 
-// How Karmada's scheduler calls what is decided, and how it ends.
+// The labels by which Karmada's scheduler counts decisions and their results.
 const (
 	reconcileSchedule = "ReconcileSchedule"
 	scaleSchedule     = "ScaleSchedule"
@@ -44,7 +44,7 @@ func newCounts(registry prometheus.Registerer, unschedulable func() map[string]i
 	}
 }
 
-// decided counts a decision; none where none was due.
+// decided counts a decision, and nothing where none was due.
 func (c counts) decided(took time.Duration, decision placement.Decision, changed bool, err error) {
 	reason := decision.Record.Reason
 	if err == nil && !changed && reason == "" || errors.Is(err, context.Canceled) {
@@ -65,7 +65,7 @@ func (c counts) decided(took time.Duration, decision placement.Decision, changed
 	c.outcomes.WithLabelValues(ours, reason).Inc()
 }
 
-// depth counts what is in the queue by why it could not be placed.
+// depth counts the bindings in the queue by reason.
 func (u *Unschedulable) depth() map[string]int {
 	u.mu.Lock()
 	defer u.mu.Unlock()

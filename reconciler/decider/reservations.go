@@ -17,7 +17,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/rollup"
 )
 
-// timeout is how long a reservation holds of which nothing more is heard.
+// timeout is how long a reservation lasts whose binding is not heard of again.
 const timeout = 5 * time.Minute
 
 // reservations are what was reserved for bindings and does not show in what clusters
@@ -69,7 +69,7 @@ type reservation struct {
 type share struct {
 	units int32
 	load  estimate.Load
-	unit  *unit // nil: nobody asks what it is
+	unit  *unit // nil: no estimator asks what it is
 	at    time.Time
 	// reported is what the cluster reported of the binding at that time.
 	reported []byte
@@ -131,7 +131,7 @@ func (r *reservations) commit(b workv1alpha2.Binding, decision *placement.Decisi
 	return ok
 }
 
-// reserve does so where the decision says something new, and returns the clusters
+// reserve stores the shares where the decision differs, and returns the clusters
 // of which it takes less than was reserved before.
 func (r *reservations) reserve(b workv1alpha2.Binding, decision *placement.Decision, asOf uint64) ([]string, bool) {
 	key, groups := client.ObjectKeyFromObject(b), groupsOf(b)

@@ -56,7 +56,7 @@ func (u *Unschedulable) Cycle() uint64 {
 	return u.moves
 }
 
-// Add puts b in, which could not be placed for the reason. It returns false where a peer
+// Add queues b, which could not be placed for the reason. It returns false where a peer
 // may have moved since that cycle, so that b should be looked at again.
 func (u *Unschedulable) Add(b workv1alpha2.Binding, reason string, cycle uint64) bool {
 	u.mu.Lock()
@@ -95,7 +95,7 @@ func (u *Unschedulable) peerEvent(groups ...group) {
 	defer u.mu.Unlock()
 	u.moves++
 	if len(u.entries) == 0 {
-		return // as where another replica leads, and nobody is ever woken
+		return // as on a replica that does not lead, where Run wakes nobody
 	}
 	for _, g := range groups {
 		u.groups[g] = true

@@ -23,13 +23,13 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
-// binder decides what the binding should say.
+// binder decides the content of the binding.
 type binder struct {
 	replicas func(obj *unstructured.Unstructured) (int32, *workv1alpha2.ReplicaRequirements, bool, error)
 	// components is nil where nobody knows of templates with several parts.
 	components func(obj *unstructured.Unstructured) ([]workv1alpha2.Component, bool, error)
 	// priority returns the value of a PriorityClass, false if it does not exist;
-	// nil where priorities have no say.
+	// nil where priorities are off.
 	priority func(ctx context.Context, class string) (int32, bool, error)
 	decide   func(ctx context.Context, b workv1alpha2.Binding) (placement.Decision, bool, error)
 	newID    func() string
@@ -38,7 +38,7 @@ type binder struct {
 }
 
 // run sets the desired binding; none where there is nothing to bind. It ends the
-// pass while it is on its way what the template asks for.
+// pass while the template's replicas are not known yet.
 func (p binder) run(ctx context.Context, s *state) (loop.Next, error) {
 	if s.policy == nil {
 		return p.release(s)
@@ -56,7 +56,7 @@ func (p binder) run(ctx context.Context, s *state) (loop.Next, error) {
 	}
 	decision, changed, err := p.decide(ctx, s.desired)
 	if s.binding == nil {
-		decision.Evictions = nil // it has yet to be anywhere
+		decision.Evictions = nil // a new binding runs nowhere yet
 	}
 	if changed {
 		decision.Put(s.desired)
@@ -65,7 +65,7 @@ func (p binder) run(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, err
 }
 
-// follow desires the binding of a template that waits: it belongs to the policy
+// follow desires the binding of a template under a Lazy policy: it belongs to the policy
 // that has claimed the template, and stays as it is otherwise.
 func follow(s *state) error {
 	if s.binding == nil {
@@ -101,14 +101,14 @@ func (p binder) release(s *state) (loop.Next, error) {
 	return loop.Next{}, nil
 }
 
-// comesBack has a template that is wanted go to all its clusters again, if it was pruned from some.
+// comesBack sends a template that is wanted again to all its clusters, if it was pruned from some.
 func (s *state) comesBack() {
 	if !s.left {
 		plan.SetPrunedFrom(s.desired, nil)
 	}
 }
 
-// describe fills in all but the placement.
+// describe sets all but the placement.
 func (p binder) describe(ctx context.Context, s *state) error {
 	digest, err := propagation.Digest(s.template)
 	if err != nil {
@@ -139,7 +139,7 @@ func (p binder) describe(ctx context.Context, s *state) error {
 	return nil
 }
 
-// size fills in what the template asks for: its parts if it has several, its
+// size sets what the template asks for: its components if it has several, its
 // replicas otherwise.
 func (p binder) size(t *propagation.Template) error {
 	if p.components != nil {
@@ -159,8 +159,8 @@ func (p binder) size(t *propagation.Template) error {
 	return nil
 }
 
-// unsized says why it is not known what a template asks for. Who is asked may
-// know later; a change of the template, or of what is known about its kind,
+// unsized records why it is not known what a template asks for. The webhook may
+// answer later; a change of the template, or of the rules of its kind,
 // brings it back at once.
 func unsized(reason string, err error) error {
 	return loop.Waiting(reason, interpreters.RetryAfter(err), err)
@@ -184,7 +184,7 @@ func (p binder) rank(ctx context.Context, policy policyv1alpha1.Policy) (*int32,
 	}
 }
 
-// label fills in the metadata.
+// label sets the metadata.
 func (p binder) label(s *state, digest string) {
 	key := bindings.KeyOf(s.key)
 	b := s.desired

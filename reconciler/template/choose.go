@@ -30,8 +30,8 @@ type chooser struct {
 	exists       func(ctx context.Context, namespace, name string) (bool, error)
 }
 
-// run sets the policy; nil means that the template is to be released. It ends
-// the pass where there is nothing to do, or nothing may be done yet: everything
+// run sets the policy; nil means that the template is to be released. It ends the pass where
+// there is nothing to do, or nothing may be done yet: everything
 // then stays as it is.
 func (p chooser) run(ctx context.Context, s *state) (loop.Next, error) {
 	if busy(s) {
@@ -55,7 +55,7 @@ func (p chooser) run(ctx context.Context, s *state) (loop.Next, error) {
 	}
 }
 
-// decide gathers what there is about the template and decides.
+// decide collects the candidates for the template, and decides.
 func (p chooser) decide(ctx context.Context, template *unstructured.Unstructured) (propagation.Decision, error) {
 	owner, err := p.owner(ctx, template)
 	if err != nil {
@@ -81,8 +81,8 @@ func (p chooser) decide(ctx context.Context, template *unstructured.Unstructured
 	return d, unread
 }
 
-// busy reports whether the template or its binding is on its way out. One that is
-// being deleted keeps its binding until it is gone.
+// busy reports whether the template or its binding is being deleted. A template that is
+// being deleted keeps its binding until the template is gone.
 func busy(s *state) bool {
 	return s.template.GetDeletionTimestamp() != nil ||
 		(s.binding != nil && s.binding.GetDeletionTimestamp() != nil)
@@ -101,7 +101,7 @@ func (p chooser) owner(ctx context.Context, obj *unstructured.Unstructured) (pol
 	return policy, nil
 }
 
-// claimed reports whether a claim is left on the template or its binding.
+// claimed reports whether the template or its binding still carries a claim.
 func claimed(s *state) bool {
 	if _, ok := propagation.Claimed(s.template); ok {
 		return true

@@ -16,8 +16,8 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 )
 
-// claim decides what the template should say about who carries it. From here on
-// the template is taken as it will be: its binding need not wait for the write.
+// claim decides the claim labels and annotations of the template. From here on
+// the template is treated as already claimed: its binding need not wait for the write.
 func claim(_ context.Context, s *state) (loop.Next, error) {
 	var claim propagation.Claim
 	if s.policy != nil {
@@ -42,7 +42,7 @@ func claim(_ context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, nil
 }
 
-// activate finds out whether the policy acts on the template now.
+// activate finds out whether the policy takes effect on the template now, or is Lazy.
 func activate(s *state) (err error) {
 	if s.activation, err = propagation.Activate(s.template, s.policy, s.binding); err != nil {
 		return fmt.Errorf("edition of the template: %w", err)
@@ -64,7 +64,7 @@ func (p writer) claim(ctx context.Context, s *state) error {
 	claimed.SetName(s.key.Name)
 	if err := p.hub.Patch(ctx, claimed, client.RawPatch(types.MergePatchType, s.claim)); err != nil {
 		if bindings.IsStale(err) {
-			return nil // gone or made anew: its event comes
+			return nil // deleted or recreated: its event comes
 		}
 		if s.from != nil {
 			return reported(policyv1alpha1.EventReasonPreemptPolicyFailed, fmt.Errorf("take the template from %s: %w", propagation.Title(s.from), err))
@@ -81,9 +81,9 @@ func (p writer) claim(ctx context.Context, s *state) error {
 	return nil
 }
 
-// claimPatch returns the merge patch that gives obj the claim and no other, and
+// claimPatch returns the merge patch that sets exactly this claim on obj, and
 // false if it has that already. The patch holds for this object only, not for
-// one of the same name made later.
+// a later one of the same name.
 func claimPatch(obj *unstructured.Unstructured, claim propagation.Claim) ([]byte, bool, error) {
 	labelKeys, annotationKeys := propagation.ClaimKeys()
 	labels := difference(obj.GetLabels(), labelKeys, claim.Labels)
@@ -105,7 +105,7 @@ func claimPatch(obj *unstructured.Unstructured, claim propagation.Claim) ([]byte
 	return data, true, nil
 }
 
-// difference returns what a merge patch must say so that the keys have the
+// difference returns the merge patch after which the keys have the
 // wanted values and no others; nil removes a key.
 func difference(have map[string]string, keys []string, want map[string]string) map[string]any {
 	out := map[string]any{}

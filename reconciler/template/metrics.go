@@ -10,7 +10,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/stagemetrics"
 )
 
-// counts are what Karmada's detector counts.
+// counts are the metrics of Karmada's detector.
 type counts struct {
 	clock       clock.PassiveClock
 	match       prometheus.Histogram

@@ -23,9 +23,9 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
-// policies follows propagation policies of both scopes: it has the store watch
-// the kinds that they select, sends the templates that an edit is about to the
-// template loop, writes their status, and lets a deleted policy go once nothing
+// policies reconciles propagation policies of both scopes: it makes the store watch
+// the kinds that they select, sends the templates that an edit concerns to the
+// template loop, writes their status, and removes a deleted policy's finalizer once nothing
 // is claimed by it. Requests without a namespace are about cluster-wide ones.
 type policies struct {
 	hub       client.Client
@@ -146,11 +146,11 @@ func finalizerOf(policy policyv1alpha1.Policy) string {
 	return policyv1alpha1.PropagationPolicyControllerFinalizer
 }
 
-// needs are the things that a policy names and that must exist.
+// needs are the objects that a policy names and that must exist.
 type needs struct {
 	// overrides that are missing, in the order in which the policy names them.
 	overrides []string
-	// class says what is known of its PriorityClass: nothing if it names none.
+	// class is the state of its PriorityClass: empty if it names none.
 	class string
 	// noClass: it names one that does not exist.
 	noClass bool
@@ -208,7 +208,7 @@ func (p *policies) forget(req ctrl.Request) {
 	p.report.forget(req)
 }
 
-// release lets a deleted policy go once nothing is claimed by it. Templates
+// release removes a deleted policy's finalizer once nothing is claimed by it. Templates
 // and bindings lose the claim, or get that of another policy, one by one in the
 // template loop, which receives each once; each brings the policy back here.
 func (p *policies) release(ctx context.Context, req ctrl.Request, policy policyv1alpha1.Policy) error {
@@ -245,7 +245,7 @@ func (p *policies) release(ctx context.Context, req ctrl.Request, policy policyv
 }
 
 // abandoned gives the template loop what a policy had claimed that has gone, or
-// has another permanent id now, without having been let go.
+// has another permanent ID now, without the finalizer having been removed.
 func (p *policies) abandoned(ctx context.Context, policy policyv1alpha1.Policy) {
 	if _, err := p.reach.Claimed(ctx, policy, func(key templatestore.Key) { p.inbox.Add(key, false) }); err != nil {
 		log.FromContext(ctx).Error(err, "find what a policy had claimed", "policy", propagation.RefOf(policy).String())

@@ -44,7 +44,7 @@ func (r *Reconciler) Carries(ctx context.Context, obj *unstructured.Unstructured
 	return will
 }
 
-// hasClaim reports whether obj brings any part of a claim, which is for the loop
+// hasClaim reports whether obj already has any part of a claim, which is for the loop
 // to sort out.
 func hasClaim(obj metav1.Object) bool {
 	labels, annotations := propagation.ClaimKeys()

@@ -18,8 +18,8 @@ type reader struct {
 	binding  func(ctx context.Context, key client.ObjectKey) (workv1alpha2.Binding, bool, error)
 }
 
-// run reads the template and its binding. Of a template of which nothing is
-// known nothing is concluded: the store announces it once its kind is complete.
+// run reads the template and its binding. About a template that was not seen
+// nothing is concluded: the store announces it once its kind is completely listed.
 func (p reader) run(ctx context.Context, s *state) (loop.Next, error) {
 	obj, presence, err := p.template(ctx, s.key)
 	if err != nil || presence == templatestore.Unknown {

@@ -16,13 +16,13 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
-// quotaPause is how long a template of which a quota refuses what it asks for
-// waits before it asks again. An edit of the quota brings it back at once.
+// quotaPause is how long a template whose placement a quota refuses
+// waits before the next try. An edit of the quota brings it back at once.
 const quotaPause = 30 * time.Second
 
 // overQuota reports whether err is a quota's refusal of the placement in s. If so,
 // s desires the binding without that placement from here on: it stays where it
-// was, says why, and the scheduler tries again, and takes it out of clusters that leave.
+// was, records why, and the scheduler tries again, and evicts it from clusters that leave.
 func (p writer) overQuota(s *state, err error) bool {
 	reason, message, refused := bindings.RefusalOf(err)
 	if !refused || reason != workv1alpha2.BindingReasonQuotaExceeded || s.decision == nil {
@@ -40,8 +40,8 @@ func (p writer) overQuota(s *state, err error) bool {
 	return true
 }
 
-// reportRefused has the binding as it stands say that a quota refuses what its template asks for
-// now: without that, a change that is held back would look like one that is done.
+// reportRefused records on the unchanged binding that a quota refuses what its template asks for
+// now: without that, a change that is refused would look like one that is done.
 func (p writer) reportRefused(ctx context.Context, s *state, err error) error {
 	reason, message, refused := bindings.RefusalOf(err)
 	if !refused || reason != workv1alpha2.BindingReasonQuotaExceeded || s.binding == nil {

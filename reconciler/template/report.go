@@ -56,7 +56,7 @@ func newReporter(hub client.Client, templates *templatestore.Store, written *wri
 	return r
 }
 
-// counted hears from the statistics. What changed is written a little later, with
+// counted is called by the statistics. What changed is written a little later, with
 // what changes until then.
 func (r *reporter) counted(ref propagation.PolicyRef) {
 	req := requestFor(ref)
@@ -95,7 +95,7 @@ func (r *reporter) run(ctx context.Context, req ctrl.Request, policy policyv1alp
 		case !urgent:
 			observed.idle, observed.untaken = none, untaken
 			r.observe(status, policy, remarks(ready, observed))
-		case none && !idle(status), untaken != observed.untaken: // what it selects may be about to be claimed
+		case none && !idle(status), untaken != observed.untaken: // templates that it selects may be about to be claimed
 			again = r.delay(req, time.Time{})
 		}
 	}
@@ -138,7 +138,7 @@ func reportedNotTakenUp(policy policyv1alpha1.Policy) bool {
 	return before != nil && before.Reason == policyv1alpha1.PolicyReasonNotTakenUp
 }
 
-// untaken says what policy could not take up. Right after a start, while that is not known,
+// untaken names what policy could not claim. Right after a start, while that is not known,
 // it is what was reported before; known is false then, and the policy is to be looked at again.
 func (r *reporter) untaken(policy policyv1alpha1.Policy, needs needs) (text string, known bool) {
 	untaken, all := r.statistics.Untaken(propagation.RefOf(policy))
@@ -149,7 +149,7 @@ func (r *reporter) untaken(policy policyv1alpha1.Policy, needs needs) (text stri
 	return strings.TrimSuffix(before.Message, "; "+propagation.Naming(needs.strangers)), false
 }
 
-// observe fills in what concerns the policy itself.
+// observe sets the parts of the status that concern the policy itself.
 func (r *reporter) observe(status *policyv1alpha1.PropagationStatus, policy policyv1alpha1.Policy, ready metav1.Condition) {
 	now := metav1.NewTime(r.opts.Clock.Now().Truncate(time.Second))
 	ready.LastTransitionTime = now
@@ -172,7 +172,7 @@ func (r *reporter) complete(policy policyv1alpha1.Policy) bool {
 	})
 }
 
-// count fills in what the policy carries.
+// count sets the counts of what the policy carries.
 func (r *reporter) count(status *policyv1alpha1.PropagationStatus, policy policyv1alpha1.Policy) {
 	count := r.statistics.Of(propagation.RefOf(policy))
 	status.Templates, status.Bindings, status.Placed = count.Templates, count.Bindings, count.Placed
@@ -214,7 +214,7 @@ func (r *reporter) forget(req ctrl.Request) {
 	r.mu.Unlock()
 }
 
-// countBindings has the statistics follow the bindings in the cache.
+// countBindings feeds the bindings in the cache to the statistics.
 func (r *reporter) countBindings(ctx context.Context, hub cache.Cache) error {
 	var followed []toolscache.ResourceEventHandlerRegistration
 	for _, kind := range []client.Object{&workv1alpha2.ResourceBinding{}, &workv1alpha2.ClusterResourceBinding{}} {

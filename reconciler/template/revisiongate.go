@@ -13,8 +13,8 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
-// revisionGate leaves a template as it stands while the template, its policy, or the policy before is part of a
-// revision that is half written, and while a template that left its revision has yet to be removed. See
+// revisionGate leaves a template unchanged while the template, its policy, or its previous policy is part of a
+// revision that is half written, and while a template that its revision no longer has is still to be removed. See
 // docs/design/0009.
 type revisionGate struct {
 	owner    func(ctx context.Context, template *unstructured.Unstructured) (policyv1alpha1.Policy, error)
@@ -45,7 +45,7 @@ func (g revisionGate) left(s *state) bool {
 	return left
 }
 
-// wait ends a pass, and has the template looked at once the revision stands.
+// wait ends a pass; the template comes back once the revision is completely written.
 func (g revisionGate) wait(ctx context.Context, s *state) (loop.Next, error) {
 	owner, switching, err := g.switching(ctx, s)
 	if s.left = g.left(s); switching {

@@ -13,8 +13,8 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
-// readiness returns the condition Ready of a policy, and false while it cannot
-// be known.
+// readiness returns the condition Ready of a policy, and false while it is not
+// known.
 func readiness(policy policyv1alpha1.Policy, needs needs, skip propagation.SkipRules, state func(schema.GroupVersionKind) templatestore.State) (metav1.Condition, bool) {
 	ready := func(status metav1.ConditionStatus, reason, message string) (metav1.Condition, bool) {
 		return metav1.Condition{
@@ -55,23 +55,23 @@ func readiness(policy policyv1alpha1.Policy, needs needs, skip propagation.SkipR
 	}
 }
 
-// carriesNothing is how a condition begins that says so.
+// carriesNothing is the prefix of the condition's message when a policy carries nothing.
 const carriesNothing = "it carries nothing"
 
-// remark is what the words of a policy that can act do not do.
+// remark is what a ready policy asks for without effect.
 type remark struct {
 	// strangers are the clusters that it names and that do not exist.
 	strangers []propagation.Stranger
-	// untaken says what it could not take up; empty for nothing.
+	// untaken names the templates that it selects and could not claim; empty for none.
 	untaken string
-	// idle says that it carries nothing.
+	// idle says that it carries no template.
 	idle bool
 }
 
-// mostUntaken is how many objects a condition names that a policy could not take up.
+// mostUntaken is how many templates a condition names that a policy could not claim.
 const mostUntaken = 3
 
-// naming says what a policy could not take up, and of the first why; empty for nothing.
+// naming names the templates that a policy could not claim, and why for the first; empty for none.
 func naming(untaken []statistics.Problem) string {
 	if len(untaken) == 0 {
 		return ""
@@ -90,10 +90,10 @@ func naming(untaken []statistics.Problem) string {
 	return text
 }
 
-// remarks returns the condition of a policy that can act with what its words do not do.
+// remarks adds to the condition of a ready policy what it asks for without effect.
 // Any other condition stays as it is.
 func remarks(ready metav1.Condition, r remark) metav1.Condition {
-	idle := r.idle && r.untaken == "" // there is something that it means
+	idle := r.idle && r.untaken == "" // it selects something, although it could not claim it
 	if ready.Status != metav1.ConditionTrue || (len(r.strangers) == 0 && r.untaken == "" && !idle) {
 		return ready
 	}

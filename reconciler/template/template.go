@@ -44,10 +44,10 @@ type Components interface {
 
 // Decider decides where bindings run.
 type Decider interface {
-	// Decide returns what should be written on b, and false where that is
-	// nothing. The decision holds room for b until it is withdrawn.
+	// Decide returns the decision to write on b, and false where that is
+	// nothing. It reserves capacity for b until it is withdrawn.
 	Decide(ctx context.Context, b workv1alpha2.Binding) (decision placement.Decision, changed bool, err error)
-	// Preview is Decide, but holds no room.
+	// Preview is Decide without a reservation.
 	Preview(ctx context.Context, b workv1alpha2.Binding) (decision placement.Decision, changed bool, err error)
 	// Withdraw drops the last decision on b: it was not written.
 	Withdraw(b workv1alpha2.Binding)
@@ -95,7 +95,7 @@ type Reconciler struct {
 	failures dedup.Messages[templatestore.Key]
 	delayed  *debounce.Debouncer[templatestore.Key]
 
-	// decide are the phases that say what would be written, and change nothing.
+	// decide are the phases that compute what would be written, and write nothing.
 	decide []loop.Phase[state]
 	phases []loop.Phase[state]
 }
@@ -148,7 +148,7 @@ func newBinder(interpreter Interpreter, decider Decider, catalog *catalog, opts 
 	return bind
 }
 
-// state is what the phases hand on.
+// state is what the phases pass on.
 type state struct {
 	key templatestore.Key
 	// template is nil if a complete watch has no such object.
@@ -163,17 +163,17 @@ type state struct {
 	// of the template as it was claimed before, where it does not.
 	activation propagation.Activation
 	digest     string
-	// claim is the patch that makes the template say so; nil if it does.
+	// claim is the patch that puts the claim on the template; nil if it has it.
 	// Claimed is true once that is written.
 	claim   []byte
 	claimed bool
-	// desired is the binding as it should be; nil if there is to be none.
+	// desired is the binding to be written; nil if there is to be none.
 	desired workv1alpha2.Binding
 	// decision is the placement in desired; nil if none was due.
 	decision *placement.Decision
 	// delayed is true where the binding is written a little later.
 	delayed bool
-	// awaits is true where it is on its way what the template asks for, or the rest of its revision.
+	// awaits is true while the template's replicas, or the rest of its revision, are not known yet.
 	awaits bool
 	// left is true where it left its revision and is carried all the same: from where it was pruned it does not come
 	// back.

@@ -15,7 +15,7 @@ import (
 // PlacementUnchanged reports whether nothing is left to decide about a template: this loop,
 // looking at it now, would write on its binding b which version of it b stands
 // for, and nothing else. Its content may then reach the clusters at once, side
-// by side with that write. It comes to this by the very phases that decide what
+// by side with that write. The answer comes from the very phases that decide what
 // is written.
 //
 // What is not known does not count as unchanged, and neither is what this loop has decided

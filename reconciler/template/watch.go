@@ -86,7 +86,7 @@ func quotaEdits() predicate.TypedPredicate[*policyv1alpha1.FederatedResourceQuot
 	}
 }
 
-// changed hears of templates.
+// changed receives the events of templates.
 func (r *Reconciler) changed(key templatestore.Key, before, after *unstructured.Unstructured, first bool) {
 	r.policies.report.statistics.Template(key, after, first)
 	r.inbox.Add(key, first)
@@ -122,8 +122,8 @@ func (r *Reconciler) kindChanged(ctx context.Context, gvk schema.GroupVersionKin
 	}, client.MatchingFields{bindings.ByTemplateKind: gvk.String()})
 }
 
-// Reinterpret looks again at the templates of kinds about which something else is
-// known than before.
+// Reinterpret enqueues the templates of kinds whose interpreter rules
+// have changed.
 func (r *Reconciler) Reinterpret(ctx context.Context, affects func(schema.GroupVersionKind) bool) {
 	for _, gvk := range r.templates.Kinds() {
 		if !affects(gvk) {
@@ -140,10 +140,10 @@ func requestFor(ref propagation.PolicyRef) ctrl.Request {
 	return ctrl.Request{NamespacedName: client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}}
 }
 
-// boundTo is the owner of the wish to watch the kind of a binding's template.
+// boundTo is the owner under which the kind of a binding's template is watched.
 type boundTo client.ObjectKey
 
-// bindingEvents has the store watch the kinds of bindings, and sends templates
+// bindingEvents makes the store watch the kinds of bindings, and sends templates
 // whose binding somebody else changed to the loop.
 func (r *Reconciler) bindingEvents() handler.TypedEventHandler[client.Object, templatestore.Key] {
 	type queue = workqueue.TypedRateLimitingInterface[templatestore.Key]

@@ -60,7 +60,7 @@ func (p writer) sweep(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{Done: true}, nil
 }
 
-// run writes the claim and the binding side by side.
+// run writes the claim and the binding concurrently.
 func (p writer) run(ctx context.Context, s *state) (loop.Next, error) {
 	if wait := p.delay(s); wait > 0 {
 		s.delayed = true
@@ -70,7 +70,7 @@ func (p writer) run(ctx context.Context, s *state) (loop.Next, error) {
 	var claimErr error
 	group.Go(func() error {
 		claimErr = p.claim(ctx, s)
-		return nil // the binding is not held up
+		return nil // a failure of the claim does not hold up the binding
 	})
 	bound, err := p.bind(ctx, s)
 	if s.decision != nil && !bound {
@@ -108,7 +108,7 @@ func (s *state) carriedNow(bound bool) (decider.Event, bool) {
 	return out, true
 }
 
-// delay returns how long the write waits. Nobody waits for one that only
+// delay returns how long the write is delayed. No one depends on a write that only
 // shows which version of the template the binding stands for, while its Works
 // are on their way to the clusters.
 func (p writer) delay(s *state) time.Duration {
@@ -122,7 +122,7 @@ func (p writer) delay(s *state) time.Duration {
 	return p.debounce(s.key, digest)
 }
 
-// bind brings the binding to what is desired, and reports whether it wrote.
+// bind updates the binding to the desired one, and reports whether it wrote.
 // Where it has changed meanwhile nothing is written: its event brings the
 // template back here.
 func (p writer) bind(ctx context.Context, s *state) (bool, error) {
@@ -151,7 +151,7 @@ func (p writer) bind(ctx context.Context, s *state) (bool, error) {
 	return true, nil
 }
 
-// send makes the binding, or sends what has changed, and reports whether there
+// send creates the binding, or patches what has changed, and reports whether there
 // was anything to send.
 func (p writer) send(ctx context.Context, s *state) (bool, error) {
 	if s.binding == nil {
@@ -172,7 +172,7 @@ func (s *state) before() workv1alpha2.Binding {
 	return bindings.New(s.key.Namespace)
 }
 
-// reported gives err the reason where users should hear of it.
+// reported gives err the reason where users should see it.
 func reported(reason string, err error) error {
 	switch {
 	case apierrors.ReasonForError(err) == workv1alpha2.BindingReasonQuotaExceeded:
@@ -198,7 +198,7 @@ func (r *Reconciler) reportFailure(s *state, err error) string {
 	return known.Error()
 }
 
-// about returns the policy that a pass was about; empty where it was about none.
+// about returns the policy that a pass was for; empty for none.
 func (s *state) about() propagation.PolicyRef {
 	if s.policy == nil {
 		return propagation.PolicyRef{}

@@ -104,7 +104,7 @@ func (i indexer) IndexField(_ context.Context, obj client.Object, field string, 
 	return nil
 }
 
-// previewer is what Fits asks.
+// previewer is the decider that Fits asks.
 type previewer interface {
 	Preview(ctx context.Context, b workv1alpha2.Binding) (placement.Decision, bool, error)
 }

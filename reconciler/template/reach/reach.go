@@ -25,12 +25,12 @@ type Finder struct {
 	// Hub reads from a cache with the indexes of bindings.
 	Hub       client.Reader
 	Templates *templatestore.Store
-	// Preempts: a policy that says so takes what another one has claimed.
+	// Preempts says that policies may preempt: claim templates that another one has claimed.
 	Preempts bool
 }
 
-// Selected calls yield for the templates that policy's selectors mean, but
-// for those that another policy has claimed and that it does not take.
+// Selected calls yield for the templates that the policy's selectors match, except
+// those that another policy has claimed and that it does not preempt.
 func (f Finder) Selected(ctx context.Context, policy policyv1alpha1.Policy, yield func(templatestore.Key)) error {
 	spec, own := policy.PropagationSpec(), propagation.RefOf(policy)
 	takes := spec.Preemption == policyv1alpha1.PreemptAlways && f.Preempts
@@ -41,7 +41,7 @@ func (f Finder) Selected(ctx context.Context, policy policyv1alpha1.Policy, yiel
 			namespace = s.Namespace
 		}
 		err := f.Templates.List(ctx, schema.FromAPIVersionAndKind(s.APIVersion, s.Kind), namespace, func(obj *unstructured.Unstructured) {
-			// The cheapest question first: this looks at all objects of the kind.
+			// The cheapest check first: this goes through all objects of the kind.
 			if s.Name != "" && s.Name != obj.GetName() || selector.Match(*s, selector.ResourceOf(obj)) == selector.None {
 				return
 			}

@@ -16,7 +16,7 @@ import (
 // longest is the longest message of a problem, in bytes.
 const longest = 512
 
-// Problem is what is wrong with a template or its binding.
+// Problem is an error of a template or its binding.
 type Problem struct {
 	// Object is kind, namespace and name of the template.
 	Object string
@@ -36,7 +36,7 @@ func problemOf(key templatestore.Key, message string, at time.Time) Problem {
 	return Problem{Object: key.Kind + " " + strings.TrimPrefix(key.Namespace+"/"+key.Name, "/"), Message: message, At: at}
 }
 
-// applyFailure returns what the first cluster by name says that refused the
+// applyFailure returns the message of the first cluster, by name, that refused the
 // template; empty where none did.
 func applyFailure(b workv1alpha2.Binding) string {
 	var first workv1alpha2.AggregatedStatusItem

@@ -34,7 +34,7 @@ type template struct {
 	claim propagation.PolicyRef // zero: none
 	// old: it was there at the start; looked: a pass has looked at it since.
 	old, visited bool
-	// problem is what the last pass came to; blamed is the policy it was about.
+	// problem is the error of the last pass; blamed is the policy that it concerns.
 	problem Problem
 	blamed  propagation.PolicyRef
 }
@@ -69,7 +69,7 @@ func New(changed func(propagation.PolicyRef)) *Policies {
 	}
 }
 
-// Template takes note of a template as it is now, nil where it is gone. First
+// Template records a template as it is now, nil where it is gone. First
 // says that it was there before anything was counted.
 func (t *Policies) Template(key templatestore.Key, now *unstructured.Unstructured, first bool) {
 	t.mu.Lock()
@@ -85,8 +85,8 @@ func (t *Policies) Template(key templatestore.Key, now *unstructured.Unstructure
 	t.putTemplate(key, next, now != nil)
 }
 
-// Visited takes note of what a pass over a template came to: nothing, or a
-// problem that has to do with the policy.
+// Visited records the result of a pass over a template: none, or a
+// problem that concerns the policy.
 func (t *Policies) Visited(key templatestore.Key, about propagation.PolicyRef, problem string, at time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -122,7 +122,7 @@ func (t *Policies) putTemplate(key templatestore.Key, next template, there bool)
 	t.notify(before.claim, next.claim, before.blamed, next.blamed)
 }
 
-// countTemplate adds or takes away, by sign, what a template is worth.
+// countTemplate adds or subtracts, by sign, what a template counts for.
 func (t *Policies) countTemplate(key templatestore.Key, e template, sign int32) {
 	if e.old && !e.visited {
 		t.unvisited += int(sign)
@@ -140,7 +140,7 @@ func (t *Policies) countTemplate(key templatestore.Key, e template, sign int32) 
 	t.countProblem(subject{Key: key}, e.blamed, e.problem, sign)
 }
 
-// Binding takes note of a binding as it is now. At is when that was learned;
+// Binding records a binding as it is now. At is when that was observed;
 // first says that it was there before anything was counted.
 func (t *Policies) Binding(b workv1alpha2.Binding, first bool, at time.Time) {
 	next := binding{}
@@ -172,7 +172,7 @@ func (t *Policies) Binding(b workv1alpha2.Binding, first bool, at time.Time) {
 	t.notify(before.claim, next.claim)
 }
 
-// Unbound takes note that a binding is gone.
+// Unbound records that a binding is gone.
 func (t *Policies) Unbound(b workv1alpha2.Binding) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -250,7 +250,7 @@ func (t *Policies) Kinds(ref propagation.PolicyRef) []schema.GroupVersionKind {
 	return nil
 }
 
-// Forget takes note that a kind is not watched any more.
+// Forget drops a kind that is not watched any more.
 func (t *Policies) Forget(gvk schema.GroupVersionKind) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
