@@ -22,26 +22,26 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/execution/waitqueue"
 )
 
-// action is what one manifest needs.
+// action is what is to be done about one manifest.
 type action int
 
 const (
-	// nothing: the member has what was asked for, or is on the way there.
+	// nothing: the member has the manifest, or its controller is applying it.
 	nothing action = iota
-	// await: whether it has is not known yet.
+	// await: it is not known yet whether the member has it.
 	await
 	// send: the manifest is new or changed, or its object is gone.
 	send
-	// correct: somebody changed what is ours.
+	// correct: somebody changed fields that Flotilla owns.
 	correct
 	// restore: the object is gone, or has lost its label.
 	restore
 )
 
-// putsBack reports whether the action undoes what somebody did.
+// putsBack reports whether the action reverts a change of somebody else.
 func (a action) putsBack() bool { return a == correct || a == restore }
 
-// decide says what a manifest needs, from its hash, the record of what was last
+// decide returns the action for a manifest, from its hash, the record of what was last
 // applied, and what is known of its object.
 func decide(hash string, record workv1alpha1.AppliedHash, observed *members.Observed, presence members.Presence) action {
 	switch {
@@ -83,19 +83,19 @@ type applier struct {
 	releases *releases
 }
 
-// inspector finds out about drift, and reports it.
+// inspector detects drift, and reports it.
 type inspector interface {
 	Inspect(ctx context.Context, l *drift.Finding) (*drift.Drift, error)
 	Report(work *workv1alpha1.Work, m *manifest.Manifest, d *drift.Drift)
 }
 
-// remembers has the record of what was sent until the Work's status says so.
+// remembers holds the record of what was sent until the Work's status has it.
 type remembers interface {
 	Remember(work *workv1alpha1.Work, applied []workv1alpha1.AppliedHash, drifts []*drift.Drift)
 }
 
-// carry brings every manifest to the member that is not there as it should be.
-// What fails does not stop the others.
+// carry sends every manifest whose object in the member is missing or differs.
+// A manifest that fails does not stop the others.
 func (a *applier) carry(ctx context.Context, s *state) (loop.Next, error) {
 	var next loop.Next
 	for i := range s.objects {
@@ -118,8 +118,8 @@ func (a *applier) carry(ctx context.Context, s *state) (loop.Next, error) {
 	return next, nil
 }
 
-// carryOne brings one manifest to the member, and returns when to look again; zero for
-// when something happens.
+// carryOne applies one manifest if needed, and returns when to check it again; zero for
+// when an event comes.
 func (a *applier) carryOne(ctx context.Context, s *state, o *object) (time.Duration, error) {
 	if o.record.Desired != o.Hash && o.Replaces(s.work) {
 		o.record = workv1alpha1.AppliedHash{Ordinal: o.Ordinal} // it is about another object
@@ -151,7 +151,7 @@ func (a *applier) carryOne(ctx context.Context, s *state, o *object) (time.Durat
 			if err != nil || found != nil {
 				return waitqueue.SafetyNet, a.faults.explain(s, o, err)
 			}
-			act = correct // as it should be, but not ours any more
+			act = correct // its content is right, but it lost our metadata
 		}
 	}
 	to := target{act, observed, presence}
@@ -159,7 +159,7 @@ func (a *applier) carryOne(ctx context.Context, s *state, o *object) (time.Durat
 		return 0, err // at each look, before the back-off of what is put back
 	}
 	if act.putsBack() {
-		if pause := a.pauses.Due(s.key); pause > 0 { // what is not as it should be is not called applied meanwhile
+		if pause := a.pauses.Due(s.key); pause > 0 { // an object that differs does not count as applied meanwhile
 			return pause, a.faults.explain(s, o, a.pauses.Why(s.key, o.Ordinal))
 		}
 		a.pauses.Ran(s.key)
@@ -194,12 +194,12 @@ func (a *applier) keptFrom(ctx context.Context, s *state, o *object, presence me
 	return waitqueue.SafetyNet, nil // it may be put right without an event
 }
 
-// unsynced says that nothing is known of an object before its watch is synced.
+// unsynced says that an object is not known before its watch is synced.
 func unsynced(o *object) error {
 	return &waitqueue.Blocked{Cause: waitqueue.Cause{Event: waitqueue.OnSync, Kind: o.GVK}, After: waitqueue.SafetyNet, Err: fmt.Errorf("the watch of %s is not synced", o.GVK)}
 }
 
-// send sends one manifest while no other Work does, and keeps what has come of it.
+// send sends one manifest while no other Work sends the same object, and records the result.
 func (a *applier) send(ctx context.Context, s *state, o *object, to target) error {
 	done, ok := a.sending.Begin(&o.Manifest)
 	if !ok {
@@ -229,7 +229,7 @@ func (a *applier) send(ctx context.Context, s *state, o *object, to target) erro
 	return nil
 }
 
-// asItStands judges an object that is left as it is. keeps is what keeps one that is being
+// asItStands returns the result for an object that is left as it is. keeps is what blocks one that is being
 // deleted, if that is known.
 func asItStands(s *state, o *object, keeps string) (time.Duration, error) {
 	err := outcome.Kept(o.Title(), o.record.Desired, o.Hash, !o.observed.DeletionTimestamp.IsZero(), leavesDrift(s.work), keeps)
@@ -239,10 +239,10 @@ func asItStands(s *state, o *object, keeps string) (time.Duration, error) {
 	return 0, err
 }
 
-// soon is when an object is looked at again that names somebody else and goes.
+// soon is when an object is checked again that names another Work and is being deleted.
 const soon = 5 * time.Second
 
-// misnamed reports whether the Work's object names it as it was called formerly.
+// misnamed reports whether the object names its Work by a former name.
 func (a *applier) misnamed(s *state, observed *members.Observed) bool {
 	former := client.ObjectKey{}
 	if observed != nil && observed.Work != s.key && s.owner().Has(observed) {

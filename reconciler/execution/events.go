@@ -60,7 +60,7 @@ func (r *Reconciler) clusterSeen(ctx context.Context, before, obj any) {
 		r.workers.close(cluster.Name)
 	}
 	if !cluster.DeletionTimestamp.IsZero() {
-		// A cluster that leaves lets go of Works that wait for it.
+		// A cluster that is being unjoined releases Works that wait for it.
 		r.workers.release(cluster.Name, func(waitqueue.Cause) bool { return true })
 	} else if was, ok := before.(*clusterv1alpha1.Cluster); ok && access.AppliesAsAuthor(was) != access.AppliesAsAuthor(cluster) {
 		r.workers.release(cluster.Name, func(c waitqueue.Cause) bool { return c.Event == waitqueue.OnRights })
@@ -82,7 +82,7 @@ func (r *Reconciler) clusterGone(ctx context.Context, obj any) {
 }
 
 // workSeen puts a Work in its cluster's queue, unless only its status changed: that is our
-// own doing. An agent looks again where it is not: its token may have been stolen.
+// own write. An agent checks again where it is not its own: its token may have been stolen.
 func (r *Reconciler) workSeen(before, after any) {
 	work, ok := after.(*workv1alpha1.Work)
 	if !ok {
@@ -99,7 +99,7 @@ func (r *Reconciler) workSeen(before, after any) {
 	}
 	if worker != nil {
 		worker.queue.Add(key)
-		if work.DeletionTimestamp.IsZero() { // else it has its objects until it is gone
+		if work.DeletionTimestamp.IsZero() { // otherwise it keeps its objects until it is gone
 			worker.queue.Free(key)
 		}
 		return
@@ -116,7 +116,7 @@ func asksOtherwise(was, is *workv1alpha1.Work) bool {
 		was.Annotations[workv1alpha2.AppliedByAnnotation] != is.Annotations[workv1alpha2.AppliedByAnnotation]
 }
 
-// bindingGoes looks at a Work whose binding is being deleted.
+// bindingGoes enqueues a Work whose binding is being deleted.
 func (r *Reconciler) bindingGoes(key client.ObjectKey) {
 	if worker := r.workers.ofWork(key); worker != nil {
 		worker.queue.Add(key)
@@ -138,7 +138,7 @@ func (r *Reconciler) workGone(obj any) {
 	}
 }
 
-// Wake has every Work looked at that something is refused to: there is no hold any
+// Wake requeues every Work that the hold has refused: there is no hold any
 // more.
 func (r *Reconciler) Wake() {
 	r.workers.releaseAll(func(c waitqueue.Cause) bool { return c.Event == waitqueue.OnRetry })

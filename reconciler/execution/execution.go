@@ -26,19 +26,19 @@ import (
 
 // Options tune the loop. The zero value serves all clusters in push mode.
 type Options struct {
-	// Serves says which clusters' Works are carried; nil means those in push
+	// Serves reports whether a cluster's Works are applied; nil means those in push
 	// mode, and Works whose Cluster is gone.
 	Serves func(*clusterv1alpha1.Cluster) bool
-	// Workers is how many Works of one cluster are worked on side by side; zero
-	// means 16. What reaches the member at once is bounded by the member.
+	// Workers is how many Works of one cluster are reconciled concurrently; zero
+	// means 16. The requests to the member at a time are bounded by internal/members.
 	Workers int
 	// Wait is how long a change of a status waits for the next one, unless it
 	// is one of Applied or health; zero means 250 ms.
 	Wait time.Duration
-	// MaxWait is how long such a change waits in all; zero means 1 s.
+	// MaxWait is how long such a change waits in total; zero means 1 s.
 	MaxWait time.Duration
-	// Hold is why nothing is changed in a cluster; nil, and a nil answer, is that
-	// there is no hold. Wake is called when that ends.
+	// Hold returns why nothing may be changed in a cluster; nil, and a nil answer, mean that
+	// there is no hold. Wake is called when a hold ends.
 	Hold func(cluster string) *hubclaim.Hold
 	// Seal proves the records of what was applied, where others may write them too.
 	Seal seal.Seal
@@ -54,8 +54,8 @@ const (
 	defaultMaxWait = time.Second
 )
 
-// Reconciler carries Works to members, by one worker per cluster: it hears of Clusters,
-// Works and members, and has the workers look.
+// Reconciler applies Works to members, by one worker per cluster: it receives the events of Clusters,
+// Works and members, and fills the queues of the workers.
 type Reconciler struct {
 	options   Options
 	finalizer workfinalizer.Finalizer
@@ -64,7 +64,7 @@ type Reconciler struct {
 	workers   *workers
 }
 
-// New returns the loop and has it called when something happens in the registry's members.
+// New returns the loop, as a handler of the events of the registry's members.
 func New(hub client.Client, registry *members.Registry, retainer retention.Retainer, recorder loop.Recorder, o Options) *Reconciler {
 	o = defaults(o)
 	p := &parts{

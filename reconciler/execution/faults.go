@@ -22,18 +22,18 @@ import (
 type faults struct {
 	link  link
 	tries tries
-	// queue has a Work looked at that may bring what is missing.
+	// queue enqueues a Work that may bring what is missing.
 	queue interface{ AddLater(work client.ObjectKey) }
 }
 
 // explain distinguishes faults of the connection from faults of the manifest: while the member
-// is out of reach, or a namespace is on its way, nothing is wrong with the Work.
+// is out of reach, or a namespace is about to be created, nothing is wrong with the Work.
 func (f *faults) explain(s *state, o *object, err error) error {
 	if err == nil {
 		return nil
 	}
 	if owners.IsOwned(err) {
-		o.record = workv1alpha1.AppliedHash{Ordinal: o.Ordinal} // what was sent once is another's by now
+		o.record = workv1alpha1.AppliedHash{Ordinal: o.Ordinal} // what was sent once belongs to another Work by now
 		return err
 	}
 	if err = f.link.fault(err); waitqueue.IsBlocked(err) {
@@ -64,7 +64,7 @@ func (f *faults) keeps(ctx context.Context, s *state, o *object) string {
 	}
 	live, err := s.member.Get(ctx, o.GVK, o.Key)
 	if err != nil {
-		return "" // the next look finds out
+		return "" // the next pass finds out
 	}
 	if left := guard.Left(ctx, s.member, live); len(left) > 0 {
 		return cascade.BlockedByKind(left, live.GetFinalizers())
@@ -84,16 +84,16 @@ const triesForConflict = 6
 // do counts as a failure: about six seconds.
 const triesForPlace = 7
 
-// releases lets other Works go on once there is what they wait for.
+// releases requeues other Works once what they wait for exists.
 type releases struct {
-	// hub says whose rights something gives.
+	// hub resolves whose rights a Role or binding grants.
 	hub   client.Reader
 	queue interface {
 		Release(match func(waitqueue.Cause) bool)
 	}
 }
 
-// after lets go on what waited for an object that was sent: for its namespace, or for
+// after requeues the Works that waited for an object that was sent: for its namespace, or for
 // the rights that it gives.
 func (r *releases) after(ctx context.Context, work *workv1alpha1.Work, o *object) {
 	if o.GVK.Kind == "Namespace" && o.GVK.Group == "" {

@@ -7,14 +7,14 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/execution/outcome"
 )
 
-// gate is closed while there is a hold: the hub was set back to an older backup, say, and
-// what it knows is older than what runs.
+// gate is closed while there is a hold: the hub was restored from an older backup, for example, and
+// its Works are older than what runs.
 type gate struct {
-	// held reports whether nothing is changed in the cluster.
+	// held reports whether nothing may be changed in the cluster.
 	held func() bool
 }
 
-// check refuses to change anything in the member while there is a hold. Watches do not show
+// check returns an error for every change of the member while there is a hold. Watches do not show
 // what is not managed here: the member is asked whether that is in the way of what would be made.
 func (g gate) check(ctx context.Context, s *state, o *object, to target) error {
 	if !g.held() {

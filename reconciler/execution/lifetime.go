@@ -33,8 +33,8 @@ type workFinalizer interface {
 	Remove(ctx context.Context, work *workv1alpha1.Work) error
 }
 
-// finalize puts the loop's finalizer on a Work that lacks it, so that its objects go
-// when it goes. Works that Flotilla makes have it from the start.
+// finalize puts the loop's finalizer on a Work that lacks it, so that its objects are deleted
+// with it. Works that Flotilla creates have it from the start.
 func (l *lifetime) finalize(ctx context.Context, s *state) (loop.Next, error) {
 	if workfinalizer.Has(s.work) || suspended(s.work) {
 		return loop.Next{}, nil
@@ -47,9 +47,9 @@ func (l *lifetime) finalize(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, nil
 }
 
-// discard has the member remove the objects of a Work that is being deleted, or
-// lets them go if they are to stay. Nobody is asked where the cluster is gone,
-// or is leaving and out of reach.
+// discard deletes the objects of a Work that is being deleted, or
+// releases them if they are to stay. The member is not asked where the cluster is gone,
+// or is being unjoined and out of reach.
 func (l *lifetime) discard(ctx context.Context, s *state) (loop.Next, error) {
 	if !workfinalizer.Has(s.work) {
 		return loop.Next{Done: true}, nil
@@ -69,12 +69,12 @@ func (l *lifetime) discard(ctx context.Context, s *state) (loop.Next, error) {
 	}
 	after := min(l.remover.tries.When(s.key), longestRemoval) // the watch shows when it is gone
 	if !waitqueue.IsBlocked(stays) && !l.remover.hopeful(s) {
-		s.stays = &stay{why: stays, marks: s.beside} // from now on it is to be seen that it goes
+		s.stays = &stay{why: stays, marks: s.beside} // from now on the Work shows that it is being deleted
 	}
 	return loop.Next{}, &waitqueue.Blocked{Cause: waitqueue.Cause{Event: waitqueue.OnRetry}, After: after, Err: stays}
 }
 
-// removeAll has the member remove all that a Work has there, and returns why the first that
+// removeAll deletes all objects of a Work in the member, and returns why the first that
 // stays is still there.
 func (l *lifetime) removeAll(ctx context.Context, s *state) (stays, err error) {
 	parsed := l.manifests.Of(s.work)
@@ -97,17 +97,17 @@ func (l *lifetime) removeAll(ctx context.Context, s *state) (stays, err error) {
 			refused = fmt.Errorf("remove %s %s: %w", m.GVK.Kind, m.Key, err)
 		}
 	}
-	if refused != nil { // somebody has to act
+	if refused != nil { // a person has to act
 		return refused, nil
 	}
 	return stays, nil
 }
 
-// longestRemoval is how long a Work waits at most until its removal is tried again: what
-// keeps an object may go without a word.
+// longestRemoval is how long a Work waits at most until its removal is tried again: a
+// blocking finalizer may be removed without an event that the watch sees.
 const longestRemoval = 30 * time.Second
 
-// letGo ends the Work.
+// letGo ends the Work: it removes the finalizer.
 func (l *lifetime) letGo(ctx context.Context, s *state) (loop.Next, error) {
 	if s.beside {
 		return loop.Next{}, l.finalizer.End(ctx, s.work)
@@ -115,7 +115,7 @@ func (l *lifetime) letGo(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, l.finalizer.Remove(ctx, s.work)
 }
 
-// ready reports whether the hub takes the cluster for healthy.
+// ready reports whether the Cluster's condition Ready is true.
 func ready(cluster *clusterv1alpha1.Cluster) bool {
 	return meta.IsStatusConditionTrue(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/execution/waitqueue"
 )
 
-// workReader begins a look at a Work: it reads what is known of it, and writes nothing.
+// workReader is the first phase: it reads what is known of a Work, and writes nothing.
 type workReader struct {
 	hub       client.Reader
 	wrote     latest
@@ -25,7 +25,7 @@ type workReader struct {
 	records   recorded
 }
 
-// latest knows what was written to Works and the cache does not show yet.
+// latest returns Works with writes that the cache does not show yet.
 type latest interface {
 	Latest(key client.ObjectKey, cached *workv1alpha1.Work, found bool) (*workv1alpha1.Work, bool)
 }
@@ -55,7 +55,7 @@ func (l *workReader) read(ctx context.Context, key client.ObjectKey) (*workv1alp
 	return work, found && err == nil, nil
 }
 
-// about returns what is to be looked at about a Work; false where it has ended a moment ago.
+// about returns the state of a pass over a Work; false where it was ended a moment ago.
 func (l *workReader) about(ctx context.Context, work *workv1alpha1.Work) (*state, bool, error) {
 	key := client.ObjectKeyFromObject(work)
 	as, beside, there, err := l.finalizer.Effective(ctx, work)
@@ -79,7 +79,7 @@ func (l *workReader) about(ctx context.Context, work *workv1alpha1.Work) (*state
 }
 
 // connect waits for the member. A Work whose dispatching is suspended is not
-// carried, but what it became is still reported.
+// applied, but its status is still reported.
 func (l *workReader) connect(_ context.Context, s *state) (loop.Next, error) {
 	if s.member == nil {
 		cluster, _ := workv1alpha2.ClusterOfExecutionNamespace(s.key.Namespace)

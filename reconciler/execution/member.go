@@ -19,7 +19,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/execution/waitqueue"
 )
 
-// member is what the loop asks of a member cluster.
+// member is the part of a member's connection that the loop uses.
 type member interface {
 	reader
 	writer
@@ -40,20 +40,20 @@ type writer interface {
 
 var _ member = (*members.Member)(nil)
 
-// connections says which members are connected.
+// connections returns the members that are connected.
 type connections func(cluster string) (member, bool)
 
-// connectionsOf returns those of a registry.
+// connectionsOf returns the connections of a registry.
 func connectionsOf(registry *members.Registry) connections {
 	return func(cluster string) (member, bool) {
 		if m, ok := registry.Get(cluster); ok {
 			return m, true
 		}
-		return nil, false // no member at all, not one that is nil
+		return nil, false // a nil interface, not a typed nil
 	}
 }
 
-// link is the way to the member of one cluster.
+// link is the connection to the member of one cluster.
 type link struct {
 	cluster   string
 	connected connections
@@ -67,17 +67,17 @@ func (l link) fault(err error) error {
 	return err
 }
 
-// asked knows what Works ask for.
+// asked returns the manifests of Works.
 type asked interface {
 	Of(work *workv1alpha1.Work) []manifest.Manifest
 }
 
-// conflicts knows which other Work owns an object.
+// conflicts reports which other Work owns an object.
 type conflicts interface {
 	Conflict(ctx context.Context, work *workv1alpha1.Work, member ownermeta.Member, m *manifest.Manifest, says *members.Observed) error
 }
 
-// tries says how often a Work was tried in vain, and how long it waits for the next try.
+// tries counts the failed tries of a Work, and returns how long it waits for the next.
 type tries interface {
 	NumRequeues(work types.NamespacedName) int
 	When(work types.NamespacedName) time.Duration

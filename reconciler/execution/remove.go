@@ -22,7 +22,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/execution/waitqueue"
 )
 
-// remover has a member remove the objects of Works, and nothing that is others'.
+// remover deletes the objects of Works in a member, and nothing that belongs to others.
 type remover struct {
 	link      link
 	gate      gate
@@ -33,14 +33,14 @@ type remover struct {
 	clock     clock.PassiveClock
 }
 
-// successors knows who asks for what a Work lets go of.
+// successors knows which other Work asks for an object that a Work releases.
 type successors interface {
 	Asks(ctx context.Context, work client.ObjectKey, m *manifest.Manifest) (bool, error)
 	Successor(ctx context.Context, of client.ObjectKey, m *manifest.Manifest) (successor client.ObjectKey, ok bool, err error)
 }
 
-// remove has the member remove the object of a manifest, or lets it go if it is to stay,
-// and errs while it is not gone.
+// remove deletes the object of a manifest in the member, or releases it if it is to stay,
+// and returns an error while it is not gone.
 func (r *remover) remove(ctx context.Context, s *state, m *manifest.Manifest) error {
 	observed, kind, err := r.find(ctx, s, m)
 	if err != nil || observed == nil {
@@ -62,7 +62,7 @@ func (r *remover) remove(ctx context.Context, s *state, m *manifest.Manifest) er
 		log.FromContext(ctx).Info("Left to another Work", "kind", m.GVK.Kind, "namespace", m.Key.Namespace, "name", m.Key.Name, "successor", successor)
 		return nil
 	}
-	if r.gate.held() { // last: what costs nobody anything has been let go of by now
+	if r.gate.held() { // last: objects that are not deleted were released before
 		return &outcome.Held{Verb: "remove", Title: m.Title()}
 	}
 	preserve := preserves(s.work)
@@ -94,9 +94,9 @@ func (r *remover) remove(ctx context.Context, s *state, m *manifest.Manifest) er
 	return nil
 }
 
-// keep leaves a claim in the member, with what ties it to this hub: whatever Work asks for it again
-// takes it over, and until then it is an orphan. A Work that is to go waits a while for the word
-// that its template goes, too.
+// keep leaves a volume claim in the member, with its hub's metadata: a Work that asks for it again
+// adopts it, and until then it is an orphan. A Work that is being deleted waits a while for the
+// deletion of its template.
 func (r *remover) keep(ctx context.Context, s *state, m *manifest.Manifest) error {
 	if since := s.work.DeletionTimestamp; since != nil {
 		if after := volumes.Wait(since.Time, r.clock.Now()); after > 0 {
@@ -110,7 +110,7 @@ func (r *remover) keep(ctx context.Context, s *state, m *manifest.Manifest) erro
 
 // find returns the object of a manifest, and the kind that it is served as; nil where there
 // is none. It asks the member itself about an object that the watch does not have: the
-// watch may be behind, and once the Work is gone nobody comes back.
+// watch may be behind, and once the Work is gone nothing checks again.
 func (r *remover) find(ctx context.Context, s *state, m *manifest.Manifest) (*members.Observed, schema.GroupVersionKind, error) {
 	kind := m.GVK
 	if observed, presence := s.member.Read(kind, m.Key); presence == members.Present {
@@ -131,26 +131,26 @@ func (r *remover) find(ctx context.Context, s *state, m *manifest.Manifest) (*me
 	return members.MetadataOf(live), kind, nil
 }
 
-// isToGo reports whether an object is the Work's, and of nothing that stays.
+// isToGo reports whether an object is the Work's to delete, and not part of something that stays.
 func (r *remover) isToGo(ctx context.Context, s *state, m *manifest.Manifest, observed *members.Observed) (bool, error) {
 	if !observed.Managed || !s.owner().NamedBy(observed) || recalled(s.work) && !s.leaves() {
 		return false, nil
 	}
 	if observed.Work != s.key {
 		if asks, err := r.owners.Asks(ctx, observed.Work, m); err != nil || asks {
-			return false, err // the Work is there under its former name still, and that one has it
+			return false, err // the Work still exists under its former name, and owns the object
 		}
 	}
 	if !s.owner().MayRemove(observed) {
 		log.FromContext(ctx).Info("Left to the hub that applied it", "kind", m.GVK.Kind, "namespace", m.Key.Namespace, "name", m.Key.Name)
 		return false, nil
 	}
-	// One that is asked for under another group is not what is removed.
+	// An object that is asked for under another API group is not removed.
 	return !slices.ContainsFunc(s.objects, func(o object) bool { return o.observed != nil && o.observed.UID == observed.UID }), nil
 }
 
 // terminating says that an object of the Work is being deleted and still there. Nobody
-// waits for it where it was not to go, or where the cluster leaves: it was asked to.
+// waits for it where it was to stay, or where the cluster leaves: its deletion was requested.
 func terminating(s *state, m *manifest.Manifest) error {
 	if preserves(s.work) || s.leaves() {
 		return nil
@@ -158,8 +158,8 @@ func terminating(s *state, m *manifest.Manifest) error {
 	return &outcome.Terminating{Title: m.Title()}
 }
 
-// spare reports whether the object of a manifest is to stay, because the cluster leaves
-// and others have something there. It errs while the object must not be deleted.
+// spare reports whether the object of a manifest is to stay, because the cluster is unjoined
+// and others have something in it. It returns an error while the object must not be deleted.
 func (r *remover) spare(ctx context.Context, s *state, m *manifest.Manifest) (stays bool, err error) {
 	removal := &guard.Removal{
 		Kind: m.GVK, Key: m.Key, Title: m.Title(), Work: s.work, Standing: s.member.Standing(), Leaving: s.leaves(),
@@ -193,7 +193,7 @@ func (r *remover) spare(ctx context.Context, s *state, m *manifest.Manifest) (st
 	return false, &waitqueue.Blocked{Cause: waitqueue.Cause{Event: waitqueue.OnRetry}, After: refusal.Again(max(slowly, r.tries.When(s.key))), Err: refusal}
 }
 
-// explain returns an error with what keeps an object that has been terminating for long.
+// explain adds to an error what keeps an object that has been terminating for long.
 func (r *remover) explain(ctx context.Context, s *state, m *manifest.Manifest, err error) error {
 	if !outcome.IsTerminating(err) || r.hopeful(s) {
 		return err
@@ -201,16 +201,16 @@ func (r *remover) explain(ctx context.Context, s *state, m *manifest.Manifest, e
 	if live, fault := s.member.Get(ctx, m.GVK, m.Key); fault == nil {
 		return outcome.Lingers(m.Title(), live, guard.Left(ctx, s.member, live))
 	}
-	return err // the next look finds out
+	return err // the next pass finds out
 }
 
-// hopeful reports whether what a Work removes may be gone in a moment.
+// hopeful reports whether what a Work deletes may be gone in a moment.
 func (r *remover) hopeful(s *state) bool { return r.tries.NumRequeues(s.key) < triesForRemoval }
 
-// triesForRemoval is how often a Work is tried before it says why something is not gone:
+// triesForRemoval is how often a Work is tried before it reports why something is not gone:
 // some six seconds.
 const triesForRemoval = 7
 
-// slowly is how soon a Work that waits for somebody's word is looked at again, at
-// first: what goes by itself goes in a moment.
+// slowly is how soon a Work that waits for a person is tried again, at
+// first: objects that need nobody are gone in a moment.
 const slowly = time.Second

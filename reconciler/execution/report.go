@@ -44,13 +44,13 @@ type reporter struct {
 	lingering *lingering
 }
 
-// departureRecorder has a Work that goes beside its binding say itself that it goes.
+// departureRecorder deletes a Work that ends along with its binding, so that the Work shows it.
 type departureRecorder interface {
 	Mark(ctx context.Context, work *workv1alpha1.Work) error
 }
 
-// report writes what a look has found: the status that is to be, or why a Work that is to
-// go cannot.
+// report writes the result of a pass: the new status, or why a Work that is being
+// deleted cannot end.
 func (r *reporter) report(ctx context.Context, s *state) (loop.Next, error) {
 	r.reportKept(s)
 	switch {
@@ -74,8 +74,8 @@ func (r *reporter) reportKept(s *state) {
 	}
 }
 
-// reportStatus writes the status: at once if somebody waits for it, else after it has
-// been quiet for a moment, and not at all if it is what it was.
+// reportStatus writes the status: at once if the change is urgent, otherwise after it has
+// not changed for a moment, and not at all if it is the same.
 func (r *reporter) reportStatus(ctx context.Context, s *state) (loop.Next, error) {
 	if members.Same(&s.work.Status, s.status) {
 		r.forget(s.key)
@@ -91,11 +91,11 @@ func (r *reporter) reportStatus(ctx context.Context, s *state) (loop.Next, error
 		}
 	}
 	switch err := r.write(ctx, s.key, patch); {
-	case hub.Gone(err): // gone, or another one by now, whose own event comes
+	case hub.Gone(err): // deleted, or recreated: its event comes
 		return loop.Next{}, nil
-	case errors.Is(err, hub.ErrAway) && s.problem() == nil: // who knows when it is back says so
+	case errors.Is(err, hub.ErrAway) && s.problem() == nil: // Proven is called when it is back
 		return loop.Next{}, &waitqueue.Blocked{Cause: waitqueue.Cause{Event: waitqueue.OnRetry}, After: backoff.LastRetry, Err: err}
-	case errors.Is(err, hub.ErrAway): // the member is asked again as soon as ever
+	case errors.Is(err, hub.ErrAway): // the next try is not delayed by that
 		return loop.Next{}, nil
 	case err != nil:
 		return loop.Next{}, fmt.Errorf("write the status of work %s: %w", s.key, err)
@@ -105,7 +105,7 @@ func (r *reporter) reportStatus(ctx context.Context, s *state) (loop.Next, error
 	return loop.Next{}, nil
 }
 
-// reportStay says in the status of a Work why it does not go, once for each reason, and records an Event once.
+// reportStay records in the status of a Work why it is not removed, once for each reason, and an Event once.
 func (r *reporter) reportStay(ctx context.Context, s *state) error {
 	status, known := guard.Status(s.work, s.stays.why, r.clock.Now())
 	away := false
@@ -119,7 +119,7 @@ func (r *reporter) reportStay(ctx context.Context, s *state) error {
 			return fmt.Errorf("write the status of work %s: %w", s.key, err)
 		}
 	}
-	if !away && r.isDue(s) { // else the next look says it, if there is one
+	if !away && r.isDue(s) { // otherwise the next pass reports it, if there is one
 		text := egress.Message(s.stays.why)
 		log.FromContext(ctx).Info("Work cannot be removed", "reason", text)
 		r.recorder.Event(s.work, corev1.EventTypeWarning, workv1alpha1.EventReasonDeletionBlocked, excerpt.Message(text, mostEvent))
@@ -130,7 +130,7 @@ func (r *reporter) reportStay(ctx context.Context, s *state) error {
 	return r.finalizer.Mark(ctx, s.work)
 }
 
-// isDue reports whether it is time to say that a Work does not go: at once that somebody has to act, and of what
+// isDue reports whether it is time to say that a Work does not go: at once that a person has to act, and of what
 // may be about to go once that has taken long.
 func (r *reporter) isDue(s *state) bool {
 	if !outcome.IsTerminating(s.stays.why) {
@@ -149,14 +149,14 @@ func (r *reporter) write(ctx context.Context, key client.ObjectKey, patch []byte
 	return nil
 }
 
-// forget forgets what was to be written: the Work has it.
+// forget drops a delayed write: the Work has it.
 func (r *reporter) forget(key client.ObjectKey) {
 	r.delayed.Forget(key)
 	r.records.Forget(key)
 }
 
-// urgent reports whether somebody waits for the change: something fails or works
-// again, or an object turned healthy or ceased to be. That a new object was
+// urgent reports whether the change must not wait: something fails or works
+// again, or an object became healthy or stopped being so. That a new object was
 // sent and has yet to become healthy is no such change: most often the two are
 // written at once.
 func urgent(was, is *workv1alpha1.WorkStatus) bool {

@@ -21,7 +21,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/secrets"
 )
 
-// sender sends manifests to a member, and to nothing there that is not the Work's.
+// sender applies manifests to a member, but only to objects that are the Work's.
 type sender struct {
 	retention retention.Retention
 	owners    conflicts
@@ -29,7 +29,7 @@ type sender struct {
 }
 
 // send sends one manifest. Where an object may be in the way that is not ours,
-// it is sent so that it only makes a new one; the member is asked what is there
+// it is sent so that it can only create one; the member is asked what is there
 // if that is refused, if fields of it are to be kept, or if somebody interfered.
 func (d *sender) send(ctx context.Context, s *state, o *object, to target) (*members.Observed, error) {
 	desired, err := o.Object(s.work)
@@ -64,7 +64,7 @@ func (d *sender) send(ctx context.Context, s *state, o *object, to target) (*mem
 	return d.over(ctx, s, o, desired, to.act)
 }
 
-// over sends one manifest once it is known what object it meets.
+// over sends one manifest once it is known which object is there.
 func (d *sender) over(ctx context.Context, s *state, o *object, desired *unstructured.Unstructured, act action) (*members.Observed, error) {
 	live, err := s.member.Get(ctx, o.GVK, o.Key)
 	switch {
@@ -103,13 +103,13 @@ func (d *sender) over(ctx context.Context, s *state, o *object, desired *unstruc
 	return put(ctx, s, desired)
 }
 
-// errChanged says that an object which only changed hands has changed since, where
+// errChanged says that an object of which only the Work changed has changed since, where
 // that is to be reported and not reverted: it is looked at again.
 var errChanged = &waitqueue.Blocked{
 	Cause: waitqueue.Cause{Event: waitqueue.OnRetry}, Err: errors.New("the object has changed since it was compared"),
 }
 
-// put applies an object, which says from then on which hub has applied it. That
+// put applies an object, with the hub's identity in its metadata. That identity
 // is reported with the first change that is sent anyway: it is no drift where it is
 // missing, and no reason to send anything.
 func put(ctx context.Context, s *state, desired *unstructured.Unstructured) (*members.Observed, error) {
@@ -129,7 +129,7 @@ func put(ctx context.Context, s *state, desired *unstructured.Unstructured) (*me
 	return made, secrets.WordedFor(desired, err)
 }
 
-// adopt sends a patch by which an object becomes the Work's.
+// adopt patches an object so that it belongs to the Work.
 func adopt(ctx context.Context, s *state, o *object, patch []byte) error {
 	as, err := acting.Of(s.cluster, s.work, s.member)
 	if err != nil {
@@ -138,7 +138,7 @@ func adopt(ctx context.Context, s *state, o *object, patch []byte) error {
 	return as.Patch(ctx, o.GVK, o.Key, patch)
 }
 
-// taken says why an object is left alone that has the name of the manifest's.
+// taken returns why an object of the manifest's name is left alone.
 func taken(s *state, o *object, live metav1.Object) error {
 	by := live.GetAnnotations()[workv1alpha2.HubAnnotation]
 	if by == s.member.Standing().Hub {

@@ -18,7 +18,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/execution/waitqueue"
 )
 
-// state is one look at one Work: what is known of it, and what comes of that.
+// state is one pass over one Work: what is known of it, and the results.
 type state struct {
 	key     client.ObjectKey
 	work    *workv1alpha1.Work       // shared: not to be changed
@@ -26,10 +26,10 @@ type state struct {
 	cluster *clusterv1alpha1.Cluster // nil: gone
 	member  member                   // nil: not connected
 	objects []object                 // by ordinal
-	left    []manifest.Manifest      // what the Work had sent, does not name any more and is still there
-	stuck   error                    // why some of that could not be removed
-	status  *workv1alpha1.WorkStatus // as it is to be; nil for as it is
-	stays   *stay                    // why it cannot go, once that is to be reported
+	left    []manifest.Manifest      // objects that the Work no longer asks for and that still exist
+	stuck   error                    // why one of those could not be removed
+	status  *workv1alpha1.WorkStatus // to be written; nil for unchanged
+	stays   *stay                    // why it cannot end, once that is to be reported
 	kept    []manifest.Manifest      // the claims that it leaves in the cluster
 	blocked *waitqueue.Blocked
 }
@@ -39,30 +39,30 @@ type object struct {
 	manifest.Manifest
 	record   workv1alpha1.AppliedHash // of what was applied, as it is to be
 	observed *members.Observed        // nil where there is none
-	known    bool                     // whether observed is all that is there
+	known    bool                     // whether observed is complete: the watch is synced
 	failed   error                    // nil where all is well
-	drift    *drift.Drift             // nil where nobody interfered
+	drift    *drift.Drift             // nil where there is none
 }
 
-// stay is why a Work that is to go cannot.
+// stay is why a Work that is to deleted cannot end.
 type stay struct {
 	why error
-	// marks has one that goes beside its binding say itself that it is to go.
+	// marks asks for a deletion timestamp on a Work that ends along with its binding.
 	marks bool
 }
 
-// owner is the Work as the member's objects name it.
+// owner is the Work in the form in which the member's objects name it.
 func (s *state) owner() ownermeta.Owner { return ownermeta.OwnerOf(s.work, s.member) }
 
-// leaves reports whether the whole cluster leaves the hub.
+// leaves reports whether the whole cluster is being unjoined.
 func (s *state) leaves() bool { return s.cluster != nil && !s.cluster.DeletionTimestamp.IsZero() }
 
-// recorded reports whether the Work says already what is applied.
+// recorded reports whether the Work's status already has what is applied.
 func (s *state) recorded() bool {
 	return slices.EqualFunc(s.objects, s.work.Status.Applied, func(o object, had workv1alpha1.AppliedHash) bool { return o.record == had })
 }
 
-// problem is why the Work has to be looked at again.
+// problem is why the Work has to be tried again.
 func (s *state) problem() error {
 	if s.blocked != nil {
 		return s.blocked
@@ -88,7 +88,7 @@ func (s *state) records() []workv1alpha1.AppliedHash {
 	return out
 }
 
-// drifts are those of all objects, by ordinal; nil where nobody interfered.
+// drifts are those of all objects, by ordinal; nil where there is none.
 func (s *state) drifts() []*drift.Drift {
 	out := make([]*drift.Drift, len(s.objects))
 	for i := range s.objects {

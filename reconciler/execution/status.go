@@ -22,18 +22,18 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/execution/retention"
 )
 
-// describer works out the statuses of Works. It writes none.
+// describer computes the statuses of Works. It writes none.
 type describer struct {
 	clock   clock.PassiveClock
 	records sealed
 }
 
-// sealed makes of records what is to stand in a Work.
+// sealed turns records into what is written into a Work's status.
 type sealed interface {
 	Sealed(applied []workv1alpha1.AppliedHash) []workv1alpha1.AppliedHash
 }
 
-// describe works out the status of the Work.
+// describe computes the status of the Work.
 func (d *describer) describe(_ context.Context, s *state) (loop.Next, error) {
 	status := s.work.Status.DeepCopy()
 	now := metav1.NewTime(d.clock.Now())
@@ -53,7 +53,7 @@ func (d *describer) describe(_ context.Context, s *state) (loop.Next, error) {
 		status.Applied = d.records.Sealed(s.records())
 	}
 	drifted(s, status, set)
-	if s.work.DeletionTimestamp.IsZero() { // whoever says so
+	if s.work.DeletionTimestamp.IsZero() { // whoever reports it
 		meta.RemoveStatusCondition(&status.Conditions, workv1alpha1.WorkDeletionBlocked)
 	}
 	manifests, left := manifestStatuses(s)
@@ -69,8 +69,8 @@ func (d *describer) describe(_ context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, nil
 }
 
-// stands is that a suspended Work is applied, where it asks for no other version than was
-// applied before: there is nothing that is kept from the member. Else Applied stays as it was.
+// stands reports that a suspended Work is applied, where it asks for the version that was
+// applied before: nothing is kept from the member. Otherwise Applied stays as it was.
 func stands(s *state, status *workv1alpha1.WorkStatus) (metav1.Condition, bool) {
 	was := meta.FindStatusCondition(status.Conditions, workv1alpha1.WorkApplied)
 	if was == nil || was.Status != metav1.ConditionTrue || slices.ContainsFunc(s.objects, func(o object) bool { return o.record.Desired != o.Hash }) {
@@ -105,8 +105,8 @@ func ruleFaults(s *state, left []string) (message string, certain bool) {
 	return excerpt.Message(strings.Join(all, "; "), mostMessage), certain
 }
 
-// drifted says what somebody did to the objects. What was put back last stays in
-// the status; what is no longer different goes from there.
+// drifted reports what others changed in the objects. What was put back last stays in
+// the status; what no longer differs is removed.
 func drifted(s *state, status *workv1alpha1.WorkStatus, set func(metav1.Condition)) {
 	var texts []string
 	open := false
@@ -144,8 +144,8 @@ func dispatching(work *workv1alpha1.Work) metav1.Condition {
 	}
 }
 
-// applied judges the manifests. While one that was never sent waits for its
-// predecessor to vanish there is nothing to say.
+// applied sums up the manifests. While one that was never sent waits for its
+// predecessor to be deleted, the condition stays as it is.
 func applied(s *state) (metav1.Condition, bool) {
 	good := 0
 	message := workv1alpha1.WorkAppliedSuccessfulMessage
@@ -183,8 +183,8 @@ func applied(s *state) (metav1.Condition, bool) {
 }
 
 // manifestStatuses reports the objects that are there. Where that is not known,
-// what was last reported stays. Left names the objects whose statuses there is no
-// room for.
+// what was last reported stays. Left names the objects whose statuses do not
+// fit.
 func manifestStatuses(s *state) (out []workv1alpha1.ManifestStatus, left []string) {
 	free := statusBudget(s.work)
 	for i := range s.objects {

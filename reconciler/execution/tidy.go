@@ -21,7 +21,7 @@ type tidier struct {
 	remover   *remover
 }
 
-// leftovers knows what Works asked for once.
+// leftovers knows which manifests Works asked for before.
 type leftovers interface {
 	Leftovers(work *workv1alpha1.Work, asked []manifest.Manifest) []manifest.Manifest
 	Removed(work client.ObjectKey)

@@ -27,10 +27,10 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/execution/waitqueue"
 )
 
-// worker is a cluster worker: it carries the Works of one cluster.
+// worker is a cluster worker: it reconciles the Works of one cluster.
 type worker struct {
 	cluster string // empty: Works whose Cluster is gone
-	// elsewhere reports whether a Work's cluster is worked on, or is to be.
+	// elsewhere reports whether a Work's cluster has a worker, or is to have one.
 	elsewhere elsewhere
 	hub       client.Reader
 	queue     *waitqueue.Queue
@@ -54,7 +54,7 @@ type memory interface {
 
 var _ reconcile.Reconciler = (*worker)(nil)
 
-// Reconcile carries one Work of the worker's cluster.
+// Reconcile reconciles one Work of the worker's cluster.
 func (w *worker) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	since := w.queue.Begin(req.NamespacedName)
 	s, found, err := w.read(ctx, req.NamespacedName)
@@ -65,7 +65,7 @@ func (w *worker) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 	leaving := !s.work.DeletionTimestamp.IsZero()
 	switch {
 	case w.cluster == "" && (!leaving || s.cluster != nil && w.elsewhere.serves(s.cluster)):
-		return reconcile.Result{}, nil // its cluster's own worker has it, or nobody
+		return reconcile.Result{}, nil // it belongs to the worker of its cluster, if there is one
 	case leaving:
 		phases = []loop.Phase[state]{w.lifetime.discard, w.lifetime.letGo}
 	}
@@ -87,7 +87,7 @@ func soonest(a, b loop.Next) loop.Next {
 	return a
 }
 
-// next turns the outcome of a look into when to look again.
+// next turns the outcome of a pass into the time of the next one.
 func (w *worker) next(ctx context.Context, s *state, next loop.Next, err error, since int) (reconcile.Result, error) {
 	if err == nil {
 		w.queue.Retries.Forget(s.key)
@@ -110,7 +110,7 @@ func (w *worker) next(ctx context.Context, s *state, next loop.Next, err error, 
 	return reconcile.Result{RequeueAfter: after}, nil
 }
 
-// causeOf says what a Work waits for, and how long; zero for as long as it takes to be tried
+// causeOf returns what a Work waits for, and how long; zero for the queue's back-off until it is tried
 // again.
 func causeOf(err error) (waitqueue.Cause, time.Duration) {
 	var b *waitqueue.Blocked
@@ -148,7 +148,7 @@ func (w *worker) read(ctx context.Context, key client.ObjectKey) (*state, bool, 
 	return w.reader.about(ctx, work)
 }
 
-// attach takes the queue of the cluster's workers and puts the Works in that are
+// attach takes the queue of the cluster's workers and adds the Works that are
 // there already, behind those that change now.
 func (w *worker) attach(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	w.queue.Open(queue)

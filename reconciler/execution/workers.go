@@ -37,8 +37,8 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
-// parts are what cluster workers are made of. Each of their pieces is given those that it
-// needs, and none has all.
+// parts are the dependencies of cluster workers. Each piece of a worker gets those that it
+// needs, and none gets all.
 type parts struct {
 	hub       client.Client
 	connected connections
@@ -56,15 +56,15 @@ func (p *parts) workFinalizer() workfinalizer.Finalizer {
 	return workfinalizer.New(p.hub, p.wrote, p.options.Serves == nil)
 }
 
-// elsewhere is what the worker for clusters that are gone needs to know of the others.
+// elsewhere is what the worker for clusters that are gone needs of the others.
 type elsewhere struct {
-	// works reports whether the cluster of a Work is worked on.
+	// works reports whether the cluster of a Work has a worker.
 	works func(work client.ObjectKey) bool
-	// serves reports whether a cluster is one that is to be worked on.
+	// serves reports whether a cluster is to have a worker.
 	serves func(*clusterv1alpha1.Cluster) bool
 }
 
-// worker returns one for a cluster, which does not run yet.
+// worker returns a worker for a cluster. It does not run yet.
 func (p *parts) worker(cluster string, others elsewhere) *worker {
 	queue, manifests := waitqueue.New(), manifest.NewCache()
 	applied, pauses := records.New(p.options.Seal), backoff.New(p.options.Clock)
@@ -95,7 +95,7 @@ func (p *parts) worker(cluster string, others elsewhere) *worker {
 	}
 }
 
-// workers are those of all clusters. Use newWorkers. It is safe for use by several
+// workers are the workers of all clusters. Use newWorkers. It is safe for use by several
 // goroutines.
 type workers struct {
 	parts  *parts
@@ -106,7 +106,7 @@ type workers struct {
 	running map[string]running // by cluster; the empty name has Works of clusters that are gone
 }
 
-// running is a worker at work.
+// running is a worker that runs, and how to stop it.
 type running struct {
 	worker *worker
 	task   *taskgroup.Task
@@ -153,7 +153,7 @@ func (w *workers) waiting() map[int]int {
 	return out
 }
 
-// release puts the Works of a cluster back in the queue whose cause matches.
+// release puts those Works of a cluster back in the queue whose cause matches.
 func (w *workers) release(cluster string, match func(waitqueue.Cause) bool) {
 	if worker := w.of(cluster); worker != nil {
 		worker.queue.Release(match)
@@ -216,14 +216,14 @@ func (w *workers) close(cluster string) {
 // run keeps the workers running until the context ends.
 func (w *workers) run(ctx context.Context) { w.tasks.Run(ctx) }
 
-// tenantOf says whose a Work is, as the cache knows it: the namespace of its
+// tenantOf returns the tenant of a Work, as the cache knows it: the namespace of its
 // binding, or of the quota of which it brings a share. Those of cluster-scoped bindings, those that no binding made and those
-// that are gone are nobody's, and count as one tenant's.
+// that are gone have none, and count as one tenant's.
 func tenantOf(ctx context.Context, hub client.Reader) func(reconcile.Request) string {
 	return func(req reconcile.Request) string {
 		work := &workv1alpha1.Work{}
 		if err := hub.Get(ctx, req.NamespacedName, work, unsafeGet); err != nil {
-			return "" // what a worker makes of it does not depend on whose it is
+			return "" // what a worker does does not depend on the tenant
 		}
 		if quota, is := plan.ShareOf(work); is {
 			return quota.Namespace
