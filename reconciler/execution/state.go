@@ -44,7 +44,7 @@ type object struct {
 	drift    *drift.Drift             // nil where there is none
 }
 
-// stay is why a Work that is to deleted cannot end.
+// stay is why a Work that is being deleted cannot end.
 type stay struct {
 	why error
 	// marks asks for a deletion timestamp on a Work that ends along with its binding.
