@@ -15,6 +15,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/eviction"
 	"github.com/flotilla-io/flotilla/policies/failover"
 	"github.com/flotilla-io/flotilla/policies/placement/answers"
+	"github.com/flotilla-io/flotilla/policies/placement/ended"
 	"github.com/flotilla-io/flotilla/policies/placement/framework"
 )
 
@@ -44,7 +45,7 @@ type Record struct {
 	// Stays says what should be moved and has no place to go to. Nil where there is nothing.
 	Stays *Stays `json:"stays,omitempty"`
 	// EvictionReported is what was reported last about what had no place to go to. Nil: nothing, or nothing for long.
-	EvictionReported *EvictionReport `json:"told,omitempty"`
+	EvictionReported *eviction.Report `json:"told,omitempty"`
 	// LastMove is how it came to be where it is. Nil: it left no cluster yet.
 	LastMove *eviction.Move `json:"lastMove,omitempty"`
 	// Moves are those of an application because it failed. Nil: there were none.
@@ -56,13 +57,12 @@ type Record struct {
 	// Left are the clusters that it was moved off because they, or it there, failed, and that its
 	// policy has it return to. One goes out of it as one of Drained does.
 	Left []failover.Left `json:"left,omitempty"`
+	// Ended is what had come to its end in clusters that have left the fleet: it is not placed in others for these. Forgotten
+	// where users have it placed otherwise, or anew. Nil: there is none.
+	Ended []ended.Copy `json:"ended,omitempty"`
 	// Rules are those by which clusters are left that are lost or tainted, where there are some. They alone are no news.
 	Rules *failover.Noted `json:"failover,omitempty"`
-	// Stale are the clusters that did not report what fits there, so that what they reported
-	// last counted; at most 16, sorted by name. Nil: there were none.
-	Stale []estimate.Stale `json:"stale,omitempty"`
-	// Estimates is what was answered about what fits in clusters, for those who cannot ask. Nil: nobody was asked.
-	Estimates *answers.Record `json:"room,omitempty"`
+	answers.Asked
 }
 
 // equals reports whether the two mean the same to a user.
@@ -175,13 +175,14 @@ func Decide(b workv1alpha2.Binding, in Situation, opts Options) (Decision, bool)
 	if !Mine(b, opts.SchedulerName) {
 		return s.vacate(in, opts)
 	}
+	endIn(&s, in.Clusters)
 	forbidden, next := barred(&s, in, opts)
 	s.back = failover.BackTo(s.record.Left, in.Clusters, s.spec, forbidden, movesOf(s.record), in.Now)
 	why, due := s.due(in.Clusters)
 	kept := opts.Failover.Withhold(forbidden, b)
 	evicted := targetsIn(s.spec.Clusters, forbidden)
 	next = failover.Earlier(next, s.back.Next)
-	if !due && len(evicted) == 0 && len(kept.Clusters) == 0 && s.record.Stays == nil && slices.EqualFunc(s.record.Left, s.back.Left, failover.Left.Equal) {
+	if !due && len(s.rest.Clusters) == len(s.spec.Clusters) && len(evicted) == 0 && len(kept.Clusters) == 0 && s.record.Stays == nil && slices.EqualFunc(s.record.Left, s.back.Left, failover.Left.Equal) {
 		return Decision{Next: next}, false
 	}
 	a := placing{state: &s, in: in, opts: opts, barred: forbidden, full: kept.Clusters}
@@ -194,7 +195,8 @@ func Decide(b workv1alpha2.Binding, in Situation, opts Options) (Decision, bool)
 	if !due {
 		d.Why = DueEvicted
 	}
-	d.Record.EvictionReported, d.Record.LastMove = evictionReportOf(&a, &d), lastMove(&a, &d)
+	d.Record.EvictionReported = s.record.EvictionReported.Next(eviction.Unplaced{Of: d.Record.Stays.of(), Before: s.record.Stays != nil, Leaves: len(d.Evicts) > 0}, in.Now)
+	d.Record.LastMove = lastMove(&a, &d)
 	return d, s.stamp(&d, in.Now)
 }
 
@@ -222,7 +224,7 @@ func RequestOf(b workv1alpha2.Binding, peers framework.Peers) Request {
 }
 
 func (s *state) request(peers framework.Peers) Request {
-	return Request{Spec: s.spec, Peers: peers, ObservedAffinity: s.affinity(), Fresh: afresh(s)}
+	return Request{Spec: s.rest, Peers: peers, ObservedAffinity: s.affinity(), Fresh: afresh(s)}
 }
 
 func (s *state) outcome(result Result, err error) Decision {

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
@@ -25,11 +24,11 @@ func Refused(b workv1alpha2.Binding, refused Decision, snap Snapshot, reason, me
 		Record: Record{
 			Reason: reason, Message: message, AffinityName: s.affinity(), Cause: refusalCause(message),
 			Stays: refused.staysAll(message),
-			Moves: s.record.Moves, Drained: s.record.Drained, Left: s.record.Left, EvictionReported: s.record.EvictionReported, LastMove: s.record.LastMove, Rules: s.record.Rules,
+			Moves: s.record.Moves, Drained: s.record.Drained, Left: s.record.Left, EvictionReported: s.record.EvictionReported, LastMove: s.record.LastMove, Rules: s.record.Rules, Ended: s.record.Ended,
 		},
 	}
 	if stays, reported := d.Record.Stays, s.record.EvictionReported; stays != nil && (reported == nil || reported.Of != stays.Of) {
-		d.Record.EvictionReported = &EvictionReport{Of: stays.Of, At: metav1.NewTime(now.UTC().Truncate(time.Second))}
+		d.Record.EvictionReported = eviction.NewReport(stays.Of, now)
 	}
 	return d, s.stamp(&d, now)
 }

@@ -19,7 +19,7 @@ func PeersOf(b workv1alpha2.Binding, all []workv1alpha2.Binding) framework.Peers
 		if theirs == nil || other.GetNamespace() != b.GetNamespace() || other.GetName() == b.GetName() {
 			continue
 		}
-		names := clusterNames(other.BindingSpec().Clusters)
+		names := namesOf(other.BindingSpec().Clusters)
 		if len(names) == 0 {
 			continue
 		}
@@ -31,12 +31,4 @@ func PeersOf(b workv1alpha2.Binding, all []workv1alpha2.Binding) framework.Peers
 		}
 	}
 	return out
-}
-
-func clusterNames(targets []workv1alpha2.TargetCluster) []string {
-	names := make([]string, len(targets))
-	for i := range targets {
-		names[i] = targets[i].Name
-	}
-	return names
 }

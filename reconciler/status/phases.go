@@ -126,12 +126,12 @@ func (r *Reconciler) add(template *unstructured.Unstructured, items []workv1alph
 }
 
 // nowhere reports whether the binding is to stand in no cluster, and that is no
-// matter of having yet to be placed.
+// matter of having yet to be placed. What has ended in clusters that have left keeps what they said of it.
 func nowhere(b workv1alpha2.Binding) bool {
-	if len(plan.Keeps(plan.SpecOf(b))) > 0 {
+	record, decided := placement.RecordOf(b)
+	if len(plan.Keeps(plan.SpecOf(b))) > 0 || len(record.Ended) > 0 {
 		return false
 	}
-	_, decided := placement.RecordOf(b)
 	return decided || len(b.BindingStatus().AggregatedStatus) > 0
 }
 

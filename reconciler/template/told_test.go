@@ -11,6 +11,7 @@ import (
 
 	"github.com/flotilla-io/flotilla/api/scheme"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/eviction"
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/reconciler/decider"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
@@ -25,12 +26,12 @@ func TestWhatADecisionIsTold(t *testing.T) {
 			Record: placement.Record{Reason: reason, Message: "Said.", At: metav1.NewTime(noon), Stays: stays},
 		}
 		if stays != nil {
-			d.Record.EvictionReported = &placement.EvictionReport{Of: "m1", At: metav1.NewTime(noon)}
+			d.Record.EvictionReported = &eviction.Report{Of: "m1", At: metav1.NewTime(noon)}
 		}
 		return d
 	}
 	again := recorded("Success", nil)
-	again.Record.EvictionReported = &placement.EvictionReport{Of: "m1", At: metav1.NewTime(noon)}
+	again.Record.EvictionReported = &eviction.Report{Of: "m1", At: metav1.NewTime(noon)}
 	stays := &placement.Stays{Message: "It stays in m1.", Clusters: []string{"m1"}}
 	for name, tc := range map[string]struct {
 		was, is placement.Decision

@@ -22,6 +22,15 @@ const MaxAge = 10 * time.Minute
 // mostClusters is how many clusters a record names.
 const mostClusters = 16
 
+// Asked is what came of asking clusters what fits in them, as the record of a decision tells.
+type Asked struct {
+	// Stale are the clusters that did not say what fits there, so that what they said
+	// last counted; at most 16, sorted by name. Nil: there were none.
+	Stale []estimate.Stale `json:"stale,omitempty"`
+	// Estimates is what was answered about what fits in clusters, for those who cannot ask. Nil: nobody was asked.
+	Estimates *Record `json:"room,omitempty"`
+}
+
 // Record holds the answers by which a decision was made.
 type Record struct {
 	// At is when, in whole seconds.
