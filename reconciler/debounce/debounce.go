@@ -49,6 +49,15 @@ func New[K comparable](o Options) *Debouncer[K] {
 // Delay makes the change of the object under key pending, and returns how long it is to be
 // delayed yet; not more than 0 means to write it now. Form distinguishes one change from another.
 func (d *Debouncer[K]) Delay(key K, form string) time.Duration {
+	return d.delay(key, form, d.options.Wait)
+}
+
+// Await is Delay for a change that is one half of another that is sure to come: it is delayed for as long as may be.
+func (d *Debouncer[K]) Await(key K, form string) time.Duration {
+	return d.delay(key, form, d.options.MaxWait)
+}
+
+func (d *Debouncer[K]) delay(key K, form string, wait time.Duration) time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := d.options.Clock.Now()
@@ -63,7 +72,7 @@ func (d *Debouncer[K]) Delay(key K, form string) time.Duration {
 		c.form, c.last = form, now
 	}
 	d.pending[key] = c
-	return min(c.last.Add(d.options.Wait).Sub(now), c.first.Add(d.options.MaxWait).Sub(now))
+	return min(c.last.Add(wait).Sub(now), c.first.Add(d.options.MaxWait).Sub(now))
 }
 
 // Pending reports whether a change of the object under key is pending.

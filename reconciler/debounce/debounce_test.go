@@ -49,6 +49,25 @@ func TestALeadingChangeIsNotDelayed(t *testing.T) {
 	}
 }
 
+// TestAwait: what is one half waits for the other, which is delayed as every change is.
+func TestAwait(t *testing.T) {
+	const ms = time.Millisecond
+	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
+	d := debounce.New[string](debounce.Options{Wait: 250 * ms, MaxWait: 1000 * ms, Clock: clock})
+	got := []time.Duration{d.Await("web", "sent")}
+	for _, form := range []string{"sent", "healthy", "healthy"} {
+		clock.SetTime(clock.Now().Add(300 * ms))
+		if form == "sent" {
+			got = append(got, d.Await("web", form))
+			continue
+		}
+		got = append(got, d.Delay("web", form))
+	}
+	if diff := cmp.Diff([]time.Duration{1000 * ms, 700 * ms, 250 * ms, -50 * ms}, got); diff != "" {
+		t.Errorf("delays (-want +got):\n%s", diff)
+	}
+}
+
 func TestDelay(t *testing.T) {
 	type step struct {
 		after time.Duration

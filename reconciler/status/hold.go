@@ -66,6 +66,9 @@ func (r *Reconciler) debounce(_ context.Context, s *state) (loop.Next, error) {
 		return loop.Next{Done: wait > 0, After: max(wait, 0)}, nil
 	}
 	wait := r.delays.partial.Delay(s.key, form)
+	if complete(was) && !complete(is) { // what another cluster reports makes it whole again
+		wait = r.delays.partial.Await(s.key, form)
+	}
 	if urgent(was, is) {
 		wait = min(wait, r.delays.urgent.Delay(s.key, ""))
 	}

@@ -79,6 +79,9 @@ func TestHold(t *testing.T) {
 	most := reports(yes, yes, item("a", true, ill, "3"))
 	fell := reports(yes, yes, item("a", true, ill, "4"))
 	rose := reports(yes, yes, item("a", true, well, "4"))
+	moves := reports(no, yes, item("a", true, well, "4"), item("b", false, "", ""))
+	moved := reports(yes, yes, item("a", true, well, "4"), item("b", true, well, "4"))
+	lost := reports(no, yes, item("a", true, ill, "4"), item("b", false, "", ""))
 	// A look comes after so many milliseconds; the template's status differs or not.
 	type look struct {
 		after   int
@@ -110,6 +113,18 @@ func TestHold(t *testing.T) {
 		"but at once when it is news": {
 			[]look{{0, all, more, true}, {100, all, more, true}, {0, none, more, false}, {20, none, more, false}},
 			[]string{"- 100", "template 1000", "- 20", "binding 0"},
+		},
+		"that another cluster is to have it is told with what that reports": {
+			[]look{{0, rose, moves, false}, {900, rose, moves, false}, {0, rose, moved, false}, {100, rose, moved, false}},
+			[]string{"- 1000", "- 100", "- 100", "binding 0"},
+		},
+		"or a second later, in all": {
+			[]look{{0, rose, moves, true}, {500, rose, moves, true}, {500, rose, moves, true}},
+			[]string{"- 1000", "- 500", "template+binding 0"},
+		},
+		"but not what is worse meanwhile": {
+			[]look{{0, rose, moves, false}, {500, rose, lost, false}, {20, rose, lost, false}},
+			[]string{"- 1000", "- 20", "binding 0"},
 		},
 		"health that changes is told by both at once": {
 			[]look{{0, rose, fell, true}, {20, rose, fell, true}, {0, fell, rose, true}, {20, fell, rose, true}, {0, rose, rose, false}},

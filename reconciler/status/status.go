@@ -45,7 +45,7 @@ type Options struct {
 	// that arrive in the same moment; zero means 20 ms.
 	Debounce time.Duration
 	// Wait is how long partial progress waits for more; zero means 100 ms, as
-	// each cluster's own news have waited already.
+	// each cluster's own news have waited already. That a cluster is to have it as well waits for MaxWait: it is about to report.
 	Wait time.Duration
 	// MaxWait is how long partial progress waits in all; zero means 1 s.
 	MaxWait time.Duration
