@@ -80,7 +80,8 @@ func (c *Cache[T]) sweep() {
 }
 
 // Latest returns the newer of what the cache has under key and what was
-// written there. Cached is only read where found is true.
+// written there, which of one version is the latter: a write by which an object ends has none of
+// its own. Cached is only read where found is true.
 func (c *Cache[T]) Latest(key client.ObjectKey, cached T, found bool) (T, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -88,7 +89,11 @@ func (c *Cache[T]) Latest(key client.ObjectKey, cached T, found bool) (T, bool) 
 	if !ok {
 		return cached, found
 	}
-	if c.clock.Since(w.at) > timeout || (found && !Older(cached.GetResourceVersion(), w.obj.GetResourceVersion())) {
+	has, wrote := "", w.obj.GetResourceVersion()
+	if found {
+		has = cached.GetResourceVersion()
+	}
+	if c.clock.Since(w.at) > timeout || found && has != wrote && !Older(has, wrote) {
 		delete(c.wrote, key)
 		return cached, found
 	}
