@@ -51,6 +51,14 @@ func MoveOf(before, after []workv1alpha2.TargetCluster, why string, now time.Tim
 	return &Move{From: some(from), To: some(to), Why: excerpt.Message(why, mostWhy), At: seconds(now)}
 }
 
+// Between returns m as the move from one placement to another. Nil stays nil.
+func (m *Move) Between(before, after []workv1alpha2.TargetCluster) *Move {
+	if m == nil {
+		return nil
+	}
+	return MoveOf(before, after, m.Why, m.At.Time)
+}
+
 // Until returns m once these are the eviction tasks of its binding: it has ended, now, where no task is about a cluster
 // that it left. Nil stays nil, and what has ended stays so.
 func (m *Move) Until(tasks []workv1alpha2.GracefulEvictionTask, now time.Time) *Move {
