@@ -64,14 +64,7 @@ func MakesClaims(of schema.GroupKind) bool {
 // MadeBy returns those of the claims that a StatefulSet created, by their names, or owns, itself or by one of
 // its replicas.
 func MadeBy(set *unstructured.Unstructured, claims []corev1.PersistentVolumeClaim) []corev1.PersistentVolumeClaim {
-	var names []string
-	templates, _, _ := unstructured.NestedSlice(set.Object, "spec", "volumeClaimTemplates")
-	for _, template := range templates {
-		if of, isMap := template.(map[string]any); isMap {
-			name, _, _ := unstructured.NestedString(of, "metadata", "name")
-			names = append(names, name+"-"+set.GetName())
-		}
-	}
+	names := madeNames(set)
 	var out []corev1.PersistentVolumeClaim
 	for i := range claims {
 		made := slices.ContainsFunc(names, func(name string) bool { return isReplica(claims[i].Name, name) })
@@ -80,6 +73,19 @@ func MadeBy(set *unstructured.Unstructured, claims []corev1.PersistentVolumeClai
 		}
 	}
 	return out
+}
+
+// madeNames begin the names of the claims that a StatefulSet makes: "data-db", of which "data-db-0" is one.
+func madeNames(set *unstructured.Unstructured) []string {
+	var names []string
+	templates, _, _ := unstructured.NestedSlice(set.Object, "spec", "volumeClaimTemplates")
+	for _, template := range templates {
+		if of, isMap := template.(map[string]any); isMap {
+			name, _, _ := unstructured.NestedString(of, "metadata", "name")
+			names = append(names, name+"-"+set.GetName())
+		}
+	}
+	return names
 }
 
 // Owners returns the owner references of a claim without those to a StatefulSet and its replicas, which it would

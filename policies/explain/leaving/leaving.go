@@ -8,16 +8,19 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/failover"
 	"github.com/flotilla-io/flotilla/policies/placement"
+	"github.com/flotilla-io/flotilla/policies/volumes"
 )
 
-// Of returns the texts about the clusters that b is placed in, in their order: "west at 12:03:20 UTC (in 40s) unless it is back:
+// Of returns the texts about the clusters that b is placed in, in their order, and about the data of its template: "west at 12:03:20 UTC (in 40s) unless it is back:
 // untolerated taint {a:NoExecute}", or why it is not left. Nil where the decision has noted no rules; opts are those that it was
 // made with otherwise.
-func Of(b workv1alpha2.Binding, clusters []*clusterv1alpha1.Cluster, in placement.Situation, opts placement.Options) []string {
+func Of(b workv1alpha2.Binding, template *unstructured.Unstructured, clusters []*clusterv1alpha1.Cluster, in placement.Situation, opts placement.Options) []string {
 	record, _ := placement.RecordOf(b)
 	rules, known := record.Rules.Rules()
 	spec := b.BindingSpec()
@@ -35,7 +38,11 @@ func Of(b workv1alpha2.Binding, clusters []*clusterv1alpha1.Cluster, in placemen
 			if l.Stays == finished {
 				l.At = nil // it stays whatever comes
 			}
-			out = append(out, l.Text(in.Now))
+			text := l.Text(in.Now)
+			if data := volumes.LeftBehind(template, []string{c.Name}); data != "" && l.Stays == "" {
+				text += "; " + data
+			}
+			out = append(out, text)
 		}
 	}
 	return out

@@ -2,6 +2,7 @@ package leaving_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
@@ -112,9 +114,37 @@ func TestOf(t *testing.T) {
 				tc.change(b)
 			}
 			in := placement.Situation{Clusters: placement.NewSnapshot(tc.clusters), Now: noon}
-			got := leaving.Of(b, tc.clusters, in, placement.Options{})
+			got := leaving.Of(b, nil, tc.clusters, in, placement.Options{})
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestDataStaysBehind: of a StatefulSet it is told that its claims do not go along, where it is to be moved.
+func TestDataStaysBehind(t *testing.T) {
+	set := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": map[string]any{"name": "db"},
+		"spec": map[string]any{"volumeClaimTemplates": []any{map[string]any{"metadata": map[string]any{"name": "data"}}}},
+	}}
+	since := metav1.NewTime(noon.Add(-30 * time.Second))
+	taint := corev1.Taint{Key: clusterv1alpha1.TaintClusterUnreachable, Effect: corev1.TaintEffectNoExecute, TimeAdded: &since}
+	lost := cluster("west", clusterv1alpha1.ClusterNotReachableReason, taint)
+	const data = "; it takes no data along: the PersistentVolumeClaims data-db-* stay in west, and it begins with empty ones elsewhere"
+	for name, tc := range map[string]struct {
+		clusters []*clusterv1alpha1.Cluster
+		want     bool
+	}{
+		"it has another place": {[]*clusterv1alpha1.Cluster{cluster("east", ""), lost}, true},
+		"it has none":          {[]*clusterv1alpha1.Cluster{lost}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := placement.Situation{Clusters: placement.NewSnapshot(tc.clusters), Now: noon}
+			b := bound(t, failover.Rules{Taints: true, Tolerance: time.Minute})
+			got := leaving.Of(b, set, tc.clusters, in, placement.Options{})
+			if len(got) != 1 || strings.HasSuffix(got[0], data) != tc.want || strings.Contains(got[0], "data-db") != tc.want {
+				t.Errorf("told (want data: %t): %q", tc.want, got)
 			}
 		})
 	}

@@ -8,12 +8,15 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/eviction"
 	"github.com/flotilla-io/flotilla/policies/failover"
 	"github.com/flotilla-io/flotilla/policies/placement"
+	"github.com/flotilla-io/flotilla/policies/volumes"
 )
 
 // Text is what Past says of a move; empty once it runs again in all that it left. An old copy whose Work is there still, as its cluster has not reported that the
@@ -54,6 +57,14 @@ func Text(m *eviction.Move, spec *workv1alpha2.ResourceBindingSpec, in []string,
 		return text + "copy in " + left[0] + " is to go" + again
 	}
 	return text + "copies in " + strings.Join(left, ", ") + " are to go" + again
+}
+
+// Data adds to what Text says of a move what becomes of the data of a template that makes claims itself.
+func Data(text string, m *eviction.Move, template *unstructured.Unstructured) string {
+	if text == "" || m == nil {
+		return text
+	}
+	return strings.TrimSuffix(text+"; "+volumes.LeftBehind(template, m.From), "; ")
 }
 
 // In returns the clusters that Works are of.

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
@@ -85,6 +86,20 @@ func TestBack(t *testing.T) {
 		"not to west, which is drained: flotilla uncordon west --return ends that, and has it placed anew",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestData: what is told of a move says what became of the data, where a template makes claims.
+func TestData(t *testing.T) {
+	set := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": map[string]any{"name": "db"},
+		"spec": map[string]any{"volumeClaimTemplates": []any{map[string]any{"metadata": map[string]any{"name": "data"}}}},
+	}}
+	m := &eviction.Move{From: []string{"west"}}
+	const told = "from west to east; it takes no data along: the PersistentVolumeClaims data-db-* stay in west, and it begins with empty ones elsewhere"
+	got := []string{moved.Data("from west to east", m, set), moved.Data("from west to east", m, nil), moved.Data("", m, set), moved.Data("", nil, set)}
+	if diff := cmp.Diff([]string{told, "from west to east", "", ""}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
