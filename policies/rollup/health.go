@@ -123,9 +123,12 @@ func nameOf(ref workv1alpha2.ObjectReference) string {
 }
 
 // Worst sums up a template over all its clusters but those that do not count; reason is empty for a healthy
-// one.
+// one. That it fits nowhere is told after the clusters which it is meant for and that are not there.
 func (p Part) Worst(uncounted []string) (State, string) {
 	state, reason := p.State, p.Reason
+	if state != Healthy && len(p.Absent) > 0 {
+		reason = propagation.Naming(p.Absent) + "; " + reason
+	}
 	for _, c := range p.Clusters {
 		if c.State > state && !slices.Contains(uncounted, c.Name) {
 			state, reason = c.State, c.Name+": "+c.Reason

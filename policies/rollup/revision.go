@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/flotilla-io/flotilla/policies/excerpt"
-	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
 // MaxDescription is how many runes a forge shows of a commit status.
@@ -111,7 +110,8 @@ func Revision(parts []Part) Rollup {
 func onHub(p Part) []finding {
 	switch {
 	case p.State == Failed && len(p.Absent) > 0:
-		return []finding{{Failed, "", p.Object, propagation.Naming(p.Absent) + "; " + p.Reason}}
+		_, reason := p.Worst(nil)
+		return []finding{{Failed, "", p.Object, reason}}
 	case p.State != Healthy && len(p.Absent) > 0:
 		return []finding{{p.State, "", p.Object, p.Reason}, absent(p)}
 	case p.State != Healthy:
@@ -120,18 +120,6 @@ func onHub(p Part) []finding {
 		return []finding{absent(p)}
 	}
 	return nil
-}
-
-// absent is that a template does not get to clusters that are not there. One that may yet join is
-// waited for; a name that is nearly that of another cluster is a mistake.
-func absent(p Part) finding {
-	out := finding{Progressing, "", p.Object, propagation.Naming(p.Absent)}
-	for _, s := range p.Absent {
-		if s.Meant != "" {
-			out.state = Failed
-		}
-	}
-	return out
 }
 
 // findingOf is what is wrong in one cluster. Of one that is silent that is all there is

@@ -67,6 +67,31 @@ func TestReadyIsNotReplaced(t *testing.T) {
 	}
 }
 
+// besides assesses everything as healthy where it can be.
+type besides struct{ Assessor }
+
+func (besides) Assess(context.Context, health.Request) (health.Assessment, error) {
+	return health.Assessment{Uncounted: []string{"west"}, Absent: "Deployment shop/web: clusterNames names esat, which does not exist (did you mean east?)"}, nil
+}
+
+// TestReadyTellsOfClustersBesides: it counts all that there are, and says of which it does not.
+func TestReadyTellsOfClustersBesides(t *testing.T) {
+	s := run(func(s *state) { s.ks.Spec.Wait, s.desired = true, nil })
+	r := &Reconciler{deps: Deps{Assessor: besides{}}, applier: applier.New(nil, nil, applier.Options{})}
+	if _, err := r.assess(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	const aside = "; not counting what was not heard of: west (kustomize.flotilla.io/max-unreachable); Deployment shop/web: clusterNames names esat, which does not exist (did you mean east?)"
+	want := map[string]string{"Ready": "True: Applied revision: " + newRevision + aside, "Healthy": "True: All objects are healthy" + aside}
+	got := map[string]string{}
+	for _, c := range statusOf(s, nil, noon).Conditions {
+		got[c.Type] = string(c.Status) + ": " + c.Message
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("conditions (-want +got):\n%s", diff)
+	}
+}
+
 // TestWhatIsNotToldToLeaveGoesFromNowhere: those who carry it would have it come back. The status tells of it soon; of
 // more than it has room for it never does.
 func TestWhatIsNotToldToLeaveGoesFromNowhere(t *testing.T) {

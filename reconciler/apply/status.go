@@ -101,7 +101,7 @@ func applyingStatus(s *state, now time.Time) kustomizev1.KustomizationStatus {
 func succeeded(c kustomizations.Conditions, status *kustomizev1.KustomizationStatus, s *state) {
 	c.Remove(meta.ReconcilingCondition)
 	c.Remove(meta.StalledCondition)
-	message := "Applied revision: " + s.source.revision + health.Uncounted(s.waiting.uncounted) + s.staying()
+	message := "Applied revision: " + s.source.revision + s.waiting.aside + s.staying()
 	if s.current && readyAt(s) { // nobody has looked again
 		message = apimeta.FindStatusCondition(status.Conditions, meta.ReadyCondition).Message
 	} else {
@@ -163,7 +163,7 @@ func healthIsKnown(c kustomizations.Conditions, s *state) {
 		c.Remove(meta.HealthyCondition)
 		return
 	}
-	c.Set(meta.HealthyCondition, metav1.ConditionTrue, meta.SucceededReason, "All objects are healthy"+health.Uncounted(s.waiting.uncounted))
+	c.Set(meta.HealthyCondition, metav1.ConditionTrue, meta.SucceededReason, "All objects are healthy"+s.waiting.aside)
 }
 
 // record is the inventory of a revision that stands: what left it, and is not gone, is owned on.

@@ -41,8 +41,8 @@ type wait struct {
 	silent bool
 	// failed is why the health check failed, or that something is missing; nil if that is not so.
 	failed error
-	// uncounted are the clusters of which nothing is heard, and need not be.
-	uncounted []string
+	// aside is what is told besides; see health.Assessment.
+	aside string
 }
 
 // over reports whether nothing more is waited for that may yet become known.
@@ -77,7 +77,7 @@ func (r *Reconciler) assess(ctx context.Context, s *state) (loop.Next, error) {
 	if err != nil {
 		return loop.Next{}, err
 	}
-	s.waiting.uncounted, s.leaving.replaced = found.Uncounted, found.Replaced
+	s.waiting.aside, s.leaving.replaced = found.Aside(), found.Replaced
 	pending, silent, failed := health.Split(found.Verdicts)
 	switch {
 	case len(failed) > 0 && len(pending) == 0:

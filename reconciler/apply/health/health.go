@@ -89,6 +89,8 @@ type Assessment struct {
 	Verdicts []Verdict
 	// Uncounted are the clusters that do not count in them, as nothing is heard of them, sorted.
 	Uncounted []string
+	// Absent names the clusters that what runs is meant for, too, and that are not in the fleet; empty for none.
+	Absent string
 	// Replaced says in which clusters the entries replace what left, as far as it was asked for.
 	Replaced rollup.Replaced
 }
@@ -105,11 +107,11 @@ func (r *Reader) Assess(ctx context.Context, req Request) (Assessment, error) {
 	if err != nil {
 		return Assessment{}, err
 	}
-	_, silent, err := r.fleet(ctx)
+	names, silent, err := r.fleet(ctx)
 	if err != nil {
 		return Assessment{}, err
 	}
-	all := given{policies, r.lazily(ctx, policies), silent}
+	all := given{policies, r.lazily(ctx, policies), names, silent}
 	out := Assessment{Verdicts: make([]Verdict, len(req.Entries))}
 	parts := make([]*rollup.Part, len(req.Entries))
 	for i, e := range req.Entries {
@@ -117,7 +119,7 @@ func (r *Reader) Assess(ctx context.Context, req Request) (Assessment, error) {
 			return Assessment{}, err
 		}
 	}
-	out.Uncounted = passed(parts, req.MaxUnreachable)
+	out.Uncounted, out.Absent = passed(parts, req.MaxUnreachable), rollup.Absent(parts)
 	for i, p := range parts {
 		if p == nil {
 			out.Replaced.Add(out.Verdicts[i].State == rollup.Healthy)
@@ -176,6 +178,7 @@ func (r *Reader) assess(ctx context.Context, req Request, e inventory.Entry, all
 	switch {
 	case binding != nil:
 		part, err := r.partOf(ctx, obj, binding, all)
+		part.Absent = absent(binding, all.names)
 		if req.Applied {
 			part = part.AsApplied()
 		}

@@ -37,7 +37,7 @@ func (r *Reader) Parts(ctx context.Context, owner client.ObjectKey, entries []in
 	if err != nil {
 		return nil, err
 	}
-	all := given{policies, r.lazily(ctx, policies), silent}
+	all := given{policies, r.lazily(ctx, policies), names, silent}
 	var parts, around []rollup.Part
 	for _, e := range entries {
 		goesEverywhere, err := r.unbound(ctx, e.ID)
@@ -66,8 +66,7 @@ func (r *Reader) Parts(ctx context.Context, owner client.ObjectKey, entries []in
 			if part.Leaving, err = r.leaving(ctx, binding, silent); err != nil {
 				return nil, err
 			}
-			wanted := propagation.WantedClusters(binding.BindingSpec().Placement, binding.BindingStatus().SchedulerObservedAffinityName)
-			part.Absent = propagation.Redact(binding, propagation.StrangersAmong(wanted, names))
+			part.Absent = absent(binding, names)
 		}
 		if binding == nil && !propagated && volumes.IsVolumeClaim(e.ID.GroupKind) {
 			if part, propagated, err = r.unbinding(ctx, owner, e.ID, silent); err != nil {
@@ -111,6 +110,7 @@ func (r *Reader) leaving(ctx context.Context, b workv1alpha2.Binding, silent rol
 type given struct {
 	policies selection
 	asked    func() (asked, error)
+	names    []string // of the clusters
 	silent   rollup.Silences
 }
 

@@ -32,8 +32,18 @@ func MaxUnreachableOf(ks *kustomizev1.Kustomization) (intstr.IntOrString, error)
 // namedUncounted is how many clusters a text names.
 const namedUncounted = 3
 
-// Uncounted describes clusters that have not reported, and need not be; empty for none.
-func Uncounted(names []string) string {
+// Aside describes the clusters that what is healthy is meant for too, and in which it need not be or cannot be: those that
+// have not reported, and those that do not exist; empty for none.
+func (a Assessment) Aside() string {
+	text := uncounted(a.Uncounted)
+	if a.Absent != "" {
+		text += "; " + a.Absent
+	}
+	return text
+}
+
+// uncounted describes clusters that have not reported, and need not be; empty for none.
+func uncounted(names []string) string {
 	if len(names) == 0 {
 		return ""
 	}
