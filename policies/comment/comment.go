@@ -186,6 +186,9 @@ var weight = map[string]int{rollup.StateFailure: 0, rollup.StatePending: 1, "": 
 func (s Share) outcome() string {
 	switch {
 	case s.Waits != "" && s.State != rollup.StateFailure:
+		if s.Meant != "" {
+			return "⏳ waits for " + cell(s.Waits) + ", which does not exist (did you mean " + cell(s.Meant) + "?)"
+		}
 		return "⏳ waits for " + cell(s.Waits) + ", which does not exist"
 	case s.Awaited:
 		return "⏳ to be tried"

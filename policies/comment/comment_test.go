@@ -143,8 +143,13 @@ func shape(text string) string {
 func TestWhoWaitsForWhatDoesNotExist(t *testing.T) {
 	waits := share("web", rollup.StateSuccess, "3/3 clusters ready")
 	waits.Unchanged, waits.Waits = true, "base"
-	const want = "| `web` | ⏳ waits for `base`, which does not exist |"
-	if got := comment.Of(reportOf(waits)); !strings.Contains(got, want) {
-		t.Errorf("the comment is\n%s\nwant it to hold %s", got, want)
+	for meant, want := range map[string]string{
+		"":      "| `web` | ⏳ waits for `base`, which does not exist |",
+		"bases": "| `web` | ⏳ waits for `base`, which does not exist (did you mean `bases`?) |",
+	} {
+		waits.Meant = meant
+		if got := comment.Of(reportOf(waits)); !strings.Contains(got, want) {
+			t.Errorf("the comment is\n%s\nwant it to hold %s", got, want)
+		}
 	}
 }

@@ -26,6 +26,8 @@ type Share struct {
 	// Waits is a dependency that it waits for and that does not exist; empty for none. What it applied runs on, but it
 	// takes up nothing new before somebody mends that.
 	Waits string
+	// Meant is the one whose name is nearly that of Waits; empty where none is near.
+	Meant string
 	// Ready and Total count clusters.
 	Ready, Total int
 }
@@ -77,6 +79,14 @@ func firstKept(shares []Share) string {
 	return ""
 }
 
+// absent says what it waits for: "base, which does not exist". Waits must not be empty.
+func (s Share) absent() string {
+	if s.Meant != "" {
+		return s.Waits + ", which does not exist (did you mean " + s.Meant + "?)"
+	}
+	return s.Waits + ", which does not exist"
+}
+
 // state is pending where nobody knows.
 func (s Share) state() string {
 	if s.Awaited || s.State == "" || s.Waits != "" && s.State == StateSuccess {
@@ -88,8 +98,9 @@ func (s Share) state() string {
 // shareCounts counts shares by state.
 type shareCounts struct {
 	unchanged, notReady, changed, failed, rolling, awaited, suspended, waiting int
-	// waitsFor are the dependencies that do not exist, in the order in which they were met.
+	// waitsFor are the dependencies that do not exist, in the order in which they were met, and absent tells of the first.
 	waitsFor []string
+	absent   string
 	// ready and total are clusters of what rolls out.
 	ready, total int
 }
@@ -99,7 +110,9 @@ func (t *shareCounts) add(s Share) {
 	case s.Suspended:
 		t.suspended++
 	case s.Waits != "" && s.state() == StatePending:
-		t.waiting++
+		if t.waiting++; t.absent == "" {
+			t.absent = s.absent()
+		}
 		if !slices.Contains(t.waitsFor, s.Waits) {
 			t.waitsFor = append(t.waitsFor, s.Waits)
 		}
@@ -138,8 +151,7 @@ func (t *shareCounts) String() string {
 	switch len(t.waitsFor) {
 	case 0:
 	case 1:
-		absent := t.waitsFor[0] + ", which does not exist"
-		add(t.waiting, "waits for "+absent, "wait for "+absent)
+		add(t.waiting, "waits for "+t.absent, "wait for "+t.absent)
 	default:
 		absent := fmt.Sprintf("%s and %d more, which do not exist", t.waitsFor[0], len(t.waitsFor)-1)
 		add(t.waiting, "waits for "+absent, "wait for "+absent)

@@ -63,6 +63,9 @@ func TestSource(t *testing.T) {
 		"the only one waits for what does not exist": {[]rollup.Share{{Name: "web", State: good, Description: "3/3 clusters ready", Ready: 3, Total: 3, Waits: "base"}}, rollup.Rollup{
 			State: rolls, Description: "1 waits for base, which does not exist", Ready: 3, Total: 3,
 		}},
+		"the name of what it waits for is nearly another's": {[]rollup.Share{{Name: "web", State: good, Description: "3/3 clusters ready", Ready: 3, Total: 3, Waits: "bse", Meant: "base"}}, rollup.Rollup{
+			State: rolls, Description: "1 waits for bse, which does not exist (did you mean base?)", Ready: 3, Total: 3,
+		}},
 		"some wait for several that do not exist": {[]rollup.Share{{Name: "api", State: good, Unchanged: true, Waits: "base"}, {Name: "web", State: good, Unchanged: true, Waits: "crds"}}, rollup.Rollup{
 			State: rolls, Description: "2 wait for base and 1 more, which do not exist",
 		}},

@@ -374,6 +374,17 @@ func TestDependencies(t *testing.T) {
 		t.Errorf("message once it is gone = %q", message)
 	}
 
+	w.kustomization("base", path("base"))
+	w.ready("base", revision)
+	w.kustomization("typo", on("bse"), path("bsae"))
+	if message := w.awaitReason("typo", revision, meta.DependencyNotReadyReason); message != "dependency "+w.namespace+"/bse does not exist (did you mean base?)" {
+		t.Errorf("message of a typing error = %q", message)
+	}
+	w.change("typo", func(spec *kustomizev1.KustomizationSpec) { spec.DependsOn = nil })
+	if message := w.awaitReason("typo", revision, builder.ReasonPathNotFound); !strings.HasSuffix(message, "(did you mean ./base?)") {
+		t.Errorf("message of a typing error in the path = %q", message)
+	}
+
 	w.kustomization("one", on("two"))
 	w.kustomization("two", on("one"), path("base"))
 	message := w.awaitReason("two", revision, dependencies.ReasonCycle)
@@ -506,7 +517,11 @@ func TestRefusedSpecs(t *testing.T) {
 		},
 		"nosource": {
 			change: func(spec *kustomizev1.KustomizationSpec) { spec.SourceRef.Name = "nothing" },
-			reason: meta.ArtifactFailedReason, says: "does not exist",
+			reason: meta.ArtifactFailedReason, says: "/nothing does not exist: create it",
+		},
+		"mistyped": {
+			change: func(spec *kustomizev1.KustomizationSpec) { spec.SourceRef.Name = "flet" },
+			reason: meta.ArtifactFailedReason, says: "/flet does not exist (did you mean fleet?): create it",
 		},
 		"novariables": {
 			change: func(spec *kustomizev1.KustomizationSpec) {
@@ -519,7 +534,7 @@ func TestRefusedSpecs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w.kustomization(name, tc.change)
 			attempted := revision
-			if name == "bucket" || name == "elsewhere" || name == "nosource" {
+			if name == "bucket" || name == "elsewhere" || name == "nosource" || name == "mistyped" {
 				attempted = ""
 			}
 			if message := w.awaitReason(name, attempted, tc.reason); !strings.Contains(message, tc.says) {

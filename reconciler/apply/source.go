@@ -21,6 +21,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/intervals"
 	"github.com/flotilla-io/flotilla/reconciler/apply/kustomizations"
 	"github.com/flotilla-io/flotilla/reconciler/apply/limits"
+	"github.com/flotilla-io/flotilla/reconciler/hint"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
@@ -109,7 +110,8 @@ func (p prerequisites) readSource(ctx context.Context, s *state) error {
 	err := p.hub.Get(ctx, s.source.key, &repository)
 	switch {
 	case apierrors.IsNotFound(err):
-		return loop.Waiting(meta.ArtifactFailedReason, intervals.Retry(s.ks), fmt.Errorf("the source %s %s does not exist: create it, or correct spec.sourceRef", s.source.kind, s.source.key))
+		return loop.Waiting(meta.ArtifactFailedReason, intervals.Retry(s.ks), fmt.Errorf("the source %s %s does not exist%s: create it, or correct spec.sourceRef",
+			s.source.kind, s.source.key, hint.Behind(hint.Repository(ctx, p.hub, s.ks, s.source.key))))
 	case err != nil:
 		return fmt.Errorf("read the source %s %s: %w", s.source.kind, s.source.key, err)
 	case repository.Status.Artifact == nil:

@@ -35,7 +35,7 @@ func TestAnAlertWithoutAProvider(t *testing.T) {
 			t.Fatalf("%d targets, %v; want the one of the Provider that is there", len(s.targets), err)
 		}
 	}
-	want := eventList{"ProviderNotReady: no commit is told of for Alert a: the Provider fogre does not exist: create it, or correct the Alert"}
+	want := eventList{"ProviderNotReady: no commit is told of for Alert a: the Provider fogre does not exist (did you mean forge?): create it, or correct the Alert"}
 	if diff := cmp.Diff(want, events); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}

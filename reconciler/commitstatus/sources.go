@@ -22,6 +22,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/comment"
 	"github.com/flotilla-io/flotilla/policies/expression"
 	"github.com/flotilla-io/flotilla/policies/rollup"
+	"github.com/flotilla-io/flotilla/reconciler/hint"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
@@ -84,7 +85,7 @@ type sources struct {
 	existing   map[string]*gitopsv1alpha1.CommitStatus
 	recipients []recipient
 	// waits are dependencies that do not exist, by the names of those who wait for them.
-	waits map[string]string
+	waits map[string]missing
 }
 
 // recipient is a Provider with the Kustomizations whose health it gets.
@@ -148,21 +149,25 @@ func appliersOf(ctx context.Context, hub client.Reader, namespace string, source
 	return out, nil
 }
 
+// missing is a dependency that does not exist, and the one whose name is nearly that; empty where none is near.
+type missing struct{ name, meant string }
+
 // waitingFor returns which dependency of its namespace does not exist, for each Kustomization that has such a one.
-func waitingFor(ctx context.Context, hub client.Reader, all []kustomizev1.Kustomization) (map[string]string, error) {
-	out := map[string]string{}
+func waitingFor(ctx context.Context, hub client.Reader, all []kustomizev1.Kustomization) (map[string]missing, error) {
+	out := map[string]missing{}
 	for i := range all {
 		ks := &all[i]
 		for _, ref := range ks.Spec.DependsOn {
-			if ref.Namespace != "" && ref.Namespace != ks.Namespace || out[ks.Name] != "" {
+			if ref.Namespace != "" && ref.Namespace != ks.Namespace || out[ks.Name].name != "" {
 				continue // what there is in other namespaces is not for all to know
 			}
-			err := hub.Get(ctx, client.ObjectKey{Namespace: ks.Namespace, Name: ref.Name}, &kustomizev1.Kustomization{}, client.UnsafeDisableDeepCopy)
+			key := client.ObjectKey{Namespace: ks.Namespace, Name: ref.Name}
+			err := hub.Get(ctx, key, &kustomizev1.Kustomization{}, client.UnsafeDisableDeepCopy)
 			if client.IgnoreNotFound(err) != nil {
 				return nil, fmt.Errorf("read the dependency %s of %s: %w", ref.Name, ks.Name, err)
 			}
 			if err != nil {
-				out[ks.Name] = ref.Name
+				out[ks.Name] = missing{ref.Name, hint.Dependency(ctx, hub, ks, key)}
 			}
 		}
 	}
@@ -272,7 +277,7 @@ func (s *sources) shares(t recipient) []comment.Share {
 	for _, of := range t.of {
 		ks := of.ks
 		there := commitOf(ks.Status.LastAttemptedRevision) == s.commit
-		share := comment.Share{Share: rollup.Share{Name: ks.Name, Awaited: !there && !ks.Spec.Suspend, Suspended: !there && ks.Spec.Suspend, Waits: s.waits[ks.Name]}}
+		share := comment.Share{Share: rollup.Share{Name: ks.Name, Awaited: !there && !ks.Spec.Suspend, Suspended: !there && ks.Spec.Suspend, Waits: s.waits[ks.Name].name, Meant: s.waits[ks.Name].meant}}
 		share.Reason, share.Retired = reasonOf(ks), isRetired(ks, s.applied)
 		share.Unchanged = there && commitOf(inventory.Changed(&ks.Status)) != s.commit
 		if cs := s.ofEach[statusName(ks.Name, of.provider)]; cs != nil && cs.DeletionTimestamp == nil && (cs.Spec.Commit == s.commit || share.Unchanged) {

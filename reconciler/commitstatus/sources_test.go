@@ -124,8 +124,8 @@ func TestASourceIsSummedUp(t *testing.T) {
 	}
 
 	web := &kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "web"}}
-	before := w.depends(web, "base")
-	w.ends(f, "flotilla/fleet ", "2222 pending: 1 waits for base, which does not exist, 1 unchanged")
+	before := w.depends(web, "doc")
+	w.ends(f, "flotilla/fleet ", "2222 pending: 1 waits for doc, which does not exist (did you mean docs?), 1 unchanged")
 	w.depends(web, before...)
 	w.ends(f, "flotilla/fleet ", "2222 success: 1 unchanged, 1 ready")
 

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
+	"github.com/flotilla-io/flotilla/reconciler/hint"
 	"github.com/flotilla-io/flotilla/sources/forge"
 )
 
@@ -85,7 +86,7 @@ func (a alerts) targets(ctx context.Context, ks *kustomizev1.Kustomization) (out
 }
 
 // errNoProvider says that an Alert names a Provider that is not there.
-var errNoProvider = errors.New("does not exist: create it, or correct the Alert")
+var errNoProvider = errors.New("create it, or correct the Alert")
 
 // comments reports whether the target is served by the comments of sources.
 func (t target) comments() bool { return forge.Comments(t.provider.Spec.Type) }
@@ -115,12 +116,13 @@ func selects(alert *notificationv1beta3.Alert, ks *kustomizev1.Kustomization) bo
 
 func (a alerts) target(ctx context.Context, ks *kustomizev1.Kustomization, alert *notificationv1beta3.Alert) (target, bool, error) {
 	var provider notificationv1beta3.Provider
-	err := a.hub.Get(ctx, client.ObjectKey{Namespace: ks.Namespace, Name: alert.Spec.ProviderRef.Name}, &provider)
+	key := client.ObjectKey{Namespace: ks.Namespace, Name: alert.Spec.ProviderRef.Name}
+	err := a.hub.Get(ctx, key, &provider)
 	if client.IgnoreNotFound(err) != nil {
 		return target{}, false, fmt.Errorf("read the Provider %s: %w", alert.Spec.ProviderRef.Name, err)
 	}
 	if err != nil {
-		return target{}, false, fmt.Errorf("no commit is told of for Alert %s: the Provider %s %w", alert.Name, alert.Spec.ProviderRef.Name, errNoProvider)
+		return target{}, false, fmt.Errorf("no commit is told of for Alert %s: the Provider %s does not exist%s: %w", alert.Name, alert.Spec.ProviderRef.Name, hint.Behind(hint.Name(ctx, a.hub, &notificationv1beta3.ProviderList{}, key)), errNoProvider)
 	}
 	if !Posts(&provider) {
 		return target{}, false, nil

@@ -27,6 +27,17 @@ func NewTree(files map[string][]byte) *Tree {
 	return t
 }
 
+// Folders returns the names of the folders in a folder, which is named by its path from the root, such as "/apps"; sorted.
+func (t *Tree) Folders(dir string) []string {
+	var out []string
+	for _, name := range t.dirs[dir] {
+		if _, is := t.dirs[path.Join(dir, name)]; is {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
 // addDirs lists a new path in its directory, and that in its own, and so on.
 func (t *Tree) addDirs(name string) {
 	for name != "/" {

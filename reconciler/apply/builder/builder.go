@@ -160,8 +160,11 @@ func (o Options) objects(ctx context.Context, by *build.Builder, files *build.Tr
 	spec := specOf(in.Kustomization, variables)
 	spec.StrictVariables, spec.Secrets = o.StrictVariables, secret
 	objects, reads, err := by.BuildFrom(ctx, files, build.Input{Path: in.Kustomization.Spec.Path, Spec: spec, Reveal: in.Reveal})
-	if err == nil {
+	switch {
+	case err == nil:
 		objects, err = in.prepare(objects)
+	case errors.Is(err, build.ErrPath):
+		err = fmt.Errorf("%w%s", err, meant(files, in.Kustomization.Spec.Path))
 	}
 	return objects, reads, err
 }

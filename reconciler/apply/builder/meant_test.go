@@ -1,0 +1,50 @@
+package builder
+
+import (
+	"fmt"
+	"testing"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+
+	"github.com/flotilla-io/flotilla/sources/build"
+)
+
+// TestWhichFolderIsMeant: a path that is not in the source is answered with the folder that is meant.
+func TestWhichFolderIsMeant(t *testing.T) {
+	files := map[string][]byte{}
+	for _, name := range []string{"apps/web/prod/a.yaml", "apps/web/stage/a.yaml", "apps/db/a.yaml", "clusters/east/a.yaml", "README.md"} {
+		files[name] = []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: shop}\n")
+	}
+	for n := range 2 * mostFolders {
+		files[fmt.Sprintf("many/%04d/a.yaml", n)] = nil
+	}
+	tree := build.NewTree(files)
+	for path, want := range map[string]string{
+		"./aps/web/prod":      "./apps/web/prod",
+		"apps/web/prd":        "./apps/web/prod",
+		"./aps/wep/prood/":    "./apps/web/prod",
+		"/Apps/web/prod":      "./apps/web/prod",
+		"web/stage":           "./apps/web/stage",
+		"east":                "./clusters/east",
+		"production":          "",
+		"apps/web/canary":     "",
+		"apps/README.md":      "",
+		"../apps/wep":         "",
+		"many/absent":         "",
+		"a/b/c/d/e/f/g/h/i/j": "",
+	} {
+		ks := &kustomizev1.Kustomization{}
+		ks.Spec.Path = path
+		_, err := FromFiles(t.Context(), build.New(build.Limits{}), tree, Input{Kustomization: ks})
+		said := ""
+		if want != "" {
+			said = " (did you mean " + want + "?)"
+		}
+		if got := meant(tree, path); got != said {
+			t.Errorf("%s: got %q, want %q", path, got, said)
+		}
+		if err == nil || want != "" && err.Error() != fmt.Sprintf("spec.path %q: path not found in the source, which has apps, clusters, many%s", path, said) {
+			t.Errorf("%s: built with %v", path, err)
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package hint_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/flotilla-io/flotilla/api/scheme"
+	"github.com/flotilla-io/flotilla/reconciler/hint"
+)
+
+func TestWhichOneIsMeant(t *testing.T) {
+	source := func(namespace, name string) client.Object {
+		return &sourcev1.GitRepository{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	}
+	all := []client.Object{source("team", "fleet"), source("team", "charts"), source("other", "shop")}
+	for name, tc := range map[string]struct {
+		written string
+		but     []string
+		want    string
+		refused bool
+	}{
+		"a letter is missing":                   {written: "flet", want: " (did you mean fleet?)"},
+		"two letters are swapped":               {written: "flete", want: " (did you mean fleet?)"},
+		"the one that is near is not meant":     {written: "flet", but: []string{"fleet"}},
+		"none is near":                          {written: "podinfo"},
+		"one is near in another namespace":      {written: "shpo"},
+		"one has the name in another one":       {written: "shop"},
+		"it is longer than any name":            {written: strings.Repeat("a", 254)},
+		"they cannot be listed, and that is it": {written: "flet", refused: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(all...).WithInterceptorFuncs(interceptor.Funcs{
+				List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+					if tc.refused {
+						return errors.New("no")
+					}
+					return c.List(ctx, list, opts...)
+				},
+			}).Build()
+			if got := hint.Behind(hint.Name(t.Context(), hub, &sourcev1.GitRepositoryList{}, client.ObjectKey{Namespace: "team", Name: tc.written}, tc.but...)); got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestWhichDependencyIsMeant: what is named already is not.
+func TestWhichDependencyIsMeant(t *testing.T) {
+	ks := func(namespace, name string, on ...kustomizev1.DependencyReference) *kustomizev1.Kustomization {
+		return &kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: kustomizev1.KustomizationSpec{DependsOn: on}}
+	}
+	shop := ks("team", "shop-2", kustomizev1.DependencyReference{Name: "base-1"}, kustomizev1.DependencyReference{Name: "base-2"}, kustomizev1.DependencyReference{Namespace: "other", Name: "infra-1"})
+	hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(shop, ks("team", "base-1"), ks("team", "infra-1"), ks("other", "crds")).Build()
+	for wanted, want := range map[client.ObjectKey]string{
+		{Namespace: "team", Name: "base-2"}:  "", // base-1 is asked for besides
+		{Namespace: "team", Name: "shop-1"}:  "", // itself
+		{Namespace: "team", Name: "infra-2"}: "infra-1",
+		{Namespace: "other", Name: "crd"}:    "",
+	} {
+		if got := hint.Dependency(t.Context(), hub, shop, wanted); got != want {
+			t.Errorf("by %s %q is meant, want %q", wanted, got, want)
+		}
+	}
+}
