@@ -12,15 +12,16 @@ import (
 	"github.com/flotilla-io/flotilla/policies/selector"
 )
 
-// Unheeded names a policy that asks for a template and does not get it, and why; empty if there is none. owner carries the
+// Unheeded names a policy that asks for a template and does not get it, and why; empty if there is none. It is contested if
+// another policy keeps it, which lasts until somebody acts. owner carries the
 // template. The policy is one of competing that would carry the template if owner had not claimed it before; if owner is not
 // one of competing, a policy also counts that only its name ranks behind owner. Or it is owner itself, if it is Lazy, has
 // changed, and waits for the template to change as well. binding is that of the template, nil if it has none.
-func Unheeded(template *unstructured.Unstructured, owner policyv1alpha1.Policy, binding workv1alpha2.Binding, competing []policyv1alpha1.Policy) (string, error) {
+func Unheeded(template *unstructured.Unstructured, owner policyv1alpha1.Policy, binding workv1alpha2.Binding, competing []policyv1alpha1.Policy) (why string, contested bool, err error) {
 	r := selector.ResourceOf(template)
 	held, ok := rankOf(owner, r)
 	if !ok {
-		return "", nil // owner does not select the template any more, and is about to lose it
+		return "", false, nil // owner does not select the template any more, and is about to lose it
 	}
 	is := func(p policyv1alpha1.Policy) bool { return RefOf(p) == RefOf(owner) }
 	apart := !slices.ContainsFunc(competing, is)
@@ -34,13 +35,13 @@ func Unheeded(template *unstructured.Unstructured, owner policyv1alpha1.Policy, 
 		return !is(p) && rk.compare(held) > 0 && !Beats(p, owner)
 	}
 	if p, ok := c.best(r, better); ok {
-		return fmt.Sprintf("by %s, as %s keeps it: delete that, or have the first preempt it", Title(p), Title(owner)), nil
+		return fmt.Sprintf("by %s, as %s keeps it: delete that, or have the first preempt it", Title(p), Title(owner)), true, nil
 	}
 	act, err := Activate(template, owner, binding)
 	if err != nil || !act.Waits || binding != nil && follows(template, owner, binding.BindingSpec()) {
-		return "", err
+		return "", false, err
 	}
-	return fmt.Sprintf("by %s before its next change, as that is Lazy", Title(owner)), nil
+	return fmt.Sprintf("by %s before its next change, as that is Lazy", Title(owner)), false, nil
 }
 
 // follows reports whether a binding is as a policy asks for, but for the template.

@@ -1,6 +1,7 @@
 package propagation_test
 
 import (
+	"strings"
 	"testing"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
@@ -66,9 +67,9 @@ func TestUnheeded(t *testing.T) {
 				tc.edit(c.p)
 				c.p.SetGeneration(2)
 			}
-			got, err := propagation.Unheeded(c.template, c.p, binding, tc.competing)
-			if err != nil || got != tc.want {
-				t.Errorf("got %q, %v; want %q", got, err, tc.want)
+			got, contested, err := propagation.Unheeded(c.template, c.p, binding, tc.competing)
+			if err != nil || got != tc.want || contested != strings.Contains(tc.want, "keeps it") {
+				t.Errorf("got %q, contested %t, %v; want %q", got, contested, err, tc.want)
 			}
 		})
 	}

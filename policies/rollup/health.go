@@ -103,9 +103,10 @@ type Part struct {
 	// Kept are the clusters in which it stays with its data although nobody asks for it there, sorted: it counts in
 	// none.
 	Kept []string
-	// Unheeded says by which policy it is not taken up although that asks for it, and why; empty for none. It counts in
-	// nothing.
-	Unheeded string
+	// Unheeded says by which policy it is not taken up although that asks for it, and why; empty for none. It counts only if
+	// it is Contested: another policy keeps it, and somebody has to say which one is meant.
+	Unheeded  string
+	Contested bool
 	// Absent are the clusters that its placement wants and that are not in the fleet: none
 	// where that is not asked for.
 	Absent []propagation.Stranger

@@ -39,8 +39,8 @@ func Kept(parts []Part) string {
 // NotTakenUp begins what Unheeded says.
 const NotTakenUp = "not taken up: "
 
-// Unheeded describes what policies ask for of templates and is not done: the first, and how many more there are; empty
-// for nothing.
+// Unheeded describes what policies ask for of templates and is not done: the first, contested ones before others, and how
+// many more there are; empty for nothing.
 func Unheeded(parts []Part) string {
 	var first *Part
 	count := 0
@@ -48,7 +48,7 @@ func Unheeded(parts []Part) string {
 		if p.Unheeded == "" {
 			continue
 		}
-		if count++; first == nil || p.Object < first.Object {
+		if count++; first == nil || p.Contested && !first.Contested || p.Contested == first.Contested && p.Object < first.Object {
 			first = &parts[i]
 		}
 	}

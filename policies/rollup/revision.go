@@ -96,6 +96,10 @@ func Revision(parts []Part) Rollup {
 		}
 	}
 	text := describe(out, findings, notes)
+	if out.State == StateSuccess && slices.ContainsFunc(parts, func(p Part) bool { return p.Contested }) {
+		out.State = StatePending // what it asks for is not done, and comes with nothing that is on its way
+		text += "; " + Unheeded(parts)
+	}
 	for _, aside := range []string{Kept(parts), Unheeded(parts)} {
 		if aside != "" && out.State == StateSuccess {
 			text += "; " + aside

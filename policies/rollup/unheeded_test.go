@@ -6,13 +6,17 @@ import (
 	"github.com/flotilla-io/flotilla/policies/rollup"
 )
 
-// TestWhatIsNotTakenUp: a revision that is done says what of it no policy does; it counts in nothing.
+// TestWhatIsNotTakenUp: a revision says what of it no policy does. It is done where that is left to a Lazy policy, and not where
+// another policy keeps it.
 func TestWhatIsNotTakenUp(t *testing.T) {
 	const by = "by PropagationPolicy shop/web before its next change, as that is Lazy"
 	runs := rollup.Part{Object: "Deployment shop/web", Clusters: []rollup.ClusterPart{{Name: "east", State: rollup.Healthy}}}
 	rolls := rollup.Part{Object: "Deployment shop/web", Clusters: []rollup.ClusterPart{{Name: "east", State: rollup.Progressing, Reason: "not ready 1/2"}}}
 	waits := func(name string) rollup.Part {
 		return rollup.Part{Object: "Deployment shop/" + name, Unheeded: by}
+	}
+	contested := func(name string) rollup.Part {
+		return rollup.Part{Object: "Deployment shop/" + name, Unheeded: "by PropagationPolicy shop/new, as PropagationPolicy shop/old keeps it", Contested: true}
 	}
 	kept := rollup.Part{Object: "PersistentVolumeClaim shop/data", Kept: []string{"west"}}
 	for name, tc := range map[string]struct {
@@ -22,6 +26,10 @@ func TestWhatIsNotTakenUp(t *testing.T) {
 		"one":                          {[]rollup.Part{runs, waits("web")}, "success 1/1 clusters ready; not taken up: Deployment shop/web " + by},
 		"several":                      {[]rollup.Part{runs, waits("web"), waits("api")}, "success 1/1 clusters ready; not taken up: Deployment shop/api (and 1 more) " + by},
 		"all that there is":            {[]rollup.Part{waits("web")}, "success applied; nothing goes to clusters; not taken up: Deployment shop/web " + by},
+		"another policy keeps it":      {[]rollup.Part{runs, contested("web")}, "pending 1/1 clusters ready; not taken up: Deployment shop/web by PropagationPolicy shop/new, as PropagationPolicy shop/old keeps it"},
+		"so, and one waits as well":    {[]rollup.Part{runs, waits("api"), contested("web")}, "pending 1/1 clusters ready; not taken up: Deployment shop/web (and 1 more) by PropagationPolicy shop/new, as PropagationPolicy shop/old keeps it"},
+		"so, and a claim stays":        {[]rollup.Part{runs, kept, contested("web")}, "pending 1/1 clusters ready; not taken up: Deployment shop/web by PropagationPolicy shop/new, as PropagationPolicy shop/old keeps it"},
+		"so, and it rolls out":         {[]rollup.Part{rolls, contested("web")}, "pending 0/1 clusters ready: east waits for Deployment shop/web 1/2"},
 		"what is on its way is enough": {[]rollup.Part{rolls, waits("web")}, "pending 0/1 clusters ready: east waits for Deployment shop/web 1/2"},
 		"a claim stays, too":           {[]rollup.Part{runs, waits("web"), kept}, "success 1/1 clusters ready; claim shop/data stays in west: flotilla prune --cluster west removes it; not taken up: Deployment shop/web by Propagati…"},
 	} {

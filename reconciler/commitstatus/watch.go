@@ -24,7 +24,6 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/fairqueue"
-	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/policies/volumes"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
@@ -38,6 +37,8 @@ const coalesce = 250 * time.Millisecond
 func (r *Reconciler) Register(mgr ctrl.Manager) error {
 	wakes := wakes{hub: r.hub, statuses: r.statuses, followed: r.followed}
 	byGeneration := builder.WithPredicates(predicate.GenerationChangedPredicate{})
+	byOwner := builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}))
+	ofRule := handler.EnqueueRequestsFromMapFunc(wakes.ofRule)
 	inNamespace := handler.EnqueueRequestsFromMapFunc(wakes.inNamespace)
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("commitstatus").
@@ -48,8 +49,10 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 		Watches(&workv1alpha2.ResourceBinding{}, wakes.whenBindingChanges()).
 		Watches(&workv1alpha2.ClusterResourceBinding{}, wakes.whenBindingChanges()).
 		Watches(&workv1alpha1.Work{}, wakes.whenWorkChanges()).
-		Watches(&policyv1alpha1.PropagationPolicy{}, handler.EnqueueRequestsFromMapFunc(wakes.ofPolicy), byGeneration).
-		Watches(&policyv1alpha1.ClusterPropagationPolicy{}, handler.EnqueueRequestsFromMapFunc(wakes.ofPolicy), byGeneration).
+		Watches(&policyv1alpha1.PropagationPolicy{}, ofRule, byOwner).
+		Watches(&policyv1alpha1.ClusterPropagationPolicy{}, ofRule, byOwner).
+		Watches(&policyv1alpha1.OverridePolicy{}, ofRule, byOwner).
+		Watches(&policyv1alpha1.ClusterOverridePolicy{}, ofRule, byOwner).
 		Watches(&clusterv1alpha1.Cluster{}, handler.EnqueueRequestsFromMapFunc(wakes.allFollowed), builder.WithPredicates(fleetChanges)).
 		Watches(&clusterv1alpha1.Cluster{}, wakes.whenClaimsStay()).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.opts.Concurrent, NewQueue: fairqueue.ByNamespace(r.opts.Concurrent)}).
@@ -117,15 +120,24 @@ func (w wakes) allFollowed(context.Context, client.Object) []reconcile.Request {
 	return w.followed.all()
 }
 
-// ofPolicy returns the Kustomizations that own a policy, which may ask for clusters that are not there.
-func (w wakes) ofPolicy(_ context.Context, obj client.Object) []reconcile.Request {
-	p, ok := obj.(policyv1alpha1.Policy)
-	if !ok {
+// ofRule returns the Kustomizations that own a policy or an override: it may ask for clusters that are not there, and another
+// Kustomization may have overwritten it.
+func (w wakes) ofRule(_ context.Context, obj client.Object) []reconcile.Request {
+	kind := ""
+	switch obj.(type) {
+	case *policyv1alpha1.PropagationPolicy:
+		kind = policyv1alpha1.ResourceKindPropagationPolicy
+	case *policyv1alpha1.ClusterPropagationPolicy:
+		kind = policyv1alpha1.ResourceKindClusterPropagationPolicy
+	case *policyv1alpha1.OverridePolicy:
+		kind = policyv1alpha1.ResourceKindOverridePolicy
+	case *policyv1alpha1.ClusterOverridePolicy:
+		kind = policyv1alpha1.ResourceKindClusterOverridePolicy
+	default:
 		return nil
 	}
 	var requests []reconcile.Request
-	kind := schema.GroupKind{Group: policyv1alpha1.GroupName, Kind: propagation.KindOf(p)}
-	for _, key := range w.followed.owners(inventory.ID{Namespace: p.GetNamespace(), Name: p.GetName(), GroupKind: kind}) {
+	for _, key := range w.followed.owners(inventory.ID{Namespace: obj.GetNamespace(), Name: obj.GetName(), GroupKind: schema.GroupKind{Group: policyv1alpha1.GroupName, Kind: kind}}) {
 		requests = append(requests, reconcile.Request{NamespacedName: key})
 	}
 	return requests

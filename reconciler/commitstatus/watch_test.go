@@ -123,23 +123,27 @@ func TestWhichWorksAreNews(t *testing.T) {
 	}
 }
 
-// TestWhosePoliciesAreNews: a policy that is changed concerns the commit of who applied it, and no other one.
+// TestWhosePoliciesAreNews: a policy or an override that is changed concerns the commit of who applied it, and no other one.
 func TestWhosePoliciesAreNews(t *testing.T) {
 	r := New(fake.NewClientBuilder().WithScheme(scheme.New()).Build(), nil, nil, Options{Clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0))})
 	owner := client.ObjectKey{Namespace: "flux-system", Name: "policies"}
-	kind := schema.GroupKind{Group: policyv1alpha1.GroupName, Kind: "PropagationPolicy"}
-	r.followed.own(owner, []inventory.Entry{{ID: inventory.ID{GroupKind: kind, Namespace: "shop", Name: "web"}, Version: "v1alpha1"}}, nil)
+	entry := func(kind string) inventory.Entry {
+		return inventory.Entry{ID: inventory.ID{GroupKind: schema.GroupKind{Group: policyv1alpha1.GroupName, Kind: kind}, Namespace: "shop", Name: "web"}, Version: "v1alpha1"}
+	}
+	r.followed.own(owner, []inventory.Entry{entry("PropagationPolicy"), entry("OverridePolicy")}, nil)
 	own := metav1.ObjectMeta{Namespace: "shop", Name: "web"}
 	for name, tc := range map[string]struct {
 		policy client.Object
 		want   []reconcile.Request
 	}{
-		"its own":          {&policyv1alpha1.PropagationPolicy{ObjectMeta: own}, []reconcile.Request{{NamespacedName: owner}}},
-		"another one":      {&policyv1alpha1.PropagationPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "bar", Name: "web"}}, nil},
-		"of another scope": {&policyv1alpha1.ClusterPropagationPolicy{ObjectMeta: metav1.ObjectMeta{Name: "web"}}, nil},
+		"its own":                      {&policyv1alpha1.PropagationPolicy{ObjectMeta: own}, []reconcile.Request{{NamespacedName: owner}}},
+		"another one":                  {&policyv1alpha1.PropagationPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "bar", Name: "web"}}, nil},
+		"of another scope":             {&policyv1alpha1.ClusterPropagationPolicy{ObjectMeta: metav1.ObjectMeta{Name: "web"}}, nil},
+		"its own override":             {&policyv1alpha1.OverridePolicy{ObjectMeta: own}, []reconcile.Request{{NamespacedName: owner}}},
+		"an override of another scope": {&policyv1alpha1.ClusterOverridePolicy{ObjectMeta: metav1.ObjectMeta{Name: "web"}}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, wakes{hub: r.hub, followed: r.followed}.ofPolicy(t.Context(), tc.policy)); diff != "" {
+			if diff := cmp.Diff(tc.want, wakes{hub: r.hub, followed: r.followed}.ofRule(t.Context(), tc.policy)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

@@ -36,10 +36,12 @@ func TestAPolicyForNobody(t *testing.T) {
 		entry  inventory.Entry
 		want   []rollup.Part
 	}{
-		"its clusters are there":               {placed(owner, "east"), namespaced, nil},
-		"its cluster is mistyped":              {placed(owner, "east", "wst"), namespaced, part("PropagationPolicy shop/web", propagation.Stranger{Name: "wst", Meant: "west"})},
-		"none of its clusters is there":        {everywhere, entry("ClusterPropagationPolicy", ""), part("ClusterPropagationPolicy web", propagation.Stranger{Name: "mars"})},
-		"it is applied by somebody else":       {placed(client.ObjectKey{Namespace: "team", Name: "other"}, "wst"), namespaced, nil},
+		"its clusters are there":        {placed(owner, "east"), namespaced, nil},
+		"its cluster is mistyped":       {placed(owner, "east", "wst"), namespaced, part("PropagationPolicy shop/web", propagation.Stranger{Name: "wst", Meant: "west"})},
+		"none of its clusters is there": {everywhere, entry("ClusterPropagationPolicy", ""), part("ClusterPropagationPolicy web", propagation.Stranger{Name: "mars"})},
+		"it is applied by somebody else": {placed(client.ObjectKey{Namespace: "team", Name: "other"}, "wst"), namespaced, []rollup.Part{
+			{Object: "PropagationPolicy shop/web", State: rollup.Progressing, Reason: "Kustomization team/other applies it, too"},
+		}},
 		"it is not of the Kustomization's now": {placed(owner, "wst"), entry("PropagationPolicy", "bar"), nil},
 	}
 	for name, tc := range cases {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -77,6 +78,15 @@ func (r *Reader) Parts(ctx context.Context, owner client.ObjectKey, entries []in
 			parts = append(parts, part)
 		}
 	}
+	rest, err := besides(ctx, r, owner, entries, policies)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat(parts, missing(owner, entries, policies, names), rollup.Alongside(around, parts), rest), nil
+}
+
+// besides returns the parts that are about what is not as it is asked for, beside how templates fare.
+func besides(ctx context.Context, r *Reader, owner client.ObjectKey, entries []inventory.Entry, policies selection) ([]rollup.Part, error) {
 	kept, err := r.Keeping(ctx, owner, entries)
 	if err != nil {
 		return nil, err
@@ -85,7 +95,11 @@ func (r *Reader) Parts(ctx context.Context, owner client.ObjectKey, entries []in
 	if err != nil {
 		return nil, err
 	}
-	return slices.Concat(parts, missing(owner, entries, policies, names), rollup.Alongside(around, parts), kept, untaken), nil
+	taken, err := takenRules(ctx, r.Hub, owner, entries)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat(kept, untaken, taken), nil
 }
 
 // leaving returns the clusters that hold what a binding carries, and that it is not for any more.
@@ -156,14 +170,14 @@ func (r *Reader) part(ctx context.Context, owner client.ObjectKey, e inventory.E
 }
 
 // applied reports whether the named Kustomization applied an object.
-func applied(owner client.ObjectKey, obj *unstructured.Unstructured) bool {
+func applied(owner client.ObjectKey, obj metav1.Object) bool {
 	by, known := inventory.OwnerOf(obj)
 	return known && by == owner
 }
 
 // takenBy says which other Kustomization applied an object that the named one owns, too. It is reported only of what
 // whoever writes that one's status may know: his namespace's objects and Kustomizations.
-func takenBy(owner client.ObjectKey, obj *unstructured.Unstructured) (reason string, taken bool) {
+func takenBy(owner client.ObjectKey, obj metav1.Object) (reason string, taken bool) {
 	by, known := inventory.OwnerOf(obj)
 	switch {
 	case !known || obj.GetAnnotations()[kustomizev1.GroupVersion.Group+"/ssa"] != "": // it is meant for several, or nobody's

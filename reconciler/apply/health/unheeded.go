@@ -67,12 +67,12 @@ func unheeded(ctx context.Context, r *Reader, owner client.ObjectKey, entries []
 		if policy == nil {
 			continue
 		}
-		text, err := propagation.Unheeded(template, policy, binding, own)
+		text, contested, err := propagation.Unheeded(template, policy, binding, own)
 		if err != nil {
 			return nil, err
 		}
 		if text != "" {
-			parts = append(parts, rollup.Part{Object: nameOf(e.ID, template), Unheeded: text})
+			parts = append(parts, rollup.Part{Object: nameOf(e.ID, template), Unheeded: text, Contested: contested})
 		}
 	}
 	return parts, nil

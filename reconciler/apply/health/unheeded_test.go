@@ -1,6 +1,7 @@
 package health_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -33,7 +34,9 @@ func TestUnheeded(t *testing.T) {
 	}
 	lazy := func(p *policyv1alpha1.PropagationPolicy) { p.Spec.ActivationPreference = policyv1alpha1.LazyActivation }
 	entry := inventory.Entry{ID: inventory.ID{Namespace: "shop", Name: "conf", GroupKind: schema.GroupKind{Kind: "ConfigMap"}}, Version: "v1"}
-	told := func(text string) []rollup.Part { return []rollup.Part{{Object: "ConfigMap shop/conf", Unheeded: text}} }
+	told := func(text string) []rollup.Part {
+		return []rollup.Part{{Object: "ConfigMap shop/conf", Unheeded: text, Contested: strings.Contains(text, "keeps it")}}
+	}
 	for name, tc := range map[string]struct {
 		by       client.ObjectKey // who applied the template
 		policies []client.Object  // the first has claimed it

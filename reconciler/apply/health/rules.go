@@ -1,0 +1,58 @@
+package health
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/rollup"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
+)
+
+// policyOf returns an empty policy or override of the kind of an object; nil of another kind.
+func policyOf(id inventory.ID) client.Object {
+	if id.GroupKind.Group != policyv1alpha1.GroupName {
+		return nil
+	}
+	switch id.GroupKind.Kind {
+	case policyv1alpha1.ResourceKindPropagationPolicy:
+		return &policyv1alpha1.PropagationPolicy{}
+	case policyv1alpha1.ResourceKindClusterPropagationPolicy:
+		return &policyv1alpha1.ClusterPropagationPolicy{}
+	case policyv1alpha1.ResourceKindOverridePolicy:
+		return &policyv1alpha1.OverridePolicy{}
+	case policyv1alpha1.ResourceKindClusterOverridePolicy:
+		return &policyv1alpha1.ClusterOverridePolicy{}
+	default:
+		return nil
+	}
+}
+
+// takenRules returns a part per policy or override that the named Kustomization owns and that another one has overwritten:
+// it says what that one asks for. Templates say so themselves.
+func takenRules(ctx context.Context, hub client.Reader, owner client.ObjectKey, entries []inventory.Entry) ([]rollup.Part, error) {
+	var parts []rollup.Part
+	for _, e := range entries {
+		obj := policyOf(e.ID)
+		if obj == nil {
+			continue
+		}
+		err := hub.Get(ctx, client.ObjectKey{Namespace: e.ID.Namespace, Name: e.ID.Name}, obj)
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", inventory.Describe(e.ID), err)
+		}
+		if applied(owner, obj) {
+			continue
+		}
+		if reason, told := takenBy(owner, obj); told {
+			parts = append(parts, rollup.Part{Object: nameOf(e.ID, obj), State: rollup.Progressing, Reason: reason})
+		}
+	}
+	return parts, nil
+}
