@@ -51,8 +51,9 @@ type Loss struct {
 	Held []ID
 	// Preserved are those claims of it, itself included, that stay in clusters, as their policy preserves what leaves.
 	Preserved []ID
-	// Claims is how many claims of others go with it, beyond those held.
-	Claims int
+	// Claims is how many claims of others go with it with their data, beyond those held, and Kept how many more go here and
+	// stay in clusters, as their policies preserve what leaves.
+	Claims, Kept int
 }
 
 // String is "Namespace/shop with 82 objects".
@@ -87,6 +88,13 @@ func (l Loss) within() []string {
 	if l.Claims > 0 {
 		out = append(out, counted(l.Claims, claimKind.Kind)+" with data")
 	}
+	switch l.Kept {
+	case 0:
+	case 1:
+		out = append(out, counted(1, claimKind.Kind)+staysInClusters)
+	default:
+		out = append(out, counted(l.Kept, claimKind.Kind)+stayInClusters)
+	}
 	if l.Runs > 0 {
 		out = append(out, counted(l.Runs, "workload"))
 	}
@@ -98,8 +106,14 @@ func (l Loss) stays(id ID) string {
 	if !slices.Contains(l.Preserved, id) {
 		return ""
 	}
-	return " (goes here; stays in clusters, as its policy preserves it)"
+	return staysInClusters
 }
+
+// What is said of claims whose policies have them stay in clusters.
+const (
+	staysInClusters = " (goes here; stays in clusters, as its policy preserves it)"
+	stayInClusters  = " (go here; stay in clusters, as their policies preserve them)"
+)
 
 // heldRank is lower for what is worse: data comes back by nothing, what is in a namespace is counted.
 func heldRank(id ID) int {

@@ -427,6 +427,9 @@ func TestWhatGoesAlong(t *testing.T) {
 	of := func(id string, within int, precious bool) inventory.Loss {
 		return inventory.Loss{ID: entry(id, "v1").ID, Within: within, Precious: precious}
 	}
+	claims := func(going, kept int) inventory.Loss {
+		return inventory.Loss{ID: entry("_shop__Namespace", "v1").ID, Within: 9, Precious: true, Claims: going, Kept: kept}
+	}
 	for name, tc := range map[string]struct {
 		losses  []inventory.Loss
 		wantErr string
@@ -435,6 +438,18 @@ func TestWhatGoesAlong(t *testing.T) {
 		"few, with much": {
 			[]inventory.Loss{of("shop_web_apps_Deployment", 0, false), of("apps_web_kustomize.toolkit.fluxcd.io_Kustomization", 12, false)},
 			`revision main@sha1:9f2c4d1e would remove 2 of 20 objects (Kustomization/apps/web with 12 objects, Deployment/shop/web): nothing was applied; commit them again, or allow it with the annotation kustomize.flotilla.io/allow-prune: "main@sha1:9f2c4d1e", or in a commit by the trailer Flotilla-Allow-Delete: deployment/shop/web, kustomization/apps/web`,
+		},
+		"claims of others, of which clusters keep none": {
+			[]inventory.Loss{claims(2, 0)},
+			`revision main@sha1:9f2c4d1e would remove 1 of 20 objects (Namespace/shop with 9 objects: 2 PersistentVolumeClaims with data): nothing was applied; commit it again, or allow it with the annotation kustomize.flotilla.io/allow-prune: "namespace/shop", or in a commit by the trailer Flotilla-Allow-Delete: namespace/shop`,
+		},
+		"claims of others, of which clusters keep one": {
+			[]inventory.Loss{claims(1, 1)},
+			`revision main@sha1:9f2c4d1e would remove 1 of 20 objects (Namespace/shop with 9 objects: 1 PersistentVolumeClaim with data, 1 PersistentVolumeClaim (goes here; stays in clusters, as its policy preserves it)): nothing was applied; commit it again, or allow it with the annotation kustomize.flotilla.io/allow-prune: "namespace/shop", or in a commit by the trailer Flotilla-Allow-Delete: namespace/shop`,
+		},
+		"claims of others, of which clusters keep all": {
+			[]inventory.Loss{claims(0, 2)},
+			`revision main@sha1:9f2c4d1e would remove 1 of 20 objects (Namespace/shop with 9 objects: 2 PersistentVolumeClaims (go here; stay in clusters, as their policies preserve them)): nothing was applied; commit it again, or allow it with the annotation kustomize.flotilla.io/allow-prune: "namespace/shop", or in a commit by the trailer Flotilla-Allow-Delete: namespace/shop`,
 		},
 		"one that is precious": {
 			[]inventory.Loss{of("shop_web_apps_Deployment", 0, false), of("_shop__Namespace", 1, true)},

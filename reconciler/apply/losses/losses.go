@@ -100,7 +100,7 @@ func (c *Counter) Of(ctx context.Context, removed []inventory.Entry, by Revision
 	out := make([]inventory.Loss, len(removed))
 	for i, e := range removed {
 		var err error
-		if out[i], err = c.loss(ctx, e, reaches[i], going); err != nil {
+		if out[i], err = c.loss(ctx, e, reaches[i], going, by); err != nil {
 			return nil, err
 		}
 		if by.Places {
@@ -114,19 +114,20 @@ func (c *Counter) Of(ctx context.Context, removed []inventory.Entry, by Revision
 }
 
 // loss is what goes with an entry, and with what its removal reaches.
-func (c *Counter) loss(ctx context.Context, e inventory.Entry, reach []inventory.Entry, going map[inventory.ID]bool) (inventory.Loss, error) {
+func (c *Counter) loss(ctx context.Context, e inventory.Entry, reach []inventory.Entry, going map[inventory.ID]bool, by Revision) (inventory.Loss, error) {
 	carried, err := c.carried(ctx, e.ID)
 	if err != nil {
 		return inventory.Loss{}, err
 	}
 	out := inventory.Loss{ID: e.ID, Carried: carried, Within: len(reach)}
 	for _, reached := range append(reach, e) {
-		found, err := c.within(ctx, reached, going)
+		found, err := c.within(ctx, reached, going, by)
 		if err != nil {
 			return inventory.Loss{}, fmt.Errorf("see what would go with %s: %w", inventory.Describe(reached.ID), err)
 		}
 		out.Within += found.all
 		out.Claims += found.claims
+		out.Kept += found.kept
 		out.Precious = out.Precious || found.all > 0 || reached.ID.GroupKind == volumeClaimKind
 		if reached.ID == e.ID {
 			continue
@@ -145,19 +146,29 @@ func (c *Counter) loss(ctx context.Context, e inventory.Entry, reach []inventory
 	return out, nil
 }
 
-// found counts what lies within an object.
+// found counts what lies within an object: claims whose data goes, and those that are kept in clusters.
 type found struct {
-	all, claims int
+	all, claims, kept int
 }
 
-func foundIn(titles []string) found {
+// foundIn counts what lies in a namespace, by the titles that package contents gives it.
+func (c *Counter) foundIn(ctx context.Context, namespace string, titles []string, by Revision) (found, error) {
 	out := found{all: len(titles)}
+	var claims []inventory.ID
 	for _, title := range titles {
-		if kind, _, _ := strings.Cut(title, " "); kind == volumeClaimKind.Kind {
-			out.claims++
+		if kind, name, _ := strings.Cut(title, " "); kind == volumeClaimKind.Kind {
+			claims = append(claims, inventory.ID{Namespace: namespace, Name: name, GroupKind: volumeClaimKind})
 		}
 	}
-	return out
+	if !by.Places {
+		kept, err := c.preserved(ctx, claims)
+		if err != nil {
+			return found{}, err
+		}
+		out.kept = len(kept)
+	}
+	out.claims = len(claims) - out.kept
+	return out, nil
 }
 
 // reach returns what Kustomizations delete that go with an entry, and adds it to what is going.
@@ -197,14 +208,17 @@ func (c *Counter) reach(ctx context.Context, e inventory.Entry, going map[invent
 }
 
 // within counts what lies in a namespace, is of a kind, or runs in a cluster, and is not going anyway.
-func (c *Counter) within(ctx context.Context, e inventory.Entry, going map[inventory.ID]bool) (found, error) {
+func (c *Counter) within(ctx context.Context, e inventory.Entry, going map[inventory.ID]bool, by Revision) (found, error) {
 	what := contents.Search{Most: most, Leaves: func(kind schema.GroupKind, obj metav1.Object) bool {
 		return going[inventory.ID{GroupKind: kind, Namespace: obj.GetNamespace(), Name: obj.GetName()}]
 	}}
 	switch {
 	case e.ID.GroupKind == namespaceKind:
 		titles, err := contents.InNamespace(ctx, c.server, e.ID.Name, what)
-		return foundIn(titles), err
+		if err != nil {
+			return found{}, err
+		}
+		return c.foundIn(ctx, e.ID.Name, titles, by)
 	case contents.Defines(e.ID.GroupKind):
 		crd := &unstructured.Unstructured{}
 		crd.SetGroupVersionKind(e.GroupVersionKind())

@@ -57,3 +57,35 @@ func TestWhatClustersKeep(t *testing.T) {
 		})
 	}
 }
+
+// TestWhichClaimsOfOthersClustersKeep: of claims that go with a namespace, those stay in clusters whose policies say so.
+func TestWhichClaimsOfOthersClustersKeep(t *testing.T) {
+	claimed := func(name string, preserves bool) *workv1alpha2.ResourceBinding {
+		b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: workv1alpha2.BindingName("PersistentVolumeClaim", name)}}
+		b.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "v1", Kind: "PersistentVolumeClaim", Namespace: "shop", Name: name}
+		b.Spec.PreserveResourcesOnDeletion = ptr.To(preserves)
+		propagation.ClaimOf(&policyv1alpha1.PropagationPolicy{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Name: "web", Labels: map[string]string{policyv1alpha1.PropagationPolicyPermanentIDLabel: "web"},
+		}}).Set(b)
+		return b
+	}
+	titles := []string{"ConfigMap web", "PersistentVolumeClaim a", "PersistentVolumeClaim b", "PersistentVolumeClaim c", "Secret data"}
+	for name, tc := range map[string]struct {
+		by   Revision
+		want found
+	}{
+		"policies stand as they are":   {want: found{all: 5, claims: 2, kept: 1}},
+		"the revision writes policies": {by: Revision{Places: true}, want: found{all: 5, claims: 3}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := &Counter{hub: fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(claimed("a", true), claimed("b", false)).Build()}
+			got, err := c.foundIn(t.Context(), "shop", titles, tc.by)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got != tc.want {
+				t.Errorf("found %+v, want %+v", got, tc.want)
+			}
+		})
+	}
+}
