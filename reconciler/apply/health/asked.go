@@ -20,37 +20,26 @@ import (
 // asked is what is asked of templates: where they run, and as what. What clusters hold counts only once bindings and Works
 // say the same: a policy or an override may have changed a moment ago.
 type asked struct {
-	directory    *propagation.Directory
-	overrides    *override.Index
+	*indexed
 	clusters     map[string]*clusterv1alpha1.Cluster
 	noPreemption bool
 }
 
-// lazily is asked once, for those of which a binding is to be judged: an index of all policies and overrides costs more
+// lazily is asked once, for those of which a binding is to be judged: to read all overrides costs more
 // than the rest where there is none.
-func (r Deps) lazily(ctx context.Context, policies selection) func() (asked, error) {
-	return sync.OnceValues(func() (asked, error) { return r.asked(ctx, policies) })
+func lazily(ctx context.Context, r *Reader, policies selection, fleet []clusterv1alpha1.Cluster) func() (asked, error) {
+	return sync.OnceValues(func() (asked, error) { return askedBy(ctx, r, policies, fleet) })
 }
 
-// asked returns what is asked of templates by these policies, and the overrides of the cache.
-func (r Deps) asked(ctx context.Context, policies selection) (asked, error) {
+// askedBy returns what is asked of templates by these policies, and the overrides of the cache.
+func askedBy(ctx context.Context, r *Reader, policies selection, fleet []clusterv1alpha1.Cluster) (asked, error) {
 	overrides, err := r.overrides(ctx)
 	if err != nil {
 		return asked{}, err
 	}
-	var list clusterv1alpha1.ClusterList
-	if err := r.Hub.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
-		return asked{}, fmt.Errorf("list clusters: %w", err)
-	}
-	out := asked{
-		directory: propagation.NewDirectory(policies.policies, overrides, policies.skip), overrides: &override.Index{},
-		clusters: map[string]*clusterv1alpha1.Cluster{}, noPreemption: r.NoPreemption,
-	}
-	for _, o := range overrides {
-		out.overrides.Set(o)
-	}
-	for i := range list.Items {
-		out.clusters[list.Items[i].Name] = &list.Items[i]
+	out := asked{indexed: r.indexes.of(policies.policies, overrides, policies.skip), clusters: make(map[string]*clusterv1alpha1.Cluster, len(fleet)), noPreemption: r.NoPreemption}
+	for i := range fleet {
+		out.clusters[fleet[i].Name] = &fleet[i]
 	}
 	return out, nil
 }

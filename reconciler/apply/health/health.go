@@ -54,6 +54,7 @@ type Deps struct {
 type Reader struct {
 	Deps
 	expressions *expression.Compiler
+	indexes     indexes
 }
 
 // New returns a Reader.
@@ -107,11 +108,11 @@ func (r *Reader) Assess(ctx context.Context, req Request) (Assessment, error) {
 	if err != nil {
 		return Assessment{}, err
 	}
-	names, silent, err := r.fleet(ctx)
+	fleet, err := r.fleet(ctx)
 	if err != nil {
 		return Assessment{}, err
 	}
-	all := given{policies, r.lazily(ctx, policies), names, silent}
+	all := givenBy(ctx, r, policies, fleet)
 	out := Assessment{Verdicts: make([]Verdict, len(req.Entries))}
 	parts := make([]*rollup.Part, len(req.Entries))
 	for i, e := range req.Entries {

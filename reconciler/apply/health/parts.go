@@ -34,11 +34,12 @@ func (r *Reader) Parts(ctx context.Context, owner client.ObjectKey, entries []in
 	if err != nil {
 		return nil, err
 	}
-	names, silent, err := r.fleet(ctx)
+	fleet, err := r.fleet(ctx)
 	if err != nil {
 		return nil, err
 	}
-	all := given{policies, r.lazily(ctx, policies), names, silent}
+	all := givenBy(ctx, r, policies, fleet)
+	names, silent := all.names, all.silent
 	var parts, around []rollup.Part
 	for _, e := range entries {
 		goesEverywhere, err := r.unbound(ctx, e.ID)
@@ -128,6 +129,18 @@ type given struct {
 	silent   rollup.Silences
 }
 
+func givenBy(ctx context.Context, r *Reader, policies selection, fleet []clusterv1alpha1.Cluster) given {
+	return given{policies: policies, asked: lazily(ctx, r, policies, fleet), names: namesOf(fleet), silent: rollup.SilencesOf(fleet)}
+}
+
+func namesOf(fleet []clusterv1alpha1.Cluster) []string {
+	names := make([]string, len(fleet))
+	for i := range fleet {
+		names[i] = fleet[i].Name
+	}
+	return names
+}
+
 func (r *Reader) part(ctx context.Context, owner client.ObjectKey, e inventory.Entry, binding workv1alpha2.Binding, all given) (rollup.Part, bool, error) {
 	waits := func(reason string) rollup.Part {
 		return rollup.Part{Object: objectName(e.ID), State: rollup.Progressing, Reason: reason}
@@ -199,17 +212,13 @@ func objectName(id inventory.ID) string {
 
 func resourceOf(obj *unstructured.Unstructured) selector.Resource { return selector.ResourceOf(obj) }
 
-// fleet returns the names of the clusters, and those of which nothing is heard.
-func (r Deps) fleet(ctx context.Context) ([]string, rollup.Silences, error) {
+// fleet returns the clusters. They are shared: they must not be changed.
+func (r Deps) fleet(ctx context.Context) ([]clusterv1alpha1.Cluster, error) {
 	var list clusterv1alpha1.ClusterList
 	if err := r.Hub.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, nil, fmt.Errorf("list clusters: %w", err)
+		return nil, fmt.Errorf("list clusters: %w", err)
 	}
-	names := make([]string, len(list.Items))
-	for i := range list.Items {
-		names[i] = list.Items[i].Name
-	}
-	return names, rollup.SilencesOf(list.Items), nil
+	return list.Items, nil
 }
 
 // selection are the policies of the hub.

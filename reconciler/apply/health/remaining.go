@@ -32,11 +32,11 @@ func (r *Reader) Remaining(ctx context.Context, owner client.ObjectKey, removed 
 	if len(removed) == 0 {
 		return nil, nil
 	}
-	clusters, _, err := r.fleet(ctx)
+	fleet, err := r.fleet(ctx)
 	if err != nil {
 		return nil, err
 	}
-	found, err := r.remaining(ctx, ownersAmong(owner, removed), removed, clusters)
+	found, err := r.remaining(ctx, ownersAmong(owner, removed), removed, namesOf(fleet))
 	if err != nil {
 		return nil, err
 	}
@@ -65,10 +65,11 @@ func (r *Reader) RemainingParts(ctx context.Context, owner client.ObjectKey, rem
 	if len(removed) == 0 {
 		return nil, nil
 	}
-	clusters, silent, err := r.fleet(ctx)
+	fleet, err := r.fleet(ctx)
 	if err != nil {
 		return nil, err
 	}
+	clusters, silent := namesOf(fleet), rollup.SilencesOf(fleet)
 	owners, err := r.gone(ctx, owner, ownersAmong(owner, removed))
 	if err != nil {
 		return nil, err
