@@ -117,6 +117,19 @@ func (u *Unschedulable) OverQuota(namespace string) []workv1alpha2.Binding {
 	return out
 }
 
+// Unfit returns the bindings that no cluster fits.
+func (u *Unschedulable) Unfit() []workv1alpha2.Binding {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	var out []workv1alpha2.Binding
+	for _, e := range u.entries {
+		if e.reason == workv1alpha2.BindingReasonNoClusterFit {
+			out = append(out, e.binding)
+		}
+	}
+	return out
+}
+
 // OfGroup returns the bindings of resources of the API group that could not be
 // placed.
 func (u *Unschedulable) OfGroup(group string) []workv1alpha2.Binding {

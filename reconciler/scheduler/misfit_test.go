@@ -76,3 +76,51 @@ func TestWhyNoClusterFitsStaysTrue(t *testing.T) {
 		})
 	}
 }
+
+// TestTheFirstClusterAndTheLast: that no cluster has joined is said until one has, and again once none is left,
+// of bindings as well that are not meant for it.
+func TestTheFirstClusterAndTheLast(t *testing.T) {
+	const none = "0/0 clusters are available: no cluster has joined."
+	m1 := cluster("m1")
+	b := bound(func(b *workv1alpha2.ResourceBinding) {
+		b.Spec.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"m2"}}
+	})
+	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
+	hub := hubOf(b).Build()
+	r := New(hub, decider.New(hub, decider.Options{Clock: clock}), &recorder{}, Options{Clock: clock})
+	q := fairqueue.WithClock(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request](), clock)
+	defer q.ShutDown()
+	q.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)})
+	says := func() string {
+		t.Helper()
+		for q.Len() > 0 {
+			req, _ := q.Get()
+			if _, err := r.Reconcile(t.Context(), req); err != nil {
+				t.Fatal(err)
+			}
+			q.Done(req)
+		}
+		if err := hub.Get(t.Context(), client.ObjectKeyFromObject(b), b); err != nil {
+			t.Fatal(err)
+		}
+		record, _ := placement.RecordOf(b)
+		return record.Message
+	}
+	if said := says(); said != none {
+		t.Errorf("in an empty fleet it says %q, want %q", said, none)
+	}
+	if err := hub.Create(t.Context(), m1); err != nil {
+		t.Fatal(err)
+	}
+	r.wakes.clusterEvents().Create(t.Context(), event.TypedCreateEvent[*clusterv1alpha1.Cluster]{Object: m1}, q)
+	if said, want := says(), "0/1 clusters are available: 1 cluster(s) did not match the placement cluster affinity constraint."; said != want {
+		t.Errorf("once a cluster has joined it says %q, want %q", said, want)
+	}
+	if err := hub.Delete(t.Context(), m1); err != nil {
+		t.Fatal(err)
+	}
+	r.wakes.clusterEvents().Delete(t.Context(), event.TypedDeleteEvent[*clusterv1alpha1.Cluster]{Object: m1}, q)
+	if said := says(); said != none {
+		t.Errorf("once it has left it says %q, want %q", said, none)
+	}
+}

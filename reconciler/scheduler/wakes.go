@@ -145,6 +145,7 @@ func (w *wakes) clusterEvents() handler.TypedEventHandler[*clusterv1alpha1.Clust
 			w.decider.ClusterChanged(nil, nil)
 			if !e.IsInInitialList { // at the start every binding is looked at anyway
 				w.enqueueAffected(ctx, q, e.Object)
+				w.unfit(q)
 			}
 		},
 		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*clusterv1alpha1.Cluster], q queue) {
@@ -156,7 +157,16 @@ func (w *wakes) clusterEvents() handler.TypedEventHandler[*clusterv1alpha1.Clust
 		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[*clusterv1alpha1.Cluster], q queue) {
 			w.decider.ClusterChanged(nil, nil)
 			w.enqueueAffected(ctx, q, e.Object)
+			w.unfit(q)
 		},
+	}
+}
+
+// unfit looks at the bindings that no cluster fits when a cluster comes or goes: those that it does not affect may say that
+// no cluster has joined, or not know that none is left. Where they say the same, nothing is written.
+func (w *wakes) unfit(q queue) {
+	for _, b := range w.decider.Unschedulable().Unfit() {
+		w.add(q, b, handler.LowPriority)
 	}
 }
 
