@@ -138,7 +138,8 @@ func (r *requester) binding(ctx context.Context, kind, namespace, name string) (
 
 // notCarried is why a template without a binding is not placed anew.
 func notCarried(kind, namespace, name string) error {
-	return fmt.Errorf("%s %s is not placed anew: no policy carries it: flotilla explain %s/%s%s", kind, titleOf(namespace, name), strings.ToLower(kind), name, inNamespace(namespace))
+	return fmt.Errorf("%s %s is not placed anew: no policy carries it: flotilla explain %s",
+		kind, titleOf(namespace, name), objectOf(appsv1alpha1.ObjectReference{Kind: kind, Namespace: namespace, Name: name}))
 }
 
 func titleOf(namespace, name string) string { return strings.TrimPrefix(namespace+"/"+name, "/") }
@@ -153,18 +154,54 @@ func (r *requester) placed(ctx context.Context, observed appsv1alpha1.ObservedWo
 		return fmt.Errorf("%s %s is not placed anew: %s", of.Kind, titleOf(of.Namespace, of.Name), observed.Reason)
 	}
 	var binding workv1alpha2.Binding
+	asked := time.Now()
 	err := r.until(ctx, func(ctx context.Context) (_ bool, err error) {
 		binding, err = r.binding(ctx, of.Kind, of.Namespace, of.Name)
-		return err == nil && placement.Answered(binding), err
+		return err == nil && (placement.Answered(binding) || unplaced(binding, time.Since(asked)) != ""), err
 	})
 	if err != nil {
-		return fmt.Errorf("wait for the placement of %s %s: %w", of.Kind, titleOf(of.Namespace, of.Name), err)
+		return fmt.Errorf("wait for the placement of %s %s: %w: flotilla explain %s", of.Kind, titleOf(of.Namespace, of.Name), err, objectOf(of))
 	}
-	if record, _ := placement.RecordOf(binding); !record.Succeeded() {
-		return fmt.Errorf("%s %s stays where it is: %s", of.Kind, titleOf(of.Namespace, of.Name), record.Message)
+	if why := unplaced(binding, settled); why != "" {
+		return fmt.Errorf("%s %s %s: %s: flotilla explain %s", of.Kind, titleOf(of.Namespace, of.Name), stays(binding), why, objectOf(of))
 	}
 	r.say(done, "%s %s is placed in %s", of.Kind, titleOf(of.Namespace, of.Name), placement.Text(binding.BindingSpec().Clusters))
 	return nil
+}
+
+// settled is how long the scheduler may take to answer a request. What fails again as it did before is not written
+// again, so that only time tells that it was tried.
+const settled = 3 * time.Second
+
+// unplaced says why a binding is not placed anew, which was asked for so long ago; empty where it is, or that is not
+// decided yet.
+func unplaced(b workv1alpha2.Binding, ago time.Duration) string {
+	spec := b.BindingSpec()
+	if s := spec.Suspension; s != nil && ptr.Deref(s.Scheduling, false) {
+		return "its scheduling is suspended, by suspension.scheduling of its policy"
+	}
+	record, decided := placement.RecordOf(b)
+	asked := spec.RescheduleTriggeredAt
+	switch {
+	case !decided || record.Succeeded():
+		return ""
+	case ago < settled && !placement.Answered(b) && asked != nil && record.At.Before(asked):
+		return ""
+	}
+	return strings.TrimSuffix(record.Message, ".")
+}
+
+// stays says where a template goes on to run that is not placed anew.
+func stays(b workv1alpha2.Binding) string {
+	if clusters := b.BindingSpec().Clusters; len(clusters) > 0 {
+		return "stays in " + placement.Text(clusters)
+	}
+	return "is placed nowhere"
+}
+
+// objectOf is a template as commands take it.
+func objectOf(of appsv1alpha1.ObjectReference) string {
+	return strings.ToLower(of.Kind) + "/" + of.Name + inNamespace(of.Namespace)
 }
 
 func inNamespace(namespace string) string {

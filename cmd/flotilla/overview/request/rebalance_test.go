@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -24,13 +26,24 @@ import (
 
 // TestRebalance: what was asked for is said, and where it runs then, or why it stays.
 func TestRebalance(t *testing.T) {
-	bound := func(reason, message string) *workv1alpha2.ResourceBinding {
-		return &workv1alpha2.ResourceBinding{
+	asked := func(b *workv1alpha2.ResourceBinding) {
+		b.Spec.RescheduleTriggeredAt = &metav1.Time{Time: time.Now().Add(time.Hour)}
+	}
+	nowhere := func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters, b.Spec.ReplicaRequirements = nil, nil }
+	suspended := func(b *workv1alpha2.ResourceBinding) {
+		b.Spec.Suspension = &workv1alpha2.Suspension{Scheduling: ptr.To(true)}
+	}
+	bound := func(reason, message string, edits ...func(*workv1alpha2.ResourceBinding)) *workv1alpha2.ResourceBinding {
+		out := &workv1alpha2.ResourceBinding{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-deployment", Annotations: placement.Decision{
 				AppliedPlacement: placement.AppliedPlacement(nil), Record: placement.Record{Reason: reason, Message: message},
 			}.Annotations()},
 			Spec: workv1alpha2.ResourceBindingSpec{Clusters: []workv1alpha2.TargetCluster{{Name: "east", Replicas: 2}, {Name: "west", Replicas: 2}}, Replicas: 2, ReplicaRequirements: &workv1alpha2.ReplicaRequirements{}},
 		}
+		for _, edit := range edits {
+			edit(out)
+		}
+		return out
 	}
 	for name, tc := range map[string]struct {
 		observed  appsv1alpha1.ObservedWorkload
@@ -48,10 +61,26 @@ func TestRebalance(t *testing.T) {
 		},
 		"there is no room": {
 			observed: appsv1alpha1.ObservedWorkload{Result: appsv1alpha1.RebalanceSuccessful}, there: []client.Object{bound(workv1alpha2.BindingReasonUnschedulable, "no room")},
-			err: "Deployment shop/web stays where it is: no room",
+			err: "Deployment shop/web stays in {east:2, west:2}: no room: flotilla explain deployment/web -n shop",
+		},
+		"there is no room, as before": {
+			observed: appsv1alpha1.ObservedWorkload{Result: appsv1alpha1.RebalanceSuccessful}, there: []client.Object{bound(workv1alpha2.BindingReasonUnschedulable, "no room", asked)},
+			err: "Deployment shop/web stays in {east:2, west:2}: no room: flotilla explain deployment/web -n shop",
+		},
+		"it has no place, as before": {
+			observed: appsv1alpha1.ObservedWorkload{Result: appsv1alpha1.RebalanceSuccessful}, there: []client.Object{bound(workv1alpha2.BindingReasonNoClusterFit, "0/1 clusters are available: 1 is full.", asked, nowhere)},
+			err: "Deployment shop/web is placed nowhere: 0/1 clusters are available: 1 is full: flotilla explain deployment/web -n shop",
+		},
+		"its scheduling is suspended": {
+			observed: appsv1alpha1.ObservedWorkload{Result: appsv1alpha1.RebalanceSuccessful}, there: []client.Object{bound(workv1alpha2.BindingReasonSuccess, "", asked, suspended)},
+			err: "Deployment shop/web stays in {east:2, west:2}: its scheduling is suspended, by suspension.scheduling of its policy: flotilla explain deployment/web -n shop",
+		},
+		"nobody decides": {
+			observed: appsv1alpha1.ObservedWorkload{Result: appsv1alpha1.RebalanceSuccessful}, there: []client.Object{bound(workv1alpha2.BindingReasonSuccess, "", asked)},
+			err: "wait for the placement of Deployment shop/web: the time of --timeout is over: flotilla explain deployment/web -n shop",
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(name, inBubble(func(t *testing.T) {
 			hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(tc.there...).WithInterceptorFuncs(interceptor.Funcs{
 				Create: func(ctx context.Context, hub client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
 					rebalancer := obj.(*appsv1alpha1.WorkloadRebalancer)
@@ -78,8 +107,13 @@ func TestRebalance(t *testing.T) {
 			if diff := cmp.Diff(tc.says, says); diff != "" {
 				t.Errorf("said (-want +got):\n%s", diff)
 			}
-		})
+		}))
 	}
+}
+
+// inBubble has a test wait by a clock of its own.
+func inBubble(f func(*testing.T)) func(*testing.T) {
+	return func(t *testing.T) { synctest.Test(t, f) }
 }
 
 // TestWhatIsNotThereToRebalance: the next step asks in the namespace that was asked in.
