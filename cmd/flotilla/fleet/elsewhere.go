@@ -19,7 +19,8 @@ import (
 const askElsewhere = 5 * time.Second
 
 // Elsewhere returns an error if f leads to a server that answers, and is no control plane: it knows no
-// clusters. It returns nil where it is one, and where that is not known.
+// clusters. One that is not ready may serve them yet: the error says so. It returns nil where it is one, and where that
+// is not known.
 func Elsewhere(ctx context.Context, f *Flags) error {
 	cfg, err := f.getter("", askElsewhere).ToRESTConfig()
 	if err != nil {
@@ -32,6 +33,11 @@ func Elsewhere(ctx context.Context, f *Flags) error {
 	err = kinds.RESTClient().Get().AbsPath("/apis/" + clusterv1alpha1.GroupVersion.String()).MaxRetries(0).Do(ctx).Error()
 	if !apierrors.IsNotFound(err) {
 		return nil
+	}
+	code := 0
+	kinds.RESTClient().Get().AbsPath("/readyz").MaxRetries(0).Do(ctx).StatusCode(&code)
+	if code >= http.StatusInternalServerError {
+		return fmt.Errorf("%s is not ready, and serves no clusters so far, as a control plane that is starting: try again in some seconds", cfg.Host)
 	}
 	return fmt.Errorf("%s is no control plane of a fleet, but another Kubernetes API: --kubeconfig or $KUBECONFIG names the file that leads to the control plane", cfg.Host)
 }
