@@ -40,6 +40,7 @@ type Departure struct {
 	remaining map[string][]string // by Work: the objects that are still to be removed
 	doubt     map[string][]string // of Works that have gone, and nobody knows yet by whom
 	left      map[string][]string // of Works that have gone without them
+	begun     bool
 	pull      bool
 	well      bool
 	taken     bool
@@ -70,15 +71,16 @@ const (
 // Observe takes note of how far the cluster is; nil is one that is gone.
 func (d *Departure) Observe(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
 	d.begin()
+	d.begun = true
 	if cluster != nil {
 		d.pull = cluster.Spec.SyncMode == clusterv1alpha1.Pull
 		ready := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
-		d.well = outlook.Reached(cluster)
+		d.listen(ctx)
+		d.well = outlook.Reached(d.lately(ctx, cluster))
 		d.taken = d.taken || ready != nil && ready.Reason == clusterv1alpha1.ClusterClaimedReason
 		if d.well { // only where that is not known, Works go by themselves
 			clear(d.doubt)
 		}
-		d.listen(ctx)
 	}
 	remaining, known, err := d.works(ctx, cluster == nil)
 	if err != nil || !known {
@@ -100,6 +102,22 @@ func (d *Departure) Observe(ctx context.Context, cluster *clusterv1alpha1.Cluste
 	return nil
 }
 
+// lately returns a cluster as it is by now: one in push mode that comes and goes is called unreachable for a while
+// after it answers again, and what runs there is removed all the same.
+func (d *Departure) lately(ctx context.Context, cluster *clusterv1alpha1.Cluster) *clusterv1alpha1.Cluster {
+	ready := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
+	if ready == nil || ready.Reason != clusterv1alpha1.ClusterNotReachableReason || cluster.Spec.SyncMode != clusterv1alpha1.Push || d.Answers == nil {
+		return cluster
+	}
+	d.begin()
+	if d.listen(ctx); d.voice.mute {
+		return cluster
+	}
+	cluster = cluster.DeepCopy()
+	meta.FindStatusCondition(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady).Reason = clusterv1alpha1.ClusterAnswersAgainReason
+	return cluster
+}
+
 func (d *Departure) begin() {
 	if d.left != nil {
 		return
@@ -111,11 +129,12 @@ func (d *Departure) begin() {
 }
 
 // Begun reports whether the cluster was looked at: it leaves, whoever waits for that.
-func (d *Departure) Begun() bool { return d.left != nil }
+func (d *Departure) Begun() bool { return d.begun }
 
 // Abandon says that what is held will not be removed by anybody.
 func (d *Departure) Abandon() {
 	d.begin()
+	d.begun = true
 	maps.Copy(d.left, d.remaining)
 	clear(d.remaining)
 }

@@ -219,6 +219,21 @@ func TestADepartureKnowsWhatNobodyRemoved(t *testing.T) {
 			l.after(time.Second, l.cluster)
 			l.after(time.Second, nil)
 		}, nil},
+		"the member answers again, and is called unreachable until it has done so for longer": {clusterv1alpha1.Push, func(l *leaves) {
+			l.unready(clusterv1alpha1.ClusterNotReachableReason)
+			l.after(0, l.cluster)
+			l.letGo()
+			l.after(time.Second, l.cluster)
+			l.after(time.Second, nil)
+		}, nil},
+		"the member is unreachable": {clusterv1alpha1.Push, func(l *leaves) {
+			l.unready(clusterv1alpha1.ClusterNotReachableReason)
+			l.away = errors.New("timeout")
+			l.after(0, l.cluster)
+			l.letGo()
+			l.after(time.Second, l.cluster)
+			l.after(time.Second, nil)
+		}, both},
 		"the member answers, but not well": {clusterv1alpha1.Push, func(l *leaves) {
 			l.unready(clusterv1alpha1.ClusterNotReadyReason)
 			l.after(0, l.cluster)

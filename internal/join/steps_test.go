@@ -262,6 +262,35 @@ func TestADryUnjoinSaysWhatGoes(t *testing.T) {
 	}
 }
 
+// TestAClusterThatHasJustAnsweredAgain: for a while the control plane calls it unreachable still, and removes what runs
+// there all the same.
+func TestAClusterThatHasJustAnsweredAgain(t *testing.T) {
+	for name, tc := range map[string]struct {
+		answers error
+		want    string
+	}{
+		"it answers":         {nil, "would remove 1 object that the fleet runs there (member)"},
+		"it does not answer": {errors.New("timeout"), "would leave 1 object that the fleet runs there, since the cluster is not ready: it is unreachable (member)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "eu-1"}, Spec: clusterv1alpha1.ClusterSpec{SyncMode: clusterv1alpha1.Push}}
+			cluster.Status.Conditions = []metav1.Condition{{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionFalse, Reason: clusterv1alpha1.ClusterNotReachableReason, Message: "it is unreachable"}}
+			work := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-eu-1", Name: "web"}}
+			work.Spec.Workload.Manifests = []workv1alpha1.Manifest{{}}
+			work.Spec.Workload.Manifests[0].Raw = []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"shop","name":"web"}}`)
+			hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(cluster, work).Build()
+			var reported []string
+			err := join.Unjoin(t.Context(), join.UnjoinOptions{
+				Name: "eu-1", Hub: hub, DryRun: true, Progress: func(s join.Step) { reported = append(reported, s.String()) },
+				Departure: &join.Departure{Name: "eu-1", Hub: hub, Answers: func(context.Context) error { return tc.answers }},
+			})
+			if err != nil || !slices.Contains(reported, tc.want) {
+				t.Errorf("error %v, told:\n%s\nwant %s", err, strings.Join(reported, "\n"), tc.want)
+			}
+		})
+	}
+}
+
 func TestJoiningAgainBringsTheRegistrationUpToDate(t *testing.T) {
 	p := newPair(t)
 	if err := join.Join(t.Context(), p.options()); err != nil {

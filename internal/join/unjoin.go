@@ -122,6 +122,9 @@ func Unjoin(ctx context.Context, o UnjoinOptions) error {
 	if cluster.Spec.SyncMode == clusterv1alpha1.Pull && !o.Force {
 		return ErrPull
 	}
+	if missing == nil && o.Departure != nil {
+		cluster = o.Departure.lately(ctx, cluster)
+	}
 	if err := o.mayLeave(ctx, cluster); err != nil {
 		return err
 	}
