@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/cli-runtime/pkg/resource"
 	"k8s.io/kubectl/pkg/cmd/apply"
 	cmdutil "k8s.io/kubectl/pkg/cmd/util"
+	"k8s.io/utils/ptr"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
@@ -33,6 +35,7 @@ type applyFlags struct {
 	late     *lateStreams
 	clusters []string
 	all      bool
+	made     []string // policies that were not there before: "propagationpolicy web-6d7f8d5f5b -n shop"
 }
 
 func newApply(f *fleet.Flags) *cobra.Command {
@@ -46,7 +49,8 @@ func newApply(f *fleet.Flags) *cobra.Command {
 With --cluster or --all-clusters a policy is applied for each object that carries it
 to these clusters: a PropagationPolicy in its namespace, or a
 ClusterPropagationPolicy. It bears the name of the object and a hash, the same each
-time, so that applying again with other clusters moves it.`,
+time, so that applying again with other clusters moves it. It stays when the object
+is deleted: delete the policy by its name, too.`,
 		Example: `  # policies are among the manifests, or there already
   flotilla apply -f app.yaml
 
@@ -98,7 +102,29 @@ func (a *applyFlags) run(cmd *cobra.Command, args []string) error {
 			o.PreProcessorFn = func() error { return a.addPolicies(cmd, o, clusters) }
 		}
 		cmdutil.CheckErr(o.Run())
+		if o.DryRunStrategy == cmdutil.DryRunNone && ptr.Deref(a.kubectl.PrintFlags.OutputFormat, "") == "" {
+			a.tellMade(cmd)
+		}
 	})
+}
+
+// mostMade is of how many policies it is said how to delete them.
+const mostMade = 3
+
+// tellMade says that policies that were made stay when what they carry is deleted, and how to take them back.
+func (a *applyFlags) tellMade(cmd *cobra.Command) {
+	if len(a.made) == 0 {
+		return
+	}
+	what := "the policy that was made stays when the object is deleted, until: "
+	if len(a.made) > 1 {
+		what = fmt.Sprintf("the %d policies that were made stay when the objects are deleted, until: ", len(a.made))
+	}
+	how := "flotilla delete " + strings.Join(a.made, "; flotilla delete ")
+	if len(a.made) > mostMade {
+		how = "flotilla delete, by the names above"
+	}
+	_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "note: %s%s\n", what, how)
 }
 
 // chosen are the clusters that policies are made for; none where none are.
@@ -218,9 +244,12 @@ func (a *applyFlags) policy(obj *unstructured.Unstructured, info *resource.Info,
 	if err != nil {
 		return nil, err
 	}
+	there := resource.NewHelper(to, mapping)
 	former := workv1alpha2.FormerPolicyName(gvk, info.Namespace, info.Name)
-	if _, err := resource.NewHelper(to, mapping).Get(made.Namespace, former); err == nil {
+	if _, err := there.Get(made.Namespace, former); err == nil {
 		made.Name = former // one that was made before stays the one
+	} else if _, err := there.Get(made.Namespace, made.Name); apierrors.IsNotFound(err) {
+		a.made = append(a.made, strings.ToLower(kind)+" "+made.Name+inNamespaceOf(made.Namespace))
 	}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&made)
 	if err != nil {
@@ -230,6 +259,13 @@ func (a *applyFlags) policy(obj *unstructured.Unstructured, info *resource.Info,
 	delete(policy.Object, "status")
 	unstructured.RemoveNestedField(policy.Object, "metadata", "creationTimestamp")
 	return &resource.Info{Client: to, Mapping: mapping, Namespace: made.Namespace, Name: made.Name, Source: strings.TrimSpace("policy for " + info.Source), Object: policy}, nil
+}
+
+func inNamespaceOf(namespace string) string {
+	if namespace == "" {
+		return ""
+	}
+	return " -n " + namespace
 }
 
 // unlessPolicies says what a server is that has no policies.

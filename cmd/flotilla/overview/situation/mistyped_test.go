@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
@@ -53,6 +54,8 @@ func TestWhatAPolicyMayMean(t *testing.T) {
 	labelled.Spec.ResourceSelectors = []policyv1alpha1.ResourceSelector{{APIVersion: "apps/v1", Kind: "Deployment"}}
 	other := naming("typo", "frontent")
 	other.Spec.ResourceSelectors[0].Kind = "StatefulSet"
+	madeName := workv1alpha2.PolicyName(appsv1.SchemeGroupVersion.WithKind("Deployment"), "shop", "typo")
+	made, another := naming(madeName, "typo"), naming(madeName, "other")
 	cases := map[string]struct {
 		policy    policyv1alpha1.Policy
 		workloads []string
@@ -60,16 +63,19 @@ func TestWhatAPolicyMayMean(t *testing.T) {
 		released  string
 		want      situation.Note
 	}{
-		"a letter is wrong":             {policy: naming("typo", "frontent"), workloads: []string{"checkout", "frontend"}, want: means("typo", "shop/frontent", "shop/frontend")},
-		"the nearest is meant":          {policy: naming("typo", "frontent"), workloads: []string{"frntend", "frontend"}, want: means("typo", "shop/frontent", "shop/frontend")},
-		"two are as near":               {policy: naming("typo", "frontent"), workloads: []string{"frontenx", "frontend"}, want: means("typo", "shop/frontent", "shop/frontend")},
-		"a policy of the whole fleet":   {policy: everywhere, workloads: []string{"frontend"}, want: wide},
-		"it runs on as it was":          {policy: naming("typo", "frontent"), released: "frontend", want: means("typo", "shop/frontent", "shop/frontend")},
-		"nothing is near":               {policy: naming("typo", "cart"), workloads: []string{"frontend"}, want: nothing("typo")},
-		"what it names is carried":      {policy: naming("typo", "frontent"), workloads: []string{"frontend"}, carried: "frontent", want: nothing("typo")},
-		"it names another kind":         {policy: other, workloads: []string{"frontend"}, want: nothing("typo")},
-		"it names nothing":              {policy: labelled, workloads: []string{"frontend"}, want: nothing("typo")},
-		"there is what it names itself": {policy: naming("typo", "frontend"), workloads: []string{"frontend", "frontends"}, want: nothing("typo")},
+		"a letter is wrong":           {policy: naming("typo", "frontent"), workloads: []string{"checkout", "frontend"}, want: means("typo", "shop/frontent", "shop/frontend")},
+		"the nearest is meant":        {policy: naming("typo", "frontent"), workloads: []string{"frntend", "frontend"}, want: means("typo", "shop/frontent", "shop/frontend")},
+		"two are as near":             {policy: naming("typo", "frontent"), workloads: []string{"frontenx", "frontend"}, want: means("typo", "shop/frontent", "shop/frontend")},
+		"a policy of the whole fleet": {policy: everywhere, workloads: []string{"frontend"}, want: wide},
+		"it runs on as it was":        {policy: naming("typo", "frontent"), released: "frontend", want: means("typo", "shop/frontent", "shop/frontend")},
+		"nothing is near":             {policy: naming("typo", "cart"), workloads: []string{"frontend"}, want: nothing("typo")},
+		"what it names is carried":    {policy: naming("typo", "frontent"), workloads: []string{"frontend"}, carried: "frontent", want: nothing("typo")},
+		"it names another kind":       {policy: other, workloads: []string{"frontend"}, want: nothing("typo")},
+		"it names nothing":            {policy: labelled, workloads: []string{"frontend"}, want: nothing("typo")},
+		"a command made it for what is gone": {policy: made, want: note(madeName, "it carries nothing: there is no object that its selectors mean, or another policy carries it",
+			"a command made it for Deployment typo: if that is gone for good, flotilla delete propagationpolicy "+madeName+" -n shop")},
+		"its name is that of another one": {policy: another, want: nothing(madeName)},
+		"there is what it names itself":   {policy: naming("typo", "frontend"), workloads: []string{"frontend", "frontends"}, want: nothing("typo")},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -89,7 +95,7 @@ func TestWhatAPolicyMayMean(t *testing.T) {
 			}
 			notes := s.Fleet().Notes
 			for _, got := range notes {
-				if got.Name == "typo" {
+				if got.Name == tc.want.Name {
 					if diff := cmp.Diff(tc.want, got); diff != "" {
 						t.Errorf("(-want +got):\n%s", diff)
 					}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation/remark"
 	"github.com/flotilla-io/flotilla/policies/override"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/rollup"
@@ -52,11 +53,10 @@ func idle(p policyv1alpha1.Policy, kind string, remarks []string, now time.Time)
 	}
 	status := p.PropagationStatus()
 	if age := now.Sub(p.GetCreationTimestamp().Time); age >= settling && status.Templates == 0 && untaken(p) == "" && status.ObservedGeneration == p.GetGeneration() && apimeta.IsStatusConditionTrue(status.Conditions, policyv1alpha1.PolicyReady) {
-		add(carriesNothing,
-			"compare its resourceSelectors with what there is; flotilla explain KIND/NAME says why an object is not carried")
+		add(carriesNothing, remark.IdleNext(p, kind))
 	}
-	for _, remark := range remarks {
-		add(remark, correctCluster)
+	for _, text := range remarks {
+		add(text, correctCluster)
 	}
 	return out
 }

@@ -1,0 +1,28 @@
+package remark
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+)
+
+// IdleNext is what to do about a policy, of that kind, that carries nothing. One that a command has made for an object
+// outlives it: its name says so.
+func IdleNext(p policyv1alpha1.Policy, kind string) string {
+	if of := p.PropagationSpec().ResourceSelectors; len(of) == 1 && of[0].Name != "" {
+		gvk := schema.FromAPIVersionAndKind(of[0].APIVersion, of[0].Kind)
+		namespace := p.GetNamespace() // objects of a namespace are its policies'
+		if name := p.GetName(); name == workv1alpha2.PolicyName(gvk, namespace, of[0].Name) || name == workv1alpha2.FormerPolicyName(gvk, namespace, of[0].Name) {
+			in := ""
+			if namespace != "" {
+				in = " -n " + namespace
+			}
+			return fmt.Sprintf("a command made it for %s %s: if that is gone for good, flotilla delete %s %s%s", of[0].Kind, of[0].Name, strings.ToLower(kind), name, in)
+		}
+	}
+	return "compare its resourceSelectors with what there is; flotilla explain KIND/NAME says why an object is not carried"
+}
