@@ -149,6 +149,7 @@ func (f *explainFlags) run(cmd *cobra.Command, args []string) error {
 	if in.Symptoms = f.examine(ctx, cmd.ErrOrStderr(), e, in.Template); len(in.Symptoms) > 0 {
 		e = explain.Explain(in)
 	}
+	e = leftData(in.Template, e)
 	if len(f.scope.Named()) > 0 {
 		e = e.Only(f.scope.Named())
 	}

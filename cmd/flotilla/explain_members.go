@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/clock"
@@ -18,6 +19,7 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/progress"
 	"github.com/flotilla-io/flotilla/policies/explain"
 	"github.com/flotilla-io/flotilla/policies/symptom"
+	"github.com/flotilla-io/flotilla/policies/volumes"
 )
 
 // mostExamined is how many clusters are asked what ails a workload: more hardly say
@@ -80,6 +82,26 @@ func uncarried(ctx context.Context, hub client.Reader, e explain.Explanation) ex
 			workload := client.ObjectKey{Namespace: e.Resource.Namespace, Name: e.Resource.Name}
 			e.Problems[i].Next = cmp.Or(checkup.Uncarried(ctx, hub, e.Resource.Kind, workload, p.Message), p.Next)
 		}
+	}
+	return e
+}
+
+// leftData says which clusters keep the claims of a template that is about to leave them.
+func leftData(template *unstructured.Unstructured, e explain.Explanation) explain.Explanation {
+	p := e.Placement
+	if p == nil || p.Stands == nil || p.Now == nil || p.Now.Same || p.Now.Error != "" || len(p.Now.Clusters) == 0 {
+		return e
+	}
+	var leaves []string
+	for _, t := range p.Stands.Clusters {
+		if !slices.ContainsFunc(p.Now.Clusters, func(to explain.Target) bool { return to.Name == t.Name }) {
+			leaves = append(leaves, t.Name)
+		}
+	}
+	if data := volumes.LeftBehind(template, leaves); data != "" {
+		placed, stands := *p, *p.Stands
+		stands.Leaves = append(slices.Clone(stands.Leaves), strings.Join(leaves, ", ")+", once that is decided; "+data)
+		placed.Stands, e.Placement = &stands, &placed
 	}
 	return e
 }

@@ -71,3 +71,29 @@ func TestExplainUncarried(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// TestLeftData: what is to leave a cluster, and leaves its data there, says so before it does.
+func TestLeftData(t *testing.T) {
+	set := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": map[string]any{"name": "db"}, "spec": map[string]any{"volumeClaimTemplates": []any{map[string]any{"metadata": map[string]any{"name": "data"}}}}}}
+	web := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apps/v1", "kind": "Deployment"}}
+	east, west := explain.Target{Name: "east"}, explain.Target{Name: "west"}
+	for name, tc := range map[string]struct {
+		template *unstructured.Unstructured
+		now      *explain.Prospect
+		want     []string
+	}{
+		"it is to move":           {set, &explain.Prospect{Clusters: []explain.Target{west}}, []string{"east, once that is decided; it takes no data along: the PersistentVolumeClaims data-db-* stay in east, and it begins with empty ones elsewhere"}},
+		"it stays":                {set, &explain.Prospect{Same: true, Clusters: []explain.Target{east}}, nil},
+		"it gets another cluster": {set, &explain.Prospect{Clusters: []explain.Target{east, west}}, nil},
+		"it has no place":         {set, &explain.Prospect{Error: "no room"}, nil},
+		"nothing is known":        {set, nil, nil},
+		"it has no data":          {web, &explain.Prospect{Clusters: []explain.Target{west}}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := explain.Explanation{Placement: &explain.Placement{Stands: &explain.Standing{Clusters: []explain.Target{east}}, Now: tc.now}}
+			if diff := cmp.Diff(tc.want, leftData(tc.template, e).Placement.Stands.Leaves); diff != "" {
+				t.Errorf("leaves (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -59,12 +59,19 @@ func Text(m *eviction.Move, spec *workv1alpha2.ResourceBindingSpec, in []string,
 	return text + "copies in " + strings.Join(left, ", ") + " are to go" + again
 }
 
-// Data adds to what Text says of a move what becomes of the data of a template that makes claims itself.
-func Data(text string, m *eviction.Move, template *unstructured.Unstructured) string {
+// Data adds to what Text says of a move what becomes of the data of a template that makes claims itself, in the clusters that it
+// has not come back to.
+func Data(text string, m *eviction.Move, spec *workv1alpha2.ResourceBindingSpec, template *unstructured.Unstructured) string {
 	if text == "" || m == nil {
 		return text
 	}
-	return strings.TrimSuffix(text+"; "+volumes.LeftBehind(template, m.From), "; ")
+	var left []string
+	for _, cluster := range m.From {
+		if !slices.ContainsFunc(spec.Clusters, func(t workv1alpha2.TargetCluster) bool { return t.Name == cluster }) {
+			left = append(left, cluster)
+		}
+	}
+	return strings.TrimSuffix(text+"; "+volumes.LeftBehind(template, left), "; ")
 }
 
 // In returns the clusters that Works are of.

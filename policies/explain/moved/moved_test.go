@@ -90,16 +90,16 @@ func TestBack(t *testing.T) {
 	}
 }
 
-// TestData: what is told of a move says what became of the data, where a template makes claims.
+// TestData: the text of a move says what became of the data in the clusters that are left, where a template makes claims.
 func TestData(t *testing.T) {
 	set := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": map[string]any{"name": "db"},
 		"spec": map[string]any{"volumeClaimTemplates": []any{map[string]any{"metadata": map[string]any{"name": "data"}}}},
 	}}
-	m := &eviction.Move{From: []string{"west"}}
-	const told = "from west to east; it takes no data along: the PersistentVolumeClaims data-db-* stay in west, and it begins with empty ones elsewhere"
-	got := []string{moved.Data("from west to east", m, set), moved.Data("from west to east", m, nil), moved.Data("", m, set), moved.Data("", nil, set)}
-	if diff := cmp.Diff([]string{told, "from west to east", "", ""}, got); diff != "" {
+	m, spec := &eviction.Move{From: []string{"east", "west"}}, &workv1alpha2.ResourceBindingSpec{Clusters: []workv1alpha2.TargetCluster{{Name: "east"}}}
+	const want = "from west to east; it takes no data along: the PersistentVolumeClaims data-db-* stay in west, and it begins with empty ones elsewhere"
+	got := []string{moved.Data("from west to east", m, spec, set), moved.Data("from west to east", m, spec, nil), moved.Data("", m, spec, set), moved.Data("", nil, spec, set)}
+	if diff := cmp.Diff([]string{want, "from west to east", "", ""}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
