@@ -3,8 +3,8 @@
 //
 // It reads Clusters and Works, and through internal/members what the watches that
 // there are anyway have seen of members: it starts none but that of claims, and asks members nothing. One
-// that had another name is asked once for what is there of all kinds, and those of what was
-// left are watched. It writes the conditions OrphansFound and ClaimsKept of a Cluster and removes, where the Cluster says
+// that had another name, or is held as the store was set back, is asked once for what is there of all kinds, and those of
+// what was left are watched. It writes the conditions OrphansFound and ClaimsKept of a Cluster and removes, where the Cluster says
 // so by the annotation cluster.flotilla.io/orphans, what policies/orphans takes for an
 // orphan and a live look at Work and object confirms; claims it leaves, as their data goes with
 // them. While the control plane waits

@@ -94,7 +94,7 @@ func New(hub client.Client, live client.Reader, registry *members.Registry, reco
 	}
 	r := &Reconciler{
 		hub: hub, live: live, registry: registry, recorder: recorder, options: o, count: newFound(o.Metrics), suspects: map[string]map[policy.ID]since{},
-		renamed: renamed{seen: map[string]*members.Member{}},
+		renamed: renamed{seen: map[string]look{}},
 		parted:  parted{byCluster: map[string]map[policy.ID]bool{}},
 	}
 	registry.Handle(r)
@@ -240,7 +240,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, nil // what was known stays; the loop is called when the member is back
 	}
 	if member.Proven() {
-		if err := r.renamed.find(ctx, c.Name, member); err != nil {
+		if err := r.renamed.find(ctx, c.Name, member, r.held(c.Name)); err != nil {
 			log.FromContext(ctx).Info("What was left is looked for again later", "cluster", c.Name, "why", err.Error())
 			defer r.sweepAfter(c.Name, seldom)
 		}
@@ -275,7 +275,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 // kept says why orphans stay that the cluster's policy would have removed.
 func (r *Reconciler) kept(c *clusterv1alpha1.Cluster, s *sweep) policy.Kept {
 	switch {
-	case r.options.Hold != nil && r.options.Hold(c.Name) != nil:
+	case r.held(c.Name):
 		return policy.KeptAsHeld
 	case c.Annotations[clusterv1alpha1.OrphansAnnotation] == clusterv1alpha1.OrphansDelete && len(s.certain) > 0 && policy.Brakes(len(s.certain), s.managed):
 		return policy.KeptAsMany
@@ -293,6 +293,11 @@ func (r *Reconciler) Wake() {
 	for _, cluster := range clusters {
 		r.sweepSoon(cluster)
 	}
+}
+
+// held reports whether nothing is removed from a cluster, as the store was set back.
+func (r *Reconciler) held(cluster string) bool {
+	return r.options.Hold != nil && r.options.Hold(cluster) != nil
 }
 
 func (r *Reconciler) serves(c *clusterv1alpha1.Cluster) bool {

@@ -392,3 +392,23 @@ func TestAClusterOfAnotherName(t *testing.T) {
 	f.check(f.there("left"))
 	f.hub.QuietRevision(t)
 }
+
+// TestWhatAStoreThatWasSetBackDoesNotKnow is told, of kinds as well that none of its Works names.
+func TestWhatAStoreThatWasSetBackDoesNotKnow(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs a control plane and a member")
+	}
+	f, at := fleetOf(t)
+	f.check(join.Join(t.Context(), join.Options{Name: "east", Hub: f.hub.Hub, Member: f.edge, MemberConfig: at.Config}))
+	f.check(join.Ready(t.Context(), f.hub.Hub, "east", fleettest.ReadyTimeout))
+	f.work("east", "kept")
+	kept := configMap("kept")
+	f.check(f.edge.Get(t.Context(), client.ObjectKeyFromObject(kept), kept))
+	notes := maps.Clone(kept.Annotations)
+	notes[workv1alpha2.WorkNameAnnotation] = "since"
+	f.check(f.edge.Apply(t.Context(), corev1apply.Secret("since", "shop").WithLabels(kept.Labels).WithAnnotations(notes), client.FieldOwner(ownership.FieldManager)))
+	f.hold.Store(&claims.Hold{})
+	f.check(f.stop())
+	f.start()
+	f.says("1 object that no Work names: Secret shop/since")
+}

@@ -18,19 +18,25 @@ import (
 // allKinds is how long it may take to list what is managed in a member, of all kinds.
 const allKinds = time.Minute
 
-// renamed has the kinds watched of what was left in members while they had another name: no
-// Work of the name that they have now need name these.
+// renamed has the kinds watched of what was left in members while they had another name, or is there of what a store
+// does not know that was set back: no Work need name these.
 type renamed struct {
 	mu   sync.Mutex
-	seen map[string]*members.Member // by cluster
+	seen map[string]look // by cluster
 }
 
-// find lists all kinds of a member that had another name, once for each connection.
-func (r *renamed) find(ctx context.Context, cluster string, member *members.Member) error {
+// look is one through all kinds of a member; with held, for what the store has lost.
+type look struct {
+	at   *members.Member
+	held bool
+}
+
+// find lists all kinds of a member that had another name, or that is held, once for each connection.
+func (r *renamed) find(ctx context.Context, cluster string, member *members.Member, held bool) error {
 	r.mu.Lock()
-	seen := r.seen[cluster] == member
+	last := r.seen[cluster]
 	r.mu.Unlock()
-	if seen || !member.Standing().Renamed {
+	if last.at == member && (last.held || !held) || !held && !member.Standing().Renamed {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, allKinds)
@@ -39,16 +45,16 @@ func (r *renamed) find(ctx context.Context, cluster string, member *members.Memb
 	quiet := rest.CopyConfig(member.Config())
 	quiet.WarningHandler = rest.NoWarnings{} // of all kinds that are listed, some are deprecated
 	_, err := join.ManagedThrough(ctx, quiet, member.HTTP(), func(at join.Served, obj *metav1.PartialObjectMetadata) {
-		if of := obj.Annotations[workv1alpha2.WorkNamespaceAnnotation]; of != "" && of != now {
+		if of := obj.Annotations[workv1alpha2.WorkNamespaceAnnotation]; of != "" && (held || of != now) {
 			member.Read(at.Resource.GroupVersion().WithKind(at.Kind.Kind), types.NamespacedName{Namespace: obj.Namespace, Name: obj.Name})
 		}
 	})
 	if err != nil {
-		return fmt.Errorf("list what was left in cluster %s while it had another name: %w", cluster, err)
+		return fmt.Errorf("list what is left in cluster %s of all kinds: %w", cluster, err)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.seen[cluster] = member
+	r.seen[cluster] = look{member, held}
 	return nil
 }
 

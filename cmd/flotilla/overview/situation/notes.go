@@ -146,10 +146,10 @@ const firstLook = 45 * time.Second
 
 // Started adds when the control plane was started, and what time it is there. Right after a
 // start nobody has compared yet whether its store was set back, which it can have been where
-// clusters were there before.
+// clusters were there before; once one says so, it was.
 func (s *Survey) Started(at, now time.Time) {
 	up := now.Sub(at)
-	if up >= firstLook || s.oldest.IsZero() || !s.oldest.Before(at) {
+	if up >= firstLook || s.held || s.oldest.IsZero() || !s.oldest.Before(at) {
 		return
 	}
 	s.fleet.Notes = append(s.fleet.Notes, Note{Message: fmt.Sprintf("the control plane was started %s ago: whether it was set back is not known yet", duration.HumanDuration(max(up, 0))),

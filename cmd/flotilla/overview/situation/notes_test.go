@@ -163,15 +163,20 @@ func TestRightAfterAStart(t *testing.T) {
 	for name, tc := range map[string]struct {
 		up    time.Duration
 		age   time.Duration // of the cluster
+		held  bool          // it says that the control plane was set back
 		notes int
 	}{
-		"it was not looked at yet":         {4 * time.Second, time.Hour, 1},
-		"it was":                           {time.Minute, time.Hour, 0},
-		"it was not there when it started": {4 * time.Second, 2 * time.Second, 0},
+		"it was not looked at yet":         {4 * time.Second, time.Hour, false, 1},
+		"it was":                           {time.Minute, time.Hour, false, 0},
+		"it was not there when it started": {4 * time.Second, 2 * time.Second, false, 0},
+		"it is known that it was set back": {4 * time.Second, time.Hour, true, 0},
 	} {
 		s := situation.NewSurvey(now, "")
 		east := member("east")
 		east.CreationTimestamp = metav1.NewTime(now.Add(-tc.age))
+		if tc.held {
+			east.Status.Conditions = append(east.Status.Conditions, metav1.Condition{Type: clusterv1alpha1.ClusterConditionHeld, Status: metav1.ConditionTrue, Message: "set back"})
+		}
 		s.Cluster(east, time.Time{})
 		s.Started(now.Add(-tc.up), now)
 		if got := s.Fleet().Notes; len(got) != tc.notes {
