@@ -48,12 +48,12 @@ func Retained(desired, retained, live *unstructured.Unstructured) (*unstructured
 	out.SetGroupVersionKind(desired.GroupVersionKind())
 	out.SetNamespace(desired.GetNamespace())
 	out.SetName(desired.GetName())
-	copyMarks(out, desired)
+	copyMetadata(out, desired)
 	return out, nil
 }
 
-// copyMarks puts the marks of a managed object back.
-func copyMarks(out, desired *unstructured.Unstructured) {
+// copyMetadata puts the labels and annotations of a managed object back.
+func copyMetadata(out, desired *unstructured.Unstructured) {
 	labels, annotations := out.GetLabels(), out.GetAnnotations()
 	keep := func(in *map[string]string, from map[string]string, key string) {
 		value, ok := from[key]

@@ -36,7 +36,7 @@ func Of(manifest map[string]any) []Omission {
 	if _, has, err := unstructured.NestedFieldNoCopy(manifest, owners.within...); has && err == nil {
 		out = append(out, owners)
 	}
-	return append(out, marks(manifest)...)
+	return append(out, reservedMetadata(manifest)...)
 }
 
 // Remove takes out of an object what is not applied, and returns it.

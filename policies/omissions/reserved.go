@@ -11,7 +11,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
-// written are the marks of templates, and of their copies in clusters, that the control plane alone writes.
+// written are the labels and annotations of templates, and of their copies in clusters, that the control plane alone writes.
 func written() (labels, annotations []string) {
 	return []string{
 			policyv1alpha1.PropagationPolicyPermanentIDLabel, policyv1alpha1.ClusterPropagationPolicyPermanentIDLabel,
@@ -38,8 +38,8 @@ func ours(apiVersion string) bool {
 	return false
 }
 
-// marks are what a manifest has of what the control plane alone writes.
-func marks(manifest map[string]any) []Omission {
+// reservedMetadata returns the labels and annotations of a manifest that the control plane alone writes.
+func reservedMetadata(manifest map[string]any) []Omission {
 	apiVersion, _ := manifest["apiVersion"].(string)
 	if ours(apiVersion) {
 		return nil
@@ -47,19 +47,19 @@ func marks(manifest map[string]any) []Omission {
 	var out []Omission
 	labels, annotations := written()
 	for _, key := range labels {
-		out = appendMark(out, manifest, "labels", key, "the control plane alone writes it; remove it from the files")
+		out = appendReserved(out, manifest, "labels", key, "the control plane alone writes it; remove it from the files")
 	}
 	for _, key := range annotations {
-		out = appendMark(out, manifest, "annotations", key, "the control plane alone writes it; remove it from the files")
+		out = appendReserved(out, manifest, "annotations", key, "the control plane alone writes it; remove it from the files")
 	}
 	if manifest["type"] == string(corev1.SecretTypeServiceAccountToken) {
-		out = appendMark(out, manifest, "annotations", corev1.ServiceAccountUIDKey, "it is of an account of another cluster, and a Secret of an account that is not there is deleted; remove it from the files")
+		out = appendReserved(out, manifest, "annotations", corev1.ServiceAccountUIDKey, "it is of an account of another cluster, and a Secret of an account that is not there is deleted; remove it from the files")
 	}
 	return out
 }
 
-// appendMark adds a label or annotation that a manifest has.
-func appendMark(out []Omission, manifest map[string]any, field, key, why string) []Omission {
+// appendReserved adds a label or annotation that a manifest has.
+func appendReserved(out []Omission, manifest map[string]any, field, key, why string) []Omission {
 	metadata, _ := manifest["metadata"].(map[string]any)
 	entries, _ := metadata[field].(map[string]any)
 	if _, has := entries[key]; !has {

@@ -66,9 +66,9 @@ func stamp(obj *unstructured.Unstructured, id identity) {
 	record(obj)
 }
 
-// markSecrets marks a manifest that contains text of a Secret as its template is marked, or, where an override has put
+// recordSecrets annotates a manifest that contains text of a Secret as its template is annotated, or, where an override has put
 // some into it, by its fields. No override takes the mark away.
-func markSecrets(manifest, template *unstructured.Unstructured, overridden bool) {
+func recordSecrets(manifest, template *unstructured.Unstructured, overridden bool) {
 	stamp := template.GetAnnotations()[gitopsv1alpha1.HoldsSecretsAnnotation]
 	if stamp == "" && overridden {
 		stamp = gitopsv1alpha1.HoldsInFields

@@ -42,7 +42,7 @@ func Namespace(namespace *unstructured.Unstructured, cluster *clusterv1alpha1.Cl
 	if out.Err != nil {
 		return out
 	}
-	markSecrets(manifest, namespace, holds)
+	recordSecrets(manifest, namespace, holds)
 	work := &workv1alpha1.Work{
 		TypeMeta: workType(),
 		ObjectMeta: metav1.ObjectMeta{

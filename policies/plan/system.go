@@ -45,9 +45,9 @@ func systemOf(name, id string, cluster *clusterv1alpha1.Cluster, objs ...*unstru
 		labels := mapOf(manifest.GetLabels())
 		labels[workv1alpha2.KarmadaSystemLabel] = workv1alpha2.KarmadaSystemLabelValue
 		manifest.SetLabels(labels)
-		marks := manifestIdentity(work)
-		marks.annotations[workv1alpha2.ResourceConflictResolutionAnnotation] = workv1alpha2.ResourceConflictResolutionOverwrite
-		stamp(manifest, marks)
+		identity := manifestIdentity(work)
+		identity.annotations[workv1alpha2.ResourceConflictResolutionAnnotation] = workv1alpha2.ResourceConflictResolutionOverwrite
+		stamp(manifest, identity)
 		encoded, err := Encode(manifest)
 		if err != nil {
 			return nil, fmt.Errorf("encode %s %s: %w", manifest.GetKind(), manifest.GetName(), err)

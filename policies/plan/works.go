@@ -139,7 +139,7 @@ func (in *WorksInput) override(p *WorkPlan, manifest *unstructured.Unstructured,
 	if err == nil {
 		err = unread
 	}
-	markSecrets(manifest, in.Template, holds)
+	recordSecrets(manifest, in.Template, holds)
 	return authors, standard, err
 }
 

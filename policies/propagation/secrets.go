@@ -10,8 +10,8 @@ import (
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 )
 
-// MarkSecrets has a binding say whether text of a Secret is in what its policy says, which its placement repeats.
-func MarkSecrets(b metav1.Object, p policyv1alpha1.Policy) {
+// RecordSecrets records on a binding whether text of a Secret is in what its policy says, which its placement repeats.
+func RecordSecrets(b metav1.Object, p policyv1alpha1.Policy) {
 	annotations := maps.Clone(b.GetAnnotations())
 	if delete(annotations, gitopsv1alpha1.HoldsSecretsAnnotation); p.GetAnnotations()[gitopsv1alpha1.HoldsSecretsAnnotation] != "" {
 		annotations = mapOf(annotations)

@@ -27,7 +27,7 @@ func TestStrangersOfAPolicyThatHoldsSecretsAreCounted(t *testing.T) {
 	}
 
 	policy.Annotations = map[string]string{gitopsv1alpha1.HoldsSecretsAnnotation: gitopsv1alpha1.HoldsInFields}
-	MarkSecrets(binding, policy)
+	RecordSecrets(binding, policy)
 	if diff := cmp.Diff(twice("clusterNames names 1 that does not exist, and is not told, as text of a Secret is in the policy"), told("east", "wst")); diff != "" {
 		t.Errorf("of one (-want +got):\n%s", diff)
 	}
@@ -45,7 +45,7 @@ func TestStrangersOfAPolicyThatHoldsSecretsAreCounted(t *testing.T) {
 	}
 
 	policy.Annotations = nil
-	MarkSecrets(binding, policy)
+	RecordSecrets(binding, policy)
 	if diff := cmp.Diff(map[string]string{"other": "stays"}, binding.Annotations); diff != "" {
 		t.Errorf("annotations once the policy holds none (-want +got):\n%s", diff)
 	}

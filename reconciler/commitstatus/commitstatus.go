@@ -125,7 +125,7 @@ func (r *Reconciler) read(ctx context.Context, s *state) (loop.Next, error) {
 	if client.IgnoreNotFound(err) != nil {
 		return loop.Next{}, fmt.Errorf("read the Kustomization: %w", err)
 	}
-	if err != nil || s.ks.DeletionTimestamp != nil && !isHeld(s.ks) {
+	if err != nil || s.ks.DeletionTimestamp != nil && !isPruneBlocked(s.ks) {
 		r.forget(s.key)
 		return loop.Next{Done: true}, nil
 	}
@@ -139,8 +139,8 @@ func (r *Reconciler) read(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, err
 }
 
-// isHeld reports whether a Kustomization that is being deleted says of a commit that it would remove too much.
-func isHeld(ks *kustomizev1.Kustomization) bool {
+// isPruneBlocked reports whether a Kustomization that is being deleted is blocked because it would remove too much.
+func isPruneBlocked(ks *kustomizev1.Kustomization) bool {
 	ready := apimeta.FindStatusCondition(ks.Status.Conditions, meta.ReadyCondition)
 	return ready != nil && ready.Reason == inventory.ReasonPruneBlocked && ready.ObservedGeneration == ks.Generation
 }

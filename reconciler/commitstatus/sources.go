@@ -142,7 +142,7 @@ func appliersOf(ctx context.Context, hub client.Reader, namespace string, source
 	}
 	var out []kustomizev1.Kustomization
 	for _, ks := range list.Items {
-		if at, ok := sourceKeyOf(&ks); ok && at == source && (ks.DeletionTimestamp == nil || isHeld(&ks)) {
+		if at, ok := sourceKeyOf(&ks); ok && at == source && (ks.DeletionTimestamp == nil || isPruneBlocked(&ks)) {
 			out = append(out, ks)
 		}
 	}

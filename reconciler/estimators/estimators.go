@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
-	wire "github.com/flotilla-io/flotilla/api/estimator"
+	estimatorapi "github.com/flotilla-io/flotilla/api/estimator"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/estimate"
 )
@@ -138,7 +138,7 @@ func (e *Estimators) close() {
 // MaxReplicas returns how many more replicas fit on a cluster; MaxInt32 is no bound. An error
 // means that nothing is known.
 func (e *Estimators) MaxReplicas(ctx context.Context, cluster string, need *workv1alpha2.ReplicaRequirements, assumed []estimate.Assumed) (int32, error) {
-	requirements, err := wire.NewReplicaRequirements(need)
+	requirements, err := estimatorapi.NewReplicaRequirements(need)
 	if err != nil {
 		return 0, err
 	}
@@ -146,8 +146,8 @@ func (e *Estimators) MaxReplicas(ctx context.Context, cluster string, need *work
 	if err != nil {
 		return 0, err
 	}
-	return e.ask(ctx, cluster, func(ctx context.Context, server wire.EstimatorClient) (int32, error) {
-		answer, err := server.MaxAvailableReplicas(ctx, &wire.MaxAvailableReplicasRequest{
+	return e.ask(ctx, cluster, func(ctx context.Context, server estimatorapi.EstimatorClient) (int32, error) {
+		answer, err := server.MaxAvailableReplicas(ctx, &estimatorapi.MaxAvailableReplicasRequest{
 			Cluster: cluster, ReplicaRequirements: requirements, AssumedWorkloads: workloads,
 		})
 		return answer.GetMaxReplicas(), err
@@ -157,7 +157,7 @@ func (e *Estimators) MaxReplicas(ctx context.Context, cluster string, need *work
 // MaxSets returns how many more sets of components of a workload in a namespace fit on a
 // cluster; MaxInt32 is no bound. An error means that nothing is known.
 func (e *Estimators) MaxSets(ctx context.Context, cluster, namespace string, components []workv1alpha2.Component, assumed []estimate.Assumed) (int32, error) {
-	parts, err := wire.NewComponents(components)
+	parts, err := estimatorapi.NewComponents(components)
 	if err != nil {
 		return 0, err
 	}
@@ -165,8 +165,8 @@ func (e *Estimators) MaxSets(ctx context.Context, cluster, namespace string, com
 	if err != nil {
 		return 0, err
 	}
-	return e.ask(ctx, cluster, func(ctx context.Context, server wire.EstimatorClient) (int32, error) {
-		answer, err := server.MaxAvailableComponentSets(ctx, &wire.MaxAvailableComponentSetsRequest{
+	return e.ask(ctx, cluster, func(ctx context.Context, server estimatorapi.EstimatorClient) (int32, error) {
+		answer, err := server.MaxAvailableComponentSets(ctx, &estimatorapi.MaxAvailableComponentSetsRequest{
 			Cluster: cluster, Namespace: namespace, Components: parts, AssumedWorkloads: workloads,
 		})
 		return answer.GetMaxSets(), err
@@ -176,10 +176,10 @@ func (e *Estimators) MaxSets(ctx context.Context, cluster, namespace string, com
 // Unschedulable returns how many replicas of a workload have found no node on a cluster for
 // longer than a threshold. An error means that nothing is known.
 func (e *Estimators) Unschedulable(ctx context.Context, cluster string, of workv1alpha2.ObjectReference, threshold time.Duration) (int32, error) {
-	return e.ask(ctx, cluster, func(ctx context.Context, server wire.EstimatorClient) (int32, error) {
-		answer, err := server.GetUnschedulableReplicas(withObject(ctx, of), &wire.UnschedulableReplicasRequest{
+	return e.ask(ctx, cluster, func(ctx context.Context, server estimatorapi.EstimatorClient) (int32, error) {
+		answer, err := server.GetUnschedulableReplicas(withObject(ctx, of), &estimatorapi.UnschedulableReplicasRequest{
 			Cluster:                cluster,
-			Resource:               &wire.ObjectReference{ApiVersion: of.APIVersion, Kind: of.Kind, Namespace: of.Namespace, Name: of.Name},
+			Resource:               &estimatorapi.ObjectReference{ApiVersion: of.APIVersion, Kind: of.Kind, Namespace: of.Namespace, Name: of.Name},
 			UnschedulableThreshold: threshold.Nanoseconds(),
 		})
 		return answer.GetUnschedulableReplicas(), err
@@ -187,7 +187,7 @@ func (e *Estimators) Unschedulable(ctx context.Context, cluster string, of workv
 }
 
 // ask asks the estimator of a cluster, if it may be asked now, and takes no nonsense.
-func (e *Estimators) ask(ctx context.Context, cluster string, question func(context.Context, wire.EstimatorClient) (int32, error)) (int32, error) {
+func (e *Estimators) ask(ctx context.Context, cluster string, question func(context.Context, estimatorapi.EstimatorClient) (int32, error)) (int32, error) {
 	ctx, cancel := context.WithTimeout(ctx, e.opts.Timeout)
 	defer cancel()
 	l, err := e.link(ctx, cluster)
@@ -235,14 +235,14 @@ func (e *Estimators) link(ctx context.Context, cluster string) (*link, error) {
 }
 
 // workloadsOf are what is assumed, as messages.
-func workloadsOf(assumed []estimate.Assumed) ([]*wire.AssumedWorkload, error) {
-	var out []*wire.AssumedWorkload
+func workloadsOf(assumed []estimate.Assumed) ([]*estimatorapi.AssumedWorkload, error) {
+	var out []*estimatorapi.AssumedWorkload
 	for _, a := range assumed {
-		parts, err := wire.NewComponents(a.Components)
+		parts, err := estimatorapi.NewComponents(a.Components)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, &wire.AssumedWorkload{Namespace: a.Namespace, Components: parts})
+		out = append(out, &estimatorapi.AssumedWorkload{Namespace: a.Namespace, Components: parts})
 	}
 	return out, nil
 }

@@ -18,7 +18,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	wire "github.com/flotilla-io/flotilla/api/estimator"
+	estimatorapi "github.com/flotilla-io/flotilla/api/estimator"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 )
 
@@ -85,7 +85,7 @@ func (l *link) close() {
 }
 
 // ask asks one question, if the estimator answers at all.
-func (l *link) ask(ctx context.Context, question func(context.Context, wire.EstimatorClient) (int32, error)) (int32, error) {
+func (l *link) ask(ctx context.Context, question func(context.Context, estimatorapi.EstimatorClient) (int32, error)) (int32, error) {
 	select {
 	case <-l.found:
 	case <-ctx.Done():
@@ -100,7 +100,7 @@ func (l *link) ask(ctx context.Context, question func(context.Context, wire.Esti
 	if !l.breaker.enter(l.clock.Now()) {
 		return 0, ErrResting
 	}
-	answer, err := question(ctx, wire.NewEstimatorClient(conn))
+	answer, err := question(ctx, estimatorapi.NewEstimatorClient(conn))
 	l.breaker.leave(l.clock.Now(), outcomeOf(err))
 	return answer, err
 }

@@ -69,7 +69,7 @@ func (l *lifetime) discard(ctx context.Context, s *state) (loop.Next, error) {
 	}
 	after := min(l.remover.tries.When(s.key), longestRemoval) // the watch shows when it is gone
 	if !waitqueue.IsBlocked(stays) && !l.remover.hopeful(s) {
-		s.stays = &stay{why: stays, marks: s.beside} // from now on the Work shows that it is being deleted
+		s.stays = &stay{why: stays, deletes: s.beside} // from now on the Work shows that it is being deleted
 	}
 	return loop.Next{}, &waitqueue.Blocked{Cause: waitqueue.Cause{Event: waitqueue.OnRetry}, After: after, Err: stays}
 }

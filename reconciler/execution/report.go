@@ -46,7 +46,7 @@ type reporter struct {
 
 // departureRecorder deletes a Work that ends along with its binding, so that the Work shows it.
 type departureRecorder interface {
-	Mark(ctx context.Context, work *workv1alpha1.Work) error
+	Delete(ctx context.Context, work *workv1alpha1.Work) error
 }
 
 // report writes the result of a pass: the new status, or why a Work that is being
@@ -128,10 +128,10 @@ func (r *reporter) reportStay(ctx context.Context, s *state) error {
 		log.FromContext(ctx).Info("Work cannot be removed", "reason", text)
 		r.recorder.Event(s.work, corev1.EventTypeWarning, workv1alpha1.EventReasonDeletionBlocked, excerpt.Message(text, mostEvent))
 	}
-	if !s.stays.marks {
+	if !s.stays.deletes {
 		return nil
 	}
-	return r.finalizer.Mark(ctx, s.work)
+	return r.finalizer.Delete(ctx, s.work)
 }
 
 // isDue reports whether it is time to say that a Work does not go: at once that a person has to act, and of what

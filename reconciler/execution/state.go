@@ -47,8 +47,8 @@ type object struct {
 // stay is why a Work that is being deleted cannot end.
 type stay struct {
 	why error
-	// marks asks for a deletion timestamp on a Work that ends along with its binding.
-	marks bool
+	// deletes asks for a deletion timestamp on a Work that ends along with its binding.
+	deletes bool
 }
 
 // owner is the Work in the form in which the member's objects name it.

@@ -50,7 +50,7 @@ func TestTidy(t *testing.T) {
 		"not while the Work is suspended": {
 			work: named(func(w *workv1alpha1.Work) { w.Spec.SuspendDispatching = ptr.To(true) }), edge: &edge{presence: members.Present, observed: ours(asIs)}, left: 1,
 		},
-		"it stays, without our marks, where the Work preserves": {
+		"it stays, without our metadata, where the Work preserves": {
 			work: named(func(w *workv1alpha1.Work) { w.Spec.PreserveResourcesOnDeletion = ptr.To(true) }),
 			edge: &edge{presence: members.Present, observed: ours(asIs)}, asked: []string{"unmark web"},
 		},

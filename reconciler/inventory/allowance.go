@@ -158,7 +158,7 @@ func (a Allowance) spaces(losses []Loss) map[string]bool {
 
 // left is a loss without the claims that may go.
 func (a Allowance) left(l Loss) Loss {
-	l.Held = slices.DeleteFunc(slices.Clone(l.Held), func(id ID) bool { return id.GroupKind == claimKind && a.Names(id) })
+	l.Contained = slices.DeleteFunc(slices.Clone(l.Contained), func(id ID) bool { return id.GroupKind == claimKind && a.Names(id) })
 	return l
 }
 

@@ -46,9 +46,9 @@ type Loss struct {
 	Carried running.Class
 	// Runs is how many workloads are among what goes with it.
 	Runs int
-	// Held are those among what Kustomizations delete with it of which PreciousKind knows. Claims of these go only by
+	// Contained are those among what Kustomizations delete with it of which PreciousKind knows. Claims of these go only by
 	// their own names.
-	Held []ID
+	Contained []ID
 	// Preserved are those claims of it, itself included, that stay in clusters, as their policy preserves what leaves.
 	Preserved []ID
 	// Claims is how many claims of others go with it with their data, beyond those held, and Kept how many more go here and
@@ -74,15 +74,15 @@ func (l Loss) String() string {
 // within names the worst of what goes with it.
 func (l Loss) within() []string {
 	var out []string
-	held := slices.SortedFunc(slices.Values(l.Held), func(a, b ID) int { return cmp.Or(cmp.Compare(heldRank(a), heldRank(b)), compareIDs(a, b)) })
-	for _, id := range held[:min(len(held), namedInRefusal)] {
+	contained := slices.SortedFunc(slices.Values(l.Contained), func(a, b ID) int { return cmp.Or(cmp.Compare(containedRank(a), containedRank(b)), compareIDs(a, b)) })
+	for _, id := range contained[:min(len(contained), namedInRefusal)] {
 		text := Describe(id) + l.stays(id)
 		if what := PreciousKind(id.GroupKind); id.GroupKind != namespaceKind && l.stays(id) == "" {
 			text += " with " + what
 		}
 		out = append(out, text)
 	}
-	if more := len(held) - namedInRefusal; more > 0 {
+	if more := len(contained) - namedInRefusal; more > 0 {
 		out = append(out, fmt.Sprintf("%d more such", more))
 	}
 	if l.Claims > 0 {
@@ -109,14 +109,14 @@ func (l Loss) stays(id ID) string {
 	return staysInClusters
 }
 
-// What is said of claims whose policies have them stay in clusters.
+// Texts about claims whose policies have them stay in clusters.
 const (
 	staysInClusters = " (goes here; stays in clusters, as its policy preserves it)"
 	stayInClusters  = " (go here; stay in clusters, as their policies preserve them)"
 )
 
-// heldRank is lower for what is worse: data comes back by nothing, what is in a namespace is counted.
-func heldRank(id ID) int {
+// containedRank is lower for what is worse to lose: data cannot be restored; the content of a namespace is only counted.
+func containedRank(id ID) int {
 	switch id.GroupKind {
 	case claimKind:
 		return 0
@@ -137,7 +137,7 @@ func counted(n int, what string) string {
 // own are what is to be named of a loss: itself, and each claim that it takes along.
 func (l Loss) own() []ID {
 	out := []ID{l.ID}
-	for _, id := range l.Held {
+	for _, id := range l.Contained {
 		if id.GroupKind == claimKind {
 			out = append(out, id)
 		}

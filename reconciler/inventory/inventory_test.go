@@ -600,7 +600,7 @@ func TestWhatIsPreciousInAChild(t *testing.T) {
 	id := func(text string) inventory.ID { return entry(text, "v1").ID }
 	space, crd := id("_ledger__Namespace"), id("_books.example.com_apiextensions.k8s.io_CustomResourceDefinition")
 	loss := func(within, runs int, held ...inventory.ID) inventory.Loss {
-		return inventory.Loss{ID: id("flux-system_ledger_kustomize.toolkit.fluxcd.io_Kustomization"), Within: within, Precious: true, Runs: runs, Held: held}
+		return inventory.Loss{ID: id("flux-system_ledger_kustomize.toolkit.fluxcd.io_Kustomization"), Within: within, Precious: true, Runs: runs, Contained: held}
 	}
 	keeping := func(l inventory.Loss, preserved ...inventory.ID) inventory.Loss {
 		l.Preserved = preserved

@@ -191,7 +191,7 @@ func (p binder) label(s *state, digest string) {
 	b.SetNamespace(key.Namespace)
 	b.SetName(key.Name)
 	propagation.ClaimOf(s.policy).Set(b)
-	propagation.MarkSecrets(b, s.policy)
+	propagation.RecordSecrets(b, s.policy)
 	if label := bindings.IDLabel(b); b.GetLabels()[label] == "" {
 		labels := maps.Clone(b.GetLabels())
 		labels[label] = p.newID()

@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 
-	wire "github.com/flotilla-io/flotilla/api/estimator"
+	estimatorapi "github.com/flotilla-io/flotilla/api/estimator"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/reconciler/cluster/capacity"
 )
@@ -69,8 +69,8 @@ func BenchmarkThousandQuestions(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer conn.Close()
-	client := wire.NewEstimatorClient(conn)
-	need, err := wire.NewReplicaRequirements(&workv1alpha2.ReplicaRequirements{
+	client := estimatorapi.NewEstimatorClient(conn)
+	need, err := estimatorapi.NewReplicaRequirements(&workv1alpha2.ReplicaRequirements{
 		Namespace: "shop", ResourceRequest: list("1500m", "2Gi"), NodeClaim: &workv1alpha2.NodeClaim{NodeSelector: map[string]string{"zone": "1"}},
 	})
 	if err != nil {
@@ -81,7 +81,7 @@ func BenchmarkThousandQuestions(b *testing.B) {
 		for range together {
 			all.Go(func() {
 				for range questions / together {
-					answer, err := client.MaxAvailableReplicas(b.Context(), &wire.MaxAvailableReplicasRequest{Cluster: "m1", ReplicaRequirements: need})
+					answer, err := client.MaxAvailableReplicas(b.Context(), &estimatorapi.MaxAvailableReplicasRequest{Cluster: "m1", ReplicaRequirements: need})
 					if err != nil || answer.MaxReplicas == 0 {
 						b.Errorf("answer %v, %v", answer, err)
 						return

@@ -18,7 +18,7 @@ import (
 	"google.golang.org/grpc/status"
 	"k8s.io/utils/clock"
 
-	wire "github.com/flotilla-io/flotilla/api/estimator"
+	estimatorapi "github.com/flotilla-io/flotilla/api/estimator"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/estimate"
 	"github.com/flotilla-io/flotilla/reconciler/cluster/capacity"
@@ -58,7 +58,7 @@ type Options struct {
 
 // Server answers about one cluster. Use New.
 type Server struct {
-	wire.UnimplementedEstimatorServer
+	estimatorapi.UnimplementedEstimatorServer
 
 	answers Answers
 	opts    Options
@@ -82,7 +82,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, secured crede
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: time.Minute, Timeout: greeting}),
 		grpc.UnaryInterceptor(s.intercept(logr.FromContextOrDiscard(ctx))),
 	)
-	wire.RegisterEstimatorServer(server, s)
+	estimatorapi.RegisterEstimatorServer(server, s)
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(netutil.LimitListener(listener, maxConnections)) }()
 	select {
@@ -121,7 +121,7 @@ func (s *Server) intercept(log logr.Logger) grpc.UnaryServerInterceptor {
 }
 
 // MaxAvailableReplicas implements the service.
-func (s *Server) MaxAvailableReplicas(ctx context.Context, q *wire.MaxAvailableReplicasRequest) (*wire.MaxAvailableReplicasResponse, error) {
+func (s *Server) MaxAvailableReplicas(ctx context.Context, q *estimatorapi.MaxAvailableReplicasRequest) (*estimatorapi.MaxAvailableReplicasResponse, error) {
 	if err := s.isAbout(q.Cluster); err != nil {
 		return nil, err
 	}
@@ -137,18 +137,18 @@ func (s *Server) MaxAvailableReplicas(ctx context.Context, q *wire.MaxAvailableR
 	if err != nil {
 		return nil, failure(err)
 	}
-	return &wire.MaxAvailableReplicasResponse{MaxReplicas: most}, nil
+	return &estimatorapi.MaxAvailableReplicasResponse{MaxReplicas: most}, nil
 }
 
 // MaxAvailableComponentSets implements the service.
-func (s *Server) MaxAvailableComponentSets(ctx context.Context, q *wire.MaxAvailableComponentSetsRequest) (*wire.MaxAvailableComponentSetsResponse, error) {
+func (s *Server) MaxAvailableComponentSets(ctx context.Context, q *estimatorapi.MaxAvailableComponentSetsRequest) (*estimatorapi.MaxAvailableComponentSetsResponse, error) {
 	if err := s.isAbout(q.Cluster); err != nil {
 		return nil, err
 	}
 	if len(q.Components) > maxComponents {
 		return nil, status.Errorf(codes.InvalidArgument, "the workload has %d components: at most %d are counted", len(q.Components), maxComponents)
 	}
-	components, err := wire.ComponentsOf(q.Components)
+	components, err := estimatorapi.ComponentsOf(q.Components)
 	if err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
@@ -160,11 +160,11 @@ func (s *Server) MaxAvailableComponentSets(ctx context.Context, q *wire.MaxAvail
 	if err != nil {
 		return nil, failure(err)
 	}
-	return &wire.MaxAvailableComponentSetsResponse{MaxSets: most}, nil
+	return &estimatorapi.MaxAvailableComponentSetsResponse{MaxSets: most}, nil
 }
 
 // GetUnschedulableReplicas implements the service.
-func (s *Server) GetUnschedulableReplicas(ctx context.Context, q *wire.UnschedulableReplicasRequest) (*wire.UnschedulableReplicasResponse, error) {
+func (s *Server) GetUnschedulableReplicas(ctx context.Context, q *estimatorapi.UnschedulableReplicasRequest) (*estimatorapi.UnschedulableReplicasResponse, error) {
 	if err := s.isAbout(q.Cluster); err != nil {
 		return nil, err
 	}
@@ -178,7 +178,7 @@ func (s *Server) GetUnschedulableReplicas(ctx context.Context, q *wire.Unschedul
 	if err != nil {
 		return nil, failure(err)
 	}
-	return &wire.UnschedulableReplicasResponse{UnschedulableReplicas: count}, nil
+	return &estimatorapi.UnschedulableReplicasResponse{UnschedulableReplicas: count}, nil
 }
 
 // isAbout errs on a question about another cluster: whoever asks has come to the wrong place.
@@ -190,7 +190,7 @@ func (s *Server) isAbout(cluster string) error {
 }
 
 // assumed reads what is to run in the cluster, where that is heeded.
-func (s *Server) assumed(workloads []*wire.AssumedWorkload) ([]estimate.Assumed, error) {
+func (s *Server) assumed(workloads []*estimatorapi.AssumedWorkload) ([]estimate.Assumed, error) {
 	if !s.opts.Assumed {
 		return nil, nil
 	}
@@ -200,7 +200,7 @@ func (s *Server) assumed(workloads []*wire.AssumedWorkload) ([]estimate.Assumed,
 		if count += len(w.GetComponents()); count > maxAssumed {
 			return nil, status.Errorf(codes.InvalidArgument, "more than %d components are assumed to run", maxAssumed)
 		}
-		components, err := wire.ComponentsOf(w.GetComponents())
+		components, err := estimatorapi.ComponentsOf(w.GetComponents())
 		if err != nil {
 			return nil, status.Error(codes.InvalidArgument, "what is assumed to run: "+err.Error())
 		}

@@ -29,7 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
-	wire "github.com/flotilla-io/flotilla/api/estimator"
+	estimatorapi "github.com/flotilla-io/flotilla/api/estimator"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/cmd/flotillad/estimator"
 	"github.com/flotilla-io/flotilla/policies/estimate"
@@ -310,14 +310,14 @@ func TestQuestionsTakeTurns(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	client := wire.NewEstimatorClient(conn)
-	if _, err := client.MaxAvailableReplicas(t.Context(), &wire.MaxAvailableReplicasRequest{Cluster: "m2"}); err == nil {
+	client := estimatorapi.NewEstimatorClient(conn)
+	if _, err := client.MaxAvailableReplicas(t.Context(), &estimatorapi.MaxAvailableReplicasRequest{Cluster: "m2"}); err == nil {
 		t.Fatal("another cluster's question was answered")
 	}
 	var all sync.WaitGroup
 	for range questions {
 		all.Go(func() {
-			if _, err := client.MaxAvailableReplicas(t.Context(), &wire.MaxAvailableReplicasRequest{Cluster: "m1"}); err != nil {
+			if _, err := client.MaxAvailableReplicas(t.Context(), &estimatorapi.MaxAvailableReplicasRequest{Cluster: "m1"}); err != nil {
 				t.Error(err)
 			}
 		})

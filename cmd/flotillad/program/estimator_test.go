@@ -22,7 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 
-	wire "github.com/flotilla-io/flotilla/api/estimator"
+	estimatorapi "github.com/flotilla-io/flotilla/api/estimator"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/controlplane/member"
 	"github.com/flotilla-io/flotilla/controlplane/member/membertest"
@@ -63,7 +63,7 @@ func TestEstimatorsThatCannotWork(t *testing.T) {
 var place = regexp.MustCompile(`the estimator of m1 is ready after [0-9.]+s: (127\.0\.0\.1:[0-9]+)`)
 
 // runEstimator runs the command for a member, and returns a client of it.
-func runEstimator(t *testing.T, kubeconfig string, args ...string) wire.EstimatorClient {
+func runEstimator(t *testing.T, kubeconfig string, args ...string) estimatorapi.EstimatorClient {
 	t.Helper()
 	out := &reported{}
 	cmd := newEstimatorCommand()
@@ -99,7 +99,7 @@ func runEstimator(t *testing.T, kubeconfig string, args ...string) wire.Estimato
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	return wire.NewEstimatorClient(conn)
+	return estimatorapi.NewEstimatorClient(conn)
 }
 
 func until(t *testing.T, what string, holds func(context.Context) error) {
@@ -130,12 +130,12 @@ func TestTheEstimatorOfAMember(t *testing.T) {
 	}
 	fits := func(what string, need *workv1alpha2.ReplicaRequirements, want int32) {
 		t.Helper()
-		requirements, err := wire.NewReplicaRequirements(need)
+		requirements, err := estimatorapi.NewReplicaRequirements(need)
 		if err != nil {
 			t.Fatal(err)
 		}
 		until(t, what, func(ctx context.Context) error {
-			answer, err := estimator.MaxAvailableReplicas(ctx, &wire.MaxAvailableReplicasRequest{Cluster: "m1", ReplicaRequirements: requirements})
+			answer, err := estimator.MaxAvailableReplicas(ctx, &estimatorapi.MaxAvailableReplicasRequest{Cluster: "m1", ReplicaRequirements: requirements})
 			if err == nil && answer.MaxReplicas != want {
 				err = fmt.Errorf("%d fit, want %d", answer.MaxReplicas, want)
 			}
@@ -149,8 +149,8 @@ func TestTheEstimatorOfAMember(t *testing.T) {
 	deploy(t, m.Client, "web", 5, cpu("1500m"))
 	fits("nothing beside four that run and one that waits", big, 0)
 	until(t, "the one that waits is counted", func(ctx context.Context) error {
-		answer, err := estimator.GetUnschedulableReplicas(ctx, &wire.UnschedulableReplicasRequest{
-			Cluster: "m1", Resource: &wire.ObjectReference{ApiVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"},
+		answer, err := estimator.GetUnschedulableReplicas(ctx, &estimatorapi.UnschedulableReplicasRequest{
+			Cluster: "m1", Resource: &estimatorapi.ObjectReference{ApiVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"},
 		})
 		if err == nil && answer.UnschedulableReplicas != 1 {
 			err = fmt.Errorf("%d wait, want 1", answer.UnschedulableReplicas)
@@ -172,11 +172,11 @@ func TestTheEstimatorOfAMember(t *testing.T) {
 	fits("all in another namespace", &elsewhere, 4)
 
 	without := runEstimator(t, m.Kubeconfig, "--feature-gates=ResourceQuotaEstimate=false")
-	requirements, err := wire.NewReplicaRequirements(big)
+	requirements, err := estimatorapi.NewReplicaRequirements(big)
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer, err := without.MaxAvailableReplicas(t.Context(), &wire.MaxAvailableReplicasRequest{Cluster: "m1", ReplicaRequirements: requirements})
+	answer, err := without.MaxAvailableReplicas(t.Context(), &estimatorapi.MaxAvailableReplicasRequest{Cluster: "m1", ReplicaRequirements: requirements})
 	if err != nil || answer.MaxReplicas != 4 {
 		t.Errorf("with quotas left out: %v, %v, want 4", answer, err)
 	}

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
-	wire "github.com/flotilla-io/flotilla/api/estimator"
+	estimatorapi "github.com/flotilla-io/flotilla/api/estimator"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/controlplane/servertest"
@@ -71,12 +71,12 @@ func TestRemoteEstimators(t *testing.T) {
 
 // roomy is an estimator that has a number for all.
 type roomy struct {
-	wire.UnimplementedEstimatorServer
+	estimatorapi.UnimplementedEstimatorServer
 	fits int32
 }
 
-func (r roomy) MaxAvailableReplicas(context.Context, *wire.MaxAvailableReplicasRequest) (*wire.MaxAvailableReplicasResponse, error) {
-	return &wire.MaxAvailableReplicasResponse{MaxReplicas: r.fits}, nil
+func (r roomy) MaxAvailableReplicas(context.Context, *estimatorapi.MaxAvailableReplicasRequest) (*estimatorapi.MaxAvailableReplicasResponse, error) {
+	return &estimatorapi.MaxAvailableReplicasResponse{MaxReplicas: r.fits}, nil
 }
 
 // serve serves on this machine until the test ends, and returns the port.
@@ -87,7 +87,7 @@ func (r roomy) serve(t *testing.T) int {
 		t.Fatal(err)
 	}
 	server := grpc.NewServer()
-	wire.RegisterEstimatorServer(server, r)
+	estimatorapi.RegisterEstimatorServer(server, r)
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(server.Stop)
 	_, text, err := net.SplitHostPort(listener.Addr().String())

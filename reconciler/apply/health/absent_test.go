@@ -35,7 +35,7 @@ func TestClustersThatAreNotThere(t *testing.T) {
 		}
 	}
 	secretive := func(b *workv1alpha2.ResourceBinding) {
-		propagation.MarkSecrets(b, &policyv1alpha1.PropagationPolicy{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{gitopsv1alpha1.HoldsSecretsAnnotation: gitopsv1alpha1.HoldsInFields}}})
+		propagation.RecordSecrets(b, &policyv1alpha1.PropagationPolicy{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{gitopsv1alpha1.HoldsSecretsAnnotation: gitopsv1alpha1.HoldsInFields}}})
 	}
 	for name, tc := range map[string]struct {
 		binding []func(*workv1alpha2.ResourceBinding)

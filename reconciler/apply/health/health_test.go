@@ -181,7 +181,7 @@ func scenes(t *testing.T) map[string]scene {
 	mistyped.Spec.Placement = &policyv1alpha1.Placement{ClusterAffinity: &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"east", "wst", "mars"}}}
 	misnamed.Absent = []propagation.Stranger{{Name: "mars"}, {Name: "wst", Meant: "west"}}
 	secretive, untold := mistyped.DeepCopy(), east(rollup.Healthy, "")
-	propagation.MarkSecrets(secretive, &policyv1alpha1.PropagationPolicy{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{gitopsv1alpha1.HoldsSecretsAnnotation: gitopsv1alpha1.HoldsInFields}}})
+	propagation.RecordSecrets(secretive, &policyv1alpha1.PropagationPolicy{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{gitopsv1alpha1.HoldsSecretsAnnotation: gitopsv1alpha1.HoldsInFields}}})
 	untold.Absent = []propagation.Stranger{{}, {Meant: "west"}}
 	unseen := waits("waits to be taken up by its policy")
 	unseen.Former = []rollup.ClusterPart{{Name: "east", Outdated: true}}

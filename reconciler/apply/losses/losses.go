@@ -106,7 +106,7 @@ func (c *Counter) Of(ctx context.Context, removed []inventory.Entry, by Revision
 		if by.Places {
 			continue
 		}
-		if out[i].Preserved, err = c.preserved(ctx, slices.Concat(out[i].Held, []inventory.ID{e.ID})); err != nil {
+		if out[i].Preserved, err = c.preserved(ctx, slices.Concat(out[i].Contained, []inventory.ID{e.ID})); err != nil {
 			return nil, err
 		}
 	}
@@ -140,7 +140,7 @@ func (c *Counter) loss(ctx context.Context, e inventory.Entry, reach []inventory
 			out.Runs++
 		}
 		if inventory.PreciousKind(reached.ID.GroupKind) != "" {
-			out.Held = append(out.Held, reached.ID)
+			out.Contained = append(out.Contained, reached.ID)
 		}
 	}
 	return out, nil

@@ -55,11 +55,11 @@ func (o Owner) NamedBy(object *members.Observed) bool {
 // before, and to any if the manifest says so. What another hub manages is not managed
 // here.
 func (o Owner) MayTake(desired, live *unstructured.Unstructured, sentBefore bool) bool {
-	marks := members.MetadataOf(live)
-	if o.Foreign(marks) {
+	metadata := members.MetadataOf(live)
+	if o.Foreign(metadata) {
 		return overwrites(desired)
 	}
-	return marks.Managed || o.NamedBy(marks) || overwrites(desired) || sentBefore && ownership.Applies(live)
+	return metadata.Managed || o.NamedBy(metadata) || overwrites(desired) || sentBefore && ownership.Applies(live)
 }
 
 // MayRemove reports whether an object may go that says that it is the Work's.

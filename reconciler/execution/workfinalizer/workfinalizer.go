@@ -147,9 +147,9 @@ func (p Finalizer) End(ctx context.Context, work *workv1alpha1.Work) error {
 	return nil
 }
 
-// Mark deletes a Work that is to end along with its binding, so that it carries a deletion
+// Delete deletes a Work that is to end along with its binding, so that it carries a deletion
 // timestamp of its own: its end takes long, and whoever reads Works is to see it.
-func (p Finalizer) Mark(ctx context.Context, work *workv1alpha1.Work) error {
+func (p Finalizer) Delete(ctx context.Context, work *workv1alpha1.Work) error {
 	err := p.hub.Delete(ctx, &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: work.Namespace, Name: work.Name}}, client.Preconditions{UID: ptr.To(work.UID)})
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("mark work %s: %w", client.ObjectKeyFromObject(work), err)
