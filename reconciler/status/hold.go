@@ -8,12 +8,15 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/policies/interpreter/finished"
 	"github.com/flotilla-io/flotilla/policies/rollup"
+	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/debounce"
 )
 
@@ -60,7 +63,7 @@ func (r *Reconciler) debounce(_ context.Context, s *state) (loop.Next, error) {
 		return loop.Next{Done: true}, nil
 	}
 	form := form(s)
-	trails := s.changed && trailing(was, is)
+	trails := s.changed && trailing(was, is) && !ends(s.binding, is)
 	if s.total == nil && trails && r.delays.behind.Pending(s.key) {
 		wait := r.delays.behind.Delay(s.key, form)
 		return loop.Next{Done: wait > 0, After: max(wait, 0)}, nil
@@ -99,6 +102,21 @@ func form(s *state) string {
 // object fares is written with the template, and before it: clients go by either.
 func trailing(was, is *workv1alpha2.ResourceBindingStatus) bool {
 	return members.Same(withoutCounts(was), withoutCounts(is))
+}
+
+// ends reports whether a status says for the first time that what a binding stands for has come to its end in a cluster: it is not
+// moved off that, by what its binding says.
+func ends(b workv1alpha2.Binding, is *workv1alpha2.ResourceBindingStatus) bool {
+	kind := bindings.TemplateOf(b).GroupKind()
+	return finished.Ends(kind) && slices.ContainsFunc(is.AggregatedStatus, func(now workv1alpha2.AggregatedStatusItem) bool {
+		return hasEnded(kind, now) && !slices.ContainsFunc(b.BindingStatus().AggregatedStatus, func(was workv1alpha2.AggregatedStatusItem) bool {
+			return was.ClusterName == now.ClusterName && hasEnded(kind, was)
+		})
+	})
+}
+
+func hasEnded(kind schema.GroupKind, item workv1alpha2.AggregatedStatusItem) bool {
+	return item.Status != nil && finished.Is(kind, item.Status.Raw)
 }
 
 // withoutCounts is what a binding's status says without what members count.

@@ -171,6 +171,45 @@ func TestHold(t *testing.T) {
 	}
 }
 
+// TestAnEndIsNoNumber: that a Job has come to its end is told by its binding as soon as by its template: who moves it goes by that.
+func TestAnEndIsNoNumber(t *testing.T) {
+	const yes = metav1.ConditionTrue
+	status := func(text string) *workv1alpha2.ResourceBindingStatus {
+		one := item("a", true, workv1alpha2.ResourceHealthy, "")
+		one.Status = &runtime.RawExtension{Raw: []byte(text)}
+		return reports(yes, yes, one)
+	}
+	runs, more := status(`{"active":1}`), status(`{"active":1,"succeeded":1}`)
+	complete := status(`{"succeeded":2,"conditions":[{"type":"Complete","status":"True"}]}`)
+	counted := status(`{"succeeded":2,"conditions":[{"type":"Complete","status":"True"}],"completionTime":"2026-01-02T12:00:00Z"}`)
+	for name, tc := range map[string]struct {
+		was, is *workv1alpha2.ResourceBindingStatus
+		later   bool
+	}{
+		"it counts":                      {runs, more, true},
+		"it is complete":                 {more, complete, false},
+		"it was, and says more about it": {complete, counted, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
+			r := New(nil, nil, nil, Options{Clock: clock})
+			b := &workv1alpha2.ResourceBinding{Status: *tc.was}
+			b.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "batch/v1", Kind: "Job"}
+			var s *state
+			for range 2 {
+				s = &state{key: client.ObjectKey{Name: "import"}, binding: b, status: *tc.is, items: tc.is.AggregatedStatus, total: map[string]any{}}
+				if _, err := r.debounce(t.Context(), s); err != nil {
+					t.Fatal(err)
+				}
+				clock.SetTime(clock.Now().Add(100 * time.Millisecond))
+			}
+			if s.changed == tc.later {
+				t.Errorf("the binding is written with the template: %t", s.changed)
+			}
+		})
+	}
+}
+
 func TestBindingOf(t *testing.T) {
 	cases := map[string]struct {
 		annotations map[string]string
