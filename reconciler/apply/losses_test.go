@@ -75,12 +75,17 @@ func TestANamespaceInUseStaysUnlessItIsNamed(t *testing.T) {
 		w.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: held, Name: fmt.Sprintf("of-others-%d", i)}})
 	}
 
+	for _, cluster := range []string{"east", "west"} {
+		w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: workv1alpha2.ExecutionNamespace(w.namespace + "-" + cluster)}})
+		w.create(&workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: workv1alpha2.ExecutionNamespace(w.namespace + "-" + cluster), Name: workv1alpha2.WorkName("Namespace", held, "")}})
+	}
+
 	delete(files, "app/namespace.yaml")
 	second := w.commit(files)
-	w.blocked(second, `1 of 11 objects (Namespace/NS-held with 5 objects): nothing was applied; commit it again, or allow it with the annotation kustomize.flotilla.io/allow-prune: "namespace/NS-held", or in a commit by the trailer Flotilla-Allow-Delete: namespace/NS-held`)
+	w.blocked(second, `1 of 11 objects (Namespace/NS-held with 5 objects, in 2 clusters): nothing was applied; commit it again, or allow it with the annotation kustomize.flotilla.io/allow-prune: "namespace/NS-held", or in a commit by the trailer Flotilla-Allow-Delete: namespace/NS-held`)
 	w.annotate("web", inventory.AllowPruneAnnotation, "true")
 	third := w.commit(map[string]string{"app/config.yaml": files["app/config.yaml"], "app/other.yaml": configMaps(9)})
-	w.blocked(third, `1 of 11 objects (Namespace/NS-held with 5 objects)`)
+	w.blocked(third, `1 of 11 objects (Namespace/NS-held with 5 objects, in 2 clusters)`)
 
 	w.allows = "namespace/" + held
 	files["app/other.yaml"] = configMaps(7)

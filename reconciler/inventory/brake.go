@@ -54,6 +54,8 @@ type Loss struct {
 	// Claims is how many claims of others go with it with their data, beyond those held, and Kept how many more go here and
 	// stay in clusters, as their policies preserve what leaves.
 	Claims, Kept int
+	// Clusters is how many hold it, and lose it as well: of a Namespace, or of the definition of a kind.
+	Clusters int
 }
 
 // String is "Namespace/shop with 82 objects".
@@ -61,10 +63,15 @@ func (l Loss) String() string {
 	switch {
 	case l.Last:
 		return Describe(l.ID) + ", the last workload"
+	case l.Within == 0 && l.Clusters > 0:
+		return Describe(l.ID) + " in " + counted(l.Clusters, "cluster")
 	case l.Within == 0:
 		return Describe(l.ID) + l.stays(l.ID)
 	}
 	out := Describe(l.ID) + " with " + counted(l.Within, "object")
+	if l.Clusters > 0 {
+		out += ", in " + counted(l.Clusters, "cluster")
+	}
 	if within := l.within(); len(within) > 0 {
 		out += ": " + strings.Join(within, ", ")
 	}

@@ -427,6 +427,10 @@ func TestWhatGoesAlong(t *testing.T) {
 	of := func(id string, within int, precious bool) inventory.Loss {
 		return inventory.Loss{ID: entry(id, "v1").ID, Within: within, Precious: precious}
 	}
+	from := func(l inventory.Loss, clusters int) inventory.Loss {
+		l.Clusters = clusters
+		return l
+	}
 	claims := func(going, kept int) inventory.Loss {
 		return inventory.Loss{ID: entry("_shop__Namespace", "v1").ID, Within: 9, Precious: true, Claims: going, Kept: kept}
 	}
@@ -438,6 +442,10 @@ func TestWhatGoesAlong(t *testing.T) {
 		"few, with much": {
 			[]inventory.Loss{of("shop_web_apps_Deployment", 0, false), of("apps_web_kustomize.toolkit.fluxcd.io_Kustomization", 12, false)},
 			`revision main@sha1:9f2c4d1e would remove 2 of 20 objects (Kustomization/apps/web with 12 objects, Deployment/shop/web): nothing was applied; commit them again, or allow it with the annotation kustomize.flotilla.io/allow-prune: "main@sha1:9f2c4d1e", or in a commit by the trailer Flotilla-Allow-Delete: deployment/shop/web, kustomization/apps/web`,
+		},
+		"it goes from clusters, too": {
+			[]inventory.Loss{from(of("_shop__Namespace", 1, true), 1), from(of("_bar__Namespace", 0, true), 3)},
+			`revision main@sha1:9f2c4d1e would remove 2 of 20 objects (Namespace/shop with 1 object, in 1 cluster, Namespace/bar in 3 clusters): nothing was applied; commit them again, or allow it with the annotation kustomize.flotilla.io/allow-prune: "namespace/shop, namespace/bar", or in a commit by the trailer Flotilla-Allow-Delete: namespace/shop, namespace/bar`,
 		},
 		"claims of others, of which clusters keep none": {
 			[]inventory.Loss{claims(2, 0)},

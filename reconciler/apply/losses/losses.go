@@ -120,6 +120,9 @@ func (c *Counter) loss(ctx context.Context, e inventory.Entry, reach []inventory
 		return inventory.Loss{}, err
 	}
 	out := inventory.Loss{ID: e.ID, Carried: carried, Within: len(reach)}
+	if out.Clusters, err = c.clusters(ctx, e.ID); err != nil {
+		return inventory.Loss{}, err
+	}
 	for _, reached := range append(reach, e) {
 		found, err := c.within(ctx, reached, going, by)
 		if err != nil {
