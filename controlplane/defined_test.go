@@ -14,7 +14,7 @@ import (
 )
 
 // TestNoWarningOfWhatIsDefined: a policy that comes right behind the definition of its kind,
-// as in one file, is not told that the kind is missing.
+// as in one file, does not get the error that the kind is missing.
 func TestNoWarningOfWhatIsDefined(t *testing.T) {
 	env := shared.Env(t)
 	heard := &listener{}

@@ -202,7 +202,7 @@ func isFull(err error) bool {
 }
 
 // A disk fills up under a control plane, in steps and then to the last byte: reading
-// goes on, what may be written is what the reserve is for, all are told why, and when
+// goes on, what may be written is what the reserve is for, all get the reason, and when
 // somebody makes room it is as before, without a restart. A control plane that is
 // started on the full disk serves what it has.
 func TestTheDiskRunsFull(t *testing.T) {

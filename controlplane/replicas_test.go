@@ -116,7 +116,7 @@ func clientOf(t *testing.T, config *rest.Config) *kubernetes.Clientset {
 	return client
 }
 
-// published is the address that clusters are told.
+// published is the address that is published to clusters.
 func (r replica) published(t *testing.T) string {
 	t.Helper()
 	document, err := clientOf(t, r.plane.Config()).CoreV1().ConfigMaps("kube-public").Get(t.Context(), "cluster-info", metav1.GetOptions{})
@@ -343,7 +343,7 @@ func TestTheFirstReplicaSaysWhereTheKeyIs(t *testing.T) {
 		reports bool
 	}{{"first", true}, {"second", false}} {
 		var log bytes.Buffer
-		// Kubernetes' own servers log through the context, and tell of faults alone.
+		// Kubernetes' own servers log through the context, and report faults alone.
 		plane, err := controlplane.New(logr.NewContext(t.Context(), logr.Discard()), controlplane.Options{
 			DataDir: filepath.Join(dir, start.name), UnsafeNoFsync: true, Log: logr.FromSlogHandler(slog.NewTextHandler(&log, nil)),
 			Etcd: apiserver.Etcd{Servers: servers}, SealKeyFile: key,

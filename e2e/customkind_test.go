@@ -32,7 +32,7 @@ spec: {sourceRef: {kind: GitRepository, name: src}, path: ./kinds, interval: 1m,
 
 // TestCustomKind runs the example of a kind that nobody knows: a definition, its
 // scripts and an object of it in one commit. A script that breaks in a later one
-// is told, and breaks nothing else.
+// is reported, and breaks nothing else.
 func TestCustomKind(t *testing.T) {
 	repo := the.repository(t)
 	files, err := fs.Sub(examples.Files, "custom-kind")

@@ -30,7 +30,7 @@ func (r *repository) notes(commit string) []string {
 	return slices.Compact(notes)
 }
 
-// TestGreenCommitsStayGreen: a commit that has succeeded is told of no more once the next one
+// TestGreenCommitsStayGreen: a commit that has succeeded is reported no more once the next one
 // changes what it ran, such as how many.
 func TestGreenCommitsStayGreen(t *testing.T) {
 	repo := the.repository(t)

@@ -55,7 +55,7 @@ spec:
 `
 
 // TestPullRequest: a branch whose status is required cannot be merged before it runs in its clusters, and can
-// be afterwards; then one comment under the pull request tells what becomes of the merge in each cluster.
+// be afterwards; then one comment under the pull request reports what becomes of the merge in each cluster.
 func TestPullRequest(t *testing.T) {
 	f := startForge(t)
 	repo := f.repository(t)

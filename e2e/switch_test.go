@@ -97,7 +97,7 @@ func TestARevisionSwitchesAsAWhole(t *testing.T) {
 }
 
 // watchWorks watches the Works of a namespace's Deployments in clusters; the function that it returns
-// tells what each held, one after the other, by "cluster/name".
+// reports what each held, one after the other, by "cluster/name".
 func (w *world) watchWorks(t *testing.T, namespace string, clusters ...string) func() map[string][]string {
 	t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", w.Hub.Kubeconfig)

@@ -345,7 +345,7 @@ func (m *moves) carried(ns, name string) string {
 	return strings.Join(out, ", ")
 }
 
-// TestClientsLimitANamespace are the rows "overallUsed", "refusal" and "growth of requests": what a quota refuses is told, and
+// TestClientsLimitANamespace are the rows "overallUsed", "refusal" and "growth of requests": what a quota refuses is reported, and
 // changes nothing of what runs.
 func TestClientsLimitANamespace(t *testing.T) {
 	m := newMovesWith(t, registerClients)

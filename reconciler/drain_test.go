@@ -94,7 +94,7 @@ func (c *copies) count(cluster string, web *appsv1.Deployment, event watch.Event
 	if sum(c.there) >= c.least {
 		return
 	}
-	now := map[string]int32{} // what is told of one member may be told later than of another
+	now := map[string]int32{} // one member's report may come later than another's
 	for name, edge := range c.m.edges {
 		web := &appsv1.Deployment{}
 		if err := edge.Get(c.m.Context(), client.ObjectKey{Namespace: c.ns, Name: "web"}, web); err == nil {

@@ -196,7 +196,7 @@ func edgeNodes(cpus ...string) map[string]string {
 	return map[string]string{clusterv1alpha1.NodeProfileKey: string(profile.Of(x).Encode())}
 }
 
-// pull makes a cluster in pull mode, and has an agent tell of its nodes. More may be told by
+// pull makes a cluster in pull mode, and has an agent report its nodes. More may be reported by
 // the object that is returned.
 func (m *moves) pull(name string, data map[string]string) *corev1.ConfigMap {
 	m.Helper()
@@ -243,7 +243,7 @@ func TestWhatAnAgentTellsDecides(t *testing.T) {
 	m.decided(ns, "web", "Success {edge:1}")
 }
 
-// TestWhatAnAgentTellsToWaitRunsElsewhere has an agent tell that more waits for a node than there
+// TestWhatAnAgentTellsToWaitRunsElsewhere has an agent report that more waits for a node than there
 // is, and another cluster have room for one, and later for one more: so many are moved, in one
 // write each.
 func TestWhatAnAgentTellsToWaitRunsElsewhere(t *testing.T) {

@@ -210,7 +210,7 @@ func (m *moves) name(ns string) error {
 }
 
 // TestARenamedWorkPutsNothingBackThatIsReported: what others changed where that is only
-// told stays as it is when the Work is renamed, and is told still.
+// what was reported stays as it is when the Work is renamed.
 func TestARenamedWorkPutsNothingBackThatIsReported(t *testing.T) {
 	m := newMoves(t)
 	ns := m.hub.Namespace(t)

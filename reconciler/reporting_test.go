@@ -18,7 +18,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler"
 )
 
-// registerReporting is registerEvictions with what taints clusters and counts quotas, told of in one of both ways.
+// registerReporting is registerEvictions with what taints clusters and counts quotas, reported in either of the two ways.
 func registerReporting(as reconciler.Reporting) func(context.Context, ctrl.Manager) error {
 	return func(ctx context.Context, mgr ctrl.Manager) error {
 		return reconciler.Register(ctx, mgr, reconciler.Options{
@@ -29,7 +29,7 @@ func registerReporting(as reconciler.Reporting) func(context.Context, ctrl.Manag
 	}
 }
 
-// toldOnly reports whether these are all Events of a reason about what is of a test: each begins with how often it was told.
+// toldOnly reports whether these are all Events of a reason about what is of a test: each begins with how often it was reported.
 func (m *moves) toldOnly(ns, reason string, want ...string) error {
 	m.Helper()
 	var all corev1.EventList
@@ -68,7 +68,7 @@ func taintPolicy(cluster string) *policyv1alpha1.ClusterTaintPolicy {
 }
 
 // TestWhatIsToldOfFailures: Karmada's Events about failover, taints and quotas, on what they are on, in both ways of
-// reporting. What fails, and the end of a move, are told in both; other successes with karmada only.
+// reporting. What fails, and the end of a move, are reported in both; other successes with karmada only.
 func TestWhatIsToldOfFailures(t *testing.T) {
 	for _, as := range []reconciler.Reporting{reconciler.ReportChanges, reconciler.ReportKarmada} {
 		t.Run(string(as), func(t *testing.T) {

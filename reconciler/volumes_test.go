@@ -167,7 +167,7 @@ func TestAClaimOutlivesItsWork(t *testing.T) {
 	})
 }
 
-// registerVolumes are the loops of moves, with those that tell what stays, and that move what is lost.
+// registerVolumes are the loops of moves, with those that report what stays, and that move what is lost.
 func registerVolumes(ctx context.Context, mgr ctrl.Manager) error {
 	return reconciler.Register(ctx, mgr, reconciler.Options{
 		Controllers: []string{"template", "scheduler", "rebalance", "dependency", "binding", "namespace", "execution", "status", "cluster", "orphans"},
@@ -175,7 +175,7 @@ func registerVolumes(ctx context.Context, mgr ctrl.Manager) error {
 	})
 }
 
-// leavesAClaim has what uses a claim leave its cluster for another one: the claim stays, and is told of.
+// leavesAClaim has what uses a claim leave its cluster for another one: the claim stays, and is reported.
 func (m *moves) leavesAClaim(leave func(m *moves, cluster string, on bool)) {
 	ns := m.hub.Namespace(m.T)
 	m.volume(ns, false)
@@ -320,7 +320,7 @@ func (m *moves) hasClaim(cluster, ns string, uid *types.UID) error {
 	return err
 }
 
-// claimGoes errs while a cluster has the claim and was not told to delete it: a pod may keep it for a while.
+// claimGoes errs while a cluster has the claim and was not asked to delete it: a pod may keep it for a while.
 func (m *moves) claimGoes(cluster, ns string) error {
 	live := &corev1.PersistentVolumeClaim{}
 	err := m.edges[cluster].Get(m.Context(), client.ObjectKey{Namespace: ns, Name: claim}, live)

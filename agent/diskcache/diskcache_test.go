@@ -142,7 +142,7 @@ func (h *hub) put(name string, generation int64, applied string) {
 	h.show(change, work)
 }
 
-// show tells those who watch, and who will from an earlier version on.
+// show sends an event to those who watch now, and to those who will from an earlier version on.
 func (h *hub) show(change watch.EventType, work *workv1alpha1.Work) {
 	h.events = append(h.events, event{h.version, watch.Event{Type: change, Object: work}})
 	for _, w := range h.watchers {
@@ -446,7 +446,7 @@ func TestStatusesAreWrittenLater(t *testing.T) {
 func TestDamage(t *testing.T) {
 	cases := map[string]struct {
 		do   func(t *testing.T, store string)
-		want []string // nil: nothing can be told without the hub
+		want []string // nil: nothing can be reported without the hub
 	}{
 		"none": {do: func(*testing.T, string) {}, want: []string{"a/1", "b/1"}},
 		"a file that was being written": {do: func(t *testing.T, store string) {

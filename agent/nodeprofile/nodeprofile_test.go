@@ -184,7 +184,7 @@ func TestTheHubIsToldOfWhatChanged(t *testing.T) {
 	}
 }
 
-// run has a Teller tell until the test ends, of nodes that change all the time, and returns
+// run has a Publisher publish until the test ends, of nodes that change all the time, and returns
 // what returns how long it takes until they are looked at again.
 func (w *world) run(of *Publisher) (next func() time.Duration) {
 	ctx, stop := context.WithCancel(w.Context())
@@ -229,7 +229,7 @@ func TestManyChangesAreToldOnce(t *testing.T) {
 	})
 }
 
-// TestWhatFailsIsTriedAgain has nodes not be known, and the hub refuse what is told of them.
+// TestWhatFailsIsTriedAgain has the nodes unknown, and the hub refuse the report.
 func TestWhatFailsIsTriedAgain(t *testing.T) {
 	cases := map[string]struct {
 		fault func(w *world)

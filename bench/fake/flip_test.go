@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestFlip: a Deployment reports what it is told to, and a storm leaves it as
+// TestFlip: a Deployment reports what it is set to, and a storm leaves it as
 // it should be.
 func TestFlip(t *testing.T) {
 	m := start(t)

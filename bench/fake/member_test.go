@@ -209,7 +209,7 @@ func TestWatch(t *testing.T) {
 	m.mustApply(web(managed, 1))
 	m.wants(after, watch.Added)
 
-	// One who comes later is told what there is, and that this is all.
+	// A later watcher receives what there is, and a bookmark that this is all.
 	later := m.watch(metav1.ListOptions{
 		LabelSelector: selector, SendInitialEvents: new(true), AllowWatchBookmarks: true,
 		ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,

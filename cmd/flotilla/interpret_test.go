@@ -126,7 +126,7 @@ func TestInterpretEdit(t *testing.T) {
 		args   []string
 		code   int
 		want   func(string) string // of the file
-		out    string              // in all that is said
+		out    string              // in the whole output
 		left   int                 // files that are kept for the user
 	}{
 		"one script": {

@@ -24,7 +24,7 @@ const storedBinding = `{"apiVersion":"work.karmada.io/v1alpha2","kind":"Resource
 	`"status":{"conditions":[{"type":"Scheduled","status":"True","reason":"Success","message":"done","lastTransitionTime":null}],` +
 	`"aggregatedStatus":[{"clusterName":"eu-1","applied":true,"appliedMessage":"m","health":"Healthy"}]}}`
 
-// What is decoded says what it said, and has what is common to all objects of
+// What is decoded has the same content, and has what is common to all objects of
 // its kind at one place in memory.
 func TestTheStoreKeepsCommonTextsOnce(t *testing.T) {
 	kinds := NewKinds(Options{})

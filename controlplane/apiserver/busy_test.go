@@ -8,7 +8,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// TestBusy: what may change something is told of, and no looks, health checks and renewals
+// TestBusy: what may change something is reported, and no looks, health checks and renewals
 // of Leases.
 func TestBusy(t *testing.T) {
 	for name, tc := range map[string]struct {

@@ -287,7 +287,7 @@ func TestRunRenewsWhenDue(t *testing.T) {
 	t.Cleanup(func() { stop(); <-done })
 	poll(t, func() bool { return clk.HasWaiters() })
 
-	// A torn key makes the look that comes first fail, and be told of.
+	// A torn key makes the first check fail, and the error is reported.
 	if err := errors.Join(os.Rename(key, kept), os.WriteFile(key, []byte("xx"), 0o600)); err != nil {
 		t.Fatal(err)
 	}

@@ -116,7 +116,7 @@ func (w *world) status(t *testing.T) string {
 
 // TestWorksThroughAnAgent: what a Work by hand does not ask for any more goes from a
 // cluster in pull mode, also if its agent is away meanwhile; what no Work names is
-// told of, and stays until somebody says otherwise.
+// reported, and stays until somebody says otherwise.
 func TestWorksThroughAnAgent(t *testing.T) {
 	t.Parallel() // it waits for most of its time
 	s := the.site(t, fleet.Again(t, "leftovers"))

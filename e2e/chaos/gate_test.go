@@ -27,7 +27,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/tenure"
 )
 
-// contender is a program that competes for the lease, as far as its writes tell of it.
+// contender is a program that competes for the lease, as far as its writes report it.
 type contender struct {
 	name string
 

@@ -140,7 +140,7 @@ type writeLog struct {
 	contenders map[string]*contender // by their names
 }
 
-// dialer returns what connects a replica to the store, with names that tell of it.
+// dialer returns what connects a replica to the store, with names that show it.
 func (l *writeLog) dialer(c *contender) func() (net.Conn, error) {
 	return func() (net.Conn, error) {
 		name := fmt.Sprintf("@chaos-%p-%d", l, l.dials.Add(1))

@@ -34,7 +34,7 @@ var quickly = []string{
 // skew is how far apart it may be noticed that clusters are lost at once, with those flags: nothing is moved before.
 const skew = 11 * time.Second
 
-// web runs in one cluster of all, and only in the first it is said to only run there.
+// web runs in one cluster of all, and only in the first it is reported as running only there.
 const web = `
 apiVersion: v1
 kind: Namespace
@@ -344,7 +344,7 @@ func TestClustersComeBackOneByOne(t *testing.T) {
 	stays("when all are back")
 }
 
-// TestManyClustersAreLost: nothing is moved off them, which is said on each, until somebody confirms that one is lost.
+// TestManyClustersAreLost: nothing is moved off them, which is reported on each, until somebody confirms that one is lost.
 func TestManyClustersAreLost(t *testing.T) {
 	w := newWorld(t)
 	at := w.start("shop", "east", "north", "west")

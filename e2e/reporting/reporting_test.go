@@ -52,7 +52,7 @@ metadata: {name: settings, namespace: shop}
 data: {a: b}
 `
 
-// environment is how the control plane is told to be what Karmada's clients expect.
+// environment configures the control plane to be what Karmada's clients expect.
 var environment = []string{
 	"--reporting=karmada", "--feature-gates=AllAlpha=true,AllBeta=true", "--controllers=*,hpaScaleTargetMarker,deploymentReplicasSyncer",
 	"--enable-no-execute-taint-eviction=true", "--allow-no-execute-taint-policy=true", "--enable-scheduler-estimator=true",

@@ -152,7 +152,7 @@ var harmless = map[string]string{
 	"Receiver spec.secretRef":                       "no loop reads the kind",
 }
 
-// leads tells from its name that a field refers to something.
+// leads reports by its name whether a field refers to something.
 var leads = regexp.MustCompile(`(?i)(namespace|url|address|ref|refs|secretname|serviceaccountname|endpoint|kubeconfig|hosts?)$`)
 
 // everyField fails for a field that refers to something, of a kind that a

@@ -1,6 +1,6 @@
 package tenants
 
-// What a Kustomization of the tenant looks at, to have it told.
+// What a Kustomization of the tenant refers to, to have it shown in a report.
 const healthChecks = `  healthChecks: [{apiVersion: v1, kind: Secret, name: crown, namespace: TARGET}]
   healthCheckExprs: [{apiVersion: v1, kind: Secret, current: 'int(string(data.token)) == 1'}]
 `

@@ -269,7 +269,7 @@ func (w *world) judge(t *testing.T, c *cell) {
 	}
 }
 
-// judgeProvider waits until what was to be told by a Provider is told to be refused.
+// judgeProvider waits until it is reported that a Provider's post was refused.
 func (w *world) judgeProvider(t *testing.T, c *cell) {
 	t.Helper()
 	eventually(t, time.Minute, c.what()+" is refused", func(ctx context.Context) error {

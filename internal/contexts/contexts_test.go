@@ -78,7 +78,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestExplainLeavesOthersAlone: what is wrong otherwise is told as it is.
+// TestExplainLeavesOthersAlone: what is wrong otherwise is reported as it is.
 func TestExplainLeavesOthersAlone(t *testing.T) {
 	none := filepath.Join(t.TempDir(), "none")
 	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(&clientcmd.ClientConfigLoadingRules{ExplicitPath: none}, &clientcmd.ConfigOverrides{CurrentContext: "nope"})

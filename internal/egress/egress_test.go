@@ -71,7 +71,7 @@ func TestDialer(t *testing.T) {
 		"public": {"93.184.215.14"}, "both": {"2606:4700::1111", "93.184.215.14"}, "inside": {"10.1.2.3"}, "mixed": {"93.184.215.14", "10.1.2.3"},
 		"localhost": {"127.0.0.1"}, "local": {"127.0.0.1"}, "local6": {"::1"}, "metadata": {"169.254.169.254"}, "empty": {}, "etcd.example": {"10.9.9.9"}, "hub": {"45.33.32.156"},
 	}
-	// unknown is what is said of every name that cannot be used, whether it is one or not.
+	// unknown is what is reported of every name that cannot be used, whether it is one or not.
 	const unknown = " is not there, or leads to where no source may be (private, loopback and reserved addresses, the control plane itself); an administrator can allow networks with flotillad serve --source-networks"
 	loopback, inside, all := []string{"127.0.0.0/8"}, []string{"10.0.0.0/8"}, []string{"0.0.0.0/0", "::/0"}
 	cases := map[string]struct {

@@ -148,7 +148,7 @@ func TestTheOwnerMayChange(t *testing.T) {
 	}
 }
 
-// model is what a queue was told, and what it handed out.
+// model is what a queue was given, and what it handed out.
 type model struct {
 	waiting map[string]bool // ready, and with no worker
 	again   map[string]bool // added while a worker has it

@@ -49,7 +49,7 @@ func TestReplaceStatus(t *testing.T) {
 	}
 }
 
-// TestReplaceStatusOfAnother: an object that was made anew under the name is not told
+// TestReplaceStatusOfAnother: an object that was recreated under the name is not given
 // what became of the one before.
 func TestReplaceStatusOfAnother(t *testing.T) {
 	data, err := hub.ReplaceStatus("u-1", workv1alpha1.WorkStatus{})

@@ -70,7 +70,7 @@ func hooks(name string, kinds ...string) *configv1alpha1.ResourceInterpreterWebh
 	}
 }
 
-// Each edit is told with the kinds that it affects, old and new, and no others
+// Each edit is reported with the kinds that it affects, old and new, and no others
 // are compiled again.
 func TestChanges(t *testing.T) {
 	all := []string{"A", "B", "C", "D"}

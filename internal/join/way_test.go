@@ -25,7 +25,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/join"
 )
 
-// canary stands for what must not be told.
+// canary stands for what must not be shown.
 const canary = "CANARY-secret"
 
 // kubeconfig writes a kubeconfig with one context, and returns its path.
@@ -91,7 +91,7 @@ func TestKubeconfigsThatAreRefused(t *testing.T) {
 }
 
 // A kubeconfig may name files beside it, and log in by a certificate.
-// A context that a file does not have is told with those that it has.
+// A context that a file does not have is reported with those that it has.
 func TestAnUnknownContext(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "member")
 	content := "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: 'https://127.0.0.1:1'}}]\n" +

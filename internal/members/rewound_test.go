@@ -136,7 +136,7 @@ func TestAMemberThatWasSetBackUnseen(t *testing.T) {
 }
 
 // TestWhatGoesWhileAMemberIsAway: an object that somebody removes from a member that is
-// cut off is told of when the watch begins anew, which never had it.
+// cut off is reported when the watch begins anew, which never had it.
 func TestWhatGoesWhileAMemberIsAway(t *testing.T) {
 	c, server := newCloset(t)
 	anew := make(chan struct{})

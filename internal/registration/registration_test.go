@@ -80,7 +80,7 @@ func TestDiscover(t *testing.T) {
 }
 
 // found looks for a control plane until the error says what it should, and returns
-// the last one. Each time it looks for longer: what is said depends on an answer that
+// the last one. Each time it looks for longer: what is reported depends on an answer that
 // comes in time, and the machine may be busy.
 func found(t *testing.T, d registration.Discovery, says string) error {
 	t.Helper()
@@ -240,7 +240,7 @@ func TestForeignControlPlanes(t *testing.T) {
 	}
 }
 
-// TestNobodyAnswers: why is told at once, and not at every try.
+// TestNobodyAnswers: why is reported at once, and not at every try.
 func TestNobodyAnswers(t *testing.T) {
 	var reported []string
 	d := registration.Discovery{

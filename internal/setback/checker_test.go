@@ -334,7 +334,7 @@ func TestWhatAgentsSayOfThisRun(t *testing.T) {
 	for name, tc := range map[string]struct {
 		changed []string // revisions that the hub's watch has shown
 		says    int64
-		first   error // what is said at first
+		first   error // what is reported at first
 		held    bool  // what follows in the end
 	}{
 		"what it has seen before":              {nil, 1000, nil, false},

@@ -29,7 +29,7 @@ func (f *folder) See(text string) error {
 func (f *folder) Current() bool { return f.current }
 
 // TestWhatAFolderIsTrustedFor: an agent starts without its hub from what it was kept
-// of that before the member was told, and not from less.
+// of that before the member got it, and not from less.
 func TestWhatAFolderIsTrustedFor(t *testing.T) {
 	s := newStore("100")
 	k := setback.New(s, s, nil)

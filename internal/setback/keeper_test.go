@@ -135,7 +135,7 @@ func TestAStartMarksWhatTheRunBeforeDidNot(t *testing.T) {
 	}
 }
 
-// TestMembersThatAskAtOnce: after a restart, what several members were told in the first
+// TestMembersThatAskAtOnce: after a restart, what several members got in the first
 // run is no news.
 func TestMembersThatAskAtOnce(t *testing.T) {
 	s := newStore("100")

@@ -66,7 +66,7 @@ func TestHowLongATenureLasts(t *testing.T) {
 // arrived is what a server saw of a request.
 type arrived struct{ Method, Epoch, Timeout string }
 
-// server answers as told, and tells what arrived.
+// server answers as configured, and records what arrived.
 func server(t *testing.T, answer http.HandlerFunc) (url string, seen func() []arrived) {
 	t.Helper()
 	requests := make(chan arrived, 100)

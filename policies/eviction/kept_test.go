@@ -88,7 +88,7 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// TestKeptSaysWhatIsSo: what cannot be moved is not told as moved, and a task whose time will end it says when.
+// TestKeptSaysWhatIsSo: what cannot be moved is not reported as moved, and a task whose time will end it says when.
 func TestKeptSaysWhatIsSo(t *testing.T) {
 	since := time.Date(2026, 1, 2, 6, 11, 4, 0, time.UTC)
 	task := func(edit ...func(*workv1alpha2.GracefulEvictionTask)) workv1alpha2.GracefulEvictionTask {

@@ -47,7 +47,7 @@ status:
 	}
 }
 
-// What a quota keeps in a cluster that is drained is said to stay there, with the quota, and with what to do about that.
+// What a quota keeps in a cluster that is drained is reported as staying, with the quota, and with what to do about that.
 func TestAQuotaKeepsItInADrainedCluster(t *testing.T) {
 	in := input(t)
 	bind(t, &in)

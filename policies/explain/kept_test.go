@@ -99,7 +99,7 @@ func TestWhenAClusterIsLeftIsTold(t *testing.T) {
 		noted     string
 		alone     bool // there is no other cluster
 		suspected bool
-		want      string // what is said of leaving it; empty: nothing
+		want      string // what is reported of leaving it; empty: nothing
 	}{
 		"it leaves in a while":       {noted: rules, want: "  leaves      c-001 at 12:00:30 UTC (in 30s) unless it is back: untolerated taint\n              {cluster.karmada.io/unreachable:NoExecute}\n"},
 		"there is no other place":    {noted: rules, alone: true, want: "  leaves      not c-001 (untolerated taint {cluster.karmada.io/unreachable:NoExecute}) at 12:00:30\n              UTC, as it cannot be: no other place: 0/1 clusters are available"},

@@ -60,7 +60,7 @@ func TestRoomIsToldAsItWasCounted(t *testing.T) {
 	}
 }
 
-// TestReplicasOfANewCluster: a cluster that has none yet is said to get some, unless it is placed nowhere.
+// TestReplicasOfANewCluster: a cluster that has none yet is reported as getting some, unless it is placed nowhere.
 func TestReplicasOfANewCluster(t *testing.T) {
 	e := explain.Explanation{Placement: &explain.Placement{
 		Terms: []explain.Term{{Clusters: []explain.Verdict{{Cluster: "new", Result: explain.Chosen, Replicas: 2}, {Cluster: "old", Result: explain.Chosen, Replicas: 2}}}},

@@ -64,7 +64,7 @@ func TestFares(t *testing.T) {
 	directly.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{{FromCluster: "east", PurgeMode: policyv1alpha1.PurgeModeDirectly}}
 	for name, tc := range map[string]struct {
 		is   workv1alpha2.Binding
-		to   []string // west, if nothing is said
+		to   []string // west, if nothing is reported
 		ago  time.Duration
 		well bool
 		by   failover.Judging
@@ -129,7 +129,7 @@ func TestMovedTo(t *testing.T) {
 	}
 }
 
-// TestUnderway says which move the eviction tasks of a binding tell of.
+// TestUnderway finds the move that the eviction tasks of a binding are about.
 func TestUnderway(t *testing.T) {
 	noon := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	task := func(from, reason string, ago time.Duration, before ...string) workv1alpha2.GracefulEvictionTask {

@@ -11,7 +11,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/override"
 )
 
-// What is wrong with an override, or with what it changes, is told without what may be text of a Secret.
+// What is wrong with an override, or with what it changes, is reported without what may be text of a Secret.
 func TestFaultsQuoteNoSecret(t *testing.T) {
 	const (
 		where  = "; its path and value are not told, as text of a Secret is in it"

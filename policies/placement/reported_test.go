@@ -14,7 +14,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/placement"
 )
 
-// TestWhatIsToldOnce: a cluster that comes and goes, whose templates have no other place, is told of once, until the reason
+// TestWhatIsToldOnce: a cluster that comes and goes, whose templates have no other place, is reported once, until the reason
 // is another one, or an hour has passed.
 func TestWhatIsToldOnce(t *testing.T) {
 	noon := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
@@ -24,7 +24,7 @@ func TestWhatIsToldOnce(t *testing.T) {
 		after    time.Duration
 		taint    string // none if empty
 		reported time.Duration
-		is       bool // that there is something of which was told
+		is       bool // that something is there which was reported
 	}{
 		{after: 0, taint: "drill", reported: 0, is: true},
 		{after: 20 * time.Second, reported: 0, is: true},

@@ -71,7 +71,7 @@ func TestStray(t *testing.T) {
 }
 
 // TestDeserted: what lost all its clusters by their labels stays there when it is
-// scaled, or when one of them leaves, and that is said once.
+// scaled, or when one of them leaves, and that is reported once.
 func TestDeserted(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	affinity := policyv1alpha1.ClusterAffinity{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "gold"}}}
@@ -105,7 +105,7 @@ func TestDeserted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := binding(deployment(4, policyv1alpha1.Placement{ClusterAffinity: &affinity, ReplicaScheduling: divided(policyv1alpha1.ReplicaDivisionPreferenceWeighted, nil)}))
 			// A rebalance that was answered is not asked for again by a failure, even
-			// while the status does not tell of the answer.
+			// while the status does not show the answer.
 			b.Spec.RescheduleTriggeredAt = &metav1.Time{Time: now.Truncate(time.Second)}
 			for _, step := range []placement.Situation{in("gold", "a", "b"), in("none", "a", "b")} {
 				d, changed := placement.Decide(b, step, placement.Options{})

@@ -52,7 +52,7 @@ func (s *site) serves() bool { return s.up && s.runs && s.ready > 0 }
 // mayServe reports whether users of the template are served here, as far as anybody knows.
 func (s *site) mayServe() bool { return s.serves() || !s.up && s.runs && s.heard > 0 }
 
-// as is the Work that is here, with what was said of it last.
+// as is the Work that is here, with what was reported of it last.
 func (s *site) as() *workv1alpha1.Work {
 	w := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: workv1alpha2.ExecutionNamespace(s.Name), Name: "web", Generation: s.generation}, Status: s.reported}
 	w.Spec.Workload.Manifests = make([]workv1alpha1.Manifest, 1)

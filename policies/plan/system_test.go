@@ -99,7 +99,7 @@ func TestSystem(t *testing.T) {
 	}
 }
 
-// TestNotEncoded: what cannot be written as JSON is told, and makes no Work.
+// TestNotEncoded: what cannot be written as JSON is reported, and makes no Work.
 func TestNotEncoded(t *testing.T) {
 	cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
 	endless := &unstructured.Unstructured{Object: map[string]any{

@@ -9,7 +9,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
-// TestUnheeded: what a policy asks for and is not done is told with the policy that keeps it, or that it waits for a change.
+// TestUnheeded: what a policy asks for and is not done is reported with the policy that keeps it, or that it waits for a change.
 func TestUnheeded(t *testing.T) {
 	lazy := func(p policyv1alpha1.Policy) {
 		p.PropagationSpec().ActivationPreference = policyv1alpha1.LazyActivation

@@ -279,7 +279,7 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-// TestASilentCluster: what it said last is not taken for what is, good or bad, and stands
+// TestASilentCluster: what it reported last is not taken for what is, good or bad, and stands
 // beside since when nothing is heard.
 func TestASilentCluster(t *testing.T) {
 	const ready = `{"replicas":5,"updatedReplicas":5,"readyReplicas":5,"resourceTemplateGeneration":3}`

@@ -13,7 +13,7 @@ import (
 )
 
 // TestWhatWasRemovedAndIsLeftSo: nobody will ever tell the health of what somebody removed
-// in the cluster, where that is reported only: the reason says that, and is told once. A
+// in the cluster, where that is reported only: the reason says that, and is reported once. A
 // binding says it of each cluster, of however many.
 func TestWhatWasRemovedAndIsLeftSo(t *testing.T) {
 	const removed = "Deployment shop/web was removed"

@@ -45,7 +45,7 @@ func TestHealthText(t *testing.T) {
 	}
 }
 
-// TestNeverSent: of a cluster that a template was always kept from that is said.
+// TestNeverSent: of a cluster that a template was always kept from that is reported.
 func TestNeverSent(t *testing.T) {
 	b := binding(succeeded, "a", "b")
 	b.Spec.Suspension = &workv1alpha2.Suspension{}
@@ -59,7 +59,7 @@ func TestNeverSent(t *testing.T) {
 	}
 }
 
-// TestSuspendedWork: a version that is kept from a cluster is not there, and it is told why.
+// TestSuspendedWork: a version that is kept from a cluster is not there, and the reason is reported.
 func TestSuspendedWork(t *testing.T) {
 	w := work("a", "True", "", workv1alpha2.ResourceHealthy, `{}`)
 	w.Spec.SuspendDispatching = ptr.To(true)
@@ -106,7 +106,7 @@ func TestWhatATerminalWouldObey(t *testing.T) {
 	}
 }
 
-// TestWhatKeepsAClusterFromAWork: it is told as a failure, by whatever shows of the binding,
+// TestWhatKeepsAClusterFromAWork: it is reported as a failure, by whatever shows of the binding,
 // and goes once there is a Work.
 func TestWhatKeepsAClusterFromAWork(t *testing.T) {
 	b := binding(succeeded, "a", "b")

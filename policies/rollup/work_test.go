@@ -13,7 +13,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/rollup"
 )
 
-// TestOfWork: a Work alone tells how it does, and why.
+// TestOfWork: a Work alone reports how it does, and why.
 func TestOfWork(t *testing.T) {
 	type said struct{ kind, status, message string }
 	for name, tc := range map[string]struct {

@@ -45,7 +45,7 @@ func TestResourceOf(t *testing.T) {
 	}
 }
 
-// TestSpecificityWords: each specificity is told by its own word, from the least to
+// TestSpecificityWords: each specificity has its own word, from the least to
 // the most specific.
 func TestSpecificityWords(t *testing.T) {
 	var got []string

@@ -109,7 +109,7 @@ func TestHints(t *testing.T) {
 	}
 }
 
-// TestHintsForMany: what several refusals lack is said at once, each command once.
+// TestHintsForMany: what several refusals lack is reported at once, each command once.
 func TestHintsForMany(t *testing.T) {
 	patch := func(resource, group string) string {
 		return denies(`patch resource "` + resource + `" in API group "` + group + `" in the namespace "shop"`)

@@ -146,7 +146,7 @@ suspension: {dispatchingOnClusters: {clusterNames: [a]}}`, nil},
 }
 
 // TestWhatAPolicyOpens: what would open nothing, or other namespaces than it seems,
-// is refused when it is said.
+// is refused when it is reported.
 func TestWhatAPolicyOpens(t *testing.T) {
 	const key = "metadata.annotations[propagation.flotilla.io/dependency-namespaces]: Invalid value"
 	of := func(namespace, text string) policyv1alpha1.Policy {

@@ -14,7 +14,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// TestNothingIsToldTwice: what a run comes to is told once, however often the next runs come to the same, and whether what
+// TestNothingIsToldTwice: what a run comes to is reported once, however often the next runs come to the same, and whether what
 // is kept between them was lost meanwhile or not.
 func TestNothingIsToldTwice(t *testing.T) {
 	boom := errors.New("boom")

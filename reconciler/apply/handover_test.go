@@ -98,7 +98,7 @@ func TestAManifestMovesToAnotherKustomization(t *testing.T) {
 	}
 }
 
-// Where it goes cannot be told while a sibling cannot be built: what left stays until that is mended,
+// Where it goes cannot be reported while a sibling cannot be built: what left stays until that is mended,
 // or somebody lets it go. Those that depend on the first go on meanwhile.
 func TestWhatMayHaveMovedStays(t *testing.T) {
 	w := newWorld(t)
@@ -212,7 +212,7 @@ func TestAnObjectInTwoKustomizations(t *testing.T) {
 	})
 }
 
-// What waits to be replaced, and is taken by another Kustomization meanwhile, is that one's: nothing is told of it by the one
+// What waits to be replaced, and is taken by another Kustomization meanwhile, is that one's: nothing is reported about it by the one
 // before, of which the commit changes nothing.
 func TestWhatWaitsToBeReplacedIsTaken(t *testing.T) {
 	w := newWorld(t)

@@ -218,7 +218,7 @@ func (r *recorder) Event(obj runtime.Object, _, reason, message string) {
 	r.said = append(r.said, accessor.GetName()+": "+reason+": "+message)
 }
 
-// about returns what was said of an object, with the reasons.
+// about returns what was reported of an object, with the reasons.
 func (r *recorder) about(name string) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -26,7 +26,7 @@ func (w *world) blocked(revision, want string) {
 	}
 }
 
-// Where it is the Kustomization that drops objects of a revision which stands, that is what is said.
+// Where it is the Kustomization that drops objects of a revision which stands, that is what is reported.
 func TestAnEditThatIsHeldByTheBrake(t *testing.T) {
 	w := newWorld(t)
 	revision := w.commit(map[string]string{"app/config.yaml": configMaps(20), "less/config.yaml": configMaps(10)})

@@ -158,7 +158,7 @@ func TestNewObjectsAreOwnedBeforeTheyAreWritten(t *testing.T) {
 }
 
 // TestANewRevisionHasItsTime: a revision that adds objects after one that failed is given the time
-// that every revision has, and what is said of it is not what was said of the one before.
+// that every revision has, and what is reported of it is not what was reported of the one before.
 func TestANewRevisionHasItsTime(t *testing.T) {
 	s := run(func(s *state) {
 		s.ks.Status.LastAttemptedRevision = oldRevision
@@ -623,7 +623,7 @@ func TestWhatComesBeforeHealthTakesNoTimeOfIt(t *testing.T) {
 	}
 }
 
-// TestWhyHealthHasFailed: only what took its time is said to have taken it.
+// TestWhyHealthHasFailed: only what used up its time is reported as having done so.
 func TestWhyHealthHasFailed(t *testing.T) {
 	for before, want := range map[string]string{
 		"":                                   "health check failed after 9m30s",

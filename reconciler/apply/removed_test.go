@@ -141,7 +141,7 @@ func (w *world) terminating(name string, want ...string) *kustomizev1.Kustomizat
 	return ks
 }
 
-// What left a revision and hangs on a finalizer on the control plane is told of until it is gone, over later revisions;
+// What left a revision and hangs on a finalizer on the control plane is reported until it is gone, over later revisions;
 // what takes its name later is another object.
 func TestWhatHangsOnTheControlPlane(t *testing.T) {
 	w := newWorld(t)
@@ -174,7 +174,7 @@ func TestWhatHangsOnTheControlPlane(t *testing.T) {
 	}
 }
 
-// What a Kustomization that left takes along, and hangs on a finalizer on the control plane, is told of by the one that
+// What a Kustomization that left takes along, and hangs on a finalizer on the control plane, is reported by the one that
 // applied that, for as long as it is there.
 func TestWhatHangsOfAKustomizationThatLeft(t *testing.T) {
 	const child = `

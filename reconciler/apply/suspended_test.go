@@ -12,7 +12,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
-// What others change or delete while a Kustomization is suspended is told of, over a restart, until it is as it was, or
+// What others change or delete while a Kustomization is suspended is reported, over a restart, until it is as it was, or
 // the Kustomization goes on.
 func TestWhatOthersChangeOfASuspendedKustomization(t *testing.T) {
 	w := newWorld(t)

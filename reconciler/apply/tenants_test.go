@@ -63,7 +63,7 @@ func (w *world) foreign() string {
 	return namespace
 }
 
-// saysNothingOf fails if anything that a Kustomization tells of holds a text.
+// saysNothingOf fails if any report of a Kustomization contains a text.
 func (w *world) saysNothingOf(name string, texts ...string) {
 	w.t.Helper()
 	said := fmt.Sprintf("%+v", w.get(name).Status)

@@ -272,7 +272,7 @@ func TestVariablesThatChange(t *testing.T) {
 	}
 }
 
-// A number of clusters that is none is told, and nothing is applied until it is one.
+// A number of clusters that is none is reported, and nothing is applied until it is one.
 func TestANumberOfClustersThatIsNone(t *testing.T) {
 	w := newWorld(t)
 	w.kustomization("web", waiting)

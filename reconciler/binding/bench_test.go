@@ -62,7 +62,7 @@ func BenchmarkChange(b *testing.B) {
 	report(b, took)
 }
 
-// report tells the median and the 99th percentile of how long each round took.
+// report prints the median and the 99th percentile of how long each round took.
 func report(b *testing.B, took []time.Duration) {
 	b.Helper()
 	slices.Sort(took)

@@ -18,7 +18,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/plan"
 )
 
-// diary keeps what is told about bindings; what is told about their templates
+// diary keeps what is reported about bindings; what is reported about their templates
 // is the same.
 type diary []string
 
@@ -139,7 +139,7 @@ func TestWhenToLookAgain(t *testing.T) {
 	}
 }
 
-// TestJoined: clusters with one fault are told of together, whatever their
+// TestJoined: clusters with one fault are reported together, whatever their
 // order, and what is to be tried again soonest decides.
 func TestJoined(t *testing.T) {
 	everywhere := []fault{}

@@ -15,7 +15,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
-// TestAnOverrideThatHoldsASecret: what is wrong with it is told in Events, bindings and Works without its path, and what it
+// TestAnOverrideThatHoldsASecret: what is wrong with it is reported in Events, bindings and Works without its path, and what it
 // changed is marked, for those who tell of it.
 func TestAnOverrideThatHoldsASecret(t *testing.T) {
 	const canary = "canarytok3n"

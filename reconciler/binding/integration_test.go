@@ -502,7 +502,7 @@ func (r *recorder) all() []string {
 	return slices.Clone(r.told)
 }
 
-// reasons returns how often each reason was told about a kind.
+// reasons returns how often each reason was reported about a kind.
 func (r *recorder) reasons() map[string]int {
 	out := map[string]int{}
 	for _, e := range r.all() {

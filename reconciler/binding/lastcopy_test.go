@@ -20,7 +20,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 )
 
-// tells has a cluster say why it is not ready.
+// tells has a cluster report why it is not ready.
 func (f *fleet) tells(name, reason string) {
 	f.Helper()
 	c := f.member(name)

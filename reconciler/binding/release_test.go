@@ -21,7 +21,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
-// said notes what is written to Works, in order.
+// said records what is written to Works, in order.
 type said struct {
 	client.Writer
 	got []string

@@ -153,7 +153,7 @@ func TestTaughtByScript(t *testing.T) {
 	eventually(f, "forgotten", unknown, f.sizes)
 }
 
-// failures returns how often each reason of a failure was told.
+// failures returns how often each reason of a failure was reported.
 func (f *fleet) failures() map[string]int {
 	out := map[string]int{}
 	for reason, n := range f.events.reasons() {

@@ -33,7 +33,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter"
 )
 
-// pulled is a cluster in pull mode. Its agent said that it is ready, or nothing.
+// pulled is a cluster in pull mode. Its agent reported that it is ready, or nothing.
 func pulled(ready metav1.ConditionStatus) *clusterv1alpha1.Cluster {
 	c := &clusterv1alpha1.Cluster{
 		ObjectMeta: metav1.ObjectMeta{Name: "edge-1", Generation: 1, Finalizers: []string{clusterv1alpha1.ClusterControllerFinalizer}},
@@ -61,7 +61,7 @@ func watchOver(objects ...client.Object) *watcher {
 	}
 }
 
-// look reconciles, and returns what is said of the cluster and when to look again.
+// look reconciles, and returns what is reported of the cluster and when to look again.
 func (w *watcher) look(t *testing.T) (ready, taint string, again time.Duration) {
 	t.Helper()
 	key := client.ObjectKey{Name: "edge-1"}

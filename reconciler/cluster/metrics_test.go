@@ -13,7 +13,7 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 )
 
-// TestGauges: what is known of a cluster is told, and what is not is left out.
+// TestGauges: what is known of a cluster is reported, and what is not is left out.
 func TestGauges(t *testing.T) {
 	east := clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "east"}}
 	east.Status.Conditions = []metav1.Condition{{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionTrue}}

@@ -28,7 +28,7 @@ func TestEnablements(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeRead: kinds that the member does not let be read are told of, a few by
+// TestWhatCannotBeRead: kinds that the member does not let be read are reported, a few by
 // name, and no longer once they can, nor of a member that does not answer at all.
 func TestWhatCannotBeRead(t *testing.T) {
 	var kinds []informer.Blind

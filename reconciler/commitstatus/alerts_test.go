@@ -16,7 +16,7 @@ import (
 	"github.com/flotilla-io/flotilla/api/scheme"
 )
 
-// TestAnAlertWithoutAProvider: it is told of, once, and the other Alerts count all the same.
+// TestAnAlertWithoutAProvider: it is reported, once, and the other Alerts count all the same.
 func TestAnAlertWithoutAProvider(t *testing.T) {
 	alert := func(name, provider string) *notificationv1beta3.Alert {
 		return &notificationv1beta3.Alert{

@@ -11,7 +11,7 @@ import (
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 )
 
-// TestACommentTellsOfEachCluster: a Provider that comments is told of a source alone, with what has become of the
+// TestACommentTellsOfEachCluster: a Provider that comments gets reports of a source only, with what has become of the
 // commit in each cluster.
 func TestACommentTellsOfEachCluster(t *testing.T) {
 	w := newWorld(t)

@@ -13,7 +13,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// TestWhatIsKeptIsNotedAtOnce: that a Kustomization is suspended counts from then on, however short ago its commit was told of.
+// TestWhatIsKeptIsNotedAtOnce: that a Kustomization is suspended counts from then on, however short ago its commit was reported.
 func TestWhatIsKeptIsNotedAtOnce(t *testing.T) {
 	h := newHandover(t)
 	h.kustomization(func(ks *kustomizev1.Kustomization) {

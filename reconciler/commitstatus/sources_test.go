@@ -88,7 +88,7 @@ func (w *world) depends(ks *kustomizev1.Kustomization, names ...string) (before 
 	return before
 }
 
-// ends waits until the forge was told last, under contexts that begin so, what is wanted, and returns all of that.
+// ends waits until the last posts to the forge, under contexts with the prefix, are as wanted, and returns all posts.
 func (w *world) ends(f *forgeServer, context, want string) []string {
 	w.t.Helper()
 	var messages []string
@@ -143,7 +143,7 @@ func TestASourceIsSummedUp(t *testing.T) {
 	})
 }
 
-// TestASumHasOneVoice: Providers of one repository tell of its source as one, and a namespace that comes later has
+// TestASumHasOneVoice: Providers of one repository report its source as one, and a namespace that comes later has
 // a name of its own there.
 func TestASumHasOneVoice(t *testing.T) {
 	w := newWorld(t)

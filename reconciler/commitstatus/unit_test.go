@@ -303,7 +303,7 @@ func TestACommitIsToldWhatAllowsIt(t *testing.T) {
 	}
 }
 
-// TestOfWhichCommitATargetIsTold: of the one that changed something, and never of one that is older than what it is told of.
+// TestOfWhichCommitATargetIsTold: of the one that changed something, and never of one that is older than the last reported.
 func TestOfWhichCommitATargetIsTold(t *testing.T) {
 	const first, second, third = "main@sha1:1111111111111111111111111111111111111111", "main@sha1:2222222222222222222222222222222222222222", "main@sha1:3333333333333333333333333333333333333333"
 	for name, tc := range map[string]struct {

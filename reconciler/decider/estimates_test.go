@@ -151,7 +151,7 @@ func (without) MaxReplicas(_ context.Context, cluster string, _ *workv1alpha2.Re
 	return 0, fmt.Errorf("cluster %s: %w", cluster, &profile.UnreportedError{What: "the label zone"})
 }
 
-// TestWhatIsNotToldIsNamed has clusters tell of their nodes, and not what is asked of them: what they report counts, unless
+// TestWhatIsNotToldIsNamed has clusters report their nodes, and not what is asked of them: what they report counts, unless
 // somebody else answers.
 func TestWhatIsNotToldIsNamed(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -183,7 +183,7 @@ func TestWhatIsNotToldIsNamed(t *testing.T) {
 	}
 }
 
-// TestWhatWasToldAgesOn has a cluster fall silent, and what it told be forgotten.
+// TestWhatWasToldAgesOn has a cluster fall silent, and its last report expire.
 func TestWhatWasToldAgesOn(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
 	from := profiled{byNodes{"a": nodesOf(5, "2")}, map[string]time.Duration{"a": time.Minute}}

@@ -126,7 +126,7 @@ func TestNotFromAnotherNamespace(t *testing.T) {
 	eventually(f.fleet, "what is refused", refused, f.refusal)
 }
 
-// TestAPolicyOfItsOwn: nothing is told of a reference that is refused where an
+// TestAPolicyOfItsOwn: nothing is reported about a reference that is refused where an
 // administrator carries the object.
 func TestAPolicyOfItsOwn(t *testing.T) {
 	f := newTenants(t)

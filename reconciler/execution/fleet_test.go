@@ -158,7 +158,7 @@ func (f *fleet) join(t *testing.T) {
 	}
 }
 
-// eventually waits until what holds, and tells what was wrong last.
+// eventually waits until what holds, and reports what was wrong last.
 func eventually(t *testing.T, what string, check func(ctx context.Context) error) {
 	t.Helper()
 	var last error

@@ -232,7 +232,7 @@ func (f *two) queued() string {
 	return strings.Join(out, " ")
 }
 
-// change edits a Work and tells the loop.
+// change edits a Work and notifies the loop.
 func (f *two) change(name string, edit func(*workv1alpha1.Work)) {
 	f.t.Helper()
 	was := f.work(name)

@@ -225,7 +225,7 @@ func TestCarry(t *testing.T) {
 		suspend bool
 		asked   []string
 		failed  string // part of the message
-		differs string // what is told of the object and left so
+		differs string // what is reported of the object and left so
 		blocked *waitqueue.Cause
 	}{
 		"a new manifest is applied so that it takes over nothing": {

@@ -126,7 +126,7 @@ func TestWhatIsNotAskedForAnyMoreIsWaitedFor(t *testing.T) {
 	}
 }
 
-// leaves deletes a Work and tells the loop.
+// leaves deletes a Work and notifies the loop.
 func (f *two) leaves(name string) {
 	f.t.Helper()
 	was := f.work(name)

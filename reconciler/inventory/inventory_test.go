@@ -224,7 +224,7 @@ func TestBrake(t *testing.T) {
 	}
 }
 
-// TestAMisspeltAllowance: a word that lets nothing go, and is like a name of what stays, is told.
+// TestAMisspeltAllowance: a word that lets nothing go, and is like a name of what stays, is reported.
 func TestAMisspeltAllowance(t *testing.T) {
 	const revision = "main@sha1:9f2c4d1e0b7a"
 	loss := func(text string) inventory.Loss { return inventory.Loss{ID: entry(text, "v1").ID, Precious: true} }
@@ -314,7 +314,7 @@ func TestWhatLiftsTheBrake(t *testing.T) {
 }
 
 // TestNamesThatSeveralHave: a name without a group lets go what alone has it in the revision, and nothing where it could be
-// either of two; the refusal names them as they can be told apart.
+// either of two; the refusal names them so that they can be distinguished.
 func TestNamesThatSeveralHave(t *testing.T) {
 	const revision = "main@sha1:9f2c4d1e0b7a"
 	native, foreign, core := "shop_web_networking.k8s.io_Ingress", "shop_web_example.com_Ingress", "shop_web__Service"
@@ -400,7 +400,7 @@ func TestATrailerKeepsWhatTheCommitBeforeAllows(t *testing.T) {
 	}
 }
 
-// TestNamesThatFitNoTrailer: a line that would be read as something else is not told.
+// TestNamesThatFitNoTrailer: a line that would be read as something else is not reported.
 func TestNamesThatFitNoTrailer(t *testing.T) {
 	for name, tc := range map[string]struct {
 		names []string

@@ -41,7 +41,7 @@ func shop(t *testing.T) (client.Client, *Reconciler, func() []workv1alpha1.Work)
 	return hub, r, look
 }
 
-// TestANamespaceThatIsMadeAnew: the Work that was to remove it is told that it is wanted
+// TestANamespaceThatIsMadeAnew: the Work that was to remove it learns that it is wanted
 // again, once.
 func TestANamespaceThatIsMadeAnew(t *testing.T) {
 	hub, _, look := shop(t)

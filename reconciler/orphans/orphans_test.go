@@ -214,7 +214,7 @@ func measured(t *testing.T) float64 {
 	return 0
 }
 
-// TestOrphans: an object that no Work names is told of, in the Cluster, an Event and
+// TestOrphans: an object that no Work names is reported, in the Cluster, an Event and
 // a metric, and stays until the Cluster's policy, or a Work that asks for it, says
 // otherwise. So is one that was left when the cluster had another name, unless the
 // cluster of that name asks for it. A copy that somebody made of one of our objects is none.
@@ -300,7 +300,7 @@ func TestOrphans(t *testing.T) {
 	}
 }
 
-// TestAnOrphanThatAFinalizerHolds: that somebody has told it to go is no reason to call it
+// TestAnOrphanThatAFinalizerHolds: that its deletion was requested is no reason to call it
 // gone, and the Cluster's policy does not tell it again and again.
 func TestAnOrphanThatAFinalizerHolds(t *testing.T) {
 	if testing.Short() {
@@ -335,7 +335,7 @@ func TestAnOrphanThatAFinalizerHolds(t *testing.T) {
 	f.says("")
 }
 
-// TestAClaimThatIsLeft: what holds data is told of, after a restart too, and no policy of the Cluster removes it.
+// TestAClaimThatIsLeft: what holds data is reported, after a restart too, and no policy of the Cluster removes it.
 func TestAClaimThatIsLeft(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs a control plane and a member")
@@ -372,7 +372,7 @@ func (f *fleet) identity() string {
 }
 
 // TestAClusterOfAnotherName: what is left in a member that was in the fleet under another
-// name is told of, although no Work names its kind.
+// name is reported, although no Work names its kind.
 func TestAClusterOfAnotherName(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs a control plane and a member")

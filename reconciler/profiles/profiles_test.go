@@ -74,7 +74,7 @@ func hubOf(objects ...client.Object) client.Client {
 	return fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(objects...).Build()
 }
 
-// TestAnswers has clusters in every state tell of three nodes of two cores.
+// TestAnswers has clusters in every state report three nodes of two cores.
 func TestAnswers(t *testing.T) {
 	long, ready := start.Add(-time.Hour), metav1.ConditionTrue
 	cases := map[string]struct {
@@ -106,7 +106,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestPluginsCount asks for sets, by quotas, and for what is not told.
+// TestPluginsCount asks for sets, by quotas, and for what is not reported.
 func TestPluginsCount(t *testing.T) {
 	p := New(hubOf(cluster("a", metav1.ConditionTrue, start)), Options{Plugins: []nodes.Plugin{nodes.Resources{}, nodes.Quotas{}}})
 	p.observe(reported("karmada-es-a", "node-profile", nodesOf(3, "4", func(x *nodes.Index) {
@@ -147,7 +147,7 @@ func waits(cluster string, since time.Time, replicas int) *corev1.ConfigMap {
 // web is the workload that waits.
 var web = workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"}
 
-// TestWhatWaits has clusters in every state tell that three replicas wait since an hour.
+// TestWhatWaits has clusters in every state report that three replicas wait since an hour.
 func TestWhatWaits(t *testing.T) {
 	long, ready := start.Add(-time.Hour), metav1.ConditionTrue
 	saying := func(text string) *corev1.ConfigMap {
@@ -191,7 +191,7 @@ func TestWhatWaits(t *testing.T) {
 	}
 }
 
-// TestWhatIsNewIsPassedOn has a cluster tell of more that waits, of less, and of the same.
+// TestWhatIsNewIsPassedOn has a cluster report more that waits, less, and the same.
 func TestWhatIsNewIsPassedOn(t *testing.T) {
 	var got []string
 	clock := clocktesting.NewFakePassiveClock(start)
@@ -241,7 +241,7 @@ func follow(t *testing.T, clusters ...client.Object) *followed {
 	return f
 }
 
-// tell has a cluster tell a text.
+// publish has a cluster publish a text.
 func (f *followed) publish(cluster, text string) {
 	is := reported("karmada-es-"+cluster, "node-profile", text)
 	if was := f.was[cluster]; was == nil {
@@ -302,7 +302,7 @@ func TestChangesAreTold(t *testing.T) {
 	})
 }
 
-// TestNoClusterWaitsForAnother has one tell more than is read of it, and another tell of a
+// TestNoClusterWaitsForAnother has one report more than is read of it, and another report a
 // change meanwhile.
 func TestNoClusterWaitsForAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -92,7 +92,7 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// TestFiguresThatAreRefused are told of once; a server that is away is not.
+// TestFiguresThatAreRefused: they are reported once; a server that is away is not.
 func TestFiguresThatAreRefused(t *testing.T) {
 	limit := &policyv1alpha1.FederatedResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "team"}, Spec: policyv1alpha1.FederatedResourceQuotaSpec{Overall: amounts("10", "4Gi")}}
 	var refusal error

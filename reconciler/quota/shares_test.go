@@ -35,7 +35,7 @@ func brought(cluster, says string) *workv1alpha1.Work {
 }
 
 // TestWhatClustersSay stands in the status, of those that have a share and said something.
-// Another limit is there at once; what cannot be read is told once.
+// Another limit is there at once; what cannot be read is reported once.
 func TestWhatClustersSay(t *testing.T) {
 	const figures = `{"hard":{"cpu":"4","memory":"1Gi"},"used":{"cpu":"2","memory":"1Gi"}}`
 	limit := &policyv1alpha1.FederatedResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "team"}}

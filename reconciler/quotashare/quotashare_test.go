@@ -250,7 +250,7 @@ func TestAShareMakesRoom(t *testing.T) {
 	w.wants("both", map[string]string{"east": "4", "west": "3"})
 }
 
-// TestAClusterThatRefuses its share, because it has a ResourceQuota of the name, say, is told of
+// TestAClusterThatRefuses its share, because it has a ResourceQuota of the name, say, is reported
 // once, until it takes it.
 func TestAClusterThatRefuses(t *testing.T) {
 	w := newWorld(t, limited(map[string]string{"east": "4"}))

@@ -164,7 +164,7 @@ func TestWhatIsToldOnWhat(t *testing.T) {
 	}
 }
 
-// TestWhatLoopsTellThemselves: what the reporter reports is not told before it by the loop
+// TestWhatLoopsTellThemselves: what the reporter reports is not reported by the loop, too,
 // that did it.
 func TestWhatLoopsTellThemselves(t *testing.T) {
 	var got recorder

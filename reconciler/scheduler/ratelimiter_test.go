@@ -59,7 +59,7 @@ func TestPace(t *testing.T) {
 }
 
 // TestThePaceAdapts: evictions are further apart while what was moved does not get healthy, for those that wait already, too; once it
-// does they come as before, and those that wait are told.
+// does they come as before, and those that wait are reported.
 func TestThePaceAdapts(t *testing.T) {
 	well, ill := failover.Outcomes{Healthy: 20}, failover.Outcomes{Ill: 20}
 	evicts := placement.Decision{Evicts: []string{"west"}}

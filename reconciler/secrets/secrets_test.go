@@ -59,7 +59,7 @@ func TestRevisionsAreNoSecret(t *testing.T) {
 	}
 }
 
-// What a server answers to a Secret, or of a value of another kind than it expected, is told without the value.
+// What a server answers to a Secret, or of a value of another kind than it expected, is reported without the value.
 func TestAnswersQuoteNoSecret(t *testing.T) {
 	secret := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Secret", "data": map[string]any{"a": "aHVudGVyMg==", "n": int64(8417230956)}, "stringData": map[string]any{"b": "canary"},
@@ -109,7 +109,7 @@ func FuzzWorded(f *testing.F) {
 	})
 }
 
-// What a cluster refuses of an object that text of a Secret was put into is told by its fields alone.
+// What a cluster refuses of an object that text of a Secret was put into is reported by its fields alone.
 func TestRefusalsOfMarkedObjectsQuoteNothing(t *testing.T) {
 	obj := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apps/v1", "kind": "Deployment",

@@ -323,7 +323,7 @@ func (f *fleet) total(name string, want int32) {
 	}
 }
 
-// addresses waits until the template, which is told after its binding, has them.
+// addresses waits until the template, which is reported after its binding, has them.
 func (f *fleet) addresses(name, what string, are func([]networkingv1.IngressLoadBalancerIngress) bool) {
 	f.Helper()
 	var got networkingv1.Ingress

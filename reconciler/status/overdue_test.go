@@ -48,7 +48,7 @@ func TestOverdue(t *testing.T) {
 	}
 	cases := map[string]struct {
 		steps    []step
-		notified string // at which second which bindings are told, looking every second
+		notified string // at which second which bindings are notified, checked every second
 		has      string // the first, if it is overdue in the end
 	}{
 		"what is taken up soon is never told":             {[]step{{0, versioned("a", "web", 2, 1), false}, {9, versioned("a", "web", 2, 2), false}}, "", ""},

@@ -246,8 +246,8 @@ func TestTheHubIsTriedAgainSoonAfterALongTimeOut(t *testing.T) {
 	}
 }
 
-// TestNoTemplateIsAheadOfItsBinding: the binding is told first, and where that fails the
-// template is not told.
+// TestNoTemplateIsAheadOfItsBinding: the binding is reported first, and where that fails the
+// template is not reported.
 func TestNoTemplateIsAheadOfItsBinding(t *testing.T) {
 	away := apierrors.NewServiceUnavailable("away")
 	for name, tc := range map[string]struct {
@@ -289,7 +289,7 @@ func TestNoTemplateIsAheadOfItsBinding(t *testing.T) {
 			if !refused(tc.template) {
 				return
 			}
-			// What is refused again is told all the while, and once it is taken no more.
+			// What is refused again is reported all the while, and no more once it is accepted.
 			before := s.status
 			for _, again := range []struct {
 				template error

@@ -37,7 +37,7 @@ func (s templates) Get(context.Context, templatestore.Key) (*unstructured.Unstru
 
 func (templates) Put(*unstructured.Unstructured) {}
 
-// rule adds up as it is told to.
+// rule adds up as configured.
 type rule func(items []workv1alpha2.AggregatedStatusItem) (map[string]any, error)
 
 func (r rule) AggregateStatus(_ *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) (map[string]any, bool, error) {

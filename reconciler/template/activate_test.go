@@ -32,7 +32,7 @@ func older(claim propagation.Claim) *unstructured.Unstructured {
 }
 
 // TestWaiting decides about a template under a Lazy policy, and names what would
-// be written: the claim's note, the binding, and what is told.
+// be written: the claim's note, the binding, and what is reported.
 func TestWaiting(t *testing.T) {
 	p := lazy(policy("p", "apps/v1"))
 	p.CreationTimestamp = metav1.NewTime(noon.AddDate(0, 0, 1))

@@ -110,7 +110,7 @@ func TestBindWhereItRan(t *testing.T) {
 	for name, tc := range map[string]struct {
 		ran  []workv1alpha2.TargetCluster
 		want []workv1alpha2.TargetCluster
-		m2   bool // another cluster, which is ready and has the room that m1 does not tell of
+		m2   bool // another cluster, which is ready and has the capacity that m1 does not report
 	}{
 		"it ran nowhere":         {},
 		"it is to run elsewhere": {ran: []workv1alpha2.TargetCluster{{Name: "m1"}}, want: []workv1alpha2.TargetCluster{{Name: "m2", Replicas: 2}}, m2: true},
@@ -261,7 +261,7 @@ func TestReadiness(t *testing.T) {
 		missing []string
 		noClass bool
 		state   templatestore.State
-		want    string // reason; "" if nothing can be told
+		want    string // reason; "" if nothing is known
 	}{
 		"the kind is watched":               {policy: policy("p", "apps/v1"), state: templatestore.Synced, want: policyv1alpha1.PolicyReasonMatched},
 		"the first list is under way":       {policy: policy("p", "apps/v1"), state: templatestore.Starting, want: policyv1alpha1.PolicyReasonMatched},

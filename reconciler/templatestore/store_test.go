@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 
 var configMap = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 
-// heard keeps what a listener was told about one namespace.
+// heard keeps the events that a listener got about one namespace.
 type heard struct {
 	mu       sync.Mutex
 	reported []string
@@ -55,7 +55,7 @@ func (h *heard) all() []string {
 	return slices.Clone(h.reported)
 }
 
-// run starts a store that tells h about namespace.
+// run starts a store that notifies h about namespace.
 func run(t *testing.T, cfg *rest.Config, namespace string, h *heard) *templatestore.Store {
 	t.Helper()
 	return runWith(t, cfg, namespace, h, func(m meta.RESTMapper) meta.RESTMapper { return m })
@@ -202,7 +202,7 @@ func TestPut(t *testing.T) {
 }
 
 // TestAKindThatCannotBeListed holds the first list of a kind back: whoever asks
-// about it is told at once that nothing is known.
+// about it is answered at once that nothing is known.
 func TestAKindThatCannotBeListed(t *testing.T) {
 	env := shared.Env(t)
 	ns := env.Namespace(t)

@@ -315,7 +315,7 @@ func TestStoreAtOnce(t *testing.T) {
 	wg.Wait()
 }
 
-// writerDir tells a child process that it is the writer to be killed.
+// writerDir marks a child process as the writer to be killed.
 const writerDir = "FLOTILLA_TEST_WRITER_DIR"
 
 func TestMain(m *testing.M) {

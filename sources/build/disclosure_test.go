@@ -10,7 +10,7 @@ import (
 	"github.com/flotilla-io/flotilla/sources/build"
 )
 
-// What secret values come out as is told, and not what others do.
+// What secret values come out as is reported, and not what others do.
 func TestWhatSecretsComeOutAsIsTold(t *testing.T) {
 	values := map[string]string{"TOKEN": "canarytok3n", "AB": "q7", "HEX": "0x12D687", "FLOW": "{k: canary, m: [1234.5]}", "OPEN": "public", "MULTI": "cnA\nryB"}
 	manifest := func(data string) string {

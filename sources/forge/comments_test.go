@@ -19,7 +19,7 @@ import (
 // marker is that of the key "secret" under pull request 7.
 const marker = "<!-- flotilla:bfc7a1ae6224076b66bf0f80bc166b86 -->"
 
-// script is a forge that answers each request as it is told, and notes all of them.
+// script is a forge that answers each request as the script says, and records all of them.
 type script struct {
 	t       *testing.T
 	server  *httptest.Server

@@ -184,7 +184,7 @@ func children(t *testing.T) []string {
 	return out
 }
 
-// TestFaultsAreTheSame: what is wrong with the files is told as it is here.
+// TestFaultsAreTheSame: what is wrong with the files is reported as it is here.
 func TestFaultsAreTheSame(t *testing.T) {
 	cases := map[string]struct {
 		files map[string]string

@@ -19,7 +19,7 @@ import (
 	"github.com/flotilla-io/flotilla/controlplane/servertest"
 )
 
-// TestRefusals starts agents that cannot be what they are told to be. The hub is a
+// TestRefusals starts agents whose flags cannot be followed. The hub is a
 // member of its own here: it has a kube-system namespace as well.
 func TestRefusals(t *testing.T) {
 	if testing.Short() {

@@ -8,7 +8,7 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
 )
 
-// TestWhoseFaultItIs: where two servers are asked, what one of them does not answer is not told of
+// TestWhoseFaultItIs: where two servers are asked, what one of them does not answer is not reported
 // the other.
 func TestWhoseFaultItIs(t *testing.T) {
 	p := &promoteFlags{fleet: &fleet.Flags{}, cluster: "west", kubeconfig: "west/kubeconfig", host: "https://127.0.0.1:1"}

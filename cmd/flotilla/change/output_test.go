@@ -2,7 +2,7 @@ package change
 
 import "testing"
 
-// TestWrongOutputOfKubectl: what kubectl says of a wrong -o is told as other commands do.
+// TestWrongOutputOfKubectl: what kubectl says of a wrong -o is reported as other commands do.
 func TestWrongOutputOfKubectl(t *testing.T) {
 	for message, want := range map[string]string{
 		`error: unable to match a printer suitable for the output format "nope", allowed formats are: json,name,yaml`: `there is no -o "nope" here: it is json, name or yaml`,

@@ -34,7 +34,7 @@ func loops(ctx context.Context, mgr ctrl.Manager) error {
 	}})
 }
 
-// said is what a call of the command line printed, and its exit code.
+// said is the output of a call of the command line, and its exit code.
 type said = commandtest.Result
 
 // call runs the command line against the hub.

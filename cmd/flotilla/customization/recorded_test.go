@@ -12,7 +12,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/lua"
 )
 
-// TestRecorded: a kind that webhooks tell of is taken for what they said last.
+// TestRecorded: a kind that webhooks report is taken for what they answered last.
 func TestRecorded(t *testing.T) {
 	hook := func(name, kind string) *configv1alpha1.ResourceInterpreterWebhookConfiguration {
 		return &configv1alpha1.ResourceInterpreterWebhookConfiguration{Webhooks: []configv1alpha1.ResourceInterpreterWebhook{{

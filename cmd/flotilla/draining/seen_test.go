@@ -26,7 +26,7 @@ import (
 )
 
 // TestADryRunCountsNodes as the drain does: of a cluster in push mode itself, and of another what its agent tells. Of one that
-// cannot be asked what it reports counts, and that is said.
+// cannot be asked what it reports counts, and that is reported.
 func TestADryRunCountsNodes(t *testing.T) {
 	noon := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	half := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("500m"), corev1.ResourcePods: resource.MustParse("10")}

@@ -39,7 +39,7 @@ func stub(t *testing.T, answers map[string]string) (address string) {
 	return server.URL
 }
 
-// answer is what the command line said, and its exit code.
+// answer is the output of the command line, and its exit code.
 type answer struct {
 	Code     int
 	Out, Err string

@@ -127,7 +127,7 @@ func nobody(t *testing.T) string {
 	return closed.Addr().String()
 }
 
-// said is what a call of the command line printed, and its exit code.
+// said is the output of a call of the command line, and its exit code.
 type said struct {
 	code     int
 	out, err string
@@ -234,7 +234,7 @@ func golden(t *testing.T, name string, got said) {
 	}
 }
 
-// eventually waits until check holds, and tells what was wrong last.
+// eventually waits until check holds, and reports what was wrong last.
 func eventually(t *testing.T, what string, check func(ctx context.Context) error) {
 	t.Helper()
 	var last error

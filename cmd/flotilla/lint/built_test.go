@@ -92,7 +92,7 @@ func TestObjectsOfTwoKustomizations(t *testing.T) {
 	}
 }
 
-// TestWhatBuiltWorkloadsNeed: it is told as well where only a Kustomization gives the namespace.
+// TestWhatBuiltWorkloadsNeed: it is reported as well where only a Kustomization gives the namespace.
 func TestWhatBuiltWorkloadsNeed(t *testing.T) {
 	linter, err := lint.New()
 	if err != nil {

@@ -25,7 +25,7 @@ func call(t *testing.T, version string, args ...string) commandtest.Result {
 	return commandtest.Run(t.Context(), commandtest.Root(management.Commands(version)), "", args...)
 }
 
-// transcript is what calls said, one after the other.
+// transcript is the output of calls, one after the other.
 func transcript(t *testing.T, version string, before []string, calls ...string) string {
 	t.Helper()
 	var all strings.Builder

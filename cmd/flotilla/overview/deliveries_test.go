@@ -18,7 +18,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/rollup"
 )
 
-// TestWhatIsSaidOfClusters: what was said by one of which nothing is heard any more is not
+// TestWhatIsSaidOfClusters: what was reported by one of which nothing is heard any more is not
 // known, and where Works may not be read it is what the binding says.
 func TestWhatIsSaidOfClusters(t *testing.T) {
 	b := &workv1alpha2.ResourceBinding{
@@ -60,7 +60,7 @@ func TestWhatIsSaidOfClusters(t *testing.T) {
 	}
 }
 
-// TestTreesByHearsay: where the clusters may not be read, the count is what they said last.
+// TestTreesByHearsay: where the clusters may not be read, the count is what they reported last.
 func TestTreesByHearsay(t *testing.T) {
 	b := &workv1alpha2.ResourceBinding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-deployment"},

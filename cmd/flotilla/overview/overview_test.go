@@ -147,7 +147,7 @@ func (w *world) follow(t *testing.T) {
 	}
 }
 
-// testRemoved traces what a commit has removed, and what the control plane is said to hold and does not.
+// testRemoved traces what a commit has removed, and what the control plane should hold and does not.
 func testRemoved(t *testing.T, w *world) {
 	const old = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: old, namespace: shop}\n"
 	w.commit(t, "Write it down", map[string]string{"app/old.yaml": old})
@@ -188,7 +188,7 @@ func testSuspend(t *testing.T, w *world) {
 	}
 }
 
-// testWrong breaks the application and reads what is said of it.
+// testWrong breaks the application and reads what is reported of it.
 func testWrong(t *testing.T, w *world) {
 	w.commit(t, "Forget how to spell", map[string]string{"app/deep/web.yaml": strings.Replace(app, "replicas: 2", "replicas: two", 1)})
 	got := w.call(t.Context(), "reconcile ks web --with-source")

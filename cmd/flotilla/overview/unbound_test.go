@@ -16,7 +16,7 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
 )
 
-// TestWorksThatNoBindingMade: that one fails stands nowhere else; a binding tells of the
+// TestWorksThatNoBindingMade: that one fails stands nowhere else; a binding reports the
 // others.
 func TestWorksThatNoBindingMade(t *testing.T) {
 	work := func(name string, status metav1.ConditionStatus, labels ...string) *workv1alpha1.Work {
@@ -58,7 +58,7 @@ func TestWorksThatNoBindingMade(t *testing.T) {
 	}
 }
 
-// TestWhatIsBehindOfANamespace: a thorough look at a namespace tells what clusters have yet to take up
+// TestWhatIsBehindOfANamespace: a thorough look at a namespace reports what clusters have yet to take up
 // of it, and nothing of others.
 func TestWhatIsBehindOfANamespace(t *testing.T) {
 	behind := func(namespace string) *workv1alpha1.Work {

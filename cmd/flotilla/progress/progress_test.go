@@ -43,7 +43,7 @@ func TestSeveralAreToldOfAtOnce(t *testing.T) {
 	line.End() // it is taken away once
 	line.Done("west")
 	shows("\r" + strings.Repeat(" ", 33) + "\r")
-	New(out, []string{"east"}).End() // one alone is not told of
+	New(out, []string{"east"}).End() // one alone is not reported
 	_, _ = out.WriteString("end")
 	shows("end")
 }

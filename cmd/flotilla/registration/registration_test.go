@@ -29,13 +29,13 @@ import (
 
 var golden = commandtest.Golden("testdata")
 
-// call runs the command line and returns all that it said.
+// call runs the command line and returns all that it reported.
 func call(t *testing.T, args ...string) commandtest.Result {
 	t.Helper()
 	return commandtest.Run(t.Context(), commandtest.Root(registration.Commands), "", args...)
 }
 
-// script runs calls, and writes down what they said. A name in braces stands for
+// script runs calls, and writes down what they reported. A name in braces stands for
 // what would be different each time.
 type script struct {
 	*testing.T

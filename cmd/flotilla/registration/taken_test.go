@@ -139,7 +139,7 @@ func TestWhatAnAgentMayNot(t *testing.T) {
 	}
 }
 
-// TestAnAgentThatGoesOn is told of, unless it was removed.
+// TestAnAgentThatGoesOn: it is reported, unless it was removed.
 func TestAnAgentThatGoesOn(t *testing.T) {
 	for want, u := range map[string]*unregistering{
 		"": {name: "edge", removed: true, member: memberFlags{kubeconfig: "file"}},

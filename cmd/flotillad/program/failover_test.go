@@ -27,7 +27,7 @@ func TestFailover(t *testing.T) {
 		args []string
 		want reconciler.Failover
 		err  string
-		// idle is whether a flag is said to have no effect.
+		// idle is whether a flag is reported as without effect.
 		idle bool
 	}{
 		"as it is, and as Karmada has it":    {want: like()},

@@ -94,7 +94,7 @@ func TestSourceNetworksAreChecked(t *testing.T) {
 	}
 }
 
-// A port that is taken is told with the flag that names another one.
+// A port that is taken is reported with the flag that names another one.
 func TestServeOnAPortThatIsTaken(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a store")

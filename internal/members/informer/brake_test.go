@@ -20,7 +20,7 @@ import (
 )
 
 // TestAWatchThatEndsAsSoonAsItBegins: a member that calls each version expired, in either
-// way, or refuses to be read, is not asked all the time, and the kind is told of.
+// way, or refuses to be read, is not asked all the time, and the kind is reported.
 func TestAWatchThatEndsAsSoonAsItBegins(t *testing.T) {
 	expired := &metav1.Status{Status: metav1.StatusFailure, Code: http.StatusGone, Reason: metav1.StatusReasonExpired, Message: "too old"}
 	stream := func() (watch.Interface, error) {

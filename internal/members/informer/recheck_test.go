@@ -23,7 +23,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 )
 
-// oracle is an interpreter that says what it is told to say.
+// oracle is an interpreter that answers as configured.
 type oracle struct {
 	mu     sync.Mutex
 	health map[string]any // by name: a health, or an error
@@ -65,7 +65,7 @@ func ship(name string) *unstructured.Unstructured {
 	return obj
 }
 
-// harbour is a watch of ships that does not run yet, and what is told of them.
+// harbour is a watch of ships that does not run yet, and the events about them.
 func harbour(o *oracle, objects ...runtime.Object) (*kindWatch, func() []string) {
 	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
 		map[schema.GroupVersionResource]string{ships.Resource: "ShipList"}, objects...)
@@ -92,7 +92,7 @@ func harbour(o *oracle, objects ...runtime.Object) (*kindWatch, func() []string)
 	}
 }
 
-// fleetOf runs a watch of ships, and returns what is told of them.
+// fleetOf runs a watch of ships, and returns the events about them.
 func fleetOf(ctx context.Context, o *oracle, objects ...runtime.Object) (*kindWatch, func() []string) {
 	w, reported := harbour(o, objects...)
 	go w.recheck.run(ctx)

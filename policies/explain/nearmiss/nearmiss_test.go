@@ -40,7 +40,7 @@ func TestWhy(t *testing.T) {
 	}
 }
 
-// TestWhyNotWhatIsTheControlPlanesOwn: a policy that means all of the kind is told why it does not mean that.
+// TestWhyNotWhatIsTheControlPlanesOwn: the report of a policy for all of the kind says why it does not select it.
 func TestWhyNotWhatIsTheControlPlanesOwn(t *testing.T) {
 	class := selector.Resource{APIVersion: "scheduling.k8s.io/v1", Kind: "PriorityClass", Name: "system-node-critical"}
 	all := &policyv1alpha1.ClusterPropagationPolicy{}

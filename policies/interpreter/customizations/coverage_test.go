@@ -16,7 +16,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 )
 
-// operations in the order of tables, with how to tell whether a kind has one.
+// operations in the order of tables, with a function that reports whether a kind has one.
 var operations = []struct {
 	name string
 	in   func(kinds.Rules) bool

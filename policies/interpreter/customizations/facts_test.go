@@ -30,7 +30,7 @@ func TestStandingInNoCluster(t *testing.T) {
 	})
 }
 
-// TestOneCluster: what the only cluster says is said as it is.
+// TestOneCluster: what the only cluster says is reported as it is.
 func TestOneCluster(t *testing.T) {
 	rulestest.CheckSums(t, customizations.Table(), map[string]rulestest.Sum{
 		"a phase of a newer operator stays": {

@@ -10,7 +10,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 )
 
-// TestHintsAreNotForged: what stands in a manifest, and so in what is said of it, is
+// TestHintsAreNotForged: what stands in a manifest, and so in what is reported of it, is
 // neither taken for a refusal nor for a hint.
 func TestHintsAreNotForged(t *testing.T) {
 	who := Actor{Identity: tenancy.Identity{ServiceAccount: types.NamespacedName{Namespace: "shop", Name: "default"}, Because: "as it is told"}}

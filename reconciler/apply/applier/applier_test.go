@@ -77,7 +77,7 @@ func TestPrunable(t *testing.T) {
 	}
 }
 
-// TestTheFieldComesFirst holds what is said of a field that is wrong: messages are cut.
+// TestTheFieldComesFirst holds what is reported of a field that is wrong: messages are cut.
 func TestTheFieldComesFirst(t *testing.T) {
 	typed := func(text string) error {
 		return apierrors.NewInternalError(errors.New("failed to create typed patch object (shop/web; policy.karmada.io/v1alpha1, Kind=PropagationPolicy): " + text))

@@ -32,7 +32,7 @@ func keeper(name string, claims ...string) *clusterv1alpha1.Cluster {
 	}}}
 }
 
-// TestPartsOfClaims: a claim that stays in a cluster is told of, as its Kustomization's, until somebody asks for it there.
+// TestPartsOfClaims: a claim that stays in a cluster is reported, as its Kustomization's, until somebody asks for it there.
 func TestPartsOfClaims(t *testing.T) {
 	live := func(by client.ObjectKey) *corev1.PersistentVolumeClaim {
 		return &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "data", Labels: inventory.OwnerLabels(by)}}

@@ -63,7 +63,7 @@ func blocked(w *workv1alpha1.Work) {
 
 const namespace = `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"shop"}}`
 
-// TestWhatRemainsOfKustomizations: what left with a Kustomization is told of for as long as a cluster holds it, and as
+// TestWhatRemainsOfKustomizations: what left with a Kustomization is reported for as long as a cluster holds it, and as
 // nobody else speaks for it.
 func TestWhatRemainsOfKustomizations(t *testing.T) {
 	child := client.ObjectKey{Namespace: "team", Name: "chi"}

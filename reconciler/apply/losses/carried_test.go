@@ -17,7 +17,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// TestWhatIsCarriedMayRun: of a kind of others the placement tells that something of it runs in clusters, be it lost by itself
+// TestWhatIsCarriedMayRun: of a kind of others the placement reports that something of it runs in clusters, even if it was lost by itself
 // or with a Kustomization.
 func TestWhatIsCarriedMayRun(t *testing.T) {
 	widget := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}

@@ -38,7 +38,7 @@ func parent(applied, tried string, ready metav1.ConditionStatus, reason, message
 	return ks
 }
 
-// TestWhoMayUndoARefusal: what is refused by what a Kustomization was before the commit is told once its parent had its turn.
+// TestWhoMayUndoARefusal: what is refused by what a Kustomization was before the commit is reported once its parent had its turn.
 func TestWhoMayUndoARefusal(t *testing.T) {
 	const awaited = "waiting for Kustomization flux-system/fleet, which has yet to apply revision " + revision + "; until then: path ./stage is not there"
 	refused := loop.Stalled("PathNotFound", errors.New("path ./stage is not there"))
@@ -98,7 +98,7 @@ func TestWhoMayUndoARefusal(t *testing.T) {
 	}
 }
 
-// TestANamespaceThatIsAboutToGo: what goes with a namespace that the commit lets go is not told as held by the brake.
+// TestANamespaceThatIsAboutToGo: what goes with a namespace that the commit lets go is not reported as held by the brake.
 func TestANamespaceThatIsAboutToGo(t *testing.T) {
 	config := func(namespace string) inventory.Loss {
 		id := inventory.ID{Namespace: namespace, Name: "web"}

@@ -231,7 +231,7 @@ func TestMoreIsLeftThanIsNamed(t *testing.T) {
 	step("all are gone", fleet{}, nil, 0, 0)
 }
 
-// TestTold: a message says what is being deleted, in the place of what it said of that before.
+// TestTold: a message says what is being deleted, in the place of what it reported of that before.
 func TestTold(t *testing.T) {
 	hub := fake.NewClientBuilder().WithScheme(scheme.New())
 	ks := &kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Namespace: web.Namespace, Name: web.Name}}
@@ -263,7 +263,7 @@ func TestTold(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotTakenUpIsTold, and looked at again for as long as that is told.
+// TestWhatIsNotTakenUpIsTold, and looked at again for as long as that is reported.
 func TestWhatIsNotTakenUpIsTold(t *testing.T) {
 	ks := &kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Namespace: web.Namespace, Name: web.Name}}
 	hub := fake.NewClientBuilder().WithScheme(scheme.New()).Build()

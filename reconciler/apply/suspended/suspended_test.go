@@ -115,7 +115,7 @@ func (w *world) kustomization() *kustomizev1.Kustomization {
 	return ks
 }
 
-// TestEdits: what others change or delete of a suspended Kustomization's objects is told until it is as it was.
+// TestEdits: what others change or delete of a suspended Kustomization's objects is reported until it is as it was.
 func TestEdits(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*kustomizev1.Kustomization)

@@ -132,7 +132,7 @@ func TestACommentIsFoundAgain(t *testing.T) {
 	}
 }
 
-// TestACommitThatNoPullRequestBrought: the forge may get to know it in a while; then nothing is told, which is
+// TestACommitThatNoPullRequestBrought: the forge may get to know it in a while; then nothing is reported, which is
 // no fault.
 func TestACommitThatNoPullRequestBrought(t *testing.T) {
 	forge := &pulls{none: true}

@@ -182,8 +182,8 @@ func TestAForgeThatTenantsShare(t *testing.T) {
 	w.expect("the other", w.runs("quiet", "web"), outcome{Synced: "True", Reason: "Posted", Message: "the forge knows", Posted: "b", Seen: 1, Writes: 1})
 }
 
-// TestNewsThatWaitsForTheForge: what the forge was not told is not called synced,
-// and saying so takes one write; none if it can be told at once.
+// TestNewsThatWaitsForTheForge: what was not posted to the forge does not count as synced,
+// and saying so takes one write; none if it can be posted at once.
 func TestNewsThatWaitsForTheForge(t *testing.T) {
 	w := newTenants(t, Options{}, "team")
 	w.reports("team", "web", 1, "a")
@@ -211,7 +211,7 @@ func TestNewsThatWaitsForTheForge(t *testing.T) {
 }
 
 // TestACommitThatIsGone: history was rewritten, and the forge does not know the commit any more that was pending:
-// the next one is told of all the same.
+// the next one is reported all the same.
 func TestACommitThatIsGone(t *testing.T) {
 	w := newTenants(t, Options{}, "team")
 	w.reports("team", "web", 1, "a")
@@ -260,8 +260,8 @@ func TestTimeoutsOfProviders(t *testing.T) {
 	}
 }
 
-// TestWhatEndsIsClosed: a commit whose status is pending is told of before the CommitStatus goes, unless
-// the forge cannot be told, or does not answer for long.
+// TestWhatEndsIsClosed: a commit whose status is pending is reported before the CommitStatus goes, unless
+// the forge cannot be reached, or does not answer for long.
 func TestWhatEndsIsClosed(t *testing.T) {
 	gone := func(w *tenants, namespace string) bool {
 		err := w.hub.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "web"}, &gitopsv1alpha1.CommitStatus{})

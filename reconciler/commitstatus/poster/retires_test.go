@@ -15,7 +15,7 @@ import (
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 )
 
-// TestACommitThatRetires a Kustomization, as a rename does, ends what is told of that: on that commit, which it had told
+// TestACommitThatRetires a Kustomization, as a rename does, ends the report of that: on that commit, which it had reported
 // nothing of, and once, also where the one who tells it begins anew.
 func TestACommitThatRetires(t *testing.T) {
 	const removed = "c retired by this commit: what it applied is removed, or stays by its policy, or is applied by others"

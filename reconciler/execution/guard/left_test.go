@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// ward is a member that lists what it is told to, or nothing.
+// ward is a member that lists what it is given, or nothing.
 type ward struct {
 	config *rest.Config
 	http   *http.Client

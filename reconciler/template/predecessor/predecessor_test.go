@@ -23,7 +23,7 @@ func cluster(name string, ready metav1.ConditionStatus) client.Object {
 	}}}
 }
 
-// work is what a cluster holds of the binding shop/web-deployment; it is on its way out if it is said so.
+// work is what a cluster holds of the binding shop/web-deployment; it is being deleted if asked.
 func work(name string, leaves bool, of string) client.Object {
 	w := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{
 		Namespace: workv1alpha2.ExecutionNamespace(name), Name: "web-" + of,

@@ -173,7 +173,7 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// TestUntaken: what a policy should carry and does not is told, as soon as all was looked at.
+// TestUntaken: what a policy should carry and does not is reported, as soon as all was looked at.
 func TestUntaken(t *testing.T) {
 	wrong := []statistics.Problem{{Object: "Deployment shop/web", Message: "is wrong", At: noon}}
 	cases := map[string]struct {

@@ -24,7 +24,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/placement"
 )
 
-// TestRebalance: what was asked for is said, and where it runs then, or why it stays.
+// TestRebalance: what was asked for is reported, and where it runs then, or why it stays.
 func TestRebalance(t *testing.T) {
 	asked := func(b *workv1alpha2.ResourceBinding) {
 		b.Spec.RescheduleTriggeredAt = &metav1.Time{Time: time.Now().Add(time.Hour)}

@@ -19,7 +19,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
-// TestSuspended: what changes are kept from is well, and is not told to be ready: an older
+// TestSuspended: what changes are kept from is well, and is not reported to be ready: an older
 // version may run there.
 func TestSuspended(t *testing.T) {
 	one := &workv1alpha2.Suspension{}
@@ -88,7 +88,7 @@ func TestSuspendedKustomization(t *testing.T) {
 	golden(t, "halted.txt", text(t, s.Fleet(), false))
 }
 
-// TestDriftThatIsNotHeardOf: what a cluster held when it was last heard of is not told as
+// TestDriftThatIsNotHeardOf: what a cluster held when it was last heard of is not reported as
 // what it holds.
 func TestDriftThatIsNotHeardOf(t *testing.T) {
 	for name, tc := range map[string]struct {

@@ -31,7 +31,7 @@ func bindingOf(deployment string) *workv1alpha2.ResourceBinding {
 	return b
 }
 
-// A policy that carries nothing is told with the workload that it may mean, wherever both are
+// A policy that carries nothing is reported with the workload that it may mean, wherever both are
 // in the list.
 func TestWhatAPolicyMayMean(t *testing.T) {
 	note := func(policy, message, next string) situation.Note {

@@ -15,7 +15,7 @@ import (
 )
 
 // TestOutstanding: a cluster that has yet to remove something, or to take something up, is
-// told of, though no binding does.
+// reported, though no binding does.
 func TestOutstanding(t *testing.T) {
 	held := func(name string) *workv1alpha1.Work {
 		w := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-west", Name: name, Generation: 2}}

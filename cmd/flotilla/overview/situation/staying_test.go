@@ -65,7 +65,7 @@ func TestAMoveSaysWhy(t *testing.T) {
 	}
 }
 
-// TestWhatWasMovedOffALostClusterIsReady: it runs where it is to, and its old copy goes once somebody can be told.
+// TestWhatWasMovedOffALostClusterIsReady: it runs where it is to, and its old copy goes once the cluster can be reached.
 func TestWhatWasMovedOffALostClusterIsReady(t *testing.T) {
 	for name, tc := range map[string]struct {
 		health workv1alpha2.ResourceHealth

@@ -17,7 +17,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
-// TestNamesakes: two kinds of one name are told apart, and each is sent to its own.
+// TestNamesakes: two kinds of one name are distinguished, and each command names its own.
 func TestNamesakes(t *testing.T) {
 	for apiVersion, want := range map[string][2]string{
 		"batch/v1":                  {"Job shop/load", "flotilla events --for Job/load -n shop -C east"},
@@ -54,7 +54,7 @@ func TestWhenItWasFound(t *testing.T) {
 
 // TestWhatARefusedEditLeavesRunning: clusters that run what was decided before count as
 // having the template, and not as having it ready; what is wrong there, and that nothing is heard
-// of some, is told all the same.
+// of some, is reported all the same.
 func TestWhatARefusedEditLeavesRunning(t *testing.T) {
 	s := situation.NewSurvey(now, "")
 	s.Cluster(member("east"), time.Time{})
@@ -147,7 +147,7 @@ func TestAKustomizationThatWaitsInVain(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotUnderstood: a webhook or rule that fails is told once, not that health is
+// TestWhatIsNotUnderstood: a webhook or rule that fails is reported once, not that health is
 // awaited in each cluster.
 func TestWhatIsNotUnderstood(t *testing.T) {
 	s := situation.NewSurvey(now, "")
@@ -171,7 +171,7 @@ func TestWhatIsNotUnderstood(t *testing.T) {
 	}
 }
 
-// TestWhatWasRemovedAndIsLeftSo is told with what to do, and not that its health is awaited.
+// TestWhatWasRemovedAndIsLeftSo: the report says what to do, and not that its health is awaited.
 func TestWhatWasRemovedAndIsLeftSo(t *testing.T) {
 	s := situation.NewSurvey(now, "")
 	b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-deployment"}}
@@ -188,7 +188,7 @@ func TestWhatWasRemovedAndIsLeftSo(t *testing.T) {
 	}
 }
 
-// TestWhichRevisionFails: what is said of a Kustomization is about the revision that was tried last,
+// TestWhichRevisionFails: what is reported of a Kustomization is about the revision that was tried last,
 // which is not always the one that stands beside it.
 func TestWhichRevisionFails(t *testing.T) {
 	ks := &kustomizev1.Kustomization{}
