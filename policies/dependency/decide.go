@@ -16,7 +16,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
-// Case is an object and all that decides who takes it along.
+// Case is an object that may be a dependency, and all that the decision about its binding depends on.
 type Case struct {
 	// Object as the hub holds it; nil where that is not known, or there is none. A
 	// binding is neither made nor brought up to date without it.
@@ -32,9 +32,9 @@ type Case struct {
 	NewID func() string
 }
 
-// Decision is what is to become of the object's binding.
+// Decision is what happens to the object's binding.
 type Decision struct {
-	// Binding as it should be; nil where there is to be none.
+	// Binding to be written; nil where there is to be none.
 	Binding workv1alpha2.Binding
 	// Joined and Parted are the users that it did not name before, and those that
 	// it does not name any more; sorted.
@@ -44,7 +44,7 @@ type Decision struct {
 	Conflict string
 }
 
-// Decide returns what is to become of the object's binding.
+// Decide returns the decision about the object's binding.
 func Decide(c Case) Decision {
 	entries, users, open := c.entries()
 	var d Decision
@@ -71,7 +71,7 @@ func Decide(c Case) Decision {
 			keep(spec, c.Binding.BindingSpec())
 		}
 	case tied:
-		d.Binding = nil // nothing else asked for it
+		d.Binding = nil // nothing else needs it
 	}
 	return d
 }
@@ -115,8 +115,8 @@ func (c *Case) entries() (entries []workv1alpha2.BindingSnapshot, users []User, 
 	return entries, users, open
 }
 
-// namespace is that of the object. Who uses an object of others does not say that
-// it takes the place of what members have.
+// namespace is that of the object. A user of another namespace's object cannot allow that
+// it overwrites what members have.
 func (c *Case) namespace() string {
 	if c.Object != nil {
 		return c.Object.GetNamespace()
@@ -124,7 +124,7 @@ func (c *Case) namespace() string {
 	return c.Binding.GetNamespace()
 }
 
-// empty returns a binding of the object that says nothing yet.
+// empty returns a binding of the object without content.
 func (c *Case) empty() workv1alpha2.Binding {
 	namespace := c.Object.GetNamespace()
 	meta := metav1.ObjectMeta{
@@ -140,7 +140,7 @@ func (c *Case) empty() workv1alpha2.Binding {
 	return &workv1alpha2.ResourceBinding{ObjectMeta: meta}
 }
 
-// changes returns who is only in after, and who only in before.
+// changes returns the users that are only in after, and those only in before.
 func changes(before, after []workv1alpha2.BindingSnapshot) (joined, parted []Ref) {
 	was, is := refs(before), refs(after)
 	for _, ref := range is {
@@ -164,7 +164,7 @@ func refs(snapshots []workv1alpha2.BindingSnapshot) []Ref {
 	return out
 }
 
-// tie gives b a label for each entry, and no other such label. An entry whose
+// tie sets on b a label for each entry, and removes all other such labels. An entry whose
 // user is not known keeps the one that it has.
 func tie(b workv1alpha2.Binding, entries []workv1alpha2.BindingSnapshot, users []User) {
 	want := map[string]string{}
@@ -192,8 +192,8 @@ func tie(b workv1alpha2.Binding, entries []workv1alpha2.BindingSnapshot, users [
 	b.SetLabels(labels)
 }
 
-// thaw lets edits of the object through to its users where its policy has let it
-// go: a binding that is released holds the version of that moment otherwise. It
+// thaw passes edits of the object on to its users where its policy has released
+// it: a released binding keeps the version of that moment otherwise. It
 // does so again once nobody needs the object any more.
 func thaw(b workv1alpha2.Binding, obj *unstructured.Unstructured, needed, parted bool) {
 	_, claimed := propagation.Claimed(b)
@@ -211,7 +211,7 @@ func thaw(b workv1alpha2.Binding, obj *unstructured.Unstructured, needed, parted
 	}
 }
 
-// forget takes off b which version of its template it is for: it is for any.
+// forget removes from b the version of its template: it then stands for any.
 func forget(b workv1alpha2.Binding) {
 	annotations := maps.Clone(b.GetAnnotations())
 	delete(annotations, propagation.DigestAnnotation)
@@ -222,7 +222,7 @@ func forget(b workv1alpha2.Binding) {
 	b.SetAnnotations(annotations)
 }
 
-// describe has an attached binding stand for the object.
+// describe makes an attached binding refer to the object.
 func (c *Case) describe(b workv1alpha2.Binding) {
 	forget(b)
 	if c.Object == nil {
@@ -243,8 +243,8 @@ func (c *Case) describe(b workv1alpha2.Binding) {
 	b.SetOwnerReferences(append(owners, *metav1.NewControllerRef(c.Object, c.Object.GroupVersionKind())))
 }
 
-// agree sets what users of an attached binding say about its objects in the
-// clusters, and returns what they do not agree about.
+// agree sets the options that users of an attached binding have for its objects in the
+// clusters, and returns those on which they differ.
 func agree(spec *workv1alpha2.ResourceBindingSpec, users []User) string {
 	var mixed []string
 	vote := func(what string, strong, weak string, has func(User) bool) bool {

@@ -11,7 +11,7 @@
 // not scheduled, and runs where its users run. One that a policy carries is
 // governed: the policy decides, and the clusters of the users are added.
 //
-// References reach into the template's own namespace. ReferenceScope decides what else they
+// References reach objects of the template's own namespace. ReferenceScope decides what else they
 // may reach: what another namespace or an administrator's policy grants.
 //
 // The package reads nothing by itself. What is not known changes nothing: a user

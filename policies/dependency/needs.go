@@ -17,9 +17,9 @@ import (
 	"github.com/flotilla-io/flotilla/policies/selector"
 )
 
-// FaultAnnotation on the binding of a template says why it is not known what the
-// template refers to, or what of it makes no sense. What went along before goes
-// along still. At most propagation.MaxFault bytes.
+// FaultAnnotation on the binding of a template records why it is not known what the
+// template refers to, or which references make no sense. Dependencies from before
+// are still propagated. At most propagation.MaxFault bytes.
 const FaultAnnotation = "propagation.flotilla.io/dependency-fault"
 
 // MaxNoted is how many bytes the list of what a template refers to may have: the
@@ -130,7 +130,7 @@ func Union(a, b []kinds.Dependency) []kinds.Dependency {
 }
 
 // Note returns the text that a binding carries of its template's dependencies.
-// It errs where that would be more than the binding can carry.
+// It returns an error where that would be more than the binding can carry.
 func Note(all []kinds.Dependency) (string, error) {
 	data, err := json.Marshal(all)
 	if err != nil {

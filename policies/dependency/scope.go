@@ -16,8 +16,8 @@ import (
 )
 
 // NamespacesAnnotation on a ClusterPropagationPolicy lists the namespaces, separated
-// by commas, from which templates that it carries may draw what they refer to;
-// EveryNamespace is every one. A template may always draw from its own.
+// by commas, in which templates that it carries may refer to objects;
+// EveryNamespace is every one. A template may always refer to objects of its own.
 const NamespacesAnnotation = "propagation.flotilla.io/dependency-namespaces"
 
 // EveryNamespace stands for all of them. There are no other patterns.
@@ -88,7 +88,7 @@ func text(m map[string]any, key string) string {
 	return value
 }
 
-// Open has a policy that carries the template say how far its references reach.
+// Open adds the namespaces that a policy which carries the template opens to its references.
 // One that does not select the template opens nothing, whatever the template's
 // binding claims.
 func (b *ReferenceScope) Open(p policyv1alpha1.Policy) {
@@ -110,8 +110,8 @@ func Namespaces(p policyv1alpha1.Policy) []string {
 	return out
 }
 
-// Release has a template that no policy carries any more keep what it had of no
-// namespace: clusters would lose what others there depend on.
+// Release keeps the cluster-scoped dependencies of a template that no policy carries any
+// more: clusters would lose what others there depend on.
 func (b *ReferenceScope) Release(before []kinds.Dependency) {
 	for _, d := range before {
 		if d.Namespace == "" {
@@ -126,7 +126,7 @@ func Foreign(namespace string, all []kinds.Dependency) bool {
 	return namespace != "" && slices.ContainsFunc(all, func(d kinds.Dependency) bool { return d.Namespace != namespace })
 }
 
-// Divide returns the dependencies that the template may draw, and those that it
+// Divide returns the dependencies that the template may refer to, and those that it
 // may not, in their order.
 func (b *ReferenceScope) Divide(all []kinds.Dependency) (permitted, refused []kinds.Dependency) {
 	permitted = make([]kinds.Dependency, 0, len(all))
@@ -165,7 +165,7 @@ func (g *Grant) permits(from selector.Resource, d kinds.Dependency) bool {
 		})
 }
 
-// Refused says, for people, what a template may not draw and what they can do
+// Refused explains, for people, what a template may not refer to and what they can do
 // about it; nil for nothing.
 func Refused(template selector.Resource, refused []kinds.Dependency) error {
 	if len(refused) == 0 {

@@ -83,7 +83,7 @@ func (u *User) Means(r selector.Resource) bool {
 }
 
 // Uses reports whether b is the binding of a template whose dependencies are to go
-// along.
+// none.
 func Uses(b workv1alpha2.Binding) bool {
 	return b.BindingSpec().PropagateDeps && b.GetDeletionTimestamp() == nil
 }
@@ -98,7 +98,7 @@ func Refs(b workv1alpha2.Binding) []Ref {
 	return out
 }
 
-// Tied reports whether b says, in any way, that others need it.
+// Tied reports whether b records, in any field, that others need it.
 func Tied(b workv1alpha2.Binding) bool {
 	if len(b.BindingSpec().RequiredBy) > 0 {
 		return true
@@ -111,13 +111,13 @@ func Tied(b workv1alpha2.Binding) bool {
 	return false
 }
 
-// Governed reports whether anything but users says how and where b's template runs.
+// Governed reports whether anything but users decides how and where b's template runs.
 func Governed(b workv1alpha2.Binding) bool {
 	spec := b.BindingSpec()
 	return spec.Placement != nil || len(spec.Clusters) > 0 || b.GetLabels()[workv1alpha2.BindingManagedByLabel] != ""
 }
 
-// Attached reports whether b runs for the sake of its users alone.
+// Attached reports whether b runs only because of its users.
 func Attached(b workv1alpha2.Binding) bool {
 	return len(b.BindingSpec().RequiredBy) > 0 && !Governed(b)
 }

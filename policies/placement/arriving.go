@@ -13,8 +13,8 @@ import (
 // definitionKind is what kinds are defined by.
 const definitionKind = "CustomResourceDefinition"
 
-// Definition returns the name of the binding that carries the definition of a
-// resource to clusters, and false for resources that no definition is of.
+// Definition returns the name of the binding that carries the CustomResourceDefinition of a
+// resource to clusters, and false for resources without one.
 func Definition(r schema.GroupResource) (string, bool) {
 	if !strings.Contains(r.Group, ".") {
 		return "", false

@@ -9,7 +9,7 @@ import (
 )
 
 // Asks returns the clusters of which Decide counts what fits there, sorted by name: those
-// that the placement means. There are none where nothing is due, and where room is no
+// that the placement selects. There are none where nothing is due, and where capacity does not
 // matter.
 func Asks(b workv1alpha2.Binding, in Situation, opts Options) []string {
 	s := stateOf(b)
@@ -26,7 +26,7 @@ func Asks(b workv1alpha2.Binding, in Situation, opts Options) []string {
 	return in.Clusters.meant(s.request(in.Peers))
 }
 
-// AsksAnyway is Asks of a binding about which something is decided although nothing is due.
+// AsksAnyway is Asks for a binding that is decided although nothing is due.
 func AsksAnyway(b workv1alpha2.Binding, in Situation, _ Options) []string {
 	if !CapacityMatters(b.BindingSpec()) {
 		return nil
@@ -34,7 +34,7 @@ func AsksAnyway(b workv1alpha2.Binding, in Situation, _ Options) []string {
 	return in.Clusters.meant(RequestOf(b, in.Peers))
 }
 
-// meant returns the clusters that a term of the request means, and those that it runs in.
+// meant returns the clusters that a term of the request selects, and those that it runs in.
 func (s Snapshot) meant(req Request) []string {
 	p := req.Spec.Placement
 	if p == nil {

@@ -42,11 +42,11 @@ type Record struct {
 	// Plugins say how those that were asked differ from the built-in ones, as --plugins
 	// does: NAME is one more, -NAME one less. Nil where they do not.
 	Plugins []string `json:"plugins,omitempty"`
-	// Stays says what should be moved and has no place to go to. Nil where there is nothing.
+	// Stays is what should be moved and has no place to go to. Nil where there is nothing.
 	Stays *Stays `json:"stays,omitempty"`
 	// EvictionReported is what was reported last about what had no place to go to. Nil: nothing, or nothing for long.
 	EvictionReported *eviction.Report `json:"told,omitempty"`
-	// LastMove is how it came to be where it is. Nil: it left no cluster yet.
+	// LastMove is the last move off a cluster. Nil: it left no cluster yet.
 	LastMove *eviction.Move `json:"lastMove,omitempty"`
 	// Moves are those of an application because it failed. Nil: there were none.
 	Moves *failover.Moves `json:"moves,omitempty"`
@@ -57,10 +57,10 @@ type Record struct {
 	// Left are the clusters that it was moved off because they, or it there, failed, and that its
 	// policy has it return to. One goes out of it as one of Drained does.
 	Left []failover.Left `json:"left,omitempty"`
-	// Ended is what had come to its end in clusters that have left the fleet: it is not placed in others for these. Forgotten
-	// where users have it placed otherwise, or anew. Nil: there is none.
+	// Ended are the copies that had come to their end in clusters that have left the fleet: they are not placed anew. Forgotten
+	// when users have the template placed otherwise, or anew. Nil: there are none.
 	Ended []ended.Copy `json:"ended,omitempty"`
-	// Rules are those by which clusters are left that are lost or tainted, where there are some. They alone are no news.
+	// Rules are the failover rules that were in force, where there are some. A change of them alone is not written.
 	Rules *failover.Noted `json:"failover,omitempty"`
 	answers.Asked
 }
@@ -115,7 +115,7 @@ func RecordOf(b metav1.Object) (Record, bool) {
 	return r, true
 }
 
-// Situation is what a decision is made in.
+// Situation is the input of a decision besides the binding.
 type Situation struct {
 	// Clusters at this moment, with what was reserved for others there.
 	Clusters Snapshot
@@ -130,7 +130,7 @@ type Situation struct {
 	Now time.Time
 }
 
-// Decision is what should be written on a binding.
+// Decision is what is to be written on a binding.
 type Decision struct {
 	// Clusters is the new spec.clusters.
 	Clusters []workv1alpha2.TargetCluster
@@ -216,8 +216,8 @@ func Refusal(err error, runs bool) string {
 	return err.Error()
 }
 
-// RequestOf returns the request that Decide makes for b, for those who want to
-// know what would come of it.
+// RequestOf returns the request that Decide makes for b, for callers that want to
+// know its result.
 func RequestOf(b workv1alpha2.Binding, peers framework.Peers) Request {
 	s := stateOf(b)
 	return s.request(peers)
@@ -272,7 +272,7 @@ func (s *state) stamp(d *Decision, now time.Time) bool {
 	case s.recorded && stands && answered && s.record.equals(record):
 		d.Record = s.record
 		return false
-	case s.recorded && stands && answered && s.record.sameOutcome(record): // it only cannot go, or may stay again
+	case s.recorded && stands && answered && s.record.sameOutcome(record): // it differs only in what stays
 		stays, left, reported := d.Record.Stays, d.Record.Left, d.Record.EvictionReported
 		d.Record = s.record
 		d.Record.Stays, d.Record.Left, d.Record.EvictionReported = stays, left, reported

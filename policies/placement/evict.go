@@ -42,7 +42,7 @@ func (s *Stays) equals(other *Stays) bool {
 	return s.Cause == other.Cause && (s.Cause != "" || s.Message == other.Message)
 }
 
-// stay has a record say, too, what is withheld. It counts by its clusters: how it reads may change with each report.
+// stay adds to a record what should leave and stays. It is compared by its clusters: its text may change with each report.
 func (r *Record) stay(w failover.Withheld) {
 	if len(w.Clusters) == 0 {
 		return
@@ -141,7 +141,7 @@ func (p *placing) decide(due bool, evicted []string) Decision {
 	d := p.try(all)
 	if d.Err != nil {
 		if p.returns = p.recovered(); len(p.returns) > 0 {
-			d = p.try(all) // rather back than nowhere
+			d = p.try(all) // rather in a former cluster than nowhere
 		}
 	}
 	if d.Err == nil || len(evicted) == 0 {
@@ -152,7 +152,7 @@ func (p *placing) decide(due bool, evicted []string) Decision {
 	maps.DeleteFunc(p.barred, func(name string, _ failover.Cause) bool { return slices.Contains(evicted, name) })
 	p.full = slices.Concat(lost, evicted)
 	if d = p.keep(); due {
-		if d = p.try(p.barred); d.Err != nil { // better there than not at all
+		if d = p.try(p.barred); d.Err != nil { // better in a barred cluster than nowhere
 			p.full = nil
 			d = p.try(p.barred)
 		}
@@ -194,7 +194,7 @@ func (p *placing) recovered() map[string]bool {
 	return out
 }
 
-// over reports whether what a task is for is over. Of the tasks of others nobody knows.
+// over reports whether the cause of a task is over. That is not known of other components' tasks.
 func (p *placing) over(task *workv1alpha2.GracefulEvictionTask) bool {
 	if _, bars := p.barred[task.FromCluster]; bars {
 		return false
@@ -238,7 +238,7 @@ func placeRest(p *placing, req Request) (result Result, err error) {
 	return result, err
 }
 
-// keep is the decision that stands.
+// keep returns the present placement as a decision.
 func (p *placing) keep() Decision {
 	applied, _ := p.applied()
 	d := Decision{Clusters: p.rest.Clusters, AppliedPlacement: applied, Record: p.record}
@@ -313,7 +313,7 @@ func (p *placing) evict(t workv1alpha2.TargetCluster, cause failover.Cause) work
 	return task
 }
 
-// ofApplication has a task be that of an application that failed, as its policy wants it.
+// ofApplication fills a task in for an application that failed, as its policy asks for.
 func (p *placing) ofApplication(task *workv1alpha2.GracefulEvictionTask) {
 	behavior := p.spec.Failover.Application
 	task.Reason, task.Producer = workv1alpha2.EvictionReasonApplicationFailure, workv1alpha2.EvictionProducerApplicationFailover
@@ -331,7 +331,7 @@ func (p *placing) ofApplication(task *workv1alpha2.GracefulEvictionTask) {
 	}
 }
 
-// purge is how the policy has a cluster left, else how the rules do.
+// purge is the policy's purge mode, otherwise the rules'.
 func (p *placing) purge() policyv1alpha1.PurgeMode {
 	if f := p.spec.Failover; f != nil && f.Cluster != nil && f.Cluster.PurgeMode != "" {
 		return f.Cluster.PurgeMode

@@ -14,7 +14,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/placement/unfit"
 )
 
-// Refused returns the decision that stands for one that the server would not
+// Refused returns the decision in place of one that the server did not
 // take: b stays where it is, but for clusters of snap that are leaving, and says why, also of the clusters that it
 // was to be moved off. With clusters in snap it is moved off these with what it takes there, where that can be. The second result reports whether there is anything to write: b may say so already.
 func Refused(b workv1alpha2.Binding, refused Decision, snap Snapshot, reason, message string, now time.Time) (Decision, bool) {

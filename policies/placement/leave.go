@@ -74,8 +74,8 @@ func (s *state) leave(t workv1alpha2.TargetCluster, before []string, after []wor
 	return task
 }
 
-// grown returns the clusters that are to run more than before of what is divided:
-// they take over from others, as new ones do.
+// grown returns the clusters that are to run more replicas than before:
+// they take over from others, like new ones.
 func (s *state) grown(after []workv1alpha2.TargetCluster) []string {
 	if !IsWorkload(s.spec) || replicas.Duplicates(strategy(s.spec)) {
 		return nil

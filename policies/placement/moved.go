@@ -11,7 +11,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/eviction"
 )
 
-// lastMove is how the binding comes to be where d has it.
+// lastMove describes the move that d is.
 func lastMove(p *placing, d *Decision) *eviction.Move {
 	last, before := p.record.LastMove, p.spec.Clusters
 	if len(before) == 0 { // it was taken off them first
@@ -25,7 +25,7 @@ func lastMove(p *placing, d *Decision) *eviction.Move {
 	return last.Until(d.Evictions, p.in.Now)
 }
 
-// because is why clusters are left: what bars it from them, or took it off, else why it was decided anew.
+// because is why clusters are left: what bars them, or the cause of the eviction, otherwise why a new decision was due.
 func because(p *placing, d *Decision) string {
 	var out []string
 	add := func(why string) {
@@ -44,7 +44,7 @@ func because(p *placing, d *Decision) string {
 	return cmp.Or(strings.Join(out, ", "), d.Why)
 }
 
-// EndMove has the record on b say that its last move is over, if the eviction tasks of b say so.
+// EndMove records on b that its last move is over, if b has no eviction tasks of it any more.
 func EndMove(b workv1alpha2.Binding, now time.Time) {
 	record, recorded := RecordOf(b)
 	ended := record.LastMove.Until(b.BindingSpec().GracefulEvictionTasks, now)

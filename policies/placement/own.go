@@ -7,7 +7,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/placement/plugins"
 )
 
-// own says how the plugins of o differ from the built-in ones, as --plugins would: the
+// own returns how the plugins of o differ from the built-in ones, in the form of --plugins: the
 // name of one that is added, and "-" before that of one that is left out. Nil where they
 // do not differ.
 func (o *Options) own() []string {

@@ -100,7 +100,7 @@ func place(req Request, snap Snapshot, opts Options, trace *Trace) (Result, erro
 	return Result{}, failed
 }
 
-// fitsNobody reports whether err means that there is no cluster at all.
+// fitsNobody reports whether err means that no cluster fits.
 func fitsNobody(err error) bool {
 	var fit *FitError
 	return errors.As(err, &fit)
@@ -139,7 +139,7 @@ type attempt struct {
 	placement *policyv1alpha1.Placement
 	term      term
 	opts      Options
-	trace     *TermTrace // nil: nobody asks how it comes about
+	trace     *TermTrace // nil: no explanation is asked for
 }
 
 func (a *attempt) run(snap Snapshot) ([]workv1alpha2.TargetCluster, error) {
@@ -256,7 +256,7 @@ func tierOf(ask *framework.Request, c *framework.Cluster) int {
 	return 0
 }
 
-// errNothingSelected means that there is nobody to give replicas to.
+// errNothingSelected means that there is no cluster to give replicas to.
 var errNothingSelected = errors.New("the spread constraints leave no cluster")
 
 func (a *attempt) assign(chosen []framework.Candidate) ([]workv1alpha2.TargetCluster, error) {

@@ -15,8 +15,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
-// along adds to the plans of templates what becomes of them because others refer
-// to them. The templates are those of the plans, in their order.
+// along adds to the plans of templates what follows from the references of others
+// to them (propagateDeps). The templates are those of the plans, in their order.
 func (in *FleetInput) along(plans []TemplatePlan, now *bound, snap placement.Snapshot) {
 	var users []dependency.User
 	visited := map[dependency.Ref]bool{}
@@ -35,7 +35,7 @@ func (in *FleetInput) along(plans []TemplatePlan, now *bound, snap placement.Sna
 	}
 	for i, template := range in.Templates {
 		if now.taken(template) != nil {
-			continue // there cannot be a binding of its own
+			continue // it cannot have a binding of its own
 		}
 		in.attach(&plans[i], template, now.of(template), users, visited)
 		if len(plans[i].NeededBy) > 0 {
@@ -44,14 +44,14 @@ func (in *FleetInput) along(plans []TemplatePlan, now *bound, snap placement.Sna
 	}
 }
 
-// user returns the user that a template is, and false where it takes nothing
-// along.
+// user returns a template as a user of its dependencies, and false where its policy propagates
+// none.
 func (in *FleetInput) user(p *TemplatePlan, template *unstructured.Unstructured, b workv1alpha2.Binding) (dependency.User, bool) {
 	if !dependency.Uses(b) {
 		return dependency.User{}, false
 	}
 	deps, _, err := in.Interpreter.Dependencies(template)
-	last := in.wentAlong(dependency.Ref{Namespace: b.GetNamespace(), Name: b.GetName()}) // what clusters hold, or what was known last
+	last := in.wentAlong(dependency.Ref{Namespace: b.GetNamespace(), Name: b.GetName()}) // what clusters hold, or what was recorded last
 	if err == nil && p.Binding != nil {
 		deps, err = dependency.Check(deps, last, p.Resource, in.Skip)
 	} else {
@@ -67,7 +67,7 @@ func (in *FleetInput) user(p *TemplatePlan, template *unstructured.Unstructured,
 	return user, true
 }
 
-// wentAlong is what runs for the sake of a template, as bindings of today say.
+// wentAlong returns the dependencies that run because of a template, as today's bindings record them.
 func (in *FleetInput) wentAlong(ref dependency.Ref) []kinds.Dependency {
 	var out []kinds.Dependency
 	for _, b := range in.Bindings {
@@ -140,7 +140,7 @@ func (in *FleetInput) attach(p *TemplatePlan, template *unstructured.Unstructure
 	}
 }
 
-// resend sets the Works of a template that others need.
+// resend renders the Works of a template again, with the clusters of the templates that need it.
 func (in *FleetInput) resend(p *TemplatePlan, template *unstructured.Unstructured, snap placement.Snapshot) {
 	template = template.DeepCopy()
 	switch p.Outcome {

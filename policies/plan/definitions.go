@@ -9,8 +9,8 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 )
 
-// definitionsFirst returns the indices of the templates, those of definitions of
-// kinds before all others: where these go decides where their objects can.
+// definitionsFirst returns the indices of the templates, those of CustomResourceDefinitions
+// before all others: objects can only go where their definitions go.
 func definitionsFirst(templates []*unstructured.Unstructured) []int {
 	order := make([]int, 0, len(templates))
 	for i, t := range templates {

@@ -1,4 +1,4 @@
-// Package plan says what each cluster should hold, and why.
+// Package plan computes what each cluster should hold, and why.
 //
 // In go templates, policies, overrides, clusters and today's bindings; out come
 // the Works of every cluster with their manifests, byte for byte what the loops

@@ -30,7 +30,7 @@ type FleetInput struct {
 	Policies  []policyv1alpha1.Policy
 	Overrides []policyv1alpha1.Override
 	Clusters  []*clusterv1alpha1.Cluster
-	// Whole: Templates are all there are. Others that bindings name do not need
+	// Whole says that Templates are complete. Others that bindings name do not need
 	// anything any more; they still do otherwise.
 	Whole bool
 	// Bindings of today; templates without one are placed for the first time.
@@ -48,21 +48,21 @@ type FleetInput struct {
 	Now time.Time
 }
 
-// TemplatePlan is what becomes of one template.
+// TemplatePlan is the plan of one template.
 type TemplatePlan struct {
 	// Resource names the template.
 	Resource selector.Resource
-	// Outcome says what is to become of the template and its claim.
+	// Outcome is what happens to the template and its claim.
 	Outcome propagation.Outcome
 	// Policy that carries it, or will once its overrides exist; nil where none does.
 	Policy policyv1alpha1.Policy
-	// Why says, in words, how it came to its policy or why it has none.
+	// Why explains, as text, how it came to its policy or why it has none.
 	Why string
 	// Activation reports whether a Lazy policy acts on the template now, and what the
 	// template is to be marked with. Where it waits, Works is empty: what clusters
 	// hold stays.
 	Activation propagation.Activation
-	// Binding as it should be; nil where no policy carries the template, or the
+	// Binding to be written; nil where no policy carries the template, or the
 	// one that does waits, and no other template needs it.
 	Binding workv1alpha2.Binding
 	// Placed is why its placement was decided anew; empty where it was kept.
@@ -75,11 +75,11 @@ type TemplatePlan struct {
 	Dropped bool
 	// Works by cluster, sorted.
 	Works []WorkPlan
-	// Err is why the template goes nowhere, or no further.
+	// Err is why the template is not placed, or its Works are not made.
 	Err error
 }
 
-// Fleet returns what becomes of every template, sorted by namespace, name and
+// Fleet returns the plan of every template, sorted by namespace, name and
 // kind. The inputs are not changed.
 func Fleet(in FleetInput) []TemplatePlan {
 	snap := placement.NewSnapshot(in.Clusters)
@@ -99,7 +99,7 @@ func Fleet(in FleetInput) []TemplatePlan {
 	return plans
 }
 
-// identified gives the policies that are not stored yet an id each.
+// identified gives each policy that is not stored yet a permanent ID.
 func identified(policies []policyv1alpha1.Policy) []policyv1alpha1.Policy {
 	out := slices.Clone(policies)
 	for i, p := range out {
@@ -124,7 +124,7 @@ type bound struct {
 	at  map[bindingKey]int
 }
 
-// bindingKey is what there is one binding of.
+// bindingKey identifies a template of which there is one binding.
 type bindingKey struct{ namespace, name string }
 
 func newBound(bindings []workv1alpha2.Binding) *bound {
@@ -170,7 +170,7 @@ func isFor(b workv1alpha2.Binding, template *unstructured.Unstructured) bool {
 		ref.Namespace == template.GetNamespace() && ref.Name == template.GetName()
 }
 
-// put takes down a binding as it is planned.
+// put records a planned binding.
 func (b *bound) put(planned workv1alpha2.Binding) {
 	key := bindingKey{planned.GetNamespace(), planned.GetName()}
 	if i, has := b.at[key]; has {
@@ -207,7 +207,7 @@ func (in *FleetInput) plan(c propagation.Case, now *bound, snap placement.Snapsh
 	// A definition that is carried along would be served there by the time that this runs.
 	snap = snap.Arriving(in.definition(template, now), &out.Binding.BindingSpec().Resource)
 	situation := placement.Situation{Clusters: snap, Peers: placement.PeersOf(out.Binding, now.all), Now: in.Now}
-	situation.Estimates = placement.Recalled(current, out.Binding, snap, in.Now) // nobody is asked here
+	situation.Estimates = placement.Recalled(current, out.Binding, snap, in.Now) // no estimator is asked here
 	decision, changed := placement.Decide(out.Binding, situation, in.Scheduling)
 	out.Err = decision.Err
 	if changed {
@@ -283,7 +283,7 @@ func (in *FleetInput) bind(template *unstructured.Unstructured, policy policyv1a
 }
 
 // size fills in what the template asks for: its parts if it has several, unless
-// those have no say, and its replicas otherwise.
+// those are off, and its replicas otherwise.
 func (in *FleetInput) size(t *propagation.Template) error {
 	if !in.Scheduling.NoComponents {
 		parts, _, err := in.Interpreter.Components(t.Object)

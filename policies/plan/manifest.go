@@ -25,8 +25,8 @@ type identity struct {
 	labels, annotations map[string]string
 }
 
-// The labels and annotations by which an object in a member says whose it is. What
-// a template says by them is left out: its author is not who says that.
+// The labels and annotations by which an object in a member names its owner. What
+// a template has under these keys is left out: its author may not set them.
 var (
 	ownLabels = []string{
 		workv1alpha2.ManagedByKarmadaLabel, workv1alpha2.WorkPermanentIDLabel,
@@ -95,7 +95,7 @@ func Carried(manifest *unstructured.Unstructured) *unstructured.Unstructured {
 	return out
 }
 
-// record notes which labels and annotations are ours, so that those which are
+// record lists which labels and annotations are ours, so that those which are
 // ours can no longer be distinguished from those of the member.
 func record(obj *unstructured.Unstructured) {
 	annotations := mapOf(obj.GetAnnotations())
@@ -109,7 +109,7 @@ func record(obj *unstructured.Unstructured) {
 }
 
 // pullSecrets names the image pull secrets of a service account. They can only
-// be applied as a whole list, so that who added which is not seen otherwise.
+// be applied as a whole list: without the record it would not be known who added which.
 func pullSecrets(obj *unstructured.Unstructured) string {
 	if obj.GetAPIVersion() != "v1" || obj.GetKind() != "ServiceAccount" {
 		return ""
@@ -148,7 +148,7 @@ func Prepare(manifest *unstructured.Unstructured, workID string) {
 	record(manifest)
 }
 
-// Same reports whether have is as want says, so that nothing is to be written: its
+// Same reports whether have needs no write to become want: its
 // spec is equal, and it has the owners, labels, annotations and finalizers that
 // want names. It may have more, but no stale record of overrides, of a fault, of
 // what happens to drift, or of who applied it.
@@ -179,7 +179,7 @@ func contains(have, want map[string]string) bool {
 	return true
 }
 
-// sameManifest compares bytes first: servers may order them otherwise.
+// sameManifest compares bytes first, and then contents: servers may order keys differently.
 func sameManifest(a, b workv1alpha1.Manifest) bool {
 	if bytes.Equal(a.Raw, b.Raw) {
 		return true

@@ -19,7 +19,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/selector"
 )
 
-// SyncsNamespace reports whether a namespace of the hub is made in every member.
+// SyncsNamespace reports whether a namespace of the hub is created in every member.
 // Members have a default namespace of their own.
 func SyncsNamespace(namespace metav1.Object, skip propagation.SkipRules) bool {
 	name := namespace.GetName()

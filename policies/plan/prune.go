@@ -43,7 +43,7 @@ var pruners = map[string]func(obj map[string]any){
 	"/Namespace":             pruneNamespace,
 }
 
-// Prune removes from obj what does not belong into a member: its status, what
+// Prune removes from obj what does not belong in a member: its status, what
 // the hub's server keeps in its metadata, and what it fills in for the kind.
 // Pruning twice is pruning once.
 func Prune(obj *unstructured.Unstructured) {
@@ -65,7 +65,7 @@ func pruneDeployment(obj map[string]any) {
 	removeKey(obj, "deployment.kubernetes.io/revision-history", "metadata", "annotations")
 }
 
-// pruneJob removes the selector that the hub made up, unless the user did, and
+// pruneJob removes the selector that the hub generated, unless the user set it, and
 // the time to live: the copies of the hub's jobs are removed through the hub.
 func pruneJob(obj map[string]any) {
 	unstructured.RemoveNestedField(obj, "spec", "ttlSecondsAfterFinished")

@@ -17,8 +17,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/quota"
 )
 
-// BeyondQuotaError says that the overrides of a namespace have a workload ask for more than
-// the binding says, by which the namespace's quotas count it.
+// BeyondQuotaError says that the overrides of a namespace make a workload ask for more than
+// its binding records, by which the namespace's quotas count it.
 type BeyondQuotaError struct {
 	// Namespace has the policies and the quotas.
 	Namespace string
@@ -54,10 +54,10 @@ func (e *BeyondQuotaError) Error() string {
 		"change replicas and requests in the template, which is what counts", beside, more, strings.Join(e.Quotas, ", ")))
 }
 
-// withinQuota errs where the manifest, which overrides of its namespace have changed, asks for
+// withinQuota returns an error where the manifest, as overrides of its namespace have changed it, asks for
 // more of a resource that is limited there than the binding counts for the cluster, and than
-// it asked for before. What cluster-wide overrides say, as standard has it, is the word of
-// those who set the quotas; nil where they say nothing.
+// it asked for before. What cluster-wide overrides set, as standard has it, is allowed: it is set by
+// those who set the quotas; standard is nil where there are none.
 func (in *WorksInput) withinQuota(target workv1alpha2.TargetCluster, standard, manifest *unstructured.Unstructured, p *WorkPlan) error {
 	if len(in.Quotas) == 0 || len(p.Applied.Namespaced) == 0 {
 		return nil

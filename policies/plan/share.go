@@ -19,7 +19,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/quota"
 )
 
-// quotaKind is what clusters get a share of a FederatedResourceQuota as.
+// quotaKind is the kind in which clusters get their share of a FederatedResourceQuota.
 const quotaKind = "ResourceQuota"
 
 // ShareName is the name of the Works that bring shares of a quota: that of a ResourceQuota of

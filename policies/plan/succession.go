@@ -11,8 +11,8 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 )
 
-// Succeeds reports whether a Work takes the place of another one, former, which is the
-// same Work under the name that it had once. Names alone are no evidence: both have the
+// Succeeds reports whether a Work replaces another one, former, which is the
+// same Work under a former name. Names alone are no evidence: both have the
 // permanent id.
 func Succeeds(work, former *workv1alpha1.Work) bool {
 	id := work.Labels[workv1alpha2.WorkPermanentIDLabel]

@@ -88,8 +88,8 @@ func Keeps(spec *workv1alpha2.ResourceBindingSpec) []string {
 	return slices.Compact(names)
 }
 
-// LeaveFirst returns the clusters that must have let go before the binding's
-// Works are made elsewhere, sorted: two copies must never run at once. What is still placed in a
+// LeaveFirst returns the clusters that must have removed their copy before the binding's
+// Works are created elsewhere, sorted: two copies must never run at once. What is still placed in a
 // cluster stays there until it has another place, as does what is placed nowhere yet.
 func LeaveFirst(spec *workv1alpha2.ResourceBindingSpec) []string {
 	if len(spec.Clusters) == 0 {
@@ -108,7 +108,7 @@ func LeaveFirst(spec *workv1alpha2.ResourceBindingSpec) []string {
 }
 
 // MayLeaveFirst returns those of LeaveFirst that may go now: none while no target is there, as nothing would run anywhere then, and
-// none of clusters that are away, where the removal would be carried out whenever they are back, whatever has become of the
+// none of clusters that are away, where the removal would be executed whenever they are back, whatever has happened to the
 // targets by then. Away reports whether nothing is heard of a cluster.
 func MayLeaveFirst(spec *workv1alpha2.ResourceBindingSpec, away func(cluster string) bool) []string {
 	if !slices.ContainsFunc(spec.Clusters, func(t workv1alpha2.TargetCluster) bool { return !away(t.Name) }) {

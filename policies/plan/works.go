@@ -29,7 +29,7 @@ import (
 
 // Reasons why a cluster gets no Work.
 var (
-	// ErrNoPermanentID means that the binding has not been stamped yet.
+	// ErrNoPermanentID means that the binding has no permanent ID yet.
 	ErrNoPermanentID = errors.New("binding has no permanent id")
 	// ErrUnknownCluster means that the binding names a cluster that is not known.
 	ErrUnknownCluster = errors.New("cluster is not known")
@@ -118,7 +118,7 @@ func (in *WorksInput) plan(target workv1alpha2.TargetCluster, digest string, com
 	return out
 }
 
-// override changes the manifest for the cluster, and returns all whose word is in it
+// override changes the manifest for the cluster, and returns all users whose content is in it
 // then: who applied the template, and who wrote what changed it. Standard is the manifest as
 // cluster-wide overrides alone left it, where quotas are to be kept and there are some.
 func (in *WorksInput) override(p *WorkPlan, manifest *unstructured.Unstructured, cluster *clusterv1alpha1.Cluster, overrides override.Chain) (authors author.Authors, standard *unstructured.Unstructured, err error) {
@@ -174,7 +174,7 @@ func (in *WorksInput) render(target workv1alpha2.TargetCluster, completions *int
 	}
 	if inherited := failover.Inherits(in.Binding.BindingSpec(), target.Name); len(inherited) > 0 {
 		labels := mapOf(maps.Clone(inherited))
-		maps.Copy(labels, manifest.GetLabels()) // what its author says of it holds
+		maps.Copy(labels, manifest.GetLabels()) // the labels of its author win
 		manifest.SetLabels(labels)
 	}
 	if completions != nil {
@@ -218,7 +218,7 @@ func workType() metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: workv1alpha1.GroupVersion.String(), Kind: workv1alpha1.ResourceKindWork}
 }
 
-// manifestIdentity returns what the manifest says of the Work and its binding.
+// manifestIdentity returns the labels and annotations by which the manifest names its Work and binding.
 func manifestIdentity(work *workv1alpha1.Work) identity {
 	id := identity{labels: maps.Clone(work.Labels), annotations: map[string]string{
 		workv1alpha2.WorkNamespaceAnnotation: work.Namespace,
@@ -263,7 +263,7 @@ func WorkID(owner, cluster string) string {
 	return uuid.NewSHA1(uuid.NameSpaceOID, []byte(owner+"/"+cluster)).String()
 }
 
-// conflictResolution is what the template says, else what the policy says.
+// conflictResolution is the template's setting, otherwise the policy's.
 func conflictResolution(template *unstructured.Unstructured, spec *workv1alpha2.ResourceBindingSpec) string {
 	switch v := template.GetAnnotations()[workv1alpha2.ResourceConflictResolutionAnnotation]; {
 	case v == workv1alpha2.ResourceConflictResolutionOverwrite, v == workv1alpha2.ResourceConflictResolutionAbort:
@@ -275,7 +275,7 @@ func conflictResolution(template *unstructured.Unstructured, spec *workv1alpha2.
 	}
 }
 
-// reportsDrift is what the template says, else what the policy says.
+// reportsDrift is the template's setting, otherwise the policy's.
 func reportsDrift(template *unstructured.Unstructured, policy policyv1alpha1.DriftBehavior) bool {
 	switch strings.ToLower(template.GetAnnotations()[workv1alpha2.DriftAnnotation]) {
 	case workv1alpha2.DriftReport:
