@@ -36,7 +36,7 @@ type Options struct {
 	// Events takes Events about Clusters; nil records none.
 	Events loop.Recorder
 	// KarmadactlRegister approves the certificate that karmadactl register asks for rights
-	// with; the API server answers who comes with it.
+	// with; the API server answers the requests made with it.
 	KarmadactlRegister bool
 }
 
@@ -47,8 +47,8 @@ type Reconciler struct {
 	reporter reporter
 }
 
-// approver is the loop that decides requests for certificates, and gives who comes with a
-// token its first rights.
+// approver is the loop that decides requests for certificates, and gives a requester with a
+// bootstrap token its first rights.
 type approver struct {
 	hub    client.Client
 	live   client.Reader
@@ -60,7 +60,7 @@ type approver struct {
 	karmadactl bool
 }
 
-// entitler is the loop that keeps the rights of each cluster's agent as they must be.
+// entitler is the loop that keeps the RBAC objects of each cluster's agent up to date.
 type entitler struct {
 	hub    client.Client
 	rights grantor
@@ -106,7 +106,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 	return nil
 }
 
-// open lets through what nobody has decided.
+// open passes requests without a decision.
 func open() predicate.Predicate {
 	return predicate.NewPredicateFuncs(func(obj client.Object) bool {
 		csr, ok := obj.(*certificatesv1.CertificateSigningRequest)
@@ -114,7 +114,7 @@ func open() predicate.Predicate {
 	})
 }
 
-// registrations lets through what makes or ends the rights of an agent.
+// registrations passes the events that create or end the rights of an agent.
 func registrations() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		was, ok1 := e.ObjectOld.(*clusterv1alpha1.Cluster)
@@ -123,7 +123,7 @@ func registrations() predicate.Predicate {
 	}}
 }
 
-// beginsAndEnds lets through namespaces that are made, and that are to go.
+// beginsAndEnds passes namespaces that are created, and that are being deleted.
 func beginsAndEnds() predicate.Predicate {
 	return predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
@@ -149,7 +149,7 @@ func clusterOfSpace(_ context.Context, obj client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: client.ObjectKey{Name: cluster}}}
 }
 
-// Reconcile brings the rights of the agent of one cluster to what they must be.
+// Reconcile brings the rights of the agent of one cluster up to date.
 func (e *entitler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	cluster := &clusterv1alpha1.Cluster{}
 	err := e.hub.Get(ctx, req.NamespacedName, cluster)
@@ -169,15 +169,15 @@ func (e *entitler) Reconcile(ctx context.Context, req reconcile.Request) (reconc
 	return reconcile.Result{RequeueAfter: again}, ignoreRaces(err)
 }
 
-// leaving is how often a namespace that is to go is looked at.
+// leaving is how often a namespace that is being deleted is checked.
 const leaving = time.Second
 
-// entitle gives the agent of a cluster in pull mode its rights, and says when to
+// entitle gives the agent of a cluster in pull mode its rights, and returns when to
 // look again; zero is when something changes.
 func (e *entitler) entitle(ctx context.Context, cluster *clusterv1alpha1.Cluster, current *rbacv1.ClusterRole) (time.Duration, error) {
 	annotations := map[string]string{}
 	if current == nil || current.Annotations[identity.NotBeforeAnnotation] == "" || ofAnother(current, cluster) {
-		// Certificates that were given before there was this Cluster are not of it.
+		// Certificates that were issued before this Cluster was created do not belong to it.
 		annotations[identity.NotBeforeAnnotation] = cluster.CreationTimestamp.UTC().Format(time.RFC3339)
 		annotations[identity.RegisteredByAnnotation] = string(cluster.UID)
 	}
@@ -205,7 +205,7 @@ func ofAnother(role *rbacv1.ClusterRole, cluster *clusterv1alpha1.Cluster) bool 
 
 // works gives an agent its rights to the Works of its cluster, in a namespace that
 // is there: one that is made brings the cluster back. They outlast the namespace's
-// own wish to be gone, since the agent is who lets go of the Works.
+// deletion, since it is the agent that takes the finalizers off the Works.
 func (e *entitler) works(ctx context.Context, cluster string, of *rbacv1.ClusterRole) (time.Duration, error) {
 	space := &corev1.Namespace{}
 	err := e.hub.Get(ctx, client.ObjectKey{Name: workv1alpha2.ExecutionNamespace(cluster)}, space)
@@ -250,7 +250,7 @@ func (e *entitler) await(ctx context.Context, cluster string, current *rbacv1.Cl
 	return reconcile.Result{RequeueAfter: since.Add(pendingFor).Sub(now) + time.Second}, nil
 }
 
-// revoke takes an agent its rights: what belongs to its role goes with it.
+// revoke removes an agent's rights: what its role owns is garbage-collected.
 func (e *entitler) revoke(ctx context.Context, cluster string, current *rbacv1.ClusterRole) error {
 	if current == nil {
 		return nil
@@ -266,7 +266,7 @@ func (e *entitler) revoke(ctx context.Context, cluster string, current *rbacv1.C
 	return nil
 }
 
-// ignoreRaces drops what a change of somebody else is the reason of: that change
+// ignoreRaces drops errors that somebody else's change has caused: that change
 // brings the cluster back.
 func ignoreRaces(err error) error {
 	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {

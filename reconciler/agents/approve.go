@@ -25,7 +25,7 @@ import (
 const (
 	reasonApproved = "AutoApproved"
 	reasonRefused  = "NotApproved"
-	// fetch is how long a token that has been used still sees what became of its
+	// fetch is how long a token that has been used may still read the result of its
 	// request.
 	fetch = 5 * time.Minute
 )
@@ -55,7 +55,7 @@ func (a *approver) Reconcile(ctx context.Context, req reconcile.Request) (reconc
 		if _, byToken := identity.TokenOf(csr.Spec.Username, csr.Spec.Groups); byToken || isAgent(csr.Spec.Username) {
 			return reconcile.Result{}, a.deny(ctx, csr, err)
 		}
-		return reconcile.Result{}, nil // whoever else it is asks a person
+		return reconcile.Result{}, nil // all other requesters need a person's approval
 	}
 	asked := request{
 		uid:     csr.UID,
@@ -131,14 +131,14 @@ func (a *approver) approve(ctx context.Context, csr *certificatesv1.CertificateS
 	return 0, nil
 }
 
-// use marks a token as used by a request. It expires soon after: until then it
-// sees what becomes of the request.
+// use marks a token as used by a request. It expires soon after: until then it may
+// read the result of the request.
 func (a *approver) use(ctx context.Context, token *corev1.Secret, by types.UID) error {
 	used := token.DeepCopy()
 	used.Annotations = over(used.Annotations, map[string]string{identity.UsedByAnnotation: string(by)})
 	used.Data[bootstrapapi.BootstrapTokenExpirationKey] = []byte(a.clock.Now().Add(fetch).UTC().Format(time.RFC3339))
 	delete(used.Data, bootstrapapi.BootstrapTokenUsageSigningKey)
-	if err := a.hub.Update(ctx, used); err != nil { // what was read must still stand
+	if err := a.hub.Update(ctx, used); err != nil { // optimistic locking: what was read must not have changed
 		return fmt.Errorf("use a token: %w", err)
 	}
 	return nil
@@ -185,7 +185,7 @@ func (a *approver) enroll(ctx context.Context, csr *certificatesv1.CertificateSi
 	return untilBegin(given, a.clock.Now())
 }
 
-// untilBegin says how long it is until a registration begins.
+// untilBegin returns how long it is until a registration begins.
 func untilBegin(role *rbacv1.ClusterRole, now time.Time) (time.Duration, error) {
 	begins, err := time.Parse(time.RFC3339, role.Annotations[identity.NotBeforeAnnotation])
 	if err != nil {
@@ -214,7 +214,7 @@ func (a *approver) withdraw(ctx context.Context, but *certificatesv1.Certificate
 	return nil
 }
 
-// describe gives a cluster that is registered anew what its token says of it. One
+// describe sets on a cluster that is registered again what its token declares of it. One
 // that is new has it from its role, when it is made.
 func (a *approver) describe(ctx context.Context, cluster *clusterv1alpha1.Cluster, properties string) error {
 	declared, err := identity.ParseProperties(properties)

@@ -16,14 +16,14 @@ import (
 	"github.com/flotilla-io/flotilla/internal/registration/identity"
 )
 
-// evidence reads what a verdict depends on.
+// evidence reads the facts that a verdict depends on.
 type evidence struct {
 	hub  client.Client
 	live client.Reader
 }
 
-// credit adds what is known of the requester, and returns the token that it has come
-// with, if that is one that is used up.
+// credit adds what is known of the requester, and returns its bootstrap token,
+// if approval uses it up.
 func (e evidence) credit(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, by requester, known *facts) (*corev1.Secret, error) {
 	var err error
 	if known.allowed, err = e.allowed(ctx, csr, by); err != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 // approveGenerator decides a request for the certificate that karmadactl asks for rights
-// with. It uses up no token, and gives no rights: who has it may do nothing but ask.
+// with. It uses up no token, and gives no rights: its holder may only make requests.
 func (a *approver) approveGenerator(ctx context.Context, csr *certificatesv1.CertificateSigningRequest) error {
 	by, known := requesterOf(csr.Spec.Username, csr.Spec.Groups, identity.Generator), facts{}
 	if _, err := a.evidence.credit(ctx, csr, by, &known); err != nil {

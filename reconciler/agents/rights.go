@@ -16,7 +16,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/agentrights"
 )
 
-// role returns what an agent may do beyond single namespaces.
+// role returns an agent's cluster-wide rules.
 func role(cluster string) *rbacv1.ClusterRole {
 	return &rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{Name: identity.Role(cluster), Labels: labels(cluster)},
@@ -24,14 +24,14 @@ func role(cluster string) *rbacv1.ClusterRole {
 	}
 }
 
-// local is what an agent may do in one namespace.
+// local is an agent's rules in one namespace.
 type local struct {
 	namespace, name string
 	rules           []rbacv1.PolicyRule
 	finalizers      []string
 }
 
-// roles returns what an agent may do in single namespaces.
+// roles returns an agent's rules in single namespaces.
 func roles(cluster string) []local {
 	return []local{
 		{namespace: workv1alpha2.NamespaceKarmadaCluster, name: identity.SecretRole(cluster), rules: agentrights.Credentials(cluster)},
@@ -39,11 +39,11 @@ func roles(cluster string) []local {
 	}
 }
 
-// worksFinalizer keeps an agent's rights in a namespace that is to go until no
+// worksFinalizer keeps an agent's rights in a namespace that is being deleted until no
 // Work is left there.
 const worksFinalizer = "registration.flotilla.io/works"
 
-// workRole returns what an agent may do with the Works of its cluster.
+// workRole returns an agent's rules for the Works of its cluster.
 func workRole(cluster string) local {
 	return local{
 		namespace: workv1alpha2.ExecutionNamespace(cluster), name: identity.WorkRole(cluster),
@@ -80,7 +80,7 @@ func objects(cluster string, of *rbacv1.ClusterRole, locals []local) []client.Ob
 	return out
 }
 
-// grantor writes rights.
+// grantor writes RBAC objects.
 type grantor struct {
 	hub  client.Writer
 	live client.Reader
@@ -116,13 +116,13 @@ func (g grantor) put(ctx context.Context, current *rbacv1.ClusterRole, cluster s
 	if equality.Semantic.DeepEqual(current, next) {
 		return current, nil
 	}
-	if err := g.hub.Update(ctx, next); err != nil { // what was read must still stand
+	if err := g.hub.Update(ctx, next); err != nil { // optimistic locking: what was read must not have changed
 		return nil, fmt.Errorf("write the role of the agent of %s: %w", cluster, err)
 	}
 	return next, nil
 }
 
-// give makes what belongs to a ClusterRole as it must be.
+// give creates or updates the objects that belong to a ClusterRole.
 func (g grantor) give(ctx context.Context, cluster string, of *rbacv1.ClusterRole, locals []local) error {
 	for _, desired := range objects(cluster, of, locals) {
 		if err := g.ensure(ctx, desired); err != nil {
@@ -134,7 +134,7 @@ func (g grantor) give(ctx context.Context, cluster string, of *rbacv1.ClusterRol
 
 func (g grantor) ensure(ctx context.Context, desired client.Object) error {
 	var next, current client.Object
-	var same bool // what a binding is to cannot be changed
+	var same bool // the roleRef of a binding is immutable
 	var err error
 	key := client.ObjectKeyFromObject(desired)
 	switch d := desired.(type) {
@@ -179,7 +179,7 @@ func (g grantor) ensure(ctx context.Context, desired client.Object) error {
 	return g.hub.Update(ctx, next)
 }
 
-// release lets go of the rights in the namespace of a cluster's Works.
+// release removes the finalizer of the rights in the namespace of a cluster's Works.
 func (g grantor) release(ctx context.Context, cluster string) error {
 	key := client.ObjectKey{Namespace: workv1alpha2.ExecutionNamespace(cluster), Name: identity.WorkRole(cluster)}
 	for _, obj := range []client.Object{&rbacv1.RoleBinding{}, &rbacv1.Role{}} {

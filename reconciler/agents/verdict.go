@@ -14,14 +14,14 @@ import (
 	"github.com/flotilla-io/flotilla/internal/registration/identity"
 )
 
-// requester is who asks for a certificate.
+// requester is the author of a request for a certificate.
 type requester struct {
 	user    string
-	token   identity.Token // whose ID is empty for who has come without
-	self    bool           // is the agent, by its certificate
+	token   identity.Token // ID is empty for a requester without one
+	self    bool           // the requester is the agent itself, by its certificate
 	expired bool           // which has expired
-	// registration is what the agent was let in by; empty of one that was registered
-	// before this was noted.
+	// registration is the registration that approved the agent; empty for one that was registered
+	// before this was recorded.
 	registration string
 }
 
@@ -43,11 +43,11 @@ func isAgent(user string) bool {
 	return agent || expired
 }
 
-// request is what a verdict is about.
+// request is the request under judgement.
 type request struct {
 	uid     types.UID
 	cluster string
-	// id is what the cluster says its id is; empty if it says nothing.
+	// id is the cluster's ID as the request names it; empty if it names none.
 	id  string
 	by  requester
 	now time.Time
@@ -69,7 +69,7 @@ type facts struct {
 	usedBy types.UID
 	// properties are what the token says of the cluster, as its annotation has it.
 	properties string
-	// spent says that the token is gone.
+	// spent says that the token no longer exists.
 	spent bool
 	// allowed says that RBAC lets the requester have it.
 	allowed bool
@@ -180,7 +180,7 @@ func orNone(id string) string {
 	return id
 }
 
-// differs says that two ids are known and not the same.
+// differs reports whether two IDs are known and not the same.
 func differs(a, b string) bool { return a != "" && b != "" && a != b }
 
 // pendingFor is how long a cluster may take from its certificate to its Cluster.

@@ -7,25 +7,25 @@ import (
 )
 
 const (
-	// present is how long ago a cluster that counts as there may have been heard of. An
-	// agent is heard every 10 s: who asks as often as that hears of it.
+	// present is how long ago the last sign of a cluster may be that counts as there. An
+	// agent renews its Lease every 10 s.
 	present = 2 * time.Second
-	// askAgain is how soon to ask again for a member that is looked at, and later for one
+	// askAgain is how soon to ask again for a member that is probed, and later for one
 	// that did not answer the last time, or that has an agent.
 	askAgain = 300 * time.Millisecond
 	later    = time.Second
 )
 
-// Presence knows which clusters are there.
+// Presence reports which clusters are reachable.
 type Presence struct {
 	registry *members.Registry
 	pulses   *pulses
 }
 
-// Answers reports whether a cluster is there, as it was heard of since somebody asked, and not
-// as its status says: that waits for a while before it says that one is gone. Since is when
+// Answers reports whether a cluster is reachable, by a sign of it since the question was asked, and not
+// by its status, which shows with a delay that a cluster is lost. Since is when
 // it was last back: out of reach before, or with an agent that has started. Where it is not
-// known, the member is looked at, and again says when to ask again.
+// known, the member is probed, and again is when to ask again.
 func (p Presence) Answers(cluster string, asked time.Time) (since time.Time, yes bool, again time.Duration) {
 	since, yes, pushed := p.registry.Answered(cluster, asked, present)
 	switch {

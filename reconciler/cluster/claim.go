@@ -20,18 +20,18 @@ import (
 	"github.com/flotilla-io/flotilla/policies/hubclaim"
 )
 
-// reasonUnclaimed: the member does not let the hub write its claim.
+// reasonUnclaimed: the member refuses the hub's claim.
 const reasonUnclaimed = "NotWritable"
 
-// unclaimedMessage says what that leads to, before why.
+// unclaimedMessage explains the consequence; the reason follows.
 const unclaimedMessage = "the claim of this hub cannot be written to the cluster's namespace kube-system, so that nothing keeps another hub from it: "
 
-// claimed returns the answer of a member that is another hub's.
+// claimed returns the outcome for a member that belongs to another hub.
 func claimed(err error) outcome {
 	return outcome{reason: clusterv1alpha1.ClusterClaimedReason, message: err.Error() + "; nothing is written there: unjoin it here, or join it again with --take-over"}
 }
 
-// claimant is the hub as members know it.
+// claimant is the hub in the form in which members record it.
 type claimant struct {
 	hub, live client.Reader
 	options   *Options
@@ -40,7 +40,7 @@ type claimant struct {
 	found string // where agents find the hub; empty: not read yet
 }
 
-// identity returns the hub that claims the members. A hub that does not know who it is claims
+// identity returns the hub that claims the members. A hub without a known identity claims
 // nothing.
 func (c *claimant) identity(ctx context.Context, cluster string) (func() hubclaim.Claimant, error) {
 	if c.options.Claimant != nil {
@@ -61,8 +61,8 @@ func (c *claimant) identity(ctx context.Context, cluster string) (func() hubclai
 	return func() hubclaim.Claimant { return is }, nil
 }
 
-// address reads once where agents find the hub, as its ConfigMap cluster-info says;
-// empty if that does not.
+// address reads once the hub's URL for agents, from its ConfigMap cluster-info;
+// empty if it has none.
 func (c *claimant) address(ctx context.Context) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -84,8 +84,8 @@ func (c *claimant) address(ctx context.Context) string {
 	return c.found
 }
 
-// release lets go of a member that has left. One that cannot be reached keeps the
-// claim: the next hub has to say that it takes over.
+// release removes the claim from a member that was unjoined. One that cannot be reached keeps the
+// claim: the next hub has to take it over explicitly.
 func (c *claimant) release(ctx context.Context, member *members.Member) {
 	ctx, cancel := context.WithTimeout(ctx, c.options.ProbeTimeout)
 	defer cancel()
@@ -100,8 +100,8 @@ const (
 	reasonNotBehind = "NotBehind"
 )
 
-// waits says in the status whether something is held: the hub does, for clusters in
-// pull mode, too, whose agents learn of it by that. Of one in push mode it also says that
+// waits sets the condition Held: the hub does so for clusters in
+// pull mode, too, whose agents read it there. Of one in push mode it also shows that
 // it was compared, and does not wait as others do.
 func (o *Options) waits(s *state, recorder loop.Recorder) {
 	if o.Own != "" {

@@ -32,21 +32,21 @@ import (
 
 // Options tune the loop. The zero value is what production uses.
 type Options struct {
-	// Period is how often a member's health is asked for, and at most how often
+	// Period is how often a member is probed, and at most how often
 	// its resource summary is written; zero means 10 s.
 	Period time.Duration
-	// ProbeTimeout is how long a member may take to say how it is; zero means DefaultProbeTimeout.
+	// ProbeTimeout is how long a probe may take; zero means DefaultProbeTimeout.
 	ProbeTimeout time.Duration
 	// FailureThreshold is how long a member must fail before it counts as not
 	// ready; zero means 30 s.
 	FailureThreshold time.Duration
-	// SuccessThreshold is how long a member must be well before it counts as
+	// SuccessThreshold is how long a member must be healthy before it counts as
 	// ready again; zero means 30 s.
 	SuccessThreshold time.Duration
 	// Resync is how often a member's version and kinds are read although nothing
-	// says that they changed; zero means 10 min.
+	// shows that they changed; zero means 10 min.
 	Resync time.Duration
-	// Workers is how many clusters are worked on side by side; zero means 4.
+	// Workers is how many clusters are reconciled concurrently; zero means 4.
 	Workers int
 	// NoModels leaves nodes uncounted, whatever the clusters' resource models.
 	NoModels bool
@@ -55,7 +55,7 @@ type Options struct {
 	// are reported for, those in pull mode are judged by their Leases, and all get
 	// what goes with them.
 	Own string
-	// Target says how to connect to a cluster; nil means with the Secret that its
+	// Target returns how to connect to a cluster; nil means by the Secret that its
 	// spec.secretRef names. An error that members.ErrCredentials matches is shown
 	// in the cluster's condition Ready, others are tried again.
 	Target func(context.Context, *clusterv1alpha1.Cluster) (members.Target, error)
@@ -65,14 +65,14 @@ type Options struct {
 	// Place is where the hub is, which is kept apart from a copy of it elsewhere; empty:
 	// that is not known.
 	Place string
-	// Marks compares how far members have seen the hub go; nil does not.
+	// Marks checks the marks that members carry of the hub; nil does not.
 	Marks members.Marker
-	// Hold is why nothing is changed in some clusters, which their conditions show; nil,
-	// and a nil answer, is that nothing is held.
+	// Hold returns why nothing may be changed in some clusters, which their conditions show; nil,
+	// and a nil answer, mean that there is no hold.
 	Hold func() *hubclaim.Hold
 	// OnHold is called when that begins and ends; nil is not.
 	OnHold func(reported func())
-	// Silence is how long nothing may be heard of a cluster in pull mode.
+	// Silence is how long a cluster in pull mode may give no sign.
 	Silence Silence
 	// Clock is the time; nil means the machine's.
 	Clock clock.WithTicker
@@ -86,7 +86,7 @@ type Silence struct {
 	Grace, Startup time.Duration
 }
 
-// DefaultProbeTimeout is how long a member may take to say how it is.
+// DefaultProbeTimeout is the default of Options.ProbeTimeout.
 const DefaultProbeTimeout = 5 * time.Second
 
 // How long clusters may be silent, as in Karmada.
@@ -117,7 +117,7 @@ func defaults(o Options) Options {
 	return o
 }
 
-// Reconciler keeps Clusters true.
+// Reconciler keeps the status of Clusters up to date.
 type Reconciler struct {
 	hub      client.Client
 	live     client.Reader
@@ -127,7 +127,7 @@ type Reconciler struct {
 	tasks    *taskgroup.Group
 	wrote    *writecache.Cache[*clusterv1alpha1.Cluster]
 	pulses   *pulses
-	// Presence knows which clusters are there.
+	// Presence reports which clusters are reachable.
 	Presence Presence
 	// OnCapacity is called with clusters in which more may fit although what they report does
 	// not show it; set before Register. Nil: nobody asks.
@@ -141,7 +141,7 @@ type Reconciler struct {
 	spaces  spaces
 }
 
-// New returns the loop. live asks the server: for Secrets, so that no cache holds all of
+// New returns the loop. live reads from the server: Secrets, so that no cache holds all of
 // the hub's, and for what a cache may not know yet.
 func New(hub client.Client, live client.Reader, registry *members.Registry, recorder loop.Recorder, o Options) *Reconciler {
 	o = defaults(o)
@@ -190,7 +190,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 	}))
 }
 
-// ofInterest leaves out the clusters of others.
+// ofInterest leaves out clusters that this loop does not report for.
 func (o *Options) ofInterest(obj client.Object) bool { return o.Own == "" || obj.GetName() == o.Own }
 
 // models returns what the nodes of a cluster are counted by.
@@ -243,7 +243,7 @@ func clusterOfSpace(_ context.Context, namespace client.Object) []reconcile.Requ
 	return []reconcile.Request{{NamespacedName: client.ObjectKey{Name: name}}}
 }
 
-// state is one look at one cluster.
+// state is one pass over one cluster.
 type state struct {
 	cluster *clusterv1alpha1.Cluster // shared: not to be changed
 	seen    *observation             // nil: nothing seen yet
@@ -268,7 +268,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return loop.Result(loop.Run(ctx, s, r.phases(cluster)...))
 }
 
-// phases returns what there is to do for a cluster.
+// phases returns the phases for a cluster.
 func (r *Reconciler) phases(cluster *clusterv1alpha1.Cluster) []loop.Phase[state] {
 	look := []loop.Phase[state]{r.connect, r.describe}
 	if r.options.Own == "" && cluster.Spec.SyncMode == clusterv1alpha1.Pull {

@@ -17,13 +17,13 @@ import (
 	"github.com/flotilla-io/flotilla/internal/taskgroup"
 )
 
-// connect opens the connection to a member and has it watched. A working connection is
+// connect opens the connection to a member and starts watching it. A working connection is
 // kept while the Secret is missing or broken: that is a fault on the hub, and says nothing
 // about the member.
 func (r *Reconciler) connect(ctx context.Context, s *state) (loop.Next, error) {
 	p := r.watches.get(s.cluster.Name)
 	if p != nil && p.uid != s.cluster.UID {
-		r.watches.stop(s.cluster.Name) // of a Cluster of the same name that is gone
+		r.watches.stop(s.cluster.Name) // left from a deleted Cluster of the same name
 		p = nil
 	}
 	if p != nil && p.suits(s.cluster) {

@@ -1,4 +1,4 @@
-// Package cluster keeps the hub's picture of each member cluster true.
+// Package cluster keeps the status of each Cluster up to date.
 //
 // It reads Clusters, the Secrets with their credentials and, through
 // internal/members, the members themselves. It writes for each Cluster: its

@@ -16,7 +16,7 @@ import (
 var ErrNotWatched = errors.New("the cluster is not in sight")
 
 // Estimator counts what still fits in the members that the loop watches itself, by what their
-// nodes, pods and quotas are at the moment. It asks nobody, and answers at once. It is
+// nodes, pods and quotas are now. It sends no request, and answers at once. It is
 // safe for use by several goroutines.
 type Estimator struct {
 	of      *Reconciler
@@ -27,7 +27,7 @@ type Estimator struct {
 func (r *Reconciler) Estimator(plugins ...nodes.Plugin) Estimator { return Estimator{r, plugins} }
 
 // MaxReplicas returns how many replicas fit in the cluster that need as much, besides
-// what is assumed to run there; MaxInt32 where nothing bounds them. It errs where the
+// what is assumed to run there; MaxInt32 where nothing bounds them. It returns an error where the
 // cluster is not watched from here, and on a need that makes no sense.
 func (s Estimator) MaxReplicas(_ context.Context, cluster string, need *workv1alpha2.ReplicaRequirements, assumed []estimate.Assumed) (int32, error) {
 	ask, err := nodes.AskForReplicas(need, assumed)

@@ -26,7 +26,7 @@ var kindSources = []schema.GroupVersionResource{
 	{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"},
 }
 
-// observed is what is known of what a member has.
+// observed is what is known of a member's resources.
 type observed struct {
 	sums    capacity.Summary
 	tracker capacity.Tracker

@@ -28,7 +28,7 @@ type outcome struct {
 	reason, message string
 }
 
-// The answers that a probe can give.
+// The outcomes of a probe.
 var (
 	well        = outcome{true, clusterv1alpha1.ClusterReadyReason, clusterv1alpha1.ClusterReadyMessage}
 	unwell      = outcome{false, clusterv1alpha1.ClusterNotReadyReason, clusterv1alpha1.ClusterNotReadyMessage}
@@ -36,26 +36,26 @@ var (
 )
 
 var (
-	// unknown is the answer of a member that is well and does not say who it is.
+	// unknown is the outcome for a member that is healthy and does not show its identity.
 	unknown = outcome{false, clusterv1alpha1.ClusterNotReadyReason, "cluster is reachable but does not tell its identity, the UID of its namespace kube-system"}
-	// expired and forbidden are those of one that does not take our credentials.
+	// expired and forbidden are the outcomes for a member that refuses our credentials.
 	expired = outcome{false, clusterv1alpha1.ClusterCredentialsRefusedReason, "cluster refuses the credentials, which have expired or were revoked: " +
 		"join it again under the same name, or put a new token into the secret that spec.secretRef names"}
 	forbidden = outcome{false, clusterv1alpha1.ClusterCredentialsRefusedReason, "cluster knows the credentials, but they do not give the rights to read /readyz and its namespace kube-system: " +
 		"join it again under the same name, or give them back their role"}
 )
 
-// starting is that of one that was away, or unwell, and does not take our credentials for
-// a moment: an API server that starts forbids all until it knows its roles.
+// starting is the outcome for one that was away, or unhealthy, and refuses our credentials for
+// a moment: a starting API server forbids everything until it has read its RBAC rules.
 var starting = outcome{false, clusterv1alpha1.ClusterNotReadyReason, "cluster answers, and forbids so far to read how it is, as one does that is starting: it is asked again"}
 
 // away reports whether a member could not be talked to at all.
 func (o outcome) away() bool { return o.reason == clusterv1alpha1.ClusterNotReachableReason }
 
-// refuses reports whether a member does not take our credentials.
+// refuses reports whether a member refuses our credentials.
 func (o outcome) refuses() bool { return o.reason == clusterv1alpha1.ClusterCredentialsRefusedReason }
 
-// absent returns the answer that goes with an error on the way to a member. It
+// absent returns the outcome for a transport error of a probe. It
 // says what to do where that is known.
 func absent(err error) outcome {
 	var certificate *tls.CertificateVerificationError
@@ -82,7 +82,7 @@ func absent(err error) outcome {
 	}
 }
 
-// probe asks a member how it is: at /readyz, or at /healthz where that is not
+// probe requests a member's /readyz, or /healthz where that is not
 // served.
 func probe(ctx context.Context, member rest.Interface) outcome {
 	code, err := ask(ctx, member, "/readyz")
@@ -103,8 +103,8 @@ func probe(ctx context.Context, member rest.Interface) outcome {
 	}
 }
 
-// unidentified returns the answer that goes with an error of a member that was
-// asked who it is.
+// unidentified returns the outcome for an error of a member that was
+// asked for its identity.
 func unidentified(err error) outcome {
 	var answer apierrors.APIStatus
 	switch {
@@ -119,7 +119,7 @@ func unidentified(err error) outcome {
 	}
 }
 
-// unwritable returns the answer of a member that is there, and that its agent writes
+// unwritable returns the outcome for a member that is reachable, but to which its agent writes
 // nothing to.
 func unwritable(err error) outcome {
 	return outcome{false, clusterv1alpha1.ClusterNotReadyReason, "cluster is reachable, and nothing is written there, as its agent cannot renew its Lease " +
@@ -135,9 +135,9 @@ func ask(ctx context.Context, member rest.Interface, path string) (code int, err
 	return code, err
 }
 
-// threshold turns an answer only when the other one has stood for a while, so
+// threshold changes an outcome only when the other one has lasted for a while, so
 // that a member that flaps does not take its workloads along. Of one that fails it shows
-// what helps those who look: each change is a write that all loops hear of.
+// what helps users: each change is a write that all loops receive.
 type threshold struct {
 	failure, success time.Duration
 
@@ -161,7 +161,7 @@ type threshold struct {
 // that was away may refuse the credentials, and any may fail in another way than before, until it is taken at its word.
 const confirmation = 5 * time.Second
 
-// newThreshold starts from what the hub says about a member: one that was ready
+// newThreshold starts from the Cluster's condition: a member that was ready
 // stays so until it has failed for long enough to be sure, and any other is taken for
 // what it is first seen as.
 func newThreshold(failure, success time.Duration, wasReady bool, now time.Time) *threshold {
@@ -177,7 +177,7 @@ func (t *threshold) restart(now time.Time) {
 	*t = *newThreshold(t.failure, t.success, t.shown.ready, now)
 }
 
-// turn returns the answer that counts, given the one that was just received.
+// turn returns the outcome that counts, given the one that was just received.
 func (t *threshold) turn(now time.Time, is outcome) outcome {
 	is = t.calm(now, is)
 	if t.shown != (outcome{}) && is.ready == t.shown.ready {
@@ -255,7 +255,7 @@ func (t *threshold) back() outcome {
 		t.since.UTC().Format("2006-01-02 15:04:05 UTC"), duration.HumanDuration(t.success))}
 }
 
-// show turns to an answer, which has stood since it first came.
+// show switches to an outcome, as of when it first came.
 func (t *threshold) show(is outcome) outcome {
 	t.shown, t.began, t.since = is, t.since, time.Time{}
 	t.other, t.relapsed = outcome{}, false

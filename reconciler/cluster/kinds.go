@@ -74,7 +74,7 @@ func (r *reading) keep(before []clusterv1alpha1.APIEnablement) (kinds []clusterv
 // mostNamed is how many groups a message names.
 const mostNamed = 5
 
-// gap says what could not be read; nothing where all was.
+// gap names what could not be read; empty where all was.
 func (r *reading) gap() string {
 	var answer apierrors.APIStatus
 	switch {
@@ -115,7 +115,7 @@ func sortEnablements(list []clusterv1alpha1.APIEnablement) {
 	slices.SortFunc(list, func(a, b clusterv1alpha1.APIEnablement) int { return cmp.Compare(a.GroupVersion, b.GroupVersion) })
 }
 
-// bound is a client whose requests end with a context: clients for discovery
+// bound is a transport whose requests end with a context: discovery clients
 // take none.
 type bound struct {
 	ctx  context.Context //nolint:containedctx // that is what it is for

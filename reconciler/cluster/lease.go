@@ -24,7 +24,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/cluster/awake"
 )
 
-// What the condition Ready says of a cluster in pull mode that is silent.
+// The condition Ready of a cluster in pull mode that is silent.
 const (
 	neverReported = "the cluster's agent has not reported yet"
 	silent        = "the cluster's agent has stopped reporting"
@@ -42,7 +42,7 @@ func (r *Reconciler) judge(_ context.Context, s *state) (loop.Next, error) {
 	if current == nil {
 		grace, reason, message = r.options.Silence.Startup, clusterv1alpha1.ClusterStatusNeverUpdatedReason, neverReported
 	} else if current.Status == metav1.ConditionUnknown {
-		return loop.Next{}, nil // the agent turns it when it is back
+		return loop.Next{}, nil // the agent sets it when it is back
 	}
 	now := r.options.Clock.Now()
 	if left := last.Add(grace).Sub(now); left > 0 {
@@ -55,7 +55,7 @@ func (r *Reconciler) judge(_ context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, nil
 }
 
-// pulses remember when clusters in pull mode were last heard of, by the hub's
+// pulses record when clusters in pull mode last gave a sign, by the hub's
 // own clock: the agents' clocks may be wrong. A renewed Lease wakes nobody up.
 type pulses struct {
 	clock clock.PassiveClock
@@ -98,7 +98,7 @@ func (p *pulses) last(cluster string, ready *metav1.Condition) time.Time {
 	return is.at
 }
 
-// renewed notes a Lease as it is now.
+// renewed records a Lease as it is now.
 func (p *pulses) renewed(lease client.Object) {
 	l, ok := lease.(*coordinationv1.Lease)
 	if !ok || l.Namespace != workv1alpha2.NamespaceKarmadaCluster {

@@ -21,7 +21,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/cluster/capacity"
 )
 
-// observation is what was last seen of a member.
+// observation is the last state seen of a member.
 type observation struct {
 	outcome
 	// began is when the member began to be so; zero: before the start, or now.
@@ -31,9 +31,9 @@ type observation struct {
 	kinds   []clusterv1alpha1.APIEnablement
 	// gap says what could not be read of the kinds; empty: nothing.
 	gap string
-	// unclaimed is why the member does not let itself be claimed; empty: it does.
+	// unclaimed is why the member refuses the claim; empty: it does not.
 	unclaimed string
-	// refused is from where a copy of the hub has asked to act there; empty: none has.
+	// refused is the place from which a copy of the hub has asked to act there; empty: none has.
 	refused string
 	// unread says which kinds of objects cannot be read there, and why; empty: none.
 	unread string
@@ -50,7 +50,7 @@ func (o *observation) same(other *observation) bool {
 }
 
 const (
-	// firstRetry is how soon a member in trouble is looked at again, then twice
+	// firstRetry is how soon a member with an error is probed again, then twice
 	// that, up to the period.
 	firstRetry = time.Second
 	// kindsDebounce and kindsAgain are how long after a change of its
@@ -62,26 +62,26 @@ const (
 	kindsMissing = time.Minute
 )
 
-// subject is how an observer meets its member.
+// subject is the part of a member's connection that an observer uses.
 type subject struct {
 	probe    func(context.Context) outcome
 	prove    func(context.Context) error
-	trusted  func() bool // the member has proved who it is
+	trusted  func() bool // the member has proved its identity
 	suspects <-chan struct{}
 	read     func(context.Context) reading
-	changed  func() // the kinds are not what they were
+	changed  func() // the member's kinds have changed
 	follow   func(context.Context, *change)
 	sums     func() capacity.Totals
-	// unclaimed is why the member does not let itself be claimed; empty: it does.
+	// unclaimed is why the member refuses the claim; empty: it does not.
 	unclaimed func() string
-	// refused is from where a copy of the hub has asked to act there; empty: none has.
+	// refused is the place from which a copy of the hub has asked to act there; empty: none has.
 	refused func() string
 	// unread says which kinds of objects could not be read for a time; empty: none.
 	unread func(least time.Duration) string
 }
 
 // observer watches one member from a goroutine of its own, so that a member that
-// does not answer keeps nobody else waiting.
+// does not answer does not delay others.
 type observer struct {
 	clock     clock.WithTicker
 	options   Options
@@ -105,13 +105,13 @@ type observer struct {
 type kindsReading struct {
 	before []clusterv1alpha1.APIEnablement // what the hub knows
 	due    time.Time                       // when to read them again; zero: now
-	done   chan reading                    // nil: nobody reads
+	done   chan reading                    // nil: no read is in flight
 	failed time.Time                       // since when they cannot be read; zero: they can
 	hinted time.Time                       // when they were last read for a hint
 	again  <-chan time.Time                // when to read them once more after a hint
 }
 
-// change is how the watches within a member say that something changed.
+// change passes on from the watches of a member that something changed.
 type change struct {
 	kinds chan struct{} // CustomResourceDefinitions or APIServices
 	first chan struct{} // closed when nodes and pods are known
@@ -130,7 +130,7 @@ func (r *Reconciler) observer(member *members.Member, seen *observed, was *clust
 	}
 }
 
-// subjectOf returns how to meet a member.
+// subjectOf returns the subject of a connected member.
 func subjectOf(member *members.Member, seen *observed) subject {
 	discovery := member.Clients().Discovery()
 	return subject{
@@ -223,13 +223,13 @@ func (o *observer) bar(ctx context.Context, err error) {
 	o.barred = text
 }
 
-// observe asks the member how it is and, if it is well, who it is and what it
+// observe probes the member and, if it is healthy, reads its identity and what it
 // serves. It reports whether the member could be read.
 func (o *observer) observe(ctx context.Context) bool {
 	o.wake()
 	probeCtx, cancel := context.WithTimeout(ctx, o.options.ProbeTimeout)
 	defer cancel()
-	select { // what is about to be looked at needs no reminder
+	select { // the coming probe makes this request superfluous
 	case <-o.suspects:
 	default:
 	}
@@ -291,7 +291,7 @@ func (o *observer) observe(ctx context.Context) bool {
 }
 
 // readKinds has read what the member serves, and waits for it for a while: a
-// member that does not say so is looked at meanwhile.
+// member that is slow to answer is probed meanwhile.
 func (o *observer) readKinds(ctx context.Context, most time.Duration) {
 	if o.reading.done == nil {
 		done := make(chan reading, 1)
@@ -308,7 +308,7 @@ func (o *observer) readKinds(ctx context.Context, most time.Duration) {
 	}
 }
 
-// learn takes over what was read. What could not be read stays as it was, which
+// learn adopts what was read. What could not be read stays as it was, which
 // is reported if it was never read, or not for a while.
 func (o *observer) learn(r reading) {
 	now := o.clock.Now()
@@ -323,7 +323,7 @@ func (o *observer) learn(r reading) {
 		if o.seen.version == "" || lasting {
 			o.seen.gap = r.gap()
 		}
-		o.reading.due = time.Time{} // with the next look
+		o.reading.due = time.Time{} // with the next probe
 		return
 	}
 	before := o.seen.kinds
@@ -362,7 +362,7 @@ func (o *observer) notify() {
 	o.report(now)
 }
 
-// wait waits for the next look. Meanwhile it reads the member's kinds when they
+// wait waits for the next probe. Meanwhile it reads the member's kinds when they
 // may have changed.
 func (o *observer) wait(ctx context.Context, n *change) {
 	next := o.options.Period

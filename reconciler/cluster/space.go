@@ -25,20 +25,20 @@ import (
 )
 
 const (
-	// leaving is how often a cluster that leaves is looked at.
+	// leaving is how often a cluster that is being unjoined is checked.
 	leaving = 500 * time.Millisecond
-	// stale is when to look again at what somebody else has changed meanwhile.
+	// stale is when to retry after somebody else has changed the object meanwhile.
 	stale = 50 * time.Millisecond
 )
 
-// spaces makes and removes the namespaces that clusters' Works are in.
+// spaces creates and removes the execution namespaces of clusters.
 type spaces struct {
 	hub      client.Client
 	live     client.Reader
 	recorder loop.Recorder
 }
 
-// ensure makes the execution namespace.
+// ensure creates the execution namespace.
 func (e spaces) ensure(ctx context.Context, s *state) (loop.Next, error) {
 	name := workv1alpha2.ExecutionNamespace(s.cluster.Name)
 	namespace := &corev1.Namespace{}
@@ -79,7 +79,7 @@ func (r *Reconciler) syncTaints(ctx context.Context, s *state) (loop.Next, error
 	if !changed && equality.Semantic.DeepEqual(s.cluster.Spec.Taints, updated.Spec.Taints) {
 		return loop.Next{}, nil
 	}
-	// Taints are a list that users edit too: what was read must still stand.
+	// Taints are a list that users edit too: what was read must not have changed.
 	patch := client.MergeFromWithOptions(s.cluster, client.MergeFromWithOptimisticLock{})
 	switch err := r.hub.Patch(ctx, updated, patch); {
 	case apierrors.IsNotFound(err):
@@ -94,7 +94,7 @@ func (r *Reconciler) syncTaints(ctx context.Context, s *state) (loop.Next, error
 	return loop.Next{}, nil
 }
 
-// leave lets a cluster go once no Work of it is left, none can come, and no binding
+// leave removes a cluster's finalizer once no Work of it is left, none can come, and no binding
 // names it any more.
 func (r *Reconciler) leave(ctx context.Context, s *state) (loop.Next, error) {
 	if !controllerutil.ContainsFinalizer(s.cluster, clusterv1alpha1.ClusterControllerFinalizer) {
@@ -127,8 +127,8 @@ func (r *Reconciler) leave(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, nil
 }
 
-// giveUp lets the Works of a cluster in pull mode go while its agent does not
-// say that it is well, or is again: nobody would remove what they hold, and it stays there.
+// giveUp removes the finalizers of the Works of a cluster in pull mode while its agent does not
+// report that it is healthy: nobody would remove their objects, and those stay there.
 func giveUp(ctx context.Context, hub client.Client, cluster *clusterv1alpha1.Cluster) error {
 	ready := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
 	if cluster.Spec.SyncMode != clusterv1alpha1.Pull || ready != nil && (ready.Status == metav1.ConditionTrue || ready.Reason == clusterv1alpha1.ClusterAnswersAgainReason) {

@@ -19,7 +19,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 )
 
-// describe works out the status from what was seen. What could not be read
+// describe computes the status from what was seen. What could not be read
 // stays as it was.
 func (r *Reconciler) describe(_ context.Context, s *state) (loop.Next, error) {
 	s.status = s.cluster.Status.DeepCopy()
@@ -40,7 +40,7 @@ func (r *Reconciler) describe(_ context.Context, s *state) (loop.Next, error) {
 	} else {
 		meta.RemoveStatusCondition(&s.status.Conditions, clusterv1alpha1.ClusterConditionClaimed)
 	}
-	if s.seen.unread != "" && answers.Status == metav1.ConditionTrue { // of one that is away Ready says it all
+	if s.seen.unread != "" && answers.Status == metav1.ConditionTrue { // for a member that is away, Ready is enough
 		set(metav1.Condition{Type: clusterv1alpha1.ClusterConditionObjectsUnread, Status: metav1.ConditionTrue, Reason: clusterv1alpha1.ObjectsUnreadReason, Message: s.seen.unread})
 	} else {
 		meta.RemoveStatusCondition(&s.status.Conditions, clusterv1alpha1.ClusterConditionObjectsUnread)
@@ -57,7 +57,7 @@ func (r *Reconciler) describe(_ context.Context, s *state) (loop.Next, error) {
 		s.status.NodeSummary = s.seen.Nodes
 		resources := *s.seen.Resources
 		if !equality.Semantic.DeepEqual(s.seen.Models, r.options.models(s.cluster)) {
-			resources.AllocatableModelings = nil // counted by models that there are not any more
+			resources.AllocatableModelings = nil // counted by models that no longer exist
 		}
 		s.status.ResourceSummary = &resources
 	}
@@ -123,7 +123,7 @@ func (r *Reconciler) report(ctx context.Context, s *state) (loop.Next, error) {
 			return loop.Next{}, nil
 		case apierrors.IsConflict(err):
 			return loop.Next{After: stale}, nil
-		case errors.Is(err, hub.ErrAway): // it may be back without a word about this cluster
+		case errors.Is(err, hub.ErrAway): // the hub may be back without an event of this cluster
 			return loop.Next{After: r.options.Period}, nil
 		}
 		return loop.Next{}, fmt.Errorf("write the status of cluster %s: %w", s.cluster.Name, err)
@@ -139,7 +139,7 @@ func (r *Reconciler) report(ctx context.Context, s *state) (loop.Next, error) {
 		}
 	}
 	if s.seen == nil {
-		r.pulses.last(s.cluster.Name, readiness(updated)) // what comes after this judgement is news
+		r.pulses.last(s.cluster.Name, readiness(updated)) // signs count from this judgement on
 	}
 	r.wrote.Wrote(updated)
 	s.cluster = updated

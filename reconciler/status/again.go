@@ -14,7 +14,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 )
 
-// inbox is the loop's queue, for what no watch brings.
+// inbox is the loop's queue, for events that no watch sends.
 type inbox struct {
 	mu    sync.Mutex
 	queue workqueue.TypedRateLimitingInterface[reconcile.Request] // nil until the loop runs
@@ -36,9 +36,9 @@ func (i *inbox) add(key client.ObjectKey) {
 	}
 }
 
-// Reinterpret has the loop look again at the bindings of all templates of the
-// kinds, as the rules for them have changed. Before the loop runs there is
-// nothing to do: it looks at all bindings when it starts.
+// Reinterpret enqueues the bindings of all templates of the
+// kinds, whose rules have changed. Before the loop runs there is
+// nothing to do: it reconciles all bindings when it starts.
 func (r *Reconciler) Reinterpret(ctx context.Context, affects func(schema.GroupVersionKind) bool) {
 	err := bindings.Each(ctx, r.hub, func(b workv1alpha2.Binding) {
 		if affects(bindings.TemplateOf(b).GroupVersionKind) {

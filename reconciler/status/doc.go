@@ -4,10 +4,10 @@
 // the whole status of bindings of both scopes (conditions Scheduled and
 // FullyApplied, what was decided when, and what each cluster reports) and the
 // status of templates whose kind has a rule for adding up. It touches nothing
-// else, and writes nothing that is there already.
+// else, and writes nothing that has not changed.
 //
-// Completion and bad news are written at once, partial progress after a moment
-// of quiet. A cluster that for 10 s takes up nothing of what is sent to it does not
+// Completion and failures are written at once, partial progress after a moment
+// without changes. A cluster that for 10 s takes up nothing of what is sent to it does not
 // count as having applied what it is behind with. Reasons: those of the scheduling decision, and FullyApplied
 // True/FullyAppliedSuccess, False/FullyAppliedFailed.
 package status

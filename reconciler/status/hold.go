@@ -20,11 +20,11 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/debounce"
 )
 
-// delays are how long changes of bindings' statuses wait for more of them.
+// delays decide how long changes of bindings' statuses wait for more of them.
 type delays struct {
-	urgent  *debounce.Debouncer[client.ObjectKey] // somebody waits for the change
-	partial *debounce.Debouncer[client.ObjectKey] // more of the same is to come
-	behind  *debounce.Debouncer[client.ObjectKey] // the template's status says it already
+	urgent  *debounce.Debouncer[client.ObjectKey] // changes that must not wait
+	partial *debounce.Debouncer[client.ObjectKey] // partial progress
+	behind  *debounce.Debouncer[client.ObjectKey] // changes that the template's status shows already
 }
 
 func newDelays(o Options) delays {
@@ -35,8 +35,8 @@ func newDelays(o Options) delays {
 	}
 }
 
-// sent ends what waited: the template's status goes out with every write, the
-// binding's with those that have news.
+// sent ends delays after a write: the template's status is part of every write, the
+// binding's only where it has changed.
 func (d delays) sent(s *state) {
 	d.urgent.Forget(s.key)
 	d.partial.Forget(s.key)
@@ -45,7 +45,7 @@ func (d delays) sent(s *state) {
 	}
 }
 
-// forget ends all waiting of a binding.
+// forget drops all delays of a binding.
 func (d delays) forget(key client.ObjectKey) {
 	d.urgent.Forget(key)
 	d.partial.Forget(key)
@@ -53,8 +53,8 @@ func (d delays) forget(key client.ObjectKey) {
 }
 
 // debounce ends the pass where nothing has changed, and delays what can wait for more.
-// What the template counts anyway, the binding may report later: of a status that
-// moves, it shows fewer steps.
+// The binding may report later what the template counts anyway: of a status that
+// changes often, it shows fewer steps.
 func (r *Reconciler) debounce(_ context.Context, s *state) (loop.Next, error) {
 	was, is := s.binding.BindingStatus(), &s.status
 	s.changed = !members.Same(*was, *is)
@@ -119,7 +119,7 @@ func hasEnded(kind schema.GroupKind, item workv1alpha2.AggregatedStatusItem) boo
 	return item.Status != nil && finished.Is(kind, item.Status.Raw)
 }
 
-// withoutCounts is what a binding's status says without what members count.
+// withoutCounts returns a binding's status without the counts of members.
 func withoutCounts(status *workv1alpha2.ResourceBindingStatus) workv1alpha2.ResourceBindingStatus {
 	out := *status
 	out.AggregatedStatus = slices.Clone(status.AggregatedStatus)
@@ -129,9 +129,9 @@ func withoutCounts(status *workv1alpha2.ResourceBindingStatus) workv1alpha2.Reso
 	return out
 }
 
-// urgent reports whether somebody waits for the change: it completes something, or
-// it is bad news. That a cluster is to have it that has yet to report is neither: the
-// report is on its way.
+// urgent reports whether the change must not wait: it completes something, or
+// it is a failure. A new cluster that has not reported yet is neither: its
+// report will come.
 func urgent(was, is *workv1alpha2.ResourceBindingStatus) bool {
 	if complete(is) && !complete(was) ||
 		healthy(is) && !healthy(was) ||

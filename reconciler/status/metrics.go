@@ -16,7 +16,7 @@ func newCounts(registry prometheus.Registerer, c clock.PassiveClock) *stagemetri
 	})
 }
 
-// outcomeOf is what a look without faults came to.
+// outcomeOf is the outcome of a pass without an error.
 func outcomeOf(next loop.Next) string {
 	switch {
 	case next.Done && next.After > 0:

@@ -21,11 +21,11 @@ const (
 	// passedOver is how many times as long a cluster may leave one Work behind while it
 	// takes others up.
 	passedOver = 6
-	// polls is how often it is checked until it is overdue.
+	// polls is how many checks there are until a Work is overdue.
 	polls = 5
 )
 
-// overdue knows which Works their clusters have been behind with for long. A cluster
+// overdue tracks the Works that their clusters have not taken up for long. A cluster
 // that stopped sends no event. One that is at work on many is not overdue:
 // to report of each that it waits would cost a write for each. It is safe for use by
 // several goroutines.
@@ -41,8 +41,8 @@ type overdue struct {
 // lag is a Work whose latest version its cluster has not taken up.
 type lag struct {
 	since    time.Time
-	reported bool // it is overdue, until it is taken up
-	found    bool // so it was when this loop first heard of it: a binding may know more
+	reported bool // it is overdue, and stays so until it is taken up
+	found    bool // it was so when this loop first saw it: the binding's status may know more
 	reportTo []reconcile.Request
 }
 
@@ -50,7 +50,7 @@ func newOverdue(o Options) *overdue {
 	return &overdue{clock: o.Clock, after: o.OverdueAfter, behind: map[client.ObjectKey]*lag{}, active: map[string]time.Time{}}
 }
 
-// observe takes note of what a Work says; found: one that is heard of for the first time.
+// observe records a Work; found says that it is seen for the first time.
 func (o *overdue) observe(work *workv1alpha1.Work, found bool) {
 	key := client.ObjectKeyFromObject(work)
 	is := rollup.Behind(work)
@@ -62,14 +62,14 @@ func (o *overdue) observe(work *workv1alpha1.Work, found bool) {
 		o.behind[key] = &lag{since: o.clock.Now(), reportTo: bindingOf(work), found: found}
 	case !is && was != nil:
 		delete(o.behind, key)
-		if work.DeletionTimestamp == nil && !ptr.Deref(work.Spec.SuspendDispatching, false) { // else it is nothing that the cluster did
+		if work.DeletionTimestamp == nil && !ptr.Deref(work.Spec.SuspendDispatching, false) { // otherwise the cluster is not at fault
 			o.active[key.Namespace] = o.clock.Now()
 		}
 	}
 }
 
-// recall has those of a binding's Works stay overdue that the binding says are, where this
-// loop has started since and knows no better.
+// recall keeps those of a binding's Works overdue that its status shows as overdue, where this
+// loop has started since and has not seen them taken up.
 func (o *overdue) recall(items []workv1alpha2.AggregatedStatusItem, works []*workv1alpha1.Work) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -123,7 +123,7 @@ func (o *overdue) sweep() []reconcile.Request {
 	return out
 }
 
-// attach looks at times whether Works have become overdue, until ctx ends.
+// attach checks periodically whether Works have become overdue, until ctx ends.
 func (o *overdue) attach(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	go wait.UntilWithContext(ctx, func(context.Context) {
 		for _, req := range o.sweep() {

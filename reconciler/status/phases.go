@@ -22,7 +22,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
-// gather reads what the Works of the binding say.
+// gather reads the statuses of the binding's Works.
 func (r *Reconciler) gather(ctx context.Context, s *state) (loop.Next, error) {
 	for _, cluster := range plan.Keeps(plan.SpecOf(s.binding)) {
 		work, found, err := bindings.WorkIn(ctx, r.hub, s.binding, cluster)
@@ -38,18 +38,18 @@ func (r *Reconciler) gather(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, nil
 }
 
-// unknownPause is when to look again at a template that is not known yet: no
+// unknownPause is when to try a template again that is not known yet: no
 // event shows this loop that it is.
 const unknownPause = 10 * time.Second
 
 // mostAdded is how many bytes the statuses of a binding's clusters may have
-// together to be added up: members may send what they like.
+// together to be added up: members may send any amount.
 const mostAdded = 64 << 20
 
-// total works out the template's status. There is none while the template is
-// not known, and before its first cluster reports; once none is to have it any
+// total computes the template's status. There is none while the template is
+// not known, and before its first cluster reports; once no cluster is to have it any
 // more, it is that of no cluster at all. A rule that fails leaves it as it is; one
-// that takes its time may say what held a moment ago.
+// that is slow may return a status that is outdated by a moment.
 func (r *Reconciler) total(ctx context.Context, s *state) (loop.Next, error) {
 	key := bindings.TemplateOf(s.binding)
 	if ours(key.GroupKind()) || len(s.items) == 0 && !nowhere(s.binding) {
@@ -86,7 +86,7 @@ func (r *Reconciler) total(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{After: after}, nil
 }
 
-// adopt has the template get a status, or what fits of it.
+// adopt sets the template's status, or as much of it as fits.
 func (s *state) adopt(template *unstructured.Unstructured, status map[string]any) {
 	status, left, fits := rollup.Shrink(template, status)
 	s.outcome.Shortened = left
@@ -95,9 +95,9 @@ func (s *state) adopt(template *unstructured.Unstructured, status map[string]any
 	}
 }
 
-// awaited adds the clusters that are to hold the binding and that no Work speaks
-// for yet, as clusters that report nothing: a template is not rolled out before
-// all of them have it. Rules hear nothing of drift, as they do not with Karmada.
+// awaited adds the clusters of the placement without a Work
+// yet, as clusters that report nothing: a template is not rolled out before
+// all of them have it. Rules are not passed drift, as with Karmada.
 func awaited(b workv1alpha2.Binding, items []workv1alpha2.AggregatedStatusItem) []workv1alpha2.AggregatedStatusItem {
 	out := slices.Clone(items)
 	for i := range out {
@@ -125,8 +125,8 @@ func (r *Reconciler) add(template *unstructured.Unstructured, items []workv1alph
 	return r.aggregator.AggregateStatus(template, items)
 }
 
-// nowhere reports whether the binding is to stand in no cluster, and that is no
-// matter of having yet to be placed. What has ended in clusters that have left keeps what they said of it.
+// nowhere reports whether the binding is to be in no cluster, and not only because
+// it is not placed yet. What has ended in clusters that have left keeps what they reported of it.
 func nowhere(b workv1alpha2.Binding) bool {
 	record, decided := placement.RecordOf(b)
 	if len(plan.Keeps(plan.SpecOf(b))) > 0 || len(record.Ended) > 0 {
@@ -146,7 +146,7 @@ func ours(kind schema.GroupKind) bool {
 	return kind.Group == gitopsv1alpha1.GroupVersion.Group
 }
 
-// collect works out the binding's status.
+// collect computes the binding's status.
 func (r *Reconciler) collect(_ context.Context, s *state) (loop.Next, error) {
 	s.status = rollup.Status(s.binding, rollup.Report{
 		Works: s.works, Overdue: r.overdue.has, Scheduler: r.options.SchedulerName, Total: s.outcome, Now: r.options.Clock.Now(),

@@ -38,14 +38,15 @@ type Options struct {
 	// SchedulerName is the scheduler whose decisions are reported; empty means the
 	// default.
 	SchedulerName string
-	// Workers is how many bindings are worked on side by side, and one
+	// Workers is how many bindings are reconciled concurrently, and one
 	// less of one namespace; zero means 5.
 	Workers int
 	// Debounce is how long completion and failures wait for changes of other clusters
-	// that arrive in the same moment; zero means 20 ms.
+	// that arrive at the same moment; zero means 20 ms.
 	Debounce time.Duration
 	// Wait is how long partial progress waits for more; zero means 100 ms, as
-	// each cluster's own news have waited already. That a cluster is to have it as well waits for MaxWait: it is about to report.
+	// the changes of each cluster have been delayed already. That another cluster is to have it as well waits for MaxWait:
+	// that one is about to report.
 	Wait time.Duration
 	// MaxWait is how long partial progress waits in all; zero means 1 s.
 	MaxWait time.Duration
@@ -74,8 +75,8 @@ const (
 	firstRetry = time.Second
 	lastRetry  = 5 * time.Minute
 
-	// What the hub does not take is sent again soon: nothing else wakes this loop
-	// that it is back.
+	// A write that the hub refuses is repeated soon: nothing else wakes this loop
+	// when the hub is back.
 	firstResend = 10 * time.Millisecond
 	lastResend  = 30 * time.Second
 )
@@ -84,7 +85,7 @@ func limiter() workqueue.TypedRateLimiter[reconcile.Request] {
 	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstResend, lastResend)
 }
 
-// Templates reads templates, and takes note of what was written to them.
+// Templates reads templates, and records what was written to them.
 type Templates interface {
 	Get(ctx context.Context, key templatestore.Key) (*unstructured.Unstructured, templatestore.Presence, error)
 	Put(obj *unstructured.Unstructured)
@@ -189,8 +190,8 @@ func bindingOf(work client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: key}}
 }
 
-// desiredChanges passes bindings on whose spec or decision changed. Their status
-// is this loop's own doing.
+// desiredChanges passes bindings on whose spec or decision record changed. Their status
+// is written by this loop.
 func (r *Reconciler) desiredChanges() predicate.Predicate {
 	return predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
@@ -213,7 +214,7 @@ func (r *Reconciler) desiredChanges() predicate.Predicate {
 	}
 }
 
-// reportedChanges passes Works on whose status changed, or that are going.
+// reportedChanges passes Works on whose status changed, or that are being deleted.
 func (r *Reconciler) reportedChanges() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool {
@@ -238,22 +239,22 @@ func (r *Reconciler) reportedChanges() predicate.Predicate {
 	}
 }
 
-// reported is what a Work's status says to a binding.
+// reported is the part of a Work's status that a binding shows.
 func reported(work *workv1alpha1.Work) workv1alpha1.WorkStatus {
 	return workv1alpha1.WorkStatus{Conditions: work.Status.Conditions, ManifestStatuses: work.Status.ManifestStatuses}
 }
 
-// state is one look at one binding.
+// state is one pass over one binding.
 type state struct {
 	key      client.ObjectKey
 	binding  workv1alpha2.Binding                // shared: not to be changed
 	works    []*workv1alpha1.Work                // shared, too
-	items    []workv1alpha2.AggregatedStatusItem // what they say, whole
+	items    []workv1alpha2.AggregatedStatusItem // their statuses, untruncated
 	outcome  rollup.Total
 	status   workv1alpha2.ResourceBindingStatus
 	changed  bool                       // the binding is to be written
 	template *unstructured.Unstructured // nil: nothing is to be written there
-	total    map[string]any             // the template's status as it is to be; nil: as it is
+	total    map[string]any             // the template's status to be written; nil: unchanged
 }
 
 // Reconcile brings the status of one binding and its template up to date.

@@ -51,7 +51,7 @@ func faulty(status *workv1alpha2.ResourceBindingStatus) bool {
 	return meta.IsStatusConditionFalse(status.Conditions, workv1alpha2.Interpreted)
 }
 
-// report sends the binding's status, if it has news.
+// report sends the binding's status, if it has changed.
 func (r *Reconciler) report(ctx context.Context, s *state) error {
 	if !s.changed || members.Same(*s.binding.BindingStatus(), s.status) {
 		return nil
@@ -62,7 +62,7 @@ func (r *Reconciler) report(ctx context.Context, s *state) error {
 	return nil
 }
 
-// recordWrite records how the write of a template's status went, and returns
+// recordWrite records the result of the write of a template's status, and returns
 // when to ask its rule again: a status that is refused is the rule's fault.
 func (r *Reconciler) recordWrite(s *state, failed error) (time.Duration, error) {
 	switch {
@@ -77,12 +77,12 @@ func (r *Reconciler) recordWrite(s *state, failed error) (time.Duration, error) 
 	}
 }
 
-// refused reports whether the server will never take what was sent.
+// refused reports whether the server will never accept what was sent.
 func refused(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsRequestEntityTooLargeError(err)
 }
 
-// writer sends statuses of bindings and of templates, and knows what it sent last.
+// writer sends statuses of bindings and of templates, and remembers what it sent last.
 type writer struct {
 	hub       client.Client
 	templates Templates
@@ -90,7 +90,7 @@ type writer struct {
 }
 
 // binding sends a binding's status. A patch is made of the status alone: the
-// object around it is large, and is no news.
+// rest of the object is large, and has not changed.
 func (w writer) binding(ctx context.Context, b workv1alpha2.Binding, status *workv1alpha2.ResourceBindingStatus) error {
 	data, err := hub.ReplaceStatus(b.GetUID(), status)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// TrimMetadata keeps the name: nobody reads these objects.
+// TrimMetadata keeps the name: no read is in flight these objects.
 func TrimMetadata(obj any) (any, error) {
 	partial, ok := obj.(*metav1.PartialObjectMetadata)
 	if !ok {
