@@ -11,19 +11,19 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 )
 
-// besides is for how long Works are left to whoever ends them as their binding goes.
+// besides is how long the binding loop waits for the execution loop to end Works along with their binding.
 const besides = 10 * time.Second
 
-// beside returns the Works of a binding that is being deleted which need not be deleted,
-// since they are ended where they are carried, and how long to wait for that. The binding
-// stays until then: it is what says that they go. Those of clusters that do not answer, of
-// pull mode, or that are there still after a while have to be deleted.
+// beside returns the Works of a deleted binding that need not be deleted,
+// since the execution loop ends them, and how long to wait for that. The binding
+// stays until then: by its deletion the loop knows. Works of clusters that do not answer, of
+// clusters in pull mode, and those that still exist after a while have to be deleted.
 func (p writer) beside(ctx context.Context, s *state) ([]*workv1alpha1.Work, time.Duration, error) {
 	if s.binding == nil || p.ends == nil {
 		return nil, 0, nil
 	}
 	age := p.clock.Since(s.binding.GetDeletionTimestamp().Time)
-	if age < -time.Second || age >= besides { // a clock that was off, or too long
+	if age < -time.Second || age >= besides { // the clock was wrong, or it took too long
 		return nil, 0, nil
 	}
 	keeps := plan.Keeps(plan.SpecOf(s.binding))

@@ -29,7 +29,7 @@ import (
 type Templates interface {
 	// Get returns a template, and whether it is known to be there.
 	Get(ctx context.Context, key templatestore.Key) (*unstructured.Unstructured, templatestore.Presence, error)
-	// Want says which kinds owner needs.
+	// Want sets the kinds that owner needs.
 	Want(owner any, kinds ...schema.GroupVersionKind)
 	// Listen adds a listener before the store starts.
 	Listen(l templatestore.Listener)
@@ -39,19 +39,19 @@ type Templates interface {
 
 // Options tune the loop. The zero value is the default.
 type Options struct {
-	// Workers is how many bindings are looked at at the same time; zero means 8.
+	// Workers is how many bindings are reconciled concurrently; zero means 8.
 	Workers int
-	// Parallel is how many Works of one binding are written at the same time;
+	// Parallel is how many Works of one binding are written concurrently;
 	// zero means 16.
 	Parallel int
-	// PlacementUnchanged reports whether a template that changed is to reach its clusters as
-	// the binding stands: nothing that the binding says would be decided
-	// otherwise for it. Its Works are then written side by side with the binding.
-	// They wait until the binding says that it stands for the template where
-	// PlacementUnchanged says no, or is nil.
+	// PlacementUnchanged reports whether a changed template leaves the rest of its binding
+	// unchanged: nothing on the binding would be decided
+	// differently for it. Its Works are then written concurrently with the binding.
+	// They wait until the binding has the template's version where
+	// PlacementUnchanged returns false, or is nil.
 	PlacementUnchanged func(ctx context.Context, template *unstructured.Unstructured, b workv1alpha2.Binding) bool
 	// Undecided reports whether the binding of a template is still going to be decided
-	// otherwise; nil says that it is not.
+	// differently; nil means that it is not.
 	Undecided func(ctx context.Context, template *unstructured.Unstructured, b workv1alpha2.Binding) bool
 	// Switches reports what is being switched from one revision to the next, and the overrides
 	// that count; the loop has its own, which knows of no switch, if nil.
@@ -70,7 +70,7 @@ type Options struct {
 	// cluster, if it was written before the loop began, or before the cluster of the Work was last back;
 	// zero trusts it at once.
 	StaleFor time.Duration
-	// Evictions says how clusters are left that failed.
+	// Evictions configures how failed clusters are evicted.
 	Evictions Evictions
 	// IgnoreQuotas lets overrides ask for more than the quotas of their namespace count.
 	IgnoreQuotas bool
@@ -139,7 +139,7 @@ func New(hub client.Client, live client.Reader, templates Templates, interp *int
 	return r
 }
 
-// state is what the phases hand on.
+// state is what the phases pass on.
 type state struct {
 	key client.ObjectKey
 	// binding is nil if there is none.
@@ -149,18 +149,18 @@ type state struct {
 	works []*workv1alpha1.Work
 	// template is what the binding propagates.
 	template *unstructured.Unstructured
-	// plans says what each cluster should hold.
+	// plans are what each cluster should hold.
 	plans []plan.WorkPlan
-	// stand counts the plans whose Work is there.
+	// stand counts the plans whose Work exists.
 	stand int
 	// ready are the clusters whose copy is as planned, applied and healthy.
 	ready map[string]bool
-	// failed is what went wrong, cluster by cluster.
+	// failed are the faults, by cluster.
 	failed []fault
-	// awaits is when to look again for a manifest that is on its way; zero where
+	// awaits is when to check again for a manifest that is not known yet; zero where
 	// none is.
 	awaits time.Duration
-	// complete is true once all clusters were looked at, and nothing is awaited.
+	// complete is true once all clusters were handled, and nothing is awaited.
 	complete bool
 }
 
@@ -174,9 +174,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return s.result(next, err)
 }
 
-// result says when to look again: no later than the first cluster needs it that
+// result returns when to reconcile again: no later than the first cluster needs it that
 // waits for something. A fault in one cluster that needs a person, or that waits for
-// longer, holds up no other.
+// longer, delays no other.
 func (s *state) result(next loop.Next, err error) (ctrl.Result, error) {
 	out, err := loop.Result(next, err)
 	if err != nil {

@@ -15,13 +15,13 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
-// bindingWriter writes what the binding itself is to say.
+// bindingWriter writes annotations on the binding itself.
 type bindingWriter struct {
 	hub client.Writer
 	own *writecache.Cache[workv1alpha2.Binding]
 }
 
-// latest has the pass go on with the binding as this loop wrote it last, where the
+// latest continues the pass with the binding as this loop wrote it last, where the
 // cache does not show it yet.
 func (p bindingWriter) latest(_ context.Context, s *state) (loop.Next, error) {
 	if s.binding != nil {
@@ -30,8 +30,8 @@ func (p bindingWriter) latest(_ context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, nil
 }
 
-// noteFaults has the binding say why clusters have no Work: there is nothing else that could.
-// Faults that may pass by themselves are not noted, nor taken back by one.
+// noteFaults records on the binding why clusters have no Work: no other object could.
+// Faults that may pass by themselves are not recorded, and do not clear a recorded one.
 func (p bindingWriter) noteFaults(ctx context.Context, s *state) (loop.Next, error) {
 	faults := propagation.ClusterFaults{}
 	for _, f := range s.failed {

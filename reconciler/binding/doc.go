@@ -3,26 +3,26 @@
 //
 // It reads bindings, templates, overrides, clusters and Works. It writes the
 // metadata and spec of Works, takes the finalizer off deleted bindings and ends
-// the scheduler's eviction tasks. What a Work should say is plan.Works; this package
+// the scheduler's eviction tasks. The content of Works is plan.Works; this package
 // brings the Works of a binding
-// to that, side by side, as a set compared by permanent id, and writes nothing
+// up to date, concurrently, as a set compared by permanent ID, and writes nothing
 // where nothing differs. It never writes a status and never talks to a member.
 //
-// A template that changed goes into its Works once the binding stands for it, or
+// A changed template is written into its Works once the binding has its version, or
 // at once where nothing is to be decided about the change: see Options.PlacementUnchanged.
 //
 // Works of clusters that left the placement are removed only once the binding
 // has a Work elsewhere, or no cluster at all: a template that cannot be rendered
 // for its new clusters stays where it is. A cluster that others replace has an
 // eviction task of the scheduler, and is left once these are healthy: this package
-// ends the task, when placement.Unfinished says so.
+// ends the task, as eviction.Ending decides.
 //
 // Works of a binding that is being deleted are left to whoever carries them, where somebody
 // ends them as the binding goes (Options.Ends): it stays until they have ended, or a while
 // is over, and then they are deleted.
 //
-// A Work that stands under the name that it had formerly is renamed: the one of the new
-// name is written first, and takes its place.
+// A Work that exists under a former name is renamed: the one of the new
+// name is written first, and replaces it.
 //
 // Events, each once per failure: SyncWorkFailed and ApplyOverridePolicyFailed on
 // the template and the binding. EvictWorkloadFromClusterSucceed on the template.

@@ -23,7 +23,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 )
 
-// Evictions says how clusters are left that failed. The zero value is the default.
+// Evictions configures how failed clusters are evicted. The zero value is the default.
 type Evictions struct {
 	// Grace is how long a cluster is left gracefully whose task does not say; zero means
 	// eviction.DefaultGrace.
@@ -44,7 +44,7 @@ func (p writer) endEvictions(ctx context.Context, s *state) (loop.Next, error) {
 	}
 	holds := func(cluster string) bool { return len(worksIn(s.works, cluster)) > 0 }
 	var again loop.Next
-	heard := once(func(cluster string) bool { return upToDate(ctx, p, s, cluster, &again) }) // an answer counts for one question
+	heard := once(func(cluster string) bool { return upToDate(ctx, p, s, cluster, &again) }) // an answer counts for one pass
 	is := func(cluster string) bool {
 		if !s.ready[cluster] {
 			p.there.forget(s.key, cluster)
@@ -62,7 +62,7 @@ func (p writer) endEvictions(ctx context.Context, s *state) (loop.Next, error) {
 		return serves(true) || serves(false) && !heard(cluster)
 	}
 	tasks, ended, until := ending.Of(spec)
-	if len(ended) > 0 { // now that it matters, they are asked themselves
+	if len(ended) > 0 { // before the old copy goes, the clusters themselves are asked
 		ending.Ready = once(func(cluster string) bool { return is(cluster) && p.confirms(ctx, s, cluster, &again) })
 		tasks, ended, until = ending.Of(spec)
 	}
@@ -87,7 +87,7 @@ func (p writer) endEvictions(ctx context.Context, s *state) (loop.Next, error) {
 	}
 	p.own.Wrote(desired)
 	s.binding = desired
-	if len(ended) == 0 { // they only have a time now
+	if len(ended) == 0 { // the tasks only got a deadline
 		return again, nil
 	}
 	log.FromContext(ctx).Info("left clusters for others", "clusters", ended)
@@ -165,13 +165,13 @@ func once(ask func(cluster string) bool) func(string) bool {
 }
 
 const (
-	// timeout is how long a cluster may take to say whether it has a copy, and askAgain
+	// timeout is how long a cluster may take to answer whether it has a copy, and askAgain
 	// when it is asked again if it has not.
 	timeout  = 5 * time.Second
 	askAgain = 5 * time.Second
 )
 
-// confirms reports whether a cluster says itself that it has what its Works say it has: who
+// confirms reports whether a cluster itself has what the statuses of its Works report: a loop that
 // reads watches alone may not have received what has gone. One that cannot be asked from
 // here is believed.
 func (p writer) confirms(ctx context.Context, s *state, cluster string, again *loop.Next) bool {

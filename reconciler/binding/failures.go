@@ -134,7 +134,7 @@ func reasonOf(err error) string {
 	return cmp.Or(loop.As(err, "").Reason, workv1alpha2.EventReasonSyncWorkFailed)
 }
 
-// needsPerson reports whether err will hardly pass by itself.
+// needsPerson reports whether err is unlikely to pass by itself.
 func needsPerson(err error) bool {
 	class := loop.As(err, "").Class
 	return class == loop.ClassStalled || interpreters.Failed(err) || class == loop.ClassRetry && bindings.IsRefused(err)

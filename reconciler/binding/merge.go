@@ -17,14 +17,14 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
-// optional are the annotations that a plan does not always set; where it does
-// not, they go.
+// optional are the annotations that a plan does not always set; where it does not,
+// they are removed.
 var optional = []string{
 	policyv1alpha1.AppliedOverrides, policyv1alpha1.AppliedClusterOverrides, propagation.FaultAnnotation, workv1alpha2.DriftAnnotation,
 	workv1alpha2.AppliedByAnnotation,
 }
 
-// merged returns current with all that planned says, and whether that differs.
+// merged returns current with all that planned sets, and whether that differs.
 // Labels, annotations and finalizers of others stay.
 func merged(current, planned *workv1alpha1.Work) (*workv1alpha1.Work, bool) {
 	planned = plan.Continued(planned, current)

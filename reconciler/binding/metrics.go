@@ -17,8 +17,8 @@ func newCounts(registry prometheus.Registerer, c clock.PassiveClock) *stagemetri
 	})
 }
 
-// failure is what a pass came to: its error, or the first fault of a cluster. One that
-// needs somebody counts before one that waits.
+// failure is the outcome of a pass: its error, or the first fault of a cluster. One that
+// needs a person counts before one that waits.
 func (s *state) failure(err error) error {
 	for _, f := range s.failed {
 		if err == nil || loop.As(err, "").Class == loop.ClassWaiting {

@@ -17,10 +17,10 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
-// behind is how long to wait for a cache that lags behind the binding.
+// behind is how long to wait for a cache of Works that lags behind that of bindings.
 const behind = 50 * time.Millisecond
 
-// reader fetches what a pass is about.
+// reader fetches the objects of a pass.
 type reader struct {
 	hub       client.Reader
 	live      client.Reader

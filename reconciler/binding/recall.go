@@ -22,10 +22,10 @@ import (
 // the object what it is to be, or says that the cluster removes it and makes it anew then.
 func (p writer) recall(ctx context.Context, binding client.ObjectKey, leaving, planned *workv1alpha1.Work) error {
 	if leaving.Annotations[workv1alpha2.WantedAgainAnnotation] == "true" || !blocked(leaving) || anothers(binding, leaving) || !sameObject(leaving, planned) {
-		return nil // its end brings the binding back, or that it cannot go
+		return nil // the event of its end, or of why it cannot end, brings the binding back
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": leaving.UID, "annotations": map[string]string{workv1alpha2.WantedAgainAnnotation: "true"}, // of this one, not of the next
+		"uid": leaving.UID, "annotations": map[string]string{workv1alpha2.WantedAgainAnnotation: "true"}, // of this Work, not of a later one of its name
 	}})
 	if err != nil {
 		return fmt.Errorf("recall the work %s: %w", client.ObjectKeyFromObject(leaving), err)

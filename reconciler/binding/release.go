@@ -21,7 +21,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
-// releaser says which Works of claims take these along.
+// releaser decides which Works of volume claims delete these.
 type releaser struct {
 	hub     client.Writer
 	live    client.Reader
@@ -42,7 +42,7 @@ func (p releaser) release(ctx context.Context, w *workv1alpha1.Work) error {
 		return err
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": w.UID, "annotations": map[string]string{workv1alpha2.TemplateGoneAnnotation: string(template)}, // of this one, not of the next
+		"uid": w.UID, "annotations": map[string]string{workv1alpha2.TemplateGoneAnnotation: string(template)}, // of this Work, not of a later one of its name
 	}})
 	if err != nil {
 		return fmt.Errorf("release the claim of work %s/%s: %w", w.Namespace, w.Name, err)
@@ -65,7 +65,7 @@ func (p releaser) isGone(ctx context.Context, w *workv1alpha1.Work) (bool, error
 	binding, known := bindings.OwnerOf(w)
 	claim := corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim")
 	name, is := strings.CutSuffix(binding.Name, workv1alpha2.BindingName(claim.Kind, ""))
-	if !known || !is { // somebody has written another one there
+	if !known || !is { // somebody else has created another one
 		return false, nil
 	}
 	obj := &metav1.PartialObjectMetadata{}
