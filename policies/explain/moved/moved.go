@@ -59,6 +59,23 @@ func Text(m *eviction.Move, spec *workv1alpha2.ResourceBindingSpec, in []string,
 	return text + "copies in " + strings.Join(left, ", ") + " are to go" + again
 }
 
+// Of is all that the record of a decision says of how a template comes to be where it is: its last move, as Text and Data have it, and
+// in which clusters that have left it has come to its end. Empty where there is nothing.
+func Of(record placement.Record, spec *workv1alpha2.ResourceBindingSpec, in []string, template *unstructured.Unstructured, now time.Time) string {
+	text := Data(Text(record.LastMove, spec, in, now), record.LastMove, spec, template)
+	if len(record.Ended) == 0 {
+		return text
+	}
+	names, have := make([]string, len(record.Ended)), "has"
+	for i, c := range record.Ended {
+		names[i] = c.Cluster
+	}
+	if len(names) > 1 {
+		have = "have"
+	}
+	return strings.TrimPrefix(text+"; it has come to its end in "+strings.Join(names, ", ")+", which "+have+" left, and does not run once more for that", "; ")
+}
+
 // Data adds to what Text says of a move what becomes of the data of a template that makes claims itself, in the clusters that it
 // has not come back to.
 func Data(text string, m *eviction.Move, spec *workv1alpha2.ResourceBindingSpec, template *unstructured.Unstructured) string {
