@@ -70,11 +70,14 @@ func fewer(constraints []policyv1alpha1.SpreadConstraint, n int) (out []policyv1
 	out = slices.Clone(constraints)
 	for i := range out {
 		c := &out[i]
-		if c.SpreadByLabel != "" || c.SpreadByField != policyv1alpha1.SpreadByFieldCluster && c.SpreadByField != "" || c.MaxGroups == 0 {
+		if c.SpreadByLabel != "" || c.SpreadByField != policyv1alpha1.SpreadByFieldCluster && c.SpreadByField != "" {
 			continue
 		}
-		over = over || c.MaxGroups <= n
-		c.MinGroups, c.MaxGroups = max(c.MinGroups-n, 1), max(c.MaxGroups-n, 1)
+		c.MinGroups = max(c.MinGroups-n, 1)
+		if c.MaxGroups > 0 { // else there is no limit
+			over = over || c.MaxGroups <= n
+			c.MaxGroups = max(c.MaxGroups-n, 1)
+		}
 	}
 	return out, over
 }
