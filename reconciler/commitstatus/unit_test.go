@@ -127,6 +127,18 @@ func TestJudgement(t *testing.T) {
 			conditions: []metav1.Condition{condition("Ready", "False", "BuildFailed", "app/x.yaml: broken")},
 			wantState:  gitopsv1alpha1.CommitError, wantText: "BuildFailed: app/x.yaml: broken",
 		},
+		"its folder is not there": {
+			conditions: []metav1.Condition{condition("Ready", "False", "PathNotFound", `spec.path "./new": path not found`)}, applied: old,
+			wantState: gitopsv1alpha1.CommitError, wantText: `PathNotFound: spec.path "./new": path not found`,
+		},
+		"it stands, and a folder that only a later commit has is asked for since": {
+			conditions: []metav1.Condition{condition("Ready", "False", "PathNotFound", `spec.path "./new": path not found`)}, applied: rev,
+			wantState: gitopsv1alpha1.CommitPending, wantText: `PathNotFound: spec.path "./new": path not found`,
+		},
+		"it stands, and something else is wrong since": {
+			conditions: []metav1.Condition{condition("Ready", "False", "BuildFailed", "app/x.yaml: broken")}, applied: rev,
+			wantState: gitopsv1alpha1.CommitError, wantText: "BuildFailed: app/x.yaml: broken",
+		},
 		"applied and running": {
 			conditions: []metav1.Condition{condition("Ready", "True", "ReconciliationSucceeded", "Applied")}, applied: rev,
 			parts: running, wantState: gitopsv1alpha1.CommitSuccess, wantText: "1/1 clusters ready",

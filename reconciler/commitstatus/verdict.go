@@ -142,6 +142,8 @@ func byConditions(ks *kustomizev1.Kustomization) (gitopsv1alpha1.CommitState, st
 		return "", ""
 	case ready.Status == metav1.ConditionUnknown && healthy != nil && healthy.Reason == ready.Reason && healthy.Message == ready.Message:
 		return "", "" // applied, and its health is being waited for
+	case ready.Reason == inventory.ReasonPathNotFound && ks.Status.LastAppliedRevision == ks.Status.LastAttemptedRevision:
+		return gitopsv1alpha1.CommitPending, ready.Reason + ": " + ready.Message // it was applied: a later commit may have what is asked for since
 	case ready.Status == metav1.ConditionFalse && !slices.Contains(passing, ready.Reason):
 		return gitopsv1alpha1.CommitError, ready.Reason + ": " + ready.Message
 	default:
