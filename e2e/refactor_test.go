@@ -15,6 +15,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -95,6 +96,50 @@ func TestACommitThatMistypesACluster(t *testing.T) {
 			if !apierrors.IsNotFound(err) {
 				return errors.Join(fmt.Errorf("it is in %s at %s", name, allowed), err)
 			}
+		}
+		return nil
+	})
+	the.applied(t, namespace, allowed, 2*time.Minute)
+	the.says(t, namespace, "; Deployment "+namespace+"/web: clusterNames names wst, which does not exist (did you mean west?)")
+}
+
+// TestAContestedCommit is not done before somebody says which policy is meant.
+func TestAContestedCommit(t *testing.T) {
+	t.Parallel()
+	repo := the.repository(t)
+	namespace := fleet.NameOf(t)
+	repo.write("app/web.yaml", good(namespace))
+	first := repo.push("good")
+	the.follow(t, repo.url, "", "")
+	the.applied(t, namespace, first, 2*time.Minute)
+	repo.reported(t, first, "success")
+
+	better := "apiVersion: policy.karmada.io/v1alpha1\nkind: PropagationPolicy\nmetadata: {name: better, namespace: " + namespace + "}\nspec:\n" +
+		"  priority: 10\n  resourceSelectors: [{apiVersion: apps/v1, kind: Deployment, name: web}]\n  placement: {clusterAffinity: {clusterNames: [east, west, edge]}}\n"
+	repo.write("app/better.yaml", better)
+	second := repo.push("better")
+	the.applied(t, namespace, second, 2*time.Minute)
+	const kept = "not taken up: Deployment %[1]s/web by PropagationPolicy %[1]s/better"
+	the.says(t, namespace, fmt.Sprintf(kept, namespace))
+	repo.reported(t, second, fmt.Sprintf(kept, namespace))
+	repo.reported(t, second, "pending")
+
+	repo.write("app/better.yaml", better+"  preemption: Always\n")
+	third := repo.push("it is the one that is meant")
+	the.applied(t, namespace, third, 2*time.Minute)
+	repo.reported(t, third, "success")
+}
+
+// says waits until Ready of the Kustomization says so.
+func (w *world) says(t *testing.T, namespace, want string) {
+	t.Helper()
+	eventually(t, time.Minute, "Ready says "+want, func(ctx context.Context) error {
+		conditions, err := w.conditions(ctx, "Kustomization", namespace)
+		if err != nil {
+			return err
+		}
+		if ready := apimeta.FindStatusCondition(conditions, "Ready"); ready == nil || !strings.Contains(ready.Message, want) {
+			return fmt.Errorf("Ready is %+v", ready)
 		}
 		return nil
 	})
