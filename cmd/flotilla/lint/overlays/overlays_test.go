@@ -97,7 +97,7 @@ func TestWhichFolderIsTheSource(t *testing.T) {
 		"what is in no repository":            {unpacked, ".", []overlays.Kustomization{app}, []string{"web: ConfigMap/shop/app"}, 0},
 		"a folder of what is in none":         {unpacked, "clusters", []overlays.Kustomization{app}, []string{`web: spec.path "./apps": path not found in the source, which has no folders in doubt`}, 0},
 		"no path tells":                       {fleet, "clusters", []overlays.Kustomization{whole}, []string{"all: ConfigMap/shop/cluster in doubt"}, 0},
-		"one path is mistyped":                {fleet, "clusters", []overlays.Kustomization{app, kustomization("typo", "./aps", "fleet")}, []string{"web: ConfigMap/shop/app", `typo: spec.path "./aps": path not found in the source, which has apps, clusters, nested`}, 0},
+		"one path is mistyped":                {fleet, "clusters", []overlays.Kustomization{app, kustomization("typo", "./aps", "fleet")}, []string{"web: ConfigMap/shop/app", `typo: spec.path "./aps": path not found in the source, which has apps, clusters, nested (did you mean ./apps?)`}, 0},
 		"another source":                      {fleet, ".", []overlays.Kustomization{app, kustomization("other", "./deploy", "other")}, []string{"web: ConfigMap/shop/app"}, 1},
 		"another source, of its whole":        {fleet, ".", []overlays.Kustomization{app, kustomization("other", "", "other")}, []string{"web: ConfigMap/shop/app"}, 1},
 		"a source of another kind": {fleet, ".", []overlays.Kustomization{kustomization("web", "./apps", "fleet", func(spec *kustomizev1.KustomizationSpec) {
