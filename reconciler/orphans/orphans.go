@@ -240,7 +240,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, nil // what was known stays; the loop is called when the member is back
 	}
 	if member.Proven() {
-		if err := r.renamed.find(ctx, c.Name, member, r.held(c.Name)); err != nil {
+		if err := r.renamed.find(ctx, c.Name, member, r.options.held(c.Name)); err != nil {
 			log.FromContext(ctx).Info("What was left is looked for again later", "cluster", c.Name, "why", err.Error())
 			defer r.sweepAfter(c.Name, seldom)
 		}
@@ -275,7 +275,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 // kept says why orphans stay that the cluster's policy would have removed.
 func (r *Reconciler) kept(c *clusterv1alpha1.Cluster, s *sweep) policy.Kept {
 	switch {
-	case r.held(c.Name):
+	case r.options.held(c.Name):
 		return policy.KeptAsHeld
 	case c.Annotations[clusterv1alpha1.OrphansAnnotation] == clusterv1alpha1.OrphansDelete && len(s.certain) > 0 && policy.Brakes(len(s.certain), s.managed):
 		return policy.KeptAsMany
@@ -296,8 +296,8 @@ func (r *Reconciler) Wake() {
 }
 
 // held reports whether nothing is removed from a cluster, as the store was set back.
-func (r *Reconciler) held(cluster string) bool {
-	return r.options.Hold != nil && r.options.Hold(cluster) != nil
+func (o *Options) held(cluster string) bool {
+	return o.Hold != nil && o.Hold(cluster) != nil
 }
 
 func (r *Reconciler) serves(c *clusterv1alpha1.Cluster) bool {

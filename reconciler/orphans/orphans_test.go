@@ -407,7 +407,7 @@ func TestWhatAStoreThatWasSetBackDoesNotKnow(t *testing.T) {
 	notes := maps.Clone(kept.Annotations)
 	notes[workv1alpha2.WorkNameAnnotation] = "since"
 	f.check(f.edge.Apply(t.Context(), corev1apply.Secret("since", "shop").WithLabels(kept.Labels).WithAnnotations(notes), client.FieldOwner(ownership.FieldManager)))
-	f.hold.Store(&claims.Hold{})
+	f.hold.Store(&hubclaim.Hold{})
 	f.check(f.stop())
 	f.start()
 	f.says("1 object that no Work names: Secret shop/since")

@@ -27,7 +27,7 @@ func Placed(b workv1alpha2.Binding, below []Node) string {
 	}
 	text := strings.Join(out, ", ")
 	record, _ := placement.RecordOf(b)
-	if past := moved.Of(record, b.BindingSpec(), inClusters(below), nil, time.Time{}); past != "" {
+	if past := moved.Text(record.LastMove, b.BindingSpec(), inClusters(below), time.Time{}); past != "" {
 		text += "; moved " + past
 	}
 	return text
