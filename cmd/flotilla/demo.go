@@ -12,6 +12,7 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/demo"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/registration"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/tint"
+	"github.com/flotilla-io/flotilla/internal/command"
 )
 
 func newDemoCommand() *cobra.Command {
@@ -24,7 +25,7 @@ func newDemoCommand() *cobra.Command {
 server. It commits an application, shows how it reaches every cluster, and then
 stays for you to look around. Ctrl-C stops and removes everything.`,
 		Example: `  flotilla demo`,
-		Args:    cobra.NoArgs,
+		Args:    command.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			flotillad, err := besides("flotillad")
 			if err != nil {

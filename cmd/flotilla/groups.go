@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -64,10 +65,11 @@ func groupOf(command string) string {
 }
 
 // usageTemplate is cobra's, with one line in the place of the many flags that all
-// commands have.
-func usageTemplate(root *cobra.Command) string {
+// commands have, and flags in lines of that width; 0 breaks none.
+func usageTemplate(root *cobra.Command, width int) string {
 	const ifGlobal, end = "{{if .HasAvailableInheritedFlags}}", "{{end}}"
 	template := strings.Replace(root.UsageTemplate(), "{{if .HasAvailableLocalFlags}}", "{{if and .HasParent .HasAvailableLocalFlags}}", 1)
+	template = strings.ReplaceAll(template, ".LocalFlags.FlagUsages ", fmt.Sprintf("(.LocalFlags.FlagUsagesWrapped %d) ", width))
 	before, rest, found := strings.Cut(template, ifGlobal)
 	_, after, ended := strings.Cut(rest, end)
 	if !found || !ended {

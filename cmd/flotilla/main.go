@@ -19,6 +19,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/screen"
 	"github.com/flotilla-io/flotilla/internal/command"
 	"github.com/flotilla-io/flotilla/internal/telemetry"
 )
@@ -76,6 +77,6 @@ Commands talk to the control plane named by --kubeconfig, or $KUBECONFIG, or
 	fleet.HeedElsewhere(f, cmd)
 	completeNoFiles(cmd)
 	group(cmd)
-	cmd.SetUsageTemplate(usageTemplate(cmd))
+	cmd.SetUsageTemplate(usageTemplate(cmd, screen.Width(os.Stdout)))
 	return cmd
 }

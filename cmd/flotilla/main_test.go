@@ -37,6 +37,23 @@ func TestHelp(t *testing.T) {
 	}
 }
 
+// TestHelpOnATerminal: what flags are for is broken between words, and all of it is there.
+func TestHelpOnATerminal(t *testing.T) {
+	const width = 80
+	root := newCommand("flotilla")
+	root.SetUsageTemplate(usageTemplate(&cobra.Command{}, width))
+	got := commandtest.Run(t.Context(), root, "", "get", "--help")
+	_, flags, found := strings.Cut(got.Out, "\nFlags:\n")
+	if got.Code != 0 || !found || !strings.Contains(strings.Join(strings.Fields(flags), " "), "Matching objects must satisfy all of the specified label constraints.") {
+		t.Fatalf("%+v", got)
+	}
+	for _, line := range strings.Split(flags, "\n") {
+		if len(line) > width && !strings.Contains(line, "http") { // behind an address nothing is broken
+			t.Errorf("%d characters: %s", len(line), line)
+		}
+	}
+}
+
 // TestCommands: each has its heading, says what it does, and can be called with
 // the flags that all have.
 func TestCommands(t *testing.T) {

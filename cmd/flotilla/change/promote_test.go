@@ -190,7 +190,7 @@ func testRefused(t *testing.T, w *world) {
 	for call, want := range map[string]said{
 		"pod " + pods.Items[0].Name + " -n shop":    {Code: 1, Err: "error: Pod shop/" + pods.Items[0].Name + " in cluster east belongs to ReplicaSet " + set + ": promote that\n"},
 		"replicaset " + set + " -n shop":            {Code: 1, Err: "error: ReplicaSet shop/" + set + " in cluster east belongs to Deployment web: promote that\n"},
-		"deployment gone -n shop":                   {Code: 1, Err: "error: there is no Deployment shop/gone in cluster east: nothing to promote\n"},
+		"deployment gone -n shop":                   {Code: 1, Err: "error: there is no Deployment shop/gone in cluster east: nothing to promote; flotilla get deployment -A -C east lists what there is\n"},
 		"boat web -n shop":                          {Code: 1, Err: "error: cluster east knows no kind \"boat\": flotilla api-resources -C east lists them\n"},
 		"namespace shop":                            {Code: 1, Err: "error: a namespace is not promoted: flotilla create namespace shop makes it in the control plane, and what is in the clusters is used as it is\n"},
 		"configmap kube-root-ca.crt -n kube-system": {Code: 1, Err: "error: ConfigMap kube-system/kube-root-ca.crt never goes from the control plane to clusters: it stays the cluster's own\n"},

@@ -86,7 +86,12 @@ func (g *getter) run(cmd *cobra.Command) error {
 	case g.Watch || g.WatchOnly:
 		return g.watch(cmd.Context())
 	case g.scope.HubOnly():
+		heard := &noneHeard{Writer: g.ErrOut}
+		g.ErrOut = heard
 		err := described(g.fleet, fleet.Hub, fleet.Until(cmd.Context(), func() error { return g.Run(g.fleet.Factory(), g.args) }))
+		if of := runsInMembers(g.args); err == nil && heard.none && of != "" {
+			_, _ = fmt.Fprintf(heard.Writer, "The control plane runs none itself: flotilla get %s -s %s lists those of the clusters.\n", of, fleet.ScopeMembers)
+		}
 		if err == nil && g.allClusters() {
 			g.awaited(cmd.Context())
 		}

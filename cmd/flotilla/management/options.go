@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/flotilla-io/flotilla/cmd/flotilla/screen"
 	"github.com/flotilla-io/flotilla/internal/command"
 )
 
@@ -15,7 +16,7 @@ func newOptions() *cobra.Command {
 		Example: "  flotilla options",
 		Args:    command.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "Flags that all commands have:\n\n%s", cmd.Root().PersistentFlags().FlagUsages())
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "Flags that all commands have:\n\n%s", cmd.Root().PersistentFlags().FlagUsagesWrapped(screen.Width(cmd.OutOrStdout())))
 			return err
 		},
 	}

@@ -49,7 +49,7 @@ about its binding and about what it owns in the members, such as Pods.`,
 		Example: `  flotilla events -n shop
   flotilla events --for deployment/web -n shop --types Warning
   flotilla events -A -w -C east,west`,
-		Args: cobra.NoArgs,
+		Args: command.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return o.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},

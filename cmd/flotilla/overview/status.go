@@ -49,7 +49,7 @@ All namespaces are looked at unless -n names one.`,
   flotilla status -n shop -o wide
   flotilla status --check            # for scripts: exit code 1 if something is not ready
   flotilla status --watch`,
-		Args: cobra.NoArgs,
+		Args: command.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.all && f.Namespace != "" {
 				return command.Usage(fmt.Errorf("-A and -n %s: choose one", f.Namespace))

@@ -34,7 +34,7 @@ func newTokenDelete(f *fleet.Flags) *cobra.Command {
 				id, err := token.Delete(cmd.Context(), hub, arg)
 				switch {
 				case errors.Is(err, token.ErrInvalid):
-					return command.Usage(err)
+					return command.Usage(fmt.Errorf("%q is no token: %w; flotilla token list lists them", arg, err))
 				case apierrors.IsNotFound(err):
 					return fmt.Errorf("there is no token %s: flotilla token list lists them", id)
 				case err != nil:

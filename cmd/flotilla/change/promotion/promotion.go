@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -118,7 +119,7 @@ func Plan(ctx context.Context, of Object, o Options) (*Promotion, error) {
 	}
 	live, err := p.read(ctx, of)
 	if apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("there is no %s: nothing to promote", of.in(o.Cluster))
+		return nil, fmt.Errorf("there is no %s: nothing to promote; flotilla get %s -A -C %s lists what there is", of.in(o.Cluster), strings.ToLower(of.Kind), o.Cluster)
 	}
 	if err != nil {
 		return nil, err
