@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	kubectlexplain "k8s.io/kubectl/pkg/cmd/explain"
 	"sigs.k8s.io/yaml"
@@ -114,7 +115,11 @@ func (f *explainFlags) fields(cmd *cobra.Command, args []string) error {
 	if err := opts.Validate(); err != nil {
 		return command.Usage(err)
 	}
-	return fleet.DescribeOf(cluster, fleet.Until(cmd.Context(), opts.Run))
+	err = fleet.Until(cmd.Context(), opts.Run)
+	if described := fleet.DescribeOf(cluster, err); (fleet.IsUnknownKind(err) || meta.IsNoMatchError(err)) && !strings.Contains(args[0], ".") { // a name, perhaps
+		return fmt.Errorf("%w; an object is explained by KIND/NAME, such as deployment/%s", described, args[0])
+	}
+	return fleet.DescribeOf(cluster, err)
 }
 
 // run explains one template.

@@ -81,7 +81,7 @@ func TestExplainServer(t *testing.T) {
 			"deployment/web":          "there is no Deployment web in namespace default (did you mean the one in shop?): flotilla get deployments.apps -n default lists them",
 			"clusterrole/gone":        "there is no ClusterRole gone: flotilla get clusterroles.rbac.authorization.k8s.io lists them",
 			"boat/web":                `the control plane knows no kind "boat": flotilla api-resources lists them`,
-			"boat":                    `the control plane knows no kind "boat": flotilla api-resources lists them`,
+			"boat":                    `the control plane knows no kind "boat": flotilla api-resources lists them; an object is explained by KIND/NAME, such as deployment/boat`,
 		} {
 			if code, _, errOut := ask(t, env.Kubeconfig, "", strings.Fields(call)...); code != 1 || !strings.Contains(errOut, says) {
 				t.Errorf("%s: code %d, error %q, want %q", call, code, errOut, says)
