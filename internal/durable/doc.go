@@ -1,8 +1,8 @@
-// Package durable writes files that a cut of the power does not take back.
+// Package durable writes files that survive a power failure.
 //
-// In go a path and content; what comes out is there as it was, or as it is now, and
-// once a call has returned, as it is now. A file's content is made to last before
-// the file gets its name, and its name, which is in its folder, before anybody goes
-// on: a key that was used is there at the next start. The package never reads what
+// In go a path and content; the file has the old or the new content at any time, and
+// once a call has returned, the new one. A file's content is synced before
+// the file gets its name, and the folder with the name before the call
+// returns: a key that was used exists at the next start. The package never reads what
 // it writes.
 package durable

@@ -11,21 +11,21 @@ import (
 // folderMode is for the owner alone.
 const folderMode = 0o700
 
-// disk makes things last: of a file what was written to it, of a folder the names in
-// it.
+// disk syncs: a file's content, and a folder's
+// names.
 type disk struct{ sync func(*os.File) error }
 
 // machine is the disk of this machine.
 func machine() disk { return disk{sync: (*os.File).Sync} }
 
-// WriteFile puts content at path for the owner's eyes only, instead of what is there.
+// WriteFile replaces the file at path atomically, readable only by its owner.
 func WriteFile(path string, content []byte) error { return machine().write(path, content) }
 
-// SyncDir makes the names in a folder last, after files were made, renamed or
+// SyncDir syncs the names in a folder, after files were created, renamed or
 // removed there.
 func SyncDir(dir string) error { return machine().names(dir) }
 
-// MkdirAll makes a folder for the owner's eyes only, with those that it is in.
+// MkdirAll creates a folder and its parents, accessible only by the owner.
 func MkdirAll(dir string) error { return machine().mkdir(filepath.Clean(dir)) }
 
 func (d disk) write(path string, content []byte) (err error) {
@@ -35,7 +35,7 @@ func (d disk) write(path string, content []byte) (err error) {
 	}
 	defer func() {
 		if err != nil {
-			_ = os.Remove(temp.Name()) // err says what is wrong with the disk
+			_ = os.Remove(temp.Name()) // err is the error to return
 		}
 	}()
 	if _, err = temp.Write(content); err == nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/addresses"
 )
 
-// Dialer connects to where tenants say. The zero value connects to public
+// Dialer connects to hosts that tenants name. The zero value connects to public
 // addresses of other machines only.
 type Dialer struct {
 	// Networks are where hosts may be besides. One within 127.0.0.0/8 or ::1/128 is
@@ -35,13 +35,13 @@ type Dialer struct {
 // ErrNotAllowed is what every NotAllowedError is.
 var ErrNotAllowed = errors.New("address not allowed")
 
-// NotAllowedError says that a host is where connections that tenants name may
+// NotAllowedError says that a host is at an address to which connections of tenants may
 // not lead. It is the same whether something listens there or not.
 type NotAllowedError struct {
 	// Host is what was named.
 	Host string
 	// Name says that Host is a name, of which no more is shown: neither where it leads
-	// nor whether there is such a name, since whoever names it learned by that which
+	// nor whether the name exists, since a tenant could learn by that which
 	// hosts there are in the network of the control plane.
 	Name bool
 	// Kind is what an address is.
@@ -131,7 +131,7 @@ func isNone(err error) bool {
 	return errors.As(err, &fault) && fault.IsNotFound
 }
 
-// secret reports whether where a host leads is the resolver's to know: it is a name, and
+// secret reports whether the address of a host must not be shown: it is a name, and
 // not the one that every machine has for itself.
 func secret(host string) bool {
 	_, err := netip.ParseAddr(host)
@@ -175,7 +175,7 @@ func (d Dialer) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
 	var fault *net.DNSError
 	if errors.As(err, &fault) {
 		plain := *fault
-		plain.Server = "" // nobody's business
+		plain.Server = "" // the resolver's address is not shown
 		err = &plain
 	}
 	return found, err

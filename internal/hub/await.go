@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// awaitEvery is how often Await looks.
+	// awaitEvery is how often Await asks the hub.
 	awaitEvery = time.Second
 	// awaitAnswer is how long it waits for an answer.
 	awaitAnswer = 5 * time.Second
@@ -22,8 +22,8 @@ const (
 )
 
 // Await returns nil once the hub answers and says that it is ready, or ctx' error. It
-// has no end of its own: who waits has nothing to do without the hub. A hub that refuses
-// the credentials is there: what is asked of it next says what is wrong. The logger of
+// has no timeout of its own: the caller can do nothing without the hub. A hub that refuses
+// the credentials counts as there: the caller's next request returns that error. The logger of
 // ctx logs at once why it waits, and then once a minute.
 func Await(ctx context.Context, cfg *rest.Config) error {
 	cfg = rest.CopyConfig(cfg)
@@ -42,7 +42,7 @@ func Await(ctx context.Context, cfg *rest.Config) error {
 	return w.await(ctx)
 }
 
-// waiting looks for the hub until it is there.
+// waiting polls the hub until it is there.
 type waiting struct {
 	clock clock.WithTicker
 	probe func(context.Context) error

@@ -21,7 +21,7 @@ type kinds struct {
 
 var _ meta.ResettableRESTMapper = (*kinds)(nil)
 
-// newKinds is for the MapperProvider of a manager.
+// newKinds has the signature of a manager's MapperProvider.
 func newKinds(cfg *rest.Config, http *http.Client) (meta.RESTMapper, error) {
 	k := &kinds{ask: func() (meta.RESTMapper, error) { return apiutil.NewDynamicRESTMapper(cfg, http) }}
 	var err error
@@ -34,7 +34,7 @@ func newKinds(cfg *rest.Config, http *http.Client) (meta.RESTMapper, error) {
 func (k *kinds) Reset() {
 	fresh, err := k.ask()
 	if err != nil {
-		return // its settings are those that it was made with once
+		return // its settings worked when it was made
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -40,9 +40,9 @@ type Options struct {
 	HealthAddress string
 	// ProfilesAddress is where profiles of the process are served; empty serves none.
 	ProfilesAddress string
-	// Shared returns an object that was read made of what else this process has in
-	// memory of it, without managed fields, or the object itself. Nil: the process
-	// has none of them.
+	// Shared returns a decoded object whose parts are replaced by equal ones that this process has in
+	// memory already, without managed fields, or the object itself. Nil: the process
+	// shares none.
 	Shared func(runtime.Object) runtime.Object
 	// SeveralPerProcess lifts the rule that a loop's name is used once in a
 	// process, and gives loops longer to end. Tests that run more than one manager need it.
@@ -50,7 +50,7 @@ type Options struct {
 }
 
 // shutdownGrace is how long loops may take to finish what they are doing, and longGrace how long where
-// a process runs several managers: on a machine that is busy with all of them it says nothing of loops
+// a process runs several managers: on a busy machine it is no fault of loops
 // that they take longer.
 const (
 	shutdownGrace = 10 * time.Second
@@ -86,12 +86,12 @@ func NewManager(cfg *rest.Config, scheme *runtime.Scheme, opts Options) (ctrl.Ma
 		Cache: cache.Options{
 			DefaultTransform: transform(opts.Shared),
 			ByObject: map[client.Object]cache.ByObject{
-				// Heartbeats of members; others' leases are nobody's business.
+				// Only the heartbeats of members; other Leases are not cached.
 				&coordinationv1.Lease{}: {Namespaces: map[string]cache.Config{workv1alpha2.NamespaceKarmadaCluster: {}}},
 			},
 		},
 		// What the loops write has the fields of its types; a warning about a field
-		// would reach nobody, and costs the server a second look at each.
+		// would be read by nobody, and costs the server a second decoding of each.
 		Client: client.Options{FieldValidation: metav1.FieldValidationIgnore, Cache: &client.CacheOptions{
 			// Read when needed: no loop's cache holds all of the users' secrets.
 			DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}},
@@ -119,7 +119,7 @@ func NewManager(cfg *rest.Config, scheme *runtime.Scheme, opts Options) (ctrl.Ma
 	return mgr, nil
 }
 
-// transform returns what objects go through on their way into the cache.
+// transform returns the function that is applied to objects before they are cached.
 func transform(shared func(runtime.Object) runtime.Object) toolscache.TransformFunc {
 	strip := cache.TransformStripManagedFields()
 	if shared == nil {
@@ -142,7 +142,7 @@ func Unlimited(cfg *rest.Config) *rest.Config {
 	return out
 }
 
-// addressOrOff knows the ways to say "nowhere".
+// addressOrOff turns an empty address into "0", which turns the listener off in controller-runtime.
 func addressOrOff(address string) string {
 	if address == "" {
 		return "0"
@@ -151,11 +151,11 @@ func addressOrOff(address string) string {
 }
 
 // ErrLost says that the loops have ended because their lease was lost. They may be
-// made anew, to wait for it again.
+// created again, to wait for it.
 var ErrLost = errors.New("the lease was lost")
 
 // Competing is what is logged with the identity that a replica has in the lease. It is
-// another one after each start, and after each loss.
+// new after each start, and after each loss.
 const Competing = "this replica competes for the lease of the loops"
 
 // Leading is what is logged once a replica's loops run.

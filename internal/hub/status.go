@@ -13,7 +13,7 @@ import (
 // ReplaceStatus returns the JSON patch (types.JSONPatchType) that gives the object
 // with this UID this status, whatever it had before; of an object that was made anew
 // under the name it is refused, see Gone. It is for a status that one loop alone
-// writes, whole: then it says the same as a merge patch, and costs both sides far
+// writes, as a whole: then it has the effect of a merge patch, and costs both sides far
 // less, because neither has to compare the two statuses, nor the server to merge them.
 func ReplaceStatus(uid types.UID, status any) ([]byte, error) {
 	id, err := json.Marshal(uid)

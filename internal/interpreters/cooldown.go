@@ -8,19 +8,18 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/lua"
 )
 
-// slot is how much time each call that used up its budget takes of those that are
-// left for asking the same rule again: that is a tenth of a core at most, however
-// many objects the rule is asked about.
+// slot is the least time between retries of one rule that used up its budget: that is a
+// tenth of a core at most, however many objects the rule is asked about.
 const slot = time.Second
 
-// cooldown spreads out in time what is asked of one rule again. The zero value is
+// cooldown spreads the retries of one rule over time. The zero value is
 // ready.
 type cooldown struct {
 	mu   sync.Mutex
 	next time.Time
 }
 
-// spread returns err, along with when to ask again if the rule used up its budget.
+// spread returns err, with the time of the retry if the rule used up its budget.
 func (p *cooldown) spread(err error, now time.Time) error {
 	var spent *lua.BudgetError
 	if !errors.As(err, &spent) {
@@ -35,7 +34,7 @@ func (p *cooldown) spread(err error, now time.Time) error {
 	return &costlyError{err, p.next.Sub(now)}
 }
 
-// costlyError says when to ask a rule again that used up its budget.
+// costlyError is the error of a rule that used up its budget, with the time of the retry.
 type costlyError struct {
 	error
 	after time.Duration

@@ -10,8 +10,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 )
 
-// gate is a layer that answers before all others, as long as it is closed, that
-// answers are on their way.
+// gate is a layer before all others that answers, as long as it is closed, that
+// answers are pending.
 type gate struct{ open atomic.Bool }
 
 // unready is when to ask again before customizations were read.
@@ -29,7 +29,7 @@ func wait() error {
 	return &kinds.Pending{Of: "the control plane about customizations", After: unready}
 }
 
-// closed are rules that know nothing yet.
+// closed are the rules of a closed gate.
 var closed = kinds.Rules{
 	Replicas:     func(kinds.Object) (int32, *workv1alpha2.ReplicaRequirements, error) { return 0, nil, wait() },
 	Components:   func(kinds.Object) ([]workv1alpha2.Component, error) { return nil, wait() },

@@ -81,15 +81,15 @@ func New(o Options) *Interpreters {
 // Interpreter returns the interpreter; always the same.
 func (i *Interpreters) Interpreter() *interpreter.Interpreter { return i.interpreter }
 
-// OnChange adds a function to call when kinds may be answered otherwise than
-// before. It is called before Register, and must not block for long.
+// OnChange adds a function to call when the answers for kinds may differ from
+// before. OnChange is called before Register; the function must not block for long.
 func (i *Interpreters) OnChange(reported func(ctx context.Context, affects func(schema.GroupVersionKind) bool)) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.listeners = append(i.listeners, reported)
 }
 
-// Register has mgr keep the interpreter up to date, on every replica.
+// Register keeps the interpreter up to date while mgr runs, on every replica.
 func (i *Interpreters) Register(ctx context.Context, mgr ctrl.Manager) error {
 	var followed []toolscache.ResourceEventHandlerRegistration
 	for _, kind := range []client.Object{&configv1alpha1.ResourceInterpreterCustomization{}, &configv1alpha1.ResourceInterpreterWebhookConfiguration{}} {
@@ -231,7 +231,7 @@ func pointers[T any](items []T) []*T {
 	return out
 }
 
-// soonest is how long a loop leaves alone what failed, at least.
+// soonest is the shortest time until a failed rule is tried again.
 const soonest = 10 * time.Millisecond
 
 // retryPause is when to ask again about an object of which a rule that runs here

@@ -9,9 +9,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// linger is for how long what was deleted still counts. Tools rename and replace
-// objects by deleting them and making others: in between nobody would know how
-// many replicas the kind has, and all objects of it would be placed anew, twice.
+// linger is for how long deleted objects still count. Tools rename and replace
+// objects by deleting them and creating others: in between it would not be known how
+// many replicas the kind has, and all of its objects would be placed again, twice.
 const linger = 5 * time.Second
 
 // lingering keeps objects that were deleted a moment ago. The zero value has none.

@@ -9,7 +9,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/tenure"
 )
 
-// Error is an outcome that a person or a client is told about: a stable reason
+// Error is an outcome that is reported to people and clients: a stable reason
 // and what to do next.
 type Error struct {
 	// Reason is the CamelCase reason of the condition that reports this.
@@ -55,7 +55,7 @@ func Retry(reason string, err error) error {
 	return &Error{Reason: reason, Class: ClassRetry, Err: err}
 }
 
-// onceMore is when one looks again whose lease has ended. By then its loops have
+// onceMore is when to retry after the lease has ended. By then the loops have
 // stopped, unless the hub is out of reach.
 const onceMore = 15 * time.Second
 
@@ -76,7 +76,7 @@ func As(err error, reason string) *Error {
 	return &Error{Reason: reason, Class: ClassRetry, Err: err}
 }
 
-// Result turns what Run returned into what controller-runtime expects: stalled
+// Result converts what Run returned into what controller-runtime expects: stalled
 // errors set no timer, waiting ones theirs, and all others back off.
 func Result(next Next, err error) (reconcile.Result, error) {
 	e := As(err, "")

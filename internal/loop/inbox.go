@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 )
 
-// Inbox is where others put what a loop should look at. It is a source of the loop's
-// controller and keeps what comes in before the controller runs.
+// Inbox is a queue of requests from other parts of the process. It is a source of the loop's
+// controller and keeps requests that come before the controller runs.
 // The zero value is ready.
 type Inbox[T comparable] struct {
 	mu      sync.Mutex
@@ -19,7 +19,7 @@ type Inbox[T comparable] struct {
 	waiting map[T]int // priorities
 }
 
-// Start hands over what has come in; the controller calls it.
+// Start passes on the kept requests; the controller calls it.
 func (i *Inbox[T]) Start(_ context.Context, queue workqueue.TypedRateLimitingInterface[T]) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -31,8 +31,8 @@ func (i *Inbox[T]) Start(_ context.Context, queue workqueue.TypedRateLimitingInt
 	return nil
 }
 
-// Add puts item in. Later says that it may wait behind changes that somebody
-// made just now.
+// Add enqueues item. Later says that it may wait behind changes that a user
+// has just made.
 func (i *Inbox[T]) Add(item T, later bool) {
 	priority := 0
 	if later {
@@ -41,7 +41,7 @@ func (i *Inbox[T]) Add(item T, later bool) {
 	i.AddWithPriority(item, priority)
 }
 
-// AddWithPriority puts item in with a priority; the highest counts.
+// AddWithPriority enqueues item with a priority; the highest counts.
 func (i *Inbox[T]) AddWithPriority(item T, priority int) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -58,7 +58,7 @@ func (i *Inbox[T]) AddWithPriority(item T, priority int) {
 	i.waiting[item] = priority
 }
 
-// AddAfter puts item in once the time has passed.
+// AddAfter enqueues item after the given time.
 func (i *Inbox[T]) AddAfter(item T, wait time.Duration) {
 	i.mu.Lock()
 	queue := i.queue

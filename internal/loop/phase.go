@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// A Phase does one step. It may read the world and change s; it does not write
+// A Phase does one step. It may read objects and change s; it does not write
 // the object being reconciled.
 type Phase[S any] func(ctx context.Context, s *S) (Next, error)
 
-// Next says what to do after a phase that did not fail. The zero value means
+// Next is what to do after a phase that did not fail. The zero value means
 // "go on, and set no timer".
 type Next struct {
 	// Done skips the phases that follow.
 	Done bool
-	// After asks for another look after this long; zero sets no timer.
+	// After requests another pass after this time; zero sets no timer.
 	After time.Duration
 }
 

@@ -18,16 +18,16 @@ func Superseded(ctx context.Context) bool {
 	return ctx.Err() != nil && errors.Is(context.Cause(ctx), ErrSuperseded)
 }
 
-// Runs are those of one loop. Use New.
+// Runs are the runs of one loop. Use New.
 type Runs struct {
 	mu    sync.Mutex
 	byKey map[client.ObjectKey]*Run
 }
 
-// New returns Runs, none under way.
+// New returns Runs without any.
 func New() *Runs { return &Runs{byKey: map[client.ObjectKey]*Run{}} }
 
-// Run is one that is under way. Of one object there is one at a time.
+// Run is a run in progress. There is one at a time for each object.
 type Run struct {
 	all    *Runs
 	key    client.ObjectKey
@@ -63,7 +63,7 @@ func (r *Runs) Start(ctx context.Context, key client.ObjectKey) (context.Context
 	return ctx, run
 }
 
-// WorksOn says which version of the object the run has read.
+// WorksOn sets which version of the object the run has read.
 func (r *Run) WorksOn(obj client.Object) {
 	r.all.mu.Lock()
 	defer r.all.mu.Unlock()

@@ -17,10 +17,10 @@ import (
 // without it nothing is compared.
 const Header = "Flotilla-Epoch"
 
-// Refusal is part of the hub's answer to a write of an epoch that is over.
+// Refusal is part of the hub's answer to a write of a former epoch.
 const Refusal = "the epoch of this write is over"
 
-// errSuperseded is why a tenure is over that the hub has seen the end of.
+// errSuperseded is why a tenure is over whose epoch the hub has refused.
 var errSuperseded = errors.New("another replica has taken over")
 
 // Hub returns a transport for writes to the hub: they carry the epoch, and end with
@@ -90,8 +90,8 @@ func (c *memberCarrier) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// failed ends a request that has no answer. An error that comes of the tenure's end
-// is that end.
+// failed returns the error of a request without an answer. An error caused by the tenure's end
+// is replaced by the reason of that end.
 func (t *Tenure) failed(req *http.Request, cancel context.CancelFunc, err error) error {
 	cancel()
 	if over := t.Holds(); over != nil && req.Context().Err() == nil {
@@ -116,8 +116,8 @@ func reads(req *http.Request) bool {
 	return false
 }
 
-// within returns the request as one that ends after a time here, and that the server
-// gives up after it too: who has sent it may stand still by then.
+// within returns the request with a timeout here, and one in the URL by which the server
+// gives up as well: this process may be paused by then.
 func within(req *http.Request, left time.Duration) (*http.Request, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(req.Context(), left)
 	out := req.Clone(ctx)
@@ -133,10 +133,10 @@ func setTimeout(u *url.URL, query url.Values, left time.Duration) {
 	u.RawQuery = query.Encode()
 }
 
-// mostRefusal is how much of an answer is looked at for the hub's refusal.
+// mostRefusal is how many bytes of an answer are searched for the hub's refusal.
 const mostRefusal = 4 << 10
 
-// refused reports whether an answer is that the epoch is over. The answer can be read as
+// refused reports whether an answer says that the epoch is over. The answer can still be read as
 // before.
 func refused(resp *http.Response) bool {
 	start, err := io.ReadAll(io.LimitReader(resp.Body, mostRefusal))
@@ -171,9 +171,9 @@ func (b *body) Close() error {
 // DialFunc makes connections.
 type DialFunc = func(ctx context.Context, network, address string) (net.Conn, error)
 
-// Dial returns a way to make connections that send nothing once the tenure is over:
-// what a process had encrypted and not sent when it was stopped stays with it. None is
-// made then, nor before it has begun. Dial nil means the machine's network. Errors:
+// Dial returns a dial function whose connections send nothing once the tenure is over:
+// what a paused process had encrypted but not sent is never sent. No connection is
+// made then, nor before the tenure has begun. Dial nil means the machine's network. Errors:
 // ErrOver.
 func (t *Tenure) Dial(dial DialFunc) DialFunc {
 	if dial == nil {

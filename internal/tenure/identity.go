@@ -15,9 +15,9 @@ import (
 // bootID distinguishes one start of a machine from all others.
 const bootID = "/proc/sys/kernel/random/boot_id"
 
-// Identity returns who works in a folder that it has for itself on this machine: the
-// same one when the program starts again, and another one where the folder is a copy.
-// Where the system does not distinguish its starts, each start of the program is
+// Identity returns the identity of the program that owns a folder on this machine: the
+// same after a restart, and another one for a copy of the folder.
+// Where the system has no boot ID, each start of the program has
 // another one.
 func Identity(folder string) (string, error) {
 	host, err := os.Hostname()
@@ -37,7 +37,7 @@ func Identity(folder string) (string, error) {
 	return host + "_" + hex.EncodeToString(sum[:8]), nil
 }
 
-// Place returns where a folder is: the same for as long as it stays there, also when the
+// Place identifies where a folder is: the same as long as it stays there, also when the
 // machine starts again, and another one for a copy of it.
 func Place(folder string) (string, error) {
 	host, err := os.Hostname()

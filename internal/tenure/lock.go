@@ -22,19 +22,19 @@ const (
 	Namespace = "karmada-system"
 	// LeaseName is the Lease that replicas compete for.
 	LeaseName = "flotilla-controllers"
-	// EpochName is a Lease that whoever has got the other one writes once, before
+	// EpochName is a Lease that the new holder of LeaseName writes once, before
 	// anything else: its resource version is the epoch.
 	EpochName = "flotilla-controllers-epoch"
 )
 
-// noEpoch is that of a lease of which nobody else compares the epoch.
+// noEpoch is the epoch of a lease whose epoch no server compares.
 const noEpoch = "none"
 
-// mostLeases is how many times as long as one's own lease that of another holder may last:
-// by a Lease that somebody edits nobody is kept out for ever.
+// mostLeases bounds the lease duration of another holder, in multiples of one's own:
+// an edited Lease must not keep everybody out for ever.
 const mostLeases = 3
 
-// epochAttempts is how often somebody else may write the epoch meanwhile.
+// epochAttempts is how often the write of the epoch is retried after a conflict.
 const epochAttempts = 5
 
 // Lock is the lease for client-go's elector, which reports to a tenure what becomes of it.
@@ -45,11 +45,11 @@ type Lock struct {
 	leases coordinationv1client.LeaseInterface // of the epoch; nil: there is none
 	holder string                              // when the lease was last seen
 
-	longest time.Duration // for how long a holder is waited for that shows no sign, whatever it says
+	longest time.Duration // the longest wait for a holder without a renewal, whatever duration it claims
 }
 
-// NewLock returns the lease of the hub that config leads to, for one tenure. Config's
-// own transport is used: what it sends is no write of loops.
+// NewLock returns the lease of the hub of config, for one tenure. Config's
+// own transport is used, without the epoch: its requests are not those of loops.
 func NewLock(config *rest.Config, t *Tenure) (*Lock, error) {
 	host, err := os.Hostname()
 	if err != nil {
@@ -97,7 +97,7 @@ func (l *Lock) Update(ctx context.Context, record resourcelock.LeaderElectionRec
 	if record.HolderIdentity != "" {
 		return l.acquire(ctx, func(ctx context.Context) error { return l.Interface.Update(ctx, record) })
 	}
-	if l.holder != l.Identity() { // client-go goes by what it saw before it was stopped
+	if l.holder != l.Identity() { // client-go uses what it saw before the process was paused
 		return fmt.Errorf("%w: %q holds it", ErrOver, l.holder)
 	}
 	if err := l.tenure.giveUp(); err != nil {
@@ -106,11 +106,11 @@ func (l *Lock) Update(ctx context.Context, record resourcelock.LeaderElectionRec
 	return l.Interface.Update(ctx, record)
 }
 
-// acquire takes or renews the lease. Whoever has just taken it is its holder once the
-// epoch is its own, too. What was begun is seen to its end, whoever stops meanwhile: a lease
-// of which its elector does not know is given up by nobody.
+// acquire takes or renews the lease. A new holder may act once the
+// epoch is its own, too. The sequence is finished even if ctx ends meanwhile: a lease
+// that its elector does not know of would not be released.
 func (l *Lock) acquire(ctx context.Context, write func(context.Context) error) error {
-	if err := errors.Join(ctx.Err(), l.tenure.ends()); err != nil { // a tenure does not begin twice, and one that has lapsed keeps nobody out
+	if err := errors.Join(ctx.Err(), l.tenure.ends()); err != nil { // a tenure does not begin twice, and a lapsed one must not take the lease
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.tenure.deadline)
@@ -133,8 +133,8 @@ func (l *Lock) acquire(ctx context.Context, write func(context.Context) error) e
 	return l.tenure.begin(epoch, since)
 }
 
-// newEpoch makes a new epoch. It rests on what it read before it looked whether the lease
-// is this replica's: one that has lost it meanwhile cannot end the epoch of whoever has.
+// newEpoch writes a new epoch. It uses the version that it read before it checked that the lease
+// is this replica's: one that has lost the lease meanwhile gets a conflict, and cannot end the new holder's epoch.
 func (l *Lock) newEpoch(ctx context.Context) (epoch string, err error) {
 	for range epochAttempts {
 		old, err := l.leases.Get(ctx, EpochName, metav1.GetOptions{})

@@ -43,11 +43,11 @@ type Tenure struct {
 
 	mu       sync.Mutex
 	epoch    string    // empty until it begins
-	until    time.Time // with what a clock reads that nobody sets
+	until    time.Time // with its monotonic reading
 	why      error     // once it is over
 	noticed  time.Time // when that was found out
 	inFlight int       // writes to members that were not answered yet
-	doubt    time.Time // until when a write may take effect whose answer is not known
+	doubt    time.Time // until when a write without an answer may still take effect
 }
 
 // New returns a tenure that has not begun.
@@ -66,7 +66,7 @@ func (t *Tenure) begin(epoch string, since time.Time) error {
 	return t.check()
 }
 
-// renewed makes the tenure last longer. Since is when the write was sent that renewed
+// renewed extends the tenure. Since is when the write was sent that renewed
 // the lease.
 func (t *Tenure) renewed(since time.Time) error {
 	t.mu.Lock()
@@ -78,14 +78,14 @@ func (t *Tenure) renewed(since time.Time) error {
 	return nil
 }
 
-// ends says why a tenure is over; nil before it has begun, and while it lasts.
+// ends returns why a tenure is over; nil before it has begun, and while it lasts.
 func (t *Tenure) ends() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.check()
 }
 
-// check ends a tenure that has lapsed, and says why one is over. mu is held.
+// check ends a lapsed tenure, and returns why one is over. mu is held.
 func (t *Tenure) check() error {
 	if t.why == nil && t.epoch != "" && !t.clock.Now().Before(t.until) {
 		t.stop(fmt.Errorf("it was not renewed within %s", t.deadline))
@@ -106,7 +106,7 @@ func (t *Tenure) stop(why error) {
 	}
 }
 
-// lost is when it was found out that the tenure is over; zero: it is not.
+// lost is when it was noticed that the tenure is over; zero: it is not.
 func (t *Tenure) lost() time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -127,7 +127,7 @@ func (t *Tenure) begun() bool {
 	return t.epoch != ""
 }
 
-// giveUp ends the tenure. It errs if something that was sent may still take effect:
+// giveUp ends the tenure. It returns an error if a write may still take effect:
 // others have to wait then as if the process had died.
 func (t *Tenure) giveUp() error {
 	t.mu.Lock()
@@ -142,7 +142,7 @@ func (t *Tenure) giveUp() error {
 	return nil
 }
 
-// Holds reports whether the lease is held for certain, now.
+// Holds returns nil if the lease is certainly held now, and otherwise why not.
 func (t *Tenure) Holds() error {
 	_, _, err := t.now()
 	return err
@@ -161,7 +161,7 @@ func (t *Tenure) now() (epoch string, left time.Duration, err error) {
 	return t.epoch, t.until.Sub(t.clock.Now()), nil
 }
 
-// enter is for a write to a member: leave must be called once.
+// enter begins a write to a member: leave must be called once, when it is over.
 func (t *Tenure) enter() (left time.Duration, leave func(answered bool), err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -200,7 +200,7 @@ func (t *Tenure) Watch(ctx context.Context) error {
 	}
 }
 
-// Lost says why the tenure is over against its holder's will; nil if it is not.
+// Lost returns why the tenure is over without having been given up; nil if it is not.
 func (t *Tenure) Lost() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
