@@ -23,7 +23,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
-// Gatherer says how objects fare in the members.
+// Gatherer reports the health of objects in the members.
 type Gatherer interface {
 	// Parts returns a part per propagated object among the entries that the named
 	// Kustomization applied.
@@ -45,7 +45,7 @@ type Options struct {
 	TargetURL string
 	// AllowCrossNamespace lets a Kustomization use a source of another namespace.
 	AllowCrossNamespace bool
-	// Concurrent is how many Kustomizations are worked on at a time, one less at
+	// Concurrent is how many Kustomizations are reconciled concurrently, one less at
 	// most of one namespace; default 3, at least 2.
 	Concurrent int
 }
@@ -67,7 +67,7 @@ func (o Options) withDefaults() Options {
 const (
 	defaultEvery      = 10 * time.Second
 	defaultConcurrent = 3
-	// confirmTime is how long a success stands before it is reported, and longestConfirm how
+	// confirmTime is how long a success must last before it is reported, and longestConfirm how
 	// long where one commit succeeds after the other.
 	confirmTime    = 500 * time.Millisecond
 	longestConfirm = 10 * time.Second
@@ -80,9 +80,9 @@ type Reconciler struct {
 	events   loop.Recorder
 	opts     Options
 	statuses statuses
-	// expressions compiles those of Providers.
+	// expressions compiles the CEL expressions of Providers.
 	expressions *expression.Compiler
-	// successes are commits that succeed, and were not reported as that yet.
+	// successes are commits that succeed, and were not reported as such yet.
 	successes *debounce.Debouncer[client.ObjectKey]
 	followed  *followed
 	alerts    alerts
@@ -118,7 +118,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return loop.Result(loop.Run(ctx, s, r.read, r.sweep, r.judge, r.confirm, r.write))
 }
 
-// read finds the Kustomization, who asks for a status of its commits, and what there is.
+// read reads the Kustomization, the Alerts that ask for a status of its commits, and the existing statuses.
 func (r *Reconciler) read(ctx context.Context, s *state) (loop.Next, error) {
 	s.ks = &kustomizev1.Kustomization{}
 	err := r.hub.Get(ctx, s.key, s.ks)
@@ -166,7 +166,7 @@ func (r *Reconciler) sweep(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{Done: len(s.targets) == 0}, nil
 }
 
-// confirm lets a success stand for a while before it is reported. What the members run is
+// confirm delays the report of a success for a while. What the members run is
 // read from caches, which may be a moment behind the Kustomization's own status; one
 // that waits for health has looked for itself.
 func (r *Reconciler) confirm(_ context.Context, s *state) (loop.Next, error) {

@@ -43,7 +43,7 @@ func ofSource(source *sourcev1.GitRepository, namespace string) subject {
 	}
 }
 
-// maxContext is what forges take.
+// maxContext is the longest context that forges accept, in bytes.
 const maxContext = 255
 
 // contextOf names a status on the forge: by the Provider's expression, or as its subject has it.
@@ -73,7 +73,7 @@ func contextOf(ctx context.Context, expressions *expression.Compiler, about subj
 	}
 }
 
-// event is what an expression sees, in the shape that Flux gives it.
+// event is the variable of an expression, in the shape that Flux gives it.
 func (about subject) event(t target, v verdict) map[string]any {
 	severity := "info"
 	if v.state == gitopsv1alpha1.CommitFailure || v.state == gitopsv1alpha1.CommitError {

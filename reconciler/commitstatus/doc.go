@@ -1,4 +1,4 @@
-// Package commitstatus says what a commit's status should be: one per
+// Package commitstatus decides what a commit's status should be: one per
 // Kustomization and Provider, from the Kustomization's conditions and from how
 // the members fare with what it applied, and one per source and Provider, which
 // sums those up.

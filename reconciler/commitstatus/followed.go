@@ -36,7 +36,7 @@ func (f *followed) of(key client.ObjectKey) *memory {
 	return f.byKey[key]
 }
 
-// own says which objects are those of a Kustomization, and which were.
+// own sets which objects are those of a Kustomization, and which were.
 func (f *followed) own(key client.ObjectKey, entries []inventory.Entry, removed []inventory.ID) {
 	owns := make(map[inventory.ID]bool, len(entries)+len(removed))
 	for _, e := range entries {
@@ -50,7 +50,7 @@ func (f *followed) own(key client.ObjectKey, entries []inventory.Entry, removed 
 	f.of(key).owns = owns
 }
 
-// wrote says when a CommitStatus was written.
+// wrote records when a CommitStatus was written.
 func (f *followed) wrote(cs *gitopsv1alpha1.CommitStatus, at time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -69,7 +69,7 @@ func (f *followed) changed(cs *gitopsv1alpha1.CommitStatus) (time.Time, bool) {
 	return m.changed[cs.Name], true
 }
 
-// complains reports whether a complaint is another one than the last of its reason.
+// complains reports whether a complaint differs from the last of its reason.
 func (f *followed) complains(key client.ObjectKey, reason, complaint string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

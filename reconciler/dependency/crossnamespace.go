@@ -23,7 +23,7 @@ import (
 // grants stands for this loop where templatestore asks who wants ReferenceGrants watched.
 type grants struct{}
 
-// crossNamespace is the part of the loops that deals with references to other namespaces.
+// crossNamespace is the part of the loops for references to other namespaces.
 type crossNamespace struct{ *Reconciler }
 
 // scope returns what the references of a template may reach, and when to ask again
@@ -95,15 +95,15 @@ func (r crossNamespace) carried(ctx context.Context, d kinds.Dependency) (bool, 
 	return err == nil && found && dependency.Governed(b) && bindings.TemplateOf(b).GroupKind() == key.GroupKind(), err
 }
 
-// regrant looks again at every template that refers to another namespace.
+// regrant enqueues every template that refers to another namespace.
 func (r crossNamespace) regrant() {
 	for _, ref := range r.index.crossNamespaceUsers() {
 		r.users.Add(requestFor(ref), false)
 	}
 }
 
-// granted looks again at the templates that refer to a namespace whose grants changed, and at
-// no others: a tenant who edits grants must not cause work for everybody.
+// granted enqueues the templates that refer to a namespace whose grants changed, and
+// no others: a tenant who edits grants must not cause work for everybody else.
 func (r crossNamespace) granted(namespace string) {
 	for _, ref := range r.index.crossNamespaceUsersOf(namespace) {
 		r.users.Add(requestFor(ref), false)

@@ -29,7 +29,7 @@ type Templates interface {
 	List(ctx context.Context, gvk schema.GroupVersionKind, namespace string, yield func(*unstructured.Unstructured)) error
 	// State returns what is known about a kind.
 	State(gvk schema.GroupVersionKind) templatestore.State
-	// Want says which kinds owner needs.
+	// Want sets the kinds that owner needs.
 	Want(owner any, kinds ...schema.GroupVersionKind)
 	// Listen adds a listener before the store starts.
 	Listen(l templatestore.Listener)
@@ -37,22 +37,22 @@ type Templates interface {
 
 // Interpreter knows what a template refers to.
 type Interpreter interface {
-	// Dependencies returns what obj cannot run without; known is false for kinds
-	// of which nothing is known.
+	// Dependencies returns the objects that obj needs to run; known is false for kinds
+	// without a rule.
 	Dependencies(obj *unstructured.Unstructured) (deps []kinds.Dependency, known bool, err error)
 }
 
 // Options tune the loops. The zero value is the default.
 type Options struct {
-	// Workers is how many bindings each of the two loops looks at at the same time;
+	// Workers is how many bindings each of the two loops reconciles concurrently;
 	// zero means 8.
 	Workers int
-	// Off takes nothing along, whatever policies say, and lets go what was.
+	// Off propagates no dependencies, whatever policies say, and releases those of before.
 	Off bool
 	// Skip says what is never propagated, beyond what can never be.
 	Skip propagation.SkipRules
-	// Carried reports whether a policy carries obj or is about to: where its users
-	// leave, its binding then waits for that policy. Nil: none ever is.
+	// Carried reports whether a policy carries obj or is about to: when its users
+	// are gone, its binding then waits for that policy. Nil: none ever does.
 	Carried func(ctx context.Context, obj *unstructured.Unstructured) bool
 	// Clock is the real one if nil.
 	Clock clock.PassiveClock
@@ -61,7 +61,7 @@ type Options struct {
 // behind is how long to wait for a cache that lags behind a binding.
 const behind = 50 * time.Millisecond
 
-// Reconciler takes along what templates refer to. Use New.
+// Reconciler propagates what templates refer to. Use New.
 type Reconciler struct {
 	hub         client.Client
 	live        client.Reader
@@ -74,7 +74,7 @@ type Reconciler struct {
 	written *writecache.Cache[workv1alpha2.Binding]
 	reader  reader
 	writer  userWriter
-	// users and objects are what the two loops should look at.
+	// users and objects are the inboxes of the two loops.
 	users    loop.Inbox[reconcile.Request]
 	objects  loop.Inbox[templatestore.Key]
 	failures dedup.Messages[any]
@@ -111,14 +111,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return loop.Result(next, err)
 }
 
-// decideUser has the phases that decide run, each of which may end them, but not the pass.
+// decideUser runs the phases that decide, each of which may skip the rest of them, but not the pass.
 func (r *Reconciler) decideUser(ctx context.Context, s *use) (loop.Next, error) {
 	next, err := loop.Run(ctx, s, r.leave, r.interpret, r.enter, note)
 	next.Done = false
 	return next, err
 }
 
-// attach is the loop that brings the bindings of what is needed up to date.
+// attach is the loop that brings the bindings of dependencies up to date.
 type attach struct{ *Reconciler }
 
 // Reconcile brings the binding of one object up to date.

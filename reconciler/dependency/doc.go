@@ -1,5 +1,5 @@
-// Package dependency takes along what templates refer to, where their policy
-// says propagateDeps: each such object gets a binding that runs where the
+// Package dependency propagates what templates refer to, where their policy
+// sets propagateDeps: each such object gets a binding that runs where the
 // templates run that need it.
 //
 // It reads bindings, templates and the objects that these refer to, and asks the
@@ -11,8 +11,8 @@
 //
 // Two loops share a reverse index of who needs what. One keeps it: it looks at the
 // bindings of templates that may need something. The other one brings the
-// bindings of what is needed up to date. The reverse index starts empty: what a binding
-// says of a user that has not been looked at yet stays, and one that cannot be
+// bindings of dependencies up to date. The reverse index starts empty: what a binding
+// records of a user that has not been reconciled yet stays, and a user that cannot be
 // found has gone only once the control plane itself says so.
 //
 // Reasons of Events, each once per failure: GetDependenciesFailed on the template

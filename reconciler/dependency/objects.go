@@ -29,25 +29,25 @@ const (
 	// collisionPause is how long an object whose binding's name is taken waits
 	// before it is looked at again.
 	collisionPause = time.Minute
-	// handOver is how long a binding that nobody needs any more waits for the
-	// policy that is about to carry it, before it is looked at again.
+	// handOver is how soon a binding without users that waits for the
+	// policy that is about to carry it is checked again.
 	handOver = time.Second
-	// longestHandOver is how long it waits altogether: something keeps the policy
+	// longestHandOver is how long it waits in total: after that something keeps the policy
 	// from it.
 	longestHandOver = 10 * time.Second
 )
 
-// attachment is what the phases about one object hand on.
+// attachment is what the phases about one object pass on.
 type attachment struct {
 	key templatestore.Key
 	// object is nil where it is not known.
 	object *unstructured.Unstructured
 	// binding is nil if there is none.
 	binding workv1alpha2.Binding
-	// never is true for an object that goes along with nothing.
+	// never is true for an object that is never propagated.
 	never bool
 	users []dependency.User
-	// decision is what is to become of the binding.
+	// decision is the decision about the binding.
 	decision dependency.Decision
 }
 
@@ -100,7 +100,7 @@ func (r attach) owner(s *attachment) (loop.Next, error) {
 	}
 }
 
-// decide sets what is to become of the binding.
+// decide sets the decision about the binding.
 func (r attach) decide(ctx context.Context, s *attachment) (loop.Next, error) {
 	var unread error
 	s.decision = dependency.Decide(dependency.Case{
@@ -131,7 +131,7 @@ func (r attach) left(ctx context.Context, s *attachment, ref dependency.Ref) (bo
 	return err == nil && !there, err
 }
 
-// write makes, changes or deletes the binding.
+// write creates, updates or deletes the binding.
 func (r attach) write(ctx context.Context, s *attachment) (loop.Next, error) {
 	switch {
 	case s.decision.Binding == nil && s.binding == nil:
@@ -202,13 +202,13 @@ func (w *waiting) forget(uid types.UID) {
 }
 
 func (r attach) create(ctx context.Context, s *attachment) (loop.Next, error) {
-	b := s.decision.Binding // from now on as the server answers
+	b := s.decision.Binding // from now on as the server returned it
 	err := r.hub.Create(ctx, b)
 	switch {
 	case apierrors.IsAlreadyExists(err):
 		return loop.Next{After: behind}, nil
 	case apierrors.HasStatusCause(err, "NamespaceTerminating") || apierrors.IsNotFound(err):
-		return loop.Next{}, nil // the object goes as well
+		return loop.Next{}, nil // the object is being deleted as well
 	case err != nil:
 		return loop.Next{}, refused(fmt.Errorf("make the binding of %s %s, which goes along: %w", s.key.Kind, s.key.Name, err))
 	}
@@ -236,7 +236,7 @@ func (r attach) change(ctx context.Context, s *attachment) (loop.Next, error) {
 	return loop.Next{}, nil
 }
 
-// wake looks again at users that are named no longer: they may go.
+// wake enqueues users that are no longer named: their finalizer may be removed.
 func (r attach) wake(refs []dependency.Ref) {
 	for _, ref := range refs {
 		r.users.Add(requestFor(ref), false)

@@ -12,7 +12,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 )
 
-// Reinterpret asks anew what templates depend on, for the kinds whose customizations or
+// Reinterpret evaluates again what templates depend on, for the kinds whose customizations or
 // webhooks changed.
 func (r *Reconciler) Reinterpret(ctx context.Context, affects func(schema.GroupVersionKind) bool) {
 	err := bindings.Each(ctx, r.hub, func(b workv1alpha2.Binding) {

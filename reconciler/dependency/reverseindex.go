@@ -21,8 +21,8 @@ import (
 type reverseIndex struct {
 	mu      sync.RWMutex
 	entries map[dependency.Ref]*entry
-	// asked are the users of whom is being found out what they need. What changes
-	// meanwhile may be of them.
+	// asked are the users whose needs are being evaluated. What changes
+	// meanwhile may concern them.
 	asked map[dependency.Ref]bool
 	// named has the users of an object by its name, wide those that find objects
 	// of a kind and namespace by labels.
@@ -55,7 +55,7 @@ func newReverseIndex() *reverseIndex {
 	return &reverseIndex{entries: map[dependency.Ref]*entry{}, asked: map[dependency.Ref]bool{}, named: index(), wide: index(), refused: index(), crossNamespace: map[dependency.Ref]bool{}}
 }
 
-// ask says that it is about to be found out what a user needs, until put or drop.
+// ask records that a user's needs are about to be evaluated, until put or drop.
 func (x *reverseIndex) ask(ref dependency.Ref) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -69,8 +69,8 @@ func (x *reverseIndex) follows(ref dependency.Ref) bool {
 	return x.asked[ref] || x.entries[ref] != nil
 }
 
-// put writes what is known of a user and returns what was before; nil if that
-// was nothing.
+// put stores the entry of a user and returns the previous one; nil if there
+// was none.
 func (x *reverseIndex) put(e *entry) *entry {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -106,7 +106,7 @@ func objectOf(d kinds.Dependency) object {
 	return object{schema.FromAPIVersionAndKind(d.APIVersion, d.Kind).GroupKind(), d.Namespace, d.Name}
 }
 
-// drop forgets a user and returns what was known; nil if that was nothing.
+// drop removes the entry of a user and returns it; nil if there was none.
 func (x *reverseIndex) drop(ref dependency.Ref) *entry {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -139,7 +139,7 @@ func (x *reverseIndex) index(n *dependency.Need) (map[object]map[dependency.Ref]
 	return x.named, at
 }
 
-// get returns what is known of a user; nil for nothing.
+// get returns the entry of a user; nil if there is none.
 func (x *reverseIndex) get(ref dependency.Ref) *entry {
 	x.mu.RLock()
 	defer x.mu.RUnlock()

@@ -24,7 +24,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
-// use is what the phases about one user hand on.
+// use is what the phases about one user pass on.
 type use struct {
 	key client.ObjectKey
 	// binding of the template.
@@ -34,7 +34,7 @@ type use struct {
 	// deps are what it needs; known is false where that cannot be found out at all.
 	deps  []kinds.Dependency
 	known bool
-	// settled: deps are to be noted on the binding.
+	// settled: deps are to be recorded on the binding.
 	record bool
 	// refused is what it refers to and may not have.
 	refused []kinds.Dependency
@@ -43,7 +43,7 @@ type use struct {
 	fault error
 	// desired is what the binding should be; nil leaves it as it is.
 	desired workv1alpha2.Binding
-	// over: it is being deleted, and waits for nothing of ours any more.
+	// over: it is being deleted, and its finalizer can be removed.
 	over bool
 }
 
@@ -65,8 +65,8 @@ func (r *Reconciler) readUser(ctx context.Context, s *use) (loop.Next, error) {
 	return loop.Next{}, err
 }
 
-// leave ends the pass for a binding whose template takes nothing along, or not
-// any more. What was noted goes once no binding names it.
+// leave ends the pass for a binding whose template propagates no dependencies, or not
+// any more. What was recorded is removed once no binding names it.
 func (r *Reconciler) leave(ctx context.Context, s *use) (loop.Next, error) {
 	if r.opts.uses(s.binding) {
 		return loop.Next{}, nil
@@ -88,7 +88,7 @@ func (r *Reconciler) leave(ctx context.Context, s *use) (loop.Next, error) {
 	return loop.Next{Done: true}, nil
 }
 
-// uses reports whether b's template takes along what it needs.
+// uses reports whether b's template propagates what it needs.
 func (o Options) uses(b workv1alpha2.Binding) bool { return !o.Off && dependency.Uses(b) }
 
 // interpret finds out what the template needs. While that is not known, it
@@ -156,8 +156,8 @@ func (r *Reconciler) last(ctx context.Context, ref dependency.Ref) ([]kinds.Depe
 	return dependency.Union(deps, nil), len(deps) > 0, err
 }
 
-// choose sets what the template needs in the version that clusters hold or are
-// to hold. What a new version needs goes along at once; what only the one before
+// choose sets the needs of the template in the versions that clusters hold or are
+// to hold. What a new version needs is propagated at once; what only the previous one
 // needed stays until the binding is for the new one, and no cluster is kept from
 // it.
 func (s *use) choose(template *unstructured.Unstructured, last, deps []kinds.Dependency, had bool) error {
@@ -182,7 +182,7 @@ func (s *use) choose(template *unstructured.Unstructured, last, deps []kinds.Dep
 	case claimed || !had:
 		s.deps = dependency.Union(last, deps)
 	default:
-		s.deps = last // its policy let it go: clusters hold the version of then
+		s.deps = last // its policy released it: clusters hold the version of that time
 	}
 	return nil
 }
@@ -214,10 +214,10 @@ func (r *Reconciler) enter(ctx context.Context, s *use) (loop.Next, error) {
 	return loop.Next{}, r.alert(ctx, now.Ref, before, now)
 }
 
-// wish is the owner of the wish to watch the kinds that a user needs.
+// wish is the owner under which the kinds that a user needs are watched.
 type wish dependency.Ref
 
-// forget takes a user out of the reverse index.
+// forget removes a user from the reverse index.
 func (r *Reconciler) forget(ctx context.Context, ref dependency.Ref) error {
 	before := r.index.drop(ref)
 	if before != nil {
@@ -226,7 +226,7 @@ func (r *Reconciler) forget(ctx context.Context, ref dependency.Ref) error {
 	return r.alert(ctx, ref, before)
 }
 
-// alert looks at the bindings of all that a user needs or needed, and at those
+// alert enqueues the bindings of all that a user needs or needed, and those
 // that name it.
 func (r *Reconciler) alert(ctx context.Context, ref dependency.Ref, entries ...*entry) error {
 	for _, e := range entries {
@@ -292,7 +292,7 @@ func setAnnotation(b workv1alpha2.Binding, key, text string) {
 	b.SetAnnotations(annotations)
 }
 
-// faultText returns what is noted of a fault.
+// faultText returns the text that is recorded of a fault.
 func faultText(err error) string {
 	if err == nil {
 		return ""

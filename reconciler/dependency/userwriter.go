@@ -13,7 +13,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
-// userWriter is who writes the bindings of templates that need others.
+// userWriter writes the bindings of templates that need others.
 type userWriter struct {
 	hub     client.Client
 	written *writecache.Cache[workv1alpha2.Binding]
@@ -43,7 +43,7 @@ func (w *userWriter) write(ctx context.Context, s *use) (loop.Next, error) {
 	return loop.Next{}, nil
 }
 
-// release lets a binding go that is being deleted.
+// release removes the finalizer of a binding that is being deleted.
 func (w *userWriter) release(ctx context.Context, b workv1alpha2.Binding) error {
 	patch, held := bindings.WithoutFinalizer(b, workv1alpha2.BindingDependenciesDistributorFinalizer)
 	if !held {

@@ -97,7 +97,7 @@ func requestFor(ref dependency.Ref) reconcile.Request {
 	return reconcile.Request{NamespacedName: client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}}
 }
 
-// changed looks at what a template needs that changed, and at the binding of an
+// changed enqueues a changed template as a user, and the binding of an
 // object that somebody may need.
 func (r *Reconciler) changed(key templatestore.Key, _, _ *unstructured.Unstructured, first bool) {
 	if isGrant(key.GroupVersionKind) {
@@ -138,7 +138,7 @@ func (r *Reconciler) userEvents() handler.EventHandler {
 			}
 			for _, ref := range dependency.Refs(before) {
 				if !names(after, ref) {
-					q.Add(requestFor(ref)) // it may be let go
+					q.Add(requestFor(ref)) // its finalizer may be removed
 				}
 			}
 		},
@@ -180,8 +180,8 @@ func (r crossNamespace) policyEvents() handler.TypedEventHandler[*policyv1alpha1
 }
 
 // workEvents looks at users of which a cluster has a Work that it is not to have,
-// as soon as that is known, and once it is gone. The Works of clusters where a user
-// is to run say nothing new.
+// as soon as that is seen, and once it is gone. The Works of clusters where a user
+// is to run change nothing.
 func (r *Reconciler) workEvents() handler.TypedEventHandler[*workv1alpha1.Work, reconcile.Request] {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	look := func(ctx context.Context, w *workv1alpha1.Work, q queue) {
@@ -205,7 +205,7 @@ func (r *Reconciler) workEvents() handler.TypedEventHandler[*workv1alpha1.Work, 
 	}
 }
 
-// involved reports whether b's template takes along what it needs, or b says that
+// involved reports whether b's template propagates what it needs, or b records that
 // it did.
 func involved(b workv1alpha2.Binding) bool {
 	if b.BindingSpec().PropagateDeps || slices.Contains(b.GetFinalizers(), workv1alpha2.BindingDependenciesDistributorFinalizer) {

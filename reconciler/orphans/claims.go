@@ -15,18 +15,18 @@ import (
 	"github.com/flotilla-io/flotilla/policies/volumes"
 )
 
-// soon lets a Work that is made anew at once come before its claim is reported. It is less than a commit waits
+// soon is how long a Work that is recreated at once may take before its claim is reported. It is shorter than a commit waits
 // before it counts as done.
 const soon = 100 * time.Millisecond
 
-// parted are the claims that their Works have just left in their clusters: of these nothing is to be waited for. It
+// parted are the claims that their Works have just left in their clusters: these are reported without the grace period. It
 // is safe for use by several goroutines.
 type parted struct {
 	mu        sync.Mutex
 	byCluster map[string]map[policy.ID]bool
 }
 
-// from takes in a Work that is gone, and reports whether it has left a claim.
+// from records a Work that is gone, and reports whether it has left a claim.
 func (p *parted) from(w *workv1alpha1.Work) bool {
 	cluster, ok := workv1alpha2.ClusterOfExecutionNamespace(w.Namespace)
 	if _, carried := volumes.Carried(w); !ok || !carried || volumes.Released(w) {
@@ -47,7 +47,7 @@ func (p *parted) from(w *workv1alpha1.Work) bool {
 	return true
 }
 
-// take returns those of a cluster, once.
+// take returns the claims of a cluster, and forgets them.
 func (p *parted) take(cluster string) map[policy.ID]bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -56,7 +56,7 @@ func (p *parted) take(cluster string) map[policy.ID]bool {
 	return out
 }
 
-// sayClaims has a cluster's conditions name the claims among orphans that stay, and reports whether that is news.
+// sayClaims sets a cluster's condition about the claims among orphans that stay, and reports whether it changed.
 func sayClaims(conditions *[]metav1.Condition, found []policy.Object, now time.Time) bool {
 	var stay []types.NamespacedName
 	for _, o := range found {

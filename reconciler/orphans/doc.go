@@ -1,4 +1,4 @@
-// Package orphans finds the objects in members that were applied from here and that
+// Package orphans finds the objects in members that this hub has applied and that
 // no Work names any more.
 //
 // It reads Clusters and Works, and through internal/members what the watches that

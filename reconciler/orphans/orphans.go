@@ -44,8 +44,8 @@ type Options struct {
 	// Grace is how long an object has to be without a Work before it counts, and
 	// how long changes wait for more; zero means 10 s.
 	Grace time.Duration
-	// Hold is why nothing is removed from members, whatever a policy says; nil, and a
-	// nil answer, is that nothing is held. Wake is called when that changes.
+	// Hold returns why nothing may be removed from members, whatever a policy says; nil, and a
+	// nil answer, mean that there is no hold. Wake is called when that changes.
 	Hold func(cluster string) *hubclaim.Hold
 	// Metrics is where orphans are counted; nil counts for nobody.
 	Metrics prometheus.Registerer
@@ -55,13 +55,13 @@ type Options struct {
 
 const (
 	defaultGrace = 10 * time.Second
-	// seldom is how long changes in a member without orphans wait to be looked at.
+	// seldom is how long changes in a member without orphans wait for a sweep.
 	seldom = 5 * time.Minute
 )
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// Reconciler finds orphans, one look per cluster at a time. Use New.
+// Reconciler finds orphans, in one sweep per cluster at a time. Use New.
 type Reconciler struct {
 	hub      client.Client
 	live     client.Reader
@@ -138,8 +138,8 @@ func (r *Reconciler) sweepAfter(cluster string, after time.Duration) {
 	}
 }
 
-// clusterEvents looks at a cluster whose policy changed, and reports one that
-// turned.
+// clusterEvents enqueues a cluster whose policy changed, and reports one whose condition
+// changed.
 func (r *Reconciler) clusterEvents() handler.TypedEventHandler[*clusterv1alpha1.Cluster, reconcile.Request] {
 	return handler.TypedFuncs[*clusterv1alpha1.Cluster, reconcile.Request]{
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*clusterv1alpha1.Cluster], _ queue) {
@@ -167,7 +167,7 @@ func (r *Reconciler) workEvents() handler.TypedEventHandler[*workv1alpha1.Work, 
 	return handler.TypedFuncs[*workv1alpha1.Work, reconcile.Request]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*workv1alpha1.Work], _ queue) {
 			if cluster, ok := workv1alpha2.ClusterOfExecutionNamespace(e.Object.Namespace); ok && some(r, cluster) {
-				look(e.Object) // what it names may be there already, and not change for it
+				look(e.Object) // the object that it names may exist already, without a change that follows
 			}
 		},
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*workv1alpha1.Work], _ queue) {
@@ -226,7 +226,7 @@ func (r *Reconciler) forget(cluster string) {
 // volumeClaimKind is that of what holds data.
 var volumeClaimKind = corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim")
 
-// Reconcile looks for the orphans of one cluster.
+// Reconcile finds the orphans of one cluster.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	c := &clusterv1alpha1.Cluster{}
 	if err := r.hub.Get(ctx, req.NamespacedName, c); err != nil {
@@ -284,8 +284,8 @@ func (r *Reconciler) kept(c *clusterv1alpha1.Cluster, s *sweep) policy.Kept {
 	}
 }
 
-// Wake has every cluster looked at that has orphans: nothing is held any more, or
-// something is from now on.
+// Wake enqueues every cluster with orphans: a hold has ended, or
+// has begun.
 func (r *Reconciler) Wake() {
 	r.mu.Lock()
 	clusters := slices.Collect(maps.Keys(r.suspects))

@@ -75,7 +75,7 @@ func (r *Reconciler) sweep(ctx context.Context, cluster string, member *members.
 			now[found.ID] = found
 		}
 	})
-	if fault != nil { // half a look would forget since when the others are suspected
+	if fault != nil { // half a sweep would forget since when the others are suspected
 		return nil, fault
 	}
 	r.mu.Lock()
@@ -83,11 +83,11 @@ func (r *Reconciler) sweep(ctx context.Context, cluster string, member *members.
 	before, kept, parted := r.suspects[cluster], map[policy.ID]since{}, r.parted.take(cluster)
 	for id, o := range now {
 		first := before[id]
-		if first.uid != o.uid { // made anew under the same name, it gets its own grace
+		if first.uid != o.uid { // recreated under the same name: its grace period begins again
 			first = since{uid: o.uid, at: r.options.Clock.Now()}
 		}
 		if parted[id] {
-			first.at = time.Time{} // it was left on purpose
+			first.at = time.Time{} // it was left on purpose, so that there is no grace period
 		}
 		kept[id] = first
 		if r.options.Clock.Since(first.at) >= r.options.Grace {
@@ -142,8 +142,8 @@ func asked(ctx context.Context, hub client.Reader, cluster string) (policy.Asked
 	return out, nil
 }
 
-// remove deletes orphans, where a look at the control plane and the member itself
-// says the same; what is gone is not reported any more.
+// remove deletes orphans, where live reads of the control plane and the member
+// confirm them; what is gone is not reported any more.
 func (r *Reconciler) remove(ctx context.Context, cluster string, member *members.Member, s *sweep) error {
 	var left []orphan
 	var faults []error
