@@ -205,19 +205,19 @@ func (p *Agents) cluster(ctx context.Context, cluster string, w agentWrite) erro
 	case err != nil:
 		return err
 	case made && registered != nil && metav1.GetControllerOfNoCopy(registered) != nil:
-		// The role is a Cluster's, and goes with it: who has it makes no second one.
+		// The role belongs to a Cluster, and is deleted with it: its agent cannot create a second one.
 		return fmt.Errorf("the cluster %s is in the fleet already; if it has left: register it again with a token, which flotilla token create makes", cluster)
 	}
 	return mayHave(cluster, obj.Spec.ID, registered)
 }
 
-// agentsAnnotations are those of the control plane's own that are an agent's to
-// change, and the one that says what it asks for.
+// agentsAnnotations are the control plane's own annotations that an agent may
+// change, and the one with the properties that it asks for.
 func agentsAnnotations() []string {
 	return []string{clusterv1alpha1.AccountsNamespaceAnnotation, clusterv1alpha1.TLSServerNameAnnotation, identity.RequestedAnnotation}
 }
 
-// sameTaints compares taints but for when they were added.
+// sameTaints compares taints except for the time when they were added.
 func sameTaints(a, b []corev1.Taint) bool {
 	return slices.EqualFunc(a, b, func(x, y corev1.Taint) bool { return x.Key == y.Key && x.Value == y.Value && x.Effect == y.Effect })
 }
@@ -227,7 +227,7 @@ func sameTaints(a, b []corev1.Taint) bool {
 func (p *Agents) registration(ctx context.Context, cluster string) (*unstructured.Unstructured, error) {
 	role, err := p.hub.Resource(rbacv1.SchemeGroupVersion.WithResource("clusterroles")).Get(ctx, identity.Role(cluster), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return nil, nil //nolint:nilnil // as said
+		return nil, nil //nolint:nilnil // see the doc comment
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the registration of %s: %w", cluster, err)

@@ -33,13 +33,13 @@ func understands(k validate.Kind, obj *unstructured.Unstructured) bool {
 	return obj.GroupVersionKind().Version == k.Version
 }
 
-// complete fills in an object. What has no default stays to the letter. An object
+// complete sets the defaults of an object. Fields without a default stay unchanged. An object
 // that does not fit the type is left to the schema, which comes next and names
 // the field.
 func complete(k validate.Kind, obj *unstructured.Unstructured) error {
 	value, err := decode(k, obj)
 	if err != nil {
-		return nil //nolint:nilerr // as said
+		return nil //nolint:nilerr // see the doc comment
 	}
 	before, err := json.Marshal(value)
 	if err != nil {

@@ -137,15 +137,15 @@ func (a *agents) justExpired(req *http.Request, certificate *x509.Certificate) b
 	return err == nil
 }
 
-// signedAfter is how much later than its begin a certificate was signed at most.
+// signedAfter is the longest time between a certificate's NotBefore and its signing.
 const signedAfter = 5 * time.Minute
 
-// current returns the registration that a certificate counts in, and refuses one of an
-// earlier registration. Who has no role has no rights either.
+// current returns the registration that a certificate belongs to, and refuses one of an
+// earlier registration. An agent without a role has no rights anyway.
 func (a *agents) current(cluster string, certificate *x509.Certificate) (registration string, err error) {
 	role, err := a.roles.Get(identity.Role(cluster))
 	if err != nil || role.Annotations[identity.NotBeforeAnnotation] == "" {
-		return "", nil //nolint:nilerr // as said
+		return "", nil //nolint:nilerr // see the doc comment
 	}
 	registered, err := time.Parse(time.RFC3339, role.Annotations[identity.NotBeforeAnnotation])
 	if err != nil {

@@ -173,7 +173,7 @@ func (v *Vault) Save(ctx context.Context, files map[string][]byte, version int64
 func (v *Vault) unmake(answer *clientv3.TxnResponse) error {
 	for _, found := range answer.Responses[0].GetResponseRange().Kvs {
 		if b, err := readBox(found.Value); err != nil || b.KeyID == v.key.id() {
-			return nil //nolint:nilerr // Load tells; a key is not removed on a guess
+			return nil //nolint:nilerr // Load reports it; a key is not removed on a guess
 		}
 	}
 	v.key = nil

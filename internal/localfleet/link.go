@@ -9,7 +9,7 @@ import (
 )
 
 // Link carries TCP connections to one address. It can be cut:
-// nobody is told, what is on its way is lost, and new connections find silence.
+// neither side is notified, what is in flight is lost, and new connections find silence.
 // Once it is mended, connections of before are dead.
 type Link struct {
 	dial     func() (net.Conn, error) // to its other end

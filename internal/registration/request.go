@@ -164,7 +164,7 @@ func (o *Options) ask(ctx context.Context, hub kubernetes.Interface, request *ce
 	}
 	var certificate []byte
 	var last error
-	backoff := wait.Backoff{Duration: 50 * time.Millisecond, Factor: 1.5, Cap: 2 * time.Second, Steps: 100} //nolint:mnd // said here once
+	backoff := wait.Backoff{Duration: 50 * time.Millisecond, Factor: 1.5, Cap: 2 * time.Second, Steps: 100} //nolint:mnd // used here only
 	err := backoff.DelayFunc().Until(ctx, true, false, func(ctx context.Context) (bool, error) {
 		current, err := requests.Get(ctx, request.Name, metav1.GetOptions{})
 		switch {
@@ -198,7 +198,7 @@ func withdrawn(err error, name string) bool {
 
 // unknown is how often a token is tried that is not accepted: one that was made a moment ago is not known yet to each of the
 // servers, which read them from caches.
-func unknown() wait.Backoff { return wait.Backoff{Duration: 200 * time.Millisecond, Steps: 6} } //nolint:mnd // said here once
+func unknown() wait.Backoff { return wait.Backoff{Duration: 200 * time.Millisecond, Steps: 6} } //nolint:mnd // used here only
 
 // create creates the request, and waits its turn where many ask by one token.
 func (o *Options) create(ctx context.Context, hub rest.Interface, request *certificatesv1.CertificateSigningRequest) error {

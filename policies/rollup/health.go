@@ -142,8 +142,8 @@ func (p Part) Worst(uncounted []string) (State, string) {
 // Works, which show whether clusters hold the latest template and not just a
 // healthy older one. A template that is nil is not known: then it is taken for the one that
 // the binding stands for. b is nil for objects that no policy carries: they are
-// healthy where they are. Pass a nil interface, not a nil pointer in one. What clusters
-// said of which nothing is heard any more is not taken for what is: silent names them, and
+// healthy where they are. Pass a nil interface, not a nil pointer in one. The last reports
+// of clusters that are silent do not count as current: silent names those clusters, and
 // is nil where all answer or that is not known.
 func PartOf(template *unstructured.Unstructured, b workv1alpha2.Binding, works []*workv1alpha1.Work, silent Silences) Part {
 	return masked(partOf(template, b, works, silent), template)
