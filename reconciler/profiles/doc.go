@@ -5,5 +5,5 @@
 // trusted, Clusters, and what is to run; out comes how much of it fits and how
 // old that is, and how much of it waits, or an error, which means that nothing is known. A profile is read when it
 // changes, and once a second at most of each cluster, after a few at once; no cluster waits
-// for another one, and whoever asks for nobody. It writes nothing, and decides nothing.
+// for another one, and readers never wait. It writes nothing, and decides nothing.
 package profiles

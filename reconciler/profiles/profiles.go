@@ -51,7 +51,7 @@ var (
 	errSettling = errors.New("what runs there was decided a moment ago")
 )
 
-// Options say what counts. The zero value of a field is its default.
+// Options configure Profiles. The zero value of a field is its default.
 type Options struct {
 	// Plugins bound what fits; none: nothing does.
 	Plugins []nodes.Plugin
@@ -75,10 +75,10 @@ type Profiles struct {
 	some     chan struct{}            // there are unread ones
 }
 
-// texts are what a cluster says.
+// texts are the texts that a cluster has published.
 type texts struct {
 	profile string
-	waiting *string // nil: it does not say
+	waiting *string // nil: there is none
 }
 
 // known is what a cluster reported. It never changes.
@@ -87,7 +87,7 @@ type known struct {
 	index   *nodes.Index
 	err     error // why that cannot be read
 
-	waits    *waiting.Known // nil: it did not say
+	waits    *waiting.Known // nil: there is none
 	waitsErr error          // why that cannot be read
 }
 
@@ -232,7 +232,7 @@ func (p *Profiles) observe(obj any) {
 	}
 }
 
-// note has it be read what a ConfigMap says now; nil: it is gone.
+// note queues the content of a ConfigMap to be read; nil: it is gone.
 func (p *Profiles) note(of *corev1.ConfigMap, says *texts) {
 	cluster, ok := workv1alpha2.ClusterOfExecutionNamespace(of.Namespace)
 	if !ok || of.Name != clusterv1alpha1.NodeProfileName {

@@ -21,13 +21,13 @@ type left struct {
 	known     bool
 }
 
-// leaving are the objects that left the revisions of Kustomizations and are not gone.
+// leaving are the objects that left the revisions of Kustomizations and still exist.
 type leaving map[client.ObjectKey]map[inventory.ID]left
 
-// suspends are the Kustomizations that do nothing: what left them is carried as any other template is.
+// suspends are the suspended Kustomizations: what left them is carried like any other template.
 type suspends map[client.ObjectKey]bool
 
-// add notes one. What left before stays as it was then.
+// add records an object. What left before stays as it was then.
 func (l leaving) add(owner client.ObjectKey, id inventory.ID, as left) {
 	if l[owner] == nil {
 		l[owner] = map[inventory.ID]left{}
@@ -37,7 +37,7 @@ func (l leaving) add(owner client.ObjectKey, id inventory.ID, as left) {
 	}
 }
 
-// observe takes what is leaving from the status of a Kustomization that is not being switched; nil is one
+// observe reads what is leaving from the status of a Kustomization that is not being switched; nil is one
 // that is gone. It reports whether something is not leaving any more.
 func (l leaving) observe(owner client.ObjectKey, ks *kustomizev1.Kustomization) (fewer bool) {
 	stated := map[inventory.ID]bool{}

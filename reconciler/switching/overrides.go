@@ -10,13 +10,13 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// overrides are those that count, and those that will. The namespace of a key is empty for
+// overrides are the versions in force, and those that will be. The namespace of a key is empty for
 // cluster-wide ones.
 type overrides struct {
 	index override.Index
 	// counting are those in the index, by name.
 	counting map[client.ObjectKey]policyv1alpha1.Override
-	// latest are all as they were last heard of.
+	// latest are the latest versions.
 	latest map[client.ObjectKey]policyv1alpha1.Override
 	// pending are those of which another version will count than does, or none, by the Kustomization
 	// that is being switched.
@@ -30,7 +30,7 @@ func newOverrides() overrides {
 	}
 }
 
-// hear notes the latest version of an override, nil for none.
+// hear records the latest version of an override, nil for none.
 func (o *overrides) hear(key client.ObjectKey, latest policyv1alpha1.Override) {
 	if latest == nil {
 		delete(o.latest, key)
@@ -39,14 +39,14 @@ func (o *overrides) hear(key client.ObjectKey, latest policyv1alpha1.Override) {
 	o.latest[key] = latest
 }
 
-// postpone has the latest version of an override count once owner is switched.
+// postpone makes the latest version of an override take effect once owner is switched.
 func (o *overrides) postpone(owner, key client.ObjectKey) {
 	if !slices.Contains(o.pending[owner], key) {
 		o.pending[owner] = append(o.pending[owner], key)
 	}
 }
 
-// count has the latest version of an override count. It returns the versions before and after, as far
+// count makes the latest version of an override take effect. It returns the versions before and after, as far
 // as there are any.
 func (o *overrides) count(key client.ObjectKey) []policyv1alpha1.Override {
 	var versions []policyv1alpha1.Override
@@ -87,8 +87,8 @@ func (o *overrides) countPending(owner client.ObjectKey) {
 	delete(o.pending, owner)
 }
 
-// hear learns of an override: after is nil for one that is gone. First is true for what was there
-// before anybody looked.
+// hear records an event of an override: after is nil for one that is gone. First is true for what existed
+// before the watch began.
 func (t *Tracker) hear(before, after policyv1alpha1.Override, first bool) {
 	one := after
 	if one == nil {
@@ -128,7 +128,7 @@ func differ(before, after policyv1alpha1.Override) bool {
 		before.GetDeletionTimestamp().IsZero() != after.GetDeletionTimestamp().IsZero()
 }
 
-// seen reports whether a version of an override, or its end, was heard of.
+// seen reports whether a version of an override, or its deletion, was received.
 func (o *overrides) seen(v Version) bool {
 	latest := o.latest[v.ObjectKey]
 	if v.Gone {

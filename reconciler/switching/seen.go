@@ -21,7 +21,7 @@ type Templates interface {
 	Get(ctx context.Context, key templatestore.Key) (*unstructured.Unstructured, templatestore.Presence, error)
 }
 
-// Version is an object as it was written.
+// Version is a write of an object.
 type Version struct {
 	schema.GroupVersionKind
 	client.ObjectKey
@@ -32,7 +32,7 @@ type Version struct {
 	Gone bool
 }
 
-// Unseen returns those of the versions that loops have not seen yet. Kinds that nobody carries need
+// Unseen returns those of the versions that loops have not seen yet. Kinds that no policy carries need
 // not be seen.
 func (t *Tracker) Unseen(ctx context.Context, versions []Version) ([]Version, error) {
 	var out []Version
@@ -59,7 +59,7 @@ func isOverride(v Version) bool {
 	return v.Group == policyv1alpha1.GroupVersion.Group && (v.Kind == policyv1alpha1.ResourceKindOverridePolicy || v.Kind == policyv1alpha1.ResourceKindClusterOverridePolicy)
 }
 
-// watches are those that loops read policies and templates from.
+// watches are the caches from which loops read policies and templates.
 type watches struct {
 	// hub reads from a cache.
 	hub       client.Reader

@@ -17,11 +17,11 @@ import (
 // Condition is the type of the condition that is True on a Kustomization while it is switched.
 const Condition = "Switching"
 
-// Listener hears of what counts from now on. Functions must return at once; nil ones are not called.
+// Listener receives what takes effect from now on. Functions must return at once; nil ones are not called.
 type Listener struct {
-	// Override is called with the versions of an override, before and after, once the last one counts.
+	// Override is called with the versions of an override, before and after, once the last one is in force.
 	Override func(versions ...policyv1alpha1.Override)
-	// Ending is called for each override that counts otherwise once a Kustomization is switched, just
+	// Ending is called for each override whose version in force changes with the end of a switch, just
 	// before it is.
 	Ending func(owner client.ObjectKey, versions ...policyv1alpha1.Override)
 	// Ended is called once a Kustomization is not switched any more, or something that left it is not
@@ -29,14 +29,14 @@ type Listener struct {
 	Ended func(owner client.ObjectKey)
 }
 
-// Tracker knows what is being switched, and the overrides that count. Use New. It is safe for use by
+// Tracker knows what is being switched, and the overrides in force. Use New. It is safe for use by
 // several goroutines.
 type Tracker struct {
 	watches watches
 
 	mu sync.RWMutex
 	// begun are the Kustomizations that are switched here; stated are those of which the control
-	// plane says that they are being switched.
+	// plane's status says that they are being switched.
 	begun, stated map[client.ObjectKey]bool
 	// mixed are those that are stated and were not begun here: which overrides counted before is not
 	// known.
@@ -61,15 +61,15 @@ func New(hub client.Reader, templates Templates) *Tracker {
 // Listen adds a listener, before the cache of the control plane starts.
 func (t *Tracker) Listen(l Listener) { t.listeners = append(t.listeners, l) }
 
-// Begin says that a Kustomization is going to be switched: to be called before it is announced, and
-// again by whoever goes on with it.
+// Begin records that a Kustomization is going to be switched: to be called before its status says so, and
+// again by a run that continues it.
 func (t *Tracker) Begin(owner client.ObjectKey) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.begun[owner] = true
 }
 
-// End says that a Kustomization is switched, after its status says so: to be called once all that was
+// End records that a Kustomization is switched, after its status says so: to be called once all that was
 // written is seen. What left the revision, and is not gone yet, keeps the overrides that counted before.
 func (t *Tracker) End(ctx context.Context, owner client.ObjectKey, leaving []inventory.Entry) {
 	resources := t.watches.resources(ctx, leaving)
@@ -81,7 +81,7 @@ func (t *Tracker) End(ctx context.Context, owner client.ObjectKey, leaving []inv
 	})
 }
 
-// observe hears of a Kustomization; nil is one that is gone.
+// observe records an event of a Kustomization; nil is one that is gone.
 func (t *Tracker) observe(owner client.ObjectKey, ks *kustomizev1.Kustomization) {
 	if !states(ks) {
 		t.end(owner, func() { delete(t.stated, owner) })
@@ -101,12 +101,12 @@ func (t *Tracker) observe(owner client.ObjectKey, ks *kustomizev1.Kustomization)
 	}
 }
 
-// states reports whether a Kustomization says that it is being switched.
+// states reports whether a Kustomization's status says that it is being switched.
 func states(ks *kustomizev1.Kustomization) bool {
 	return ks != nil && ks.DeletionTimestamp.IsZero() && !ks.Spec.Suspend && apimeta.IsStatusConditionTrue(ks.Status.Conditions, Condition)
 }
 
-// end does what may end a switch. If it does, all that was written counts from then on.
+// end calls a function that may end a switch. If it does, all that was written takes effect from then on.
 func (t *Tracker) end(owner client.ObjectKey, do func()) {
 	t.mu.Lock()
 	was := t.switches(owner)
@@ -164,8 +164,8 @@ func (t *Tracker) IsSwitching(owner client.ObjectKey) bool {
 	return t.switches(owner)
 }
 
-// Overrides returns the overrides that count for a resource. Where that is not known, known is false, and
-// owner is the Kustomization that somebody else began to switch, or that it left.
+// Overrides returns the overrides in force for a resource. Where that is not known, known is false, and
+// owner is the Kustomization that another replica began to switch, or that the resource left.
 func (t *Tracker) Overrides(r selector.Resource) (found []policyv1alpha1.Override, owner client.ObjectKey, known bool) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -188,7 +188,7 @@ func (t *Tracker) Overrides(r selector.Resource) (found []policyv1alpha1.Overrid
 	return found, owner, true
 }
 
-// EachOverride calls yield with every override that counts, in no order.
+// EachOverride calls yield with every override in force, in no order.
 func (t *Tracker) EachOverride(yield func(policyv1alpha1.Override)) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()

@@ -6,7 +6,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Waiting are what a loop looks at again once a Kustomization is switched. Use NewWaiting. It is safe for
+// Waiting holds the keys that a loop enqueues once a Kustomization is switched. Use NewWaiting. It is safe for
 // use by several goroutines.
 type Waiting[T comparable] struct {
 	put func(T)
@@ -15,15 +15,15 @@ type Waiting[T comparable] struct {
 	by map[client.ObjectKey]map[T]bool
 }
 
-// NewWaiting returns one that puts what has waited where put says, which must return at once. It is to be
-// made before the cache of the control plane starts.
+// NewWaiting returns one that passes the keys to put, which must return at once. It is to be
+// created before the cache of the control plane starts.
 func NewWaiting[T comparable](of *Tracker, put func(T)) *Waiting[T] {
 	w := &Waiting[T]{put: put, by: map[client.ObjectKey]map[T]bool{}}
 	of.Listen(Listener{Ended: w.release})
 	return w
 }
 
-// Add has an item wait until something about owner changes; still reports whether it has to.
+// Add makes an item wait until something about owner changes; still reports whether it has to.
 func (w *Waiting[T]) Add(owner client.ObjectKey, item T, still func() bool) {
 	w.mu.Lock()
 	if w.by[owner] == nil {

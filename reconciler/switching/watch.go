@@ -14,8 +14,8 @@ import (
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 )
 
-// Register has the tracker hear of overrides, and of Kustomizations where somebody applies them, by the
-// cache that loops read from. Listeners are to be there before.
+// Register makes the tracker follow overrides, and Kustomizations where a loop applies them, by the
+// cache that loops read from. Listeners must be added before.
 func (t *Tracker) Register(ctx context.Context, hub cache.Cache, kustomizations bool) error {
 	handlers := map[client.Object]toolscache.ResourceEventHandler{
 		&policyv1alpha1.OverridePolicy{}:        ofOverrides(t),
@@ -77,7 +77,7 @@ func ofOverrides(t *Tracker) toolscache.ResourceEventHandler {
 	}
 }
 
-// last returns what a watch knew of an object that is gone.
+// last returns the last known state of a deleted object.
 func last(obj any) any {
 	if missed, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
 		return missed.Obj
@@ -85,14 +85,14 @@ func last(obj any) any {
 	return obj
 }
 
-// Synced is a source of a controller that brings nothing: with it the controller begins once the
-// tracker knows what there was.
+// Synced is a controller's source without events: with it the controller begins once the
+// tracker is synced.
 type Synced[T comparable] struct{ Of *Tracker }
 
-// Start begins nothing.
+// Start does nothing.
 func (Synced[T]) Start(context.Context, workqueue.TypedRateLimitingInterface[T]) error { return nil }
 
-// WaitForSync waits until the tracker has heard of all that there was.
+// WaitForSync waits until the tracker has received all objects that existed.
 func (s Synced[T]) WaitForSync(ctx context.Context) error {
 	if !toolscache.WaitForCacheSync(ctx.Done(), s.Of.synced...) {
 		return fmt.Errorf("what is being switched is not known: %w", context.Cause(ctx))

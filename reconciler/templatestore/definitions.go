@@ -13,7 +13,7 @@ import (
 )
 
 // definitions knows which versions the CustomResourceDefinitions serve. Kinds
-// that have none are not its business. The zero value knows nothing.
+// without one are not tracked. The zero value knows nothing.
 type definitions struct {
 	mu sync.RWMutex
 	// served has the versions of each kind that was ever defined; none for one

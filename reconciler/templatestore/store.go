@@ -72,7 +72,7 @@ const (
 	Synced
 )
 
-// Listener hears of changes. Functions are called from the goroutines of the
+// Listener receives changes. Functions are called from the goroutines of the
 // watches and must return at once. Nil functions are not called.
 type Listener struct {
 	// Changed is called with the old and the new version of a template whose
@@ -155,13 +155,13 @@ func New(cfg *rest.Config, opts Options) (*Store, error) {
 	}, nil
 }
 
-// Register has mgr run the store.
+// Register makes mgr run the store.
 func (s *Store) Register(mgr ctrl.Manager) error { return mgr.Add(s) }
 
 // Listen adds a listener. Call it before Start.
 func (s *Store) Listen(l Listener) { s.listeners = append(s.listeners, l) }
 
-// Want says which kinds owner needs now, in place of those that it needed
+// Want sets the kinds that owner needs now, in place of those that it needed
 // before. Owners are distinguished by equality; no kinds means that the owner is
 // gone.
 func (s *Store) Want(owner any, kinds ...schema.GroupVersionKind) {

@@ -28,7 +28,7 @@ const unservedPoll = 30 * time.Second
 
 // watch is the running watch of one kind. What it has seen is read from its own
 // indexer: the cache's readers would wait until its first list is complete, and
-// a kind that cannot be listed would hold up whoever asks about it.
+// a kind that cannot be listed would block every reader of it.
 type watch struct {
 	written *writecache.Cache[*unstructured.Unstructured]
 	indexer toolscache.Indexer
@@ -43,8 +43,8 @@ func retries() workqueue.TypedRateLimiter[schema.GroupVersionKind] {
 	return workqueue.NewTypedItemExponentialFailureRateLimiter[schema.GroupVersionKind](20*time.Millisecond, 10*time.Second)
 }
 
-// NeedLeaderElection lets a stand-by know what is defined. It watches kinds once
-// it leads: it is loops that want them.
+// NeedLeaderElection keeps the definitions up to date on a stand-by. It watches kinds once
+// it leads: only loops want them.
 func (s *Store) NeedLeaderElection() bool { return false }
 
 // Start watches the kinds that are wanted until ctx ends.

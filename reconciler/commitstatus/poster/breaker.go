@@ -8,7 +8,7 @@ import (
 )
 
 // breakers are circuit breakers, one per namespace and forge: what one tenant gets from a
-// forge, such as a limit, or a fault of its own making, is no word on how others fare. Each
+// forge, such as a rate limit or an error of its own making, says nothing about others. Each
 // lets one post through at a time. It is safe for use by several goroutines.
 type breakers struct {
 	mu      sync.Mutex
@@ -16,20 +16,20 @@ type breakers struct {
 	faults  workqueue.TypedRateLimiter[route]
 }
 
-// route is whose posts go where.
+// route is a namespace and the forge that its posts go to.
 type route struct {
 	namespace, host string
-	// comments have a way of their own: what is amiss with them delays no status.
+	// comments have a route of their own: their errors delay no status.
 	comments bool
 }
 
-// breaker is how posts of one namespace to one forge go.
+// breaker is the state of one route.
 type breaker struct {
 	busy  bool
 	until time.Time // open until then: nothing is let through
 }
 
-// retryBusy is when to try again while another post on the route is under way.
+// retryBusy is when to try again while another post on the route is in flight.
 const retryBusy = 100 * time.Millisecond
 
 // newBreakers opens a breaker for the first pause after a fault, twice as long after each
@@ -45,8 +45,8 @@ func (b *breakers) of(to route) *breaker {
 	return b.byRoute[to]
 }
 
-// acquire asks for the route. It returns how long to stay away instead if another post is
-// under way or the breaker is open, and until when it is open. Whoever acquired releases.
+// acquire takes the route. It returns how long to wait instead if another post is
+// in flight or the breaker is open, and until when it is open. After success, release must be called.
 func (b *breakers) acquire(to route, now time.Time) (wait time.Duration, open time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -61,7 +61,7 @@ func (b *breakers) acquire(to route, now time.Time) (wait time.Duration, open ti
 	return 0, time.Time{}
 }
 
-// release gives the route back. One without faults need not be remembered.
+// release returns the route. A route without faults is forgotten.
 func (b *breakers) release(to route) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

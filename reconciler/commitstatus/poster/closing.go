@@ -38,11 +38,11 @@ type Remains interface {
 	RemainingParts(ctx context.Context, owner client.ObjectKey, removed []inventory.ID) ([]rollup.Part, error)
 }
 
-// retirement knows whether Kustomizations are gone because a commit says so, and what they applied with them.
+// retirement finds out whether Kustomizations were removed by a commit, and what they applied with them.
 type retirement struct {
 	hub     client.Reader
 	clock   clock.PassiveClock
-	remains Remains // nil: nobody knows of clusters
+	remains Remains // nil: clusters are not checked
 }
 
 // end finds out what is to be posted to the forge as a CommitStatus ends, about a commit whose status would stay
@@ -70,7 +70,7 @@ func (r retirement) end(ctx context.Context, s *state) (loop.Next, error) {
 	}
 	if holds {
 		if (gone || last.State != gitopsv1alpha1.CommitSuccess) && r.clock.Since(s.before.DeletionTimestamp.Time) < parentTime {
-			return loop.Next{Done: true, After: time.Second}, nil // it may be about to say that it does not
+			return loop.Next{Done: true, After: time.Second}, nil // its status may be about to change
 		}
 		return loop.Next{}, nil
 	}
@@ -100,7 +100,7 @@ func (r retirement) end(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, nil
 }
 
-// gone reports whether a Kustomization is there no more.
+// gone reports whether a Kustomization no longer exists.
 func (r retirement) gone(ctx context.Context, key client.ObjectKey) (bool, error) {
 	err := r.hub.Get(ctx, key, &kustomizev1.Kustomization{}, client.UnsafeDisableDeepCopy)
 	return err != nil, client.IgnoreNotFound(err)
@@ -118,14 +118,14 @@ func (r retirement) reportsOn(ctx context.Context, cs *gitopsv1alpha1.CommitStat
 	}), nil
 }
 
-// keeps says why what a Kustomization applied stays.
+// keeps returns why what a Kustomization applied stays.
 var keeps = map[string]string{
 	gitopsv1alpha1.KeepsUnpruned:  "it does not prune",
 	gitopsv1alpha1.KeepsSuspended: "it was suspended",
 	gitopsv1alpha1.KeepsOrphans:   "its deletionPolicy is Orphan",
 }
 
-// retired says what has become of what a Kustomization applied that the commit retires. The commit stays pending for as
+// retired sums up what has become of the objects of a Kustomization that the commit retires. The commit stays pending for as
 // long as a cluster has yet to remove some of it.
 func (r retirement) retired(ctx context.Context, s *state, parent *kustomizev1.Kustomization, commit string) (loop.Next, error) {
 	last := s.before.Status.Posted
@@ -201,7 +201,7 @@ func (r retirement) parent(ctx context.Context, cs *gitopsv1alpha1.CommitStatus)
 	}
 	owned, err := inventory.Read(parent.Status.Inventory)
 	if err != nil {
-		return nil, false, nil // its own loop says so
+		return nil, false, nil // its own loop reports that
 	}
 	return parent, slices.ContainsFunc(owned, func(e inventory.Entry) bool {
 		return e.ID.GroupKind == kustomizations && e.ID.Namespace == cs.Namespace && e.ID.Name == cs.Spec.KustomizationRef.Name

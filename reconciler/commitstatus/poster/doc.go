@@ -1,4 +1,4 @@
-// Package poster posts what CommitStatus objects say to forges.
+// Package poster posts CommitStatus objects to forges.
 //
 // It reads CommitStatuses, Providers and their Secrets, posts what the forge
 // does not know yet, and writes the status of the CommitStatus: what was posted,

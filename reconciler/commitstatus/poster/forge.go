@@ -141,7 +141,7 @@ func notReady(err error) error {
 	return loop.Stalled(gitopsv1alpha1.CommitStatusReasonProviderNotReady, err)
 }
 
-// classify says what a forge's answer means for what comes next.
+// classify turns a forge's error into one of the loop's classes.
 func classify(err error) error {
 	var limited *forge.RateLimitError
 	switch {
@@ -162,7 +162,7 @@ func classify(err error) error {
 	}
 }
 
-// states are what forges call the states. One that could not be tried is a
+// states are the forges' words for the states. A commit that could not be tried is a
 // failure to them.
 var states = map[gitopsv1alpha1.CommitState]forge.State{
 	gitopsv1alpha1.CommitPending: forge.Pending,
@@ -171,7 +171,7 @@ var states = map[gitopsv1alpha1.CommitState]forge.State{
 	gitopsv1alpha1.CommitError:   forge.Failure,
 }
 
-// routeOf returns whose post a CommitStatus is, and where it goes.
+// routeOf returns the route of a CommitStatus.
 func routeOf(cs *gitopsv1alpha1.CommitStatus) route {
 	return route{namespace: cs.Namespace, host: hostOf(cs.Spec.Repository), comments: cs.Spec.Comment != ""}
 }

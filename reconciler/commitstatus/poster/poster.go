@@ -116,7 +116,7 @@ func (r *Reconciler) endings() predicate.Predicate {
 // or deleted.
 var changedOnly = predicate.Funcs{DeleteFunc: func(event.DeleteEvent) bool { return false }}
 
-// unsyncedOf returns the CommitStatuses that wait for a Provider to be mended.
+// unsyncedOf returns the CommitStatuses that wait for a Provider to be corrected.
 func (r *Reconciler) unsyncedOf(ctx context.Context, provider client.Object) []reconcile.Request {
 	var list gitopsv1alpha1.CommitStatusList
 	if err := r.hub.List(ctx, &list, client.InNamespace(provider.GetNamespace())); err != nil {
@@ -138,8 +138,8 @@ type state struct {
 	// before is it as it is on the hub, and status a copy with what was posted.
 	before, status *gitopsv1alpha1.CommitStatus
 	route          route
-	acquired       bool      // the route is ours
-	open           time.Time // until when the forge is left alone; zero: it is not
+	acquired       bool      // we hold the route
+	open           time.Time // until when the breaker is open; zero: it is closed
 	to             sender
 	// outcome is of the post, or why none can be tried; only read if tried.
 	tried   bool
@@ -154,7 +154,7 @@ type state struct {
 	patient bool
 }
 
-// Reconcile has one forge know what one CommitStatus says.
+// Reconcile posts one CommitStatus to its forge, if the forge does not have it.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	s := &state{key: req.NamespacedName}
 	next, err := loop.Run(ctx, s, r.read, r.connections.elsewhere, retirement{hub: r.hub, clock: r.opts.Clock, remains: r.opts.Remains}.end, r.delay, r.acquire, r.connect, r.post)
@@ -167,7 +167,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return r.report(ctx, s, next)
 }
 
-// read finds the CommitStatus, unless the forge knows what it says.
+// read reads the CommitStatus, and ends the pass if the forge has it.
 func (r *Reconciler) read(ctx context.Context, s *state) (loop.Next, error) {
 	cached := &gitopsv1alpha1.CommitStatus{}
 	err := r.hub.Get(ctx, s.key, cached)
@@ -189,7 +189,7 @@ func (r *Reconciler) read(ctx context.Context, s *state) (loop.Next, error) {
 // ends reports whether the CommitStatus is being deleted.
 func (s *state) ends() bool { return s.before != nil && s.before.DeletionTimestamp != nil }
 
-// delay has a commit that stays pending wait.
+// delay delays the post about a commit that stays pending.
 func (r *Reconciler) delay(_ context.Context, s *state) (loop.Next, error) {
 	if s.ends() {
 		s.tried = s.closing == nil
@@ -199,7 +199,7 @@ func (r *Reconciler) delay(_ context.Context, s *state) (loop.Next, error) {
 	return loop.Next{Done: wait > 0, After: max(wait, 0)}, nil
 }
 
-// acquire asks for the route to the forge, before anything more is read: who waits for it
+// acquire takes the route to the forge, before anything more is read: a status that waits for it
 // comes back often.
 func (r *Reconciler) acquire(_ context.Context, s *state) (loop.Next, error) {
 	wait, open := r.breakers.acquire(s.route, r.opts.Clock.Now())
@@ -207,7 +207,7 @@ func (r *Reconciler) acquire(_ context.Context, s *state) (loop.Next, error) {
 	return loop.Next{Done: wait > 0, After: wait}, nil
 }
 
-// connect finds how the forge is reached. That the Provider is wrong is an outcome.
+// connect prepares the connection to the forge. A wrong Provider is an outcome, not an error.
 func (r *Reconciler) connect(ctx context.Context, s *state) (_ loop.Next, err error) {
 	s.to, err = r.connections.forge(ctx, s.status)
 	if err != nil && loop.As(err, "").Class == loop.ClassStalled {
@@ -217,7 +217,7 @@ func (r *Reconciler) connect(ctx context.Context, s *state) (_ loop.Next, err er
 	return loop.Next{}, err
 }
 
-// synced reports whether the forge knows what the spec says.
+// synced reports whether the forge has the spec.
 func synced(cs *gitopsv1alpha1.CommitStatus) bool {
 	return cs.Status.ObservedGeneration == cs.Generation && apimeta.IsStatusConditionTrue(cs.Status.Conditions, gitopsv1alpha1.CommitStatusSynced)
 }
@@ -284,7 +284,7 @@ func (s *state) postOne(ctx context.Context, clock clock.PassiveClock, what post
 	return nil
 }
 
-// report has the status say what came of it. After a fault of the forge it comes back by
+// report writes the outcome into the status. After a fault of the forge it is retried by
 // itself; what only a person can mend is tried again once a minute.
 func (r *Reconciler) report(ctx context.Context, s *state, next loop.Next) (reconcile.Result, error) {
 	e := loop.As(s.outcome, gitopsv1alpha1.CommitStatusReasonUnreachable)
@@ -346,7 +346,7 @@ func (r *Reconciler) linger(ctx context.Context, s *state, next loop.Next, e *lo
 	}
 }
 
-// close lets a CommitStatus that is being deleted go, or comes back.
+// close removes the finalizer of a CommitStatus that is being deleted, or comes back.
 func (r *Reconciler) close(ctx context.Context, s *state, next loop.Next, e *loop.Error) (reconcile.Result, error) {
 	if s.lingers {
 		return r.linger(ctx, s, next, e)
