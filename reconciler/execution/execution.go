@@ -35,7 +35,7 @@ type Options struct {
 	// Wait is how long a change of a status waits for the next one, unless it
 	// is one of Applied or health; zero means 250 ms.
 	Wait time.Duration
-	// MaxWait is how long such a change waits in total, and how long it waits until what was sent is healthy; zero means 1 s.
+	// MaxWait is how long such a change waits in total; zero means 1 s.
 	MaxWait time.Duration
 	// Hold returns why nothing may be changed in a cluster; nil, and a nil answer, mean that
 	// there is no hold. Wake is called when a hold ends.

@@ -86,11 +86,7 @@ func (r *reporter) reportStatus(ctx context.Context, s *state) (loop.Next, error
 		return loop.Next{}, fmt.Errorf("work %s: %w", s.key, err)
 	}
 	if !urgent(&s.work.Status, s.status) {
-		delay := r.delayed.Delay
-		if rollup.Arriving(&s.work.Status, s.status) {
-			delay = r.delayed.Await
-		}
-		if wait := delay(s.key, members.Hash(patch)); wait > 0 {
+		if wait := r.delayed.Delay(s.key, members.Hash(patch)); wait > 0 {
 			return loop.Next{After: wait}, nil
 		}
 	}
