@@ -2,21 +2,20 @@ package interpreter
 
 import "fmt"
 
-// Reason is the stable reason of conditions and events that an Error stands
-// behind.
+// Reason is the reason of conditions and events that report an Error.
 const Reason = "InterpreterFailed"
 
-// Error says that a rule for a kind failed for one object. A rule whose answer
-// is on its way fails with one, too: kinds.Awaits distinguishes the two.
+// Error is the error of a rule that failed for one object. A rule whose answer is
+// still awaited fails with an Error, too: kinds.Awaits distinguishes the two.
 type Error struct {
-	// Operation in words: "replicas", "retain", "health", …
+	// Operation is what was asked for, such as "replicas", "retain" or "health".
 	Operation string
 	// Kind and Name of the object.
 	Kind, Name string
 	Err        error
 }
 
-// Error says what failed for which object, and why.
+// Error returns which operation failed for which object, and why.
 func (e *Error) Error() string {
 	return fmt.Sprintf("%s of %s %s: %v", e.Operation, e.Kind, e.Name, e.Err)
 }

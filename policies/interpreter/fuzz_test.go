@@ -24,8 +24,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/rules"
 )
 
-// statuses are the types that servers read the status of a kind into; nil where
-// the kind has none.
+// statuses are the Go types of the statuses of kinds; nil where the kind has
+// none.
 var statuses = map[string]func() any{
 	"Deployment":              func() any { return &appsv1.DeploymentStatus{} },
 	"ReplicaSet":              func() any { return &appsv1.ReplicaSetStatus{} },
@@ -43,7 +43,7 @@ var statuses = map[string]func() any{
 	"HorizontalPodAutoscaler": func() any { return &autoscalingv2.HorizontalPodAutoscalerStatus{} },
 }
 
-// builtIn returns all kinds with native rules, and one without, sorted.
+// builtIn returns all kinds with native rules, and one without any, sorted.
 func builtIn() []schema.GroupVersionKind {
 	gvks := []schema.GroupVersionKind{{Group: "example.io", Version: "v1", Kind: "Unknown"}}
 	for gvk := range native.Table() {
@@ -53,9 +53,9 @@ func builtIn() []schema.GroupVersionKind {
 	return gvks
 }
 
-// FuzzNative: whatever members and users write, no operation panics or changes
-// what came in, keeping twice is keeping once, adding up twice is adding up
-// once in whatever order, and the status is one that the server can read.
+// FuzzNative checks, for anything that members and users write: no operation
+// panics or changes what came in, Retain is idempotent, aggregating a second time
+// or in another order changes nothing, and an API server can decode the status.
 func FuzzNative(f *testing.F) {
 	seeds := []string{
 		`{"spec":{"replicas":3,"template":{"spec":{"nodeSelector":{"a":"b"},"containers":[{"name":"a","env":[{"valueFrom":{"secretKeyRef":{"name":"s"}}}]}],"volumes":[{"configMap":{"name":"c"}}]}}},"status":{"replicas":1}}`,
@@ -79,7 +79,7 @@ func FuzzNative(f *testing.F) {
 			return
 		}
 		wasA, wasB := a.DeepCopy(), b.DeepCopy()
-		// Fields of a pod that have another type are an error, and may be.
+		// An error for fields of a pod that have an unexpected type is fine.
 		_, _, _, _ = know.Replicas(a)
 		_, _, _ = know.Revise(a, 3)
 		_, _, _ = know.Dependencies(a)
@@ -101,7 +101,7 @@ func decode(text string, gvk schema.GroupVersionKind) *unstructured.Unstructured
 	}
 	if m, ok := obj.Object["metadata"]; ok {
 		if _, ok := m.(map[string]any); !ok {
-			delete(obj.Object, "metadata") // no server lets it pass
+			delete(obj.Object, "metadata") // no API server accepts such metadata
 		}
 	}
 	obj.SetGroupVersionKind(gvk)
@@ -150,8 +150,8 @@ func addUp(t *testing.T, know *interpreter.Interpreter, a, b *unstructured.Unstr
 	readable(t, a.GetKind(), status)
 }
 
-// readable checks that a server can read the status, and what it would refuse
-// of the counts.
+// readable checks that an API server can decode the status, and that it would
+// accept its counts.
 func readable(t *testing.T, kind string, status map[string]any) {
 	t.Helper()
 	empty := statuses[kind]
@@ -163,7 +163,7 @@ func readable(t *testing.T, kind string, status map[string]any) {
 		t.Fatalf("no server reads this status of a %s: %v\n%v", kind, err, status)
 	}
 	if d, ok := typed.(*appsv1.DeploymentStatus); ok && (d.ReadyReplicas > d.Replicas || d.UpdatedReplicas > d.Replicas || d.AvailableReplicas > d.ReadyReplicas || d.Replicas < 0) {
-		data, _ := json.Marshal(status) // it was read from JSON
+		data, _ := json.Marshal(status) // cannot fail: it was decoded from JSON
 		t.Fatalf("no server accepts these counts: %s", data)
 	}
 }

@@ -15,16 +15,19 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/rules"
 )
 
-// Interpreter answers from its layers. It may be shared.
+// Interpreter knows what resources of each kind mean, from its layers of rules.
+// It may be used by several goroutines.
 type Interpreter struct{ layers []kinds.Layer }
 
-// New returns an interpreter that asks the layers in the given order.
+// New returns an interpreter of the layers, the first of which goes before the
+// others.
 func New(layers ...kinds.Layer) *Interpreter { return &Interpreter{layers} }
 
-// Native returns an interpreter that knows what is built in.
+// Native returns an interpreter with the rules for Kubernetes' own kinds.
 func Native() *Interpreter { return New(native.Table()) }
 
-// find returns the rule that the first layer has for the kind of obj.
+// find returns the rule that the first layer has for the kind of obj; rule picks
+// it, and false means that no layer has one.
 func find[F any](i *Interpreter, obj kinds.Object, rule func(kinds.Rules) (F, bool)) (F, bool) {
 	gvk := obj.GroupVersionKind()
 	for _, l := range i.layers {
@@ -47,7 +50,7 @@ func (i *Interpreter) Replicas(obj kinds.Object) (n int32, req *workv1alpha2.Rep
 	}
 	n, req, err = f(obj)
 	if req != nil && req.NodeClaim != nil && rules.AllowsAnyNode(req.NodeClaim) {
-		own := *req // the message may be shown to others
+		own := *req // a copy, as the rule may share its value with others
 		own.NodeClaim = nil
 		req = &own
 	}
@@ -91,17 +94,17 @@ func (i *Interpreter) Revise(obj kinds.Object, n int32) (revised kinds.Object, k
 	return revised, true, wrap(obj, "revise replicas", err)
 }
 
-// Retains reports whether Retain needs the member's object to answer for desired,
-// whatever it is. Where it does, applying without it could reset what the member
-// owns. An object that something scales in the member needs a look all the same:
-// see rules.Scaled.
+// Retains reports whether Retain needs the member's object to answer for desired.
+// Where it does, applying desired without Retain could reset what the member
+// owns. Objects that something in the member scales need Retain even where this
+// is false, which only the member's object shows: see rules.Scaled.
 func (i *Interpreter) Retains(desired kinds.Object) bool {
 	r, ok := find(i, desired, retention)
 	return ok && (r.Retains == nil || r.Retains(desired))
 }
 
-// yieldsReplicas reports whether replicas are left to what scales the object in the
-// member: where the kind has replicas, and the template does not insist on them.
+// yieldsReplicas reports whether replicas are left to what scales the object in
+// the member: the kind has replicas, and the template does not insist on its own.
 func (i *Interpreter) yieldsReplicas(desired kinds.Object) bool {
 	_, known := find(i, desired, func(r kinds.Rules) (struct{}, bool) { return struct{}{}, r.Replicas != nil || r.Revise != nil })
 	return known && !rules.ForcesReplicas(desired) && rules.Value(desired.Object, "spec", "replicas") != nil
@@ -132,14 +135,14 @@ func (i *Interpreter) Retain(desired, observed kinds.Object) (kinds.Object, erro
 	return out, nil
 }
 
-// errNothing is the fault of a rule that should return an object.
+// errNothing is the error of a rule that returned nil instead of an object.
 var errNothing = errors.New("the rule returned no object")
 
 func retention(r kinds.Rules) (kinds.Rules, bool) { return r, r.Retain != nil }
 
-// ReflectStatus returns what is reported of the status of a member's object:
-// all of it, where the kind has no rule; nil where there is none. One that waits is
-// marked so: see workv1alpha2.StatusWaiting.
+// ReflectStatus returns what is reported of the status of a member's object, as
+// JSON: all of it where the kind has no rule; nil where there is no status. The
+// status of an object that waits gets the field workv1alpha2.StatusWaiting.
 func (i *Interpreter) ReflectStatus(observed kinds.Object) (*runtime.RawExtension, error) {
 	f, ok := find(i, observed, func(r kinds.Rules) (func(kinds.Object) (map[string]any, error), bool) {
 		return r.Reflect, r.Reflect != nil
@@ -161,7 +164,8 @@ func (i *Interpreter) ReflectStatus(observed kinds.Object) (*runtime.RawExtensio
 	return &runtime.RawExtension{Raw: data}, nil
 }
 
-// marked returns a copy of a status that says that its object waits.
+// marked returns a copy of a status with the field that shows that its object
+// waits.
 func marked(status map[string]any) map[string]any {
 	out := make(map[string]any, len(status)+1)
 	maps.Copy(out, status)
@@ -169,10 +173,11 @@ func marked(status map[string]any) map[string]any {
 	return out
 }
 
-// Health judges whether a member's object may stay where it is: unhealthy is what
-// has failed, or what nobody takes care of. What is queued, starting or held is
-// healthy: see Shown. Kinds without a rule are healthy once they exist; where the
-// rule fails, health is unknown.
+// Health judges whether a member's object may stay in its cluster. It is
+// unhealthy where it has failed, or nothing there takes care of it. An object
+// that is queued, starting or suspended is healthy here; see Shown for the
+// difference. A kind without a rule is healthy once it exists. Where the rule
+// fails, health is unknown.
 func (i *Interpreter) Health(observed kinds.Object) (workv1alpha2.ResourceHealth, error) {
 	r, ok := find(i, observed, judgement)
 	if !ok {
@@ -189,8 +194,8 @@ func (i *Interpreter) Health(observed kinds.Object) (workv1alpha2.ResourceHealth
 	}
 }
 
-// Shown is Health for people and for commits: what is not yet as it should be is
-// not healthy, whether or not it may stay.
+// Shown is Health as people and commit statuses see it: an object that is not yet
+// what it should be is unhealthy, even where it may stay.
 func (i *Interpreter) Shown(observed kinds.Object) (workv1alpha2.ResourceHealth, error) {
 	health, err := i.Health(observed)
 	if health == workv1alpha2.ResourceHealthy && i.waits(observed) {
@@ -207,9 +212,9 @@ func (i *Interpreter) waits(observed kinds.Object) bool {
 func judgement(r kinds.Rules) (kinds.Rules, bool) { return r, r.Health != nil }
 
 // AggregateStatus returns the status that the template should have, given what
-// its clusters report. changed is false where it has it already, and for kinds
-// whose statuses do not add up to one. With kinds.Pending comes, where there is
-// one, the status that held a moment ago.
+// its clusters report. changed is false where the template has that status
+// already, and for kinds that have no rule for it. With an error that is a
+// kinds.Pending, the rule may return the status that it gave last.
 func (i *Interpreter) AggregateStatus(template kinds.Object, items []workv1alpha2.AggregatedStatusItem) (status map[string]any, changed bool, err error) {
 	f, ok := find(i, template, func(r kinds.Rules) (func(kinds.Object, []workv1alpha2.AggregatedStatusItem) (map[string]any, error), bool) {
 		return r.Aggregate, r.Aggregate != nil
@@ -228,8 +233,9 @@ func (i *Interpreter) AggregateStatus(template kinds.Object, items []workv1alpha
 	return status, !reflect.DeepEqual(meaningful(current), meaningful(status)), err
 }
 
-// meaningful returns v without what says nothing: null, zero, "", false and
-// what is empty. Servers leave such fields out or write them, kind by kind.
+// meaningful returns v without null, zero, "", false and what is empty. API
+// servers write such fields for some kinds and leave them out for others, so they
+// are no difference.
 func meaningful(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -273,7 +279,7 @@ func meaningful(v any) any {
 }
 
 // Dependencies returns what obj cannot run without, sorted. known is false for
-// kinds of which nothing is known.
+// kinds without a rule.
 func (i *Interpreter) Dependencies(obj kinds.Object) (deps []kinds.Dependency, known bool, err error) {
 	f, known := find(i, obj, func(r kinds.Rules) (func(kinds.Object) ([]kinds.Dependency, error), bool) {
 		return r.Dependencies, r.Dependencies != nil

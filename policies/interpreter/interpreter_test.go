@@ -48,7 +48,7 @@ func itemsOf(statuses []string) []workv1alpha2.AggregatedStatusItem {
 	return items
 }
 
-// TestLayers: the first layer that has a rule answers, for each operation.
+// TestLayers checks that, for each operation, the first layer with a rule counts.
 func TestLayers(t *testing.T) {
 	gvk := schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
 	first := kinds.Table{gvk: {Health: func(kinds.Object) (bool, error) { return true, nil }}}
@@ -64,7 +64,8 @@ func TestLayers(t *testing.T) {
 	}
 }
 
-// TestNodeClaims: a claim that holds nothing is none, whoever says it.
+// TestNodeClaims checks that an empty node claim is left out, whichever rule
+// returns it.
 func TestNodeClaims(t *testing.T) {
 	gvk := schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
 	obj := object(t, `{apiVersion: apps/v1, kind: Deployment}`)

@@ -17,7 +17,8 @@ import (
 
 var update = flag.Bool("update", false, "write the tables of the documentation")
 
-// TestPage: the page for users says which operations are known of which kind.
+// TestPage compares the table of the page for users, which lists the operations
+// of each kind, with the rules.
 func TestPage(t *testing.T) {
 	const begin, end = "-update -->\n", "<!-- end of native -->"
 	page := filepath.Join("..", "..", "docs", "spec", "interpreter.md")

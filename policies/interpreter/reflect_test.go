@@ -75,8 +75,8 @@ func TestReflectStatus(t *testing.T) {
 	}
 }
 
-// TestReflectsNoTicks: what changes without news is not reported, or each
-// change would be written to the hub.
+// TestReflectsNoTicks checks that what changes all the time without news is not
+// reported, as each change would be written to the hub.
 func TestReflectsNoTicks(t *testing.T) {
 	const deployment = `{apiVersion: apps/v1, kind: Deployment, status: {replicas: 1, conditions: [
   {type: Progressing, status: "True", reason: ReplicaSetUpdated, message: ReplicaSet web-1 is progressing, lastTransitionTime: "2026-01-01T00:00:00Z", lastUpdateTime: "2026-01-01T00:00:00Z"},

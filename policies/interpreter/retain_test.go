@@ -10,7 +10,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter"
 )
 
-// byAutoscaler is the mark of an autoscaler that set replicas.
+// byAutoscaler is the managed fields entry of an autoscaler that set replicas.
 const byAutoscaler = `{manager: kube-controller-manager, operation: Update, subresource: scale, fieldsV1: {"f:spec": {"f:replicas": {}}}}`
 
 func TestRetain(t *testing.T) {

@@ -12,8 +12,9 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 )
 
-// TestWaits: what waits may stay, is not shown as healthy, and is marked so in what is
-// reported of it. Who judges the health of a kind alone reports whether it waits.
+// TestWaits checks that an object that waits may stay, is not shown as healthy,
+// and is marked in its reported status. Whether it waits is decided by the layer
+// that decides its health.
 func TestWaits(t *testing.T) {
 	layer := func(r kinds.Rules) kinds.Table {
 		return kinds.Table{schema.GroupVersionKind{Group: "x.io", Version: "v1", Kind: "Crew"}: r}

@@ -8,7 +8,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/rules"
 )
 
-// argo is Argo Workflows, Rollouts and CD.
+// argo returns the rules for the kinds of Argo Workflows, Rollouts and CD.
 func argo() kinds.Table {
 	const v1alpha1 = "argoproj.io/v1alpha1"
 	return kinds.Table{
@@ -23,7 +23,8 @@ const argoVersion = "argoproj.io/v1alpha1"
 
 func workflow() kinds.Rules {
 	return words.Graded(kinds.Rules{
-		// Its replicas are the pods that run at once.
+		// A Workflow has no replicas of its own: the pods that may run at once are
+		// the closest thing to them.
 		Replicas: func(obj kinds.Object) (int32, *words.Needed, error) {
 			n, err := rules.Count(obj.Object, "spec", "parallelism")
 			if err != nil {
@@ -32,7 +33,8 @@ func workflow() kinds.Rules {
 			if rules.Value(obj.Object, "spec", "parallelism") == nil {
 				n = 1
 			}
-			// Of the spec only this is about pods as a whole.
+			// The containers are in the templates of the steps; only these fields
+			// hold for every pod of the workflow.
 			whole := map[string]any{}
 			for _, field := range []string{"nodeSelector", "tolerations", "affinity"} {
 				if v := rules.Value(obj.Object, "spec", field); v != nil {
@@ -43,7 +45,8 @@ func workflow() kinds.Rules {
 			return n, req, err
 		},
 		Revise: rules.ReviseAt("spec", "parallelism"),
-		// Suspending and resuming a workflow sets the field where it runs.
+		// argo suspend sets this field in the member; a workflow that was suspended
+		// there stays so.
 		Retain:  words.Leave("spec.suspend"),
 		Retains: words.Has("spec.suspend"),
 		Reflect: rules.Reflect("phase", "message", "startedAt", "finishedAt", "conditions"),
@@ -77,8 +80,10 @@ func workflowNeeds(obj kinds.Object) ([]kinds.Dependency, error) {
 	))(obj)
 }
 
-// templatesOf needs templates of Argo by what references have in a field: those
-// of the cluster where they say so.
+// templatesOf returns a rule that finds the templates of Argo to which the
+// references at the paths refer. nameField is the field of a reference that holds
+// the template's name. A reference with clusterScope means the cluster-scoped
+// kind.
 func templatesOf(kindName, nameField string, paths ...string) words.Need {
 	return func(obj kinds.Object) ([]kinds.Dependency, error) {
 		own, shared := rules.Needs{Namespace: obj.GetNamespace()}, rules.Needs{}
@@ -120,8 +125,8 @@ func rollout() kinds.Rules {
 	}
 }
 
-// generationText returns the generation that a Rollout has observed, which it
-// gives as text.
+// generationText returns the generation that the controller of a Rollout has
+// observed, which the Rollout holds as text; zero where it is no number.
 func generationText(obj kinds.Object) int64 {
 	n, err := strconv.ParseInt(rules.Text(obj.Object, "status", "observedGeneration"), 10, 64)
 	if err != nil {
@@ -134,8 +139,8 @@ func observedText(obj kinds.Object) (bool, error) {
 	return generationText(obj) == obj.GetGeneration(), nil
 }
 
-// reflectRollout reports the observed generation as the number that all other
-// kinds report.
+// reflectRollout reports the fields, and the observed generation as a number, as
+// it is for all other kinds.
 func reflectRollout(fields ...string) func(kinds.Object) (map[string]any, error) {
 	tracked := rules.ReflectTracked(fields...)
 	return func(observed kinds.Object) (map[string]any, error) {
@@ -147,15 +152,17 @@ func reflectRollout(fields ...string) func(kinds.Object) (map[string]any, error)
 	}
 }
 
-// observeText is rules.Observe for a generation that is text.
+// observeText is rules.Observe for a kind whose observed generation is text.
 func observeText(status map[string]any, r rules.Reports) {
 	if r.Template.GetGeneration() > 0 && rules.Observed(r) {
 		status["observedGeneration"] = strconv.FormatInt(r.Template.GetGeneration(), 10)
 	}
 }
 
-// application is an Application of Argo CD, which does not say what spec its
-// status is about. When it was last looked at is no news.
+// application returns the rules for Argo CD's Application. Its status does not
+// say which spec it is about, so the generation is not tracked; and the time of
+// the last comparison is left out, as it changes without anything having
+// happened.
 func application() kinds.Rules {
 	return kinds.Rules{
 		Reflect: func(observed kinds.Object) (map[string]any, error) {

@@ -8,8 +8,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/rules"
 )
 
-// certManager is cert-manager. Its kinds say condition by condition which spec
-// they are about.
+// certManager returns the rules for the kinds of cert-manager, whose conditions
+// each say which generation they are about.
 func certManager() kinds.Table {
 	const v1 = "cert-manager.io/v1"
 	issuer := kinds.Rules{
@@ -19,7 +19,8 @@ func certManager() kinds.Table {
 		Dependencies: issuerNeeds(),
 	}
 	clusterIssuer := issuer
-	// Secrets of issuers of the cluster lie where cert-manager runs.
+	// A ClusterIssuer has no namespace; cert-manager reads its secrets from the
+	// namespace that it runs in itself.
 	clusterIssuer.Dependencies = words.Within(words.Always("cert-manager"), issuerNeeds())
 	return kinds.Table{
 		words.Kind(v1, "Issuer"):        issuer,
@@ -27,14 +28,16 @@ func certManager() kinds.Table {
 		words.Kind(v1, "Certificate"): {
 			Reflect: rules.ReflectTracked("conditions", "notBefore", "notAfter", "renewalTime", "revision", "failedIssuanceAttempts"),
 			Health:  rules.Ready("Ready"),
-			// What runs out first is what somebody has to know.
+			// The certificate that expires first is the one that somebody has to
+			// look at.
 			Aggregate: rules.Aggregate(rules.EveryCondition("Issuing"), rules.Latest("notBefore"),
 				rules.Earliest("notAfter", "renewalTime"), rules.Alike("revision"),
 				issuance),
 			Dependencies: words.Needs(issuerOf, words.Secrets("spec.keystores.*.passwordSecretRef.name")),
 		},
 		words.Kind(v1, "CertificateRequest"): {
-			// The certificate itself stays where it was issued.
+			// status.certificate is left out: the certificate is of use in the
+			// cluster only in which it was issued.
 			Reflect:      rules.ReflectTracked("conditions", "failureTime"),
 			Health:       words.All(rules.Ready("Ready"), words.NotTrue("Denied", "InvalidRequest")),
 			Aggregate:    rules.Aggregate(rules.EveryCondition("Denied", "InvalidRequest"), rules.Earliest("failureTime")),
@@ -43,7 +46,8 @@ func certManager() kinds.Table {
 	}
 }
 
-// issuance counts failed attempts, which the schema has at least one of if any.
+// issuance adds up the failed attempts. The schema asks for at least one, so that
+// zero is left out.
 func issuance(status map[string]any, r rules.Reports) {
 	delete(status, "failedIssuanceAttempts")
 	if sum := rules.SumOf(r.Parts, "failedIssuanceAttempts"); sum > 0 {
@@ -51,7 +55,8 @@ func issuance(status map[string]any, r rules.Reports) {
 	}
 }
 
-// issuerOf needs the issuer that is named, if it is one of cert-manager's own.
+// issuerOf finds the issuer that is referred to; external issuers, which are of
+// another group, are not known here.
 func issuerOf(obj kinds.Object) ([]kinds.Dependency, error) {
 	ref := rules.Object(obj.Object, "spec", "issuerRef")
 	if group := rules.Text(ref, "group"); group != "" && group != "cert-manager.io" {
@@ -63,8 +68,9 @@ func issuerOf(obj kinds.Object) ([]kinds.Dependency, error) {
 	return found.Sorted(), nil
 }
 
-// issuerNeeds is what issuers read. The key of an ACME account is made where it
-// is missing, unless that is forbidden.
+// issuerNeeds returns a rule that finds what an issuer reads. cert-manager makes
+// the key of an ACME account where it is missing, so that it is needed only where
+// that is forbidden.
 func issuerNeeds() words.Need {
 	account := func(obj kinds.Object) ([]kinds.Dependency, error) {
 		if !rules.Bool(obj.Object, words.At("spec.acme.disableAccountKeyGeneration")...) {

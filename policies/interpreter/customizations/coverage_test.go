@@ -16,7 +16,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 )
 
-// operations in the order of tables, with a function that reports whether a kind has one.
+// operations are the columns of the table, each with a function that reports
+// whether a kind has the rule.
 var operations = []struct {
 	name string
 	in   func(kinds.Rules) bool
@@ -41,7 +42,8 @@ func operationsOf(r kinds.Rules) []string {
 	return out
 }
 
-// bundled is what Karmada has rules for; no less is known here.
+// bundled lists the kinds and operations for which Karmada has rules: all of them
+// have one here, too.
 var bundled = map[string]string{
 	"apps.kruise.io/v1alpha1 AdvancedCronJob":         "Aggregate Dependencies",
 	"apps.kruise.io/v1alpha1 BroadcastJob":            "Replicas Revise Health Aggregate Retain Reflect Dependencies",
@@ -88,8 +90,8 @@ func TestNoLessThanKarmada(t *testing.T) {
 	}
 }
 
-// TestEveryRuleHasAnExample: the examples make every rule of every kind answer
-// something, and every rule of health both ways.
+// TestEveryRuleHasAnExample checks that every rule of every kind returns something
+// for one of the examples, and every rule of health both answers.
 func TestEveryRuleHasAnExample(t *testing.T) {
 	shown := map[schema.GroupKind]rulestest.Outcome{}
 	for _, e := range examples(t) {
@@ -110,7 +112,7 @@ func TestEveryRuleHasAnExample(t *testing.T) {
 	}
 }
 
-// unseen returns which rules have answered nothing.
+// unseen returns the rules that have returned nothing for any example.
 func unseen(r kinds.Rules, got rulestest.Outcome) []string {
 	var out []string
 	check := func(name string, rule, seen bool) {
@@ -144,7 +146,7 @@ func unseen(r kinds.Rules, got rulestest.Outcome) []string {
 
 const page = "../../../docs/spec/interpreter-bundle.md"
 
-// TestPage holds the table of the page that users read to the rules there are.
+// TestPage compares the table of the page that users read with the rules.
 func TestPage(t *testing.T) {
 	const begin, end = "<!-- kinds -->\n", "<!-- end of kinds -->\n"
 	text, err := os.ReadFile(page)
@@ -168,8 +170,8 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// kindsTable has a line for each kind of a group, with the versions that have
-// the same rules.
+// kindsTable returns a table with a line for each kind of a group, and the
+// versions that have the same rules.
 func kindsTable() string {
 	versions := map[string][]string{}
 	for gvk, r := range customizations.Table() {

@@ -6,7 +6,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/rules"
 )
 
-// databases is operators of data stores.
+// databases returns the rules for the kinds of database operators.
 func databases() kinds.Table {
 	t := kinds.Table{words.Kind("postgresql.cnpg.io/v1", "Cluster"): {
 		Reflect:   rules.Reflect("instances", "readyInstances", "phase", "phaseReason", "conditions"),

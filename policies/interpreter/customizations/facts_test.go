@@ -8,11 +8,11 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/customizations"
 )
 
-// The tables of facts have one row for each thing that the rules of a kind get
-// right, besides what the examples show.
+// The tables of these tests have a row for each behaviour of a kind's rules that
+// the examples do not show.
 
-// TestStandingInNoCluster: what stands in no cluster, such as a divided workload
-// that asks for no replicas, is observed as it is.
+// TestStandingInNoCluster checks that a template in no cluster, such as a divided
+// workload with zero replicas, is observed at once.
 func TestStandingInNoCluster(t *testing.T) {
 	const seen = `{observedGeneration: 2}`
 	rulestest.CheckSums(t, customizations.Table(), map[string]rulestest.Sum{
@@ -30,7 +30,7 @@ func TestStandingInNoCluster(t *testing.T) {
 	})
 }
 
-// TestOneCluster: what the only cluster says is reported as it is.
+// TestOneCluster checks that what an only cluster reports is taken as it is.
 func TestOneCluster(t *testing.T) {
 	rulestest.CheckSums(t, customizations.Table(), map[string]rulestest.Sum{
 		"a phase of a newer operator stays": {
@@ -52,8 +52,8 @@ func TestOneCluster(t *testing.T) {
 	})
 }
 
-// TestWordsNobodyKnows: words that are not known, as newer operators have them, are
-// better than what is bad and worse than what is good.
+// TestWordsNobodyKnows checks that words that are not known, as those of newer
+// operators, rank between the bad and the good ones.
 func TestWordsNobodyKnows(t *testing.T) {
 	rulestest.CheckSums(t, customizations.Table(), map[string]rulestest.Sum{
 		"beside a good one": {
@@ -72,8 +72,8 @@ func TestWordsNobodyKnows(t *testing.T) {
 	})
 }
 
-// TestWhoLacksAField: a cluster that has a status without a field has no say about
-// the field; two values that differ remove it.
+// TestWhoLacksAField checks that a cluster whose status lacks a field does not
+// count for it, and that a field goes where two values differ.
 func TestWhoLacksAField(t *testing.T) {
 	rulestest.CheckSums(t, customizations.Table(), map[string]rulestest.Sum{
 		"AdvancedCronJob": {

@@ -8,8 +8,8 @@ import (
 
 const sourceVersion = "source.toolkit.fluxcd.io/v1"
 
-// flux is Flux as it runs in members, in every version of its kinds that is
-// still served.
+// flux returns the rules for the kinds of a Flux that runs in members, in every
+// version of its API that is still served.
 func flux() kinds.Table {
 	t := kinds.Table{}
 	source, old := "source.toolkit.fluxcd.io", []string{"v1", "v1beta2", "v1beta1"}
@@ -26,9 +26,9 @@ func flux() kinds.Table {
 	return t
 }
 
-// reconciled is what all kinds of Flux have. Suspending on the spot, as its
-// command line does, stays until it is undone there; and what is suspended is
-// not looked at, so its status may be about an older spec.
+// reconciled adds what all kinds of Flux share. Suspending in the member, as flux
+// suspend does, lasts until it is undone there. Flux does not reconcile what is
+// suspended, so its status may be about an older spec.
 func reconciled(r kinds.Rules) kinds.Rules {
 	r.Health = words.All(words.IsTrue("Ready"), words.NotTrue("Stalled"), words.OneOf(words.SpecObserved, words.Asks("spec.suspend")))
 	r.Retain, r.Retains = words.Leave("spec.suspend"), words.Has("spec.suspend")
@@ -39,9 +39,8 @@ func fluxConditions() rules.Step {
 	return rules.EveryCondition("FetchFailed", "BuildFailed", "IncludeUnavailable", "ArtifactOutdated", "StorageOperationFailed", "Remediated")
 }
 
-// source is what all sources have. An artifact's address works in its member
-// only: the template has none.
-// Beside what all report, some report more.
+// source returns the rules that all sources share; more names fields that only
+// some report.
 func source(dependencies words.Need, more ...string) kinds.Rules {
 	return reconciled(kinds.Rules{
 		Reflect:      reflectSource(more...),
@@ -50,7 +49,8 @@ func source(dependencies words.Need, more ...string) kinds.Rules {
 	})
 }
 
-// reflectSource reports of the artifact which one it is.
+// reflectSource reports which artifact there is, without its URL: that works in
+// its own member only.
 func reflectSource(more ...string) func(kinds.Object) (map[string]any, error) {
 	tracked := rules.ReflectTracked(append([]string{"conditions", "artifact", "lastHandledReconcileAt"}, more...)...)
 	return func(observed kinds.Object) (map[string]any, error) {
@@ -78,7 +78,8 @@ func bucket() kinds.Rules {
 	), "observedIgnore")
 }
 
-// helmRepository of OCI registries is only an address: nothing reconciles it.
+// helmRepository returns the rules for a HelmRepository. One of type oci is only
+// an address that Flux does not reconcile: it has no status to judge.
 func helmRepository() kinds.Rules {
 	r := source(words.Secrets("spec.secretRef.name", "spec.certSecretRef.name"))
 	r.Health = words.OneOf(words.Word("spec.type", "oci"), r.Health)

@@ -10,7 +10,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/customizations"
 )
 
-// TestFluxStatuses: what Flux in members says beyond conditions.
+// TestFluxStatuses checks how fields beyond the conditions of Flux's kinds are
+// aggregated.
 func TestFluxStatuses(t *testing.T) {
 	rulestest.CheckSums(t, customizations.Table(), map[string]rulestest.Sum{
 		"a release says what was released": {
@@ -29,7 +30,8 @@ func TestFluxStatuses(t *testing.T) {
 	})
 }
 
-// TestWhatSourcesReport: beside conditions and revisions, what a source was made with.
+// TestWhatSourcesReport checks that a source reports, beside conditions and
+// revisions, the settings that it was fetched with.
 func TestWhatSourcesReport(t *testing.T) {
 	for kind, status := range map[string]string{
 		"source.toolkit.fluxcd.io/v1 GitRepository": `{observedIgnore: "*.md", observedRecurseSubmodules: true}`,

@@ -20,8 +20,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 )
 
-// endure asks everything about objects of any shape. Answers and errors are both
-// fine, panics and changes of what comes in are not.
+// endure calls all rules with objects of any form. Results and errors are both
+// fine; panics, and changes of the objects that come in, are not.
 func endure(t *testing.T, know *interpreter.Interpreter, template, member kinds.Object) {
 	t.Helper()
 	wasTemplate, wasMember := template.DeepCopy(), member.DeepCopy()
@@ -47,8 +47,8 @@ func endure(t *testing.T, know *interpreter.Interpreter, template, member kinds.
 	}
 }
 
-// total aggregates what the member and one that reports nothing say, twice and
-// in both orders.
+// total aggregates the status of the member and that of a cluster that reports
+// none, twice and in both orders.
 func total(t *testing.T, know *interpreter.Interpreter, template, member kinds.Object) {
 	t.Helper()
 	status, err := know.ReflectStatus(member)
@@ -77,12 +77,12 @@ func total(t *testing.T, know *interpreter.Interpreter, template, member kinds.O
 	}
 }
 
-// odd is what nobody expects anywhere.
+// odd returns values that no field is expected to have.
 func odd() []any {
 	return []any{nil, int64(-1), 1e300, "x", true, []any{nil, int64(1), "x"}, map[string]any{"name": int64(1)}}
 }
 
-// TestOddShapes puts what nobody expects into every field of every example.
+// TestOddShapes puts odd values into every field of every example.
 func TestOddShapes(t *testing.T) {
 	know := interpreter.New(customizations.Table())
 	for _, e := range examples(t) {
@@ -139,7 +139,7 @@ func placed(obj kinds.Object, at int, v any) kinds.Object {
 	return out
 }
 
-// FuzzRules: no object of any shape crashes a rule.
+// FuzzRules checks that no object crashes a rule, whatever its form.
 func FuzzRules(f *testing.F) {
 	table := customizations.Table()
 	all := slices.SortedFunc(maps.Keys(table), func(a, b schema.GroupVersionKind) int {

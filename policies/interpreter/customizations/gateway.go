@@ -8,14 +8,15 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/rules"
 )
 
-// Bounds of the schema of the Gateway API.
+// Lengths of lists that the schema of the Gateway API allows.
 const (
 	mostAddresses = 16
 	mostListeners = 64
 	mostParents   = 32
 )
 
-// gateway is the Gateway API. Each condition says which spec it is about.
+// gateway returns the rules for the kinds of the Gateway API, whose conditions
+// each say which generation they are about.
 func gateway() kinds.Table {
 	const group = "gateway.networking.k8s.io"
 	t := kinds.Table{}
@@ -50,8 +51,9 @@ func gateway() kinds.Table {
 	return t
 }
 
-// listenersWork asks that no listener is refused, in conflict, or lacks what it
-// refers to. What a listener does not say is not wrong.
+// listenersWork reports whether no listener is refused, in conflict, or without
+// something that it refers to. A condition that a listener does not have is no
+// fault.
 func listenersWork(obj kinds.Object) (bool, error) {
 	for _, l := range rules.Objects(obj.Object, "status", "listeners") {
 		given := rules.List(l, "conditions")
@@ -67,8 +69,8 @@ func listenersWork(obj kinds.Object) (bool, error) {
 	return true, nil
 }
 
-// routed asks that the route has a parent, and that all that have taken it up
-// accept its latest spec and find what it refers to.
+// routed reports whether the route has a parent, and all parents that have taken
+// it up accept its latest spec and find what it refers to.
 func routed(obj kinds.Object) (bool, error) {
 	parents := rules.Objects(obj.Object, "status", "parents")
 	for _, p := range parents {
@@ -82,8 +84,8 @@ func routed(obj kinds.Object) (bool, error) {
 	return len(parents) > 0, nil
 }
 
-// references needs what references of the Gateway API name, if it is of the core
-// group.
+// references returns a rule that finds the objects of a core kind to which the
+// references at the path refer; those of other groups and kinds are skipped.
 func references(kind string, path string) words.Need {
 	return func(obj kinds.Object) ([]kinds.Dependency, error) {
 		var found []kinds.Dependency

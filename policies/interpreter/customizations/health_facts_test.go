@@ -9,8 +9,9 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/customizations"
 )
 
-// TestHealthFacts: what may be moved elsewhere, what is only shown as not ready,
-// and what is as it should be. Queued and starting work is never a reason to move.
+// TestHealthFacts checks which objects may be moved, which are only shown as not
+// ready, and which are as they should be. Work that is queued or starting is
+// never moved.
 func TestHealthFacts(t *testing.T) {
 	const moves, waits, fine = "may be moved", "waits", "fine"
 	const (

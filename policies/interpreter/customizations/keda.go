@@ -6,7 +6,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/rules"
 )
 
-// keda is KEDA. Its conditions say neither since when nor of which spec they are.
+// keda returns the rules for the kinds of KEDA, whose conditions have neither a
+// time nor a generation.
 func keda() kinds.Table {
 	const v1alpha1 = "keda.sh/v1alpha1"
 	authentication := words.Refs(v1alpha1, "TriggerAuthentication", "spec.triggers.*.authenticationRef")
@@ -16,7 +17,8 @@ func keda() kinds.Table {
 		words.ConfigMaps("spec.configMapTargetRef.*.name"),
 		words.ServiceAccounts("spec.boundServiceAccountToken.*.serviceAccountName", "spec.hashiCorpVault.credential.serviceAccountName"),
 	)
-	// Fallback and paused are not as it is meant to be; active is anywhere.
+	// Fallback, and Paused, which is adverse for every kind, are bad news from any
+	// cluster; a workload is active if it is in any.
 	scaled := rules.EveryCondition("Active", "Fallback")
 	return kinds.Table{
 		words.Kind(v1alpha1, "ScaledObject"): {
@@ -34,7 +36,8 @@ func keda() kinds.Table {
 			Dependencies: words.Needs(authentication, words.Pods("spec.jobTargetRef.template.spec")),
 		},
 		words.Kind(v1alpha1, "TriggerAuthentication"): {Dependencies: secretKeys},
-		// What authenticates triggers of the whole cluster lies where KEDA runs.
+		// It has no namespace; KEDA reads its secrets from the namespace that it
+		// runs in itself.
 		words.Kind(v1alpha1, "ClusterTriggerAuthentication"): {Dependencies: words.Within(words.Always("keda"), secretKeys)},
 	}
 }

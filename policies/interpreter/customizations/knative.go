@@ -6,8 +6,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/rules"
 )
 
-// knative is Knative Serving. A service scales itself: it has no replicas to
-// divide, and an address per cluster.
+// knative returns the rules for Knative Serving. A Service scales itself: it has
+// no replicas to divide. Its address differs from cluster to cluster.
 func knative() kinds.Table {
 	names := []string{"url", "latestCreatedRevisionName", "latestReadyRevisionName"}
 	return kinds.Table{words.Kind("serving.knative.dev/v1", "Service"): {

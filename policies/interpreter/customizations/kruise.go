@@ -8,7 +8,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/rules"
 )
 
-// kruise is OpenKruise, whose workloads are wider ones of Kubernetes' own.
+// kruise returns the rules for the kinds of OpenKruise, which extend Kubernetes'
+// own workloads.
 func kruise() kinds.Table {
 	const v1alpha1, v1beta1 = "apps.kruise.io/v1alpha1", "apps.kruise.io/v1beta1"
 	return kinds.Table{
@@ -42,8 +43,9 @@ func cloneSet() kinds.Rules {
 	}
 }
 
-// updatedClones asks that as many replicas are updated as the controller expects,
-// where a partition keeps some on the old revision.
+// updatedClones reports whether enough replicas are updated: all of them or,
+// where a partition keeps some on the old revision, as many as the controller
+// expects.
 func updatedClones(obj kinds.Object) (bool, error) {
 	wanted := words.CountOr(1, obj.Object, "spec", "replicas")
 	if rules.Value(obj.Object, "spec", "updateStrategy", "partition") != nil {
@@ -71,14 +73,16 @@ func advancedStatefulSet() kinds.Rules {
 	}
 }
 
-// updatedSet asks that all replicas are updated but those that a partition keeps.
+// updatedSet reports whether all replicas are updated but those that a partition
+// keeps.
 func updatedSet(obj kinds.Object) (bool, error) {
 	wanted := words.CountOr(1, obj.Object, "spec", "replicas")
 	kept := rules.Share(rules.Value(obj.Object, "spec", "updateStrategy", "rollingUpdate", "partition"), wanted)
 	return rules.Number(obj.Object, "status", "updatedReplicas") >= wanted-kept, nil
 }
 
-// ownVolumeClaims leaves out the volume claims that a set makes itself.
+// ownVolumeClaims wraps a rule to leave out the volume claims that the set makes
+// from its own templates.
 func ownVolumeClaims(n words.Need) words.Need {
 	return func(obj kinds.Object) ([]kinds.Dependency, error) {
 		own := words.Find(obj.Object, "spec.volumeClaimTemplates.*.metadata.name")
@@ -102,16 +106,16 @@ func advancedDaemonSet() kinds.Rules {
 	}
 }
 
-// updatedNodes asks that all nodes have the latest template but those that a
-// partition keeps.
+// updatedNodes reports whether all nodes have the latest pod template but those
+// that a partition keeps.
 func updatedNodes(obj kinds.Object) (bool, error) {
 	wanted := rules.Number(obj.Object, "status", "desiredNumberScheduled")
 	kept := rules.Share(rules.Value(obj.Object, "spec", "updateStrategy", "rollingUpdate", "partition"), wanted)
 	return rules.Number(obj.Object, "status", "updatedNumberScheduled") >= wanted-kept, nil
 }
 
-// unitedTemplates are where a UnitedDeployment may have the pod template of its
-// workloads.
+// unitedTemplates are the fields below spec.template in which a UnitedDeployment
+// may hold the template of its workloads.
 var unitedTemplates = []string{"statefulSetTemplate", "advancedStatefulSetTemplate", "cloneSetTemplate", "deploymentTemplate"}
 
 func unitedDeployment() kinds.Rules {
@@ -136,8 +140,8 @@ func unitedDeployment() kinds.Rules {
 	}
 }
 
-// updatedSubsets asks that all replicas are updated but those that partitions of
-// subsets keep.
+// updatedSubsets reports whether all replicas are updated but those that the
+// partitions of subsets keep.
 func updatedSubsets(obj kinds.Object) (bool, error) {
 	wanted := words.CountOr(1, obj.Object, "spec", "replicas")
 	partitions := rules.Object(obj.Object, "spec", "updateStrategy", "manualUpdate", "partitions")
@@ -147,14 +151,15 @@ func updatedSubsets(obj kinds.Object) (bool, error) {
 	return rules.Number(obj.Object, "status", "updatedReplicas") >= wanted, nil
 }
 
-// sidecarSet adds containers to pods of others. It has no replicas itself, and
-// needs nothing where it stands: it goes to every cluster that is chosen.
+// sidecarSet returns the rules for a SidecarSet, which adds containers to the
+// pods of others. It runs no pods itself, so it has no replicas to divide, and
+// goes to every cluster that is chosen.
 func sidecarSet() kinds.Rules {
 	counts := []string{"matchedPods", "updatedPods", "readyPods", "updatedReadyPods"}
 	return kinds.Rules{
 		Replicas: func(kinds.Object) (int32, *words.Needed, error) { return 0, nil, nil },
-		// The member's webhook works out the hashes; pausing is how injection and
-		// update are halted on the spot.
+		// The member's webhook computes the hashes. Injection and updates are
+		// paused in the member to halt them there.
 		Retain: func(desired, observed kinds.Object) (kinds.Object, error) {
 			desired, err := words.Leave("spec.updateStrategy.paused", "spec.injectionStrategy.paused")(desired, observed)
 			if err != nil {
@@ -168,8 +173,9 @@ func sidecarSet() kinds.Rules {
 		Health: words.All(words.SpecObserved, words.Enough("status.readyPods", "status.matchedPods", 0), words.OneOf(
 			words.Word("spec.updateStrategy.type", "NotUpdate"), words.Asks("spec.updateStrategy.paused"), words.There("spec.updateStrategy.partition"),
 			words.Enough("status.updatedPods", "status.matchedPods", 0))),
-		// Pods of any namespace are meant unless it names one: only there it can
-		// be listed what has to be beside them.
+		// Without spec.namespace it applies to the pods of all namespaces, and what
+		// its containers need would have to be in each of them: only a single
+		// namespace can be served.
 		Dependencies: words.Within(words.TextAt("spec.namespace"), words.Pods("spec")),
 	}
 }
@@ -179,9 +185,10 @@ var sidecarHashes = [][]string{
 	{"metadata", "annotations", "kruise.io/sidecarset-hash-without-image"},
 }
 
-// broadcastJob runs a pod on each node. Only a parallelism that is a number is
-// one of replicas; without one, and as a share of the nodes, a job goes to every
-// cluster that is chosen, as it is.
+// broadcastJob returns the rules for a BroadcastJob, which runs a pod on each
+// node. A parallelism that is a number counts as its replicas. With a percentage
+// of the nodes, or none at all, there is nothing to divide: the job goes as it is
+// to every cluster that is chosen.
 func broadcastJob() kinds.Rules {
 	counts := []string{"active", "succeeded", "failed", "desired"}
 	return kinds.Rules{
@@ -197,8 +204,8 @@ func broadcastJob() kinds.Rules {
 			}
 			return rules.ReviseAt("spec", "parallelism")(obj, n)
 		},
-		// The controller recognises its pods by labels of its own; a job that was
-		// copied from a cluster has those of another job.
+		// The controller finds its pods by these labels. A template that was copied
+		// from a cluster has those of another job.
 		Retain:  words.Drop(broadcastLabels...),
 		Retains: words.Standing(broadcastLabels...),
 		Reflect: rules.ReflectTracked(append(counts, "conditions", "startTime", "completionTime", "phase")...),
@@ -209,7 +216,8 @@ func broadcastJob() kinds.Rules {
 	}
 }
 
-// limited reports whether a BroadcastJob runs so many pods at once.
+// limited reports whether the parallelism of a BroadcastJob is a number, rather
+// than a percentage or missing.
 func limited(obj kinds.Object) bool {
 	switch rules.Value(obj.Object, "spec", "parallelism").(type) {
 	case int64, float64:
@@ -224,7 +232,7 @@ var broadcastLabels = [][]string{
 	words.At("spec.template.metadata.labels.broadcastjob-controller-uid"),
 }
 
-// mostActive is how many running jobs a template names.
+// mostActive is how many running jobs the status of a template lists.
 const mostActive = 100
 
 func advancedCronJob() kinds.Rules {

@@ -6,8 +6,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/rules"
 )
 
-// kyverno is Kyverno's policies. What a policy generates is worked out of it
-// alone, so it is the same in every cluster.
+// kyverno returns the rules for Kyverno's policies. Their derived fields follow
+// from the policy alone, so they are the same in every cluster.
 func kyverno() kinds.Table {
 	derived := []string{"autogen", "rulecount", "validatingadmissionpolicy"}
 	policy := kinds.Rules{
@@ -21,7 +21,7 @@ func kyverno() kinds.Table {
 	return t
 }
 
-// kyvernoReady asks for the field that older versions have instead of conditions.
+// kyvernoReady reads the field that older versions set instead of conditions.
 func kyvernoReady(obj kinds.Object) (bool, error) {
 	return rules.Bool(obj.Object, "status", "ready"), nil
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/rules"
 )
 
-// prometheus is the Prometheus operator.
+// prometheus returns the rules for the kinds of the Prometheus operator.
 func prometheus() kinds.Table {
 	const v1 = "monitoring.coreos.com/v1"
 	t := kinds.Table{
@@ -20,7 +20,7 @@ func prometheus() kinds.Table {
 		words.Kind(v1, "ServiceMonitor"): {Health: bound, Dependencies: remoteNeeds("spec.endpoints.*")},
 		words.Kind(v1, "PodMonitor"):     {Health: bound, Dependencies: remoteNeeds("spec.podMetricsEndpoints.*")},
 		words.Kind(v1, "Probe"):          {Health: bound, Dependencies: remoteNeeds("spec")},
-		// Rules stand for themselves: they name nothing beside them.
+		// Alerting rules refer to no other object.
 		words.Kind(v1, "PrometheusRule"): {Health: bound},
 	}
 	agent := t[words.Kind(v1, "Prometheus")]
@@ -28,8 +28,8 @@ func prometheus() kinds.Table {
 	return t
 }
 
-// monitor is a server that the operator runs. Its conditions say which spec they
-// are about.
+// monitor returns the rules for a server that the operator runs, whose conditions
+// each say which generation they are about.
 func monitor(dependencies ...words.Need) kinds.Rules {
 	counts := []string{"replicas", "updatedReplicas", "availableReplicas", "unavailableReplicas"}
 	return kinds.Rules{
@@ -45,8 +45,8 @@ func monitor(dependencies ...words.Need) kinds.Rules {
 	}
 }
 
-// remoteNeeds is what the settings of a connection read, below each of which
-// there is the name of a secret or config map.
+// remoteNeeds returns a rule that finds the secrets and config maps that the
+// connection settings at the path refer to.
 func remoteNeeds(path string) words.Need {
 	return words.Needs(
 		words.Secrets(path+".basicAuth.*.name", path+".bearerTokenSecret.name", path+".authorization.credentials.name",
@@ -57,8 +57,9 @@ func remoteNeeds(path string) words.Need {
 	)
 }
 
-// bound asks that no server that has selected the object refuses it; those that
-// select nothing, and older operators, say nothing.
+// bound reports whether no server that has selected the object refuses it.
+// Without bindings it is healthy: nothing may have selected it, and older
+// operators do not report them.
 func bound(obj kinds.Object) (bool, error) {
 	for _, c := range words.Objects(obj.Object, "status.bindings.*.conditions.*") {
 		if rules.Text(c, "type") == "Accepted" && rules.Text(c, "status") == "False" {

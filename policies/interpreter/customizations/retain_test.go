@@ -10,8 +10,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/customizations"
 )
 
-// TestSuspended: what somebody in a member suspended stays so until it is
-// resumed there. From then on the template has a say again.
+// TestSuspended checks that what somebody in a member suspended stays so until it
+// is resumed there; from then on the template's value is applied again.
 func TestSuspended(t *testing.T) {
 	cases := map[string]struct {
 		template, member bool

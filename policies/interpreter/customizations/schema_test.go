@@ -20,8 +20,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 )
 
-// schemas returns what servers ask of the statuses of the kinds whose definitions
-// are at hand.
+// schemas returns validators for the statuses of the kinds whose CRDs are in the
+// repository.
 func schemas(t *testing.T) map[schema.GroupVersionKind]validation.SchemaValidator {
 	t.Helper()
 	all, err := crds.All()
@@ -49,8 +49,8 @@ func schemas(t *testing.T) map[schema.GroupVersionKind]validation.SchemaValidato
 	return out
 }
 
-// TestServersAccept: what is summed up is what servers accept as a status, also of
-// members that report what no server of theirs would have accepted.
+// TestServersAccept checks that API servers accept the aggregated status, even
+// where members report what their own servers would have refused.
 func TestServersAccept(t *testing.T) {
 	know, checked := interpreter.New(customizations.Table()), 0
 	known := schemas(t)
@@ -72,7 +72,8 @@ func TestServersAccept(t *testing.T) {
 				}
 			}
 			accept(rulestest.Items(t, know, e))
-			// What is missing everywhere says that the schema does not have it.
+			// nil is left out: a field that no cluster has is taken for one that the
+			// schema does not have.
 			for _, v := range slices.DeleteFunc(odd(), func(v any) bool { return v == nil }) {
 				for i := range places(e.Members[0].Object) {
 					strange := e

@@ -7,8 +7,9 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/customizations"
 )
 
-// TestWhatGoesEverywhere: what has no number of replicas needs nothing either, so that
-// it goes to every cluster that is chosen, whatever the division.
+// TestWhatGoesEverywhere checks that an object without replicas has no
+// requirements either, so that it goes to every cluster that is chosen, however
+// replicas are divided.
 func TestWhatGoesEverywhere(t *testing.T) {
 	const broadcast, pods = "apps.kruise.io/v1alpha1 BroadcastJob", `template: {spec: {containers: [{name: a, resources: {requests: {cpu: 1}}}]}}`
 	rulestest.CheckSizes(t, customizations.Table(), map[string]rulestest.Size{

@@ -7,7 +7,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 )
 
-// Table returns the rules of all kinds that come with Flotilla.
+// Table returns the rules for all kinds of other projects that Flotilla knows.
 func Table() kinds.Table {
 	all := kinds.Table{}
 	for _, ecosystem := range []kinds.Table{

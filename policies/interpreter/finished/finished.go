@@ -11,19 +11,21 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/rules"
 )
 
-// end is how a kind says that it has ended: by one of its conditions, or by a word in a field.
+// end is how the status of a kind shows that an object has ended: one of the
+// conditions is true, or the field has one of the words.
 type end struct {
 	conditions []string
 	field      []string
 	words      []string
 }
 
-// endOf returns how a kind says that it has ended, and false for kinds that run on, or are not known.
+// endOf returns how a kind shows that it has ended, and false for kinds that do
+// not end, or are not known.
 func endOf(kind schema.GroupKind) (end, bool) {
 	switch kind {
 	case schema.GroupKind{Group: batchv1.GroupName, Kind: "Job"}:
 		return end{conditions: []string{string(batchv1.JobComplete), string(batchv1.JobFailed)}}, true
-	case schema.GroupKind{Group: corev1.GroupName, Kind: "Pod"}: // one that failed was evicted, may be, and runs elsewhere
+	case schema.GroupKind{Group: corev1.GroupName, Kind: "Pod"}: // a pod that failed may have been evicted, and run elsewhere
 		return end{field: []string{"phase"}, words: []string{string(corev1.PodSucceeded)}}, true
 	case schema.GroupKind{Group: "argoproj.io", Kind: "Workflow"}:
 		return end{field: []string{"phase"}, words: []string{"Succeeded", "Failed", "Error"}}, true
@@ -48,8 +50,8 @@ func Ends(kind schema.GroupKind) bool {
 	return ends
 }
 
-// Is reports whether an object of a kind has ended, by the status that a cluster reported of it last. A
-// status that cannot be read says nothing.
+// Is reports whether an object of a kind has ended, by the status, as JSON, that
+// a cluster last reported of it; false where the status cannot be read.
 func Is(kind schema.GroupKind, status []byte) bool {
 	by, ends := endOf(kind)
 	if !ends || len(status) == 0 {

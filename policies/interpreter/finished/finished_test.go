@@ -8,7 +8,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/finished"
 )
 
-// TestIs: what has ended says so in the words of its kind, and nothing else has.
+// TestIs checks that an object has ended where its status shows so in the way of
+// its kind, and only there.
 func TestIs(t *testing.T) {
 	job := schema.GroupKind{Group: "batch", Kind: "Job"}
 	pod := schema.GroupKind{Kind: "Pod"}

@@ -1,6 +1,6 @@
-// Package kinds is the shape of what is known about a kind of resource: one
-// rule per operation, each of which may be missing.
+// Package kinds defines what may be known about a kind of resource: one rule per
+// operation, each of which may be missing.
 //
-// In go and out come functions; the package itself decides nothing. Layers of
-// rules, built in or written by users, are all given in this shape.
+// The package itself decides nothing. All layers of rules, built in or written by
+// users, have this form.
 package kinds

@@ -11,10 +11,10 @@ import (
 // Object is a resource as the hub or a member holds it.
 type Object = *unstructured.Unstructured
 
-// Rules is what is known about one kind. A rule that is nil is not known.
-// Rules never change the objects that they are given.
+// Rules are the rules for one kind. A nil rule means that nothing is known about
+// that operation. Rules never change the objects that they are given.
 type Rules struct {
-	// Replicas returns how many replicas the object asks for, and what one of
+	// Replicas returns how many replicas the object asks for, and what each of
 	// them needs; nil for nothing.
 	Replicas func(obj Object) (int32, *workv1alpha2.ReplicaRequirements, error)
 	// Components returns the parts of an object that has several kinds of pods,
@@ -22,21 +22,23 @@ type Rules struct {
 	Components func(obj Object) ([]workv1alpha2.Component, error)
 	// Revise returns a copy that asks for n replicas.
 	Revise func(obj Object, n int32) (Object, error)
-	// Retain returns desired without what the member owns of observed, or with
-	// the member's part merged in where a list can only be applied whole.
+	// Retain returns desired without the fields that the member owns. Where a list
+	// can only be applied as a whole, it returns desired with the member's entries
+	// merged in.
 	Retain func(desired, observed Object) (Object, error)
-	// Retains reports whether Retain would look at the member's object at all; nil
-	// means always.
+	// Retains reports whether Retain needs the member's object at all, or returns
+	// desired in any case; nil means that it always needs it.
 	Retains func(desired Object) bool
 	// Reflect returns what is reported of the member's status; nil for nothing.
 	Reflect func(observed Object) (map[string]any, error)
-	// Health judges the member's object: false where it has failed, or nobody there
-	// takes care of it, so that it may do better in another cluster.
+	// Health returns false for a member's object that has failed, or that nothing
+	// there takes care of: it may do better in another cluster.
 	Health func(observed Object) (bool, error)
-	// Waits says of a member's object that Health calls healthy whether it has yet
-	// to be what it should be: it is queued, starting, or held. That is shown, and no
-	// reason to move it. Nil means that it never does. It goes with Health: where
-	// that comes from another layer, it does not count.
+	// Waits reports whether a member's object that Health calls healthy is not yet
+	// what it should be: it is queued, starting, or suspended. That is shown to
+	// people, but is no reason to move the object. Nil means that it never is. The
+	// rule is ignored unless it is in the same layer as the Health rule that
+	// applies.
 	Waits func(observed Object) bool
 	// Aggregate returns the template's new status.
 	Aggregate func(template Object, items []workv1alpha2.AggregatedStatusItem) (map[string]any, error)
@@ -44,8 +46,8 @@ type Rules struct {
 	Dependencies func(obj Object) ([]Dependency, error)
 }
 
-// Dependency is what an object needs beside it: by name, or all that labels
-// select.
+// Dependency is a resource that an object needs in its cluster: one by name, or
+// all that the labels select.
 type Dependency struct {
 	APIVersion    string                `json:"apiVersion"`
 	Kind          string                `json:"kind"`
@@ -54,14 +56,13 @@ type Dependency struct {
 	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`
 }
 
-// Layer is rules for many kinds.
+// Layer provides the rules for many kinds.
 type Layer interface {
-	// Rules returns what the layer knows about a kind; the zero value for
-	// nothing.
+	// Rules returns the rules for a kind; the zero value where the layer has none.
 	Rules(gvk schema.GroupVersionKind) Rules
 }
 
-// Table is a layer that is known from the start.
+// Table is a layer whose rules are known when the program starts.
 type Table map[schema.GroupVersionKind]Rules
 
 // Rules implements Layer.

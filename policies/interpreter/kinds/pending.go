@@ -6,22 +6,22 @@ import (
 	"time"
 )
 
-// Pending is the error of a rule whose answer is on its way: it was asked for,
-// and the same question finds the answer once it has come. It is no fault of
-// the object, and no reason to report anything. A rule that adds statuses up may
-// return it with a status: the one that held a moment ago, for the statuses of then.
+// Pending is the error of a rule whose answer has been asked for and has not come
+// yet: the same call finds it once it has. It is no fault of the object, and is
+// not reported. A rule that aggregates statuses may return it together with the
+// status that it gave last, for older reports.
 type Pending struct {
-	// Of says who is asked.
+	// Of names who was asked.
 	Of string
-	// After is when to ask again, at the earliest.
+	// After is how long to wait at least before the next call.
 	After time.Duration
 }
 
-// Error says who is waited for.
+// Error returns a text that names who was asked.
 func (p *Pending) Error() string { return fmt.Sprintf("waits for the answer of %s", p.Of) }
 
-// Awaits reports whether err means that an answer is on its way, and when to ask
-// again.
+// Awaits reports whether err means that an answer is still awaited, and how long
+// to wait at least before asking again.
 func Awaits(err error) (after time.Duration, ok bool) {
 	var p *Pending
 	if !errors.As(err, &p) {

@@ -111,8 +111,8 @@ func BenchmarkLua(b *testing.B) {
 	}
 }
 
-// BenchmarkCostly says how long each way to take forever takes until a budget
-// stops it.
+// BenchmarkCostly measures how long each of the costly scripts runs until a
+// budget stops it.
 func BenchmarkCostly(b *testing.B) {
 	m := lua.New(lua.Options{})
 	obj := object(b, webDeployment)

@@ -13,8 +13,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/lua"
 )
 
-// costly are bodies of InterpretHealth that would take forever, or all memory,
-// each by another way.
+// costly are bodies of InterpretHealth that would run forever or use all memory,
+// each in another way.
 var costly = map[string]string{
 	"a loop without an end":                    `while true do end`,
 	"a loop that jumps":                        `::again:: goto again`,
@@ -133,13 +133,13 @@ func names(n int) string {
 
 func local(i int) string { return "v" + string(rune('a'+i/26)) + string(rune('a'+i%26)) }
 
-// allowedMemory is the bound of what a call may allocate here.
+// allowedMemory is how many bytes a call may allocate in these tests.
 const allowedMemory = 24 << 20
 
-// TestCostly: what costs too much is stopped by a budget of steps or of memory
-// alone, and what comes after runs as if nothing had been. How long each takes is
-// for BenchmarkCostly to say: were steps not counted by what they cost, most of
-// these would take minutes.
+// TestCostly checks that scripts that cost too much are stopped by the budget of
+// steps or of memory alone, and that the next call is not affected. It does not
+// measure time, which BenchmarkCostly does: if steps were not charged by their
+// cost, most of these would take minutes.
 func TestCostly(t *testing.T) {
 	m := lua.New(lua.Options{})
 	obj := object(t, webDeployment)
@@ -172,14 +172,15 @@ func TestCostly(t *testing.T) {
 			}
 		})
 	}
-	// Those of the tests above take a moment to end.
+	// Goroutines of earlier tests take a moment to end.
 	leftOver := func(context.Context) (bool, error) { return runtime.NumGoroutine() <= before, nil }
 	if wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, leftOver) != nil {
 		t.Errorf("%d goroutines are left over", runtime.NumGoroutine()-before)
 	}
 }
 
-// mayFail are those that a limit of Lua itself ends before a budget does.
+// mayFail are the scripts that may run into a limit of Lua itself before a budget
+// stops them.
 var mayFail = map[string]bool{
 	"functions that hold much":                 true,
 	"functions that hold much of their caller": true,

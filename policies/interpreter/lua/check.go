@@ -2,7 +2,7 @@ package lua
 
 import "github.com/flotilla-io/flotilla/policies/interpreter/lua/sandbox"
 
-// MaxSource is how many bytes a script may have.
+// MaxSource is how long a script may be, in bytes.
 const MaxSource = sandbox.MaxSource
 
 var (
@@ -13,6 +13,6 @@ var (
 	ErrUndefined = sandbox.ErrUndefined
 )
 
-// Check compiles source and reports whether it defines function. Errors: ErrTooLong,
-// ErrUndefined, or what the compiler says, on one line.
+// Check compiles source and returns an error unless it defines function:
+// ErrTooLong, ErrUndefined, or the compiler's message on one line.
 func Check(source, function string) error { return sandbox.Check(source, function) }

@@ -9,7 +9,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/lua/sandbox"
 )
 
-// requestOK says what is wrong with a request for resources.
+// requestOK returns an error if a script returned a negative request.
 func requestOK(list corev1.ResourceList) error {
 	for name, q := range list {
 		if q.Sign() < 0 {
@@ -19,7 +19,8 @@ func requestOK(list corev1.ResourceList) error {
 	return nil
 }
 
-// componentsOK says what is wrong with components.
+// componentsOK returns an error unless the components that a script returned can
+// be used.
 func componentsOK(parts []workv1alpha2.Component) error {
 	names := map[string]bool{}
 	for i, c := range parts {

@@ -17,8 +17,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/lua"
 )
 
-// FuzzScript: whatever a script is, each operation comes back within its budget,
-// and what it was given is as it was.
+// FuzzScript checks that, whatever the script, each operation returns within its
+// budget and does not change its arguments.
 func FuzzScript(f *testing.F) {
 	for _, body := range costly {
 		f.Add(body)
@@ -54,8 +54,8 @@ func FuzzScript(f *testing.F) {
 	})
 }
 
-// FuzzObject: whatever an object is, a script that goes through all of it returns
-// it as it was, and no rule panics.
+// FuzzObject checks that, whatever the object, a script that iterates over all of
+// it returns it unchanged, and no rule panics.
 func FuzzObject(f *testing.F) {
 	f.Add(`{"a":[],"b":{},"c":[1,2.5,null,{"d":[[]]}],"e":null,"f":9223372036854775807,"g":1e300,"h":-0.0}`)
 	f.Add(`{"conditions":[{"type":"Ready","status":true}],"phase":{"a":1},"":"","1":1}`)

@@ -22,8 +22,9 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// TestGolden runs customizations as users write them. Each file holds one, an
-// object of its kind, a member's copy, and what members report.
+// TestGolden runs customizations as users write them. Each file has a
+// customization, an object of its kind, the copy in a member, and what members
+// report.
 func TestGolden(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.yaml")
 	if err != nil || len(files) == 0 {
@@ -82,7 +83,7 @@ func reports(t *testing.T, parts []string) []workv1alpha2.AggregatedStatusItem {
 	return items
 }
 
-// answers writes what all rules say, one after the other.
+// answers returns the results of all rules, one after the other.
 func answers(t *testing.T, r kinds.Rules, desired, observed *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) []byte {
 	t.Helper()
 	var out bytes.Buffer

@@ -11,14 +11,15 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/lua/sandbox"
 )
 
-// Options are the budgets of one call of a script. Zero values are those of
-// production.
+// Options are the budgets of one call of a script. Zero values stand for the
+// budgets that are used in production.
 type Options = sandbox.Options
 
-// A BudgetError says that a script was stopped because it used up a budget.
+// A BudgetError is the error of a script that was stopped because it used up a
+// budget.
 type BudgetError = sandbox.BudgetError
 
-// Machine runs scripts. It may be shared.
+// Machine runs scripts. It may be used by several goroutines.
 type Machine struct{ pool *sandbox.Pool }
 
 // New returns a machine.
@@ -26,22 +27,23 @@ func New(opts Options) *Machine { return &Machine{sandbox.New(opts)} }
 
 // Problem is a script that cannot be run.
 type Problem struct {
-	// Name of the customization; empty where rules were given alone.
+	// Name of the customization; empty for rules that were given without one.
 	Name string
 	// Operation is the field of the rules, such as "healthInterpretation".
 	Operation string
 	Err       error
 }
 
-// named is rules and where they are from.
+// named are rules, and the name of the customization that they come from.
 type named struct {
 	name  string
 	rules *configv1alpha1.CustomizationRules
 }
 
-// Layer returns what customizations know, merged in the order of their names:
-// the first that has a script for an operation wins; dependencies are those that
-// all of them name. A script that does not compile answers with that error.
+// Layer returns the rules of customizations. Those for one kind are merged in the
+// order of their names: the first with a script for an operation counts, but
+// dependencies are those of all scripts. A script that does not compile becomes a
+// rule that returns the error.
 func (m *Machine) Layer(customizations []*configv1alpha1.ResourceInterpreterCustomization) (kinds.Table, []Problem) {
 	byKind := map[schema.GroupVersionKind][]named{}
 	for _, c := range customizations {
@@ -62,7 +64,8 @@ func (m *Machine) Layer(customizations []*configv1alpha1.ResourceInterpreterCust
 	return table, problems
 }
 
-// Rules returns what the scripts know, the first of each operation.
+// Rules returns the rules that the scripts make, merged in the given order as by
+// Layer.
 func (m *Machine) Rules(rules ...configv1alpha1.CustomizationRules) (kinds.Rules, []Problem) {
 	all := make([]named, len(rules))
 	for i := range rules {

@@ -60,7 +60,8 @@ func (r runner) components(obj kinds.Object) (parts []workv1alpha2.Component, er
 	return parts, nil
 }
 
-// wrapped puts a list into a table, so that its elements have a place.
+// wrapped puts a list below the name items, so that errors can point to its
+// elements.
 func wrapped(x value) value {
 	t := &lua.LTable{Metatable: lua.LNil}
 	t.RawSetString("items", x)
@@ -129,8 +130,9 @@ func (r runner) aggregate(template kinds.Object, items []workv1alpha2.Aggregated
 	return status, err
 }
 
-// statusItems returns the items as scripts are given them, and what a status of
-// the kind looks like: the template's, and what members report beside it.
+// statusItems returns the items as scripts get them, and an example of the kind's
+// status, which is put together from the template's and those that members
+// report.
 func statusItems(template kinds.Object, items []workv1alpha2.AggregatedStatusItem) (given []any, shape map[string]any, err error) {
 	given, shape = make([]any, len(items)), map[string]any{}
 	for i := range items {
@@ -206,7 +208,7 @@ func dependencyOK(d *kinds.Dependency) error {
 	return nil
 }
 
-// count reads a number of replicas.
+// count converts a number of replicas that a script returned.
 func count(x value) (int32, error) {
 	n, ok := x.(lua.LNumber)
 	switch {
@@ -224,10 +226,11 @@ func like(x any) map[string]any {
 	return m
 }
 
-// table reads a table of names; was is what it looked like.
+// table converts a table with names as keys; was is what the script was given in
+// its place.
 func table(got sandbox.Results, x value, was map[string]any) (map[string]any, error) {
 	if was == nil {
-		was = map[string]any{} // an empty one is no list
+		was = map[string]any{} // so that an empty table is not taken for a list
 	}
 	out, err := got.Export(x, was)
 	if err != nil {
@@ -247,7 +250,8 @@ func table(got sandbox.Results, x value, was map[string]any) (map[string]any, er
 	}
 }
 
-// place words an error about a part of what was returned.
+// place completes an error about what was returned; errors about a part of it
+// begin with its path.
 func place(err error) error {
 	if strings.Contains(err.Error(), ": ") {
 		return fmt.Errorf("returns a table in which %w", err)
@@ -255,7 +259,8 @@ func place(err error) error {
 	return fmt.Errorf("returns what %w", err)
 }
 
-// object reads an object that must still be the one that the script was given.
+// object converts an object that a script returned. It has to be the one that the
+// script was given, by kind, namespace and name.
 func object(got sandbox.Results, x value, was kinds.Object) (kinds.Object, error) {
 	m, err := table(got, x, was.Object)
 	if err != nil {
@@ -275,8 +280,8 @@ func object(got sandbox.Results, x value, was kinds.Object) (kinds.Object, error
 	return out, nil
 }
 
-// typed reads a table as a value of a Go type. What is empty is left out, but
-// for what shape says is an object.
+// typed converts a table into a value of a Go type. Empty tables count as lists
+// unless shape has an object in their place.
 func typed[T any](got sandbox.Results, x value, shape map[string]any) (*T, error) {
 	out, err := got.Export(x, shape)
 	if err != nil {
@@ -293,7 +298,7 @@ func typed[T any](got sandbox.Results, x value, shape map[string]any) (*T, error
 	return t, nil
 }
 
-// requirementsShape says which parts of requirements are objects.
+// requirementsShape shows which fields of requirements are objects.
 var requirementsShape = map[string]any{
 	"nodeClaim":       map[string]any{"nodeSelector": map[string]any{}, "hardNodeAffinity": map[string]any{}},
 	"resourceRequest": map[string]any{},

@@ -25,7 +25,7 @@ func text(err error) string {
 	return err.Error()
 }
 
-// TestNonsense: what a script returns that is no answer is an error that says
+// TestNonsense checks that a result that cannot be used is an error that explains
 // why, on one line.
 func TestNonsense(t *testing.T) {
 	const cfg = `{apiVersion: v1, kind: X, metadata: {name: x, namespace: ns}, spec: {replicas: 1}, status: {a: 1}}`
@@ -103,7 +103,7 @@ func TestNonsense(t *testing.T) {
 	}
 }
 
-// only returns rules with one script.
+// only returns rules that have one script.
 func only(function, source string) (out configv1alpha1.CustomizationRules) {
 	*map[string]**configv1alpha1.CustomizationScript{
 		"Retain": &out.Retention, "GetReplicas": &out.ReplicaResource, "GetComponents": &out.ComponentResource,
@@ -113,7 +113,7 @@ func only(function, source string) (out configv1alpha1.CustomizationRules) {
 	return out
 }
 
-// ask calls the rule that there is.
+// ask calls the only rule that is not nil.
 func ask(r kinds.Rules, obj kinds.Object) (err error) {
 	switch {
 	case r.Retain != nil:
@@ -136,7 +136,8 @@ func ask(r kinds.Rules, obj kinds.Object) (err error) {
 	return err
 }
 
-// TestKept: what a script did not touch is as it was, to the last bit.
+// TestKept checks that what a script did not touch stays as it was, to the last
+// bit.
 func TestKept(t *testing.T) {
 	const before = `
 apiVersion: v1
@@ -200,7 +201,7 @@ spec:
 	}
 }
 
-// overwrite changes all that can be changed in a value.
+// overwrite changes everything in a value that can be changed.
 func overwrite(x any) {
 	switch x := x.(type) {
 	case map[string]any:
@@ -216,8 +217,8 @@ func overwrite(x any) {
 	}
 }
 
-// TestFresh: nothing goes from one call to the next, nor from one customization
-// to another.
+// TestFresh checks that nothing is carried from one call to the next, or from one
+// customization to another.
 func TestFresh(t *testing.T) {
 	m := lua.New(lua.Options{})
 	obj := object(t, webDeployment)
@@ -248,7 +249,7 @@ end`)
 	}
 }
 
-// TestShared: a machine runs as many calls at once as are made.
+// TestShared checks that a machine runs concurrent calls.
 func TestShared(t *testing.T) {
 	m := lua.New(lua.Options{})
 	r, problems := m.Rules(deploymentScripts)
@@ -284,11 +285,12 @@ func TestShared(t *testing.T) {
 
 const costlyScript = `function InterpretHealth(obj) local t = {} while true do t[#t + 1] = {} end end`
 
-// TestClock: by the clock a script is stopped, too, unless it is a short one.
+// TestClock checks that a script is stopped by the clock, too, unless it is a
+// short one.
 func TestClock(t *testing.T) {
 	now := clock()
 	m := lua.New(lua.Options{Steps: 1 << 40, Now: func() time.Time {
-		now = now.Add(time.Second) // each look at it takes a second
+		now = now.Add(time.Second) // each reading of the clock takes a second
 		return now
 	}})
 	obj := object(t, webDeployment)
@@ -301,7 +303,8 @@ func TestClock(t *testing.T) {
 	}
 }
 
-// TestLayer: customizations of a kind come one after the other, by name.
+// TestLayer checks that the customizations of a kind apply in the order of their
+// names.
 func TestLayer(t *testing.T) {
 	custom := func(name, kind string, rules configv1alpha1.CustomizationRules) *configv1alpha1.ResourceInterpreterCustomization {
 		c := &configv1alpha1.ResourceInterpreterCustomization{}
@@ -358,7 +361,8 @@ func TestLayer(t *testing.T) {
 	}
 }
 
-// TestLarge: an object near the size limit costs what a script looks at.
+// TestLarge checks that the cost of an object near the size limit depends on what
+// a script looks at.
 func TestLarge(t *testing.T) {
 	obj := object(t, webDeployment)
 	entries := map[string]any{}

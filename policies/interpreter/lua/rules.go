@@ -8,15 +8,18 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/rules"
 )
 
-// operation is one that a customization may have a script for.
+// operation is an operation of interpreters for which a customization may have a
+// script.
 type operation struct {
 	field, function string
 	script          func(*configv1alpha1.CustomizationRules) *configv1alpha1.CustomizationScript
-	// install makes the script the rule, unless there is one.
+	// install makes the script the rule for the operation, unless there is one
+	// already.
 	install func(*kinds.Rules, runner)
 }
 
-// runner runs one script; err is why it cannot.
+// runner runs one script. A non-nil err is why the script cannot be run, and is
+// returned instead.
 type runner struct {
 	machine *Machine
 	script  *sandbox.Script
@@ -64,7 +67,8 @@ var operations = []operation{
 		func(r *kinds.Rules, run runner) { r.Dependencies = both(r.Dependencies, run.dependencies) }},
 }
 
-// merge returns the rules that the scripts make, in the order given.
+// merge returns the rules that the scripts make, in the given order, and the
+// scripts that do not compile.
 func (m *Machine) merge(all []named) (kinds.Rules, []Problem) {
 	var (
 		out      kinds.Rules
@@ -91,7 +95,7 @@ func (m *Machine) merge(all []named) (kinds.Rules, []Problem) {
 	return out, problems
 }
 
-// first returns the rule that there is, and the new one where there is none.
+// first returns has, or next where has is nil.
 func first[F func(kinds.Object, kinds.Object) (kinds.Object, error) |
 	func(kinds.Object) (int32, *workv1alpha2.ReplicaRequirements, error) |
 	func(kinds.Object) ([]workv1alpha2.Component, error) |
@@ -105,7 +109,7 @@ func first[F func(kinds.Object, kinds.Object) (kinds.Object, error) |
 	return next
 }
 
-// both returns a rule for the dependencies that either names.
+// both returns a rule for the dependencies that any of two rules finds.
 func both(has, next func(kinds.Object) ([]kinds.Dependency, error)) func(kinds.Object) ([]kinds.Dependency, error) {
 	if has == nil {
 		return next
@@ -123,7 +127,7 @@ func both(has, next func(kinds.Object) ([]kinds.Dependency, error)) func(kinds.O
 	}
 }
 
-// call runs the script and hands its results to read.
+// call runs the script and passes its results to read.
 func (r runner) call(want int, read func(sandbox.Results) error, args ...any) error {
 	if r.err != nil {
 		return r.err

@@ -17,8 +17,9 @@ func serviceAccount() kinds.Rules {
 	return kinds.Rules{Retain: retainServiceAccount, Retains: rules.Has(pullSecrets)}
 }
 
-// retainServiceAccount keeps the image pull secrets that the member adds: they
-// can only be applied as a whole list. Its other secrets stay by themselves.
+// retainServiceAccount adds the image pull secrets that the member has to those
+// of the template, as the list can only be applied as a whole. Other secrets of a
+// service account are kept by server-side apply itself.
 func retainServiceAccount(desired, observed kinds.Object) (kinds.Object, error) {
 	want, have := rules.List(desired.Object, pullSecrets), rules.List(observed.Object, pullSecrets)
 	merged := slices.Clone(want)
@@ -41,7 +42,8 @@ func isTokenSecret(desired kinds.Object) bool {
 	return rules.Text(desired.Object, "type") == string(corev1.SecretTypeServiceAccountToken)
 }
 
-// retainSecret keeps the token that the member issued.
+// retainSecret leaves out the data of a service account's token, which the member
+// issued.
 func retainSecret(desired, _ kinds.Object) (kinds.Object, error) {
 	if !isTokenSecret(desired) {
 		return desired, nil

@@ -6,8 +6,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// checkStatus compares the status that a template gets with what it should be, and
-// that it gets it again once it has it: nothing is written without news.
+// checkStatus compares the status that a template gets with the wanted one, and
+// checks that aggregating it again changes nothing.
 func checkStatus(t *testing.T, template string, copies []string, want string) {
 	t.Helper()
 	out := rolled(t, template, copies)
@@ -24,8 +24,8 @@ func checkStatus(t *testing.T, template string, copies []string, want string) {
 	}
 }
 
-// TestAggregateAddresses: a template has the addresses of all clusters, sorted,
-// each once, as far as the server takes them.
+// TestAggregateAddresses checks that a template has the addresses of all clusters,
+// sorted, each once, as far as the API server accepts them.
 func TestAggregateAddresses(t *testing.T) {
 	const (
 		balancer = `{apiVersion: v1, kind: Service, spec: {type: LoadBalancer}, status: {conditions: [kept]}}`
@@ -76,7 +76,8 @@ func TestAggregateAddresses(t *testing.T) {
 	}
 }
 
-// TestAggregateJobs: a job takes only the steps that the server accepts.
+// TestAggregateJobs checks that the status of a job only makes changes that the
+// API server accepts.
 func TestAggregateJobs(t *testing.T) {
 	const (
 		early, late = `"2026-01-01T00:00:00Z"`, `"2026-01-01T01:00:00Z"`
@@ -137,8 +138,8 @@ func TestAggregateJobs(t *testing.T) {
 	}
 }
 
-// TestAggregateCronJobs: a cron job lists what runs in all clusters, and when any
-// last did.
+// TestAggregateCronJobs checks that a cron job lists the active jobs of all
+// clusters, and the latest times.
 func TestAggregateCronJobs(t *testing.T) {
 	const (
 		early, late = `"2026-01-01T00:00:00Z"`, `"2026-01-01T01:00:00Z"`
@@ -167,8 +168,8 @@ func TestAggregateCronJobs(t *testing.T) {
 	}
 }
 
-// TestAggregatePods: a pod reports its containers by cluster, and that one has
-// ended only where it does not come back.
+// TestAggregatePods checks that a pod lists its containers by cluster, and shows
+// one as terminated only where it is not restarted.
 func TestAggregatePods(t *testing.T) {
 	template := func(spec, status string) string {
 		return `{apiVersion: v1, kind: Pod, metadata: {generation: 1}, spec: {` + spec + `}, status: {` + status + `}}`
@@ -221,8 +222,8 @@ func TestAggregatePods(t *testing.T) {
 	}
 }
 
-// TestAggregateScaling: budgets and autoscalers add up, and pods that are disrupted
-// are named by cluster.
+// TestAggregateScaling checks that the counts of budgets and autoscalers are
+// summed, and disrupted pods are listed by cluster.
 func TestAggregateScaling(t *testing.T) {
 	const budget = `apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {generation: 2}`
 	cases := map[string]struct {

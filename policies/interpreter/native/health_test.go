@@ -7,8 +7,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter"
 )
 
-// TestHealth: an object is healthy once its controller has seen the latest spec
-// and all that it asks for is there.
+// TestHealth checks that an object is healthy once its controller has observed the
+// latest spec and all that the spec asks for is there.
 func TestHealth(t *testing.T) {
 	const yes, no = workv1alpha2.ResourceHealthy, workv1alpha2.ResourceUnhealthy
 	deployment := func(status string) string {

@@ -15,8 +15,9 @@ import (
 
 var parallelismPath = []string{"spec", "parallelism"}
 
-// jobConditions are those that show how a job ends, and that it is held. In a
-// cluster without one of them, it is not so.
+// jobConditions are the conditions that show how a job ended, and whether it is
+// suspended. With the wanted status False, a cluster without the condition counts
+// as one in which it is false.
 var jobConditions = []rules.Merge{
 	{Type: string(batchv1.JobSuspended), Wanted: corev1.ConditionFalse},
 	{Type: string(batchv1.JobFailureTarget), Wanted: corev1.ConditionFalse},
@@ -45,7 +46,8 @@ func cronJob() kinds.Rules {
 	}
 }
 
-// jobReplicas is how many pods of a job run at once.
+// jobReplicas returns how many pods of a job run at once: its parallelism, but no
+// more than its completions.
 func jobReplicas(obj kinds.Object) (int32, *workv1alpha2.ReplicaRequirements, error) {
 	n, req, err := rules.Replicas(parallelismPath, templatePath)(obj)
 	if err != nil || rules.Value(obj.Object, "spec", "completions") == nil {
@@ -55,7 +57,8 @@ func jobReplicas(obj kinds.Object) (int32, *workv1alpha2.ReplicaRequirements, er
 	return min(n, completions), req, err
 }
 
-// madeLabels are what a server adds to the pods of a job, with values of its own.
+// madeLabels are the labels that an API server adds to the pods of a job, with
+// values of its own.
 var madeLabels = []string{
 	batchv1.ControllerUidLabel, batchv1.JobNameLabel, "controller-uid", "job-name",
 }
@@ -66,7 +69,8 @@ func retainsJob(desired kinds.Object) bool {
 		slices.ContainsFunc(madeLabels, func(l string) bool { return labels[l] != nil })
 }
 
-// retainJob keeps the selector that the member made, and the labels for it.
+// retainJob keeps the selector that the member generated, and the pod labels that
+// it selects.
 func retainJob(desired, observed kinds.Object) (kinds.Object, error) {
 	out, err := rules.DropChanged("spec", "selector")(desired, observed)
 	for _, label := range madeLabels {
@@ -78,16 +82,17 @@ func retainJob(desired, observed kinds.Object) (kinds.Object, error) {
 	return out, err
 }
 
-// Reasons and messages of the conditions that a template gets.
+// Reasons and messages of conditions that are set on a template.
 const (
 	jobFailedReason    = "JobFailed"
 	jobCompletedReason = "Completed"
 	jobCompletedText   = "Job completed"
 )
 
-// aggregateJob sums up what clusters report of a job. The server accepts only
-// certain steps: counts of ended pods never fall, the start time is set once,
-// a job ends only when nothing runs any more, and once ended it stays so.
+// aggregateJob sets the status of a job. The API server accepts only certain
+// changes of it: the counts of pods that have ended never fall, the start time is
+// set once, a job ends only when none of its pods runs, and stays as it is once
+// it has ended.
 func aggregateJob(status map[string]any, r rules.Reports) {
 	if finished(status) {
 		return
@@ -155,10 +160,11 @@ func startOf(status map[string]any, parts []rules.Part) string {
 	return first
 }
 
-// failJob says that the job will fail, and that it has once nothing runs.
+// failJob sets the condition that the job will fail and, once none of its pods
+// runs, the one that it has failed.
 func failJob(status map[string]any, r rules.Reports, failed []string) {
 	if rules.ConditionTrue(rules.List(status, "conditions"), string(batchv1.JobSuccessCriteriaMet)) {
-		return // the server refuses both
+		return // the API server refuses a job with both conditions
 	}
 	message := fmt.Sprintf("Job executed failed in member clusters %s", strings.Join(failed, ","))
 	at := latestTransition(r, batchv1.JobFailed)
@@ -184,8 +190,9 @@ func completeJob(status map[string]any, r rules.Reports) {
 	status["completionTime"] = done
 }
 
-// suspendJob says that the job is held once it is in every cluster in which it
-// has not ended, and that it is not any more.
+// suspendJob sets the Suspended condition to true once the job is suspended in
+// every cluster in which it has not ended, and to false when that is no longer
+// so.
 func suspendJob(status map[string]any, r rules.Reports) {
 	held, runs := 0, 0
 	for _, p := range r.Parts {
@@ -206,7 +213,8 @@ func suspendJob(status map[string]any, r rules.Reports) {
 	}
 }
 
-// latestTransition returns when the last of the clusters reached a condition.
+// latestTransition returns when the last of the clusters reported a change of the
+// condition; empty where none did.
 func latestTransition(r rules.Reports, kind batchv1.JobConditionType) string {
 	latest := ""
 	for _, p := range r.Parts {
@@ -217,8 +225,8 @@ func latestTransition(r rules.Reports, kind batchv1.JobConditionType) string {
 	return latest
 }
 
-// setTrue sets a condition that is true; one that is so already is kept, with
-// the message that it got first.
+// setTrue sets a condition to true. One that is true already keeps the message
+// that it got first.
 func setTrue(status map[string]any, kind batchv1.JobConditionType, reason, message, at string) {
 	if !rules.ConditionTrue(rules.List(status, "conditions"), string(kind)) {
 		set(status, kind, corev1.ConditionTrue, reason, message, at)
@@ -237,7 +245,7 @@ func set(status map[string]any, kind batchv1.JobConditionType, is corev1.Conditi
 	status["conditions"] = append(conditions, c)
 }
 
-// activeJobs collects the jobs that a CronJob runs, cluster by cluster.
+// activeJobs lists the active jobs of a CronJob in all clusters.
 func activeJobs(status map[string]any, r rules.Reports) {
 	active := []any{}
 	for _, p := range r.Parts {
@@ -252,7 +260,8 @@ func activeJobs(status map[string]any, r rules.Reports) {
 	}
 }
 
-// latest sets times to the latest that any cluster reports; they do not go back.
+// latest returns a step that sets times to the latest that any cluster reports.
+// They never go back, also when a cluster is removed.
 func latest(names ...string) rules.Step {
 	return func(status map[string]any, r rules.Reports) {
 		for _, name := range names {

@@ -35,8 +35,8 @@ func balances(obj kinds.Object) bool {
 	return rules.Text(obj.Object, "spec", "type") == string(corev1.ServiceTypeLoadBalancer)
 }
 
-// reflectService reports the addresses of a load balancer; other services have
-// no status.
+// reflectService reports the addresses of a load balancer. Services of other
+// types have no status to report.
 func reflectService(observed kinds.Object) (map[string]any, error) {
 	if !balances(observed) {
 		return nil, nil
@@ -44,8 +44,8 @@ func reflectService(observed kinds.Object) (map[string]any, error) {
 	return rules.Reflect("loadBalancer")(observed)
 }
 
-// serviceHealthy reports whether a load balancer has an address; other services
-// need none.
+// serviceHealthy reports whether a load balancer has an address. Services of
+// other types need none.
 func serviceHealthy(obj kinds.Object) (bool, error) {
 	if !balances(obj) {
 		return true, nil
@@ -62,8 +62,8 @@ func hasAddress(obj kinds.Object) (bool, error) {
 	return false, nil
 }
 
-// serviceAddresses collects the addresses of load balancers; other services
-// must have none.
+// serviceAddresses collects the addresses of a load balancer; the API server
+// refuses addresses on services of other types.
 func serviceAddresses(status map[string]any, r rules.Reports) {
 	if balances(r.Template) {
 		addresses(status, r, serviceAddress)
@@ -86,8 +86,8 @@ func addresses(status map[string]any, r rules.Reports, valid func(map[string]any
 	}
 }
 
-// ingressAddress returns an address as the server accepts it; nil for what it
-// would refuse.
+// ingressAddress returns an address without what the API server would refuse; nil
+// where nothing is left.
 func ingressAddress(entry map[string]any) map[string]any {
 	out := map[string]any{}
 	if ip, err := netip.ParseAddr(rules.Text(entry, "ip")); err == nil && ip.Zone() == "" && !ip.Is4In6() {
@@ -125,7 +125,8 @@ func portStatus(p map[string]any) map[string]any {
 	return out
 }
 
-// serviceAddress adds what servers since 1.30 do: how an IP is reached.
+// serviceAddress is ingressAddress for services. It adds ipMode, which API
+// servers since 1.30 set where there is an IP.
 func serviceAddress(entry map[string]any) map[string]any {
 	out := ingressAddress(entry)
 	if out != nil && out["ip"] != nil {
@@ -137,7 +138,7 @@ func serviceAddress(entry map[string]any) map[string]any {
 	return out
 }
 
-// Fields of a service that are the member's where nobody asks for a value.
+// Fields of a service that the member sets where the template does not.
 var (
 	clusterIP   = []string{"spec", "clusterIP"}
 	clusterIPs  = []string{"spec", "clusterIPs"}
@@ -153,7 +154,7 @@ func retainsService(desired kinds.Object) bool {
 	return rules.Has(clusterIP...)(desired) || rules.Has(clusterIPs...)(desired) || rules.Has(healthCheck...)(desired)
 }
 
-// retainService keeps the addresses and node ports that the member gave.
+// retainService keeps the addresses and node ports that the member allocated.
 func retainService(desired, observed kinds.Object) (kinds.Object, error) {
 	out, err := rules.DropChanged(healthCheck...)(desired, observed)
 	if err != nil {
@@ -165,8 +166,8 @@ func retainService(desired, observed kinds.Object) (kinds.Object, error) {
 	return retainNodePorts(out, observed), nil
 }
 
-// retainNodePorts leaves out node ports where the member has others that were
-// not set from here: a port that was is changed from here, too.
+// retainNodePorts leaves out node ports where the member has allocated others. A
+// node port that Flotilla applied before is changed to the template's.
 func retainNodePorts(desired, observed kinds.Object) kinds.Object {
 	given := map[string]int64{}
 	for _, port := range rules.Objects(observed.Object, "spec", "ports") {
@@ -182,7 +183,8 @@ func retainNodePorts(desired, observed kinds.Object) kinds.Object {
 	return out
 }
 
-// portKey is how managed fields name an entry of a service's ports.
+// portKey returns the key by which managed fields name an entry of a service's
+// ports.
 func portKey(port map[string]any) string {
 	protocol := cmp.Or(rules.Text(port, "protocol"), string(corev1.ProtocolTCP))
 	return fmt.Sprintf(`k:{"port":%d,"protocol":%q}`, rules.Number(port, "port"), protocol)

@@ -8,7 +8,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/rules"
 )
 
-// podConditions are those that every pod has.
+// podConditions are the conditions that every pod has.
 var podConditions = []rules.Merge{
 	{Type: string(corev1.PodScheduled)}, {Type: string(corev1.PodInitialized)},
 	{Type: string(corev1.ContainersReady)}, {Type: string(corev1.PodReady)},
@@ -27,8 +27,9 @@ func pod() kinds.Rules {
 	}
 }
 
-// reflectPod reports all of a pod's status. Kubelets before 1.34 do not say which
-// generation they have seen: it is the one that there is.
+// reflectPod reports the whole status of a pod. Kubelets before 1.34 do not set
+// the observed generation; then the generation is left out too, so that the
+// status does not count as outdated.
 func reflectPod(observed kinds.Object) (map[string]any, error) {
 	status, err := rules.Track(rules.ReflectAll)(observed)
 	if status != nil && status[rules.FieldObservedGeneration] == nil {
@@ -53,8 +54,9 @@ func podHealthy(obj kinds.Object) (bool, error) {
 	}
 }
 
-// retainPod keeps where the pod runs and as whom. What the member adds to lists
-// of volumes and mounts stays by itself: their entries are applied one by one.
+// retainPod keeps the node and the service account of the pod in the member.
+// Volumes and mounts that the member adds are kept by server-side apply itself,
+// as it applies their lists entry by entry.
 func retainPod(desired, observed kinds.Object) (kinds.Object, error) {
 	out, err := rules.DropChanged("spec", "nodeName")(desired, observed)
 	if err != nil {
@@ -66,8 +68,8 @@ func retainPod(desired, observed kinds.Object) (kinds.Object, error) {
 	return rules.DropChanged("spec", "serviceAccount")(out, observed)
 }
 
-// containers reports of every container in every cluster whether it is ready and
-// in which state.
+// containers lists every container in every cluster, with its state and whether
+// it is ready.
 func containers(status map[string]any, r rules.Reports) {
 	out := []any{}
 	for _, p := range r.Parts {
@@ -80,9 +82,10 @@ func containers(status map[string]any, r rules.Reports) {
 	}
 }
 
-// containerStatus says the cluster in the name where there are several. A state
-// that is not final is not reported as if it were: the server lets no container
-// come back from there.
+// containerStatus returns the status of a container, with its cluster before its
+// name where there are several. The API server refuses to move a container out of
+// the terminated state, so that state is reported only once the container cannot
+// be restarted, and kept from then on.
 func containerStatus(c map[string]any, cluster string, status map[string]any, r rules.Reports) map[string]any {
 	name := rules.Text(c, "name")
 	out := map[string]any{"name": name, "ready": rules.Bool(c, "ready"), "image": "", "imageID": "", "restartCount": int64(0)}
@@ -104,7 +107,7 @@ func containerStatus(c map[string]any, cluster string, status map[string]any, r 
 	return out
 }
 
-// final reports whether a container that has ended is not started again.
+// final reports whether a container that has terminated will not be restarted.
 func final(template kinds.Object, name string, state map[string]any) bool {
 	for _, c := range rules.Objects(template.Object, "spec", "containers") {
 		if c["name"] == name && (c["restartPolicy"] != nil || c["restartPolicyRules"] != nil) {

@@ -14,18 +14,18 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 )
 
-// answers are what is known of the replicas of an object.
+// answers are the results for the replicas of an object.
 type answers struct {
 	Replicas int32
 	Needs    *workv1alpha2.ReplicaRequirements
 	Known    bool
 	Error    string
-	// Revised is the spec that asks for seven.
+	// Revised is the spec with seven replicas.
 	Revised map[string]any
 }
 
-// TestReplicas: what an object asks for is read, and can be changed where the
-// template says a number.
+// TestReplicas checks that replicas and requirements are read, and that replicas
+// can be changed where the template has a number.
 func TestReplicas(t *testing.T) {
 	const podSpec = `spec: {nodeSelector: {disk: fast}, containers: [{resources: {requests: {cpu: 250m}}}]}`
 	needs := &workv1alpha2.ReplicaRequirements{
@@ -87,7 +87,7 @@ func TestReplicas(t *testing.T) {
 			}
 			got.Revised, _ = revised.Object["spec"].(map[string]any)
 			if i := strings.Index(got.Error, "spec."); i > 0 {
-				got.Error = got.Error[i:] // which kind it is about stands before
+				got.Error = got.Error[i:] // cuts the prefix with the kind
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("answers (-want +got):\n%s", diff)
@@ -96,8 +96,9 @@ func TestReplicas(t *testing.T) {
 	}
 }
 
-// TestDependencies: what the pods of an object cannot run without is found
-// wherever the kind has its pod spec, and what the object makes itself is not.
+// TestDependencies checks that what the pods of an object cannot run without is
+// found wherever the kind has its pod spec, and that what the object makes itself
+// is not.
 func TestDependencies(t *testing.T) {
 	const podSpec = `spec: {serviceAccountName: me, volumes: [{name: v, configMap: {name: conf}}, {name: d, persistentVolumeClaim: {claimName: data}}]}`
 	all := []kinds.Dependency{

@@ -8,15 +8,15 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter"
 )
 
-// retained is what is known before the member's object is looked at, and what is
-// applied once it was.
+// retained is whether the member's object is needed, and what is applied given
+// that object.
 type retained struct {
 	Looks   bool
 	Applied map[string]any
 }
 
-// checkRetain compares what is applied where the member has observed; both stay as
-// they are, as others read them, too.
+// checkRetain compares what is applied where the member has observed. Neither
+// object may be changed, as caches share them.
 func checkRetain(t *testing.T, desired, observed, want string, looks bool) {
 	t.Helper()
 	know, in, member := interpreter.Native(), object(t, desired), object(t, observed)
@@ -32,8 +32,8 @@ func checkRetain(t *testing.T, desired, observed, want string, looks bool) {
 	}
 }
 
-// TestRetainAccounts: an account keeps the member's pull secrets, and a token the
-// member's data.
+// TestRetainAccounts checks that a service account keeps the member's pull
+// secrets, and a token the member's data.
 func TestRetainAccounts(t *testing.T) {
 	cases := map[string]struct {
 		desired, observed, want string
@@ -70,8 +70,8 @@ func TestRetainAccounts(t *testing.T) {
 	}
 }
 
-// TestRetainServices: a service keeps the addresses and ports that the member gave,
-// but for node ports that were set from here.
+// TestRetainServices checks that a service keeps the addresses and ports that the
+// member allocated, but for node ports that Flotilla applied.
 func TestRetainServices(t *testing.T) {
 	const ours = `metadata: {managedFields: [{manager: flotilla, operation: Apply, fieldsV1: {"f:spec": {"f:ports": {"k:{\"port\":80,\"protocol\":\"TCP\"}": {"f:nodePort": {}}}}}}]}`
 	cases := map[string]struct {
@@ -124,8 +124,8 @@ func TestRetainServices(t *testing.T) {
 	}
 }
 
-// TestRetainPods: pods, and what makes or mounts them, keep what the member has
-// decided.
+// TestRetainPods checks that pods, and kinds that make or mount them, keep what
+// the member decided.
 func TestRetainPods(t *testing.T) {
 	cases := map[string]struct {
 		desired, observed, want string

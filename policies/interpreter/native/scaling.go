@@ -9,8 +9,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/rules"
 )
 
-// budgetConditions: a budget allows disruptions as soon as it does somewhere,
-// as its count does.
+// budgetConditions are wanted to be False so that a budget allows disruptions as
+// soon as it does in any cluster, as its count disruptionsAllowed does.
 var budgetConditions = []rules.Merge{{Type: policyv1.DisruptionAllowedCondition, Wanted: corev1.ConditionFalse}}
 
 func disruptionBudget() kinds.Rules {
@@ -26,7 +26,8 @@ func budgetHealthy(obj kinds.Object) (bool, error) {
 	return rules.Number(obj.Object, "status", "currentHealthy") >= rules.Number(obj.Object, "status", "desiredHealthy"), nil
 }
 
-// disruptedPods names pods by cluster.
+// disruptedPods lists the disrupted pods of all clusters, each by its cluster and
+// name.
 func disruptedPods(status map[string]any, r rules.Reports) {
 	all := map[string]any{}
 	for _, p := range r.Parts {
@@ -43,7 +44,8 @@ func disruptedPods(status map[string]any, r rules.Reports) {
 	}
 }
 
-// autoscalerConditions change their reasons whenever an autoscaler looks.
+// autoscalerConditions are quiet, as an autoscaler changes their reasons at every
+// look.
 var autoscalerConditions = []rules.Merge{
 	{Type: string(autoscalingv2.AbleToScale), Quiet: true},
 	{Type: string(autoscalingv2.ScalingActive), Quiet: true},

@@ -13,14 +13,14 @@ var (
 	phasePath  = []string{"status", "phase"}
 )
 
-// volumeClaimConditions say that something is underway with a claim.
+// volumeClaimConditions show that something is underway with a claim.
 var volumeClaimConditions = []rules.Merge{
 	{Type: string(corev1.PersistentVolumeClaimResizing), Wanted: corev1.ConditionFalse},
 	{Type: string(corev1.PersistentVolumeClaimFileSystemResizePending), Wanted: corev1.ConditionFalse},
 }
 
-// persistentVolumeClaim: a claim is lost if it is anywhere, and bound only if
-// it is everywhere.
+// persistentVolumeClaim returns the rules for a PersistentVolumeClaim: it is Lost
+// if it is in any cluster, and Bound only once it is in every cluster.
 func persistentVolumeClaim() kinds.Rules {
 	return kinds.Rules{
 		Retain:  rules.DropChanged(volumeName...),

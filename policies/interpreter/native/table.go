@@ -16,12 +16,12 @@ var (
 	multi       = schema.GroupVersion{Group: "multicluster.x-k8s.io", Version: "v1alpha1"}
 )
 
-// Table returns the rules of all kinds that are built in.
+// Table returns the rules for all of Kubernetes' own kinds that are known.
 func Table() kinds.Table {
 	return kinds.Table{
 		apps.WithKind("Deployment"):                     deployment(),
 		apps.WithKind("ReplicaSet"):                     replicaSet(),
-		core.WithKind("ReplicationController"):          replicaSet(), // these are alike but for how they select
+		core.WithKind("ReplicationController"):          replicaSet(), // the two differ in their selectors only
 		apps.WithKind("StatefulSet"):                    statefulSet(),
 		apps.WithKind("DaemonSet"):                      daemonSet(),
 		batch.WithKind("Job"):                           job(),

@@ -28,8 +28,8 @@ func object(t testing.TB, text string) *unstructured.Unstructured {
 	return obj
 }
 
-// rolled returns the template with the status that it gets while its copies in
-// the members m1, m2, … stand as given; "-" is one that has not reported.
+// rolled returns the template with its aggregated status, given its copies in the
+// members m1, m2, …; "-" is a member that has not reported.
 func rolled(t testing.TB, template string, copies []string) *unstructured.Unstructured {
 	t.Helper()
 	know, out := interpreter.Native(), object(t, template)
@@ -56,7 +56,7 @@ func rolled(t testing.TB, template string, copies []string) *unstructured.Unstru
 	return out
 }
 
-// verdict is what two tools say about a template.
+// verdict is what two tools make of a template.
 type verdict struct{ Kstatus, Rollout string }
 
 func judge(t *testing.T, template *unstructured.Unstructured) verdict {
@@ -68,7 +68,7 @@ func judge(t *testing.T, template *unstructured.Unstructured) verdict {
 	out := verdict{Kstatus: result.Status.String() + ": " + result.Message}
 	viewer, err := polymorphichelpers.StatusViewerFor(template.GroupVersionKind().GroupKind())
 	if err != nil {
-		return out // kubectl knows no rollout of the kind
+		return out // kubectl rollout does not know the kind
 	}
 	message, done, err := viewer.Status(template, 0)
 	switch {
@@ -84,7 +84,7 @@ func judge(t *testing.T, template *unstructured.Unstructured) verdict {
 
 const marks = `annotations: {resourcetemplate.karmada.io/generation: "2"}`
 
-// web is a Deployment that runs everywhere, but for what a case changes.
+// web is a Deployment that runs in all members, except for what a case changes.
 const (
 	webTemplate = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, generation: 2}, spec: {replicas: 4, progressDeadlineSeconds: 600}, status: {observedGeneration: 1}}`
 	webDone     = `{metadata: {generation: 3, ` + marks + `}, status: {observedGeneration: 3, replicas: 2, updatedReplicas: 2, readyReplicas: 2, availableReplicas: 2, conditions: [
@@ -107,14 +107,15 @@ const (
 	rsDone      = `{metadata: {generation: 1, ` + marks + `}, status: {observedGeneration: 1, replicas: 1, fullyLabeledReplicas: 1, readyReplicas: 1, availableReplicas: 1}}`
 )
 
-// idleTemplate is a template of which two clusters held two replicas each before.
+// idleTemplate returns a template that had two replicas in each of two clusters
+// before.
 func idleTemplate(kind, spec string) string {
 	return `{apiVersion: apps/v1, kind: ` + kind + `, metadata: {name: w, generation: 2}, spec: {` + spec + `}, status: {observedGeneration: 1,
   replicas: 4, updatedReplicas: 4, readyReplicas: 4, availableReplicas: 4, currentReplicas: 4, currentRevision: a, updateRevision: b,
   currentNumberScheduled: 4, desiredNumberScheduled: 4, updatedNumberScheduled: 4, numberReady: 4, numberAvailable: 4}}`
 }
 
-// TestTruth: kstatus and kubectl say of a template what is so in its members.
+// TestTruth checks that kstatus and kubectl see a template as its members are.
 func TestTruth(t *testing.T) {
 	cases := map[string]struct {
 		template string
@@ -286,9 +287,9 @@ const (
 	budgetSeen = `{metadata: {generation: 1, ` + marks + `}, status: {observedGeneration: 1, expectedPods: 1}}`
 )
 
-// TestDuplicatesCountTogether: counts are sums over clusters whatever the
-// policy, so that of a Deployment that is duplicated, kstatus expects the
-// replicas beyond its own number to go; kubectl does not.
+// TestDuplicatesCountTogether checks that counts are sums over clusters whatever
+// the policy: for a Deployment that is duplicated, kstatus waits for the replicas
+// beyond spec.replicas to go, and kubectl does not.
 func TestDuplicatesCountTogether(t *testing.T) {
 	template := strings.Replace(webTemplate, "replicas: 4", "replicas: 2", 1)
 	want := verdict{"InProgress: Pending termination: 2", `done: deployment "web" successfully rolled out`}

@@ -16,13 +16,14 @@ var (
 	templatePath = []string{"spec", "template"}
 )
 
-// replicaFailure says that pods cannot be made.
+// replicaFailure returns how the condition merges that shows that pods cannot be
+// created.
 func replicaFailure(conditionType string) rules.Merge {
 	return rules.Merge{Type: conditionType, Wanted: corev1.ConditionFalse}
 }
 
-// deploymentConditions are those that tools wait for. A Deployment without a
-// deadline has no Progressing.
+// deploymentConditions are the conditions that tools wait for. Progressing is
+// optional, as a Deployment without a deadline does not have it.
 var deploymentConditions = []rules.Merge{
 	{Type: string(appsv1.DeploymentAvailable)},
 	{Type: string(appsv1.DeploymentProgressing), Optional: true, Done: "NewReplicaSetAvailable", Gravest: "ProgressDeadlineExceeded"},
@@ -44,8 +45,9 @@ func deployment() kinds.Rules {
 	}
 }
 
-// idle says of a Deployment that asks for nothing and so stands in no cluster what
-// a controller says of one with no replicas: all of them are there.
+// idle sets the conditions of a Deployment with zero replicas that is in no
+// cluster: those that a controller sets on a Deployment that has all of its zero
+// replicas.
 func idle(status map[string]any, r rules.Reports) {
 	if len(r.Parts) > 0 || rules.Value(r.Template.Object, replicasPath...) == nil || rules.Number(r.Template.Object, replicasPath...) != 0 {
 		return
@@ -63,8 +65,9 @@ func idle(status map[string]any, r rules.Reports) {
 	})
 }
 
-// fitReplicas makes counts fit each other as the server asks for: no more
-// replicas are ready than there are, nor available than are ready.
+// fitReplicas lowers counts to what the API server accepts: no more replicas are
+// ready than there are, nor available than are ready. The counts of clusters may
+// contradict each other.
 func fitReplicas(others ...string) rules.Step {
 	all := rules.AtMost("replicas", append(others, "readyReplicas", "availableReplicas")...)
 	ready := rules.AtMost("readyReplicas", "availableReplicas")
@@ -109,8 +112,8 @@ func statefulSet() kinds.Rules {
 	}
 }
 
-// revisions shows the revisions of the first cluster that is still between two,
-// else those of the first cluster: they are equal once they are everywhere.
+// revisions sets the revisions of the first cluster that is in an update, or else
+// of the first cluster: the two are equal once the update has ended everywhere.
 func revisions(status map[string]any, r rules.Reports) {
 	current, update := "", ""
 	for _, p := range r.Parts {
@@ -127,7 +130,8 @@ func revisions(status map[string]any, r rules.Reports) {
 	}
 }
 
-// statefulSetDependencies leaves out the claims that the set makes itself.
+// statefulSetDependencies leaves out the volume claims that the set makes from
+// its own templates.
 func statefulSetDependencies(obj kinds.Object) ([]kinds.Dependency, error) {
 	own := map[string]bool{}
 	for _, claim := range rules.Objects(obj.Object, "spec", "volumeClaimTemplates") {

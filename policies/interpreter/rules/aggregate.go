@@ -13,26 +13,27 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 )
 
-// Part is what one cluster reports.
+// Part is the status that one cluster reports.
 type Part struct {
 	Cluster string
 	// Status is nil where the cluster reports none.
 	Status map[string]any
 }
 
-// Reports is what all clusters report of one template.
+// Reports are the statuses that all clusters report of one template.
 type Reports struct {
 	Template kinds.Object
-	// Parts are sorted by cluster, so that no rule depends on who came first.
+	// Parts are sorted by cluster, so that no result depends on which cluster
+	// reported first.
 	Parts []Part
 }
 
-// Step works on the status of a template: a copy that it changes, given what
-// clusters report.
+// Step changes the status of a template, given what clusters report. The status
+// is a copy.
 type Step func(status map[string]any, r Reports)
 
-// Aggregate returns a rule that takes the steps one after the other, on what the
-// template's status is now. A status that is no object counts as none.
+// Aggregate returns a rule that takes the steps one after the other, from the
+// present status of the template. A status that is no object counts as none.
 func Aggregate(steps ...Step) func(kinds.Object, []workv1alpha2.AggregatedStatusItem) (map[string]any, error) {
 	return func(template kinds.Object, items []workv1alpha2.AggregatedStatusItem) (map[string]any, error) {
 		parts, err := Parts(items)
@@ -47,7 +48,7 @@ func Aggregate(steps ...Step) func(kinds.Object, []workv1alpha2.AggregatedStatus
 	}
 }
 
-// Parts returns what clusters report, sorted by cluster.
+// Parts decodes the statuses that clusters report, and sorts them by cluster.
 func Parts(items []workv1alpha2.AggregatedStatusItem) ([]Part, error) {
 	out := make([]Part, len(items))
 	for i := range items {
@@ -73,18 +74,18 @@ func itemStatus(item *workv1alpha2.AggregatedStatusItem) (map[string]any, error)
 	return status, nil
 }
 
-// Fields of a reported status that say which spec it is about: that of the
-// member's object, the template's that it was made from, and the latest that the
-// object's controller has seen.
+// Fields of a reported status that show which spec it is about: the generation of
+// the member's object, the generation of the template that it was made from, and
+// the latest generation that the object's controller has observed.
 const (
 	FieldGeneration         = "generation"
 	FieldTemplateGeneration = "resourceTemplateGeneration"
 	FieldObservedGeneration = "observedGeneration"
 )
 
-// Sum adds up counts. Every one is written, zeros too, so that a merge patch
-// made of the result clears what has gone. What is less than nothing counts as
-// nothing, and no sum exceeds what an int32 holds: servers refuse it.
+// Sum adds up counts. Every count is written, zeros too, so that a merge patch
+// made of the result clears what has gone. A negative count is taken for zero,
+// and sums end at the largest int32, as API servers refuse more.
 func Sum(counts ...string) Step {
 	return func(status map[string]any, r Reports) {
 		for _, name := range counts {
@@ -102,8 +103,8 @@ func SumOf(parts []Part, path ...string) int64 {
 	return min(sum, math.MaxInt32)
 }
 
-// AtMost lowers counts to another one, as the server asks for: no more replicas
-// are ready than there are.
+// AtMost lowers counts to the count limit, as the API server asks for: for
+// example, no more replicas may be ready than there are.
 func AtMost(limit string, counts ...string) Step {
 	return func(status map[string]any, _ Reports) {
 		most := Number(status, limit)
@@ -115,18 +116,18 @@ func AtMost(limit string, counts ...string) Step {
 	}
 }
 
-// Observe has the template's generation observed once every cluster reports
-// about it with nothing newer underway; until then the field stays. A template
-// that is to stand in no cluster is observed as it is: nobody has anything left to
-// look at.
+// Observe sets the observed generation to the template's once every cluster
+// reports about the latest spec; until then the field stays as it is. A template
+// that is in no cluster is observed at once, as no controller is left to wait
+// for.
 func Observe(status map[string]any, r Reports) {
 	if r.Template.GetGeneration() > 0 && Observed(r) {
 		status[FieldObservedGeneration] = r.Template.GetGeneration()
 	}
 }
 
-// Observed reports whether every cluster there is reports about the template's latest
-// generation. The reports have to be tracked: see ReflectTracked.
+// Observed reports whether every cluster reports about the template's latest
+// generation. The statuses have to be reported by ReflectTracked.
 func Observed(r Reports) bool {
 	for _, p := range r.Parts {
 		if p.Status == nil || Number(p.Status, FieldObservedGeneration) < Number(p.Status, FieldGeneration) ||
@@ -137,8 +138,8 @@ func Observed(r Reports) bool {
 	return true
 }
 
-// Phase sets the phase to the worst of those that clusters report, as Worst does,
-// but leaves it as it is where none is known.
+// Phase is Worst for the field phase, but leaves it as it is where no word is
+// known.
 func Phase(missing string, words ...string) Step {
 	return func(status map[string]any, r Reports) {
 		if word := worstOf(r, "phase", missing, words); word != "" {
@@ -147,8 +148,9 @@ func Phase(missing string, words ...string) Step {
 	}
 }
 
-// Collect sets the list at a path to all that clusters report there, sorted by
-// its text, each once. Nothing is written where nothing is and was.
+// Collect sets the list at a path to the distinct values of all clusters, sorted
+// by their JSON. It writes nothing where no cluster reports a value and the
+// template has no list.
 func Collect(path ...string) Step {
 	return func(status map[string]any, r Reports) {
 		var all []any
@@ -161,7 +163,8 @@ func Collect(path ...string) Step {
 	}
 }
 
-// Put writes v at the path, and makes an object of whatever is in the way.
+// Put sets v at the path, and replaces what is on the way and is no object by
+// one.
 func Put(m map[string]any, v any, path ...string) {
 	for _, key := range path[:len(path)-1] {
 		child, ok := m[key].(map[string]any)
@@ -174,7 +177,7 @@ func Put(m map[string]any, v any, path ...string) {
 	m[path[len(path)-1]] = v
 }
 
-// Distinct returns the values sorted by their text, each once; never nil.
+// Distinct returns the values sorted by their JSON, each once; never nil.
 func Distinct(values []any) []any {
 	type entry struct {
 		value any
@@ -184,7 +187,7 @@ func Distinct(values []any) []any {
 	for _, v := range values {
 		data, err := json.Marshal(v)
 		if err != nil {
-			continue // it was decoded from JSON
+			continue // cannot happen: it was decoded from JSON
 		}
 		entries = append(entries, entry{v, string(data)})
 	}

@@ -22,7 +22,8 @@ const (
 	statusUnknown = string(corev1.ConditionUnknown)
 )
 
-// Condition returns the condition of a type, not a copy; nil where there is none.
+// Condition returns the condition of a type, not as a copy; nil where there is
+// none.
 func Condition(conditions []any, conditionType string) map[string]any {
 	for _, entry := range conditions {
 		if c, ok := entry.(map[string]any); ok && Text(c, "type") == conditionType {
@@ -37,42 +38,42 @@ func ConditionTrue(conditions []any, conditionType string) bool {
 	return Text(Condition(conditions, conditionType), "status") == statusTrue
 }
 
-// Merge says how clusters' conditions of one type become one condition of the
-// template: it is as wanted once it is so in every cluster; where it is not
-// somewhere, it is not, and the message says where and why.
+// Merge is how conditions of one type, each from one cluster, become one
+// condition of the template. It has the wanted status once it has it in every
+// cluster. Otherwise the message names the clusters in which it has not, and why.
 type Merge struct {
 	// Type of the condition.
 	Type string
-	// Wanted is the status that is good news. Empty means True, and that a
-	// cluster without the condition is unknown; with False, nothing is wrong in
-	// a cluster without it.
+	// Wanted is the status of a healthy cluster. Empty means True: a cluster
+	// without the condition then counts as Unknown. With False, a cluster without
+	// the condition counts as healthy.
 	Wanted corev1.ConditionStatus
-	// Optional conditions are not given in every cluster: those that report
-	// a status without it have no say.
+	// Optional means that not every cluster has the condition: one that reports a
+	// status without it is ignored.
 	Optional bool
-	// Done is a reason that counts only once all clusters give it.
+	// Done is a reason that is taken only where all clusters report it.
 	Done string
-	// Gravest is a reason that counts as soon as one cluster gives it.
+	// Gravest is a reason that is taken as soon as one cluster reports it.
 	Gravest string
-	// Quiet conditions have no reason while they are as wanted: theirs change
-	// all the time.
+	// Quiet leaves out the reason while the condition has the wanted status, as it
+	// changes all the time.
 	Quiet bool
 
-	// alone: there is one cluster, which a message need not name.
+	// alone means that there is only one cluster, which a message need not name.
 	alone bool
 }
 
-// Bounds of what members say in conditions, in bytes.
+// Bounds of what a condition of a member may hold, in bytes.
 const (
 	mostReason  = 128
 	mostMessage = 256
-	// mostNamed is how many clusters a message names with what they say.
+	// mostNamed is how many clusters a message quotes.
 	mostNamed = 3
 )
 
-// WithConditions adds to what another rule reports the conditions that are
-// merged, reduced to what does not change without news: type, status, reason,
-// since when, and a message where something is not as wanted.
+// WithConditions adds conditions to what another rule reports, reduced to what
+// changes only for a reason: type, status, reason and time, and a message where
+// the status is not as wanted.
 func WithConditions(reflect func(kinds.Object) (map[string]any, error), merges ...Merge) func(kinds.Object) (map[string]any, error) {
 	return func(observed kinds.Object) (map[string]any, error) {
 		status, err := reflect(observed)
@@ -95,13 +96,14 @@ func WithConditions(reflect func(kinds.Object) (map[string]any, error), merges .
 	}
 }
 
-// wellFormed are the reasons that servers accept.
+// wellFormed matches the reasons that API servers accept.
 var wellFormed = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
 
 func (m Merge) wanted() string { return cmp.Or(string(m.Wanted), statusTrue) }
 
-// reduce returns a condition without what says nothing, and without what has
-// an unexpected shape: servers refuse all of a status for one such field.
+// reduce returns a condition without fields that carry no news, and without those
+// of an unexpected form: for one such field, an API server would refuse the whole
+// status.
 func (m Merge) reduce(c map[string]any) map[string]any {
 	status := Text(c, "status")
 	if status != statusTrue && status != statusFalse {
@@ -126,8 +128,9 @@ func (m Merge) reduce(c map[string]any) map[string]any {
 	return out
 }
 
-// Conditions merges conditions of clusters. The template's conditions of other
-// types stay; those that no cluster gives any more are removed.
+// Conditions merges the conditions that clusters report. Conditions of the
+// template that are of other types stay; those that no cluster reports any more
+// are removed.
 func Conditions(merges ...Merge) Step {
 	return func(status map[string]any, r Reports) {
 		current := List(status, "conditions")
@@ -183,15 +186,16 @@ func (m Merge) merge(r Reports, current map[string]any) map[string]any {
 	if status != m.wanted() && !m.alone {
 		out["message"] = message(all)
 	}
-	// Where no cluster says since when, there is a time all the same: most kinds
-	// must have one.
+	// Most kinds require a time. Where no cluster reports one, that of the
+	// template's creation is as good as any, and does not change.
 	if since = cmp.Or(since, Time(r.Template.Object, "metadata", "creationTimestamp")); since != "" {
 		out["lastTransitionTime"] = since
 	}
 	return out
 }
 
-// worst returns the status that is furthest from the one that is wanted.
+// worst returns the status that is furthest from the wanted one: its opposite,
+// then Unknown.
 func (m Merge) worst(all []reported) string {
 	worst := m.wanted()
 	for _, s := range all {
@@ -206,8 +210,8 @@ func (m Merge) worst(all []reported) string {
 	return worst
 }
 
-// reason returns the gravest reason of those that are given, else the first
-// that is not the one of those who are done.
+// reason returns m.Gravest if any cluster reports it, else the first reason that
+// is not m.Done.
 func (m Merge) reason(all []reported) string {
 	reason := ""
 	for _, s := range all {
@@ -224,7 +228,7 @@ func (m Merge) reason(all []reported) string {
 	return cmp.Or(reason, "Reported")
 }
 
-// message names clusters with what they say.
+// message names clusters, each with its message, reason or status.
 func message(all []reported) string {
 	var out strings.Builder
 	for i, s := range all {
@@ -240,8 +244,8 @@ func message(all []reported) string {
 	return out.String()
 }
 
-// Time returns the time at the path as servers write it, in UTC and whole
-// seconds, so that texts sort as times do; empty where there is none.
+// Time returns the time at the path in UTC and whole seconds, as API servers
+// write it, so that texts sort as times do; empty where there is none.
 func Time(m map[string]any, path ...string) string {
 	at, err := time.Parse(time.RFC3339, Text(m, path...))
 	if err != nil || at.IsZero() {

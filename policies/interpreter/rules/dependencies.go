@@ -11,22 +11,22 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 )
 
-// PodTemplateDependencies returns a rule for what pods made from the template
-// at the path cannot run without.
+// PodTemplateDependencies returns a rule that finds what pods made from the
+// template at the path cannot run without.
 func PodTemplateDependencies(path ...string) func(kinds.Object) ([]kinds.Dependency, error) {
 	return PodSpecDependencies(append(slices.Clone(path), "spec")...)
 }
 
-// PodSpecDependencies returns a rule for what a pod of the spec at the path
-// cannot run without.
+// PodSpecDependencies returns a rule that finds what a pod of the spec at the
+// path cannot run without.
 func PodSpecDependencies(path ...string) func(kinds.Object) ([]kinds.Dependency, error) {
 	return func(obj kinds.Object) ([]kinds.Dependency, error) {
 		return PodDependencies(obj.GetNamespace(), Object(obj.Object, path...))
 	}
 }
 
-// PodDependencies returns what a pod of the spec in the namespace cannot run
-// without, sorted, each once.
+// PodDependencies returns what a pod of the spec cannot run without in the
+// namespace, sorted, each once.
 func PodDependencies(namespace string, podSpec map[string]any) ([]kinds.Dependency, error) {
 	spec, err := Typed[corev1.PodSpec](podSpec)
 	if err != nil {
@@ -37,25 +37,25 @@ func PodDependencies(namespace string, podSpec map[string]any) ([]kinds.Dependen
 	return needs.Sorted(), nil
 }
 
-// Needs collects what an object cannot run without. The zero value is for a
-// cluster-scoped object.
+// Needs collects the dependencies of an object. The zero value is for
+// dependencies without a namespace.
 type Needs struct {
-	// Namespace of all that is added.
+	// Namespace of the dependencies that are added.
 	Namespace string
 	found     []kinds.Dependency
 }
 
-// Add adds a resource of the core group; an empty name adds nothing.
+// Add adds a resource of the core group; with an empty name, it adds nothing.
 func (n *Needs) Add(kind, name string) { n.AddOf("v1", kind, name) }
 
-// AddOf adds a resource of any group; an empty name adds nothing.
+// AddOf adds a resource of any group; with an empty name, it adds nothing.
 func (n *Needs) AddOf(apiVersion, kind, name string) {
 	if name != "" {
 		n.found = append(n.found, kinds.Dependency{APIVersion: apiVersion, Kind: kind, Namespace: n.Namespace, Name: name})
 	}
 }
 
-// Sorted returns what was added, each once.
+// Sorted returns the dependencies that were added, sorted, each once.
 func (n *Needs) Sorted() []kinds.Dependency { return Union(n.found) }
 
 // Union returns the dependencies of all lists, sorted, each once; nil for none.

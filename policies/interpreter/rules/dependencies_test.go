@@ -10,15 +10,15 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/rules"
 )
 
-// named is a thing of the core group in the namespace ns.
+// named returns a dependency of the core group in the namespace ns.
 func named(kind, name string) kinds.Dependency {
 	return kinds.Dependency{APIVersion: "v1", Kind: kind, Namespace: "ns", Name: name}
 }
 
-// TestPodDependencies: what a pod spec names is found wherever it may stand, sorted,
-// each once.
+// TestPodDependencies checks that what a pod spec names is found wherever it may
+// be, sorted, each once.
 func TestPodDependencies(t *testing.T) {
-	// driver is a volume whose driver logs in with a secret.
+	// driver returns a pod spec with a volume whose driver logs in with a secret.
 	driver := func(volume string) string { return `{volumes: [{name: v, ` + volume + `}]}` }
 	login := []kinds.Dependency{named("Secret", "login")}
 	cases := map[string]struct {
@@ -67,8 +67,8 @@ func TestPodDependencies(t *testing.T) {
 	}
 }
 
-// TestNeeds: needs of any group are sorted, each once, and what only labels tell
-// apart are two.
+// TestNeeds checks that dependencies of any group are sorted, each once, and that
+// two that differ in their labels only are two.
 func TestNeeds(t *testing.T) {
 	needs := rules.Needs{Namespace: "ns"}
 	needs.AddOf("z.example/v1", "Zed", "a")

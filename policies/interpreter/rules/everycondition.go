@@ -11,22 +11,25 @@ import (
 )
 
 const (
-	// MostConditions is how many types of conditions a template gets.
+	// MostConditions is how many types of conditions the status of a template may
+	// have.
 	MostConditions = 32
-	// mostText is how long a text of members may be that goes on as it is.
+	// mostText is how long a text that members report may be in the status of a
+	// template, in bytes.
 	mostText = 1024
 )
 
-// adverse are types of conditions that many kinds have and that are no good news
-// where they are true: true in one cluster is true of the template. All others
-// are true of the template once they are in every cluster.
+// adverse are types of conditions that many kinds have and that are bad news:
+// such a condition is true of the template as soon as it is true in one cluster.
+// All others are true of the template once they are true in every cluster.
 var adverse = []string{
 	"Degraded", "Error", "Failed", "Failure", "Reconciling", "ReplicaFailure", "Stalled", "Suspended", "Paused",
 }
 
-// EveryCondition merges the conditions of all types that clusters report. Types that
-// are true of the template as soon as they are of one cluster are adverse, or
-// among those given. The only cluster is quoted as it is, and not named.
+// EveryCondition merges the conditions of all types that clusters report. Those
+// of the types in anywhere, and those that are adverse for every kind, are true
+// of the template as soon as they are true in one cluster. The conditions of an
+// only cluster are taken as they are, without its name.
 func EveryCondition(anywhere ...string) Step {
 	return func(status map[string]any, r Reports) {
 		current := List(status, "conditions")
@@ -53,7 +56,7 @@ func EveryCondition(anywhere ...string) Step {
 }
 
 // conditionTypes returns the types that clusters report or the template has,
-// sorted.
+// sorted, and no more than MostConditions.
 func conditionTypes(current []any, r Reports) []string {
 	types := map[string]bool{}
 	collect := func(list []any) {
@@ -72,9 +75,10 @@ func conditionTypes(current []any, r Reports) []string {
 	return sorted[:min(len(sorted), MostConditions)]
 }
 
-// complete adds to a merged condition what its kind has beyond the common
-// fields, and leaves out what no condition of it has: servers drop what the schema
-// does not know, and refuse a status that misses what it asks for.
+// complete adds to a merged condition the fields that its kind has beyond the
+// common ones, and removes those that no cluster's condition has: API servers
+// drop fields that the schema does not have, and refuse a status without those
+// that it requires.
 func complete(merged, current map[string]any, m Merge, r Reports) map[string]any {
 	var given []map[string]any
 	for _, p := range r.Parts {
@@ -91,8 +95,8 @@ func complete(merged, current map[string]any, m Merge, r Reports) map[string]any
 	if Text(out, "message") == "" {
 		out["message"] = agreed(given)
 	}
-	// Some kinds ask for a time and are given none by their clusters: a fixed one changes
-	// nothing at each look, as the present would.
+	// Some kinds require a time, and their controllers set none. A fixed time
+	// causes no write at each reconcile, as the present would.
 	if Text(out, "lastTransitionTime") == "" {
 		out["lastTransitionTime"] = cmp.Or(since(given), epoch)
 	}
@@ -109,8 +113,9 @@ func complete(merged, current map[string]any, m Merge, r Reports) map[string]any
 	if !has("observedGeneration") {
 		return out
 	}
-	// What stood stays until all clusters speak of this generation: a client that waits for it
-	// would take the sum of old reports for its own.
+	// The generation stays until all clusters report about the new one: a client
+	// that waits for it would otherwise take the merge of old reports for the
+	// answer.
 	if generation := Number(current, "observedGeneration"); generation > 0 {
 		out["observedGeneration"] = generation
 	}
@@ -120,8 +125,8 @@ func complete(merged, current map[string]any, m Merge, r Reports) map[string]any
 	return out
 }
 
-// Plain returns a condition with the fields that conditions have, as servers take
-// them: of kinds that date updates, too.
+// Plain returns a condition with only the common fields, in a form that API
+// servers accept, and lastUpdateTime for kinds that have it.
 func Plain(c map[string]any) map[string]any {
 	out := Merge{Type: Text(c, "type")}.reduce(c)
 	if message := excerpt.Message(Text(c, "message"), mostText); message != "" {
@@ -133,10 +138,11 @@ func Plain(c map[string]any) map[string]any {
 	return out
 }
 
-// epoch is when what does not say since when has begun.
+// epoch stands for the time of a condition that has none.
 const epoch = "1970-01-01T00:00:00Z"
 
-// since returns the last time that any of the conditions has changed.
+// since returns the latest time at which any of the conditions changed; empty
+// where none has a time.
 func since(given []map[string]any) string {
 	at := ""
 	for _, c := range given {
@@ -145,7 +151,7 @@ func since(given []map[string]any) string {
 	return at
 }
 
-// agreed returns the message that all conditions have; empty where they differ.
+// agreed returns the message that all conditions share; empty where they differ.
 func agreed(given []map[string]any) string {
 	if len(given) == 1 {
 		return excerpt.Message(Text(given[0], "message"), mostText)

@@ -10,8 +10,9 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/rules"
 )
 
-// TestEveryCondition: conditions of all types are merged, with those fields that
-// the kind's conditions have; the only cluster is quoted as it is.
+// TestEveryCondition checks that conditions of all types are merged, with those
+// fields that the kind's conditions have, and that those of an only cluster are
+// taken as they are.
 func TestEveryCondition(t *testing.T) {
 	const early, late = `lastTransitionTime: "2026-01-01T00:00:00Z"`, `lastTransitionTime: "2026-02-01T00:00:00Z"`
 	ready := func(rest string) string { return `{conditions: [{type: Ready, ` + rest + `}]}` }
@@ -67,8 +68,8 @@ func TestEveryCondition(t *testing.T) {
 	})
 }
 
-// TestEveryConditionObserved: conditions that say which spec they are about are about
-// the template's latest once they are in every cluster.
+// TestEveryConditionObserved checks that conditions get the template's latest
+// generation once they are about it in every cluster.
 func TestEveryConditionObserved(t *testing.T) {
 	const early = `lastTransitionTime: "2026-01-01T00:00:00Z"`
 	ready := func(rest string) string { return `{conditions: [{type: Ready, ` + rest + `}]}` }
@@ -96,8 +97,8 @@ func TestEveryConditionObserved(t *testing.T) {
 	})
 }
 
-// TestEveryConditionIsBounded: a template gets so many types of conditions, the
-// first by name, and no type of unreasonable length.
+// TestEveryConditionIsBounded checks that a template gets a bounded number of
+// types of conditions, the first by name, and no type of unreasonable length.
 func TestEveryConditionIsBounded(t *testing.T) {
 	given := []string{`{type: ` + long + `, status: "True"}`}
 	want := []string{}
@@ -113,8 +114,8 @@ func TestEveryConditionIsBounded(t *testing.T) {
 	}})
 }
 
-// TestConditionsGo: where no cluster gives conditions any more, the template's are
-// emptied; where there are none to empty, nothing is written.
+// TestConditionsGo checks that the template's conditions are emptied where no
+// cluster reports any, and that nothing is written where there are none.
 func TestConditionsGo(t *testing.T) {
 	status := object(t, `{conditions: [{type: Ready, status: "True"}], v: 1}`).Object
 	r := reportsOf(t, `{}`, []string{`{}`, "-"})
@@ -129,8 +130,8 @@ func TestConditionsGo(t *testing.T) {
 	}
 }
 
-// TestUndated: what nothing dates has begun at the epoch, where servers ask for a
-// time.
+// TestUndated checks that conditions without a time get the epoch where the schema
+// requires one.
 func TestUndated(t *testing.T) {
 	status := map[string]any{}
 	rules.EveryCondition()(status, reportsOf(t, `{}`, []string{`{conditions: [{type: Ready, status: "True", lastTransitionTime: now}]}`}))
@@ -140,7 +141,8 @@ func TestUndated(t *testing.T) {
 	}
 }
 
-// TestPlain: a condition is reduced to the fields that servers take.
+// TestPlain checks that a condition is reduced to the fields that API servers
+// accept.
 func TestPlain(t *testing.T) {
 	cases := map[string]struct{ in, want string }{
 		"all there is": {

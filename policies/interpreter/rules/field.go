@@ -10,7 +10,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 )
 
-// Value returns what stands at the path; nil where nothing does.
+// Value returns the value at the path; nil where there is none.
 func Value(m map[string]any, path ...string) any {
 	var node any = m
 	for _, key := range path {
@@ -23,8 +23,8 @@ func Value(m map[string]any, path ...string) any {
 	return node
 }
 
-// Number returns the number at the path, without what follows the point; zero
-// where there is none.
+// Number returns the number at the path, truncated to an integer; zero where
+// there is none.
 func Number(m map[string]any, path ...string) int64 {
 	switch n := Value(m, path...).(type) {
 	case int64:
@@ -36,15 +36,14 @@ func Number(m map[string]any, path ...string) int64 {
 	case float64:
 		return whole(n)
 	case json.Number:
-		i, _ := n.Int64() // zero where it is none
+		i, _ := n.Int64() // zero where it is no integer
 		return i
 	default:
 		return 0
 	}
 }
 
-// whole returns the number without what follows the point, as near as an int64
-// comes to it.
+// whole truncates a number to an integer, and to the range of an int64.
 func whole(n float64) int64 {
 	switch {
 	case math.IsNaN(n):
@@ -70,13 +69,14 @@ func Bool(m map[string]any, path ...string) bool {
 	return b
 }
 
-// List returns the list at the path, not a copy; nil where there is none.
+// List returns the list at the path, not as a copy; nil where there is none.
 func List(m map[string]any, path ...string) []any {
 	l, _ := Value(m, path...).([]any)
 	return l
 }
 
-// Objects returns what in the list at the path is an object, not copies.
+// Objects returns those entries of the list at the path that are objects, not as
+// copies.
 func Objects(m map[string]any, path ...string) []map[string]any {
 	var out []map[string]any
 	for _, entry := range List(m, path...) {
@@ -87,18 +87,18 @@ func Objects(m map[string]any, path ...string) []map[string]any {
 	return out
 }
 
-// Object returns the object at the path, not a copy; nil where there is none.
+// Object returns the object at the path, not as a copy; nil where there is none.
 func Object(m map[string]any, path ...string) map[string]any {
 	o, _ := Value(m, path...).(map[string]any)
 	return o
 }
 
-// Has returns a question whether something stands at the path.
+// Has returns a rule for Retains that reports whether a value is set at the path.
 func Has(path ...string) func(kinds.Object) bool {
 	return func(obj kinds.Object) bool { return Value(obj.Object, path...) != nil }
 }
 
-// Typed converts a part of an object into T; a nil part is the zero value.
+// Typed converts a part of an object into a T; nil into the zero value.
 func Typed[T any](m map[string]any) (*T, error) {
 	out := new(T)
 	if m == nil {
@@ -113,8 +113,8 @@ func Typed[T any](m map[string]any) (*T, error) {
 	return out, nil
 }
 
-// Canonical returns a copy of a part of an object as servers write a T: without
-// fields that T does not have. False where m is no T.
+// Canonical returns a copy of a part of an object with only the fields that a T
+// has, as API servers write it; false where m is no T.
 func Canonical[T any](m map[string]any) (map[string]any, bool) {
 	typed, err := Typed[T](m)
 	if err != nil {
@@ -125,7 +125,7 @@ func Canonical[T any](m map[string]any) (map[string]any, bool) {
 	return out, err == nil
 }
 
-// dropNulls removes fields that are null, as those of no time are.
+// dropNulls removes fields that are null, as a zero metav1.Time is encoded.
 func dropNulls(m map[string]any) {
 	for key, v := range m {
 		switch v := v.(type) {
@@ -137,14 +137,14 @@ func dropNulls(m map[string]any) {
 	}
 }
 
-// Without returns a copy of obj that has nothing at the path.
+// Without returns a copy of obj without the field at the path.
 func Without(obj kinds.Object, path ...string) kinds.Object {
 	out := obj.DeepCopy()
 	unstructured.RemoveNestedField(out.Object, path...)
 	return out
 }
 
-// StatusOf returns a copy of the object's status to change; never nil.
+// StatusOf returns a copy of the object's status that may be changed; never nil.
 func StatusOf(obj kinds.Object) map[string]any {
 	status := Object(obj.Object, "status")
 	if status == nil {

@@ -51,11 +51,11 @@ func TestCanonical(t *testing.T) {
 	}
 }
 
-// TestSteps: what clusters report becomes one status, step by step.
+// TestSteps checks how steps make one status of those that clusters report.
 func TestSteps(t *testing.T) {
 	cases := map[string]struct {
 		template string
-		// reported by the clusters b, a.
+		// reported are the statuses of the clusters b and a.
 		reported [2]string
 		steps    []rules.Step
 		want     string

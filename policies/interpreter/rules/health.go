@@ -11,14 +11,15 @@ func SpecObserved(obj kinds.Object) bool {
 	return Number(obj.Object, "status", "observedGeneration") == obj.GetGeneration()
 }
 
-// unobserved reports whether the object's controller has seen an older spec only;
-// those that do not say what they have seen are settled.
+// unobserved reports whether the object's controller has observed an older spec
+// only; false where it does not set observedGeneration.
 func unobserved(obj kinds.Object) bool {
 	return Value(obj.Object, "status", "observedGeneration") != nil && !SpecObserved(obj)
 }
 
 // Ready returns a rule by which an object is healthy once its condition of the
-// type is true, for its latest spec where its controller says for which.
+// type is true, and for its latest spec, where the status shows which spec it is
+// for.
 func Ready(conditionType string) func(kinds.Object) (bool, error) {
 	return func(obj kinds.Object) (bool, error) {
 		c := Condition(List(obj.Object, "status", "conditions"), conditionType)
@@ -29,9 +30,9 @@ func Ready(conditionType string) func(kinds.Object) (bool, error) {
 	}
 }
 
-// RolledOut returns a rule by which an object is healthy once its controller
-// has seen its latest spec, no fewer replicas than the number at the path are
-// of it, and all of those are available.
+// RolledOut returns a rule by which an object is healthy once its controller has
+// observed its latest spec, has updated at least as many replicas as the number
+// at the path, and all updated replicas are available.
 func RolledOut(replicas ...string) func(kinds.Object) (bool, error) {
 	return func(obj kinds.Object) (bool, error) {
 		updated := Number(obj.Object, "status", "updatedReplicas")

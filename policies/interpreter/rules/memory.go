@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// binary are the units of memory that programs on the JVM are configured with.
-// All are powers of two, whatever their names.
+// binary holds the units of memory in which programs on the JVM are configured,
+// in bytes. All are powers of two, whatever their names.
 var binary = map[string]int64{
 	"k": 1 << 10, "kb": 1 << 10, "kibibytes": 1 << 10,
 	"m": 1 << 20, "mb": 1 << 20, "mebibytes": 1 << 20,
@@ -20,9 +20,9 @@ var binary = map[string]int64{
 	"b": 1, "bytes": 1,
 }
 
-// Memory reads an amount of memory of a program on the JVM, "512m" or "1 gb";
-// a number without a unit counts in the given one. Texts with an "i", "2Gi", are
-// amounts as Kubernetes writes them.
+// Memory reads an amount of memory as programs on the JVM are configured with it,
+// such as "512m" or "1 gb". A number without a unit is multiplied by unit, in
+// bytes. Other texts, such as "2Gi", are read as Kubernetes' quantities.
 func Memory(text string, unit int64) (resource.Quantity, error) {
 	text = strings.TrimSpace(text)
 	digits := strings.IndexFunc(text, func(r rune) bool { return r < '0' || r > '9' })

@@ -6,7 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// podSpec adds what a pod spec names.
+// podSpec adds the resources that a pod spec names, but for the default service
+// account, which every namespace has.
 func (n *Needs) podSpec(spec *corev1.PodSpec) {
 	if account := cmp.Or(spec.ServiceAccountName, spec.DeprecatedServiceAccount); account != "default" {
 		n.Add("ServiceAccount", account)
@@ -73,7 +74,7 @@ func (n *Needs) volume(v *corev1.Volume) {
 	n.driverSecret(v)
 }
 
-// driverSecret adds the secret that a volume's driver logs in with.
+// driverSecret adds the secret with which a volume's driver logs in.
 func (n *Needs) driverSecret(v *corev1.Volume) {
 	var ref *corev1.LocalObjectReference
 	switch {

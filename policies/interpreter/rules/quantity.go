@@ -7,12 +7,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// maxQuantity is how many bytes a quantity may have; the longest that has a
-// meaning is far shorter.
+// maxQuantity is how long a quantity may be, in bytes; any that has a meaning is
+// far shorter.
 const maxQuantity = 48
 
-// Quantity reads a quantity as objects hold it. It refuses before reading what
-// would be read for hours: the power of ten of a quantity is computed.
+// Quantity parses a quantity. It refuses large exponents first: parsing computes
+// the power of ten, which could take hours.
 func Quantity(text string) (resource.Quantity, error) {
 	text = strings.TrimSpace(text)
 	if !readable(text) {
@@ -33,7 +33,8 @@ func readable(text string) bool {
 	return at < 0 || len(strings.TrimLeft(text[at+1:], "+-0")) <= 2
 }
 
-// quantitiesOK reports whether the quantities in a part of an object can be read.
+// quantitiesOK returns an error unless the quantities in a part of an object can
+// safely be parsed.
 func quantitiesOK(x any) error {
 	switch x := x.(type) {
 	case []any:

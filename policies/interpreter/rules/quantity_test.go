@@ -14,7 +14,7 @@ import (
 
 func raw(text string) *runtime.RawExtension { return &runtime.RawExtension{Raw: []byte(text)} }
 
-// amount is what comes out of reading an amount.
+// amount is the outcome of parsing a quantity.
 type amount struct{ Text, Error string }
 
 func amountOf(q resource.Quantity, err error) amount {
@@ -24,8 +24,8 @@ func amountOf(q resource.Quantity, err error) amount {
 	return amount{Text: q.String()}
 }
 
-// TestQuantity: quantities are read as objects hold them; what is none is refused
-// by name, and what would be read for hours before it is read.
+// TestQuantity checks that quantities are parsed, that what is none is an error
+// that quotes it, and that those that take hours are refused before.
 func TestQuantity(t *testing.T) {
 	cases := map[string]struct {
 		text string
@@ -52,8 +52,8 @@ func TestQuantity(t *testing.T) {
 	}
 }
 
-// TestMemory: memory of the JVM is counted in powers of two, in its own units,
-// unless it is written as Kubernetes does.
+// TestMemory checks that the memory units of the JVM are powers of two, and that
+// other texts are Kubernetes' quantities.
 func TestMemory(t *testing.T) {
 	cases := map[string]struct {
 		text string
@@ -85,7 +85,8 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestMost: of each resource the larger amount counts; neither list is changed.
+// TestMost checks that the larger amount of each resource counts, and that neither
+// list is changed.
 func TestMost(t *testing.T) {
 	list := func(cpu, memory string) corev1.ResourceList {
 		out := corev1.ResourceList{}
@@ -115,8 +116,8 @@ func TestMost(t *testing.T) {
 	}
 }
 
-// TestTypedRefuses: a quantity that would be read for hours is refused wherever a
-// pod spec may have one, and a text elsewhere may be what it likes.
+// TestTypedRefuses checks that a quantity that takes hours to parse is refused
+// wherever a pod spec may have one, and that other texts may have any content.
 func TestTypedRefuses(t *testing.T) {
 	const huge = `"1e999999999"`
 	cases := map[string]struct{ spec, want string }{

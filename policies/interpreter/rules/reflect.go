@@ -31,14 +31,15 @@ func Reflect(names ...string) func(kinds.Object) (map[string]any, error) {
 	}
 }
 
-// ReflectTracked returns a rule that reports the named fields and which
-// generation they are about: that of the member's object, the one that its
-// controller has observed, and that of the template.
+// ReflectTracked returns a rule that reports the named fields and the generations
+// that they are about: that of the member's object, the one that its controller
+// has observed, and that of the template.
 func ReflectTracked(names ...string) func(kinds.Object) (map[string]any, error) {
 	return Track(Reflect(append(slices.Clone(names), FieldObservedGeneration)...))
 }
 
-// Track adds to what another rule reports which generation it is about.
+// Track adds to what another rule reports the generations of the member's object
+// and of the template.
 func Track(reflect func(kinds.Object) (map[string]any, error)) func(kinds.Object) (map[string]any, error) {
 	return func(observed kinds.Object) (map[string]any, error) {
 		status, err := reflect(observed)
@@ -52,8 +53,8 @@ func Track(reflect func(kinds.Object) (map[string]any, error)) func(kinds.Object
 	}
 }
 
-// templateGeneration is the generation of the template that a member's object
-// was made from; zero where it does not say.
+// templateGeneration returns the generation of the template from which a member's
+// object was made; zero where its annotation is missing or no number.
 func templateGeneration(observed kinds.Object) int64 {
 	n, err := strconv.ParseInt(observed.GetAnnotations()[workv1alpha2.ResourceTemplateGenerationAnnotationKey], 10, 64)
 	if err != nil {

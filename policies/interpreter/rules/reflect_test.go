@@ -11,8 +11,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/rules"
 )
 
-// TestReflect: what is reported are the fields that a kind names, or all, with the
-// generation that they are about where that counts.
+// TestReflect checks that the named fields of a status are reported, or all of
+// them, with the generations that they are about where those matter.
 func TestReflect(t *testing.T) {
 	const template = `annotations: {resourcetemplate.karmada.io/generation: "2"}`
 	cases := map[string]struct {
@@ -53,7 +53,8 @@ func TestReflect(t *testing.T) {
 	}
 }
 
-// TestReflectFails: a rule that fails reports nothing, whatever is added to it.
+// TestReflectFails checks that a rule that fails reports nothing, whatever is
+// added to it.
 func TestReflectFails(t *testing.T) {
 	broken := errors.New("broken")
 	fails := func(kinds.Object) (map[string]any, error) { return map[string]any{"a": 1}, broken }
@@ -68,8 +69,9 @@ func TestReflectFails(t *testing.T) {
 	}
 }
 
-// TestParts: what clusters report is sorted by cluster; what cannot be read is an
-// error that names the cluster, and what is no object is nothing.
+// TestParts checks that statuses are sorted by cluster, that one that cannot be
+// decoded is an error that names the cluster, and that one that is no object
+// counts as none.
 func TestParts(t *testing.T) {
 	item := func(cluster, status string) workv1alpha2.AggregatedStatusItem {
 		return workv1alpha2.AggregatedStatusItem{ClusterName: cluster, Status: raw(status)}
@@ -90,8 +92,8 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// TestRolledOut: an object is healthy once its latest spec is what runs, and all
-// of it does.
+// TestRolledOut checks that an object is healthy once all its replicas are of its
+// latest spec and available.
 func TestRolledOut(t *testing.T) {
 	cases := map[string]struct {
 		object string
@@ -113,8 +115,8 @@ func TestRolledOut(t *testing.T) {
 	}
 }
 
-// TestHas: something stands at a path whatever it is, but for null; without it, a
-// copy has all else.
+// TestHas checks that any value but null counts as set, and that Without returns a
+// copy with all else.
 func TestHas(t *testing.T) {
 	cases := map[string]struct {
 		object, without string
@@ -139,8 +141,8 @@ func TestHas(t *testing.T) {
 	}
 }
 
-// TestConditionTrue: a condition is true where its status is, whatever else stands
-// in the list.
+// TestConditionTrue checks that a condition is true where its status is True,
+// whatever else is in the list.
 func TestConditionTrue(t *testing.T) {
 	given := rules.List(object(t, `{l: [7, {type: A, status: "True"}, {type: B, status: "False"}, {type: C}]}`).Object, "l")
 	got := map[string]bool{}

@@ -14,8 +14,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 )
 
-// Count returns the number of replicas at the path, zero where there is none,
-// and an error where it is no number of replicas.
+// Count returns the number of replicas at the path; zero where there is none, and
+// an error where it is negative or too large.
 func Count(m map[string]any, path ...string) (int32, error) {
 	n := Number(m, path...)
 	if n < 0 || n > math.MaxInt32 {
@@ -24,8 +24,8 @@ func Count(m map[string]any, path ...string) (int32, error) {
 	return int32(n), nil
 }
 
-// Replicas returns a rule for kinds that count replicas at one path, each made
-// from the pod template at another; a nil template has no needs.
+// Replicas returns a rule for kinds with the number of replicas at path and the
+// pod template at template; nil means that the replicas request nothing.
 func Replicas(path, template []string) func(kinds.Object) (int32, *workv1alpha2.ReplicaRequirements, error) {
 	return func(obj kinds.Object) (int32, *workv1alpha2.ReplicaRequirements, error) {
 		n, err := Count(obj.Object, path...)
@@ -38,12 +38,13 @@ func Replicas(path, template []string) func(kinds.Object) (int32, *workv1alpha2.
 }
 
 // TemplateRequirements returns what one pod made from the template at the path
-// asks for; nil for nothing.
+// requests; nil for nothing.
 func TemplateRequirements(obj kinds.Object, path ...string) (*workv1alpha2.ReplicaRequirements, error) {
 	return Requirements(obj.GetNamespace(), Object(Object(obj.Object, path...), "spec"))
 }
 
-// Requirements returns what one pod of the spec asks for; nil for nothing.
+// Requirements returns what one pod of the spec requests, and which nodes it may
+// run on; nil for nothing.
 func Requirements(namespace string, podSpec map[string]any) (*workv1alpha2.ReplicaRequirements, error) {
 	spec, err := Typed[corev1.PodSpec](podSpec)
 	if err != nil {
@@ -61,8 +62,8 @@ func Requirements(namespace string, podSpec map[string]any) (*workv1alpha2.Repli
 	return &workv1alpha2.ReplicaRequirements{NodeClaim: claim, ResourceRequest: request, Namespace: namespace}, nil
 }
 
-// limitsAsRequests has each container ask for what it is limited to, where it says nothing else:
-// so does the API server of a member as it makes the Pod.
+// limitsAsRequests sets the requests of each container to its limits where it has
+// no requests, as the API server of a member does when the Pod is created.
 func limitsAsRequests(spec *corev1.PodSpec) {
 	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
 		for i := range containers {
@@ -74,7 +75,7 @@ func limitsAsRequests(spec *corev1.PodSpec) {
 	}
 }
 
-// filled adds limits to requests that name none for them.
+// filled adds the limits to requests for resources that have no request.
 func filled(requests, limits corev1.ResourceList) corev1.ResourceList {
 	for name, limit := range limits {
 		if _, says := requests[name]; says {
@@ -99,14 +100,15 @@ func nodeClaim(spec *corev1.PodSpec) *workv1alpha2.NodeClaim {
 	return claim
 }
 
-// AllowsAnyNode reports whether a claim would let a pod run on any node, and need not be
-// there.
+// AllowsAnyNode reports whether a pod with the claim may run on any node, so that
+// the claim can be left out.
 func AllowsAnyNode(claim *workv1alpha2.NodeClaim) bool {
 	return (claim.HardNodeAffinity == nil || len(claim.HardNodeAffinity.NodeSelectorTerms) == 0) &&
 		len(claim.NodeSelector) == 0 && len(claim.Tolerations) == 0
 }
 
-// ReviseAt returns a rule that sets the number at the path, if there is one.
+// ReviseAt returns a rule that sets the number at the path; an object without one
+// is returned as it is.
 func ReviseAt(path ...string) func(kinds.Object, int32) (kinds.Object, error) {
 	return func(obj kinds.Object, n int32) (kinds.Object, error) {
 		if Value(obj.Object, path...) == nil {
@@ -118,7 +120,8 @@ func ReviseAt(path ...string) func(kinds.Object, int32) (kinds.Object, error) {
 	}
 }
 
-// Product multiplies numbers of pods; what no pod count can be stays so.
+// Product multiplies numbers of pods. Where one of them is no valid number of
+// replicas, the result is negative, and so not valid either.
 func Product(a, b int64) int64 {
 	if a < 0 || b < 0 || a > math.MaxInt32 || b > math.MaxInt32 {
 		return min(a, b, -1)
@@ -126,8 +129,9 @@ func Product(a, b int64) int64 {
 	return a * b
 }
 
-// Share returns a number, or a share in percent of all, rounded up. As in Kubernetes, a text
-// is a percentage only with its sign; what is none, or not between 0% and 100%, is nothing.
+// Share returns v where it is a number, and where it is a percentage, that share
+// of of, rounded up. As in Kubernetes, a text needs the percent sign; zero where
+// it is no percentage between 0% and 100%.
 func Share(v any, of int64) int64 {
 	text, ok := v.(string)
 	if !ok {

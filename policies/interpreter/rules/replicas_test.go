@@ -12,22 +12,22 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/rules"
 )
 
-// asked is what an object asks for.
+// asked is what an object requests.
 type asked struct {
 	Replicas int32
 	Needs    *workv1alpha2.ReplicaRequirements
 	Error    string
 }
 
-// TestReplicas: replicas are counted, and one of them needs what its pod asks for
-// at scheduling; what is only preferred is no need.
+// TestReplicas checks that replicas are counted, and that a replica needs what its
+// pod requires for scheduling, not what it only prefers.
 func TestReplicas(t *testing.T) {
 	terms := []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "disk", Operator: "Exists"}}}}
 	needs := func(claim *workv1alpha2.NodeClaim, request corev1.ResourceList) *workv1alpha2.ReplicaRequirements {
 		return &workv1alpha2.ReplicaRequirements{NodeClaim: claim, ResourceRequest: request, Namespace: "ns"}
 	}
 	cases := map[string]struct {
-		// spec of the object, with the pod's in it.
+		// spec of the object, with the pod template in it.
 		spec string
 		want asked
 	}{
@@ -70,7 +70,7 @@ func TestReplicas(t *testing.T) {
 	}
 }
 
-// TestReviseAt: a number is changed where there is one, in a copy.
+// TestReviseAt checks that a number is changed in a copy, where there is one.
 func TestReviseAt(t *testing.T) {
 	cases := map[string]struct{ in, want string }{
 		"a number":         {`{spec: {k: 1, other: 2}}`, `{spec: {k: 7, other: 2}}`},
@@ -92,7 +92,8 @@ func TestReviseAt(t *testing.T) {
 	}
 }
 
-// TestShare: a share in percent is rounded up, and what is none is nothing.
+// TestShare checks that a percentage is rounded up, and that a text that is none
+// counts as zero.
 func TestShare(t *testing.T) {
 	cases := map[string]struct {
 		v    any
@@ -122,7 +123,8 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// TestProduct: a product of what no number of pods can be is none, either.
+// TestProduct checks that a product with a number that is no valid number of pods
+// is none either.
 func TestProduct(t *testing.T) {
 	cases := map[string]struct{ a, b, want int64 }{
 		"two numbers":      {3, 4, 12},

@@ -12,8 +12,9 @@ import (
 )
 
 // DropChanged returns a rule that leaves out the field at the path where the
-// member has another value. Who changed it owns it by then, so leaving it out
-// does not reset it; an equal value may stay, as leaving it out would.
+// member has another value. By then the field belongs to whoever changed it, so
+// leaving it out does not reset it. An equal value is not left out: server-side
+// apply would remove it where Flotilla is its only owner.
 func DropChanged(path ...string) func(desired, observed kinds.Object) (kinds.Object, error) {
 	return func(desired, observed kinds.Object) (kinds.Object, error) {
 		want, have := Value(desired.Object, path...), Value(observed.Object, path...)
@@ -24,8 +25,8 @@ func DropChanged(path ...string) func(desired, observed kinds.Object) (kinds.Obj
 	}
 }
 
-// RetainReplicas keeps the member's replicas where the template's label asks
-// for it.
+// RetainReplicas leaves out the replicas where the template's label asks to keep
+// the member's.
 func RetainReplicas(desired, observed kinds.Object) (kinds.Object, error) {
 	if !RetainsReplicas(desired) {
 		return desired, nil
@@ -39,19 +40,19 @@ func RetainsReplicas(desired kinds.Object) bool {
 	return desired.GetLabels()[workv1alpha2.RetainReplicasLabel] == workv1alpha2.RetainReplicasValue
 }
 
-// ForcesReplicas reports whether the template's label asks not to keep the
-// member's replicas, whatever scales them there.
+// ForcesReplicas reports whether the template's label asks to apply its replicas,
+// whatever scales the object in the member.
 func ForcesReplicas(desired kinds.Object) bool {
 	return desired.GetLabels()[workv1alpha2.RetainReplicasLabel] == "false"
 }
 
-// people are the names of programs that persons run, up to the first mark in
-// them: a number that somebody typed in is no autoscaler's.
+// people are the names, up to the first separator, of field managers that stand
+// for persons: a number that somebody typed in is no autoscaler's.
 var people = []string{"kubectl", "oc", "k9s", "Lens", "Mozilla", "curl"}
 
-// Scaled reports whether spec.replicas of a member's object belongs to something
-// that scales it there: it was last set through the subresource for that, and
-// not by a person. The object has to have its managed fields.
+// Scaled reports whether something scales the object in the member: its
+// spec.replicas was last set through the scale subresource, and not by a person.
+// The object has to have its managed fields.
 func Scaled(observed kinds.Object) bool {
 	return slices.ContainsFunc(managers(observed), func(entry map[string]any) bool {
 		return Text(entry, "subresource") == "scale" && !isPerson(Text(entry, "manager")) &&
@@ -64,12 +65,12 @@ func isPerson(manager string) bool {
 	return len(name) > 0 && slices.Contains(people, name[0])
 }
 
-// Manager is the name under which objects are applied to members.
+// Manager is the field manager under which objects are applied to members.
 const Manager = "flotilla"
 
-// Applied reports whether a field of a member's object is one that was applied
-// from here. The path is that of managed fields, such as f:spec, f:replicas.
-// The object has to have its managed fields.
+// Applied reports whether Flotilla applied a field of a member's object. The path
+// is one of managed fields, such as f:spec, f:replicas. The object has to have
+// its managed fields.
 func Applied(observed kinds.Object, path ...string) bool {
 	return slices.ContainsFunc(managers(observed), func(entry map[string]any) bool {
 		return Text(entry, "manager") == Manager && Text(entry, "operation") == string(metav1.ManagedFieldsOperationApply) &&

@@ -58,8 +58,8 @@ func TestApplied(t *testing.T) {
 	}
 }
 
-// TestDropChanged: a field is left out where the member has another value, and only
-// there; both objects stay as they are.
+// TestDropChanged checks that a field is left out where the member has another
+// value, and only there, and that neither object is changed.
 func TestDropChanged(t *testing.T) {
 	const labelled = `metadata: {labels: {resourcetemplate.karmada.io/retain-replicas: "true"}}, `
 	drop := rules.DropChanged("spec", "replicas")
@@ -90,8 +90,8 @@ func TestDropChanged(t *testing.T) {
 	}
 }
 
-// TestRetainLabel: a template's label asks to keep the member's replicas, or not to,
-// or neither.
+// TestRetainLabel checks that the template's label can ask to keep the member's
+// replicas, or to apply its own.
 func TestRetainLabel(t *testing.T) {
 	type answers struct{ Retains, Forces bool }
 	cases := map[string]struct {

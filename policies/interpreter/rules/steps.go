@@ -16,8 +16,9 @@ import (
 	"github.com/flotilla-io/flotilla/policies/excerpt"
 )
 
-// Same sets texts to what all clusters say that say anything, and removes those
-// that they do not agree on, and what is no text.
+// Same sets texts to the value that all clusters share, not counting those
+// without one. It removes the field where they differ, and where the value is no
+// text.
 func Same(fields ...string) Step {
 	return agreement(fields, func(v any) bool {
 		text, ok := v.(string)
@@ -41,8 +42,8 @@ func agreement(fields []string, takes func(any) bool) Step {
 	}
 }
 
-// undisputed returns what all clusters say that say anything; false where two say
-// different things, or none does.
+// undisputed returns the value of a field that all clusters share, not counting
+// those without one; false where two differ, or none has a value.
 func undisputed(r Reports, field string) (any, bool) {
 	var value any
 	for _, p := range r.Parts {
@@ -58,8 +59,8 @@ func undisputed(r Reports, field string) (any, bool) {
 	return value, value != nil
 }
 
-// First sets fields to what the first cluster says that has them: for what is the
-// same in every cluster, or of use only as an example.
+// First sets fields to the value of the first cluster that has one: for fields
+// that are the same in every cluster, or only an example.
 func First(fields ...string) Step {
 	return func(status map[string]any, r Reports) {
 		for _, field := range fields {
@@ -75,16 +76,17 @@ func First(fields ...string) Step {
 }
 
 // Others stands in a list of words for all that are not in it, such as those of a
-// newer operator.
+// newer version of an operator.
 const Others = "*"
 
-// mostWord is how long a word of members may be that is not expected.
+// mostWord is how long a word that a member reports may be where it is not one of
+// those that are expected, in bytes.
 const mostWord = 128
 
-// Worst sets the text at a path to the worst that clusters say there; one that says
-// nothing counts as missing. Words are given from the worst to the best, with the
-// place of Others among them; without it, other words are removed. What the only
-// cluster says counts whatever it is.
+// Worst sets the text at a path to the worst that any cluster reports there;
+// missing stands for a cluster without one. words are ordered from the worst to
+// the best, with Others in the place of all that are not listed; without Others,
+// those are ignored. The text of an only cluster is taken whatever it is.
 func Worst(path, missing string, words ...string) Step {
 	return func(status map[string]any, r Reports) {
 		if word := worstOf(r, path, missing, words); word != "" {
@@ -119,8 +121,8 @@ func worstOf(r Reports, path, missing string, words []string) string {
 	return ""
 }
 
-// FromWorst sets a field to what the cluster says there whose text at a path is
-// the worst: the whole field then comes from one cluster.
+// FromWorst sets a field to that of the cluster whose text at a path is the
+// worst, so that the whole field comes from one cluster.
 func FromWorst(field, path, missing string, words ...string) Step {
 	return func(status map[string]any, r Reports) {
 		delete(status, field)
@@ -130,7 +132,7 @@ func FromWorst(field, path, missing string, words ...string) Step {
 	}
 }
 
-// TextOfWorst is FromWorst for a text, which is cut to what a template holds.
+// TextOfWorst is FromWorst for a field that is a text, which is cut to mostText.
 func TextOfWorst(field, path, missing string, words ...string) Step {
 	return func(status map[string]any, r Reports) {
 		delete(status, field)
@@ -140,8 +142,8 @@ func TextOfWorst(field, path, missing string, words ...string) Step {
 	}
 }
 
-// worstPart returns the first cluster that says something in a field and whose text
-// at a path is the worst; nil where there is none.
+// worstPart returns the first cluster that has a value in the field and whose
+// text at the path is the worst; nil where there is none.
 func worstPart(r Reports, field, path, missing string, words []string) *Part {
 	word := worstOf(r, path, missing, words)
 	for i, p := range r.Parts {
@@ -152,10 +154,11 @@ func worstPart(r Reports, field, path, missing string, words []string) *Part {
 	return nil
 }
 
-// mostNames is how many clusters a text names.
+// mostNames is how many clusters Names lists.
 const mostNames = 50
 
-// Names lists clusters, "a,b", and says how many more there are than it names.
+// Names lists clusters, as in "a,b", and adds the number of those that it leaves
+// out.
 func Names(clusters []string) string {
 	if len(clusters) <= mostNames {
 		return strings.Join(clusters, ",")
@@ -163,13 +166,14 @@ func Names(clusters []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(clusters[:mostNames], ","), len(clusters)-mostNames)
 }
 
-// Earliest sets times to the first that any cluster reports.
+// Earliest sets times to the earliest that any cluster reports.
 func Earliest(fields ...string) Step { return times(fields, false, before) }
 
-// Latest sets times to the last that any cluster reports.
+// Latest sets times to the latest that any cluster reports.
 func Latest(fields ...string) Step { return times(fields, false, after) }
 
-// Ended sets times to the last once every cluster reports one.
+// Ended sets times to the latest that any cluster reports, once every cluster
+// reports one.
 func Ended(fields ...string) Step { return times(fields, true, after) }
 
 func before(a, b string) bool { return a < b }
@@ -196,8 +200,8 @@ func times(fields []string, all bool, wins func(a, b string) bool) Step {
 	}
 }
 
-// Quote sets texts to what clusters say, naming them where they do not all say
-// the same. What the only cluster reports counts for all.
+// Quote sets texts to what clusters report, with the cluster before each text
+// where they differ. The text of an only cluster is taken as it is.
 func Quote(fields ...string) Step {
 	return func(status map[string]any, r Reports) {
 		for _, field := range fields {
@@ -230,8 +234,8 @@ func quote(r Reports, field string) string {
 	return strings.Join(out, "; ")
 }
 
-// chorus returns what every cluster says that reports a status; empty where one of
-// them says something else, or nothing.
+// chorus returns the text that all clusters with a status report; empty where one
+// of them reports another one, or none.
 func chorus(r Reports, field string) string {
 	text := ""
 	for _, p := range r.Parts {
@@ -247,8 +251,8 @@ func chorus(r Reports, field string) string {
 	return text
 }
 
-// SumByName adds up all numbers below fields, name by name. The fields are always
-// objects: some schemas ask for them.
+// SumByName adds up all numbers below fields, name by name. A field without
+// numbers becomes an empty object, as some schemas require it.
 func SumByName(fields ...string) Step {
 	return func(status map[string]any, r Reports) {
 		for _, field := range fields {
@@ -281,7 +285,7 @@ func addByName(sum, part map[string]any) {
 	}
 }
 
-// Amount reads an amount as Kubernetes writes it: text or a number.
+// Amount reads a quantity, which may be written as text or as a number.
 func Amount(v any) (resource.Quantity, error) {
 	switch v := v.(type) {
 	case string:
@@ -295,7 +299,8 @@ func Amount(v any) (resource.Quantity, error) {
 	}
 }
 
-// Amounts adds up amounts; one that is zero or no amount adds nothing.
+// Amounts adds up quantities; what is no quantity counts as zero, and a sum of
+// zero is left out.
 func Amounts(fields ...string) Step {
 	return func(status map[string]any, r Reports) {
 		for _, field := range fields {
@@ -313,7 +318,8 @@ func Amounts(fields ...string) Step {
 	}
 }
 
-// Greatest sets numbers to the greatest that any cluster reports.
+// Greatest sets numbers to the greatest that any cluster reports; zero where none
+// does.
 func Greatest(fields ...string) Step {
 	return func(status map[string]any, r Reports) {
 		for _, field := range fields {
@@ -339,7 +345,7 @@ func Everywhere(fields ...string) Step {
 	}
 }
 
-// Shorten shortens a list to its first entries.
+// Shorten cuts a list to its first n entries.
 func Shorten(field string, n int) Step {
 	return func(status map[string]any, _ Reports) {
 		if l := List(status, field); len(l) > n {
@@ -348,7 +354,7 @@ func Shorten(field string, n int) Step {
 	}
 }
 
-// Default sets fields that a schema asks for and that no step has set.
+// Default sets fields that a schema requires where no step has set them.
 func Default(defaults map[string]any) Step {
 	return func(status map[string]any, _ Reports) {
 		for field, v := range defaults {
@@ -359,9 +365,10 @@ func Default(defaults map[string]any) Step {
 	}
 }
 
-// Entries merges the entries of a list that have the same keys in several
-// clusters, taking the steps for each; a cluster without the entry reports
-// nothing about it. No more than so many come out, and the list is always there.
+// Entries merges lists entry by entry: entries of several clusters that agree in
+// the fields keys are one, to which the steps are applied. A cluster without an
+// entry counts as one that reports nothing about it. The list has at most most
+// entries, and is set even when it is empty.
 func Entries(field string, most int, keys []string, steps ...Step) Step {
 	return func(status map[string]any, r Reports) {
 		found := map[string]map[string]any{}
@@ -400,8 +407,8 @@ func Entries(field string, most int, keys []string, steps ...Step) Step {
 	}
 }
 
-// identity returns the fields of an entry that distinguish it from others, and a text
-// for them.
+// identity returns the fields of an entry that distinguish it from others, and
+// their JSON, which serves as a key.
 func identity(entry map[string]any, keys []string) (string, map[string]any) {
 	id := map[string]any{}
 	for _, key := range keys {
@@ -411,12 +418,12 @@ func identity(entry map[string]any, keys []string) (string, map[string]any) {
 	}
 	text, err := json.Marshal(id)
 	if err != nil {
-		return "", id // it was decoded from JSON
+		return "", id // cannot happen: it was decoded from JSON
 	}
 	return string(text), id
 }
 
-// dated adds to an entry which spec the status around it is about.
+// dated adds the generations of the status to an entry of its list.
 func dated(entry, status map[string]any) map[string]any {
 	if entry == nil {
 		return nil
@@ -428,5 +435,5 @@ func dated(entry, status map[string]any) map[string]any {
 	return out
 }
 
-// split reads a path that is written with points.
+// split splits a path into its field names, which are separated by points.
 func split(path string) []string { return strings.Split(path, ".") }

@@ -11,18 +11,19 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/rules"
 )
 
-// stepCase is what one step makes of a template's status.
+// stepCase is a step, and the status that it makes.
 type stepCase struct {
 	// status of the template.
 	status string
-	// reported by the clusters a, b, …; "-" where a cluster reports no status at all.
+	// reported are the statuses of the clusters a, b, …; "-" for a cluster that
+	// reports none.
 	reported []string
 	step     rules.Step
 	want     string
 }
 
-// runSteps takes the step of each case, and again on what came out of it: without
-// news nothing changes. Reports stay as they are.
+// runSteps applies the step of each case, and again to its result, which must not
+// change. Reports must not be changed either.
 func runSteps(t *testing.T, cases map[string]stepCase) {
 	t.Helper()
 	for name, tc := range cases {
@@ -57,7 +58,7 @@ func reportsOf(t *testing.T, template string, reported []string) rules.Reports {
 	return r
 }
 
-// read returns the status as a server would hold it.
+// read returns the status as an API server would hold it.
 func read(t *testing.T, status map[string]any) map[string]any {
 	t.Helper()
 	data, err := utiljson.Marshal(status)
@@ -71,11 +72,11 @@ func read(t *testing.T, status map[string]any) map[string]any {
 	return out
 }
 
-// long is more text than a template takes as it is.
+// long is longer than mostText.
 var long = strings.Repeat("x", 1025)
 
-// TestAgreement: fields have what clusters agree on; who says nothing has no say,
-// and what they disagree on goes.
+// TestAgreement checks that a field gets the value that clusters agree on, not
+// counting those without one, and goes where they differ.
 func TestAgreement(t *testing.T) {
 	runSteps(t, map[string]stepCase{
 		"a text that all say":                   {`{v: old}`, []string{`{v: x}`, `{v: x}`}, rules.Same("v"), `{v: x}`},
@@ -96,8 +97,8 @@ func TestAgreement(t *testing.T) {
 	})
 }
 
-// TestWorst: of words the worst counts, in its place; of a single cluster what it
-// says, known or not.
+// TestWorst checks that the worst word counts, in the order of the words, and that
+// the word of an only cluster counts whether or not it is known.
 func TestWorst(t *testing.T) {
 	step := rules.Worst("state", "Pending", "Failed", rules.Others, "Pending", "Running")
 	closed := rules.Worst("job.state", "", "Failed", "Running")
@@ -127,7 +128,8 @@ func TestWorst(t *testing.T) {
 	})
 }
 
-// TestTimes: times are compared as such, and written as servers write them.
+// TestTimes checks that times are compared as times, and written as API servers
+// write them.
 func TestTimes(t *testing.T) {
 	const one, two = `"2026-01-01T00:00:00Z"`, `"2026-01-01T02:00:00+01:00"`
 	runSteps(t, map[string]stepCase{
@@ -142,7 +144,7 @@ func TestTimes(t *testing.T) {
 	})
 }
 
-// TestQuote: clusters are named where they do not all say the same.
+// TestQuote checks that clusters are named where their texts differ.
 func TestQuote(t *testing.T) {
 	step, middle := rules.Quote("v"), strings.Repeat("y", 300)
 	runSteps(t, map[string]stepCase{
@@ -160,7 +162,8 @@ func TestQuote(t *testing.T) {
 	})
 }
 
-// TestAmounts: numbers and amounts add up by name, and what is none adds nothing.
+// TestAmounts checks that numbers and quantities are summed by name, and that what
+// is none counts as zero.
 func TestAmounts(t *testing.T) {
 	runSteps(t, map[string]stepCase{
 		"numbers, name by name":                      {`{v: old}`, []string{`{v: {x: 1, u: {z: 2}}}`, `{v: {x: 3.9, u: {z: 1, w: 4}}}`, "-"}, rules.SumByName("v"), `{v: {x: 4, u: {z: 3, w: 4}}}`},
@@ -185,8 +188,8 @@ func TestAmounts(t *testing.T) {
 	}
 }
 
-// TestEntries: entries of a list that have the same keys become one, in the order
-// of their keys.
+// TestEntries checks that entries of a list with the same keys become one, in the
+// order of their keys.
 func TestEntries(t *testing.T) {
 	const since = `lastTransitionTime: "2026-01-01T00:00:00Z"`
 	ready := rules.Conditions(rules.Merge{Type: "Ready", Optional: true})
@@ -222,7 +225,7 @@ func TestEntries(t *testing.T) {
 	})
 }
 
-// TestNames: a text names fifty clusters, and counts the rest.
+// TestNames checks that fifty clusters are listed, and the rest counted.
 func TestNames(t *testing.T) {
 	many := strings.Split(strings.Repeat("m ", 52), " ")[:52]
 	got := []string{rules.Names(nil), rules.Names([]string{"a", "b"}), rules.Names(many[:50]), rules.Names(many)}

@@ -1,7 +1,8 @@
-// Package running says which kinds run Pods.
+// Package running decides which kinds run Pods.
 //
-// In goes a kind; out comes a Class. It is decided by what comes with Flotilla: whoever sees what an object is in
-// clusters knows more of a kind of which nothing is known here.
+// In goes a kind; out comes its Class. It follows from the rules that are part of
+// Flotilla: whoever sees what a cluster makes of an object knows more about kinds
+// that have no rules here.
 package running
 
 import (
@@ -14,15 +15,19 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/customizations"
 )
 
-// Class is what is known of a kind. Classes are ordered by how much is lost with the last object of it.
+// Class is what is known about a kind. Classes are ordered by how much is lost
+// with the last object of the kind.
 type Class int
 
 const (
-	// Passive runs nothing by itself: it is read, selects, permits, or says where others run.
+	// Passive kinds run nothing by themselves: their objects are read, or select,
+	// permit or describe others.
 	Passive Class = iota
-	// Foreign is of others, and nothing is known of it: where it is carried to clusters, it may be what runs there.
+	// Foreign kinds belong to other projects, and nothing is known about them:
+	// where their objects are carried to clusters, they may be what runs Pods
+	// there.
 	Foreign
-	// Runs is what runs Pods, or has others run them.
+	// Runs is the class of kinds that run Pods, or have others run them.
 	Runs
 )
 
@@ -54,14 +59,16 @@ func runsIf(runs bool) Class {
 	return Passive
 }
 
-// own reports whether a group is Kubernetes' own, or one of those by which the control plane works.
+// own reports whether a group is one of Kubernetes' own, or of the APIs of the
+// control plane.
 func own(group string) bool {
 	return !strings.Contains(group, ".") || slices.ContainsFunc([]string{"k8s.io", "karmada.io", "flotilla.io", "toolkit.fluxcd.io"}, func(domain string) bool {
 		return group == domain || strings.HasSuffix(group, "."+domain)
 	})
 }
 
-// unsized run Pods, and their rules have nothing to divide.
+// unsized are kinds that run Pods and whose rules have neither replicas nor
+// components.
 var unsized = []schema.GroupKind{
 	{Group: "apps.kruise.io", Kind: "AdvancedCronJob"},
 	{Group: "apps.kruise.io", Kind: "DaemonSet"},
@@ -75,14 +82,14 @@ var unsized = []schema.GroupKind{
 	{Group: "serving.knative.dev", Kind: "Service"},
 }
 
-// installs others: of what that is nothing is known.
+// installs are kinds that install other objects, about which nothing is known.
 var installs = []schema.GroupKind{
 	{Group: "argoproj.io", Kind: "Application"},
 	{Group: "argoproj.io", Kind: "ApplicationSet"},
 	{Group: "helm.toolkit.fluxcd.io", Kind: "HelmRelease"},
 }
 
-// sidecars run in the Pods of others.
+// sidecars is a kind whose containers run in the Pods of others.
 var sidecars = schema.GroupKind{Group: "apps.kruise.io", Kind: "SidecarSet"}
 
 var bundled = sync.OnceValue(func() map[schema.GroupKind]Class {

@@ -15,7 +15,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/rules"
 )
 
-// flink is the operator of Apache Flink.
+// flink returns the rules for the kinds of the Flink operator.
 func flink() kinds.Table {
 	lifecycle := []string{"FAILED", "ROLLING_BACK", "ROLLED_BACK", "DELETING", rules.Others, "UPGRADING", "CREATED", "DEPLOYED", "SUSPENDED", "STABLE"}
 	deployment := []string{"ERROR", rules.Others, "MISSING", "DEPLOYING", "DEPLOYED_NOT_READY", "READY"}
@@ -24,8 +24,8 @@ func flink() kinds.Table {
 	return kinds.Table{words.Kind("flink.apache.org/v1beta1", "FlinkDeployment"): words.Graded(kinds.Rules{
 		Replicas:   flinkReplicas,
 		Components: func(obj kinds.Object) (words.Components, error) { r := flinkRoles(obj); return r.Result() },
-		// What was deployed last comes with the status as text: that is not
-		// reported.
+		// status.reconciliationStatus is left out: it repeats the spec that was
+		// deployed last, as text.
 		Reflect: rules.ReflectTracked("jobStatus", "jobManagerDeploymentStatus", "lifecycleState", "taskManager", "error", "clusterInfo"),
 		Aggregate: rules.Aggregate(rules.FromWorst("jobStatus", "jobStatus.state", "CREATED", job...),
 			rules.Worst("jobManagerDeploymentStatus", "MISSING", deployment...),
@@ -35,8 +35,10 @@ func flink() kinds.Table {
 	}, flinkGrade)}
 }
 
-// flinkGrade goes by what the job says, once it says anything: the operator takes
-// the job manager of one that has finished away, and has one that fails start again.
+// flinkGrade grades by the state of the job once there is one: the operator
+// removes the job manager of a job that has finished, and restarts a job that
+// fails. Before that, it grades by the job manager's deployment and the lifecycle
+// state.
 func flinkGrade(obj kinds.Object) words.Grade {
 	const state, manager, lifecycle = "status.jobStatus.state", "status.jobManagerDeploymentStatus", "status.lifecycleState"
 	session := rules.Object(obj.Object, "spec", "job") == nil
@@ -56,12 +58,13 @@ func flinkGrade(obj kinds.Object) words.Grade {
 	}
 }
 
-// flinkSuspended is healthy where a job was suspended and is.
+// flinkSuspended reports whether the job is suspended, and was meant to be.
 func flinkSuspended(obj kinds.Object) (bool, error) {
 	return words.All(words.Word("spec.job.state", "suspended"), words.Word("status.lifecycleState", "SUSPENDED"))(obj)
 }
 
-// flinkWorkers adds up the replicas of task managers.
+// flinkWorkers adds up the replicas of the task managers, and keeps their label
+// selector where the clusters agree on it.
 func flinkWorkers(status map[string]any, r rules.Reports) {
 	rules.Put(status, rules.SumOf(r.Parts, "taskManager", "replicas"), "taskManager", "replicas")
 	below := rules.Reports{Template: r.Template}
@@ -71,7 +74,8 @@ func flinkWorkers(status map[string]any, r rules.Reports) {
 	rules.Same("labelSelector")(rules.Object(status, "taskManager"), below)
 }
 
-// flinkReplicas counts all pods, and has each need what the larger of them does.
+// flinkReplicas counts the pods of all roles. Each is taken to need the larger of
+// what the roles need, resource by resource.
 func flinkReplicas(obj kinds.Object) (int32, *words.Needed, error) {
 	r := flinkRoles(obj)
 	if r.Err != nil {
@@ -111,9 +115,10 @@ func flinkRoles(obj kinds.Object) words.Roster {
 	return r
 }
 
-// taskManagers returns how many there are: as many as are asked for, else as many
-// as the job's parallelism has slots in. What cannot be worked out is one, as of a
-// session, which starts them as it needs them.
+// taskManagers returns the number of task managers: spec.taskManager.replicas
+// where it is set, else the parallelism of the job divided by the slots of a task
+// manager, rounded up. It is one where that cannot be worked out, and for a
+// session cluster, which starts task managers as it needs them.
 func taskManagers(obj kinds.Object) int64 {
 	if n, ok := number(rules.Value(obj.Object, "spec", "taskManager", "replicas")); ok {
 		return n
@@ -150,8 +155,9 @@ func number(v any) (int64, bool) {
 	}
 }
 
-// flinkNeed is what one pod of a role needs: what its pod template, or that of
-// all roles, asks for beside the main container, and what the role's resource says.
+// flinkNeed returns what one pod of a role needs: what its pod template, or else
+// the common one, requests for all but the main container, plus the resource of
+// the role. The operator takes the main container's resources from the latter.
 func flinkNeed(obj kinds.Object, role string) (*words.Needed, error) {
 	template := rules.Object(obj.Object, "spec", role, "podTemplate", "spec")
 	if template == nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/rules"
 )
 
-// kubeflow is Kubeflow's notebooks and training jobs.
+// kubeflow returns the rules for Kubeflow's notebooks and training jobs.
 func kubeflow() kinds.Table {
 	const v1, v2beta1 = "kubeflow.org/v1", "kubeflow.org/v2beta1"
 	t := kinds.Table{
@@ -25,8 +25,10 @@ func kubeflow() kinds.Table {
 	return t
 }
 
-// trainingJob is a job of which pods play several roles. When it was last
-// looked at is no news. The steps come last.
+// trainingJob returns the rules for a job whose pods play several roles, which
+// stand below roleSpecs. middle merges the conditions of clusters; steps are
+// taken after those that all training jobs share. The time of the last reconcile
+// is left out, as it changes without anything having happened.
 func trainingJob(roleSpecs string, middle merger, steps ...rules.Step) kinds.Rules {
 	all := append([]rules.Step{
 		trainingConditions(middle), rules.SumByName("replicaStatuses"), rules.Earliest("startTime"), completed,
@@ -40,8 +42,9 @@ func trainingJob(roleSpecs string, middle merger, steps ...rules.Step) kinds.Rul
 	}, trainingGrade)
 }
 
-// mpiJob has roles that are named as they are written; those without pods of their
-// own are none, and workers are only as many as are asked for.
+// mpiJob returns the rules for an MPIJob. Other than for a trainingJob, the names
+// of its roles keep their case, a role without a pod template does not count, and
+// there are no workers where their number is not set.
 func mpiJob(middle merger, steps ...rules.Step) kinds.Rules {
 	const roleSpecs = "spec.mpiReplicaSpecs"
 	r := trainingJob(roleSpecs, middle, steps...)
@@ -64,7 +67,8 @@ func mpiJob(middle merger, steps ...rules.Step) kinds.Rules {
 	return r
 }
 
-// trainingGrade goes by the conditions of a job: once it has any, it was taken up.
+// trainingGrade grades by the conditions of a job: as soon as there are any, a
+// controller has taken the job up.
 func trainingGrade(obj kinds.Object) words.Grade {
 	switch {
 	case len(rules.Objects(obj.Object, "status", "conditions")) == 0 || !words.Meets(words.NotTrue("Failed"), obj):
@@ -78,8 +82,8 @@ func trainingGrade(obj kinds.Object) words.Grade {
 
 func notebook() kinds.Rules {
 	return words.Graded(kinds.Rules{
-		// A notebook is one pod. One that was stopped is no less: it would leave its
-		// cluster, and the volume that it has there.
+		// A notebook is one pod, also while it is stopped: with no replicas it
+		// would be removed from its cluster, where its volume is.
 		Replicas: func(obj kinds.Object) (int32, *words.Needed, error) {
 			req, err := words.Requirements(obj.GetNamespace(), rules.Object(obj.Object, "spec", "template", "spec"))
 			return 1, req, err
@@ -91,8 +95,9 @@ func notebook() kinds.Rules {
 	}, notebookGrade)
 }
 
-// notebookGrade goes by the container. One that has ended well has ended all the
-// same, but not for want of anything here.
+// notebookGrade grades by the state of the container. A container that has ended
+// without an error is not what a notebook should be, but another cluster would
+// not do better: it waits.
 func notebookGrade(obj kinds.Object) words.Grade {
 	state := rules.Object(obj.Object, "status", "containerState")
 	ended := rules.Object(state, "terminated")
@@ -114,12 +119,14 @@ func notebookGrade(obj kinds.Object) words.Grade {
 	}
 }
 
-// stopped reports whether the notebook was stopped in its dashboard, which notes
-// down when.
+// stopped reports whether the notebook was stopped in its dashboard, which sets
+// an annotation with the time.
 func stopped(obj kinds.Object) bool { return obj.GetAnnotations()["kubeflow-resource-stopped"] != "" }
 
-// notebookState shows the container that is furthest from running. Of a notebook
-// in several clusters, unless it was stopped, it reports whether it runs in all of them.
+// notebookState sets the state of the container that is furthest from running.
+// For a notebook in several clusters that was not stopped, it sets one state and
+// one condition for all of them: running where it runs in every cluster, else
+// failed with the names of those in which it does not.
 func notebookState(status map[string]any, r rules.Reports) {
 	delete(status, "containerState")
 	if len(r.Parts) < 2 || stopped(r.Template) {

@@ -7,7 +7,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/customizations/batch"
 )
 
-// TestSizesOfKubeflow: the roles of jobs over MPI are named as they are written.
+// TestSizesOfKubeflow checks that the roles of jobs over MPI keep the case of
+// their names.
 func TestSizesOfKubeflow(t *testing.T) {
 	rulestest.CheckSizes(t, batch.Table(), map[string]rulestest.Size{
 		"roles over MPI, without replicas and without pods": {
@@ -25,7 +26,7 @@ func TestSizesOfKubeflow(t *testing.T) {
 	})
 }
 
-// TestTrainingStatuses: the last condition of a job is what it is shown as.
+// TestTrainingStatuses checks that the last condition of a job shows its state.
 func TestTrainingStatuses(t *testing.T) {
 	const (
 		created   = `{type: Created, status: "True", reason: C, lastTransitionTime: "2026-01-01T00:00:00Z", lastUpdateTime: "2026-01-01T00:00:00Z"}`
@@ -110,7 +111,8 @@ func TestTrainingStatuses(t *testing.T) {
 	})
 }
 
-// TestNotebookStatuses: a notebook of several clusters runs once it does in all.
+// TestNotebookStatuses checks that a notebook of several clusters runs once it
+// runs in all of them.
 func TestNotebookStatuses(t *testing.T) {
 	const notebook = "kubeflow.org/v1 Notebook"
 	rulestest.CheckSums(t, batch.Table(), map[string]rulestest.Sum{

@@ -15,8 +15,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/rules"
 )
 
-// ray is KubeRay: clusters of a head and groups of workers, and jobs and services
-// that bring their own.
+// ray returns the rules for the kinds of KubeRay: clusters, which have a head and
+// groups of workers, and jobs and services, which bring a cluster with them.
 func ray() kinds.Table {
 	t := kinds.Table{}
 	versions := []string{"v1", "v1alpha1"}
@@ -45,8 +45,8 @@ func rayCluster() kinds.Rules {
 	}, rayGrade)
 }
 
-// rayGrade goes by the conditions of a cluster, and by its state where an older
-// operator gives none of them.
+// rayGrade grades by the conditions of a cluster, or by its state where the
+// operator is too old to set conditions.
 func rayGrade(obj kinds.Object) words.Grade {
 	const state = "status.state"
 	conditions := rules.List(obj.Object, "status", "conditions")
@@ -70,8 +70,9 @@ func rayGrade(obj kinds.Object) words.Grade {
 	}
 }
 
-// retainWorkers takes over how many workers the autoscaler in the member wants
-// and which are to go. The list of groups can only be applied as a whole.
+// retainWorkers copies from the member how many workers its autoscaler wants, and
+// which of them are to be removed. They are copied rather than left out, because
+// the list of groups can only be applied as a whole.
 func retainWorkers(desired, observed kinds.Object) (kinds.Object, error) {
 	if !rules.Bool(desired.Object, "spec", "enableInTreeAutoscaling") || rules.Value(observed.Object, "spec", workerGroups) == nil {
 		return desired, nil
@@ -109,7 +110,8 @@ func rayJob() kinds.Rules {
 	}, rayJobGrade)
 }
 
-// rayJobGrade goes by how far a job was brought, and by what it says once it runs.
+// rayJobGrade grades by how far the operator has got with a job and, once the job
+// runs, by the job's own status.
 func rayJobGrade(obj kinds.Object) words.Grade {
 	const state, job = "status.jobDeploymentStatus", "status.jobStatus"
 	switch {
@@ -122,7 +124,8 @@ func rayJobGrade(obj kinds.Object) words.Grade {
 	}
 }
 
-// lone sets fields to what the only cluster says; of several there are none.
+// lone sets fields to what the only cluster reports, and removes them where there
+// are several.
 func lone(fields ...string) rules.Step {
 	return func(status map[string]any, r rules.Reports) {
 		for _, field := range fields {
@@ -134,8 +137,9 @@ func lone(fields ...string) rules.Step {
 	}
 }
 
-// rayService divides its pods: a head, which every cluster needs, and workers. It
-// has no components, which would have each cluster run a whole set.
+// rayService returns the rules for a RayService, whose pods are divided: a head,
+// which every cluster needs, and workers. It has no components, as those would
+// give each cluster a whole set.
 func rayService() kinds.Rules {
 	const path = "spec.rayClusterConfig"
 	return kinds.Rules{
@@ -153,17 +157,19 @@ func rayService() kinds.Rules {
 	}
 }
 
-// rayPods needs what head and workers of the cluster at a path do.
+// rayPods returns a rule that finds what the head and the workers of the cluster
+// at a path need.
 func rayPods(path string) words.Need {
 	return words.Pods(path+".headGroupSpec.template.spec", path+"."+workerGroups+".*.template.spec")
 }
 
-// rayRoles are the head and the groups of workers of the cluster at a path.
+// rayRoles returns a rule for the components of the cluster at a path: its head
+// and its groups of workers.
 func rayRoles(path string) func(kinds.Object) (words.Components, error) {
 	return func(obj kinds.Object) (words.Components, error) {
 		cluster := rules.Object(obj.Object, words.At(path)...)
 		if cluster == nil {
-			return nil, nil // a job for a cluster that is there already
+			return nil, nil // a job that runs in a cluster that exists already
 		}
 		r := words.Roster{Namespace: obj.GetNamespace()}
 		if rules.Object(cluster, "headGroupSpec", "template") != nil {
@@ -177,8 +183,8 @@ func rayRoles(path string) func(kinds.Object) (words.Components, error) {
 	}
 }
 
-// groupSize is how many replicas a group of workers starts with; one that is
-// suspended has none.
+// groupSize returns how many replicas a group of workers starts with; zero for a
+// suspended group.
 func groupSize(group map[string]any) int64 {
 	if rules.Bool(group, "suspend") {
 		return 0
@@ -186,8 +192,9 @@ func groupSize(group map[string]any) int64 {
 	return min(max(rules.Number(group, "replicas"), rules.Number(group, "minReplicas")), math.MaxInt32)
 }
 
-// servicePods counts the head and the replicas of all groups. Each is taken to need
-// what the head does, and as much cpu and memory as a worker of any group.
+// servicePods returns a rule that counts the head and the replicas of all groups.
+// Each pod is taken to need what the head needs, and at least as much cpu and
+// memory as a worker of any group.
 func servicePods(path string) func(kinds.Object) (int32, *words.Needed, error) {
 	return func(obj kinds.Object) (int32, *words.Needed, error) {
 		cluster := rules.Object(obj.Object, words.At(path)...)
@@ -215,7 +222,7 @@ func servicePods(path string) func(kinds.Object) (int32, *words.Needed, error) {
 	}
 }
 
-// raised returns a need with no less cpu and memory than another.
+// raised returns need with its cpu and memory raised to those of other.
 func raised(namespace string, need, other *words.Needed) *words.Needed {
 	if other == nil {
 		return need
@@ -236,9 +243,9 @@ func raised(namespace string, need, other *words.Needed) *words.Needed {
 	return need
 }
 
-// reviseWorkers takes the head off the replicas and shares the rest out over the
-// groups of workers: in proportion to their sizes, rounded, and to the last what is
-// left; evenly where none has a size. Groups that are suspended stay as they are.
+// reviseWorkers returns a rule that takes one replica for the head, and shares
+// the rest out over the groups of workers in proportion to their sizes, evenly
+// where no group has a size. Suspended groups stay as they are.
 func reviseWorkers(path string) func(kinds.Object, int32) (kinds.Object, error) {
 	return func(obj kinds.Object, n int32) (kinds.Object, error) {
 		out := obj.DeepCopy()
@@ -258,7 +265,8 @@ func reviseWorkers(path string) func(kinds.Object, int32) (kinds.Object, error) 
 	}
 }
 
-// divide shares workers out in proportion to sizes.
+// divide shares workers out in proportion to sizes. Shares are rounded, and the
+// last group gets what is left, so that they add up to workers.
 func divide(workers int64, sizes []int64) []int64 {
 	var sum int64
 	for _, size := range sizes {
@@ -283,7 +291,8 @@ func divide(workers int64, sizes []int64) []int64 {
 	return shares
 }
 
-// resize sets the replicas of a group, and its bounds to hold them.
+// resize sets the replicas of a group, and widens minReplicas and maxReplicas
+// where they would not allow them.
 func resize(group map[string]any, n int64) {
 	group["replicas"] = n
 	if rules.Value(group, "minReplicas") != nil && rules.Number(group, "minReplicas") > n {
@@ -294,14 +303,17 @@ func resize(group map[string]any, n int64) {
 	}
 }
 
-// applicationStates of a service, from the worst to the best.
+// applicationStates are the states of a service's application, from the worst to
+// the best.
 var applicationStates = []string{"DEPLOY_FAILED", "UNHEALTHY", rules.Others, "DELETING", "DEPLOYING", "NOT_STARTED", "RUNNING"}
 
-// mostApplications is how many applications of a service a template names.
+// mostApplications is how many applications of a service the status of a template
+// lists.
 const mostApplications = 100
 
-// applications adds to the active service those that any cluster has, each as it
-// does where it does worst.
+// applications sets the applications of the active service to those that any
+// cluster reports, each as the cluster reports it in which its state is the
+// worst.
 func applications(status map[string]any, r rules.Reports) {
 	const field, path = "activeServiceStatus", "applicationStatuses"
 	active := rules.Object(status, field)

@@ -7,7 +7,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/customizations/batch"
 )
 
-// TestSizesOfRay: parts of clusters and jobs, and services that are divided.
+// TestSizesOfRay checks which components clusters and jobs have, and how services
+// are divided.
 func TestSizesOfRay(t *testing.T) {
 	const service = "ray.io/v1 RayService"
 	const head = `headGroupSpec: {template: {spec: {nodeSelector: {zone: a}, containers: [{name: h, resources: {requests: {cpu: 1, memory: 4Gi, nvidia.com/gpu: 1}}}]}}}`
@@ -56,7 +57,7 @@ func TestSizesOfRay(t *testing.T) {
 	})
 }
 
-// TestRayStatuses: what Ray's kinds come to.
+// TestRayStatuses checks how the statuses of Ray's kinds are aggregated.
 func TestRayStatuses(t *testing.T) {
 	const cluster, job, service = "ray.io/v1 RayCluster", "ray.io/v1 RayJob", "ray.io/v1 RayService"
 	rulestest.CheckSums(t, batch.Table(), map[string]rulestest.Sum{

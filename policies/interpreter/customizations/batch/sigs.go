@@ -8,7 +8,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/rules"
 )
 
-// sigs is batch workloads of Kubernetes' own interest groups.
+// sigs returns the rules for batch workloads of Kubernetes' own interest groups.
 func sigs() kinds.Table {
 	return kinds.Table{
 		words.Kind("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet"): leaderWorkerSet(),
@@ -16,7 +16,8 @@ func sigs() kinds.Table {
 	}
 }
 
-// leaderWorkerSet has groups of pods for replicas: a leader and its workers.
+// leaderWorkerSet returns the rules for a LeaderWorkerSet, each of whose replicas
+// is a group of pods: a leader and its workers.
 func leaderWorkerSet() kinds.Rules {
 	counts := []string{"replicas", "readyReplicas", "updatedReplicas"}
 	return kinds.Rules{
@@ -34,7 +35,8 @@ func leaderWorkerSet() kinds.Rules {
 	}
 }
 
-// groupReplicas counts groups, each of which needs what all its pods do.
+// groupReplicas counts the groups, each of which needs what all its pods need
+// together.
 func groupReplicas(obj kinds.Object) (int32, *words.Needed, error) {
 	parts, err := groupRoles(obj)
 	if err != nil {
@@ -56,7 +58,7 @@ func groupReplicas(obj kinds.Object) (int32, *words.Needed, error) {
 		}
 		scaled := corev1.ResourceList{}
 		for name, q := range req.ResourceRequest {
-			q.Mul(pods) // false means that it is large, not that it is wrong
+			q.Mul(pods) // Mul reports false for a large result, which is no fault
 			scaled[name] = q
 		}
 		need = words.Plus(obj.GetNamespace(), need, scaled)
@@ -67,7 +69,7 @@ func groupReplicas(obj kinds.Object) (int32, *words.Needed, error) {
 	return int32(groups), need, nil
 }
 
-// groupWorkers is how many workers a group has beside its leader.
+// groupWorkers returns how many workers a group has beside its leader.
 func groupWorkers(obj kinds.Object) int64 {
 	return max(words.CountOr(1, obj.Object, "spec", "leaderWorkerTemplate", "size")-1, 0)
 }
@@ -112,7 +114,7 @@ func jobSetGrade(obj kinds.Object) words.Grade {
 	}
 }
 
-// jobsRun asks that all jobs of a set are ready or have succeeded.
+// jobsRun reports whether all jobs of a set are ready or have succeeded.
 func jobsRun(obj kinds.Object) (bool, error) {
 	ready := map[string]int64{}
 	for _, s := range rules.Objects(obj.Object, "status", "replicatedJobsStatus") {

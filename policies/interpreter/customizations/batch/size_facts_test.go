@@ -10,7 +10,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/customizations/batch"
 )
 
-// TestSizesOfJobs: what parts jobs have, and what these need.
+// TestSizesOfJobs checks which components jobs have, and what each of them needs.
 func TestSizesOfJobs(t *testing.T) {
 	const (
 		volcano = "batch.volcano.sh/v1alpha1 Job"
@@ -63,7 +63,7 @@ func TestSizesOfJobs(t *testing.T) {
 	})
 }
 
-// TestNeedsOfVolcanoJobs: the claims of a job are those that its volumes name.
+// TestNeedsOfVolcanoJobs checks that a job needs the claims that its volumes name.
 func TestNeedsOfVolcanoJobs(t *testing.T) {
 	deps, _, err := interpreter.New(batch.Table()).Dependencies(rulestest.Made(t, "batch.volcano.sh/v1alpha1 Job",
 		`{metadata: {namespace: hpc}, spec: {volumes: [{mountPath: /in, volumeClaimName: inputs}, {mountPath: /tmp, volumeClaim: {}}], existingVolumes: [{volumeClaimName: no}]}}`))
@@ -79,7 +79,8 @@ func TestNeedsOfVolcanoJobs(t *testing.T) {
 	}
 }
 
-// TestVolcanoStatuses: what jobs of Volcano come to in several clusters.
+// TestVolcanoStatuses checks how the statuses of Volcano's jobs in several
+// clusters are aggregated.
 func TestVolcanoStatuses(t *testing.T) {
 	const job = "batch.volcano.sh/v1alpha1 Job"
 	const at = `lastTransitionTime: "2026-01-01T0`

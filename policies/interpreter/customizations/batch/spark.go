@@ -15,7 +15,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/rules"
 )
 
-// spark is the operator of Apache Spark.
+// spark returns the rules for the kinds of the Spark operator.
 func spark() kinds.Table {
 	const state = "applicationState.state"
 	states := []string{
@@ -41,8 +41,9 @@ func spark() kinds.Table {
 	}, sparkGrade)}
 }
 
-// sparkGrade goes by the state of an application: that it has none yet is shown by
-// an empty one, and a submission that failed is tried again.
+// sparkGrade grades by the state of an application. The operator sets an empty
+// state for an application that it has taken up, and retries a submission that
+// failed: both wait.
 func sparkGrade(obj kinds.Object) words.Grade {
 	const state = "status.applicationState.state"
 	switch {
@@ -55,10 +56,11 @@ func sparkGrade(obj kinds.Object) words.Grade {
 	}
 }
 
-// mostExecutors is how many executors a template names.
+// mostExecutors is how many executors the status of a template lists.
 const mostExecutors = 100
 
-// executors shows the state of each, with its cluster where there are several.
+// executors sets the state of each executor, with its cluster before its name
+// where there are several clusters.
 func executors(status map[string]any, r rules.Reports) {
 	all := map[string]any{}
 	for _, p := range r.Parts {
@@ -109,12 +111,13 @@ func sparkExecutors(obj kinds.Object) int64 {
 
 const (
 	mebi = 1 << 20
-	// leastOverhead is what a pod gets beyond its heap at least.
+	// leastOverhead is the memory, in bytes, that a pod gets at least beyond its
+	// heap.
 	leastOverhead = 384 * mebi
 )
 
-// sparkNeed is what one pod of a role needs. A pod asks for its heap and an
-// overhead; a number of memory without a unit counts in mebibytes.
+// sparkNeed returns what one pod of a role needs. Its memory is the heap plus an
+// overhead; an amount without a unit is in mebibytes.
 func sparkNeed(obj kinds.Object, name string) (*words.Needed, error) {
 	role := rules.Object(obj.Object, "spec", name)
 	podSpec := words.Pick(role, "nodeSelector", "tolerations", "affinity", "initContainers")
@@ -167,7 +170,7 @@ func sparkMemory(obj kinds.Object, role map[string]any) (resource.Quantity, erro
 		return heap, err
 	}
 	overhead := max(int64(min(float64(heap.Value())*factor, 1<<62)), leastOverhead)
-	// Spark counts in whole mebibytes.
+	// Spark rounds the overhead down to whole mebibytes.
 	heap.Add(*resource.NewQuantity(overhead/mebi*mebi, resource.BinarySI))
 	return heap, nil
 }
@@ -184,8 +187,8 @@ func sparkAmount(role map[string]any, field, none string) (resource.Quantity, er
 	return q, nil
 }
 
-// sparkFactor is the share of the heap that a pod gets beyond it. Programs that
-// are not for the JVM get more.
+// sparkFactor returns the overhead as a share of the heap. Programs in Python and
+// R, which do not run on the JVM, get more.
 func sparkFactor(obj kinds.Object) (float64, error) {
 	if text := rules.Text(obj.Object, "spec", "memoryOverheadFactor"); text != "" {
 		factor, err := strconv.ParseFloat(text, 64)

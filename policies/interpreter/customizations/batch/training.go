@@ -9,7 +9,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/rules"
 )
 
-// Conditions of training jobs. What a job is, is its last one: so it is shown.
+// Types of a training job's conditions. The last condition of the list shows the
+// state of the job, so their order matters.
 const (
 	jobCreated    = "Created"
 	jobSuspended  = "Suspended"
@@ -20,15 +21,17 @@ const (
 )
 
 // stages are the conditions that a job passes through, in the order in which they
-// are shown; unknown ones come after the first.
+// are listed; types that are not known follow Created.
 var stages = []string{jobCreated, rules.Others, jobSuspended, jobRestarting, jobRunning}
 
-// merger returns the conditions of clusters as conditions of the template, by type.
+// merger returns the conditions that the clusters report as conditions of the
+// template, by type.
 type merger func(status map[string]any, r rules.Reports) map[string]map[string]any
 
-// trainingConditions lists the conditions that a job passes through, and the last
-// one once it is true: failed if the job has in any cluster, succeeded once it has
-// in all. What the only cluster reports is shown as it is.
+// trainingConditions returns a step that lists the conditions that a job passes
+// through and, at the end, the one that ends it: Failed as soon as the job has
+// failed in one cluster, Succeeded once it has in all of them. A job in one
+// cluster gets what that cluster reports.
 func trainingConditions(middle merger) rules.Step {
 	return func(status map[string]any, r rules.Reports) {
 		was := rules.List(status, "conditions")
@@ -53,8 +56,9 @@ func trainingConditions(middle merger) rules.Step {
 	}
 }
 
-// merged is the merger that takes a condition for true once it is so in all clusters,
-// and those that any cluster can have for all once it is in one.
+// merged is the merger for which a condition is true once it is true in all
+// clusters; Created, Running, Restarting and those that are adverse for every
+// kind are true as soon as one cluster reports them so.
 func merged(status map[string]any, r rules.Reports) map[string]map[string]any {
 	total := maps.Clone(status)
 	rules.EveryCondition(jobCreated, jobRunning, jobRestarting)(total, r)
@@ -65,7 +69,7 @@ func merged(status map[string]any, r rules.Reports) map[string]map[string]any {
 	if len(r.Parts) < 2 {
 		return out
 	}
-	for _, t := range []string{jobCreated, jobRunning} { // news in no cluster, and so not by cluster
+	for _, t := range []string{jobCreated, jobRunning} { // they say the same in every cluster, so no cluster is named
 		if c := out[t]; c != nil {
 			delete(c, "message")
 		}
@@ -77,7 +81,8 @@ func merged(status map[string]any, r rules.Reports) map[string]map[string]any {
 	return out
 }
 
-// newestOf is the merger that takes of each type the condition that was reported last.
+// newestOf is the merger that takes, for each type, the condition that was
+// updated last.
 func newestOf(_ map[string]any, r rules.Reports) map[string]map[string]any {
 	out, reported := map[string]map[string]any{}, map[string]string{}
 	for _, p := range r.Parts {
@@ -93,8 +98,9 @@ func newestOf(_ map[string]any, r rules.Reports) map[string]map[string]any {
 	return out
 }
 
-// running says that a job of several clusters runs once it has begun to in one of
-// them, until it ends; it is left out for one that is held and runs nowhere.
+// running sets the Running condition of a job in several clusters: true from when
+// one of them has begun to run it until it ends. The condition is removed while
+// the job is suspended somewhere and runs nowhere.
 func running(all map[string]map[string]any, r rules.Reports) {
 	c := all[jobRunning]
 	switch {
@@ -108,7 +114,9 @@ func running(all map[string]map[string]any, r rules.Reports) {
 	}
 }
 
-// final returns the condition that ends a job; nil before.
+// final returns the condition that ends a job, Failed or Succeeded; nil while the
+// job has not ended. was are the template's present conditions: an end that was
+// reported keeps its time.
 func final(r rules.Reports, was []any) map[string]any {
 	failed, succeeded := clustersWith(r, jobFailed), clustersWith(r, jobSucceeded)
 	end, clusters := jobFailed, failed
@@ -158,22 +166,24 @@ func clustersWith(r rules.Reports, condition string) []string {
 	return out
 }
 
-// earliest returns the first time at which a job has started.
+// earliest returns when the job was first started; empty where no cluster reports
+// a start.
 func earliest(r rules.Reports) string {
 	total := map[string]any{}
 	rules.Earliest("startTime")(total, r)
 	return rules.Text(total, "startTime")
 }
 
-// date sets the times of a condition.
+// date sets the times of a condition; an empty time sets none.
 func date(c map[string]any, at string) {
 	if at != "" {
 		c["lastTransitionTime"], c["lastUpdateTime"] = at, at
 	}
 }
 
-// completed sets when a job was completed: the last time, once it has succeeded in
-// every cluster.
+// completed sets completionTime to the last that a cluster reports, once the job
+// has succeeded in every cluster. The time of an only cluster is taken in any
+// case.
 func completed(status map[string]any, r rules.Reports) {
 	delete(status, "completionTime")
 	if len(r.Parts) > 0 && len(clustersWith(r, jobSucceeded)) == len(r.Parts) || len(r.Parts) == 1 {

@@ -19,7 +19,7 @@ var volcanoPhases = []string{
 	"Failed", "Aborted", "Aborting", "Terminated", "Terminating", rules.Others, "Restarting", "Pending", "Running", "Completing", "Completed",
 }
 
-// volcano is Volcano's batch jobs.
+// volcano returns the rules for Volcano's batch jobs.
 func volcano() kinds.Table {
 	counts := []string{"pending", "running", "succeeded", "failed", "terminating", "unknown", "minAvailable", "retryCount"}
 	return kinds.Table{words.Kind("batch.volcano.sh/v1alpha1", "Job"): words.Graded(kinds.Rules{
@@ -33,8 +33,8 @@ func volcano() kinds.Table {
 	}, words.ByWord("status."+volcanoPhase, []string{"Failed"}, []string{"Running", "Completing", "Completed"}))}
 }
 
-// volcanoTasks are the tasks of a job, each with as many pods as have to run at
-// once for it to start.
+// volcanoTasks returns the tasks of a job as components, each with as many pods
+// as have to run at once for the job to start.
 func volcanoTasks(obj kinds.Object) (words.Components, error) {
 	r := words.Roster{Namespace: obj.GetNamespace()}
 	for i, task := range rules.Objects(obj.Object, "spec", "tasks") {
@@ -45,7 +45,8 @@ func volcanoTasks(obj kinds.Object) (words.Components, error) {
 	return r.Result()
 }
 
-// longest sets a duration to the longest that any cluster reports.
+// longest returns a step that sets a duration to the longest that any cluster
+// reports.
 func longest(field string) rules.Step {
 	return func(status map[string]any, r rules.Reports) {
 		delete(status, field)
@@ -59,10 +60,11 @@ func longest(field string) rules.Step {
 	}
 }
 
-// mostResources is how many resources of a job a template names.
+// mostResources is how many resources of a job the status of a template lists.
 const mostResources = 100
 
-// union merges texts by name; the first cluster that has a name says what it is.
+// union returns a step that merges maps of texts; for a name that several
+// clusters have, the first of them counts.
 func union(field string) rules.Step {
 	return func(status map[string]any, r rules.Reports) {
 		all := map[string]any{}
@@ -82,9 +84,9 @@ func union(field string) rules.Step {
 	}
 }
 
-// volcanoConditions are the phases that a job has gone through: those of the only
-// cluster, or of the first in which it came to a bad end, else each once, when it
-// was reached last.
+// volcanoConditions lists the phases that a job has gone through: those of the
+// only cluster, or of the first in which the job ended badly; else those of all
+// clusters, each phase once, at the latest time at which a cluster reached it.
 func volcanoConditions(status map[string]any, r rules.Reports) {
 	var all []map[string]any
 	whole := len(r.Parts) == 1
@@ -109,8 +111,7 @@ func volcanoConditions(status map[string]any, r rules.Reports) {
 	}
 }
 
-// newest returns the last entry for each phase, in the order in which they were
-// reached.
+// newest returns the latest entry for each phase, in the order of their times.
 func newest(all []map[string]any) []map[string]any {
 	last := map[string]map[string]any{}
 	for _, c := range all {
@@ -129,7 +130,8 @@ func endsBadly(c map[string]any) bool {
 	return slices.Contains([]string{"Failed", "Aborted", "Aborting", "Terminated", "Terminating"}, rules.Text(c, "status"))
 }
 
-// passed is a phase that a job has gone through, and when.
+// passed returns a condition with only the phase and the time at which the job
+// reached it.
 func passed(c map[string]any) map[string]any {
 	out := map[string]any{"status": rules.Text(c, "status")}
 	if at := rules.Time(c, "lastTransitionTime"); at != "" {
@@ -138,8 +140,9 @@ func passed(c map[string]any) map[string]any {
 	return out
 }
 
-// volcanoState is what the only cluster says; of several, that the job has failed
-// where it has in any, and else the worst, with the clusters in which it is so.
+// volcanoState sets the state of a job: what the only cluster reports; of several
+// clusters, Failed where the job failed or was aborted in any, else the worst
+// phase, with the names of the clusters that are in it.
 func volcanoState(status map[string]any, r rules.Reports) {
 	failed := in(r, volcanoPhase, "Failed", "Aborted")
 	rules.FromWorst("state", volcanoPhase, "Pending", volcanoPhases...)(status, r)
@@ -158,7 +161,7 @@ func volcanoState(status map[string]any, r rules.Reports) {
 	status["state"] = out
 }
 
-// in returns the clusters that say one of the words at a path.
+// in returns the clusters whose text at the path is one of phases.
 func in(r rules.Reports, path string, phases ...string) []string {
 	var out []string
 	for _, p := range r.Parts {

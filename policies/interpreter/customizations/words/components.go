@@ -17,20 +17,21 @@ import (
 type (
 	// Components are the parts of a workload.
 	Components = []workv1alpha2.Component
-	// Needed is what one replica needs.
+	// Needed is what one replica requests, and which nodes it may run on.
 	Needed = workv1alpha2.ReplicaRequirements
 )
 
-// mostName is how long the name of a component may be.
+// mostName is how long the name of a component may be, in bytes.
 const mostName = 32
 
 // Roster collects components under distinct names.
 type Roster struct {
-	// Namespace is where their pods run.
+	// Namespace is where the pods of the components run.
 	Namespace string
 	// Parts are the components so far.
 	Parts Components
-	// Err is why one of them is missing; nil where none is.
+	// Err is why the first component that could not be added is missing; nil where
+	// none is.
 	Err error
 }
 
@@ -44,7 +45,9 @@ func (r *Roster) Pods(name string, replicas int64, podSpec map[string]any) {
 	r.Add(name, replicas, need)
 }
 
-// Add adds a component whose replicas need so much each; nil for nothing.
+// Add adds a component, each of whose replicas needs need; nil means nothing. A
+// number of replicas below zero or above what an int32 holds is an error of
+// Result.
 func (r *Roster) Add(name string, replicas int64, need *Needed) {
 	if replicas < 0 || replicas > math.MaxInt32 {
 		r.Fail(name, fmt.Errorf("%d is no number of replicas", replicas))
@@ -59,14 +62,15 @@ func (r *Roster) Add(name string, replicas int64, need *Needed) {
 	r.Parts = append(r.Parts, part)
 }
 
-// Fail notes why there is no such component; the first fault counts.
+// Fail records why a component is missing. Only the first error is kept.
 func (r *Roster) Fail(name string, err error) {
 	if r.Err == nil {
 		r.Err = fmt.Errorf("component %s: %w", name, err)
 	}
 }
 
-// distinct returns a name that fits and that no component has yet.
+// distinct returns name cut to mostName, with a number after it where another
+// component has that name already.
 func (r *Roster) distinct(name string) string {
 	taken := func(name string) bool {
 		return slices.ContainsFunc(r.Parts, func(c workv1alpha2.Component) bool { return c.Name == name })
@@ -79,10 +83,10 @@ func (r *Roster) distinct(name string) string {
 	return short
 }
 
-// Result returns the components, and the first fault.
+// Result returns the components, and the first error.
 func (r *Roster) Result() (Components, error) { return r.Parts, r.Err }
 
-// CountOr returns the number at a path, or another where there is none.
+// CountOr returns the number at a path, or none where nothing is set there.
 func CountOr(none int64, m map[string]any, path ...string) int64 {
 	if rules.Value(m, path...) == nil {
 		return none
@@ -90,8 +94,9 @@ func CountOr(none int64, m map[string]any, path ...string) int64 {
 	return rules.Number(m, path...)
 }
 
-// Roles are components by the names of an object's fields, each with replicas,
-// one if it does not say, and a pod template.
+// Roles returns a rule for components that are the fields of the object at a
+// path, by their names in lower case. Each has replicas, one where that is not
+// set, and a pod template.
 func Roles(path string) func(kinds.Object) (Components, error) {
 	return func(obj kinds.Object) (Components, error) {
 		r := Roster{Namespace: obj.GetNamespace()}
@@ -104,8 +109,9 @@ func Roles(path string) func(kinds.Object) (Components, error) {
 	}
 }
 
-// Tasks are components by the entries of a list, each with a name and a pod
-// template, and as many replicas as a rule says.
+// Tasks returns a rule for components that are the entries of the list at a path.
+// Each has a name and, at the path template below it, a pod template; count
+// returns its replicas.
 func Tasks(path, template string, count func(task map[string]any) int64) func(kinds.Object) (Components, error) {
 	return func(obj kinds.Object) (Components, error) {
 		r := Roster{Namespace: obj.GetNamespace()}
@@ -116,8 +122,8 @@ func Tasks(path, template string, count func(task map[string]any) int64) func(ki
 	}
 }
 
-// Replicas counts at a path, or as many where it says nothing, each made from a
-// pod template.
+// Replicas returns a rule for kinds with the number of replicas at path, none
+// where that is not set, and the pod template at template.
 func Replicas(path string, none int32, template string) func(kinds.Object) (int32, *Needed, error) {
 	return func(obj kinds.Object) (int32, *Needed, error) {
 		n, err := rules.Count(obj.Object, At(path)...)
@@ -132,9 +138,9 @@ func Replicas(path string, none int32, template string) func(kinds.Object) (int3
 	}
 }
 
-// Requirements is what one pod of a spec asks for. A limit is a request where
-// There is none: servers fill in so for pods, but not for templates of kinds
-// that they do not know.
+// Requirements returns what one pod of a spec requests. A limit counts as a
+// request where there is no request: API servers set that for pods, but not for
+// the pod templates of kinds that they do not know.
 func Requirements(namespace string, podSpec map[string]any) (*Needed, error) {
 	filled := maps.Clone(podSpec)
 	for _, field := range []string{"containers", "initContainers"} {
@@ -153,7 +159,8 @@ func Requirements(namespace string, podSpec map[string]any) (*Needed, error) {
 	return rules.Requirements(namespace, filled)
 }
 
-// requesting returns a container that requests what it is limited to.
+// requesting returns a copy of a container that requests what it is limited to,
+// where it has no request of its own.
 func requesting(container map[string]any) map[string]any {
 	limits := rules.Object(container, "resources", "limits")
 	if limits == nil {
@@ -168,7 +175,7 @@ func requesting(container map[string]any) map[string]any {
 	return out
 }
 
-// Sidecars returns the containers of a pod spec but the one of a name.
+// Sidecars returns the containers of a pod spec but the one named main.
 func Sidecars(podSpec map[string]any, main string) []any {
 	out := []any{}
 	for _, c := range rules.Objects(podSpec, "containers") {
@@ -179,7 +186,8 @@ func Sidecars(podSpec map[string]any, main string) []any {
 	return out
 }
 
-// Classed adds the priority class of pods to a need; nil for nothing at all.
+// Classed sets the priority class of a need, and makes a need where it is nil.
+// With an empty class it returns need as it is.
 func Classed(namespace string, need *Needed, class string) *Needed {
 	if class == "" {
 		return need
@@ -191,7 +199,8 @@ func Classed(namespace string, need *Needed, class string) *Needed {
 	return need
 }
 
-// Plus adds resources to a need; nil for nothing at all.
+// Plus adds resources to a need, and makes a need where it is nil. With no
+// resources it returns need as it is.
 func Plus(namespace string, need *Needed, more corev1.ResourceList) *Needed {
 	if len(more) == 0 {
 		return need

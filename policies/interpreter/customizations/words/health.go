@@ -7,10 +7,11 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/rules"
 )
 
-// Health is a rule that judges an object.
+// Health is a rule that reports whether an object is healthy, or a condition of
+// which such rules are made.
 type Health = func(kinds.Object) (bool, error)
 
-// All is healthy where every rule says so.
+// All holds where every rule holds.
 func All(judges ...Health) Health {
 	return func(obj kinds.Object) (bool, error) {
 		for _, judge := range judges {
@@ -22,7 +23,7 @@ func All(judges ...Health) Health {
 	}
 }
 
-// OneOf is healthy where any rule says so.
+// OneOf holds where any rule holds.
 func OneOf(judges ...Health) Health {
 	return func(obj kinds.Object) (bool, error) {
 		for _, judge := range judges {
@@ -34,15 +35,17 @@ func OneOf(judges ...Health) Health {
 	}
 }
 
-// SpecObserved asks that the controller has seen the latest spec.
+// SpecObserved holds where the controller has observed the latest generation.
 func SpecObserved(obj kinds.Object) (bool, error) { return rules.SpecObserved(obj), nil }
 
-// Current asks for that of controllers that say what they have seen.
+// Current is SpecObserved for kinds that need not have observedGeneration: it
+// holds where that is not set.
 func Current(obj kinds.Object) (bool, error) {
 	return rules.Value(obj.Object, "status", "observedGeneration") == nil || rules.SpecObserved(obj), nil
 }
 
-// IsTrue asks for conditions that are true, whatever spec they are about.
+// IsTrue holds where all of the conditions are true, whatever generation they are
+// about.
 func IsTrue(types ...string) Health {
 	return func(obj kinds.Object) (bool, error) {
 		for _, t := range types {
@@ -54,7 +57,7 @@ func IsTrue(types ...string) Health {
 	}
 }
 
-// NotTrue asks that none of the conditions is true.
+// NotTrue holds where none of the conditions is true.
 func NotTrue(types ...string) Health {
 	return func(obj kinds.Object) (bool, error) {
 		for _, t := range types {
@@ -66,33 +69,33 @@ func NotTrue(types ...string) Health {
 	}
 }
 
-// Word asks for one of the words at a path.
+// Word holds where the text at a path is one of words; "" stands for none.
 func Word(path string, words ...string) Health {
 	return func(obj kinds.Object) (bool, error) {
 		return slices.Contains(words, rules.Text(obj.Object, At(path)...)), nil
 	}
 }
 
-// Asks is healthy where the spec sets a boolean: what is stopped on purpose is
+// Asks holds where the boolean at a path is set: what is suspended on purpose is
 // as it should be.
 func Asks(path string) Health {
 	return func(obj kinds.Object) (bool, error) { return rules.Bool(obj.Object, At(path)...), nil }
 }
 
-// Enough asks that a number is no less than the one at another path, or than a
-// number where nothing stands there.
+// Enough holds where the number at path is no less than the one at wanted, or
+// than none where nothing is set there.
 func Enough(path, wanted string, none int64) Health {
 	return func(obj kinds.Object) (bool, error) {
 		return rules.Number(obj.Object, At(path)...) >= CountOr(none, obj.Object, At(wanted)...), nil
 	}
 }
 
-// There asks that something stands at a path.
+// There holds where something is set at a path.
 func There(path string) Health {
 	return func(obj kinds.Object) (bool, error) { return rules.Value(obj.Object, At(path)...) != nil, nil }
 }
 
-// None asks that a number is zero or missing.
+// None holds where the number at a path is zero or missing.
 func None(path string) Health {
 	return func(obj kinds.Object) (bool, error) { return rules.Number(obj.Object, At(path)...) == 0, nil }
 }

@@ -6,12 +6,12 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 )
 
-// Kind names a kind as it is written in a manifest.
+// Kind returns the kind with the apiVersion and name that a manifest has.
 func Kind(apiVersion, name string) schema.GroupVersionKind {
 	return schema.FromAPIVersionAndKind(apiVersion, name)
 }
 
-// Served adds the same rules for several versions of a group.
+// Served adds the same rules to t for several versions of a kind.
 func Served(t kinds.Table, group string, versions []string, name string, r kinds.Rules) {
 	for _, v := range versions {
 		t[schema.GroupVersionKind{Group: group, Version: v, Kind: name}] = r

@@ -10,10 +10,10 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/rules"
 )
 
-// Need is a rule for dependencies.
+// Need is a rule that finds the dependencies of an object.
 type Need = func(kinds.Object) ([]kinds.Dependency, error)
 
-// Needs returns a rule for all that several rules find.
+// Needs returns a rule that finds all that the given rules find.
 func Needs(all ...Need) Need {
 	return func(obj kinds.Object) ([]kinds.Dependency, error) {
 		lists := make([][]kinds.Dependency, len(all))
@@ -28,7 +28,7 @@ func Needs(all ...Need) Need {
 	}
 }
 
-// Pods needs what pods of the specs at the paths need.
+// Pods returns a rule that finds what pods of the specs at the paths need.
 func Pods(paths ...string) Need {
 	return func(obj kinds.Object) ([]kinds.Dependency, error) {
 		var lists [][]kinds.Dependency
@@ -45,11 +45,12 @@ func Pods(paths ...string) Need {
 	}
 }
 
-// PodOf is a pod spec that is put together from fields of an object: paths of
-// Containers and of volumes.
+// PodOf is a pod spec whose containers and volumes are at various paths of an
+// object.
 type PodOf struct{ Containers, Volumes []string }
 
-// PodsOf needs what a pod with these containers and volumes needs.
+// PodsOf returns a rule that finds what a pod with these containers and volumes
+// needs.
 func PodsOf(parts PodOf) Need {
 	return func(obj kinds.Object) ([]kinds.Dependency, error) {
 		return rules.PodDependencies(obj.GetNamespace(), map[string]any{
@@ -68,8 +69,8 @@ func join(obj kinds.Object, paths []string) []any {
 	return out
 }
 
-// Named needs resources of one kind by the names at the paths, in the
-// Namespace of the object.
+// Named returns a rule that finds resources of one kind by the names at the
+// paths, in the namespace of the object.
 func Named(apiVersion, kind string, paths ...string) Need {
 	return func(obj kinds.Object) ([]kinds.Dependency, error) {
 		found := rules.Needs{Namespace: Scope(kind, obj.GetNamespace())}
@@ -83,19 +84,20 @@ func Named(apiVersion, kind string, paths ...string) Need {
 	}
 }
 
-// Secrets needs secrets by name.
+// Secrets returns a rule that finds secrets by the names at the paths.
 func Secrets(paths ...string) Need { return Named("v1", "Secret", paths...) }
 
-// ConfigMaps needs config maps by name.
+// ConfigMaps returns a rule that finds config maps by the names at the paths.
 func ConfigMaps(paths ...string) Need { return Named("v1", "ConfigMap", paths...) }
 
-// ServiceAccounts needs accounts by name; the default one is everywhere.
+// ServiceAccounts returns a rule that finds service accounts by the names at the
+// paths, but for the default one, which every namespace has.
 func ServiceAccounts(paths ...string) Need {
 	return Except("default", Named("v1", "ServiceAccount", paths...))
 }
 
-// Except leaves out what has a name that stands for no resource, or for one
-// that is always there.
+// Except wraps a rule to leave out resources of one name: a name that stands for
+// no resource, or for one that is always there.
 func Except(name string, n Need) Need {
 	return func(obj kinds.Object) ([]kinds.Dependency, error) {
 		found, err := n(obj)
@@ -109,9 +111,9 @@ func Except(name string, n Need) Need {
 	}
 }
 
-// Refs needs what the objects at the paths refer to by name. Where one says no
-// kind, namespace or version, it means the given ones and the object's own; the
-// object's own version, too, if none is given.
+// Refs returns a rule that finds what the references at the paths name. A
+// reference without an apiVersion or kind means the given one, and one without a
+// namespace that of the object. An empty apiVersion stands for the object's own.
 func Refs(apiVersion, kind string, paths ...string) Need {
 	return func(obj kinds.Object) ([]kinds.Dependency, error) {
 		var found []kinds.Dependency
@@ -139,8 +141,8 @@ func override(field *string, ref map[string]any, name string) {
 	}
 }
 
-// Scope returns the namespace of a resource that is looked for from one: none
-// for kinds that say by their names that they belong to the cluster.
+// Scope returns the namespace of a resource that an object in namespace refers
+// to; none for kinds whose names begin with Cluster, which are cluster-scoped.
 func Scope(kind, namespace string) string {
 	if strings.HasPrefix(kind, "Cluster") {
 		return ""
@@ -148,7 +150,8 @@ func Scope(kind, namespace string) string {
 	return namespace
 }
 
-// Within has a rule look from another namespace; from none, it finds nothing.
+// Within wraps a rule to find what the object would need if it were in another
+// namespace, which namespace returns; nothing where that is empty.
 func Within(namespace func(kinds.Object) string, n Need) Need {
 	return func(obj kinds.Object) ([]kinds.Dependency, error) {
 		ns := namespace(obj)
@@ -161,12 +164,13 @@ func Within(namespace func(kinds.Object) string, n Need) Need {
 	}
 }
 
-// Always returns an answer that is the same for all objects.
+// Always returns a function for Within that returns the same namespace for all
+// objects.
 func Always(namespace string) func(kinds.Object) string {
 	return func(kinds.Object) string { return namespace }
 }
 
-// TextAt returns a question for the text at a path.
+// TextAt returns a function for Within that returns the text at a path.
 func TextAt(path string) func(kinds.Object) string {
 	return func(obj kinds.Object) string { return rules.Text(obj.Object, At(path)...) }
 }

@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// At splits a path as it is written in this package: names between points.
+// At splits a path into its field names, which are separated by points.
 func At(path string) []string { return strings.Split(path, ".") }
 
-// Find returns all that stands at a path. A name with a star matches names of
-// an object's fields, and a star all entries of a list, too. Fields come in the
-// order of their names.
+// Find returns all values at a path. A name with stars matches field names as
+// path.Match does, and a single star matches all entries of a list, too. Fields
+// come in the order of their names.
 func Find(node any, path string) []any {
 	found := []any{node}
 	for _, name := range At(path) {
@@ -49,7 +49,7 @@ func step(node any, name string) []any {
 	return nil
 }
 
-// Objects returns what of the values at a path is an object.
+// Objects returns those of the values at a path that are objects.
 func Objects(node any, path string) []map[string]any {
 	var out []map[string]any
 	for _, v := range Find(node, path) {
@@ -60,7 +60,7 @@ func Objects(node any, path string) []map[string]any {
 	return out
 }
 
-// Pick returns the named fields of m.
+// Pick returns a map of those of the named fields of m that are set; never nil.
 func Pick(m map[string]any, names ...string) map[string]any {
 	out := map[string]any{}
 	for _, name := range names {

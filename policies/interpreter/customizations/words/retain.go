@@ -8,12 +8,13 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/rules"
 )
 
-// Retain is a rule for what the member owns.
+// Retain is a rule that returns desired without what the member owns.
 type Retain = func(desired, observed kinds.Object) (kinds.Object, error)
 
-// Leave leaves out switches that somebody in the member has turned on, as people
-// and tools there do who suspend what they work on. What nobody but us has set
-// follows the template, and so does what was turned off again.
+// Leave returns a rule that leaves out booleans that somebody in the member has
+// set to true, as people and tools do who suspend an object there. A boolean that
+// nobody else has set is applied from the template, and so is one that was unset
+// in the member.
 func Leave(paths ...string) Retain {
 	return func(desired, observed kinds.Object) (kinds.Object, error) {
 		for _, path := range paths {
@@ -26,8 +27,9 @@ func Leave(paths ...string) Retain {
 	}
 }
 
-// Drop leaves out fields that only a member's controllers can know the values
-// of, even where the template has a value that was copied from another cluster.
+// Drop returns a rule that leaves out fields whose values only a member's
+// controllers can know; a template may have values that were copied from another
+// cluster.
 func Drop(paths ...[]string) Retain {
 	return func(desired, _ kinds.Object) (kinds.Object, error) {
 		for _, path := range paths {
@@ -39,8 +41,8 @@ func Drop(paths ...[]string) Retain {
 	}
 }
 
-// Has returns a question whether something stands at one of the paths: only then
-// There is anything to leave out.
+// Has returns a rule for Retains that reports whether something is set at one of
+// the paths: only then is there anything to leave out.
 func Has(paths ...string) func(kinds.Object) bool {
 	split := make([][]string, len(paths))
 	for i, path := range paths {
@@ -49,15 +51,15 @@ func Has(paths ...string) func(kinds.Object) bool {
 	return Standing(split...)
 }
 
-// Standing is has for paths whose names have points.
+// Standing is Has for paths of which names contain points.
 func Standing(paths ...[]string) func(kinds.Object) bool {
 	return func(obj kinds.Object) bool {
 		return slices.ContainsFunc(paths, func(path []string) bool { return rules.Value(obj.Object, path...) != nil })
 	}
 }
 
-// foreign reports whether the field at a path belongs to somebody but us; an object
-// that does not say whom its fields belong to may be anybody's.
+// foreign reports whether anybody but Flotilla has set the field at a path.
+// Without managed fields that is not known, and it reports true.
 func foreign(observed kinds.Object, path []string) bool {
 	managers := observed.GetManagedFields()
 	fields := make([]string, len(path))

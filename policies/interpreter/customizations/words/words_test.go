@@ -42,7 +42,7 @@ func message(err error) string {
 	return err.Error()
 }
 
-// part is a component that asks for an amount of cpu; empty for none.
+// part returns a component that requests an amount of cpu; empty for none.
 func part(name string, replicas int32, cpu string) workv1alpha2.Component {
 	c := workv1alpha2.Component{Name: name, Replicas: replicas}
 	if cpu != "" {
@@ -51,7 +51,8 @@ func part(name string, replicas int32, cpu string) workv1alpha2.Component {
 	return c
 }
 
-// TestComponents: what the parts of a workload are called, how many replicas they have, and what each needs.
+// TestComponents checks how the components of a workload are named, how many
+// replicas they have, and what each needs.
 func TestComponents(t *testing.T) {
 	const pods = `template: {spec: {containers: [{name: a, resources: {requests: {cpu: 1}}}]}}`
 	roles := words.Roles("spec.roles")
@@ -90,7 +91,8 @@ func TestComponents(t *testing.T) {
 	}
 }
 
-// TestReplicas: the number that a field has, or what it is without the field, and what each needs.
+// TestReplicas checks the number of replicas with and without the field, and what
+// each needs.
 func TestReplicas(t *testing.T) {
 	count := words.Replicas("spec.size", 3, "spec.template")
 	for name, tc := range map[string]struct {
@@ -117,7 +119,8 @@ func TestReplicas(t *testing.T) {
 	}
 }
 
-// TestNeedsOfOneReplica: a class, more resources and side containers come on top, whether or not anything was asked for before.
+// TestNeedsOfOneReplica checks that a priority class, more resources and sidecars
+// are added to what was requested, or to nothing.
 func TestNeedsOfOneReplica(t *testing.T) {
 	cpu := func(n string) corev1.ResourceList {
 		return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(n)}
@@ -142,7 +145,8 @@ func TestNeedsOfOneReplica(t *testing.T) {
 	}
 }
 
-// TestHealth: what each judge makes of the same object, and of one without a status.
+// TestHealth checks what each condition makes of the same object, and of one
+// without a status.
 func TestHealth(t *testing.T) {
 	const seen = `{metadata: {generation: 2}, spec: {paused: true, size: 3}, status: {observedGeneration: 2, phase: Running, ready: 3, failed: 0, conditions: [{type: Ready, status: "True"}, {type: Failed, status: "False"}]}}`
 	failing := func(kinds.Object) (bool, error) { return false, errors.New("it cannot be read") }
@@ -183,7 +187,8 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-// TestGrades: who fails may be moved, who waits is not.
+// TestGrades checks that objects that fail may be moved, and those that wait may
+// not.
 func TestGrades(t *testing.T) {
 	r := words.Graded(kinds.Rules{}, words.ByWord("status.state", []string{"FAILED"}, []string{"RUNNING", "DONE"}))
 	type answer struct{ healthy, waits bool }
@@ -198,7 +203,8 @@ func TestGrades(t *testing.T) {
 	}
 }
 
-// TestDependencies: what an object refers to, by each way to say so.
+// TestDependencies checks that dependencies are found for each way to refer to
+// them.
 func TestDependencies(t *testing.T) {
 	secret := func(name string) kinds.Dependency {
 		return kinds.Dependency{APIVersion: "v1", Kind: "Secret", Namespace: "shop", Name: name}
@@ -238,7 +244,8 @@ func TestDependencies(t *testing.T) {
 	}
 }
 
-// TestPaths: a star is every element of a list, and in a name any characters.
+// TestPaths checks that a star matches every element of a list and, in a name, any
+// characters.
 func TestPaths(t *testing.T) {
 	node := object(t, `{spec: {a: [{x: 1}, {x: 2}, 7], podOne: {n1: 3}, podTwo: {n1: 4}, other: {n1: 5}}}`).Object
 	for path, want := range map[string][]any{
@@ -267,7 +274,8 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-// TestRetain: what an operator in the member sets stays, and what is ours does not.
+// TestRetain checks that what an operator in the member sets stays, and what
+// Flotilla set does not.
 func TestRetain(t *testing.T) {
 	const fields = `[{manager: operator, operation: Update, fieldsType: FieldsV1, fieldsV1: {"f:spec": {"f:suspend": {}}}}]`
 	leave := words.Leave("spec.suspend")

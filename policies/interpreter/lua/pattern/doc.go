@@ -1,6 +1,6 @@
-// Package pattern matches the patterns of Lua.
+// Package pattern matches Lua patterns.
 //
 // In go a text, a pattern and a number of steps; out comes where the pattern
-// matches and what it captures, or that it took more steps than it may. The
-// package keeps nothing, and never takes longer than its steps.
+// matches and what it captures, or an error once the steps are used up. The
+// package keeps nothing, and always ends within its steps.
 package pattern

@@ -7,19 +7,19 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// found is all that comes out of a match.
+// found is the outcome of a match.
 type found struct {
 	Start, End int
 	Captures   []Capture
 }
 
-// at is a match that captures nothing.
+// at returns a match that captures nothing.
 func at(start, end int) found { return found{Start: start, End: end} }
 
-// nowhere is what comes out where nothing matches.
+// nowhere is the outcome where nothing matches.
 var nowhere = at(-1, -1)
 
-// find returns what comes out of a match that takes few steps.
+// find returns the outcome of a match that takes few steps.
 func find(t *testing.T, text, pattern string, init int) found {
 	t.Helper()
 	m := Matcher{Text: text, Pattern: pattern, Steps: 10_000}
@@ -30,8 +30,8 @@ func find(t *testing.T, text, pattern string, init int) found {
 	return found{start, end, append([]Capture(nil), m.Captures...)}
 }
 
-// TestFind: a pattern matches where Lua's manual says that it does. What is here
-// is what FuzzPattern leaves out, and the ways of every quantifier.
+// TestFind checks that patterns match as Lua's manual defines it. It covers what
+// FuzzPattern leaves out, and every quantifier.
 func TestFind(t *testing.T) {
 	cases := map[string]struct {
 		text, pattern string
@@ -105,8 +105,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestClasses: a class has the bytes that it has in C's locale, its upper letter
-// has all others, and what is no class stands for itself.
+// TestClasses checks that classes have the bytes that they have in the C locale,
+// and that upper-case letters are their complements.
 func TestClasses(t *testing.T) {
 	const lower, upper, digits = "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "0123456789"
 	const control = "\x00\x01\x02\x03\x04\x05\x06\a\b\t\n\v\f\r\x0e\x0f" +
@@ -143,8 +143,8 @@ func TestClasses(t *testing.T) {
 	}
 }
 
-// TestNoClass: every byte but the letters of classes stands for itself, those that differ
-// from such a letter by one bit among them.
+// TestNoClass checks that every byte but the letters of classes stands for itself,
+// including those that differ from such a letter by one bit.
 func TestNoClass(t *testing.T) {
 	for class := range 256 {
 		if strings.IndexByte("acdlpsuwxzACDLPSUWXZ", byte(class)) >= 0 {

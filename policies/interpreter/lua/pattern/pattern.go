@@ -17,18 +17,19 @@ var (
 	errComplex = errors.New("pattern is too complex")
 )
 
-// Lengths of captures that are no lengths: those of one that has no end, and of
-// one that only says where it is.
+// Values of Capture.Len that are no lengths: that of a capture which has not
+// ended yet, and that of one which captures only its position.
 const (
 	Open     = -1
 	Position = -2
 )
 
-// Matcher matches a Lua pattern by backtracking, and counts its steps: a pattern
-// of a few bytes can take longer than the age of the universe.
+// Matcher matches a Lua pattern by backtracking. It counts steps, since
+// backtracking for a pattern of a few bytes can take longer than the age of the
+// universe.
 type Matcher struct {
 	Text, Pattern string
-	// Steps that may still be done.
+	// Steps that may still be taken.
 	Steps int
 	// Captures of the last match.
 	Captures []Capture
@@ -39,7 +40,7 @@ type Matcher struct {
 // Open or Position.
 type Capture struct{ Start, Len int }
 
-// fail is how a match is given up.
+// fail is the panic by which a match ends with an error.
 type fail struct{ error }
 
 // Find returns where the pattern matches first, from the byte init on; -1 where it
@@ -111,7 +112,7 @@ func (m *Matcher) match(s, p int) int {
 			}
 		}
 		end := m.classEnd(p)
-		m.Steps -= (end - p) / 8 // a long class is looked through at each character
+		m.Steps -= (end - p) / 8 // a long class is read at each character
 		var quantifier byte
 		if end < len(m.Pattern) {
 			quantifier = m.Pattern[end]
@@ -140,7 +141,8 @@ func (m *Matcher) match(s, p int) int {
 	return s
 }
 
-// special matches %b, %f and %1 to %9; ok is false for what is none of them.
+// special matches %b, %f and %1 to %9; ok is false where the pattern has none of
+// them at p.
 func (m *Matcher) special(s, p int) (next, at int, ok bool) {
 	if p+1 >= len(m.Pattern) {
 		return 0, 0, false
@@ -174,7 +176,7 @@ func (m *Matcher) frontier(s, p int) (next, at int, ok bool) {
 	return 0, -1, true
 }
 
-// balance matches from one delimiter to the other that belongs to it.
+// balance matches %b: from a delimiter to the one that closes it.
 func (m *Matcher) balance(s, p int) int {
 	if p+1 >= len(m.Pattern) {
 		panic(fail{errors.New("missing arguments to '%b' in pattern")})
@@ -197,7 +199,7 @@ func (m *Matcher) balance(s, p int) int {
 	return -1
 }
 
-// again matches what a capture holds.
+// again matches the text of an earlier capture.
 func (m *Matcher) again(s, i int) int {
 	if i < 0 || i >= len(m.Captures) || m.Captures[i].Len == Open {
 		panic(fail{errors.New("invalid capture index in pattern")})
@@ -269,7 +271,7 @@ func (m *Matcher) least(s, p, end int) int {
 	}
 }
 
-// classEnd returns where what matches one byte ends.
+// classEnd returns where the part of the pattern that matches one byte ends.
 func (m *Matcher) classEnd(p int) int {
 	c := m.Pattern[p]
 	p++
@@ -349,8 +351,9 @@ func (m *Matcher) set(c byte, p, end int) bool {
 	return !in
 }
 
-// inClass reports whether c is in the class of a letter; an upper one is its
-// opposite, and what is no class is itself.
+// inClass reports whether c is in the class of a letter. An upper-case letter is
+// the complement of the lower-case one, and a character that is no class stands
+// for itself.
 func inClass(c, class byte) bool {
 	var in bool
 	switch class | 0x20 {

@@ -9,7 +9,8 @@ import (
 	"github.com/yuin/gopher-lua/pm"
 )
 
-// TestPatternLimits: what takes too long, and what is no pattern, is given up.
+// TestPatternLimits checks that matches that take too long, and texts that are no
+// patterns, end with an error.
 func TestPatternLimits(t *testing.T) {
 	cases := map[string]struct{ text, pattern, want string }{
 		"backtracking":            {strings.Repeat("a", 50), strings.Repeat("a*", 20) + "b", ErrSteps.Error()},
@@ -35,10 +36,10 @@ func TestPatternLimits(t *testing.T) {
 	}
 }
 
-// FuzzPattern compares what matches with what the VM's own matcher finds, where
-// that comes back soon. It leaves out what that one reads in another way than
-// Lua does: %f, a caret or dollar within, sets that hold classes in ranges or
-// begin with a bracket, captures that are open, and quantifiers of nothing.
+// FuzzPattern compares the matches with those of the VM's own matcher, where that
+// ends soon. It leaves out patterns that the VM reads in another way than Lua
+// does: %f, a caret or dollar within, sets that have classes in ranges or begin
+// with a bracket, open captures, and quantifiers of nothing.
 func FuzzPattern(f *testing.F) {
 	for _, s := range [][2]string{
 		{"hello world", "o"}, {"key=value", "(%w+)=(%w+)"}, {"  trim  ", "^%s*(.-)%s*$"}, {"f(a(b)c)", "%b()"},

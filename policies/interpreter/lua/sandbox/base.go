@@ -10,7 +10,7 @@ import (
 )
 
 // baseFunctions are the global functions. Those that could leave the sandbox, or
-// look behind its tables, are not among them.
+// get around the metatables that it relies on, are left out.
 var baseFunctions = map[string]lua.LGFunction{
 	"assert": baseAssert, "error": baseError, "ipairs": baseIpairs, "next": baseNext, "pairs": basePairs,
 	"pcall": basePcall, "print": func(*lua.LState) int { return 0 }, "require": baseRequire, "select": baseSelect,
@@ -67,8 +67,8 @@ func basePairs(l *lua.LState) int {
 
 var nextEntry = function(baseNext)
 
-// baseNext returns the entry after a key. It pays for the entries that are no
-// more, which it has to step over.
+// baseNext returns the entry after a key. It pays for stepping over entries that
+// were removed.
 func baseNext(l *lua.LState) int {
 	v := of(l)
 	t, key := v.table(1), l.Get(2)
@@ -110,8 +110,8 @@ func baseNext(l *lua.LState) int {
 	return 1
 }
 
-// basePcall calls a function and catches what it raises, but not that a budget
-// is used up.
+// basePcall calls a function and catches its errors, except that a budget is used
+// up.
 func basePcall(l *lua.LState) int {
 	l.CheckAny(1)
 	return protect(l, 1, nil)
@@ -123,7 +123,7 @@ func baseXpcall(l *lua.LState) int {
 	return protect(l, 1, handler)
 }
 
-// protect calls the function at index first with what follows.
+// protect calls the function at index first with the arguments that follow it.
 func protect(l *lua.LState, first int, handler *lua.LFunction) int {
 	v, n := of(l), l.GetTop()-first
 	l.Insert(caught, first)
@@ -138,7 +138,7 @@ func protect(l *lua.LState, first int, handler *lua.LFunction) int {
 	}
 	text, _ := api.Object.(lua.LString)
 	v.pay(250, 256+4*len(text))
-	if api.StackTrace != noTrace { // the stack was too full to go without one
+	if api.StackTrace != noTrace { // the stack was too full to leave out the trace
 		v.pay(16*callDepth, 384*callDepth)
 	}
 	l.SetTop(0)
@@ -154,15 +154,15 @@ func protect(l *lua.LState, first int, handler *lua.LFunction) int {
 	return l.GetTop()
 }
 
-// caught calls its first argument with the others. It sees to it that what is
-// raised carries no trace; the VM has only just set how it raises.
+// caught calls its first argument with the others. It sets l.Panic so that errors
+// carry no trace; PCall has just replaced it.
 var caught = function(func(l *lua.LState) int {
 	l.Panic = raise
 	l.Call(l.GetTop()-1, lua.MultRet)
 	return l.GetTop()
 })
 
-// abort ends the call for good.
+// abort ends the call, in a way that no script can catch.
 func (v *vm) abort(err error) {
 	if v.stopped == nil {
 		v.stopped = fmt.Errorf("the VM failed: %s", Line(err.Error()))
@@ -215,7 +215,7 @@ func baseTonumber(l *lua.LState) int {
 	return 1
 }
 
-// parseNumber reads a number as Lua writes it; nil where it is none.
+// parseNumber parses a number as Lua writes it; LNil where it is none.
 func parseNumber(text string, base int) lua.LValue {
 	digits, negative := strings.CutPrefix(text, "-")
 	if hex := strings.ToLower(digits); base == 10 && strings.HasPrefix(hex, "0x") {
@@ -241,8 +241,8 @@ func baseTostring(l *lua.LState) int {
 	return 1
 }
 
-// text returns a value as text. Tables and functions have names instead of
-// addresses: the same call gives the same text.
+// text returns a value as text. Tables and functions get a number in place of
+// their address, so that the same call gives the same text each time.
 func (v *vm) text(x lua.LValue) string {
 	switch x := x.(type) {
 	case lua.LString:

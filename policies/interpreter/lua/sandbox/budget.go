@@ -5,43 +5,44 @@ import (
 	"time"
 )
 
-// The budgets of production. A script that reads an object of a hundred fields
-// takes some hundred steps and some ten kilobytes.
+// The default budgets. A script that reads an object of a hundred fields takes
+// some hundred steps and some ten kilobytes.
 const (
 	defaultSteps  = 1_000_000
 	defaultMemory = 16 << 20
 	defaultTime   = 80 * time.Millisecond
 )
 
-// checkEvery is how many steps pass between two looks at the clock. Scripts
-// that are done earlier are never judged by it.
+// checkEvery is how many steps pass between two checks of the clock. A script
+// that ends earlier is never stopped by it, however busy the machine is.
 const checkEvery = 4096
 
-// A BudgetError says that a script was stopped because it used up a budget.
+// A BudgetError is the error of a script that was stopped because it used up a
+// budget.
 type BudgetError struct {
 	// Budget is "steps", "memory" or "time".
 	Budget string
-	// Limit of the budget, in words.
+	// Limit is the budget with its unit.
 	Limit string
 }
 
-// Error says which budget was used up.
+// Error returns a text with the budget that was used up.
 func (e *BudgetError) Error() string {
 	return fmt.Sprintf("stopped: it took more than %s", e.Limit)
 }
 
-// budget is what one call may still do. Once it is used up it stays so: whatever
-// a script catches, its next instruction fails again.
+// budget is what one call has used of its budgets. Once one of them is used up it
+// stays so: a script may catch the error, but its next instruction fails again.
 type budget struct {
 	opts    Options
 	steps   int64
-	next    int64 // steps at which check looks closer
+	next    int64 // number of steps at which check is called next
 	bytes   int64
 	started time.Time
 	stopped error
 }
 
-// reset starts a call.
+// reset prepares the budget for a new call.
 func (b *budget) reset() {
 	b.steps, b.bytes, b.next, b.stopped = 0, 0, min(checkEvery, b.opts.Steps), nil
 	if b.opts.Now != nil {
@@ -49,7 +50,7 @@ func (b *budget) reset() {
 	}
 }
 
-// spend takes from the budget, and reports whether there is enough.
+// spend charges the budget, and reports whether it had enough left.
 func (b *budget) spend(steps, bytes int64) bool {
 	b.steps += steps
 	b.bytes += bytes

@@ -8,9 +8,9 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 )
 
-// MaxSource is how many bytes a script may have. It bounds how deep one can be
-// nested, and with that the stack that compiling it takes, and the time: the
-// compiler looks for each constant among all before it.
+// MaxSource is how long a script may be, in bytes. It bounds how deeply a script
+// can be nested, and so the stack that the compiler uses. It also bounds the
+// compiler's time, which compares each constant with all that came before.
 const MaxSource = 64 << 10
 
 var (
@@ -21,8 +21,8 @@ var (
 	ErrUndefined = errors.New("the function is not defined")
 )
 
-// Check compiles source and reports whether it defines function. Errors: ErrTooLong,
-// ErrUndefined, or what the compiler says, on one line.
+// Check compiles source and returns an error unless it defines function:
+// ErrTooLong, ErrUndefined, or the compiler's message on one line.
 func Check(source, function string) error {
 	chunk, _, err := chunkOf("script", source)
 	switch {
@@ -35,7 +35,7 @@ func Check(source, function string) error {
 	}
 }
 
-// defines reports whether a statement gives a global of the name a value.
+// defines reports whether a statement assigns to a global of the name.
 func defines(s ast.Stmt, name string) bool {
 	is := func(e ast.Expr) bool {
 		ident, ok := e.(*ast.IdentExpr)

@@ -12,7 +12,7 @@ import (
 func TestCheck(t *testing.T) {
 	cases := map[string]struct {
 		source string
-		want   string // part of the error; empty: none
+		want   string // part of the error; empty for no error
 	}{
 		"a function":                       {"local x = 1\nfunction InterpretHealth(obj)\n  return obj.status.ready == x\nend", ""},
 		"a function that is a value":       {"InterpretHealth = function(obj) return true end", ""},
@@ -43,8 +43,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestDeep: a script that is nested as deep as it can be takes no more than a
-// stack allows.
+// TestDeep checks that compiling a script that is nested as deeply as its size
+// allows does not overflow the stack.
 func TestDeep(t *testing.T) {
 	for _, open := range []string{"{", "(", "not ", "-", "f(", "do ", "a={"} {
 		source := "x = " + strings.Repeat(open, (sandbox.MaxSource-4)/len(open))
@@ -67,8 +67,8 @@ func FuzzCheck(f *testing.F) {
 	})
 }
 
-// TestLong: what the compiler takes long for is no longer than it may be, so that
-// it comes back; the log says how soon.
+// TestLong checks that scripts that take the compiler long are bounded by their
+// size, so that it returns; the log shows how soon.
 func TestLong(t *testing.T) {
 	build := func(n int, part func(i int) string) string {
 		var b strings.Builder

@@ -12,25 +12,26 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// What a script may return.
+// Limits of what a script may return.
 const (
 	maxDepth  = 64
-	maxResult = 2 << 20 // bytes of text and about as many of numbers
+	maxResult = 2 << 20 // bytes of text, and about as much for numbers
 )
 
 var errTooLarge = fmt.Errorf("is larger than %d KiB", maxResult>>10)
 
-// exporter turns what a script returned into values of an object.
+// exporter converts what a script returned into values of an object. path leads
+// to the value at hand, for errors.
 type exporter struct {
 	vm   *vm
 	size int
 	path []string
 }
 
-// export returns a copy of what a script returned. like is what such a value
-// looks like in the object that the script was given; nil where nothing is
-// known. It decides what Lua cannot express: whether an empty table is a list, and
-// which integer a rounded number was.
+// export returns a copy of what a script returned. like is the value that the
+// script was given in its place, or one like it; nil where nothing is known. It
+// decides what Lua cannot express: whether an empty table is a list, and which
+// integer a number was before Lua rounded it.
 func (v *vm) export(x lua.LValue, like any) (any, error) {
 	e := &exporter{vm: v}
 	out, err := e.value(x, like)
@@ -66,7 +67,7 @@ func (e *exporter) value(x lua.LValue, like any) (any, error) {
 	}
 }
 
-// take counts what goes into the result.
+// take adds to the size of the result, and charges the budget for it.
 func (e *exporter) take(steps, bytes int) error {
 	e.size += bytes
 	switch {
@@ -78,8 +79,8 @@ func (e *exporter) take(steps, bytes int) error {
 	return nil
 }
 
-// number returns an integer where it is one, unless there was a number with a
-// fraction, and exactly the one that there was where Lua could not hold it.
+// number returns like where Lua holds it as x, so that large integers and floats
+// stay as they were; else an integer where x is one.
 func number(x float64, like any) (any, error) {
 	switch was := like.(type) {
 	case int64:
@@ -158,7 +159,8 @@ func (e *exporter) object(t *lua.LTable, like any) (any, error) {
 	return withNulls(out, was), nil
 }
 
-// withNulls puts the nulls back that an object had: Lua has no such values.
+// withNulls puts back the nulls of the object that the script was given: tables
+// in Lua cannot hold them.
 func withNulls(out, was map[string]any) map[string]any {
 	for name, x := range was {
 		if _, has := out[name]; x == nil && !has {
@@ -196,7 +198,7 @@ func (e *exporter) list(elements []lua.LValue, like any) (any, error) {
 	return out, nil
 }
 
-// clone copies what the script did not look into, as it is.
+// clone copies a value that the script did not look into.
 func (e *exporter) clone(x any) (any, error) {
 	if err := e.take(1, 16); err != nil {
 		return nil, err

@@ -16,15 +16,15 @@ import (
 	"github.com/pmezard/go-difflib/difflib"
 )
 
-// The fork of the VM, and what it is a fork of.
+// The folder of the forked VM, and the module that it is a fork of.
 const (
 	fork        = "../../../../third_party/gopher-lua"
 	upstream    = "github.com/yuin/gopher-lua@v1.1.2"
 	upstreamSum = "h1:yF/FjE3hD65tBbt0VXLE13HWS9h34fdzJmrWRXwobGA="
 )
 
-// TestFork: the fork is upstream's VM but for what its README names, and that is
-// little.
+// TestFork checks that the fork differs from upstream only in what its README
+// names, and only a little.
 func TestFork(t *testing.T) {
 	ours, theirs := files(t, fork), files(t, upstreamDir(t))
 	var added, changed []string
@@ -54,7 +54,8 @@ func TestFork(t *testing.T) {
 	t.Logf("%d lines differ from upstream's", lines)
 }
 
-// TestNothingUnsafe: neither the sandbox nor its VM goes around Go's types.
+// TestNothingUnsafe checks that neither the sandbox nor its VM gets around Go's
+// type safety.
 func TestNothingUnsafe(t *testing.T) {
 	around := regexp.MustCompile(`(?m)"unsafe"|^//go:linkname|^#include`)
 	for _, dir := range []string{fork, "."} {
@@ -66,7 +67,8 @@ func TestNothingUnsafe(t *testing.T) {
 	}
 }
 
-// files returns what is in a folder, by path, without pages for readers.
+// files returns the contents of the files in a folder, by path, without its
+// Markdown pages.
 func files(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -88,12 +90,12 @@ func files(t *testing.T, dir string) map[string]string {
 	return out
 }
 
-// upstreamDir returns the folder of upstream's module. Where the module proxy is
-// away and the module was never fetched, the test is skipped.
+// upstreamDir returns the folder of upstream's module. It skips the test where
+// the module was never downloaded and the module proxy cannot be reached.
 func upstreamDir(t *testing.T) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", upstream)
-	cmd.Dir = t.TempDir() // where nothing replaces it
+	cmd.Dir = t.TempDir() // outside this module, whose go.mod may replace upstream
 	out, err := cmd.Output()
 	if err != nil {
 		t.Skipf("%s cannot be fetched: %v\n%s", upstream, err, out)
@@ -108,7 +110,7 @@ func upstreamDir(t *testing.T) string {
 	return module.Dir
 }
 
-// difference logs how a file differs, and returns by how many lines.
+// difference logs how a file differs, and returns the number of lines that do.
 func difference(t *testing.T, name, was, is string) int {
 	t.Helper()
 	text, err := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{

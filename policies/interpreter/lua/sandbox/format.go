@@ -8,8 +8,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// maxWidth is how many digits the widths and precisions of formats have: two, as
-// in Lua.
+// maxWidth is the largest width and precision of a format: two digits, as in Lua.
 const maxWidth = 99
 
 func stringFormat(l *lua.LState) int {
@@ -45,7 +44,8 @@ func stringFormat(l *lua.LState) int {
 	return 1
 }
 
-// checkFlags refuses widths that would write more than a script has.
+// checkFlags raises an error for widths and precisions above maxWidth, which
+// could write more than the budget allows.
 func checkFlags(l *lua.LState, flags string) {
 	width, precision, _ := strings.Cut(strings.TrimLeft(flags, "-+ #0"), ".")
 	for _, n := range []string{width, precision} {
@@ -58,7 +58,7 @@ func checkFlags(l *lua.LState, flags string) {
 	}
 }
 
-// formatted returns argument n as the verb of a format says.
+// formatted returns argument n, formatted with the flags and the verb.
 func formatted(v *vm, flags string, verb byte, n int) string {
 	l := v.state
 	if n > l.GetTop() {

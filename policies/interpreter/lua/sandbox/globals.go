@@ -9,7 +9,8 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// library is what a table of functions, or the globals, are made from.
+// library holds the members of a table of functions, or of the globals, sorted by
+// name.
 type library []member
 
 type member struct {
@@ -17,8 +18,7 @@ type member struct {
 	value lua.LValue
 }
 
-// functions returns a library of functions and of what else there is, sorted by
-// name.
+// functions returns a library of functions and other members.
 func functions(fs map[string]lua.LGFunction, more ...member) library {
 	out := library(more)
 	for name, f := range fs {
@@ -28,7 +28,7 @@ func functions(fs map[string]lua.LGFunction, more ...member) library {
 	return out
 }
 
-// table returns a new table of the library.
+// table returns a new table with the members of the library.
 func (lib library) table() *lua.LTable {
 	t := &lua.LTable{Metatable: lua.LNil}
 	for _, m := range lib {
@@ -46,7 +46,7 @@ func (lib library) find(name string) (lua.LValue, bool) {
 	return lib[i].value, true
 }
 
-// tables are the libraries that are globals of their own.
+// tables are the libraries that are tables among the globals.
 var tables = map[string]library{
 	"math":   functions(mathFunctions, member{"huge", lua.LNumber(math.MaxFloat64)}, member{"pi", lua.LNumber(math.Pi)}),
 	"os":     functions(osFunctions),
@@ -54,8 +54,9 @@ var tables = map[string]library{
 	"table":  functions(tableFunctions),
 }
 
-// stringLibrary is what methods of strings are looked up in, such as s:upper().
-// It is shared: a script that could change it is given a copy instead.
+// stringLibrary is where methods of strings are looked up, such as s:upper(). All
+// scripts share its table, except for those that name string and so could change
+// it: they get a copy.
 var (
 	stringLibrary = functions(stringFunctions)
 	sharedMethods = methods(stringLibrary.table())
@@ -68,8 +69,8 @@ func methods(lib *lua.LTable) *lua.LTable {
 	return t
 }
 
-// globals returns the globals that a script names, each of them as new. One that
-// goes through all of them gets all.
+// globals returns a new table of the globals that a script names. A script that
+// names _G gets all of them, as it can iterate over them.
 func globals(v *vm, names []string) *lua.LTable {
 	if _, all := slices.BinarySearch(names, "_G"); all {
 		names = allGlobals

@@ -16,7 +16,8 @@ var kubeLibrary = functions(map[string]lua.LGFunction{
 	"getResourceQuantity": kubeQuantity, "resourceAdd": kubeAdd,
 })
 
-// quantity returns argument n: a quantity as text or as a number; nil is none.
+// quantity returns argument n as a quantity, which may be text or a number; nil
+// is zero.
 func quantity(l *lua.LState, n int) resource.Quantity {
 	of(l).pay(20, 1024)
 	x := l.Get(n)
@@ -61,15 +62,15 @@ func kubeQuantity(l *lua.LState) int {
 	return 1
 }
 
-// podSpec returns the spec of the pod template that is the first argument. It is
-// only read: one that the script has not looked into is not copied.
+// podSpec returns the spec of the pod template that is the first argument. A spec
+// that the script has not looked into is not copied, as it is only read.
 func podSpec(l *lua.LState) map[string]any {
 	v := of(l)
 	var spec any
 	x := v.table(1).RawGetString("spec")
 	if t, ok := x.(*lua.LTable); ok && t.Metatable == v.unfilled {
 		spec = v.origins[t].value
-		v.pay(0, 48*weight(spec)) // what it is read into is far larger
+		v.pay(0, 48*weight(spec)) // the typed spec that it is converted into is far larger
 	} else {
 		e := exporter{vm: v}
 		copied, err := e.value(x, map[string]any{})
@@ -84,7 +85,7 @@ func podSpec(l *lua.LState) map[string]any {
 	return object
 }
 
-// weight is about how many bytes a value takes.
+// weight estimates how many bytes a value takes.
 func weight(x any) int {
 	n := 16
 	switch x := x.(type) {
@@ -102,7 +103,8 @@ func weight(x any) int {
 	return n
 }
 
-// kubePodRequirements returns what one pod of a template needs; nil for nothing.
+// kubePodRequirements returns what one pod of a template requests; nil for
+// nothing.
 func kubePodRequirements(l *lua.LState) int {
 	req, err := rules.Requirements("", podSpec(l))
 	if err != nil {

@@ -14,7 +14,8 @@ import (
 
 func clock() time.Time { return time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC) }
 
-// returned is what function f of a script returns of obj, as an object holds it.
+// returned calls function f of a script with obj, and returns its result as a
+// value of an object.
 func returned(t testing.TB, p *sandbox.Pool, body string, obj any) (out any, err error) {
 	t.Helper()
 	script, err := sandbox.Compile("script", "function f(obj) "+body+" end", "f")
@@ -28,8 +29,8 @@ func returned(t testing.TB, p *sandbox.Pool, body string, obj any) (out any, err
 	return out, err
 }
 
-// TestLanguage: expressions are as Lua has them, and what leads out of the
-// sandbox is not there.
+// TestLanguage checks that expressions have the values that Lua defines, and that
+// nothing that leads out of the sandbox is there.
 func TestLanguage(t *testing.T) {
 	cases := map[string]string{ // expressions that are true
 		"format":                      `string.format("%d/%s %5.2f %x %q %% %c %i", 3.7, nil, 2.5, 255, "a\n", 65, "12") == '3/nil  2.50 ff "a\\n" % A 12'`,
@@ -110,8 +111,9 @@ func TestLanguage(t *testing.T) {
 	}
 }
 
-// TestExport: what comes out is what an object can hold, and what a script did not change is as it was, also where Lua has
-// no such value: nulls, empty lists, and integers beyond 2^53.
+// TestExport checks that results can be held by an object, and that what a script
+// did not change is as it was, even where Lua has no such value: nulls, empty
+// lists, and integers beyond 2^53.
 func TestExport(t *testing.T) {
 	obj := map[string]any{
 		"big": int64(math.MaxInt64), "half": 2.5, "whole": 2.0, "null": nil, "no": []any{}, "empty": map[string]any{},
@@ -156,7 +158,8 @@ func TestExport(t *testing.T) {
 	}
 }
 
-// TestBudgets: each budget stops what it is for, also where a script catches all errors, and the next call has all of it again.
+// TestBudgets checks that each budget stops a script, even one that catches all
+// errors, and that the next call has the whole budget again.
 func TestBudgets(t *testing.T) {
 	for name, tc := range map[string]struct {
 		body string

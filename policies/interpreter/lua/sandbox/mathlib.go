@@ -6,9 +6,9 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// mathFunctions are those without chance: the same object must give the same
-// answer in each of its calls, or what is written of it would never settle.
-// What math.random returns is drawn from a row that starts anew with each call.
+// mathFunctions are the functions of math, without chance: an object must give
+// the same answer in each call, or its status would be written again and again.
+// math.random draws from a sequence that starts anew with each call.
 var mathFunctions = map[string]lua.LGFunction{
 	"abs": of1(math.Abs), "acos": of1(math.Acos), "asin": of1(math.Asin), "atan": of1(math.Atan), "atan2": of2(math.Atan2),
 	"ceil": of1(math.Ceil), "cos": of1(math.Cos), "cosh": of1(math.Cosh), "exp": of1(math.Exp), "floor": of1(math.Floor),
@@ -19,7 +19,7 @@ var mathFunctions = map[string]lua.LGFunction{
 	"frexp": mathFrexp, "ldexp": mathLdexp, "modf": mathModf, "random": mathRandom, "randomseed": func(*lua.LState) int { return 0 },
 }
 
-// numeric returns argument n: a number, or a text that is read as one.
+// numeric returns argument n as a number; text is parsed.
 func numeric(l *lua.LState, n int) lua.LNumber {
 	if text, ok := l.Get(n).(lua.LString); ok {
 		of(l).pay(len(text)/8, 4*len(text))

@@ -8,13 +8,13 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// osFunctions return the time, in UTC, and nothing else.
+// osFunctions are the functions of os that return times, all in UTC.
 var osFunctions = map[string]lua.LGFunction{
 	"clock": osClock, "date": osDate, "difftime": osDifftime, "time": osTime,
 }
 
-// now is the time that the call began; the beginning of 1970 without a clock.
-// It stands still while a script runs.
+// now returns when the call began, so that time stands still while a script runs;
+// without a clock, the beginning of 1970.
 func (v *vm) now() time.Time {
 	if v.opts.Now == nil {
 		return time.Unix(0, 0).UTC()
@@ -99,7 +99,7 @@ func dateTable(v *vm, at time.Time) *lua.LTable {
 	return t
 }
 
-// dateLayouts are the parts of a date that scripts may ask for.
+// dateLayouts are Go's layouts for the conversions of os.date.
 var dateLayouts = map[byte]string{
 	'a': "Mon", 'A': "Monday", 'b': "Jan", 'B': "January", 'c': "02 Jan 06 15:04 MST", 'd': "02", 'D': "01/02/06",
 	'F': "2006-01-02", 'H': "15", 'I': "03", 'm': "01", 'M': "04", 'p': "PM", 'S': "05", 'T': "15:04:05",

@@ -9,23 +9,26 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// Options are the budgets of one call of a script. Zero values are those of
-// production.
+// Options are the budgets of one call of a script. Zero values stand for the
+// budgets that are used in production.
 type Options struct {
-	// Steps is how much work a call may do: one step per instruction, and what
-	// library functions do in proportion to what they are given.
+	// Steps is how much work a call may do. An instruction is one step; a library
+	// function takes steps in proportion to the size of its arguments.
 	Steps int64
-	// Memory is how many bytes a call may allocate in all, freed or not.
+	// Memory is how many bytes a call may allocate in total, including those that
+	// are freed.
 	Memory int64
-	// Time is how long a call may take by the clock. It is looked at every few
-	// thousand steps only: short scripts are not judged by how busy a machine is.
+	// Time is how long a call may take by the clock, which is read every few
+	// thousand steps only: a short script is not stopped because the machine is
+	// busy.
 	Time time.Duration
 	// Now is the clock; nil means that only Steps and Memory are counted, and
 	// that scripts see the beginning of 1970.
 	Now func() time.Time
 }
 
-// Pool holds VMs. It may be shared; each call has a VM of its own.
+// Pool holds idle VMs, and gives each call one of its own. It may be used by
+// several goroutines.
 type Pool struct {
 	opts Options
 	idle sync.Pool // of *vm
@@ -41,20 +44,19 @@ func New(opts Options) *Pool {
 	}}
 }
 
-// Results are what a script returned. They are read within the call, on the
-// budget of the call.
+// Results are what a script returned. They may only be read within the call, and
+// reading is charged to its budget.
 type Results struct {
-	// Values are as many as were asked for; lua.LNil for missing ones.
+	// Values has as many results as were asked for; lua.LNil for missing ones.
 	Values []lua.LValue
 	vm     *vm
 }
 
 // Call runs the script's main chunk with fresh globals, and then its function
-// with the arguments, which it neither changes nor keeps; want is how many
-// results are asked for. read takes what it needs of them. A VM in which
-// something failed is not used again. Errors are one line that begins with the
-// name of the script; a *BudgetError is within those of scripts that were
-// stopped.
+// with args, which it neither changes nor keeps. want is how many results read is
+// passed. Errors are one line that begins with the name of the script; a
+// *BudgetError is in the chain of those of scripts that were stopped. A VM is not
+// used again after an error.
 func (p *Pool) Call(s *Script, want int, read func(Results) error, args ...any) (err error) {
 	v, ok := p.idle.Get().(*vm)
 	if !ok {
@@ -79,15 +81,15 @@ func (p *Pool) Call(s *Script, want int, read func(Results) error, args ...any) 
 	return nil
 }
 
-// Export returns a copy of what a script returned. like is what such a value
-// looks like in the object that the script was given; nil where nothing is
-// known. It decides what Lua cannot express: whether an empty table is a list, and
-// which integer a rounded number was.
+// Export returns a copy of what a script returned. like is the value that the
+// script was given in its place, or one like it; nil where nothing is known. It
+// decides what Lua cannot express: whether an empty table is a list, and which
+// integer a number was before Lua rounded it.
 func (r Results) Export(x lua.LValue, like any) (any, error) {
 	return r.vm.export(x, like)
 }
 
-// Field returns what a table that a script returned has under a name.
+// Field returns the value of a name in a table that a script returned.
 func (r Results) Field(t *lua.LTable, name string) lua.LValue {
 	r.vm.fill(t)
 	return t.RawGetString(name)

@@ -6,13 +6,13 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// What things take, in bytes. Upper bounds of what the VM allocates for them,
-// garbage of growing included.
+// Costs of what the VM allocates, in bytes. They are upper bounds, and include
+// the garbage that growing a table leaves.
 const (
 	numberBytes   = 8
 	valueBytes    = 16
 	tableBytes    = 128
-	firstEntry    = 2800 // the first name in a table makes room for 32
+	firstEntry    = 2800 // the first name in a table allocates for 32
 	entryBytes    = 280
 	firstElement  = 32 * valueBytes
 	closureBytes  = 112
@@ -20,18 +20,18 @@ const (
 	argTableBytes = 4096
 )
 
-// textPerStep is how many bytes of text one step reads.
+// textPerStep is how many bytes of text are read for one step.
 const textPerStep = 64
 
-// meter looks at what a state is about to do, and takes it from the budget.
+// meter charges the budget for what a state is about to do.
 type meter struct {
 	budget
 	state *lua.LState
 }
 
-// prepay takes from the budget what the next instruction costs beyond one step,
-// and reports whether there is enough. It knows every instruction that can do more
-// than a fixed amount of work.
+// prepay charges the budget for what the next instruction costs beyond one step,
+// and reports whether there was enough. It has a case for every instruction that
+// can do more than a fixed amount of work.
 func (m *meter) prepay(fn *lua.LFunction, inst uint32, base int) bool {
 	a, b, c := int(inst>>18)&0xff, int(inst&0x1ff), int(inst>>9)&0x1ff
 	switch int(inst >> 26) {
@@ -64,7 +64,8 @@ func (m *meter) prepay(fn *lua.LFunction, inst uint32, base int) bool {
 		n := int(fn.Proto.FunctionPrototypes[int(inst&0x3ffff)].NumUpvalues)
 		return m.spend(int64(n*(1+base>>6)), int64(closureBytes+n*upvalueBytes))
 	case lua.OP_RETURN, lua.OP_TAILCALL, lua.OP_CLOSE:
-		// Each of them walks over the locals that closures hold, of all callers.
+		// Each of them walks over the locals of all callers that are captured by
+		// closures.
 		return m.spend(int64(base>>4), 0) && (int(inst>>26) != lua.OP_TAILCALL || m.entry(a, b))
 	case lua.OP_CALL, lua.OP_TFORLOOP:
 		return m.spend(3, 0) && m.entry(a, b)
@@ -75,7 +76,7 @@ func (m *meter) prepay(fn *lua.LFunction, inst uint32, base int) bool {
 	}
 }
 
-// register returns a register of the function that runs, or one of its
+// register returns the value of a register of the running function, or one of its
 // constants.
 func (m *meter) register(fn *lua.LFunction, i int) lua.LValue {
 	if i&0x100 != 0 {
@@ -91,11 +92,12 @@ func (m *meter) arithmetic(fn *lua.LFunction, b, c int, modulo bool) bool {
 	if ok1 && ok2 {
 		return m.spend(int64(remainderSteps(modulo, float64(left), float64(right))), numberBytes)
 	}
-	read := size(x) + size(y) // texts are read as numbers
+	read := size(x) + size(y) // texts are parsed as numbers
 	return m.spend(int64(read/8), int64(4*read+128))
 }
 
-// remainderSteps is what a remainder takes: it is found bit by bit.
+// remainderSteps returns what a remainder costs: where the quotient is large, it
+// is computed bit by bit.
 func remainderSteps(modulo bool, m, n float64) int {
 	if !modulo || math.Abs(m) < math.Abs(n)*(1<<53) {
 		return 0
@@ -119,7 +121,8 @@ func (m *meter) concat(b, c int) bool {
 	return m.spend(int64(total/textPerStep+c-b), int64(total+2*valueBytes*(c-b+1)))
 }
 
-// size is how long a value is as text.
+// size returns how long a string or number is as text, in bytes; zero for other
+// types.
 func size(x lua.LValue) int {
 	switch x := x.(type) {
 	case lua.LString:
@@ -131,8 +134,8 @@ func size(x lua.LValue) int {
 	}
 }
 
-// length pays for the length of a table: it is found from the end of the room
-// that the list has.
+// length pays for the length of a table, which is found by stepping back from the
+// end of its list.
 func (m *meter) length(x lua.LValue) bool {
 	t, ok := x.(*lua.LTable)
 	if !ok {
@@ -145,8 +148,8 @@ func (m *meter) length(x lua.LValue) bool {
 	return true
 }
 
-// lookup pays for finding a key. Where there is nothing to find it in, the fault
-// has the whole key.
+// lookup pays for finding a key. Where x is no table, it also pays for the error,
+// which quotes the whole key.
 func (m *meter) lookup(x, key lua.LValue) bool {
 	name, ok := key.(lua.LString)
 	if !ok || len(name) <= textPerStep {
@@ -159,7 +162,7 @@ func (m *meter) lookup(x, key lua.LValue) bool {
 	return m.spend(int64(len(name)/textPerStep), int64(reported))
 }
 
-// assignment pays for giving a key of a table a value.
+// assignment pays for assigning to a key of a table.
 func (m *meter) assignment(x, key lua.LValue) bool {
 	t, ok := x.(*lua.LTable)
 	if !ok {
@@ -189,20 +192,20 @@ func entry(first bool) int64 {
 	return entryBytes
 }
 
-// grow pays for a list that has to hold n elements.
+// grow pays for a list to grow to n elements.
 func (m *meter) grow(list []lua.LValue, n int) bool {
 	if n <= cap(list) {
 		return m.spend(int64(max(0, n-len(list))/8), 0)
 	}
 	more := max(n, 2*cap(list))
 	if n > len(list)+1 {
-		more = 6 * n // it grows element by element, and again and again
+		more = 6 * n // the list grows element by element, and is copied again and again
 	}
 	return m.spend(int64(max(0, n-len(list))/4), int64(firstElement+valueBytes*more))
 }
 
-// entry pays for entering a function: one of variable arguments that uses the
-// old table of them gets that table.
+// entry pays for entering a function: one of variable arguments that uses Lua
+// 5.0's table arg gets that table.
 func (m *meter) entry(a, b int) bool {
 	f, ok := m.state.Get(a + 1).(*lua.LFunction)
 	if !ok || f.IsG || f.Proto.IsVarArg == 0 {

@@ -11,19 +11,19 @@ import (
 	"github.com/yuin/gopher-lua/parse"
 )
 
-// Script is a script that was compiled; it may be shared.
+// Script is a compiled script. It may be used by several goroutines.
 type Script struct {
-	// Name of the script, in errors.
+	// Name of the script, for errors.
 	Name string
-	// Function that it defines, and that is called.
+	// Function is the global that the script defines and that is called.
 	Function string
 	proto    *lua.FunctionProto
-	// globals that it names, sorted.
+	// globals are the names of the globals that the script uses, sorted.
 	globals []string
 }
 
-// Compile compiles the source of a script that defines function. Its errors
-// name it, on one line.
+// Compile compiles the source of a script that defines function. Its errors are
+// one line and begin with name.
 func Compile(name, source, function string) (*Script, error) {
 	chunk, proto, err := chunkOf(name, source)
 	switch {
@@ -35,7 +35,7 @@ func Compile(name, source, function string) (*Script, error) {
 		return nil, fmt.Errorf("%s: %s: %w", name, function, ErrUndefined)
 	}
 	s := &Script{Name: name, Function: function, proto: proto}
-	proto.IsVarArg &^= lua.VarArgNeedsArg // it is given none
+	proto.IsVarArg &^= lua.VarArgNeedsArg // the chunk is called without arguments, so it needs no table of them
 	s.survey(proto)
 	slices.Sort(s.globals)
 	s.globals = slices.Compact(s.globals)
@@ -61,15 +61,16 @@ func chunkOf(name, source string) (chunk []ast.Stmt, proto *lua.FunctionProto, e
 	return chunk, proto, nil
 }
 
-// survey collects the names of the globals that a function and those within it
+// survey collects the names of the globals that a function and those nested in it
 // use.
 func (s *Script) survey(proto *lua.FunctionProto) {
 	for _, inst := range proto.Code {
 		if int(inst>>26) != lua.OP_GETGLOBAL {
 			continue
 		}
-		// A closure is followed by words that are no instructions; what they look
-		// like is checked, and one name too many does no harm.
+		// A closure instruction is followed by words that are no instructions and
+		// may look like one. The bound is checked for these; a name too many does
+		// no harm.
 		if i := int(inst & 0x3ffff); i < len(proto.Constants) {
 			if name, ok := proto.Constants[i].(lua.LString); ok {
 				s.globals = append(s.globals, string(name))
@@ -81,7 +82,8 @@ func (s *Script) survey(proto *lua.FunctionProto) {
 	}
 }
 
-// at is where a script stopped: its name, and the line where the VM says it.
+// at returns where a script stopped: its name, and the line if the VM's error has
+// one.
 func (s *Script) at(r any) string {
 	if api, ok := r.(*lua.ApiError); ok {
 		rest, ok := strings.CutPrefix(api.Object.String(), s.Name+":")

@@ -15,7 +15,8 @@ var stringFunctions = map[string]lua.LGFunction{
 	"reverse": stringReverse, "sub": stringSub, "upper": stringUpper,
 }
 
-// span returns the part of a text of n bytes that Lua's from and to mean.
+// span converts Lua's from and to, which count from 1 or from the end, into the
+// range start:end of a text of n bytes.
 func span(n, from, to int) (start, end int) {
 	if from < 0 {
 		from = max(0, n+from+1)
@@ -75,7 +76,8 @@ func stringChar(l *lua.LState) int {
 	return 1
 }
 
-// mapped is a function that makes a text from a text of the same length.
+// mapped returns a library function that applies f, whose result is about as long
+// as its argument.
 func mapped(f func(string) string) lua.LGFunction {
 	return func(l *lua.LState) int {
 		text := l.CheckString(1)
@@ -112,19 +114,20 @@ func stringRep(l *lua.LState) int {
 	return 1
 }
 
-// search looks for matches, and pays for them.
+// search finds matches of a pattern, and pays for them.
 type search struct {
 	vm *vm
 	pattern.Matcher
 }
 
-// search returns a search that may use what is left of the budget.
+// search returns a search for the pattern p in text.
 func (v *vm) search(text, p string) *search {
 	v.pay(4, 128)
 	return &search{v, pattern.Matcher{Text: text, Pattern: p}}
 }
 
-// find finds the next match.
+// find returns the next match from init on. It may use as many steps as the
+// budget has left, and pays for those that it took.
 func (s *search) find(init int) (start, end int) {
 	const perStep = 4
 	left := int(s.vm.opts.Steps-s.vm.steps) * perStep
@@ -136,8 +139,8 @@ func (s *search) find(init int) (start, end int) {
 	return start, end
 }
 
-// captured pushes what a match captured, or all of it where it captures nothing
-// and whole is set.
+// captured pushes the captures of a match and returns their number. Where there
+// are none and whole is set, it pushes the whole match.
 func (s *search) captured(start, end int, whole bool) int {
 	if len(s.Captures) == 0 && whole {
 		s.vm.state.Push(lua.LString(s.Text[start:end]))
@@ -161,7 +164,8 @@ func (s *search) capture(i int) lua.LValue {
 	}
 }
 
-// initial returns where a search begins, in bytes from 0; -1 behind the end.
+// initial converts Lua's init, which counts from 1 or from the end, into an index
+// of a text of n bytes; -1 beyond its end.
 func initial(n, init int) int {
 	switch {
 	case init < 0:
@@ -274,7 +278,7 @@ func stringGsub(l *lua.LState) int {
 	return 2
 }
 
-// replacement returns what a match is replaced with.
+// replacement returns the text that replaces a match.
 func (s *search) replacement(with lua.LValue, start, end int) string {
 	v, l := s.vm, s.vm.state
 	var out lua.LValue
@@ -286,8 +290,8 @@ func (s *search) replacement(with lua.LValue, start, end int) string {
 		l.Pop(n)
 		out = with.RawGet(key)
 	case *lua.LFunction:
-		// What the function does with the matcher's captures is nothing: it
-		// cannot reach them.
+		// The function cannot change the captures of this search: it has no access
+		// to the matcher.
 		l.Push(with)
 		l.Call(s.captured(start, end, true), 1)
 		out = l.Get(-1)
@@ -304,7 +308,7 @@ func (s *search) replacement(with lua.LValue, start, end int) string {
 	return out.String()
 }
 
-// expand puts captures where a replacement has %0 to %9.
+// expand replaces %0 to %9 in with by the captures of a match.
 func (s *search) expand(with string, start, end int) string {
 	v := s.vm
 	if !strings.Contains(with, "%") {

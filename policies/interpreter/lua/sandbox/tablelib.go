@@ -79,14 +79,14 @@ func tableInsert(l *lua.LState) int {
 	return 0
 }
 
-// grown pays for a list to hold n elements.
+// grown pays for a list to grow to n elements.
 func (v *vm) grown(t *lua.LTable, n int) {
 	if !v.grow(t.Elements(), n) {
 		v.pay(0, 0)
 	}
 }
 
-// assigned pays for giving a key of a table a value.
+// assigned pays for assigning to a key of a table.
 func (v *vm) assigned(t *lua.LTable, key lua.LValue) {
 	if !v.assignment(t, key) {
 		v.pay(0, 0)
@@ -127,7 +127,8 @@ func tableSort(l *lua.LState) int {
 	return 0
 }
 
-// sorter sorts a list the way a script says, whatever it says.
+// sorter sorts a list with a script's comparison. sort.Sort ends even if that is
+// no order.
 type sorter struct {
 	vm     *vm
 	less   *lua.LFunction

@@ -7,16 +7,16 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// origin is the value of the input that a table stands for. Tables are filled
-// when a script first looks into them: most scripts look at little of what they
-// are given.
+// origin is the value of the input from which a table is made. A table is filled
+// when a script first looks into it, as most scripts read little of what they are
+// given.
 type origin struct {
 	value  any // map[string]any or []any
 	filled bool
 }
 
-// unfilled returns the metatable of tables that are not filled yet. No script
-// gets hold of it.
+// unfilled returns the metatable of tables that are not filled yet. Scripts
+// cannot get at it.
 func unfilled() *lua.LTable {
 	return functions(map[string]lua.LGFunction{
 		"__index": func(l *lua.LState) int {
@@ -37,10 +37,10 @@ func unfilled() *lua.LTable {
 	}).table()
 }
 
-// function returns a function that VMs may share.
+// function returns a function that several VMs may share.
 func function(f lua.LGFunction) *lua.LFunction { return &lua.LFunction{IsG: true, GFunction: f} }
 
-// value returns what a script sees of a value of an object.
+// value returns the Lua value for a value of an object.
 func (v *vm) value(x any) lua.LValue {
 	switch x := x.(type) {
 	case nil:
@@ -66,9 +66,9 @@ func (v *vm) value(x any) lua.LValue {
 	}
 }
 
-// fill fills a table that stands for a value of the input and is looked into.
-// Names come in their order, so that the same object is gone through in the
-// same order each time.
+// fill fills a table that was made from a value of the input. Names are added in
+// order, so that a script iterates over the same object in the same order each
+// time.
 func (v *vm) fill(t *lua.LTable) {
 	o, ok := v.origins[t]
 	if !ok || o.filled {
@@ -99,7 +99,7 @@ func (v *vm) fill(t *lua.LTable) {
 	}
 }
 
-// table returns argument n of a library function, filled.
+// table returns argument n of a library function, a table, filled.
 func (v *vm) table(n int) *lua.LTable {
 	t := v.state.CheckTable(n)
 	if t.Metatable != lua.LNil {

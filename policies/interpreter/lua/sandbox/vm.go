@@ -11,25 +11,25 @@ import (
 	"github.com/flotilla-io/flotilla/policies/excerpt"
 )
 
-// How deep a script may call, and how many values its calls may hold: those of
-// the VM that customizations were written for. Neither grows.
+// How deeply a script may nest calls, and how many values its calls may hold: the
+// limits of the VM that customizations were written for. Neither grows.
 const (
 	callDepth = 256
 	registers = 256 * 20
 )
 
-// vm runs one call at a time. It is the meter of its state, which asks it before
-// each instruction whether to go on, and the state's context, by which library
-// functions find it.
+// vm runs one call at a time. It is the meter of its Lua state, which asks it
+// before each instruction whether to go on. It is also the state's context, so
+// that library functions can find it.
 type vm struct {
 	meter
-	// origins are the values of the input that tables were made from.
+	// origins are the values of the input from which tables were made.
 	origins map[*lua.LTable]origin
-	// unfilled is the metatable of tables that no script has looked into.
+	// unfilled is the metatable of tables that no script has looked into yet.
 	unfilled *lua.LTable
-	// names are what scripts see instead of addresses.
+	// names are what scripts see instead of addresses of tables and functions.
 	names map[lua.LValue]string
-	// drawn is the last of the numbers that math.random draws.
+	// drawn is the state of math.random.
 	drawn uint64
 }
 
@@ -42,16 +42,17 @@ func newVM(opts Options) *vm {
 	return v
 }
 
-// noTrace stands for the trace of a fault: the VM makes one where there is none.
+// noTrace is set as the trace of an error: the VM makes a trace where there is
+// none.
 const noTrace = "-"
 
-// raise is how the VM leaves a function that failed. It spares the trace that
-// the VM would put together each time, at the price of hundreds of steps.
+// raise is how the VM leaves a function that failed. It leaves out the trace,
+// which would cost hundreds of steps each time.
 func raise(l *lua.LState) {
 	panic(&lua.ApiError{Type: lua.ApiErrorRun, Object: l.Get(-1), StackTrace: noTrace})
 }
 
-// Step implements lua.Meter: an instruction pays before it runs.
+// Step implements lua.Meter: it charges for an instruction before it runs.
 func (v *vm) Step(fn *lua.LFunction, inst uint32, base int) error {
 	v.steps++
 	if (v.steps < v.next || v.check()) && v.prepay(fn, inst, base) {
@@ -60,7 +61,7 @@ func (v *vm) Step(fn *lua.LFunction, inst uint32, base int) error {
 	return v.stopped
 }
 
-// Done implements context.Context: nothing but its budget ends a call.
+// Done implements context.Context; a call is ended by its budget only.
 func (*vm) Done() <-chan struct{} { return nil }
 
 // Err implements context.Context.
@@ -73,8 +74,8 @@ func (*vm) Deadline() (time.Time, bool) { return time.Time{}, false }
 func (*vm) Value(any) any { return nil }
 
 // call runs the script's main chunk with fresh globals, and then its function
-// with the arguments; want is how many results are asked for. Results of any
-// type come back, lua.LNil for missing ones. After an error the VM is spoilt.
+// with args. It returns want results of any type, lua.LNil for missing ones.
+// After an error the VM must not be used again.
 func (v *vm) call(s *Script, want int, args ...any) ([]lua.LValue, error) {
 	v.reset()
 	l := v.state
@@ -98,13 +99,13 @@ func (v *vm) call(s *Script, want int, args ...any) ([]lua.LValue, error) {
 	return results, nil
 }
 
-// release forgets what the last call held.
+// release drops what the last call held.
 func (v *vm) release() {
 	clear(v.origins)
 	v.names, v.drawn = nil, 0
 }
 
-// fault turns what a call left with into an error of one line.
+// fault converts the panic by which a call ended into an error of one line.
 func (v *vm) fault(s *Script, r any) error {
 	api, ok := r.(*lua.ApiError)
 	switch {
@@ -128,29 +129,29 @@ func (v *vm) fault(s *Script, r any) error {
 	return fmt.Errorf("%s: it raised a %s", s.Name, api.Object.Type())
 }
 
-// ellipsis shows that a text goes on.
+// ellipsis stands at the end of a text that was cut.
 const ellipsis = "…"
 
-// maxMessage is how many bytes of an error are shown, with the mark of one that goes
-// on.
+// maxMessage is how long an error may be, in bytes, with the ellipsis.
 const maxMessage = 512 + len(ellipsis)
 
-// Line returns text on one line, cut to what a condition can hold.
+// Line returns text on one line, cut to maxMessage, which conditions can hold.
 func Line(text string) string {
 	end := ""
 	if len(text) > maxMessage {
-		// No more of a text is looked at: it may be as large as the budget.
+		// The rest of the text is not read, as it may be as large as the memory
+		// budget.
 		text, end = excerpt.Bytes(text[:min(len(text), 2*maxMessage)], maxMessage), ellipsis
 	}
 	text = strings.ToValidUTF8(strings.TrimSuffix(text, end), "?")
 	return strings.Join(strings.Fields(text), " ") + end
 }
 
-// of returns the VM that a library function runs in.
+// of returns the VM in which a library function runs.
 func of(l *lua.LState) *vm { return l.Context().(*vm) }
 
-// pay takes what a library function is about to do from the budget, and leaves
-// the function where there is not enough.
+// pay charges the budget for what a library function is about to do, and raises
+// an error where there is not enough.
 func (v *vm) pay(steps, bytes int) {
 	if !v.spend(int64(steps), int64(bytes)) {
 		v.state.RaiseError("%s", v.stopped.Error())
