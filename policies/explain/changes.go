@@ -51,13 +51,14 @@ func (w *writer) changes(changes []change.Change) {
 	t.Write(w)
 }
 
-// group is a rule that does the same in several clusters.
+// group is a rule, and the clusters in which it makes the same changes.
 type group struct {
 	Rule
 	clusters []string
 }
 
-// groupRules returns the rules in the order in which they are first applied.
+// groupRules groups the rules of all clusters, in the order in which they are
+// first applied.
 func groupRules(clusters []ClusterOverrides) []group {
 	var out []group
 	for _, c := range clusters {

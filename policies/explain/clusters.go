@@ -9,7 +9,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/explain/columns"
 )
 
-// placement writes what the clusters were found to be.
+// placement writes a table of the clusters for each term of the affinity.
 func (w *writer) placement(e Explanation) {
 	p := e.Placement
 	if p == nil {
@@ -17,7 +17,7 @@ func (w *writer) placement(e Explanation) {
 	}
 	for i, t := range p.Terms {
 		if len(p.Terms) == 1 {
-			t.Error = "" // reported already
+			t.Error = "" // shown among the problems
 		}
 		if len(t.Clusters) == 0 && t.Error == "" {
 			continue
@@ -40,7 +40,8 @@ func (w *writer) placement(e Explanation) {
 	}
 }
 
-// term writes one term; stands are the clusters that hold the template.
+// term writes the table of one term; stands are the clusters that the template is
+// placed in.
 func (w *writer) term(t Term, stands []Target) {
 	rows, rest := rowsOf(t, stands, w.opts.All)
 	if len(rows) > 0 {
@@ -64,17 +65,19 @@ func (w *writer) term(t Term, stands []Target) {
 	facts.Write(w)
 }
 
-// row is one cluster in a table.
+// row is one cluster in the table of a term.
 type row struct {
 	Verdict
-	// has are the replicas that it has; nil where it does not hold the template.
+	// has is what the cluster has of the template; nil where the template is not
+	// placed there.
 	has *Target
-	// held says that some cluster holds it.
+	// held means that the template is placed in any cluster.
 	held bool
 }
 
-// rowsOf returns the clusters with a line of their own, those that get or hold
-// the template first, and the refused ones by what refused them.
+// rowsOf returns the rows of a term, beginning with clusters that get or have the
+// template, and the refused clusters, grouped by reason. With all, refused
+// clusters get rows too.
 func rowsOf(t Term, stands []Target, all bool) (rows []row, rest []refusals) {
 	holds := map[string]*Target{}
 	for i := range stands {
@@ -139,11 +142,11 @@ func (r row) cells() []string {
 	return []string{"  " + r.Cluster, string(r.Result), score, capacity, weight, r.replicas(), why}
 }
 
-// unlimited is the room of a cluster that reports no limits.
+// unlimited is the capacity of a cluster that reports no limits.
 const unlimited = 1<<31 - 1
 
-// replicas are those that the cluster has, and those that it would have where
-// the two differ and it is placed already.
+// replicas returns the number of replicas in the cluster, with the new one behind
+// an arrow where the decision would change it.
 func (r row) replicas() string {
 	now, had := r.Replicas, int32(0)
 	if r.has != nil {
@@ -159,7 +162,7 @@ func (r row) replicas() string {
 	}
 }
 
-// refusals are clusters that were refused for one reason.
+// refusals are the clusters that a plugin refused for the same reason.
 type refusals struct {
 	plugin, why string
 	clusters    []string
@@ -175,5 +178,6 @@ func addRefusal(all []refusals, v Verdict) []refusals {
 	return all
 }
 
-// reason is a plugin's reason about clusters that are named.
+// reason returns a plugin's reason without its beginning, as the clusters are
+// named beside it.
 func reason(text string) string { return strings.TrimPrefix(text, "cluster(s) ") }

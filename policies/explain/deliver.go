@@ -14,7 +14,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/rollup"
 )
 
-// deliver says how the template gets to its clusters.
+// deliver explains how the template gets to its clusters, and what they report of
+// it.
 func (x *explainer) deliver() {
 	if x.out.Placement == nil {
 		return
@@ -38,7 +39,7 @@ func (x *explainer) deliver() {
 			continue
 		}
 		if !x.out.Placement.overQuota() || slices.Contains(plan.Keeps(plan.SpecOf(x.in.Binding)), x.works[i].Cluster) {
-			c = of(x.works[i].Cluster) // else it is what is refused
+			c = of(x.works[i].Cluster) // a Work for another cluster would be what the quota refuses
 		}
 		deliverWork(d, c, work)
 	}
@@ -56,7 +57,8 @@ func (x *explainer) deliver() {
 	for _, in := range slices.Concat(part.Clusters, part.Former) {
 		of(in.Name).judged(in, part.State == rollup.Healthy, rollup.Released(x.in.Binding))
 	}
-	// Every cluster that has, is to have or would have it gets a line, whether it reported anything or not.
+	// Every cluster that has the template, or should, gets a line, whether or not
+	// it has reported anything.
 	wanted := plan.SpecOf(x.in.Binding)
 	for _, cluster := range plan.Keeps(wanted) {
 		of(cluster)
@@ -83,8 +85,8 @@ func (x *explainer) deliver() {
 	x.deliveryProblems()
 }
 
-// judged takes over what is known of the version that a cluster holds; placed says that the
-// template is placed as it is wanted, released that no policy carries it.
+// judged adds what is known about the version that the cluster runs. placed means
+// that the template is placed as wanted, released that no policy carries it.
 func (c *Delivered) judged(in rollup.ClusterPart, placed, released bool) {
 	if in.Strayed {
 		c.Message = in.Reason
@@ -98,7 +100,7 @@ func (c *Delivered) judged(in rollup.ClusterPart, placed, released bool) {
 	}
 }
 
-// deliverWork takes from a planned Work how it is delivered.
+// deliverWork adds what a planned Work shows about how the template is delivered.
 func deliverWork(d *Delivery, c *Delivered, work *workv1alpha1.Work) {
 	c.Suspended = ptr.Deref(work.Spec.SuspendDispatching, false)
 	d.Preserved = d.Preserved || ptr.Deref(work.Spec.PreserveResourcesOnDeletion, false)
@@ -108,7 +110,8 @@ func deliverWork(d *Delivery, c *Delivered, work *workv1alpha1.Work) {
 	}
 }
 
-// items is what clusters reported: by their Works, or else by the binding.
+// items returns the statuses that clusters report: those of the Works where they
+// were read, or else those on the binding.
 func (in *Input) items() []workv1alpha2.AggregatedStatusItem {
 	switch {
 	case in.Works != nil:
@@ -120,8 +123,8 @@ func (in *Input) items() []workv1alpha2.AggregatedStatusItem {
 	}
 }
 
-// overdue reports whether the binding says of a Work's cluster that it is, and still is
-// right.
+// overdue reports whether the binding marks a Work's cluster as overdue, and the
+// Work is still behind.
 func (in *Input) overdue(work *workv1alpha1.Work) bool {
 	return in.Binding != nil && rollup.Behind(work) && rollup.SaysOverdue(in.Binding.BindingStatus().AggregatedStatus, work)
 }

@@ -1,9 +1,9 @@
-// Package explain says why a template runs where it runs, or why it does not.
+// Package explain explains why a template runs where it runs, or why it does not.
 //
 // In go a template, its binding, and the policies, overrides and clusters that
-// there are; out comes an Explanation: who carries it and who would have liked
-// to, what each cluster was found to be, how replicas were divided, what
-// overrides change where, and what is wrong, with the next step. It is put
-// together from the functions that the loops decide with and holds no rule of
-// its own. It decides nothing, and equal input gives equal output.
+// exist; out comes an Explanation: which policy carries the template and which
+// others select it, the verdict about each cluster, how replicas were divided,
+// what overrides change in which cluster, and the problems, with the next step.
+// It calls the functions by which the loops decide, and has no rule of its own.
+// It changes nothing, and equal input gives equal output.
 package explain

@@ -24,51 +24,52 @@ import (
 	"github.com/flotilla-io/flotilla/policies/symptom"
 )
 
-// Input is what an explanation is made from. Only Template must be there; what
-// is missing counts as not existing. Nothing in it is changed.
+// Input is what an explanation is made from. Only Template is required; what is
+// missing counts as not existing. Nothing in it is changed.
 type Input struct {
-	// Template with its metadata. One without a UID is not on the control plane, and one
-	// without the time of its creation is a manifest, that lacks what is filled in there.
+	// Template with its metadata. Without a UID it is not on the control plane.
+	// Without a creation time it is a manifest, which lacks what the API server
+	// fills in.
 	Template *unstructured.Unstructured
 	// Binding of the template; nil where it has none.
 	Binding   workv1alpha2.Binding
 	Policies  []policyv1alpha1.Policy
 	Overrides []policyv1alpha1.Override
-	// Quotas of the namespace; none where they hold nothing.
+	// Quotas of the namespace; none where no quota is enforced.
 	Quotas   []*policyv1alpha1.FederatedResourceQuota
 	Clusters []*clusterv1alpha1.Cluster
 	// Bindings of the namespace, for workload affinity; Binding may be among them.
 	Bindings []workv1alpha2.Binding
-	// Definition is the binding of the CustomResourceDefinition of the template's
+	// Definition is the binding of the CustomResourceDefinition for the template's
 	// kind; nil where there is none.
 	Definition workv1alpha2.Binding
-	// Works of the binding. Nil: the binding's status is used.
+	// Works of the binding; nil means that the binding's status is used instead.
 	Works []*workv1alpha1.Work
-	// Symptoms are what clusters say in which it is not healthy, by name. Those that were
-	// not asked are not there.
+	// Symptoms are what clusters report in which the template is not healthy, by
+	// cluster. Clusters that were not asked are missing.
 	Symptoms map[string]symptom.Symptom
-	// Unread says what could not be read, so that nothing is made of its absence.
+	// Unread lists what could not be read, so that it is not taken for missing.
 	Unread []Unread
 	Skip   propagation.SkipRules
-	// Priorities are the values of the PriorityClasses that there are, by name.
+	// Priorities are the values of the PriorityClasses, by name.
 	Priorities map[string]int32
 	// Scheduling are the options of the scheduler.
 	Scheduling placement.Options
-	// Interpreter is the native one if nil.
+	// Interpreter knows the kinds; nil means the native one.
 	Interpreter *interpreter.Interpreter
-	// Now is when it is asked.
+	// Now is the time of the explanation.
 	Now time.Time
 }
 
-// Unread is something that could not be read.
+// Unread is a kind of input that could not be read.
 type Unread struct {
-	// What it is about: UnreadPolicies, UnreadClusters, …
+	// What is one of UnreadPolicies, UnreadClusters, …
 	What string
-	// Text names it for users: "the clusters".
+	// Text names it for users, such as "the clusters".
 	Text string
 }
 
-// What may not have been read.
+// Kinds of input that may be unread.
 const (
 	UnreadPolicies  = "policies"
 	UnreadOverrides = "overrides"
@@ -76,7 +77,7 @@ const (
 	UnreadBinding   = "binding"
 	UnreadPeers     = "bindings"
 	UnreadWorks     = "works"
-	// UnreadDefinition is where the definition of the kind goes.
+	// UnreadDefinition is the binding of the kind's CustomResourceDefinition.
 	UnreadDefinition = "definition"
 	// UnreadPriorities are PriorityClasses.
 	UnreadPriorities = "priorities"
@@ -84,7 +85,7 @@ const (
 	UnreadCustomizations = "customizations"
 )
 
-// Explain says why the template runs where it runs.
+// Explain explains why the template runs where it runs.
 func Explain(in Input) Explanation {
 	if in.Template == nil || in.Template.Object == nil {
 		in.Template = &unstructured.Unstructured{Object: map[string]any{}}
@@ -113,19 +114,19 @@ type explainer struct {
 	in   Input
 	snap placement.Snapshot
 	out  Explanation
-	// problems found so far.
+	// problems that were found so far.
 	problems problems
-	// decision on who carries it.
+	// decision on which policy carries the template.
 	decision propagation.Decision
-	// plan is what the loops would make of it now.
+	// plan is what the loops would make of the template now.
 	plan plan.TemplatePlan
-	// waits says that a Lazy policy waits for an edit of the template; binding
-	// is then what comes of one.
+	// waits means that a Lazy policy waits for an edit of the template; binding is
+	// then what would follow from one.
 	waits bool
-	// binding as it is before a new placement: what the loops decide upon. Nil
-	// where there is nothing to place.
+	// binding is what the loops would decide upon: as the policy wants it, with
+	// the present placement. Nil where there is nothing to place.
 	binding workv1alpha2.Binding
-	// works that should be there, given plan.
+	// works are the Works that should exist, given plan.
 	works []plan.WorkPlan
 }
 
@@ -142,7 +143,7 @@ func (x *explainer) resource() {
 	n, _, known, err := x.in.Interpreter.Replicas(x.in.Template)
 	_, pending := kinds.Awaits(err)
 	switch {
-	case pending: // its outcome is reported later
+	case pending: // not a problem: the answer is awaited
 	case err != nil:
 		x.problems.add(Problem{
 			Reason: ReasonInvalidTemplate, Message: "its replicas cannot be read: " + err.Error(),
@@ -156,8 +157,8 @@ func (x *explainer) resource() {
 	}
 }
 
-// taken sets a binding aside that is another template's: names carry neither
-// API group nor upper case.
+// taken ignores a binding that belongs to another template: binding names contain
+// neither the API group nor upper case, so two templates may share one.
 func (x *explainer) taken() {
 	if x.in.Binding == nil {
 		return
@@ -191,7 +192,7 @@ func (r Resource) String() string {
 	return r.Kind + " " + strings.TrimPrefix(r.Namespace+"/"+r.Name, "/")
 }
 
-// hint names the command that shows more about it.
+// hint returns the object for which commands are suggested.
 func (r Resource) hint() hint.Object {
 	return hint.Object{APIVersion: r.APIVersion, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}
 }

@@ -71,7 +71,7 @@ spec:
       imageOverrider: [{component: Registry, operator: replace, value: mirror.example}]
 `
 
-// parse reads YAML into obj.
+// parse decodes YAML into obj.
 func parse[T any](tb testing.TB, text string, obj T) T {
 	tb.Helper()
 	if err := yaml.Unmarshal([]byte(text), obj); err != nil {
@@ -104,7 +104,8 @@ status:
 	return c
 }
 
-// fleet is a hundred clusters of which no golden one is left, and few lead.
+// fleet returns a hundred clusters, none of which is golden any more, and few of
+// which lead.
 func fleet(tb testing.TB) []*clusterv1alpha1.Cluster {
 	tb.Helper()
 	var out []*clusterv1alpha1.Cluster
@@ -132,7 +133,7 @@ func input(tb testing.TB) explain.Input {
 	}
 }
 
-// bound is a binding that the policy made, running on some cluster.
+// bound returns a binding that the policy made, and that runs in a cluster.
 func bound(tb testing.TB) *workv1alpha2.ResourceBinding {
 	tb.Helper()
 	return parse(tb, `
@@ -155,7 +156,7 @@ status:
 `, &workv1alpha2.ResourceBinding{})
 }
 
-// bind gives the template its claim and its binding.
+// bind adds to the input the template's claim and its binding.
 func bind(tb testing.TB, in *explain.Input) {
 	tb.Helper()
 	propagation.ClaimOf(in.Policies[0]).Set(in.Template)
@@ -180,7 +181,8 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// TestText holds what people see of a fleet that is too large for one screen.
+// TestText compares what people see of a fleet that is too large for one screen
+// with the golden files.
 func TestText(t *testing.T) {
 	first, moved := input(t), input(t)
 	bind(t, &moved)
@@ -191,7 +193,7 @@ func TestText(t *testing.T) {
 		{What: explain.UnreadClusters, Text: "the clusters"},
 		{What: explain.UnreadPolicies, Text: "the PropagationPolicies of namespace shop"},
 	}
-	tenant := input(t) // who may read all of his namespace, and nothing beside it
+	tenant := input(t) // may read all of its namespace, and nothing else
 	bind(t, &tenant)
 	tenant.Clusters, tenant.Unread = nil, []explain.Unread{{What: explain.UnreadClusters, Text: "the clusters"}}
 	silent := input(t)
@@ -201,7 +203,7 @@ func TestText(t *testing.T) {
 			c.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: "False", Reason: "ClusterNotReachable", LastTransitionTime: metav1.NewTime(noon.Add(-3 * time.Minute))}}
 		}
 	}
-	foreign := input(t) // a plugin of the control plane refuses what the others take
+	foreign := input(t) // a plugin of the control plane refuses what the other plugins accept
 	bind(t, &foreign)
 	foreign.Clusters = foreign.Clusters[:6]
 	foreign.Binding.BindingSpec().Clusters = nil
@@ -252,7 +254,7 @@ status:
 	}
 }
 
-// TestJSON holds what programs see.
+// TestJSON compares what programs see with the golden files.
 func TestJSON(t *testing.T) {
 	in := input(t)
 	bind(t, &in)
@@ -360,7 +362,7 @@ status: {conditions: [{type: Applied, status: "False", reason: AppliedFailed, me
 	}
 }
 
-// TestSecret: what overrides do to the contents of a Secret is not shown.
+// TestSecret checks that changes to the contents of a Secret are not shown.
 func TestSecret(t *testing.T) {
 	in := input(t)
 	in.Template = template(t, `{apiVersion: v1, kind: Secret, metadata: {namespace: shop, name: web, uid: u}, data: {password: b2xk, key: a2V5}}`)
@@ -400,7 +402,8 @@ spec:
 	}
 }
 
-// TestWhatIsNotCarried: what a cluster never gets is not shown as changed there.
+// TestWhatIsNotCarried checks that fields that are never sent to a cluster are
+// not shown as changed there.
 func TestWhatIsNotCarried(t *testing.T) {
 	in := input(t)
 	in.Overrides = []policyv1alpha1.Override{parse(t, `
@@ -446,7 +449,8 @@ spec:
 	}
 }
 
-// TestTextIsSafeForTerminals: members and manifests say what they like.
+// TestTextIsSafeForTerminals checks that control characters in texts of members
+// and manifests do not reach the terminal.
 func TestTextIsSafeForTerminals(t *testing.T) {
 	in := input(t)
 	bind(t, &in)
@@ -465,7 +469,8 @@ func TestTextIsSafeForTerminals(t *testing.T) {
 	}
 }
 
-// BenchmarkExplain is one explanation on a hundred clusters, with two terms.
+// BenchmarkExplain measures one explanation with a hundred clusters and two
+// terms.
 func BenchmarkExplain(b *testing.B) {
 	in := input(b)
 	bind(b, &in)

@@ -8,37 +8,39 @@ import (
 	"github.com/flotilla-io/flotilla/policies/explain/change"
 )
 
-// What an Explanation says of its own form. Fields may be added to a version;
-// none is taken away or given another meaning.
+// The type of an Explanation, as it is encoded. Within a version, fields may be
+// added, but are never removed or given another meaning.
 const (
 	APIVersion = "cli.flotilla.io/v1alpha1"
 	Kind       = "Explanation"
 )
 
-// Explanation says why a template runs where it runs.
+// Explanation explains why a template runs where it runs.
 type Explanation struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
-	// Resource is the template.
+	// Resource names the template.
 	Resource Resource `json:"resource"`
-	// Problems that keep it from running as it should, the one to see to first
-	// at the front. Empty: none.
+	// Problems that keep it from running as it should, the most important first.
+	// Empty: none.
 	Problems []Problem `json:"problems,omitempty"`
-	// Unread names what could not be read: what depends on it is left out or may be
-	// wrong. Empty: all was read.
+	// Unread names what could not be read: what depends on it is left out or may
+	// be wrong. Empty: everything was read.
 	Unread []string `json:"unread,omitempty"`
-	// Carried says which policy carries it.
+	// Carried is which policy carries it.
 	Carried Carried `json:"carried"`
-	// Carries says what a propagation policy carries. Nil for other kinds.
+	// Carries is what it carries, where it is a propagation policy itself. Nil for
+	// other kinds.
 	Carries *Carries `json:"carries,omitempty"`
-	// Policies that select it, the winner first, and those that nearly do.
+	// Policies that select it, beginning with the one that carries it, and those
+	// that nearly do.
 	Policies []Policy `json:"policies,omitempty"`
-	// Placement says where it runs and why. Nil where nothing carries it and
-	// it has no binding.
+	// Placement is where it runs and why. Nil where no policy carries it and it
+	// has no binding.
 	Placement *Placement `json:"placement,omitempty"`
-	// Overrides say what differs by cluster.
+	// Overrides are what differs from cluster to cluster.
 	Overrides *Overrides `json:"overrides,omitempty"`
-	// Delivery says how it gets there. Nil like Placement.
+	// Delivery is how it gets to its clusters. Nil like Placement.
 	Delivery *Delivery `json:"delivery,omitempty"`
 }
 
@@ -49,12 +51,12 @@ type Resource struct {
 	// Namespace is empty for cluster-scoped kinds.
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
-	// Stored is false for one that the control plane does not hold.
+	// Stored is false where the control plane does not have the template.
 	Stored bool `json:"stored"`
-	// Replicas that it asks for; nil for kinds that have none.
+	// Replicas that the template asks for; nil for kinds that have none.
 	Replicas *int32 `json:"replicas,omitempty"`
 	// Components are the replicas of each part of a workload that has several pod
-	// templates. Clusters run the whole set of them.
+	// templates. Each cluster runs the whole set.
 	Components map[string]int32 `json:"components,omitempty"`
 }
 
@@ -92,131 +94,145 @@ const (
 	ReasonClusterSilent        = "ClusterSilent"
 	ReasonUnhealthy            = "Unhealthy"
 	ReasonUnreadableRecord     = "UnreadableRecord"
-	// ReasonDrifted is that of what was changed in clusters and is left so.
+	// ReasonDrifted is for objects that were changed in clusters and are not
+	// changed back.
 	ReasonDrifted = "Drifted"
-	// ReasonNotInterpreted is that of a kind whose rules, or webhook, fail.
+	// ReasonNotInterpreted is for templates whose kind's rules, or webhook, fail.
 	ReasonNotInterpreted = "NotInterpreted"
-	// ReasonUnknownCluster is that of a policy that names a cluster that does not exist.
+	// ReasonUnknownCluster is for policies that name a cluster that does not
+	// exist.
 	ReasonUnknownCluster = "UnknownCluster"
-	// Reasons of a policy that is explained itself.
+	// Reasons for a template that is a policy itself.
 	ReasonPolicyNotReady = "PolicyNotReady"
 	ReasonPolicyIdle     = "PolicyIdle"
 	ReasonPolicyProblem  = "PolicyProblem"
 )
 
-// Problem is something that somebody should see to.
+// Problem is something that somebody should look at.
 type Problem struct {
-	// Reason is CamelCase and stable.
+	// Reason is in CamelCase, and does not change between releases.
 	Reason string `json:"reason"`
-	// Message says what is wrong.
+	// Message is what is wrong.
 	Message string `json:"message"`
-	// Next is what to do about it; empty where there is nothing but to wait.
+	// Next is what to do about it; empty where one can only wait.
 	Next string `json:"next,omitempty"`
-	// Clusters that it is about; empty where it is about all.
+	// Clusters that have the problem; empty where it is not about single clusters.
 	Clusters []string `json:"clusters,omitempty"`
 }
 
-// Carried says which policy carries the template.
+// Carried is which policy carries the template, and which one would now.
 type Carried struct {
-	// By is the policy that the template says it is claimed by; nil for none.
+	// By is the policy by which the template is claimed, according to its labels;
+	// nil for none.
 	By *Ref `json:"by,omitempty"`
-	// Now is the policy that it would be given now; nil for none.
+	// Now is the policy that would claim the template now; nil for none.
 	Now *Ref `json:"now,omitempty"`
-	// Why says in words how that comes.
+	// Why is the reason, for people.
 	Why string `json:"why"`
 }
 
-// Carries is what a propagation policy carries, as it was counted last.
+// Carries is what a propagation policy carries, as its status counts it.
 type Carries struct {
 	Templates int32 `json:"templates"`
-	// Bindings is how many of the templates have a binding, Placed how many of those have a
-	// placement.
+	// Bindings is how many of the templates have a binding, and Placed how many of
+	// those have a placement.
 	Bindings int32 `json:"bindings"`
 	Placed   int32 `json:"placed"`
 }
 
-// Outcome of a policy.
+// Outcome is what became of a policy for a template.
 type Outcome string
 
-// What became of a policy.
+// Outcomes of policies.
 const (
-	// Won carries the template.
+	// Won means that the policy carries the template.
 	Won Outcome = "won"
-	// Waits would carry it and is not ready.
+	// Waits means that it would carry the template, but has to wait for its
+	// overrides.
 	Waits Outcome = "waits"
-	// Lost selects it, and another one carries it.
+	// Lost means that it selects the template, but another policy carries it.
 	Lost Outcome = "lost"
-	// NotSelected is about its kind and does not select it.
+	// NotSelected means that it is about the kind, but does not select the
+	// template.
 	NotSelected Outcome = "not selected"
 )
 
-// Policy is what became of one policy.
+// Policy is what became of one policy for the template.
 type Policy struct {
 	Ref      `json:",inline"`
 	Outcome  Outcome `json:"outcome"`
 	Why      string  `json:"why"`
 	Priority int32   `json:"priority"`
-	// Selects says how: "by name", "by labels", "all of its kind" or "none".
+	// Selects is how it selects the template: "by name", "by labels", "all of its
+	// kind" or "none".
 	Selects string `json:"selects"`
 }
 
-// Placement says where the template runs and why.
+// Placement is where the template runs and why.
 type Placement struct {
-	// Stands is what was decided. Nil where it has no binding.
+	// Stands is the decision that is in force. Nil where the template has no
+	// binding.
 	Stands *Standing `json:"stands,omitempty"`
-	// Attached: it runs where the templates run that need it, and nothing else is
-	// decided about that.
+	// Attached means that it runs wherever the templates run that need it, so that
+	// there is no decision of its own.
 	Attached bool `json:"attached,omitempty"`
-	// Now is what a decision would say at this moment. Nil where the clusters
-	// could not be read, or nothing is to be decided.
+	// Now is what a decision would be at this moment. Nil where the clusters could
+	// not be read, or there is nothing to decide.
 	Now *Prospect `json:"now,omitempty"`
-	// Groups of workloads that it is in.
+	// Groups are the affinity groups of workloads that it is in.
 	Groups []Group `json:"groups,omitempty"`
-	// Terms of the affinity that such a decision would try, the one that it would
-	// take last. There is one without a name where the policy has no terms.
+	// Terms of the affinity that such a decision would try, in order; the last one
+	// is the one that it would take. Where the policy has no terms, there is one
+	// without a name.
 	Terms []Term `json:"terms,omitempty"`
 }
 
-// Target is a cluster and its share.
+// Target is a cluster, and what of the template is placed in it.
 type Target struct {
 	Name string `json:"name"`
 	// Replicas are zero for kinds that have none.
 	Replicas int32 `json:"replicas,omitempty"`
-	// Components that it runs, where the decision names them.
+	// Components are the replicas of each component, where the decision names
+	// them.
 	Components map[string]int32 `json:"components,omitempty"`
 }
 
 // Group is a group of workloads that run together, or apart.
 type Group struct {
-	// Name is key=value of the label that makes the group.
+	// Name is key=value of the label by which workloads belong to the group.
 	Name string `json:"name"`
-	// Apart says that its members keep away from each other.
+	// Apart means that the members of the group keep away from each other.
 	Apart bool `json:"apart,omitempty"`
-	// Clusters that the other members run on.
+	// Clusters that the other members of the group run on.
 	Clusters []string `json:"clusters,omitempty"`
 }
 
-// Standing is a decision that was made.
+// Standing is the decision that is in force.
 type Standing struct {
-	// Clusters it runs on.
+	// Clusters that it runs on.
 	Clusters []Target `json:"clusters"`
-	// RequiredBy are the templates for whose sake it runs on further clusters.
+	// RequiredBy are the templates that need it, because of which it runs on
+	// further clusters.
 	RequiredBy []string `json:"requiredBy,omitempty"`
 	// Leaving are the clusters that it is moved away from.
 	Leaving []Leaving `json:"leaving,omitempty"`
-	// Leaves says which clusters it is to be moved off as they are lost or tainted, and when, or what keeps it there: "west at
-	// 06:21:04 UTC (in 40s) unless it is back: untolerated taint {a:NoExecute}". Empty where its decision has not noted by what rules.
+	// Leaves is, for each cluster that it will be moved away from because the
+	// cluster is lost or tainted, when, or what keeps it there: "west at 06:21:04
+	// UTC (in 40s) unless it is back: untolerated taint {a:NoExecute}". Empty
+	// where the record of its decision has no failover rules.
 	Leaves []string `json:"leaves,omitempty"`
-	// Moved says how it came to be where it is: "from west to east at 2026-01-02 06:11:04 UTC, 12m ago: untolerated taint
-	// {a:NoExecute}". Empty where it has left no cluster, and while it still does.
+	// Moved is how it came to be where it is: "from west to east at 2026-01-02
+	// 06:11:04 UTC, 12m ago: untolerated taint {a:NoExecute}". Empty where it has
+	// left no cluster, and while it is still leaving one.
 	Moved string `json:"moved,omitempty"`
-	// Returns says where it is to return to, and when: "to west at 06:21:04 UTC, when that has been well for 30s"; or why it
-	// does not, and what brings it back.
+	// Returns is where it will return to, and when: "to west at 06:21:04 UTC, when
+	// that has been well for 30s"; or why it does not return, and what would make
+	// it.
 	Returns []string `json:"returns,omitempty"`
-	// Term of the affinity in force; empty where there are none.
+	// Term of the affinity that the decision took; empty where there are no terms.
 	Term string `json:"term,omitempty"`
-	// Reason, Message and At are the record of the decision; empty where there is
-	// none.
+	// Reason, Message and At are those of the decision's record; empty where there
+	// is none.
 	Reason  string       `json:"reason,omitempty"`
 	Message string       `json:"message,omitempty"`
 	At      *metav1.Time `json:"at,omitempty"`
@@ -225,30 +241,32 @@ type Standing struct {
 // Leaving is a cluster that the template is moved away from.
 type Leaving struct {
 	Cluster string `json:"cluster"`
-	// Reason and Producer say why, and by whom; either may be empty.
+	// Reason and Producer are why it is moved, and by whom; either may be empty.
 	Reason   string `json:"reason,omitempty"`
 	Producer string `json:"producer,omitempty"`
-	// Message says until when it stays there, or why, and since when; may be empty.
+	// Message is until when it stays there, or why and since when; it may be
+	// empty.
 	Message string `json:"message,omitempty"`
 }
 
-// Prospect is what a decision would say.
+// Prospect is what a decision would be now.
 type Prospect struct {
-	// Same says that it is what stands.
+	// Same means that it would be the decision that is in force.
 	Same     bool     `json:"same"`
 	Clusters []Target `json:"clusters"`
 	Term     string   `json:"term,omitempty"`
 	// Passed are the terms of the affinity that are not tried again until a
-	// rebalance is asked for.
+	// rebalance is requested.
 	Passed []string `json:"passed,omitempty"`
 	// Error is why there would be no placement; empty where there would.
 	Error string `json:"error,omitempty"`
-	// Due is why the decision is about to be made; empty where it is not.
+	// Due is why the loops are about to make the decision; empty where they are
+	// not.
 	Due string `json:"due,omitempty"`
-	// NotDue is why it is not made; empty where Due says something.
+	// NotDue is why they are not; empty where Due is set.
 	NotDue string `json:"notDue,omitempty"`
-	// Plugins that the control plane decides by and this program does not have: the
-	// rest is what comes of the others. Empty: none.
+	// Plugins are those by which the control plane decides and that this program
+	// does not have: the rest is the result without them. Empty: none.
 	Plugins []string `json:"plugins,omitempty"`
 }
 
@@ -256,134 +274,142 @@ type Prospect struct {
 type Term struct {
 	// Name is empty where the policy has no terms.
 	Name string `json:"name,omitempty"`
-	// Error is why it is not taken; empty for the one that is.
+	// Error is why the term is not taken; empty for the one that is.
 	Error string `json:"error,omitempty"`
-	// Spread and Division say what the constraints chose and how replicas are
-	// divided; empty where there is nothing to say.
+	// Spread and Division explain what the spread constraints selected and how
+	// replicas are divided; either may be empty.
 	Spread   string `json:"spread,omitempty"`
 	Division string `json:"division,omitempty"`
-	// Clusters by name.
+	// Clusters are the verdicts, sorted by name.
 	Clusters []Verdict `json:"clusters"`
 }
 
-// Result of one cluster.
+// Result is what a decision would make of one cluster.
 type Result string
 
-// What a cluster was found to be.
+// Results of clusters.
 const (
-	// Chosen gets the template.
+	// Chosen means that the cluster gets the template.
 	Chosen Result = "chosen"
-	// LeftOut fits and does not get it.
+	// LeftOut means that it fits, but does not get the template.
 	LeftOut Result = "left out"
-	// Fits could have it; the term as a whole is not taken.
+	// Fits means that it could get the template, but the term as a whole is not
+	// taken.
 	Fits Result = "fits"
-	// Refused does not fit.
+	// Refused means that it does not fit.
 	Refused Result = "refused"
 )
 
-// Verdict is what a term makes of one cluster.
+// Verdict is the result of one cluster in a term, and the reasons.
 type Verdict struct {
 	Cluster string `json:"cluster"`
 	Result  Result `json:"result"`
-	// Plugin that refused it.
+	// Plugin is the one that refused the cluster; empty where none did.
 	Plugin string `json:"plugin,omitempty"`
-	// Why it was refused or left out.
+	// Why is the reason for which it was refused or left out.
 	Why string `json:"why,omitempty"`
-	// Taints that its operators gave it, as "key=value:Effect".
+	// Taints that its operators set, as "key=value:Effect".
 	Taints []string `json:"taints,omitempty"`
-	// Cordoned says that nothing new is to go there.
+	// Cordoned means that it gets no new replicas.
 	Cordoned bool `json:"cordoned,omitempty"`
-	// Score in all, and by plugin.
+	// Score is the sum of Scores, which are by plugin.
 	Score  int64            `json:"score,omitempty"`
 	Scores map[string]int64 `json:"scores,omitempty"`
-	// Capacity is for how many replicas it has room in all; nil where room does not
-	// matter.
+	// Capacity is how many replicas it could run in total; nil where capacity does
+	// not matter.
 	Capacity *int64 `json:"room,omitempty"`
-	// Counted is how long ago that was counted on its nodes, for the decision that stands, such as 12s; empty where it is by what
-	// the cluster reports.
+	// Counted is how long before now, such as "12s", an estimator counted Capacity
+	// on the cluster's nodes for the decision that is in force. Empty where
+	// Capacity follows from the cluster's status.
 	Counted string `json:"counted,omitempty"`
-	// Unreported is what the cluster does not report of its nodes, so that for the decision that stands what it reports counted, such as
-	// "the label zone". Empty: nothing.
+	// Unreported is what the cluster's status does not show of its nodes, such as
+	// "the label zone", so that Capacity is only what the sum of its nodes allows.
+	// Empty: nothing.
 	Unreported string `json:"untold,omitempty"`
-	// Tier is 0 for clusters of the affinity itself, i+1 for those of its i-th
-	// overflow affinity.
+	// Tier is 0 for clusters of the affinity itself, and i+1 for those of overflow
+	// affinity i.
 	Tier int `json:"tier,omitempty"`
-	// Weight by which replicas are divided; 0 where there is none.
+	// Weight by which replicas are divided; 0 where there are no weights.
 	Weight int64 `json:"weight,omitempty"`
-	// Replicas that it would get, and those that it has.
+	// Replicas are those that it would get, and Assigned those that it has.
 	Replicas int32 `json:"replicas,omitempty"`
 	Assigned int32 `json:"held,omitempty"`
 }
 
-// Overrides say what differs by cluster.
+// Overrides are what differs from cluster to cluster.
 type Overrides struct {
-	// Clusters in which overrides apply, by name.
+	// Clusters in which overrides apply, sorted by name.
 	Clusters []ClusterOverrides `json:"clusters,omitempty"`
-	// Idle are those that select the template and none of its clusters.
+	// Idle are overrides that select the template, but none of its clusters.
 	Idle []Ref `json:"idle,omitempty"`
 }
 
 // ClusterOverrides are the overrides of one cluster.
 type ClusterOverrides struct {
 	Cluster string `json:"cluster"`
-	// Rules that apply, in their order.
+	// Rules that apply, in the order in which they do.
 	Rules []Rule `json:"rules,omitempty"`
-	// Error is why the manifest cannot be made; the cluster keeps what it has.
+	// Error is why the manifest cannot be made; the cluster then keeps what it
+	// has.
 	Error string `json:"error,omitempty"`
 }
 
 // Rule is one rule of an override.
 type Rule struct {
 	Policy Ref `json:"policy"`
-	// Index in overrideRules; -1 for the deprecated fields of the policy.
+	// Index in spec.overrideRules; -1 for the deprecated fields of the policy.
 	Index int `json:"index"`
-	// Changes that it makes to what the rules before it left. Empty: none.
+	// Changes that the rule makes after those before it. Empty: none.
 	Changes []change.Change `json:"changes,omitempty"`
 }
 
-// Delivery says how the template gets to its clusters, and what came of it.
+// Delivery is how the template gets to its clusters, and what became of it there.
 type Delivery struct {
-	// Suspended says that changes reach no cluster.
+	// Suspended means that changes reach no cluster.
 	Suspended bool `json:"suspended,omitempty"`
-	// Conflicts says what happens to an object that is in the way: Abort leaves
-	// it, Overwrite takes it over.
+	// Conflicts is what happens to an object of the same name that a member
+	// already has: Abort leaves it, Overwrite takes it over.
 	Conflicts string `json:"conflicts"`
-	// Preserved says that members keep the object when the template is deleted.
+	// Preserved means that members keep the object when the template is deleted.
 	Preserved bool `json:"preserved,omitempty"`
-	// Clusters that hold it or should, by name. Empty where it has no binding.
+	// Clusters that have the template or should, sorted by name. Empty where it
+	// has no binding.
 	Clusters []Delivered `json:"clusters,omitempty"`
-	// AsReported says that the clusters could not be read, so that any of them may be silent;
-	// programs find that in Unread.
+	// AsReported means that the clusters could not be read, so that any of them
+	// may be silent. It is not encoded, as programs find that in Unread.
 	AsReported bool `json:"-"`
 }
 
-// Delivered is how one cluster does.
+// Delivered is the state of the template in one cluster.
 type Delivered struct {
 	Cluster string `json:"cluster"`
-	// Suspended says that changes do not reach it.
+	// Suspended means that changes do not reach the cluster.
 	Suspended bool `json:"suspended,omitempty"`
-	// Leaving says that it is to be gone from there.
+	// Leaving means that it is to be removed from the cluster.
 	Leaving bool `json:"leaving,omitempty"`
-	// Kept says what it stays there for until it is gone: "kept until west is
-	// healthy". Empty where it does not.
+	// Kept is until when it stays there although it is leaving: "kept until west
+	// is healthy". Empty where it does not stay.
 	Kept string `json:"kept,omitempty"`
-	// Silent says that nothing is heard of the cluster, and for how long, such as
-	// "unreachable for 3m": what else is shown here was so then. Empty where it answers.
+	// Silent is how long the cluster has not been heard of, such as "unreachable
+	// for 3m": the other fields are as it reported them last. Empty where the
+	// cluster answers.
 	Silent string `json:"silent,omitempty"`
-	// Applied says that the cluster holds what it should; nil where that is not
+	// Applied means that the cluster has what it should; nil where that is not
 	// known.
 	Applied *bool `json:"applied,omitempty"`
-	// Outdated says that the version before runs there, and what is shown here is about that.
+	// Outdated means that the cluster runs the version before, and the other
+	// fields are about that one.
 	Outdated bool `json:"outdated,omitempty"`
-	// Stays says that it goes on running there, as no policy carries the template any more.
+	// Stays means that this version goes on running there, as no policy carries
+	// the template any more.
 	Stays bool `json:"stays,omitempty"`
-	// Health is Healthy, Unhealthy, Unknown or, of a Job that has not ended, Running, or, of
-	// a Deployment of which the version before runs as well, Updating; empty where nothing
-	// is known.
+	// Health is Healthy, Unhealthy or Unknown; Running for a Job that has not
+	// ended; Updating for a Deployment of which the version before runs, too;
+	// empty where nothing is known.
 	Health string `json:"health,omitempty"`
-	// Message of the member where it was not applied, or why the latest version is not.
+	// Message is why the template, or its latest version, was not applied.
 	Message string `json:"message,omitempty"`
-	// Ails is what keeps it from being healthy there, as its Pods say; empty where it is
-	// healthy, and where that is not known.
+	// Ails is why it is not healthy there, according to its Pods; empty where it
+	// is healthy, or that is not known.
 	Ails string `json:"ails,omitempty"`
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/explain"
 )
 
-// FuzzExplain: whatever is stored, an explanation comes of it, twice the same,
-// and nothing that went in is changed.
+// FuzzExplain checks that any stored objects can be explained, with the same
+// result each time, and that none of them is changed.
 func FuzzExplain(f *testing.F) {
 	text := func(obj any) string {
 		data, err := json.Marshal(obj)

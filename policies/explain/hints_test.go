@@ -17,8 +17,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/placement"
 )
 
-// What is to be done next ends with a command that works when it is pasted into a
-// shell, wherever one is.
+// TestHintsCanBePasted checks that next steps end with a command that works when
+// it is pasted into a shell.
 func TestHintsCanBePasted(t *testing.T) {
 	in := input(t)
 	bind(t, &in)
@@ -47,7 +47,9 @@ status:
 	}
 }
 
-// What a quota keeps in a cluster that is drained is reported as staying, with the quota, and with what to do about that.
+// TestAQuotaKeepsItInADrainedCluster checks that a template which a quota keeps
+// in a drained cluster is shown as staying, with the quota and what to do about
+// it.
 func TestAQuotaKeepsItInADrainedCluster(t *testing.T) {
 	in := input(t)
 	bind(t, &in)
@@ -70,8 +72,9 @@ func TestAQuotaKeepsItInADrainedCluster(t *testing.T) {
 	}
 }
 
-// A template that no policy selects: the policy that nearly does is named, and where none
-// does nobody is blamed at random.
+// TestThePolicyThatNearlySelectsIt checks that, for a template that no policy
+// selects, the policy that nearly does is named; where none nearly does, no
+// policy is named.
 func TestThePolicyThatNearlySelectsIt(t *testing.T) {
 	named := func(namespace, name, selects string) policyv1alpha1.Policy {
 		p := &policyv1alpha1.PropagationPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{policyv1alpha1.PropagationPolicyPermanentIDLabel: name}}}
@@ -115,7 +118,8 @@ func TestThePolicyThatNearlySelectsIt(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeMovedIsAProblem: it runs, and must not run there.
+// TestWhatCannotBeMovedIsAProblem checks that a template that must leave its
+// cluster and cannot is a problem, though it runs.
 func TestWhatCannotBeMovedIsAProblem(t *testing.T) {
 	in := input(t)
 	record := placement.Record{Reason: workv1alpha2.BindingReasonSuccess, Stays: &placement.Stays{Message: "It stays in c-001 (a taint): no other place: none."}}
@@ -133,8 +137,9 @@ func TestWhatCannotBeMovedIsAProblem(t *testing.T) {
 	}
 }
 
-// TestAfterADrain: what stayed as its cluster was drained need not leave any more, and what was moved off comes back when
-// somebody has it placed anew.
+// TestAfterADrain checks that, after a drain, what stayed in the cluster need not
+// leave any more, and what was moved comes back only when somebody requests a new
+// placement.
 func TestAfterADrain(t *testing.T) {
 	for name, tc := range map[string]struct {
 		drains  bool
@@ -184,8 +189,8 @@ func TestAfterADrain(t *testing.T) {
 	}
 }
 
-// TestWhatToDoWhereTheClusterThatIsMeantIsAway: the clusters that the policy does not mean are
-// no reason, however many they are.
+// TestWhatToDoWhereTheClusterThatIsMeantIsAway checks that clusters outside the
+// policy's affinity are not the reason that is shown, however many there are.
 func TestWhatToDoWhereTheClusterThatIsMeantIsAway(t *testing.T) {
 	in := input(t)
 	in.Policies[0].PropagationSpec().Placement = policyv1alpha1.Placement{ClusterAffinity: &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"c-001"}}}

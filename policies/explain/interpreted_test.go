@@ -15,7 +15,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 )
 
-// hook is a webhook that has said how many replicas a Machine has, or is about to.
+// hook returns the rules of a webhook for the replicas of a Machine, which has
+// answered or not.
 func hook(answered bool) kinds.Table {
 	return kinds.Table{{Group: "apps", Version: "v1", Kind: "Machine"}: {Replicas: func(kinds.Object) (int32, *workv1alpha2.ReplicaRequirements, error) {
 		if !answered {
@@ -25,8 +26,9 @@ func hook(answered bool) kinds.Table {
 	}}}
 }
 
-// TestAWebhooksKind: what a webhook says is what the binding holds; a decision by anything
-// else would be another one. What goes wrong with it is a problem.
+// TestAWebhooksKind checks that the replicas which a webhook returned are taken
+// from the binding, as any other number would make another decision, and that a
+// failing webhook is a problem.
 func TestAWebhooksKind(t *testing.T) {
 	const fault = "webhook hook.example.io: context deadline exceeded"
 	for name, tc := range map[string]struct {
@@ -87,7 +89,8 @@ func TestAWebhooksKind(t *testing.T) {
 	}
 }
 
-// TestNothingIsDecided about what no policy carries any more.
+// TestNothingIsDecided checks that nothing is decided for a template that no
+// policy carries any more.
 func TestNothingIsDecided(t *testing.T) {
 	b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "shop", Name: "web-deployment", Labels: map[string]string{workv1alpha2.ResourceBindingPermanentIDLabel: "b-web"},

@@ -19,7 +19,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/explain"
 )
 
-// TestWhatIsMovedIsTold: why a cluster is left and since when, and where to and when the template returns.
+// TestWhatIsMovedIsTold checks that users see why and since when a cluster is
+// being left, and when and where to the template will return.
 func TestWhatIsMovedIsTold(t *testing.T) {
 	in := overQuota(t)
 	b := in.Binding.(*workv1alpha2.ResourceBinding)
@@ -39,7 +40,8 @@ func TestWhatIsMovedIsTold(t *testing.T) {
 	}
 }
 
-// TestWhatStaysWhenTheTemplateGoes is told where nothing is placed, too.
+// TestWhatStaysWhenTheTemplateGoes checks that what stays when the template is
+// deleted is shown, also where nothing is placed.
 func TestWhatStaysWhenTheTemplateGoes(t *testing.T) {
 	in := input(t)
 	in.Policies[0].PropagationSpec().PreserveResourcesOnDeletion = ptr.To(true)
@@ -50,7 +52,8 @@ func TestWhatStaysWhenTheTemplateGoes(t *testing.T) {
 	}
 }
 
-// TestAnOldCopyThatIsThereStill did not go, whatever was decided: its cluster has not said so.
+// TestAnOldCopyThatIsThereStill checks that an old copy is shown until its
+// cluster has reported that it is gone, whatever was decided.
 func TestAnOldCopyThatIsThereStill(t *testing.T) {
 	in := input(t)
 	bind(t, &in)
@@ -67,7 +70,8 @@ func TestAnOldCopyThatIsThereStill(t *testing.T) {
 	}
 }
 
-// TestUntilWhenACopyIsKept: where it serves nobody and its task says for how long, that is shown.
+// TestUntilWhenACopyIsKept checks that the time until which a copy is kept is
+// shown where it serves nobody and its task has a time.
 func TestUntilWhenACopyIsKept(t *testing.T) {
 	for health, want := range map[workv1alpha2.ResourceHealth]string{
 		workv1alpha2.ResourceHealthy:   "kept until c-001 is healthy",
@@ -92,14 +96,15 @@ func TestUntilWhenACopyIsKept(t *testing.T) {
 	}
 }
 
-// TestWhenAClusterIsLeftIsTold: as soon as it is lost, by the rules that the decision has noted.
+// TestWhenAClusterIsLeftIsTold checks that users see when a cluster will be left
+// as soon as it is lost, by the failover rules in the decision's record.
 func TestWhenAClusterIsLeftIsTold(t *testing.T) {
 	const rules = `,"failover":{"tolerance":60,"skew":20}`
 	for name, tc := range map[string]struct {
 		noted     string
 		alone     bool // there is no other cluster
 		suspected bool
-		want      string // what is reported of leaving it; empty: nothing
+		want      string // what is shown about leaving it; empty for nothing
 	}{
 		"it leaves in a while":       {noted: rules, want: "  leaves      c-001 at 12:00:30 UTC (in 30s) unless it is back: untolerated taint\n              {cluster.karmada.io/unreachable:NoExecute}\n"},
 		"there is no other place":    {noted: rules, alone: true, want: "  leaves      not c-001 (untolerated taint {cluster.karmada.io/unreachable:NoExecute}) at 12:00:30\n              UTC, as it cannot be: no other place: 0/1 clusters are available"},

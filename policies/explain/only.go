@@ -2,7 +2,8 @@ package explain
 
 import "slices"
 
-// Only returns the explanation without what is about other clusters than these.
+// Only returns the explanation with only what is about the given clusters, or
+// about none in particular.
 func (e Explanation) Only(clusters []string) Explanation {
 	named := func(name string) bool { return slices.Contains(clusters, name) }
 	if e.Placement != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
-// overQuota is a template of which a quota refuses what was edited last, with the Work of the
-// version before.
+// overQuota returns a template whose last edit a quota refuses, with the Work of
+// the version before.
 func overQuota(t *testing.T) explain.Input {
 	in := input(t)
 	bind(t, &in)
@@ -38,8 +38,9 @@ status:
 	return in
 }
 
-// TestWhatAQuotaRefuses: one cause is one problem, nothing is decided, and clusters are not said to
-// have applied what they do not have.
+// TestWhatAQuotaRefuses checks that one cause is one problem, that nothing is
+// decided, and that clusters are not shown as having applied what they do not
+// have.
 func TestWhatAQuotaRefuses(t *testing.T) {
 	golden(t, "quota.txt", explain.Explain(overQuota(t)).Text(explain.TextOptions{}))
 	first := overQuota(t)
@@ -49,7 +50,8 @@ func TestWhatAQuotaRefuses(t *testing.T) {
 	}
 }
 
-// TestTheVersionBefore: a cluster that has yet to take an edit up has not applied it.
+// TestTheVersionBefore checks that a cluster that has yet to apply an edit is not
+// shown as having applied it.
 func TestTheVersionBefore(t *testing.T) {
 	in := overQuota(t)
 	digest, err := propagation.Digest(in.Template)
@@ -68,8 +70,9 @@ func TestTheVersionBefore(t *testing.T) {
 	}
 }
 
-// TestWhatToDoAboutANameThatIsNoCluster: where the policy means no cluster that there is, since its
-// name is mistyped, labels help nobody.
+// TestWhatToDoAboutANameThatIsNoCluster checks that the advice is to correct the
+// name, not to label clusters, where the policy names a cluster that does not
+// exist.
 func TestWhatToDoAboutANameThatIsNoCluster(t *testing.T) {
 	in := input(t)
 	in.Policies[0].PropagationSpec().Placement = policyv1alpha1.Placement{ClusterAffinity: &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"c-oo1"}}}
@@ -84,8 +87,9 @@ func TestWhatToDoAboutANameThatIsNoCluster(t *testing.T) {
 	}
 }
 
-// TestACordonedCluster: that one is cordoned is told where it keeps what it has, and is what to do
-// about where it gets nothing.
+// TestACordonedCluster checks that a cordoned cluster is shown as such where it
+// keeps what it has, and that the advice is to uncordon it where it gets nothing
+// for that reason.
 func TestACordonedCluster(t *testing.T) {
 	in := input(t)
 	in.Policies[0].PropagationSpec().Placement = policyv1alpha1.Placement{ClusterAffinity: &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"c-001"}}}

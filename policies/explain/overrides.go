@@ -14,7 +14,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/selector"
 )
 
-// overrides says what differs by cluster.
+// overrides explains what differs from cluster to cluster.
 func (x *explainer) overrides() {
 	in, some := x.worksInput()
 	if !some || x.in.blind(UnreadClusters) {
@@ -52,8 +52,8 @@ func failedIn(clusters []ClusterOverrides) bool {
 	return slices.ContainsFunc(clusters, func(c ClusterOverrides) bool { return c.Error != "" })
 }
 
-// worksInput returns what the Works are made from, and false where there is no
-// binding to make any for.
+// worksInput returns the input from which Works are made; false where there is no
+// binding.
 func (x *explainer) worksInput() (plan.WorksInput, bool) {
 	in := plan.WorksInput{
 		Binding: x.in.Binding, Template: x.in.Template, Cluster: x.snap.Cluster,
@@ -69,7 +69,7 @@ func (x *explainer) worksInput() (plan.WorksInput, bool) {
 	return in, in.Binding != nil
 }
 
-// overridesOf says what the rules do to the manifest of one cluster, and false
+// overridesOf returns what the rules do to the manifest of one cluster; false
 // where they do nothing.
 func overridesOf(in *plan.WorksInput, work *plan.WorkPlan, chain override.Chain) (ClusterOverrides, bool) {
 	out := ClusterOverrides{Cluster: work.Cluster}
@@ -108,7 +108,7 @@ func refOfOverride(o policyv1alpha1.Override) Ref {
 	return Ref{Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName()}
 }
 
-// String names the rule.
+// String returns the policy and the number of the rule.
 func (r Rule) String() string {
 	if r.Index < 0 {
 		return r.Policy.String()

@@ -25,7 +25,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/taints"
 )
 
-// place says where the template runs and where it would.
+// place explains where the template runs and where it would.
 func (x *explainer) place() {
 	x.plan = x.in.planned(x.in.Policies)
 	eager := x.plan
@@ -75,12 +75,13 @@ func (x *explainer) place() {
 	x.due(p.Now, in)
 	if len(missing) > 0 {
 		p.unsure(missing)
-		x.plan.Binding = x.binding // what stands is what is delivered
+		x.plan.Binding = x.binding // the present placement is what is delivered
 	}
 	x.placementProblems()
 }
 
-// planned returns what the loops would make of the template now, given policies.
+// planned returns what the loops would make of the template now if these were the
+// policies.
 func (in *Input) planned(policies []policyv1alpha1.Policy) plan.TemplatePlan {
 	bindings := slices.Clone(in.Bindings)
 	if in.Binding != nil {
@@ -94,7 +95,7 @@ func (in *Input) planned(policies []policyv1alpha1.Policy) plan.TemplatePlan {
 	})[0]
 }
 
-// eager returns the policies with one of them no longer Lazy.
+// eager returns the policies, in which lazy is no longer Lazy.
 func (in *Input) eager(lazy policyv1alpha1.Policy) []policyv1alpha1.Policy {
 	out := slices.Clone(in.Policies)
 	for i, p := range out {
@@ -107,9 +108,9 @@ func (in *Input) eager(lazy policyv1alpha1.Policy) []policyv1alpha1.Policy {
 	return out
 }
 
-// undecided returns the binding as the policy wants it, with the placement that
-// stands: what the loops decide upon. Where no policy says anything it is the
-// one that there is.
+// undecided returns the binding that the loops would decide upon: as the policy
+// wants it, with the present placement and its record. Where no policy wants one,
+// it is the present binding.
 func (x *explainer) undecided(wanted workv1alpha2.Binding) workv1alpha2.Binding {
 	if wanted == nil {
 		return x.in.Binding
@@ -132,8 +133,9 @@ func (x *explainer) undecided(wanted workv1alpha2.Binding) workv1alpha2.Binding 
 	return b
 }
 
-// decideAsRecorded asks the plugins that the binding says it was decided by, and returns
-// the names of those that are not there to be asked.
+// decideAsRecorded sets the plugins to those by which the binding was decided,
+// according to its record, and returns the names of those that this program does
+// not have.
 func (in *Input) decideAsRecorded() (missing []string) {
 	if in.Binding == nil {
 		return nil
@@ -143,8 +145,8 @@ func (in *Input) decideAsRecorded() (missing []string) {
 	return missing
 }
 
-// unsure takes back what plugins that could not be asked may decide otherwise: all but
-// that a cluster is refused.
+// unsure removes all results that the missing plugins might change. A refusal
+// stays, as no plugin can undo it.
 func (p *Placement) unsure(missing []string) {
 	p.Now.Plugins, p.Now.Due = missing, ""
 	p.Now.NotDue = "the control plane decides by " + notHere(missing)
@@ -164,7 +166,7 @@ func (p *Placement) unsure(missing []string) {
 	}
 }
 
-// notHere names plugins that this program does not have.
+// notHere returns a text with the plugins that this program does not have.
 func notHere(missing []string) string {
 	text := "a plugin that this program does not have: "
 	if len(missing) > 1 {
@@ -173,7 +175,7 @@ func notHere(missing []string) string {
 	return text + list(missing, maxNamed)
 }
 
-// standing says what was decided about the binding.
+// standing returns the decision that is in force for the binding.
 func standing(in *Input) *Standing {
 	b, spec := in.Binding, in.Binding.BindingSpec()
 	s := &Standing{Clusters: targets(plan.SpecOf(b).Clusters), Term: b.BindingStatus().SchedulerObservedAffinityName}
@@ -231,7 +233,7 @@ func groups(in *workv1alpha2.WorkloadAffinityGroups, peers framework.Peers) []Gr
 	return out
 }
 
-// prospect says what the decision would be.
+// prospect returns what a decision would be now.
 func (x *explainer) prospect(trace placement.Trace) *Prospect {
 	now := &Prospect{Clusters: targets(trace.Clusters), Term: trace.AffinityName}
 	stands := targets(x.binding.BindingSpec().Clusters)
@@ -246,7 +248,7 @@ func (x *explainer) prospect(trace placement.Trace) *Prospect {
 	}
 	if trace.Err != nil {
 		now.Error = placement.Refusal(trace.Err, len(stands) > 0)
-		now.Clusters = stands // kept until there is a better answer
+		now.Clusters = stands // the present clusters are kept while no placement is found
 	}
 	if x.in.Binding != nil {
 		record, _ := placement.RecordOf(x.in.Binding)
@@ -259,13 +261,14 @@ func sameTarget(a, b Target) bool {
 	return a.Name == b.Name && a.Replicas == b.Replicas && maps.Equal(a.Components, b.Components)
 }
 
-// notCarried is why nothing is decided about what no policy carries any more.
+// notCarried is why nothing is decided for a template that no policy carries any
+// more.
 const notCarried = "no policy carries the template: what runs, runs on"
 
-// quotaExceeded is why nothing is decided about what a quota refuses.
+// quotaExceeded is why nothing is decided for a template that a quota refuses.
 const quotaExceeded = "the quota of its namespace leaves no room for it"
 
-// due reports whether the decision is about to be made, and why not.
+// due sets whether the loops are about to make the decision, and why or why not.
 func (x *explainer) due(now *Prospect, in placement.Situation) {
 	decision, changed := placement.Decide(x.binding, in, x.in.Scheduling)
 	spec := x.binding.BindingSpec()
@@ -292,8 +295,8 @@ func (x *explainer) due(now *Prospect, in placement.Situation) {
 	}
 }
 
-// overQuota reports whether a quota refused the last decision; what room it leaves now is
-// the control plane's to say.
+// overQuota reports whether a quota refused the last decision. What the quota
+// would allow now is not known here: only the control plane counts its use.
 func (p *Placement) overQuota() bool {
 	return p != nil && p.Stands != nil && p.Stands.Reason == workv1alpha2.BindingReasonQuotaExceeded
 }
@@ -331,8 +334,8 @@ func terms(trace placement.Trace, stands []workv1alpha2.TargetCluster, in placem
 	return out
 }
 
-// withLeaving adds the clusters that hold the template and are not asked any
-// more.
+// withLeaving adds the clusters that the template is placed in and that a
+// decision no longer considers.
 func withLeaving(verdicts []Verdict, stands []workv1alpha2.TargetCluster, snap placement.Snapshot) []Verdict {
 	for _, target := range stands {
 		if slices.ContainsFunc(verdicts, func(v Verdict) bool { return v.Cluster == target.Name }) {
@@ -348,7 +351,8 @@ func withLeaving(verdicts []Verdict, stands []workv1alpha2.TargetCluster, snap p
 	return verdicts
 }
 
-// verdict of one cluster in a term; chosen is what came of it in the end.
+// verdict returns the result of one cluster in a term; chosen is the final
+// placement.
 func verdict(v *placement.Verdict, t *placement.TermTrace, chosen []workv1alpha2.TargetCluster) Verdict {
 	out := Verdict{
 		Cluster: v.Cluster, Plugin: v.Refused, Why: v.Reason, Tier: v.Tier, Weight: v.Weight, Replicas: v.Replicas, Assigned: v.Assigned,

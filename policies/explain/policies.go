@@ -13,7 +13,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/selector"
 )
 
-// policies says who carries the template and what became of the others.
+// policies explains which policy carries the template, and what became of the
+// others.
 func (x *explainer) policies() {
 	c := propagation.Case{
 		Template: x.in.Template, Candidates: x.in.Policies, Owner: propagation.OwnerOf(x.in.Template, x.in.Policies),
@@ -47,8 +48,8 @@ func (x *explainer) policies() {
 	x.policyProblems()
 }
 
-// policy returns what became of one policy, and false where it is about other
-// things altogether.
+// policy returns what became of one policy; false where it is about other objects
+// altogether.
 func (in *Input) policy(v propagation.Verdict, r selector.Resource) (Policy, bool) {
 	out := Policy{Ref: *refOf(v.Policy), Outcome: Lost, Why: v.Why, Priority: v.Priority, Selects: v.Selected.String()}
 	switch v.Outcome {
@@ -61,13 +62,13 @@ func (in *Input) policy(v propagation.Verdict, r selector.Resource) (Policy, boo
 		out.Why = nearMiss(in.Policies, v.Policy, r)
 	case propagation.Preempted, propagation.DoesNotPreempt, propagation.ClusterWide, propagation.LowerPriority, propagation.LessSpecific,
 		propagation.LaterName, propagation.BeingDeleted, propagation.NoID, propagation.NotForPolicies:
-		// lost, each for its own reason
+		// Lost, with the reason in v.Why
 	}
 	return out, out.Why != ""
 }
 
-// nearMiss says what keeps a policy that is about the template's kind from
-// selecting it; empty for one that is not.
+// nearMiss returns why a policy that is about the template's kind does not select
+// it; empty for one that is about others.
 func nearMiss(all []policyv1alpha1.Policy, ref propagation.PolicyRef, r selector.Resource) string {
 	i := slices.IndexFunc(all, func(p policyv1alpha1.Policy) bool { return propagation.RefOf(p) == ref })
 	if i < 0 {
@@ -82,7 +83,7 @@ func (in *Input) hasOverride(namespace, name string) bool {
 	})
 }
 
-// policyProblems says what keeps the template from being carried.
+// policyProblems adds the problems that keep the template from being carried.
 func (x *explainer) policyProblems() {
 	d := x.decision
 	if own := x.in.asPolicy(); own != nil {
@@ -119,7 +120,8 @@ func (x *explainer) policyProblems() {
 	}
 }
 
-// synced reports whether the template is a namespace that is made in every cluster.
+// synced reports whether the template is a namespace, which the control plane
+// creates in every cluster.
 func (x *explainer) synced() bool {
 	t := x.in.Template
 	return t.GetAPIVersion() == "v1" && t.GetKind() == "Namespace" && plan.SyncsNamespace(t, x.in.Skip)
@@ -130,8 +132,9 @@ func selected(all []Policy) bool {
 	return slices.ContainsFunc(all, func(p Policy) bool { return p.Outcome != NotSelected })
 }
 
-// own says that nothing is wrong with what the control plane made for itself and no policy names. What a
-// policy carried before that meant all of its kind runs on: bound.
+// own explains why no policy carries an object that the control plane made for
+// itself: only a policy that names it can. If it is bound, a policy for all of
+// its kind carried it before, and its copies in clusters stay.
 func own(bound bool) string {
 	if bound {
 		return propagation.OwnWhy + "; what is in clusters of it stays there as it is until its binding is deleted"

@@ -21,19 +21,20 @@ import (
 	"github.com/flotilla-io/flotilla/policies/rollup"
 )
 
-// importance orders problems: what keeps all from running comes first.
+// importance is the order of problems: those that keep the template from running
+// anywhere come first.
 var importance = []string{
 	ReasonDeleting, ReasonPolicyNotReady, ReasonPolicyIdle, ReasonPolicyProblem, ReasonNeverPropagated, ReasonNoPolicy, ReasonWaitingForOverrides, ReasonInvalidTemplate, ReasonBindingTaken, ReasonNotBound,
 	ReasonWaitingForEdit, ReasonBehind, ReasonNotPlaced, ReasonNoReplacement, ReasonSchedulingSuspended, ReasonOtherScheduler, ReasonOverrideFailed, ReasonNotInterpreted, ReasonClusterSilent, ReasonNotApplied,
 	ReasonDispatchingSuspended, ReasonUnhealthy, ReasonUnknownCluster, ReasonDrifted, ReasonUnreadableRecord,
 }
 
-// problems are found in any order.
+// problems are collected in any order, and sorted at the end.
 type problems []Problem
 
 func (ps *problems) add(p Problem) { *ps = append(*ps, p) }
 
-// perCluster adds one problem for each text, about the clusters that have it.
+// perCluster adds a problem for each text, with the clusters that it is about.
 func (ps *problems) perCluster(reason string, clusters map[string][]string, next string) {
 	for _, text := range slices.Sorted(maps.Keys(clusters)) {
 		ps.add(Problem{Reason: reason, Message: text, Next: next, Clusters: clusters[text]})
@@ -47,8 +48,8 @@ func (ps problems) sorted() []Problem {
 	return ps
 }
 
-// placementProblems says what keeps the template from being placed as its
-// policy wants.
+// placementProblems adds the problems that keep the template from being placed as
+// its policy wants.
 func (x *explainer) placementProblems() {
 	p, spec := x.out.Placement, x.binding.BindingSpec()
 	switch {
@@ -62,7 +63,7 @@ func (x *explainer) placementProblems() {
 			Reason: ReasonOtherScheduler, Message: "it is left to the scheduler " + spec.SchedulerName,
 			Next: "see that this scheduler runs, or take spec.schedulerName out of the policy",
 		})
-	case x.in.Binding != nil && rollup.Released(x.in.Binding): // reported by a problem of its own
+	case x.in.Binding != nil && rollup.Released(x.in.Binding): // has a problem of its own
 	case p.Stands != nil && p.Stands.Reason == workv1alpha2.BindingReasonQuotaExceeded:
 		x.problems.add(Problem{Reason: ReasonNotPlaced, Message: p.Stands.Message, Next: quotaAdvice(x.out.Resource.Namespace)})
 	case p.Stands != nil && p.Stands.Reason != "" && p.Stands.Reason != workv1alpha2.BindingReasonSuccess:
@@ -94,13 +95,13 @@ func (x *explainer) placementProblems() {
 	x.recordProblems()
 }
 
-// quotaAdvice is what to do where a quota refuses a placement.
+// quotaAdvice returns what to do where a quota refuses a placement.
 func quotaAdvice(namespace string) string {
 	return "raise the quota, or ask for less: flotilla get federatedresourcequotas -n " + namespace
 }
 
-// behind reports whether the binding stands for an older version of the template
-// as it is stored, and not because a Lazy policy waits.
+// behind reports whether the binding is for an older version of the stored
+// template, unless a Lazy policy waits or a quota refuses the new one.
 func (x *explainer) behind() bool {
 	if x.in.Binding == nil || x.waits || x.decision.Outcome != propagation.Carried || manifest(x.in.Template) || x.out.Placement.overQuota() {
 		return false
@@ -110,20 +111,22 @@ func (x *explainer) behind() bool {
 	return err == nil && seen != "" && digest != seen
 }
 
-// manifest reports whether obj is what somebody would apply, and not what is stored.
+// manifest reports whether obj is a manifest that somebody would apply, and not
+// an object of the control plane.
 func manifest(obj *unstructured.Unstructured) bool {
 	at := obj.GetCreationTimestamp()
 	return obj.GetUID() == "" || at.IsZero()
 }
 
-// notReady stands for TaintToleration where the taint says that a cluster does
-// not answer.
+// notReady replaces the plugin TaintToleration in advices where the taint means
+// that a cluster does not answer.
 const notReady = "NotReady"
 
-// cordoned stands for TaintToleration where the taint says that nothing new is to go there.
+// cordoned replaces the plugin TaintToleration in advices where the taint means
+// that the cluster is cordoned.
 const cordoned = "Cordoned"
 
-// advices say what to do where plugins refuse clusters.
+// advices are what to do where most clusters are refused by a plugin.
 var advices = map[string]string{
 	"APIEnablement":        "install the kind in the clusters: each must serve its API",
 	"TaintToleration":      "tolerate the taint in spec.placement.clusterTolerations of the policy, or take it off the clusters",
@@ -136,8 +139,8 @@ var advices = map[string]string{
 	"WorkloadAntiAffinity": "see where the other members of its group run: a cluster must be left that has none",
 }
 
-// advice says what to do where no cluster is found: about the plugin that
-// refuses most of those that the policy means.
+// advice returns what to do where no cluster is found: about the plugin that
+// refuses most of the clusters that the policy means.
 func (x *explainer) advice(p *Placement) string {
 	if p.Now != nil && p.Now.Error == "" && len(p.Now.Plugins) > 0 {
 		return "see what the control plane's plugin asks for; this program does not have it: " + list(p.Now.Plugins, maxNamed)
@@ -161,7 +164,7 @@ func (x *explainer) advice(p *Placement) string {
 			first[plugin] = cmp.Or(first[plugin], t.Clusters[i].Cluster)
 		}
 	}
-	if len(refused) > 1 { // what the affinity does not mean keeps it from nothing
+	if len(refused) > 1 { // clusters outside the affinity are not the obstacle
 		delete(refused, plugins.ClusterAffinity{}.Name())
 	}
 	if refused[""] > 0 || len(refused) == 0 {
@@ -181,7 +184,8 @@ func (x *explainer) advice(p *Placement) string {
 	return advices[most[0]]
 }
 
-// recordProblems says which records on the binding nobody can read.
+// recordProblems adds a problem for each record on the binding that cannot be
+// decoded.
 func (x *explainer) recordProblems() {
 	if x.in.Binding == nil {
 		return
@@ -205,7 +209,8 @@ func (x *explainer) recordProblems() {
 	}
 }
 
-// deliveryProblems says what keeps the template from running where it was placed.
+// deliveryProblems adds the problems that keep the template from running where it
+// was placed.
 func (x *explainer) deliveryProblems() {
 	failed := map[string][]string{}
 	if x.out.Overrides != nil {
@@ -227,7 +232,7 @@ func (x *explainer) deliveryProblems() {
 			silent[text] = append(silent[text], c.Cluster)
 		case c.Suspended:
 			suspended[noDispatch] = append(suspended[noDispatch], c.Cluster)
-		case failed[c.Message] != nil: // shown above
+		case failed[c.Message] != nil: // has a problem already, as its override failed
 		case strings.Contains(c.Message, workv1alpha1.WorkHeldPrefix):
 			held[c.Message] = append(held[c.Message], c.Cluster)
 		case c.Message == rollup.Overdue:

@@ -16,8 +16,9 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
-// answered is what there is to explain where the loops decided by what clusters answered about room, besides the cluster c-002,
-// which reports its nodes, and not what they ask.
+// answered returns the input where the loops decided by what estimators answered
+// about capacity, except for the cluster c-002, whose status shows its nodes, but
+// not what their Pods request.
 func answered(t *testing.T, fits map[string]int32) explain.Input {
 	t.Helper()
 	in := input(t)
@@ -39,8 +40,9 @@ func answered(t *testing.T, fits map[string]int32) explain.Input {
 	return in
 }
 
-// TestRoomIsToldAsItWasCounted: what the loops decided by what nodes have room for is not explained by what clusters report, of
-// which each says that it has room for nine.
+// TestRoomIsToldAsItWasCounted checks that a decision by what nodes have capacity
+// for is explained by that, and not by the clusters' status, according to which
+// each of them could run nine replicas.
 func TestRoomIsToldAsItWasCounted(t *testing.T) {
 	for name, fits := range map[string]map[string]int32{
 		"room-placed.txt": {"c-000": 1, "c-001": 5},
@@ -60,7 +62,8 @@ func TestRoomIsToldAsItWasCounted(t *testing.T) {
 	}
 }
 
-// TestReplicasOfANewCluster: a cluster that has none yet is reported as getting some, unless it is placed nowhere.
+// TestReplicasOfANewCluster checks that a cluster that has no replicas yet is
+// shown as getting some, unless the template is placed nowhere.
 func TestReplicasOfANewCluster(t *testing.T) {
 	e := explain.Explanation{Placement: &explain.Placement{
 		Terms: []explain.Term{{Clusters: []explain.Verdict{{Cluster: "new", Result: explain.Chosen, Replicas: 2}, {Cluster: "old", Result: explain.Chosen, Replicas: 2}}}},

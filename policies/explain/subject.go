@@ -14,8 +14,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/selector"
 )
 
-// asPolicy returns the template as the propagation policy that it is; nil for other kinds,
-// and for one that cannot be read.
+// asPolicy decodes the template as the propagation policy that it is; nil for
+// other kinds, and for one that cannot be decoded.
 func (in *Input) asPolicy() policyv1alpha1.Policy {
 	var p policyv1alpha1.Policy
 	switch gvk := in.Template.GroupVersionKind(); {
@@ -34,8 +34,8 @@ func (in *Input) asPolicy() policyv1alpha1.Policy {
 	return p
 }
 
-// carries says what a policy carries, what keeps it from that, and which of its words mean
-// nothing.
+// carries explains a template that is a policy: what it carries, what keeps it
+// from that, and which clusters it names that do not exist.
 func (x *explainer) carries(p policyv1alpha1.Policy) {
 	status := p.PropagationStatus()
 	x.out.Carries = &Carries{Templates: status.Templates, Bindings: status.Bindings, Placed: status.Placed}
@@ -63,8 +63,8 @@ func (x *explainer) carries(p policyv1alpha1.Policy) {
 	}
 }
 
-// explains says how to have the template of a policy's problem explained; what stands for one that
-// is not named.
+// explains returns a hint to explain the template that a policy's problem is
+// about; what stands for it where the problem does not name it.
 func explains(p *policyv1alpha1.PolicyProblem, what string) string {
 	if p == nil {
 		return "flotilla explain KIND/NAME of " + what + " says more"
@@ -72,7 +72,8 @@ func explains(p *policyv1alpha1.PolicyProblem, what string) string {
 	return "flotilla explain " + hint.Parse(p.Object).Args() + " says more"
 }
 
-// strangers says which clusters a policy names that do not exist.
+// strangers returns the problems of a policy that names clusters that do not
+// exist.
 func (in *Input) strangers(p policyv1alpha1.Policy) problems {
 	if p == nil {
 		return nil
@@ -80,8 +81,8 @@ func (in *Input) strangers(p policyv1alpha1.Policy) problems {
 	return in.unknown(*refOf(propagation.RefOf(p)), p, propagation.NamedClusters(p.PropagationSpec()), propagation.ExcludedClusters(p.PropagationSpec()))
 }
 
-// strangersOfOverrides says it of the overrides that mean the template, and of the template if
-// it is one itself.
+// strangersOfOverrides is strangers for the overrides that select the template,
+// and for the template if it is an override itself.
 func (in *Input) strangersOfOverrides() problems {
 	var out problems
 	if own := in.asOverride(); own != nil {
@@ -93,8 +94,8 @@ func (in *Input) strangersOfOverrides() problems {
 	return out
 }
 
-// asOverride returns the template as the override that it is; nil for other kinds, and for one
-// that cannot be read.
+// asOverride decodes the template as the override that it is; nil for other
+// kinds, and for one that cannot be decoded.
 func (in *Input) asOverride() policyv1alpha1.Override {
 	var o policyv1alpha1.Override
 	switch in.Template.GroupVersionKind() {
@@ -111,8 +112,8 @@ func (in *Input) asOverride() policyv1alpha1.Override {
 	return o
 }
 
-// unknown says which of the clusters that a policy names do not exist, and which of those that it
-// excludes are mistyped.
+// unknown returns a problem for each cluster that a policy names and that does
+// not exist, and for each that it excludes and that looks mistyped.
 func (in *Input) unknown(ref Ref, of metav1.Object, names, excluded []string) problems {
 	if in.blind(UnreadClusters) {
 		return nil

@@ -20,7 +20,8 @@ spec:
   placement: {clusterAffinity: {clusterNames: [east, wst]}, clusterTolerations: [{key: edge, operator: Exists}]}
 `
 
-// TestMistypedClusterGolden: whoever asks about the workload, or about its policy, is told.
+// TestMistypedClusterGolden checks that a mistyped cluster is shown to whoever
+// asks about the workload or about its policy.
 func TestMistypedClusterGolden(t *testing.T) {
 	in := explain.Input{
 		Now: noon, Template: template(t, deployment), Policies: []policyv1alpha1.Policy{parse(t, mistyped, &policyv1alpha1.PropagationPolicy{})},
@@ -48,7 +49,8 @@ spec:
   overrideRules: [{targetCluster: {clusterNames: [wset]}, overriders: {plaintext: [{path: /spec/replicas, operator: replace, value: 1}]}}]
 `
 
-// TestAnOverrideThatNamesAStranger is told to whoever asks about it, or about what it is for.
+// TestAnOverrideThatNamesAStranger checks that an unknown cluster in an override
+// is shown to whoever asks about the override, or about what it is for.
 func TestAnOverrideThatNamesAStranger(t *testing.T) {
 	want := []explain.Problem{{
 		Reason: "UnknownCluster", Message: "OverridePolicy shop/sizes: clusterNames names wset, which does not exist (did you mean west?)",
@@ -69,7 +71,8 @@ func TestAnOverrideThatNamesAStranger(t *testing.T) {
 	}
 }
 
-// TestOurKinds: what the control plane acts on by itself needs no policy.
+// TestOurKinds checks that kinds on which the control plane itself acts need no
+// policy.
 func TestOurKinds(t *testing.T) {
 	cases := map[string]struct{ manifest, want string }{
 		"a Kustomization": {

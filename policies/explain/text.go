@@ -13,18 +13,18 @@ import (
 	"github.com/flotilla-io/flotilla/policies/rollup"
 )
 
-// TextOptions say how much of an explanation is written out. The zero value is
+// TextOptions are how much of an explanation is written. The zero value is for
 // what fits on a screen.
 type TextOptions struct {
-	// All lists every cluster and every change on lines of their own.
+	// All gives every cluster and every change a line of its own.
 	All bool
-	// Width is how many columns the screen has; 0 where that is not known. More than 100 are
-	// not used.
+	// Width is the width of the screen, in columns; 0 where that is not known. No
+	// more than 100 are used.
 	Width int
 }
 
-// Text returns the explanation for people, on lines of at most 100 columns, or of the
-// screen's if those are fewer, where words allow.
+// Text returns the explanation for people, on lines of at most 100 columns, or of
+// the screen's width if that is less, unless a word is longer.
 func (e Explanation) Text(opts TextOptions) string {
 	w := &writer{opts: opts}
 	w.head(e)
@@ -33,7 +33,7 @@ func (e Explanation) Text(opts TextOptions) string {
 	w.placement(e)
 	w.overrides(e.Overrides)
 	w.delivery(e.Delivery)
-	return excerpt.Visible(w.String()) // some of it is what members and manifests say
+	return excerpt.Visible(w.String()) // parts of it come from members and manifests, and may hold control characters
 }
 
 // writer writes an explanation section by section.
@@ -196,7 +196,7 @@ func (n *Prospect) text(stands bool) string {
 	return text
 }
 
-// maxNamed is how many clusters a line names; the rest is counted.
+// maxNamed is how many clusters a line names; the rest are counted.
 const maxNamed = 10
 
 func targetsText(targets []Target) string {
@@ -236,7 +236,7 @@ func (g Group) text() string {
 	return text + ", in " + list(g.Clusters, maxNamed)
 }
 
-// list joins names, at most so many; zero means all.
+// list joins names, of which it counts those beyond most; zero means all.
 func list(names []string, most int) string {
 	if more := len(names) - most; most > 0 && more > 1 {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), more)
@@ -278,7 +278,7 @@ func (w *writer) problems(problems []Problem) {
 		if len(p.Clusters) > 0 {
 			where = " in " + list(p.Clusters, w.most())
 		}
-		t.Add(fmt.Sprintf("  %d", i+1), fmt.Sprintf("%s%s: %s", p.Reason, where, excerpt.Line(p.Message))) // what a cluster says begins no line
+		t.Add(fmt.Sprintf("  %d", i+1), fmt.Sprintf("%s%s: %s", p.Reason, where, excerpt.Line(p.Message))) // one line, so that no text of a cluster can look like a row
 		if p.Next != "" {
 			t.AddWhole("", "next: "+p.Next)
 		}

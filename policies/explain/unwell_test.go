@@ -15,7 +15,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/symptom"
 )
 
-// TestSickGolden: what the Pods say is the reason, and the next step is a command.
+// TestSickGolden checks that the reason is what the Pods report, and the next
+// step a command.
 func TestSickGolden(t *testing.T) {
 	in := input(t)
 	bind(t, &in)
@@ -36,8 +37,8 @@ status:
 	}
 }
 
-// TestWhatIsRepeatedGivesNoAdvice: who writes what a Pod says does not begin a line with it,
-// wherever it is broken, as the next step does.
+// TestWhatIsRepeatedGivesNoAdvice checks that the text of a Pod never begins a
+// line, wherever it is wrapped: it could be written to look like a next step.
 func TestWhatIsRepeatedGivesNoAdvice(t *testing.T) {
 	in := input(t)
 	bind(t, &in)
@@ -59,7 +60,9 @@ status:
 	}
 }
 
-// TestWhatWasRemovedAndIsLeftSo is why nobody tells its health, whoever is asked.
+// TestWhatWasRemovedAndIsLeftSo checks that the health of an object that was
+// removed in a cluster is Unknown for that reason, whether its Work or its
+// binding shows it.
 func TestWhatWasRemovedAndIsLeftSo(t *testing.T) {
 	const row = "  c-001    yes      Unknown  differs from what was applied, and is left so: Deployment shop/web was\n"
 	for name, works := range map[string]bool{"its Work says so": true, "its binding says so": false} {
@@ -82,7 +85,8 @@ status:
 	}
 }
 
-// TestWhatWasPrunedFromOneCluster runs in the others alone, whatever was decided.
+// TestWhatWasPrunedFromOneCluster checks that a template which was pruned from
+// one cluster is shown in the others only, whatever was decided.
 func TestWhatWasPrunedFromOneCluster(t *testing.T) {
 	in := input(t)
 	bind(t, &in)

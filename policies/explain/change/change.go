@@ -1,8 +1,8 @@
 // Package change compares two objects field by field.
 //
-// In go what a rule of an override was given and what it left; out come the fields that
-// differ, bounded, and as a text of one line each. It knows nothing of kinds but that a
-// Secret's contents are not for everybody.
+// In go an object before and after a rule of an override; out come the fields
+// that differ, a bounded number of them, and a text of one line for each. Of
+// kinds it knows only that the contents of a Secret must not be shown.
 package change
 
 import (
@@ -15,31 +15,33 @@ import (
 	"strings"
 )
 
-// Change of one field.
+// Change is what happened to one field.
 type Change struct {
-	// Path is a JSON pointer.
+	// Path is the field's JSON pointer.
 	Path string `json:"path"`
-	// Old and New are nil where the field is not there. The contents of Secrets
-	// are not shown.
+	// Old and New are nil where the field does not exist. The contents of Secrets
+	// are replaced by their sizes.
 	Old any `json:"old,omitempty"`
 	New any `json:"new,omitempty"`
-	// NotCarried says that it reaches no cluster: what is there is not for overrides.
+	// NotCarried means that the change reaches no cluster, as this field is
+	// removed from manifests before they are sent.
 	NotCarried bool `json:"notCarried,omitempty"`
 }
 
-// most is how many changes of one rule are kept: a patch may change thousands.
+// most is how many changes of one rule are kept: a patch may make thousands.
 const most = 200
 
-// Between returns what changed from old to now, by path. Objects and lists of
-// equal length are compared by what they hold, all else as a whole.
+// Between returns what changed from old to now, sorted by path. Objects and lists
+// of equal length are compared field by field, all else as a whole.
 func Between(old, now any) []Change {
 	var out []Change
 	walk("", old, now, &out)
 	return out
 }
 
-// Carried returns changes as they reach a cluster: what is carried of them, and, marked as such,
-// those of which nothing is. It is sorted by path.
+// Carried returns the changes that reach a cluster, and those of all that do not,
+// with NotCarried set, sorted by path. all compares the objects as overrides see
+// them, carried what is sent of them.
 func Carried(all, carried []Change) []Change {
 	out := slices.Clone(carried)
 	for _, c := range all {
@@ -52,7 +54,7 @@ func Carried(all, carried []Change) []Change {
 	return out
 }
 
-// within reports whether a path is another one, or leads on from it.
+// within reports whether path is other, or below it.
 func within(path, other string) bool { return path == other || strings.HasPrefix(path, other+"/") }
 
 func walk(path string, old, now any, out *[]Change) {
@@ -91,12 +93,12 @@ func walkObject(path string, old, now map[string]any, out *[]Change) {
 	}
 }
 
-// escape writes a key as a token of a JSON pointer.
+// escape returns a key as a token of a JSON pointer.
 func escape(key string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(key, "~", "~0"), "/", "~1")
 }
 
-// Conceal takes the contents of a Secret out of changes to it.
+// Conceal replaces the contents of a Secret in its changes by their sizes.
 func Conceal(changes []Change) {
 	for i := range changes {
 		c := &changes[i]
@@ -119,7 +121,7 @@ func concealed(value any) any {
 	}
 }
 
-// Text shows a change of a field, short.
+// Text returns the change on one line, with long values cut.
 func (c Change) Text() string {
 	if c.NotCarried {
 		return c.values() + " (not carried)"
@@ -144,8 +146,7 @@ func (c Change) values() string {
 	}
 }
 
-// differing returns the lines of two texts without those at both ends that are
-// equal.
+// differing returns the lines of two texts without the equal ones at both ends.
 func differing(a, b string) (string, string) {
 	x, y := strings.Split(a, "\n"), strings.Split(b, "\n")
 	for len(x) > 0 && len(y) > 0 && x[0] == y[0] {

@@ -1,6 +1,7 @@
 // Package columns aligns text in columns for people.
 //
-// In go rows of cells; out come lines of at most Width columns where words allow.
+// In go rows of cells; out come lines of at most Width columns, unless a word is
+// longer.
 package columns
 
 import (
@@ -10,22 +11,24 @@ import (
 	"unicode/utf8"
 )
 
-// Width is how many columns lines have at most, but on what is Sized.
+// Width is the largest width of a line, in columns, where the writer is not
+// Sized.
 const Width = 100
 
-// Sized is a writer that has room for another number of columns.
+// Sized is a writer with a width of its own.
 type Sized interface{ Width() int }
 
-// Table aligns cells in columns. What does not fit into the last one goes on
-// below it. The zero value has no rows.
+// Table aligns cells in columns. A last cell that is too long is continued on the
+// lines below it. The zero value has no rows.
 type Table struct {
 	rows []row
-	// Right are the columns of numbers.
+	// Right are the columns, from 0, that are aligned to the right, as numbers
+	// are.
 	Right map[int]bool
-	// Plain says that there is no header.
+	// Plain means that there is no header.
 	Plain bool
-	// Hangs says that what goes on below stands further in than what begins a line: nobody
-	// whose text is repeated begins one.
+	// Hangs indents continued lines further than the last cell begins: so no text
+	// that is quoted from elsewhere can look like the beginning of a row.
 	Hangs bool
 }
 
@@ -37,14 +40,15 @@ type row struct {
 // Add adds a row of at least one cell.
 func (t *Table) Add(cells ...string) { t.rows = append(t.rows, row{cells: cells}) }
 
-// AddWhole adds a row whose last cell stays on one line, however long it is: a command in it
-// is to be copied.
+// AddWhole adds a row whose last cell stays on one line, however long it is: a
+// command in it can then be copied.
 func (t *Table) AddWhole(cells ...string) { t.rows = append(t.rows, row{cells, true}) }
 
-// Rows is how many there are.
+// Rows returns the number of rows.
 func (t *Table) Rows() int { return len(t.rows) }
 
-// Write writes the rows in their order, on lines of Width columns or, if w is Sized, of its.
+// Write writes the rows in their order, on lines of Width columns, or of w's own
+// width if it is Sized.
 func (t *Table) Write(w io.Writer) {
 	room := Width
 	if sized, ok := w.(Sized); ok {
@@ -85,7 +89,8 @@ func (t *Table) Write(w io.Writer) {
 	}
 }
 
-// hanging is how much further in a line stands that goes on.
+// hanging is by how many columns continued lines are indented further if Hangs is
+// set.
 const hanging = 4
 
 func pad(cell string, wide int, right bool) string {
@@ -96,11 +101,11 @@ func pad(cell string, wide int, right bool) string {
 	return cell + space
 }
 
-// narrow is what a column has at least, however little is left.
+// narrow is the least width of the last column, however little is left.
 const narrow = 30
 
-// wrap splits text at spaces into lines of at most so many columns, as far as
-// its words are short enough.
+// wrap splits text at spaces into lines of at most columns, except for longer
+// words.
 func wrap(text string, columns int) []string {
 	columns = max(columns, narrow)
 	var lines []string

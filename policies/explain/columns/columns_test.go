@@ -9,12 +9,12 @@ import (
 	"github.com/flotilla-io/flotilla/policies/explain/columns"
 )
 
-// narrow is a writer of a narrow screen.
+// narrow is a writer for a narrow screen.
 type narrow struct{ strings.Builder }
 
 func (*narrow) Width() int { return 50 }
 
-// TestNarrow: lines are as long as what they are written to has room for.
+// TestNarrow checks that lines are as wide as the writer's own width allows.
 func TestNarrow(t *testing.T) {
 	table := columns.Table{Plain: true}
 	table.Add("east-1", strings.TrimSpace(strings.Repeat("none of it ", 6)))

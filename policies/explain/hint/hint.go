@@ -1,7 +1,8 @@
-// Package hint names the command that shows more about an object.
+// Package hint suggests commands that show more about an object.
 //
-// In goes the name of an object of the control plane, and what is wrong with it; out come parts of command lines, and
-// sentences that end with one. It reads nothing, and knows not whether the object is there.
+// In goes the name of an object of the control plane, and what is wrong with it;
+// out come parts of command lines, and sentences that end with one. It reads
+// nothing, and does not check whether the object exists.
 package hint
 
 import (
@@ -16,7 +17,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/symptom"
 )
 
-// Object is what the hint is about.
+// Object names the object that a hint is about.
 type Object struct {
 	APIVersion, Kind string
 	// Namespace is empty for cluster-scoped kinds.
@@ -33,10 +34,12 @@ func Parse(text string) Object {
 	return o
 }
 
-// Args names it on a command line: "deployment web -n shop".
+// Args returns the arguments that name the object on a command line: "deployment
+// web -n shop".
 func (o Object) Args() string { return strings.ToLower(o.Kind) + " " + o.Name + o.in() }
 
-// BindingArgs names its binding on a command line.
+// BindingArgs returns the arguments that name the object's binding on a command
+// line.
 func (o Object) BindingArgs() string {
 	kind := "rb "
 	if o.Namespace == "" {
@@ -45,7 +48,7 @@ func (o Object) BindingArgs() string {
 	return kind + workv1alpha2.BindingName(o.Kind, o.Name) + o.in()
 }
 
-// in is where it is, on a command line.
+// in returns the flag for the object's namespace; empty for cluster-scoped kinds.
 func (o Object) in() string {
 	if o.Namespace == "" {
 		return ""
@@ -53,7 +56,8 @@ func (o Object) in() string {
 	return " -n " + o.Namespace
 }
 
-// Command returns the command that says more about one that is not healthy in clusters.
+// Command returns a sentence with the command that shows more about an object
+// that is not healthy in clusters.
 func (o Object) Command(s symptom.Symptom, clusters []string) string {
 	object := strings.ToLower(o.Kind) + "/" + o.Name
 	if s.Denied {
@@ -67,10 +71,11 @@ func (o Object) Command(s symptom.Symptom, clusters []string) string {
 	}
 }
 
-// mostClusters is how many clusters one command looks at.
+// mostClusters is how many clusters one command names.
 const mostClusters = 3
 
-// Ours says of a kind on which the control plane itself acts where to look at it; empty for all others.
+// Ours returns, for kinds on which the control plane itself acts, a sentence with
+// the command that shows what came of it; empty for all others.
 func (o Object) Ours() string {
 	group, _, _ := strings.Cut(o.APIVersion, "/")
 	of := strings.ToLower(o.Kind) + "/" + o.Name + o.in()

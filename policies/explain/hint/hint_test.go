@@ -9,7 +9,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/symptom"
 )
 
-// TestHints says which commands tell more about an object.
+// TestHints checks which commands are suggested for an object.
 func TestHints(t *testing.T) {
 	web := hint.Object{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"}
 	role := hint.Object{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole", Name: "reader"}

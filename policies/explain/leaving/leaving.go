@@ -1,7 +1,9 @@
-// Package leaving says to users which clusters failover is to move a template off, and when.
+// Package leaving explains to users which clusters failover will move a template
+// away from, and when.
 //
-// In go a binding, the clusters, and the rules that its decision has noted; out come sentences. It decides nothing: it asks
-// policies/placement what a decision would find at that time, by what is known now.
+// In go a binding, the clusters, and the failover rules that the record of its
+// decision has; out come sentences. It decides nothing itself: it calls
+// policies/placement for the decision at that time, with what is known now.
 package leaving
 
 import (
@@ -17,9 +19,11 @@ import (
 	"github.com/flotilla-io/flotilla/policies/volumes"
 )
 
-// Of returns the texts about the clusters that b is placed in, in their order, and about the data of its template: "west at 12:03:20 UTC (in 40s) unless it is back:
-// untolerated taint {a:NoExecute}", or why it is not left. Nil where the decision has noted no rules; opts are those that it was
-// made with otherwise.
+// Of returns a text for each cluster that b is placed in and will leave, in the
+// order of clusters: "west at 12:03:20 UTC (in 40s) unless it is back:
+// untolerated taint {a:NoExecute}", or why b stays there although it should
+// leave; with what becomes of the data of its template. Nil where the record has
+// no failover rules; opts are the other options that the decision was made with.
 func Of(b workv1alpha2.Binding, template *unstructured.Unstructured, clusters []*clusterv1alpha1.Cluster, in placement.Situation, opts placement.Options) []string {
 	record, _ := placement.RecordOf(b)
 	rules, known := record.Rules.Rules()
@@ -36,7 +40,7 @@ func Of(b workv1alpha2.Binding, template *unstructured.Unstructured, clusters []
 		if l, leaves := rules.Leaves(c, spec.Placement.ClusterTolerations, in.Now); leaves {
 			l.Stays = staysIn(b, l, in, opts)
 			if l.Stays == finished {
-				l.At = nil // it stays whatever comes
+				l.At = nil // there is no time: it never leaves
 			}
 			text := l.Text(in.Now)
 			if data := volumes.LeftBehind(template, []string{c.Name}); data != "" && l.Stays == "" {
@@ -48,10 +52,12 @@ func Of(b workv1alpha2.Binding, template *unstructured.Unstructured, clusters []
 	return out
 }
 
-// finished is why what has come to its end stays.
+// finished is why a workload that has ended is not moved.
 const finished = "it has finished there, and would run once more elsewhere"
 
-// staysIn is why a template is not moved off a cluster although it is to be; empty where it is.
+// staysIn returns why a template will not be moved off a cluster that it should
+// leave; empty where it will be. A decision is simulated for the time at which it
+// would leave.
 func staysIn(b workv1alpha2.Binding, l failover.Leaving, in placement.Situation, opts placement.Options) string {
 	if l.At == nil {
 		return l.Stays
@@ -68,7 +74,8 @@ func staysIn(b workv1alpha2.Binding, l failover.Leaving, in placement.Situation,
 	return ""
 }
 
-// Over reports whether a template was to leave clusters because they were drained, and none of them is any more.
+// Over reports whether a template was kept in clusters that were drained, and
+// none of them is drained any more.
 func Over(stays *placement.Stays, clusters []*clusterv1alpha1.Cluster) bool {
 	if !strings.Contains(stays.Message, "{"+clusterv1alpha1.TaintClusterDrain) || len(stays.Clusters) == 0 {
 		return false

@@ -23,7 +23,8 @@ import (
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// cluster is one that has been Ready, or lost, since before noon.
+// cluster returns a cluster that has been Ready, or lost for a reason, since
+// before noon.
 func cluster(name, reason string, taints ...corev1.Taint) *clusterv1alpha1.Cluster {
 	status := metav1.ConditionTrue
 	if reason != "" {
@@ -46,7 +47,8 @@ func noExecute(key string) corev1.Taint {
 	return corev1.Taint{Key: key, Effect: corev1.TaintEffectNoExecute, TimeAdded: &added}
 }
 
-// bound is a Deployment in west that one cluster is to run, decided by the given rules.
+// bound returns the binding of a Deployment in west that is to run in one
+// cluster, decided with the given rules.
 func bound(t *testing.T, rules failover.Rules) *workv1alpha2.ResourceBinding {
 	t.Helper()
 	record, err := json.Marshal(placement.Record{Reason: "Success", At: metav1.NewTime(noon.Add(-time.Hour)), Rules: rules.Noted()})
@@ -68,7 +70,7 @@ func bound(t *testing.T, rules failover.Rules) *workv1alpha2.ResourceBinding {
 	return b
 }
 
-// TestOf says of the clusters that a template is placed in which it is to leave, and when.
+// TestOf checks which of its clusters a template will leave, and when.
 func TestOf(t *testing.T) {
 	const unreachable = clusterv1alpha1.TaintClusterUnreachable
 	lost := cluster("west", clusterv1alpha1.ClusterNotReachableReason, noExecute(unreachable))
@@ -122,7 +124,8 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// TestDataStaysBehind: of a StatefulSet it is told that its claims do not go along, where it is to be moved.
+// TestDataStaysBehind checks that users see that the volume claims of a
+// StatefulSet do not move with it.
 func TestDataStaysBehind(t *testing.T) {
 	set := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": map[string]any{"name": "db"},
@@ -150,7 +153,8 @@ func TestDataStaysBehind(t *testing.T) {
 	}
 }
 
-// TestOver: what could not leave for a drain need not any more once that has ended.
+// TestOver checks that a template which could not leave a drained cluster need
+// not leave it any more once the drain has ended.
 func TestOver(t *testing.T) {
 	const drain, other = "It stays in west (untolerated taint {cluster.flotilla.io/drain:NoExecute}): none", "It stays in west (untolerated taint {a:NoExecute}): none"
 	drained := cluster("west", "", failover.DrainTaint())

@@ -1,6 +1,8 @@
-// Package moved says how a template came to be where it is, and whether it comes back.
+// Package moved explains how a template came to be where it is, and whether it
+// will go back.
 //
-// In go its last move and the clusters that have a Work of it; out come words for people. It decides nothing.
+// In go its last move and the clusters that have a Work of it; out come
+// sentences. It decides nothing.
 package moved
 
 import (
@@ -19,9 +21,11 @@ import (
 	"github.com/flotilla-io/flotilla/policies/volumes"
 )
 
-// Text is what Past says of a move; empty once it runs again in all that it left. An old copy whose Work is there still, as its cluster has not reported that the
-// copy is gone, did not go: "from west to east at 2026-01-02 06:11:04 UTC: …; the old copy in west is to go". In are the
-// clusters that have a Work of the template.
+// Text returns what Past returns for a move; empty once the template runs again
+// in all clusters that it left. in are the clusters that have a Work of it: one
+// that it left and that still has a Work has not reported that the old copy is
+// gone: "from west to east at 2026-01-02 06:11:04 UTC: …; the old copy in west is
+// to go".
 func Text(m *eviction.Move, spec *workv1alpha2.ResourceBindingSpec, in []string, now time.Time) string {
 	if m == nil {
 		return ""
@@ -51,7 +55,7 @@ func Text(m *eviction.Move, spec *workv1alpha2.ResourceBindingSpec, in []string,
 		return text + again
 	}
 	still := *m
-	still.Ended = &still.At // when that was is not known
+	still.Ended = &still.At // the time at which it ended is not known
 	text = still.Past(nil, now) + "; the old "
 	if len(left) == 1 {
 		return text + "copy in " + left[0] + " is to go" + again
@@ -59,8 +63,9 @@ func Text(m *eviction.Move, spec *workv1alpha2.ResourceBindingSpec, in []string,
 	return text + "copies in " + strings.Join(left, ", ") + " are to go" + again
 }
 
-// Of is all that the record of a decision says of how a template comes to be where it is: its last move, as Text and Data have it, and
-// in which clusters that have left it has come to its end. Empty where there is nothing.
+// Of returns everything that the record of a decision shows about how a template
+// came to be where it is: its last move, as by Text and Data, and the clusters
+// that it left after it had ended there. Empty where there is nothing.
 func Of(record placement.Record, spec *workv1alpha2.ResourceBindingSpec, in []string, template *unstructured.Unstructured, now time.Time) string {
 	text := Data(Text(record.LastMove, spec, in, now), record.LastMove, spec, template)
 	if len(record.Ended) == 0 {
@@ -76,8 +81,8 @@ func Of(record placement.Record, spec *workv1alpha2.ResourceBindingSpec, in []st
 	return strings.TrimPrefix(text+"; it has come to its end in "+strings.Join(names, ", ")+", which "+have+" left, and does not run once more for that", "; ")
 }
 
-// Data adds to what Text says of a move what becomes of the data of a template that makes claims itself, in the clusters that it
-// has not come back to.
+// Data adds to a text of Text what becomes of the data of a template that makes
+// volume claims, in the clusters that it has left for good.
 func Data(text string, m *eviction.Move, spec *workv1alpha2.ResourceBindingSpec, template *unstructured.Unstructured) string {
 	if text == "" || m == nil {
 		return text
@@ -91,7 +96,7 @@ func Data(text string, m *eviction.Move, spec *workv1alpha2.ResourceBindingSpec,
 	return strings.TrimSuffix(text+"; "+volumes.LeftBehind(template, left), "; ")
 }
 
-// In returns the clusters that Works are of.
+// In returns the clusters that the Works are for.
 func In(works []*workv1alpha1.Work) []string {
 	var out []string
 	for _, w := range works {
@@ -102,8 +107,8 @@ func In(works []*workv1alpha1.Work) []string {
 	return out
 }
 
-// Back says of the clusters that drains have moved a template off whether it comes back there: nothing brings it
-// back by itself.
+// Back explains, for the clusters that drains moved a template away from, what
+// would bring it back: nothing does by itself.
 func Back(names []string, clusters []*clusterv1alpha1.Cluster) []string {
 	var out []string
 	for _, c := range clusters {

@@ -20,7 +20,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/placement/ended"
 )
 
-// TestText: an old copy went once its cluster has said so; until then its Work is there.
+// TestText checks that an old copy counts as there while its Work exists, until
+// its cluster has reported that it is gone.
 func TestText(t *testing.T) {
 	noon := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	move := &eviction.Move{From: []string{"east", "west"}, To: []string{"north"}, Why: "it failed", At: metav1.NewTime(noon), Ended: ptr.To(metav1.NewTime(noon.Add(time.Minute)))}
@@ -55,7 +56,8 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestIn: a Work is of the cluster whose execution namespace it is in. What somebody keeps elsewhere is of none.
+// TestIn checks that a Work is for the cluster whose execution namespace it is
+// in, and for none in any other namespace.
 func TestIn(t *testing.T) {
 	work := func(namespace string) *workv1alpha1.Work {
 		return &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"}}
@@ -76,7 +78,8 @@ func TestIn(t *testing.T) {
 	}
 }
 
-// TestBack: what a drain has moved comes back only if somebody says so, and how depends on whether the drain is over.
+// TestBack checks that a template which a drain moved is said to come back only
+// on request, and how depends on whether the drain is over.
 func TestBack(t *testing.T) {
 	cluster := func(name string, taints ...corev1.Taint) *clusterv1alpha1.Cluster {
 		return &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: clusterv1alpha1.ClusterSpec{Taints: taints}}
@@ -91,7 +94,8 @@ func TestBack(t *testing.T) {
 	}
 }
 
-// TestOfARecord: what has ended in clusters that have left is told with the last move, or where there was none.
+// TestOfARecord checks that a workload's end in clusters that it has left is
+// shown with its last move, or without one.
 func TestOfARecord(t *testing.T) {
 	noon := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	move := &eviction.Move{From: []string{"west"}, To: []string{"north"}, Why: "it failed", At: metav1.NewTime(noon), Ended: ptr.To(metav1.NewTime(noon.Add(time.Minute)))}
@@ -111,7 +115,8 @@ func TestOfARecord(t *testing.T) {
 	}
 }
 
-// TestData: the text of a move says what became of the data in the clusters that are left, where a template makes claims.
+// TestData checks that the text of a move has what becomes of the data in the
+// clusters that were left, where a template makes claims.
 func TestData(t *testing.T) {
 	set := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": map[string]any{"name": "db"},

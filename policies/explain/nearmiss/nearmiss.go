@@ -1,7 +1,9 @@
-// Package nearmiss says why policies that seem to mean an object do not select it.
+// Package nearmiss explains why policies that seem to be meant for an object do
+// not select it.
 //
-// In go policies and what is to be selected; out come words for people, and the policy that
-// a typing mistake keeps from it. It decides nothing: what selects is for package selector to say.
+// In go policies and an object; out come sentences, and the policy that does not
+// select the object for a typing mistake only. It decides nothing: what a policy
+// selects is up to package selector.
 package nearmiss
 
 import (
@@ -15,8 +17,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/selector"
 )
 
-// Why says what keeps a policy that is about a resource's kind from selecting it; empty for a
-// policy that is about others.
+// Why returns why a policy does not select a resource of a kind that it is about;
+// empty for a policy that is about other kinds.
 func Why(p policyv1alpha1.Policy, r selector.Resource) string {
 	if propagation.OnlyByName(p, r) {
 		return propagation.OwnWhy
@@ -32,8 +34,8 @@ func Why(p policyv1alpha1.Policy, r selector.Resource) string {
 	return ""
 }
 
-// miss says in what one selector differs from the resource, by asking what
-// else it would have to be.
+// miss returns in what one selector differs from the resource: it changes one
+// field after the other to the selector's, until they match.
 func miss(s policyv1alpha1.ResourceSelector, r selector.Resource) string {
 	as := r
 	as.APIVersion = s.APIVersion
@@ -57,8 +59,9 @@ func miss(s policyv1alpha1.ResourceSelector, r selector.Resource) string {
 	return fmt.Sprintf("selects %s with labels %s", s.Kind, metav1.FormatLabelSelector(s.LabelSelector))
 }
 
-// Nearest is the policy in whose selectors the fewest typing mistakes keep it from selecting
-// a resource, the first of several by its namespace and name; nil where none is near.
+// Nearest returns the policy that needs the fewest corrections of typing mistakes
+// to select a resource, the first of several by namespace and name; nil where no
+// policy is near.
 func Nearest(policies []policyv1alpha1.Policy, r selector.Resource) policyv1alpha1.Policy {
 	var best policyv1alpha1.Policy
 	least := 0

@@ -40,7 +40,9 @@ func TestWhy(t *testing.T) {
 	}
 }
 
-// TestWhyNotWhatIsTheControlPlanesOwn: the report of a policy for all of the kind says why it does not select it.
+// TestWhyNotWhatIsTheControlPlanesOwn checks that the reason is given why a
+// policy for all of a kind does not select what the control plane made for
+// itself.
 func TestWhyNotWhatIsTheControlPlanesOwn(t *testing.T) {
 	class := selector.Resource{APIVersion: "scheduling.k8s.io/v1", Kind: "PriorityClass", Name: "system-node-critical"}
 	all := &policyv1alpha1.ClusterPropagationPolicy{}
