@@ -2,8 +2,9 @@ package rollup
 
 import "github.com/flotilla-io/flotilla/policies/propagation"
 
-// absent is that a template does not get to clusters that are not there. One that may yet join is
-// waited for; a name that is nearly that of another cluster is a mistake.
+// absent returns the finding for clusters that a template is meant for and that
+// do not exist. A cluster that may yet join is waited for; a name that is nearly
+// that of another cluster is a mistake, and so a failure.
 func absent(p Part) finding {
 	out := finding{Progressing, "", p.Object, propagation.Naming(p.Absent)}
 	for _, s := range p.Absent {
@@ -14,8 +15,9 @@ func absent(p Part) finding {
 	return out
 }
 
-// Absent names the clusters that a placed template is meant for, too, and that are not there: those of the first one, and
-// how many more there are; empty for none. Parts that are nil are none.
+// Absent names the clusters that do not exist and that placed templates are meant
+// for: those of the first template by name, and how many more templates there
+// are; empty for none. Nil parts are skipped.
 func Absent(parts []*Part) string {
 	var first *Part
 	count := 0

@@ -2,8 +2,10 @@ package rollup
 
 import "slices"
 
-// Alongside returns the parts of Namespaces as far as they count beside others: in the clusters that these go to. Where
-// nothing else goes anywhere, they count in all. Every cluster has them, whether anything is to run there or not.
+// Alongside returns the parts of Namespaces, with only the clusters that other
+// parts go to. Where nothing else goes anywhere, they keep all. Namespaces are in
+// every cluster, also where nothing of the Kustomization runs, so that they must
+// not count there.
 func Alongside(namespaces, others []Part) []Part {
 	goes := map[string]bool{}
 	for i := range others {

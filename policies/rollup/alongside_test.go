@@ -8,7 +8,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/rollup"
 )
 
-// TestAlongside: a Namespace is in every cluster, and counts where something else of its Kustomization goes.
+// TestAlongside checks that a Namespace, which is in every cluster, counts only
+// where something else of its Kustomization goes.
 func TestAlongside(t *testing.T) {
 	part := func(object string, clusters ...string) rollup.Part {
 		out := rollup.Part{Object: object}

@@ -17,7 +17,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/rollup"
 )
 
-// claimed has a policy carry a binding.
+// claimed sets the claim of a policy on a binding.
 func claimed(b *workv1alpha2.ResourceBinding) *workv1alpha2.ResourceBinding {
 	propagation.ClaimOf(&policyv1alpha1.PropagationPolicy{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "shop", Name: "web", Labels: map[string]string{policyv1alpha1.PropagationPolicyPermanentIDLabel: "web"},
@@ -25,7 +25,8 @@ func claimed(b *workv1alpha2.ResourceBinding) *workv1alpha2.ResourceBinding {
 	return b
 }
 
-// TestUnknownDependencies: nobody can tell what the template refers to.
+// TestUnknownDependencies checks that a binding whose dependencies cannot be
+// interpreted reports it.
 func TestUnknownDependencies(t *testing.T) {
 	b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{dependency.FaultAnnotation: "line 3: nil"}}}
 	status := rollup.Status(b, rollup.Report{Total: rollup.Total{Fault: "bang"}, Now: time.Unix(0, 0)})
@@ -43,8 +44,8 @@ func TestUnknownDependencies(t *testing.T) {
 	}
 }
 
-// TestAttached: the binding of what only others need says nothing about the
-// version; its Works do.
+// TestAttached checks that a binding which exists only for others has no version
+// of its own to compare with, while its Works do.
 func TestAttached(t *testing.T) {
 	template := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": "shop", "name": "settings"},

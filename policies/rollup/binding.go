@@ -14,8 +14,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/plan"
 )
 
-// Scheduled returns the condition that the decision record on b stands for,
-// and false where there is no record.
+// Scheduled returns the condition for the decision record on b, and false where
+// there is no record.
 func Scheduled(b workv1alpha2.Binding) (metav1.Condition, bool) {
 	record, ok := placement.RecordOf(b)
 	if !ok {
@@ -30,8 +30,9 @@ func Scheduled(b workv1alpha2.Binding) (metav1.Condition, bool) {
 	return c, true
 }
 
-// date says in items since when they are unhealthy, where that moves the template: what b recorded of that before
-// stays. It is written with the health, so that whoever leads next counts on.
+// date sets since when unhealthy items are so, where the policy moves an
+// unhealthy application. A time that b has recorded is kept. It is stored with
+// the health, so that the next leader goes on counting from it.
 func date(items []workv1alpha2.AggregatedStatusItem, b workv1alpha2.Binding, now time.Time) {
 	if f := b.BindingSpec().Failover; f == nil || f.Application == nil {
 		return
@@ -52,8 +53,8 @@ func date(items []workv1alpha2.AggregatedStatusItem, b workv1alpha2.Binding, now
 	}
 }
 
-// evictable returns the condition of a template that should be moved and has no place to go
-// to, and false for all others.
+// evictable returns the condition of a template that should be moved and cannot
+// be, and false for all others.
 func evictable(b workv1alpha2.Binding) (metav1.Condition, bool) {
 	record, _ := placement.RecordOf(b)
 	if record.Stays == nil {
@@ -62,37 +63,37 @@ func evictable(b workv1alpha2.Binding) (metav1.Condition, bool) {
 	return metav1.Condition{Type: workv1alpha2.Evictable, Status: metav1.ConditionFalse, Reason: workv1alpha2.NoReplacementReason, Message: record.Stays.Message}, true
 }
 
-// Report is what is known of a binding at one moment.
+// Report is the input for the status of a binding.
 type Report struct {
 	// Works of the binding, in any order.
 	Works []*workv1alpha1.Work
-	// Overdue reports whether a cluster has been Behind with a Work for long; nil means
-	// that none has.
+	// Overdue reports whether a cluster has been Behind with a Work for too long;
+	// nil means that none has.
 	Overdue func(*workv1alpha1.Work) bool
 	// Scheduler is the name of the scheduler whose decisions count; empty means
 	// the default.
 	Scheduler string
-	// Total is what became of the template's status.
+	// Total is the outcome of aggregating the template's status.
 	Total Total
 	// Now dates conditions that change.
 	Now time.Time
 }
 
-// Total is what became of the status of a template.
+// Total is the outcome of aggregating the status of a template.
 type Total struct {
-	// Fault is why there is none; empty for no fault.
+	// Fault is why there is no status; empty for no fault.
 	Fault string
-	// Pending says that the answer is on its way: what the binding says of
-	// interpretation stays as it is until then.
+	// Pending means that the interpreter's answer is still awaited: until then the
+	// condition Interpreted stays as it is.
 	Pending bool
-	// Shortened says what was left out of it; empty for nothing.
+	// Shortened is what was left out of the status; empty for nothing.
 	Shortened string
 }
 
-// Status returns the whole status that b should have. Where nothing changed, the
-// result equals the status that b has. What each cluster has applied and how
-// healthy it is always stays; of raw statuses the largest are left out where b
-// would become too large to be stored, which a condition reports. Raw statuses are
+// Status returns the whole status that b should have. Where nothing has changed,
+// it equals the status that b has. Whether each cluster has applied b, and its
+// health, are always in it. Where b would become too large to be stored, the
+// largest raw statuses are left out, which a condition reports. Raw statuses are
 // shared with the Works.
 func Status(b workv1alpha2.Binding, r Report) workv1alpha2.ResourceBindingStatus {
 	status := *b.BindingStatus()
@@ -130,9 +131,9 @@ func Status(b workv1alpha2.Binding, r Report) workv1alpha2.ResourceBindingStatus
 	return status
 }
 
-// schedule reports the placement that the record stands for. The generation
-// counts as observed once nothing that b asks for is left to decide: what
-// clusters do afterwards is no news of b.
+// schedule sets the fields for the placement in the record. The generation counts
+// as observed once nothing that b asks for is left to decide; whether clusters
+// have applied it does not matter.
 func schedule(status *workv1alpha2.ResourceBindingStatus, b workv1alpha2.Binding, scheduler string) {
 	record, _ := placement.RecordOf(b)
 	if at := record.LastPlaced(); at != nil && (record.Succeeded() || status.LastScheduledTime == nil || status.LastScheduledTime.Before(at)) {

@@ -14,24 +14,25 @@ import (
 	"github.com/flotilla-io/flotilla/policies/excerpt"
 )
 
-// Bounds of a binding, in bytes as it is stored. etcd takes 1.5 MiB unless configured
-// otherwise; half a MiB is left for what the next writer of the spec adds.
+// Bounds of a binding, in bytes as it is stored. etcd takes 1.5 MiB by default;
+// half a MiB is left for what the next writer of the spec adds.
 const (
 	mostBinding = 1 << 20
-	// surelyFits is how much statuses may have together without anybody counting
-	// the rest.
+	// surelyFits is how large all raw statuses may be together without the rest
+	// being measured, which takes time.
 	surelyFits = 128 << 10
-	// mostMessage bounds what one cluster says of applying, or of drift, and mostMessages
-	// all of them together, down to leastMessage each.
+	// mostMessage bounds the messages of one cluster about applying and drift, and
+	// mostMessages all messages together, for which each is shortened to
+	// leastMessage at worst.
 	mostMessage  = 1 << 10
 	mostMessages = 128 << 10
 	leastMessage = 64
 )
 
-// fit shortens messages and leaves out raw statuses, the largest first, until
-// b can be stored with the items. It returns the clusters whose statuses were
-// left out, sorted. The same input leaves out the same, and sizes count in steps,
-// so that a status that grows by a digit does not change places with another.
+// fit shortens messages and leaves out raw statuses, the largest first, until b
+// can be stored with the items. It returns the clusters whose statuses were left
+// out, sorted. Sizes are rounded, so that a status that grows by a digit does not
+// change places with another one and cause a write.
 func fit(b workv1alpha2.Binding, items []workv1alpha2.AggregatedStatusItem) []string {
 	shorten(items)
 	sizes, all := make([]int, len(items)), 0
@@ -84,8 +85,8 @@ func shorten(items []workv1alpha2.AggregatedStatusItem) {
 	}
 }
 
-// Stored returns how many bytes raw JSON has in an object that is stored: the
-// encoder writes some characters as six bytes.
+// Stored returns how many bytes raw JSON takes in a stored object: the encoder
+// escapes some characters as six bytes.
 func Stored(raw []byte) int {
 	n := len(raw)
 	for _, escaped := range []string{"<", ">", "&"} {
@@ -94,13 +95,13 @@ func Stored(raw []byte) int {
 	return n + 3*(bytes.Count(raw, []byte("\u2028"))+bytes.Count(raw, []byte("\u2029")))
 }
 
-// stepped rounds a size up, by an eighth of it at most.
+// stepped rounds a size up, by at most an eighth.
 func stepped(n int) int {
 	step := 1 << max(0, bits.Len(uint(n))-4)
 	return (n + step - 1) / step * step
 }
 
-// around returns how many bytes b has without raw statuses.
+// around returns how many bytes b takes without raw statuses.
 func around(b workv1alpha2.Binding, items []workv1alpha2.AggregatedStatusItem) int {
 	const rest = 4 << 10 // names, ids, conditions
 	bare := slices.Clone(items)
@@ -114,16 +115,16 @@ func around(b workv1alpha2.Binding, items []workv1alpha2.AggregatedStatusItem) i
 	return n
 }
 
-// sizeOf returns how many bytes v has as JSON.
+// sizeOf returns how many bytes v takes as JSON.
 func sizeOf(v any) int {
 	data, err := json.Marshal(v)
 	if err != nil {
-		return mostBinding // what cannot be encoded cannot be stored either
+		return mostBinding // what cannot be encoded cannot be stored
 	}
 	return len(data)
 }
 
-// truncated returns the condition that says what was left out; false where
+// truncated returns the condition that lists what was left out; false where
 // nothing was.
 func truncated(left []string, of int, shortened string) (metav1.Condition, bool) {
 	c := metav1.Condition{Type: workv1alpha2.StatusTruncated, Status: metav1.ConditionTrue, Reason: workv1alpha2.StatusTooLargeReason}

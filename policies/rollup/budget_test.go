@@ -16,10 +16,11 @@ import (
 	"github.com/flotilla-io/flotilla/policies/rollup"
 )
 
-// etcdTakes is what etcd stores of one object unless told otherwise.
+// etcdTakes is how large an object etcd stores by default, in bytes.
 const etcdTakes = 1536 << 10
 
-// many returns n clusters, their Works and a binding that is placed on all.
+// many returns n clusters, their Works, and a binding that is placed in all of
+// them.
 func many(n int, say func(i int, cluster string) *workv1alpha1.Work) (*workv1alpha2.ResourceBinding, []*workv1alpha1.Work) {
 	clusters, works := make([]string, n), make([]*workv1alpha1.Work, n)
 	for i := range n {
@@ -29,14 +30,15 @@ func many(n int, say func(i int, cluster string) *workv1alpha1.Work) (*workv1alp
 	return binding(succeeded, clusters...), works
 }
 
-// sized returns a status that has about n bytes.
+// sized returns a status of about n bytes.
 func sized(n int) string { return `{"replicas":1,"text":"` + strings.Repeat("x", max(0, n-24)) + `"}` }
 
 func TestStatusFits(t *testing.T) {
 	cases := map[string]struct {
 		clusters int
 		say      func(i int, cluster string) *workv1alpha1.Work
-		// kept is how many raw statuses stay, reported what the binding says of it.
+		// kept is how many raw statuses stay, and reported the binding's message
+		// about it.
 		kept     int
 		reported string
 	}{
@@ -119,8 +121,8 @@ func TestStatusFits(t *testing.T) {
 	}
 }
 
-// TestStatusFitsCalmly: statuses that move a little take each other's place in
-// no binding.
+// TestStatusFitsCalmly checks that statuses whose sizes change a little do not
+// replace each other in a binding.
 func TestStatusFitsCalmly(t *testing.T) {
 	left := func(jitter int) []string {
 		b, works := many(1000, func(i int, c string) *workv1alpha1.Work {
@@ -145,7 +147,8 @@ func TestStatusFitsCalmly(t *testing.T) {
 	}
 }
 
-// TestStatusBesideALargeSpec: what others fill the binding with counts.
+// TestStatusBesideALargeSpec checks that the size of the rest of the binding
+// counts.
 func TestStatusBesideALargeSpec(t *testing.T) {
 	b, works := many(200, func(_ int, c string) *workv1alpha1.Work {
 		return work(c, "True", "", workv1alpha2.ResourceHealthy, sized(3000))
@@ -167,8 +170,8 @@ func TestStatusBesideALargeSpec(t *testing.T) {
 	}
 }
 
-// TestJudgeWithoutStatus: a cluster whose status was left out is judged by its
-// health.
+// TestJudgeWithoutStatus checks that a cluster whose status was left out is
+// judged by its health.
 func TestJudgeWithoutStatus(t *testing.T) {
 	b := binding(succeeded, "a")
 	b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "a", Applied: true, Health: workv1alpha2.ResourceHealthy}}
@@ -236,8 +239,9 @@ func TestConditionsOfClusters(t *testing.T) {
 	}
 }
 
-// TestInterpretationAndDriftInHealth: what is not understood is not taken for
-// healthy, and a difference that is to be reported only is a note.
+// TestInterpretationAndDriftInHealth checks that an object for which the
+// interpreter fails does not count as healthy, and that drift that is only
+// reported is a note.
 func TestInterpretationAndDriftInHealth(t *testing.T) {
 	say := func(w *workv1alpha1.Work, kind, status, message string) *workv1alpha1.Work {
 		w.Status.Conditions = append(w.Status.Conditions, metav1.Condition{Type: kind, Status: metav1.ConditionStatus(status), Message: message})
@@ -277,8 +281,8 @@ func TestInterpretationAndDriftInHealth(t *testing.T) {
 	}
 }
 
-// TestSeveralManifests: the template's own manifest is reported, and the worst
-// of all counts.
+// TestSeveralManifests checks that the status of the template's own manifest is
+// reported, and the worst health of all.
 func TestSeveralManifests(t *testing.T) {
 	of := func(ordinal int, health workv1alpha2.ResourceHealth, status string) workv1alpha1.ManifestStatus {
 		m := work("a", "", "", health, status).Status.ManifestStatuses[0]
@@ -287,8 +291,8 @@ func TestSeveralManifests(t *testing.T) {
 	}
 	const well, ill, unknown = workv1alpha2.ResourceHealthy, workv1alpha2.ResourceUnhealthy, workv1alpha2.ResourceUnknown
 	cases := map[string]struct {
-		said []workv1alpha1.ManifestStatus
-		want string
+		statuses []workv1alpha1.ManifestStatus
+		want     string
 	}{
 		"both are well":                {[]workv1alpha1.ManifestStatus{of(1, well, `{"b":1}`), of(0, well, `{"a":1}`)}, `Healthy {"a":1}`},
 		"the second is not":            {[]workv1alpha1.ManifestStatus{of(0, well, `{"a":1}`), of(1, ill, `{"b":1}`)}, `Unhealthy {"a":1}`},
@@ -301,7 +305,7 @@ func TestSeveralManifests(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := work("a", "True", "", "", "")
 			w.Spec.Workload.Manifests = make([]workv1alpha1.Manifest, 2)
-			w.Status.ManifestStatuses = tc.said
+			w.Status.ManifestStatuses = tc.statuses
 			item := rollup.Items([]*workv1alpha1.Work{w}, nil)[0]
 			got := string(item.Health) + " "
 			if item.Status != nil {

@@ -6,11 +6,13 @@ import (
 	"github.com/flotilla-io/flotilla/policies/excerpt"
 )
 
-// longestCause is how many characters are repeated of what a member says, mark included: what is posted about a commit is short.
+// longestCause is how many characters of a member's message are quoted, with the
+// ellipsis: commit statuses are short.
 const longestCause = 120
 
-// cause returns ": FailedCreate: pods are forbidden: …" where what a cluster reports of an object that is not ready says why,
-// and empty where it does not: what ails single Pods is in no status.
+// cause returns, as in ": FailedCreate: pods are forbidden: …", why an object is
+// not ready according to its status; empty where the status does not show it, as
+// that of a workload whose Pods fail.
 func cause(status map[string]any) string {
 	conditions, _ := status["conditions"].([]any)
 	for _, entry := range conditions {
@@ -20,7 +22,7 @@ func cause(status map[string]any) string {
 		switch {
 		case c["type"] == "ReplicaFailure" && c["status"] == "True":
 		case c["type"] == "Progressing" && c["status"] == "False" && reason == "ProgressDeadlineExceeded":
-			message = "" // says no more
+			message = "" // adds nothing to the reason
 		case c["type"] == "Ready" && c["status"] == "False" && message != "":
 		default:
 			continue

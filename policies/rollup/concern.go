@@ -5,23 +5,26 @@ import (
 	"slices"
 )
 
-// Kinds of causes, by how much they ask of people: the first is reported first.
+// Kinds of causes, by how much they ask of people: those that ask most are
+// reported first.
 const (
-	// decision: somebody has to say what is meant.
+	// decision: somebody has to decide what is meant.
 	decision = iota
-	// fault: something has to be mended in the commit.
+	// fault: the commit has to be corrected.
 	fault
-	// unmet: something is missing that another commit, or another that applies this one, may bring.
+	// unmet: something is missing that another commit, or another Kustomization,
+	// may bring.
 	unmet
-	// running: it is applied, and is not well where it runs; or nobody knows why.
+	// running: it was applied and is not healthy, or the cause is not known.
 	running
-	// passing: it is tried again, and may heal by itself.
+	// passing: it is retried, and may recover by itself.
 	passing
-	// following: it is well once what it waits for is.
+	// following: it recovers once what it waits for does.
 	following
 )
 
-// concerns says what kind of cause is behind a reason of those that apply a source; every other one is a fault.
+// concerns maps the reasons of Kustomizations to kinds of causes; all other
+// reasons are faults.
 var concerns = map[string]int{
 	"PruneBlocked": decision, "SharedObject": decision, "DuplicateObject": decision,
 	"NamespaceNotFound": unmet, "ServiceAccountNotFound": unmet, "UnknownKind": unmet,
@@ -30,7 +33,7 @@ var concerns = map[string]int{
 	"DependencyNotReady": following,
 }
 
-// concern is the kind of what is behind a share's state.
+// concern returns the kind of cause for a share's state.
 func (s Share) concern() int {
 	if s.Retired {
 		return following
@@ -41,8 +44,9 @@ func (s Share) concern() int {
 	return fault
 }
 
-// byConcern puts first what people want to read of first: what failed, what does not follow from another, what the
-// commit changes, and of that what asks most of them.
+// byConcern orders shares by what people want to read first: by state, causes
+// before what follows from them, what the commit changes before the rest, and
+// then by what asks most of people.
 func byConcern(a, b Share) int {
 	weight := func(s Share) int {
 		return slices.Index([]string{StateFailure, StatePending, StateSuccess}, s.state())

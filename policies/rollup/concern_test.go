@@ -9,7 +9,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/rollup"
 )
 
-// TestWhatAsksMostIsToldFirst: of several that are not well, the description is of the one that needs a person.
+// TestWhatAsksMostIsToldFirst checks that, of several Kustomizations that are not
+// well, the description is about the one that needs a person.
 func TestWhatAsksMostIsToldFirst(t *testing.T) {
 	failed := func(name, reason string) rollup.Share {
 		return rollup.Share{Name: name, State: rollup.StateFailure, Reason: reason, Description: reason + ": x"}

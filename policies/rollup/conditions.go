@@ -14,16 +14,16 @@ import (
 	"github.com/flotilla-io/flotilla/policies/excerpt"
 )
 
-// Bounds of messages that hold words of clusters.
+// Bounds of messages that quote clusters.
 const (
-	mostFault = 512 // bytes of what one fault says
-	mostNames = 5   // clusters that are named
-	mostTexts = 3   // different texts that are shown
+	mostFault = 512 // bytes of one quoted message
+	mostNames = 5   // clusters that are named for one message
+	mostTexts = 3   // different messages that are quoted
 )
 
-// interpreted returns the condition that says which rules of the interpreter
-// fail; false where none does. Faults are those that are about the template, in
-// no cluster; empty ones are none.
+// interpreted returns the condition that reports which rules of the interpreter
+// fail; false where none does. faults are those about the template itself; empty
+// ones are skipped.
 func interpreted(works []*workv1alpha1.Work, faults ...string) (metav1.Condition, bool) {
 	var reported []string
 	for _, fault := range faults {
@@ -41,8 +41,9 @@ func interpreted(works []*workv1alpha1.Work, faults ...string) (metav1.Condition
 	}, len(reported) > 0
 }
 
-// drifted returns the condition that says where members differ from what was
-// applied, or else where they did and it was put back; false where neither is.
+// drifted returns the condition that reports where members differ from what was
+// applied or, if none does any more, where they did before it was reverted; false
+// where there is neither.
 func drifted(works []*workv1alpha1.Work) (metav1.Condition, bool) {
 	c := metav1.Condition{Type: workv1alpha2.Drifted, Status: metav1.ConditionTrue, Reason: workv1alpha1.WorkDriftReportedReason}
 	clusterReports := saying(works, workv1alpha1.WorkDrifted, metav1.ConditionTrue)
@@ -54,11 +55,11 @@ func drifted(works []*workv1alpha1.Work) (metav1.Condition, bool) {
 	return c, len(clusterReports) > 0
 }
 
-// report is the message of one cluster.
+// report is a message of one cluster.
 type report struct{ cluster, text string }
 
-// saying returns what Works say whose condition has the given status, sorted by
-// cluster.
+// saying returns the messages of the Works whose condition has the given status,
+// sorted by cluster.
 func saying(works []*workv1alpha1.Work, kind string, status metav1.ConditionStatus) []report {
 	var out []report
 	for _, w := range works {
@@ -74,8 +75,8 @@ func saying(works []*workv1alpha1.Work, kind string, status metav1.ConditionStat
 	return out
 }
 
-// messageOf makes one bounded text of the messages of clusters, which come sorted.
-// Clusters with the same message are listed together.
+// messageOf joins messages, which are sorted by cluster, to one text of bounded
+// length. Clusters with the same message are listed together.
 func messageOf(clusterReports []report) string {
 	var texts []string
 	clusters := map[string][]string{}
@@ -99,7 +100,7 @@ func messageOf(clusterReports []report) string {
 	return strings.Join(out, "; ")
 }
 
-// names lists clusters: "a, b and 3 more".
+// names lists clusters, as in "a, b and 3 more".
 func names(clusters []string) string {
 	if len(clusters) <= mostNames {
 		return strings.Join(clusters, ", ")

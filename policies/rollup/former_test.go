@@ -13,8 +13,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/rollup"
 )
 
-// TestFormer: of a template that is not placed as it is wanted clusters are judged by what they
-// hold, which does not count as the latest version unless it is.
+// TestFormer checks that, for a template that is not placed as wanted, clusters
+// are judged by what they have, which counts as the latest version only if it is.
 func TestFormer(t *testing.T) {
 	digest, err := propagation.Digest(template("Deployment"))
 	if err != nil {
@@ -55,8 +55,8 @@ func TestFormer(t *testing.T) {
 	}
 }
 
-// TestByBindingAndWorks: where the template is not known, Works tell all the same whether
-// clusters hold what the binding stands for.
+// TestByBindingAndWorks checks that, where the template is not known, Works still
+// show whether clusters have what the binding is for.
 func TestByBindingAndWorks(t *testing.T) {
 	b := binding(succeeded, "a", "b")
 	metav1.SetMetaDataAnnotation(&b.ObjectMeta, propagation.DigestAnnotation, "latest")

@@ -22,16 +22,16 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
-// State of something that is rolled out. States are ordered: the highest of
-// many is that of the whole.
+// State of something that is rolled out. States are ordered: of several, the
+// highest is that of the whole.
 type State int
 
 const (
-	// Healthy means that it is where it should be, as it should be.
+	// Healthy means that it is where it should be, and as it should be.
 	Healthy State = iota
 	// Progressing means that it may yet become healthy by itself.
 	Progressing
-	// Unknown means that nothing is heard of its cluster.
+	// Unknown means that the cluster is not heard of.
 	Unknown
 	// Failed means that somebody has to act.
 	Failed
@@ -44,77 +44,84 @@ func (s State) String() string { return [...]string{"Healthy", "Progressing", "U
 type ClusterPart struct {
 	Name  string
 	State State
-	// Reason is empty for a healthy one; it does not repeat cluster or object.
+	// Reason is why it is not healthy; empty where it is. It does not repeat the
+	// names of the cluster and the object.
 	Reason string
-	// Silence is why the state is not known; nil where it is. Reason says then what was
-	// heard last.
+	// Silence is why the state is not known; nil where it is. Reason then has what
+	// was reported last.
 	Silence *Silence
-	// Suspended says that changes are kept from the cluster: it is healthy with what it has,
-	// which may be an older version, or waits for what was never sent.
+	// Suspended means that changes are kept from the cluster: it may be healthy in
+	// an older version, or wait for what was never sent.
 	Suspended bool
-	// Strayed says that it is not healthy since others removed it or changed it in the
-	// cluster, and that it is left so, as Reason says.
+	// Strayed means that it is not healthy because somebody changed or removed it
+	// in the cluster and drift is not reverted; Reason has the details.
 	Strayed bool
-	// Note is what does not count against the cluster, and that somebody may
-	// want to know all the same; empty for nothing.
+	// Note is something that does not count against the cluster and that somebody
+	// may want to know; empty for nothing.
 	Note string
-	// Replicas are those that it is to have there; zero for what has none.
+	// Replicas that the cluster should run; zero for kinds that have none.
 	Replicas int32
-	// Applied says that the cluster is known to hold the latest version, healthy or not, as its Work reports.
+	// Applied means that, according to its Work, the cluster has the latest
+	// version, whether it is healthy or not.
 	Applied bool
-	// Outdated says that the cluster is known not to hold the latest version, as its Work
-	// reports: it holds the one before, or nothing.
+	// Outdated means that, according to its Work, the cluster does not have the
+	// latest version, but an older one or none.
 	Outdated bool
 }
 
-// Texts of a cluster that does not hold a template yet.
+// Reasons for a cluster that does not have the latest version yet.
 const (
 	notSent       = "not sent yet"
 	notApplied    = "not applied yet"
 	latestPending = "latest version "
-	// HealthAwaited is the text of a cluster whose health is not reported yet.
+	// HealthAwaited is the reason for a cluster whose health is not reported yet.
 	HealthAwaited = "health not known yet"
-	// Suspended is the text of a cluster that it is kept from.
+	// Suspended is the reason for a cluster to which nothing was sent, as
+	// dispatching is suspended.
 	Suspended = "never sent: dispatching is suspended"
 )
 
-// KeptBack says that the only thing to report of the cluster is that changes are kept from it.
+// KeptBack reports whether the only thing to report is that changes are kept from
+// the cluster.
 func (c ClusterPart) KeptBack() bool {
 	return c.Suspended && (c.State == Healthy || c.Reason == Suspended)
 }
 
 // Part is the state of one template.
 type Part struct {
-	// Object is "Deployment shop/web".
+	// Object names the template, as in "Deployment shop/web".
 	Object string
-	// State and Reason of the template on the hub, whatever its clusters say.
+	// State and Reason are those of the template on the hub, whatever its clusters
+	// report.
 	State  State
 	Reason string
-	// Fault is what of it, or of its objects in clusters, is not understood, as its binding
-	// says: a rule or a webhook fails. It does not count in State; empty for nothing.
+	// Fault is why a rule or webhook of the interpreter fails for it, or for its
+	// objects in clusters. It does not count in State; empty for no fault.
 	Fault string
-	// Clusters that should hold it, sorted; none where State is not Healthy.
+	// Clusters that should have it, sorted; none where State is not Healthy.
 	Clusters []ClusterPart
-	// Former are the clusters that hold it as it was placed last, sorted, where State is not
-	// Healthy: what stands there stays so for now.
+	// Former are, where State is not Healthy, the clusters that it was placed in
+	// before, sorted: what they have stays for now.
 	Former []ClusterPart
-	// Leaving are the clusters that hold it and are to hold it no more, sorted.
+	// Leaving are the clusters that still have it and should not, sorted.
 	Leaving []ClusterPart
-	// Kept are the clusters in which it stays with its data although nobody asks for it there, sorted: it counts in
-	// none.
+	// Kept are the clusters in which it stays with its data although it is no
+	// longer wanted there, sorted. It does not count there.
 	Kept []string
-	// Unheeded says by which policy it is not taken up although that asks for it, and why; empty for none. It counts only if
-	// it is Contested: another policy keeps it, and somebody has to say which one is meant.
+	// Unheeded is which policy asks for it without being followed, and why; empty
+	// for none. It counts only if it is Contested: another policy keeps the
+	// template, and somebody has to decide which one is meant.
 	Unheeded  string
 	Contested bool
-	// Absent are the clusters that its placement wants and that are not in the fleet: none
-	// where that is not asked for.
+	// Absent are the clusters that its placement names and that do not exist;
+	// empty also where they were not looked up.
 	Absent []propagation.Stranger
-	// Unread says that the template has not been looked at yet: State is no news.
+	// Unread means that the template has not been judged yet, so that State means
+	// nothing.
 	Unread bool
 }
 
-// ObjectName returns how texts name obj: "Deployment shop/web".
+// ObjectName returns the name of obj for texts, as in "Deployment shop/web".
 func ObjectName(obj *unstructured.Unstructured) string {
 	return nameOf(workv1alpha2.ObjectReference{Kind: obj.GetKind(), Namespace: obj.GetNamespace(), Name: obj.GetName()})
 }
@@ -123,8 +130,10 @@ func nameOf(ref workv1alpha2.ObjectReference) string {
 	return ref.Kind + " " + strings.TrimPrefix(ref.Namespace+"/"+ref.Name, "/")
 }
 
-// Worst sums up a template over all its clusters but those that do not count; reason is empty for a healthy
-// one. That it fits nowhere is told after the clusters which it is meant for and that are not there.
+// Worst returns the worst state of a template on the hub and in its clusters but
+// those in uncounted, with its reason; the reason is empty for a healthy one.
+// Where it has no placement, clusters that do not exist are named first, as they
+// may be why.
 func (p Part) Worst(uncounted []string) (State, string) {
 	state, reason := p.State, p.Reason
 	if state != Healthy && len(p.Absent) > 0 {
@@ -139,12 +148,12 @@ func (p Part) Worst(uncounted []string) (State, string) {
 }
 
 // PartOf judges a template by its binding and, where they are given, by its
-// Works, which show whether clusters hold the latest template and not just a
-// healthy older one. A template that is nil is not known: then it is taken for the one that
-// the binding stands for. b is nil for objects that no policy carries: they are
-// healthy where they are. Pass a nil interface, not a nil pointer in one. The last reports
-// of clusters that are silent do not count as current: silent names those clusters, and
-// is nil where all answer or that is not known.
+// Works, which show whether clusters have the latest template and not just a
+// healthy older one. A nil template is not known: it is taken for the one that
+// the binding is for. A nil binding means that no policy carries the object: it
+// is healthy where it is. Pass a nil interface, not a nil pointer in one. silent
+// are the clusters that are not heard of, whose last reports do not count as
+// current; nil where all answer or that is not known.
 func PartOf(template *unstructured.Unstructured, b workv1alpha2.Binding, works []*workv1alpha1.Work, silent Silences) Part {
 	return masked(partOf(template, b, works, silent), template)
 }
@@ -174,14 +183,14 @@ func partOf(template *unstructured.Unstructured, b workv1alpha2.Binding, works [
 	return part
 }
 
-// unheard is the state in a cluster of which nothing is heard: what it was is no more than
-// what was reported last.
+// unheard returns the state for a cluster that is not heard of: its last report
+// is only quoted.
 func (c ClusterPart) unheard(s Silence) ClusterPart {
 	return ClusterPart{Name: c.Name, State: Unknown, Outdated: c.Outdated, Reason: s.String() + "; last heard: " + cmp.Or(c.Reason, "healthy"), Silence: &s}
 }
 
-// Released reports whether what a binding stands for runs on although no policy carries it,
-// and nothing that needs it takes it along.
+// Released reports whether the objects of a binding run on although no policy
+// carries its template, and no dependent needs it.
 func Released(b workv1alpha2.Binding) bool {
 	_, claimed := propagation.Claimed(b)
 	return !claimed && len(b.BindingSpec().RequiredBy) == 0
@@ -195,7 +204,7 @@ func placed(template *unstructured.Unstructured, b workv1alpha2.Binding) (State,
 		switch {
 		case Released(b):
 			return Progressing, "no policy carries it any more: its latest version stays on the control plane"
-		case ok && c.Reason == workv1alpha2.BindingReasonQuotaExceeded: // that keeps it from being taken up
+		case ok && c.Reason == workv1alpha2.BindingReasonQuotaExceeded: // the quota keeps the edit from being placed
 			return Progressing, c.Message
 		}
 		return Progressing, propagation.Awaits(template)
@@ -220,28 +229,30 @@ func placed(template *unstructured.Unstructured, b workv1alpha2.Binding) (State,
 	}
 }
 
-// lacksCapacity reports whether b waits until clusters have room.
+// lacksCapacity reports whether b waits until clusters have capacity.
 func lacksCapacity(b workv1alpha2.Binding) bool {
 	record, decided := placement.RecordOf(b)
 	return decided && record.LacksCapacity()
 }
 
-// Nowhere returns the template as the rules for statuses should see it where no
-// cluster is to hold it. Such a template is observed as it is; but one for which no
-// cluster is found, or of which the binding does not know yet, is one of the
-// generation that was observed last: it waits.
+// Nowhere returns the template for the rules that aggregate statuses, where it is
+// in no cluster. A template that should be in none counts as observed. One for
+// which no cluster is found, or whose edit the binding does not have yet, still
+// waits: it gets the generation that was observed last, so that the new one does
+// not count as observed.
 func Nowhere(template *unstructured.Unstructured, b workv1alpha2.Binding) *unstructured.Unstructured {
 	if state, _ := placed(template, b); state == Healthy {
 		return template
 	}
-	observed, _, _ := unstructured.NestedInt64(template.Object, "status", "observedGeneration") // zero where it is no number
+	// Zero where there is no number.
+	observed, _, _ := unstructured.NestedInt64(template.Object, "status", "observedGeneration")
 	out := template.DeepCopy()
 	out.SetGeneration(observed)
 	return out
 }
 
-// current reports whether b stands for the template as it is, or, where the policy
-// is Lazy, as its user wrote it last. One that is nil is not known.
+// current reports whether b is for the template as it is or, where its policy is
+// Lazy, as its user last wrote it. It is for a nil template, which is not known.
 func current(template *unstructured.Unstructured, b workv1alpha2.Binding) bool {
 	seen := b.GetAnnotations()[propagation.DigestAnnotation]
 	if seen == "" || template == nil {
@@ -262,7 +273,8 @@ func decode(item *workv1alpha2.AggregatedStatusItem) map[string]any {
 	return status
 }
 
-// counts returns " 2/5" where a status counts ready replicas.
+// counts returns how many replicas are ready, as in " 2/5", or what is missing if
+// enough are; empty where the status has no counts.
 func counts(status map[string]any, want int32) string {
 	if want == 0 {
 		return ""
@@ -277,7 +289,8 @@ func counts(status map[string]any, want int32) string {
 	return fmt.Sprintf(": %d/%d ready, %s", ready, want, besides(status, int64(want)))
 }
 
-// besides says what a workload waits for of which enough replicas are ready.
+// besides returns what a workload waits for although enough of its replicas are
+// ready.
 func besides(status map[string]any, want int64) string {
 	all, _ := status["replicas"].(int64)
 	updated, counted := status["updatedReplicas"].(int64)
@@ -306,7 +319,8 @@ func replaced(kind schema.GroupKind, status map[string]any) int64 {
 	return all - updated
 }
 
-// verdict judges kinds of Kubernetes that have no health but an end.
+// verdict judges Kubernetes' kinds that come to an end and have no rule for
+// health; known is false for other kinds.
 func verdict(kind schema.GroupKind, status map[string]any) (state State, reason string, known bool) {
 	switch kind {
 	case schema.GroupKind{Group: batchv1.GroupName, Kind: "Job"}:

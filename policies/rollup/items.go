@@ -18,10 +18,11 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
-// Items returns what the Works of one binding say, one item per cluster,
-// sorted, whole: see Status for what a binding holds of it. Works that are being
-// deleted say nothing, and one that is overdue is not applied, whatever it says; nil
-// means that none is. Statuses are shared with the Works.
+// Items returns the status items for the Works of one binding, one per cluster,
+// sorted. They are complete: see Status for what a binding holds of them. A Work
+// that is being deleted has no item. One that is overdue counts as not applied,
+// whatever it reports; a nil overdue means that none is. Statuses are shared with
+// the Works.
 func Items(works []*workv1alpha1.Work, overdue func(*workv1alpha1.Work) bool) []workv1alpha2.AggregatedStatusItem {
 	items := make([]workv1alpha2.AggregatedStatusItem, 0, len(works))
 	for _, w := range works {
@@ -41,8 +42,8 @@ func Items(works []*workv1alpha1.Work, overdue func(*workv1alpha1.Work) bool) []
 	return items
 }
 
-// ItemsOf returns the status items of the clusters of b: Items, and why others of its placement
-// have no Work, where b says that.
+// ItemsOf returns Items, and an item for each cluster of b's placement that has
+// no Work and for which b records why.
 func ItemsOf(b workv1alpha2.Binding, works []*workv1alpha1.Work, overdue func(*workv1alpha1.Work) bool) []workv1alpha2.AggregatedStatusItem {
 	items := Items(works, overdue)
 	faults := propagation.ClusterFaultsOf(b)
@@ -60,20 +61,21 @@ func ItemsOf(b workv1alpha2.Binding, works []*workv1alpha1.Work, overdue func(*w
 	return items
 }
 
-// Overdue is the text of a cluster that has been Behind with a Work for long.
+// Overdue is the message for a cluster that has been Behind with a Work for too
+// long.
 const Overdue = "the latest version is not known to have arrived"
 
-// Behind reports whether a Work's cluster has yet to say how the latest version of it
-// went. Of one whose dispatching is suspended nothing is awaited, and of one that is
-// being deleted, or whose reporter names no versions, that is not known.
+// Behind reports whether a Work's cluster has yet to report the outcome of its
+// latest version. It is false for a Work whose dispatching is suspended or that
+// is being deleted, and where the reporter sets no observed generation.
 func Behind(w *workv1alpha1.Work) bool {
 	applied := meta.FindStatusCondition(w.Status.Conditions, workv1alpha1.WorkApplied)
 	return w.DeletionTimestamp == nil && !ptr.Deref(w.Spec.SuspendDispatching, false) &&
 		applied != nil && applied.ObservedGeneration > 0 && applied.ObservedGeneration < w.Generation
 }
 
-// SaysOverdue reports whether the status of a binding's clusters already shows that a Work
-// of it is overdue.
+// SaysOverdue reports whether the status of a binding already shows that one of
+// its Works is overdue.
 func SaysOverdue(statuses []workv1alpha2.AggregatedStatusItem, w *workv1alpha1.Work) bool {
 	cluster, ok := speaks(w)
 	return ok && slices.ContainsFunc(statuses, func(item workv1alpha2.AggregatedStatusItem) bool {
@@ -81,8 +83,8 @@ func SaysOverdue(statuses []workv1alpha2.AggregatedStatusItem, w *workv1alpha1.W
 	})
 }
 
-// speaks returns the cluster that a Work speaks for; false where it does for
-// none.
+// speaks returns the cluster that a Work reports for; false where it is for none,
+// or is being deleted.
 func speaks(w *workv1alpha1.Work) (cluster string, ok bool) {
 	cluster, ok = workv1alpha2.ClusterOfExecutionNamespace(w.Namespace)
 	return cluster, ok && w.DeletionTimestamp == nil
@@ -97,7 +99,7 @@ func itemOf(cluster string, w *workv1alpha1.Work) workv1alpha2.AggregatedStatusI
 		}
 	}
 	if fault := w.Annotations[propagation.FaultAnnotation]; fault != "" {
-		// What is applied is an older version, whatever its conditions say.
+		// An older version is applied, whatever the conditions say.
 		item.Applied, item.AppliedMessage = false, fault
 	}
 	// The template's own manifest is the first.
@@ -108,9 +110,9 @@ func itemOf(cluster string, w *workv1alpha1.Work) workv1alpha2.AggregatedStatusI
 	return item
 }
 
-// Shown returns the health of an object as it is shown to people and commits wait for
-// it: one that waits in its cluster is not healthy yet, though that is no reason to
-// take it away from there. Status is what the cluster reports of the object.
+// Shown returns the health of an object as people see it and commit statuses wait
+// for it: an object that waits in its cluster is not healthy yet, though that is
+// no reason to move it. status is what the cluster reports of the object.
 func Shown(health workv1alpha2.ResourceHealth, status *runtime.RawExtension) workv1alpha2.ResourceHealth {
 	if health == workv1alpha2.ResourceHealthy && waits(status) {
 		return workv1alpha2.ResourceUnhealthy
@@ -118,16 +120,16 @@ func Shown(health workv1alpha2.ResourceHealth, status *runtime.RawExtension) wor
 	return health
 }
 
-// The texts for what is healthy and not done.
+// Texts of HealthText for objects that are healthy and not done.
 const (
-	// Running is an object that is to come to an end, and has not yet.
+	// Running is for an object that runs to an end, and has not ended yet.
 	Running = "Running"
-	// Updating is a workload of which the version before runs as well.
+	// Updating is for a workload of which the version before still runs.
 	Updating = "Updating"
 )
 
-// HealthText is the health of what a cluster reports, as it is shown to people: Healthy,
-// Unhealthy, Unknown, Running or Updating; empty for nothing.
+// HealthText returns the health that a cluster reports as it is shown to people:
+// Healthy, Unhealthy, Unknown, Running or Updating; empty where none is reported.
 func HealthText(kind schema.GroupKind, health workv1alpha2.ResourceHealth, status *runtime.RawExtension) string {
 	shown := Shown(health, status)
 	if shown != workv1alpha2.ResourceHealthy {
@@ -146,8 +148,8 @@ func HealthText(kind schema.GroupKind, health workv1alpha2.ResourceHealth, statu
 	return string(shown)
 }
 
-// waits reports whether a status is marked as that of an object that waits. Most are
-// not, and are not read for it.
+// waits reports whether a status is marked as that of an object that waits. Most
+// are not, and are not decoded to find out.
 func waits(status *runtime.RawExtension) bool {
 	if status == nil || !bytes.Contains(status.Raw, []byte(workv1alpha2.StatusWaiting)) {
 		return false
@@ -160,9 +162,9 @@ func waits(status *runtime.RawExtension) bool {
 	return marked
 }
 
-// Ready reports whether the copy in a cluster is what its Work asks for: sent,
-// applied in the latest version, and healthy. A kind without a rule for its health
-// is healthy once it is applied.
+// Ready reports whether a cluster has what its Work asks for: sent, applied in
+// the latest version, and healthy. A kind without a rule for health is healthy
+// once it is applied.
 func Ready(w *workv1alpha1.Work) bool {
 	applied := meta.FindStatusCondition(w.Status.Conditions, workv1alpha1.WorkApplied)
 	return w.DeletionTimestamp == nil && !ptr.Deref(w.Spec.SuspendDispatching, false) && w.Annotations[propagation.FaultAnnotation] == "" &&
@@ -171,8 +173,8 @@ func Ready(w *workv1alpha1.Work) bool {
 		!slices.ContainsFunc(w.Status.ManifestStatuses, func(m workv1alpha1.ManifestStatus) bool { return waits(m.Status) })
 }
 
-// healthOf returns the health of all that a Work holds: that of its worst
-// manifest, and unknown where nothing is reported of one.
+// healthOf returns the health of all objects of a Work: that of the worst, and
+// Unknown where an object is not reported.
 func healthOf(w *workv1alpha1.Work) workv1alpha2.ResourceHealth {
 	statuses := w.Status.ManifestStatuses
 	if len(statuses) == 0 {
@@ -194,8 +196,9 @@ func healthOf(w *workv1alpha1.Work) workv1alpha2.ResourceHealth {
 	return health
 }
 
-// FullyApplied reports whether every cluster that should hold the binding, and no
-// other, has it applied. The transition time is left to who writes it.
+// FullyApplied returns the condition that is true if exactly the clusters that
+// should have the binding have applied it. Its transition time is left to the
+// caller.
 func FullyApplied(spec *workv1alpha2.ResourceBindingSpec, items []workv1alpha2.AggregatedStatusItem) metav1.Condition {
 	want := plan.Keeps(spec)
 	have := make([]string, 0, len(items))

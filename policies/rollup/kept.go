@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// keeping is the text about claims that stay in clusters, and how to remove them.
+// keeping is a volume claim that stays in a cluster.
 type keeping struct{ cluster, object string }
 
-// keepings are those of parts, sorted.
+// keepings returns the keepings of all parts, sorted.
 func keepings(parts []Part) []keeping {
 	var out []keeping
 	for _, p := range parts {
@@ -26,8 +26,9 @@ func keepings(parts []Part) []keeping {
 	return out
 }
 
-// Kept describes what stays in clusters with its data although nobody asks for it there, and how it goes: the first, and how
-// many more there are; empty for nothing.
+// Kept describes the first object that stays in a cluster with its data although
+// it is not wanted there, how to remove it, and how many more there are; empty
+// for none.
 func Kept(parts []Part) string {
 	list := keepings(parts)
 	if len(list) == 0 {
@@ -36,11 +37,11 @@ func Kept(parts []Part) string {
 	return fmt.Sprintf("%s stays in %s%s: flotilla prune --cluster %s removes it", claimOf(list[0].object), list[0].cluster, more(len(list)-1), list[0].cluster)
 }
 
-// NotTakenUp begins what Unheeded says.
+// NotTakenUp is the beginning of Unheeded's text.
 const NotTakenUp = "not taken up: "
 
-// Unheeded describes what policies ask for of templates and is not done: the first, contested ones before others, and how
-// many more there are; empty for nothing.
+// Unheeded describes the first request of a policy that is not followed,
+// contested ones before others, and how many more there are; empty for none.
 func Unheeded(parts []Part) string {
 	var first *Part
 	count := 0
@@ -65,7 +66,8 @@ func more(n int) string {
 	return fmt.Sprintf(" (and %d more)", n)
 }
 
-// keptOf is what a description that Revision made of a success says of what stays; empty for nothing.
+// keptOf returns what Kept added to the description that Revision made for a
+// success; empty for nothing.
 func keptOf(description string) string {
 	if _, kept, found := strings.Cut(description, "; claim "); found {
 		kept, _, _ = strings.Cut(kept, "; "+NotTakenUp)
@@ -74,12 +76,13 @@ func keptOf(description string) string {
 	return ""
 }
 
-// claimOf is how a text names what stays: it has no room for the kind.
+// claimOf shortens the kind of a volume claim, as commit statuses are short.
 func claimOf(object string) string {
 	return strings.Replace(object, "PersistentVolumeClaim ", "claim ", 1)
 }
 
-// keptIn adds to the places what stays in their clusters: to those where nothing is wrong, and to those where nothing is to be.
+// keptIn adds what stays in clusters to their places: to those where nothing is
+// wrong, and to new places for clusters that should have nothing.
 func keptIn(places map[string]Place, parts []Part) {
 	first, counts := map[string]string{}, map[string]int{}
 	for _, k := range keepings(parts) {

@@ -2,11 +2,13 @@ package rollup
 
 import "slices"
 
-// OverridesPending is the text of a cluster that holds a template as overrides made it that have changed since.
+// OverridesPending is the reason for a cluster whose objects were made with
+// overrides that have changed since.
 const OverridesPending = "its overrides have changed, and are not applied yet"
 
-// Lagging is the part of a template that waits for what why says: what stands in its clusters is what was asked for
-// before.
+// Lagging returns the part of a template whose latest version waits for the
+// reason why: its clusters have what was asked for before. With an empty reason
+// the part stays as it is.
 func (p Part) Lagging(why string) Part {
 	if why == "" || p.State != Healthy {
 		return p
@@ -16,8 +18,9 @@ func (p Part) Lagging(why string) Part {
 	return p
 }
 
-// Outdating is the part with those of its clusters not healthy, and not known to hold what is asked for, that outdated
-// names and in which nothing worse is found.
+// Outdating returns the part with the clusters for which outdated is true marked
+// as such: they do not have what is asked for, and are Progressing unless they
+// are worse already.
 func (p Part) Outdating(outdated func(cluster string) bool) Part {
 	p.Clusters = slices.Clone(p.Clusters)
 	for i := range p.Clusters {

@@ -8,11 +8,11 @@ import (
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 )
 
-// nameless stands where the name of an object was that text of a Secret is in.
+// nameless replaces the name of an object that contains text of a Secret.
 const nameless = "***"
 
-// masked returns a part without the name of its template, where text of a Secret is in that: a rollup is shown where
-// more people read than may see the object.
+// masked returns a part without the name of its template where that contains text
+// of a Secret: more people can read a rollup than the object.
 func masked(part Part, template *unstructured.Unstructured) Part {
 	if template == nil || template.GetAnnotations()[gitopsv1alpha1.HoldsSecretsAnnotation] != gitopsv1alpha1.HoldsInName {
 		return part

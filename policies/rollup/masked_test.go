@@ -9,7 +9,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/rollup"
 )
 
-// A name that text of a Secret is in does not get to a forge.
+// TestANameThatHoldsASecretIsMasked checks that a name that contains text of a
+// Secret is not sent to a forge.
 func TestANameThatHoldsASecretIsMasked(t *testing.T) {
 	for holds, want := range map[string]string{
 		gitopsv1alpha1.HoldsInName:   "Deployment shop/***",

@@ -10,7 +10,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/rollup"
 )
 
-// template is one of Kubernetes' own kinds.
+// template returns an object of one of Kubernetes' own kinds.
 func template(kind string) *unstructured.Unstructured {
 	version, other := map[string]string{"Job": "batch/v1", "Pod": "v1"}[kind]
 	if !other {
@@ -21,8 +21,8 @@ func template(kind string) *unstructured.Unstructured {
 	}}
 }
 
-// TestNamesakes: a kind of another group that bears the name of one of Kubernetes' own is
-// judged by its own rules: Volcano's Job has no conditions.
+// TestNamesakes checks that a kind of another group with the name of one of
+// Kubernetes' own is judged by its own rules: Volcano's Job has no conditions.
 func TestNamesakes(t *testing.T) {
 	for name, tc := range map[string]struct {
 		apiVersion, kind, status string

@@ -7,18 +7,20 @@ import (
 	"strings"
 )
 
-// Place is what has become of a revision in one cluster.
+// Place is the state of a revision in one cluster.
 type Place struct {
 	Cluster string
-	// State is that of the worst object there.
+	// State of the worst object there.
 	State State
-	// Reason names that object, and says what is wrong with it; empty where all is healthy, and where nothing stays there
-	// that nobody asks for.
+	// Reason names that object and what is wrong with it; where all are healthy,
+	// it names an object that stays with its data although it is not wanted, or is
+	// empty.
 	Reason string
 }
 
-// Places returns what has become of a revision in each cluster that is to hold something of it, or holds what
-// left it, or keeps data of it: the worst first, then by name. The order of parts does not matter.
+// Places returns the state of a revision in each cluster that should have objects
+// of it, or still has some that left it, or keeps data of it, sorted from the
+// worst to the best and then by name. The order of parts does not matter.
 func Places(parts []Part) []Place {
 	worst := map[string]finding{}
 	note := func(f finding) {
@@ -44,7 +46,7 @@ func Places(parts []Part) []Place {
 	return out
 }
 
-// there says what is wrong where it is clear in which cluster.
+// there returns the finding's text for where the cluster is known.
 func (f finding) there() string {
 	switch {
 	case f.state == Healthy:

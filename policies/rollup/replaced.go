@@ -6,21 +6,24 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 )
 
-// Replaced says in which clusters a revision replaces what left it, so that this may go from there. What takes the
-// place of an object is not known: it may be anything that the revision holds. The zero value is all clusters: a
-// revision that is for no cluster replaces nothing.
+// Replaced records in which clusters a revision is complete, so that objects that
+// left the revision may be removed there. Which object replaces which is not
+// known: any object of the revision may be the replacement. The zero value is for
+// a revision without objects in clusters, which lets all clusters go.
 type Replaced struct {
-	// nowhere says that something may yet come to any cluster.
+	// nowhere means that nothing may be removed anywhere yet: an object of the
+	// revision is not in place, and may be the replacement in any cluster.
 	nowhere bool
-	// partly are the objects that do not stand in all their clusters: each with those in which it does, and its
-	// replicas there, which are anyNumber for what has none.
+	// partly has an entry for each object that is not healthy in all of its
+	// clusters: its replicas in those in which it is, or anyNumber for a kind
+	// without replicas.
 	partly []map[string]int32
 }
 
-// anyNumber of replicas is enough.
+// anyNumber means that any number of replicas is enough.
 const anyNumber = -1
 
-// Add counts an object that no policy carries, and whether it stands.
+// Add counts an object that no policy carries, and whether it is in place.
 func (r *Replaced) Add(stands bool) { r.nowhere = r.nowhere || !stands }
 
 // AddPart counts an object that a policy carries.
@@ -41,13 +44,16 @@ func (r *Replaced) AddPart(p Part) {
 	}
 }
 
-// And returns the clusters in which both replace all.
+// And returns the clusters in which both revisions are complete.
 func (r Replaced) And(other Replaced) Replaced {
 	return Replaced{nowhere: r.nowhere || other.nowhere, partly: slices.Concat(r.partly, other.partly)}
 }
 
-// In returns those of the clusters that something which left is in that may let go of it: whatever does not stand
-// everywhere does so there, with as many replicas. One that is to be elsewhere alone may be what takes its place.
+// In returns those of the clusters of an object that left the revision from which
+// it may be removed: every object of the revision that is not healthy in all of
+// its clusters is healthy there, with at least as many replicas. Such an object
+// blocks the removal also where it is placed in other clusters only, as it may be
+// the replacement.
 func (r Replaced) In(clusters []workv1alpha2.TargetCluster) []string {
 	if r.nowhere {
 		return nil
@@ -64,8 +70,8 @@ func (r Replaced) In(clusters []workv1alpha2.TargetCluster) []string {
 	return names
 }
 
-// AsApplied is the part judged by whether its clusters hold it, and not by how it fares there: that it is applied
-// is all that is asked.
+// AsApplied returns the part judged only by whether its clusters have applied it,
+// where that is all that is asked for.
 func (p Part) AsApplied() Part {
 	p.Clusters = slices.Clone(p.Clusters)
 	for i := range p.Clusters {

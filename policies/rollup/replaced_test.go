@@ -9,8 +9,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/rollup"
 )
 
-// TestReplaced: what left a revision, and is in a, b and c, may go from the clusters in which the revision replaces it,
-// whatever of it that is.
+// TestReplaced checks from which of the clusters a, b and c an object that left a
+// revision may be removed.
 func TestReplaced(t *testing.T) {
 	at := func(clusters ...rollup.ClusterPart) rollup.Part { return rollup.Part{Clusters: clusters} }
 	healthy := func(name string) rollup.ClusterPart { return rollup.ClusterPart{Name: name, Applied: true} }
@@ -31,7 +31,7 @@ func TestReplaced(t *testing.T) {
 	for name, tc := range map[string]struct {
 		parts    []rollup.Part
 		hub      []bool
-		replicas map[string]int32 // of what left
+		replicas map[string]int32 // of the object that left the revision
 		healthy  []string         // where all is healthy
 		applied  []string         // where all is applied
 	}{

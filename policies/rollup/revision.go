@@ -9,10 +9,10 @@ import (
 	"github.com/flotilla-io/flotilla/policies/excerpt"
 )
 
-// MaxDescription is how many runes a forge shows of a commit status.
+// MaxDescription is how many runes of a commit status a forge shows.
 const MaxDescription = 140
 
-// Rollup is the outcome of a revision as a commit shows it.
+// Rollup is the outcome of a revision as a commit status shows it.
 type Rollup struct {
 	// State is "pending", "success" or "failure".
 	State string
@@ -30,7 +30,7 @@ const (
 	StateFailure = "failure"
 )
 
-// finding is one thing that is not as it should be.
+// finding is an object that is not as it should be, or a cluster.
 type finding struct {
 	state           State
 	cluster, object string
@@ -54,9 +54,10 @@ func (f finding) String() string {
 	}
 }
 
-// Revision sums up all templates of a revision. What failed is reported before clusters of
-// which nothing is heard, these before what is on its way, what concerns the hub before clusters, and then by
-// cluster and object. The order of parts does not matter.
+// Revision aggregates all templates of a revision. Failures are reported before
+// clusters that are not heard of, and those before what is in progress; then what
+// concerns the hub before clusters, and then by cluster and object. The order of
+// parts does not matter.
 func Revision(parts []Part) Rollup {
 	ready := map[string]bool{}
 	var findings, notes []finding
@@ -97,7 +98,7 @@ func Revision(parts []Part) Rollup {
 	}
 	text := describe(out, findings, notes)
 	if out.State == StateSuccess && slices.ContainsFunc(parts, func(p Part) bool { return p.Contested }) {
-		out.State = StatePending // what it asks for is not done, and comes with nothing that is on its way
+		out.State = StatePending // it is not followed, and nothing that is in progress will change that
 		text += "; " + Unheeded(parts)
 	}
 	for _, aside := range []string{Kept(parts), Unheeded(parts)} {
@@ -109,8 +110,9 @@ func Revision(parts []Part) Rollup {
 	return out
 }
 
-// onHub is what the control plane says of a part. That it fits nowhere is reported after the clusters which it is meant for
-// and that are not there.
+// onHub returns the findings for the template on the control plane. That no
+// cluster fits is reported after the clusters that it is meant for and that do
+// not exist.
 func onHub(p Part) []finding {
 	switch {
 	case p.State == Failed && len(p.Absent) > 0:
@@ -126,8 +128,8 @@ func onHub(p Part) []finding {
 	return nil
 }
 
-// findingOf is what is wrong in one cluster. Of one that is silent that is all there is
-// to say, whatever it runs.
+// findingOf returns the finding for one cluster. For a cluster that is not heard
+// of, it is the same whatever runs there, so that it is reported once.
 func findingOf(p Part, c ClusterPart) finding {
 	if c.Silence != nil {
 		return finding{c.State, c.Name, "", c.Silence.String()}
@@ -156,6 +158,6 @@ func describe(r Rollup, findings, notes []finding) string {
 	}
 }
 
-// Sanitise makes s one line of at most MaxDescription runes, without control
+// Sanitise returns s on one line of at most MaxDescription runes, without control
 // characters or runs of white space.
 func Sanitise(s string) string { return excerpt.Runes(excerpt.Line(s), MaxDescription) }

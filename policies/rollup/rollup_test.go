@@ -22,8 +22,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/rollup"
 )
 
-// work is what a cluster says: applied ("True", "False" or nothing yet),
-// message, health and status.
+// work returns the Work of a cluster: applied is "True", "False" or empty for not
+// yet, with its message, health and status.
 func work(cluster, applied, message string, health workv1alpha2.ResourceHealth, status string) *workv1alpha1.Work {
 	w := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-" + cluster, Name: "web-1", Generation: 2}}
 	if applied != "" {
@@ -279,8 +279,9 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-// TestASilentCluster: what it reported last is not taken for what is, good or bad, and stands
-// beside since when nothing is heard.
+// TestASilentCluster checks that the last report of a silent cluster does not
+// count as current, good or bad, and is shown with the time since which the
+// cluster has been silent.
 func TestASilentCluster(t *testing.T) {
 	const ready = `{"replicas":5,"updatedReplicas":5,"readyReplicas":5,"resourceTemplateGeneration":3}`
 	silence := rollup.Silence{Cause: "unreachable", Since: at.Time}
@@ -405,7 +406,8 @@ func TestRevision(t *testing.T) {
 	}
 }
 
-// FuzzSanitise: whatever a member says, the line is short, whole and one line.
+// FuzzSanitise checks that, whatever a member reports, the result is one short
+// line of valid text.
 func FuzzSanitise(f *testing.F) {
 	f.Add("fine")
 	f.Add("two\nlines\r\tand\x00more \u202e evil")
@@ -422,9 +424,8 @@ func FuzzSanitise(f *testing.F) {
 	})
 }
 
-// TestObservedGeneration: a generation counts as observed once no further
-// decision is due about it.
-// TestShown: what waits is not healthy to people, and may stay.
+// TestShown checks that an object that waits is not healthy to people, and may
+// stay.
 func TestShown(t *testing.T) {
 	const well, unwell = workv1alpha2.ResourceHealthy, workv1alpha2.ResourceUnhealthy
 	for name, tc := range map[string]struct {
@@ -453,8 +454,8 @@ func TestShown(t *testing.T) {
 	}
 }
 
-// TestWaiting: a job in a queue keeps a commit from being green and the cluster
-// that it leaves from being left, and is healthy on the wire.
+// TestWaiting checks that a job in a queue keeps a commit status from success and
+// its old cluster from being left, although its reported health is Healthy.
 func TestWaiting(t *testing.T) {
 	queued := work("a", "True", "", workv1alpha2.ResourceHealthy, `{"state":{"phase":"Pending"},"resourceWaiting":true}`)
 	runs := work("a", "True", "", workv1alpha2.ResourceHealthy, `{"state":{"phase":"Running"}}`)
@@ -482,8 +483,9 @@ func TestWaiting(t *testing.T) {
 	}
 }
 
-// TestNowhere: a template that is to stand in no cluster is of the generation that
-// it is of; one that waits for a cluster is of the one that was observed last.
+// TestNowhere checks that a template that should be in no cluster has its own
+// generation, and one that waits for a cluster the generation that was observed
+// last.
 func TestNowhere(t *testing.T) {
 	web := template("Deployment")
 	web.Object["status"] = map[string]any{"observedGeneration": int64(1)}
@@ -512,6 +514,8 @@ func TestNowhere(t *testing.T) {
 	}
 }
 
+// TestObservedGeneration checks that a generation counts as observed once nothing
+// is left to decide about it.
 func TestObservedGeneration(t *testing.T) {
 	member := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
 	member.Status.APIEnablements = []clusterv1alpha1.APIEnablement{{GroupVersion: "apps/v1", Resources: []clusterv1alpha1.APIResource{{Kind: "Deployment"}}}}

@@ -12,7 +12,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/rollup"
 )
 
-// TestServes says of which copies it is known that they serve nobody, where their cluster is heard of and where it is not.
+// TestServes checks which copies are known to serve nobody, whether their cluster
+// is heard of or not.
 func TestServes(t *testing.T) {
 	applied := metav1.Condition{Type: workv1alpha1.WorkApplied, Status: metav1.ConditionTrue, ObservedGeneration: 1}
 	refused := metav1.Condition{Type: workv1alpha1.WorkApplied, Status: metav1.ConditionFalse, ObservedGeneration: 1}

@@ -15,23 +15,25 @@ import (
 // Bounds of a template's status, in bytes as it is stored.
 const (
 	mostTemplate = 1 << 20
-	// leastStatus is how much a status may always have, and what nobody counts.
+	// leastStatus is how large a status may always be; below that, nothing is
+	// measured.
 	leastStatus = 32 << 10
-	// mostText bounds a text in a status that is too large, and mostPath the name
-	// of a list.
+	// mostText bounds the texts in a status that is too large, and mostPath the
+	// path of a list in the message about it.
 	mostText = 1 << 10
 	mostPath = 128
-	// mostEntries is how many entries of a list are left at first, and
-	// leastFields how many of a map in any case: a map with few is a structure,
-	// one with many a collection.
+	// mostEntries is to how many entries lists are cut at first, and leastFields
+	// how many fields of a map stay in any case: a map with few fields is a
+	// structure, one with many a collection.
 	mostEntries = 4096
 	leastFields = 64
 )
 
-// Shrink returns the status as the template can hold it, and what was left out
-// of it, empty for nothing. In a status that is too large texts are shortened
-// and then the longest lists and maps, all to the same number of entries, of
-// which the first stay. It is false where that does not help.
+// Shrink returns the status in a size that can be stored with the template, and
+// what was left out of it; empty for nothing. In a status that is too large,
+// texts are shortened, and then the longest lists and maps are cut to the same
+// number of entries, of which the first stay. ok is false where even that is too
+// large.
 func Shrink(template *unstructured.Unstructured, status map[string]any) (shrunk map[string]any, left string, ok bool) {
 	size := encoded(status)
 	if size <= leastStatus {
@@ -64,13 +66,13 @@ func encoded(v any) int {
 	return len(data)
 }
 
-// cut is what was done to the lists at one path.
+// cut is how many entries the lists at one path had and have.
 type cut struct{ had, has int }
 
-// shrinker shortens values. What was shortened before and is again loses its
-// tail once more, as if it had been done at once.
+// shrinker shortens values. It may be used on its own result, as often as needed:
+// what it records is the sum of all cuts.
 type shrinker struct {
-	entries int // most entries of a list
+	entries int // entries that a list may have
 	texts   bool
 	lists   map[string]cut // by path
 }
@@ -100,7 +102,7 @@ func (s *shrinker) value(path string, v any) any {
 	return v
 }
 
-// below returns the path of a field; of what is nested deeply only the beginning.
+// below returns the path of a field, cut where it is nested deeply.
 func below(path, field string) string {
 	if len(path) > mostPath {
 		return path
@@ -123,7 +125,7 @@ func (s *shrinker) note(path string, had, has int) {
 	s.lists[path] = c
 }
 
-// String says what was left out.
+// String returns what was left out.
 func (s *shrinker) String() string {
 	var out []string
 	for i, path := range slices.Sorted(maps.Keys(s.lists)) {

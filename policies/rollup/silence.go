@@ -11,23 +11,25 @@ import (
 	"github.com/flotilla-io/flotilla/policies/failover"
 )
 
-// Silence says that nothing is heard of a cluster any more, or not all: what it reported last
-// was so then, and nobody knows whether it still is.
+// Silence is that a cluster is not heard of any more, or not in full: its last
+// report may no longer be true.
 type Silence struct {
-	// Cause is what is wrong, such as "unreachable".
+	// Cause is why, such as "unreachable".
 	Cause string
 	// Since is when that was noticed.
 	Since time.Time
-	// Away says that what is removed from it waits until it is back: see failover.Away.
+	// Away means that objects cannot be removed from the cluster until it is back:
+	// see failover.Away.
 	Away bool
 }
 
-// Silences are the clusters of which nothing is heard, by name.
+// Silences are the clusters that are not heard of, by name.
 type Silences map[string]Silence
 
-// causes say in few words why nothing is heard of a cluster. Of any other reason it is
-// reported that the cluster is not ready. How long is known of that alone: what may have come
-// later, when it was not ready already, says so.
+// causes are short texts for why a cluster is not heard of; for all other reasons
+// it is "not ready". A condition's time is that of its status: where the reason
+// changed later, while the cluster was not ready already, the text ends with "not
+// ready", as only that has lasted since.
 var causes = map[string]string{
 	clusterv1alpha1.ClusterNotReachableReason:       "unreachable",
 	clusterv1alpha1.ClusterStatusUnknownReason:      "not heard of",
@@ -39,25 +41,26 @@ var causes = map[string]string{
 	clusterv1alpha1.ClusterIdentityMismatchReason:   "another cluster than the one that joined, not ready",
 }
 
-// Has reports whether nothing is heard of a cluster.
+// Has reports whether the cluster is not heard of.
 func (s Silences) Has(cluster string) bool {
 	_, silent := s[cluster]
 	return silent
 }
 
-// Away reports whether what is removed from a cluster waits until it is back.
+// Away reports whether objects cannot be removed from the cluster until it is
+// back.
 func (s Silences) Away(cluster string) bool { return s[cluster].Away }
 
-// AsReported stands by what is counted where the clusters may not be read: nobody there knows
-// which of them are silent.
+// AsReported is added to counts where the user may not read the clusters, so that
+// it is not known which of them are silent.
 const AsReported = "as the clusters reported last"
 
-// unread is the cause where a cluster answers, and some of its objects cannot be read. What they
-// were last may be long gone, on whichever kind it is.
+// unread is the cause for a cluster that answers and of which some objects cannot
+// be read: any object may have changed since it was last reported.
 const unread = "not to be read in full"
 
-// SilenceOf returns why nothing is heard of a cluster, or not all; false for one that is ready, and
-// for one that nobody has looked at yet.
+// SilenceOf returns why a cluster is not heard of, or not in full; false for one
+// that is ready, and for one without a Ready condition yet.
 func SilenceOf(c *clusterv1alpha1.Cluster) (Silence, bool) {
 	ready := meta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
 	if ready == nil {
@@ -77,7 +80,7 @@ func SilenceOf(c *clusterv1alpha1.Cluster) (Silence, bool) {
 	return Silence{Cause: cause, Since: ready.LastTransitionTime.Time, Away: failover.Away(c)}, true
 }
 
-// SilencesOf returns those of many clusters; nil for none.
+// SilencesOf returns those of clusters that are not heard of; nil for none.
 func SilencesOf(clusters []clusterv1alpha1.Cluster) Silences {
 	var out Silences
 	for i := range clusters {
@@ -91,13 +94,13 @@ func SilencesOf(clusters []clusterv1alpha1.Cluster) Silences {
 	return out
 }
 
-// String is "unreachable since 2026-01-02 15:04 UTC": a text that stays true, for where it
-// is not written anew as time passes.
+// String returns a text that stays true as time passes, for where it is stored:
+// "unreachable since 2026-01-02 15:04 UTC".
 func (s Silence) String() string {
 	return s.Cause + " since " + s.Since.UTC().Format("2006-01-02 15:04 UTC")
 }
 
-// For is "unreachable for 3m".
+// For returns a text for the moment, as in "unreachable for 3m".
 func (s Silence) For(now time.Time) string {
 	return s.Cause + " for " + duration.HumanDuration(max(now.Sub(s.Since), 0))
 }

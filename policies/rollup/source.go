@@ -6,35 +6,40 @@ import (
 	"strings"
 )
 
-// Share is what one of those that apply a source has come to, at a commit of it.
+// Share is the state of one Kustomization that applies a source, at a commit.
 type Share struct {
-	// Name of who applies it.
+	// Name of the Kustomization.
 	Name string
-	// State and Description are those of the commit that changed it last. Empty: nobody has
-	// judged that yet.
+	// State and Description are those of the commit status of the commit that last
+	// changed it. Empty: it was not judged yet.
 	State, Description string
-	// Reason is that of its condition Ready; empty where it has none.
+	// Reason is that of its Ready condition; empty where it has none.
 	Reason string
-	// Retired says that it fails as the commit has nothing of it any more, and that the one which is to remove it fails, too.
+	// Retired means that it fails because the commit has removed it, and the
+	// Kustomization that should remove it fails, too.
 	Retired bool
-	// Unchanged says that the commit changes nothing of it.
+	// Unchanged means that the commit changes nothing in it.
 	Unchanged bool
-	// Awaited says that the commit has yet to be tried there.
+	// Awaited means that it has yet to try the commit.
 	Awaited bool
-	// Suspended says that it will not be.
+	// Suspended means that it will not try it.
 	Suspended bool
-	// Waits is a dependency that it waits for and that does not exist; empty for none. What it applied runs on, but it
-	// takes up nothing new before somebody mends that.
+	// Waits is a dependency that it waits for and that does not exist; empty for
+	// none. What it applied stays, but it applies nothing new until somebody
+	// corrects that.
 	Waits string
-	// Meant is the one whose name is nearly that of Waits; empty where none is near.
+	// Meant is the Kustomization whose name is nearly Waits; empty where none is
+	// near.
 	Meant string
 	// Ready and Total count clusters.
 	Ready, Total int
 }
 
-// Source sums up all that apply a source at one commit: "41 unchanged, 2 roll out: 12/40; web: …".
-// What the commit does not change counts as well: it is green when all of it is. What failed is reported
-// before what is on its way, and what asks most of people before the rest; the order of shares does not matter.
+// Source aggregates all Kustomizations that apply a source at one commit: "41
+// unchanged, 2 roll out: 12/40; web: …". Those that the commit does not change
+// count as well: it succeeds once all are well. Failures are reported before what
+// is in progress, and what asks most of people before the rest. The order of
+// shares does not matter.
 func Source(shares []Share) Rollup {
 	shares = slices.SortedFunc(slices.Values(shares), byConcern)
 	var counts shareCounts
@@ -69,7 +74,8 @@ func Source(shares []Share) Rollup {
 	return out
 }
 
-// firstKept names the first share by which something stays where nobody asks for it, and describes that; empty for none.
+// firstKept returns the first share with an object that stays although it is not
+// wanted, and the text about it; empty for none.
 func firstKept(shares []Share) string {
 	for _, s := range shares {
 		if kept := keptOf(s.Description); kept != "" && s.state() == StateSuccess && !s.Suspended {
@@ -79,7 +85,8 @@ func firstKept(shares []Share) string {
 	return ""
 }
 
-// absent says what it waits for: "base, which does not exist". Waits must not be empty.
+// absent returns what the share waits for, as in "base, which does not exist".
+// Waits must not be empty.
 func (s Share) absent() string {
 	if s.Meant != "" {
 		return s.Waits + ", which does not exist (did you mean " + s.Meant + "?)"
@@ -87,7 +94,7 @@ func (s Share) absent() string {
 	return s.Waits + ", which does not exist"
 }
 
-// state is pending where nobody knows.
+// state returns the state that counts: pending where it is not known.
 func (s Share) state() string {
 	if s.Awaited || s.State == "" || s.Waits != "" && s.State == StateSuccess {
 		return StatePending
@@ -98,10 +105,11 @@ func (s Share) state() string {
 // shareCounts counts shares by state.
 type shareCounts struct {
 	unchanged, notReady, changed, failed, rolling, awaited, suspended, waiting int
-	// waitsFor are the dependencies that do not exist, in the order in which they were met, and absent tells of the first.
+	// waitsFor are the dependencies that do not exist, in the order in which they
+	// were added, and absent is the text about the first.
 	waitsFor []string
 	absent   string
-	// ready and total are clusters of what rolls out.
+	// ready and total count the clusters of shares that roll out.
 	ready, total int
 }
 
@@ -132,12 +140,12 @@ func (t *shareCounts) add(s Share) {
 	}
 }
 
-// alone reports whether there is only one to report.
+// alone reports whether there is only one share.
 func (t *shareCounts) alone() bool {
 	return t.unchanged+t.changed+t.failed+t.rolling+t.awaited+t.suspended+t.waiting == 1
 }
 
-// String lists what there is of each.
+// String lists how many shares are in each state.
 func (t *shareCounts) String() string {
 	var out []string
 	add := func(count int, one, more string) {

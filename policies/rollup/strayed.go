@@ -11,12 +11,12 @@ import (
 	"github.com/flotilla-io/flotilla/policies/excerpt"
 )
 
-// Strayed is how a reason begins that says of an object that others changed it in its
-// cluster, or removed it, and that it is left so.
+// Strayed is the beginning of a reason for an object that somebody changed or
+// removed in its cluster and that is left so.
 const Strayed = "differs from what was applied, and is left so: "
 
-// PutBack is what has an object that others changed or removed put back, other than that they
-// do it themselves: what leaves it so is a suspension, or the policy's drift.
+// PutBack returns what to do to have such an object put back. It is left as it is
+// because of a suspension, or because of spec.drift of its policy.
 func PutBack(suspended bool) string {
 	if suspended {
 		return "take spec.suspension out of its policy"
@@ -24,8 +24,8 @@ func PutBack(suspended bool) string {
 	return "have it put back: spec.drift Revert of its policy"
 }
 
-// DriftOf is what a Work says of what others changed in its cluster and is left so; empty
-// for nothing.
+// DriftOf returns a Work's message about drift that is not reverted; empty for
+// none.
 func DriftOf(w *workv1alpha1.Work) string {
 	c := meta.FindStatusCondition(w.Status.Conditions, workv1alpha1.WorkDrifted)
 	if c == nil || c.Status != metav1.ConditionTrue {
@@ -34,8 +34,8 @@ func DriftOf(w *workv1alpha1.Work) string {
 	return cmp.Or(c.Message, c.Reason)
 }
 
-// strayed is why nobody reports the health of an object: somebody removed or changed it, and it
-// is left so. Empty where that is not so, or where it is not known.
+// strayed returns the drift because of which the health of an object is not
+// reported; empty where its health is known, or there is no drift.
 func strayed(item *workv1alpha2.AggregatedStatusItem) string {
 	if item.Health == workv1alpha2.ResourceHealthy || item.Health == workv1alpha2.ResourceUnhealthy {
 		return ""

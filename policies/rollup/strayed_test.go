@@ -12,17 +12,18 @@ import (
 	"github.com/flotilla-io/flotilla/policies/rollup"
 )
 
-// TestWhatWasRemovedAndIsLeftSo: nobody will ever tell the health of what somebody removed
-// in the cluster, where that is reported only: the reason says that, and is reported once. A
-// binding says it of each cluster, of however many.
+// TestWhatWasRemovedAndIsLeftSo checks that an object that somebody removed in
+// the cluster, where drift is only reported, has that as the reason for its
+// unknown health, once. A binding has it for each cluster, however many there
+// are.
 func TestWhatWasRemovedAndIsLeftSo(t *testing.T) {
 	const removed = "Deployment shop/web was removed"
 	reported := rollup.Strayed + removed
 	others := map[string]string{"b": removed, "c": removed, "d": "m: it is not", "e": "spec.replicas is 7", "f": "; m: nothing", "g": removed, "h": removed, "i": removed}
 	for name, tc := range map[string]struct {
 		kind    string            // Deployment if empty
-		drifted map[string]string // what Works say of drift that is left so, by cluster
-		mended  bool              // it was put back
+		drifted map[string]string // messages of Works about drift that is left so, by cluster
+		mended  bool              // the drift was reverted
 		health  workv1alpha2.ResourceHealth
 		want    string
 	}{
@@ -62,7 +63,7 @@ func TestWhatWasRemovedAndIsLeftSo(t *testing.T) {
 				part := rollup.PartOf(of, b, works, nil).Clusters[0]
 				note := ""
 				if tc.health == workv1alpha2.ResourceUnhealthy && works != nil {
-					note = tc.drifted["m"] // what it waits for is another thing
+					note = tc.drifted["m"] // the note is not what it waits for
 				}
 				if diff := cmp.Diff([]string{"Progressing", tc.want, note}, []string{part.State.String(), part.Reason, part.Note}); diff != "" {
 					t.Errorf("%s: state, reason, note (-want +got):\n%s", by, diff)
@@ -72,9 +73,9 @@ func TestWhatWasRemovedAndIsLeftSo(t *testing.T) {
 	}
 }
 
-// with returns said, and one thing more.
-func with(said map[string]string, cluster, text string) map[string]string {
-	out := maps.Clone(said)
+// with returns a copy of messages with another one.
+func with(messages map[string]string, cluster, text string) map[string]string {
+	out := maps.Clone(messages)
 	out[cluster] = text
 	return out
 }

@@ -15,7 +15,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/rollup"
 )
 
-// TestHealthText: what people are told of objects, beside what counts.
+// TestHealthText checks the health that users see, which may differ from the one
+// that counts.
 func TestHealthText(t *testing.T) {
 	job := schema.GroupKind{Group: "batch", Kind: "Job"}
 	for name, tc := range map[string]struct {
@@ -45,7 +46,8 @@ func TestHealthText(t *testing.T) {
 	}
 }
 
-// TestNeverSent: of a cluster that a template was always kept from that is reported.
+// TestNeverSent checks that a cluster to which a template was never sent, because
+// of a suspension, is reported as such.
 func TestNeverSent(t *testing.T) {
 	b := binding(succeeded, "a", "b")
 	b.Spec.Suspension = &workv1alpha2.Suspension{}
@@ -59,7 +61,8 @@ func TestNeverSent(t *testing.T) {
 	}
 }
 
-// TestSuspendedWork: a version that is kept from a cluster is not there, and the reason is reported.
+// TestSuspendedWork checks that a version which is kept from a cluster counts as
+// not there, with that reason.
 func TestSuspendedWork(t *testing.T) {
 	w := work("a", "True", "", workv1alpha2.ResourceHealthy, `{}`)
 	w.Spec.SuspendDispatching = ptr.To(true)
@@ -73,8 +76,9 @@ func TestSuspendedWork(t *testing.T) {
 	}
 }
 
-// TestRemovedWhileSuspended: what somebody removes while changes are kept from a cluster stays
-// away, and is neither well nor waited for.
+// TestRemovedWhileSuspended checks that an object that somebody removes while
+// changes are kept from the cluster stays away, and is neither healthy nor waited
+// for.
 func TestRemovedWhileSuspended(t *testing.T) {
 	w := work("a", "True", "", "", "")
 	w.Spec.SuspendDispatching = ptr.To(true)
@@ -95,8 +99,8 @@ func TestRemovedWhileSuspended(t *testing.T) {
 	}
 }
 
-// TestWhatATerminalWouldObey: what a cluster says of a Work is text in the binding, whatever
-// is in it.
+// TestWhatATerminalWouldObey checks that control characters in a cluster's
+// messages do not get into the binding.
 func TestWhatATerminalWouldObey(t *testing.T) {
 	refused := work("a", "False", "no\aquota\u202eyas \x1b[2J", "", "")
 	b := binding(succeeded, "a")
@@ -106,8 +110,9 @@ func TestWhatATerminalWouldObey(t *testing.T) {
 	}
 }
 
-// TestWhatKeepsAClusterFromAWork: it is reported as a failure, by whatever shows of the binding,
-// and goes once there is a Work.
+// TestWhatKeepsAClusterFromAWork checks that the reason why a cluster has no Work
+// is reported as a failure wherever the binding is shown, and goes once there is
+// a Work.
 func TestWhatKeepsAClusterFromAWork(t *testing.T) {
 	b := binding(succeeded, "a", "b")
 	b.Annotations[propagation.ClusterFaultsAnnotation] = propagation.ClusterFaults{"b": "override policy shop/x: no", "left": "it is not of the placement"}.Text()

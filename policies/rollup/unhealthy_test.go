@@ -13,7 +13,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/rollup"
 )
 
-// TestUnhealthySince: it is said once, with the health, goes with it, and is there only for who moves what is unhealthy.
+// TestUnhealthySince checks that the time is set once, with the health, is
+// removed with it, and is set only where the policy moves unhealthy applications.
 func TestUnhealthySince(t *testing.T) {
 	noon := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-deployment"}}

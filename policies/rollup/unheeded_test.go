@@ -6,8 +6,9 @@ import (
 	"github.com/flotilla-io/flotilla/policies/rollup"
 )
 
-// TestWhatIsNotTakenUp: a revision says what of it no policy does. It is done where that is left to a Lazy policy, and not where
-// another policy keeps it.
+// TestWhatIsNotTakenUp checks that a revision reports requests of policies that
+// are not followed. It succeeds where a Lazy policy waits, and not where another
+// policy keeps the template.
 func TestWhatIsNotTakenUp(t *testing.T) {
 	const by = "by PropagationPolicy shop/web before its next change, as that is Lazy"
 	runs := rollup.Part{Object: "Deployment shop/web", Clusters: []rollup.ClusterPart{{Name: "east", State: rollup.Healthy}}}
@@ -35,8 +36,8 @@ func TestWhatIsNotTakenUp(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := rollup.Revision(tc.parts)
-			if said := got.State + " " + got.Description; said != tc.want {
-				t.Errorf("got %q, want %q", said, tc.want)
+			if text := got.State + " " + got.Description; text != tc.want {
+				t.Errorf("got %q, want %q", text, tc.want)
 			}
 		})
 	}

@@ -17,17 +17,18 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
-// view is what is known of a template's clusters.
+// view is what a binding and its Works show about a template's clusters.
 type view struct {
 	generation int64
 	digest     string
 	kind       schema.GroupKind
 	items      map[string]*workv1alpha2.AggregatedStatusItem
-	// truncated says that statuses were left out of items.
+	// truncated means that statuses were left out of items.
 	truncated bool
-	// works is nil where the Works are not known.
+	// works are by cluster; nil where the Works are not known.
 	works map[string]*workv1alpha1.Work
-	// former says that clusters are judged by what they hold, which is not what is wanted.
+	// former means that clusters are judged by what they have, which is not what
+	// is wanted now.
 	former bool
 }
 
@@ -42,7 +43,7 @@ func newView(template *unstructured.Unstructured, b workv1alpha2.Binding, works 
 	if template != nil {
 		v.generation, v.kind = template.GetGeneration(), template.GroupVersionKind().GroupKind()
 	}
-	if v.digest == "" && template != nil { // it is for any version of the template
+	if v.digest == "" && template != nil { // the binding is for any version of the template
 		v.digest, _ = propagation.Digest(template)
 	}
 	items := b.BindingStatus().AggregatedStatus
@@ -61,8 +62,9 @@ func newView(template *unstructured.Unstructured, b workv1alpha2.Binding, works 
 	return v
 }
 
-// isFormer has the view judge what clusters hold of a template that is not placed as it is
-// wanted: none of that counts as the latest version unless it is that of the template.
+// isFormer makes the view judge what clusters have of a template that is not
+// placed as wanted: only what has the digest of the present template counts as
+// its latest version.
 func (v *view) isFormer(template *unstructured.Unstructured, b workv1alpha2.Binding) {
 	v.former, v.generation = true, 0
 	if current(template, b) {
@@ -73,7 +75,7 @@ func (v *view) isFormer(template *unstructured.Unstructured, b workv1alpha2.Bind
 	}
 }
 
-// parts are the states of the template in its clusters, which are sorted.
+// parts returns the states of the template in its clusters, sorted by name.
 func (v *view) parts(b workv1alpha2.Binding, silent Silences) []ClusterPart {
 	var out []ClusterPart
 	for _, target := range plan.Targets(plan.SpecOf(b)) {
@@ -81,7 +83,7 @@ func (v *view) parts(b workv1alpha2.Binding, silent Silences) []ClusterPart {
 		c := ClusterPart{Name: target.Name, State: state, Reason: reason, Note: v.note(target), Replicas: target.Replicas, Suspended: plan.Suspended(b.BindingSpec(), target.Name)}
 		c.Outdated, c.Applied = v.works != nil && !v.upToDate(v.works[target.Name]), v.holds(target.Name)
 		if c.Strayed = strings.HasPrefix(reason, Strayed); c.Strayed {
-			c.Note = "" // the same
+			c.Note = "" // it would repeat the reason
 		}
 		if c.Suspended && (reason == notSent || reason == notApplied) {
 			c.Reason = Suspended
@@ -104,7 +106,7 @@ func (v *view) judge(target workv1alpha2.TargetCluster) (State, string) {
 		return Failed, w.Annotations[propagation.FaultAnnotation]
 	}
 	if v.works != nil && v.works[target.Name] == nil && item.AppliedMessage != "" {
-		return Failed, item.AppliedMessage // there is no Work, and that is why
+		return Failed, item.AppliedMessage // why there is no Work
 	}
 	fault := v.fault(target)
 	if v.works != nil && !v.former && !v.upToDate(v.works[target.Name]) {
@@ -148,10 +150,12 @@ func (v *view) judge(target workv1alpha2.TargetCluster) (State, string) {
 	return state, reason
 }
 
-// NotSeen is the text of a cluster that reports what became of an earlier version than the latest.
+// NotSeen is the reason for a cluster whose report is about an earlier version
+// than the latest.
 const NotSeen = "latest version not seen yet"
 
-// SeenIn is the generation of a template that each cluster's report is about, as far as that says so.
+// SeenIn returns, by cluster, the generation of the template that its report is
+// about. Clusters whose reports have none are missing.
 func SeenIn(b workv1alpha2.Binding) map[string]int64 {
 	var out map[string]int64
 	for i := range b.BindingStatus().AggregatedStatus {
@@ -187,21 +191,21 @@ func byHealth(item *workv1alpha2.AggregatedStatusItem, counts string) (State, st
 	}
 }
 
-// fault returns why the interpreter does not understand the object in a
-// cluster; empty where it does, or where that is not known. It is no failure of
-// the template: a webhook recovers, a script is mended.
+// fault returns why the interpreter fails for the object in a cluster; empty
+// where it does not, or that is not known. It does not count as a failure of the
+// template, as a webhook recovers and a script is corrected.
 func (v *view) fault(target workv1alpha2.TargetCluster) string {
 	return v.conditionMessage(target, workv1alpha1.WorkInterpreted, metav1.ConditionFalse)
 }
 
-// note reports that a cluster differs from what was applied, where that is to be
-// reported only: what was sent has arrived, and what others made of it is theirs.
+// note returns a cluster's drift that is reported only. It does not count against
+// the cluster: what was sent was applied, and what others changed is theirs.
 func (v *view) note(target workv1alpha2.TargetCluster) string {
 	return v.conditionMessage(target, workv1alpha1.WorkDrifted, metav1.ConditionTrue)
 }
 
-// conditionMessage returns the message of a condition of the cluster's Work, if it has the
-// given status.
+// conditionMessage returns the message of a condition of the cluster's Work, or
+// the reason where it has none; empty unless the condition has the given status.
 func (v *view) conditionMessage(target workv1alpha2.TargetCluster, kind string, status metav1.ConditionStatus) string {
 	w := v.works[target.Name]
 	if w == nil {
@@ -217,7 +221,8 @@ func (v *view) conditionMessage(target workv1alpha2.TargetCluster, kind string, 
 	return excerpt.Message(c.Message, mostFault)
 }
 
-// pending is how far the latest version is on its way to a cluster that does not hold it.
+// pending returns how far the latest version has got on its way to a cluster that
+// does not have it.
 func (v *view) pending(w *workv1alpha1.Work, fault string) string {
 	switch {
 	case w != nil && ptr.Deref(w.Spec.SuspendDispatching, false):
@@ -231,14 +236,14 @@ func (v *view) pending(w *workv1alpha1.Work, fault string) string {
 	}
 }
 
-// holds reports whether a cluster is known to have the latest template applied.
+// holds reports whether a cluster is known to have applied the latest template.
 func (v *view) holds(cluster string) bool {
 	w, item := v.works[cluster], v.items[cluster]
 	return w != nil && item != nil && item.Applied && v.upToDate(w)
 }
 
-// sent reports whether a Work carries the latest template. Works of other writers carry no
-// digest and are not doubted.
+// sent reports whether a Work has the latest template. Works without a digest,
+// which other programs write, are taken to have it.
 func (v *view) sent(w *workv1alpha1.Work) bool {
 	if w == nil {
 		return false
@@ -247,8 +252,8 @@ func (v *view) sent(w *workv1alpha1.Work) bool {
 	return seen == "" || v.digest == "" || seen == v.digest
 }
 
-// upToDate reports whether a Work carries the latest template and has been
-// applied since.
+// upToDate reports whether a Work has the latest template, and the cluster has
+// reported about it since.
 func (v *view) upToDate(w *workv1alpha1.Work) bool {
 	if !v.sent(w) {
 		return false

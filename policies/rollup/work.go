@@ -11,12 +11,12 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
-// Goes is the text of a copy that is being removed from a cluster.
+// Goes is the text for a copy that is being removed from a cluster.
 const Goes = "it is being taken out of this cluster"
 
-// OfWork judges a Work by what it says of itself; the text is empty where there is nothing
-// to say. A healthy one may have one: what others changed in the cluster is left so. What
-// they removed is not healthy.
+// OfWork judges a Work by its own status; the text is empty where there is
+// nothing to add. A healthy Work has a text where drift is not reverted; one
+// whose object was removed in the cluster is not healthy.
 func OfWork(w *workv1alpha1.Work) (State, string) {
 	of := func(kind string, status metav1.ConditionStatus) (string, bool) {
 		c := meta.FindStatusCondition(w.Status.Conditions, kind)
@@ -52,7 +52,8 @@ func OfWork(w *workv1alpha1.Work) (State, string) {
 	}
 }
 
-// LeavingPart is the state in a cluster that has yet to remove what a Work holds, with what keeps it.
+// LeavingPart returns the state in a cluster that has yet to remove the objects
+// of a Work, with what keeps them.
 func LeavingPart(cluster string, w *workv1alpha1.Work, silent Silences) ClusterPart {
 	out := ClusterPart{Name: cluster, State: Progressing, Reason: "not removed yet"}
 	if s, ok := silent[cluster]; ok {
@@ -63,8 +64,9 @@ func LeavingPart(cluster string, w *workv1alpha1.Work, silent Silences) ClusterP
 	return out
 }
 
-// NamespacePart is the state of a Namespace in a cluster that has a Work of it. Nothing of it runs: where the
-// cluster was heard to hold it, that it is silent since counts with what is in it.
+// NamespacePart returns the state of a Namespace in a cluster, by its Work.
+// Nothing runs in a Namespace itself: if the cluster has reported that it has it,
+// a silence since then counts for the objects in it only.
 func NamespacePart(cluster string, w *workv1alpha1.Work, silent Silences) ClusterPart {
 	state, reason := OfWork(w)
 	out := ClusterPart{Name: cluster, State: state, Reason: cmp.Or(reason, notApplied)}
@@ -78,13 +80,14 @@ func NamespacePart(cluster string, w *workv1alpha1.Work, silent Silences) Cluste
 	return out
 }
 
-// known reports whether a Work says how its first object is, which it does not of one that
-// somebody removed.
+// known reports whether a Work shows the state of its first object, which it does
+// not if somebody removed the object.
 func known(w *workv1alpha1.Work) bool {
 	return shownOf(w) == workv1alpha2.ResourceHealthy || len(w.Status.ManifestStatuses) > 0 && w.Status.ManifestStatuses[0].Status != nil
 }
 
-// shownOf is the health of a Work's first object; empty where nothing is reported.
+// shownOf returns the health of a Work's first object; empty where it is not
+// reported.
 func shownOf(w *workv1alpha1.Work) workv1alpha2.ResourceHealth {
 	if len(w.Status.ManifestStatuses) == 0 {
 		return ""

@@ -13,13 +13,13 @@ import (
 	"github.com/flotilla-io/flotilla/policies/rollup"
 )
 
-// TestOfWork: a Work alone reports how it does, and why.
+// TestOfWork checks the state and the reason that a Work alone shows.
 func TestOfWork(t *testing.T) {
-	type said struct{ kind, status, message string }
+	type condition struct{ kind, status, message string }
 	for name, tc := range map[string]struct {
 		applied         string
 		health          workv1alpha2.ResourceHealth
-		says            []said
+		conditions      []condition
 		fault           string
 		leaving, behind bool
 		want            string
@@ -30,16 +30,16 @@ func TestOfWork(t *testing.T) {
 		"not ready":                       {applied: "True", health: workv1alpha2.ResourceUnhealthy, want: "Progressing "},
 		"an older version":                {applied: "True", behind: true, want: "Progressing "},
 		"an override fails":               {applied: "True", health: workv1alpha2.ResourceHealthy, fault: "no such path", want: "Failed no such path"},
-		"a rule fails":                    {applied: "True", says: []said{{"Interpreted", "False", "boom"}}, want: "Progressing boom"},
-		"it differs, and is left so":      {applied: "True", health: workv1alpha2.ResourceHealthy, says: []said{{"Drifted", "True", "spec.replicas is 7"}}, want: "Healthy differs from what was applied, and is left so: spec.replicas is 7"},
-		"it was removed, and is left so":  {applied: "True", says: []said{{"Drifted", "True", "it was removed"}}, want: "Progressing differs from what was applied, and is left so: it was removed"},
-		"it differed, and was put back":   {applied: "True", health: workv1alpha2.ResourceHealthy, says: []said{{"Drifted", "False", "spec.replicas was 7"}}, want: "Healthy "},
+		"a rule fails":                    {applied: "True", conditions: []condition{{"Interpreted", "False", "boom"}}, want: "Progressing boom"},
+		"it differs, and is left so":      {applied: "True", health: workv1alpha2.ResourceHealthy, conditions: []condition{{"Drifted", "True", "spec.replicas is 7"}}, want: "Healthy differs from what was applied, and is left so: spec.replicas is 7"},
+		"it was removed, and is left so":  {applied: "True", conditions: []condition{{"Drifted", "True", "it was removed"}}, want: "Progressing differs from what was applied, and is left so: it was removed"},
+		"it differed, and was put back":   {applied: "True", health: workv1alpha2.ResourceHealthy, conditions: []condition{{"Drifted", "False", "spec.replicas was 7"}}, want: "Healthy "},
 		"it goes":                         {applied: "True", health: workv1alpha2.ResourceHealthy, leaving: true, want: "Progressing it is being taken out of this cluster"},
-		"it goes, and something keeps it": {applied: "True", leaving: true, says: []said{{"DeletionBlocked", "True", "its finalizers keep it"}}, want: "Progressing its finalizers keep it"},
+		"it goes, and something keeps it": {applied: "True", leaving: true, conditions: []condition{{"DeletionBlocked", "True", "its finalizers keep it"}}, want: "Progressing its finalizers keep it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := work("a", tc.applied, "refused", tc.health, "")
-			for _, s := range tc.says {
+			for _, s := range tc.conditions {
 				w.Status.Conditions = append(w.Status.Conditions, metav1.Condition{Type: s.kind, Status: metav1.ConditionStatus(s.status), Message: s.message})
 			}
 			if tc.fault != "" {
@@ -59,7 +59,8 @@ func TestOfWork(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotUnderstood: the binding's word of it comes along, whatever the state.
+// TestWhatIsNotUnderstood checks that the binding's condition Interpreted is
+// reported, whatever the state.
 func TestWhatIsNotUnderstood(t *testing.T) {
 	b := binding(succeeded, "a")
 	b.BindingStatus().Conditions = append(b.BindingStatus().Conditions, metav1.Condition{Type: workv1alpha2.Interpreted, Status: metav1.ConditionFalse, Message: "webhook w: no answer"})
