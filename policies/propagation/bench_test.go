@@ -11,8 +11,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
-// BenchmarkMatch finds out which of 1,000 policies carries each of 10,000
-// templates. One operation is one template.
+// BenchmarkMatch measures how long it takes to find the one of 1,000 policies
+// that carries a template, for 10,000 templates. One operation is one template.
 func BenchmarkMatch(b *testing.B) {
 	shapes := map[string]func(i int) policyv1alpha1.ResourceSelector{
 		"by-name": func(i int) policyv1alpha1.ResourceSelector {

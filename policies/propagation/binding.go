@@ -15,46 +15,49 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 )
 
-// DigestAnnotation holds, on a binding, the digest of the template which
-// spec.resource.resourceVersion stands for, and on a Work that of the template
-// which its manifest was made from.
+// DigestAnnotation is, on a binding, the digest of the template whose
+// resourceVersion is in spec.resource; on a Work, that of the template from which
+// its manifest was made.
 const DigestAnnotation = "propagation.flotilla.io/template-digest"
 
-// FaultAnnotation holds, on a Work, why its manifest could not be made anew: it
-// is what it was before. At most MaxFault bytes.
+// FaultAnnotation is, on a Work, why its manifest could not be made anew; the
+// manifest is the one from before. It has at most MaxFault bytes.
 const FaultAnnotation = "propagation.flotilla.io/fault"
 
-// MaxFault is how many bytes of a fault are kept.
+// MaxFault is how long the text of a fault may be, in bytes.
 const MaxFault = 1024
 
-// Template is a resource that is to be carried, with what the interpreter
-// knows of its size.
+// Template is a resource that is to be propagated, with its size according to the
+// interpreter.
 type Template struct {
 	// Object as the hub holds it.
 	Object *unstructured.Unstructured
-	// Replicas it asks for; zero for resources that have none.
+	// Replicas that it asks for; zero for kinds that have none.
 	Replicas int32
-	// Requirements of one replica; nil where there are none.
+	// Requirements of one replica; nil for none.
 	Requirements *workv1alpha2.ReplicaRequirements
-	// Digest of the object, from Digest. Where Seen equals it, the binding
-	// keeps the resourceVersion that it has recorded, so that a change of the
-	// template's status alone writes nothing. Both empty: always recorded.
+	// Digest of the object, from Digest, and Seen, the digest that its binding
+	// has. Where they are equal, the binding keeps its resourceVersion, so that a
+	// change of the template's status alone causes no write. If both are empty,
+	// the resourceVersion is always updated.
 	Digest, Seen string
-	// Components are its parts where it has several kinds of pods, each with its
-	// own replicas. Replicas and Requirements then have no say.
+	// Components are its parts where it has several kinds of pods, each with
+	// replicas of its own. Replicas and Requirements are then ignored.
 	Components []workv1alpha2.Component
-	// Priority of the class that the policy names; nil where it names none.
+	// Priority of the PriorityClass that the policy names; nil where it names
+	// none.
 	Priority *int32
 }
 
-// serverKept are the keys of metadata that are never propagated.
+// serverKept are the fields of metadata that the API server maintains and that
+// are never propagated.
 var serverKept = []string{
 	"managedFields", "resourceVersion", "generation", "selfLink", "uid", "creationTimestamp",
 	"deletionTimestamp", "deletionGracePeriodSeconds", "ownerReferences", "finalizers",
 }
 
 // Digest returns a digest of what is propagated of obj: all but its status and
-// what the server keeps in its metadata.
+// the metadata that the API server maintains.
 func Digest(obj *unstructured.Unstructured) (string, error) {
 	content := maps.Clone(obj.Object)
 	delete(content, "status")
@@ -73,11 +76,11 @@ func Digest(obj *unstructured.Unstructured) (string, error) {
 	return hex.EncodeToString(sum[:16]), nil
 }
 
-// BindingSpec returns what the spec of the template's binding should be under
-// p. What p and the template do not govern is taken from current: the
-// placement that was decided, evictions, the bindings that need this one, a
-// pending rebalance and a suspension of scheduling; the result shares that with
-// current, which is not changed. current is nil for a binding that is to be made.
+// BindingSpec returns the spec that the template's binding should have under p.
+// What neither p nor the template determines is taken from current: the
+// placement, evictions, the bindings that need this one, a requested rebalance
+// and a suspension of scheduling. The result shares these with current, which is
+// not changed. A nil current stands for a new binding.
 func BindingSpec(t Template, p policyv1alpha1.Policy, current *workv1alpha2.ResourceBindingSpec) workv1alpha2.ResourceBindingSpec {
 	spec := workv1alpha2.ResourceBindingSpec{}
 	if current != nil {
@@ -114,7 +117,7 @@ func BindingSpec(t Template, p policyv1alpha1.Policy, current *workv1alpha2.Reso
 	return spec
 }
 
-// affinityGroups returns the groups that the labels of a template put it in; nil
+// affinityGroups returns the groups that a template belongs to by its labels; nil
 // where it is in none.
 func affinityGroups(affinity *policyv1alpha1.WorkloadAffinity, labels map[string]string) *workv1alpha2.WorkloadAffinityGroups {
 	if affinity == nil {
@@ -162,10 +165,9 @@ func NoPriorityClass(p policyv1alpha1.Policy) error {
 		Title(p), p.PropagationSpec().SchedulePriority.PriorityClassName)
 }
 
-// SameDecision reports whether two states of one binding decide the same: they
-// differ, if at all, in the version of the template that they stand for, and in
-// nothing that says where it goes and how it is divided. The Works of the two
-// differ by the content of the template alone.
+// SameDecision reports whether two states of one binding differ, if at all, only
+// in the version of the template that they are for, and not in where it goes or
+// how it is divided. Their Works then differ only by the template's content.
 func SameDecision(a, b workv1alpha2.Binding) bool {
 	same := b.DeepCopyObject().(workv1alpha2.Binding)
 	same.BindingSpec().Resource.ResourceVersion = a.BindingSpec().Resource.ResourceVersion
@@ -188,9 +190,8 @@ func mapOf(m map[string]string) map[string]string {
 	return m
 }
 
-// MergeSuspension returns the suspension of a binding: dispatching as the
-// policy says, scheduling as it was on the binding. Nil where nothing is
-// suspended.
+// MergeSuspension returns the suspension of a binding: dispatching from the
+// policy, scheduling from the binding itself. Nil where nothing is suspended.
 func MergeSuspension(policy *policyv1alpha1.Suspension, current *workv1alpha2.Suspension) *workv1alpha2.Suspension {
 	var scheduling *bool
 	if current != nil {

@@ -6,8 +6,8 @@ import (
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 )
 
-// Claim is the metadata by which a template and its binding say which policy
-// carries them.
+// Claim is the metadata of a template and its binding that names the policy by
+// which they are propagated.
 type Claim struct {
 	Labels, Annotations map[string]string
 }
@@ -20,7 +20,7 @@ type PolicyRef struct {
 	ID string
 }
 
-// RefOf names p.
+// RefOf returns the reference to p.
 func RefOf(p policyv1alpha1.Policy) PolicyRef {
 	return PolicyRef{Namespace: p.GetNamespace(), Name: p.GetName(), ID: p.GetLabels()[IDLabel(p)]}
 }
@@ -41,7 +41,7 @@ func (r PolicyRef) String() string {
 	return r.Namespace + "/" + r.Name
 }
 
-// ClaimOf returns the claim that p writes on what it carries.
+// ClaimOf returns the claim that p sets on its templates.
 func ClaimOf(p policyv1alpha1.Policy) Claim {
 	ref := RefOf(p)
 	if ref.Namespace == "" {
@@ -59,8 +59,8 @@ func ClaimOf(p policyv1alpha1.Policy) Claim {
 	}
 }
 
-// ClaimKeys returns every key that a claim of either scope uses, and that of the
-// note of a template that waits. A new claim removes those that it does not set.
+// ClaimKeys returns all keys that claims of either scope use, and
+// WaitsAnnotation. A new claim removes those that it does not set.
 func ClaimKeys() (labels, annotations []string) {
 	return []string{
 			policyv1alpha1.PropagationPolicyPermanentIDLabel,
@@ -73,9 +73,9 @@ func ClaimKeys() (labels, annotations []string) {
 		}
 }
 
-// Claimed returns the policy that obj is claimed by. A complete claim of a
-// namespaced policy beats one of a cluster-wide policy; an incomplete claim is
-// none.
+// Claimed returns the policy by which obj is claimed. A complete claim of a
+// namespaced policy goes before one of a cluster-wide policy; an incomplete claim
+// counts as none.
 func Claimed(obj metav1.Object) (PolicyRef, bool) {
 	labels, annotations := obj.GetLabels(), obj.GetAnnotations()
 	ref := PolicyRef{
@@ -93,8 +93,8 @@ func Claimed(obj metav1.Object) (PolicyRef, bool) {
 	return ref, ref.Name != "" && ref.ID != ""
 }
 
-// Set writes the claim on obj and removes what another policy's claim left
-// there. It reports whether obj changed.
+// Set sets the claim on obj and removes what is left of another policy's claim.
+// It reports whether obj changed.
 func (c Claim) Set(obj metav1.Object) bool {
 	labelKeys, annotationKeys := ClaimKeys()
 	labels, a := replaceKeys(obj.GetLabels(), labelKeys, c.Labels)
@@ -111,8 +111,8 @@ func (c Claim) Set(obj metav1.Object) bool {
 // Unclaim removes every claim from obj and reports whether there was any.
 func Unclaim(obj metav1.Object) bool { return Claim{}.Set(obj) }
 
-// replaceKeys returns a copy of have in which the given keys hold the values
-// of want and no other.
+// replaceKeys returns a copy of have in which the given keys have the values of
+// want, or are removed.
 func replaceKeys(have map[string]string, keys []string, want map[string]string) (map[string]string, bool) {
 	changed := false
 	out := make(map[string]string, len(have)+len(want))

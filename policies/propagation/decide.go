@@ -13,27 +13,27 @@ import (
 	"github.com/flotilla-io/flotilla/policies/selector"
 )
 
-// Case is all that decides which policy carries a template.
+// Case is the input of Decide for one template.
 type Case struct {
-	// Template as it is, with the claim that it bears.
+	// Template as it is, with its claim.
 	Template *unstructured.Unstructured
 	// Candidates are the policies that may select the template, in any order;
-	// others do no harm. Those without a permanent id cannot claim yet and are
-	// left out.
+	// others in the list are ignored. Policies without a permanent id cannot claim
+	// yet and are left out.
 	Candidates []policyv1alpha1.Policy
-	// Owner is the policy that the template's claim names, from OwnerOf where
-	// Candidates are all there are; nil if that does not exist.
+	// Owner is the policy that the template's claim names, which OwnerOf finds if
+	// Candidates are all policies; nil if that policy does not exist.
 	Owner policyv1alpha1.Policy
 	// HasOverride reports whether an override exists; the namespace is empty for
-	// cluster-wide ones. Nil: none does.
+	// cluster-wide ones. Nil means that none does.
 	HasOverride func(namespace, name string) bool
-	// Skip says what is never propagated, beyond what can never be.
+	// Skip is what is not propagated in addition to what never is.
 	Skip SkipRules
-	// NoPreemption leaves every claim to the policy that holds it.
+	// NoPreemption leaves every template to the policy that has claimed it.
 	NoPreemption bool
 }
 
-// Outcome says what is to become of a template.
+// Outcome is what becomes of a template.
 type Outcome string
 
 const (
@@ -42,30 +42,32 @@ const (
 	// Waiting means that Policy will carry it once its overrides exist. Until then the
 	// template, and its binding if it has one, stay as they are.
 	Waiting Outcome = "Waiting"
-	// Released means that no policy carries it. A claim that is left is taken off; what
+	// Released means that no policy carries it. Its claim is removed, and what
 	// runs in clusters runs on.
 	Released Outcome = "Released"
-	// LeftAlone means that it is not for policies to carry, or not in this version of its
-	// API. Nothing about it is changed.
+	// LeftAlone means that policies may not carry it, or not in this version of
+	// its API. Nothing about it is changed.
 	LeftAlone Outcome = "LeftAlone"
 )
 
-// Decision says which policy carries a template, or why none does.
+// Decision is which policy carries a template, or why none does.
 type Decision struct {
 	Outcome Outcome
 	// Policy that carries the template, or will; nil if none does.
 	Policy policyv1alpha1.Policy
 	// From is the policy from which Policy takes the template by preemption; nil
-	// if it does not.
+	// where it does not.
 	From policyv1alpha1.Policy
 	// Missing are the overrides that the best policy waits for, in the order in
-	// which it names them. With Released, that policy does not carry it yet.
+	// which it names them. With the outcome Released, that policy does not carry
+	// the template yet.
 	Missing []string
-	// Why, in words: how the policy came to the template, or why none did.
+	// Why is the reason, for people: by what the policy selects the template, or
+	// why none does.
 	Why string
 }
 
-// OwnerOf returns the policy that has claimed obj; nil if none of all has.
+// OwnerOf returns the policy that has claimed obj; nil if it is not among all.
 func OwnerOf(obj *unstructured.Unstructured, all []policyv1alpha1.Policy) policyv1alpha1.Policy {
 	ref, ok := Claimed(obj)
 	if !ok {
@@ -79,15 +81,15 @@ func OwnerOf(obj *unstructured.Unstructured, all []policyv1alpha1.Policy) policy
 	return nil
 }
 
-// Decide returns who carries the template. The loops and every preview decide
-// by this function alone.
+// Decide returns which policy carries the template. The loops and every preview
+// use this function.
 //
 // A claim is kept while its policy exists, is not being deleted and selects the
-// template, unless another policy preempts it. Without a claim that holds, a
-// policy of the template's own namespace beats a cluster-wide one whatever
-// their priorities; among those of one scope the higher explicit priority wins,
-// then the more specific selector, then the name that sorts first. A policy
-// whose overrides are missing takes nothing, but nothing falls to a worse one
+// template, unless another policy preempts it. Without such a claim, a policy of
+// the template's own namespace beats a cluster-wide one, whatever their
+// priorities; within one scope the higher explicit priority wins, then the more
+// specific selector, then the name that sorts first. A policy whose overrides are
+// missing takes no template, but the template does not fall to a worse policy
 // meanwhile.
 func Decide(c Case) Decision {
 	r := selector.ResourceOf(c.Template)
@@ -121,7 +123,7 @@ func Decide(c Case) Decision {
 	}
 }
 
-// keep decides where the template's claim holds.
+// keep decides for a template whose claim is valid.
 func (c *Case) keep(r selector.Resource) Decision {
 	winner, ok := c.best(r, func(p policyv1alpha1.Policy) bool {
 		return c.preempts(p) && len(MissingOverrides(p, c.has)) == 0
@@ -136,7 +138,8 @@ func (c *Case) keep(r selector.Resource) Decision {
 	return out
 }
 
-// best returns the candidate that selects r and ranks highest, of those that may.
+// best returns the highest-ranking candidate that selects r and for which may is
+// true; a nil may allows all.
 func (c *Case) best(r selector.Resource, may func(policyv1alpha1.Policy) bool) (policyv1alpha1.Policy, bool) {
 	var best policyv1alpha1.Policy
 	var bestRank rank
@@ -158,7 +161,7 @@ func (c *Case) has(namespace, name string) bool {
 	return c.HasOverride != nil && c.HasOverride(namespace, name)
 }
 
-// bears reports whether a claim is left on the template.
+// bears reports whether the template has a claim, valid or not.
 func (c *Case) bears() bool {
 	_, ok := Claimed(c.Template)
 	return ok
@@ -175,7 +178,7 @@ func (c *Case) ineligible(r selector.Resource) string {
 	return ""
 }
 
-// unselected says why no policy carries a template.
+// unselected returns why no policy selects a template.
 func (c *Case) unselected(r selector.Resource) string {
 	if slices.ContainsFunc(c.Candidates, func(p policyv1alpha1.Policy) bool { return OnlyByName(p, r) }) {
 		return OwnWhy
@@ -184,7 +187,7 @@ func (c *Case) unselected(r selector.Resource) string {
 }
 
 // otherVersion returns the API version in which owner carries the same object;
-// empty if it does not. The object's other versions must leave it alone then.
+// empty if it does not. The object must then be left alone in its other versions.
 func otherVersion(owner policyv1alpha1.Policy, r selector.Resource) string {
 	gv, err := schema.ParseGroupVersion(r.APIVersion)
 	if err != nil {
@@ -204,7 +207,7 @@ func otherVersion(owner policyv1alpha1.Policy, r selector.Resource) string {
 	return ""
 }
 
-// Title returns kind and name of a policy, for users.
+// Title returns the kind and name of a policy, for users.
 func Title(p policyv1alpha1.Policy) string { return KindOf(p) + " " + RefOf(p).String() }
 
 // KindOf returns the kind of a policy.
@@ -215,7 +218,7 @@ func KindOf(p policyv1alpha1.Policy) string {
 	return policyv1alpha1.ResourceKindPropagationPolicy
 }
 
-// found says by what p selects r.
+// found returns a text with p and how it selects r.
 func found(p policyv1alpha1.Policy, r selector.Resource) string {
 	return Title(p) + ", selected " + selector.Best(p.PropagationSpec().ResourceSelectors, r).String()
 }
@@ -225,9 +228,9 @@ func waits(missing []string) string {
 }
 
 // Beats reports whether challenger takes a template from the policy that has
-// claimed it. Only a policy with preemption "Always" takes templates: a
-// namespaced policy from any cluster-wide one, and otherwise from one of its
-// own scope with a lower priority. A cluster-wide policy never takes from a
+// claimed it. It has to have the preemption "Always". A namespaced policy takes
+// templates from any cluster-wide one; within one scope, a policy takes them from
+// those with a lower priority. A cluster-wide policy never takes them from a
 // namespaced one.
 func Beats(challenger, owner policyv1alpha1.Policy) bool {
 	spec := challenger.PropagationSpec()
@@ -241,8 +244,8 @@ func Beats(challenger, owner policyv1alpha1.Policy) bool {
 	return priority(spec) > priority(owner.PropagationSpec())
 }
 
-// Selects reports whether p may carry r: p is not being deleted, reaches r's
-// namespace and one of its selectors means r.
+// Selects reports whether p may carry r: p is not being deleted, covers r's
+// namespace, and one of its selectors matches r.
 func Selects(p policyv1alpha1.Policy, r selector.Resource) bool {
 	_, ok := rankOf(p, r)
 	return ok
@@ -264,7 +267,7 @@ func rankOf(p policyv1alpha1.Policy, r selector.Resource) (rank, bool) {
 	return rk, rk.specificity != selector.None
 }
 
-// rankAlive is the rank that p would have were it not being deleted.
+// rankAlive returns the rank that p would have if it were not being deleted.
 func rankAlive(p policyv1alpha1.Policy, r selector.Resource) rank {
 	spec, ns := p.PropagationSpec(), p.GetNamespace()
 	rk := rank{namespaced: ns != "", priority: priority(spec), name: p.GetName()}
@@ -274,7 +277,7 @@ func rankAlive(p policyv1alpha1.Policy, r selector.Resource) rank {
 	return rk
 }
 
-// compare returns a positive number where a wins over b.
+// compare returns a positive number where a ranks higher than b.
 func (a rank) compare(b rank) int {
 	if a.namespaced != b.namespaced {
 		if a.namespaced {
@@ -296,17 +299,17 @@ func priority(spec *policyv1alpha1.PropagationSpec) int32 {
 	return *spec.Priority
 }
 
-// MissingOverrides returns the names of the overrides that p waits for and
-// that do not exist yet, in the order in which p names them. have is asked
-// about overrides of p's own scope; the namespace is empty for cluster-wide
-// ones.
+// MissingOverrides returns the names of the overrides that p waits for and that
+// do not exist yet, in the order in which p names them. have is called for
+// overrides of p's scope; the namespace is empty for cluster-wide ones.
 func MissingOverrides(p policyv1alpha1.Policy, have func(namespace, name string) bool) []string {
 	return slices.DeleteFunc(slices.Clone(p.PropagationSpec().DependentOverrides), func(name string) bool {
 		return have(p.GetNamespace(), name)
 	})
 }
 
-// Awaits says what a template waits for that a policy selects, and that is not taken up by it as it is now.
+// Awaits returns what a template waits for that a policy selects, where its
+// binding is not for its latest version.
 func Awaits(template *unstructured.Unstructured) string {
 	if owner := template.GetLabels()[workv1alpha2.ResourceTemplateClaimedByLabel]; owner != "" {
 		return "is left to " + owner + ", as its label " + workv1alpha2.ResourceTemplateClaimedByLabel + " says: remove the label, and its policy carries it"

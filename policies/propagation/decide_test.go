@@ -33,9 +33,9 @@ func labelled(key, value string) *unstructured.Unstructured {
 	return obj
 }
 
-// said is a decision as text: outcome, policy, whom it takes the template from
-// and what is missing.
-func said(d propagation.Decision) string {
+// decided returns a decision as text: its outcome, the policy, the one that the
+// template is taken from, and what is missing.
+func decided(d propagation.Decision) string {
 	name := func(p policyv1alpha1.Policy) string {
 		if p == nil {
 			return "-"
@@ -116,11 +116,11 @@ func TestDecide(t *testing.T) {
 				Template: tc.template, Candidates: tc.policies, Owner: propagation.OwnerOf(tc.template, tc.policies),
 				HasOverride: func(string, string) bool { return tc.have }, Skip: skip, NoPreemption: tc.off,
 			}
-			if diff := cmp.Diff(tc.want, said(propagation.Decide(c))); diff != "" {
+			if diff := cmp.Diff(tc.want, decided(propagation.Decide(c))); diff != "" {
 				t.Errorf("decision (-want +got):\n%s", diff)
 			}
 			slices.Reverse(c.Candidates)
-			if diff := cmp.Diff(tc.want, said(propagation.Decide(c))); diff != "" {
+			if diff := cmp.Diff(tc.want, decided(propagation.Decide(c))); diff != "" {
 				t.Errorf("the order of policies matters (-want +got):\n%s", diff)
 			}
 		})
@@ -211,7 +211,7 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// randomCase draws a template and policies that have much in common.
+// randomCase returns a random template, and policies that are often similar.
 func randomCase(rng *rand.Rand) propagation.Case {
 	selectors := []policyv1alpha1.ResourceSelector{
 		byName, byKind, byLabels, {APIVersion: "v1", Kind: "Pod"}, {APIVersion: "apps/v1beta1", Kind: "Deployment"},
@@ -247,8 +247,9 @@ func randomCase(rng *rand.Rand) propagation.Case {
 	}
 }
 
-// FuzzDecide holds what is true of every decision: the index loses nobody, the
-// verdicts agree with it, and to decide again after acting on it changes nothing.
+// FuzzDecide checks what is true of every decision: the index finds every policy
+// that matters, the verdicts agree with the decision, and deciding again after
+// acting on it changes nothing.
 func FuzzDecide(f *testing.F) {
 	for seed := range uint64(400) {
 		f.Add(seed)
@@ -259,7 +260,7 @@ func FuzzDecide(f *testing.F) {
 
 		narrow := c
 		narrow.Candidates = propagation.NewIndex(c.Candidates).Candidates(selector.ResourceOf(c.Template))
-		if diff := cmp.Diff(said(d), said(propagation.Decide(narrow))); diff != "" {
+		if diff := cmp.Diff(decided(d), decided(propagation.Decide(narrow))); diff != "" {
 			t.Errorf("by the index it is decided otherwise (-all +index):\n%s", diff)
 		}
 
@@ -268,7 +269,7 @@ func FuzzDecide(f *testing.F) {
 			if v.Outcome == propagation.Wins {
 				wins++
 				if d.Outcome != propagation.Carried || propagation.RefOf(d.Policy) != v.Policy {
-					t.Errorf("%s wins, decided is %s", v.Policy, said(d))
+					t.Errorf("%s wins, decided is %s", v.Policy, decided(d))
 				}
 			}
 			if v.Why == "" || (v.Outcome == propagation.WaitsForOverrides && v.Why == "waits for overrides: ") {
@@ -276,7 +277,7 @@ func FuzzDecide(f *testing.F) {
 			}
 		}
 		if (wins == 1) != (d.Outcome == propagation.Carried) {
-			t.Errorf("%d policies win, decided is %s", wins, said(d))
+			t.Errorf("%d policies win, decided is %s", wins, decided(d))
 		}
 
 		switch d.Outcome {
@@ -288,11 +289,11 @@ func FuzzDecide(f *testing.F) {
 		}
 		c.Owner = propagation.OwnerOf(c.Template, c.Candidates)
 		again := propagation.Decide(c)
-		if d.From = nil; d.Outcome == propagation.Carried && said(d) != said(again) {
-			t.Errorf("decided again: %s, was %s", said(again), said(d))
+		if d.From = nil; d.Outcome == propagation.Carried && decided(d) != decided(again) {
+			t.Errorf("decided again: %s, was %s", decided(again), decided(d))
 		}
 		if d.Outcome == propagation.Released && again.Policy != nil && again.Outcome == propagation.Carried {
-			t.Errorf("released, then %s", said(again))
+			t.Errorf("released, then %s", decided(again))
 		}
 	})
 }

@@ -10,24 +10,28 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ClusterFaultsAnnotation holds, on a binding, why clusters of its placement have no Work: an
-// override does not fit, or asks for more than a quota leaves. Of a cluster that has one the
-// Work says it, by FaultAnnotation. See ClusterFaults.
+// ClusterFaultsAnnotation is, on a binding, why clusters of its placement have no
+// Work: an override cannot be applied, or asks for more than a quota leaves. A
+// cluster that has a Work has its fault in the Work's FaultAnnotation. See
+// ClusterFaults.
 const ClusterFaultsAnnotation = "propagation.flotilla.io/cluster-faults"
 
-// mostFaults is how many different faults are kept; others are reported by Events.
+// mostFaults is how many different faults are recorded; the others are reported
+// by Events only.
 const mostFaults = 8
 
 // ClusterFaults are why clusters have no Work, by cluster.
 type ClusterFaults map[string]string
 
-// clusterFault is one fault of some clusters, as it is written.
+// clusterFault is one entry of the annotation: a fault and the clusters that have
+// it.
 type clusterFault struct {
 	Fault    string   `json:"fault"`
 	Clusters []string `json:"clusters"`
 }
 
-// ClusterFaultsOf returns what a binding says; nil where that is nothing, or cannot be read.
+// ClusterFaultsOf returns the faults that a binding has; nil where it has none,
+// or they cannot be decoded.
 func ClusterFaultsOf(b metav1.Object) ClusterFaults {
 	text := b.GetAnnotations()[ClusterFaultsAnnotation]
 	if text == "" {
@@ -46,8 +50,9 @@ func ClusterFaultsOf(b metav1.Object) ClusterFaults {
 	return out
 }
 
-// Text is the annotation's; empty for no faults. Each is at most MaxFault bytes, and those
-// of the same clusters are one: equal faults have equal texts.
+// Text returns the value of the annotation; empty for no faults. Each fault is
+// cut to MaxFault bytes, and clusters with the same fault are one entry, so that
+// equal faults have equal texts.
 func (f ClusterFaults) Text() string {
 	byFault := map[string][]string{}
 	for _, cluster := range slices.Sorted(maps.Keys(f)) {
@@ -72,7 +77,7 @@ func (f ClusterFaults) Text() string {
 	}
 	data, err := json.Marshal(all)
 	if err != nil {
-		return "" // never: texts always encode
+		return "" // cannot happen: strings always encode
 	}
 	return string(data)
 }

@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Hint says which of the names a word may mean, to be put behind it: " (did you mean west?)". It is
-// empty where none is near.
+// Hint returns a text to follow a name that does not exist, with the one of names
+// that may be meant: " (did you mean west?)". It is empty where none is near.
 func Hint(word string, names []string) string {
 	if len(word) > longestObject {
 		return ""
@@ -18,11 +18,11 @@ func Hint(word string, names []string) string {
 	return ""
 }
 
-// longestObject is how long the name of an object can be.
+// longestObject is how long the name of an object may be, in bytes.
 const longestObject = 253
 
-// HintAmong is Hint for an object of a namespace. One that has its name elsewhere is meant rather than one
-// that has nearly its name.
+// HintAmong is Hint for an object in a namespace. An object of the same name in
+// another namespace goes before one of a similar name.
 func HintAmong(wanted types.NamespacedName, known []types.NamespacedName) string {
 	var near []string
 	elsewhere := ""

@@ -9,7 +9,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
-// TestHintAmong says which object is meant by a name that none has.
+// TestHintAmong checks which object is suggested for a name that does not exist.
 func TestHintAmong(t *testing.T) {
 	known := []types.NamespacedName{
 		{Namespace: "shop", Name: "frontend"}, {Namespace: "shop", Name: "api"},

@@ -9,7 +9,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/selector"
 )
 
-// IndexKeys returns the keys under which p is found by what it may select.
+// IndexKeys returns the keys under which an index holds p, by what p may select.
 func IndexKeys(p policyv1alpha1.Policy) []string {
 	selectors := p.PropagationSpec().ResourceSelectors
 	keys := make([]string, 0, len(selectors))
@@ -46,7 +46,8 @@ func Candidates(r selector.Resource, find func(key string) ([]policyv1alpha1.Pol
 			return nil, err
 		}
 		for _, p := range found {
-			// A policy may be under several keys; one selector is under one of r's.
+			// A policy may be under several keys; one with a single selector is
+			// under one of r's keys only, which saves the search.
 			if len(p.PropagationSpec().ResourceSelectors) == 1 || !slices.Contains(out, p) {
 				out = append(out, p)
 			}
@@ -74,13 +75,14 @@ func NewIndex(all []policyv1alpha1.Policy) Index {
 
 // Candidates returns the policies that may select r.
 func (i Index) Candidates(r selector.Resource) []policyv1alpha1.Policy {
-	out, _ := Candidates(r, func(key string) ([]policyv1alpha1.Policy, error) { return i.under[key], nil }) // never an error
+	// The index cannot fail.
+	out, _ := Candidates(r, func(key string) ([]policyv1alpha1.Policy, error) { return i.under[key], nil })
 	return out
 }
 
-// Directory finds what decides about any template, where all policies and
-// overrides are at hand. Use NewDirectory; it is safe for use by several
-// goroutines as long as policies and overrides are not changed.
+// Directory finds the Case of any template where all policies and overrides are
+// known. Use NewDirectory; it is safe for use by several goroutines as long as
+// policies and overrides are not changed.
 type Directory struct {
 	index     Index
 	owners    map[PolicyRef]policyv1alpha1.Policy
@@ -102,7 +104,7 @@ func NewDirectory(policies []policyv1alpha1.Policy, overrides []policyv1alpha1.O
 	return d
 }
 
-// Case returns what decides about template.
+// Case returns the input of Decide for template.
 func (d *Directory) Case(template *unstructured.Unstructured) Case {
 	c := Case{
 		Template:    template,

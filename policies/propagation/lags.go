@@ -4,9 +4,11 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 )
 
-// Lags says what a template waits for whose binding has yet to follow its policies as they are now; empty where it does,
-// and where it waits because a policy says so: that is Lazy, or its overrides are missing. What runs until then is
-// what was asked for before. Binding is the template's.
+// Lags returns what a template waits for whose binding is not yet as its policies
+// want it now; until then its clusters run what was asked for before. It is empty
+// where the binding is up to date, and where the template waits for a reason of
+// its policy: that is Lazy, or its overrides are missing. binding is the
+// template's.
 func Lags(c Case, binding workv1alpha2.Binding) (string, error) {
 	ref, claimed := Claimed(c.Template)
 	d := Decide(c)

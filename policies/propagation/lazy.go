@@ -12,34 +12,36 @@ import (
 )
 
 const (
-	// WaitsAnnotation on a template that a Lazy policy has claimed holds the
-	// edition of it that was there then. While that is its edition, it waits.
+	// WaitsAnnotation is, on a template that a Lazy policy has claimed, the
+	// edition that the template had at that time. The template waits as long as
+	// that is still its edition.
 	WaitsAnnotation = "propagation.flotilla.io/waits-for-change-of"
-	// EditionAnnotation on the binding of a Lazy policy holds the edition of the
-	// template for which the policy was last acted on.
+	// EditionAnnotation is, on the binding of a Lazy policy, the edition of the
+	// template for which the policy was last applied.
 	EditionAnnotation = "propagation.flotilla.io/template-edition"
 )
 
-// Activation reports whether a policy acts on a template now. All of it is read
-// from what is stored, so that a restart activates nothing.
+// Activation is whether a policy acts on a template now. It follows from stored
+// objects alone, so that a restart activates nothing.
 type Activation struct {
-	// Waits: the policy is Lazy, and the template has not been changed by its user
-	// since. It is claimed; its binding, if it has one, stays as it is.
+	// Waits means that the policy is Lazy and the template has not been changed by
+	// its user since. The template is claimed; its binding, if it has one, stays
+	// as it is.
 	Waits bool
-	// Note is what the template is to say under WaitsAnnotation; empty: nothing.
+	// Note is the value of the template's WaitsAnnotation; empty for none.
 	Note string
-	// Edition is what a binding that is written now is to say under
-	// EditionAnnotation; empty: nothing.
+	// Edition is the value of EditionAnnotation for a binding that is written now;
+	// empty for none.
 	Edition string
 }
 
-// Activate reports whether p, which is to carry the template, acts on it now.
-// Binding is the template's, nil if it has none.
+// Activate returns whether p, which is to carry the template, acts on it now.
+// binding is the template's; nil if it has none.
 //
 // A policy that is not Lazy always acts. A Lazy one acts on templates that were
-// made after it was last changed, and on each change that a user makes to a
-// template: of anything but its status and the labels and annotations of the
-// control plane's own.
+// created after it was last changed, and on each change that a user makes to a
+// template: to anything but its status and the control plane's own labels and
+// annotations.
 func Activate(template *unstructured.Unstructured, p policyv1alpha1.Policy, binding workv1alpha2.Binding) (Activation, error) {
 	if p.PropagationSpec().ActivationPreference != policyv1alpha1.LazyActivation {
 		return Activation{}, nil
@@ -74,7 +76,7 @@ func (a Activation) unless(seen bool) Activation {
 	return a
 }
 
-// Claim returns the claim of p, with the note that the template is to carry.
+// Claim returns the claim of p, with the template's WaitsAnnotation.
 func (a Activation) Claim(p policyv1alpha1.Policy) Claim {
 	claim := ClaimOf(p)
 	if a.Note != "" {
@@ -83,7 +85,7 @@ func (a Activation) Claim(p policyv1alpha1.Policy) Claim {
 	return claim
 }
 
-// Note records on b which template it is for.
+// Note records on b the version of the template that it is for.
 func Note(b workv1alpha2.Binding, digest, edition string) {
 	annotations := mapOf(maps.Clone(b.GetAnnotations()))
 	annotations[DigestAnnotation] = digest
@@ -93,10 +95,10 @@ func Note(b workv1alpha2.Binding, digest, edition string) {
 	b.SetAnnotations(annotations)
 }
 
-// Follow lets b belong to p while its template waits. Nothing else changes:
-// a binding that was for the template with the claim that it had, of the digest
-// before, is for the template as it is claimed now. One without a placement runs
-// where others need it, and belongs to none until p acts.
+// Follow gives b the claim of p while its template waits, and changes nothing
+// else. The claim changes the template's digest, from before to after: a binding
+// that was for the former is for the latter. A binding without a placement exists
+// only because others need it, and gets no claim until p acts.
 func Follow(b workv1alpha2.Binding, p policyv1alpha1.Policy, before, after string) {
 	if b.BindingSpec().Placement == nil {
 		return
@@ -107,9 +109,9 @@ func Follow(b workv1alpha2.Binding, p policyv1alpha1.Policy, before, after strin
 	}
 }
 
-// Edition returns a digest of what users write of obj, and of its identity: all
-// but its status, what the server keeps in its metadata, and the labels and
-// annotations of the control plane's own.
+// Edition returns a digest of what users write of obj, and of its UID: all but
+// its status, the metadata that the API server maintains, and the control plane's
+// own labels and annotations.
 func Edition(obj *unstructured.Unstructured) (string, error) {
 	own := obj.DeepCopy()
 	own.SetLabels(written(own.GetLabels()))
@@ -119,7 +121,8 @@ func Edition(obj *unstructured.Unstructured) (string, error) {
 }
 
 // WaitsForChange reports whether obj is a template that a Lazy policy has claimed
-// and that its user has not changed since: nothing of it is sent anywhere.
+// and that its user has not changed since, so that nothing of it is sent to
+// clusters.
 func WaitsForChange(obj *unstructured.Unstructured) bool {
 	note := obj.GetAnnotations()[WaitsAnnotation]
 	if note == "" {
@@ -142,8 +145,8 @@ func written(all map[string]string) map[string]string {
 	return out
 }
 
-// younger reports whether the template was made after p was last changed. One that
-// has no time yet is being made just now.
+// younger reports whether the template was created after p was last changed. A
+// template without a creation time is about to be created.
 func younger(template *unstructured.Unstructured, p policyv1alpha1.Policy) bool {
 	made := template.GetCreationTimestamp()
 	if made.IsZero() {

@@ -19,22 +19,22 @@ func at(minutes int) metav1.Time {
 	return metav1.NewTime(noon.Add(time.Duration(minutes) * time.Minute))
 }
 
-// lazyCase is a template made before the Lazy policy p, and what may be stored
-// about the two.
+// lazyCase is a template that was created before the Lazy policy p, and what may
+// be stored about the two.
 type lazyCase struct {
 	template *unstructured.Unstructured
 	p        policyv1alpha1.Policy
 	binding  workv1alpha2.Binding
 }
 
-// edit is what a user does to the template.
+// edit changes the template as a user does.
 func (c *lazyCase) edit() {
 	if err := unstructured.SetNestedField(c.template.Object, int64(5), "spec", "replicas"); err != nil {
 		panic(err)
 	}
 }
 
-// claim has the template claimed, and marked as a pass would.
+// claim sets the claim and the note that a reconcile would set.
 func (c *lazyCase) claim(t *testing.T) {
 	t.Helper()
 	a, err := propagation.Activate(c.template, c.p, c.binding)
@@ -72,7 +72,7 @@ func TestActivate(t *testing.T) {
 		}
 	}
 	type steps = []func(*lazyCase)
-	claim := (func(*lazyCase))(nil) // stands for a pass
+	claim := (func(*lazyCase))(nil) // stands for a reconcile
 	cases := map[string]struct {
 		steps steps
 		waits bool
@@ -131,7 +131,7 @@ func TestActivate(t *testing.T) {
 			if got.Waits && got.Edition != "" {
 				t.Errorf("one that waits must not note that it was acted on: %+v", got)
 			}
-			// What a pass writes must not make the next one think otherwise.
+			// What a reconcile writes must not change the result of the next one.
 			c.claim(t)
 			again, err := propagation.Activate(c.template, c.p, c.binding)
 			lazyNow := c.p.PropagationSpec().ActivationPreference == policyv1alpha1.LazyActivation
@@ -142,7 +142,8 @@ func TestActivate(t *testing.T) {
 	}
 }
 
-// TestFollow moves a binding to another policy while its template waits.
+// TestFollow checks that a binding gets the claim of another policy while its
+// template waits.
 func TestFollow(t *testing.T) {
 	p := policy("shop", "p", byKind)
 	for name, tc := range map[string]struct{ noted, want string }{
@@ -164,8 +165,8 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// TestFollowLeavesAttachedBindings: one that runs where others need it would be
-// placed once it had a claim.
+// TestFollowLeavesAttachedBindings checks that a binding that exists only for
+// others gets no claim, as it would then be placed.
 func TestFollowLeavesAttachedBindings(t *testing.T) {
 	b := &workv1alpha2.ResourceBinding{Spec: workv1alpha2.ResourceBindingSpec{RequiredBy: []workv1alpha2.BindingSnapshot{{Name: "x"}}}}
 	want := b.DeepCopy()

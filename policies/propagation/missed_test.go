@@ -9,7 +9,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
-// TestMissed: a name that is nearly another's is a mistake, and so is a policy that means nobody who is there.
+// TestMissed checks that a name that is nearly that of another cluster is a
+// mistake, and so is a policy of whose clusters none exists.
 func TestMissed(t *testing.T) {
 	named := func(names ...string) policyv1alpha1.ClusterAffinity {
 		return policyv1alpha1.ClusterAffinity{ClusterNames: names}

@@ -8,9 +8,11 @@ import (
 	"github.com/flotilla-io/flotilla/policies/selector"
 )
 
-// Near returns how many typing mistakes keep a selector from meaning a resource:
-// in the name, the namespace, the keys and values of labels, and, beside a name, the kind; another
-// version counts for one. near is false where there is none, or where something else keeps it from that.
+// Near returns how many typing mistakes keep a selector from matching a resource:
+// in the name, the namespace, and the keys and values of labels, or, where the
+// selector has a name, in the kind. Another API version counts as one. near is
+// false where there is no mistake, or where the selector does not match for
+// another reason.
 func Near(s policyv1alpha1.ResourceSelector, r selector.Resource) (count int, near bool) {
 	if s.Kind != r.Kind {
 		n, ok := typed(s.Kind, r.Kind)
@@ -42,8 +44,8 @@ func Near(s policyv1alpha1.ResourceSelector, r selector.Resource) (count int, ne
 	return count, true
 }
 
-// typed returns the mistakes in a word that is written for one that is meant; ok is false
-// where they are more than a third of its letters, or all.
+// typed returns the number of mistakes in a word that was written for another; ok
+// is false where they are more than a third of its letters, or all.
 func typed(written, meant string) (n int, ok bool) {
 	most := min(max(len(written)/3, 1), len(written)-1)
 	if len(written)-len(meant) > most || len(meant)-len(written) > most {
@@ -53,7 +55,7 @@ func typed(written, meant string) (n int, ok bool) {
 	return n, n <= most
 }
 
-// labelled returns the mistakes in what a selector asks of labels.
+// labelled returns the number of mistakes in a label selector.
 func labelled(s *metav1.LabelSelector, set map[string]string) (count int, ok bool) {
 	for key, value := range s.MatchLabels {
 		n, ok := label(key, value, set)
@@ -72,7 +74,8 @@ func labelled(s *metav1.LabelSelector, set map[string]string) (count int, ok boo
 	return count, true
 }
 
-// label returns the fewest mistakes in the value of a key, or in the key of a value.
+// label returns the smallest number of mistakes in the value of a key or, where
+// the key does not exist, in the key of a value.
 func label(key, value string, set map[string]string) (best int, ok bool) {
 	if has, there := set[key]; there {
 		return typed(value, has)
@@ -85,8 +88,9 @@ func label(key, value string, set map[string]string) (best int, ok bool) {
 	return best, ok
 }
 
-// expressed returns the fewest mistakes in the values that a label is to have one of. Of
-// whatever else is asked there are none.
+// expressed returns the smallest number of mistakes in the values of an
+// expression with the operator In. Mistakes in other expressions are not looked
+// for.
 func expressed(e metav1.LabelSelectorRequirement, set map[string]string) (best int, ok bool) {
 	all, err := metav1.LabelSelectorAsSelector(&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{e}})
 	if err != nil {

@@ -11,11 +11,13 @@ import (
 	"github.com/flotilla-io/flotilla/policies/selector"
 )
 
-// OwnWhy says why a selector without the name of an object that is the control plane's own does not mean it.
+// OwnWhy is the reason why a selector without a name does not select what the
+// control plane made for itself.
 const OwnWhy = "the control plane made it for itself: only a selector with its name carries it"
 
-// specificity returns how closely a policy's selectors describe r. What the control plane made for
-// itself is meant by its name alone: clusters have their own of it.
+// specificity returns how closely a policy's selectors describe r. What the
+// control plane made for itself is selected by its name only, as clusters have
+// such objects of their own.
 func specificity(selectors []policyv1alpha1.ResourceSelector, r selector.Resource) selector.Specificity {
 	best := selector.Best(selectors, r)
 	if best != selector.None && best != selector.Name && Own(r) {
@@ -24,24 +26,28 @@ func specificity(selectors []policyv1alpha1.ResourceSelector, r selector.Resourc
 	return best
 }
 
-// OnlyByName reports whether p would carry r if that were not the control plane's own.
+// OnlyByName reports whether p would select r if the control plane had not made r
+// for itself.
 func OnlyByName(p policyv1alpha1.Policy, r selector.Resource) bool {
 	return (p.GetNamespace() == "" || p.GetNamespace() == r.Namespace) &&
 		!slices.Contains([]selector.Specificity{selector.None, selector.Name}, selector.Best(p.PropagationSpec().ResourceSelectors, r)) && Own(r)
 }
 
 const (
-	// rbacDefaults is the value of the label bootstrapping, on what an API server grants by itself.
+	// rbacDefaults is the value of the label bootstrapping, which an API server
+	// sets on its default RBAC objects.
 	rbacDefaults = "rbac-defaults"
-	// ofAgent is on what is granted to the agent of a cluster.
+	// ofAgent is the label of RBAC objects for a cluster's agent.
 	ofAgent = "registration.flotilla.io/cluster"
-	// automanaged is on the APIServices that an API server registers for what it serves.
+	// automanaged is the label of the APIServices that an API server registers for
+	// its own groups.
 	automanaged = "kube-aggregator.kubernetes.io/automanaged"
-	// allocated is on the addresses that an API server takes for its Services.
+	// allocated is the label of the IPAddresses that an API server allocates for
+	// its Services.
 	allocated = "ipaddress.kubernetes.io/managed-by"
 )
 
-// systemClasses and the others are what Kubernetes makes under names of its own, without a label that shows it.
+// Names of objects that Kubernetes creates and that have no label to show it.
 var (
 	systemClasses = []string{"system-cluster-critical", "system-node-critical"}
 	levels        = []string{"exempt", "catch-all", "system", "node-high", "leader-election", "workload-high", "workload-low", "global-default"}
@@ -51,8 +57,8 @@ var (
 	}
 )
 
-// Own reports whether r is what the control plane, or Kubernetes in it, made for itself. Every cluster has
-// such objects of its own.
+// Own reports whether the control plane, or Kubernetes in it, made r for itself.
+// Every cluster has such objects of its own.
 func Own(r selector.Resource) bool {
 	gv, err := schema.ParseGroupVersion(r.APIVersion)
 	if err != nil {
@@ -81,5 +87,6 @@ func Own(r selector.Resource) bool {
 	return false
 }
 
-// apiServer is the Service of an API server, and the range of addresses that it takes.
+// apiServer is the name of an API server's Service, and of its default
+// ServiceCIDR.
 const apiServer = "kubernetes"

@@ -20,8 +20,8 @@ func wide(apiVersion, kind, namespace, name string, labels map[string]string) *u
 	return obj
 }
 
-// TestWhatTheControlPlaneMadeForItself: it is carried where a selector names it, and not where
-// one means all of its kind, or its labels.
+// TestWhatTheControlPlaneMadeForItself checks that it is carried where a selector
+// names it, and not where one selects all of its kind, or its labels.
 func TestWhatTheControlPlaneMadeForItself(t *testing.T) {
 	const rbac = "rbac.authorization.k8s.io/v1"
 	kubernetes := map[string]string{"kubernetes.io/bootstrapping": "rbac-defaults"}
@@ -57,7 +57,7 @@ func TestWhatTheControlPlaneMadeForItself(t *testing.T) {
 				s := policyv1alpha1.ResourceSelector{APIVersion: tc.template.GetAPIVersion(), Kind: tc.template.GetKind()}
 				edit(&s)
 				p := policy("", "p", s)
-				return said(propagation.Decide(propagation.Case{Template: tc.template, Candidates: []policyv1alpha1.Policy{p}}))
+				return decided(propagation.Decide(propagation.Case{Template: tc.template, Candidates: []policyv1alpha1.Policy{p}}))
 			}
 			got := []string{
 				selects(func(*policyv1alpha1.ResourceSelector) {}),
@@ -74,8 +74,8 @@ func TestWhatTheControlPlaneMadeForItself(t *testing.T) {
 	}
 }
 
-// TestWhatWasCarriedBefore: what a policy claimed that means all of the kind is let go of, and
-// taken by one that names it.
+// TestWhatWasCarriedBefore checks that such an object is released where a policy
+// for all of its kind had claimed it, and claimed by a policy that names it.
 func TestWhatWasCarriedBefore(t *testing.T) {
 	class := wide("scheduling.k8s.io/v1", "PriorityClass", "", "system-node-critical", nil)
 	all := policy("", "all", policyv1alpha1.ResourceSelector{APIVersion: "scheduling.k8s.io/v1", Kind: "PriorityClass"})
@@ -83,7 +83,7 @@ func TestWhatWasCarriedBefore(t *testing.T) {
 	propagation.ClaimOf(all).Set(class)
 	decide := func(policies ...policyv1alpha1.Policy) string {
 		d := propagation.Decide(propagation.Case{Template: class, Candidates: policies, Owner: all})
-		return said(d) + ": " + d.Why
+		return decided(d) + ": " + d.Why
 	}
 	want := []string{
 		"Released -: the control plane made it for itself: only a selector with its name carries it",

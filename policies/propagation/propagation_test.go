@@ -20,7 +20,8 @@ var (
 	byKind   = policyv1alpha1.ResourceSelector{APIVersion: "apps/v1", Kind: "Deployment"}
 )
 
-// policy is namespaced where ns is not empty. Its permanent id is its name.
+// policy returns a policy, namespaced unless ns is empty. Its permanent id is its
+// name.
 func policy(ns, name string, s policyv1alpha1.ResourceSelector, edits ...func(policyv1alpha1.Policy)) policyv1alpha1.Policy {
 	spec := policyv1alpha1.PropagationSpec{ResourceSelectors: []policyv1alpha1.ResourceSelector{s}}
 	meta := metav1.ObjectMeta{Namespace: ns, Name: name}

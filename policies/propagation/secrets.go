@@ -10,7 +10,8 @@ import (
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 )
 
-// RecordSecrets records on a binding whether text of a Secret is in what its policy says, which its placement repeats.
+// RecordSecrets records on a binding whether its policy contains text of a
+// Secret, as the binding's placement repeats what the policy has.
 func RecordSecrets(b metav1.Object, p policyv1alpha1.Policy) {
 	annotations := maps.Clone(b.GetAnnotations())
 	if delete(annotations, gitopsv1alpha1.HoldsSecretsAnnotation); p.GetAnnotations()[gitopsv1alpha1.HoldsSecretsAnnotation] != "" {
@@ -20,8 +21,9 @@ func RecordSecrets(b metav1.Object, p policyv1alpha1.Policy) {
 	b.SetAnnotations(annotations)
 }
 
-// Redact returns the clusters that a policy or a binding names as they may be shown: without their names where it
-// contains text of a Secret. What was meant stays, for those who judge by it.
+// Redact returns the clusters that a policy or a binding names, without their
+// names if it contains text of a Secret. Meant is kept, as whether a name is
+// mistyped counts.
 func Redact(of metav1.Object, strangers []Stranger) []Stranger {
 	if of.GetAnnotations()[gitopsv1alpha1.HoldsSecretsAnnotation] == "" {
 		return strangers
@@ -33,7 +35,8 @@ func Redact(of metav1.Object, strangers []Stranger) []Stranger {
 	return out
 }
 
-// counted says how many clusters there are whose names may not be shown.
+// counted returns a text with the number of clusters whose names may not be
+// shown.
 func counted(n int) string {
 	if n == 1 {
 		return "1 that does not exist, and is not told, as text of a Secret is in the policy"

@@ -13,7 +13,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/selector"
 )
 
-// SkipRules says what is never propagated, beyond what can never be.
+// SkipRules are what is not propagated in addition to what never is.
 type SkipRules struct {
 	namespaces []*regexp.Regexp
 	groups     map[string]bool
@@ -21,23 +21,23 @@ type SkipRules struct {
 	kinds      map[schema.GroupVersionKind]bool
 }
 
-// DefaultSkippedNamespaces matches the namespaces that every cluster has of its own: what
-// stays on a control plane without other flags.
+// DefaultSkippedNamespaces matches the namespaces that every cluster has of its
+// own. They stay on a control plane with default flags.
 const DefaultSkippedNamespaces = "kube-.*"
 
-// DefaultSkipRules returns the rules of a control plane without other flags.
+// DefaultSkipRules returns the rules of a control plane with default flags.
 func DefaultSkipRules() SkipRules {
 	rules, err := NewSkipRules([]string{DefaultSkippedNamespaces}, "")
 	if err != nil {
-		panic(err) // a constant
+		panic(err) // cannot happen: the rules are constant
 	}
 	return rules
 }
 
-// NewSkipRules returns the rules of the two flags: regular expressions of
-// namespaces, each of which must match the whole name, and APIs separated by
-// semicolons, written as group, group/version or group/version/Kind,Kind; the
-// core group is written v1/Kind,Kind.
+// NewSkipRules returns the rules for the two flags: regular expressions for
+// namespaces, each of which has to match the whole name; and APIs separated by
+// semicolons, written as group, group/version or group/version/Kind,Kind. Kinds
+// of the core group are written v1/Kind,Kind.
 func NewSkipRules(namespaces []string, apis string) (SkipRules, error) {
 	rules := SkipRules{
 		groups:   map[string]bool{},
@@ -85,7 +85,7 @@ func (s *SkipRules) addKinds(gv schema.GroupVersion, kinds string) {
 	}
 }
 
-// skippedGroups are the groups of the control plane's own kinds and of records
+// skippedGroups are the groups of the control plane's own kinds, and of records
 // that belong to one server.
 var skippedGroups = []string{
 	"cluster.karmada.io", "policy.karmada.io", "work.karmada.io", "config.karmada.io",
@@ -110,19 +110,19 @@ func Propagates(r selector.Resource, skip SkipRules) bool {
 	return r.Namespace == "" || !skip.namespace(r.Namespace)
 }
 
-// rootCA is the ConfigMap that every server makes in every namespace of its own:
-// the hub's would break a member's.
+// rootCA is the ConfigMap that every cluster has in every namespace, with a CA of
+// its own: the hub's would break a member's.
 const rootCA = "kube-root-ca.crt"
 
-// OptsOut reports whether a namespace with these labels asks not to be made in
-// every member. Only then may policies carry it: a namespace that is both would
-// have two writers of one Work.
+// OptsOut reports whether a namespace with these labels opts out of being created
+// in every member. Only then may policies carry it, as its Work would have two
+// writers otherwise.
 func OptsOut(labels map[string]string) bool {
 	return strings.EqualFold(labels[policyv1alpha1.NamespaceSkipAutoPropagationLabel], "true")
 }
 
-// PropagatesKind reports whether any resource of the kind may be a template; the
-// kinds for which it says no need no watch.
+// PropagatesKind reports whether any resource of the kind may be a template.
+// Other kinds need not be watched.
 func PropagatesKind(gvk schema.GroupVersionKind, skip SkipRules) bool {
 	switch {
 	case slices.Contains(skippedGroups, gvk.Group):
@@ -136,7 +136,8 @@ func PropagatesKind(gvk schema.GroupVersionKind, skip SkipRules) bool {
 	}
 }
 
-// SkipsNamespace reports whether the namespace and all in it stay on the hub.
+// SkipsNamespace reports whether the namespace and everything in it stay on the
+// hub.
 func (s SkipRules) SkipsNamespace(name string) bool { return s.namespace(name) }
 
 func (s SkipRules) namespace(name string) bool {

@@ -10,16 +10,16 @@ import (
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 )
 
-// Stranger is a cluster that a placement names and that is not in the fleet.
+// Stranger is a cluster that a placement names and that does not exist.
 type Stranger struct {
-	// Name is empty where it may not be shown.
+	// Name of the cluster; empty where it may not be shown.
 	Name string
-	// Meant is the cluster of the fleet with the most similar name; empty where none is
+	// Meant is the cluster with the most similar name; empty where none is
 	// similar.
 	Meant string
 }
 
-// String says what is wrong: "wst, which does not exist (did you mean west?)".
+// String returns a text such as "wst, which does not exist (did you mean west?)".
 func (s Stranger) String() string {
 	if s.Meant == "" {
 		return s.Name + ", which does not exist"
@@ -27,10 +27,12 @@ func (s Stranger) String() string {
 	return fmt.Sprintf("%s, which does not exist (did you mean %s?)", s.Name, s.Meant)
 }
 
-// mostNamed is how many strangers are named, and looked at for what was meant.
+// mostNamed is how many strangers a text names, and for how many a similar name
+// is looked for.
 const mostNamed = 5
 
-// Naming says which clusters clusterNames names that do not exist. Some must be given.
+// Naming returns a text with the strangers that clusterNames names; there has to
+// be at least one.
 func Naming(strangers []Stranger) string { return "clusterNames names " + listed(strangers) }
 
 func listed(strangers []Stranger) string {
@@ -47,9 +49,9 @@ func listed(strangers []Stranger) string {
 	return strings.Join(parts, "; ")
 }
 
-// Remarks are the texts about clusters that a policy, or an override, names, and of those that it excludes,
-// which are none of the fleet's. To exclude one that may yet join is no mistake, but by a name that is nearly
-// another's.
+// Remarks returns texts about the clusters that a policy or an override names or
+// excludes and that do not exist. Excluding a cluster that does not exist is a
+// mistake only if its name is nearly that of another, as it may yet join.
 func Remarks(of metav1.Object, names, excluded, fleet []string) []string {
 	var out []string
 	if unknown := StrangersAmong(names, fleet); len(unknown) > 0 {
@@ -62,7 +64,7 @@ func Remarks(of metav1.Object, names, excluded, fleet []string) []string {
 	return out
 }
 
-// ExcludedClusters are those that a policy excludes by name, sorted.
+// ExcludedClusters returns the clusters that a policy excludes by name, sorted.
 func ExcludedClusters(spec *policyv1alpha1.PropagationSpec) []string {
 	var names []string
 	if a := spec.Placement.ClusterAffinity; a != nil {
@@ -75,7 +77,8 @@ func ExcludedClusters(spec *policyv1alpha1.PropagationSpec) []string {
 	return slices.Compact(names)
 }
 
-// NamedClusters are those that a policy wants, weighs, or keeps changes from, by name, sorted.
+// NamedClusters returns the clusters that a policy selects, weights or suspends
+// by name, sorted.
 func NamedClusters(spec *policyv1alpha1.PropagationSpec) []string {
 	p := &spec.Placement
 	var names []string
@@ -97,9 +100,10 @@ func NamedClusters(spec *policyv1alpha1.PropagationSpec) []string {
 	return slices.Compact(names)
 }
 
-// WantedClusters are those that a placement wants by name, sorted: those of its affinity, and of its
-// terms up to the one in force, or of all where none is. Those of later terms are for another day.
-// A placement that is nil wants none.
+// WantedClusters returns the clusters that a placement selects by name, sorted:
+// those of its affinity, and of its terms up to term, the one in force, or of all
+// terms where term is none of them. Later terms do not apply yet. A nil placement
+// has none.
 func WantedClusters(p *policyv1alpha1.Placement, term string) []string {
 	if p == nil {
 		return nil
@@ -118,9 +122,10 @@ func WantedClusters(p *policyv1alpha1.Placement, term string) []string {
 	return slices.Compact(names)
 }
 
-// Missed returns the clusters by which a placement asks for what is not there, whatever it carries: those of its affinity,
-// or of its first term, that are none of the fleet's, where one of them is nearly another's name, or where all that it
-// names is none of the fleet's.
+// Missed returns the clusters that a placement selects by name and that do not
+// exist, if that is a mistake whatever the template: one of them is nearly the
+// name of another, or none of all that it names exists. Of several terms, the
+// first counts.
 func Missed(p *policyv1alpha1.Placement, fleet []string) []Stranger {
 	first := ""
 	if len(p.ClusterAffinities) > 0 {
@@ -135,13 +140,13 @@ func Missed(p *policyv1alpha1.Placement, fleet []string) []Stranger {
 	return missed
 }
 
-// Strangers returns the NamedClusters of a policy that are none of the fleet's, sorted.
+// Strangers returns the NamedClusters of a policy that do not exist, sorted.
 func Strangers(spec *policyv1alpha1.PropagationSpec, fleet []string) []Stranger {
 	return StrangersAmong(NamedClusters(spec), fleet)
 }
 
-// StrangersAmong returns those clusters that are none of the fleet's. What was meant is looked
-// for of as many as Naming names.
+// StrangersAmong returns the names that are not in fleet. Similar names are
+// looked for only for as many as Naming names.
 func StrangersAmong(names, fleet []string) []Stranger {
 	var out []Stranger
 	for _, name := range names {
@@ -157,11 +162,12 @@ func StrangersAmong(names, fleet []string) []Stranger {
 	return out
 }
 
-// longestName is how long the name of a cluster can be.
+// longestName is how long the name of a cluster may be, in bytes.
 const longestName = 63
 
-// Nearest returns the name that takes the fewest typing mistakes to become word, the first
-// of several by the alphabet; empty if each takes more than a third of the word's letters.
+// Nearest returns the name that needs the fewest corrections to become word, the
+// first of several by name; empty if each needs more than a third of the word's
+// letters.
 func Nearest(word string, names []string) string {
 	best, most := "", max(len(word)/3, 1)
 	for _, name := range slices.Sorted(slices.Values(names)) {
@@ -172,8 +178,8 @@ func Nearest(word string, names []string) string {
 	return best
 }
 
-// mistakes is how many letters are missing, too much, wrong or swapped with their
-// neighbour.
+// mistakes returns how many letters are missing, surplus, wrong, or swapped with
+// their neighbour: the edit distance with transpositions.
 func mistakes(a, b string) int {
 	rows := make([][]int, len(a)+1)
 	for i := range rows {

@@ -60,7 +60,8 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
-// TestWantedClusters: what is for later, or only weighs, is not wanted now.
+// TestWantedClusters checks that clusters of later terms, or that are only
+// weighted, do not count as wanted now.
 func TestWantedClusters(t *testing.T) {
 	names := func(names ...string) policyv1alpha1.ClusterAffinity {
 		return policyv1alpha1.ClusterAffinity{ClusterNames: names}
@@ -85,8 +86,8 @@ func TestWantedClusters(t *testing.T) {
 	}
 }
 
-// TestExcludedClusters: to exclude a cluster that is not there yet is no mistake, but a name that is
-// nearly another's.
+// TestExcludedClusters checks that excluding a cluster that does not exist yet is
+// a mistake only if its name is nearly that of another.
 func TestExcludedClusters(t *testing.T) {
 	spec := &policyv1alpha1.PropagationSpec{Placement: policyv1alpha1.Placement{
 		ClusterAffinity:   &policyv1alpha1.ClusterAffinity{ExcludeClusters: []string{"wets", "mars"}},

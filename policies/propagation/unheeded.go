@@ -12,16 +12,20 @@ import (
 	"github.com/flotilla-io/flotilla/policies/selector"
 )
 
-// Unheeded names a policy that asks for a template and does not get it, and why; empty if there is none. It is contested if
-// another policy keeps it, which lasts until somebody acts. owner carries the
-// template. The policy is one of competing that would carry the template if owner had not claimed it before; if owner is not
-// one of competing, a policy also counts that only its name ranks behind owner. Or it is owner itself, if it is Lazy, has
-// changed, and waits for the template to change as well. binding is that of the template, nil if it has none.
+// Unheeded returns a text about a policy that asks for a template and is not
+// followed, and why; empty if there is none. owner is the policy that carries the
+// template, and binding the template's; nil if it has none.
+//
+// It is one of competing that would carry the template if owner had not claimed
+// it first; this is contested, as it lasts until somebody acts. If owner is not
+// one of competing, the names of the policies do not count. Or it is owner
+// itself, if that is Lazy, has changed, and waits for the template to change as
+// well.
 func Unheeded(template *unstructured.Unstructured, owner policyv1alpha1.Policy, binding workv1alpha2.Binding, competing []policyv1alpha1.Policy) (why string, contested bool, err error) {
 	r := selector.ResourceOf(template)
 	held, ok := rankOf(owner, r)
 	if !ok {
-		return "", false, nil // owner does not select the template any more, and is about to lose it
+		return "", false, nil // owner no longer selects the template, and is about to lose it
 	}
 	is := func(p policyv1alpha1.Policy) bool { return RefOf(p) == RefOf(owner) }
 	apart := !slices.ContainsFunc(competing, is)
@@ -29,7 +33,9 @@ func Unheeded(template *unstructured.Unstructured, owner policyv1alpha1.Policy, 
 	better := func(p policyv1alpha1.Policy) bool {
 		rk, _ := rankOf(p, r)
 		if apart {
-			rk.name = held.name // their authors did not know of each other: names are no reason to prefer one
+			// The two were written without knowledge of each other, so that their
+			// names must not decide.
+			rk.name = held.name
 			return rk.compare(held) >= 0 && !Beats(p, owner)
 		}
 		return !is(p) && rk.compare(held) > 0 && !Beats(p, owner)
@@ -44,7 +50,8 @@ func Unheeded(template *unstructured.Unstructured, owner policyv1alpha1.Policy, 
 	return fmt.Sprintf("by %s before its next change, as that is Lazy", Title(owner)), false, nil
 }
 
-// follows reports whether a binding is as a policy asks for, but for the template.
+// follows reports whether a binding is as a policy wants it, not counting the
+// version of the template.
 func follows(template *unstructured.Unstructured, p policyv1alpha1.Policy, spec *workv1alpha2.ResourceBindingSpec) bool {
 	as := Template{Object: template, Replicas: spec.Replicas, Requirements: spec.ReplicaRequirements, Components: spec.Components}
 	if spec.SchedulePriority != nil {

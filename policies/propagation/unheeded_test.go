@@ -9,7 +9,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
-// TestUnheeded: what a policy asks for and is not done is reported with the policy that keeps it, or that it waits for a change.
+// TestUnheeded checks that a policy's request that is not followed is reported
+// with the policy that keeps the template, or with the change that is waited for.
 func TestUnheeded(t *testing.T) {
 	lazy := func(p policyv1alpha1.Policy) {
 		p.PropagationSpec().ActivationPreference = policyv1alpha1.LazyActivation
@@ -23,7 +24,7 @@ func TestUnheeded(t *testing.T) {
 	const awaited = "by PropagationPolicy shop/old before its next change, as that is Lazy"
 	for name, tc := range map[string]struct {
 		owner     policyv1alpha1.Policy
-		edit      func(policyv1alpha1.Policy) // of the owner, after it was acted on
+		edit      func(policyv1alpha1.Policy) // made to the owner after it was applied
 		unbound   bool
 		competing []policyv1alpha1.Policy
 		want      string

@@ -11,21 +11,21 @@ import (
 
 // Verdict is what Decide makes of one policy.
 type Verdict struct {
-	// Policy and its kind.
+	// Policy is the policy that the verdict is about, and Kind its kind.
 	Policy PolicyRef
 	Kind   string
-	// Selected says how closely the policy's selectors describe the template;
-	// None if they do not mean it.
+	// Selected is how closely the policy's selectors describe the template; None
+	// if they do not match.
 	Selected selector.Specificity
-	// Priority of the policy; 0 if it says none.
+	// Priority of the policy; 0 where it has none.
 	Priority int32
-	// Outcome is stable and made for programs.
+	// Outcome is for programs, and stable.
 	Outcome VerdictOutcome
-	// Why is the same in words.
+	// Why is the same for people.
 	Why string
 }
 
-// VerdictOutcome says how a policy fared.
+// VerdictOutcome is what became of a policy.
 type VerdictOutcome string
 
 const (
@@ -33,32 +33,36 @@ const (
 	Wins VerdictOutcome = "Wins"
 	// WaitsForOverrides means that it would carry the template if its overrides existed.
 	WaitsForOverrides VerdictOutcome = "WaitsForOverrides"
-	// Preempted means that it held the template, and another policy takes it.
+	// Preempted means that it had claimed the template, and another policy takes
+	// it.
 	Preempted VerdictOutcome = "Preempted"
-	// DoesNotPreempt means that another policy holds the template and keeps it.
+	// DoesNotPreempt means that another policy has claimed the template and keeps
+	// it.
 	DoesNotPreempt VerdictOutcome = "DoesNotPreempt"
-	// ClusterWide means that a policy of the template's own namespace comes first.
+	// ClusterWide means that a policy of the template's own namespace goes before
+	// it.
 	ClusterWide VerdictOutcome = "ClusterWide"
-	// LowerPriority means that one of its own scope has a higher priority.
+	// LowerPriority means that another policy of its scope has a higher priority.
 	LowerPriority VerdictOutcome = "LowerPriority"
-	// LessSpecific means that one of its own scope and priority has a closer
-	// selector.
+	// LessSpecific means that another policy of its scope and priority has a more
+	// specific selector.
 	LessSpecific VerdictOutcome = "LessSpecific"
-	// LaterName means that only its name puts it behind one of its own scope.
+	// LaterName means that another policy of its scope goes before it only by its
+	// name.
 	LaterName VerdictOutcome = "LaterName"
-	// BeingDeleted means that it carries nothing any more.
+	// BeingDeleted means that it no longer carries anything.
 	BeingDeleted VerdictOutcome = "BeingDeleted"
-	// NoID means that it has no permanent id yet and cannot claim.
+	// NoID means that it has no permanent id yet, and so cannot claim templates.
 	NoID VerdictOutcome = "NoID"
-	// NotSelected means that its selectors do not mean the template.
+	// NotSelected means that its selectors do not match the template.
 	NotSelected VerdictOutcome = "NotSelected"
 	// NotForPolicies means that no policy may carry the template, or not in this version.
 	NotForPolicies VerdictOutcome = "NotForPolicies"
 )
 
-// Verdicts says how each candidate of c fared and why: the one that carries the
-// template first, then the others from the best to the worst, then those that do
-// not select it. It comes to this by Decide.
+// Verdicts returns what became of each candidate of c: first the one that carries
+// the template, then the others from the highest rank to the lowest, then those
+// that do not select it. It calls Decide for the outcome.
 func Verdicts(c Case) []Verdict {
 	r := selector.ResourceOf(c.Template)
 	d := Decide(c)
@@ -97,7 +101,7 @@ func Verdicts(c Case) []Verdict {
 	return out
 }
 
-// judge says how p fared, given what was decided.
+// judge returns what became of p, given the decision.
 func (c *Case) judge(p policyv1alpha1.Policy, rk rank, d Decision, r selector.Resource) (VerdictOutcome, string) {
 	missing := MissingOverrides(p, c.has)
 	switch {
@@ -124,7 +128,8 @@ func (c *Case) judge(p policyv1alpha1.Policy, rk rank, d Decision, r selector.Re
 	return c.behind(p, rk, d, r)
 }
 
-// waitsAlone reports whether nothing but its overrides keeps p from the template.
+// waitsAlone reports whether only its missing overrides keep p from carrying the
+// template.
 func (c *Case) waitsAlone(p policyv1alpha1.Policy, d Decision) bool {
 	if d.Outcome == Waiting && same(p, d.Policy) {
 		return true
@@ -137,7 +142,7 @@ func (c *Case) waitsAlone(p policyv1alpha1.Policy, d Decision) bool {
 	return then.Outcome == Carried && same(p, then.Policy)
 }
 
-// praise says why the winner won.
+// praise returns why the winner won.
 func (c *Case) praise(d Decision, rk rank) string {
 	by := fmt.Sprintf("selected %s, priority %d", rk.specificity, rk.priority)
 	switch {
@@ -150,7 +155,7 @@ func (c *Case) praise(d Decision, rk rank) string {
 	}
 }
 
-// advantage explains by what challenger takes a template from owner.
+// advantage returns why challenger takes a template from owner.
 func advantage(challenger, owner policyv1alpha1.Policy) string {
 	if challenger.GetNamespace() != "" && owner.GetNamespace() == "" {
 		return "it preempts cluster-wide policies"
@@ -159,7 +164,7 @@ func advantage(challenger, owner policyv1alpha1.Policy) string {
 		priority(challenger.PropagationSpec()), priority(owner.PropagationSpec()))
 }
 
-// whyNot explains why p does not take the template from its owner.
+// whyNot returns why p does not take the template from its owner.
 func (c *Case) whyNot(p policyv1alpha1.Policy) string {
 	held := Title(c.Owner) + " holds the template"
 	switch {
@@ -175,7 +180,7 @@ func (c *Case) whyNot(p policyv1alpha1.Policy) string {
 	}
 }
 
-// behind says what puts p behind the policy that came first.
+// behind returns what ranks p behind the policy that won.
 func (c *Case) behind(p policyv1alpha1.Policy, rk rank, d Decision, r selector.Resource) (VerdictOutcome, string) {
 	winner := d.Policy
 	if winner == nil { // released: the best one waits for its overrides
