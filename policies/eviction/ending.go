@@ -10,54 +10,60 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 )
 
-// DefaultGrace is how long a cluster is left gracefully, where nobody says.
+// DefaultGrace is how long a graceful eviction may take where nothing else is
+// set.
 const DefaultGrace = 10 * time.Minute
 
-// Ending is what the end of eviction tasks depends on.
+// Ending is the input on which the end of eviction tasks depends.
 type Ending struct {
 	// HasWork reports whether a cluster has a Work of the binding.
 	HasWork func(cluster string) bool
-	// Ready reports whether the copy in a cluster is what was decided last, applied and
-	// healthy.
+	// Ready reports whether the copy in a cluster is what was last decided,
+	// applied and healthy.
 	Ready func(cluster string) bool
-	// Serves reports whether the copy in a cluster that is left may serve somebody: it is not known to be
-	// dead, or, as a whole, not known to be unhealthy. Of a cluster of which nothing is heard that is not known.
+	// Serves reports whether the copy in a cluster may serve anybody, which is
+	// true unless it is known that it does not; with whole, unless it is known to
+	// be unhealthy. For a cluster that is not heard of, that is not known.
 	Serves func(cluster string, whole bool) bool
 	// Gone reports whether a cluster has left the fleet.
 	Gone func(cluster string) bool
-	// Away reports whether a removal from a cluster would have to wait until it is heard of again; nil: from none.
+	// Away reports whether a removal from a cluster would have to wait until it is
+	// heard of again; nil means that none would.
 	Away func(cluster string) bool
-	// Scheduled says that the binding's scheduler has nothing left to decide.
+	// Scheduled means that the binding's scheduler has nothing left to decide.
 	Scheduled bool
-	// Now is the time, and Grace how long a task takes that does not say so; zero means
-	// DefaultGrace.
+	// Now is the time, and Grace how long a task takes that has no grace period of
+	// its own; zero means DefaultGrace.
 	Now   time.Time
 	Grace time.Duration
 }
 
-// Of returns the eviction tasks of spec that go on, with the time at which they began, the
-// clusters of those that have come to their end, and when one will come to its end by time
-// alone; zero where none will.
+// Of returns the eviction tasks of spec that go on, with their creation times
+// set; the clusters of those that have ended; and when the next one will end by
+// time alone, zero for never.
 //
-// A cluster that the scheduler leaves may be left once all that replaces it is ready, or
-// one of those that stay where nothing does, or at once where the policy says so; one that
-// is to be left before that, when it has let go. One that is left for another reason may
-// be left once all targets are ready, or when its time is over, if a target is ready or what is
-// left serves nobody; of a cluster that is drained no time is. Before the scheduler has found other targets there is
-// nothing to leave it for: it goes on until the scheduler has, or takes the cluster back; what the scheduler
-// cannot decide, as the task keeps it from the cluster, ends by time. suppressDeletion says
-// otherwise, either way.
+// A task of the scheduler ends once everything that replaces the old copy is
+// ready or, where nothing does, one of the other clusters is; at once where the
+// policy purges Directly; and where the task itself does, once the cluster has
+// removed the copy.
+//
+// Any other task ends once all targets are ready. It also ends by time, if a
+// target is ready by then or the old copy serves nobody; but not for a drain.
+// Until the scheduler has found other targets it goes on, or until the scheduler
+// takes the cluster back. Where the scheduler cannot decide because the task
+// keeps it from the cluster, the task ends by time. suppressDeletion overrides
+// all of this, either way.
 func (e Ending) Of(spec *workv1alpha2.ResourceBindingSpec) (tasks []workv1alpha2.GracefulEvictionTask, ended []string, again time.Time) {
 	seen := map[string]bool{}
 	kept := suppressed(spec)
 	for i := range spec.GracefulEvictionTasks {
 		task := spec.GracefulEvictionTasks[i]
 		over, until := false, time.Time{}
-		if !e.waits(spec, &task) { // else nobody need be asked
+		if !e.waits(spec, &task) { // else it is kept, and no lookups are needed
 			over, until = e.over(spec, &task)
 		}
 		if seen[task.FromCluster] || kept[task.FromCluster] && !suppresses(&task) {
-			continue // of several the first one counts, or one that keeps the copy
+			continue // the first task counts, or one that keeps the copy
 		}
 		seen[task.FromCluster] = true
 		if over {
@@ -80,7 +86,8 @@ func (e Ending) over(spec *workv1alpha2.ResourceBindingSpec, task *workv1alpha2.
 		return e.moved(spec, task), time.Time{}
 	}
 	placed := stands(spec.Clusters, task.FromCluster)
-	hasWork := placed || e.HasWork(task.FromCluster) // else all that it does is to keep the scheduler from the cluster
+	// Without a Work in the cluster, the task only keeps the scheduler away from it.
+	hasWork := placed || e.HasWork(task.FromCluster)
 	switch {
 	case e.Gone(task.FromCluster):
 		return true, time.Time{}
@@ -89,14 +96,15 @@ func (e Ending) over(spec *workv1alpha2.ResourceBindingSpec, task *workv1alpha2.
 	case task.SuppressDeletion != nil:
 		return true, time.Time{}
 	case hasWork && len(spec.Clusters) == 0, placed:
-		return false, time.Time{} // the scheduler has yet to find it another place, or takes it back
+		return false, time.Time{} // the scheduler has yet to find another place, or takes this one back
 	}
-	scheduled := len(spec.Clusters) > 0 && (e.Scheduled || !hasWork) // else the scheduler may have another place in mind
+	// Otherwise the scheduler may still choose another place.
+	scheduled := len(spec.Clusters) > 0 && (e.Scheduled || !hasWork)
 	if scheduled && !slices.ContainsFunc(spec.Clusters, func(t workv1alpha2.TargetCluster) bool { return !e.Ready(t.Name) }) {
 		return true, time.Time{}
 	}
 	if hasWork && task.Producer == workv1alpha2.EvictionProducerDrain {
-		return false, time.Time{} // nothing has failed there: a part of a copy counts as well
+		return false, time.Time{} // nothing failed: a partly ready copy counts, too
 	}
 	until := e.until(task)
 	if until.After(e.Now) {
@@ -105,14 +113,16 @@ func (e Ending) over(spec *workv1alpha2.ResourceBindingSpec, task *workv1alpha2.
 	return !e.last(spec, task), time.Time{}
 }
 
-// waits reports whether a cluster is kept whatever is known of the others, as nobody knows when it would let go. Who has copies go at
-// once means it.
+// waits reports whether the old copy is kept whatever the state of the others, as
+// it is not known when its cluster would remove it. This does not apply to tasks
+// that remove the copy at once, as that was asked for.
 func (e Ending) waits(spec *workv1alpha2.ResourceBindingSpec, task *workv1alpha2.GracefulEvictionTask) bool {
 	atOnce := task.SuppressDeletion != nil || task.PurgeMode == policyv1alpha1.PurgeModeDirectly || Moves(task) && Directly(spec)
 	return e.Away != nil && !atOnce && e.HasWork(task.FromCluster) && e.Away(task.FromCluster) && !e.Gone(task.FromCluster)
 }
 
-// suppresses reports whether a task keeps the old copy until somebody says otherwise.
+// suppresses reports whether a task keeps the old copy until somebody changes the
+// task.
 func suppresses(task *workv1alpha2.GracefulEvictionTask) bool {
 	if s := task.SuppressDeletion; s != nil {
 		return *s
@@ -120,7 +130,7 @@ func suppresses(task *workv1alpha2.GracefulEvictionTask) bool {
 	return task.PurgeMode == policyv1alpha1.PurgeModeNever
 }
 
-// suppressed are the clusters that keep their copies.
+// suppressed returns the clusters that keep their copies.
 func suppressed(spec *workv1alpha2.ResourceBindingSpec) map[string]bool {
 	out := map[string]bool{}
 	for i := range spec.GracefulEvictionTasks {
@@ -131,7 +141,7 @@ func suppressed(spec *workv1alpha2.ResourceBindingSpec) map[string]bool {
 	return out
 }
 
-// until is when the time of a task is over.
+// until returns when the time of a task is over.
 func (e Ending) until(task *workv1alpha2.GracefulEvictionTask) time.Time {
 	since, grace := e.Now, e.Grace
 	if grace == 0 {
@@ -146,8 +156,9 @@ func (e Ending) until(task *workv1alpha2.GracefulEvictionTask) time.Time {
 	return since.Add(grace)
 }
 
-// last reports whether a cluster that is left may have the only copy that serves. An application that failed there is moved
-// although some of it may serve: that does not count.
+// last reports whether a cluster may have the only copy that serves. A copy of
+// which only some replicas are ready does not count if the application failed
+// there: that is why it was moved.
 func (e Ending) last(spec *workv1alpha2.ResourceBindingSpec, task *workv1alpha2.GracefulEvictionTask) bool {
 	whole := task.Reason == workv1alpha2.EvictionReasonApplicationFailure
 	if task.PurgeMode == policyv1alpha1.PurgeModeDirectly || !e.Serves(task.FromCluster, whole) {
@@ -156,7 +167,7 @@ func (e Ending) last(spec *workv1alpha2.ResourceBindingSpec, task *workv1alpha2.
 	return !slices.ContainsFunc(spec.Clusters, func(t workv1alpha2.TargetCluster) bool { return e.Ready(t.Name) })
 }
 
-// moved reports whether a task of the scheduler is over.
+// moved reports whether a task of the scheduler has ended.
 func (e Ending) moved(spec *workv1alpha2.ResourceBindingSpec, task *workv1alpha2.GracefulEvictionTask) bool {
 	switch {
 	case !e.HasWork(task.FromCluster):

@@ -14,7 +14,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/eviction"
 )
 
-// TestEnding says when a cluster is left that is left for another reason than a better place.
+// TestEnding checks when a task ends by which a template leaves a cluster for
+// another reason than a better place.
 func TestEnding(t *testing.T) {
 	now := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	since := func(ago time.Duration, edit ...func(*workv1alpha2.GracefulEvictionTask)) workv1alpha2.GracefulEvictionTask {
@@ -40,14 +41,14 @@ func TestEnding(t *testing.T) {
 		task   workv1alpha2.GracefulEvictionTask
 		runs   string // where it is placed
 		ready  string // which clusters have a healthy copy
-		serves string // where what is left may serve
-		inPart bool   // and no more than a part of it
+		serves string // clusters whose old copy may serve
+		inPart bool   // but only some of its replicas
 		gone   string
-		away   string // of which nothing is heard
-		unsure bool   // the scheduler has yet to decide
-		empty  bool   // nothing is left of it there
+		away   string // clusters that are not heard of
+		unsure bool   // the scheduler has something to decide
+		empty  bool   // the cluster has no Work
 		ends   bool
-		in     time.Duration // or ends by time alone
+		in     time.Duration // until it ends by time alone
 	}{
 		"healthy elsewhere":     {task: since(0), runs: "b", ready: "b", ends: true},
 		"not yet":               {task: since(time.Minute), runs: "b", in: 9 * time.Minute},
@@ -111,14 +112,15 @@ func TestEnding(t *testing.T) {
 			if want.CreationTimestamp == nil {
 				want.CreationTimestamp = ptr.To(metav1.NewTime(now))
 			}
-			if diff := cmp.Diff([]workv1alpha2.GracefulEvictionTask{want}, tasks); diff != "" { // the second is the same one again
+			if diff := cmp.Diff([]workv1alpha2.GracefulEvictionTask{want}, tasks); diff != "" { // the second call changes nothing
 				t.Errorf("tasks (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// TestEndingOfTwins: of several tasks for one cluster the first one counts, or one that keeps the copy.
+// TestEndingOfTwins checks that, of several tasks for one cluster, the first one
+// counts, or one that keeps the copy.
 func TestEndingOfTwins(t *testing.T) {
 	plain := workv1alpha2.GracefulEvictionTask{FromCluster: "a", Producer: "one"}
 	keeps := workv1alpha2.GracefulEvictionTask{FromCluster: "a", Producer: "other", SuppressDeletion: ptr.To(true)}

@@ -11,47 +11,50 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 )
 
-// mostAwaited is how many clusters the message of an eviction task names.
+// mostAwaited is how many clusters the text of a task names.
 const mostAwaited = 5
 
-// Directly reports whether the policy has clusters left before others are gone to.
+// Directly reports whether the policy has a template leave clusters before it
+// starts in others.
 func Directly(spec *workv1alpha2.ResourceBindingSpec) bool {
 	return spec.Failover != nil && spec.Failover.Cluster != nil && spec.Failover.Cluster.PurgeMode == policyv1alpha1.PurgeModeDirectly
 }
 
-// Moves reports whether a task is the scheduler's own: a cluster that is left because
-// the template was placed elsewhere.
+// Moves reports whether a task is the scheduler's own: the template was placed
+// elsewhere, and so leaves the cluster.
 func Moves(task *workv1alpha2.GracefulEvictionTask) bool {
 	return task.Producer == workv1alpha2.EvictionProducerScheduler
 }
 
-// awaited returns the targets that replace what the task is about, sorted as the
-// placement is.
+// awaited returns the clusters that replace the old copy, in the order of the
+// placement.
 func awaited(clusters []workv1alpha2.TargetCluster, task *workv1alpha2.GracefulEvictionTask) []string {
 	return slices.DeleteFunc(namesOf(clusters), func(name string) bool { return slices.Contains(task.ClustersBeforeFailover, name) })
 }
 
-// Kept is a cluster that a template is to leave and still runs in.
+// Kept is a cluster that a template leaves and still runs in.
 type Kept struct {
 	Cluster string
-	// Until are the clusters that are to have it healthy before; empty where there
-	// is none that it could go to.
+	// Until are the clusters in which it has to be healthy first; empty where
+	// there is none that it could go to.
 	Until []string
-	// Any says that one of them is enough: it ran in all of them before.
+	// Any means that one of them is enough, as it ran in all of them before.
 	Any bool
-	// Asked says that somebody wants it to be kept until he says otherwise.
+	// Asked means that somebody has asked to keep it.
 	Asked bool
-	// Why is why it had to leave; empty where another place was only better.
+	// Why is why it had to leave; empty where another cluster was merely better.
 	Why string
-	// Stuck says that it is placed there still: it cannot be moved.
+	// Stuck means that it is still placed there, as it cannot be moved.
 	Stuck bool
-	// By is when time ends that, whatever becomes of Until; zero for never, and where nobody knows: see Timed.
+	// By is when time ends that, whatever happens in Until; zero for never, and
+	// where it is not known: see Timed.
 	By time.Time
-	// Away says that nothing is heard of the cluster: it is left once that is back, too. See While.
+	// Away means that the cluster is not heard of, so that its coming back is
+	// awaited, too. See While.
 	Away bool
-	// over is when the time is over that the task itself says, zero where it does not.
+	// over is when the task's own grace period ends; zero where it has none.
 	over time.Time
-	// failed says that it is the application that failed there.
+	// failed means that the application failed there.
 	failed bool
 }
 
@@ -73,8 +76,10 @@ func keptBy(clusters []workv1alpha2.TargetCluster, task *workv1alpha2.GracefulEv
 	return Kept{Cluster: task.FromCluster, Until: namesOf(clusters), Any: len(clusters) > 0}
 }
 
-// Because says why, and since when, a task has a cluster left: "untolerated taint {a:NoExecute}, since 2026-01-02 06:11:04 UTC".
-// It is the message of the task where that does not say when it began, or where another place was only better.
+// Because returns why, and since when, a task has the template leave a cluster:
+// "untolerated taint {a:NoExecute}, since 2026-01-02 06:11:04 UTC". It is the
+// task's message where the task has no creation time, or where another cluster
+// was merely better.
 func Because(task *workv1alpha2.GracefulEvictionTask) string {
 	if Moves(task) || task.CreationTimestamp.IsZero() {
 		return task.Message
@@ -82,7 +87,8 @@ func Because(task *workv1alpha2.GracefulEvictionTask) string {
 	return strings.TrimPrefix(cmp.Or(task.Message, task.Reason)+", since "+task.CreationTimestamp.UTC().Format(time.DateTime+" UTC"), ", ")
 }
 
-// Named returns the names of clusters that are left with why tasks have them left, where one does: "east (untolerated taint {a:NoExecute})".
+// Named returns the names of clusters, with why the template leaves them where a
+// task has that: "east (untolerated taint {a:NoExecute})".
 func Named(clusters []string, tasks []workv1alpha2.GracefulEvictionTask) []string {
 	out := slices.Clone(clusters)
 	for i, name := range clusters {
@@ -95,8 +101,9 @@ func Named(clusters []string, tasks []workv1alpha2.GracefulEvictionTask) []strin
 	return out
 }
 
-// String returns "kept in east until west is healthy", or "moved off east (untolerated taint {a:NoExecute}), and kept
-// there until west is healthy".
+// String returns a text such as "kept in east until west is healthy", or "moved
+// off east (untolerated taint {a:NoExecute}), and kept there until west is
+// healthy".
 func (k Kept) String() string {
 	if k.Stuck {
 		return "to be moved off " + strings.TrimSuffix(k.Cluster+" ("+k.Why+")", " ()") + ", and cannot be: it stays there " + k.Condition()
@@ -107,8 +114,9 @@ func (k Kept) String() string {
 	return "kept in " + k.Cluster + " " + k.Condition()
 }
 
-// Condition returns "until west is healthy", "until west is healthy, or until 06:21:04 UTC", or "until east is back and west
-// is healthy".
+// Condition returns until when it is kept: "until west is healthy", "until west
+// is healthy, or until 06:21:04 UTC", or "until east is back and west is
+// healthy".
 func (k Kept) Condition() string {
 	switch {
 	case k.Away:
@@ -120,13 +128,14 @@ func (k Kept) Condition() string {
 	}
 }
 
-// While returns k where some clusters are away, so that what would be removed from them waits: see failover.Away.
+// While returns k with Away set if removals from its cluster have to wait: see
+// failover.Away.
 func (k Kept) While(away func(cluster string) bool) Kept {
 	k.Away = len(k.Until) > 0 && away(k.Cluster)
 	return k
 }
 
-// healthy is what has to be healthy first.
+// healthy returns what has to be healthy first.
 func (k Kept) healthy() string {
 	shown := k.Until[:min(len(k.Until), mostAwaited)]
 	switch more := len(k.Until) - len(shown); {
@@ -147,7 +156,8 @@ func (k Kept) healthy() string {
 	}
 }
 
-// KeptBy returns where a template runs that was placed elsewhere.
+// KeptBy returns the clusters that a template leaves and still runs in, according
+// to its eviction tasks.
 func KeptBy(spec *workv1alpha2.ResourceBindingSpec) []Kept {
 	var out []Kept
 	for i := range spec.GracefulEvictionTasks {
@@ -158,7 +168,8 @@ func KeptBy(spec *workv1alpha2.ResourceBindingSpec) []Kept {
 	return out
 }
 
-// Message is what a task of the scheduler says to users, given where the template is placed.
+// Message returns the message for users of a scheduler's task, given the
+// template's new placement.
 func Message(after []workv1alpha2.TargetCluster, task *workv1alpha2.GracefulEvictionTask) string {
 	if task.PurgeMode == policyv1alpha1.PurgeModeDirectly {
 		return "left before it starts elsewhere"

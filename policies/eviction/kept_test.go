@@ -24,7 +24,7 @@ func moved(from, until string, before ...string) workv1alpha2.GracefulEvictionTa
 	}
 }
 
-// TestUnfinished says when a cluster is left.
+// TestUnfinished checks when a task of the scheduler ends.
 func TestUnfinished(t *testing.T) {
 	ofA, ofStaying := moved("a", "b is healthy", "a", "d"), moved("a", "one of d, e is healthy", "a", "d", "e")
 	atOnce := ofA
@@ -34,7 +34,7 @@ func TestUnfinished(t *testing.T) {
 		runs  string // where it is placed
 		holds string // which clusters have a Work
 		ready string // and a healthy copy
-		// says is what the policy says of clusters that are left.
+		// says is the policy's purge mode.
 		says policyv1alpha1.PurgeMode
 		ends bool
 	}{
@@ -88,7 +88,8 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// TestKeptSaysWhatIsSo: what cannot be moved is not reported as moved, and a task whose time will end it says when.
+// TestKeptSaysWhatIsSo checks that a template that cannot be moved is not shown
+// as moved, and that the text has the time by which a task will end, if it will.
 func TestKeptSaysWhatIsSo(t *testing.T) {
 	since := time.Date(2026, 1, 2, 6, 11, 4, 0, time.UTC)
 	task := func(edit ...func(*workv1alpha2.GracefulEvictionTask)) workv1alpha2.GracefulEvictionTask {
@@ -159,7 +160,7 @@ func TestKeptSaysWhatIsSo(t *testing.T) {
 	}
 }
 
-// targets reads "a b".
+// targets returns the clusters of a list such as "a b".
 func targets(list string) []workv1alpha2.TargetCluster {
 	var out []workv1alpha2.TargetCluster
 	for _, name := range strings.Fields(list) {

@@ -13,14 +13,16 @@ import (
 const (
 	// mostLeft is how many clusters Left names.
 	mostLeft = 5
-	// mostWhy is how many bytes it says of why one was left: tasks may be anybody's.
+	// mostWhy is how many bytes of a task's reason are quoted: anybody may have
+	// written it.
 	mostWhy = 256
 )
 
-// Left says in words which clusters a template has left, why it had to, what for, and where it does not do well yet:
-// "Left cluster west (untolerated taint {a:NoExecute}) for {east:3, north:3}, where it is not healthy yet". Spec is
-// that before the tasks of the clusters have ended, placement its clusters in words, and ready those that have a
-// healthy copy.
+// Left returns a text about which clusters a template has left and why, where it
+// runs now, and where it is not healthy yet: "Left cluster west (untolerated
+// taint {a:NoExecute}) for {east:3, north:3}, where it is not healthy yet". spec
+// is the one before the tasks for ended were removed, placement the clusters as
+// text, and ready reports whether a cluster has a healthy copy.
 func Left(spec *workv1alpha2.ResourceBindingSpec, ended []string, placement string, ready func(cluster string) bool) string {
 	names := slices.Compact(slices.Sorted(slices.Values(ended)))
 	parts := make([]string, 0, mostLeft+1)
@@ -49,7 +51,8 @@ func Left(spec *workv1alpha2.ResourceBindingSpec, ended []string, placement stri
 	return text
 }
 
-// whyLeft is why a template had to leave a cluster; empty where another place was only better.
+// whyLeft returns why a template had to leave a cluster; empty where another
+// cluster was merely better.
 func whyLeft(spec *workv1alpha2.ResourceBindingSpec, cluster string) string {
 	for i := range spec.GracefulEvictionTasks {
 		if task := &spec.GracefulEvictionTasks[i]; task.FromCluster == cluster && !Moves(task) {

@@ -8,7 +8,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/eviction"
 )
 
-// TestLeft says what people are told when clusters have been left.
+// TestLeft checks the text that users see when clusters have been left.
 func TestLeft(t *testing.T) {
 	tainted := workv1alpha2.GracefulEvictionTask{FromCluster: "a", Producer: "TaintManager", Reason: "TaintUntolerated", Message: "untolerated taint {x:NoExecute}"}
 	asked := workv1alpha2.GracefulEvictionTask{FromCluster: "b", Producer: "somebody", Reason: "Maintenance"}

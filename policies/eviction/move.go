@@ -13,24 +13,27 @@ import (
 	"github.com/flotilla-io/flotilla/policies/excerpt"
 )
 
-// mostMoved is how many clusters a Move names of each kind.
+// mostMoved is how many clusters From and To of a Move have at most.
 const mostMoved = 16
 
-// Move is that a template left clusters while it runs in others: what stays known when its tasks are gone.
+// Move is the last move of a template. It is recorded so that it is still known
+// when its eviction tasks are gone.
 type Move struct {
 	// From are the clusters that it left, sorted; at most 16.
 	From []string `json:"from"`
-	// To are those that run it instead, or more of it, sorted; at most 16. Empty: it only left.
+	// To are the clusters that run it instead, or more of its replicas, sorted; at
+	// most 16. Empty: it only left.
 	To []string `json:"to,omitempty"`
-	// Why in words, at most 256 bytes.
+	// Why is the reason, for people, at most 256 bytes.
 	Why string `json:"why,omitempty"`
 	// At is when it was decided, in whole seconds.
 	At metav1.Time `json:"at"`
-	// Ended is when the last old copy was let go of. Nil: it has not been yet.
+	// Ended is when the last old copy was removed; nil while that is pending.
 	Ended *metav1.Time `json:"ended,omitempty"`
 }
 
-// MoveOf returns the move from one placement to another, decided now; nil where no cluster is left, or all are.
+// MoveOf returns the move from one placement to another, decided now; nil where
+// the template leaves no cluster, or all of them.
 func MoveOf(before, after []workv1alpha2.TargetCluster, why string, now time.Time) *Move {
 	had := make(map[string]int32, len(before))
 	var from, to []string
@@ -59,8 +62,9 @@ func (m *Move) Between(before, after []workv1alpha2.TargetCluster) *Move {
 	return MoveOf(before, after, m.Why, m.At.Time)
 }
 
-// Until returns m once these are the eviction tasks of its binding: it has ended, now, where no task is about a cluster
-// that it left. Nil stays nil, and what has ended stays so.
+// Until returns m given the present eviction tasks of its binding: it ends now if
+// no task is for a cluster in From. Nil stays nil, and a move that has ended
+// stays as it is.
 func (m *Move) Until(tasks []workv1alpha2.GracefulEvictionTask, now time.Time) *Move {
 	if m == nil || m.Ended != nil || slices.ContainsFunc(tasks, func(t workv1alpha2.GracefulEvictionTask) bool { return slices.Contains(m.From, t.FromCluster) }) {
 		return m
@@ -70,14 +74,15 @@ func (m *Move) Until(tasks []workv1alpha2.GracefulEvictionTask, now time.Time) *
 	return &out
 }
 
-// Past says how it came to where it is, once no task is about what it left: "from west to east at 2026-01-02 06:11:04 UTC, 12m ago:
-// untolerated taint {a:NoExecute}; the old copy went at 06:14:04 UTC". Empty for nil, and before that. Now may be zero: then it does
-// not say how long ago it was.
+// Past returns a text about a move that has ended: "from west to east at
+// 2026-01-02 06:11:04 UTC, 12m ago: untolerated taint {a:NoExecute}; the old copy
+// went at 06:14:04 UTC". It is empty for nil, and for a move that has not ended.
+// A zero now leaves out how long ago it was.
 func (m *Move) Past(tasks []workv1alpha2.GracefulEvictionTask, now time.Time) string {
 	if m == nil {
 		return ""
 	}
-	m = m.Until(tasks, m.At.Time) // somebody else may have taken the tasks away
+	m = m.Until(tasks, m.At.Time) // the tasks may have been removed by somebody else
 	if m.Ended == nil {
 		return ""
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/eviction"
 )
 
-// TestMove says what stays known of a move, and how that reads.
+// TestMove checks what is recorded about a move, and the text about it.
 func TestMove(t *testing.T) {
 	noon := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	in := func(pairs ...any) (out []workv1alpha2.TargetCluster) {

@@ -6,15 +6,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Report is that it was reported of a template that it should leave clusters, and has no place to go to.
+// Report records that an Event was made about a template that should leave
+// clusters and cannot.
 type Report struct {
-	// Of tells apart what was reported then.
+	// Of identifies what was reported.
 	Of string `json:"of"`
 	// At is when it was reported, in whole seconds.
 	At metav1.Time `json:"at"`
 }
 
-// Equal reports whether the two are of the same moment.
+// Equal reports whether the two are the same report.
 func (r *Report) Equal(other *Report) bool {
 	if r == nil || other == nil {
 		return r == other
@@ -22,21 +23,23 @@ func (r *Report) Equal(other *Report) bool {
 	return r.Of == other.Of && r.At.Equal(&other.At)
 }
 
-// ReportInterval is after how long the same is reported again that was over in between: clusters that come and go have it begin and end
-// all the time, and an Event is kept for as long.
+// ReportInterval is after how long the same is reported again, if it was over in
+// between: clusters that come and go make it begin and end all the time, and
+// Events are kept for an hour.
 const ReportInterval = time.Hour
 
 // Unplaced is what a decision has to report.
 type Unplaced struct {
-	// Of tells apart what has no place to go to, and why; empty: there is none.
+	// Of identifies what cannot be placed, and why; empty for nothing.
 	Of string
-	// Before says that there was some until now, whatever it was.
+	// Before means that there was something to report until now, whatever it was.
 	Before bool
-	// Leaves says that clusters are left.
+	// Leaves means that the template leaves clusters.
 	Leaves bool
 }
 
-// Next is what is reported now, or was before; nil where that is forgotten.
+// Next returns the report to record: the old one, a new one if something has to
+// be reported now, or nil where it may be forgotten.
 func (r *Report) Next(is Unplaced, now time.Time) *Report {
 	recent := r != nil && now.Sub(r.At.Time) < ReportInterval
 	switch {
@@ -51,7 +54,7 @@ func (r *Report) Next(is Unplaced, now time.Time) *Report {
 	}
 }
 
-// NewReport is one that is made now.
+// NewReport returns a report that is made now.
 func NewReport(of string, now time.Time) *Report {
 	return &Report{Of: of, At: metav1.NewTime(now.UTC().Truncate(time.Second))}
 }

@@ -10,13 +10,15 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 )
 
-// Serving reports whether a copy may serve somebody, by what its cluster says of it: one that is healthy or of unknown
-// health does, and, unless it has to as a whole, one of which a single replica is ready.
+// Serving reports whether a copy may serve anybody, by what its cluster reports:
+// a copy that is healthy or of unknown health does, and, unless whole is set, one
+// with a single ready replica.
 func Serving(health workv1alpha2.ResourceHealth, status *runtime.RawExtension, whole bool) bool {
 	return health != workv1alpha2.ResourceUnhealthy || !whole && someReady(status)
 }
 
-// readyCounts are the fields by which kinds count what serves; one that is zero is left out.
+// readyCounts are the fields in which kinds count replicas that serve; a count of
+// zero is left out of a status.
 var readyCounts = []string{"readyReplicas", "availableReplicas", "numberReady", "numberAvailable", "ready"}
 
 // someReady reports whether a status counts any replica as ready.
@@ -31,8 +33,8 @@ func someReady(status *runtime.RawExtension) bool {
 	})
 }
 
-// ownTime is when the time of a task is over, by what it says itself; zero where it says nothing, and where
-// time does not end it.
+// ownTime returns when the task's own grace period ends; zero where it has none,
+// or where time does not end the task.
 func ownTime(task *workv1alpha2.GracefulEvictionTask) time.Time {
 	if task.GracePeriodSeconds == nil || task.CreationTimestamp.IsZero() || task.Producer == workv1alpha2.EvictionProducerDrain {
 		return time.Time{}
@@ -40,9 +42,9 @@ func ownTime(task *workv1alpha2.GracefulEvictionTask) time.Time {
 	return Ending{}.until(task)
 }
 
-// Timed returns k with the time that ends it, where the task says one that is to come, and what clusters say of the
-// binding lets it: the copy that is kept serves nobody, or one that replaces it is healthy. What was reported by a cluster
-// that is silent does not count.
+// Timed returns k with By set, if the task's grace period ends in the future and
+// the task may end by time according to the binding's status: the old copy serves
+// nobody, or a replacement is healthy. Reports of silent clusters do not count.
 func (k Kept) Timed(b workv1alpha2.Binding, now time.Time, silent func(cluster string) bool) Kept {
 	if !k.over.After(now) || len(k.Until) == 0 || k.Away {
 		return k

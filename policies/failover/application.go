@@ -9,26 +9,30 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 )
 
-// defaultToleration is how long an application may be unhealthy, where its policy does not say.
+// defaultToleration is how long an application may be unhealthy where its policy
+// has no tolerationSeconds.
 const defaultToleration = 300 * time.Second
 
-// Moves are those of an application because it failed. The zero value is none.
+// Moves counts how often an application was moved because it failed. The zero
+// value is for never.
 type Moves struct {
-	// Count is how many there were, each soon after the one before.
+	// Count is the number of moves, each soon after the one before.
 	Count int `json:"count"`
 	// At is when the last one was.
 	At metav1.Time `json:"at"`
 }
 
 const (
-	// mostDoubled is how often the time is doubled at most for which an application may be unhealthy.
+	// mostDoubled is how often the tolerated time is doubled at most.
 	mostDoubled = 6
-	// calm is how many times as long as that it has to be well, for what was before to be forgotten.
+	// calm is for how many times the tolerated time an application has to be
+	// healthy until earlier moves no longer count.
 	calm = 10
 )
 
-// tolerates is for how long an application may be unhealthy that was moved so often, each time soon after it was moved
-// last: twice as long each time, as it is the application then, and not the cluster.
+// tolerates returns how long an application may be unhealthy after these moves:
+// twice as long with each move that was soon after another one, as the fault is
+// then the application's and not the cluster's.
 func (m Moves) tolerates(tolerated time.Duration, since time.Time) time.Duration {
 	if m.Count == 0 {
 		return tolerated
@@ -40,7 +44,7 @@ func (m Moves) tolerates(tolerated time.Duration, since time.Time) time.Duration
 	return doubled
 }
 
-// Next are the moves with one more, which is made now.
+// Next returns the moves with another one, which is made now.
 func (m Moves) Next(tolerated time.Duration, now time.Time) Moves {
 	if m.tolerates(tolerated, now) == tolerated {
 		m.Count = 0
@@ -48,7 +52,8 @@ func (m Moves) Next(tolerated time.Duration, now time.Time) Moves {
 	return Moves{Count: m.Count + 1, At: metav1.NewTime(now.UTC().Truncate(time.Second))}
 }
 
-// Tolerated is for how long an application of the policy may be unhealthy.
+// Tolerated returns how long an application may be unhealthy according to its
+// policy, which has to have spec.failover.application.
 func Tolerated(spec *workv1alpha2.ResourceBindingSpec) time.Duration {
 	if s := spec.Failover.Application.DecisionConditions.TolerationSeconds; s != nil {
 		return time.Duration(max(*s, 0)) * time.Second
@@ -56,10 +61,10 @@ func Tolerated(spec *workv1alpha2.ResourceBindingSpec) time.Duration {
 	return defaultToleration
 }
 
-// Application returns the clusters in which a template has been unhealthy for longer than its
-// policy tolerates, given how it was moved before, and when there will be another one by time alone; zero where there will not.
-// What is reported of a cluster that is not ready does not count, nor what is reported of one
-// that the template has left.
+// Application returns the clusters in which a template has been unhealthy for
+// longer than its policy tolerates, given its moves before, and when that changes
+// by time alone; zero where it does not. The health in a cluster that is not
+// ready does not count, nor that in one which the template has left.
 func Application(fleet Fleet, b workv1alpha2.Binding, before Moves, now time.Time) (Due, time.Time) {
 	spec := b.BindingSpec()
 	if spec.Failover == nil || spec.Failover.Application == nil || !spec.PropagateDeps {
@@ -74,7 +79,7 @@ func Application(fleet Fleet, b workv1alpha2.Binding, before Moves, now time.Tim
 		item := &b.BindingStatus().AggregatedStatus[i]
 		if item.Health == workv1alpha2.ResourceUnhealthy && item.UnhealthySince != nil && runs[item.ClusterName] {
 			tolerated := before.tolerates(Tolerated(spec), item.UnhealthySince.Time)
-			ends[item.ClusterName] = item.UnhealthySince.Add(tolerated + time.Second) // more than that: the time is of a whole second
+			ends[item.ClusterName] = item.UnhealthySince.Add(tolerated + time.Second) // it was cut to a whole second
 		}
 	}
 	if len(ends) == 0 {
@@ -99,7 +104,7 @@ func Application(fleet Fleet, b workv1alpha2.Binding, before Moves, now time.Tim
 	return out, next
 }
 
-// Earlier returns the earlier of two times; zero is none.
+// Earlier returns the earlier of two times; a zero time stands for none.
 func Earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
@@ -115,8 +120,8 @@ func Later(a, b time.Time) time.Time {
 	return a
 }
 
-// Both joins what is due for two reasons, and when that changes. The first counts where both
-// are about one cluster.
+// Both joins what is due for two reasons, and when that changes. For a cluster
+// that is in both, the first cause counts.
 func Both(a, b Due, nextA, nextB time.Time) (Due, time.Time) {
 	if len(a) == 0 {
 		return b, Earlier(nextA, nextB)

@@ -13,7 +13,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/failover"
 )
 
-// TestApplication says when an application has been unhealthy in a cluster for too long.
+// TestApplication checks when an application has been unhealthy in a cluster for
+// too long.
 func TestApplication(t *testing.T) {
 	moves := func(seconds *int32) *policyv1alpha1.FailoverBehavior {
 		return &policyv1alpha1.FailoverBehavior{Application: &policyv1alpha1.ApplicationFailoverBehavior{DecisionConditions: policyv1alpha1.DecisionConditions{TolerationSeconds: seconds}}}
@@ -21,7 +22,7 @@ func TestApplication(t *testing.T) {
 	half := moves(ptr.To[int32](30))
 	cases := map[string]struct {
 		failover *policyv1alpha1.FailoverBehavior
-		alone    bool // what it needs stays behind
+		alone    bool // its dependencies are not propagated
 		health   workv1alpha2.ResourceHealth
 		ago      time.Duration
 		cluster  *clusterv1alpha1.Cluster
@@ -62,7 +63,7 @@ func TestApplication(t *testing.T) {
 			if due["a"].Application != tc.due || in != tc.in {
 				t.Errorf("due %v, in %s; want %t, in %s", due, in, tc.due, tc.in)
 			}
-			b.Status.AggregatedStatus[0].UnhealthySince = nil // as of a hub that did not say so
+			b.Status.AggregatedStatus[0].UnhealthySince = nil // as stored by a hub that did not set it
 			if due, next := failover.Application(fleet{tc.cluster}, b, failover.Moves{}, noon); due != nil || !next.IsZero() {
 				t.Errorf("without a time: %v, %v", due, next)
 			}
@@ -70,7 +71,8 @@ func TestApplication(t *testing.T) {
 	}
 }
 
-// TestAnApplicationThatFailsEverywhere is left where it is for longer each time that it was moved soon after it was moved.
+// TestAnApplicationThatFailsEverywhere checks that an application may be
+// unhealthy for longer each time that it is moved soon after the last move.
 func TestAnApplicationThatFailsEverywhere(t *testing.T) {
 	b := &workv1alpha2.ResourceBinding{Spec: workv1alpha2.ResourceBindingSpec{PropagateDeps: true, Clusters: []workv1alpha2.TargetCluster{{Name: "a"}}}}
 	b.Spec.Failover = &policyv1alpha1.FailoverBehavior{Application: &policyv1alpha1.ApplicationFailoverBehavior{DecisionConditions: policyv1alpha1.DecisionConditions{TolerationSeconds: ptr.To[int32](30)}}}

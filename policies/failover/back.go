@@ -11,30 +11,36 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 )
 
-// Left is a cluster that a template was moved off because it, or the template there, failed.
+// Left is a cluster that a template was moved away from because the cluster, or
+// the template in it, failed.
 type Left struct {
 	// Cluster is its name.
 	Cluster string `json:"cluster"`
-	// Well is since when it has been seen to be well again, in whole seconds; nil while it is not.
+	// Well is since when it has been healthy again, in whole seconds; nil while it
+	// is not.
 	Well *metav1.Time `json:"well,omitempty"`
 }
 
-// Equal reports whether two say the same.
+// Equal reports whether the two are the same.
 func (l Left) Equal(other Left) bool { return l.Cluster == other.Cluster && l.Well.Equal(other.Well) }
 
-// Back is when a template returns to clusters that it was moved off. The zero value is: never.
+// Back is which clusters a template returns to, and when. The zero value means
+// never.
 type Back struct {
-	// Left are the clusters that it was moved off, with what is known of them by now.
+	// Left are the clusters that it was moved away from, with Well as it is now.
 	Left []Left
-	// Stable are those that have been well for long enough: it is placed anew, and there rather than elsewhere.
+	// Stable are those that have been healthy for long enough: the template is
+	// placed anew, and prefers them.
 	Stable []string
-	// Next is when there will be another one by time alone; zero where there will not.
+	// Next is when another one will be stable by time alone; zero where none will.
 	Next time.Time
 }
 
-// BackTo returns when a template returns to the clusters that it was moved off, given which of them
-// must not run it, what its placement tolerates, and how it was moved before: each time that it fails again
-// soon after, the time is doubled. It never does if its policy does not say after which time.
+// BackTo returns which of the clusters that a template was moved away from it
+// returns to, and when. due are the clusters that must not run it. The time for
+// which a cluster has to be healthy is doubled with each move of the application
+// that was soon after another one. Without spec.failover.failBackSeconds the
+// template never returns.
 func BackTo(left []Left, fleet Fleet, spec *workv1alpha2.ResourceBindingSpec, due Due, moves Moves, now time.Time) Back {
 	stabilization, returns := stabilizationOf(spec, moves)
 	if !returns || len(left) == 0 {
@@ -54,7 +60,7 @@ func BackTo(left []Left, fleet Fleet, spec *workv1alpha2.ResourceBindingSpec, du
 	for _, l := range left {
 		switch {
 		case !known[l.Cluster]:
-			continue // it has left the fleet
+			continue // the cluster has left the fleet
 		case !well[l.Cluster]:
 			l.Well = nil
 		case l.Well == nil:
@@ -74,7 +80,8 @@ func BackTo(left []Left, fleet Fleet, spec *workv1alpha2.ResourceBindingSpec, du
 	return out
 }
 
-// repels reports whether a cluster has a taint that is not tolerated, or not for ever.
+// repels reports whether a cluster has a taint that the tolerations do not
+// tolerate for good.
 func repels(c *clusterv1alpha1.Cluster, tolerations []corev1.Toleration, now time.Time) bool {
 	return slices.ContainsFunc(c.Spec.Taints, func(t corev1.Taint) bool {
 		switch t.Effect {

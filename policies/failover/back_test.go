@@ -15,7 +15,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/failover"
 )
 
-// TestBackTo says when a template returns to where it was moved off.
+// TestBackTo checks when a template returns to a cluster that it was moved away
+// from.
 func TestBackTo(t *testing.T) {
 	const noExecute, noSchedule = corev1.TaintEffectNoExecute, corev1.TaintEffectNoSchedule
 	west := func(ago time.Duration) failover.Left {
@@ -68,7 +69,8 @@ func TestBackTo(t *testing.T) {
 	}
 }
 
-// TestBoth joins what is due for a cluster's reasons and for the application's.
+// TestBoth checks how what is due for a cluster's reasons and for the
+// application's is joined.
 func TestBoth(t *testing.T) {
 	taint, app := failover.Cause{Why: "a taint"}, failover.Cause{Why: "an application", Application: true}
 	soon, late := noon.Add(time.Minute), noon.Add(time.Hour)
@@ -94,7 +96,7 @@ func TestBoth(t *testing.T) {
 	}
 }
 
-// TestToleratesDrain says from when on a drain counts.
+// TestToleratesDrain checks from when on a drain counts.
 func TestToleratesDrain(t *testing.T) {
 	drained := failover.DrainTaint()
 	drained.TimeAdded = ptr.To(metav1.NewTime(noon.Add(-time.Minute)))
@@ -121,7 +123,7 @@ func TestToleratesDrain(t *testing.T) {
 	}
 }
 
-// TestLeftEqual compares what is noted of a cluster.
+// TestLeftEqual checks when two records of a cluster are the same.
 func TestLeftEqual(t *testing.T) {
 	at := func(when time.Time) *metav1.Time { return ptr.To(metav1.NewTime(when)) }
 	west := failover.Left{Cluster: "west", Well: at(noon)}
@@ -142,7 +144,7 @@ func TestLeftEqual(t *testing.T) {
 	}
 }
 
-// TestOutcomesAreCounted by how what was moved fares.
+// TestOutcomesAreCounted checks that moves are counted by their outcome.
 func TestOutcomesAreCounted(t *testing.T) {
 	var got failover.Outcomes
 	for _, f := range []failover.Fare{failover.FareHealthy, failover.FareIll, failover.FareIll, failover.FareWaiting} {

@@ -18,30 +18,35 @@ const (
 	DefaultSkew   = 20 * time.Second
 )
 
-// fewest is how many clusters must be lost at once for us to be suspected.
+// fewest is how many clusters have to be lost at once to suspect the control
+// plane's own connection.
 const fewest = 2
 
-// Breaker says when a loss of clusters is more likely a fault of our own connection: when more than a
-// share of the fleet is lost within one window, and two at least, nothing is moved off
-// those until they are back or somebody confirms the loss. The zero value has the defaults.
+// Breaker decides when a loss of clusters is more likely a fault of the control
+// plane's own connection: if more than a share of the fleet is lost within one
+// window, and at least two clusters are, nothing is moved away from those until
+// they are back or somebody confirms the loss. The zero value has the defaults.
 type Breaker struct {
-	// Share of the clusters, from 0 to 1. Zero means DefaultShare; 1 and more never
-	// suspects.
+	// Share of the clusters, from 0 to 1. Zero means DefaultShare; with 1 and
+	// more, no loss is suspected.
 	Share float64
-	// Window is how far apart losses count as one. Zero means DefaultWindow.
+	// Window is how far apart losses may be to count as one. Zero means
+	// DefaultWindow.
 	Window time.Duration
-	// Skew is how far apart it may be noticed that clusters are lost which are lost at the same moment: what is moved off
-	// the first of them before that is moved although many were. Zero means DefaultSkew.
+	// Skew is how far apart losses that happen at the same moment may be noticed.
+	// Nothing is moved before that, as the first loss to be noticed would
+	// otherwise seem to be a single one. Zero means DefaultSkew.
 	Skew time.Duration
 }
 
 // Losses are the clusters that were lost at once.
 type Losses struct {
-	// Clusters that are suspected not to be lost, sorted by name; nil for none.
+	// Clusters whose loss is suspected, sorted by name; nil for none.
 	Clusters []string
-	// Lost is how many are, or were a moment ago, lost with them, and Of how many there are.
+	// Lost is how many clusters were lost with them, including those that came
+	// back a moment ago; Of is the size of the fleet.
 	Lost, Of int
-	// Until is when less is suspected by time alone; zero where that is not so.
+	// Until is when that changes by time alone; zero where it does not.
 	Until time.Time
 }
 
@@ -51,8 +56,9 @@ func (l Losses) Suspected(cluster string) bool {
 	return found
 }
 
-// String is "3 of 5 clusters were lost at once: east, north, west", and where only some of them are suspected "3 of 5
-// clusters were lost at once, east among them".
+// String returns a text such as "3 of 5 clusters were lost at once: east, north,
+// west" or, where only some of them are suspected, "3 of 5 clusters were lost at
+// once, east among them".
 func (l Losses) String() string {
 	out := strconv.Itoa(l.Lost) + " of " + strconv.Itoa(l.Of) + " clusters were lost at once"
 	names := strings.Join(l.Clusters, ", ")
@@ -62,7 +68,8 @@ func (l Losses) String() string {
 	return out + ": " + names
 }
 
-// Suspected reports whether it stands on a cluster that it is lost with so many others that nothing is moved off it.
+// Suspected reports whether the conditions of a cluster show that it is suspected
+// to be lost with too many others, so that nothing is moved away from it.
 func Suspected(c *clusterv1alpha1.Cluster) bool {
 	return meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterConditionMassFailureSuspected)
 }
@@ -70,15 +77,18 @@ func Suspected(c *clusterv1alpha1.Cluster) bool {
 // loss is a cluster that is lost, or was until a moment ago.
 type loss struct {
 	name string
-	// at is when it was lost, in the way in which it is, and back when it was ready again; zero where it is not.
+	// at is when it was lost, by its present condition, and back when it became
+	// ready again; the other one is zero.
 	at, back time.Time
-	// suspected is since when it is suspected, zero where it was not until now: it may have been lost in several ways since.
+	// suspected is since when the loss has been suspected; zero where it has not.
+	// It may be earlier than at, as the condition's reason may have changed since.
 	suspected time.Time
-	// confirmed says that somebody knows that it is lost.
+	// confirmed means that somebody has confirmed the loss.
 	confirmed bool
 }
 
-// sawBack reports whether another one came back since l was lost, of one that was suspected.
+// sawBack reports whether l is suspected, and other has come back since l was
+// lost, or suspected.
 func (l loss) sawBack(other loss) bool {
 	if l.suspected.IsZero() {
 		return false
@@ -86,7 +96,8 @@ func (l loss) sawBack(other loss) bool {
 	return other.back.After(l.at) || !other.back.Before(l.suspected) && !other.back.IsZero()
 }
 
-// suspectedSince is since when it stands on a cluster that it is suspected; zero where it does not.
+// suspectedSince returns since when the conditions of a cluster have shown a
+// suspicion; zero where they do not.
 func suspectedSince(c *clusterv1alpha1.Cluster) time.Time {
 	if s := meta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterConditionMassFailureSuspected); s != nil && Suspected(c) {
 		return s.LastTransitionTime.Time
@@ -94,9 +105,11 @@ func suspectedSince(c *clusterv1alpha1.Cluster) time.Time {
 	return time.Time{}
 }
 
-// Losses returns the clusters that were lost at once, if they are too many. One whose loss was confirmed counts, and is
-// not suspected itself. So does one that is back, for the length of the window, against those that were suspected before:
-// of those that were lost together, some are heard of sooner than others.
+// Losses returns the clusters that were lost at once, if they are too many. A
+// cluster whose loss was confirmed counts, but is not suspected itself. A cluster
+// that has come back counts for the length of the window against those that were
+// suspected before, since clusters that were lost together do not all come back
+// at the same moment.
 func (b Breaker) Losses(fleet Fleet, now time.Time) Losses {
 	var all []loss
 	out := Losses{}
@@ -124,7 +137,7 @@ func (b Breaker) Losses(fleet Fleet, now time.Time) Losses {
 	return out
 }
 
-// suspect adds a loss if too many were lost with it.
+// suspect adds a loss to out if too many were lost with it.
 func (b Breaker) suspect(out *Losses, of loss, all []loss) {
 	standing := 0
 	var returned []time.Time
@@ -146,14 +159,15 @@ func (b Breaker) suspect(out *Losses, of loss, all []loss) {
 		return
 	}
 	slices.SortFunc(returned, time.Time.Compare)
-	for n := len(returned); n > 0 && enough(standing+n); n-- { // those that were back first are forgotten first
+	for n := len(returned); n > 0 && enough(standing+n); n-- { // the first that came back
 		if until := returned[len(returned)-n].Add(b.window()); !enough(standing + n - 1) {
 			out.Until = Earlier(out.Until, until)
 		}
 	}
 }
 
-// lazily returns what asks once, and only if it is asked.
+// lazily returns a function that computes the losses once, when it is first
+// called.
 func (b Breaker) lazily(fleet Fleet, now time.Time) func() Losses {
 	var known *Losses
 	return func() Losses {
@@ -186,8 +200,8 @@ func (b Breaker) window() time.Duration {
 	return b.Window
 }
 
-// confirmed reports whether somebody confirmed this loss of a cluster: the
-// annotation is of later than the loss.
+// confirmed reports whether somebody has confirmed this loss of the cluster: the
+// annotation's time is not before the loss.
 func confirmed(c *clusterv1alpha1.Cluster) bool {
 	at, err := time.Parse(time.RFC3339, c.Annotations[clusterv1alpha1.ConfirmLostAnnotation])
 	return err == nil && !at.Before(readiness(c).LastTransitionTime.Time)

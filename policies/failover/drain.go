@@ -8,20 +8,20 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 )
 
-// DrainTaint is the taint of a cluster that is drained.
+// DrainTaint returns the taint by which a cluster is drained.
 func DrainTaint() corev1.Taint {
 	return corev1.Taint{Key: clusterv1alpha1.TaintClusterDrain, Effect: corev1.TaintEffectNoExecute}
 }
 
-// Drains reports whether somebody has the cluster drained.
+// Drains reports whether the cluster is being drained.
 func Drains(c *clusterv1alpha1.Cluster) bool { return drainOf(c) != nil }
 
-// Drainable reports whether a cluster is well enough for what runs there to be moved without
-// haste: one that is lost is what failover is for.
+// Drainable reports whether a cluster is healthy enough to move what runs there
+// without haste; a lost one is a case for failover.
 func Drainable(c *clusterv1alpha1.Cluster) bool { return Movable(c) && isReady(c) }
 
-// ToleratesDrain returns from when on the drain of a cluster is not tolerated, and false where it
-// is for ever.
+// ToleratesDrain returns from when on the drain of a cluster is not tolerated,
+// and false where there is no drain, or it is tolerated for good.
 func ToleratesDrain(c *clusterv1alpha1.Cluster, tolerations []corev1.Toleration, now time.Time) (time.Time, bool) {
 	taint := drainOf(c)
 	if taint == nil {
@@ -40,8 +40,8 @@ func drainOf(c *clusterv1alpha1.Cluster) *corev1.Taint {
 	return nil
 }
 
-// drained returns from when on a cluster that is drained must not run what has these
-// tolerations, and the words for it; the zero time where it may.
+// drained returns from when on a template with these tolerations must not run in
+// a cluster because of its drain, and why; the zero time where it may.
 func (r Rules) drained(c *clusterv1alpha1.Cluster, tolerations []corev1.Toleration, now time.Time) (why string, at time.Time) {
 	taint := drainOf(c)
 	if taint == nil || !Drainable(c) {

@@ -10,8 +10,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/failover"
 )
 
-// TestDrain says when a cluster that is drained must not run a template any more, failover on or
-// off.
+// TestDrain checks when a template must no longer run in a cluster that is
+// drained, whether failover is enabled or not.
 func TestDrain(t *testing.T) {
 	const key = clusterv1alpha1.TaintClusterDrain
 	drain := taint(key, corev1.TaintEffectNoExecute, 10*time.Second)

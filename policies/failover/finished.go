@@ -7,8 +7,9 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/finished"
 )
 
-// Finished returns the clusters of its placement in which a template has come to its end, as they reported last: it is
-// not moved off these, as it would run once more. Nil where there is none.
+// Finished returns the clusters of its placement in which a template has ended,
+// according to their last reports; nil for none. It is not moved away from these,
+// as it would run again elsewhere.
 func Finished(b workv1alpha2.Binding) []string {
 	spec := b.BindingSpec()
 	kind := schema.FromAPIVersionAndKind(spec.Resource.APIVersion, spec.Resource.Kind).GroupKind()

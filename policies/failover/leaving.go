@@ -10,14 +10,15 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 )
 
-// Noted is what a decision notes of the rules that it was made by, for those who do not know them.
+// Noted is the part of the failover rules that the record of a decision has, for
+// programs that do not know the control plane's flags.
 type Noted struct {
-	// Tolerance of a loss, and Skew of a Breaker, in seconds.
+	// Tolerance is Rules.Tolerance, and Skew Breaker.Skew, in seconds.
 	Tolerance int64 `json:"tolerance"`
 	Skew      int64 `json:"skew"`
 }
 
-// Noted returns what is to be noted of r; nil where taints move nothing.
+// Noted returns the part of r that is recorded; nil where taints move nothing.
 func (r Rules) Noted() *Noted {
 	if !r.Taints {
 		return nil
@@ -25,7 +26,8 @@ func (r Rules) Noted() *Noted {
 	return &Noted{Tolerance: int64(r.Tolerance / time.Second), Skew: int64(r.Breaker.skew() / time.Second)}
 }
 
-// Rules returns what was noted, and false for nil: then it is not known what moves.
+// Rules returns the rules as far as they were recorded; false for nil, where it
+// is not known what moves templates.
 func (n *Noted) Rules() (Rules, bool) {
 	if n == nil {
 		return Rules{}, false
@@ -33,21 +35,23 @@ func (n *Noted) Rules() (Rules, bool) {
 	return Rules{Taints: true, State: true, Tolerance: time.Duration(n.Tolerance) * time.Second, Breaker: Breaker{Skew: time.Duration(n.Skew) * time.Second}}, true
 }
 
-// Leaving is that a template is to be moved off a cluster.
+// Leaving is a cluster that a template will be moved away from.
 type Leaving struct {
 	Cluster string
 	// At is when; nil where time alone does not bring it about.
 	At *metav1.Time
-	// Why it is, in words: "untolerated taint {a:NoExecute}".
+	// Why is the reason, such as "untolerated taint {a:NoExecute}".
 	Why string
-	// Lost says that it is not moved if the cluster is back before.
+	// Lost means that the template stays if the cluster comes back before.
 	Lost bool
-	// Stays is why it is not moved nevertheless; empty where it is.
+	// Stays is why the template is not moved although it should be; empty where it
+	// is.
 	Stays string
 }
 
-// Leaves returns which of the clusters a placement with these tolerations is to be moved off for their taints, and when, by name;
-// false where that is not so. Drains are not among them.
+// Leaves returns whether, and when, a placement with these tolerations will be
+// moved away from c because of its taints; false where it will not. Drains are
+// not considered.
 func (r Rules) Leaves(c *clusterv1alpha1.Cluster, tolerations []corev1.Toleration, now time.Time) (Leaving, bool) {
 	why, at := r.untolerated(c, tolerations, now)
 	if !r.Taints || at.IsZero() {
@@ -68,7 +72,8 @@ func (r Rules) Leaves(c *clusterv1alpha1.Cluster, tolerations []corev1.Toleratio
 	return out, true
 }
 
-// Text returns "west at 12:03:20 UTC (in 40s) unless it is back: untolerated taint {a:NoExecute}", or "not west (untolerated taint
+// Text returns a text such as "west at 12:03:20 UTC (in 40s) unless it is back:
+// untolerated taint {a:NoExecute}", or "not west (untolerated taint
 // {a:NoExecute}), as MassFailureSuspected stands on it".
 func (l Leaving) Text(now time.Time) string {
 	if l.Stays != "" {

@@ -14,7 +14,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/failover"
 )
 
-// TestLeaves says when a template is moved off a cluster, as the rules say that a decision has noted.
+// TestLeaves checks when a template will be moved away from a cluster, by the
+// rules in the record of its decision.
 func TestLeaves(t *testing.T) {
 	const gone = clusterv1alpha1.ClusterNotReachableReason
 	lost := func(taints ...corev1.Taint) *clusterv1alpha1.Cluster {

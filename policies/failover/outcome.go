@@ -10,31 +10,35 @@ import (
 )
 
 const (
-	// DefaultHealthTimeout and DefaultRecent are those of a Judging that does not say.
+	// Defaults of a Judging.
 	DefaultHealthTimeout = 2 * time.Minute
 	DefaultRecent        = 10 * time.Minute
 )
 
-// Judging says for how long it is looked at how something fares that was moved. A zero field has its default.
+// Judging is for how long the outcome of a move is observed. A zero field has its
+// default.
 type Judging struct {
-	// HealthTimeout is how long what was moved may take to become healthy where it was moved to.
+	// HealthTimeout is how long a template may take to become healthy after its
+	// move.
 	HealthTimeout time.Duration
-	// Recent is for how long a move says something about the next one.
+	// Recent is for how long a move counts for the rate of the next ones.
 	Recent time.Duration
 }
 
-// Moved is a template that was moved off clusters that had to be left.
+// Moved is a move of a template away from clusters that it had to leave.
 type Moved struct {
-	// To are the clusters that run it instead, or more of it.
+	// To are the clusters that run it instead, or more of its replicas.
 	To []string
-	// At is when it was decided.
+	// At is when the move was decided.
 	At time.Time
-	// Well says that it was healthy there at some time since.
+	// Well means that the template has been healthy there at some time since.
 	Well bool
 }
 
-// MovedTo returns what there is to be seen of a move that is decided now: b as it was before, what it leaves, and where it
-// is to run. It is false where nothing will be seen: it runs in no other cluster, or was unhealthy before.
+// MovedTo returns the move that is decided now: b is the binding before it,
+// leaves the clusters that it leaves, and targets where it will run. It is false
+// where the outcome would show nothing: the template runs in no other cluster, or
+// was unhealthy before.
 func MovedTo(b workv1alpha2.Binding, leaves []string, targets []workv1alpha2.TargetCluster, now time.Time) (Moved, bool) {
 	had := map[string]int32{}
 	for _, t := range b.BindingSpec().Clusters {
@@ -52,8 +56,9 @@ func MovedTo(b workv1alpha2.Binding, leaves []string, targets []workv1alpha2.Tar
 	return out, len(out.To) > 0 && !ill
 }
 
-// Underway returns the last move of a binding that has not come to its end, as its eviction tasks show; false where there is
-// none. Who did not make the moves himself knows of no others: of those that went well nothing is left.
+// Underway returns the last move of a binding that has not ended, according to
+// its eviction tasks; false where there is none. It is for a program that did not
+// make the moves itself; those that have ended leave no trace.
 func Underway(b workv1alpha2.Binding) (Moved, bool) {
 	var out Moved
 	spec := b.BindingSpec()
@@ -73,21 +78,25 @@ func Underway(b workv1alpha2.Binding) (Moved, bool) {
 	return out, len(out.To) > 0
 }
 
-// Fare is how something fares where it was moved to.
+// Fare is the outcome of a move.
 type Fare int
 
 const (
-	// FareOver says nothing any more: it does not run there, or it is too long ago.
+	// FareOver means that the move no longer counts: the template does not run
+	// there any more, or the move is too long ago.
 	FareOver Fare = iota
-	// FareWaiting may become healthy yet, or that is not known.
+	// FareWaiting means that the template may yet become healthy, or that its
+	// health is not known.
 	FareWaiting
-	// FareHealthy is healthy wherever it was moved to.
+	// FareHealthy means that it is healthy in all clusters that it was moved to.
 	FareHealthy
-	// FareIll is not healthy after a Judging's HealthTimeout, or was healthy and is not any more.
+	// FareIll means that it is not healthy after HealthTimeout, or was healthy and
+	// is not any more.
 	FareIll
 )
 
-// Fares says how a template fares that was moved, by its binding as it is now; nil if that is gone.
+// Fares returns the outcome of a move, by the template's binding as it is now;
+// nil if that is gone.
 func (m Moved) Fares(b workv1alpha2.Binding, by Judging, now time.Time) Fare {
 	if b == nil || now.Sub(m.At) > cmp.Or(by.Recent, DefaultRecent) {
 		return FareOver
@@ -100,7 +109,7 @@ func (m Moved) Fares(b workv1alpha2.Binding, by Judging, now time.Time) Fare {
 		return FareOver
 	}
 	if slices.ContainsFunc(spec.GracefulEvictionTasks, func(t workv1alpha2.GracefulEvictionTask) bool { return t.PurgeMode == policyv1alpha1.PurgeModeDirectly }) {
-		return FareWaiting // for the old copy to go, which a lost cluster may never report
+		return FareWaiting // it waits for the old copy to be gone, which a lost cluster may never report
 	}
 	well, ill := true, false
 	for _, name := range m.To {
@@ -121,7 +130,7 @@ func (m Moved) Fares(b workv1alpha2.Binding, by Judging, now time.Time) Fare {
 	}
 }
 
-// in is what a cluster says of b.
+// in returns what a cluster reports of b.
 func in(b workv1alpha2.Binding, cluster string) (health workv1alpha2.ResourceHealth, applied bool) {
 	for i := range b.BindingStatus().AggregatedStatus {
 		if item := &b.BindingStatus().AggregatedStatus[i]; item.ClusterName == cluster {
@@ -131,14 +140,15 @@ func in(b workv1alpha2.Binding, cluster string) (health workv1alpha2.ResourceHea
 	return "", false
 }
 
-// Outcomes count how what was moved last fares. The zero value: nothing was moved.
+// Outcomes counts recent moves by their outcome. The zero value is for no moves.
 type Outcomes struct {
 	Healthy, Ill, Waiting int
-	// Such is one of those that are ill, "Deployment shop/web": the first by name. Empty where none is, or none is named.
+	// Such names one of those that are ill, as in "Deployment shop/web": the first
+	// by name. Empty where none is.
 	Such string
 }
 
-// Add counts one more.
+// Add counts another outcome.
 func (o *Outcomes) Add(f Fare) {
 	switch f {
 	case FareHealthy:
@@ -151,16 +161,21 @@ func (o *Outcomes) Add(f Fare) {
 }
 
 const (
-	// fewestIll is how many must be ill for anything to be concluded: a few are so for reasons of their own.
+	// fewestIll is how many have to be ill for the rate to fall: a few may be ill
+	// for reasons of their own.
 	fewestIll = 5
-	// brisk is what counts as the rate that was set, where none was.
+	// brisk is the rate that is divided where none is set, in templates per
+	// second.
 	brisk = 10
 )
 
-// Rate returns how many templates are moved in a second, at most: as many as are set where no more than a third of those that
-// were moved are ill, half of that where more are, a quarter where more than half are, and a tenth where more than three quarters
-// are. Those that wait count for neither. Set is as many as there are where it is zero; then ten are what is divided. A negative one
-// is the slowest that there is, and stays so. It is never less than a tenth: only what goes well can show that it does.
+// Rate returns how many templates may be moved per second: set, where no more
+// than a third of those that were moved are ill; half of it where more are, a
+// quarter where more than half are, and a tenth where more than three quarters
+// are. Those that wait count for neither side. A set of zero means no limit, and
+// is taken for ten where it has to be divided. A negative set, which is the
+// slowest rate, stays as it is. The rate never falls below a tenth, as only moves
+// that go well can make it rise again.
 func (o Outcomes) Rate(set float64) float64 {
 	judged := o.Healthy + o.Ill
 	if set < 0 || o.Ill < fewestIll || 3*o.Ill <= judged {

@@ -13,7 +13,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/failover"
 )
 
-// TestRate says how many templates are moved in a second, given how those fare that were.
+// TestRate checks how many templates are moved per second, given the outcome of
+// earlier moves.
 func TestRate(t *testing.T) {
 	for name, tc := range map[string]struct {
 		set  float64
@@ -45,14 +46,15 @@ func TestRate(t *testing.T) {
 	}
 }
 
-// placedIn is a binding in clusters, with what they say of it.
+// placedIn returns a binding that is placed in clusters, with what they report of
+// it.
 func placedIn(items []workv1alpha2.AggregatedStatusItem, clusters ...workv1alpha2.TargetCluster) *workv1alpha2.ResourceBinding {
 	b := &workv1alpha2.ResourceBinding{}
 	b.Spec.Clusters, b.Status.AggregatedStatus = clusters, items
 	return b
 }
 
-// TestFares says what is made of what a cluster says of a template that was moved there.
+// TestFares checks the outcome of a move for what the cluster reports.
 func TestFares(t *testing.T) {
 	const late = failover.DefaultHealthTimeout + time.Second
 	east, west := workv1alpha2.TargetCluster{Name: "east"}, workv1alpha2.TargetCluster{Name: "west"}
@@ -64,7 +66,7 @@ func TestFares(t *testing.T) {
 	directly.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{{FromCluster: "east", PurgeMode: policyv1alpha1.PurgeModeDirectly}}
 	for name, tc := range map[string]struct {
 		is   workv1alpha2.Binding
-		to   []string // west, if nothing is reported
+		to   []string // west, if empty
 		ago  time.Duration
 		well bool
 		by   failover.Judging
@@ -100,7 +102,7 @@ func TestFares(t *testing.T) {
 	}
 }
 
-// TestMovedTo says of which moves something will be seen, and where.
+// TestMovedTo checks for which moves an outcome will be seen, and where.
 func TestMovedTo(t *testing.T) {
 	now := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	in := func(name string, replicas int32) workv1alpha2.TargetCluster {
@@ -129,7 +131,7 @@ func TestMovedTo(t *testing.T) {
 	}
 }
 
-// TestUnderway finds the move that the eviction tasks of a binding are about.
+// TestUnderway checks which move is found by the eviction tasks of a binding.
 func TestUnderway(t *testing.T) {
 	noon := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	task := func(from, reason string, ago time.Duration, before ...string) workv1alpha2.GracefulEvictionTask {

@@ -11,12 +11,14 @@ import (
 	"k8s.io/client-go/util/jsonpath"
 )
 
-// longestPath is how many bytes a path may have.
+// longestPath is how long a path may be, in bytes.
 const longestPath = 256
 
-// CheckPath reports what is wrong with a path of a rule for state. Of kubectl's paths those are allowed that lead to
-// one value and cost no more than to go there: fields, single indexes, and one filter, such as
-// {.conditions[?(@.type=="Ready")].status}. Who may write a policy must not be able to keep its reader busy.
+// CheckPath returns an error unless a path may be used in a rule for state. Of
+// kubectl's JSONPath, it allows what leads to a single value and costs no more
+// than the way there: fields, single indexes, and one filter, such as
+// {.conditions[?(@.type=="Ready")].status}. Anybody who may write a policy could
+// otherwise keep the scheduler busy.
 func CheckPath(path string) error {
 	if len(path) > longestPath {
 		return fmt.Errorf("a path has %d bytes at most", longestPath)
@@ -50,7 +52,7 @@ func CheckPath(path string) error {
 
 var errPath = errors.New("a path is {.field.list[0].field}, with one filter at most, such as {.list[?(@.name==\"x\")].field}")
 
-// single reports whether a step leads from one value to one other.
+// single reports whether a step leads from one value to one other value.
 func single(step jsonpath.Node) bool {
 	switch step := step.(type) {
 	case *jsonpath.FieldNode:
@@ -62,7 +64,8 @@ func single(step jsonpath.Node) bool {
 	}
 }
 
-// operand reports whether one side of a filter's comparison is a value, or a way to one.
+// operand reports whether a side of a filter's comparison is a value, or a path
+// to one.
 func operand(side *jsonpath.ListNode) bool {
 	if side == nil {
 		return false
@@ -79,7 +82,7 @@ func operand(side *jsonpath.ListNode) bool {
 	return true
 }
 
-// find returns the value to which a path leads in a status.
+// find returns the value at a path in a status, as text.
 func find(path string, status []byte) (string, error) {
 	if err := CheckPath(path); err != nil {
 		return "", err
@@ -109,7 +112,7 @@ func find(path string, status []byte) (string, error) {
 	return out.String(), nil
 }
 
-// scalar reports whether a value of a document is text, a number, true or false.
+// scalar reports whether a decoded value is text, a number or a boolean.
 func scalar(value reflect.Value) bool {
 	for value.Kind() == reflect.Interface && !value.IsNil() {
 		value = value.Elem()

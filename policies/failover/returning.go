@@ -8,7 +8,8 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 )
 
-// stabilizationOf returns for how long a cluster that a template was moved off has to be well for it to return; false where it never does.
+// stabilizationOf returns how long a cluster has to be healthy until a template
+// returns to it; false where templates never return.
 func stabilizationOf(spec *workv1alpha2.ResourceBindingSpec, moves Moves) (time.Duration, bool) {
 	if spec.Failover == nil || spec.Failover.FailBackSeconds == nil {
 		return 0, false
@@ -16,9 +17,10 @@ func stabilizationOf(spec *workv1alpha2.ResourceBindingSpec, moves Moves) (time.
 	return time.Duration(max(*spec.Failover.FailBackSeconds, 0)) * time.Second << min(max(moves.Count-1, 0), mostDoubled), true
 }
 
-// Returning says in words where a template returns to, and when, as far as is noted of the clusters that it was moved off:
-// "to west at 06:21:04 UTC, when that has been well for 30s". It is empty where the policy has nothing return. No moves are
-// those of an application that was never moved.
+// Returning returns a text for each cluster in left about when the template
+// returns to it: "to west at 06:21:04 UTC, when that has been well for 30s". It
+// is empty where the policy has no failBackSeconds. Nil moves are those of an
+// application that was never moved.
 func Returning(left []Left, spec *workv1alpha2.ResourceBindingSpec, moves *Moves, now time.Time) []string {
 	if moves == nil {
 		moves = &Moves{}
@@ -42,7 +44,8 @@ func Returning(left []Left, spec *workv1alpha2.ResourceBindingSpec, moves *Moves
 	return out
 }
 
-// clockTime is the time of day, with the day where that is not soon.
+// clockTime returns the time of day, with the date where it is more than a day
+// away.
 func clockTime(at, now time.Time) string {
 	if at.Sub(now) < 24*time.Hour {
 		return at.UTC().Format(time.TimeOnly + " UTC")

@@ -13,7 +13,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/failover"
 )
 
-// TestReturning says what people are told of a return that is to come.
+// TestReturning checks the texts that users see about a return.
 func TestReturning(t *testing.T) {
 	now := time.Date(2026, 1, 2, 6, 20, 44, 0, time.UTC)
 	well := func(ago time.Duration) failover.Left {

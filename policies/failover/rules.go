@@ -12,28 +12,29 @@ import (
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 )
 
-// Rules say what moves templates off clusters. The zero value moves what runs in clusters that
-// are drained, and nothing else.
+// Rules are what moves templates away from clusters. The zero value moves what
+// runs in clusters that are drained, and nothing else.
 type Rules struct {
-	// Taints of the effect NoExecute move what does not tolerate them. Without it, the one
-	// that drains a cluster does.
+	// Taints enables moves because of taints with the effect NoExecute that are
+	// not tolerated. Without it, only the taint of a drain moves.
 	Taints bool
-	// Tolerance is how long it is tolerated that a cluster is not ready or cannot be
-	// reached, where a placement says nothing about it.
+	// Tolerance is how long it is tolerated that a cluster is not ready or cannot
+	// be reached, where the placement has no toleration for it.
 	Tolerance time.Duration
-	// Purge is how a cluster is left where the policy does not say; empty means
-	// Gracefully.
+	// Purge is the purge mode for policies that have none; empty means Gracefully.
 	Purge policyv1alpha1.PurgeMode
-	// State has what policies want preserved handed over: what cannot be read is not moved.
+	// State enables state preservation: what the policy wants preserved is handed
+	// over, and a template whose state cannot be read is not moved.
 	State bool
-	// Breaker says when the loss of many clusters moves nothing.
+	// Breaker decides when the loss of many clusters moves nothing.
 	Breaker Breaker
-	// HeardBy is when enough has been heard of clusters to believe that one is lost:
-	// what is stored of them was written by who acted before. Zero: always.
+	// HeardBy is from when on clusters count as lost. Their stored conditions are
+	// those of the leader before, so a new leader waits until it has heard of them
+	// itself. Zero means always.
 	HeardBy time.Time
 }
 
-// Fleet is what is looked at: the Clusters at one moment, in any order.
+// Fleet is the Clusters at one moment, in any order.
 type Fleet interface {
 	// Each calls f with every Cluster until f returns false.
 	Each(f func(*clusterv1alpha1.Cluster) bool)
@@ -44,15 +45,16 @@ type Due map[string]Cause
 
 // Cause is why a template must not run in a cluster.
 type Cause struct {
-	// Why, in words that go on after "cluster(s) had": "untolerated taint {a:NoExecute}".
+	// Why is the reason, as it follows "cluster(s) had": "untolerated taint
+	// {a:NoExecute}".
 	Why string
-	// Application says that it is the template that fails there, and not the cluster.
+	// Application means that the template fails there, and not the cluster.
 	Application bool
-	// Drain says that somebody has the cluster drained, which is well.
+	// Drain means that the cluster is healthy and is being drained.
 	Drain bool
 }
 
-// Reasons returns the words for each cluster.
+// Reasons returns Why by cluster.
 func (d Due) Reasons() map[string]string {
 	out := make(map[string]string, len(d))
 	for name, cause := range d {
@@ -103,11 +105,14 @@ func (r Rules) Of(fleet Fleet, tolerations []corev1.Toleration, now time.Time) (
 	return out, next
 }
 
-// taintGrace is how long a cluster that is ready again has for its taints to go, which whoever put them on has to find out.
+// taintGrace is how long nothing is moved away from a cluster that has become
+// ready again: whoever set its taints needs that time to notice, and to remove
+// them.
 const taintGrace = 10 * time.Second
 
-// notBefore is when something may be moved off a cluster that is due at a time: not before enough was heard of one that
-// is lost, and not as soon as one is back.
+// notBefore returns the time at which something may be moved away from a cluster,
+// where it is due at a time: not before enough was heard of a lost cluster, and
+// not right after one has come back.
 func (r Rules) notBefore(c *clusterv1alpha1.Cluster, at time.Time) time.Time {
 	earliest := r.HeardBy
 	if ready := readiness(c); isReady(c) {
@@ -116,8 +121,8 @@ func (r Rules) notBefore(c *clusterv1alpha1.Cluster, at time.Time) time.Time {
 	return Later(at, earliest)
 }
 
-// untolerated returns from when on a cluster has a taint that moves, and which; the zero
-// time where it has none.
+// untolerated returns from when on a cluster has a taint that moves a template
+// with these tolerations, and which; the zero time where it has none.
 func (r Rules) untolerated(c *clusterv1alpha1.Cluster, tolerations []corev1.Toleration, now time.Time) (why string, at time.Time) {
 	for i := range c.Spec.Taints {
 		taint := &c.Spec.Taints[i]
@@ -135,8 +140,9 @@ func (r Rules) untolerated(c *clusterv1alpha1.Cluster, tolerations []corev1.Tole
 	return why, at
 }
 
-// Movable reports whether what is known of a cluster says that templates may be moved off
-// it: it is well, or lost. One that is there, and that we cannot act in or judge, runs on.
+// Movable reports whether templates may be moved away from a cluster, by what is
+// known of it: it is ready, or lost. In a cluster that exists but in which the
+// control plane may not act, or whose state it cannot judge, everything runs on.
 func Movable(c *clusterv1alpha1.Cluster) bool {
 	if c.DeletionTimestamp != nil || meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterConditionHeld) {
 		return false
@@ -148,9 +154,9 @@ func isReady(c *clusterv1alpha1.Cluster) bool {
 	return meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
 }
 
-// Lost reports whether a cluster does not answer, or not well, or its agent is not heard
-// of. Credentials that are refused, another cluster in its place, or a state that cannot be
-// read say nothing of what runs there.
+// Lost reports whether a cluster does not answer, or is not healthy, or its agent
+// is not heard of. Refused credentials, another cluster in its place, or a status
+// that cannot be read say nothing about what runs there.
 func Lost(c *clusterv1alpha1.Cluster) bool {
 	ready := readiness(c)
 	if ready == nil || ready.Status == metav1.ConditionTrue {
@@ -164,8 +170,9 @@ func Lost(c *clusterv1alpha1.Cluster) bool {
 	}
 }
 
-// Away reports whether what is removed from a cluster now may go at any later time: it does not answer, or not well for
-// long enough, or nothing is done there as it is not known to be ours. One that leaves the fleet is not waited for.
+// Away reports whether a removal from a cluster may have to wait: the cluster
+// does not answer, has not been healthy for long enough, or is not known to be
+// ours. A cluster that is leaving the fleet is not waited for.
 func Away(c *clusterv1alpha1.Cluster) bool {
 	ready := readiness(c)
 	return c.DeletionTimestamp == nil && ready != nil && ready.Status != metav1.ConditionTrue && ready.Reason != clusterv1alpha1.ClusterStatusCollectionFailedReason

@@ -29,7 +29,8 @@ func (f fleet) Each(do func(*clusterv1alpha1.Cluster) bool) {
 	}
 }
 
-// member is a cluster that is as its reason says since then; ready where that is empty.
+// member returns a cluster that has been in the state of a reason since a time;
+// ready where the reason is empty.
 func member(name, reason string, since time.Time, taints ...corev1.Taint) *clusterv1alpha1.Cluster {
 	ready := metav1.Condition{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionFalse, Reason: reason, LastTransitionTime: metav1.NewTime(since)}
 	if reason == "" {
@@ -54,7 +55,7 @@ func exists(key string, seconds ...int64) corev1.Toleration {
 
 const unreachable = clusterv1alpha1.TaintClusterUnreachable
 
-// TestAway says from where nothing can be removed now.
+// TestAway checks from which clusters nothing can be removed now.
 func TestAway(t *testing.T) {
 	unheard := member("a", clusterv1alpha1.ClusterNotReachableReason, noon)
 	unheard.Status.Conditions = nil
@@ -80,7 +81,7 @@ func TestAway(t *testing.T) {
 	}
 }
 
-// TestOf says when a cluster must not run a template any more.
+// TestOf checks when a template must no longer run in a cluster.
 func TestOf(t *testing.T) {
 	const noExecute, noSchedule = corev1.TaintEffectNoExecute, corev1.TaintEffectNoSchedule
 	gone := clusterv1alpha1.ClusterNotReachableReason
@@ -88,7 +89,7 @@ func TestOf(t *testing.T) {
 		cluster     *clusterv1alpha1.Cluster
 		tolerations []corev1.Toleration
 		rules       failover.Rules
-		// due is whether it is so now, and in how long it will be.
+		// due is whether it must not now, and in how long until it must not.
 		due bool
 		in  time.Duration
 	}{
@@ -157,7 +158,8 @@ func held(c *clusterv1alpha1.Cluster) *clusterv1alpha1.Cluster {
 	return c
 }
 
-// TestLosses says when the loss of many clusters is suspected to be ours.
+// TestLosses checks when the loss of many clusters is suspected to be the control
+// plane's own fault.
 func TestLosses(t *testing.T) {
 	at := func(minutes int) time.Time { return noon.Add(time.Duration(minutes) * time.Minute) }
 	gone := func(name string, minutes int) *clusterv1alpha1.Cluster {
@@ -176,7 +178,7 @@ func TestLosses(t *testing.T) {
 	cases := map[string]struct {
 		fleet   fleet
 		breaker failover.Breaker
-		want    string        // which are suspected
+		want    string        // the clusters that are suspected
 		until   time.Duration // from two hours after the first loss; zero for as long as they are lost
 	}{
 		"none is lost":                     {fleet: fleet{well("a"), well("b")}},

@@ -11,13 +11,15 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 )
 
-// State returns what the copy of a template in a cluster leaves to the one that takes its place: labels, as its
-// policy wants them of the status that the cluster reported last. Application says that it is the template that
-// fails, and not its cluster. It is nil where the policy wants nothing.
+// State returns what the copy of a template in a cluster hands over to the one
+// that replaces it: labels, whose values its policy takes from the last status
+// that the cluster reported. application means that the template fails, and not
+// its cluster. It is nil where the policy preserves nothing.
 //
-// What the status does not have, and an eviction that is under way has preserved already, is taken from there: a copy
-// that is lost before it could report hands on what it was to begin with. What is nowhere, or can be no label, is an
-// error: nothing is to be moved without its state.
+// A value that the status does not have is taken from an eviction that is under
+// way, where that has preserved it: a copy that is lost before it could report
+// hands over what it was started with. A value that is nowhere, or cannot be a
+// label, is an error, as a template must not be moved without its state.
 func State(b workv1alpha2.Binding, cluster string, application bool) (map[string]string, error) {
 	var out map[string]string
 	for _, rule := range stateRules(b.BindingSpec().Failover, application) {
@@ -40,16 +42,17 @@ func State(b workv1alpha2.Binding, cluster string, application bool) (map[string
 	return out, nil
 }
 
-// Withheld are clusters that a template must not leave, as its state is wanted and cannot be read.
+// Withheld are the clusters that a template must not leave, as its state is to be
+// preserved and cannot be read.
 type Withheld struct {
-	// Clusters are sorted; empty: there is none.
+	// Clusters are sorted; empty for none.
 	Clusters []string
-	// Why each stays, in sentences.
+	// Why is why the template stays in each of them, in sentences.
 	Why string
 }
 
-// Withhold takes the clusters out of d that a template is placed in and must not leave, and returns them; none where
-// the rules have no state handed over.
+// Withhold removes from d the clusters of a template's placement that it must not
+// leave, and returns them; none where the rules preserve no state.
 func (r Rules) Withhold(d Due, b workv1alpha2.Binding) Withheld {
 	var out Withheld
 	if !r.State {
@@ -72,8 +75,9 @@ func (r Rules) Withhold(d Due, b workv1alpha2.Binding) Withheld {
 	return out
 }
 
-// Inherits returns the labels that the copy in a cluster begins with, as a binding says that it takes the place of one
-// whose state was preserved: it is the only copy, the one before it is gone, and it was not there itself.
+// Inherits returns the labels that the copy in a cluster is started with, if it
+// replaces one whose state was preserved: it is the only copy, the one before is
+// gone, and the cluster did not run one before.
 func Inherits(spec *workv1alpha2.ResourceBindingSpec, cluster string) map[string]string {
 	tasks := spec.GracefulEvictionTasks
 	if len(spec.Clusters) != 1 || spec.Clusters[0].Name != cluster || len(tasks) == 0 {
@@ -100,7 +104,8 @@ func stateRules(f *policyv1alpha1.FailoverBehavior, application bool) []policyv1
 	}
 }
 
-// statusIn is what a cluster reported last of a template; nil if that is nothing.
+// statusIn returns the last status of a template that a cluster reported, as
+// JSON; nil for none.
 func statusIn(b workv1alpha2.Binding, cluster string) []byte {
 	for i := range b.BindingStatus().AggregatedStatus {
 		if item := &b.BindingStatus().AggregatedStatus[i]; item.ClusterName == cluster && item.Status != nil {
@@ -110,7 +115,7 @@ func statusIn(b workv1alpha2.Binding, cluster string) []byte {
 	return nil
 }
 
-// preserved returns what the last eviction has preserved for a label.
+// preserved returns the value that the last eviction has preserved for a label.
 func preserved(spec *workv1alpha2.ResourceBindingSpec, label string) (string, bool) {
 	for i := len(spec.GracefulEvictionTasks) - 1; i >= 0; i-- {
 		if value, ok := spec.GracefulEvictionTasks[i].PreservedLabelState[label]; ok {

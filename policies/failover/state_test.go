@@ -12,7 +12,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/failover"
 )
 
-// stateful is a binding whose policy wants values of a status under labels, and what a cluster reported.
+// stateful returns a binding whose policy wants values of a status preserved as
+// labels, with the status that a cluster reported.
 func stateful(status string, rules ...policyv1alpha1.StatePreservationRule) *workv1alpha2.ResourceBinding {
 	state := &policyv1alpha1.StatePreservation{Rules: rules}
 	b := &workv1alpha2.ResourceBinding{}
@@ -104,7 +105,8 @@ func TestInherits(t *testing.T) {
 	}
 }
 
-// FuzzState: whatever a policy and a cluster write, there is an answer, and what is in it can be labels.
+// FuzzState checks that, whatever a policy and a cluster contain, there is a
+// result, and its values are valid labels.
 func FuzzState(f *testing.F) {
 	f.Add("{.a}", `{"a":"b"}`)
 	f.Add("{range .a[*]}{.b}{end}", `{"a":[{"b":1}]}`)
@@ -117,8 +119,9 @@ func FuzzState(f *testing.F) {
 	})
 }
 
-// TestCheckPath: what costs more than to go there is no path of a rule, and is refused before it is followed: it froze the
-// scheduler, or took all memory, for whoever may write a policy.
+// TestCheckPath checks that a path which costs more than the way to its value is
+// refused before it is evaluated: anybody who may write a policy could stop the
+// scheduler with it, or exhaust its memory.
 func TestCheckPath(t *testing.T) {
 	for _, path := range []string{"{.a}", "{.a.b[0].c}", "{$.a}", "{['a']}", `{.a[?(@.b=="c")].d}`, "{.a[-1]}"} {
 		if err := failover.CheckPath(path); err != nil {

@@ -8,7 +8,7 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 )
 
-// Tolerates reports whether one of the tolerations is about the taint.
+// Tolerates reports whether one of the tolerations matches the taint.
 func Tolerates(taint *corev1.Taint, tolerations []corev1.Toleration) bool {
 	for i := range tolerations {
 		if matches(taint, &tolerations[i]) {
@@ -32,9 +32,9 @@ func matches(taint *corev1.Taint, t *corev1.Toleration) bool {
 	}
 }
 
-// toleratedUntil returns the time from which on the taint is not tolerated, and false
-// where it is for ever. Of several tolerations the shortest counts; one that is negative
-// is over at once. A taint without a time counts from now on.
+// toleratedUntil returns from when on the taint is not tolerated, and false where
+// it is tolerated for good. Of several tolerations the shortest counts; a
+// negative one ends at once. A taint without a time counts from now.
 func (r Rules) toleratedUntil(taint *corev1.Taint, tolerations []corev1.Toleration, now time.Time) (time.Time, bool) {
 	since := now
 	if taint.TimeAdded != nil {
@@ -54,7 +54,8 @@ func (r Rules) toleratedUntil(taint *corev1.Taint, tolerations []corev1.Tolerati
 	}
 	switch {
 	case limited:
-		// A time.Duration holds 292 years: what is longer is for ever.
+		// A time.Duration holds 292 years at most: what is longer counts as for
+		// good.
 		if least > int64(longest/time.Second) {
 			return time.Time{}, false
 		}
@@ -68,10 +69,11 @@ func (r Rules) toleratedUntil(taint *corev1.Taint, tolerations []corev1.Tolerati
 	}
 }
 
-// longest is the longest toleration that ends.
+// longest is the longest toleration that is not for good.
 const longest = 100 * 365 * 24 * time.Hour
 
-// ofLoss reports whether a taint says that a cluster does not do well.
+// ofLoss reports whether a taint shows that a cluster is not ready or not
+// reachable.
 func ofLoss(taint *corev1.Taint) bool {
 	return taint.Key == clusterv1alpha1.TaintClusterNotReady || taint.Key == clusterv1alpha1.TaintClusterUnreachable
 }
