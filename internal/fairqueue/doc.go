@@ -1,13 +1,15 @@
-// Package fairqueue is the queue of every loop: what users wait for goes first, nothing waits
-// forever, and tenants share the workers.
+// Package fairqueue is the work queue of every loop: what users wait for goes
+// first, nothing waits forever, and tenants share the workers.
 //
-// In go keys with a priority; out come keys, one worker at a time for each. Of
+// In go keys with a priority; out come keys, each to one worker at a time. Of
 // every four that are handed out, three are the oldest of the highest priority,
-// and one is the oldest of all: a key with n older ones before it is served
-// within 4(n+1) handouts, whatever else comes. Where keys belong to tenants, one
-// tenant never has all workers, of what is equally urgent that of the one with the
-// fewest goes first, and they take turns, with their oldest as well: among m who
-// may have one more, a key with n older ones of its own tenant before it is served
-// within 4m(n+1) handouts, however much others ask for. The package knows nothing
-// of what the keys stand for, and keeps nothing over a restart.
+// and one is the oldest of all: a key with n older ones is handed out within
+// 4(n+1) handouts, whatever else is added.
+//
+// Keys may belong to owners, such as tenants. One owner never has all workers; of
+// keys of the same priority, that of the owner with the fewest workers goes
+// first; and owners take turns, also with their oldest keys. Among m owners that
+// may have another worker, a key with n older ones of its own owner is handed out
+// within 4m(n+1) handouts, however many keys the others add. The package does not
+// know what the keys stand for, and keeps nothing over a restart.
 package fairqueue

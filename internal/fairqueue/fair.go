@@ -7,49 +7,50 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// sharing are the flows of a queue by who their keys belong to, and how they share
-// its workers.
+// sharing holds the flows of a queue, and decides how their owners share its
+// workers.
 type sharing[T comparable] struct {
-	// owner returns who a key belongs to; nil if all belong to one.
+	// owner returns the owner of a key; nil if all keys have the same.
 	owner func(T) string
-	// most is how many keys of one owner are with workers at a time; zero means any.
+	// most is how many keys of one owner workers may have at a time; zero means
+	// any number.
 	most   int
-	flows  map[string]*flow[T] // what is ready or with a worker
+	flows  map[string]*flow[T] // by owner: those with keys that are ready or with a worker
 	rounds rounds[T]
-	count  uint64       // of places taken in the rounds
+	count  uint64       // turns that were taken
 	ready  int          // keys in flows
-	spare  []*flow[T]   // of owners who are gone: empty
-	nodes  *freeList[T] // of the trees
+	spare  []*flow[T]   // empty flows, for reuse
+	nodes  *freeList[T] // of the flows' trees
 }
 
 type freeList[T comparable] = btree.FreeList[*item[T]]
 
-// fewestWorkers is how many it takes that nobody has all of them.
+// fewestWorkers is with how many workers one owner need not have all of them.
 const fewestWorkers = 2
 
-// spares is how many flows are kept for the next owners who come. Most queues
-// are short: owners come and go with each key.
+// spares is how many empty flows are kept for reuse. Most queues are short, so
+// owners come and go with each key.
 const spares = 16
 
-// Workers returns how many workers a queue ByNamespace needs to do what that many
-// are asked to do: at least two.
+// Workers returns how many workers a queue ByNamespace should have where wanted
+// are configured: at least two, so that no tenant can have all of them.
 func Workers(wanted int) int { return max(wanted, fewestWorkers) }
 
-// NewQueue has the form of a controller's option NewQueue.
+// NewQueue is the type of a controller's option NewQueue.
 type NewQueue[T comparable] = func(string, workqueue.TypedRateLimiter[T]) workqueue.TypedRateLimitingInterface[T]
 
-// ByNamespace is By for a loop whose keys belong to tenants by the namespaces of
-// its objects. Those without a namespace belong to one more.
+// ByNamespace is By for a loop whose keys belong to the namespaces of its
+// objects. Cluster-scoped objects share one owner.
 func ByNamespace(workers int) NewQueue[reconcile.Request] {
 	return By(workers, func(r reconcile.Request) string { return r.Namespace })
 }
 
-// By is New for a loop with so many workers, whose keys belong to whom owner
-// says. One owner never has all workers; of keys of the same priority the one goes
-// first whose owner has the fewest of them, and then the one whose turn it is.
-// With fewer than two workers there are turns alone: use Workers. The owner is
-// asked once for each time that a key becomes ready, and has to answer at once,
-// from any goroutine, without use of the queue.
+// By is New for a loop with a number of workers, whose keys have owners. One
+// owner never has all workers. Of keys of the same priority, that of the owner
+// with the fewest workers goes first, and then the one whose turn it is. With
+// fewer than two workers there are turns only: use Workers. owner is called each
+// time that a key becomes ready; it must return at once, may be called from any
+// goroutine, and must not use the queue, which is locked.
 func By[T comparable](workers int, owner func(T) string) NewQueue[T] {
 	return func(name string, limiter workqueue.TypedRateLimiter[T]) workqueue.TypedRateLimitingInterface[T] {
 		q := Shared(workqueue.NewTypedWithMaxWaitRateLimiter(limiter, longest), clock.RealClock{}, workers, owner)
@@ -58,7 +59,7 @@ func By[T comparable](workers int, owner func(T) string) NewQueue[T] {
 	}
 }
 
-// Shared is WithClock for so many workers, shared by the owners of the keys.
+// Shared is WithClock for a number of workers, which the owners of keys share.
 func Shared[T comparable](limiter workqueue.TypedRateLimiter[T], c clock.WithDelayedExecution, workers int, owner func(T) string) *Queue[T] {
 	q := WithClock(limiter, c)
 	q.sharing.owner, q.sharing.most = owner, max(workers-1, 1)
@@ -69,21 +70,21 @@ func newSharing[T comparable]() sharing[T] {
 	return sharing[T]{flows: map[string]*flow[T]{}, rounds: newRounds[T](), nodes: btree.NewFreeList[*item[T]](btree.DefaultFreeListSize)}
 }
 
-// flow is what belongs to one owner.
+// flow holds the keys of one owner.
 type flow[T comparable] struct {
 	owner string
-	rank  *btree.BTree[*item[T]] // ready, by priority and then by age
-	age   *btree.BTree[*item[T]] // ready, by age
+	rank  *btree.BTree[*item[T]] // ready keys, by priority and then by age
+	age   *btree.BTree[*item[T]] // ready keys, by age
 	busy  int                    // keys that workers have
 
-	priority int // of the first by rank, if any
-	// turns is its place in each round: the lower, the sooner.
+	priority int // of the first key in rank, if any
+	// turns is its place in each round: the lowest goes first.
 	turns [kinds]uint64
-	// at is where it is in the heap of each round; negative if in none.
+	// at is its index in the heap of each round; negative if it takes no part.
 	at [kinds]int
 }
 
-// of returns the flow of a key, a new one if there is none.
+// of returns the flow of a key's owner, and makes one if there is none.
 func (s *sharing[T]) of(key T) *flow[T] {
 	var owner string
 	if s.owner != nil {
@@ -99,7 +100,7 @@ func (s *sharing[T]) of(key T) *flow[T] {
 	return f
 }
 
-// flow returns one that nobody has.
+// flow returns an unused flow.
 func (s *sharing[T]) flow() *flow[T] {
 	if last := len(s.spare) - 1; last >= 0 {
 		f := s.spare[last]
@@ -115,7 +116,7 @@ func (s *sharing[T]) flow() *flow[T] {
 	}
 }
 
-// put adds what is ready to the flow of its owner.
+// put adds a key that is ready to the flow of its owner.
 func (s *sharing[T]) put(i *item[T]) {
 	i.flow = s.of(i.key)
 	i.flow.rank.ReplaceOrInsert(i)
@@ -124,7 +125,7 @@ func (s *sharing[T]) put(i *item[T]) {
 	s.reorder(i.flow)
 }
 
-// lift gives what is ready a higher priority.
+// lift raises the priority of a key that is ready.
 func (s *sharing[T]) lift(i *item[T], priority int) {
 	i.flow.rank.Delete(i)
 	i.priority = priority
@@ -132,8 +133,8 @@ func (s *sharing[T]) lift(i *item[T], priority int) {
 	s.reorder(i.flow)
 }
 
-// reorder puts a flow where it belongs in the rounds, by what changed of it: there
-// are those that have something ready and may have one more worker.
+// reorder updates a flow's place in the rounds after it has changed. A flow takes
+// part while it has a ready key and may have another worker.
 func (s *sharing[T]) reorder(f *flow[T]) {
 	first, some := f.rank.Min()
 	if some {
@@ -142,8 +143,9 @@ func (s *sharing[T]) reorder(f *flow[T]) {
 	s.rounds.place(f, some && (s.most == 0 || f.busy < s.most))
 }
 
-// dequeue takes out the key that goes next, nil if there is none that may: the oldest
-// of the owner whose turn it is for that, or the most urgent.
+// dequeue removes and returns the key that goes next; nil if none may. The round
+// kind decides which flow it comes from, and whether it is the flow's oldest key
+// or its most urgent one.
 func (s *sharing[T]) dequeue(kind int) *item[T] {
 	f := s.rounds.first(kind)
 	if f == nil {
@@ -167,8 +169,8 @@ func (s *sharing[T]) dequeue(kind int) *item[T] {
 	return i
 }
 
-// leave ends a worker's hold on a key of a flow. An owner who has nothing to do is
-// forgotten.
+// leave records that a worker is done with a key of a flow. A flow with nothing
+// left to do is dropped.
 func (s *sharing[T]) leave(f *flow[T]) {
 	f.busy--
 	s.reorder(f)
@@ -181,7 +183,7 @@ func (s *sharing[T]) leave(f *flow[T]) {
 	}
 }
 
-// clear drops what is ready.
+// clear drops all keys that are ready.
 func (s *sharing[T]) clear() {
 	s.ready = 0
 	for _, f := range s.flows {

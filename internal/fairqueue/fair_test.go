@@ -14,7 +14,8 @@ import (
 	"github.com/flotilla-io/flotilla/internal/fairqueue"
 )
 
-// shared is a queue whose keys belong to what is before their slash.
+// shared returns a queue in which the part of a key before the slash is its
+// owner.
 func shared(workers int) *fairqueue.Queue[string] {
 	return fairqueue.Shared(workqueue.DefaultTypedControllerRateLimiter[string](), clocktesting.NewFakeClock(time.Unix(0, 0)), workers, func(key string) string {
 		owner, _, _ := strings.Cut(key, "/")
@@ -22,7 +23,7 @@ func shared(workers int) *fairqueue.Queue[string] {
 	})
 }
 
-// hand hands out n keys, and is done with none of them.
+// hand hands out n keys, and leaves all of them undone.
 func hand(q *fairqueue.Queue[string], n int) string {
 	var out []string
 	for range n {
@@ -37,7 +38,8 @@ func TestOneTenantNeverHasAllWorkers(t *testing.T) {
 	add(q, 7, "a/1", "a/2", "a/3", "a/4", "a/5")
 	first := hand(q, 3)
 
-	// The fourth worker waits, and has the key of another tenant as soon as it is there.
+	// The fourth worker waits, and gets the key of another tenant as soon as there
+	// is one.
 	fourth := make(chan string)
 	go func() {
 		key, _ := q.Get()
@@ -48,7 +50,7 @@ func TestOneTenantNeverHasAllWorkers(t *testing.T) {
 		t.Errorf("handed out (-want +got):\n%s", diff)
 	}
 
-	// One that is done makes room for the next of its tenant.
+	// A key that is done lets the next one of its tenant be handed out.
 	q.Done("a/2")
 	if diff := cmp.Diff("a/4", hand(q, 1)); diff != "" {
 		t.Errorf("after one is done (-want +got):\n%s", diff)
@@ -106,8 +108,8 @@ func TestWhoHasFewerWorkersGoesFirst(t *testing.T) {
 	}
 }
 
-// Nothing is kept of tenants that have nothing to do, and an end while keys wait
-// for their tenant is an end.
+// TestSharedQueueEnds checks that tenants with nothing to do are dropped, and
+// that the queue shuts down while keys wait for their tenant.
 func TestSharedQueueEnds(t *testing.T) {
 	q := shared(2)
 	q.Add("a/1")

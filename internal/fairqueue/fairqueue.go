@@ -11,14 +11,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 )
 
-// turns is after how many keys the oldest of all is handed out.
+// turns is how many handouts a cycle has, in the last of which the oldest key is
+// handed out.
 const turns = 4
 
-// roomy is how many keys a queue has had from which on it gives their memory back
-// when it is empty: maps do not shrink.
+// roomy is the number of keys above which an emptied queue replaces its maps, as
+// maps do not shrink.
 const roomy = 256
 
-// degree is that of the trees that order items.
+// degree is the degree of the B-trees that order items.
 const degree = 32
 
 // Queue hands out keys. Use New, By or ByNamespace.
@@ -28,16 +29,16 @@ type Queue[T comparable] struct {
 	counts  watcher[T]
 
 	mu      sync.Mutex
-	changed *sync.Cond // something is ready, done or shut down
+	changed *sync.Cond // signalled when a key is ready or done, or the queue shuts down
 	items   map[T]*item[T]
-	most    int                    // items since they were none
-	busy    map[T]*flow[T]         // keys that a worker has, and whose they are
-	sharing sharing[T]             // what is ready, by who it belongs to
-	later   *btree.BTree[*item[T]] // not ready yet, by time
-	timer   clock.Timer            // for the first of later
+	most    int                    // the largest number of items since the maps were made
+	busy    map[T]*flow[T]         // keys that workers have, with their flows
+	sharing sharing[T]             // items that are ready
+	later   *btree.BTree[*item[T]] // items that are not ready yet, by time
+	timer   clock.Timer            // fires for the first of later
 	timed   time.Time              // when timer fires
-	count   uint64                 // of items that became ready
-	turn    int                    // of the last handout, below turns
+	count   uint64                 // items that were given an age
+	turn    int                    // place of the next handout in the cycle
 	closed  bool
 }
 
@@ -45,32 +46,33 @@ type Queue[T comparable] struct {
 type item[T comparable] struct {
 	key      T
 	priority int
-	// at is when it becomes ready; zero if it is.
+	// at is when the item becomes ready; zero if it is.
 	at time.Time
-	// age orders items: the lower, the older.
+	// age orders items: the lowest is the oldest.
 	age uint64
-	// flow is where it is once it is ready, and no worker has the key; nil before.
+	// flow is the flow that has the item, once it is ready and no worker has its
+	// key; nil before.
 	flow *flow[T]
 }
 
 var _ priorityqueue.PriorityQueue[string] = (*Queue[string])(nil)
 
-// longest is how long a key waits after a failure, at most. Most failures are a
-// hub that is away, and nothing notifies loops that it is back; the default of
-// controllers is a quarter of an hour.
+// longest is the longest back-off of a key that failed. Most failures mean that
+// the hub is away, and nothing notifies loops when it is back. The default of
+// controllers is about a quarter of an hour.
 const longest = time.Minute
 
-// New returns an empty queue. It has the form of a controller's option NewQueue.
-// Whatever the limiter says, a key that failed comes back within a minute.
-// The queue is counted among those of controllers by its name; empty counts
-// nothing.
+// New returns an empty queue. It has the type of a controller's option NewQueue.
+// Whatever the limiter returns, a key that failed is tried again within a minute.
+// The queue is counted in the metrics of controllers' queues under its name; an
+// empty name counts nothing.
 func New[T comparable](name string, limiter workqueue.TypedRateLimiter[T]) workqueue.TypedRateLimitingInterface[T] {
 	q := WithClock(workqueue.NewTypedWithMaxWaitRateLimiter(limiter, longest), clock.RealClock{})
 	q.counts = watch[T](name)
 	return q
 }
 
-// WithClock is New with a clock of one's own, and without a name.
+// WithClock is New with a given clock, and without a name.
 func WithClock[T comparable](limiter workqueue.TypedRateLimiter[T], c clock.WithDelayedExecution) *Queue[T] {
 	q := &Queue[T]{
 		limiter: limiter,
@@ -86,9 +88,9 @@ func WithClock[T comparable](limiter workqueue.TypedRateLimiter[T], c clock.With
 	return q
 }
 
-// AddWithOpts adds keys. One that is in the queue already keeps its place, takes
-// the higher of the priorities and the sooner of the times. One that a worker
-// has is handed out again once it is done.
+// AddWithOpts adds keys. A key that is in the queue already keeps its place, and
+// gets the higher of its priorities and the earlier of its times. A key that a
+// worker has is handed out again after Done.
 func (q *Queue[T]) AddWithOpts(o priorityqueue.AddOpts, keys ...T) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -134,7 +136,8 @@ func (q *Queue[T]) add(key T, priority int, after time.Duration) {
 	q.file(is)
 }
 
-// raise gives an item that is ready the higher of its own priority and another.
+// raise sets the priority of an item that is ready to the higher of its own and
+// another.
 func (q *Queue[T]) raise(i *item[T], priority int) {
 	switch {
 	case priority <= i.priority:
@@ -150,8 +153,8 @@ func (q *Queue[T]) next() uint64 {
 	return q.count
 }
 
-// file puts an item where it belongs by its state. One whose key a worker has is
-// in no order until that is done.
+// file puts an item into the structure for its state. An item whose key a worker
+// has is in none until the worker is done.
 func (q *Queue[T]) file(i *item[T]) {
 	switch {
 	case !i.at.IsZero():
@@ -178,11 +181,11 @@ func (q *Queue[T]) wind() {
 	}
 }
 
-// ripen makes the items ready whose time has come.
+// ripen makes items ready whose time has come.
 func (q *Queue[T]) ripen() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.timer != nil { // the one that fired, or one set since: there is never a second
+	if q.timer != nil { // the one that fired, or one that was set since: there is never a second
 		q.timer.Stop()
 		q.timer = nil
 	}
@@ -200,8 +203,8 @@ func (q *Queue[T]) ripen() {
 	q.wind()
 }
 
-// GetWithPriority waits for a key and hands it out, with the priority that it
-// had. The caller has it alone until Done.
+// GetWithPriority waits for a key and hands it out with its priority. No other
+// caller gets the key until Done.
 func (q *Queue[T]) GetWithPriority() (key T, priority int, shutdown bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -224,7 +227,7 @@ func (q *Queue[T]) GetWithPriority() (key T, priority int, shutdown bool) {
 	return i.key, i.priority, false
 }
 
-// kindOf returns the round that the key of a turn comes from.
+// kindOf returns the round of a place in the cycle.
 func kindOf(turn int) int {
 	if turn == turns-1 {
 		return byAge
@@ -232,14 +235,14 @@ func kindOf(turn int) int {
 	return byRank
 }
 
-// Done ends the caller's hold on a key.
+// Done ends the caller's work on a key.
 func (q *Queue[T]) Done(key T) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if l := q.busy[key]; l != nil {
 		delete(q.busy, key)
 		q.sharing.leave(l)
-		q.changed.Signal() // one of the same owner may wait for this
+		q.changed.Signal() // another key of the same owner may wait for this
 	}
 	q.counts.done(key, q.clock.Now())
 	if i, again := q.items[key]; again && i.at.IsZero() {
@@ -264,35 +267,35 @@ func (q *Queue[T]) AddAfter(key T, after time.Duration) {
 	q.AddWithOpts(priorityqueue.AddOpts{After: after}, key)
 }
 
-// AddRateLimited adds a key with priority 0 once the rate limiter says so.
+// AddRateLimited adds a key with priority 0 after the delay of the rate limiter.
 func (q *Queue[T]) AddRateLimited(key T) {
 	q.AddWithOpts(priorityqueue.AddOpts{RateLimited: true}, key)
 }
 
-// Forget ends what the rate limiter holds against a key.
+// Forget resets the rate limiter's back-off for a key.
 func (q *Queue[T]) Forget(key T) { q.limiter.Forget(key) }
 
 // NumRequeues returns how often the rate limiter has seen a key.
 func (q *Queue[T]) NumRequeues(key T) int { return q.limiter.NumRequeues(key) }
 
-// Len returns how many keys are ready to be handed out, or will be once one of
-// their owner is done.
+// Len returns how many keys are ready, including those that wait until another
+// key of their owner is done.
 func (q *Queue[T]) Len() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.sharing.ready
 }
 
-// ShutDown takes nothing in any more and drops what is not handed out: a loop
-// starts from what is there.
+// ShutDown stops the queue. It accepts no more keys, and drops those that were
+// not handed out: a loop starts again from the objects that exist.
 func (q *Queue[T]) ShutDown() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.shut()
 }
 
-// ShutDownWithDrain is ShutDown, and waits until every key that was handed out
-// is done.
+// ShutDownWithDrain is ShutDown, and waits until all keys that were handed out
+// are done.
 func (q *Queue[T]) ShutDownWithDrain() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -30,7 +30,7 @@ func add(q *fairqueue.Queue[string], priority int, keys ...string) {
 	q.AddWithOpts(priorityqueue.AddOpts{Priority: &priority}, keys...)
 }
 
-// drain hands out all that is ready.
+// drain hands out all keys that are ready.
 func drain(q *fairqueue.Queue[string]) string {
 	var out []string
 	for q.Len() > 0 {
@@ -84,13 +84,14 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// A queue that gave the memory of many keys back goes on as before.
+// TestAQueueThatWasLong checks that a queue that has replaced its maps works as
+// before.
 func TestAQueueThatWasLong(t *testing.T) {
 	q, clock := queue()
 	for i := range 1000 {
 		add(q, 0, fmt.Sprint(i))
 	}
-	first, _ := q.Get() // with its worker all the while
+	first, _ := q.Get() // not done during the whole test
 	drain(q)
 	add(q, 0, first, "a")
 	q.AddAfter("b", time.Second)
@@ -120,7 +121,7 @@ func TestAKeyIsWithOneWorker(t *testing.T) {
 func TestLater(t *testing.T) {
 	cases := map[string]struct {
 		fill func(q *fairqueue.Queue[string])
-		want []string // ready at once, after one second, after two
+		want []string // ready at once, after one second, and after two
 	}{
 		"keys wait for their time": {
 			func(q *fairqueue.Queue[string]) {
@@ -151,7 +152,7 @@ func TestLater(t *testing.T) {
 			func(q *fairqueue.Queue[string]) {
 				q.AddRateLimited("a")
 				q.AddRateLimited("b")
-				q.AddRateLimited("b") // the first time counts
+				q.AddRateLimited("b") // the earlier time counts
 				q.Forget("b")
 			},
 			[]string{"", "a b", ""},
@@ -174,7 +175,7 @@ func TestLater(t *testing.T) {
 	}
 }
 
-// timers is a clock whose timers fire when the test says so.
+// timers is a clock whose timers fire when the test makes them.
 type timers struct {
 	*clocktesting.FakeClock
 	mu   sync.Mutex
@@ -211,8 +212,8 @@ func (c *timers) count() (made, live int) {
 	return len(c.made), live
 }
 
-// TestThereIsOneTimer: one that fires in the moment in which its key comes by
-// other ways leaves no second one behind.
+// TestThereIsOneTimer checks that a timer that fires while its key is added in
+// another way leaves no second timer behind.
 func TestThereIsOneTimer(t *testing.T) {
 	c := &timers{FakeClock: clocktesting.NewFakeClock(time.Unix(0, 0))}
 	q := fairqueue.WithClock(workqueue.DefaultTypedControllerRateLimiter[string](), c)
@@ -230,7 +231,7 @@ func TestThereIsOneTimer(t *testing.T) {
 	}
 }
 
-// await waits until so many keys are ready: timers fire by themselves.
+// await waits until n keys are ready, as timers fire in other goroutines.
 func await(t *testing.T, q *fairqueue.Queue[string], n int) {
 	t.Helper()
 	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, func(_ context.Context) (bool, error) {
@@ -241,7 +242,8 @@ func await(t *testing.T, q *fairqueue.Queue[string], n int) {
 	}
 }
 
-// TestAgeing: a key that n older ones are before is handed out within 4(n+1).
+// TestAgeing checks that a key with n older ones is handed out within 4(n+1)
+// handouts.
 func TestAgeing(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for round := range 50 {
@@ -253,7 +255,7 @@ func TestAgeing(t *testing.T) {
 		add(q, -100, "low")
 		handouts, fresh := 0, 0
 		for {
-			for range random.IntN(4) { // others come all the time, and are preferred
+			for range random.IntN(4) { // others are added all the time, and have a higher priority
 				add(q, 1+random.IntN(1000), fmt.Sprint("fresh", fresh))
 				fresh++
 			}
@@ -305,8 +307,8 @@ func TestShutDown(t *testing.T) {
 	}
 }
 
-// TestManyWorkers: whatever is added while workers run is handed out, and no key
-// is ever with two of them.
+// TestManyWorkers checks that all keys that are added while workers run are
+// handed out, and none to two workers at a time.
 func TestManyWorkers(t *testing.T) {
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[int](time.Microsecond, time.Millisecond)
 	q := fairqueue.New("", limiter).(*fairqueue.Queue[int])

@@ -7,7 +7,8 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// TestNobodyWaitsForLong: after a long time out of the hub, keys come back soon.
+// TestNobodyWaitsForLong checks that keys are soon tried again after the hub was
+// away for long.
 func TestNobodyWaitsForLong(t *testing.T) {
 	q := New("", workqueue.DefaultTypedControllerRateLimiter[string]()).(*Queue[string])
 	defer q.ShutDown()

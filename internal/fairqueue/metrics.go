@@ -8,8 +8,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 )
 
-// watcher counts what goes on in one queue, under the names that controllers'
-// queues are known by. The zero value counts nothing.
+// watcher counts what happens in one queue, in the metrics of controllers'
+// queues. The zero value counts nothing.
 type watcher[T comparable] struct {
 	depth         prometheus.Gauge
 	adds, retries prometheus.Counter
@@ -17,8 +17,8 @@ type watcher[T comparable] struct {
 	added, taken  map[T]time.Time
 }
 
-// watch returns the watcher of the queue of that name; none without a name, and
-// none where the names are taken by others.
+// watch returns the watcher for the queue of that name. It counts nothing without
+// a name, or where the metrics are not registered as expected.
 func watch[T comparable](name string) watcher[T] {
 	if name == "" {
 		return watcher[T]{}
@@ -52,8 +52,9 @@ func watch[T comparable](name string) watcher[T] {
 	}
 }
 
-// existing returns the collector that controllers' queues count in: that which
-// stands in the way of one with the same description.
+// existing returns the collector in which controllers' queues are counted. The
+// only way to get it is to register one of the same description, which fails with
+// the existing one.
 func existing[C prometheus.Collector](same C) (C, bool) {
 	err := metrics.Registry.Register(same)
 	var taken prometheus.AlreadyRegisteredError
@@ -65,7 +66,7 @@ func existing[C prometheus.Collector](same C) (C, bool) {
 	return c, ok
 }
 
-// ready counts a key that can be handed out from now on.
+// ready counts a key that can now be handed out.
 func (w *watcher[T]) ready(key T, now time.Time) {
 	if w.depth == nil {
 		return
@@ -82,7 +83,7 @@ func (w *watcher[T]) delayed() {
 	}
 }
 
-// handed counts a key that a worker has from now on.
+// handed counts a key that a worker has got.
 func (w *watcher[T]) handed(key T, now time.Time) {
 	if w.depth == nil {
 		return
@@ -101,14 +102,14 @@ func (w *watcher[T]) done(key T, now time.Time) {
 	}
 }
 
-// emptied records that no key is left to be handed out.
+// emptied records that no key is left to hand out.
 func (w *watcher[T]) emptied() {
 	if w.depth != nil {
 		w.added = map[T]time.Time{}
 	}
 }
 
-// dropped counts keys that are never handed out.
+// dropped counts keys that will never be handed out.
 func (w *watcher[T]) dropped(n int) {
 	if w.depth != nil {
 		w.depth.Sub(float64(n))

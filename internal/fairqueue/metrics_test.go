@@ -11,8 +11,8 @@ import (
 	"github.com/flotilla-io/flotilla/internal/fairqueue"
 )
 
-// counted returns what the queue of that name is counted as: values of gauges
-// and counters, and how often histograms were observed.
+// counted returns the metrics of the queue of that name: values of gauges and
+// counters, and the number of observations of histograms.
 func counted(t *testing.T, name string) map[string]float64 {
 	t.Helper()
 	families, err := metrics.Registry.Gather()
@@ -33,7 +33,7 @@ func counted(t *testing.T, name string) map[string]float64 {
 }
 
 func TestMetrics(t *testing.T) {
-	before := counted(t, "counted") // by a run of this test before
+	before := counted(t, "counted") // by an earlier run of this test
 	q := fairqueue.New("counted", workqueue.DefaultTypedControllerRateLimiter[string]())
 	q.Add("a")
 	q.Add("a")

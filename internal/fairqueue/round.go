@@ -2,16 +2,16 @@ package fairqueue
 
 import "container/heap"
 
-// The rounds that flows take turns in.
+// The rounds in which flows take turns.
 const (
-	byRank = iota // the most urgent key first, then those with the fewest workers
-	byAge         // whoever has not had its oldest handed out for the longest
+	byRank = iota // the most urgent key first, then the flow with the fewest workers
+	byAge         // the flow whose oldest key was last handed out the longest ago
 	kinds
 )
 
-// rounds are the flows that may be handed out from, in the order of each round.
-// One that had its turn goes behind all others, and so does one that is new: each
-// waits for the others once at most.
+// rounds hold the flows from which a key may be handed out, in the order of each
+// round. A flow that had its turn goes behind all others, as does a new one, so
+// that each waits for any other once at most.
 type rounds[T comparable] [kinds]*round[T]
 
 // round is a heap of flows.
@@ -24,7 +24,7 @@ func newRounds[T comparable]() rounds[T] {
 	return rounds[T]{{kind: byRank}, {kind: byAge}}
 }
 
-// first returns the flow whose turn it is, nil if there is none.
+// first returns the flow whose turn it is; nil if there is none.
 func (r rounds[T]) first(kind int) *flow[T] {
 	if len(r[kind].flows) == 0 {
 		return nil
@@ -32,7 +32,7 @@ func (r rounds[T]) first(kind int) *flow[T] {
 	return r[kind].flows[0]
 }
 
-// place has a flow take part or not, in its place.
+// place adds a flow to the rounds, moves it to its place, or removes it.
 func (r rounds[T]) place(f *flow[T], takesPart bool) {
 	for kind, round := range r {
 		switch at := f.at[kind]; {
@@ -46,7 +46,7 @@ func (r rounds[T]) place(f *flow[T], takesPart bool) {
 	}
 }
 
-// Less reports whether the first flow has its turn before the second.
+// Less reports whether flow i goes before flow j.
 func (r *round[T]) Less(i, j int) bool {
 	a, b := r.flows[i], r.flows[j]
 	switch {
@@ -62,7 +62,7 @@ func (r *round[T]) Less(i, j int) bool {
 // Len returns how many flows take part.
 func (r *round[T]) Len() int { return len(r.flows) }
 
-// Swap changes the places of two flows.
+// Swap swaps two flows.
 func (r *round[T]) Swap(i, j int) {
 	r.flows[i], r.flows[j] = r.flows[j], r.flows[i]
 	r.flows[i].at[r.kind], r.flows[j].at[r.kind] = i, j
@@ -75,7 +75,7 @@ func (r *round[T]) Push(f any) {
 	r.flows = append(r.flows, added)
 }
 
-// Pop takes the flow at the end.
+// Pop removes the flow at the end.
 func (r *round[T]) Pop() any {
 	last := len(r.flows) - 1
 	f := r.flows[last]

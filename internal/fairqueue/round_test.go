@@ -15,7 +15,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/fairqueue"
 )
 
-// many returns keys of one owner.
+// many returns n keys of one owner.
 func many(owner string, n int) []string {
 	var out []string
 	for i := range n {
@@ -24,12 +24,12 @@ func many(owner string, n int) []string {
 	return out
 }
 
-// TestALongLineHoldsNobodyUp: what one tenant has waiting is no reason for others
-// to wait, however quick each key is.
+// TestALongLineHoldsNobodyUp checks that the keys of one tenant, however many
+// there are and however quick each is, do not make others wait.
 func TestALongLineHoldsNobodyUp(t *testing.T) {
 	cases := map[string]struct {
-		late func(q *fairqueue.Queue[string]) // comes behind the long line
-		most int                              // handouts until the victim's key
+		late func(q *fairqueue.Queue[string]) // adds keys behind the long line
+		most int                              // handouts until the other tenant's key
 	}{
 		"of the same priority: next, but for the turns of the other": {
 			func(q *fairqueue.Queue[string]) { add(q, 0, "victim/1") }, 3,
@@ -50,7 +50,7 @@ func TestALongLineHoldsNobodyUp(t *testing.T) {
 		},
 	}
 	for name, tc := range cases {
-		for _, before := range []int{0, 1, 2, 3, 4} { // handouts: the turn of the oldest comes at any time
+		for _, before := range []int{0, 1, 2, 3, 4} { // handouts before, as the turn of the oldest may be at any time
 			t.Run(fmt.Sprint(name, " after ", before), func(t *testing.T) {
 				q := shared(8)
 				add(q, 0, many("red", 1200)...)
@@ -73,8 +73,8 @@ func TestALongLineHoldsNobodyUp(t *testing.T) {
 	}
 }
 
-// TestWhoComesIsNext: while workers have keys of the long line, that of another is
-// the next one.
+// TestWhoComesIsNext checks that, while workers have keys of the long line, a new
+// key of another tenant is the next one.
 func TestWhoComesIsNext(t *testing.T) {
 	q := shared(8)
 	add(q, 0, many("red", 1200)...)
@@ -125,8 +125,8 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// TestTheOwnerMayChange: a queue goes by who a key belonged to when it became
-// ready, whatever is known later.
+// TestTheOwnerMayChange checks that the owner of a key when it became ready
+// counts, whatever is known later.
 func TestTheOwnerMayChange(t *testing.T) {
 	owners := 0
 	q := fairqueue.Shared(workqueue.DefaultTypedControllerRateLimiter[string](), clocktesting.NewFakeClock(time.Unix(0, 0)), 3, func(string) string {
@@ -148,13 +148,13 @@ func TestTheOwnerMayChange(t *testing.T) {
 	}
 }
 
-// model is what a queue was given, and what it handed out.
+// model records what a queue was given, and what it handed out.
 type model struct {
-	waiting map[string]bool // ready, and with no worker
+	waiting map[string]bool // ready, and without a worker
 	again   map[string]bool // added while a worker has it
 	working map[string]bool
-	since   map[string]int // of those that wait: the handouts before
-	before  map[string]int // its owner's keys that were added before it
+	since   map[string]int // by waiting key: the number of handouts before it was added
+	before  map[string]int // by waiting key: how many of its owner's keys are older
 }
 
 func ownerOf(key string) string {
@@ -189,9 +189,10 @@ func (m *model) done(key string, handouts int) {
 	}
 }
 
-// TestFairnessOfAnything: whatever comes, in any order and with any priority,
-// nothing is lost or handed out twice, no owner has all workers, and a key with n
-// of its owner's before it is served within 4m(n+1) handouts among m owners.
+// TestFairnessOfAnything checks that, whatever is added, in any order and with
+// any priority, nothing is lost or handed out twice, no owner has all workers,
+// and a key with n older ones of its owner is handed out within 4m(n+1) handouts
+// among m owners.
 func TestFairnessOfAnything(t *testing.T) {
 	const owners, workers = 5, 4
 	for seed := range uint64(60) {
@@ -237,7 +238,8 @@ func TestFairnessOfAnything(t *testing.T) {
 	}
 }
 
-// BenchmarkQueue is what a key costs among so many owners with so many keys each.
+// BenchmarkQueue measures the cost of a key for a number of owners with a number
+// of keys each.
 func BenchmarkQueue(b *testing.B) {
 	for _, of := range [][2]int{{1, 1}, {1, 10000}, {1000, 10}} {
 		b.Run(fmt.Sprintf("%d owners with %d", of[0], of[1]), func(b *testing.B) {

@@ -13,18 +13,19 @@ import (
 )
 
 const (
-	// awaitEvery is how often Await asks the hub.
+	// awaitEvery is how often Await sends a request to the hub.
 	awaitEvery = time.Second
-	// awaitAnswer is how long it waits for an answer.
+	// awaitAnswer is how long it waits for a response.
 	awaitAnswer = 5 * time.Second
-	// reportPeriod is how often it reports that it still waits, and why.
+	// reportPeriod is how often it logs that it still waits, and why.
 	reportPeriod = time.Minute
 )
 
-// Await returns nil once the hub answers and says that it is ready, or ctx' error. It
-// has no timeout of its own: the caller can do nothing without the hub. A hub that refuses
-// the credentials counts as there: the caller's next request returns that error. The logger of
-// ctx logs at once why it waits, and then once a minute.
+// Await returns nil once the hub answers that it is ready, or ctx's error. It has
+// no timeout of its own, as the caller can do nothing without the hub. A hub that
+// refuses the credentials counts as ready: the caller's next request returns that
+// error. Why it waits is logged at once to the logger of ctx, and then once a
+// minute.
 func Await(ctx context.Context, cfg *rest.Config) error {
 	cfg = rest.CopyConfig(cfg)
 	cfg.Timeout = awaitAnswer
@@ -42,7 +43,7 @@ func Await(ctx context.Context, cfg *rest.Config) error {
 	return w.await(ctx)
 }
 
-// waiting polls the hub until it is there.
+// waiting polls the hub until it is ready.
 type waiting struct {
 	clock clock.WithTicker
 	probe func(context.Context) error

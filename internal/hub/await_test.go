@@ -11,7 +11,8 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// TestAwait: who waits for the hub says so at once, and then once a minute, with why.
+// TestAwait checks that waiting for the hub is logged at once, and then once a
+// minute, with the reason.
 func TestAwait(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
 	var messages []string

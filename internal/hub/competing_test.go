@@ -14,7 +14,8 @@ import (
 	"github.com/flotilla-io/flotilla/internal/tenure"
 )
 
-// TestTheIdentityIsLogged: who sees a holder in the lease finds out which replica it is.
+// TestTheIdentityIsLogged checks that the log shows which replica has an identity
+// that is in the lease.
 func TestTheIdentityIsLogged(t *testing.T) {
 	host, err := os.Hostname()
 	if err != nil {

@@ -2,5 +2,5 @@
 // cache, without a client-side rate limit.
 //
 // In go a rest config and a scheme; out comes a controller-runtime manager. The
-// package runs no loop itself and never talks to a member cluster.
+// package runs no loop itself and never connects to a member cluster.
 package hub

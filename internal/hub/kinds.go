@@ -10,8 +10,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// kinds finds how kinds are served, as the hub reported when each was first asked for. It
-// notices kinds that appear; of those that are gone somebody has to notify it.
+// kinds is a RESTMapper that caches how the hub serves a kind when it is first
+// asked for. It notices new kinds by itself; of kinds that were removed somebody
+// has to notify it by Reset.
 type kinds struct {
 	ask func() (meta.RESTMapper, error)
 
@@ -21,7 +22,7 @@ type kinds struct {
 
 var _ meta.ResettableRESTMapper = (*kinds)(nil)
 
-// newKinds has the signature of a manager's MapperProvider.
+// newKinds is a manager's MapperProvider.
 func newKinds(cfg *rest.Config, http *http.Client) (meta.RESTMapper, error) {
 	k := &kinds{ask: func() (meta.RESTMapper, error) { return apiutil.NewDynamicRESTMapper(cfg, http) }}
 	var err error
@@ -29,12 +30,12 @@ func newKinds(cfg *rest.Config, http *http.Client) (meta.RESTMapper, error) {
 	return k, err
 }
 
-// Reset forgets all kinds: the hub is asked again, once, for the next of them. It is
-// for callers that got the answer that there is no such kind where there was one.
+// Reset drops the cache, so that kinds are looked up at the hub anew. It is for
+// callers that got the response that a kind does not exist which did before.
 func (k *kinds) Reset() {
 	fresh, err := k.ask()
 	if err != nil {
-		return // its settings worked when it was made
+		return // cannot happen: the same settings worked in newKinds
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()

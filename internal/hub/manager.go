@@ -25,14 +25,14 @@ import (
 	"github.com/flotilla-io/flotilla/internal/tenure"
 )
 
-// Options tune a manager. The zero value runs without leader election and
-// without a metrics listener.
+// Options configure a manager. With the zero value, it runs without leader
+// election and without a metrics listener.
 type Options struct {
-	// Log receives what the manager and its loops log.
+	// Log is the logger of the manager and its loops.
 	Log logr.Logger
 	// Tenure makes the loops wait for a lease, so that several replicas may run
-	// against one control plane, and ends what they write with it. Nil: there is no
-	// other replica. It is for one manager.
+	// against one control plane, and ends their writes when the lease is lost. Nil
+	// means that there is no other replica. A Tenure is for one manager only.
 	Tenure *tenure.Tenure
 	// MetricsAddress is where /metrics is served; empty serves none.
 	MetricsAddress string
@@ -40,18 +40,19 @@ type Options struct {
 	HealthAddress string
 	// ProfilesAddress is where profiles of the process are served; empty serves none.
 	ProfilesAddress string
-	// Shared returns a decoded object whose parts are replaced by equal ones that this process has in
-	// memory already, without managed fields, or the object itself. Nil: the process
-	// shares none.
+	// Shared is applied to objects before they are cached. It returns an object
+	// without managed fields whose parts are replaced by equal ones that are in
+	// memory already, or the object itself. Nil: parts are not shared.
 	Shared func(runtime.Object) runtime.Object
-	// SeveralPerProcess lifts the rule that a loop's name is used once in a
-	// process, and gives loops longer to end. Tests that run more than one manager need it.
+	// SeveralPerProcess allows the name of a loop to be used more than once in a
+	// process, and gives loops longer to end. It is for tests that run several
+	// managers.
 	SeveralPerProcess bool
 }
 
-// shutdownGrace is how long loops may take to finish what they are doing, and longGrace how long where
-// a process runs several managers: on a busy machine it is no fault of loops
-// that they take longer.
+// shutdownGrace is how long loops may take to end. longGrace is for processes
+// that run several managers: on a busy machine it is no fault of the loops if
+// they take longer.
 const (
 	shutdownGrace = 10 * time.Second
 	longGrace     = time.Minute
@@ -64,9 +65,9 @@ func (o Options) grace() time.Duration {
 	return shutdownGrace
 }
 
-// NewManager returns a manager whose loops read from one cache of the hub and
-// write to it without a rate limit of the client's own: the server's priority
-// and fairness decides who waits.
+// NewManager returns a manager whose loops read from one cache of the hub. They
+// write to it without a client-side rate limit, as the API server's priority and
+// fairness decides who waits.
 func NewManager(cfg *rest.Config, scheme *runtime.Scheme, opts Options) (ctrl.Manager, error) {
 	cfg = Unlimited(cfg)
 	var lease resourcelock.Interface
@@ -86,19 +87,23 @@ func NewManager(cfg *rest.Config, scheme *runtime.Scheme, opts Options) (ctrl.Ma
 		Cache: cache.Options{
 			DefaultTransform: transform(opts.Shared),
 			ByObject: map[client.Object]cache.ByObject{
-				// Only the heartbeats of members; other Leases are not cached.
+				// Only the heartbeats of members are needed; other Leases are not
+				// cached.
 				&coordinationv1.Lease{}: {Namespaces: map[string]cache.Config{workv1alpha2.NamespaceKarmadaCluster: {}}},
 			},
 		},
-		// What the loops write has the fields of its types; a warning about a field
-		// would be read by nobody, and costs the server a second decoding of each.
+		// Loops write typed objects, so that all fields exist. Warnings about
+		// unknown fields would be read by nobody, and would cost the server a
+		// second decoding of each object.
 		Client: client.Options{FieldValidation: metav1.FieldValidationIgnore, Cache: &client.CacheOptions{
-			// Read when needed: no loop's cache holds all of the users' secrets.
+			// These are read when they are needed, so that no cache has the secrets
+			// of all users.
 			DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}},
 		}},
 		Controller: config.Controller{
-			UsePriorityQueue:   ptr.To(true),
-			SkipNameValidation: ptr.To(opts.SeveralPerProcess || opts.Tenure != nil), // one after the other
+			UsePriorityQueue: ptr.To(true),
+			// A process with a Tenure creates its managers one after the other.
+			SkipNameValidation: ptr.To(opts.SeveralPerProcess || opts.Tenure != nil),
 		},
 		Metrics:                             metricsserver.Options{BindAddress: addressOrOff(opts.MetricsAddress)},
 		HealthProbeBindAddress:              addressOrOff(opts.HealthAddress),
@@ -150,19 +155,19 @@ func addressOrOff(address string) string {
 	return address
 }
 
-// ErrLost says that the loops have ended because their lease was lost. They may be
-// created again, to wait for it.
+// ErrLost means that the loops have ended because their lease was lost. They may
+// be created again, to wait for it anew.
 var ErrLost = errors.New("the lease was lost")
 
-// Competing is what is logged with the identity that a replica has in the lease. It is
-// new after each start, and after each loss.
+// Competing is logged with the identity of a replica in the lease. The identity
+// is new after each start, and after each loss of the lease.
 const Competing = "this replica competes for the lease of the loops"
 
-// Leading is what is logged once a replica's loops run.
+// Leading is logged when a replica's loops begin to run.
 const Leading = "this replica holds the lease: its loops run"
 
-// Start runs a manager and its loops until ctx ends, or the tenure that it was made
-// with; nil for none. Errors: ErrLost.
+// Start runs a manager and its loops until ctx ends, or the tenure with which it
+// was made; nil for none. Errors: ErrLost, or the manager's.
 func Start(ctx context.Context, mgr ctrl.Manager, t *tenure.Tenure) error {
 	if t == nil {
 		return mgr.Start(ctx)

@@ -10,11 +10,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// ReplaceStatus returns the JSON patch (types.JSONPatchType) that gives the object
-// with this UID this status, whatever it had before; of an object that was made anew
-// under the name it is refused, see Gone. It is for a status that one loop alone
-// writes, as a whole: then it has the effect of a merge patch, and costs both sides far
-// less, because neither has to compare the two statuses, nor the server to merge them.
+// ReplaceStatus returns the JSON patch (types.JSONPatchType) that replaces the
+// status of the object with this UID. For an object that was recreated under the
+// name, the server refuses it; see Gone. It is for a status that one loop alone
+// writes, as a whole: then it does what a merge patch does, and costs both sides
+// far less, as nobody has to compare the two statuses and the server has nothing
+// to merge.
 func ReplaceStatus(uid types.UID, status any) ([]byte, error) {
 	id, err := json.Marshal(uid)
 	if err != nil {
@@ -32,9 +33,9 @@ func ReplaceStatus(uid types.UID, status any) ([]byte, error) {
 	return append(data, `}]`...), nil
 }
 
-// Gone reports whether err is the server's answer to a JSON patch for an object that is
-// gone, or one of whose tests fails: it is another object, or in another state.
-// Nothing was written.
+// Gone reports whether err is the server's response to a JSON patch whose object
+// does not exist, or of which a test failed, as it is another object or in
+// another state. Nothing was written then.
 func Gone(err error) bool {
 	if apierrors.IsNotFound(err) {
 		return true
@@ -43,7 +44,7 @@ func Gone(err error) bool {
 	if !errors.As(err, &status) || status.Status().Code != http.StatusUnprocessableEntity {
 		return false
 	}
-	// A refusal by validation lists its causes, a failed test has none.
+	// A validation error lists its causes; a failed test has none.
 	details := status.Status().Details
 	return details == nil || len(details.Causes) == 0
 }

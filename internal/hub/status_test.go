@@ -49,8 +49,8 @@ func TestReplaceStatus(t *testing.T) {
 	}
 }
 
-// TestReplaceStatusOfAnother: an object that was recreated under the name is not given
-// what became of the one before.
+// TestReplaceStatusOfAnother checks that an object that was recreated under the
+// name does not get the status of the one before.
 func TestReplaceStatusOfAnother(t *testing.T) {
 	data, err := hub.ReplaceStatus("u-1", workv1alpha1.WorkStatus{})
 	if err != nil {

@@ -16,25 +16,26 @@ import (
 	"github.com/flotilla-io/flotilla/policies/hubclaim"
 )
 
-// ClaimOptions say which hub asks for which member.
+// ClaimOptions are which hub claims which member.
 type ClaimOptions struct {
-	// Member is a client that may write to its namespace kube-system.
+	// Member is a client that may write to the member's namespace kube-system.
 	Member client.Client
 	// Hub is the identity of the hub; empty claims nothing.
 	Hub string
-	// Cluster is the member's name there.
+	// Cluster is the member's name on the hub.
 	Cluster string
 	// Address is where people find the hub; empty if that is not known.
 	Address string
-	// Mode is how the hub has it: hubclaim.Push or hubclaim.Pull.
+	// Mode is how the hub manages the member: hubclaim.Push or hubclaim.Pull.
 	Mode string
-	// Place is where the hub acts from; empty if that is not known, or an agent acts.
+	// Place is where the hub runs; empty if that is not known, or an agent acts in
+	// the member.
 	Place string
-	// TakeOver takes the member from another hub that has it.
+	// TakeOver takes the member from another hub that has claimed it.
 	TakeOver bool
 	// DryRun reports the steps without doing them.
 	DryRun bool
-	// Progress is called at every step; nil is not called.
+	// Progress is called at every step; it may be nil.
 	Progress func(Step)
 }
 
@@ -43,7 +44,7 @@ func (o *ClaimOptions) claimant() hubclaim.Claimant {
 }
 
 // HubIdentity returns the UID of the hub's namespace kube-system; empty for a
-// server that has none, or does not show it.
+// server that has none, or does not allow to read it.
 func HubIdentity(ctx context.Context, hub client.Reader) (string, error) {
 	id, err := identity(ctx, hub)
 	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
@@ -55,7 +56,7 @@ func HubIdentity(ctx context.Context, hub client.Reader) (string, error) {
 	return id, nil
 }
 
-// claimOf reads the claim that a member carries; nil for none.
+// claimOf reads the claim on a member; nil for none.
 func claimOf(ctx context.Context, member client.Reader) (*corev1.Namespace, *hubclaim.Claim, error) {
 	system := &corev1.Namespace{}
 	if err := member.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, system); err != nil {
@@ -68,12 +69,12 @@ func claimOf(ctx context.Context, member client.Reader) (*corev1.Namespace, *hub
 	return system, claim, err
 }
 
-// ErrItself says that what is to be a member is the hub.
+// ErrItself means that the cluster to join is the hub itself.
 var ErrItself = errors.New("the cluster that is to join is this control plane itself: name the kubeconfig and context of another one")
 
-// Unclaimed errs with ErrItself if the member is the hub, and with ErrClaimed if
-// another hub has the member, and the options do not say that it is taken over. A hub
-// that does not know who it is has none that is claimed.
+// Unclaimed returns ErrItself if the member is the hub, and ErrClaimed if another
+// hub has claimed the member and TakeOver is not set. A hub whose identity is not
+// known may not take any claimed member.
 func Unclaimed(ctx context.Context, o ClaimOptions) error {
 	system, claim, err := claimOf(ctx, o.Member)
 	if err != nil {
@@ -99,8 +100,8 @@ func (o *ClaimOptions) unclaimed(claim *hubclaim.Claim) error {
 		ErrClaimed, claim.Describe())
 }
 
-// Claim writes the hub's claim to the member. A member that refuses that is reported
-// by the control plane, and joins all the same. Errors: ErrClaimed.
+// Claim writes the hub's claim to the member. A member that refuses that joins
+// all the same, and the control plane reports it. Errors: ErrClaimed.
 func Claim(ctx context.Context, o ClaimOptions) error {
 	system, claim, err := claimOf(ctx, o.Member)
 	if err != nil {
@@ -122,8 +123,8 @@ func Claim(ctx context.Context, o ClaimOptions) error {
 	return nil
 }
 
-// write brings the claim to the member; verb says what that is, and done what it
-// was.
+// write sets the claim on the member; nil removes it. verb and done are the words
+// for errors and for the step.
 func (o *ClaimOptions) write(ctx context.Context, system *corev1.Namespace, claim *hubclaim.Claim, verb, done string) error {
 	report := side{name: "member", client: o.Member, progress: o.Progress}
 	if report.progress == nil {
@@ -148,8 +149,9 @@ func (o *ClaimOptions) write(ctx context.Context, system *corev1.Namespace, clai
 	return nil
 }
 
-// Ceded says whose a member is by now that another hub has: its agent and its accounts
-// are that one's; empty if it is not. Of the options it reads Hub, HubID and Member.
+// Ceded describes the claim of another hub that has the member by now, and with
+// it the agent and the accounts there; empty if none has. Of the options it reads
+// Hub, HubID and Member.
 func Ceded(ctx context.Context, o UnjoinOptions) (string, error) {
 	claim, err := o.ceded(ctx)
 	if err != nil || claim == nil {
@@ -158,8 +160,8 @@ func Ceded(ctx context.Context, o UnjoinOptions) (string, error) {
 	return claim.Describe(), nil
 }
 
-// ceded returns the claim of another hub that has the member by now; nil if there
-// is none.
+// ceded returns the claim of another hub that has the member by now; nil if none
+// has.
 func (o *UnjoinOptions) ceded(ctx context.Context) (*hubclaim.Claim, error) {
 	mine, err := o.identity(ctx)
 	if err != nil || mine == "" {
@@ -172,7 +174,7 @@ func (o *UnjoinOptions) ceded(ctx context.Context) (*hubclaim.Claim, error) {
 	return claim, nil
 }
 
-// disclaim takes the hub's own claim off the member.
+// disclaim removes the hub's own claim from the member.
 func (o *UnjoinOptions) disclaim(ctx context.Context) error {
 	mine, err := o.identity(ctx)
 	if err != nil || mine == "" {
@@ -186,7 +188,7 @@ func (o *UnjoinOptions) disclaim(ctx context.Context) error {
 	return w.write(ctx, system, nil, "release", "released by")
 }
 
-// identity returns that of the hub; empty where it is not known.
+// identity returns the hub's identity; empty where it is not known.
 func (o *UnjoinOptions) identity(ctx context.Context) (string, error) {
 	if o.HubID != "" || o.Hub == nil {
 		return o.HubID, nil

@@ -16,7 +16,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/join"
 )
 
-// carry has a member carry a claim; empty is none.
+// carry sets the claim on a member; empty removes it.
 func carry(t *testing.T, member client.Client, claim string) {
 	t.Helper()
 	patch := `{"metadata":{"annotations":{"` + clusterv1alpha1.ClaimAnnotation + `":` + claim + `}}}`
@@ -47,7 +47,7 @@ func TestClaim(t *testing.T) {
 		hub      string
 		takeOver bool
 		before   string
-		refused  string // part of why
+		refused  string // part of the error
 		after    string // part of the claim then; empty for none
 	}{
 		"a member of nobody":           {hub: "h1", before: noClaim, after: `"hub":"h1"`},
@@ -74,7 +74,8 @@ func TestClaim(t *testing.T) {
 	}
 }
 
-// TestAClaimIsNotWrittenOverAnother: another hub claims the member between two looks.
+// TestAClaimIsNotWrittenOverAnother checks that a claim that another hub has set
+// since the member was read is not overwritten.
 func TestAClaimIsNotWrittenOverAnother(t *testing.T) {
 	env := shared.Env(t)
 	t.Cleanup(func() { carry(t, env.Hub, noClaim) })

@@ -22,24 +22,24 @@ import (
 	"github.com/flotilla-io/flotilla/internal/join/outlook"
 )
 
-// Departure follows a cluster out of the fleet, and keeps in mind what nobody removed
-// there: the control plane lets the Works go of one that is not ready. Name and Hub are
-// required.
+// Departure observes a cluster that leaves the fleet, and records the objects
+// that nobody removed there: when a cluster is not ready, the control plane lets
+// its Works go without removing their objects. Name and Hub are required.
 type Departure struct {
-	// Name of the cluster on the hub, which Hub reads.
+	// Name of the cluster on the hub, which is read by Hub.
 	Name string
 	Hub  client.Reader
-	// Answers asks the member of a cluster in push mode whether it is there; nil asks
-	// nobody. An agent is listened to by its Lease.
+	// Answers checks whether the member of a cluster in push mode answers; nil if
+	// that cannot be checked. Whether an agent is alive shows in its Lease.
 	Answers func(context.Context) error
-	// Report is called every few seconds with what is waited for; nil reports nothing.
+	// Report is called every few seconds with what is waited for; it may be nil.
 	Report func(line string)
 	// Clock is the time; nil means the machine's.
 	Clock clock.PassiveClock
 
-	remaining map[string][]string // by Work: the objects that are still to be removed
-	doubt     map[string][]string // of Works that have gone, and nobody knows yet by whom
-	left      map[string][]string // of Works that have gone without them
+	remaining map[string][]string // by Work: objects that have yet to be removed
+	doubt     map[string][]string // those of Works that are gone, while it is not known who removed them
+	left      map[string][]string // those of Works that are gone without having removed them
 	begun     bool
 	pull      bool
 	well      bool
@@ -50,25 +50,26 @@ type Departure struct {
 	when     time.Time
 }
 
-// voice is what is heard of a cluster.
+// voice is what has been heard of a cluster.
 type voice struct {
-	at      time.Time // when it was last heard of; zero: never
+	at      time.Time // when it was last heard of; zero for never
 	asked   time.Time
-	mute    bool // it was asked, and did not answer
+	mute    bool // it was asked, and has not answered
 	renewed *metav1.MicroTime
 	timeout time.Duration // how long it may be silent
 }
 
 const (
-	// everySome is how often progress is reported, and a silent member asked again.
+	// everySome is how often progress is reported, and how often the member is
+	// asked.
 	everySome = 5 * time.Second
-	// agentTimeout is how long an agent may be silent without a Lease that says so.
+	// agentTimeout is how long an agent may be silent whose Lease has no duration.
 	agentTimeout = 20 * time.Second
 	// answerTimeout is how long a member may take to answer.
 	answerTimeout = 2 * time.Second
 )
 
-// Observe takes note of how far the cluster is; nil is one that is gone.
+// Observe records the state of the cluster; nil means that it is gone.
 func (d *Departure) Observe(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
 	d.begin()
 	d.begun = true
@@ -78,7 +79,7 @@ func (d *Departure) Observe(ctx context.Context, cluster *clusterv1alpha1.Cluste
 		d.listen(ctx)
 		d.well = outlook.Reached(d.lately(ctx, cluster))
 		d.taken = d.taken || ready != nil && ready.Reason == clusterv1alpha1.ClusterClaimedReason
-		if d.well { // only where that is not known, Works go by themselves
+		if d.well { // Works of a cluster that is reached go only when their objects are removed
 			clear(d.doubt)
 		}
 	}
@@ -102,8 +103,9 @@ func (d *Departure) Observe(ctx context.Context, cluster *clusterv1alpha1.Cluste
 	return nil
 }
 
-// lately returns a cluster as it is by now: one in push mode that comes and goes is called unreachable for a while
-// after it answers again, and what runs there is removed all the same.
+// lately returns the cluster with its present reason. The condition of a cluster
+// in push mode stays NotReachable for a while after it answers again, although
+// its objects are removed by then.
 func (d *Departure) lately(ctx context.Context, cluster *clusterv1alpha1.Cluster) *clusterv1alpha1.Cluster {
 	ready := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
 	if ready == nil || ready.Reason != clusterv1alpha1.ClusterNotReachableReason || cluster.Spec.SyncMode != clusterv1alpha1.Push || d.Answers == nil {
@@ -128,10 +130,11 @@ func (d *Departure) begin() {
 	}
 }
 
-// Begun reports whether the cluster was looked at: it leaves, whoever waits for that.
+// Begun reports whether the cluster was observed: from then on it leaves, whether
+// anybody waits for that or not.
 func (d *Departure) Begun() bool { return d.begun }
 
-// Abandon says that what is held will not be removed by anybody.
+// Abandon records that nobody will remove the remaining objects.
 func (d *Departure) Abandon() {
 	d.begin()
 	d.begun = true
@@ -139,7 +142,8 @@ func (d *Departure) Abandon() {
 	clear(d.remaining)
 }
 
-// Left names what nobody removed, as far as the hub knows: "Deployment shop/web".
+// Left returns the objects that nobody has removed, as far as the hub knows, as
+// in "Deployment shop/web".
 func (d *Departure) Left() []string {
 	found := map[string]bool{}
 	for _, objects := range d.left {
@@ -150,11 +154,13 @@ func (d *Departure) Left() []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// Taken reports whether another control plane has the cluster, and with it what is left there.
+// Taken reports whether another control plane has the cluster by now, and with it
+// the objects that are left.
 func (d *Departure) Taken() bool { return d.taken }
 
-// Silent returns for how long nothing was heard of the cluster: of its agent, or of a member
-// that was asked. Zero is that nobody listens, or that it answers.
+// Silent returns for how long nothing has been heard of the cluster's agent, or
+// of a member that was asked. Zero means that the cluster answers, or that nobody
+// listens.
 func (d *Departure) Silent() time.Duration {
 	if d.voice.at.IsZero() || !d.pull && !d.voice.mute {
 		return 0
@@ -162,13 +168,14 @@ func (d *Departure) Silent() time.Duration {
 	return d.Clock.Since(d.voice.at)
 }
 
-// unheard reports whether nobody can have removed what went with the cluster. A member may
-// have hung long before it was first asked; an agent is heard by itself.
+// unheard reports whether nobody can have removed the objects of Works that are
+// gone. A member that does not answer counts at once, as it may have been hanging
+// long before it was first asked; an agent counts only after its timeout.
 func (d *Departure) unheard() bool {
 	return d.voice.mute || d.Silent() > d.voice.timeout
 }
 
-// listen hears the agent, or asks the member.
+// listen reads the agent's Lease, or asks the member.
 func (d *Departure) listen(ctx context.Context) {
 	switch {
 	case d.pull:
@@ -178,13 +185,13 @@ func (d *Departure) listen(ctx context.Context) {
 	}
 }
 
-// hear reads the agent's Lease. At first its time counts, by the agent's clock; then that
-// it changes.
+// hear reads the agent's Lease. Its time, which is by the agent's clock, counts
+// only when it is first read; later it counts that the time has changed.
 func (d *Departure) hear(ctx context.Context) {
 	lease := &coordinationv1.Lease{}
 	err := d.Hub.Get(ctx, client.ObjectKey{Namespace: workv1alpha2.NamespaceKarmadaCluster, Name: d.Name}, lease)
 	if err != nil || lease.Spec.RenewTime == nil || d.voice.renewed.Equal(lease.Spec.RenewTime) {
-		return // a Lease that cannot be read says nothing
+		return // a Lease that cannot be read shows nothing
 	}
 	now := d.Clock.Now()
 	if d.voice.at = now; d.voice.renewed == nil && lease.Spec.RenewTime.Time.Before(now) {
@@ -196,7 +203,7 @@ func (d *Departure) hear(ctx context.Context) {
 	}
 }
 
-// ask asks the member. A refusal is an answer.
+// ask asks the member. A refusal counts as an answer.
 func (d *Departure) ask(ctx context.Context) {
 	short, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
@@ -209,13 +216,14 @@ func (d *Departure) ask(ctx context.Context) {
 	d.voice.asked, d.voice.mute, d.voice.timeout = now, mute, everySome
 }
 
-// answers are refusals, of the member or of the control plane before it.
+// answers are the reasons of errors that the member, or the hub in front of it,
+// responds with.
 var answers = []metav1.StatusReason{
 	metav1.StatusReasonForbidden, metav1.StatusReasonUnauthorized, metav1.StatusReasonNotFound, metav1.StatusReasonMethodNotAllowed,
 }
 
-// works lists the Works that hold what is to be removed. Who may not see them does not
-// know: an agent's rights go with its cluster.
+// works returns the Works that have objects to remove. known is false where the
+// caller may not list them, as an agent's rights are removed with its cluster.
 func (d *Departure) works(ctx context.Context, gone bool) (remaining map[string][]string, known bool, err error) {
 	works := &workv1alpha1.WorkList{}
 	err = d.Hub.List(ctx, works, client.InNamespace(workv1alpha2.ExecutionNamespace(d.Name)))
@@ -234,7 +242,8 @@ func (d *Departure) works(ctx context.Context, gone bool) (remaining map[string]
 	return remaining, true, nil
 }
 
-// report says how far it is, when that is news and some time has passed.
+// report reports how far the removal is, if that has changed and some time has
+// passed.
 func (d *Departure) report(ctx context.Context) {
 	now := d.Clock.Now()
 	if d.Report == nil || !d.when.IsZero() && now.Sub(d.when) < everySome {
@@ -245,13 +254,14 @@ func (d *Departure) report(ctx context.Context) {
 		ran += min(len(objects), 1)
 	}
 	if ran == 0 {
-		by, _ = held(ctx, d.Hub, d.Name) // an agent may not see bindings
+		by, _ = held(ctx, d.Hub, d.Name) // fails for an agent, which may not list bindings
 	}
 	state := d.state(ran, by)
 	switch {
 	case state == d.reported:
 		return
-	case d.when.IsZero() && !d.pull, len(d.remaining) == 0 && by == "" && d.reported == "": // most are gone before anybody wants to know
+	// Most clusters are gone before anybody wants to know.
+	case d.when.IsZero() && !d.pull, len(d.remaining) == 0 && by == "" && d.reported == "":
 		d.when = now
 		return
 	}
@@ -259,7 +269,8 @@ func (d *Departure) report(ctx context.Context) {
 	d.Report(state)
 }
 
-// state says what is waited for: what so many Works had the cluster run, or what is placed there still.
+// state returns what is waited for: objects of ran Works, or templates that are
+// still placed in the cluster, in by.
 func (d *Departure) state(ran int, by string) string {
 	switch {
 	case ran == 0 && by != "":

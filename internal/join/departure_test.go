@@ -21,7 +21,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/join"
 )
 
-// leaves is a cluster that leaves, as it is looked at by a clock of its own.
+// leaves is a cluster that leaves, and is observed by a clock of its own.
 type leaves struct {
 	*testing.T
 	hub      client.Client
@@ -29,7 +29,7 @@ type leaves struct {
 	cluster  *clusterv1alpha1.Cluster
 	d        *join.Departure
 	reported []string
-	away     error // what the member answers
+	away     error // the error of requests to the member
 }
 
 func newLeaves(t *testing.T, mode clusterv1alpha1.ClusterSyncMode) *leaves {
@@ -56,13 +56,13 @@ func (l *leaves) ready(is metav1.ConditionStatus) {
 	l.cluster.Status.Conditions = []metav1.Condition{{Type: clusterv1alpha1.ClusterConditionReady, Status: is}}
 }
 
-// unready has the cluster not be ready, for a reason.
+// unready makes the cluster not ready, for a reason.
 func (l *leaves) unready(why string) {
 	l.ready(metav1.ConditionFalse)
 	l.cluster.Status.Conditions[0].Reason = why
 }
 
-// after looks at the cluster when some time has passed.
+// after observes the cluster once some time has passed.
 func (l *leaves) after(pass time.Duration, cluster *clusterv1alpha1.Cluster) {
 	l.Helper()
 	l.clock.Step(pass)
@@ -84,7 +84,8 @@ func (l *leaves) beat() {
 	}
 }
 
-// judged has the Work say what was sent, by its manifests, and what the cluster makes of it.
+// judged sets the status of the Work: which of its manifests were sent, and a
+// message of the cluster.
 func (l *leaves) judged(note string, sent ...int) {
 	l.Helper()
 	work := &workv1alpha1.Work{}
@@ -100,7 +101,7 @@ func (l *leaves) judged(note string, sent ...int) {
 	}
 }
 
-// letGo makes the Work go.
+// letGo removes the Work.
 func (l *leaves) letGo() {
 	l.Helper()
 	if err := l.hub.DeleteAllOf(l.Context(), &workv1alpha1.Work{}, client.InNamespace(space)); err != nil {
@@ -116,8 +117,9 @@ func (l *leaves) letGo() {
 	}
 }
 
-// TestADepartureKnowsWhatNobodyRemoved: also where the last Works and the Cluster are gone
-// from one look to the next.
+// TestADepartureKnowsWhatNobodyRemoved checks that objects that nobody removed
+// are recorded, also where the last Works and the Cluster go between two
+// observations.
 func TestADepartureKnowsWhatNobodyRemoved(t *testing.T) {
 	both := []string{"Namespace shop", "Service shop/web"}
 	for name, tc := range map[string]struct {
@@ -278,7 +280,8 @@ func TestADepartureKnowsWhatNobodyRemoved(t *testing.T) {
 	}
 }
 
-// TestADepartureSaysWhatIsWaitedFor every few seconds, and for how long nobody was heard.
+// TestADepartureSaysWhatIsWaitedFor checks that it is reported every few seconds
+// what is waited for, and for how long nothing has been heard of the cluster.
 func TestADepartureSaysWhatIsWaitedFor(t *testing.T) {
 	l := newLeaves(t, clusterv1alpha1.Pull)
 	for range 7 {
@@ -313,7 +316,9 @@ func TestADepartureSaysWhatIsWaitedFor(t *testing.T) {
 	}
 }
 
-// TestADepartureNamesWhatIsPlacedThereStill: the cluster is not let go of before, though nothing runs there any more.
+// TestADepartureNamesWhatIsPlacedThereStill checks that templates that are still
+// placed in the cluster are named: it does not leave before, though nothing runs
+// there any more.
 func TestADepartureNamesWhatIsPlacedThereStill(t *testing.T) {
 	l := newLeaves(t, clusterv1alpha1.Push)
 	l.after(0, l.cluster)

@@ -25,8 +25,8 @@ import (
 
 const space = "karmada-es-eu-1"
 
-// stranded is a hub with a cluster whose member is gone for good, and its Works,
-// one of which is being deleted already.
+// stranded returns a hub with a cluster whose member is gone for good, and its
+// Works, one of which is being deleted already.
 func stranded(t *testing.T) client.WithWatch {
 	t.Helper()
 	work := func(name string) *workv1alpha1.Work {
@@ -45,8 +45,8 @@ func stranded(t *testing.T) client.WithWatch {
 	).Build()
 }
 
-// executed has the execution loop look at all Works after each write: it puts its
-// finalizer on those that are not being deleted.
+// executed runs the execution loop on all Works after each write: it adds its
+// finalizer to those that are not being deleted.
 func executed(under client.WithWatch) client.WithWatch {
 	loop := func(ctx context.Context, err error) error {
 		works := &workv1alpha1.WorkList{}
@@ -74,7 +74,8 @@ func executed(under client.WithWatch) client.WithWatch {
 	})
 }
 
-// left lists what the hub holds still, without what nobody wants back.
+// left returns the objects that are still on the hub, without those that do not
+// matter.
 func left(t *testing.T, hub client.Client) []string {
 	t.Helper()
 	var out []string

@@ -14,11 +14,12 @@ import (
 	"github.com/flotilla-io/flotilla/policies/placement"
 )
 
-// mostHeld is how many templates are named that hold a cluster.
+// mostHeld is how many of the templates that keep a cluster in the fleet are
+// named.
 const mostHeld = 3
 
-// held names the templates that are placed in a cluster still, which is not let go of before, and why; empty
-// where there are none.
+// held names the templates that are still placed in a cluster, which leaves only
+// when there are none, and why; empty where there are none.
 func held(ctx context.Context, hub client.Reader, cluster string) (string, error) {
 	var spaced workv1alpha2.ResourceBindingList
 	var wide workv1alpha2.ClusterResourceBindingList
@@ -48,7 +49,7 @@ func held(ctx context.Context, hub client.Reader, cluster string) (string, error
 	return strings.Join(found, ", "), nil
 }
 
-// whyHeld says why a template is placed in a cluster that leaves.
+// whyHeld returns why a template is still placed in a cluster that leaves.
 func whyHeld(b workv1alpha2.Binding) string {
 	scheduler := cmp.Or(b.BindingSpec().SchedulerName, policyv1alpha1.DefaultSchedulerName)
 	record, known := placement.RecordOf(b)

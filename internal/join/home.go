@@ -17,7 +17,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/hubclaim"
 )
 
-// HubPlace returns where the hub says that it is; empty for one that does not say so.
+// HubPlace returns where the hub runs, as it records itself; empty if it does
+// not.
 func HubPlace(ctx context.Context, hub client.Reader) (string, error) {
 	info := &corev1.ConfigMap{}
 	key := client.ObjectKey{Namespace: workv1alpha2.NamespaceKarmadaSystem, Name: clusterv1alpha1.HubInfoName}
@@ -31,9 +32,9 @@ func HubPlace(ctx context.Context, hub client.Reader) (string, error) {
 	return info.Data[clusterv1alpha1.HubInfoPlaceKey], nil
 }
 
-// Elsewhere errs with ErrElsewhere if another copy of the hub acts in a member, as far as
-// this one knows, and with ErrMoving if it may: its accounts and its claim there are that
-// one's.
+// Elsewhere returns ErrElsewhere if another copy of the hub acts in a member, as
+// far as this one knows, and ErrMoving if one may: the accounts and the claim in
+// the member are then that copy's.
 func Elsewhere(cluster *clusterv1alpha1.Cluster) error {
 	ready := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
 	switch {
@@ -47,8 +48,8 @@ func Elsewhere(cluster *clusterv1alpha1.Cluster) error {
 	return nil
 }
 
-// ActsHere errs with ErrElsewhere if a member's claim says that the hub acts from another
-// place than the one that it says of itself. Where an agent acts, that is not asked.
+// ActsHere returns ErrElsewhere if a member's claim has another place for the hub
+// than the hub itself. It is not checked where an agent acts in the member.
 func ActsHere(ctx context.Context, hub client.Reader, claim *hubclaim.Claim) error {
 	if claim == nil || claim.Home == nil || claim.Mode == hubclaim.Pull {
 		return nil
@@ -63,8 +64,9 @@ func ActsHere(ctx context.Context, hub client.Reader, claim *hubclaim.Claim) err
 	return nil
 }
 
-// here is ActsHere for the member that leaves, if it is one of this hub, which has to know
-// all that the member has seen of it.
+// here is ActsHere for the member that leaves, if the claim on it is this hub's.
+// It also checks that the hub has not been set back behind what the member has
+// seen of it.
 func (o *UnjoinOptions) here(ctx context.Context) error {
 	var member client.Reader = o.Member
 	if o.Member == nil {
@@ -95,6 +97,6 @@ func (o *UnjoinOptions) here(ctx context.Context) error {
 	return setback.Weigh(ctx, o.Hub, o.Opened, o.Name, claim.Mark)
 }
 
-// witnessTimeout is how long a member may take to report what it has seen, where nobody set
-// that it is to be reached.
+// witnessTimeout is how long a member may take to show its claim, where nobody
+// requires that it answers.
 const witnessTimeout = 5 * time.Second

@@ -17,8 +17,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/hubclaim"
 )
 
-// TestNoClusterLeavesFromACopy: the accounts and the claim in a member where another copy
-// of the hub acts are that one's.
+// TestNoClusterLeavesFromACopy checks that the accounts and the claim in a member
+// stay where another copy of the hub acts.
 func TestNoClusterLeavesFromACopy(t *testing.T) {
 	elsewhere := []metav1.Condition{{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionFalse, Reason: clusterv1alpha1.ClusterElsewhereReason}}
 	moving := []metav1.Condition{{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionFalse, Reason: clusterv1alpha1.ClusterMovingReason}}
@@ -27,7 +27,7 @@ func TestNoClusterLeavesFromACopy(t *testing.T) {
 		says          []metav1.Condition
 		gone          bool // the Cluster has left already
 		force, member bool
-		witness       bool   // the member may be asked alone
+		witness       bool   // the member can only be asked
 		at, mode      string // where the hub acts in the member, and how
 		mark          *hubclaim.Mark
 		hold          *hubclaim.Hold
@@ -107,8 +107,8 @@ func TestNoClusterLeavesFromACopy(t *testing.T) {
 	}
 }
 
-// TestAMemberIsJoinedFromOnePlace: a copy of the hub does not join a member where the hub
-// acts, unless it is told to.
+// TestAMemberIsJoinedFromOnePlace checks that a copy of the hub does not join a
+// member in which the hub acts, unless TakeOver is set.
 func TestAMemberIsJoinedFromOnePlace(t *testing.T) {
 	member := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system", UID: "u"}}).Build()
 	o := join.ClaimOptions{Member: member, Hub: "hub", Cluster: "eu-1", Mode: hubclaim.Push}

@@ -11,25 +11,25 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 )
 
-// IssueOptions say which accounts a member is to have for its hub. Name and
-// Member are required.
+// IssueOptions are which accounts a member gets for its hub. Name and Member are
+// required.
 type IssueOptions struct {
 	// Name of the cluster on the hub.
 	Name string
-	// Member is a client that may do everything there.
+	// Member is a client with all permissions there.
 	Member client.Client
 	// Namespace holds the accounts; empty means karmada-cluster.
 	Namespace string
-	// Own is for the account that the hub acts as, Impersonator for the one that
-	// the hub's users come through.
+	// Own is for the account as which the hub acts, Impersonator for the one by
+	// which the hub's users reach the member.
 	Own, Impersonator bool
 	// TokenTimeout is how long the member may take to issue tokens; zero means
 	// 30 s.
 	TokenTimeout time.Duration
 }
 
-// Issue makes the accounts in the member, and returns the Secrets with their
-// tokens as the hub is to have them. It may be run again.
+// Issue creates the accounts in the member, and returns Secrets for the hub with
+// their tokens. It may be run again.
 func Issue(ctx context.Context, o IssueOptions) ([]*corev1.Secret, error) {
 	options := Options{Name: o.Name, Member: o.Member, Namespace: o.Namespace, TokenTimeout: o.TokenTimeout}
 	if err := options.complete(); err != nil {

@@ -22,44 +22,45 @@ import (
 )
 
 var (
-	// ErrTaken says that the name or the cluster is registered already.
+	// ErrTaken means that the name or the cluster is registered already.
 	ErrTaken = errors.New("already registered")
-	// ErrName says that the name cannot be that of a cluster.
+	// ErrName means that a cluster cannot have the name.
 	ErrName = errors.New("not a name for a cluster")
-	// ErrLeaving says that the cluster of this name is about to leave.
+	// ErrLeaving means that the cluster of this name is about to leave.
 	ErrLeaving = errors.New("the cluster is leaving")
-	// ErrClaimed says that another hub has the cluster.
+	// ErrClaimed means that another hub has claimed the cluster.
 	ErrClaimed = errors.New("the cluster belongs to another control plane")
 )
 
-// Options say what is joined to what. Name, Hub, Member and MemberConfig are
+// Options are what is joined to what. Name, Hub, Member and MemberConfig are
 // required.
 type Options struct {
 	// Name of the cluster on the hub.
 	Name string
-	// Hub and Member are clients that may do everything on their side.
+	// Hub and Member are clients with all permissions on their side.
 	Hub, Member client.Client
-	// MemberConfig is how the hub is to reach the member: its address, its CA and
-	// its proxy are taken, its credentials are not.
+	// MemberConfig is how the hub reaches the member. Its address, CA and proxy
+	// are used; its credentials are not.
 	MemberConfig *rest.Config
 	// Allow is what MemberConfig may ask for beyond what is safe.
 	Allow Allow
 	// Namespace holds accounts in the member and credentials on the hub; empty
 	// means karmada-cluster.
 	Namespace string
-	// Provider, Region and Zones say where the cluster is.
+	// Provider, Region and Zones are where the cluster is.
 	Provider, Region string
 	Zones            []string
-	// ApplyAs says as whom Works are applied there: clusterv1alpha1.ApplyAsAuthor or
-	// ApplyAsHub. Empty leaves what the Cluster says; for a new one the hub says the former.
+	// ApplyAs is as whom Works are applied there: clusterv1alpha1.ApplyAsAuthor or
+	// ApplyAsHub. Empty keeps what the Cluster has; the hub sets the former on a
+	// new one.
 	ApplyAs string
 	// Address is where people find the hub; empty if that is not known.
 	Address string
-	// TakeOver takes the member from another hub that has it.
+	// TakeOver takes the member from another hub that has claimed it.
 	TakeOver bool
 	// DryRun reports the steps without doing them.
 	DryRun bool
-	// Progress is called at every step; nil is not called.
+	// Progress is called at every step; it may be nil.
 	Progress func(Step)
 	// TokenTimeout is how long the member may take to issue tokens; zero means
 	// 30 s.
@@ -71,8 +72,7 @@ const (
 	tokenPoll           = 100 * time.Millisecond
 )
 
-// ImpersonatorAccount is the account in the member that may do nothing but
-// impersonate.
+// ImpersonatorAccount is the account in the member that may only impersonate.
 const ImpersonatorAccount = "karmada-impersonator"
 
 func (o *Options) complete() error {
@@ -94,8 +94,7 @@ func (o *Options) complete() error {
 	return o.Allow.Check(o.MemberConfig)
 }
 
-// CheckApplyAs refuses what says nothing about as whom Works are applied; empty is
-// allowed.
+// CheckApplyAs returns an error for values that Options.ApplyAs cannot have.
 func CheckApplyAs(as string) error {
 	switch as {
 	case "", clusterv1alpha1.ApplyAsAuthor, clusterv1alpha1.ApplyAsHub:
@@ -115,9 +114,9 @@ func checkName(name string) error {
 }
 
 // Join registers the member. After an interruption it may be run again, and
-// finishes; a cluster that is registered under the name has its accounts, its
-// credentials and its address brought up to date. Errors: ErrName, ErrTaken,
-// ErrLeaving, ErrRefused, ErrClaimed, or what either side answered.
+// finishes. If the cluster is registered under the name already, its accounts,
+// credentials and address are updated. Errors: ErrName, ErrTaken, ErrLeaving,
+// ErrRefused, ErrClaimed, or those of either side.
 func Join(ctx context.Context, o Options) error {
 	if err := o.complete(); err != nil {
 		return err
@@ -176,8 +175,9 @@ func identity(ctx context.Context, member client.Reader) (string, error) {
 	return string(system.UID), nil
 }
 
-// registered returns the Cluster that the member is registered as under the name;
-// nil if it is not. It errs if the name or the member is taken otherwise.
+// registered returns the Cluster as which the member is registered under the
+// name; nil if it is not. It returns an error if the name or the member is taken
+// in another way.
 func registered(ctx context.Context, hub client.Reader, name, id string) (*clusterv1alpha1.Cluster, error) {
 	var clusters clusterv1alpha1.ClusterList
 	if err := hub.List(ctx, &clusters); err != nil {
@@ -203,7 +203,7 @@ func registered(ctx context.Context, hub client.Reader, name, id string) (*clust
 }
 
 // leftBehind waits until the accounts' namespace of an earlier registration is
-// gone from the member, which takes it some seconds after an unjoin.
+// gone from the member, which takes some seconds after an unjoin.
 func (o *Options) leftBehind(ctx context.Context) error {
 	err := wait.PollUntilContextTimeout(ctx, tokenPoll, o.TokenTimeout, true, func(ctx context.Context) (bool, error) {
 		namespace := &corev1.Namespace{}
@@ -235,8 +235,8 @@ func (o *Options) token(ctx context.Context, account string) (*corev1.Secret, er
 	return secret, nil
 }
 
-// desired returns the Cluster as it is to be: a new one, or the one that is there
-// with the connection to it and what was declared about its place.
+// desired returns the Cluster that is to be written: a new one, or the present
+// one with the new connection and the given place.
 func (o *Options) desired(current *clusterv1alpha1.Cluster, id string, w *way) *clusterv1alpha1.Cluster {
 	cluster := &clusterv1alpha1.Cluster{
 		ObjectMeta: metav1.ObjectMeta{Name: o.Name},
@@ -265,7 +265,7 @@ func (o *Options) desired(current *clusterv1alpha1.Cluster, id string, w *way) *
 }
 
 // register writes the hub's side: first the Secrets, so that the Cluster can be
-// connected to the moment it appears.
+// connected to as soon as it exists.
 func (o *Options) register(ctx context.Context, cluster *clusterv1alpha1.Cluster, ca []byte, own, impersonator *corev1.Secret) error {
 	hub := side{name: "hub", client: o.Hub, dry: o.DryRun, progress: o.Progress}
 	credentials := hubSecret(o.Namespace, o.Name, map[string][]byte{

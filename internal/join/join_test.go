@@ -24,13 +24,13 @@ var shared servertest.Shared
 
 func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
 
-// steps collects what is reported.
+// steps collects the reported steps.
 type steps []string
 
 func (s *steps) add(step join.Step) { *s = append(*s, step.String()) }
 
-// TestJoinAndUnjoin registers another control plane as a member: it issues tokens and
-// knows roles as any cluster does.
+// TestJoinAndUnjoin registers another control plane as a member: it issues tokens
+// and has RBAC as any cluster does.
 func TestJoinAndUnjoin(t *testing.T) {
 	env, member := shared.Env(t), servertest.New(t)
 	options := func(name string, reported *steps) join.Options {
@@ -158,7 +158,7 @@ func TestJoinAndUnjoin(t *testing.T) {
 	}
 }
 
-// TestForce lets a cluster go whose workloads cannot be removed: no loop runs
+// TestForce removes a cluster whose workloads cannot be removed, as no loop runs
 // here that would.
 func TestForce(t *testing.T) {
 	env := shared.Env(t)
@@ -176,7 +176,7 @@ func TestForce(t *testing.T) {
 	o.Force, o.Wait = true, 0
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	o.Wait = 5e9 // it waits for that before it lets go, and as long at most after that
+	o.Wait = 5e9 // it waits as long before it removes finalizers, and at most as long again afterwards
 	if err := join.Unjoin(ctx, o); err != nil {
 		t.Errorf("unjoin by force = %v", err)
 	}

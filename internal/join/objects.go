@@ -9,7 +9,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 )
 
-// accountOf returns the name of the account in the member that the hub acts as.
+// accountOf returns the name of the account in the member as which the hub acts.
 func accountOf(cluster string) string { return "karmada-" + cluster }
 
 // roleOf returns the name of that account's role.
@@ -19,7 +19,7 @@ func roleOf(cluster string) string { return "karmada-controller-manager:" + acco
 // ImpersonatorAccount.
 func ImpersonatorSecret(cluster string) string { return cluster + "-impersonator" }
 
-// systemLabels mark what belongs to the control plane.
+// systemLabels are the labels of objects that belong to the control plane.
 func systemLabels() map[string]string {
 	return map[string]string{workv1alpha2.KarmadaSystemLabel: workv1alpha2.KarmadaSystemLabelValue}
 }
@@ -35,7 +35,7 @@ func hubSecret(namespace, name string, data map[string][]byte) *corev1.Secret {
 	}
 }
 
-// tokenOf returns the Secret that the member fills in with an account's token.
+// tokenOf returns a Secret that the member fills with an account's token.
 func tokenOf(namespace, account string) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
@@ -46,8 +46,8 @@ func tokenOf(namespace, account string) *corev1.Secret {
 	}
 }
 
-// accounts returns what a member needs for the hub to act in it, in the order in
-// which it is made.
+// accounts returns the objects in a member that the hub needs to act there, in
+// the order in which they are created.
 func accounts(cluster, namespace string) []client.Object {
 	account := accountOf(cluster)
 	out := []client.Object{namespaceOf(namespace)}

@@ -16,9 +16,10 @@ import (
 
 const readyPoll = 100 * time.Millisecond
 
-// Ready waits until the control plane reaches the cluster and knows what it
-// serves, so that what is placed from then on finds it. A request that fails is made again while there is time. Errors: ErrNotReady with what the control plane last found,
-// or that it refuses to say.
+// Ready waits until the control plane reaches the cluster and knows which kinds
+// it serves, so that placements from then on consider it. A request that fails is
+// retried within the time. Errors: ErrNotReady with what the control plane last
+// found, or the error by which it refuses to show it.
 func Ready(ctx context.Context, hub client.Reader, name string, within time.Duration) error {
 	var last string
 	var unread error

@@ -17,8 +17,9 @@ import (
 	"github.com/flotilla-io/flotilla/internal/join"
 )
 
-// TestReadySaysWhatTheControlPlaneFound: also when the last request fails for the time
-// being up, and when none was answered.
+// TestReadySaysWhatTheControlPlaneFound checks that the error has what the
+// control plane last found, also when the last request fails because the time is
+// over, and when no request was answered.
 func TestReadySaysWhatTheControlPlaneFound(t *testing.T) {
 	cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "edge"}}
 	cluster.Status.Conditions = []metav1.Condition{{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionFalse, Message: "its kube-system is slow"}}

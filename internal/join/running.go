@@ -10,9 +10,9 @@ import (
 	"github.com/flotilla-io/flotilla/internal/join/outlook"
 )
 
-// Going reports what would be removed from a cluster that leaves, by what the hub asks
-// for there, each object by its name, and what would stay, and why. It reports nothing where
-// there is nothing. Inside, which may be nil, looks into the member.
+// Going reports what would be removed from a cluster that leaves, according to
+// the hub, object by object, and what would stay, and why. inside, which may be
+// nil, shows what else is in the member.
 func Going(ctx context.Context, hub client.Reader, cluster *clusterv1alpha1.Cluster, inside outlook.Inside, report func(Step)) error {
 	will, err := outlook.Of(ctx, hub, cluster, inside)
 	if err != nil {
@@ -39,7 +39,7 @@ func Going(ctx context.Context, hub client.Reader, cluster *clusterv1alpha1.Clus
 	return nil
 }
 
-// counted is "1 object", and "2 objects".
+// counted returns "1 object" or "2 objects".
 func counted(n int, one string) string {
 	if n == 1 {
 		return "1 " + one

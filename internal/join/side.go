@@ -17,23 +17,23 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 )
 
-// Step is one thing that was done, or would be.
+// Step is one step that was taken, or would be in a dry run.
 type Step struct {
 	// Side is "hub" or "member".
 	Side string
-	// Verb says what was done: "created", "kept", "updated", "removed", "let go
-	// of", "claimed by", "released by", "would create", "would update", "would
-	// remove", "would leave", "would put this control plane's claim on" or "would
-	// take this control plane's claim off".
+	// Verb is what was done: "created", "kept", "updated", "removed", "let go of",
+	// "claimed by", "released by", "would create", "would update", "would remove",
+	// "would leave", "would put this control plane's claim on" or "would take this
+	// control plane's claim off".
 	Verb string
-	// Object is the kind and name of what it was done to.
+	// Object is the kind and name of the object.
 	Object string
 }
 
 // String returns the step as a line for people.
 func (s Step) String() string { return fmt.Sprintf("%s %s (%s)", s.Verb, s.Object, s.Side) }
 
-// side is one of the two clusters.
+// side is one of the two clusters, for writing to it.
 type side struct {
 	name     string
 	client   client.Client
@@ -45,7 +45,8 @@ func (s side) report(verb string, obj client.Object) {
 	s.progress(Step{Side: s.name, Verb: verb, Object: s.describe(obj)})
 }
 
-// describe names an object: "Secret karmada-cluster/eu-1".
+// describe returns the kind and name of an object, as in "Secret
+// karmada-cluster/eu-1".
 func (s side) describe(obj client.Object) string {
 	kind := "object"
 	if gvk, err := apiutil.GVKForObject(obj, s.client.Scheme()); err == nil {
@@ -57,7 +58,7 @@ func (s side) describe(obj client.Object) string {
 	return kind + " " + obj.GetNamespace() + "/" + obj.GetName()
 }
 
-// create makes an object that must not be there.
+// create creates an object that must not exist.
 func (s side) create(ctx context.Context, obj client.Object) error {
 	if s.dry {
 		s.report("would create", obj)
@@ -70,8 +71,8 @@ func (s side) create(ctx context.Context, obj client.Object) error {
 	return nil
 }
 
-// put makes an object, or keeps the one that is there, and brings it up to date:
-// the data of a Secret, and what a role gives to whom.
+// put creates an object, or updates the present one: the data of a Secret, the
+// rules of a role, and the subjects of a binding.
 func (s side) put(ctx context.Context, obj client.Object) error {
 	wanted, ok := obj.DeepCopyObject().(client.Object)
 	err := s.create(ctx, obj)
@@ -97,7 +98,7 @@ func (s side) put(ctx context.Context, obj client.Object) error {
 	return nil
 }
 
-// renew brings current up to date and reports whether it was not.
+// renew updates current to wanted, and reports whether they differed.
 func renew(current, wanted client.Object) bool {
 	before := current.DeepCopyObject()
 	switch is := current.(type) {
@@ -117,15 +118,16 @@ func renew(current, wanted client.Object) bool {
 	return !equality.Semantic.DeepEqual(before, current)
 }
 
-// write makes the Cluster, or brings the one that was read up to date.
+// write creates the Cluster, or updates it if it was read from the hub.
 func (s side) write(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
 	if cluster.ResourceVersion == "" {
 		return s.create(ctx, cluster)
 	}
-	return retry.RetryOnConflict(retry.DefaultRetry, func() error { return s.update(ctx, cluster) }) // its loop writes, too
+	// Its loop writes it, too.
+	return retry.RetryOnConflict(retry.DefaultRetry, func() error { return s.update(ctx, cluster) })
 }
 
-// update brings the Cluster up to date, as it is now.
+// update updates the Cluster, as it is now.
 func (s side) update(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
 	current := &clusterv1alpha1.Cluster{}
 	if err := s.client.Get(ctx, client.ObjectKeyFromObject(cluster), current); err != nil {
@@ -149,7 +151,8 @@ func (s side) update(ctx context.Context, cluster *clusterv1alpha1.Cluster) erro
 	return nil
 }
 
-// own ties an object to the Cluster, so that it goes with it.
+// own makes the Cluster the owner of a Secret, so that the Secret is removed with
+// it.
 func (s side) own(ctx context.Context, cluster *clusterv1alpha1.Cluster, secret *corev1.Secret) error {
 	current := &corev1.Secret{}
 	if err := s.client.Get(ctx, client.ObjectKeyFromObject(secret), current); err != nil {
@@ -168,7 +171,7 @@ func (s side) own(ctx context.Context, cluster *clusterv1alpha1.Cluster, secret 
 	return nil
 }
 
-// remove deletes an object, if it is there.
+// remove deletes an object, if it exists.
 func (s side) remove(ctx context.Context, obj client.Object) error {
 	if s.dry {
 		s.report("would remove", obj)

@@ -13,23 +13,23 @@ import (
 	"github.com/flotilla-io/flotilla/policies/orphans"
 )
 
-// Remains are what is in a cluster of what a hub had it run.
+// Remains are the objects in a cluster that a hub applied there.
 type Remains struct {
-	// Titles name what stays: "Deployment shop/web", and of what is being deleted what
-	// keeps it.
+	// Titles are the objects that stay, as in "Deployment shop/web"; those that
+	// are being deleted have what keeps them.
 	Titles []string
-	// Going names what is being deleted and kept by nothing: it goes by itself.
+	// Going are those that are being deleted and that nothing keeps.
 	Going []string
-	// All is false where kinds could not be listed.
+	// All is false where some kinds could not be listed.
 	All bool
 }
 
-// Stays returns what a hub with this identity had a cluster run that config leads to, and
-// what is there still, as far as it says itself.
+// Stays returns what a hub with this identity applied to the cluster that config
+// leads to and that is still there, according to the objects' own metadata.
 func Stays(ctx context.Context, config *rest.Config, cluster, hub string) (Remains, error) {
 	var out Remains
 	quiet := rest.CopyConfig(config)
-	quiet.WarningHandler = rest.NoWarnings{} // of all kinds that are listed, some are deprecated
+	quiet.WarningHandler = rest.NoWarnings{} // some of the kinds that are listed are deprecated
 	seen := map[types.UID]bool{}
 	unread, err := Managed(ctx, quiet, func(at Served, obj *metav1.PartialObjectMetadata) {
 		notes, labels := obj.Annotations, obj.Labels

@@ -34,7 +34,7 @@ import (
 
 var errCut = errors.New("cut off")
 
-// cut is a client that fails from its n-th write on.
+// cut returns a client that fails from its n-th write on.
 func cut(under client.WithWatch, writes *int, from int) client.WithWatch {
 	fails := func() error {
 		*writes++
@@ -70,7 +70,7 @@ type pair struct {
 
 	mu     sync.Mutex
 	issued map[string]int // by account
-	void   string         // a token that the member does not know any more
+	void   string         // a token that the member no longer accepts
 }
 
 func newPair(t *testing.T) *pair {
@@ -114,7 +114,7 @@ func (p *pair) options() join.Options {
 	return join.Options{Name: "eu-1", Hub: p.hub, Member: p.member, MemberConfig: p.config}
 }
 
-// dump returns what joining makes, as it stands in both clusters.
+// dump returns the objects that joining creates, as they are in both clusters.
 func (p *pair) dump(t *testing.T) []string {
 	t.Helper()
 	out := []string{}
@@ -200,7 +200,8 @@ func TestAnUnjoinThatIsCutOffAnywhereIsFinishedByTheNext(t *testing.T) {
 	}
 }
 
-// A dry run of unjoin says what goes from the cluster, and takes nothing.
+// TestADryUnjoinSaysWhatGoes checks that a dry run of unjoin reports what would
+// be removed from the cluster, and removes nothing.
 func TestADryUnjoinSaysWhatGoes(t *testing.T) {
 	p := newPair(t)
 	if err := join.Join(t.Context(), p.options()); err != nil {
@@ -208,7 +209,7 @@ func TestADryUnjoinSaysWhatGoes(t *testing.T) {
 	}
 	for name, preserve := range map[string]*bool{"web": nil, "data": ptr.To(true), "used": nil} {
 		w := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-eu-1", Name: name}}
-		if name == "used" { // what is there is somebody else's
+		if name == "used" { // the object belongs to somebody else
 			w.Status.Conditions = []metav1.Condition{{Type: workv1alpha1.WorkApplied, Status: metav1.ConditionTrue}}
 		}
 		w.Spec.Workload.Manifests, w.Spec.PreserveResourcesOnDeletion = make([]workv1alpha1.Manifest, 2), preserve
@@ -262,8 +263,9 @@ func TestADryUnjoinSaysWhatGoes(t *testing.T) {
 	}
 }
 
-// TestAClusterThatHasJustAnsweredAgain: for a while the control plane calls it unreachable still, and removes what runs
-// there all the same.
+// TestAClusterThatHasJustAnsweredAgain checks that the workloads of a cluster
+// that answers again are removed, although its condition is NotReachable for a
+// while longer.
 func TestAClusterThatHasJustAnsweredAgain(t *testing.T) {
 	for name, tc := range map[string]struct {
 		answers error
@@ -390,8 +392,8 @@ func TestUnjoinLeavesOthersAlone(t *testing.T) {
 	for name, tc := range map[string]struct {
 		member func() client.WithWatch
 		force  bool
-		want   string // part of the error; empty: none
-		left   string // one that has to be there still
+		want   string // part of the error; empty for no error
+		left   string // an object that must still exist
 	}{
 		"a member that is another": {func() client.WithWatch {
 			return fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system", UID: "theirs"}}).Build()
@@ -441,7 +443,7 @@ func TestUnjoinLeavesOthersAlone(t *testing.T) {
 	}
 }
 
-// claimed is the member with a claim on it.
+// claimed returns the member with a claim on it.
 func claimed(t *testing.T, member client.WithWatch, claim string) client.WithWatch {
 	t.Helper()
 	return interceptor.NewClient(member, interceptor.Funcs{

@@ -26,48 +26,51 @@ import (
 	"github.com/flotilla-io/flotilla/policies/hubclaim"
 )
 
-// What a take-over means for an object that another hub manages.
+// What becomes of an object that another hub manages when its member is taken
+// over.
 const (
-	// FateOurs: a policy here takes it over, once it is placed in the cluster.
+	// FateOurs: a policy of this hub takes it over, once it is placed in the
+	// cluster.
 	FateOurs = "becomes ours"
-	// FateConflict: it is asked for here, and left alone until a policy says
-	// Overwrite.
+	// FateConflict: this hub asks for it, and leaves it alone until a policy has
+	// the conflict resolution Overwrite.
 	FateConflict = "conflicts"
-	// FateStays: nobody here asks for it; it stays as it is, and nobody looks after
-	// it.
+	// FateStays: this hub does not ask for it; it stays as it is, and nobody
+	// manages it.
 	FateStays = "stays"
-	// FateTakenOn: control planes act there as their users by it, and this one writes it
-	// as it needs it.
+	// FateTakenOn: control planes act as their users by it, and this one updates
+	// it as it needs it.
 	FateTakenOn = "is taken on"
-	// FateRights: it stays, and gives accounts of this hub what those of the same names
-	// had of the other.
+	// FateRights: it stays, and gives accounts of this hub the rights that those
+	// of the same names had from the other.
 	FateRights = "goes on giving rights"
 )
 
 // Possession is an object in a member that another hub manages.
 type Possession struct {
-	// Object is its kind and name, "ConfigMap shop/web".
+	// Object is its kind and name, as in "ConfigMap shop/web".
 	Object string `json:"object"`
-	// Fate is what becomes of it, one of those above.
+	// Fate is what becomes of it, one of the constants above.
 	Fate string `json:"fate"`
 }
 
-// TakeOver is what taking a member over means.
+// TakeOver is what taking over a member means.
 type TakeOver struct {
-	// From is the hub that loses it; nil if none has it.
+	// From is the claim of the hub that loses the member; nil if none has claimed
+	// it.
 	From *hubclaim.Claim
-	// Objects are what that hub manages there, by fate and name.
+	// Objects are what that hub manages there, sorted by fate and name.
 	Objects []Possession
-	// Unread names kinds that could not be listed.
+	// Unread are the kinds that could not be listed.
 	Unread []string
-	// Blind says that it is not known what the hub asks for: what stays by then does so
-	// unless it is asked for.
+	// Blind means that it is not known what this hub asks for: what counts as
+	// staying may be taken over.
 	Blind bool
 }
 
-// PlanTakeOver says what taking a member from the hub that has it means. Nothing is
-// written. hub is nil for one that does not show what it would place: everything
-// stays then.
+// PlanTakeOver returns what taking a member from the hub that has claimed it
+// means. It writes nothing. hub is nil if what it would place may not be read:
+// everything then counts as staying.
 func PlanTakeOver(ctx context.Context, hub client.Reader, hubID string, member client.Reader, config *rest.Config) (*TakeOver, error) {
 	_, claim, err := claimOf(ctx, member)
 	if err != nil || hubclaim.Judge(claim, hubclaim.Claimant{Hub: hubID}) != hubclaim.Anothers {
@@ -93,8 +96,8 @@ func PlanTakeOver(ctx context.Context, hub client.Reader, hubID string, member c
 	return out, err
 }
 
-// fateOfRights is what becomes of an object by which the other hub gave rights; empty
-// for any other.
+// fateOfRights returns what becomes of an object by which the other hub gave
+// rights; empty for any other.
 func fateOfRights(kind schema.GroupKind, name string) string {
 	switch {
 	case kind.Group != rbacv1.GroupName:
@@ -108,13 +111,13 @@ func fateOfRights(kind schema.GroupKind, name string) string {
 	}
 }
 
-// wish is an object that a hub may want in members.
+// wish identifies an object that a hub may want in members.
 type wish struct {
 	kind            schema.GroupKind
 	namespace, name string
 }
 
-// wantedHere returns what becomes of objects that the hub asks for, by name.
+// wantedHere returns the fate of each object that the hub asks for.
 func wantedHere(ctx context.Context, hub client.Reader) (map[wish]string, error) {
 	out := map[wish]string{}
 	if hub == nil {
@@ -155,9 +158,9 @@ type Served struct {
 	Resource schema.GroupVersionResource
 }
 
-// Managed calls found for each object with the label of what is managed in the
-// cluster that config leads to, of every kind that it serves, lists and deletes. It
-// returns the names of kinds that could not be listed.
+// Managed calls found for each object with the label of managed objects in the
+// cluster that config leads to, of every kind that can be listed and deleted
+// there. It returns the kinds that could not be listed.
 func Managed(ctx context.Context, config *rest.Config, found func(Served, *metav1.PartialObjectMetadata)) (unread []string, err error) {
 	httpClient, err := straight(config)
 	if err != nil {
@@ -167,14 +170,14 @@ func Managed(ctx context.Context, config *rest.Config, found func(Served, *metav
 	return ManagedThrough(ctx, config, httpClient, found)
 }
 
-// ManagedThrough is Managed through a client that there is.
+// ManagedThrough is Managed with a given HTTP client.
 func ManagedThrough(ctx context.Context, config *rest.Config, through *http.Client, found func(Served, *metav1.PartialObjectMetadata)) (unread []string, err error) {
 	p := &listing{}
 	err = p.read(ctx, config, through, found)
 	return p.unread, err
 }
 
-// listing goes through the kinds of a cluster.
+// listing lists the kinds of a cluster, and collects those that could not be.
 type listing struct{ unread []string }
 
 func (p *listing) read(ctx context.Context, config *rest.Config, httpClient *http.Client, found func(Served, *metav1.PartialObjectMetadata)) error {
@@ -210,11 +213,11 @@ func (p *listing) read(ctx context.Context, config *rest.Config, httpClient *htt
 	return nil
 }
 
-// pageOf is how many objects are asked for at once.
+// pageOf is how many objects are requested at once.
 const pageOf = 500
 
-// list calls found for the managed objects of one kind. One that is refused is
-// noted; a member that is gone is an error.
+// list calls found for the managed objects of one kind. A kind that the server
+// refuses is recorded as unread; a connection that fails is an error.
 func (p *listing) list(ctx context.Context, objects metadata.Interface, gv schema.GroupVersion, kind *metav1.APIResource, found func(Served, *metav1.PartialObjectMetadata)) error {
 	if strings.Contains(kind.Name, "/") || !slices.Contains(kind.Verbs, "list") || !slices.Contains(kind.Verbs, "delete") {
 		return nil

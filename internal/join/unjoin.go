@@ -25,62 +25,68 @@ import (
 )
 
 var (
-	// ErrPull says that the cluster is in pull mode, and leaves by its agent.
+	// ErrPull means that the cluster is in pull mode, and leaves by its agent.
 	ErrPull = errors.New("the cluster is in pull mode: use unregister, or --force if its agent is gone for good")
-	// ErrStays says that the cluster did not leave in time.
+	// ErrStays means that the cluster did not leave in time.
 	ErrStays = errors.New("the cluster has not left")
-	// ErrElsewhere says that another copy of the hub acts in the member.
+	// ErrElsewhere means that another copy of the hub acts in the member.
 	ErrElsewhere = errors.New("another copy of this control plane acts in the cluster: do it there, or stop that copy first; if none runs, try again half a minute after this one was started")
-	// ErrMoving says that it may: the hub has moved, and waits for an answer.
+	// ErrMoving means that one may: the hub has moved, and waits whether another
+	// copy answers.
 	ErrMoving = errors.New("this control plane was in another folder or machine when it last acted in the cluster, and waits half a minute for one that still runs there: try again then")
-	// ErrHeld says that the hub waits since it was set back, and removes nothing there.
+	// ErrHeld means that the hub was set back, and removes nothing until it is
+	// resumed.
 	ErrHeld = errors.New("this control plane was set back to an older backup, and removes nothing from the cluster before somebody has said flotilla resume hub; with --dry-run that says what would be done")
-	// ErrOther says that the member that was named is not the cluster that leaves.
+	// ErrOther means that the given member is not the cluster that leaves.
 	ErrOther = errors.New("that is another cluster")
 )
 
-// UnjoinOptions say what leaves. Name and Hub are required.
+// UnjoinOptions are what leaves. Name and Hub are required.
 type UnjoinOptions struct {
 	// Name of the cluster on the hub.
 	Name string
-	// Hub is a client that may do everything there.
+	// Hub is a client with all permissions there.
 	Hub client.Client
-	// Opened returns at which revision the hub began, see setback.Opened; nil: not known.
+	// Opened returns the revision at which the hub was opened, see setback.Opened;
+	// nil means that it is not known.
 	Opened func(context.Context) (int64, error)
-	// HubID is the hub's identity; empty reads it by Hub.
+	// HubID is the hub's identity; if it is empty, it is read by Hub.
 	HubID string
-	// Member is a client for the member, to clean it up; nil leaves it as it is. It
-	// has to answer, unless by force.
+	// Member is a client for the member, to clean it up; nil leaves it as it is.
+	// It has to answer, unless Force is set.
 	Member client.Client
-	// Witness is asked what the member has seen of the hub where there is no Member; nil,
-	// and one that does not answer, says nothing.
+	// Witness reads from the member what it has seen of the hub, where there is no
+	// Member. It may be nil, and need not answer.
 	Witness client.Reader
 	// Namespace holds accounts in the member and credentials on the hub; empty
 	// means karmada-cluster.
 	Namespace string
 	// Wait is how long the cluster may take to leave; zero means 60 s.
 	Wait time.Duration
-	// Force lets the cluster go although what runs in it could not be removed: it
+	// Force removes the cluster even if what runs in it could not be removed, and
 	// stays there.
 	Force bool
 	// DryRun reports the steps without doing them.
 	DryRun bool
-	// Progress is called at every step; nil is not called.
+	// Progress is called at every step; it may be nil.
 	Progress func(Step)
-	// Inside looks into the member for what stays there; nil knows what the hub knows.
+	// Inside shows what is in the member; nil means that only what the hub knows
+	// is predicted.
 	Inside outlook.Inside
-	// Predicted is called with what is to become of what the fleet runs there, before anything is done; nil is not called.
+	// Predicted is called, before anything is done, with what will become of what
+	// the fleet runs there; it may be nil.
 	Predicted func(outlook.Outlook)
-	// Departure follows the cluster, and knows afterwards what stays in it; nil: nobody does.
+	// Departure observes the cluster, and has the objects that stayed in it
+	// afterwards; it may be nil.
 	Departure *Departure
 }
 
 const (
 	defaultWait = time.Minute
 	leavePoll   = 250 * time.Millisecond
-	// observeEvery is how many polls pass between two looks at what is left.
+	// observeEvery is how many polls pass between two observations of the Works.
 	observeEvery = 4
-	// timeout is how long a member may take to say who it is.
+	// timeout is how long a member may take to show its identity.
 	timeout = 20 * time.Second
 )
 
@@ -97,16 +103,16 @@ func (o *UnjoinOptions) complete() error {
 	return checkName(o.Name)
 }
 
-// Unjoin takes a cluster off the hub: its workloads are removed, then its
+// Unjoin removes a cluster from the hub: first its workloads, then its
 // registration, then the hub's accounts in it. After an interruption it may be
-// run again, and finishes. Errors: ErrPull, ErrStays, those of MayLeave, one that
-// apierrors.IsNotFound knows if nothing was there, or what either side answered.
+// run again, and finishes. Errors: ErrPull, ErrStays, those of MayLeave, a
+// NotFound error if there was nothing to remove, or those of either side.
 func Unjoin(ctx context.Context, o UnjoinOptions) error {
 	if err := o.complete(); err != nil {
 		return err
 	}
-	// An interrupted run may have left nothing but its remains: whether the cluster was there
-	// at all shows only in whether anything was found to remove.
+	// An interrupted run may have removed the Cluster already. So whether the
+	// cluster was known at all shows only in whether anything was found to remove.
 	removed := false
 	report := o.Progress
 	o.Progress = func(step Step) {
@@ -138,7 +144,7 @@ func Unjoin(ctx context.Context, o UnjoinOptions) error {
 			return err
 		}
 	}
-	// Last, since the registration could not be ended without the accounts.
+	// Last, as the hub needs the accounts until the registration has ended.
 	if err := o.cleanUp(ctx); err != nil {
 		return err
 	}
@@ -148,17 +154,18 @@ func Unjoin(ctx context.Context, o UnjoinOptions) error {
 	return nil
 }
 
-// MayLeave errs if the hub may not take a cluster out, before anything is done: the copy
-// that acts there, or who has seen more of the hub than it knows, would lose by it. Of
-// the options it reads Name, Hub, Opened, HubID, Member and Force; the cluster is as the
-// hub has it, or zero. Errors: ErrElsewhere, ErrMoving, ErrHeld, ErrOther,
-// setback.ErrBehind, or what either side answered.
+// MayLeave returns an error if the hub must not remove a cluster, before anything
+// is done: another copy of the hub acts there, or the member has seen more of the
+// hub than the hub knows itself. Of the options it reads Name, Hub, Opened,
+// HubID, Member and Force; cluster is the one on the hub, or zero. Errors:
+// ErrElsewhere, ErrMoving, ErrHeld, ErrOther, setback.ErrBehind, or those of
+// either side.
 func MayLeave(ctx context.Context, o UnjoinOptions, cluster *clusterv1alpha1.Cluster) error {
 	return o.mayLeave(ctx, cluster)
 }
 
-// mayLeave is MayLeave. By force a member that does not answer is left as it is from then
-// on.
+// mayLeave is MayLeave. With Force, it clears o.Member if that does not answer,
+// so that the member is left as it is.
 func (o *UnjoinOptions) mayLeave(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
 	if err := Elsewhere(cluster); err != nil && (!o.Force || o.Member != nil) {
 		return err
@@ -175,14 +182,15 @@ func (o *UnjoinOptions) mayLeave(ctx context.Context, cluster *clusterv1alpha1.C
 	return o.here(ctx)
 }
 
-// held errs with ErrHeld if the hub waits, and the cluster could not leave by itself.
+// held returns ErrHeld if the hub was set back and waits, as the loops would then
+// not remove anything.
 func (o *UnjoinOptions) held(ctx context.Context) error {
 	if o.Force {
 		return nil
 	}
 	hold, err := setback.Waits(ctx, o.Hub)
 	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
-		return nil // one that does not say so
+		return nil // a hub that has no such record
 	}
 	if err == nil && hold.Of(o.Name) != nil {
 		return ErrHeld
@@ -190,8 +198,8 @@ func (o *UnjoinOptions) held(ctx context.Context) error {
 	return err
 }
 
-// meet checks that the member is the one that leaves, before anything is done.
-// By force a member that does not answer is left as it is.
+// meet checks that the member is the cluster that leaves, before anything is
+// done. With Force, a member that does not answer is left as it is.
 func (o *UnjoinOptions) meet(ctx context.Context, id string) error {
 	if o.Member == nil {
 		return nil
@@ -212,8 +220,8 @@ func (o *UnjoinOptions) meet(ctx context.Context, id string) error {
 	}
 }
 
-// named checks that the member has left, or leaves, by the name that the hub has claimed
-// it by: no other cluster is let go of for a name that was mistyped.
+// named checks that the hub's claim on the member has the name that leaves, so
+// that a mistyped name removes no other cluster.
 func (o *UnjoinOptions) named(ctx context.Context) error {
 	mine, err := o.identity(ctx)
 	if err != nil || mine == "" {
@@ -241,7 +249,8 @@ func (o *UnjoinOptions) deregister(ctx context.Context, hub side, cluster *clust
 	return o.gone(ctx, hub)
 }
 
-// predict takes note of what runs in the cluster, and of what is to stay there.
+// predict reports what will become of what runs in the cluster, and begins to
+// observe it.
 func (o *UnjoinOptions) predict(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
 	if o.Predicted != nil {
 		will, err := outlook.Of(ctx, o.Hub, cluster, o.Inside)
@@ -253,8 +262,8 @@ func (o *UnjoinOptions) predict(ctx context.Context, cluster *clusterv1alpha1.Cl
 	return o.observe(ctx, cluster)
 }
 
-// gone waits until the Cluster is gone. With force it makes it go when the time
-// is up.
+// gone waits until the Cluster is gone. With Force, it removes the finalizers
+// when the time is over.
 func (o *UnjoinOptions) gone(ctx context.Context, hub side) error {
 	if o.DryRun {
 		return nil
@@ -275,7 +284,8 @@ func (o *UnjoinOptions) gone(ctx context.Context, hub side) error {
 	return o.await(ctx, o.Wait)
 }
 
-// stays says what keeps the cluster in the fleet, and what to do about it.
+// stays returns the error for a cluster that has not left, with what keeps it and
+// what to do about it.
 func (o *UnjoinOptions) stays(ctx context.Context) error {
 	works := &workv1alpha1.WorkList{}
 	if err := o.Hub.List(ctx, works, client.InNamespace(workv1alpha2.ExecutionNamespace(o.Name)), client.Limit(1)); err != nil {
@@ -309,7 +319,7 @@ func (o *UnjoinOptions) await(ctx context.Context, most time.Duration) error {
 	})
 }
 
-// observe has the departure take note of the cluster; nil is one that is gone.
+// observe passes the cluster to the departure; nil means that it is gone.
 func (o *UnjoinOptions) observe(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
 	if o.Departure == nil {
 		return nil
@@ -317,8 +327,8 @@ func (o *UnjoinOptions) observe(ctx context.Context, cluster *clusterv1alpha1.Cl
 	return o.Departure.Observe(ctx, cluster)
 }
 
-// release makes the cluster's Works and the Cluster go without their finalizers.
-// They are deleted first: on what is not being deleted the loops put them again.
+// release removes the finalizers of the cluster's Works and of the Cluster. The
+// objects are deleted first, as loops would otherwise add their finalizers again.
 func (o *UnjoinOptions) release(ctx context.Context, hub side) error {
 	var works workv1alpha1.WorkList
 	if err := o.Hub.List(ctx, &works, client.InNamespace(workv1alpha2.ExecutionNamespace(o.Name))); err != nil {
@@ -340,8 +350,8 @@ func (o *UnjoinOptions) release(ctx context.Context, hub side) error {
 	return hub.letGo(ctx, cluster, clusterv1alpha1.ClusterControllerFinalizer)
 }
 
-// letGo takes a finalizer off an object that is being deleted, as it is now. One
-// that was made anew under its name is left alone.
+// letGo removes a finalizer from an object that is being deleted, as it is now.
+// An object that was recreated under the name is left alone.
 func (s side) letGo(ctx context.Context, obj client.Object, finalizer string) error {
 	reported := false
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
@@ -365,13 +375,13 @@ func (s side) letGo(ctx context.Context, obj client.Object, finalizer string) er
 	return nil
 }
 
-// cleanUp removes from the member what Join made there, last first. What other
-// registrations of the member use stays.
+// cleanUp removes from the member what Join created there, in reverse order. What
+// other registrations of the member use stays.
 func (o *UnjoinOptions) cleanUp(ctx context.Context) error {
 	if o.Member == nil {
 		return nil
 	}
-	if err := o.here(ctx); err != nil { // it may have been asked for meanwhile
+	if err := o.here(ctx); err != nil { // checked again, as another copy may have begun to act since
 		return err
 	}
 	another, err := o.ceded(ctx)
@@ -395,11 +405,11 @@ func (o *UnjoinOptions) cleanUp(ctx context.Context) error {
 		}
 		_, isSpace := obj.(*corev1.Namespace)
 		if isSpace && o.Hub != nil && Itself(ctx, o.Hub, o.Member) {
-			continue // it has the credentials of all clusters, and their Leases
+			continue // the namespace has the credentials of all clusters, and their Leases
 		}
 		err := member.removeFound(ctx, obj)
 		if isSpace && apierrors.IsForbidden(err) {
-			member.report("kept", obj) // the member needs it itself, as one that is a control plane does
+			member.report("kept", obj) // the member needs it itself, as a control plane does
 			continue
 		}
 		if err != nil {
@@ -409,9 +419,9 @@ func (o *UnjoinOptions) cleanUp(ctx context.Context) error {
 	return o.disclaim(ctx)
 }
 
-// Itself reports whether the hub may be the member: what both need must not be taken
-// from it then. Where one of them does not say who it is, it may be; a hub without
-// a namespace kube-system is no cluster.
+// Itself reports whether the hub may be the member, so that what both need must
+// not be removed. If either identity cannot be read, it may be. A hub without a
+// namespace kube-system is not a cluster, and so not the member.
 func Itself(ctx context.Context, hub, member client.Reader) bool {
 	is, err := identity(ctx, hub)
 	if err != nil {
@@ -421,7 +431,7 @@ func Itself(ctx context.Context, hub, member client.Reader) bool {
 	return err != nil || is == other
 }
 
-// shared reports whether the accounts' namespace holds what is of other
+// shared reports whether the accounts' namespace has objects of other
 // registrations, with this hub or another.
 func (o *UnjoinOptions) shared(ctx context.Context) (bool, error) {
 	own := []string{ImpersonatorAccount, accountOf(o.Name), o.Name, ImpersonatorSecret(o.Name)}
@@ -442,7 +452,7 @@ func (o *UnjoinOptions) shared(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// removeFound deletes an object that is there and not on its way out.
+// removeFound deletes an object if it exists and is not being deleted.
 func (s side) removeFound(ctx context.Context, obj client.Object) error {
 	found, ok := obj.DeepCopyObject().(client.Object)
 	if !ok {

@@ -22,26 +22,27 @@ import (
 )
 
 var (
-	// ErrRefused says that a kubeconfig asks for something that is not done unless
-	// it is allowed. The message says what, and how to go on.
+	// ErrRefused means that a kubeconfig asks for something that is done only
+	// where it is allowed. The message has what, and how to go on.
 	ErrRefused = errors.New("the cluster's kubeconfig is refused")
-	// errRedirect refuses to carry credentials to where a cluster points.
+	// errRedirect stops redirects, as they would carry credentials to wherever the
+	// cluster points.
 	errRedirect = errors.New("the cluster answers with a redirect, which is not followed: name the address that it leads to in the kubeconfig")
 )
 
-// Allow says what a kubeconfig may ask for beyond what is safe. The zero value
-// allows nothing of it.
+// Allow is what a kubeconfig may ask for beyond what is safe. The zero value
+// allows none of it.
 type Allow struct {
-	// Programs lets it run programs on this machine to obtain credentials: exec
-	// plugins and auth providers.
+	// Programs allows it to run programs on this machine to obtain credentials:
+	// exec plugins and auth providers.
 	Programs bool
-	// Insecure lets it leave the cluster's certificate unchecked; the hub does not
-	// check it either then.
+	// Insecure allows it not to verify the cluster's certificate; the hub does not
+	// verify it either then.
 	Insecure bool
 }
 
-// Check errs with ErrRefused if config asks for what is not allowed, or for what
-// the hub could not do either. It sends nothing.
+// Check returns ErrRefused if config asks for something that is not allowed, or
+// that the hub could not do. It sends nothing.
 func (a Allow) Check(config *rest.Config) error {
 	switch {
 	case config.ExecProvider != nil && !a.Programs:
@@ -56,8 +57,8 @@ func (a Allow) Check(config *rest.Config) error {
 	return err
 }
 
-// Load reads one context of a kubeconfig file, and checks it. An empty context is
-// the current one. Errors: ErrRefused, or that of the file.
+// Load reads one context of a kubeconfig file, and checks it. An empty context
+// means the current one. Errors: ErrRefused, or that of the file.
 func Load(path, context string, a Allow) (*rest.Config, error) {
 	rules := &clientcmd.ClientConfigLoadingRules{ExplicitPath: path}
 	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: context})
@@ -69,8 +70,8 @@ func Load(path, context string, a Allow) (*rest.Config, error) {
 	return config, a.Check(config)
 }
 
-// Connect returns a client for a member. It sends nothing, and will not follow
-// redirects.
+// Connect returns a client for a member. It sends nothing, and the client follows
+// no redirects.
 func Connect(config *rest.Config) (client.Client, error) {
 	httpClient, err := straight(config)
 	if err != nil {
@@ -88,14 +89,14 @@ func straight(config *rest.Config) (*http.Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("set up the connection to %s: %w", config.Host, err)
 	}
-	if c == http.DefaultClient { // of a config that asks for nothing
+	if c == http.DefaultClient { // for a config without any settings
 		c = &http.Client{Transport: c.Transport, Timeout: config.Timeout}
 	}
 	c.CheckRedirect = func(*http.Request, []*http.Request) error { return errRedirect }
 	return c, nil
 }
 
-// way is how a member is reached, by anybody.
+// way is how anybody reaches a member, without credentials.
 type way struct {
 	config   *rest.Config // without credentials
 	endpoint string
@@ -103,7 +104,7 @@ type way struct {
 	proxy    string
 }
 
-// wayOf takes the way to a member from a kubeconfig.
+// wayOf returns the way to the member of a kubeconfig.
 func wayOf(config *rest.Config) (*way, error) {
 	w := &way{config: rest.AnonymousClientConfig(config)}
 	base, _, err := rest.DefaultServerUrlFor(config)
@@ -124,7 +125,8 @@ func wayOf(config *rest.Config) (*way, error) {
 	return w, err
 }
 
-// fallback is the CA to check the member by if the kubeconfig has none.
+// fallback sets the CA by which the member is verified if the kubeconfig has
+// none.
 func (w *way) fallback(ca []byte) {
 	if len(w.ca) == 0 && !w.config.Insecure {
 		w.ca = ca
@@ -151,14 +153,14 @@ func proxyOf(config *rest.Config, base *url.URL) (string, error) {
 }
 
 const (
-	// acceptance is how long a member may take to know a token or a role that it
-	// has made.
+	// acceptance is how long a member may take until it accepts a token or role
+	// that it has created.
 	acceptance = 5 * time.Second
 	acceptPoll = 200 * time.Millisecond
 )
 
-// working returns the Secret with an account's token. One that the member does
-// not accept any more is made anew.
+// working returns the Secret with an account's token. A token that the member no
+// longer accepts is replaced.
 func (o *Options) working(ctx context.Context, member side, w *way, account string) (*corev1.Secret, error) {
 	secret, err := o.token(ctx, account)
 	if err != nil || o.DryRun {
@@ -183,10 +185,10 @@ func (o *Options) working(ctx context.Context, member side, w *way, account stri
 	return secret, err
 }
 
-// accepts reports whether the member knows the token: it errs with Unauthorized if
-// it does not within the given time. What the token is good for is another matter.
+// accepts returns an Unauthorized error if the member does not accept the token
+// within the given time. It does not check what the token may do.
 func (w *way) accepts(ctx context.Context, token *corev1.Secret, within time.Duration) error {
-	config := rest.CopyConfig(w.config) // as the hub will
+	config := rest.CopyConfig(w.config) // as the hub will connect
 	config.CAFile, config.CAData = "", w.ca
 	config.QPS = -1
 	config.BearerToken = string(token.Data[corev1.ServiceAccountTokenKey])

@@ -25,7 +25,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/join"
 )
 
-// canary stands for what must not be shown.
+// canary is a secret that must not be shown.
 const canary = "CANARY-secret"
 
 // kubeconfig writes a kubeconfig with one context, and returns its path.
@@ -45,7 +45,7 @@ func TestKubeconfigsThatAreRefused(t *testing.T) {
 	cases := map[string]struct {
 		cluster, user string
 		allow         join.Allow
-		refused       string // part of the message; empty: accepted
+		refused       string // part of the message; empty where it is accepted
 	}{
 		"a token":             {server, token, join.Allow{}, ""},
 		"a password":          {server, "username: a, password: " + canary, join.Allow{}, ""},
@@ -90,8 +90,8 @@ func TestKubeconfigsThatAreRefused(t *testing.T) {
 	}
 }
 
-// A kubeconfig may name files beside it, and log in by a certificate.
-// A context that a file does not have is reported with those that it has.
+// TestAnUnknownContext checks that a context that a file does not have is
+// reported with those that it has.
 func TestAnUnknownContext(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "member")
 	content := "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: 'https://127.0.0.1:1'}}]\n" +
@@ -177,7 +177,7 @@ func TestJoinItselfRefuses(t *testing.T) {
 	}
 }
 
-// identify answers as a cluster that knows nothing but its namespace kube-system.
+// identify answers as a cluster that serves its namespace kube-system only.
 func identify(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	text := `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"kube-system","uid":"ours"}}`
@@ -205,7 +205,7 @@ func pemOf(kind string, der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 }
 
-// self returns a certificate that signs itself, and its key.
+// self returns a self-signed certificate, and its key.
 func self(t *testing.T, name string) (certificate, key []byte) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -14,16 +14,16 @@ import (
 	"github.com/flotilla-io/flotilla/internal/registration/identity"
 )
 
-// Awaited is a cluster whose agent has its certificate and was never heard of.
+// Awaited is a cluster whose agent has a certificate and has never been heard of.
 type Awaited struct {
 	Cluster string
 	// Since is when it was registered.
 	Since time.Time
 }
 
-// AwaitedClusters returns the clusters that were registered and are not there yet, by name.
-// The control plane waits for them for an hour. It is the role of an agent, which no Cluster
-// owns yet, that reports them.
+// AwaitedClusters returns the clusters that were registered and have no Cluster
+// yet, sorted by name. The control plane waits for them for an hour. Until then
+// the role of the agent, which no Cluster owns yet, is the only trace of them.
 func AwaitedClusters(ctx context.Context, hub client.Reader) ([]Awaited, error) {
 	roles := &metav1.PartialObjectMetadataList{}
 	roles.SetGroupVersionKind(rbacv1.SchemeGroupVersion.WithKind("ClusterRoleList"))

@@ -29,9 +29,11 @@ import (
 )
 
 var (
-	// ErrToken says that the token is none, or none that the control plane knows.
+	// ErrToken means that the token is malformed, or not one that the control
+	// plane knows.
 	ErrToken = errors.New("the token is not accepted")
-	// ErrUntrusted says that who answered is not the control plane that was meant.
+	// ErrUntrusted means that another control plane answered than the one that was
+	// meant.
 	ErrUntrusted = errors.New("the control plane is not the one that was meant")
 )
 
@@ -40,36 +42,39 @@ const (
 	DefaultTimeout = 5 * time.Minute
 	requestTimeout = 15 * time.Second
 	poll           = 500 * time.Millisecond
-	// reportEvery is how often it is reported that nobody answers.
+	// reportEvery is how often it is reported that the control plane does not
+	// answer.
 	reportEvery = 10 * time.Second
 )
 
-// Discovery says where the control plane is and how to know it. Endpoint, Token,
-// and either CAHashes or UnsafeSkipCAVerification are required.
+// Discovery is where the control plane is, and how to recognise it. Endpoint,
+// Token, and either CAHashes or UnsafeSkipCAVerification are required.
 type Discovery struct {
 	// Endpoint is the address of the control plane: host:port or https://host:port.
 	Endpoint string
-	// Token is a bootstrap token: it proves the control plane to us, and us to it.
+	// Token is a bootstrap token: it authenticates the control plane to the
+	// caller, and the caller to the control plane.
 	Token string
-	// CAHashes are what `flotilla token create` prints: "sha256:" and the hash of
-	// the public key of the authority. One of them must fit.
+	// CAHashes are the hashes that `flotilla token create` prints: "sha256:" and
+	// the hash of the CA's public key. One of them has to match.
 	CAHashes []string
-	// UnsafeSkipCAVerification trusts whoever knows the token.
+	// UnsafeSkipCAVerification trusts any server that knows the token.
 	UnsafeSkipCAVerification bool
-	// Timeout is how long to look; zero means DefaultTimeout.
+	// Timeout is how long to try; zero means DefaultTimeout.
 	Timeout time.Duration
-	// Report is called at once and then every few seconds with why nobody has answered yet; nil
-	// reports nothing.
+	// Report is called at once and then every few seconds with why there is no
+	// answer yet; it may be nil.
 	Report func(why error)
 }
 
-// Discover finds the control plane, checks that it is the one that was meant, and
-// returns a connection to it by the token.
+// Discover finds the control plane, verifies that it is the one that was meant,
+// and returns a connection that is authenticated by the token.
 //
-// The document that describes the control plane is read without trust. It must be
-// signed with the token, its authority must have one of the given hashes, and the
-// server must answer by a certificate of that authority. Errors: ErrToken,
-// ErrUntrusted (a person must act on both), or why nobody answered.
+// The document that describes the control plane is read from an unverified
+// connection. It has to be signed with the token, its CA must have one of the
+// given hashes, and the server must then answer with a certificate of that CA.
+// Errors: ErrToken and ErrUntrusted, for both of which a person has to act, or
+// why there was no answer.
 func Discover(ctx context.Context, d Discovery) (*rest.Config, error) {
 	host, err := d.check()
 	if err != nil {
@@ -100,13 +105,13 @@ func Discover(ctx context.Context, d Discovery) (*rest.Config, error) {
 	return cfg, nil
 }
 
-// Check says what can be seen to be wrong before anybody is asked.
+// Check returns the error that can be seen without a request.
 func (d *Discovery) Check() error {
 	_, err := d.check()
 	return err
 }
 
-// check returns the address with its scheme.
+// check is Check, and returns the address with its scheme.
 func (d *Discovery) check() (string, error) {
 	if !bootstraputil.IsValidBootstrapToken(d.Token) {
 		return "", fmt.Errorf("%w: a token is 6 characters, a dot, and 16 characters, each a-z or 0-9", ErrToken)
@@ -122,8 +127,8 @@ func (d *Discovery) check() (string, error) {
 	return Address(d.Endpoint)
 }
 
-// Address returns the address of a control plane with its scheme, which may be
-// missing. It must be https, and nothing but scheme, host and port.
+// Address returns the address of a control plane with its scheme, which endpoint
+// need not have. It must be https, with only scheme, host and port.
 func Address(endpoint string) (string, error) {
 	if !strings.Contains(endpoint, "://") {
 		endpoint = "https://" + endpoint
@@ -149,14 +154,14 @@ func decodeHash(hash string) ([]byte, error) {
 	return sum, nil
 }
 
-// CAHash returns the hash by which an authority's certificate is known.
+// CAHash returns the hash by which a CA's certificate is pinned.
 func CAHash(certificate *x509.Certificate) string {
 	sum := sha256.Sum256(certificate.RawSubjectPublicKeyInfo)
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// signs is how long a control plane that answers may take to sign for a token that
-// was just made.
+// signs is how long a control plane that answers may take to sign its document
+// with a token that was just created.
 const signs = 15 * time.Second
 
 // await reads the document until it is signed with the token.
@@ -190,7 +195,7 @@ func (d *Discovery) await(ctx context.Context, host string) (*corev1.ConfigMap, 
 			reported = time.Now()
 			d.Report(last)
 		}
-		return false, nil // who does not answer may be starting
+		return false, nil // a server that does not answer may be starting
 	})
 	if wait.Interrupted(err) && last != nil && !errors.Is(context.Cause(ctx), context.Canceled) {
 		return nil, last
@@ -198,10 +203,10 @@ func (d *Discovery) await(ctx context.Context, host string) (*corev1.ConfigMap, 
 	return info, err
 }
 
-// errForged is a signature that was not made with the token.
+// errForged is the error of a signature that was made with another token.
 var errForged = fmt.Errorf("%w: its secret part is not what the control plane has", ErrToken)
 
-// signed errs unless the document is signed with the token.
+// signed returns an error unless the document is signed with the token.
 func (d *Discovery) signed(info *corev1.ConfigMap, host string) error {
 	id, secret, _ := strings.Cut(d.Token, ".")
 	signature := info.Data[bootstrapapi.JWSSignatureKeyPrefix+id]
@@ -224,8 +229,8 @@ func clusterInfo(ctx context.Context, cfg *rest.Config) (*corev1.ConfigMap, erro
 	return hub.CoreV1().ConfigMaps(metav1.NamespacePublic).Get(ctx, bootstrapapi.ConfigMapClusterInfo, metav1.GetOptions{})
 }
 
-// authority returns the certificates of the authority that the document names, of
-// which one must have a given hash.
+// authority returns those CA certificates of the document that have one of the
+// given hashes.
 func (d *Discovery) authority(info *corev1.ConfigMap) ([]byte, error) {
 	config, err := clientcmd.Load([]byte(info.Data[bootstrapapi.KubeConfigKey]))
 	if err != nil || len(config.Clusters) != 1 {
@@ -241,7 +246,7 @@ func (d *Discovery) authority(info *corev1.ConfigMap) ([]byte, error) {
 	if d.UnsafeSkipCAVerification && len(d.CAHashes) == 0 {
 		return cluster.CertificateAuthorityData, nil
 	}
-	pinned := bytes.Buffer{} // what has no given hash is not trusted
+	pinned := bytes.Buffer{} // certificates without a given hash are not trusted
 	for _, certificate := range bundle {
 		if slices.ContainsFunc(d.CAHashes, func(hash string) bool { return strings.EqualFold(hash, CAHash(certificate)) }) {
 			pinned.Write(encode(cert.CertificateBlockType, certificate.Raw))
@@ -253,8 +258,8 @@ func (d *Discovery) authority(info *corev1.ConfigMap) ([]byte, error) {
 	return pinned.Bytes(), nil
 }
 
-// Explain says what an error of a connection to the control plane means, and what
-// to do; nil for nil.
+// Explain returns an error for users for an error of a connection to the control
+// plane, with what it means and what to do; nil for nil.
 func Explain(err error, host string) error {
 	var unknown x509.UnknownAuthorityError
 	var invalid x509.CertificateInvalidError

@@ -10,27 +10,27 @@ import (
 	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
 )
 
-// hubExtension names the part of the document that describes a control plane which
-// says who that is.
+// hubExtension is the extension of the document that describes a control plane
+// which has its identity.
 const hubExtension = "flotilla.io/hub"
 
 type hubIdentity struct {
 	UID string `json:"uid"`
 }
 
-// Extensions are what the document says of a control plane beyond its address and its
-// authority, in the form of a kubeconfig.
+// Extensions returns what the document has about a control plane beyond its
+// address and its CA, as extensions of a kubeconfig.
 func Extensions(identity string) map[string]runtime.Object {
 	content, err := json.Marshal(hubIdentity{identity})
 	if err != nil {
-		panic(err) // a string always encodes
+		panic(err) // cannot happen: strings always encode
 	}
 	return map[string]runtime.Object{hubExtension: &runtime.Unknown{Raw: content, ContentType: runtime.ContentTypeJSON}}
 }
 
-// Identity returns the identity of the control plane that Discover found, as its
-// document says: what a member's claim is compared with before the token is used for
-// anything. It is empty where the document does not say it.
+// Identity returns the identity of the control plane that Discover found, from
+// its document. A member's claim is compared with it before the token is used. It
+// is empty where the document has none.
 func Identity(ctx context.Context, hub *rest.Config) (string, error) {
 	info, err := clusterInfo(ctx, rest.AnonymousClientConfig(hub))
 	if err != nil {

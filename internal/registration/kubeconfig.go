@@ -10,16 +10,16 @@ import (
 	"k8s.io/client-go/util/cert"
 )
 
-// Connection returns a connection to the control plane of hub by the credentials
-// of an agent.
+// Connection returns a connection to the control plane of hub with the
+// credentials of an agent.
 func Connection(hub *rest.Config, c Credentials) *rest.Config {
 	out := rest.AnonymousClientConfig(hub)
 	out.CertData, out.KeyData = c.Certificate, c.Key
 	return out
 }
 
-// Kubeconfig returns the kubeconfig of a cluster's agent: everything is in it, so
-// it is a secret. Its only context is named after the cluster.
+// Kubeconfig returns the kubeconfig of a cluster's agent. It contains the private
+// key, so it is a secret. Its only context is named after the cluster.
 func Kubeconfig(hub *rest.Config, cluster string, c Credentials) ([]byte, error) {
 	cfg := rest.CopyConfig(hub)
 	if err := rest.LoadTLSFiles(cfg); err != nil {
@@ -39,16 +39,16 @@ func Kubeconfig(hub *rest.Config, cluster string, c Credentials) ([]byte, error)
 	return content, nil
 }
 
-// contextName is what the control plane is called in the kubeconfig of an agent.
+// contextName is the name of the control plane in the kubeconfig of an agent.
 const contextName = "karmada-apiserver"
 
-// backdated is how far before the moment of signing a certificate of the control
-// plane begins.
+// backdated is how long before it was signed a certificate of the control plane
+// begins.
 const backdated = 5 * time.Minute
 
-// Life returns from when to when a client certificate of the control plane is
-// used: it begins some minutes before it was signed, which counts where it lasts
-// for minutes.
+// Life returns the time in which a client certificate of the control plane is
+// used. It begins when the certificate was signed, which is some minutes after
+// its NotBefore: that matters for certificates that last for minutes.
 func Life(certificate []byte) (from, to time.Time, err error) {
 	parsed, err := cert.ParseCertsPEM(certificate)
 	if err != nil {

@@ -44,7 +44,7 @@ const (
 	canary     = id + "." + secret
 )
 
-// TestDiscover finds a control plane by a token that it has just made.
+// TestDiscover finds a control plane by a token that was just created.
 func TestDiscover(t *testing.T) {
 	env := shared.Env(t)
 	admin, err := clientcmd.BuildConfigFromFlags("", env.Kubeconfig)
@@ -73,15 +73,15 @@ func TestDiscover(t *testing.T) {
 	if _, err := token.Delete(t.Context(), env.Hub, made); err != nil {
 		t.Fatal(err)
 	}
-	err = found(t, d, registration.ErrToken.Error()) // once the signer has seen it
+	err = found(t, d, registration.ErrToken.Error()) // once the signer has noticed
 	if !errors.Is(err, registration.ErrToken) || !strings.Contains(err.Error(), "flotilla token create makes another") || strings.Contains(err.Error(), made) {
 		t.Errorf("by a token that is gone: %v", err)
 	}
 }
 
-// found looks for a control plane until the error says what it should, and returns
-// the last one. Each time it looks for longer: what is reported depends on an answer that
-// comes in time, and the machine may be busy.
+// found calls Discover until the error contains the given text, and returns the
+// last error. Each attempt has a longer timeout: the error depends on an answer
+// that comes in time, and the machine may be busy.
 func found(t *testing.T, d registration.Discovery, says string) error {
 	t.Helper()
 	for d.Timeout = time.Second; ; d.Timeout *= 2 {
@@ -92,7 +92,7 @@ func found(t *testing.T, d registration.Discovery, says string) error {
 	}
 }
 
-// fake answers like a control plane, or as a case has it.
+// fake answers like a control plane, or as a case wants it.
 type fake struct {
 	authority []byte // in the document
 	sign      string // secret that signs it
@@ -135,7 +135,7 @@ func (f *fake) answer(w http.ResponseWriter, r *http.Request, asked int) {
 	_ = json.NewEncoder(w).Encode(info)
 }
 
-// serve runs a server with a certificate that was made at a time.
+// serve runs a server with a certificate that was issued at a time.
 func serve(t *testing.T, handler http.Handler, made time.Time, host string) (address string, authority []byte) {
 	t.Helper()
 	store, err := pki.Open(t.TempDir(), testingclock.NewFakeClock(made))
@@ -152,7 +152,7 @@ func serve(t *testing.T, handler http.Handler, made time.Time, host string) (add
 	}
 	server := httptest.NewUnstartedServer(handler)
 	server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
-	server.Config.ErrorLog = log.New(io.Discard, "", 0) // handshakes fail here
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // handshakes are meant to fail
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	if authority, err = os.ReadFile(store.CAFile()); err != nil {
@@ -170,19 +170,20 @@ func hashOf(t *testing.T, authority []byte) string {
 	return registration.CAHash(certificates[0])
 }
 
-// TestForeignControlPlanes are those that are not what was meant.
+// TestForeignControlPlanes checks the errors for control planes other than the
+// one that was meant.
 func TestForeignControlPlanes(t *testing.T) {
 	day := 24 * time.Hour
 	cases := map[string]struct {
 		fake  fake
 		age   time.Duration // of the certificate
 		host  string
-		hash  string // if another than that of its authority
+		hash  string // if it is not that of its authority
 		skip  bool
-		other bool // the document names another authority than the server has
-		late  bool // nothing but the end of the time says so
+		other bool // the document has another authority than the server
+		late  bool // the error comes only when the time is over
 		want  error
-		says  string // empty: it is found
+		says  string // empty where it is found
 	}{
 		"the one that was meant":                {fake: fake{sign: secret}},
 		"one whose clock is ten minutes ahead":  {fake: fake{sign: secret}, age: -10 * time.Minute},
@@ -240,7 +241,8 @@ func TestForeignControlPlanes(t *testing.T) {
 	}
 }
 
-// TestNobodyAnswers: why is reported at once, and not at every try.
+// TestNobodyAnswers checks that the reason is reported at once, and not at every
+// attempt.
 func TestNobodyAnswers(t *testing.T) {
 	var reported []string
 	d := registration.Discovery{
@@ -323,16 +325,17 @@ func TestKubeconfig(t *testing.T) {
 	}
 }
 
-// Where many ask by one token, each waits its turn, and is told if it does not
-// come: also where the time is over while it asks once more.
+// TestTurns checks that, where many clients use one token, each waits as the
+// server suggests and gets an error if its time is over, also during the last
+// attempt.
 func TestTurns(t *testing.T) {
 	const none = "the control plane gave no certificate within 1m0s: too many ask by the same token; a token of its own has its own turn: flotilla token create --cluster-name east"
 	cases := map[string]struct {
-		turned   int64 // how often it is not its turn
-		over     int64 // the answer with which the time is over; zero: none
-		unheard  bool  // that one does not come any more
+		turned   int64 // how often the server is too busy
+		over     int64 // the response during which the time is over; zero for none
+		unheard  bool  // that response does not arrive
 		want     error
-		says     string // empty: something else
+		says     string // empty for any other error
 		requests int64
 	}{
 		"it comes":                                 {turned: 2, want: registration.ErrToken, requests: 3},
@@ -348,7 +351,7 @@ func TestTurns(t *testing.T) {
 				if r.Method != http.MethodPost {
 					return
 				}
-				_, _ = io.Copy(io.Discard, r.Body) // or nobody would hear that who asks is gone
+				_, _ = io.Copy(io.Discard, r.Body) // otherwise the server would not notice that the client is gone
 				n := asked.Add(1)
 				if n == tc.over {
 					defer end()
@@ -358,7 +361,7 @@ func TestTurns(t *testing.T) {
 					<-r.Context().Done()
 				}
 				if n > tc.turned {
-					w.WriteHeader(http.StatusUnauthorized) // what comes next is another's test
+					w.WriteHeader(http.StatusUnauthorized) // the next steps have tests of their own
 					return
 				}
 				w.Header().Set("Retry-After", "1")
@@ -373,10 +376,11 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// TestATokenThatIsNotKnownYet: one that was just made is tried again for a moment, and one that is not taken is not for long.
+// TestATokenThatIsNotKnownYet checks that a token is tried again for a moment
+// where it is not accepted, as it may be new, and not for long.
 func TestATokenThatIsNotKnownYet(t *testing.T) {
 	for name, tc := range map[string]struct {
-		unknown  int64 // how often nobody knows it
+		unknown  int64 // how often it is not accepted
 		want     error
 		requests int64
 	}{
@@ -391,7 +395,7 @@ func TestATokenThatIsNotKnownYet(t *testing.T) {
 					w.WriteHeader(http.StatusUnauthorized)
 					return
 				}
-				w.WriteHeader(http.StatusForbidden) // what comes next is another's test
+				w.WriteHeader(http.StatusForbidden) // the next steps have tests of their own
 			}))
 			defer server.Close()
 			_, err := registration.Request(t.Context(), &rest.Config{Host: server.URL}, registration.Options{Cluster: "east", Timeout: time.Minute})
@@ -402,8 +406,9 @@ func TestATokenThatIsNotKnownYet(t *testing.T) {
 	}
 }
 
-// TestARequestThatIsWithdrawn: of two agents that use a token for one cluster at the same
-// time one gets a certificate, and the other hears at once that it does not.
+// TestARequestThatIsWithdrawn checks that, of two agents that use a token for one
+// cluster at the same time, one gets a certificate, and the other an error at
+// once.
 func TestARequestThatIsWithdrawn(t *testing.T) {
 	const resource = "certificatesigningrequests"
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

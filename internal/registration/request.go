@@ -31,23 +31,24 @@ import (
 )
 
 var (
-	// ErrDenied says that the control plane has refused the certificate: a person
-	// must act, and the error says how.
+	// ErrDenied means that the control plane refuses the certificate: a person has
+	// to act, and the error has what to do.
 	ErrDenied = errors.New("the control plane refuses the certificate")
-	// ErrNotNow says that the control plane gave no certificate in time.
+	// ErrNotNow means that the control plane issued no certificate in time.
 	ErrNotNow = errors.New("the control plane gave no certificate")
 )
 
-// Options say which certificate is wanted. Cluster is required.
+// Options are which certificate is requested. Cluster is required.
 type Options struct {
-	// Cluster is whose agent the certificate is for.
+	// Cluster is the cluster whose agent the certificate is for.
 	Cluster string
-	// ClusterID is the UID of the cluster's kube-system namespace: with it the
-	// control plane distinguishes one cluster from another under the same name before it
-	// gives anything away. Empty leaves that for later.
+	// ClusterID is the UID of the cluster's kube-system namespace. By it the
+	// control plane distinguishes another cluster with the same name before it
+	// issues anything. Empty leaves that for later.
 	ClusterID string
-	// Expiration is how long the certificate is to be good, at least ten minutes;
-	// zero, and what is longer, means what the control plane gives at most.
+	// Expiration is the requested lifetime of the certificate, at least ten
+	// minutes; zero, and anything longer, means the longest that the control plane
+	// issues.
 	Expiration time.Duration
 	// Key is the private key in PEM; nil makes a new one.
 	Key []byte
@@ -58,28 +59,28 @@ type Options struct {
 // Credentials are a client certificate and its private key, both in PEM.
 type Credentials struct{ Certificate, Key []byte }
 
-// DefaultExpiration is how long the agent's certificate is to be good unless
-// somebody says otherwise: an agent renews it after two thirds of that, so it lasts
-// at least 30 days without the control plane, and 30 more until it is too old to be
-// renewed; and nobody finds a year's worth of access in a stolen disk.
+// DefaultExpiration is the default lifetime of an agent's certificate. An agent
+// renews it after two thirds of it, so that it lasts at least 30 days without the
+// control plane, and can be renewed for 30 days after it has expired; while a
+// stolen disk does not give access for a year.
 const DefaultExpiration = 90 * 24 * time.Hour
 
-// shortest is what the API takes for the wish of a requester.
+// shortest is the shortest lifetime that the API accepts in a request.
 const shortest = 10 * time.Minute
 
-// Request asks the control plane for the certificate of a cluster's agent, waits
-// until it was given, and checks that it is what was asked for.
+// Request requests the certificate of a cluster's agent from the control plane,
+// waits until it is issued, and verifies that it is the requested one.
 //
-// hub may act by a bootstrap token (see Discover), which gets the first
-// certificate; by the agent's own certificate, which gets the next one; or by one
-// that has expired, which still gets the next one for some time, and nothing else.
-// Errors: ErrDenied, ErrToken, ErrNotNow, or the server's error.
+// hub may be authenticated by a bootstrap token (see Discover), which gets the
+// first certificate; by the agent's own certificate, which gets the next one; or
+// by one that has expired, which still gets the next one for some time, and may
+// do nothing else. Errors: ErrDenied, ErrToken, ErrNotNow, or the server's error.
 func Request(ctx context.Context, hub *rest.Config, o Options) (Credentials, error) {
 	if !identity.IsClusterName(o.Cluster) {
 		return Credentials{}, fmt.Errorf("%q is no name for a cluster: at most 48 characters, each a-z, 0-9 or -, the first and last no -", o.Cluster)
 	}
 	unlimited := rest.CopyConfig(hub)
-	unlimited.QPS = -1 // the control plane says how often it may be asked
+	unlimited.QPS = -1 // the server's priority and fairness limits requests
 	client, err := kubernetes.NewForConfig(unlimited)
 	if err != nil {
 		return Credentials{}, err
@@ -107,7 +108,7 @@ func Request(ctx context.Context, hub *rest.Config, o Options) (Credentials, err
 	return Credentials{Certificate: certificate, Key: key}, nil
 }
 
-// keyOf reads a private key, or makes one.
+// keyOf parses a private key, or generates one.
 func keyOf(content []byte) (crypto.Signer, []byte, error) {
 	if len(content) > 0 {
 		key, err := keyutil.ParsePrivateKeyPEM(content)
@@ -128,8 +129,9 @@ func keyOf(content []byte) (crypto.Signer, []byte, error) {
 	return key, content, nil
 }
 
-// nameLength makes names that nobody guesses: an agent may read every request
-// that it knows the name of.
+// nameLength is the length of the random suffix of a request's name. It makes
+// names that nobody guesses, as an agent may read every request whose name it
+// knows.
 const nameLength = 16
 
 func (o *Options) request(signer crypto.Signer) (*certificatesv1.CertificateSigningRequest, error) {
@@ -174,7 +176,7 @@ func (o *Options) ask(ctx context.Context, hub kubernetes.Interface, request *ce
 			return false, fmt.Errorf("%w: another agent has used it at the same time, or somebody has deleted the request; flotilla token create makes another", ErrToken)
 		case err != nil:
 			last = err
-			return false, nil // the server may be away for a moment
+			return false, nil // the server may be unavailable for a moment
 		}
 		last = nil
 		certificate = current.Status.Certificate
@@ -189,22 +191,23 @@ func (o *Options) ask(ctx context.Context, hub kubernetes.Interface, request *ce
 	return certificate, err
 }
 
-// withdrawn reports whether an answer is that there is no such request any more, and not that
-// nobody knows requests.
+// withdrawn reports whether a response means that the request does not exist any
+// more, and not that the server has no such resource.
 func withdrawn(err error, name string) bool {
 	var status apierrors.APIStatus
 	return apierrors.IsNotFound(err) && errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Name == name
 }
 
-// unknown is how often a token is tried that is not accepted: one that was made a moment ago is not known yet to each of the
-// servers, which read them from caches.
+// unknown returns the back-off for a token that is not accepted: the servers read
+// tokens from caches, so that some may not know a new one yet.
 func unknown() wait.Backoff { return wait.Backoff{Duration: 200 * time.Millisecond, Steps: 6} } //nolint:mnd // used here only
 
-// create creates the request, and waits its turn where many ask by one token.
+// create creates the request. Where too many clients use one token, it waits as
+// long as the server suggests.
 func (o *Options) create(ctx context.Context, hub rest.Interface, request *certificatesv1.CertificateSigningRequest) error {
 	for waited := false; ; waited = true {
 		err := ctx.Err()
-		_ = wait.ExponentialBackoffWithContext(ctx, unknown(), func(ctx context.Context) (bool, error) { // err says how it ended
+		_ = wait.ExponentialBackoffWithContext(ctx, unknown(), func(ctx context.Context) (bool, error) { // see err
 			err = hub.Post().Resource("certificatesigningrequests").MaxRetries(0).Body(request).Do(ctx).Error()
 			return waited || !apierrors.IsUnauthorized(err), nil
 		})
@@ -213,7 +216,7 @@ func (o *Options) create(ctx context.Context, hub rest.Interface, request *certi
 			return nil
 		case apierrors.IsForbidden(err):
 			return fmt.Errorf("%w: %w", ErrDenied, err)
-		case waited && ctx.Err() != nil: // the time was over while it asked again
+		case waited && ctx.Err() != nil: // the time was over during the last attempt
 			return o.noTurn()
 		case !apierrors.IsTooManyRequests(err):
 			return err
@@ -233,7 +236,7 @@ func (o *Options) noTurn() error {
 	return fmt.Errorf("%w within %s: too many ask by the same token; a token of its own has its own turn: flotilla token create --cluster-name %s", ErrNotNow, o.Timeout, o.Cluster)
 }
 
-// refused is why a request will have no certificate; nil if it may have one.
+// refused returns why a request will get no certificate; nil if it may get one.
 func refused(request *certificatesv1.CertificateSigningRequest) error {
 	for _, condition := range request.Status.Conditions {
 		if condition.Status == corev1.ConditionFalse {
@@ -246,7 +249,7 @@ func refused(request *certificatesv1.CertificateSigningRequest) error {
 	return nil
 }
 
-// verify checks that a certificate is the one that was asked for.
+// verify checks that a certificate is the requested one.
 func (o *Options) verify(content []byte, public crypto.PublicKey) error {
 	certificates, err := cert.ParseCertsPEM(content)
 	if err != nil {

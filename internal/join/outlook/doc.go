@@ -1,6 +1,7 @@
-// Package outlook says what becomes of what the fleet runs in a cluster when that leaves.
+// Package outlook predicts what becomes of what the fleet runs in a cluster when
+// the cluster leaves.
 //
-// In go a cluster, the Works of it, and a look into the member where there is one; out come the
-// names of what is removed and of what stays, as the loops that remove it will have it. It
-// writes nothing.
+// In go a cluster, its Works, and access to the member where there is any; out
+// come the names of what will be removed and of what will stay, by the rules of
+// the loops that remove it. It writes nothing.
 package outlook

@@ -17,19 +17,20 @@ import (
 	"github.com/flotilla-io/flotilla/policies/cascade"
 )
 
-// Inside looks into a member.
+// Inside reads what is in a member.
 type Inside interface {
-	// Missed names what would be missed if an object were deleted that is a Namespace or a definition of a
-	// kind; nothing for other objects, and for what goes by itself.
+	// Missed returns what else would be deleted with an object that is a Namespace
+	// or defines a kind; nothing for other objects. What goes anyway, according to
+	// leaves, is not counted.
 	Missed(ctx context.Context, obj *unstructured.Unstructured, leaves func(schema.GroupKind, metav1.Object) bool) ([]string, error)
-	// Claims are those in a namespace.
+	// Claims returns the volume claims in a namespace.
 	Claims(ctx context.Context, namespace string) ([]corev1.PersistentVolumeClaim, error)
 }
 
-// timeout is how long each look may take: who leaves may be about to hang.
+// timeout is how long each lookup may take: a cluster that leaves may hang.
 const timeout = 20 * time.Second
 
-// member is an Inside that asks the member itself.
+// member is an Inside that reads from the member itself.
 type member struct {
 	name    string
 	config  *rest.Config
@@ -37,10 +38,11 @@ type member struct {
 	clients kubernetes.Interface
 }
 
-// Member returns who looks into the member that config leads to, by the name of its cluster.
+// Member returns an Inside for the member that config leads to; name is the name
+// of its cluster.
 func Member(name string, config *rest.Config) (Inside, error) {
 	config = rest.CopyConfig(config)
-	config.WarningHandler = rest.NoWarnings{} // of all kinds that are listed, some are deprecated
+	config.WarningHandler = rest.NoWarnings{} // some of the kinds that are listed are deprecated
 	over, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("set up the connection to cluster %s: %w", name, err)
@@ -52,7 +54,7 @@ func Member(name string, config *rest.Config) (Inside, error) {
 	return &member{name: name, config: config, http: over, clients: clients}, nil
 }
 
-// Name, Config, HTTP and Clients are those of a contents.Server.
+// Name, Config, HTTP and Clients implement contents.Server.
 func (m *member) Name() string                  { return m.name }
 func (m *member) Config() *rest.Config          { return m.config }
 func (m *member) HTTP() *http.Client            { return m.http }

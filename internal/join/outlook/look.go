@@ -16,16 +16,17 @@ import (
 	"github.com/flotilla-io/flotilla/policies/volumes"
 )
 
-// look finds out what stays of the Works of one cluster.
+// look collects what will become of the Works of one cluster.
 type look struct {
 	inside Inside
 	space  string
 	works  map[string]*workv1alpha1.Work
-	within map[string][]string // by namespace: what the hub itself knows to stay there
+	within map[string][]string // by namespace: what will stay there, as far as the hub knows
 	unseen error
 }
 
-// data takes note of what a Work has in the cluster that stays in any case: claims, and what its policy preserves.
+// data adds what a Work has in the cluster that stays in any case: volume claims,
+// and what its policy preserves.
 func (l *look) data(ctx context.Context, out *Outlook, work *workv1alpha1.Work) {
 	preserved, claim := ptr.Deref(work.Spec.PreserveResourcesOnDeletion, false), bringsVolumeClaim(work)
 	for i := range work.Spec.Workload.Manifests {
@@ -46,7 +47,8 @@ func (l *look) data(ctx context.Context, out *Outlook, work *workv1alpha1.Work) 
 	}
 }
 
-// claimsOf names the claims that a StatefulSet has made in the cluster: they outlive it, unless it says otherwise.
+// claimsOf returns the claims that a StatefulSet has made in the cluster. They
+// outlive it, unless its retention policy deletes them.
 func (l *look) claimsOf(ctx context.Context, set *unstructured.Unstructured) []string {
 	templates, _, _ := unstructured.NestedSlice(set.Object, "spec", "volumeClaimTemplates")
 	if len(templates) == 0 || slices.Contains(volumes.Drops(set), "whenDeleted") {
@@ -68,7 +70,8 @@ func (l *look) claimsOf(ctx context.Context, set *unstructured.Unstructured) []s
 	return []string{fmt.Sprintf("the PersistentVolumeClaims of StatefulSet %s/%s, with their data", namespace, set.GetName())}
 }
 
-// rest returns what else a Work has in the cluster: it goes, unless it has in it what stays.
+// rest adds what else a Work has in the cluster: it goes, unless deleting it
+// would delete something that stays.
 func (l *look) rest(ctx context.Context, out *Outlook, work *workv1alpha1.Work) {
 	if ptr.Deref(work.Spec.PreserveResourcesOnDeletion, false) || bringsVolumeClaim(work) {
 		return
@@ -87,10 +90,11 @@ func (l *look) rest(ctx context.Context, out *Outlook, work *workv1alpha1.Work) 
 	}
 }
 
-// namespaceKind is that of namespaces.
+// namespaceKind is the kind of namespaces.
 var namespaceKind = schema.GroupKind{Kind: "Namespace"}
 
-// holds says what would be missed if the object of a manifest were deleted; empty if nothing would be.
+// holds returns what keeps the object of a manifest, as it would be deleted with
+// it; empty if nothing does.
 func (l *look) holds(ctx context.Context, work *workv1alpha1.Work, m *unstructured.Unstructured) string {
 	if volumes.Named(m) || work.Annotations[workv1alpha2.AllowCascadeAnnotation] == "true" {
 		return ""
@@ -105,7 +109,7 @@ func (l *look) holds(ctx context.Context, work *workv1alpha1.Work, m *unstructur
 		if err == nil {
 			found = missed
 		} else {
-			l.inside, l.unseen = nil, err // it would not answer the next time
+			l.inside, l.unseen = nil, err // another lookup would fail, too
 		}
 	}
 	switch {
@@ -118,7 +122,8 @@ func (l *look) holds(ctx context.Context, work *workv1alpha1.Work, m *unstructur
 	}
 }
 
-// leaves reports whether an object in the cluster goes as that leaves.
+// leaves reports whether an object in the cluster is removed when the cluster
+// leaves.
 func (l *look) leaves(kind schema.GroupKind, obj metav1.Object) bool {
 	notes := obj.GetAnnotations()
 	if obj.GetLabels()[workv1alpha2.ManagedByKarmadaLabel] != workv1alpha2.ManagedByKarmadaLabelValue || notes[workv1alpha2.WorkNamespaceAnnotation] != l.space {

@@ -20,23 +20,26 @@ import (
 	"github.com/flotilla-io/flotilla/policies/volumes"
 )
 
-// Outlook is what becomes of what the fleet runs in a cluster. All names are sorted.
+// Outlook is what becomes of what the fleet runs in a cluster. All names are
+// sorted.
 type Outlook struct {
-	// Going names what is removed, or would be if the cluster were not away: "Deployment shop/web".
+	// Going is what is removed, or would be if the cluster were not away, as in
+	// "Deployment shop/web".
 	Going []string
-	// Kept names what stays although the rest goes, with why: it is data, or has in it what others have.
+	// Kept is what stays although the rest goes, with why: it is data, or contains
+	// what others have.
 	Kept []string
-	// Preserved is how many objects stay since their policy says so.
+	// Preserved is how many objects stay because of their policy.
 	Preserved int
-	// Away says why nothing can be removed; empty where it can.
+	// Away is why nothing can be removed; empty where it can.
 	Away string
-	// Unseen is why the member could not be looked into, where it should have been: what others have there is not
-	// known then.
+	// Unseen is why the member could not be read where it should have been: what
+	// others have there is then not known.
 	Unseen error
 }
 
-// Of returns the outlook of a cluster by what the hub asks for there; inside, which may be nil,
-// knows what else is there.
+// Of returns the outlook for a cluster by its Works on the hub. inside, which may
+// be nil, shows what else is in the member.
 func Of(ctx context.Context, hub client.Reader, cluster *clusterv1alpha1.Cluster, inside Inside) (Outlook, error) {
 	var works workv1alpha1.WorkList
 	space := workv1alpha2.ExecutionNamespace(cluster.Name)
@@ -64,7 +67,7 @@ func Of(ctx context.Context, hub client.Reader, cluster *clusterv1alpha1.Cluster
 	return out, nil
 }
 
-// Stays names all that stays although the cluster can be asked to remove the rest.
+// Stays returns everything that stays although the rest can be removed.
 func (o Outlook) Stays() []string {
 	out := slices.Clone(o.Kept)
 	switch {
@@ -76,9 +79,11 @@ func (o Outlook) Stays() []string {
 	return out
 }
 
-// Reached reports whether the control plane, or the agent of a cluster, removes what goes there. One that has
-// just begun to answer again does not count as ready, and is reported all the same; so is one in push mode that
-// answers, but not well. Of others the Works are let go when they leave.
+// Reached reports whether the control plane, or the cluster's agent, removes what
+// goes there. That is so for a cluster that is ready; for one that has just begun
+// to answer again, though it does not count as ready; and for one in push mode
+// that answers, but is not healthy. The Works of any other are let go without it
+// when the cluster leaves.
 func Reached(cluster *clusterv1alpha1.Cluster) bool {
 	ready := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
 	switch {
@@ -91,7 +96,7 @@ func Reached(cluster *clusterv1alpha1.Cluster) bool {
 	}
 }
 
-// Objects names what a Work has a cluster run, and is to go with it.
+// Objects returns the objects of a Work that are removed with it.
 func Objects(work *workv1alpha1.Work) []string {
 	if ptr.Deref(work.Spec.PreserveResourcesOnDeletion, false) || bringsVolumeClaim(work) {
 		return nil
@@ -105,13 +110,14 @@ func Objects(work *workv1alpha1.Work) []string {
 	return out
 }
 
-// bringsVolumeClaim reports whether a Work has brought a claim, which stays in the cluster with its data.
+// bringsVolumeClaim reports whether a Work has a volume claim, which stays in the
+// cluster with its data.
 func bringsVolumeClaim(work *workv1alpha1.Work) bool {
 	_, claim := volumes.Carried(work)
 	return claim && !volumes.Released(work)
 }
 
-// manifestOf returns a manifest of a Work; an empty one where it is none.
+// manifestOf decodes a manifest of a Work; empty where it cannot be decoded.
 func manifestOf(work *workv1alpha1.Work, ordinal int) *unstructured.Unstructured {
 	out := &unstructured.Unstructured{}
 	if json.Unmarshal(work.Spec.Workload.Manifests[ordinal].Raw, &out.Object) != nil || out.Object == nil {
@@ -124,9 +130,9 @@ func titleOf(m *unstructured.Unstructured) string {
 	return cmp.Or(m.GetKind(), "object") + strings.TrimRight(" "+strings.TrimPrefix(m.GetNamespace()+"/"+m.GetName(), "/"), " ")
 }
 
-// others reports whether the object of a manifest is not the Work's in its cluster: it was
-// there before and is used as it is, or the Work was judged and has never sent it. A Work that
-// nobody has judged may have sent all.
+// others reports whether the object of a manifest is not the Work's: it was in
+// the cluster before and is used as it is, or was never sent, according to the
+// Work's status. A Work without a status may have sent everything.
 func others(work *workv1alpha1.Work, ordinal int, title string) bool {
 	applied := meta.FindStatusCondition(work.Status.Conditions, workv1alpha1.WorkApplied)
 	if applied == nil {

@@ -42,7 +42,8 @@ const (
 	dataDB = `{"apiVersion":"apps/v1","kind":"StatefulSet","metadata":{"namespace":"one","name":"db"},"spec":{"persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Delete"},"volumeClaimTemplates":[{"metadata":{"name":"disk"}}]}}`
 )
 
-// there is a member with objects, each by its kind, of which some are in the namespace one.
+// there is a member with objects of several kinds, some of which are in the
+// namespace one.
 type there struct {
 	objects []metav1.PartialObjectMetadata
 	err     error
@@ -73,7 +74,8 @@ func (m there) Claims(_ context.Context, namespace string) ([]corev1.PersistentV
 	return out, m.err
 }
 
-// object is one in the namespace one, of the Work of this name; of nobody's if it is empty.
+// object returns an object in the namespace one, of the Work of this name; of no
+// Work if that is empty.
 func object(kind, name, of string) metav1.PartialObjectMetadata {
 	out := metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{Kind: kind}, ObjectMeta: metav1.ObjectMeta{Namespace: "one", Name: name}}
 	if of != "" {
@@ -92,7 +94,7 @@ func TestOf(t *testing.T) {
 	for name, tc := range map[string]struct {
 		works  []client.Object
 		inside outlook.Inside
-		reason string // why the cluster is not ready; empty: it is
+		reason string // why the cluster is not ready; empty where it is
 		want   outlook.Outlook
 	}{
 		"a namespace with what goes as well": {

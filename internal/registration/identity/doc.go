@@ -1,6 +1,6 @@
-// Package identity says who the agents of clusters in pull mode are: the names of
-// their users, groups and roles, and which certificate an agent may ask for.
+// Package identity defines who the agents of clusters in pull mode are: the names
+// of their users, groups and roles, and which certificate an agent may request.
 //
-// In go names and certificate requests; out come clusters, or what is wrong in one
-// line. The package decides by values alone: it asks no server and reads no clock.
+// In go names and certificate requests; out come clusters, or one-line errors.
+// The package decides by values alone: it sends no request and reads no clock.
 package identity

@@ -8,8 +8,8 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 )
 
-// Leaving returns the command that takes a cluster of this mode out of the fleet:
-// "unjoin" in push mode, "unregister" else.
+// Leaving returns the command that removes a cluster of this mode from the fleet:
+// "unjoin" in push mode, "unregister" otherwise.
 func Leaving(mode clusterv1alpha1.ClusterSyncMode) string {
 	if mode == clusterv1alpha1.Push {
 		return "unjoin"
@@ -21,64 +21,67 @@ const (
 	// AgentsGroup is the only organization in the certificate of an agent, and so
 	// the group of every agent.
 	AgentsGroup = "system:karmada:agents"
-	// agentPrefix stands before the cluster in the common name of an agent's
+	// agentPrefix precedes the cluster in the common name of an agent's
 	// certificate, and so in its user name.
 	agentPrefix = "system:karmada:agent:"
 
-	// ExpiredAgentsGroup is the group of agents whose certificate has expired not
-	// long ago. They may ask for a new one, and nothing else.
+	// ExpiredAgentsGroup is the group of agents whose certificate has expired
+	// recently. They may request a new one, and nothing else.
 	ExpiredAgentsGroup = "system:karmada:expired-agents"
-	// expiredPrefix stands before the cluster in the name of such a user.
+	// expiredPrefix precedes the cluster in the user name of such an agent.
 	expiredPrefix = "system:karmada:expired-agent:"
 
-	// TokensGroup is the group of bootstrap tokens that may ask for the certificate
-	// of an agent.
+	// TokensGroup is the group of bootstrap tokens that may request the
+	// certificate of an agent.
 	TokensGroup = "system:bootstrappers:karmada:default-cluster-token"
-	// clusterPrefix stands before the cluster in the group of a token that is good
-	// for that cluster alone.
+	// clusterPrefix precedes the cluster in the group of a token that is valid for
+	// that cluster only.
 	clusterPrefix = "system:bootstrappers:flotilla:cluster:"
-	// idPrefix stands before the id of the cluster in the group of a token that is
-	// good for that very cluster.
+	// idPrefix precedes the id of the cluster in the group of a token that is
+	// valid for the cluster with that id only.
 	idPrefix = "system:bootstrappers:flotilla:id:"
-	// tokenPrefix stands before the id of a token in its user name.
+	// tokenPrefix precedes the id of a token in its user name.
 	tokenPrefix = "system:bootstrap:"
 )
 
 const (
-	// Generator stands in the place of the cluster in the name by which karmadactl
-	// register asks for the rights of an agent. No cluster has an agent of that name.
+	// Generator takes the place of the cluster in the user name with which
+	// karmadactl register creates the RBAC objects of an agent. No cluster may
+	// have that name.
 	Generator = "rbac-generator"
-	// generatorRequest begins the name of the request for its certificate. The name of
-	// the cluster follows, and something random.
+	// generatorRequest is the beginning of the name of the request for its
+	// certificate. The name of the cluster and a random suffix follow.
 	generatorRequest = "agent-rbac-generator-"
-	// electionPrefix stands before the cluster in the name of the Lease by which
-	// Karmada's agent is one of several.
+	// electionPrefix precedes the cluster in the name of the Lease by which the
+	// replicas of Karmada's agent elect a leader.
 	electionPrefix = "karmada-agent-"
 )
 
 const (
-	// ClusterIDAnnotation is, on a request for a certificate, the id that the
-	// requesting cluster says it has: the UID of its kube-system namespace. On the
-	// role of an agent it is the id that the cluster must have.
+	// ClusterIDAnnotation is, on a certificate request, the id that the requesting
+	// cluster claims to have: the UID of its kube-system namespace. On the role of
+	// an agent it is the id that the cluster must have.
 	ClusterIDAnnotation = "registration.flotilla.io/cluster-id"
-	// ClusterLabel is, on all that is made for the agent of a cluster, the cluster's name.
+	// ClusterLabel is the name of the cluster, on all objects that are created for
+	// its agent.
 	ClusterLabel = "registration.flotilla.io/cluster"
 	// NotBeforeAnnotation is, on the role of an agent, when its cluster was
-	// registered, as RFC 3339: certificates of earlier registrations are not
+	// registered, as RFC 3339: certificates from earlier registrations are not
 	// accepted.
 	NotBeforeAnnotation = "registration.flotilla.io/not-before"
-	// RegisteredByAnnotation is, on the role of an agent, the UID of the request for a
-	// certificate that its cluster was registered by. Under this name the control plane
-	// notes on requests of agents by which registration they were let in.
+	// RegisteredByAnnotation is, on the role of an agent, the UID of the
+	// certificate request by which its cluster was registered. On certificate
+	// requests of agents, the control plane records in it the registration by
+	// which they were admitted.
 	RegisteredByAnnotation = "registration.flotilla.io/registered-by"
-	// UsedByAnnotation is, on the Secret of a token that is good for once, the UID
+	// UsedByAnnotation is, on the Secret of a token that may be used once, the UID
 	// of the request that it was used for.
 	UsedByAnnotation = "registration.flotilla.io/used-by"
 )
 
-// ImpersonatorSuffix stands after the cluster in the name of the Secret with its
-// impersonator's token; the one with its own is called as the cluster is. An agent
-// reads both, so no cluster may be called as another's Secret.
+// ImpersonatorSuffix follows the cluster in the name of the Secret with its
+// impersonator's token; the Secret with its own token is named as the cluster. An
+// agent may read both, so that no cluster may have the name of another's Secret.
 const ImpersonatorSuffix = "-impersonator"
 
 // Agent returns the user name of a cluster's agent.
@@ -95,24 +98,25 @@ func ExpiredAgent(cluster string) string { return expiredPrefix + cluster }
 // expired, by its user name.
 func ClusterOfExpiredAgent(user string) (cluster string, ok bool) { return after(user, expiredPrefix) }
 
-// ClusterGroup returns the group of a token that is good for one cluster.
+// ClusterGroup returns the group of a token that is valid for one cluster only.
 func ClusterGroup(cluster string) string { return clusterPrefix + cluster }
 
-// IDGroup returns the group of a token that is good for the cluster with this id.
+// IDGroup returns the group of a token that is valid for the cluster with this id
+// only.
 func IDGroup(id string) string { return idPrefix + strings.ToLower(id) }
 
-// Token is what the groups of a bootstrap token say about it.
+// Token is a bootstrap token, as its groups describe it.
 type Token struct {
 	// ID is the public part of the token.
 	ID string
-	// Cluster is the only cluster that the token is good for; empty means any that
-	// is new. Such a token is good for once.
+	// Cluster is the only cluster that the token is valid for, once; empty means
+	// any new cluster.
 	Cluster string
 	// ClusterID is the id that this cluster must have; empty means any.
 	ClusterID string
 }
 
-// TokenOf returns the bootstrap token that a user has come with.
+// TokenOf returns the bootstrap token by which a user is authenticated.
 func TokenOf(user string, groups []string) (t Token, ok bool) {
 	if t.ID, ok = strings.CutPrefix(user, tokenPrefix); !ok {
 		return Token{}, false
@@ -158,9 +162,9 @@ func ClusterOfRole(name string) (cluster string, ok bool) {
 	return after(name, rolePrefix)
 }
 
-// ClusterOfRights returns the cluster that a Role, a ClusterRole or a binding of an
-// agent's is for, by its name: those that are made here, and Karmada's, have the
-// name of the ClusterRole, and may have more after it.
+// ClusterOfRights returns the cluster whose agent a Role, a ClusterRole or a
+// binding is for, by its name. Those that Flotilla creates, and Karmada's, have
+// the name of the ClusterRole, which a hyphen and more may follow.
 func ClusterOfRights(name string) (cluster string, ok bool) {
 	cluster, rest, found := strings.Cut(strings.TrimPrefix(name, rolePrefix), roleSuffix)
 	if !found || !strings.HasPrefix(name, rolePrefix) || rest != "" && rest[0] != '-' {
@@ -169,14 +173,14 @@ func ClusterOfRights(name string) (cluster string, ok bool) {
 	return cluster, IsClusterName(cluster)
 }
 
-// IsGenerators reports whether a request for Generator's certificate has the name that
-// karmadactl gives it. cluster is the only one that it may be about; empty is any.
+// IsGenerators reports whether a request for Generator's certificate has the name
+// that karmadactl gives it for cluster; empty means any.
 func IsGenerators(request, cluster string) bool {
 	return strings.HasPrefix(request, generatorRequest+cluster)
 }
 
-// ElectionLease returns the name of the Lease by which the agent of a cluster that is
-// Karmada's is one of several.
+// ElectionLease returns the name of the Lease by which the replicas of a
+// cluster's Karmada agent elect a leader.
 func ElectionLease(cluster string) string { return electionPrefix + cluster }
 
 // SecretRole returns the name of an agent's Role, and of its binding, in the

@@ -7,7 +7,7 @@ import (
 )
 
 func TestClusterOfRights(t *testing.T) {
-	cases := map[string]string{ // empty: of no agent
+	cases := map[string]string{ // empty: not an agent's
 		"system:karmada:north:agent":                                "north",
 		"system:karmada:north:agent-work":                           "north",
 		"system:karmada:north:agent-":                               "north",

@@ -15,30 +15,30 @@ import (
 )
 
 const (
-	// PropertiesAnnotation is, on the Secret of a token and on the role of an agent,
-	// what an administrator says of the cluster that registers by it: Properties, as
-	// JSON.
+	// PropertiesAnnotation is, on the Secret of a token and on the role of an
+	// agent, what an administrator declares about the cluster that registers by
+	// it: Properties, as JSON.
 	PropertiesAnnotation = "registration.flotilla.io/cluster-properties"
-	// RequestedAnnotation is, on a Cluster, what its agent says of it and no
-	// administrator has declared: Properties, as JSON. It counts for nothing.
+	// RequestedAnnotation is, on a Cluster, what its agent reports about it and no
+	// administrator has declared: Properties, as JSON. It has no effect.
 	RequestedAnnotation = "registration.flotilla.io/requested-properties"
 )
 
-// Properties are what policies select and reject a cluster by. Whoever says them
-// says what the cluster is given to run. Zero values say nothing.
+// Properties are what policies select clusters by, so that whoever sets them
+// decides what the cluster gets to run. Zero fields declare nothing.
 type Properties struct {
 	Provider string   `json:"provider,omitempty"`
 	Region   string   `json:"region,omitempty"`
 	Zones    []string `json:"zones,omitempty"`
-	// Labels and Taints are an administrator's alone: agents ask for none.
+	// Labels and Taints can be set by an administrator only: agents request none.
 	Labels map[string]string `json:"labels,omitempty"`
 	Taints []corev1.Taint    `json:"taints,omitempty"`
-	// ApplyAs says as whom Works are applied in the cluster, as the annotation of a
-	// Cluster does; an administrator's alone, too.
+	// ApplyAs is as whom Works are applied in the cluster, like the annotation of
+	// a Cluster. It can be set by an administrator only, too.
 	ApplyAs string `json:"applyAs,omitempty"`
 }
 
-// PlaceOf returns where a cluster is, as it says.
+// PlaceOf returns the provider, region and zones of a cluster.
 func PlaceOf(c *clusterv1alpha1.Cluster) Properties {
 	out := Properties{Provider: c.Spec.Provider, Region: c.Spec.Region, Zones: slices.Clone(c.Spec.Zones)}
 	if len(out.Zones) == 0 && c.Spec.Zone != "" {
@@ -47,12 +47,12 @@ func PlaceOf(c *clusterv1alpha1.Cluster) Properties {
 	return out
 }
 
-// Locate sets where a cluster is, and nothing else of it.
+// Locate sets the provider, region and zones of a cluster, and nothing else.
 func (p *Properties) Locate(c *clusterv1alpha1.Cluster) {
 	c.Spec.Provider, c.Spec.Region, c.Spec.Zones, c.Spec.Zone = p.Provider, p.Region, slices.Clone(p.Zones), ""
 }
 
-// Give sets on a cluster what is declared here; all else stays.
+// Give sets on a cluster what is declared here; everything else stays.
 func (p *Properties) Give(c *clusterv1alpha1.Cluster) {
 	place := PlaceOf(c)
 	over := place.Beyond(*p, true)
@@ -76,8 +76,8 @@ func (p *Properties) Give(c *clusterv1alpha1.Cluster) {
 	}
 }
 
-// Beyond returns what more says of the place and p does not: with whole also what p
-// says where more says nothing.
+// Beyond returns the fields of the place in more that differ from p. With whole,
+// it returns p's place overridden by that of more.
 func (p *Properties) Beyond(more Properties, whole bool) Properties {
 	pick := func(is, asked string) string {
 		if asked == "" && whole || asked == is && whole {
@@ -103,19 +103,19 @@ func (p *Properties) IsZero() bool {
 	return p.Provider == "" && p.Region == "" && len(p.Zones) == 0 && len(p.Labels) == 0 && len(p.Taints) == 0 && p.ApplyAs == ""
 }
 
-// String returns the text that annotations carry; empty for the zero value.
+// String returns the value for annotations; empty for the zero value.
 func (p *Properties) String() string {
 	if p.IsZero() {
 		return ""
 	}
 	data, err := json.Marshal(p)
 	if err != nil {
-		return "" // there is nothing in it that JSON cannot say
+		return "" // cannot happen: all its fields can be encoded
 	}
 	return string(data)
 }
 
-// Words names the declared place, for people.
+// Words returns a text with the declared place.
 func (p *Properties) Words() string {
 	var out []string
 	for _, w := range []struct{ name, value string }{{"provider", p.Provider}, {"region", p.Region}, {"zones", strings.Join(p.Zones, ",")}} {
@@ -126,9 +126,9 @@ func (p *Properties) Words() string {
 	return strings.Join(out, ", ")
 }
 
-// Patch returns the merge patch by which an administrator says the same of the
-// place: JSON of printable ASCII without apostrophes, since it is shown between two
-// of them to be pasted into a shell, and what it says is an agent's.
+// Patch returns the merge patch by which an administrator declares the same
+// place. It is JSON of printable ASCII without apostrophes: users paste it into a
+// shell between two apostrophes, and its content comes from an agent.
 func (p *Properties) Patch() string {
 	data, err := json.Marshal(map[string]any{"spec": Properties{Provider: p.Provider, Region: p.Region, Zones: p.Zones}})
 	if err != nil {
@@ -147,10 +147,10 @@ func (p *Properties) Patch() string {
 	return out.String()
 }
 
-// ErrProperties says that a text is not what annotations carry.
+// ErrProperties means that the value of an annotation cannot be decoded.
 var ErrProperties = errors.New("the properties of the cluster cannot be read")
 
-// ParseProperties reads the text of an annotation; empty is the zero value.
+// ParseProperties decodes the value of an annotation; empty is the zero value.
 func ParseProperties(text string) (Properties, error) {
 	var out Properties
 	if text == "" {

@@ -53,8 +53,8 @@ func TestBeyond(t *testing.T) {
 	}
 }
 
-// TestPatchesCanBePasted: what an agent says stands in commands that administrators
-// are shown. A shell takes all of it for one word.
+// TestPatchesCanBePasted checks that a shell takes the whole patch for one word:
+// what an agent reports is in commands that administrators are shown.
 func TestPatchesCanBePasted(t *testing.T) {
 	for _, region := range []string{"eu-1", "eu'; exit 3; '", "$(exit 3)`exit 3`", "eu\nb", "\u202etxt", "\x00", "\xff", "\U0001F600", "a\"b<&>c"} {
 		reported := identity.Properties{Region: region, Zones: []string{region}}

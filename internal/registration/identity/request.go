@@ -15,12 +15,12 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 )
 
-// ErrNotAgent says that a request is not for the certificate of an agent, and
+// ErrNotAgent means that a request is not for the certificate of an agent, and
 // does not look like one.
 var ErrNotAgent = errors.New("the request is not for the certificate of an agent")
 
-// ErrGenerator says that a request is exactly as one for the certificate of an agent
-// must be, but for the name in it: that is Generator's.
+// ErrGenerator means that a request is a valid one for the certificate of an
+// agent, except that it is for Generator.
 var ErrGenerator = errors.New("the control plane makes the rights of agents itself: register the cluster with flotilla register, or start flotillad serve with --allow-karmadactl-register")
 
 const (
@@ -34,15 +34,15 @@ var (
 	organization   = asn1.ObjectIdentifier{2, 5, 4, 10}
 )
 
-// Usages are what an agent's certificate is for.
+// Usages returns the key usages of an agent's certificate.
 func Usages() []certificatesv1.KeyUsage {
 	return []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageKeyEncipherment, certificatesv1.UsageClientAuth}
 }
 
-// Check returns the cluster whose agent a request is for. It errs unless the
-// request is exactly one for the certificate of an agent: an error that is
-// ErrNotAgent for a request of another kind, ErrGenerator for one that karmadactl asks
-// for rights by, otherwise one that says what is not as it must be.
+// Check returns the cluster whose agent a request is for. It returns an error
+// unless the request is exactly one for the certificate of an agent: ErrNotAgent
+// for a request of another kind, ErrGenerator for the one that karmadactl makes
+// to create RBAC objects, and otherwise one that explains what is wrong.
 func Check(spec *certificatesv1.CertificateSigningRequestSpec) (cluster string, err error) {
 	request, err := parse(spec.Request)
 	if err != nil {
@@ -60,7 +60,7 @@ func Check(spec *certificatesv1.CertificateSigningRequestSpec) (cluster string, 
 	return checkSubject(request)
 }
 
-// parse reads the one request that content must be.
+// parse decodes the request, which has to be the only one in content.
 func parse(content []byte) (*x509.CertificateRequest, error) {
 	block, rest := pem.Decode(content)
 	if block == nil || block.Type != "CERTIFICATE REQUEST" || len(strings.TrimSpace(string(rest))) > 0 {
@@ -76,7 +76,8 @@ func parse(content []byte) (*x509.CertificateRequest, error) {
 	return request, nil
 }
 
-// asksForAgent reports whether a request wants to be an agent's, rightly or not.
+// asksForAgent reports whether a request is meant for an agent's certificate,
+// valid or not.
 func asksForAgent(request *x509.CertificateRequest) bool {
 	return slices.Contains(request.Subject.Organization, AgentsGroup) || strings.HasPrefix(request.Subject.CommonName, agentPrefix)
 }
@@ -111,7 +112,8 @@ func checkKey(request *x509.CertificateRequest) error {
 	return nil
 }
 
-// checkNames refuses further names: they would be in the certificate.
+// checkNames refuses subject alternative names, which would be copied into the
+// certificate.
 func checkNames(request *x509.CertificateRequest) error {
 	for _, extension := range slices.Concat(request.Extensions, request.ExtraExtensions) {
 		if extension.Id.Equal(subjectAltName) {
@@ -130,7 +132,7 @@ func checkSubject(request *x509.CertificateRequest) (cluster string, err error) 
 	if !slices.Equal(request.Subject.Organization, []string{AgentsGroup}) {
 		return "", fmt.Errorf("the organizations are %q, there must be one: %s", request.Subject.Organization, AgentsGroup)
 	}
-	if len(request.Subject.Names) > 2 { // beside the organization
+	if len(request.Subject.Names) > 2 { // one of them is the organization
 		return "", errors.New("the subject has more than one common name")
 	}
 	cluster, ok := ClusterOfAgent(request.Subject.CommonName)

@@ -23,7 +23,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/registration/identity"
 )
 
-// request is one that is right, for a case to change.
+// request is a valid request, for a case to change.
 type request struct {
 	key  crypto.Signer
 	x509 x509.CertificateRequest
@@ -58,8 +58,8 @@ func TestCheck(t *testing.T) {
 	key := must[*ecdsa.PrivateKey](t)(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
 	cases := map[string]struct {
 		change func(*request)
-		says   string // empty: it is right
-		none   bool   // it is not for an agent at all
+		says   string // empty where the request is valid
+		none   bool   // the request is not for an agent at all
 	}{
 		"what an agent asks for": {change: func(*request) {}},
 		"without key encipherment": {change: func(r *request) {
@@ -151,7 +151,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// flip changes the last bit of a request, which is of its signature.
+// flip changes the last bit of a request, which is in its signature.
 func flip(content []byte) []byte {
 	block, _ := pem.Decode(content)
 	block.Bytes[len(block.Bytes)-1] ^= 1

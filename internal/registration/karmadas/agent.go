@@ -24,18 +24,20 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 )
 
-// clusterNamespace has credentials and heartbeats.
+// clusterNamespace is the namespace of credentials and heartbeats.
 const clusterNamespace = "karmada-cluster"
 
 // Agent is Karmada's agent of a cluster. Use NewAgent.
 type Agent struct {
 	client.WithWatch
 
-	// Cluster and ID are the name of the cluster, and the UID of its kube-system.
+	// Cluster is the name of the cluster, and ID the UID of its namespace
+	// kube-system.
 	Cluster, ID string
 }
 
-// NewAgent returns the agent of a cluster that comes with a certificate.
+// NewAgent returns the agent of a cluster; hub is a connection with its
+// certificate.
 func NewAgent(hub *rest.Config, cluster, id string) (*Agent, error) {
 	c, err := client.NewWithWatch(hub, client.Options{Scheme: scheme.New()})
 	if err != nil {
@@ -44,15 +46,15 @@ func NewAgent(hub *rest.Config, cluster, id string) (*Agent, error) {
 	return &Agent{WithWatch: c, Cluster: cluster, ID: id}, nil
 }
 
-// Space is the namespace of its Works.
+// Space returns the namespace of its Works.
 func (a *Agent) Space() string { return "karmada-es-" + a.Cluster }
 
-// Elect makes it the one that acts, of several.
+// Elect makes it the leader of its replicas.
 func (a *Agent) Elect(ctx context.Context) error {
 	return a.renew(ctx, client.ObjectKey{Namespace: "karmada-system", Name: "karmada-agent-" + a.Cluster}, 15)
 }
 
-// Beat is its sign of life.
+// Beat renews its heartbeat.
 func (a *Agent) Beat(ctx context.Context) error {
 	return a.renew(ctx, client.ObjectKey{Namespace: clusterNamespace, Name: a.Cluster}, 40)
 }
@@ -76,8 +78,9 @@ func (a *Agent) renew(ctx context.Context, key client.ObjectKey, seconds int32) 
 	return nil
 }
 
-// Start is what it asks for when it starts: it looks whether its cluster is another one
-// already, writes its credentials and its Cluster, and begins to watch.
+// Start sends the requests of an agent that starts: it checks whether its cluster
+// is registered under another name, creates its credentials and its Cluster, and
+// begins to watch.
 func (a *Agent) Start(ctx context.Context) error {
 	all := &clusterv1alpha1.ClusterList{}
 	if err := a.List(ctx, all); err != nil {
@@ -132,8 +135,8 @@ func (a *Agent) cluster() *clusterv1alpha1.Cluster {
 	}
 }
 
-// watch begins the watches that the agent's loops live by, and ends them: the first
-// answer reports whether it may.
+// watch begins the watches that the agent's loops need, and stops them at once:
+// this shows whether it may.
 func (a *Agent) watch(ctx context.Context) error {
 	lists := map[string]client.ObjectList{
 		"clusters":       &clusterv1alpha1.ClusterList{},
@@ -146,7 +149,7 @@ func (a *Agent) watch(ctx context.Context) error {
 		if what == "works" {
 			in = append(in, client.InNamespace(a.Space()))
 		}
-		// Rights come a moment after what they are rights to.
+		// RBAC objects are created a moment after the namespace that they are for.
 		err := wait.PollUntilContextTimeout(ctx, poll, timeout, true, func(ctx context.Context) (bool, error) {
 			err := a.List(ctx, list, in...)
 			if apierrors.IsForbidden(err) && what == "works" {
@@ -166,7 +169,8 @@ func (a *Agent) watch(ctx context.Context) error {
 	return nil
 }
 
-// Report writes the status of its Cluster as ready, once the control plane holds it.
+// Report sets the status of its Cluster to ready, once the Cluster has the
+// control plane's finalizer.
 func (a *Agent) Report(ctx context.Context) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, poll, timeout, true, func(ctx context.Context) (bool, error) {
@@ -195,7 +199,7 @@ func (a *Agent) Report(ctx context.Context) error {
 	return nil
 }
 
-// Apply is what it writes about a Work: that it holds it, and what became of it.
+// Apply adds the agent's finalizer to a Work, and sets its status.
 func (a *Agent) Apply(ctx context.Context, work *workv1alpha1.Work, became ...workv1alpha1.ManifestStatus) error {
 	if controllerutil.AddFinalizer(work, "karmada.io/execution-controller") {
 		if err := a.Update(ctx, work); err != nil {
@@ -212,13 +216,13 @@ func (a *Agent) Apply(ctx context.Context, work *workv1alpha1.Work, became ...wo
 	return nil
 }
 
-// LetGo lets go of a Work that is to go.
+// LetGo removes the agent's finalizer from a Work that is being deleted.
 func (a *Agent) LetGo(ctx context.Context, work *workv1alpha1.Work) error {
 	controllerutil.RemoveFinalizer(work, "karmada.io/execution-controller")
 	return a.Update(ctx, work)
 }
 
-// Record creates an Event about an object, and counts it once more.
+// Record creates an Event about an object, and then raises its count.
 func (a *Agent) Record(ctx context.Context, about corev1.ObjectReference, reason string) error {
 	namespace := about.Namespace
 	if namespace == "" {

@@ -39,11 +39,11 @@ const (
 	// timeout is how long one step may take.
 	timeout = time.Minute
 	poll    = 50 * time.Millisecond
-	// year is how long an agent's certificate is good for, unless somebody says otherwise.
+	// year is the default lifetime of an agent's certificate.
 	year = 365 * 24 * time.Hour
 )
 
-// TokenSecret is what karmadactl token create makes of a token.
+// TokenSecret returns the Secret that karmadactl token create makes for a token.
 func TokenSecret(token string) *corev1.Secret {
 	id, secret, _ := strings.Cut(token, ".")
 	return &corev1.Secret{
@@ -62,15 +62,17 @@ func TokenSecret(token string) *corev1.Secret {
 type Register struct {
 	// Endpoint is the address of the control plane.
 	Endpoint string
-	// Token and CAHash are what its command line says: the hash with sha256: before it.
+	// Token and CAHash are its command line arguments; the hash begins with
+	// "sha256:".
 	Token, CAHash string
-	// Cluster is the name that the cluster is to have.
+	// Cluster is the name that the cluster gets.
 	Cluster string
-	// Warned is called with the warnings of the control plane; nil drops them.
+	// Warned is called with the warnings of the control plane; it may be nil.
 	Warned func(text string)
 }
 
-// Discover is the first step: it returns a connection by the token.
+// Discover is the first step: it returns a connection that is authenticated by
+// the token.
 func (r *Register) Discover(ctx context.Context) (*rest.Config, error) {
 	insecure := &rest.Config{Host: r.Endpoint, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}
 	id, secret, _ := strings.Cut(r.Token, ".")
@@ -126,7 +128,8 @@ func (w warnings) HandleWarningHeader(code int, _, text string) {
 	}
 }
 
-// Generator is the second step: it returns a connection of the maker of rights.
+// Generator is the second step: it returns a connection of the user that creates
+// the agent's RBAC objects.
 func (r *Register) Generator(ctx context.Context, byToken *rest.Config) (*rest.Config, error) {
 	return r.certificate(ctx, byToken, "agent-rbac-generator-"+r.Cluster+utilrand.String(5), generatorName, nil)
 }
@@ -136,7 +139,8 @@ func (r *Register) Agent(ctx context.Context, byToken *rest.Config) (*rest.Confi
 	return r.certificate(ctx, byToken, r.Cluster+"-"+utilrand.String(5), agentPrefix+r.Cluster, ptr.To(int32(year.Seconds())))
 }
 
-// certificate asks for a certificate, waits for it, and returns a connection with it.
+// certificate requests a certificate, waits for it, and returns a connection with
+// it.
 func (r *Register) certificate(ctx context.Context, by *rest.Config, request, user string, seconds *int32) (*rest.Config, error) {
 	csr, key, err := Request(request, pkix.Name{CommonName: user, Organization: []string{agentsGroup}})
 	if err != nil {
@@ -171,7 +175,7 @@ func (r *Register) certificate(ctx context.Context, by *rest.Config, request, us
 	return r.connection(by.Host, by.CAData, func(c *rest.Config) { c.CertData, c.KeyData = certificate, key }), nil
 }
 
-// Request returns a request for the certificate of a subject, and its key.
+// Request returns a certificate request for a subject, and its key.
 func Request(name string, subject pkix.Name) (*certificatesv1.CertificateSigningRequest, []byte, error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -11,10 +11,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// RoleName is that of the agent's ClusterRole; its Roles have more after it.
+// RoleName returns the name of the agent's ClusterRole; the names of its Roles
+// begin with it.
 func RoleName(cluster string) string { return "system:karmada:" + cluster + ":agent" }
 
-// Rights are the roles and bindings that karmadactl makes for the agent of a cluster.
+// Rights returns the roles and bindings that karmadactl creates for the agent of
+// a cluster.
 func Rights(cluster string) []client.Object {
 	labels := map[string]string{"karmada.io/system": "true"}
 	name, space := RoleName(cluster), "karmada-es-"+cluster
@@ -51,8 +53,8 @@ func Rights(cluster string) []client.Object {
 	return out
 }
 
-// MakeRights is the third step: it makes the rights of the agent, each created, or
-// updated where it is there, in namespaces that are there.
+// MakeRights is the third step: it creates the agent's RBAC objects, or updates
+// those that exist, and the namespaces that they are in.
 func (r *Register) MakeRights(ctx context.Context, generator client.Client) ([]client.Object, error) {
 	made := Rights(r.Cluster)
 	for _, namespace := range []string{"karmada-cluster", "karmada-es-" + r.Cluster} {

@@ -13,7 +13,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/validate"
 )
 
-// checkProperties refuses what no Cluster can be.
+// checkProperties returns an error for properties that no Cluster may have.
 func checkProperties(p identity.Properties) error {
 	c := &clusterv1alpha1.Cluster{Spec: clusterv1alpha1.ClusterSpec{SyncMode: clusterv1alpha1.Pull}}
 	c.Name = "any"
@@ -26,7 +26,7 @@ func checkProperties(p identity.Properties) error {
 	return nil
 }
 
-// ParseTaint reads KEY[=VALUE]:EFFECT.
+// ParseTaint parses KEY[=VALUE]:EFFECT.
 func ParseTaint(text string) (corev1.Taint, error) {
 	what, effect, ok := strings.Cut(text, ":")
 	key, value, _ := strings.Cut(what, "=")

@@ -20,41 +20,43 @@ import (
 	"github.com/flotilla-io/flotilla/internal/registration/identity"
 )
 
-// ErrInvalid says that a token cannot be made as it was asked for.
+// ErrInvalid means that a token cannot be created with these options.
 var ErrInvalid = errors.New("invalid")
 
 const (
-	// DefaultTTL is how long a token is good that any cluster may use.
+	// DefaultTTL is the lifetime of a token that any cluster may use.
 	DefaultTTL = 24 * time.Hour
-	// ClusterTTL is how long a token is good that one cluster may use, once.
+	// ClusterTTL is the lifetime of a token that one cluster may use, once.
 	ClusterTTL = time.Hour
 )
 
-// Options say what a token is to be good for. The zero value is any new cluster,
+// Options are what a token is valid for. The zero value is for any new cluster,
 // for DefaultTTL.
 type Options struct {
-	// Token is the token itself; empty makes one that nobody guesses.
+	// Token is the token itself; empty generates one that nobody guesses.
 	Token string
-	// TTL is how long it is good; nil means the default, zero for ever.
+	// TTL is its lifetime; nil means the default, and zero that it does not
+	// expire.
 	TTL *time.Duration
 	// Usages are "signing" and "authentication"; empty means both.
 	Usages []string
-	// Groups are those of who comes with it; empty means the one that may register
-	// clusters.
+	// Groups are those of the user whom it authenticates; empty means the one that
+	// may register clusters.
 	Groups []string
 	// Description is for people.
 	Description string
-	// Cluster is the only cluster that it is good for, once; empty means any.
+	// Cluster is the only cluster that it is valid for, once; empty means any.
 	Cluster string
-	// ClusterID is the UID of the kube-system namespace of that cluster; empty
-	// means what the control plane knows, or any.
+	// ClusterID is the UID of that cluster's kube-system namespace; empty means
+	// the one that the control plane knows, or any.
 	ClusterID string
-	// Properties are what is true of the cluster that registers by it, for policies to
-	// select by. What an agent says of itself counts only so far as they say the same.
+	// Properties are declared about the cluster that registers by it, for policies
+	// to select by. What an agent reports about itself counts only where it agrees
+	// with them.
 	Properties identity.Properties
 }
 
-// Info is what may be shown of a token.
+// Info is the part of a token that is not secret.
 type Info struct {
 	// ID is the public part.
 	ID string
@@ -63,18 +65,19 @@ type Info struct {
 	// Usages, Groups and Description are as in Options.
 	Usages, Groups []string
 	Description    string
-	// Used says that it has been used and is good for nothing any more.
+	// Used means that it has been used, and is no longer valid.
 	Used bool
 }
 
-// Create makes a token and returns it, with what may be shown of it. Errors:
-// ErrInvalid, or the server's error.
+// Create creates a token and returns it, with its Info. Errors: ErrInvalid, or
+// the server's error.
 func Create(ctx context.Context, hub client.Client, o Options) (string, Info, error) {
 	if err := o.complete(ctx, hub); err != nil {
 		return "", Info{}, err
 	}
 	secret := o.secret()
-	// Whether it has expired is decided by the control plane's clock, so it is asked.
+	// Its expiry is judged by the control plane's clock, so the present time is
+	// taken from there.
 	probe := secret.DeepCopy()
 	if err := hub.Create(ctx, probe, client.DryRunAll); err != nil {
 		return "", Info{}, o.explain(err)
@@ -100,7 +103,7 @@ func (o *Options) id() string {
 	return id
 }
 
-// complete fills in what was left out and refuses what cannot be.
+// complete sets the defaults, and refuses options that cannot be.
 func (o *Options) complete(ctx context.Context, hub client.Reader) error {
 	if o.Token == "" {
 		made, err := bootstraputil.GenerateBootstrapToken()
@@ -145,7 +148,7 @@ func (o *Options) complete(ctx context.Context, hub client.Reader) error {
 
 func ptrTo(d time.Duration) *time.Duration { return &d }
 
-// bind adds the groups that make a token one cluster's.
+// bind adds the groups that bind a token to one cluster.
 func (o *Options) bind(ctx context.Context, hub client.Reader) error {
 	if o.Cluster == "" {
 		if o.ClusterID != "" {
@@ -169,7 +172,7 @@ func (o *Options) bind(ctx context.Context, hub client.Reader) error {
 	case err == nil && o.ClusterID != "" && cluster.Spec.ID != "" && !strings.EqualFold(cluster.Spec.ID, o.ClusterID):
 		return fmt.Errorf("the name %s is taken by a cluster with the id %s: choose another name", o.Cluster, cluster.Spec.ID)
 	case err == nil && o.ClusterID == "":
-		o.ClusterID = cluster.Spec.ID // the same cluster, registered anew
+		o.ClusterID = cluster.Spec.ID // the same cluster, which registers again
 	}
 	o.Groups = append(slices.Clone(o.Groups), identity.ClusterGroup(o.Cluster))
 	if o.ClusterID != "" {
@@ -216,7 +219,7 @@ func List(ctx context.Context, hub client.Reader) ([]Info, error) {
 	return out, nil
 }
 
-// info is what may be shown of a token.
+// info returns the Info of a token's Secret.
 func info(secret *corev1.Secret) Info {
 	data := func(key string) string { return secrets.GetData(secret, key) }
 	out := Info{
@@ -238,8 +241,8 @@ func info(secret *corev1.Secret) Info {
 	return out
 }
 
-// Delete removes a token by its id, or by the token itself, and returns its id.
-// Errors: ErrInvalid, one that apierrors.IsNotFound knows, or the server's error.
+// Delete deletes a token by its id, or by the token itself, and returns its id.
+// Errors: ErrInvalid, a NotFound error, or the server's error.
 func Delete(ctx context.Context, hub client.Writer, token string) (id string, err error) {
 	id = token
 	if bootstraputil.IsValidBootstrapToken(token) {
