@@ -1,6 +1,6 @@
-// Package sources is the room where commits become objects: git reads them,
-// artifact keeps their files, build turns files into objects, repository is
-// the loop that does the first two, and forge says how it went.
+// Package sources holds the packages by which commits become objects: git reads
+// them, artifact stores their files, build turns files into objects, repository
+// is the loop that does the first two, and forge reports the outcome.
 //
-// The package itself is empty. None of it decides where objects run.
+// The package itself is empty. None of these packages decides where objects run.
 package sources

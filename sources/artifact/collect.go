@@ -15,19 +15,19 @@ import (
 	"github.com/fluxcd/pkg/sourceignore/gitignore"
 )
 
-// Selection says which files of a tree belong to an artifact.
+// Selection is which files of a tree belong to an artifact.
 type Selection struct {
-	// Ignore has exclusions in .gitignore's format; nil means none. They come
-	// on top of those in .sourceignore files. Either replaces the default
-	// exclusions, apart from those of Git's own files.
+	// Ignore has exclusions in .gitignore's format, which are added to those in
+	// .sourceignore files; nil means none. If there are any of either, they
+	// replace the default exclusions, apart from those of Git's own files.
 	Ignore *string
-	// Directories limits the artifact to some; empty means all.
+	// Directories limits the artifact to these; empty means all.
 	Directories []string
 }
 
 // Collect reads the selected regular files of a tree. Links and submodules are
-// left out, as Flux does. Errors: ErrTooLarge; ErrPath if one of the
-// Directories is not there.
+// left out, as Flux does. Errors: ErrTooLarge; ErrPath if one of the Directories
+// does not exist.
 func Collect(ctx context.Context, tree fs.FS, selection Selection, limits Limits) (Files, error) {
 	c := collection{tree: tree, budget: budget{limits: limits.withDefaults()}, files: Files{}}
 	roots, err := c.roots(selection.Directories)
@@ -57,7 +57,7 @@ type collection struct {
 	files    Files
 }
 
-// roots returns the directories to walk, none below another.
+// roots returns the directories to walk, none of them below another.
 func (c *collection) roots(directories []string) ([]string, error) {
 	if len(directories) == 0 {
 		return []string{"."}, nil
@@ -81,7 +81,7 @@ func (c *collection) roots(directories []string) ([]string, error) {
 	return kept, nil
 }
 
-// visitsPerFile bounds how many entries are looked at for each file that an
+// visitsPerFile bounds how many entries are visited for each file that an
 // artifact may have.
 const visitsPerFile = 50
 
@@ -109,8 +109,8 @@ func (c *collection) walk(ctx context.Context, root string, visit func(name stri
 const (
 	// maxIgnoreFile is how large a .sourceignore may be, in bytes.
 	maxIgnoreFile = 1 << 20
-	// maxPatterns is how many exclusions there may be in all: each file is
-	// compared with each, and one .sourceignore may stand in many directories.
+	// maxPatterns is how many exclusions there may be in total: each file is
+	// matched against each of them, and many directories may have a .sourceignore.
 	maxPatterns = 10_000
 )
 
@@ -139,7 +139,7 @@ func (c *collection) exclude(text io.Reader, domain []string) error {
 	return nil
 }
 
-// rules puts exclusions in the order in which the last one that matches wins.
+// rules returns the exclusions in the order in which the last match wins.
 func (c *collection) rules(ignore *string) (gitignore.Matcher, error) {
 	if ignore != nil {
 		if err := c.exclude(strings.NewReader(*ignore), nil); err != nil {

@@ -19,17 +19,18 @@ import (
 	"unicode/utf8"
 )
 
-// What callers branch on.
+// Errors that callers branch on.
 var (
-	// ErrTooLarge says that the files exceed Limits.
+	// ErrTooLarge means that the files exceed Limits.
 	ErrTooLarge = errors.New("too large")
-	// ErrMalformed says that an archive is broken or holds what is not allowed.
+	// ErrMalformed means that an archive is broken, or has entries that are not
+	// allowed.
 	ErrMalformed = errors.New("malformed archive")
-	// ErrNotFound says that the store has no such artifact.
+	// ErrNotFound means that the store has no such artifact.
 	ErrNotFound = errors.New("artifact not found")
-	// ErrCorrupt says that an artifact's content is not what its digest says.
+	// ErrCorrupt means that an artifact's content does not match its digest.
 	ErrCorrupt = errors.New("artifact corrupt")
-	// ErrPath says that a path that was asked for is not there.
+	// ErrPath means that a requested path does not exist.
 	ErrPath = errors.New("path not found")
 )
 
@@ -51,13 +52,14 @@ func (f Files) Contents() map[string][]byte {
 	return out
 }
 
-// Limits bound a set of files. Zero fields take the default.
+// Limits bound a set of files. Zero fields have the default.
 type Limits struct {
-	// Files is how many there may be. Default 10,000.
+	// Files is the number of files. Default 10,000.
 	Files int
 	// Unpacked is the size of all files, in bytes. Default 50 MiB.
 	Unpacked int64
-	// Ratio is how much larger than the archive its content may be. Default 200.
+	// Ratio is how many times larger than the archive its content may be. Default
+	// 200.
 	Ratio int64
 }
 
@@ -74,7 +76,8 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// ratioFrom is the size below which the ratio does not matter, in bytes.
+// ratioFrom is the size of content up to which the ratio is not checked, in
+// bytes.
 const ratioFrom = 1 << 20
 
 // budget counts files and bytes against limits.
@@ -88,7 +91,7 @@ func (b *budget) add(size int64) error {
 	switch {
 	case b.files >= b.limits.Files:
 		return fmt.Errorf("more than %d files: %w; exclude some with spec.ignore or .sourceignore", b.limits.Files, ErrTooLarge)
-	case size < 0 || size > b.limits.Unpacked-b.bytes: // the sum could overflow
+	case size < 0 || size > b.limits.Unpacked-b.bytes: // a sum could overflow
 		return fmt.Errorf("more than %d bytes: %w; exclude files with spec.ignore or .sourceignore", b.limits.Unpacked, ErrTooLarge)
 	}
 	b.files++
@@ -122,8 +125,8 @@ func (f Files) Pack(w io.Writer) error {
 	return nil
 }
 
-// Extract reads a tar.gz from anywhere. It refuses everything but regular
-// files and directories, and names that do not stay below the root. Errors:
+// Extract reads a tar.gz from an untrusted source. It refuses everything but
+// regular files and directories, and names that lead out of the root. Errors:
 // ErrTooLarge, ErrMalformed.
 func Extract(r io.Reader, limits Limits) (Files, error) {
 	counted := &counter{r: r}
@@ -133,8 +136,8 @@ func Extract(r io.Reader, limits Limits) (Files, error) {
 	}
 	defer zip.Close()
 	x := extraction{budget: budget{limits: limits.withDefaults()}, packed: counted, files: Files{}}
-	// The reader ends a little after the limit, so that what is skipped over
-	// counts as well: each entry has a header of its own.
+	// The limit of the reader is a little higher, as it also bounds what is
+	// skipped: each entry has a header of its own.
 	overhead := int64(x.budget.limits.Files)*tarOverhead + tarOverhead
 	in := tar.NewReader(io.LimitReader(zip, x.budget.limits.Unpacked+overhead))
 	for {
@@ -217,7 +220,8 @@ func (x *extraction) entry(header *tar.Header, in io.Reader) error {
 	return nil
 }
 
-// read reads a file piece by piece, so that a size that is a lie costs nothing.
+// read reads a file in pieces, so that a header with a wrong size allocates
+// nothing.
 func (x *extraction) read(in io.Reader, size int64) ([]byte, error) {
 	var buf bytes.Buffer
 	buf.Grow(int(min(size, ratioFrom)))
@@ -235,12 +239,12 @@ func (x *extraction) read(in io.Reader, size int64) ([]byte, error) {
 	}
 }
 
-// maxElement is the longest name that file systems take, in bytes.
+// maxElement is the longest file name that file systems accept, in bytes.
 const maxElement = 255
 
 var driveLetter = regexp.MustCompile(`^[A-Za-z]:`)
 
-// entryName returns the path that an archive's name means.
+// entryName returns the cleaned path for a name in an archive.
 func entryName(raw string) (string, error) {
 	name := path.Clean(strings.TrimSuffix(raw, "/"))
 	bad := func(why string) (string, error) {

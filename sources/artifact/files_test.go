@@ -25,7 +25,8 @@ func pack(t testing.TB, files artifact.Files) []byte {
 	return out.Bytes()
 }
 
-// tarball packs raw headers; a body is as long as its header says.
+// tarball returns a compressed archive with raw headers; each body is as long as
+// its header states.
 func tarball(t testing.TB, entries ...tar.Header) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -124,7 +125,8 @@ func TestExtractRefuses(t *testing.T) {
 	}
 }
 
-// A gzip stream that has no tar in it must not be unpacked to its end.
+// TestExtractStopsEarly checks that a gzip stream without a tar archive is not
+// unpacked to its end.
 func TestExtractStopsEarly(t *testing.T) {
 	var bomb bytes.Buffer
 	zip := gzip.NewWriter(&bomb)
@@ -135,7 +137,7 @@ func TestExtractStopsEarly(t *testing.T) {
 		}
 	}
 	_ = zip.Close()
-	header := tarball(t, tar.Header{Name: "a", Size: 1 << 40 >> 12}) // 256 MiB of zeros behind a true header
+	header := tarball(t, tar.Header{Name: "a", Size: 1 << 40 >> 12}) // 256 MiB of zeros after a valid header
 	var before, after runtime.MemStats
 	for name, packed := range map[string][]byte{"without a header": bomb.Bytes(), "with a header": header} {
 		runtime.ReadMemStats(&before)

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Handler serves artifacts below its own root, as in Stored.Path, to whoever
-// can reach it: GET and HEAD, nothing else.
+// Handler serves artifacts below its root, at Stored.Path, to anybody who can
+// reach it. It only accepts GET and HEAD.
 func (s *Store) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {

@@ -21,21 +21,22 @@ import (
 
 // Options configure a Store.
 type Options struct {
-	// BaseURL is where the Handler is reachable, without a slash at the end.
+	// BaseURL is the URL of the Handler, without a slash at the end.
 	BaseURL string
 	// Keep is how many artifacts of each owner are kept. Zero means 2.
 	Keep int
-	// DiskFull returns why nothing more should be stored, on a disk that others need more;
-	// nil, or an answer of nil: there is room.
+	// DiskFull returns why nothing more should be stored, where others need the
+	// disk more; it may be nil, and returns nil where there is space.
 	DiskFull func() error
-	// Limits bound what Open unpacks; Ratio is for foreign archives only.
+	// Limits bound what Open unpacks. Ratio is ignored: it is for foreign
+	// archives.
 	Limits Limits
 }
 
-// defaultKeep is Flux's.
+// defaultKeep is Flux's default.
 const defaultKeep = 2
 
-// Store is a directory of artifacts. One process uses it at a time; within it,
+// Store is a directory of artifacts. Only one process may use it at a time, with
 // any number of goroutines.
 type Store struct {
 	root *os.Root
@@ -43,10 +44,10 @@ type Store struct {
 
 	mu     sync.Mutex
 	owners map[string]owner       // by name
-	sound  map[string]fs.FileInfo // artifacts checked by this process
+	sound  map[string]fs.FileInfo // artifacts that this process has verified
 }
 
-// owner is who an artifact is kept for, and which ones, the newest first.
+// owner is for whom artifacts are kept, and which ones, the newest first.
 type owner struct {
 	Name    string   `json:"name"`
 	Digests []string `json:"digests"`
@@ -56,7 +57,7 @@ type owner struct {
 type Stored struct {
 	// Digest is "sha256:" and the hex checksum of the archive.
 	Digest string
-	// Path is the file's, from the store's root.
+	// Path is that of the file, from the store's root.
 	Path string
 	// URL is where the Handler serves the file.
 	URL string
@@ -72,8 +73,8 @@ const (
 	algorithm = "sha256:"
 )
 
-// NewStore opens the store in a directory, which it makes if need be. It
-// clears away what an earlier process left half done.
+// NewStore opens the store in a directory, which it creates if necessary. It
+// removes what an earlier process left unfinished.
 func NewStore(dir string, opts Options) (*Store, error) {
 	if opts.Keep == 0 {
 		opts.Keep = defaultKeep
@@ -93,7 +94,7 @@ func NewStore(dir string, opts Options) (*Store, error) {
 	return s, nil
 }
 
-// Close lets go of the directory.
+// Close closes the directory.
 func (s *Store) Close() error { return s.root.Close() }
 
 func (s *Store) prepare() error {
@@ -116,8 +117,8 @@ func (s *Store) prepare() error {
 		}
 		var o owner
 		if err := json.Unmarshal(text, &o); err != nil || ownerPath(o.Name) != path.Join(ownerDir, entry.Name()) {
-			// A record that does not read is one that the disk broke: what it
-			// kept is fetched again.
+			// A record that cannot be decoded was broken by the disk: its artifacts
+			// are fetched again.
 			if err := s.root.Remove(path.Join(ownerDir, entry.Name())); err != nil {
 				return err
 			}
@@ -128,8 +129,8 @@ func (s *Store) prepare() error {
 	return nil
 }
 
-// clear empties a folder. The folder itself stays: a full disk has no room to make
-// it anew.
+// clear empties a folder. The folder itself stays, as it might not be possible to
+// create it again on a full disk.
 func (s *Store) clear(dir string) error {
 	entries, err := fs.ReadDir(s.root.FS(), dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -143,7 +144,7 @@ func (s *Store) clear(dir string) error {
 
 var hexDigest = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// blobPath returns the file of a digest.
+// blobPath returns the path of the file for a digest.
 func blobPath(digest string) (string, error) {
 	sum, ok := strings.CutPrefix(digest, algorithm)
 	if !ok || !hexDigest.MatchString(sum) {
@@ -157,13 +158,15 @@ func ownerPath(name string) string {
 	return path.Join(ownerDir, hex.EncodeToString(sum[:])+".json")
 }
 
-// Put stores files as the owner's newest artifact. The owner's last artifacts
-// are kept, as Options say, and those that are in use; others that nobody owns any more are removed.
+// Put stores files as the owner's newest artifact. The owner's last artifacts are
+// kept, as many as Options.Keep, and those that are in use; others that have no
+// owner any more are removed.
 func (s *Store) Put(ctx context.Context, ownerName string, files Files, inUse ...string) (Stored, error) {
 	return s.PutWithin(ctx, ownerName, files, func(int64) error { return nil }, inUse...)
 }
 
-// PutWithin is Put, if what it comes to has room, in bytes; else it returns what fits says.
+// PutWithin is Put if fits accepts the size of the archive, in bytes; otherwise
+// it returns the error of fits.
 func (s *Store) PutWithin(ctx context.Context, ownerName string, files Files, fits func(size int64) error, inUse ...string) (Stored, error) {
 	digest, packed, err := pack(files)
 	if err != nil {
@@ -183,8 +186,8 @@ func (s *Store) PutWithin(ctx context.Context, ownerName string, files Files, fi
 	})
 }
 
-// Restore stores files as an artifact that the owner had, after its others. It errs with ErrNotFound if
-// their digest is another one.
+// Restore stores files as an artifact that the owner had before, as its oldest
+// one. It returns ErrNotFound if they have another digest.
 func (s *Store) Restore(ctx context.Context, ownerName, digest string, files Files) error {
 	found, packed, err := pack(files)
 	if err != nil {
@@ -213,7 +216,8 @@ func pack(files Files) (digest string, packed []byte, err error) {
 	return algorithm + hex.EncodeToString(sum[:]), buffer.Bytes(), nil
 }
 
-// put has an archive in the store, and then own record whose it is.
+// put stores an archive if the store does not have it, and then calls own to
+// record its owner.
 func (s *Store) put(ctx context.Context, digest string, packed []byte, own func() error) (Stored, error) {
 	name, err := blobPath(digest)
 	if err != nil {
@@ -243,10 +247,11 @@ func (s *Store) put(ctx context.Context, digest string, packed []byte, own func(
 	return Stored{Digest: digest, Path: name, URL: s.URL(name), Size: int64(len(packed))}, nil
 }
 
-// URL is where the Handler serves the file with the given Stored.Path.
+// URL returns where the Handler serves the file with the given Stored.Path.
 func (s *Store) URL(name string) string { return s.opts.BaseURL + "/" + name }
 
-// own records which artifacts an owner has, and removes those that nobody has any more.
+// own records the artifacts of an owner, and removes those that have no owner any
+// more.
 func (s *Store) own(name string, digests []string) error {
 	before := s.owners[name].Digests
 	text, err := json.Marshal(owner{Name: name, Digests: digests})
@@ -260,7 +265,7 @@ func (s *Store) own(name string, digests []string) error {
 	return s.drop(before)
 }
 
-// Release forgets an owner and removes what only it had.
+// Release removes an owner, and the artifacts that only it had.
 func (s *Store) Release(name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -278,7 +283,7 @@ func (s *Store) Release(name string) error {
 	return nil
 }
 
-// drop removes those of the digests that nobody owns.
+// drop removes those of the digests that have no owner.
 func (s *Store) drop(digests []string) error {
 	owned := s.owned()
 	for _, digest := range digests {
@@ -306,8 +311,8 @@ func (s *Store) owned() map[string]bool {
 	return out
 }
 
-// Sweep forgets owners that are not among those that exist, and removes all
-// artifacts that nobody owns. It returns how many artifacts went.
+// Sweep removes owners that no longer exist, and all artifacts without an owner.
+// It returns how many artifacts were removed.
 func (s *Store) Sweep(exists func(owner string) bool) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -340,8 +345,8 @@ func (s *Store) Sweep(exists func(owner string) bool) (int, error) {
 	return removed, nil
 }
 
-// Has reports whether the artifact is there and whole. The content is read once
-// per process; after that, a file that has not changed is taken as checked.
+// Has reports whether the artifact exists and is intact. Its content is read once
+// per process; a file that has not changed since is not verified again.
 func (s *Store) Has(digest string) bool {
 	name, err := blobPath(digest)
 	if err != nil {
@@ -352,20 +357,20 @@ func (s *Store) Has(digest string) bool {
 	return s.check(name) == nil
 }
 
-// Owner returns the name under which what a source fetched is kept. Sources of
-// others are distinguished by it: what a status says of an artifact, others may have
-// written.
+// Owner returns the name of the owner for what a source fetched. Owns checks by
+// it that an artifact belongs to the source: anybody may have written what a
+// status has about it.
 func Owner(kind, namespace, name string) string { return kind + "/" + namespace + "/" + name }
 
-// Owns reports whether the artifact is one of the owner's last.
+// Owns reports whether the artifact is one of those that are kept for the owner.
 func (s *Store) Owns(name, digest string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Contains(s.owners[name].Digests, digest)
 }
 
-// Open returns an artifact's files. Errors: ErrNotFound; ErrCorrupt, after
-// which the artifact is gone and has to be stored again; ErrTooLarge.
+// Open returns an artifact's files. Errors: ErrNotFound; ErrCorrupt, after which
+// the artifact is removed and has to be stored again; ErrTooLarge.
 func (s *Store) Open(_ context.Context, digest string) (Files, error) {
 	name, err := blobPath(digest)
 	if err != nil {
@@ -384,7 +389,7 @@ func (s *Store) Open(_ context.Context, digest string) (Files, error) {
 		defer s.mu.Unlock()
 		return nil, fmt.Errorf("%s: %w", digest, s.discard(name))
 	}
-	// The digest says that it is what was put here, however well that packs.
+	// The digest shows that this is what was put here, whatever its ratio.
 	limits := s.opts.Limits
 	limits.Ratio = math.MaxInt64
 	files, err := Extract(bytes.NewReader(packed), limits)
@@ -394,7 +399,8 @@ func (s *Store) Open(_ context.Context, digest string) (Files, error) {
 	return files, nil
 }
 
-// check reads an artifact through and compares it with its name.
+// check reads an artifact and compares it with its name, unless that was done
+// already.
 func (s *Store) check(name string) error {
 	info, err := s.root.Stat(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -422,14 +428,15 @@ func (s *Store) check(name string) error {
 	return nil
 }
 
-// discard removes a broken artifact, so that it is stored anew, and says so.
+// discard removes a broken artifact, so that it is stored again, and returns
+// ErrCorrupt.
 func (s *Store) discard(name string) error {
 	delete(s.sound, name)
 	return errors.Join(ErrCorrupt, s.root.Remove(name))
 }
 
-// write puts a file in place as a whole: after a crash there is the old file,
-// or the new one, or none, but never a part.
+// write replaces a file atomically: after a crash there is the old file, the new
+// one, or none, but never a part of one.
 func (s *Store) write(name string, content []byte) error {
 	temp := path.Join(tempDir, path.Base(name))
 	f, err := s.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)

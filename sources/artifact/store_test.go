@@ -45,7 +45,7 @@ func put(t testing.TB, s *artifact.Store, owner string, files artifact.Files) ar
 	return stored
 }
 
-// content is what the store has of the digests, by their position.
+// content returns the store's content of each artifact, or "not found".
 func content(t testing.TB, s *artifact.Store, stored ...artifact.Stored) []string {
 	t.Helper()
 	var out []string
@@ -65,7 +65,8 @@ func content(t testing.TB, s *artifact.Store, stored ...artifact.Stored) []strin
 
 func TestStoreOpensWhatItTook(t *testing.T) {
 	s := newStore(t, t.TempDir())
-	// Manifests that repeat themselves pack far better than other archives may.
+	// Repetitive manifests compress far better than the bound for foreign archives
+	// allows, which does not apply to the store.
 	text := strings.Repeat("replicas: 1\n", 1<<20)
 	if diff := cmp.Diff([]string{text}, content(t, s, put(t, s, "a", one(text)))); diff != "" {
 		t.Errorf("content differs")
@@ -229,7 +230,7 @@ func TestStoreNoticesDamage(t *testing.T) {
 			if diff := cmp.Diff([]string{"good"}, content(t, s, stored)); diff != "" {
 				t.Errorf("stored again (-want +got):\n%s", diff)
 			}
-			// And by a process that has not seen the file before.
+			// A process that has not read the file before detects the damage, too.
 			if err := harm(path, good); err != nil {
 				t.Fatal(err)
 			}
@@ -315,7 +316,8 @@ func TestStoreAtOnce(t *testing.T) {
 	wg.Wait()
 }
 
-// writerDir marks a child process as the writer to be killed.
+// writerDir is the environment variable that makes a child process the writer to
+// be killed.
 const writerDir = "FLOTILLA_TEST_WRITER_DIR"
 
 func TestMain(m *testing.M) {
@@ -325,7 +327,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// writeForEver stores one artifact after the other and says which are stored.
+// writeForEver stores artifacts one after the other and prints the digest of
+// each.
 func writeForEver(ctx context.Context, dir string) int {
 	s, err := artifact.NewStore(dir, artifact.Options{})
 	if err != nil {
@@ -373,8 +376,8 @@ func TestStoreSurvivesKill(t *testing.T) {
 	}
 }
 
-// killAfter runs a writer, kills it without warning some way into what it
-// does after its n-th artifact, and returns the last one that it reported.
+// killAfter runs a writer, kills it at some point after its n-th artifact, and
+// returns the last digest that it printed.
 func killAfter(t *testing.T, dir string, n int) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
@@ -403,8 +406,8 @@ func killAfter(t *testing.T, dir string, n int) string {
 	return last
 }
 
-// What a full disk still holds stays: nothing is stored beside it, and what is
-// there is served, also after a restart.
+// TestStoreWithoutRoom checks that on a full disk nothing is stored, and existing
+// artifacts are still served, also after a restart.
 func TestStoreWithoutRoom(t *testing.T) {
 	dir := t.TempDir()
 	full := errors.New("there is no room")

@@ -5,18 +5,20 @@ import (
 	"strings"
 )
 
-// Usage is how many bytes artifacts have.
+// Usage is how many bytes artifacts take.
 type Usage struct {
-	// Others are those of other owners, each artifact once.
+	// Others is for those of other owners, each artifact once.
 	Others int64
-	// InUse are those of the owner itself that are being read, besides its newest one.
+	// InUse is for those of the owner itself that are being read, except its
+	// newest one.
 	InUse int64
-	// Newest is that one.
+	// Newest is for that one.
 	Newest int64
 }
 
-// UsageOf returns what the owners have whose names begin so, from the view of one of them, of which inUse stay
-// when it stores the next.
+// UsageOf returns the usage of all owners whose names begin with prefix, as seen
+// by one of them; inUse are those of its artifacts that will be kept when it
+// stores the next.
 func UsageOf(s *Store, prefix, owner string, inUse ...string) Usage {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,10 +13,10 @@ import (
 	"github.com/flotilla-io/flotilla/sources/build"
 )
 
-// elsewhere is a Runner that says what it was asked.
+// elsewhere is a fake Runner that records its jobs.
 type elsewhere struct {
 	asked []build.Job
-	deaf  bool // does nothing
+	deaf  bool // Run returns an error without building
 }
 
 func (e *elsewhere) Run(ctx context.Context, job build.Job) ([][]byte, error) {
@@ -44,8 +44,8 @@ func many(n int) string {
 	return b.String()
 }
 
-// TestWhatIsBuiltApart: whatever would go on for long after it is given up, or
-// change what others build, is not built here.
+// TestWhatIsBuiltApart checks that a build is not done in this process if it
+// could go on after its context has ended, or affect other builds.
 func TestWhatIsBuiltApart(t *testing.T) {
 	schema := `{"definitions": {}}`
 	cases := map[string]struct {
@@ -95,7 +95,7 @@ func TestWhatIsBuiltApart(t *testing.T) {
 	}
 }
 
-// TestApartIsTheSame: a build comes to the same elsewhere.
+// TestApartIsTheSame checks that a build by a Runner has the same result.
 func TestApartIsTheSame(t *testing.T) {
 	source := map[string]string{
 		"app/kustomization.yaml":      "namePrefix: x-\nresources: [base, ../lib/more.yaml]\nconfigMapGenerator: [{name: g, files: [key=../lib/text.txt], envs: [e.env]}]\npatches: [{path: p.yaml, target: {kind: Deployment}}]\ntransformers: [t.yaml]\nopenapi: {version: v1.21.2}\n",
@@ -122,8 +122,8 @@ func TestApartIsTheSame(t *testing.T) {
 	}
 }
 
-// TestManifestsEndWithTheContext: what is read here, of any size, ends with the
-// context.
+// TestManifestsEndWithTheContext checks that reading manifests in this process,
+// of any size, ends with the context.
 func TestManifestsEndWithTheContext(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("given up")

@@ -16,36 +16,36 @@ import (
 	k8syaml "sigs.k8s.io/yaml"
 )
 
-// What callers branch on. Every error of a build is one of these, about the
-// files and not about us, so that trying again with the same files is no use;
-// the exception is a context that ended.
+// Errors that callers branch on. Every error of a build is one of these, except
+// for that of a context that ended. They are about the files and not about this
+// machine, so that a retry with the same files does not help.
 var (
-	// ErrPath says that the path is not among the files.
+	// ErrPath means that the path is not among the files.
 	ErrPath = errors.New("path not found")
-	// ErrEmpty says that there is no manifest below the path.
+	// ErrEmpty means that there is no manifest below the path.
 	ErrEmpty = errors.New("no manifests")
-	// ErrInvalid says that a file or object is malformed.
+	// ErrInvalid means that a file or object is malformed.
 	ErrInvalid = errors.New("invalid manifest")
-	// ErrDuplicate says that the same object is there twice.
+	// ErrDuplicate means that the same object exists twice.
 	ErrDuplicate = errors.New("duplicate object")
-	// ErrRefused says that the files ask for what is not allowed here.
+	// ErrRefused means that the files ask for something that is not allowed here.
 	ErrRefused = errors.New("not allowed")
-	// ErrTooLarge says that the files or objects exceed Limits.
+	// ErrTooLarge means that the files or objects exceed Limits.
 	ErrTooLarge = errors.New("too large")
-	// ErrKustomize says that kustomize could not build the files.
+	// ErrKustomize means that kustomize could not build the files.
 	ErrKustomize = errors.New("kustomize build failed")
-	// ErrSubstitute says that variables could not be replaced.
+	// ErrSubstitute means that variables could not be replaced.
 	ErrSubstitute = errors.New("variable substitution failed")
 )
 
-// Limits bound a build. Zero fields take the default.
+// Limits bound a build. Zero fields have the default.
 type Limits struct {
 	// Document is the size of one YAML document or object, in bytes. Default 3 MiB.
 	Document int
 	// Objects is how many objects a build may make. Default 10,000.
 	Objects int
-	// Depth is how deep a document, or a chain of kustomizations, may be
-	// nested. Default 100.
+	// Depth is how deeply a document, or a chain of kustomizations, may be nested.
+	// Default 100.
 	Depth int
 	// Aliases is how many nodes a document with YAML aliases may expand to.
 	// Default 100,000.
@@ -53,9 +53,9 @@ type Limits struct {
 	// Bytes is the size of the files that are built, each counted as often as
 	// it is used. Default 100 MiB.
 	Bytes int
-	// Nodes is how many YAML nodes, which are keys, values and entries of lists, the
-	// files that are built have, each counted as often as it is used. A node takes
-	// some hundred bytes of memory, whatever it takes in the file. Default
+	// Nodes is how many YAML nodes (keys, values and entries of lists) the files
+	// that are built may have, each counted as often as it is used. A node takes
+	// some hundred bytes of memory, whatever its size in the file. Default
 	// 1,000,000.
 	Nodes int
 }
@@ -78,10 +78,10 @@ type Input struct {
 	Files map[string][]byte
 	// Path is the folder to build, from the root; empty means the root.
 	Path string
-	// Spec changes what is built.
+	// Spec is how the result is changed.
 	Spec Spec
-	// Reveal is called with each text that the values of Spec.Secrets come out as in an object, also where
-	// the build fails; nil: nobody wants to know.
+	// Reveal is called with each text in an object that shows a value of
+	// Spec.Secrets, even if the build fails; it may be nil.
 	Reveal func(text string)
 }
 
@@ -97,59 +97,61 @@ type Spec struct {
 	BuildMetadata           []string
 	// Labels and Annotations are set on every object.
 	Labels, Annotations map[string]string
-	// Variables replace ${name} in every object. With none, nothing is
-	// replaced unless AlwaysSubstitute is set.
+	// Variables replace ${name} in every object. Without any, nothing is replaced
+	// unless AlwaysSubstitute is set.
 	Variables        map[string]string
 	AlwaysSubstitute bool
-	// Secrets names the Variables whose values no text may show.
+	// Secrets names the Variables whose values must not be shown.
 	Secrets []string
-	// SecretAnnotation is put on each object that the values of Secrets were put into; the zero value is none.
+	// SecretAnnotation is set on each object that contains values of Secrets; the
+	// zero value sets none.
 	SecretAnnotation SecretAnnotation
-	// StrictVariables refuses a variable that has neither value nor default.
+	// StrictVariables makes a variable without a value and a default an error.
 	StrictVariables bool
 }
 
-// SecretAnnotation is an annotation of objects that text of Secrets was put into.
+// SecretAnnotation is an annotation for objects that contain text of Secrets.
 type SecretAnnotation struct {
-	// Key is the annotation; empty for none. InName is its value where the text is in the name of the object, and
-	// InFields where it is elsewhere.
+	// Key is the annotation's key; empty for none. InName is its value where the
+	// text is in the object's name, and InFields where it is elsewhere.
 	Key, InName, InFields string
 }
 
-// Builder builds. One is made per process, and used from any number of
-// goroutines.
+// Builder builds objects. One is made per process, and may be used by any number
+// of goroutines.
 type Builder struct {
 	limits Limits
-	// here runs kustomize in this process; apart builds where that can be ended, nil if
-	// there is no such place.
+	// here runs kustomize in this process; apart runs builds outside of it, nil if
+	// that is not possible.
 	here  inProcess
 	apart Runner
 }
 
-// maxCopied is how many bytes a JSON patch may copy within an object. It is
-// also the API server's limit.
+// maxCopied is how many bytes a JSON patch may copy within an object. It is also
+// the limit of API servers.
 const maxCopied = 3 << 20
 
-// New returns a Builder that does all in this process. kustomize keeps schemas in
-// globals: builds that bring their own wait for each other and for others. That is
-// right for a program that builds one thing; one that builds for many uses NewApart.
+// New returns a Builder that does everything in this process. kustomize keeps
+// schemas in globals, so builds that have schemas of their own wait for all
+// others, and others for them. That is right for a program that builds one thing;
+// one that builds for many uses NewApart.
 func New(limits Limits) *Builder { return NewApart(limits, nil) }
 
-// NewApart returns a Builder that leaves to the runner what is large, from the first
-// file that is read, and what would change what other builds come to. Builds do not
-// wait for each other.
+// NewApart returns a Builder that runs large builds by the runner, as soon as
+// they are found to be large, and those that would affect the results of others.
+// Builds do not wait for each other.
 func NewApart(limits Limits, apart Runner) *Builder {
-	// Each copy may double an object. The library that kustomize patches with
-	// takes its limit from here, as the API server does, and has none if nobody
-	// sets it.
+	// Each copy may double the size of an object. The library with which kustomize
+	// patches has this limit as a global, which the API server sets, too; it has
+	// none by default.
 	atomic.CompareAndSwapInt64(&jsonpatch.AccumulatedCopySizeLimit, 0, maxCopied)
 	return &Builder{limits: limits.withDefaults(), here: inProcess{semaphore.NewWeighted(everybody)}, apart: apart}
 }
 
-// Build builds the input. Equal input gives equal objects in equal order.
-// When ctx ends, Build returns, and nothing of it runs on for longer than a second
-// or two: kustomize cannot be interrupted, which is why what may take longer is done
-// apart. A Builder that has nowhere to do it, one of New, lets it run until it is
+// Build builds the input. Equal input gives equal objects in equal order. When
+// ctx ends, Build returns, and nothing of it runs on for longer than a second or
+// two: kustomize cannot be interrupted, which is why builds that may take longer
+// are run outside this process. Without a runner, kustomize runs until it is
 // done: a hundred seconds for ten thousand objects.
 func (b *Builder) Build(ctx context.Context, in Input) ([]*unstructured.Unstructured, error) {
 	objects, err := b.buildHere(ctx, NewTree(in.Files), nil, in)
@@ -159,8 +161,9 @@ func (b *Builder) Build(ctx context.Context, in Input) ([]*unstructured.Unstruct
 	return objects, err
 }
 
-// BuildFrom is Build from the files of a Tree, whatever the input says of files. It returns what it looked
-// at, too: nil where it failed, or was done apart.
+// BuildFrom is Build with the files of a Tree instead of in.Files. It also
+// returns what was read; nil if the build failed, or was run outside this
+// process.
 func (b *Builder) BuildFrom(ctx context.Context, tree *Tree, in Input) ([]*unstructured.Unstructured, *Reads, error) {
 	reads := &Reads{seen: map[query]string{}}
 	objects, err := b.buildHere(ctx, tree, reads, in)
@@ -175,7 +178,8 @@ func (b *Builder) BuildFrom(ctx context.Context, tree *Tree, in Input) ([]*unstr
 	return objects, reads, err
 }
 
-// buildHere builds in this process. It errs with errApart if that is not the place.
+// buildHere builds in this process. It returns errApart if the build has to be
+// run outside of it.
 func (b *Builder) buildHere(ctx context.Context, tree *Tree, reads *Reads, in Input) ([]*unstructured.Unstructured, error) {
 	i := newInspection(tree, reads, b.limits)
 	i.ended, i.bounded = ctx.Err, b.apart != nil
@@ -193,7 +197,7 @@ func (b *Builder) buildHere(ctx context.Context, tree *Tree, reads *Reads, in In
 	if i.bounded && !i.small() {
 		return nil, errApart
 	}
-	// What was read is not needed any more, and what comes may take long.
+	// Frees what is not needed any more, as the following may take long.
 	i.parsed, i.plain.objects, i.plain.names = nil, nil, nil
 	nodes, err := b.here.run(ctx, plan)
 	if err != nil {
@@ -202,15 +206,15 @@ func (b *Builder) buildHere(ctx context.Context, tree *Tree, reads *Reads, in In
 	return b.objects(ctx, nodes, in)
 }
 
-// plan is what kustomize is given.
+// plan is the input of kustomize.
 type plan struct {
 	files      *memory
 	root       string
 	ownSchemas bool
 }
 
-// plan checks everything below the root that kustomize would read, and adds
-// the Spec to the root's kustomization.
+// plan checks everything below the root that kustomize would read, and adds the
+// Spec to the root's kustomization.
 func (i *inspection) plan(ctx context.Context, root string, spec Spec) (plan, error) {
 	k, name, err := i.kustomizationOf(ctx, root)
 	if err != nil {
@@ -233,8 +237,8 @@ func (i *inspection) plan(ctx context.Context, root string, spec Spec) (plan, er
 	return plan{files: i.files, root: root, ownSchemas: i.ownSchemas}, nil
 }
 
-// kustomizationOf returns the folder's kustomization, or one that lists its
-// manifests if it has none.
+// kustomizationOf returns the folder's kustomization or, if it has none, one that
+// lists its manifests.
 func (i *inspection) kustomizationOf(ctx context.Context, root string) (types.Kustomization, string, error) {
 	name, err := i.kustomizationFile(root)
 	if err != nil {
@@ -258,7 +262,7 @@ func (i *inspection) kustomizationOf(ctx context.Context, root string) (types.Ku
 	return k, path.Join(root, konfig.DefaultKustomizationFileName()), nil
 }
 
-// add puts the Spec's fields into a kustomization.
+// add adds the Spec's fields to a kustomization.
 func (i *inspection) add(spec Spec, root string, k *types.Kustomization) error {
 	if spec.TargetNamespace != "" {
 		k.Namespace = spec.TargetNamespace
@@ -300,8 +304,8 @@ func selector(s *kustomize.Selector) *types.Selector {
 	return out
 }
 
-// setImage overrides an image of the same name, or adds it. Tag and digest
-// both choose a version, so that either replaces both.
+// setImage overrides an image of the same name, or adds it. Both tag and digest
+// choose a version, so either replaces both.
 func setImage(k *types.Kustomization, image kustomize.Image) {
 	for n := range k.Images {
 		if k.Images[n].Name != image.Name {
@@ -318,7 +322,7 @@ func setImage(k *types.Kustomization, image kustomize.Image) {
 	k.Images = append(k.Images, types.Image{Name: image.Name, NewName: image.NewName, NewTag: image.NewTag, Digest: image.Digest})
 }
 
-// display names a folder for people.
+// display returns the name of a folder for people.
 func display(dir string) string {
 	if dir == "/" {
 		return "./"

@@ -26,7 +26,7 @@ func files(pairs map[string]string) map[string][]byte {
 	return out
 }
 
-// names are the objects in order, as kind/namespace/name.
+// names returns the objects in order, as kind/namespace/name.
 func names(objects []*unstructured.Unstructured) []string {
 	var out []string
 	for _, o := range objects {
@@ -240,7 +240,7 @@ func bomb() string {
 	return b.String()
 }
 
-// doubling are steps of a JSON patch, each of which doubles the data.
+// doubling returns the steps of a JSON patch, each of which doubles the data.
 func doubling() string {
 	steps := []string{`{"op": "add", "path": "/data", "value": {"a": "some text"}}`}
 	for n := range 32 {

@@ -10,7 +10,8 @@ import (
 	"github.com/flotilla-io/flotilla/sources/build"
 )
 
-// What secret values come out as is reported, and not what others do.
+// TestWhatSecretsComeOutAsIsTold checks that the texts in which values of Secrets
+// appear are reported, and those of other values are not.
 func TestWhatSecretsComeOutAsIsTold(t *testing.T) {
 	values := map[string]string{"TOKEN": "canarytok3n", "AB": "q7", "HEX": "0x12D687", "FLOW": "{k: canary, m: [1234.5]}", "OPEN": "public", "MULTI": "cnA\nryB"}
 	manifest := func(data string) string {
@@ -50,7 +51,8 @@ func TestWhatSecretsComeOutAsIsTold(t *testing.T) {
 	}
 }
 
-// Objects that values of Secrets are put into are marked, and no others.
+// TestWhatHoldsSecretsIsMarked checks that exactly the objects with values of
+// Secrets are marked.
 func TestWhatHoldsSecretsIsMarked(t *testing.T) {
 	named := func(name, value string) string {
 		return "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: \"" + name + "\"}\ndata: {x: \"" + value + "\"}\n"

@@ -18,7 +18,7 @@ type document struct {
 	node                              *yaml.Node
 }
 
-// documents checks a file and returns its documents that are not empty.
+// documents checks a file and returns its documents, without empty ones.
 func (i *inspection) documents(name string) ([]document, error) {
 	content, _ := i.files.read(name)
 	docs, err := i.parse(content)
@@ -28,7 +28,7 @@ func (i *inspection) documents(name string) ([]document, error) {
 	return docs, nil
 }
 
-// parse reads YAML as far as the build may still have nodes, and counts them.
+// parse parses YAML, and counts its nodes against what the build may still have.
 func (i *inspection) parse(content []byte) ([]document, error) {
 	i.read += len(content)
 	if err := i.fits(); err != nil {
@@ -42,8 +42,8 @@ func (i *inspection) parse(content []byte) ([]document, error) {
 	return docs, err
 }
 
-// use counts a file that kustomize reads, as often as it does: what is small
-// once may be much a thousand times.
+// use counts a file that kustomize reads, each time that it does: a small file
+// may be used a thousand times.
 func (i *inspection) use(name string) error {
 	content, _ := i.files.read(name)
 	if i.bytes += len(content); i.bytes > i.limits.Bytes {
@@ -60,7 +60,7 @@ func (i *inspection) make(at string, objects int) error {
 	return i.fits()
 }
 
-// yamlFile checks a file that is YAML but need not hold objects.
+// yamlFile checks a YAML file whose documents need not be objects.
 func (i *inspection) yamlFile(name string) error {
 	if err := i.use(name); err != nil {
 		return err
@@ -86,7 +86,8 @@ func tooManyNodes(limits Limits) error {
 	return fmt.Errorf("%w: the files that are used have more than %d YAML nodes (keys, values and entries of lists), counted as often as they are used; build them in parts", ErrTooLarge, limits.Nodes)
 }
 
-// count adds up the YAML nodes that kustomize is given, and returns how many these are.
+// count adds up the YAML nodes of what kustomize is asked to change, and returns
+// their number.
 func (i *inspection) count(docs []document) int {
 	nodes := 0
 	for _, doc := range docs {
@@ -96,7 +97,7 @@ func (i *inspection) count(docs []document) int {
 	return nodes
 }
 
-// size counts the nodes below one, and itself.
+// size returns the number of nodes below a node, including itself.
 func size(node *yaml.Node) int {
 	total := 1
 	for _, sub := range node.Content {
@@ -105,7 +106,7 @@ func size(node *yaml.Node) int {
 	return total
 }
 
-// contained is what is in a manifest.
+// contained is how much a manifest contains.
 type contained struct{ objects, nodes int }
 
 // manifest checks a file whose documents are objects, and counts them.
@@ -156,8 +157,8 @@ func (i *inspection) manifest(name string) error {
 	return nil
 }
 
-// place remembers where an object is. The same object twice in one file is
-// never meant; in two files it may be, when they are built apart.
+// place records where an object is. The same object twice in one file is always a
+// mistake; in two files it may not be, where they are built separately.
 func (i *inspection) place(item document, file, at string) error {
 	id := item.kind + " " + item.name
 	exact := strings.Join([]string{file, id, item.apiVersion, item.namespace}, "\x00")
@@ -169,7 +170,8 @@ func (i *inspection) place(item document, file, at string) error {
 	return nil
 }
 
-// items returns the objects in a document: itself, or those of a list.
+// items returns the objects in a document: the document itself, or those of a
+// list.
 func (d document) items() ([]document, error) {
 	if !strings.HasSuffix(d.kind, "List") {
 		return []document{d}, nil
@@ -188,7 +190,7 @@ func (d document) items() ([]document, error) {
 	return out, nil
 }
 
-// sound says what keeps a document from being an object.
+// sound returns an error unless a document is an object.
 func (d document) sound() error {
 	switch {
 	case d.node.Kind != yaml.MappingNode:
@@ -205,9 +207,9 @@ func (d document) sound() error {
 	return nil
 }
 
-// parse reads YAML without expanding it, and refuses what would be dangerous
-// or ambiguous to expand, or has more nodes than are left; it returns how many it
-// has. Between documents it asks whether to go on.
+// parse parses YAML without expanding it. It refuses what would be dangerous or
+// ambiguous to expand, and more than left nodes; it returns how many there are.
+// Between documents it calls ended, whose error stops it.
 func parse(content []byte, limits Limits, left int, ended func() error) (out []document, nodes int, err error) {
 	content = bytes.TrimPrefix(content, []byte("\xef\xbb\xbf"))
 	if err := sizes(content, limits.Document); err != nil {
@@ -243,15 +245,16 @@ func parse(content []byte, limits Limits, left int, ended func() error) (out []d
 	}
 }
 
-// unnamed is an error about an alias, which may be a password that begins with a
-// star: it is not repeated.
+// unnamed matches an error about an alias without an anchor, which may be a
+// password that begins with a star: it must not be shown.
 var unnamed = regexp.MustCompile(`(?s)unknown anchor '.*' referenced`)
 
 const noAnchor = "an alias, which begins with *, of an anchor that is not there: put it in quotes if it is a text"
 
 var separator = regexp.MustCompile(`(?m)^---(?:\s|$)`)
 
-// sizes refuses documents over the limit, by what is between separators.
+// sizes refuses documents above the limit, by the distance between separators,
+// without parsing them.
 func sizes(content []byte, limit int) error {
 	if len(content) <= limit {
 		return nil
@@ -287,7 +290,7 @@ func child(node *yaml.Node, key string) *yaml.Node {
 	return nil
 }
 
-// text returns what a scalar says, also by an alias.
+// text returns the value of a scalar, or of an alias of one.
 func text(node *yaml.Node) string {
 	if node != nil && node.Kind == yaml.AliasNode {
 		node = node.Alias
@@ -298,9 +301,9 @@ func text(node *yaml.Node) string {
 	return node.Value
 }
 
-// texts calls visit for each text of a document, with the key that it is
-// below, until visit fails. Annotations are left out, but what an alias
-// elsewhere takes from them is not.
+// texts calls visit for each text of a document, with the key that it is below,
+// until visit fails. Annotations are left out, except where an alias elsewhere
+// refers to them.
 func (d document) texts(visit func(key, value string) error) error {
 	type place struct {
 		node *yaml.Node
@@ -332,10 +335,10 @@ func (d document) texts(visit func(key, value string) error) error {
 	return nil
 }
 
-// checker walks a document's nodes and adds up what they would expand to.
+// checker walks a document's nodes and computes how many they would expand to.
 type checker struct {
 	limits  Limits
-	cost    map[*yaml.Node]int  // of anchors
+	cost    map[*yaml.Node]int  // nodes by anchor
 	open    map[*yaml.Node]bool // anchors that are being walked
 	aliased bool
 }

@@ -15,20 +15,20 @@ import (
 	"sigs.k8s.io/kustomize/api/types"
 )
 
-// inspection reads everything that kustomize would read, before it does.
+// inspection checks everything that kustomize would read, before it does.
 type inspection struct {
 	files  *memory
 	limits Limits
 
-	checked    map[string]int        // nodes of files that are known to be sound
-	parsed     map[string][]document // of manifests that were not looked at yet
+	checked    map[string]int        // number of nodes, by file that was checked
+	parsed     map[string][]document // by manifest that was parsed and not checked yet
 	manifested map[string]contained  // by manifest
-	where      map[string][]string   // files by the object that is in them
-	first      map[string]string     // places by file and exact object
+	where      map[string][]string   // files, by object
+	first      map[string]string     // where an object is in a file, by file and object
 	amounts
-	ownSchemas bool         // a kustomization brings its own OpenAPI schemas
-	ownTypes   bool         // a kustomization brings definitions of kinds
-	ended      func() error // reports whether to go on; nil for always
+	ownSchemas bool         // a kustomization has OpenAPI schemas of its own
+	ownTypes   bool         // a kustomization has definitions of kinds
+	ended      func() error // returns why to stop; nil for never
 	plain      plain
 }
 
@@ -58,7 +58,7 @@ func (i *inspection) folder(raw string) (string, error) {
 // maxNamed is how many folders or files a message names.
 const maxNamed = 5
 
-// folders names what there is at the top, so that a typing error is seen.
+// folders lists the folders of the root, so that users notice typing mistakes.
 func (i *inspection) folders() string {
 	var found []string
 	top, _ := i.files.list("/")
@@ -77,7 +77,8 @@ func (i *inspection) folders() string {
 	return fmt.Sprintf(", which has %s%s", strings.Join(found, ", "), more)
 }
 
-// kustomizationFile returns the path of the folder's kustomization, or "".
+// kustomizationFile returns the path of the folder's kustomization; empty for
+// none.
 func (i *inspection) kustomizationFile(dir string) (string, error) {
 	var found []string
 	for _, base := range konfig.RecognizedKustomizationFileNames() {
@@ -113,14 +114,15 @@ func (i *inspection) parseKustomization(name string) (types.Kustomization, error
 	return k, nil
 }
 
-// trim returns a path as the user wrote it.
+// trim returns a path as users write it.
 func trim(name string) string { return strings.TrimPrefix(name, "/") }
 
-// maxVisits bounds how many kustomizations a build reads, counting those that
-// are used several times.
+// maxVisits bounds how many kustomizations a build reads, counting each as often
+// as it is used.
 const maxVisits = 2000
 
-// kustomization checks the one in a folder and all that it refers to.
+// kustomization checks the kustomization of a folder, and everything that it
+// refers to. above are the folders that lead to it.
 func (i *inspection) kustomization(ctx context.Context, dir string, above []string) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -131,14 +133,14 @@ func (i *inspection) kustomization(ctx context.Context, dir string, above []stri
 	if slices.Contains(above, dir) {
 		return fmt.Errorf("%s: %w: it uses itself (%s)", display(dir), ErrInvalid, strings.Join(append(above, dir), " uses "))
 	}
-	// kustomize takes a folder around one that uses it for a circle.
+	// kustomize reports a folder that contains one which uses it as a cycle.
 	i.plain.doubt = i.plain.doubt || slices.ContainsFunc(above, func(user string) bool { return strings.HasPrefix(user, strings.TrimSuffix(dir, "/")+"/") })
 	name, err := i.kustomizationFile(dir)
 	if err != nil {
 		return err
 	}
 	if name == "" && above == nil {
-		// The root's own, made for a folder without one.
+		// The one that was generated for a root without one.
 		name = path.Join(dir, konfig.DefaultKustomizationFileName())
 	}
 	if name == "" {
@@ -155,7 +157,7 @@ func (i *inspection) kustomization(ctx context.Context, dir string, above []stri
 	return s.check(ctx, k)
 }
 
-// scope is one kustomization that is being checked.
+// scope is a kustomization that is being checked.
 type scope struct {
 	*inspection
 	file  string
@@ -203,7 +205,8 @@ func (s scope) missing(field, entry string) error {
 	return fmt.Errorf("%s: %s: %w: %q is not in the source; add it, or remove the line", trim(s.file), field, ErrInvalid, entry)
 }
 
-// local returns the path of something that a kustomization names.
+// local returns the path of an entry of a kustomization, which must be neither
+// remote nor absolute.
 func (s scope) local(field, entry string) (string, error) {
 	switch {
 	case isRemote(entry):
@@ -306,7 +309,7 @@ func (s scope) fileOrText(field, file, text string) error {
 	return s.text(field, text)
 }
 
-// text checks YAML that stands within the kustomization.
+// text checks YAML that is inline in the kustomization.
 func (s scope) text(field, text string) error {
 	docs, err := s.parse([]byte(text))
 	if err != nil {
@@ -333,8 +336,7 @@ func (s scope) generators(k types.Kustomization) error {
 				return err
 			}
 		}
-		// What is before a '=' is part of the path here: kustomize reads the
-		// entry as it is.
+		// Here a '=' is part of the path: kustomize reads the entry as it is.
 		for _, entry := range append(slices.Clone(source.EnvSources), source.EnvSource) {
 			if err := s.generatorFile(entry); err != nil {
 				return err
@@ -359,7 +361,7 @@ func (s scope) generatorFile(entry string) error {
 	return s.use(name)
 }
 
-// clip makes a foreign text fit for a message.
+// clip cuts an untrusted text for a message.
 func clip(s string) string {
 	const most = 200
 	if len(s) > most {
@@ -368,8 +370,8 @@ func clip(s string) string {
 	return s
 }
 
-// The forms that make kustomize clone or download, and some that only others
-// would follow.
+// Forms of entries that make kustomize clone or download, and some that only
+// other programs would follow.
 var (
 	remoteHost = regexp.MustCompile(`(?i)^(git::|gh:|github\.com[/:])`)
 	remoteUser = regexp.MustCompile(`^[A-Za-z0-9][\w.-]*@`)
@@ -384,7 +386,7 @@ func isRemote(entry string) bool {
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https" || u.Host != "")
 }
 
-// manifests returns what a folder without a kustomization is made of: its YAML
+// manifests returns the manifests of a folder without a kustomization: its YAML
 // files, and the folders below it that have a kustomization, sorted.
 func (i *inspection) manifests(ctx context.Context, root string) ([]string, error) {
 	var out []string
@@ -411,7 +413,7 @@ func (i *inspection) manifests(ctx context.Context, root string) ([]string, erro
 				if err != nil {
 					return nil, err
 				}
-				if len(docs) > 0 { // kustomize refuses a file with nothing but comments
+				if len(docs) > 0 { // kustomize refuses a file that has only comments
 					out = append(out, relative)
 					i.parsed[name] = docs
 				}
@@ -425,7 +427,8 @@ func (i *inspection) manifests(ctx context.Context, root string) ([]string, erro
 	return out, nil
 }
 
-// explain names the files of an object that kustomize found twice.
+// explain adds to an error of kustomize the files of an object that it found
+// twice.
 func (i *inspection) explain(err error) error {
 	if !errors.Is(err, ErrKustomize) {
 		return err

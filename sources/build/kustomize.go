@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/openapi"
 )
 
-// render runs kustomize here and now. It cannot be interrupted, and what the files say
-// of schemas stays in globals of the process. Errors: ErrKustomize.
+// render runs kustomize. It cannot be interrupted, and schemas in the files stay
+// in globals of the process. Errors: ErrKustomize.
 func render(files *memory, root string) (out []*yaml.Node, err error) {
 	// kustomize panics on some malformed objects.
 	defer func() {
@@ -23,8 +23,8 @@ func render(files *memory, root string) (out []*yaml.Node, err error) {
 	}()
 	options := &krusty.Options{
 		Reorder: krusty.ReorderOptionNone,
-		// The file system has nothing but the source in it; as with Flux, a
-		// file of it may be used from any folder.
+		// The file system has only the source's files; as with Flux, any of them
+		// may be used from any folder.
 		LoadRestrictions: types.LoadRestrictionsNone,
 		PluginConfig:     types.DisabledPluginConfig(),
 	}
@@ -39,7 +39,7 @@ func render(files *memory, root string) (out []*yaml.Node, err error) {
 	return out, nil
 }
 
-// maxMessage is how much of kustomize's own words an error repeats, in bytes.
+// maxMessage is how much of kustomize's message an error quotes, in bytes.
 const maxMessage = 1000
 
 func oneLine(s string) string {
@@ -50,12 +50,12 @@ func oneLine(s string) string {
 	return s
 }
 
-// everybody is more than the builds that run at a time.
+// everybody is more than the number of builds that run at a time.
 const everybody = 1 << 20
 
-// inProcess runs kustomize in this process. Builds that bring schemas of their own
-// run alone, since kustomize keeps those in globals: that is for programs that
-// build one thing after the other.
+// inProcess runs kustomize in this process. Builds with schemas of their own run
+// alone, since kustomize keeps those in globals. That is for programs that build
+// one thing after another.
 type inProcess struct{ schemas *semaphore.Weighted }
 
 func (r inProcess) run(ctx context.Context, p plan) ([]*yaml.Node, error) {

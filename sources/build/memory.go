@@ -12,12 +12,12 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 )
 
-// memory is a read-only file system for kustomize: the source's files, and
-// nothing else. Paths are absolute.
+// memory is a read-only file system for kustomize with only the source's files.
+// Paths are absolute.
 type memory struct {
 	*Tree
-	extra map[string][]byte // wins over files
-	reads *Reads            // nil: nobody wants to know
+	extra map[string][]byte // goes before files
+	reads *Reads            // records what is read; nil for no record
 }
 
 var _ filesys.FileSystem = (*memory)(nil)
@@ -29,7 +29,7 @@ func (m *memory) with(name string, content []byte) *memory {
 	return &memory{Tree: m.Tree, extra: map[string][]byte{name: content}, reads: m.reads}
 }
 
-// read returns a file, which is not to be changed.
+// read returns a file's content, which must not be changed.
 func (m *memory) read(name string) ([]byte, bool) {
 	if own, ok := m.extra[name]; ok {
 		return own, true
@@ -39,7 +39,8 @@ func (m *memory) read(name string) ([]byte, bool) {
 	return data, ok
 }
 
-// list returns the names in a directory, which are not to be changed; false if there is none.
+// list returns the names in a directory, which must not be changed; false if it
+// does not exist.
 func (m *memory) list(name string) ([]string, bool) {
 	m.reads.note(m.Tree, names, name)
 	found, ok := m.dirs[name]
@@ -63,13 +64,13 @@ func (m *memory) isFile(name string) bool {
 	return ok
 }
 
-// IsDir reports whether a directory is there.
+// IsDir reports whether a directory exists.
 func (m *memory) IsDir(name string) bool { return m.isDir(name) }
 
-// Exists reports whether a file or directory is there.
+// Exists reports whether a file or directory exists.
 func (m *memory) Exists(name string) bool { return m.isDir(name) || m.isFile(name) }
 
-// ReadFile returns a file's content, which is not to be changed.
+// ReadFile returns a copy of a file's content.
 func (m *memory) ReadFile(name string) ([]byte, error) {
 	content, ok := m.read(path.Clean("/" + name))
 	if !ok {

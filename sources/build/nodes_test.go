@@ -10,7 +10,8 @@ import (
 	"github.com/flotilla-io/flotilla/sources/build"
 )
 
-// dense is an object that takes many times its bytes to read: two nodes a line.
+// dense returns a manifest that takes many times its size in memory when it is
+// parsed: two YAML nodes a line.
 func dense(name string, lines int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s}\ndata:\n", name)
@@ -20,7 +21,7 @@ func dense(name string, lines int) string {
 	return b.String()
 }
 
-// taken is how many bytes a build allocates, and its error.
+// taken returns how many bytes a build allocates, and its error.
 func taken(t *testing.T, source map[string]string) (uint64, error) {
 	t.Helper()
 	in := build.Input{Files: files(source)}
@@ -32,8 +33,9 @@ func taken(t *testing.T, source map[string]string) (uint64, error) {
 	return after.TotalAlloc - before.TotalAlloc, err
 }
 
-// TestWhatIsReadIsBounded: what a build reads is bounded by the nodes that it makes,
-// whatever the bytes are, and however often they are used.
+// TestWhatIsReadIsBounded checks that the input of a build is bounded by the
+// number of its YAML nodes, independently of its size in bytes and of how often a
+// file is used.
 func TestWhatIsReadIsBounded(t *testing.T) {
 	one, err := taken(t, map[string]string{"a.yaml": dense("a", 150_000)})
 	if err != nil {

@@ -11,15 +11,15 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// SubstituteKey is the label or annotation that keeps an object's variables
-// as they are, with the value SubstituteDisabled. It is Flux's.
+// SubstituteKey is a label or annotation of Flux: with the value
+// SubstituteDisabled, the variables of an object are not replaced.
 const (
 	SubstituteKey      = "kustomize.toolkit.fluxcd.io/substitute"
 	SubstituteDisabled = "disabled"
 )
 
-// objects returns what was built, with variables and metadata in place,
-// checked and sorted.
+// objects returns what was built as objects, with variables replaced and metadata
+// added, checked and sorted.
 func (b *Builder) objects(ctx context.Context, built []*yaml.Node, in Input) ([]*unstructured.Unstructured, error) {
 	if len(built) > b.limits.Objects {
 		return nil, fmt.Errorf("%w: %d objects, %d are allowed", ErrTooLarge, len(built), b.limits.Objects)
@@ -79,7 +79,8 @@ func (b *Builder) object(node *yaml.Node, variables *variables) (*unstructured.U
 	return object, nil
 }
 
-// strange characters have no place in names and would spoil messages.
+// strange reports whether a character has no place in names, and would spoil
+// messages.
 func strange(r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == unicode.ReplacementChar
 }
@@ -98,8 +99,9 @@ func merge(get func() map[string]string, set func(map[string]string), extra map[
 	set(all)
 }
 
-// keepsVariables reports whether an object's text stays as it is: when it asks
-// for that, and for definitions, whose descriptions are full of examples.
+// keepsVariables reports whether the variables of an object are not replaced:
+// where it asks for that, and for definitions of kinds, whose descriptions are
+// full of examples.
 func keepsVariables(content any) bool {
 	fields, _ := content.(map[string]any)
 	o := unstructured.Unstructured{Object: fields}
@@ -107,7 +109,8 @@ func keepsVariables(content any) bool {
 		o.GetLabels()[SubstituteKey] == SubstituteDisabled || o.GetAnnotations()[SubstituteKey] == SubstituteDisabled
 }
 
-// distinct refuses the same object twice, also under two API versions.
+// distinct returns an error if an object exists twice, even under two API
+// versions.
 func distinct(objects []*unstructured.Unstructured) error {
 	seen := make(map[string]bool, len(objects))
 	for _, o := range objects {
@@ -120,9 +123,9 @@ func distinct(objects []*unstructured.Unstructured) error {
 	return nil
 }
 
-// ranks is the order of kinds when applied: what others need comes first, and
-// policies before the templates that they place. Kinds that are not listed
-// come after those that are, and webhooks last.
+// ranks is the order in which kinds are applied: those that others need come
+// first, and policies before the templates that they place. Kinds that are not
+// listed come after those that are, and webhooks last.
 var ranks = rank(
 	"Namespace", "CustomResourceDefinition", "ServiceAccount", "Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding",
 	"ResourceQuota", "LimitRange", "StorageClass", "PriorityClass", "RuntimeClass", "IngressClass",

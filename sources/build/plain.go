@@ -8,28 +8,28 @@ import (
 	"sigs.k8s.io/kustomize/api/types"
 )
 
-// plain collects objects that kustomize would leave as they are. It takes
-// kustomize a time that grows with the square of their number to find that
-// out, so they do not go there: most folders ask for nothing to be changed.
+// plain collects objects that kustomize would leave as they are. kustomize takes
+// a time that grows with the square of their number to find that out, so such
+// objects are not passed to it: most folders ask for no changes.
 //
-// Wherever it is not beyond doubt that nothing would change, or that kustomize
-// would find nothing wrong, kustomize builds all of it.
+// Wherever it is not certain that nothing would change, or that kustomize would
+// find no error, kustomize builds everything.
 type plain struct {
 	doubt   bool
 	objects []*yaml.Node
 	names   map[string]bool
 }
 
-// kustomization doubts one that says more than where resources are.
+// kustomization sets doubt if a kustomization has more than a list of resources.
 func (p *plain) kustomization(k types.Kustomization) {
 	p.doubt = p.doubt || k.Kind != types.KustomizationKind
 	k.TypeMeta, k.MetaData, k.Resources = types.TypeMeta{}, nil, nil
 	p.doubt = p.doubt || !reflect.ValueOf(k).IsZero()
 }
 
-// object adds an object that is not part of a list.
+// object adds an object that is not part of a list, or sets doubt.
 func (p *plain) object(d document) {
-	// Of two objects of one name kustomize knows whether they are the same.
+	// Only kustomize knows whether two objects of one name are the same.
 	id := d.kind + " " + d.name
 	if p.doubt = p.doubt || p.names[id] || fillsReferences[d.kind] || strings.HasSuffix(d.kind, "List") || !simple(d); p.doubt {
 		p.objects, p.names = nil, nil
@@ -39,8 +39,8 @@ func (p *plain) object(d document) {
 	p.objects = append(p.objects, d.node)
 }
 
-// fillsReferences are the kinds with references that kustomize completes by a
-// namespace, if what they refer to is there.
+// fillsReferences are the kinds with references to which kustomize adds a
+// namespace, if what they refer to is among the objects.
 var fillsReferences = map[string]bool{
 	"ClusterRoleBinding": true, "RoleBinding": true,
 	"MutatingWebhookConfiguration": true, "ValidatingWebhookConfiguration": true,
@@ -48,8 +48,8 @@ var fillsReferences = map[string]bool{
 }
 
 // simple reports whether an object has nothing that kustomize resolves, drops or
-// refuses: aliases, empty entries of lists, and labels or annotations that are
-// empty, no texts or its own.
+// refuses: aliases, null entries of lists, and labels or annotations that are
+// empty, not strings, or kustomize's own.
 func simple(d document) bool {
 	metadata := child(d.node, "metadata")
 	for _, field := range []string{"labels", "annotations"} {

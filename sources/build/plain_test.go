@@ -14,13 +14,15 @@ import (
 	"github.com/flotilla-io/flotilla/sources/build"
 )
 
-// throughKustomize is an input that builds the same, but always by kustomize.
+// throughKustomize returns an input with the same result that is always built by
+// kustomize.
 func throughKustomize(in build.Input) build.Input {
 	in.Spec.Images = append(in.Spec.Images, kustomize.Image{Name: "no.such/image", NewTag: "none"})
 	return in
 }
 
-// bothWays builds an input as it is and by kustomize, and compares.
+// bothWays builds an input with and without kustomize, and checks that the
+// results are equal.
 func bothWays(t *testing.T, in build.Input) []*unstructured.Unstructured {
 	t.Helper()
 	got, err := build.New(build.Limits{}).Build(t.Context(), in)
@@ -99,7 +101,8 @@ func TestRealApplicationsBothWays(t *testing.T) {
 	}
 }
 
-// Time must not grow with the square of the objects, where nothing is changed.
+// TestManyObjectsAreCheap checks that kustomize, whose time grows with the square
+// of the number of objects, is left out where it would change nothing.
 func TestManyObjectsAreCheap(t *testing.T) {
 	source := map[string]string{}
 	for n := range 2000 {
@@ -132,7 +135,7 @@ func FuzzBothWays(f *testing.F) {
 			t.Fatal("a small input takes longer than a minute")
 		}
 		if err != nil {
-			return // what is in doubt is kustomize's to judge
+			return // kustomize decides in cases of doubt
 		}
 		want, err := builder.Build(ctx, throughKustomize(in))
 		if err != nil {

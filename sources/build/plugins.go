@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// plugins checks the configurations of kustomize's built-in plugins. Others
-// are programs, and those that reach further than the source are refused.
+// plugins checks the configurations of kustomize's built-in plugins. All other
+// plugins are programs, and are refused, as are built-in ones that access more
+// than the source.
 func (s scope) plugins(field string, entries []string) error {
 	for _, entry := range entries {
 		content := []byte(entry)
@@ -41,8 +42,8 @@ func (s scope) plugins(field string, entries []string) error {
 	return nil
 }
 
-// pluginText checks a text of a plugin's configuration: it may be an address,
-// a file that the plugin reads, or YAML itself.
+// pluginText checks a text in a plugin's configuration: it may be an address, a
+// file that the plugin reads, or YAML itself.
 func (s scope) pluginText(field, key, value string) error {
 	if isRemote(value) {
 		return s.refuse(field, fmt.Sprintf("%q is remote", clip(value)))

@@ -13,19 +13,18 @@ import (
 type Document struct {
 	// Number counts the documents of the file that are not empty, from 1.
 	Number int
-	// Line is where it begins, from 1.
+	// Line is the line on which it begins, from 1.
 	Line int
-	// Fields are what it says; nil if it is no mapping.
+	// Fields are its content; nil if it is not a mapping.
 	Fields map[string]any
 
 	node *yaml.Node
 }
 
 // Read reads YAML, or JSON, as a build does: within limits, and without anything
-// that could be understood in two ways. A Kubernetes list is returned as its
-// items.
+// ambiguous. A Kubernetes list is returned as its items.
 //
-// Errors: ErrInvalid, ErrTooLarge; with what was read before, none of it.
+// Errors: ErrInvalid, ErrTooLarge, with which no documents are returned.
 func Read(content []byte, limits Limits) ([]Document, error) {
 	limits = limits.withDefaults()
 	docs, _, err := parse(content, limits, math.MaxInt, nil)
@@ -55,7 +54,8 @@ func Read(content []byte, limits Limits) ([]Document, error) {
 }
 
 // LineOf returns the line of a field by its path, such as spec.rules[0].name or
-// metadata.labels[a.b/c]; of one that is not there, that of what it would be in.
+// metadata.labels[a.b/c]; for a field that does not exist, the line of the
+// innermost parent that does.
 func (d Document) LineOf(path string) int {
 	node, line := d.node, d.Line
 	for path != "" {
@@ -70,7 +70,7 @@ func (d Document) LineOf(path string) int {
 	return line
 }
 
-// cutPath takes the first step off a path.
+// cutPath splits the first step off a path.
 func cutPath(path string) (step, rest string) {
 	if inner, found := strings.CutPrefix(path, "["); found {
 		step, rest, _ = strings.Cut(inner, "]")
@@ -83,7 +83,7 @@ func cutPath(path string) (step, rest string) {
 	return path[:end], strings.TrimPrefix(path[end:], ".")
 }
 
-// follow returns what a step leads to, and the line that it is on.
+// follow returns the node to which a step leads, and its line.
 func follow(node *yaml.Node, step string) (*yaml.Node, int) {
 	if node != nil && node.Kind == yaml.AliasNode {
 		node = node.Alias

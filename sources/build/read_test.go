@@ -74,7 +74,8 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// Errors go to statuses and to commits: what a Secret holds must not.
+// TestErrorsDoNotRepeatValues checks that errors, which appear in statuses and on
+// commits, show no value of a Secret.
 func TestErrorsDoNotRepeatValues(t *testing.T) {
 	const secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\nstringData:\n  password: "
 	for name, tc := range map[string]struct{ value, want string }{

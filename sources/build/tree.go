@@ -8,14 +8,15 @@ import (
 	"sync"
 )
 
-// Tree is the files of a source, made ready to be built from any number of times, also at the same time.
+// Tree holds the files of a source, indexed so that they can be built any number
+// of times, also concurrently.
 type Tree struct {
 	files map[string][]byte
 	dirs  map[string][]string // names in each directory, by its absolute path
 }
 
-// NewTree returns a Tree of contents by slash-separated path from the root. They must not be changed any
-// more.
+// NewTree returns a Tree of contents by slash-separated path from the root. They
+// must not be changed afterwards.
 func NewTree(files map[string][]byte) *Tree {
 	t := &Tree{files: files, dirs: map[string][]string{"/": nil}}
 	for name := range files {
@@ -27,7 +28,8 @@ func NewTree(files map[string][]byte) *Tree {
 	return t
 }
 
-// Folders returns the names of the folders in a folder, which is named by its path from the root, such as "/apps"; sorted.
+// Folders returns the names of the folders in a folder, which is given by its
+// path from the root, such as "/apps"; sorted.
 func (t *Tree) Folders(dir string) []string {
 	var out []string
 	for _, name := range t.dirs[dir] {
@@ -38,7 +40,8 @@ func (t *Tree) Folders(dir string) []string {
 	return out
 }
 
-// addDirs lists a new path in its directory, and that in its own, and so on.
+// addDirs adds a path to its directory, and that directory to its own, up to one
+// that is known.
 func (t *Tree) addDirs(name string) {
 	for name != "/" {
 		dir := path.Dir(name)
@@ -51,14 +54,15 @@ func (t *Tree) addDirs(name string) {
 	}
 }
 
-// Reads are what a build looked at: from another Tree in which all of it is the same, the same Spec builds
-// the same objects. Nil is a build of which that is not known.
+// Reads records what a build has read. With another Tree in which all of that is
+// the same, the same Spec builds the same objects. Nil is for a build of which
+// that is not known.
 type Reads struct {
 	mu   sync.Mutex
 	seen map[query]string
 }
 
-// query is a question to a Tree.
+// query is a lookup in a Tree.
 type query struct {
 	about question
 	name  string // an absolute path, or a pattern
@@ -74,7 +78,7 @@ const (
 	matching
 )
 
-// Same reports whether a Tree gives the same answers.
+// Same reports whether all lookups have the same results in a Tree.
 func (r *Reads) Same(t *Tree) bool {
 	if r == nil {
 		return false
@@ -89,7 +93,7 @@ func (r *Reads) Same(t *Tree) bool {
 	return true
 }
 
-// note keeps the answer of a Tree.
+// note records the result of a lookup in a Tree.
 func (r *Reads) note(t *Tree, about question, name string) {
 	if r == nil {
 		return
@@ -102,7 +106,7 @@ func (r *Reads) note(t *Tree, about question, name string) {
 	}
 }
 
-// answer returns a text that differs where what is asked for does.
+// answer returns a text that differs where the result of a lookup does.
 func (t *Tree) answer(at query) string {
 	yes := map[bool]string{true: "yes", false: "no"}
 	switch at.about {

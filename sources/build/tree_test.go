@@ -7,7 +7,8 @@ import (
 	"github.com/flotilla-io/flotilla/sources/build"
 )
 
-// TestReads: what a build looked at is the same in other files exactly if they build the same.
+// TestReads checks that what a build has read is the same in other files exactly
+// if they build the same.
 func TestReads(t *testing.T) {
 	config := func(name string) string { return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + "}\n" }
 	files := map[string]string{

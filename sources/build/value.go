@@ -7,15 +7,16 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// reader turns YAML nodes into the values that an object is made of: maps,
-// lists, texts, int64, float64, bool and nil. What looks like a date stays the
-// text that it was, as with kubectl.
+// reader converts YAML nodes into the values of an object: maps, lists, strings,
+// int64, float64, bool and nil. What looks like a date stays a string, as with
+// kubectl.
 type reader struct {
-	left  int // bytes that the object may still take
+	left  int // bytes that the object may still have
 	depth int
 }
 
-// perNode is what a node adds to the size of an object, beside its text.
+// perNode is how many bytes a node adds to the size of an object, in addition to
+// its text.
 const perNode = 3
 
 func (r *reader) value(node *yaml.Node) (any, error) {
@@ -49,7 +50,7 @@ func (r *reader) value(node *yaml.Node) (any, error) {
 	}
 }
 
-// fields reads a mapping. Keys of its own win over those that it merges.
+// fields converts a mapping. Its own keys go before those that it merges.
 func (r *reader) fields(node *yaml.Node, out map[string]any) error {
 	for n := 0; n+1 < len(node.Content); n += 2 {
 		key := node.Content[n]
@@ -78,8 +79,8 @@ func (r *reader) fields(node *yaml.Node, out map[string]any) error {
 	return nil
 }
 
-// mergeInto adds the fields of a mapping, or of a list of them, that are not
-// there yet.
+// mergeInto adds the fields of a mapping, or of a list of mappings, that out does
+// not have.
 func mergeInto(out map[string]any, merged any) error {
 	switch m := merged.(type) {
 	case map[string]any:
@@ -101,7 +102,7 @@ func mergeInto(out map[string]any, merged any) error {
 	}
 }
 
-// wholeBelow is how large a number may be to be whole without doubt.
+// wholeBelow is the size up to which all integers are exact in a float64.
 const wholeBelow = 1 << 53
 
 func scalar(node *yaml.Node) (any, error) {
@@ -125,7 +126,7 @@ func scalar(node *yaml.Node) (any, error) {
 	}
 }
 
-// number reads a float; one that is whole is an integer, as it is in JSON.
+// number converts a float; an integral one becomes an integer, as in JSON.
 func number(node *yaml.Node) (any, error) {
 	var v float64
 	if err := node.Decode(&v); err != nil {
@@ -140,7 +141,7 @@ func number(node *yaml.Node) (any, error) {
 	return v, nil
 }
 
-// wrong does not repeat the value, which may be a Secret's.
+// wrong returns an error without the value, which may be a Secret's.
 func wrong(node *yaml.Node, err error) error {
 	if err == nil {
 		return nil

@@ -16,7 +16,7 @@ import (
 type variables struct {
 	values     map[string]string
 	strict     bool
-	secret     *disclosure.Disclosure // nil: no value is secret
+	secret     *disclosure.Disclosure // nil if no value is secret
 	annotation SecretAnnotation
 }
 
@@ -41,8 +41,8 @@ func newVariables(in Input) (*variables, error) {
 	return v, nil
 }
 
-// annotationFor returns what an object is annotated with, by its content before its variables are replaced; empty for
-// nothing.
+// annotationFor returns the value of an object's SecretAnnotation, by its content
+// before variables are replaced; empty for none.
 func (v *variables) annotationFor(content any) string {
 	fields, _ := content.(map[string]any)
 	metadata, _ := fields["metadata"].(map[string]any)
@@ -72,7 +72,7 @@ func (v *variables) replace(content any, limit int) (any, error) {
 	if len(replaced) > limit {
 		return nil, fmt.Errorf("%w: with the values in place it has more than %d bytes", ErrTooLarge, limit)
 	}
-	// The text may hold values from Secrets: it does not go into messages.
+	// The text may contain values of Secrets, so errors must not quote it.
 	broken := fmt.Errorf("%w: with the values in place it is no longer YAML; quote the variable", ErrSubstitute)
 	decoded, err := yaml.YAMLToJSONStrict([]byte(replaced))
 	if err != nil {
@@ -86,7 +86,7 @@ func (v *variables) replace(content any, limit int) (any, error) {
 	return out, nil
 }
 
-// maxUses is how often an object may say $.
+// maxUses is how many $ an object may have.
 const maxUses = 50_000
 
 // expand replaces variables in a text, unless that would take too much.
@@ -94,7 +94,7 @@ func (v *variables) expand(text string, limit int) (out string, err error) {
 	if strings.Count(text, "$") > maxUses {
 		return "", fmt.Errorf("%w: it uses more than %d variables", ErrTooLarge, maxUses)
 	}
-	// The library panics on some positions within a value.
+	// The library panics on some offsets into a value.
 	defer func() {
 		if recover() != nil {
 			out, err = "", fmt.Errorf("%w: a variable is used in a way that has no result", ErrSubstitute)
@@ -117,17 +117,17 @@ func (v *variables) expand(text string, limit int) (out string, err error) {
 	return out, nil
 }
 
-// maxSteps bounds the comparisons that cutting patterns off values takes.
+// maxSteps bounds the comparisons that removing patterns from values takes.
 const maxSteps = 1 << 28
 
-// expansion says, before it is done, what replacing variables takes at most.
+// expansion estimates, before variables are replaced, what that takes at most.
 type expansion struct {
 	values map[string]string
-	limit  int // sizes over it are all the same
+	limit  int // larger sizes are all treated alike
 	steps  int
 }
 
-// size returns how many bytes a node may become.
+// size returns how many bytes the result for a node may have.
 func (e *expansion) size(node envparse.Node) int {
 	size := 0
 	switch node := node.(type) {
@@ -152,7 +152,7 @@ func (e *expansion) call(node *envparse.FuncNode) int {
 	}
 	switch {
 	case node.Name == "//" && len(args) == 2:
-		// Nothing is found once more often than there are bytes.
+		// A pattern matches at most once more often than there are bytes.
 		times := value + 1
 		if old, plain := node.Args[0].(*envparse.TextNode); plain {
 			times = strings.Count(e.values[node.Param], old.Value)

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// azurePlace is that of a repository on Azure DevOps, the service or a server of one's own.
+// azurePlace returns the API addresses of a repository on Azure DevOps Services,
+// or on a self-hosted Azure DevOps Server.
 func azurePlace(host *url.URL, parts []string) (place, bool) {
 	n := len(parts)
 	above, repository := parts[:n-2], parts[n-1]
@@ -15,7 +16,8 @@ func azurePlace(host *url.URL, parts []string) (place, bool) {
 	}
 	server, roots, service := azureServer(host, above)
 	if service && len(above) == roots {
-		// The service leaves a project out that has the repository's name.
+		// The service omits the project from the path if the repository has the
+		// same name.
 		above = append(slices.Clone(above), repository)
 	}
 	return place{
@@ -24,10 +26,13 @@ func azurePlace(host *url.URL, parts []string) (place, bool) {
 	}, len(above) == roots+1
 }
 
-// azureServer returns where the API is, how many parts of a path are above the project, and
-// whether that is the service: at dev.azure.com it is the organization; at the name that an
-// organization had before, none or DefaultCollection; elsewhere a collection, which may be
-// in an application.
+// azureServer returns the address of the API, how many path segments stand before
+// the project, and whether the host is the hosted service.
+//
+// At dev.azure.com one segment, the organization, stands before it. At
+// <organization>.visualstudio.com, the older form, it is none, or
+// DefaultCollection. On other hosts it is the collection, which may follow a
+// virtual directory.
 func azureServer(host *url.URL, above []string) (server string, roots int, service bool) {
 	name := strings.ToLower(host.Host)
 	switch {
@@ -42,13 +47,15 @@ func azureServer(host *url.URL, above []string) (server string, roots int, servi
 	}
 }
 
-// azureAuth takes a personal access token, as a password for no user.
+// azureAuth authenticates with a personal access token, sent as the password of
+// an empty user name.
 func azureAuth(secret map[string][]byte) (key, value string, err error) {
 	token, err := tokenOf(secret)
 	return "Authorization", basic("", token), err
 }
 
-// azureBody names the status as Flux does, so that it takes the place of one that Flux posted.
+// azureBody uses the genre that Flux uses, so that the status replaces one that
+// Flux posted.
 func azureBody(s Status) any {
 	state := map[State]string{Pending: "pending", Success: "succeeded", Failure: "failed"}[s.State]
 	return struct {

@@ -9,10 +9,12 @@ import (
 	"strings"
 )
 
-// badLink is why Bitbucket may refuse a status: it wants a link with each.
+// badLink explains a refused status in messages: Bitbucket requires a link with
+// every status.
 const badLink = "Bitbucket does not take every link: check where statuses lead (serve --status-url)"
 
-// bitbucketPlace is that of a repository on Bitbucket Cloud, of which there is one.
+// bitbucketPlace returns the API addresses of a repository on Bitbucket Cloud,
+// which has one host.
 func bitbucketPlace(host *url.URL, parts []string) (place, bool) {
 	repository := escape(parts)
 	return place{
@@ -21,7 +23,8 @@ func bitbucketPlace(host *url.URL, parts []string) (place, bool) {
 	}, strings.EqualFold(host.Host, "bitbucket.org") && len(parts) == 2
 }
 
-// dataCenterPlace is that of a repository on a server of one's own, which may be below a path.
+// dataCenterPlace returns the API addresses of a repository on a Bitbucket Data
+// Center server, which may be served below a path.
 func dataCenterPlace(host *url.URL, parts []string) (place, bool) {
 	above, project, repository, found := cutDataCenter(parts)
 	if !found {
@@ -37,8 +40,8 @@ func dataCenterPlace(host *url.URL, parts []string) (place, bool) {
 	}, true
 }
 
-// cutDataCenter takes the path of a repository apart, as for a clone or as in a browser. The
-// project of a person is called ~name.
+// cutDataCenter splits the path of a repository, given as a clone address or as
+// the address of its page. The project of a user is named ~user.
 func cutDataCenter(parts []string) (above []string, project, repository string, found bool) {
 	n := len(parts)
 	if n >= 4 && parts[n-2] == "repos" {
@@ -55,7 +58,8 @@ func cutDataCenter(parts []string) (above []string, project, repository string, 
 	return nil, "", "", false
 }
 
-// bitbucketAuth takes a token, a user's name and a password in its place, or both in one.
+// bitbucketAuth authenticates with a token, with username and password, or with
+// both as <user>:<password> in the key token.
 func bitbucketAuth(secret map[string][]byte) (key, value string, err error) {
 	token := strings.TrimSpace(string(secret["token"]))
 	user, password := entry(secret, "username"), entry(secret, "password")
@@ -75,12 +79,14 @@ func bitbucketAuth(secret map[string][]byte) (key, value string, err error) {
 	return "Authorization", basic(user, password), nil
 }
 
-// entry returns what a Secret has under a key, without the line's end that comes of files.
+// entry returns the value of a key of a Secret without trailing line breaks,
+// which values read from files often have.
 func entry(secret map[string][]byte, key string) string {
 	return strings.TrimRight(string(secret[key]), "\r\n")
 }
 
-// basic is the header of a user's name and a password.
+// basic returns the value of an Authorization header with a user name and a
+// password.
 func basic(user, password string) string {
 	return "Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password))
 }
@@ -89,23 +95,25 @@ func bitbucketBody(s Status) any {
 	return without(bitbucketFields(s))
 }
 
-// dataCenterBody names the status by its context where a build is required for a merge, too.
+// dataCenterBody also sets parent to the context, which is the name under which
+// Data Center requires a build for merging.
 func dataCenterBody(s Status) any {
 	fields := bitbucketFields(s)
 	fields["parent"] = s.Context
 	return without(fields)
 }
 
-// bitbucketFields are those of a status. Its key may have 40 characters, which are those of a
-// hash: contexts that begin alike would share one if they were cut.
+// bitbucketFields returns the fields of a status. Its key is limited to 40
+// characters, so it is the SHA-1 of the context: truncated contexts with a common
+// beginning would share a key.
 func bitbucketFields(s Status) map[string]string {
 	sum := sha1.Sum([]byte(s.Context)) //nolint:gosec // as above
 	state := map[State]string{Pending: "INPROGRESS", Success: "SUCCESSFUL", Failure: "FAILED"}[s.State]
 	return map[string]string{"key": hex.EncodeToString(sum[:]), "state": state, "name": s.Context, "description": s.Description, "url": s.TargetURL}
 }
 
-// bitbucketLinks reports whether Bitbucket Cloud takes a link: names without a dot, as they are
-// within a network, are refused.
+// bitbucketLinks reports whether Bitbucket Cloud accepts a link: it refuses host
+// names without a dot, such as those of a local network.
 func bitbucketLinks(target string) bool {
 	u, err := url.Parse(target)
 	return err == nil && strings.ContainsAny(u.Hostname(), ".:")

@@ -8,7 +8,7 @@ import (
 	"github.com/flotilla-io/flotilla/sources/forge"
 )
 
-// web is the status of most tests here, and webKey the SHA-1 of its context.
+// web is the status in most of these tests, and webKey the SHA-1 of its context.
 var web = forge.Status{Commit: commit, Context: "Kustomization/Web/1a2b3c4d", State: forge.Failure, Description: "2/3 clusters ready:\n\teu-3 waits", TargetURL: "https://hub.example.com/x"}
 
 const webKey = "36700b19253d8b1b7e60a9113b66acf89ef3c667"

@@ -17,14 +17,15 @@ import (
 	"github.com/flotilla-io/flotilla/sources/git"
 )
 
-// client asks one forge over HTTP.
+// client sends requests to one forge over HTTP.
 type client struct {
 	dialect dialect
 	name    string // for messages
 	header  http.Header
 	http    *http.Client
 	timeout time.Duration
-	// act is what it does, what the objects of that, and refused why one may be malformed, for messages.
+	// act is what the client does, what is the kind of object that it writes, and
+	// refused explains why the forge may refuse one. All are for messages.
 	act, what, refused string
 }
 
@@ -46,13 +47,15 @@ func newClient(p Provider, d dialect, name string, opts Options) (*client, error
 		dialect: d, name: name, header: header, timeout: opts.Timeout, act: "post status to", what: "commit statuses", refused: d.refused,
 		http: &http.Client{
 			Transport: &http.Transport{DialContext: opts.Egress.DialContext, TLSClientConfig: config, ForceAttemptHTTP2: true, IdleConnTimeout: time.Minute},
-			// A redirect would take the token or the status elsewhere.
+			// Redirects are not followed: they would send the token or the status to
+			// another address.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}, nil
 }
 
-// tlsConfig reads certificates in the format of a GitRepository's Secret.
+// tlsConfig returns the TLS configuration for certificates in the format of a
+// GitRepository's Secret.
 func tlsConfig(certificates map[string][]byte) (*tls.Config, error) {
 	data := map[string][]byte{}
 	for _, key := range []string{"ca.crt", "caFile", "tls.crt", "tls.key", "certFile", "keyFile"} {
@@ -70,14 +73,14 @@ func tlsConfig(certificates map[string][]byte) (*tls.Config, error) {
 	return cred.TLS, nil
 }
 
-// answer is the reply of a forge.
+// answer is the response of a forge.
 type answer struct {
 	code   int
 	header http.Header
 	text   []byte
 }
 
-// ask sends a request, with a body unless that is nil.
+// ask sends a request, with body as JSON unless it is nil.
 func (c *client) ask(ctx context.Context, method, address string, body any) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
@@ -110,16 +113,17 @@ func (c *client) ask(ctx context.Context, method, address string, body any) (ans
 	return answer{code: resp.StatusCode, header: resp.Header, text: text}, nil
 }
 
-// fault says what went wrong on the way. It shows nothing of what was answered.
+// fault returns a transport error without any content of the response.
 func (c *client) fault(err error) error {
 	return fmt.Errorf("%s %s: %w", c.act, c.name, egress.Fault(err))
 }
 
-// maxAnswer is how much of an answer is read, in bytes.
+// maxAnswer is how much of a response is read, in bytes.
 const maxAnswer = 8 << 20
 
-// outcome says what an answer means where a JSON value is asked for; accepts reports whether a refusal
-// means that all is well.
+// outcome returns the error that a response means; a successful response must be
+// a JSON object or list. accepts may be nil; it reports whether a refusal
+// nevertheless means success.
 func (c *client) outcome(a answer, accepts func(code int, message string) bool) error {
 	switch {
 	case slices.Contains(c.dialect.signIn, a.code) && !isValue(a.text):
@@ -141,14 +145,16 @@ func (c *client) outcome(a answer, accepts func(code int, message string) bool) 
 	return fmt.Errorf("%s %s: %w", c.act, c.name, c.refusal(a.code, words))
 }
 
-// isValue reports whether an answer is a JSON object or list, as a forge's is.
+// isValue reports whether a response is a JSON object or list, as the responses
+// of forges are.
 func isValue(text []byte) bool {
 	text = bytes.TrimSpace(text)
 	return len(text) > 0 && (text[0] == '{' || text[0] == '[') && json.Valid(text)
 }
 
-// refusal says what a status means. It shows nothing of the forge's own words: what
-// answers need not be a forge.
+// refusal returns the error that a status code means. The message only
+// distinguishes cases and is not shown: the server that responds need not be a
+// forge.
 func (c *client) refusal(code int, message string) error {
 	switch {
 	case code >= 300 && code < 400:
@@ -169,12 +175,13 @@ func (c *client) unauthorized(code int) error {
 	return fmt.Errorf("%w (%s): the token must be valid, and needs the right to write %s", ErrUnauthorized, named(code), c.what)
 }
 
-// named is a status by its number and its usual words.
+// named returns a status code with its standard text.
 func named(code int) string {
 	return strings.TrimSpace(fmt.Sprintf("HTTP %d %s", code, http.StatusText(code)))
 }
 
-// message returns a forge's own words. They distinguish faults, and are not shown.
+// message returns the error message in a response. It is used to distinguish
+// faults and is never shown.
 func message(text []byte) string {
 	var answer struct {
 		Message any `json:"message"`
@@ -191,17 +198,20 @@ func message(text []byte) string {
 	return string(text)
 }
 
+// Bounds of the wait after a rate limit; defaultWait applies if the forge names
+// no time.
 const (
 	minWait     = time.Second
 	defaultWait = time.Minute
 	maxWait     = time.Hour
 )
 
-// retryAfter says how long a forge wants to be left alone, if it does. Times
-// of day are read against the answer's own date.
+// retryAfter returns how long to wait if the response is a rate limit. Absolute
+// times are compared with the response's own Date header, not with the local
+// clock.
 func retryAfter(a answer, message string) (time.Duration, bool) {
 	spent := a.header.Get("X-RateLimit-Remaining") == "0" || a.header.Get("RateLimit-Remaining") == "0" ||
-		strings.Contains(strings.ToLower(message), "rate limit") // GitHub's secondary one may come without a header
+		strings.Contains(strings.ToLower(message), "rate limit") // GitHub's secondary limit may come without a header
 	asked := a.header.Get("Retry-After")
 	limited := a.code == http.StatusTooManyRequests ||
 		(a.code == http.StatusForbidden && (spent || asked != "")) ||
@@ -225,8 +235,8 @@ func retryAfter(a answer, message string) (time.Duration, bool) {
 	return min(max(wait, minWait), maxWait), true
 }
 
-// untilReset reads when a budget is renewed: the seconds since 1970 with most
-// forges, the seconds to come with some.
+// untilReset returns the time until a rate limit is renewed. Most forges send
+// Unix seconds, some the number of seconds left.
 func untilReset(at int64, now time.Time) time.Duration {
 	if at < int64(maxWait/time.Second) {
 		return inSeconds(at)
@@ -234,7 +244,8 @@ func untilReset(at int64, now time.Time) time.Duration {
 	return time.Unix(at, 0).Sub(now)
 }
 
-// inSeconds returns a duration that a forge names, without overflowing.
+// inSeconds returns a number of seconds as a Duration between 0 and maxWait, so
+// that it cannot overflow.
 func inSeconds(seconds int64) time.Duration {
 	return time.Duration(min(max(seconds, 0), int64(maxWait/time.Second))) * time.Second
 }

@@ -11,50 +11,57 @@ import (
 	"strings"
 )
 
-// Comment is what to say under the pull request that brought a commit.
+// Comment is a comment on the pull request that brought a commit.
 type Comment struct {
 	// Commit is the full hash, in lower-case hex.
 	Commit string
-	// Key distinguishes the comment from others. Nobody but the caller is to know it, so that nobody can write a
-	// comment that is taken for this one.
+	// Key distinguishes the comment from others. It is a secret of the caller, so
+	// that nobody can forge a comment that is taken for this one.
 	Key string
-	// Body is Markdown. It is taken as it is.
+	// Body is Markdown, sent unchanged.
 	Body string
-	// At is where the comment stands; zero where that is not known.
+	// At identifies the existing comment; the zero value means that it is not
+	// known.
 	At CommentRef
 }
 
-// CommentRef says where a comment stands.
+// CommentRef identifies a comment. An ID of 0 means that only the pull request is
+// known.
 type CommentRef struct {
 	PullRequest int64
 	ID          int64
 }
 
-// Commenter keeps one comment under the pull request that brought a commit: it writes it, and edits it from
-// then on. It returns where it stands. Errors: the sentinels of this package, a RateLimitError, or a fault
-// that may pass.
+// Commenter maintains one comment on the pull request that brought a commit: it
+// creates the comment once and edits it from then on. It returns the comment's
+// reference. Errors: the sentinels of this package, a RateLimitError, or a
+// transient fault.
 type Commenter interface {
 	Comment(ctx context.Context, c Comment) (CommentRef, error)
 }
 
-// commenting is how one kind of forge wants comments.
+// commenting describes the comment API of one kind of forge. Its paths are
+// relative to the repository.
 type commenting struct {
-	// dialect is the Provider type of its statuses.
+	// dialect is the Provider type of the forge's statuses.
 	dialect string
-	// pulls is where the pull requests of a commit are, below the repository.
+	// pulls returns the path that lists the pull requests of a commit.
 	pulls func(commit string) string
-	// merged finds the pull request among what is answered; 0 for none.
+	// merged returns the number of the merged pull request in a response; 0 if
+	// there is none.
 	merged func(text []byte, commit string) (int64, error)
-	// list is where comments are listed and made, and edit where one is edited, below the repository.
+	// list returns the path where comments are listed and created; edit returns
+	// the method and path to edit one.
 	list func(number int64) string
 	edit func(at CommentRef) (method, path string)
-	// pages is the query for a page of perPage comments, less its number; empty where a list has all.
+	// pages is the query for a page of perPage comments, without the page number;
+	// empty if the list is not paged.
 	pages string
 }
 
-const perPage = 100 // as pages asks for
+const perPage = 100 // the value in pages
 
-// commentings by Provider type, which are Flux's.
+// commentings maps Provider types, which are Flux's, to the comment APIs.
 var commentings = map[string]commenting{
 	"githubpullrequestcomment": {
 		dialect: "github", pages: "?per_page=100&page=",
@@ -88,9 +95,10 @@ func issueComment(at CommentRef) (string, string) {
 	return http.MethodPatch, fmt.Sprintf("/issues/comments/%d", at.ID)
 }
 
-// pull is a pull request as a forge lists it.
+// pull is a pull request in a forge's list.
 type pull interface {
-	// brought reports whether it was merged, and whether as the commit itself.
+	// brought reports whether the pull request was merged, and whether the commit
+	// is its merge commit.
 	brought(commit string) (merged, itself bool)
 	number() int64
 }
@@ -118,8 +126,9 @@ func (m gitlabMerge) brought(commit string) (bool, bool) {
 }
 func (m gitlabMerge) number() int64 { return m.IID }
 
-// mergedOf finds the pull request that was merged as the commit, else one that was merged with it; of
-// several the last.
+// mergedOf returns the number of the pull request whose merge commit is the
+// commit, otherwise of a merged one that contains it; the highest number if there
+// are several.
 func mergedOf[P pull](text []byte, commit string) (int64, error) {
 	var list []P
 	if err := json.Unmarshal(text, &list); err != nil {
@@ -141,20 +150,21 @@ func mergedOf[P pull](text []byte, commit string) (int64, error) {
 	return with, nil
 }
 
-// commenter comments over HTTP.
+// commenter writes comments over HTTP.
 type commenter struct {
 	*client
 	commenting
-	repository string // where the API has it
+	repository string // the repository's address in the API
 }
 
-// Comments reports whether a Provider type is one that comments on pull requests.
+// Comments reports whether a Provider type comments on pull requests.
 func Comments(providerType string) bool {
 	_, comments := commentings[providerType]
 	return comments
 }
 
-// NewCommenter returns the Commenter of a provider, of a type that Comments. Errors: ErrProvider.
+// NewCommenter returns the Commenter of a provider whose type comments on pull
+// requests. Errors: ErrProvider.
 func NewCommenter(p Provider, opts Options) (Commenter, error) {
 	how, known := commentings[p.Type]
 	if !known {
@@ -169,7 +179,7 @@ func NewCommenter(p Provider, opts Options) (Commenter, error) {
 	return &commenter{client: client, commenting: how, repository: strings.TrimSuffix(at.before, "/statuses/")}, nil
 }
 
-// Comment writes the comment, or edits it.
+// Comment edits the comment, or creates it if it does not exist.
 func (c *commenter) Comment(ctx context.Context, what Comment) (CommentRef, error) {
 	if !commitHash.MatchString(what.Commit) {
 		return CommentRef{}, fmt.Errorf("%w: commit %q is not a full hash", ErrStatus, what.Commit)
@@ -192,7 +202,7 @@ func (c *commenter) Comment(ctx context.Context, what Comment) (CommentRef, erro
 			return at, err
 		}
 	}
-	// Nobody knows where it stands, or somebody has deleted it.
+	// The comment's ID is not known, or somebody has deleted the comment.
 	id, err := c.find(ctx, at.PullRequest, marker)
 	if err != nil {
 		return CommentRef{}, err
@@ -208,19 +218,20 @@ func (c *commenter) Comment(ctx context.Context, what Comment) (CommentRef, erro
 	return at, err
 }
 
-// markerOf is what nobody sees of a comment, and what it is found by. Who copies it has a copy of that one
-// pull request's.
+// markerOf returns an HTML comment, invisible in the rendered text, by which the
+// comment is found. It depends on the pull request, so that a copied marker is of
+// no use under another one.
 func markerOf(key string, number int64) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%d", key, number))
 	return fmt.Sprintf("<!-- flotilla:%x -->", sum[:16])
 }
 
-// pullRequest returns the number of the one that brought a commit.
+// pullRequest returns the number of the pull request that brought a commit.
 func (c *commenter) pullRequest(ctx context.Context, commit string) (int64, error) {
 	text, err := c.get(ctx, http.MethodGet, c.pulls(commit), nil)
 	if errors.Is(err, ErrNotFound) {
 		if _, err := c.get(ctx, http.MethodGet, "", nil); err != nil {
-			return 0, err // it is the repository that is not there
+			return 0, err // the repository itself is missing
 		}
 		return 0, fmt.Errorf("%w %s", ErrNoPullRequest, commit)
 	}
@@ -237,10 +248,10 @@ func (c *commenter) pullRequest(ctx context.Context, commit string) (int64, erro
 	return number, nil
 }
 
-// mostPages of comments are looked through.
+// mostPages is how many pages of comments are searched.
 const mostPages = 20
 
-// find returns the oldest comment with a marker; 0 if there is none.
+// find returns the ID of the oldest comment with a marker; 0 if there is none.
 func (c *commenter) find(ctx context.Context, number int64, marker string) (int64, error) {
 	var found int64
 	for page := 1; page <= mostPages; page++ {
@@ -278,7 +289,7 @@ func (c *commenter) write(ctx context.Context, at CommentRef, body any) error {
 	return err
 }
 
-// get asks for something below the repository.
+// get sends a request to a path below the repository and returns the response.
 func (c *commenter) get(ctx context.Context, method, path string, body any) ([]byte, error) {
 	got, err := c.ask(ctx, method, c.repository+path, body)
 	if err != nil {

@@ -16,10 +16,10 @@ import (
 	"github.com/flotilla-io/flotilla/sources/forge"
 )
 
-// marker is that of the key "secret" under pull request 7.
+// marker is the marker of the key "secret" and pull request 7.
 const marker = "<!-- flotilla:bfc7a1ae6224076b66bf0f80bc166b86 -->"
 
-// script is a forge that answers each request as the script says, and records all of them.
+// script is a fake forge with scripted answers that records all requests.
 type script struct {
 	t       *testing.T
 	server  *httptest.Server
@@ -54,7 +54,7 @@ func newScript(t *testing.T, answers map[string]string) *script {
 	return s
 }
 
-// comment has a comment on the commit written, as it is known to stand somewhere.
+// comment writes a comment on the commit, with at as its known reference.
 func (s *script) comment(kind string, at forge.CommentRef) (forge.CommentRef, error) {
 	s.t.Helper()
 	to, err := forge.NewCommenter(forge.Provider{Type: kind, Address: s.server.URL + "/org/repo", Secret: map[string][]byte{"token": []byte(canary)}}, forge.Options{Egress: reach, Timeout: time.Minute})
@@ -64,10 +64,11 @@ func (s *script) comment(kind string, at forge.CommentRef) (forge.CommentRef, er
 	return to.Comment(s.t.Context(), forge.Comment{Commit: commit, Key: "secret", Body: "all is well", At: at})
 }
 
-// body is what is sent of the comment.
+// body is the JSON of the comment in requests.
 const body = ` {"body":"all is well\n\u003c!-- flotilla:bfc7a1ae6224076b66bf0f80bc166b86 --\u003e"}`
 
-// TestComments: what each forge is asked, word by word, when nothing is known of the comment.
+// TestComments checks the exact requests to each kind of forge if nothing is
+// known of the comment.
 func TestComments(t *testing.T) {
 	github, gitlab := "/api/v3/repos/org/repo", "/api/v4/projects/org%2Frepo"
 	pulls := `[{"number":9,"merged_at":"2026-01-02T03:04:05Z","merge_commit_sha":"other"},{"number":7,"merged_at":"2026-01-02T03:04:05Z","merge_commit_sha":"` + commit + `"},{"number":12,"merged_at":null,"merge_commit_sha":"` + commit + `"}]`
@@ -126,7 +127,8 @@ func TestComments(t *testing.T) {
 	}
 }
 
-// TestOneComment: there is one, whatever has become of it, and of what is known of it.
+// TestOneComment checks that there is exactly one comment, whatever happened to
+// it and whatever is known of it.
 func TestOneComment(t *testing.T) {
 	const api = "/api/v1/repos/org/repo"
 	list, edit, other := "GET "+api+"/issues/7/comments", "PATCH "+api+"/issues/comments/42", "PATCH "+api+"/issues/comments/40"

@@ -25,21 +25,23 @@ import (
 	"github.com/flotilla-io/flotilla/sources/forge"
 )
 
-// request is one as a forge got it, word by word.
+// request is a request exactly as the forge received it.
 type request struct {
 	Method, Host, Target string
 	Header               map[string]string // without those that the transport adds
 	Body                 string
 }
 
-// contract is a forge that notes what it is asked. It stands in for servers of the
-// Internet: it has a certificate for their names, and connections to them lead to it.
+// contract is a fake forge that records its requests. It may stand in for servers
+// on the internet: then it has a certificate for their names, and connections to
+// them lead to it.
 type contract struct {
 	server *httptest.Server
-	ca     []byte // nil: it stands in for nobody
+	ca     []byte // nil if it stands in for no server on the internet
 	mu     sync.Mutex
 	got    []request
-	// code, and how long to be left alone, are the answer; 0 is one that never comes.
+	// code and after are the status code and the Retry-After header of responses;
+	// with code 0 there is no response.
 	code  int
 	after string
 	over  chan struct{}
@@ -92,7 +94,8 @@ func newContract(t *testing.T, names ...string) *contract {
 	return f
 }
 
-// reach has every name lead to the forge, as one on the Internet.
+// reach returns a Dialer that resolves every name to a public address and
+// connects to the fake forge.
 func (f *contract) reach() egress.Dialer {
 	return egress.Dialer{
 		LookupNetIP: func(context.Context, string, string) ([]netip.Addr, error) {
@@ -117,7 +120,7 @@ func (f *contract) poster(t *testing.T, p forge.Provider, timeout time.Duration)
 	return to
 }
 
-// requests returns what came since it was asked last.
+// requests returns the requests since its last call.
 func (f *contract) requests() []request {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -126,7 +129,8 @@ func (f *contract) requests() []request {
 	return got
 }
 
-// asked are the headers of a request that authenticates in a way.
+// asked returns the expected headers of a request with an Authorization header,
+// and more as pairs of key and value.
 func asked(authorization string, more ...string) map[string]string {
 	header := map[string]string{"Accept": "application/json", "Content-Type": "application/json", "User-Agent": "flotilla", "Authorization": authorization}
 	for i := 0; i < len(more); i += 2 {
@@ -135,15 +139,15 @@ func asked(authorization string, more ...string) map[string]string {
 	return header
 }
 
-// paths are those of a repository, by the type of its forge.
+// paths are the repository's paths by Provider type.
 var paths = map[string]string{
 	"github": "/org/repo", "gitlab": "/org/repo", "gitea": "/org/repo", "bitbucketserver": "/scm/org/repo.git", "azuredevops": "/org/project/_git/repo",
 }
 
-// posting is a status, where it goes, and the one request that comes of it.
+// posting is a status, where it is posted, and the expected request.
 type posting struct {
 	address string
-	secret  map[string]string // token: canary if nil
+	secret  map[string]string // nil means the token canary
 	status  forge.Status
 	want    request
 }
@@ -165,7 +169,8 @@ func (p posting) try(t *testing.T, kind string, f *contract) {
 	}
 }
 
-// TestAnswersOfForges: each means the same with every forge, in the same words, whoever gives it.
+// TestAnswersOfForges checks that a response leads to the same error with every
+// kind of forge.
 func TestAnswersOfForges(t *testing.T) {
 	const mayWrite = "access denied (HTTP %s): the token must be valid, and needs the right to write commit statuses"
 	cases := map[string]struct {

@@ -7,44 +7,48 @@ import (
 	"strings"
 )
 
-// dialect is how one kind of forge wants a status.
+// dialect describes the status API of one kind of forge.
 type dialect struct {
-	// place finds a repository by its server and the two or more parts of its path; false
-	// if the address has another form.
+	// place returns the API addresses of a repository by its server and the two or
+	// more segments of its path; false if the address has another form.
 	place func(host *url.URL, parts []string) (place, bool)
-	// form is what an address must do, for messages.
+	// form describes the required form of an address, for messages.
 	form string
-	// auth is the header that authenticates. Errors: ErrProvider.
+	// auth returns the header that authenticates. Errors: ErrProvider.
 	auth func(secret map[string][]byte) (key, value string, err error)
-	// headers go along with each status.
+	// headers are sent with every request.
 	headers map[string]string
-	// body is what is posted.
+	// body returns the JSON body of a status.
 	body func(s Status) any
-	// links reports whether a status can link to an address, which may be empty. One that
-	// cannot links to its commit. Nil: all can.
+	// links reports whether a status can link to an address, which may be empty;
+	// if it cannot, the status links to its commit. Nil means that every address
+	// is accepted.
 	links func(target string) bool
-	// refused is why a status may be malformed to the forge, for messages.
+	// refused explains why the forge may refuse a status, for messages.
 	refused string
-	// accepts reports whether a refusal means that all is well.
+	// accepts reports whether a refusal nevertheless means success. It may be nil.
 	accepts func(s Status, code int, message string) bool
-	// signIn are the codes of the page that a token gets which is not known.
+	// signIn are the status codes with which the forge sends its sign-in page when
+	// it does not know the token.
 	signIn []int
-	// silent says that a status which is taken is answered with nothing.
+	// silent means that the forge answers an accepted status with no content.
 	silent bool
 }
 
-// place is a repository on a forge.
+// place holds the addresses of a repository on a forge.
 type place struct {
-	// before and after are the address that takes statuses, around the commit's hash.
+	// before and after are the parts of the address that accepts statuses before
+	// and after the commit's hash.
 	before, after string
-	// page is the address that shows a commit, less its hash. It is needed for links.
+	// page is the address of a commit's page without the hash. It is set where
+	// links is.
 	page string
 }
 
-// often is why most forges refuse a status.
+// often is the reason that most forges have for refusing a status.
 const often = "a commit takes so many statuses of a context and no more, and the token may not set those of others"
 
-// dialects by Provider type.
+// dialects maps Provider types to the status APIs.
 var dialects = map[string]dialect{
 	"github": {
 		place: func(host *url.URL, parts []string) (place, bool) {
@@ -75,20 +79,22 @@ var dialects = map[string]dialect{
 	"bitbucketserver": {
 		place: dataCenterPlace, form: "be https://<host>/scm/<project>/<repository>.git or https://<host>/projects/<project>/repos/<repository>",
 		auth: bitbucketAuth, body: dataCenterBody, links: func(target string) bool { return target != "" }, refused: badLink,
-		// Without it a status may be taken for a request that a page has a browser make.
+		// Without this header the server may refuse the request as cross-site
+		// request forgery.
 		headers: map[string]string{"X-Atlassian-Token": "no-check"}, silent: true,
 	},
 	"azuredevops": {
 		place: azurePlace, form: "be https://dev.azure.com/<organization>/<project>/_git/<repository>, or https://<host>/<collection>/<project>/_git/<repository>",
 		auth: azureAuth, body: azureBody, refused: often,
-		// It asks not to be sent to where people sign in; some answers are that page still.
+		// This header asks for no redirect to the sign-in page; some responses
+		// still are that page.
 		headers: map[string]string{"X-TFS-FedAuthRedirect": "Suppress"}, signIn: []int{http.StatusNonAuthoritativeInfo, http.StatusFound},
 	},
 }
 
 const ownedForm = "name an owner and a repository"
 
-// ownedPlace is that of a repository which belongs to an owner.
+// ownedPlace returns the API addresses of a repository at <owner>/<repository>.
 func ownedPlace(api string, parts []string) (place, bool) {
 	return place{before: api + "/repos/" + escape(parts) + "/statuses/"}, len(parts) == 2
 }
@@ -109,7 +115,8 @@ func tokenOf(secret map[string][]byte) (string, error) {
 	return token, nil
 }
 
-// tokenAs authenticates by a header with the token after a prefix.
+// tokenAs returns an auth function that sends the token in a header after a
+// prefix.
 func tokenAs(key, prefix string) func(map[string][]byte) (string, string, error) {
 	return func(secret map[string][]byte) (string, string, error) {
 		token, err := tokenOf(secret)
@@ -121,7 +128,7 @@ func plainBody(s Status) any {
 	return without(map[string]string{"state": string(s.State), "context": s.Context, "description": s.Description, "target_url": s.TargetURL})
 }
 
-// without drops empty fields.
+// without removes empty fields from m and returns it.
 func without(m map[string]string) map[string]string {
 	for k, v := range m {
 		if v == "" {
@@ -138,7 +145,8 @@ func gitlabState(s State) string {
 	return string(s)
 }
 
-// sameState accepts GitLab's refusal to set a state that is set already.
+// sameState reports whether GitLab refused a status because the commit already
+// has this state.
 func sameState(s Status, code int, message string) bool {
 	return code == http.StatusBadRequest && strings.Contains(message, "Cannot transition status") &&
 		strings.Contains(message, "from :"+gitlabState(s.State))

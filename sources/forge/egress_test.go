@@ -9,8 +9,8 @@ import (
 	"github.com/flotilla-io/flotilla/sources/forge"
 )
 
-// TestThisMachineIsNotReached: whoever may write a Provider reaches nothing on the
-// control plane's own machine.
+// TestThisMachineIsNotReached checks that a Provider cannot make us connect to
+// the control plane's own machine.
 func TestThisMachineIsNotReached(t *testing.T) {
 	s := newServer(t, http.StatusCreated, nil, "{}")
 	addresses := map[string]string{forge.TypeGitNotes: s.URL + "/o/r"}
@@ -32,8 +32,8 @@ func TestThisMachineIsNotReached(t *testing.T) {
 	}
 }
 
-// TestNothingOfAnAnswerIsShown: what answers where a forge should be shows in no
-// error.
+// TestNothingOfAnAnswerIsShown checks that no error shows any part of a response
+// of a server that need not be a forge.
 func TestNothingOfAnAnswerIsShown(t *testing.T) {
 	const secret = "CANARY-of-somebody-else"
 	for _, code := range []int{302, 400, 401, 403, 404, 409, 418, 422, 429, 500, 503} {

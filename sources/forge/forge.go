@@ -17,33 +17,35 @@ import (
 	"github.com/flotilla-io/flotilla/sources/git"
 )
 
-// What callers branch on, with egress.ErrNotAllowed. An error that is none of these,
-// nor a RateLimitError, is a fault that may pass.
+// Errors that callers distinguish, besides egress.ErrNotAllowed. Any other error,
+// except a RateLimitError, is a transient fault.
 var (
-	// ErrProvider says that the type, address or Secret cannot be used.
+	// ErrProvider means that the type, address or Secret cannot be used.
 	ErrProvider = errors.New("unusable provider")
-	// ErrStatus says that the status itself is malformed, or was refused.
+	// ErrStatus means that the status is malformed, or that the forge refused it.
 	ErrStatus = errors.New("status refused")
-	// ErrUnauthorized says that the token is wrong, or may not write statuses.
+	// ErrUnauthorized means that the token is invalid, or lacks the right to
+	// write.
 	ErrUnauthorized = errors.New("access denied")
-	// ErrNotFound says that the forge has no such repository or commit.
+	// ErrNotFound means that the forge has no such repository or commit.
 	ErrNotFound = errors.New("repository or commit not found")
-	// ErrNoPullRequest says that no pull request brought a commit, as far as the forge knows.
+	// ErrNoPullRequest means that the forge knows no pull request that brought the
+	// commit.
 	ErrNoPullRequest = errors.New("no pull request brought the commit")
 )
 
-// RateLimitError says that the forge wants to be left alone for a while.
+// RateLimitError means that the forge refuses requests for a while.
 type RateLimitError struct {
-	// After is how long; at least a second and at most an hour.
+	// After is how long to wait: at least a second and at most an hour.
 	After time.Duration
 }
 
-// Error says so.
+// Error implements error.
 func (e *RateLimitError) Error() string {
 	return fmt.Sprintf("rate limit reached, try again in %s", e.After)
 }
 
-// State is what a status says.
+// State is the state of a commit status.
 type State string
 
 // The states that every forge knows in some form.
@@ -53,40 +55,41 @@ const (
 	Failure State = "failure"
 )
 
-// Status is what to say about a commit.
+// Status is a commit status.
 type Status struct {
 	// Commit is the full hash, in lower-case hex.
 	Commit string
-	// Context names who says it; statuses with the same context replace each
-	// other. Forges compare contexts without case, so they are sent in lower
-	// case.
+	// Context names the source of the status; statuses with the same context
+	// replace each other. Forges compare contexts without regard to case, so they
+	// are sent in lower case.
 	Context string
 	// State is Pending, Success or Failure.
 	State State
-	// Description is a line for people. It is cut at 140 characters, which is
-	// what GitHub takes.
+	// Description is one line of text. It is truncated to 140 characters, which is
+	// GitHub's limit.
 	Description string
-	// TargetURL is where to read more; empty, or anything but http(s), is left out.
+	// TargetURL links to details. It is omitted if it is empty or not http(s).
 	TargetURL string
 }
 
-// Poster puts a status on a commit. Errors: the sentinels of this package, a
-// RateLimitError, or a fault that may pass.
+// Poster sets a status on a commit. Errors: the sentinels of this package, a
+// RateLimitError, or a transient fault.
 type Poster interface {
 	Post(ctx context.Context, status Status) error
 }
 
-// Provider says where statuses go: the fields of a Flux Provider, and the data
-// of the Secrets that it names.
+// Provider is where statuses go: the fields of a Flux Provider, and the data of
+// the Secrets that it refers to.
 type Provider struct {
 	// Type is github, gitlab, gitea, bitbucket (Cloud), bitbucketserver (Data Center),
 	// azuredevops or git-notes.
 	Type string
-	// Address is the repository's, as in a browser or for a clone over HTTP; for
-	// git-notes, any for a clone.
+	// Address is the repository's address, as in a browser or for cloning over
+	// HTTP; for git-notes, any address for cloning.
 	Address string
-	// Secret has the key token; for git-notes, the keys of a GitRepository's. For both
-	// kinds of Bitbucket token may be user:password, or there are username and password.
+	// Secret has the key token; for git-notes, the keys of a GitRepository's
+	// Secret. For both kinds of Bitbucket, token may be <user>:<password>, or the
+	// Secret has username and password.
 	Secret map[string][]byte
 	// Certificates has ca.crt, and tls.crt with tls.key; it may be nil.
 	Certificates map[string][]byte
@@ -95,13 +98,13 @@ type Provider struct {
 // TypeGitNotes is the Provider type that writes notes to refs/notes/flotilla.
 const TypeGitNotes = "git-notes"
 
-// Options configure a Poster. Zero fields take the default.
+// Options configure a Poster or a Commenter. Zero fields take the default.
 type Options struct {
-	// Timeout bounds each post. Default 15 s, which is Flux's.
+	// Timeout bounds each operation. Default 15 s, which is Flux's.
 	Timeout time.Duration
-	// Clock dates Git notes. Default the system's.
+	// Clock returns the time that Git notes are dated with. Default: the system's.
 	Clock clock.PassiveClock
-	// Author signs Git notes. Default "Flotilla <flotilla@localhost>".
+	// Author is the author of Git notes. Default "Flotilla <flotilla@localhost>".
 	Author string
 	// Egress opens connections. Its zero value reaches public addresses only.
 	Egress egress.Dialer
@@ -132,7 +135,8 @@ func New(p Provider, opts Options) (Poster, error) {
 	return &poster{client: client, place: at}, nil
 }
 
-// connect returns what asks the forge of a provider, and where that has the repository.
+// connect returns the client of a provider's forge, and the addresses of its
+// repository.
 func connect(p Provider, opts Options) (*client, place, error) {
 	opts = opts.withDefaults()
 	dialect, known := dialects[p.Type]
@@ -151,8 +155,8 @@ func connect(p Provider, opts Options) (*client, place, error) {
 	return client, at, err
 }
 
-// parseAddress returns the server of a repository's address, and the parts of its path:
-// two at least.
+// parseAddress returns the server of a repository's address, and the segments of
+// its path, at least two.
 func parseAddress(address string) (*url.URL, []string, error) {
 	u, err := url.Parse(address)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" {
@@ -165,15 +169,16 @@ func parseAddress(address string) (*url.URL, []string, error) {
 	return &url.URL{Scheme: u.Scheme, Host: u.Host}, repository, nil
 }
 
-// maxDescription is what GitHub takes, in characters; others take more.
+// maxDescription is GitHub's limit of a description, in characters; others allow
+// more.
 const maxDescription = 140
 
-// maxContext is what GitLab's column takes, in characters.
+// maxContext is the size of GitLab's database column, in characters.
 const maxContext = 255
 
 var commitHash = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
 
-// clean returns the status as forges take it.
+// clean returns the status as forges accept it, or an ErrStatus.
 func (s Status) clean() (Status, error) {
 	if !commitHash.MatchString(s.Commit) {
 		return s, fmt.Errorf("%w: commit %q is not a full hash", ErrStatus, s.Commit)

@@ -22,15 +22,15 @@ import (
 	"github.com/flotilla-io/flotilla/sources/forge"
 )
 
-// canary is the token that must never show.
+// canary is the token that must never appear in an error.
 const canary = "CANARY-77f0"
 
 var commit = strings.Repeat("ab", 20)
 
-// reach is what the administrator of these tests allows: their servers.
+// reach allows connections to the servers of these tests.
 var reach = egress.Dialer{Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
 
-// received is one request as the forge got it.
+// received is a request as the forge received it.
 type received struct {
 	Method, Path, Authorization string
 	Body                        map[string]string
@@ -248,7 +248,8 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// TestWhatAnAddressMustBe: who gives an address in another form is told of the right one.
+// TestWhatAnAddressMustBe checks that the error about an address in another form
+// names the right form.
 func TestWhatAnAddressMustBe(t *testing.T) {
 	for kind, want := range map[string]string{
 		"github":          "unusable provider: address \"https://***@h/a/b/c\" must name an owner and a repository",

@@ -41,7 +41,7 @@ func newNotes(p Provider, opts Options) (*notes, error) {
 	return &notes{remote: remote, clock: opts.Clock, author: *author}, nil
 }
 
-// Post sets the context's line in the commit's note.
+// Post sets the line of the status's context in the commit's note.
 func (n *notes) Post(ctx context.Context, status Status) error {
 	status, err := status.clean()
 	if err != nil {

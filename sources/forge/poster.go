@@ -13,7 +13,7 @@ type poster struct {
 
 var _ Poster = (*poster)(nil)
 
-// Post puts the status on its commit.
+// Post sets the status on its commit.
 func (p *poster) Post(ctx context.Context, status Status) error {
 	status, err := status.clean()
 	if err != nil {

@@ -9,32 +9,34 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// Credentials are what a remote may ask for. The zero value is anonymous. They
-// print as a fixed word, so that no log or error shows them by accident.
+// Credentials authenticate to a remote. The zero value is anonymous. They print
+// as a fixed word, so that no log or error shows them by accident.
 type Credentials struct {
 	// Username and Password are for basic authentication.
 	Username, Password string
 	// BearerToken is for token authentication; it excludes Username.
 	BearerToken string
-	// TLS has the client certificate and the authority to trust; nil means
-	// the system's authorities.
+	// TLS has the client certificate and the certificate authorities to trust; nil
+	// means the system's authorities.
 	TLS *tls.Config
 
 	signer     ssh.Signer
 	knownHosts []byte
 }
 
-// String hides the content.
+// String returns a fixed text, so that the content is not printed.
 func (Credentials) String() string { return "(credentials)" }
 
-// GoString hides the content.
+// GoString returns a fixed text, so that the content is not printed.
 func (Credentials) GoString() string { return "(credentials)" }
 
-// ParseCredentials reads a Secret in Flux's format for a repository at rawURL.
+// ParseCredentials reads the data of a Secret in Flux's format for a repository
+// at rawURL.
 //
 // For http(s): username and password, or bearerToken; ca.crt; tls.crt with
 // tls.key. For ssh: identity and known_hosts, both required; password for an
-// encrypted identity. All errors are ErrCredentials and name keys, not values.
+// encrypted identity. Errors: ErrURL, otherwise ErrCredentials, which names keys
+// but no values.
 func ParseCredentials(rawURL string, secret map[string][]byte) (Credentials, error) {
 	u, err := parseURL(rawURL)
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/flotilla-io/flotilla/sources/git"
 )
 
-// TestThisMachineIsNotReached: whoever may write a GitRepository reaches nothing
-// on the control plane's own machine, and does not learn what listens there.
+// TestThisMachineIsNotReached checks that a GitRepository can neither connect to
+// the control plane's own machine nor find out what listens there.
 func TestThisMachineIsNotReached(t *testing.T) {
 	_, identity := newSigner(t)
 	listening, closed := listener(t), listener(t)
@@ -64,7 +64,7 @@ func TestThisMachineIsNotReached(t *testing.T) {
 	}
 }
 
-// counted is a listener that counts who comes.
+// counted is a listener that counts connections.
 type counted struct {
 	net.Listener
 	port  int
@@ -94,15 +94,15 @@ func listener(t *testing.T) *counted {
 	return c
 }
 
-// end returns how many connections were made.
+// end closes the listener and returns the number of connections.
 func (c *counted) end() int {
 	_ = c.Close()
 	<-c.ended
 	return c.came
 }
 
-// TestNothingOfAnAnswerIsShown: what answers where a repository should be shows
-// in no error.
+// TestNothingOfAnAnswerIsShown checks that no error shows any part of a response
+// of a server that need not be a Git server.
 func TestNothingOfAnAnswerIsShown(t *testing.T) {
 	f := &fixture{t: t}
 	answers := map[string]func(w http.ResponseWriter, r *http.Request){
@@ -167,7 +167,7 @@ func redirectTo(location string) func(http.ResponseWriter, *http.Request) {
 	}
 }
 
-// raw answers with bytes that need not be HTTP.
+// raw returns a handler that sends bytes that need not be HTTP.
 func raw(answer string) func(http.ResponseWriter, *http.Request) {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		conn, _, err := http.NewResponseController(w).Hijack()
@@ -179,14 +179,15 @@ func raw(answer string) func(http.ResponseWriter, *http.Request) {
 }
 
 func TestMain(m *testing.M) {
-	// Clients read these once: a proxy that nobody listens at, for all tests.
+	// HTTP clients read these variables only once, so they are set for all tests.
+	// Nothing listens at this address.
 	_ = os.Setenv("HTTP_PROXY", "http://127.0.0.1:9")
 	_ = os.Setenv("HTTPS_PROXY", "http://127.0.0.1:9")
 	os.Exit(m.Run())
 }
 
-// TestProxiesOfTheEnvironmentAreNotUsed: behind a proxy nobody here would know
-// where a name leads.
+// TestProxiesOfTheEnvironmentAreNotUsed checks that connections are direct:
+// behind a proxy, the address of a name could not be checked.
 func TestProxiesOfTheEnvironmentAreNotUsed(t *testing.T) {
 	f := newFixture(t)
 	f.commit("one", nil)
@@ -205,7 +206,7 @@ func TestProxiesOfTheEnvironmentAreNotUsed(t *testing.T) {
 			},
 		}}
 		_, err := f.remote(scheme+"://git.example.com/app.git", git.Credentials{}, opts).Resolve(t.Context(), git.Ref{Branch: "main"})
-		if (err == nil) != (scheme == "http") { // nobody speaks TLS here
+		if (err == nil) != (scheme == "http") { // the server does not speak TLS
 			t.Errorf("%s: %v", scheme, err)
 		}
 		for _, address := range dialed {
@@ -219,8 +220,9 @@ func TestProxiesOfTheEnvironmentAreNotUsed(t *testing.T) {
 	}
 }
 
-// TestRedirectsAreJudgedAgain: credentials, names and connections stay out of
-// where a redirect leads, unless an administrator has allowed that network.
+// TestRedirectsAreJudgedAgain checks that the target of a redirect gets no
+// credentials or connection and that errors do not name it, unless an
+// administrator has allowed that network.
 func TestRedirectsAreJudgedAgain(t *testing.T) {
 	f := newFixture(t)
 	f.commit("one", nil)
@@ -268,8 +270,8 @@ func TestRedirectsAreJudgedAgain(t *testing.T) {
 	}
 }
 
-// TestNothingOfAnSSHAnswerIsShown: what is not SSH, or refuses in words of its own,
-// does not show.
+// TestNothingOfAnSSHAnswerIsShown checks that no error shows a response that is
+// not SSH, or a message of an SSH server.
 func TestNothingOfAnSSHAnswerIsShown(t *testing.T) {
 	f := &fixture{t: t}
 	_, identity := newSigner(t)
@@ -305,10 +307,10 @@ func TestNothingOfAnSSHAnswerIsShown(t *testing.T) {
 	}
 }
 
-// someKey is an SSH key that nobody has.
+// someKey is the public SSH key of an unknown host.
 const someKey = "AAAAC3NzaC1lZDI1NTE5AAAAIHRlc3R0ZXN0dGVzdHRlc3R0ZXN0dGVzdHRlc3R0ZXN0"
 
-// packet frames what an SSH server says before keys are exchanged.
+// packet frames a message of an SSH server before the key exchange.
 func packet(payload []byte) string {
 	padding := 8 - (len(payload)+5)%8 + 8
 	out := binary.BigEndian.AppendUint32(nil, uint32(len(payload)+padding+1))

@@ -10,36 +10,40 @@ import (
 	"github.com/flotilla-io/flotilla/policies/excerpt"
 )
 
-// What callers branch on. Each is wrapped with the URL and the next step; none
-// carries a secret.
+// Errors that callers distinguish. Each is wrapped with the URL and, where there
+// is one, the next step for the user; none contains a secret.
 var (
-	// ErrURL says that the address is not one that can be read.
+	// ErrURL means that the address is not a URL of a repository that can be read.
 	ErrURL = errors.New("unusable repository URL")
-	// ErrCredentials says that the Secret's keys do not make up credentials.
+	// ErrCredentials means that the Secret's keys are not usable credentials.
 	ErrCredentials = errors.New("unusable credentials")
-	// ErrRef says that the ref itself is malformed.
+	// ErrRef means that the ref itself is malformed.
 	ErrRef = errors.New("unusable ref")
-	// ErrRefNotFound says that the remote answered without the ref.
+	// ErrRefNotFound means that the remote does not have the ref or commit.
 	ErrRefNotFound = errors.New("ref not found")
-	// ErrUnauthorized says that the remote refused the credentials, or wants some.
+	// ErrUnauthorized means that the remote refused the credentials, or requires
+	// some.
 	ErrUnauthorized = errors.New("access denied")
-	// ErrRepositoryNotFound says that the remote knows no such repository.
+	// ErrRepositoryNotFound means that the remote has no such repository.
 	ErrRepositoryNotFound = errors.New("repository not found")
-	// ErrHostKey says that an SSH server could not be trusted.
+	// ErrHostKey means that an SSH server could not be trusted.
 	ErrHostKey = errors.New("SSH host key not trusted")
 	// ErrHostKeyUnknown is an ErrHostKey: known_hosts does not name the host.
 	ErrHostKeyUnknown = fmt.Errorf("%w: unknown host", ErrHostKey)
-	// ErrHostKeyChanged is an ErrHostKey: known_hosts has another key for it.
+	// ErrHostKeyChanged is an ErrHostKey: known_hosts has another key for the
+	// host.
 	ErrHostKeyChanged = fmt.Errorf("%w: key changed", ErrHostKey)
-	// ErrRedirect says that the remote redirected to where we do not follow.
+	// ErrRedirect means that the remote redirected to an address that is not
+	// followed.
 	ErrRedirect = errors.New("redirect refused")
-	// ErrTLS says that the server's certificate could not be verified.
+	// ErrTLS means that the server's certificate could not be verified.
 	ErrTLS = errors.New("TLS certificate not trusted")
-	// ErrTooLarge says that the remote sent more than Limits allow.
+	// ErrTooLarge means that the remote sent more than Limits allow.
 	ErrTooLarge = errors.New("too large")
-	// ErrMalformed says that the remote sent something that is not Git.
+	// ErrMalformed means that the remote sent something that is not Git's
+	// protocol.
 	ErrMalformed = errors.New("malformed answer")
-	// ErrConflict says that others kept changing a ref that was written.
+	// ErrConflict means that others kept changing a ref that was being written.
 	ErrConflict = errors.New("ref changed meanwhile")
 )
 
@@ -64,27 +68,28 @@ func MaskURL(raw string) string {
 	return strings.Replace(u.String(), "://", "://"+user, 1)
 }
 
-// beforeHost is what precedes the last '@' of something that is no URL: a
-// password with a '/' in it is one of the ways not to be one.
+// beforeHost matches everything up to the last '@' of a text that does not parse
+// as a URL, for example because of a password with a '/' in it.
 var beforeHost = regexp.MustCompile(`(?s)^([A-Za-z]*:(?://)?)?.*@`)
 
-// maxRemoteText is how much of a name in a repository a message repeats, in runes, mark included.
+// maxRemoteText is how much of a name from a repository a message repeats, in
+// runes, including the mark of a cut.
 const maxRemoteText = 201
 
-// remoteText makes a name that a repository has fit for a message: one line,
-// bounded, no control characters. Other words of a remote are not repeated: what
-// answers need not be a repository.
+// remoteText makes a name from a repository fit for a message: one line, bounded,
+// without control characters. Other text of a remote is not repeated, because the
+// server that responds need not be a Git server.
 func remoteText(s string) string { return excerpt.Runes(excerpt.Line(s), maxRemoteText) }
 
-// notFoundText and deniedText are the words that Git servers use; the protocol
-// has no codes for them.
+// notFoundText and deniedText match the messages of Git servers; the protocol has
+// no error codes.
 var (
 	notFoundText = regexp.MustCompile(`(?i)not found|does not exist|not appear to be a git repository|no such|could not be found`)
 	deniedText   = regexp.MustCompile(`(?i)permission denied|access denied|not authori[sz]ed|unauthori[sz]ed|authentication failed|forbidden`)
 )
 
-// classify turns a remote's refusal in words into an error that callers know.
-// The words themselves are not shown.
+// classify turns a remote's error message into an error that callers know. The
+// message itself is not shown.
 func classify(words string) error {
 	switch {
 	case deniedText.MatchString(words):

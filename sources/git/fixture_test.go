@@ -29,7 +29,7 @@ import (
 type fixture struct {
 	t      *testing.T
 	server *gitserver.Server
-	root   string // where the served repositories are
+	root   string // the folder of the served repositories
 	clone  string
 	url    string
 }
@@ -80,10 +80,10 @@ func (f *fixture) commit(message string, files map[string]string) string {
 	return f.git("rev-parse", "HEAD")
 }
 
-// loopback is where the servers of these tests are.
+// loopback is the network of the servers of these tests.
 var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 
-// remote is a repository of an administrator who allows loopback.
+// remote returns a Remote for which loopback addresses are allowed.
 func (f *fixture) remote(rawURL string, cred git.Credentials, opts git.Options) *git.Remote {
 	f.t.Helper()
 	opts.TempDir = f.t.TempDir()
@@ -97,7 +97,7 @@ func (f *fixture) remote(rawURL string, cred git.Credentials, opts git.Options) 
 	return r
 }
 
-// front returns a handler that passes requests on to the fixture's server.
+// front returns a reverse proxy to the fixture's server.
 func (f *fixture) front() http.Handler {
 	to, err := url.Parse(f.url)
 	if err != nil {
@@ -163,7 +163,7 @@ func (s *sshServer) url(name string) string {
 	return fmt.Sprintf("ssh://git@%s/%s.git", s.listener.Addr(), name)
 }
 
-// knownHosts is the line that trusts a key for this server.
+// knownHosts returns the known_hosts line that trusts a key for this server.
 func (s *sshServer) knownHosts(key ssh.PublicKey) []byte {
 	return []byte(knownhosts.Line([]string{s.listener.Addr().String()}, key) + "\n")
 }
@@ -243,10 +243,10 @@ func (s *sshServer) run(command string, channel ssh.Channel) uint32 {
 	return 0
 }
 
-// someone signs what tests write.
+// someone is the author of notes in tests.
 var someone = git.Signature{Name: "Flotilla", Email: "flotilla@localhost", When: time.Unix(1_700_000_000, 0).UTC()}
 
-// fastImport feeds the clone's git fast-import.
+// fastImport runs git fast-import in the clone.
 func (f *fixture) fastImport(stream string) {
 	f.t.Helper()
 	cmd := exec.CommandContext(f.t.Context(), "git", "fast-import", "--quiet", "--force")

@@ -13,15 +13,15 @@ import (
 	"github.com/flotilla-io/flotilla/internal/egress"
 )
 
-// dialGuard decides by address, once resolved, where connections may go: where
-// the Dialer lets them, and from a public host on to public hosts only, whatever
-// networks are allowed. This stops a server on the internet from making us talk to
-// our own network.
+// dialGuard decides by the resolved address whether a connection is allowed: the
+// Dialer must allow it, and a repository on a public host must not redirect to a
+// host that is not public, even in an allowed network. So a server on the
+// internet cannot direct us to our own network.
 type dialGuard struct {
 	origin string // host:port of the repository
 	egress egress.Dialer
-	// originPublic is set once the repository's own host resolved to a
-	// public address.
+	// originPublic is set once the repository's own host has resolved to a public
+	// address.
 	originPublic atomic.Bool
 }
 
@@ -46,11 +46,11 @@ func (g *dialGuard) dial(ctx context.Context, network, address string) (net.Conn
 	return g.egress.Connect(ctx, network, address, at)
 }
 
-// elsewhere is what messages call a host that an answer has named.
+// elsewhere stands in messages for a host named by a redirect.
 const elsewhere = "a host that it redirects to"
 
-// redirected is an error about a host that is part of an answer: its name is not
-// shown.
+// redirected returns an error about a host that a response named, without its
+// name.
 func redirected(err error) error {
 	var refused *egress.NotAllowedError
 	var unknown *net.DNSError

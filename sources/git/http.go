@@ -22,7 +22,7 @@ type httpConnection struct {
 	remote  *Remote
 	service string
 	client  *http.Client
-	base    *url.URL // where requests go; moves along with a redirect
+	base    *url.URL // where requests go; changes with a redirect
 }
 
 // maxRedirects is how many redirects of the first request are followed.
@@ -51,14 +51,15 @@ func (r *Remote) connectHTTP(service string) *httpConnection {
 	}
 }
 
-// credentialTransport adds credentials to requests for their own host only.
+// credentialTransport adds credentials to requests to the repository's own host
+// only.
 type credentialTransport struct {
 	origin *url.URL
 	cred   Credentials
 	next   *http.Transport
 }
 
-// RoundTrip sends the request.
+// RoundTrip sends the request, with credentials if it goes to the origin.
 func (t credentialTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if sameOrigin(req.URL, t.origin) {
 		req = req.Clone(req.Context())
@@ -76,7 +77,8 @@ func (t credentialTransport) RoundTrip(req *http.Request) (*http.Response, error
 	return t.next.RoundTrip(req)
 }
 
-// CloseIdleConnections lets the client end its connections.
+// CloseIdleConnections closes the connections of the transport below; http.Client
+// calls it.
 func (t credentialTransport) CloseIdleConnections() { t.next.CloseIdleConnections() }
 
 func sameOrigin(a, b *url.URL) bool {
@@ -94,8 +96,8 @@ func portOf(u *url.URL) string {
 	}
 }
 
-// checkRedirect follows redirects of the first request only, never from https
-// to http, and drops user information that a Location brings along.
+// checkRedirect allows redirects of GET requests only, never from https to http,
+// and removes user information from the address in the Location header.
 func checkRedirect(req *http.Request, via []*http.Request) error {
 	switch last := via[len(via)-1]; {
 	case via[0].Method != http.MethodGet: // some redirects turn a POST into a GET
@@ -131,7 +133,7 @@ func (c *httpConnection) refs(ctx context.Context) (*packp.AdvRefs, error) {
 	return decodeRefs(body{resp.Body}, c.remote.opts.Limits.Refs)
 }
 
-// follow makes the requests to come go where the first one was redirected to.
+// follow makes later requests go to where the first one was redirected.
 func (c *httpConnection) follow(reached *url.URL) error {
 	path, ok := strings.CutSuffix(reached.Path, "/info/refs")
 	if !ok {
@@ -160,10 +162,10 @@ func (c *httpConnection) exchange(ctx context.Context, request func(io.Writer) e
 	return body{resp.Body}, nil
 }
 
-// body is an answer whose faults show nothing of it.
+// body is a response body whose read errors show none of its content.
 type body struct{ io.ReadCloser }
 
-// Read reads the answer.
+// Read implements io.Reader.
 func (b body) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err != nil && err != io.EOF { //nolint:errorlint // as readers say that all is read
@@ -172,7 +174,8 @@ func (b body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// do sends the request and turns refusals into errors that callers know.
+// do sends the request and turns error status codes into errors that callers
+// know.
 func (c *httpConnection) do(req *http.Request) (*http.Response, error) {
 	resp, err := c.client.Do(req)
 	if err != nil {
@@ -199,8 +202,8 @@ func (r *Remote) authHint() string {
 	return "check the credentials in the Secret of spec.secretRef, and what they may read"
 }
 
-// httpFault names faults of TLS, and shows nothing of what was answered: neither
-// its content nor where it redirects to.
+// httpFault classifies TLS faults. It shows nothing of the response: neither
+// content nor the target of a redirect.
 func httpFault(err error) error {
 	var of *url.Error
 	if errors.Is(err, ErrRedirect) && errors.As(err, &of) {

@@ -22,7 +22,7 @@ import (
 	"github.com/flotilla-io/flotilla/sources/git"
 )
 
-// canary is the secret that must never show.
+// canary is the secret that must never appear in an error.
 const canary = "CANARY-0f9d2c"
 
 func credentials(t *testing.T, url string, secret map[string]string) git.Credentials {
@@ -51,7 +51,7 @@ func hangingServer(t *testing.T) string {
 	return s.URL + "/app.git"
 }
 
-// fetchMain resolves and fetches, and returns the first error.
+// fetchMain resolves and fetches branch main, and returns the first error.
 func fetchMain(ctx context.Context, r *git.Remote) error {
 	commit, err := r.Resolve(ctx, git.Ref{Branch: "main"})
 	if err != nil {
@@ -276,7 +276,7 @@ func TestSpoolLeavesNoNameBehind(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer tree.Close()
-	// A process that is killed now cannot clear anything away.
+	// No file may have a name: a process that is killed now could not remove it.
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
 		t.Errorf("while a tree is open, its folder has %v, %v", entries, err)
 	}
@@ -357,7 +357,8 @@ func TestTLS(t *testing.T) {
 // pkt frames a line of Git's protocol.
 func pkt(s string) string { return fmt.Sprintf("%04x%s", len(s)+4, s) }
 
-// hostile serves one ref and answers any fetch with the given body.
+// hostile returns the URL of a server with one ref that answers any fetch with
+// the given body.
 func hostile(t *testing.T, body []byte) string {
 	t.Helper()
 	hash := strings.Repeat("ab", 20)
@@ -384,7 +385,7 @@ func packOf(entries ...[]byte) []byte {
 	return append(out, sum[:]...)
 }
 
-// entry frames an object of a kind with a stated size and a deflated content.
+// entry frames an object of a type with a stated size and a deflated content.
 func entry(kind byte, size uint64, base, content []byte) []byte {
 	head := kind<<4 | byte(size&15)
 	size >>= 4

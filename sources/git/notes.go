@@ -10,25 +10,27 @@ import (
 	"github.com/flotilla-io/flotilla/policies/excerpt"
 )
 
-// NotesRef is where the notes live that WriteNote writes; git shows them with
+// NotesRef is the ref of the notes that WriteNote writes; git shows them with
 // `git notes --ref=flotilla show` and `git log --show-notes=flotilla`.
 const NotesRef = "refs/notes/flotilla"
 
-// Note is a commit's note: what each context says about the commit.
+// Note is a commit's note: the status of the commit in each context.
 type Note struct {
 	// Lines has one entry per context.
 	Lines []NoteLine
-	// other are lines that are not ours; they are kept.
+	// other are lines that were not written by this package; they are kept.
 	other []string
 }
 
-// NoteLine is what one context says, written as "<context>: <state> <description>".
+// NoteLine is the status in one context, written as "<context>: <state>
+// <description>".
 type NoteLine struct {
-	// Context names who speaks; it holds no ": " and no line break.
+	// Context names the source of the status; it contains no ": " and no line
+	// break.
 	Context string
 	// State is one word, such as success.
 	State string
-	// Description is one line for people; it may be empty.
+	// Description is one line of text; it may be empty.
 	Description string
 }
 
@@ -37,7 +39,7 @@ func (l NoteLine) String() string {
 	return strings.TrimRight(l.Context+": "+l.State+" "+l.Description, " ")
 }
 
-// ParseNote reads a note. Lines that are not of the form are kept as they are.
+// ParseNote parses a note. Lines in any other form are kept unchanged.
 func ParseNote(text []byte) Note {
 	var n Note
 	lines := bufio.NewScanner(bytes.NewReader(text))
@@ -78,7 +80,7 @@ func (n Note) With(line NoteLine) Note {
 	return out
 }
 
-// clean makes a line parse back to itself.
+// clean returns the line in a form that parses back to itself.
 func (l NoteLine) clean() NoteLine {
 	l.Context = strings.ReplaceAll(excerpt.Line(l.Context), ": ", ":")
 	l.State = strings.ReplaceAll(excerpt.Line(l.State), " ", "-")
@@ -86,7 +88,8 @@ func (l NoteLine) clean() NoteLine {
 	return l
 }
 
-// set puts a line in its place; contexts are compared without case.
+// set inserts or replaces a context's line, in order; contexts are compared
+// without regard to case.
 func (n *Note) set(line NoteLine) {
 	i, found := slices.BinarySearchFunc(n.Lines, line, func(a, b NoteLine) int {
 		return strings.Compare(strings.ToLower(a.Context), strings.ToLower(b.Context))
@@ -98,8 +101,8 @@ func (n *Note) set(line NoteLine) {
 	n.Lines = slices.Insert(n.Lines, i, line)
 }
 
-// notePaths are where a commit's note may be, by how many levels of two hex
-// digits the notes' tree has; git writes more levels as notes get more.
+// notePaths returns the paths where a commit's note may be. Git splits the notes'
+// tree into more levels of two hex digits each as the number of notes grows.
 func notePaths(commit string) []string {
 	paths := []string{commit}
 	for level := 1; level <= maxFanout; level++ {

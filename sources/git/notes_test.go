@@ -47,7 +47,7 @@ func TestWriteNote(t *testing.T) {
 	if err != nil || strings.TrimSpace(note.String()) != want {
 		t.Errorf("ReadNote = %q, %v", note, err)
 	}
-	// The server accepts the objects as sound.
+	// The objects are sound for git fsck.
 	if out, err := gitserver.Git(t.Context(), f.root+"/app.git", "fsck", "--strict"); err != nil {
 		t.Errorf("fsck: %v %s", err, out)
 	}
@@ -92,7 +92,8 @@ func TestWriteNoteAtOnce(t *testing.T) {
 	}
 }
 
-// Git itself splits the notes' tree into directories once there are many.
+// TestWriteNoteAmongMany writes a note where there are so many that Git has split
+// the notes' tree into directories.
 func TestWriteNoteAmongMany(t *testing.T) {
 	f := newFixture(t)
 	var stream, commits strings.Builder

@@ -20,10 +20,10 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/sideband"
 )
 
-// errPack says that a transfer is damaged. What damages it is not shown.
+// errPack means that a transfer is damaged. Details are not shown.
 var errPack = fmt.Errorf("%w: the transfer is damaged", ErrMalformed)
 
-// decodeRefs reads a list of refs of a bounded size.
+// decodeRefs reads a list of refs of at most limit bytes.
 func decodeRefs(r io.Reader, limit int64) (*packp.AdvRefs, error) {
 	bounded := &boundedReader{r: r, left: limit, err: fmt.Errorf("list of refs over %d bytes: %w", limit, ErrTooLarge)}
 	adv := packp.NewAdvRefs()
@@ -43,8 +43,8 @@ func decodeRefs(r io.Reader, limit int64) (*packp.AdvRefs, error) {
 	}
 }
 
-// boundedReader fails once more than its limit was read, and remembers faults
-// of the reader below, since decoders above turn them into text.
+// boundedReader fails once more than its limit is read, and records faults of the
+// reader below, since decoders above turn them into text.
 type boundedReader struct {
 	r     io.Reader
 	left  int64
@@ -53,7 +53,7 @@ type boundedReader struct {
 	fault error
 }
 
-// Read reads up to the limit.
+// Read implements io.Reader, up to the limit.
 func (b *boundedReader) Read(p []byte) (int, error) {
 	if b.left <= 0 {
 		b.hit = true
@@ -67,8 +67,8 @@ func (b *boundedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// pack is a transferred set of objects, spooled to a file without a name: the
-// system frees it when it is closed, also when this process is killed.
+// pack is a transferred set of objects in an unlinked file: the system frees it
+// when it is closed, also when this process is killed.
 type pack struct {
 	file    billy.File
 	objects *packfile.Packfile
@@ -76,7 +76,8 @@ type pack struct {
 
 func (p *pack) close() { _ = p.file.Close() }
 
-// transfer asks for the wanted commits and receives what belongs to them.
+// transfer requests the wanted commits and receives their objects. shallow
+// requests no history.
 func (r *Remote) transfer(ctx context.Context, conn connection, can *capability.List, want []plumbing.Hash, shallow bool) (*pack, error) {
 	req := packp.NewUploadPackRequest()
 	req.Wants = want
@@ -140,7 +141,8 @@ func (r *Remote) receive(req *packp.UploadPackRequest, from io.Reader) (*pack, e
 	return p, nil
 }
 
-// spool makes a file in a folder and takes its name away again.
+// spool creates a file in a new folder and unlinks both; only the open file
+// remains.
 func spool(in string) (billy.File, error) {
 	dir, err := os.MkdirTemp(in, "flotilla-fetch-")
 	if err != nil {
@@ -184,11 +186,11 @@ func (p *pack) fill(stream io.Reader, limits Limits) error {
 	return nil
 }
 
-// objectCache is how much of the unpacked objects is kept while reading, in bytes.
+// objectCache is how many bytes of unpacked objects are cached while reading.
 const objectCache = 16 << 20
 
-// measure reads a pack through and refuses one that would unpack to more than
-// the limits, before anything unpacks it for good.
+// measure reads a pack and returns an error if it would unpack to more than the
+// limits. It runs before anything unpacks the objects into memory.
 func measure(r io.Reader, limits Limits) error {
 	scanner := packfile.NewScanner(r)
 	_, count, err := scanner.Header()
@@ -211,12 +213,14 @@ func measure(r io.Reader, limits Limits) error {
 	if _, err := scanner.Checksum(); err != nil && !errors.Is(err, io.EOF) {
 		return errPack
 	}
-	// What follows the checksum is not ours; reading on lets the sender finish.
+	// What follows the checksum is not part of the pack; reading on lets the
+	// sender finish.
 	_, err = io.Copy(io.Discard, r)
 	return err
 }
 
-// measureObject returns the size of the next object once unpacked.
+// measureObject returns the size of the next object once unpacked, for a delta
+// with the size of the delta itself. limit is in bytes.
 func measureObject(scanner *packfile.Scanner, limit int64) (int64, error) {
 	header, err := scanner.NextObjectHeader()
 	if err != nil {
@@ -246,13 +250,13 @@ func measureObject(scanner *packfile.Scanner, limit int64) (int64, error) {
 	return size + header.Length, nil
 }
 
-// firstDelta keeps the beginning of a delta, where its sizes stand.
+// firstDelta keeps the beginning of a delta, which has its sizes.
 type firstDelta struct{ head []byte }
 
-// deltaHead is how many bytes two sizes can take.
+// deltaHead is how many bytes the two sizes can take.
 const deltaHead = 20
 
-// Write keeps the first bytes.
+// Write keeps the first bytes and discards the rest.
 func (d *firstDelta) Write(p []byte) (int, error) {
 	if room := deltaHead - len(d.head); room > 0 {
 		d.head = append(d.head, p[:min(room, len(p))]...)
@@ -260,7 +264,7 @@ func (d *firstDelta) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// target returns the size of what the delta makes.
+// target returns the size of the object that the delta produces.
 func (d *firstDelta) target() (int64, error) {
 	rest := d.head
 	var size int64

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// FuzzPack feeds foreign bytes to the reader of transfers.
+// FuzzPack passes arbitrary bytes to the reader of transfers.
 func FuzzPack(f *testing.F) {
 	f.Add([]byte("PACK\x00\x00\x00\x02\x00\x00\x00\x00"))
 	f.Add([]byte("PACK\x00\x00\x00\x02\x00\x00\x00\x01\x35x\x9c\xcbH\xcd\xc9\xc9\x07\x00\x06,\x02\x15"))
@@ -20,7 +20,7 @@ func FuzzPack(f *testing.F) {
 	})
 }
 
-// FuzzRefs feeds foreign bytes to the reader of the list of refs.
+// FuzzRefs passes arbitrary bytes to the reader of the list of refs.
 func FuzzRefs(f *testing.F) {
 	f.Add([]byte("001e# service=git-upload-pack\n0000"))
 	f.Add([]byte("0000"))

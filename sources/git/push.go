@@ -20,13 +20,13 @@ import (
 	"github.com/go-git/go-git/v5/storage/memory"
 )
 
-// Signature is who writes a note, and when.
+// Signature is the author of a note, and its time.
 type Signature struct {
 	Name, Email string
 	When        time.Time
 }
 
-// pushAttempts is how often a note is written against a ref that others move.
+// pushAttempts is how often writing a note is tried while others move the ref.
 const pushAttempts = 5
 
 // ReadNote returns the note of a commit; it is empty if there is none.
@@ -48,10 +48,10 @@ func (r *Remote) ReadNote(ctx context.Context, commit string) (Note, error) {
 	return note, nil
 }
 
-// WriteNote sets one context's line in the note of a commit and keeps all
-// others. It reads, changes and pushes the notes; when somebody else was
-// faster it starts over, and gives up with ErrConflict after a few rounds.
-// It reports whether anything had to be written.
+// WriteNote sets one context's line in the note of a commit and keeps all others.
+// It reads, changes and pushes the notes; if somebody else moved the ref in the
+// meantime it starts over, and after a few attempts returns ErrConflict. It
+// reports whether anything was written.
 func (r *Remote) WriteNote(ctx context.Context, commit string, line NoteLine, by Signature) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.opts.Timeout)
 	defer cancel()
@@ -100,7 +100,8 @@ func (r *Remote) writeNoteOnce(ctx context.Context, commit string, line NoteLine
 	return true, r.push(ctx, NotesRef, notes.tip, tip, w)
 }
 
-// notesTree is the notes as they are on the remote; all zero if there are none.
+// notesTree is the notes' tree on the remote; all fields are zero if there is
+// none.
 type notesTree struct {
 	tip, root plumbing.Hash
 	pack      *pack
@@ -138,7 +139,8 @@ func (r *Remote) notes(ctx context.Context) (*notesTree, error) {
 	return &notesTree{tip: tip, root: t.root, pack: p}, nil
 }
 
-// find returns a commit's note and where it is, or where a new one belongs.
+// find returns the path of a commit's note and its content, or the path for a new
+// one and an empty note.
 func (n *notesTree) find(commit string) (string, Note, error) {
 	paths := notePaths(commit)
 	if n.pack == nil {
@@ -152,7 +154,7 @@ func (n *notesTree) find(commit string) (string, Note, error) {
 			content, err := n.pack.blob(entry.Hash)
 			return p, ParseNote(content), err
 		}
-		// A new note goes as deep as the directories for it already go.
+		// A new note goes into the deepest directory for it that exists.
 		if dir := path.Dir(p); dir != "." {
 			if d, err := t.entry(dir); err == nil && d.Mode == filemode.Dir {
 				home = p
@@ -162,14 +164,15 @@ func (n *notesTree) find(commit string) (string, Note, error) {
 	return home, Note{}, nil
 }
 
-// treeWriter makes new objects on top of those transferred.
+// treeWriter creates new objects based on the transferred ones.
 type treeWriter struct {
 	objects *memory.Storage
 	from    *pack
 	made    []plumbing.Hash
 }
 
-// put returns the tree that is like the given one, with a file set.
+// put writes a copy of a tree in which the file at a path has the given text, and
+// returns its hash. A zero tree is empty.
 func (w *treeWriter) put(tree plumbing.Hash, at []string, text string) (plumbing.Hash, error) {
 	var entries []object.TreeEntry
 	var err error
@@ -202,7 +205,7 @@ func (w *treeWriter) put(tree plumbing.Hash, at []string, text string) (plumbing
 	return w.encode(&object.Tree{Entries: entries})
 }
 
-// sortName is what Git orders a tree's entries by.
+// sortName returns what Git orders a tree's entries by.
 func sortName(e object.TreeEntry) string {
 	if e.Mode == filemode.Dir {
 		return e.Name + "/"
@@ -250,8 +253,8 @@ func (w *treeWriter) store(encoded plumbing.EncodedObject) (plumbing.Hash, error
 	return hash, err
 }
 
-// push moves a ref from one commit to another, or fails with ErrConflict if it
-// is no longer where it was.
+// push moves a ref from one commit to another, or returns ErrConflict if the ref
+// has moved since it was read.
 func (r *Remote) push(ctx context.Context, ref string, from, to plumbing.Hash, w *treeWriter) error {
 	conn, err := r.connect(ctx, receivePack)
 	if err != nil {
@@ -286,10 +289,11 @@ func (r *Remote) push(ctx context.Context, ref string, from, to plumbing.Hash, w
 // maxReport is how much of a push's report is read, in bytes.
 const maxReport = 64 << 10
 
-// conflictWords are how servers say that a ref moved meanwhile.
+// conflictWords are parts of the messages with which servers report that a ref
+// has moved.
 var conflictWords = []string{"fetch first", "non-fast-forward", "failed to update ref", "already exists", "cannot lock", "failed to lock", "stale"}
 
-// errPush says that a server does not take a push. Its words are not shown.
+// errPush means that a server refused a push. Its message is not shown.
 var errPush = errors.New("push refused: does a rule of the server protect " + NotesRef + "?")
 
 func readReport(r io.Reader) error {

@@ -10,45 +10,46 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// DefaultBranch is read when a Ref names nothing.
+// DefaultBranch is read if a Ref has no field set.
 const DefaultBranch = "master"
 
-// Ref says which commit is wanted. Where several fields are set, the later one
-// in this list wins: Branch, Tag, SemVer, Name, Commit.
+// Ref selects a commit. If several fields are set, the later one in this list
+// takes precedence: Branch, Tag, SemVer, Name, Commit.
 type Ref struct {
 	// Branch is a branch's short name; empty means DefaultBranch.
 	Branch string
 	// Tag is a tag's short name.
 	Tag string
-	// SemVer is a range; the highest tag within it is read.
+	// SemVer is a range of versions; the highest tag within it is read.
 	SemVer string
 	// Name is a full ref, such as refs/pull/420/head.
 	Name string
-	// Commit is a full commit hash. With Branch set, the commit is looked for
-	// in that branch's history.
+	// Commit is a full commit hash. If Branch is set as well, the commit is taken
+	// from that branch's history.
 	Commit string
 }
 
-// Commit is what a Ref resolved to.
+// Commit is the commit that a Ref resolved to.
 type Commit struct {
 	// Hash is the commit's, in lower-case hex.
 	Hash string
-	// Reference is the full name of the ref that led here; empty if the hash
-	// itself was asked for.
+	// Reference is the full name of the resolved ref; empty if only the hash was
+	// given.
 	Reference string
-	// pointer is the name that the revision shows: short, unless the full one
-	// was asked for.
+	// pointer is the name that the revision shows: the short name, unless Ref.Name
+	// was set.
 	pointer string
 }
 
-// Revision returns what status.artifact.revision shows for the commit.
+// Revision returns the value of status.artifact.revision for the commit.
 func (c Commit) Revision() Revision {
 	return Revision{Pointer: c.pointer, Algorithm: "sha1", Checksum: c.Hash}
 }
 
 var commitHash = regexp.MustCompile(`^[0-9a-f]{40}$`)
 
-// fixed returns the commit that a ref names by itself, without a remote.
+// fixed returns the commit if the ref names one by its hash, which needs no
+// remote, and whether it does.
 func (r Ref) fixed() (Commit, bool, error) {
 	if r.Commit == "" {
 		return Commit{}, false, nil
@@ -68,17 +69,18 @@ const (
 	tagPrefix    = "refs/tags/"
 )
 
-// advertised are the refs that a remote offers.
+// advertised are the refs of a remote. peeled has the commits that annotated tags
+// point at.
 type advertised struct {
 	refs   map[string]plumbing.Hash
 	peeled map[string]plumbing.Hash
 }
 
-// find returns what the ref points at among those advertised.
+// find returns the commit that the ref points at among the advertised ones.
 func (r Ref) find(have advertised) (Commit, error) {
 	switch {
 	case r.Name != "":
-		// A peeled name is the way that some tools ask for an annotated tag's commit.
+		// Some tools ask for an annotated tag's commit by its peeled name.
 		name := strings.TrimSuffix(r.Name, "^{}")
 		return have.commit(name, name, "ref "+r.Name)
 	case r.SemVer != "":
@@ -108,7 +110,7 @@ func (a advertised) commit(full, pointer, words string) (Commit, error) {
 // maxHint is how many branches a message names.
 const maxHint = 5
 
-// hint names the branches that there are, so that a typing error is seen.
+// hint lists existing branches, so that users notice a typing error.
 func (a advertised) hint() string {
 	var branches []string
 	for name := range a.refs {
@@ -127,7 +129,7 @@ func (a advertised) hint() string {
 	return fmt.Sprintf("; change spec.ref or push it (branches: %s%s)", strings.Join(branches, ", "), more)
 }
 
-// highest returns the highest tag within the range.
+// highest returns the commit of the highest tag within the range.
 func (r Ref) highest(have advertised) (Commit, error) {
 	constraint, err := semver.NewConstraint(r.SemVer)
 	if err != nil {
@@ -144,8 +146,8 @@ func (r Ref) highest(have advertised) (Commit, error) {
 		if err != nil || !constraint.Check(v) {
 			continue
 		}
-		// Equal versions (1.0.0 and v1.0.0) are distinguished by name, so that
-		// the same refs give the same answer.
+		// Equal versions (1.0.0 and v1.0.0) are ordered by name, so that the same
+		// refs give the same result.
 		if best == nil || v.GreaterThan(best) || (v.Equal(best) && tag > bestTag) {
 			best, bestTag = v, tag
 		}

@@ -22,17 +22,18 @@ const (
 	schemeSSH   = "ssh"
 )
 
-// Limits bound what a remote may make us hold. Zero fields take the default.
+// Limits bound what a remote may send. Zero fields take the default.
 type Limits struct {
-	// Refs is the size of the list of refs, in bytes. Default 32 MiB.
+	// Refs is the maximum size of the list of refs, in bytes. Default 32 MiB.
 	Refs int64
-	// Pack is the size of what is transferred, in bytes. Default 256 MiB.
+	// Pack is the maximum size of a transfer, in bytes. Default 256 MiB.
 	Pack int64
-	// Objects is the number of objects transferred. Default 500,000.
+	// Objects is the maximum number of objects in a transfer. Default 500,000.
 	Objects int
-	// Object is the size of one object once unpacked, in bytes. Default 64 MiB.
+	// Object is the maximum size of one unpacked object, in bytes. Default 64 MiB.
 	Object int64
-	// Unpacked is the size of all objects once unpacked, in bytes. Default 1 GiB.
+	// Unpacked is the maximum size of all unpacked objects, in bytes. Default 1
+	// GiB.
 	Unpacked int64
 }
 
@@ -56,9 +57,9 @@ func orElse[T comparable](v *T, fallback T) {
 type Options struct {
 	// Timeout bounds each operation. Zero means 60 s.
 	Timeout time.Duration
-	// TempDir is where transfers are spooled; empty means the system's.
+	// TempDir is the folder where transfers are spooled; empty means the system's.
 	TempDir string
-	// Limits bound what a remote sends.
+	// Limits bound what a remote may send.
 	Limits Limits
 	// Egress opens connections. Its zero value reaches public addresses only.
 	Egress egress.Dialer
@@ -67,7 +68,7 @@ type Options struct {
 // defaultTimeout is Flux's.
 const defaultTimeout = 60 * time.Second
 
-// Remote is a repository on a server. It holds no connection between calls and
+// Remote is a repository on a server. It keeps no connection between calls and
 // may be used from several goroutines.
 type Remote struct {
 	url  *url.URL
@@ -77,7 +78,7 @@ type Remote struct {
 }
 
 // NewRemote returns the repository at rawURL, which is http, https or ssh.
-// Credentials in the URL are used if cred has none. Errors: ErrURL,
+// Credentials in an http(s) URL are used if cred has none. Errors: ErrURL,
 // ErrCredentials.
 func NewRemote(rawURL string, cred Credentials, opts Options) (*Remote, error) {
 	u, err := parseURL(rawURL)
@@ -88,7 +89,7 @@ func NewRemote(rawURL string, cred Credentials, opts Options) (*Remote, error) {
 		return nil, fmt.Errorf("%w: ssh needs a Secret with the keys identity and known_hosts", ErrCredentials)
 	}
 	if u.User.Username() != "" && u.Scheme != schemeSSH && cred.Username == "" && cred.BearerToken == "" {
-		cred.Username = u.User.Username() // alone, it is a token
+		cred.Username = u.User.Username() // without a password, it is a token
 		cred.Password, _ = u.User.Password()
 	}
 	orElse(&opts.Timeout, defaultTimeout)
@@ -96,7 +97,8 @@ func NewRemote(rawURL string, cred Credentials, opts Options) (*Remote, error) {
 	return &Remote{url: u, name: MaskURL(rawURL), cred: cred, opts: opts}, nil
 }
 
-// parseURL accepts http, https and ssh URLs with a host and a path.
+// parseURL parses an http, https or ssh URL with a host and a path. Errors:
+// ErrURL.
 func parseURL(raw string) (*url.URL, error) {
 	u, err := url.Parse(raw)
 	if err != nil {
@@ -119,9 +121,11 @@ func parseURL(raw string) (*url.URL, error) {
 
 // connection is one conversation with a service of the remote.
 type connection interface {
-	// refs reads what the remote advertises; it is called first, and once.
+	// refs reads the refs that the remote advertises; it must be called first, and
+	// only once.
 	refs(ctx context.Context) (*packp.AdvRefs, error)
-	// exchange sends one request and returns the answer, to be closed.
+	// exchange sends one request and returns the response, which the caller
+	// closes.
 	exchange(ctx context.Context, request func(io.Writer) error) (io.ReadCloser, error)
 	// close ends the conversation.
 	close()
@@ -139,8 +143,8 @@ func (r *Remote) connect(ctx context.Context, service string) (connection, error
 	return r.connectHTTP(service), nil
 }
 
-// Resolve returns the commit that ref points at. It transfers nothing but the
-// remote's list of refs; for a Commit it asks nothing at all.
+// Resolve returns the commit that ref points at. It transfers only the remote's
+// list of refs; for a Ref with a Commit it sends no request.
 //
 // Errors: ErrRef, ErrRefNotFound, ErrUnauthorized, ErrRepositoryNotFound,
 // ErrHostKey, ErrTLS, ErrRedirect, ErrTooLarge and ErrMalformed, and
@@ -167,7 +171,7 @@ func (r *Remote) Resolve(ctx context.Context, ref Ref) (Commit, error) {
 	return c, nil
 }
 
-// advertisement reads the refs; an empty repository has none.
+// advertisement returns the refs of the remote; an empty repository has none.
 func (r *Remote) advertisement(ctx context.Context, conn connection) (*packp.AdvRefs, error) {
 	adv, err := conn.refs(ctx)
 	if errors.Is(err, packp.ErrEmptyAdvRefs) {
@@ -176,7 +180,7 @@ func (r *Remote) advertisement(ctx context.Context, conn connection) (*packp.Adv
 	return adv, err
 }
 
-// Fetch transfers one commit's tree. The Tree must be closed.
+// Fetch transfers one commit's tree. The caller must close the Tree.
 func (r *Remote) Fetch(ctx context.Context, c Commit) (*Tree, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.opts.Timeout)
 	defer cancel()
@@ -219,8 +223,9 @@ func (r *Remote) fetch(ctx context.Context, c Commit) (*Tree, error) {
 	return t, nil
 }
 
-// wants says what to ask for to get the commit: the commit alone where the
-// server gives it, otherwise the whole history that should contain it.
+// wants returns the hashes to request in order to get the commit, and whether
+// without history. Where the server does not serve the commit by its hash, it is
+// the whole history that should contain it.
 func (r *Remote) wants(adv *packp.AdvRefs, c Commit) ([]plumbing.Hash, bool, error) {
 	hash := plumbing.NewHash(c.Hash)
 	shallow := adv.Capabilities.Supports(capability.Shallow)
@@ -250,8 +255,9 @@ func (r *Remote) wants(adv *packp.AdvRefs, c Commit) ([]plumbing.Hash, bool, err
 	return all, false, nil
 }
 
-// tipOf returns what to ask for to get a commit that a ref points at. A server
-// need not give the commit of an annotated tag other than with the tag.
+// tipOf returns the hash to request for a commit that a ref points at. A server
+// may serve the commit of an annotated tag only with the tag, so for one it is
+// the tag's hash.
 func tipOf(adv *packp.AdvRefs, commit plumbing.Hash) (tip plumbing.Hash, found bool) {
 	for name, hash := range adv.References {
 		switch {
@@ -264,7 +270,7 @@ func tipOf(adv *packp.AdvRefs, commit plumbing.Hash) (tip plumbing.Hash, found b
 	return tip, found
 }
 
-// wrap adds what was tried and where, and makes timeouts readable.
+// wrap adds the operation and the URL to an error, and makes timeouts readable.
 func (r *Remote) wrap(ctx context.Context, what string, err error) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return fmt.Errorf("%s of %s: no answer within %s: %w", what, r.name, r.opts.Timeout, context.DeadlineExceeded)

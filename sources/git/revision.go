@@ -7,25 +7,27 @@ import (
 	"unicode"
 )
 
-// Revision names a state of a source: a commit and how it was found. Its text
-// form is Flux's: "main@sha1:<40 hex>", or "sha1:<40 hex>" without a pointer.
+// Revision identifies a state of a source: a commit, and the ref by which it was
+// found. Its text form is Flux's: "main@sha1:<40 hex>", or "sha1:<40 hex>"
+// without a pointer.
 type Revision struct {
-	// Pointer is the branch, tag or full ref that led to the checksum; empty
-	// when the checksum itself was asked for. It may contain '/' and '@'.
+	// Pointer is the branch, tag or full ref that led to the checksum; empty if
+	// the checksum itself was given. It may contain '/' and '@'.
 	Pointer string
-	// Algorithm is the checksum's: sha1, sha256, sha384 or sha512.
+	// Algorithm is the checksum's algorithm: sha1, sha256, sha384 or sha512.
 	Algorithm string
 	// Checksum is lower-case hex.
 	Checksum string
 }
 
-// checksumLength has the hex digits of each algorithm's checksum.
+// checksumLength is the number of hex digits of a checksum, by algorithm.
 var checksumLength = map[string]int{"sha1": 40, "sha256": 64, "sha384": 96, "sha512": 128}
 
 // shortChecksum is how many digits of a checksum Short shows.
 const shortChecksum = 8
 
-// ParseRevision reads the text form. The last '@' separates pointer and checksum.
+// ParseRevision parses the text form. The last '@' separates pointer and
+// checksum.
 func ParseRevision(s string) (Revision, error) {
 	var r Revision
 	digest := s
@@ -53,7 +55,7 @@ func ParseRevision(s string) (Revision, error) {
 // String returns the text form; it is empty for the zero value.
 func (r Revision) String() string { return r.text(len(r.Checksum)) }
 
-// Short returns the text form with the checksum cut to 8 digits, for people.
+// Short returns the text form with the checksum cut to 8 digits, for messages.
 func (r Revision) Short() string { return r.text(min(shortChecksum, len(r.Checksum))) }
 
 func (r Revision) text(digits int) string {

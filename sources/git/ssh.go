@@ -18,7 +18,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/egress"
 )
 
-// sshConnection runs one Git service on the other side of an SSH session.
+// sshConnection runs one Git service on the server in an SSH session.
 type sshConnection struct {
 	remote *Remote
 	client *ssh.Client
@@ -29,13 +29,14 @@ type sshConnection struct {
 	stop   func() bool
 }
 
-// defaultSSHUser is what hosting services expect.
+// defaultSSHUser is the user that hosting services expect.
 const defaultSSHUser = "git"
 
 // minRSABits is the smallest RSA host key that is trusted.
 const minRSABits = 2048
 
-// hostKeyAlgorithms are the signatures accepted of a server: none with SHA-1.
+// hostKeyAlgorithms are the signature algorithms accepted from a server: none
+// with SHA-1.
 var hostKeyAlgorithms = []string{
 	ssh.KeyAlgoED25519, ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521,
 	ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256,
@@ -50,7 +51,7 @@ func (r *Remote) connectSSH(ctx context.Context, service string) (connection, er
 	if err != nil {
 		return nil, err
 	}
-	// Closing the socket is what ends reads and writes that wait.
+	// Pending reads and writes end only when the socket is closed.
 	stop := context.AfterFunc(ctx, func() { _ = raw.Close() })
 	client, err := r.handshake(ctx, raw, address)
 	if err != nil {
@@ -100,7 +101,8 @@ func (r *Remote) handshake(ctx context.Context, raw net.Conn, address string) (*
 	return ssh.NewClient(conn, channels, requests), nil
 }
 
-// handshakeFault shows nothing of what was answered: it need not be SSH.
+// handshakeFault returns an error that shows nothing of the response: the server
+// need not speak SSH.
 func handshakeFault(err error) error {
 	var algorithms *ssh.AlgorithmNegotiationError
 	if errors.As(err, &algorithms) {
@@ -138,7 +140,7 @@ func (c *sshConnection) start(service string) error {
 	return nil
 }
 
-// shellQuote makes s one word for the shell on the other side.
+// shellQuote quotes s as one word for the shell on the server.
 func shellQuote(s string) string {
 	return "'" + strings.NewReplacer("'", `'\''`, "!", `'\!'`).Replace(s) + "'"
 }
@@ -148,7 +150,7 @@ func (c *sshConnection) refs(ctx context.Context) (*packp.AdvRefs, error) {
 	if !errors.Is(err, packp.ErrEmptyInput) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return adv, err
 	}
-	select { // the reason follows on the other stream
+	select { // the reason follows on stderr
 	case <-c.done:
 	case <-ctx.Done():
 		return nil, ctx.Err()
@@ -174,13 +176,13 @@ func (c *sshConnection) close() {
 	_ = c.client.Close()
 }
 
-// firstBytes keeps the beginning of what is written to it.
+// firstBytes keeps the first maxStderr bytes written to it.
 type firstBytes struct{ bytes.Buffer }
 
 // maxStderr is how much of a server's error text is kept, in bytes.
 const maxStderr = 4 << 10
 
-// Write keeps what fits and drops the rest.
+// Write keeps what fits and discards the rest.
 func (b *firstBytes) Write(p []byte) (int, error) {
 	if room := maxStderr - b.Len(); room > 0 {
 		b.Buffer.Write(p[:min(room, len(p))])
@@ -188,7 +190,7 @@ func (b *firstBytes) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// knownHosts returns which keys a host may show.
+// knownHosts looks up which keys a host may show.
 type knownHosts struct{ lookup ssh.HostKeyCallback }
 
 func parseKnownHosts(text []byte) (knownHosts, error) {
@@ -199,8 +201,9 @@ func parseKnownHosts(text []byte) (knownHosts, error) {
 	return knownHosts{lookup: lookup}, nil
 }
 
-// algorithms returns the signatures to offer: those of the kinds of keys that
-// are known for the host, so that a server with several keys shows a known one.
+// algorithms returns the signature algorithms to offer: those of the key types
+// that are known for the host, so that a server with several keys shows a known
+// one.
 func (k knownHosts) algorithms(address string, remote net.Addr) []string {
 	var unknown *cryptoknownhosts.KeyError
 	if !errors.As(k.lookup(address, remote, noKey{}), &unknown) || len(unknown.Want) == 0 {
@@ -250,14 +253,15 @@ func rsaBits(key ssh.PublicKey) int {
 	return 0
 }
 
-// noKey is a key that no host has; looking it up shows which keys one has.
+// noKey is a key that no host has; looking it up returns the keys that are known
+// for a host.
 type noKey struct{}
 
-// Type returns a kind that no key has.
+// Type returns a type that no key has.
 func (noKey) Type() string { return "none" }
 
-// Marshal returns no key's bytes.
+// Marshal returns bytes that no key has.
 func (noKey) Marshal() []byte { return []byte("none") }
 
-// Verify refuses every signature.
+// Verify returns an error for every signature.
 func (noKey) Verify([]byte, *ssh.Signature) error { return errors.New("not a key") }

@@ -16,15 +16,15 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/object"
 )
 
-// Tree is a commit's files as an fs.FS. Symbolic links and submodules are
-// listed with their mode and cannot be opened. It reads from a spool file that
-// Close frees; it is not for use from several goroutines.
+// Tree is a commit's files as an fs.FS. Symbolic links and submodules are listed
+// with their mode and cannot be opened. It reads from a spool file, which Close
+// frees; it must not be used from several goroutines.
 type Tree struct {
 	// Message is the commit's message.
 	Message string
-	// Author is who wrote the commit, as "Name <mail>".
+	// Author is the commit's author, as "Name <mail>".
 	Author string
-	// Committed is when the commit was made.
+	// Committed is the committer's time.
 	Committed time.Time
 
 	pack *pack
@@ -52,7 +52,7 @@ func newTree(p *pack, commit plumbing.Hash) (*Tree, error) {
 	}, nil
 }
 
-// Close frees what was spooled.
+// Close frees the spool file.
 func (t *Tree) Close() error {
 	t.pack.close()
 	return nil
@@ -132,7 +132,7 @@ func (t *Tree) entry(name string) (object.TreeEntry, error) {
 	return siblings[i], nil
 }
 
-// list returns a directory's entries, sorted by name, and remembers them.
+// list returns a directory's entries, sorted by name, and caches them.
 func (t *Tree) list(dir string) ([]object.TreeEntry, error) {
 	if entries, ok := t.dirs[dir]; ok {
 		return entries, nil
@@ -153,7 +153,8 @@ func (t *Tree) list(dir string) ([]object.TreeEntry, error) {
 	return entries, nil
 }
 
-// tree returns the entries of one tree object, refusing names that are paths.
+// tree returns the entries of one tree object. It returns an error for duplicate
+// names, and for names that are paths or .git.
 func (p *pack) tree(hash plumbing.Hash) ([]object.TreeEntry, error) {
 	encoded, err := p.objects.Get(hash)
 	if err != nil {
@@ -196,7 +197,7 @@ func (p *pack) blob(hash plumbing.Hash) ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// treeInfo describes an entry; it asks for the size only when that is asked for.
+// treeInfo describes an entry; it looks up the size only when Size is called.
 type treeInfo struct {
 	tree  *Tree
 	name  string
@@ -218,7 +219,7 @@ func (i treeInfo) Size() int64 {
 	return encoded.Size()
 }
 
-// Mode returns what the entry is; submodules are irregular.
+// Mode returns the type and permissions of the entry; submodules are irregular.
 func (i treeInfo) Mode() fs.FileMode {
 	switch i.entry.Mode {
 	case filemode.Dir:
@@ -240,7 +241,7 @@ func (i treeInfo) ModTime() time.Time { return i.tree.Committed }
 // IsDir reports whether the entry is a directory.
 func (i treeInfo) IsDir() bool { return i.entry.Mode == filemode.Dir }
 
-// Sys returns nothing.
+// Sys returns nil.
 func (i treeInfo) Sys() any { return nil }
 
 type openFile struct {

@@ -22,8 +22,9 @@ import (
 	"github.com/flotilla-io/flotilla/sources/repository"
 )
 
-// The loop on the real server: what the server accepts as a status, what wakes
-// the loop, and that polling leaves the server alone.
+// TestOnTheServer runs the loop against a real API server: which status the
+// server accepts, what triggers a reconcile, and that polling writes nothing to
+// the server.
 func TestOnTheServer(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a control plane")
@@ -91,7 +92,8 @@ func TestOnTheServer(t *testing.T) {
 		t.Errorf("three polls of an unchanged repository wrote %v", written)
 	}
 
-	// With an interval this long, only a request brings the next commit.
+	// With an interval this long, only a request triggers fetching the next
+	// commit.
 	longer := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"interval":"1h"}}`))
 	if err := env.Hub.Patch(t.Context(), object, longer); err != nil {
 		t.Fatal(err)

@@ -16,10 +16,11 @@ import (
 type limiter struct {
 	hub   client.Reader
 	store *artifact.Store
-	of    func(namespace string) tenancy.Limits // nil: there are none
+	of    func(namespace string) tenancy.Limits // nil means no limits
 }
 
-// sources refuses a repository beyond the limit of its namespace. The older ones stay.
+// sources returns an error for a repository beyond its namespace's limit of
+// repositories. The oldest ones count first.
 func (l limiter) sources(ctx context.Context, s *state) (loop.Next, error) {
 	limits := l.in(s)
 	if limits[tenancy.Sources] == 0 {
@@ -38,8 +39,9 @@ func (l limiter) sources(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, exceeded(s, limits.Check(s.object.Namespace, tenancy.Sources, int64(before+1)))
 }
 
-// artifact refuses to store an artifact that exceeds the namespace's limit. The repository's artifact
-// before does not count, since it is replaced; others in use do.
+// artifact returns an error if an artifact of size bytes would exceed the
+// namespace's limit. The repository's newest artifact does not count, since it is
+// replaced; others in use do.
 func (l limiter) artifact(s *state, size int64) error {
 	limits := l.in(s)
 	if limits[tenancy.ArtifactSize] == 0 {
@@ -49,7 +51,7 @@ func (l limiter) artifact(s *state, size int64) error {
 	use := artifact.UsageOf(l.store, artifact.Owner(sourcev1.GitRepositoryKind, key.Namespace, ""), ownerOf(key), digestsOf(s.inUse)...)
 	last := use.Newest
 	if use.InUse > 0 {
-		last = 0 // one that is smaller than the last may be one more all the same
+		last = 0 // if older artifacts are in use, the newest may stay as well, so the new one may come on top of it
 	}
 	return exceeded(s, limits.Replace(key.Namespace, tenancy.ArtifactSize, use.Others+use.InUse, last, size))
 }
@@ -61,7 +63,7 @@ func (l limiter) in(s *state) tenancy.Limits {
 	return l.of(s.object.Namespace)
 }
 
-// isLimit reports whether an error is that of a limit.
+// isLimit reports whether an error is about a namespace's limit.
 func isLimit(err error) bool {
 	return err != nil && loop.As(err, "").Reason == tenancy.ReasonLimitExceeded
 }

@@ -16,7 +16,8 @@ import (
 	"github.com/flotilla-io/flotilla/sources/repository"
 )
 
-// A namespace has so many repositories, and so much of what they fetched: the next ones wait.
+// TestLimits checks that repositories beyond a namespace's limits, of their
+// number and of stored bytes, wait.
 func TestLimits(t *testing.T) {
 	limits := tenancy.Limits{tenancy.Sources: 1}
 	b := newBench(t, repository.Options{Namespaces: func(string) tenancy.Limits { return limits }})
@@ -60,8 +61,9 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// What a repository may come to have is measured before it is stored: one that grows beyond the room is refused,
-// one that shrinks is not, and what Kustomizations use of it beside the newest counts.
+// TestArtifactsHaveRoom checks that an artifact is measured before it is stored:
+// one beyond the limit is refused unless it is smaller than the one that it
+// replaces, and older artifacts in use count.
 func TestArtifactsHaveRoom(t *testing.T) {
 	limits := tenancy.Limits{tenancy.ArtifactSize: 5000}
 	var inUse []repository.Used

@@ -8,7 +8,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/stagemetrics"
 )
 
-// counts are what the loop counts.
+// counts are the metrics of the loop.
 type counts struct {
 	fetch      *stagemetrics.Stage
 	reconciles stagemetrics.Reconciles
@@ -25,7 +25,7 @@ func newCounts(registry prometheus.Registerer, c clock.PassiveClock) counts {
 	}
 }
 
-// outcome is the metric's reason of a reconcile without an error.
+// outcome returns the metric's reason for a reconcile without an error.
 func (s *state) outcome() string {
 	if s.artifact != nil {
 		return reasonNewArtifact

@@ -25,38 +25,40 @@ import (
 	"github.com/flotilla-io/flotilla/sources/git"
 )
 
-// Reasons that are not Flux's.
+// Reasons of conditions that Flux does not have.
 const (
-	// ReasonUnsupported says that a field is set that is not supported yet.
+	// ReasonUnsupported means that a field is set that is not supported yet.
 	ReasonUnsupported = "UnsupportedField"
-	// ReasonHostKey says that the SSH server could not be trusted.
+	// ReasonHostKey means that the SSH server could not be trusted.
 	ReasonHostKey = "HostKeyNotTrusted"
-	// ReasonAddress says that spec.url, or a redirect, leads to where no
-	// administrator has allowed it.
+	// ReasonAddress means that spec.url, or a redirect, leads to an address that
+	// no administrator has allowed.
 	ReasonAddress = "AddressNotAllowed"
 )
 
-// awaited is when to check again for a missing Secret.
+// awaited is the time after which a missing Secret is looked up again.
 const awaited = 5 * time.Second
 
-// state is what the phases find out about one repository.
+// state is what the phases of a reconcile have found out about one repository.
 type state struct {
 	object   *sourcev1.GitRepository
 	interval time.Duration
 	remote   *git.Remote
 	commit   git.Commit
-	// current says that the commit's artifact is there; inUse are older ones in use.
+	// current means that the commit's artifact is stored already; inUse are older
+	// artifacts in use.
 	current bool
 	inUse   []Used
-	// artifact is the new one, once there is one.
+	// artifact is the new artifact; nil until it is stored.
 	artifact *meta.Artifact
 	// subject is the first line of the new artifact's commit message.
 	subject string
-	// storing says that our storage failed, not the remote.
+	// storing means that the fault is one of our storage, not of the remote.
 	storing bool
 }
 
-// refuse fails on fields that are not supported, rather than ignore them.
+// refuse returns an error for fields that are not supported, rather than ignoring
+// them.
 func (r *Reconciler) refuse(_ context.Context, s *state) (loop.Next, error) {
 	spec := s.object.Spec
 	for _, f := range []struct {
@@ -77,7 +79,7 @@ func (r *Reconciler) refuse(_ context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, nil
 }
 
-// connect reads the credentials and creates the remote.
+// connect reads the credentials and creates the Remote; it opens no connection.
 func (r *Reconciler) connect(ctx context.Context, s *state) (loop.Next, error) {
 	spec := s.object.Spec
 	var cred git.Credentials
@@ -107,7 +109,8 @@ func (r *Reconciler) connect(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, nil
 }
 
-// resolve asks the remote for the ref's commit, and checks whether the artifact is of it.
+// resolve asks the remote for the ref's commit, and checks whether its artifact
+// is stored.
 func (r *Reconciler) resolve(ctx context.Context, s *state) (loop.Next, error) {
 	var err error
 	if s.commit, err = s.remote.Resolve(ctx, refOf(s.object.Spec.Reference)); err != nil {
@@ -126,19 +129,21 @@ func refOf(ref *sourcev1.GitRepositoryRef) git.Ref {
 	return git.Ref{Branch: ref.Branch, Tag: ref.Tag, SemVer: ref.SemVer, Name: ref.Name, Commit: ref.Commit}
 }
 
-// sameSelection reports whether the artifact was made with the same rules of what
-// belongs to it.
+// sameSelection reports whether the artifact was made with the present rules of
+// which files belong to it.
 func (r *Reconciler) sameSelection(object *sourcev1.GitRepository) bool {
 	spec, status := object.Spec, object.Status
 	return ptr.Equal(spec.Ignore, status.ObservedIgnore) && slices.Equal(spec.SparseCheckout, status.ObservedSparseCheckout) &&
 		!status.ObservedRecurseSubmodules && len(status.ObservedInclude) == 0
 }
 
-// fetch transfers the commit and stores its files, unless they are there.
+// fetch transfers the commit and stores its files, unless they are stored
+// already.
 func (r *Reconciler) fetch(ctx context.Context, s *state) (loop.Next, error) {
 	if s.current {
 		return loop.Next{}, nil
 	}
+	// Where not even one byte fits into the limit, nothing is transferred.
 	if err := r.limits.artifact(s, 1); err != nil {
 		return loop.Next{}, err
 	}
@@ -184,7 +189,7 @@ func collect(ctx context.Context, s *state, tree *git.Tree, of git.Commit, limit
 	return files, nil
 }
 
-// about is what is recorded of a commit besides its files.
+// about returns the artifact's metadata about the commit.
 func about(tree *git.Tree, subject string) map[string]string {
 	out := map[string]string{}
 	for key, value := range map[string]string{
@@ -204,11 +209,13 @@ func about(tree *git.Tree, subject string) map[string]string {
 	return out
 }
 
-// mostAllowed is how much of what a commit's trailers name is recorded, in bytes.
+// mostAllowed is how much of the names in a commit's trailers is recorded, in
+// bytes.
 const mostAllowed = 4 << 10
 
-// allowedToGo returns the objects that the trailers of a commit's message name: they are in its last
-// paragraph, which is not its first. Names past mostAllowed are left out, whole.
+// allowedToGo returns the objects that a commit's trailers allow to be deleted.
+// Trailers are in the last paragraph of the message, which must not be the first.
+// Names beyond mostAllowed are left out whole.
 func allowedToGo(message string) string {
 	message = strings.TrimSpace(strings.ReplaceAll(message, "\r\n", "\n"))
 	at := strings.LastIndex(message, "\n\n")
@@ -232,15 +239,17 @@ func allowedToGo(message string) string {
 	return strings.Join(names, ", ")
 }
 
-// maxLine is how much of a line that anybody may have written is recorded, in runes.
+// maxLine is how much of a line of a commit is recorded, in runes; anybody may
+// have written it.
 const maxLine = 200
 
-// line makes foreign text one line without control characters, of bounded length.
+// line returns foreign text as one line of bounded length without control
+// characters.
 func line(text string) string { return excerpt.Runes(excerpt.Line(text), maxLine) }
 
-// classify says what is to be done about an error: what only a change of the
-// object can mend stalls; what a change elsewhere mends is looked at again
-// after the interval; what may pass by itself is tried again soon.
+// classify returns the error with what is to be done about it: what only a change
+// of the object can fix stalls; what a change elsewhere fixes is tried again
+// after the interval; what may be transient is tried again soon.
 func (s *state) classify(err error) error {
 	waits := func(reason string) error { return loop.Waiting(reason, s.interval, err) }
 	switch {

@@ -35,42 +35,43 @@ import (
 	"github.com/flotilla-io/flotilla/sources/git"
 )
 
-// Recorder takes Events.
+// Recorder records Events.
 type Recorder interface {
 	Event(obj runtime.Object, eventType, reason, message string)
 }
 
 // Options configure a Reconciler. Zero fields take the default.
 type Options struct {
-	// Workers is how many repositories are read at a time, one less at most of one
-	// namespace. Default 5, at least 2.
+	// Workers is how many repositories are reconciled at a time, and at most one
+	// fewer of one namespace. Default 5, at least 2.
 	Workers int
-	// Clock dates artifacts and conditions. Default the system's.
+	// Clock returns the time of artifacts and conditions. Default: the system's.
 	Clock clock.PassiveClock
-	// Git is how remotes are reached; its Timeout gives way to spec.timeout.
+	// Git configures access to remotes; spec.timeout replaces its Timeout.
 	Git git.Options
 	// Limits bound an artifact.
 	Limits artifact.Limits
-	// Namespaces returns what a namespace may have; nil: all have as much as there is.
+	// Namespaces returns the limits of a namespace; nil means no limits.
 	Namespaces func(namespace string) tenancy.Limits
-	// InUse returns the artifacts of a repository that are still used, and so kept beyond the latest; nil:
-	// none is.
+	// InUse returns a repository's artifacts that are still used, and so are kept
+	// in addition to the latest one; nil means none.
 	InUse func(ctx context.Context, repository client.ObjectKey) ([]Used, error)
-	// Places are those of all tenants; the loop has its own if nil.
+	// Places limits concurrent work across tenants and is shared with the other
+	// loops; if it is nil, this loop has its own.
 	Places *places.Places
-	// Metrics is where the loop counts; nil counts for nobody.
+	// Metrics is where the loop's metrics are registered; it may be nil.
 	Metrics prometheus.Registerer
-	// Jitter spreads intervals, so that repositories made at the same time
-	// are not read at the same time. Default plus or minus 5 %.
+	// Jitter varies intervals, so that repositories created at the same time are
+	// not read at the same time. Default plus or minus 5 %.
 	Jitter func(time.Duration) time.Duration
 }
 
 const (
 	defaultWorkers = 5
 	defaultTimeout = 60 * time.Second
-	// minInterval keeps an interval of nothing from becoming a hot loop.
+	// minInterval keeps a zero interval from becoming a hot loop.
 	minInterval = time.Second
-	// Back-off of faults that may pass.
+	// Back-off after transient faults.
 	firstRetry, lastRetry = time.Second, 5 * time.Minute
 )
 
@@ -133,10 +134,10 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 	return nil
 }
 
-// requested lets updates through that ask for a reconcile.
+// requested passes updates that request a reconcile.
 type requested struct{ predicate.Funcs }
 
-// Update reports whether the request in the annotation is a new one.
+// Update reports whether the annotation has a new request.
 func (requested) Update(e event.UpdateEvent) bool {
 	return e.ObjectOld.GetAnnotations()[meta.ReconcileRequestAnnotation] != e.ObjectNew.GetAnnotations()[meta.ReconcileRequestAnnotation]
 }
@@ -147,10 +148,12 @@ func ownerOf(key client.ObjectKey) string {
 	return artifact.Owner(sourcev1.GitRepositoryKind, key.Namespace, key.Name)
 }
 
-// sweep removes, once, what repositories left behind that went while nobody watched.
+// sweep removes, once, the artifacts of repositories that were deleted while no
+// process was running.
 func (r *Reconciler) sweep(ctx context.Context) error {
-	// The cache is asked one by one, and not listed once: a repository that is
-	// new by then has an artifact only after the cache has the repository.
+	// Each repository is looked up in the cache, instead of listing the cache
+	// once: one that is created in the meantime gets an artifact only after the
+	// cache has it, so its artifact is never removed.
 	removed, err := r.store.Sweep(func(owner string) bool {
 		name, ours := strings.CutPrefix(owner, ownerPrefix)
 		if !ours {
@@ -161,8 +164,8 @@ func (r *Reconciler) sweep(ctx context.Context) error {
 		return !apierrors.IsNotFound(err)
 	})
 	if err != nil {
-		// What is left over takes room and does no harm: it is no reason to
-		// stop all loops, which an error here would.
+		// Artifacts that are left over take up space and do no harm. An error
+		// returned here would stop all loops.
 		ctrl.LoggerFrom(ctx).Error(err, "some artifacts that nothing refers to are still there")
 	}
 	if removed > 0 {
@@ -180,7 +183,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	defer end()
 	result, err := r.reconcile(ctx, req, run)
 	if err != nil && runs.Superseded(ctx) {
-		return reconcile.Result{RequeueAfter: firstRetry}, nil // the present object is reconciled instead
+		return reconcile.Result{RequeueAfter: firstRetry}, nil // the current object is reconciled instead
 	}
 	return result, err
 }
@@ -205,25 +208,26 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request, run *
 	fetched := r.counts.fetch.Begin()
 	next, err := loop.Run(ctx, s, r.refuse, r.limits.sources, r.connect, r.resolve, r.users.find, r.fetch)
 	if ctx.Err() != nil {
-		return reconcile.Result{}, ctx.Err() // we are stopping, or it is another one by now; that says nothing about the repository
+		return reconcile.Result{}, ctx.Err() // stopping or superseded; neither is about the repository
 	}
 	fetched(s.outcome(), err)
 	if reportErr := r.report(ctx, s, err); reportErr != nil {
 		return reconcile.Result{}, reportErr
 	}
 	if err == nil {
-		r.users.restore(ctx, s) // a new artifact does not wait for old ones
+		r.users.restore(ctx, s) // after the report, so that a new artifact does not wait for old ones
 	}
 	next.After = r.opts.Jitter(s.interval)
 	if errors.Is(err, egress.ErrNotAllowed) {
-		// A person has to act, but a name may lead elsewhere by then without one, or be
-		// there again.
+		// A person has to act, but this is tried again at least every lastRetry:
+		// the name may resolve to another address by then, without a change of the
+		// object.
 		return reconcile.Result{RequeueAfter: min(next.After, lastRetry)}, nil
 	}
 	return loop.Result(next, err)
 }
 
-// letGo removes the finalizer that Flux's own controller would have set.
+// letGo removes the finalizer that Flux's source-controller may have set.
 func (r *Reconciler) letGo(ctx context.Context, object *sourcev1.GitRepository) error {
 	before := object.DeepCopy()
 	if !controllerutil.RemoveFinalizer(object, sourcev1.SourceFinalizer) {

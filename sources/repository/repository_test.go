@@ -41,13 +41,13 @@ const canary = "CANARY-51ce"
 
 var start = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
 
-// bench is a loop with a real repository on one side and a faked hub on the other.
+// bench is a reconciler between a real repository and a fake hub client.
 type bench struct {
 	t      *testing.T
 	hub    client.Client
 	writes int
 	events []string
-	dir    string // of the store
+	dir    string // the store's folder
 	store  *artifact.Store
 	git    *gitserver.Server
 	clone  string
@@ -60,7 +60,7 @@ func (b *bench) Event(_ runtime.Object, kind, reason, message string) {
 	b.events = append(b.events, kind+" "+reason+": "+message)
 }
 
-// reach is what the administrator of these tests allows: their servers.
+// reach allows connections to the servers of these tests.
 var reach = egress.Dialer{Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
 
 func newBench(t *testing.T, opts repository.Options) *bench {
@@ -94,7 +94,7 @@ func newBench(t *testing.T, opts repository.Options) *bench {
 	return b
 }
 
-// restart opens the store anew and makes a loop that has seen nothing.
+// restart opens the store anew and creates a Reconciler without any state.
 func (b *bench) restart(opts repository.Options) {
 	b.t.Helper()
 	var err error
@@ -135,7 +135,8 @@ func (b *bench) commit(message string, files map[string]string) string {
 	return b.run("rev-parse", "HEAD")
 }
 
-// committed is when a commit was made, as the metadata says it.
+// committed returns the time of a commit in the format of the artifact's
+// metadata.
 func (b *bench) committed(commit string) string {
 	b.t.Helper()
 	at, err := time.Parse(time.RFC3339, b.run("log", "-1", "--format=%cI", commit))
@@ -147,7 +148,7 @@ func (b *bench) committed(commit string) string {
 
 var key = client.ObjectKey{Namespace: "shop", Name: "app"}
 
-// create makes the GitRepository of branch main.
+// create creates the GitRepository of branch main, with a change.
 func (b *bench) create(change func(*sourcev1.GitRepository)) {
 	b.t.Helper()
 	object := &sourcev1.GitRepository{
@@ -182,7 +183,8 @@ func (b *bench) object() *sourcev1.GitRepository {
 	return &object
 }
 
-// reconcile runs the loop once and returns how many writes and events it made.
+// reconcile runs the loop once. It also returns the number of writes, and the
+// events.
 func (b *bench) reconcile() (reconcile.Result, error, int, []string) {
 	b.t.Helper()
 	b.writes, b.events = 0, nil
@@ -199,7 +201,7 @@ func (b *bench) mustReconcile() (writes int, events []string) {
 	return writes, events
 }
 
-// conditions are "<type>=<status> <reason>", sorted.
+// conditions returns the conditions as "<type>=<status> <reason>", sorted.
 func conditions(object *sourcev1.GitRepository) []string {
 	var out []string
 	for _, c := range object.Status.Conditions {
@@ -241,7 +243,7 @@ func TestFirstArtifact(t *testing.T) {
 			Digest: digest, Path: path, URL: "http://hub/artifacts/" + path, Revision: "main@sha1:" + head,
 			LastUpdateTime: metav1.NewTime(start), Size: status.Artifact.Size,
 			Metadata: map[string]string{
-				"gitops.flotilla.io/commit-author":  "Ann Other <ann@example.com>", // what turns the line around is gone
+				"gitops.flotilla.io/commit-author":  "Ann Other <ann@example.com>", // without the bidi control
 				"gitops.flotilla.io/commit-subject": "make it",
 				"gitops.flotilla.io/commit-date":    b.committed(head),
 			},
@@ -352,7 +354,8 @@ func TestWhatMakesANewArtifact(t *testing.T) {
 	}
 }
 
-// guarded returns a server that wants a password and has other faults by path.
+// guarded returns the address of a server that requires a password and fails in
+// other ways at other paths.
 func guarded(t *testing.T, b *bench) string {
 	t.Helper()
 	to, err := url.Parse(b.git.URL("app"))
@@ -539,8 +542,8 @@ func TestRecovery(t *testing.T) {
 	}
 }
 
-// TestAnArtifactOfAnother: a status that names what another repository fetched is
-// put right, although the store has it.
+// TestAnArtifactOfAnother checks that a status with the artifact of another
+// repository is corrected, although the store has that artifact.
 func TestAnArtifactOfAnother(t *testing.T) {
 	b := newBench(t, repository.Options{})
 	b.commit("one", map[string]string{"app.yaml": "a: 1\n"})

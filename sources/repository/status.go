@@ -20,8 +20,8 @@ import (
 // reasonNewArtifact is Flux's reason of the Event about a new artifact.
 const reasonNewArtifact = "NewArtifact"
 
-// report writes what happened to the status, if that says something new, and
-// announces transitions by an Event.
+// report writes the result to the status if that changes it, and records an Event
+// for a transition.
 func (r *Reconciler) report(ctx context.Context, s *state, err error) error {
 	before := s.object.DeepCopy()
 	status := &s.object.Status
@@ -44,7 +44,7 @@ func (r *Reconciler) report(ctx context.Context, s *state, err error) error {
 	return nil
 }
 
-// setStored sets the conditions for an artifact that is there and up to date.
+// setStored sets the conditions for an artifact that is stored and up to date.
 func (r *Reconciler) setStored(s *state) {
 	status := &s.object.Status
 	if s.artifact != nil {
@@ -63,8 +63,8 @@ func (r *Reconciler) setStored(s *state) {
 		sourcev1.IncludeUnavailableCondition, meta.ReconcilingCondition, meta.StalledCondition)
 }
 
-// setFailed records what went wrong. The artifact and its conditions stay,
-// unless the store lost it.
+// setFailed records an error. The artifact and its conditions stay, unless the
+// store has lost the artifact.
 func (r *Reconciler) setFailed(s *state, failure *loop.Error) {
 	message := stable(failure.Err.Error())
 	r.set(s, meta.ReadyCondition, metav1.ConditionFalse, failure.Reason, message)
@@ -104,14 +104,16 @@ func drop(s *state, kinds ...string) {
 	}
 }
 
-// connection is how the network names one connection, which differs each time.
+// connection matches the part of a network error that names the connection's
+// local address, whose port is different each time.
 var connection = regexp.MustCompile(`(\[[0-9a-fA-F:.]+\]|\d+\.\d+\.\d+\.\d+):\d+->`)
 
-// stable takes out of a message what differs between equal faults, so that a
-// fault that lasts is written once.
+// stable removes from a message what differs between equal faults, so that a
+// lasting fault is written only once.
 func stable(message string) string { return connection.ReplaceAllString(message, "") }
 
-// announce makes an Event and a line in the log of what has changed for users.
+// announce records an Event for what has changed for users, and logs new
+// artifacts.
 func (r *Reconciler) announce(ctx context.Context, before *sourcev1.GitRepository, s *state, failure *loop.Error) {
 	log := ctrl.LoggerFrom(ctx)
 	was, is := apimeta.FindStatusCondition(before.Status.Conditions, meta.ReadyCondition), apimeta.FindStatusCondition(s.object.Status.Conditions, meta.ReadyCondition)

@@ -16,10 +16,11 @@ import (
 
 // Used is an artifact older than the latest that is still in use.
 type Used struct {
-	// Digest is the artifact's, Revision that of the commit it was made of.
+	// Digest is the artifact's digest, Revision the commit that it was made from.
 	Digest, Revision string
 }
 
+// digestsOf returns the digests of artifacts.
 func digestsOf(used []Used) []string {
 	var out []string
 	for _, u := range used {
@@ -28,15 +29,16 @@ func digestsOf(used []Used) []string {
 	return out
 }
 
-// mostRestored is how many artifacts are fetched again in one reconcile.
+// mostRestored is how many missing artifacts are fetched again in one reconcile.
 const mostRestored = 3
 
-// missing is how long an artifact is not requested again that the remote did not serve: a server that serves no
-// commit by its name sends its whole history to be looked through.
+// missing is how long an artifact is not requested again after the remote failed
+// to serve it: a server that does not serve commits by hash sends the whole
+// history each time.
 const missing = time.Hour
 
-// missed are the artifacts that could not be fetched again, and when, by digest. The zero value has none, and is
-// safe for use by several goroutines.
+// missed are the artifacts that could not be fetched again, and when, by digest.
+// The zero value is empty and may be used by several goroutines.
 type missed struct{ since sync.Map }
 
 func (m *missed) add(digest string, now time.Time) { m.since.Store(digest, now) }
@@ -46,22 +48,24 @@ func (m *missed) has(digest string, now time.Time) bool {
 	return found && now.Sub(since.(time.Time)) < missing
 }
 
-// users know which artifacts are in use, beside the latest.
+// users finds and restores artifacts in use, in addition to the latest one.
 type users struct {
 	store  *artifact.Store
 	opts   Options
 	missed missed
 }
 
-// find finds out which artifacts are in use.
+// find is the phase that sets the artifacts in use.
 func (r *users) find(ctx context.Context, s *state) (loop.Next, error) {
 	var err error
 	s.inUse, err = r.opts.InUse(ctx, client.ObjectKeyFromObject(s.object))
 	return loop.Next{}, err
 }
 
-// restore fetches again what is in use and not here: another replica, which held the lease before, fetched it,
-// or the disk lost it. A remote that does not have the commit any more is no fault of the repository's.
+// restore fetches artifacts again that are in use and missing in the store:
+// another replica fetched them before this one got the lease, or the disk lost
+// them. If the remote no longer has the commit, the repository does not become
+// unready.
 func (r *users) restore(ctx context.Context, s *state) {
 	owner := ownerOf(client.ObjectKeyFromObject(s.object))
 	tries := mostRestored

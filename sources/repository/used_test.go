@@ -12,8 +12,9 @@ import (
 	"github.com/flotilla-io/flotilla/sources/repository"
 )
 
-// What is in use is kept beyond the latest artifacts, and fetched again where the store does not have it: also
-// a commit that no branch holds any more.
+// TestWhatIsInUseIsKept checks that artifacts in use are kept in addition to the
+// latest one, and fetched again if the store lost them, even for a commit that is
+// no longer on any branch.
 func TestWhatIsInUseIsKept(t *testing.T) {
 	var used []repository.Used
 	opts := repository.Options{
@@ -65,7 +66,8 @@ func TestWhatIsInUseIsKept(t *testing.T) {
 	holds("once nobody uses it", false)
 }
 
-// A commit that the remote does not give any more is no fault of the repository's.
+// TestWhatIsInUseAndGone checks that a repository stays ready if the remote no
+// longer serves a commit in use.
 func TestWhatIsInUseAndGone(t *testing.T) {
 	asked := repository.Used{Digest: "sha256:0000000000000000000000000000000000000000000000000000000000000000", Revision: "main@sha1:0123456789012345678901234567890123456789"}
 	opts := repository.Options{

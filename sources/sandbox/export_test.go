@@ -9,5 +9,5 @@ import (
 // Receive reads the answer of a process.
 var Receive = receive
 
-// Send writes what a process is asked.
+// Send writes the order for a job.
 func Send(out io.Writer, job build.Job) error { return send(out, order{Job: job}) }

@@ -2,5 +2,5 @@
 
 package sandbox_test
 
-// raced says that these tests run under the race detector.
+// raced reports whether these tests run under the race detector.
 const raced = false

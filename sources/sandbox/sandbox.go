@@ -19,11 +19,11 @@ import (
 
 // Limits bound one process. Zero fields take the default.
 type Limits struct {
-	// Memory bounds its data segment, in bytes. Default 1 GiB.
+	// Memory bounds the process's data segment, in bytes. Default 1 GiB.
 	Memory int64
-	// CPU bounds its CPU time. Default 5 min.
+	// CPU bounds the process's CPU time. Default 5 min.
 	CPU time.Duration
-	// Output bounds its answer, in bytes. Default 512 MiB.
+	// Output bounds the process's answer, in bytes. Default 512 MiB.
 	Output int64
 }
 
@@ -40,10 +40,11 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// Self is the path of the program that runs, also when its file was replaced.
+// Self is the path of the running program, which is valid even after its file was
+// replaced.
 const Self = "/proc/self/exe"
 
-// Runner starts processes. It is for use by any number of goroutines.
+// Runner starts processes. It may be used from several goroutines.
 type Runner struct {
 	command []string
 	limits  Limits
@@ -51,21 +52,23 @@ type Runner struct {
 
 var _ build.Runner = (*Runner)(nil)
 
-// New returns a Runner whose processes are that command, which is to call Serve.
+// New returns a Runner that starts the command for each build; the command must
+// call Serve.
 func New(limits Limits, command ...string) *Runner {
 	return &Runner{command: command, limits: limits.withDefaults()}
 }
 
 const (
-	// closing is how long the pipes of a process that was killed may stay open.
+	// closing is how long to wait for the pipes of a killed process to close.
 	closing = 5 * time.Second
-	// keptErrors is how much of its standard error is kept, in bytes.
+	// keptErrors is how much of the process's standard error is kept, in bytes.
 	keptErrors = 16 << 10
 )
 
-// Run implements build.Runner: it starts a process, and returns when it has ended.
-// Errors: those of a build, build.ErrTooLarge also for one that met its limits, and
-// that of a context that ended. Any other is about this machine, not about the files.
+// Run implements build.Runner: it starts a process, and returns when the process
+// has ended. Errors: those of a build, among them build.ErrTooLarge if the
+// process reached its limits, and the cause of an ended context. Any other error
+// is about this machine, not about the files.
 func (r *Runner) Run(ctx context.Context, job build.Job) ([][]byte, error) {
 	// The child must die with this process. The kernel watches the thread that
 	// started it (PDEATHSIG), so the goroutine stays locked to it.
@@ -117,7 +120,7 @@ func (r *Runner) Run(ctx context.Context, job build.Job) ([][]byte, error) {
 // processors is how many processors a build may use.
 const processors = "1"
 
-// kill ends a process and all that it may have started.
+// kill kills a process and its process group.
 func kill(cmd *exec.Cmd) error {
 	err := syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 	if errors.Is(err, syscall.ESRCH) {
@@ -147,17 +150,17 @@ func (r *Runner) explain(err error, stderr string) error {
 	return fmt.Errorf("%w: its process ended without an answer (%v): %s", build.ErrKustomize, err, strconv.QuoteToGraphic(first))
 }
 
-// sampled is how much the kernel may be ahead for a limit of what it reports afterwards:
-// it looks now and then, and each of a process's threads counts until then.
+// sampled is how much less CPU time the kernel may report than it counted for the
+// limit: it samples periodically, and separately for each thread.
 const sampled = 500 * time.Millisecond
 
-// spent reports whether a process has computed for as long as it may, but for what the
-// kernel counts otherwise.
+// spent reports whether a process has used up its CPU time, with a tolerance for
+// how the kernel counts.
 func (r *Runner) spent(p *os.ProcessState) bool {
 	return p.UserTime()+p.SystemTime()+sampled >= r.limits.CPU*9/10
 }
 
-// head keeps the beginning of what is written to it, and takes the rest.
+// head keeps the first bytes written to it and discards the rest.
 type head struct {
 	kept bytes.Buffer
 	most int

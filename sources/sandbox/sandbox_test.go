@@ -24,7 +24,8 @@ import (
 	"github.com/flotilla-io/flotilla/sources/sandbox"
 )
 
-// What the test's own program is when it is started with one of these.
+// Arguments with which the test binary starts itself: each selects what the child
+// process does.
 const (
 	serves = "serve-a-build"
 	hangs  = "hang"
@@ -80,12 +81,12 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// policies are how the kernel schedules the threads of this process, some of which
-// are new, and how soon it ends for want of memory.
+// policies returns the scheduling policies of this process's threads, some of
+// them new, and its OOM score.
 func policies() string {
 	var threads sync.WaitGroup
 	for range 8 {
-		threads.Go(func() { runtime.LockOSThread() }) // ends with its thread
+		threads.Go(func() { runtime.LockOSThread() }) // the thread ends with the goroutine
 	}
 	threads.Wait()
 	tasks, err := os.ReadDir("/proc/self/task")
@@ -128,7 +129,8 @@ func input(n int) build.Input {
 	}}
 }
 
-// TestTheSameAsHere: what comes out of the process is what comes out of here.
+// TestTheSameAsHere checks that a build in a process returns the same objects as
+// one in this process.
 func TestTheSameAsHere(t *testing.T) {
 	apart, err := build.NewApart(build.Limits{}, runner(sandbox.Limits{}, serves)).Build(t.Context(), input(20))
 	if err != nil {
@@ -143,9 +145,9 @@ func TestTheSameAsHere(t *testing.T) {
 	}
 }
 
-// TestABuildThatIsGivenUpEnds: six thousand objects, with a schema of their own,
-// take kustomize minutes. Nothing of them is left when their context has ended, and
-// another build does not wait for them.
+// TestABuildThatIsGivenUpEnds checks that nothing of a build is left once its
+// context has ended, and that another build does not wait for it. kustomize would
+// need minutes for these six thousand objects with their own schema.
 func TestABuildThatIsGivenUpEnds(t *testing.T) {
 	builder := build.NewApart(build.Limits{}, runner(sandbox.Limits{}, serves))
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
@@ -167,7 +169,7 @@ func TestABuildThatIsGivenUpEnds(t *testing.T) {
 	}
 }
 
-// children are the processes that this one has started and that still are.
+// children returns the running child processes of this one.
 func children(t *testing.T) []string {
 	t.Helper()
 	tasks, err := os.ReadDir("/proc/self/task")
@@ -184,7 +186,8 @@ func children(t *testing.T) []string {
 	return out
 }
 
-// TestFaultsAreTheSame: what is wrong with the files is reported as it is here.
+// TestFaultsAreTheSame checks that a process reports errors in the files as a
+// build in this process does.
 func TestFaultsAreTheSame(t *testing.T) {
 	cases := map[string]struct {
 		files map[string]string
@@ -215,7 +218,8 @@ func TestFaultsAreTheSame(t *testing.T) {
 	}
 }
 
-// FuzzAnswer: whatever a process answers, it is objects within the limit or an error.
+// FuzzAnswer checks that any answer of a process leads to objects within the
+// limit or to an error.
 func FuzzAnswer(f *testing.F) {
 	var asked, answer bytes.Buffer
 	if err := sandbox.Send(&asked, build.Job{Input: input(2), Limits: build.Limits{}}); err != nil {
@@ -274,8 +278,9 @@ func TestLimitsAndFaults(t *testing.T) {
 	}
 }
 
-// TestAProcessThatSomebodyKills: a machine that runs out of memory says nothing about
-// the files, which are built again.
+// TestAProcessThatSomebodyKills checks that a killed process, as on a machine
+// that runs out of memory, is not taken for a fault of the files, so that they
+// are built again.
 func TestAProcessThatSomebodyKills(t *testing.T) {
 	_, err := build.NewApart(build.Limits{}, runner(sandbox.Limits{}, killed)).Build(t.Context(), input(1))
 	if err == nil || errors.Is(err, build.ErrTooLarge) || errors.Is(err, build.ErrKustomize) || !strings.Contains(err.Error(), "was killed") {
@@ -283,7 +288,8 @@ func TestAProcessThatSomebodyKills(t *testing.T) {
 	}
 }
 
-// TestAProcessThatHangs: one that does nothing ends with the context.
+// TestAProcessThatHangs checks that a process that does nothing ends with the
+// context.
 func TestAProcessThatHangs(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("it was deleted")

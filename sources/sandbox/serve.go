@@ -20,40 +20,42 @@ import (
 	"github.com/flotilla-io/flotilla/sources/build"
 )
 
-// order is the request to a process. The files follow it, each as a file.
+// order is the request to a process. The files follow it in the stream, each as a
+// file.
 type order struct {
 	Limits Limits
 	Job    build.Job
 	Files  int
 }
 
-// file is one of the files that a build is made from.
+// file is one of the input files of a build.
 type file struct {
 	Name    string
 	Content []byte
 }
 
-// answer is the reply of a process: first how many objects there are, or what is
-// wrong, and then each object as JSON.
+// answer is the response of a process: first the number of objects or the error,
+// and then each object as JSON.
 type answer struct {
 	Objects int
-	// Revealed are the texts that secret values come out as.
+	// Revealed are the texts in which secret values appear in the objects.
 	Revealed []string
 	Fault    string
-	Is       int // which of the faults of a build it is, from 1
+	Is       int // the build's fault: 1 plus its index in build.Faults; 0 for none
 }
 
 const (
-	// beside is what the program itself may take of memory, and of addresses, beside
-	// its data.
+	// beside and besideAddresses are the memory and the address space that the
+	// program itself may need in addition to its data.
 	beside          = 256 << 20
 	besideAddresses = 4 << 30
 	// lowest is the lowest priority (nice 19).
 	lowest = 19
 )
 
-// Serve is the child's side: it reads one order, applies the limits, and writes the
-// answer. An error is one of the pipes, not of the build.
+// Serve runs in the child: it reads one order, applies the limits, and writes the
+// answer. It returns an error only if it cannot communicate or apply the limits;
+// errors of the build are part of the answer.
 func Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	job, err := accept(in)
 	if err != nil {
@@ -85,7 +87,8 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	return buffer.Flush()
 }
 
-// accept reads an order and its files, and keeps to its limits from then on.
+// accept reads an order and its files. It applies the order's limits to this
+// process before it reads the files.
 func accept(in io.Reader) (build.Job, error) {
 	decoder := gob.NewDecoder(bufio.NewReader(in))
 	var o order
@@ -106,7 +109,8 @@ func accept(in io.Reader) (build.Job, error) {
 	return o.Job, nil
 }
 
-// send writes an order, and its files one by one: there is no copy of them all.
+// send writes an order, and then its files one by one, so that there is no second
+// copy of all files in memory.
 func send(out io.Writer, o order) error {
 	files := o.Job.Input.Files
 	o.Job.Input.Files, o.Files = nil, len(files)
@@ -122,7 +126,8 @@ func send(out io.Writer, o order) error {
 	return nil
 }
 
-// faulty is the answer of a build that failed.
+// faulty returns the answer for a build that failed; an unknown error counts as
+// build.ErrKustomize.
 func faulty(err error) answer {
 	out := answer{Fault: err.Error(), Is: 1 + slices.Index(build.Faults(), build.ErrKustomize)}
 	for n, known := range build.Faults() {
@@ -134,11 +139,11 @@ func faulty(err error) answer {
 	return out
 }
 
-// Keep applies the limits to this process. They cannot be lifted again.
+// Keep applies the limits to this process. They cannot be raised again.
 func (l Limits) Keep() error {
 	l = l.withDefaults()
-	// A machine that runs out of memory ends this process before any other, where that is
-	// let through.
+	// If the machine runs out of memory, the kernel is to kill this process before
+	// any other. Errors are ignored where that is not permitted.
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
 	debug.SetMemoryLimit(l.Memory + beside/2)
 	seconds := uint64(l.CPU.Seconds())
@@ -159,9 +164,10 @@ func (l Limits) Keep() error {
 	return lowerPriority()
 }
 
-// lowerPriority lets this process run only when nothing else does (SCHED_IDLE). A low priority is not
-// enough: a thread that wakes up would wait until this one's time slice is over. Each thread
-// has a policy of its own, which those that it starts inherit.
+// lowerPriority lets this process run only when nothing else does (SCHED_IDLE).
+// The lowest nice priority is not enough: a waking thread would wait until this
+// process's time slice is over. Each thread has its own policy, which the threads
+// that it starts inherit, so the loop repeats until it finds no new threads.
 func lowerPriority() error {
 	done := map[string]bool{}
 	for {
@@ -178,7 +184,7 @@ func lowerPriority() error {
 			done[task.Name()] = true
 			fresh++
 			err = unix.SchedSetAttr(id, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_IDLE}, 0)
-			if err != nil { // where that is not let through, a low priority has to do
+			if err != nil { // if that is not permitted, the lowest priority has to do
 				err = syscall.Setpriority(syscall.PRIO_PROCESS, id, lowest)
 			}
 			if err != nil && !errors.Is(err, syscall.ESRCH) {
@@ -191,10 +197,12 @@ func lowerPriority() error {
 	}
 }
 
-// errCut says that the answer was truncated.
+// errCut means that the answer was truncated.
 var errCut = errors.New("the answer of a build's process ended too early")
 
-// receive reads an answer. A process that hit a limit truncates it.
+// receive reads an answer of at most most objects and reports its revealed texts
+// to reveal, which may be nil. A process that reached a limit truncates its
+// answer.
 func receive(in *io.LimitedReader, most int, reveal func(text string)) ([][]byte, error) {
 	decoder := gob.NewDecoder(bufio.NewReader(in))
 	unreadable := fmt.Errorf("%w: its process gave no answer that can be read", build.ErrKustomize)
@@ -234,7 +242,7 @@ func receive(in *io.LimitedReader, most int, reveal func(text string)) ([][]byte
 	return out, nil
 }
 
-// fault is an error that was made in the process.
+// fault is an error that occurred in the process.
 type fault struct {
 	text string
 	is   error
@@ -243,5 +251,5 @@ type fault struct {
 // Error implements error.
 func (f *fault) Error() string { return f.text }
 
-// Unwrap returns the error that it is for callers.
+// Unwrap returns the error of package build that callers distinguish.
 func (f *fault) Unwrap() error { return f.is }

@@ -1,7 +1,9 @@
-// Package disclosure finds out what secret values come out as in an object, once its variables are replaced.
+// Package disclosure finds out as which texts secret values appear in an object
+// once its variables are replaced.
 //
-// In go an object's content before and after that; out come the texts that show a value, which no message may show.
-// It replaces nothing itself, and keeps nothing.
+// In go an object's content before and after that; out come the texts that show a
+// value, so that no message shows them. It replaces nothing itself, and keeps
+// nothing.
 package disclosure
 
 import (
@@ -14,16 +16,18 @@ import (
 	envparse "github.com/fluxcd/pkg/envsubst/parse"
 )
 
-// Disclosure finds what secret values come out as in objects: as a change of letters, a part, a default around
-// them or a number, none of which is the value itself. Of nil there are none.
+// Disclosure finds the texts that show secret values in objects. A value may
+// appear with its case changed, in part, with a default around it, or as a
+// number, none of which is the value itself. A nil Disclosure finds none.
 type Disclosure struct {
 	names  map[string]bool
 	expand func(text string, limit int) (string, error)
 	report func(text string)
 }
 
-// New returns the Disclosure of the variables of those names. Expand replaces the variables of a text, and errs if
-// that comes to more bytes than the limit; reveal is called with each text that shows a value.
+// New returns a Disclosure for the variables of the given names. expand replaces
+// the variables of a text, and returns an error if the result is larger than
+// limit, in bytes; report is called with each text that shows a value.
 func New(names []string, expand func(text string, limit int) (string, error), report func(text string)) *Disclosure {
 	d := &Disclosure{names: map[string]bool{}, expand: expand, report: report}
 	for _, name := range names {
@@ -33,21 +37,25 @@ func New(names []string, expand func(text string, limit int) (string, error), re
 }
 
 const (
-	// leastText is the least length of a text that can be distinguished from common text: a
-	// shorter one is reported with all that is around it, too.
+	// leastText is how long a text has to be to be distinguishable from common
+	// text; a shorter one is reported with all that is around it, too.
 	leastText = 4
-	// mostText is how large what a variable comes out as may be, in bytes, before the line is looked at.
+	// mostText is how large the result for a variable may be, in bytes, unless
+	// twice the length of its line is more.
 	mostText = 64 << 10
-	// triesAtEnd is how many closing braces may be those of one variable.
+	// triesAtEnd is how many closing braces are tried as the end of one variable.
 	triesAtEnd = 16
-	// perLine is how many times the bytes of a line are parsed to find its variables; beyond it, the whole line is revealed.
+	// perLine is how many times the bytes of a line may be parsed to find its
+	// variables; after that, the whole line is reported.
 	perLine = 32
 )
 
-// ContainsSecret reports whether a secret variable is in content that its variables are to be replaced in.
+// ContainsSecret reports whether content has a secret variable, before variables
+// are replaced.
 func (d *Disclosure) ContainsSecret(content any) bool { return d != nil && d.in(content) }
 
-// Reveal compares an object's content before and after its variables were replaced.
+// Reveal compares an object's content before and after its variables were
+// replaced, and reports the texts that show secret values.
 func (d *Disclosure) Reveal(before, after any) {
 	if d == nil {
 		return
@@ -80,7 +88,7 @@ func (d *Disclosure) revealFields(before map[string]any, after any) {
 			d.Reveal(value, now)
 		}
 	}
-	// What came under another name cannot be distinguished, if several did.
+	// One key that was replaced can be matched with its result; several cannot.
 	gone := maps.Clone(before)
 	maps.DeleteFunc(gone, func(key string, _ any) bool { _, stays := fields[key]; return stays })
 	came := maps.Clone(fields)
@@ -97,15 +105,15 @@ func (d *Disclosure) revealFields(before map[string]any, after any) {
 	d.revealAll(gone, came)
 }
 
-// revealAll reveals all that is after, if there was a secret variable in what was before.
+// revealAll reports everything in after, if before has a secret variable.
 func (d *Disclosure) revealAll(before, after any) {
 	if d.in(before) {
 		d.reportAll(after)
 	}
 }
 
-// revealText reveals what the variables in a text came out as, and the lines around what is too short to be
-// known again.
+// revealText reports the results of the secret variables in a text, and the whole
+// line where a result is too short to be recognised.
 func (d *Disclosure) revealText(before string, after any) {
 	if !d.in(before) {
 		return
@@ -113,7 +121,7 @@ func (d *Disclosure) revealText(before string, after any) {
 	now, isText := after.(string)
 	was, is := strings.Split(before, "\n"), strings.Split(now, "\n")
 	if !isText || len(was) != len(is) {
-		d.reportParts(before, "") // a number is revealed as it was written, too
+		d.reportParts(before, "") // a number is also reported as it was written
 		d.reportAll(after)
 		return
 	}
@@ -124,7 +132,7 @@ func (d *Disclosure) revealText(before string, after any) {
 	}
 }
 
-// in reports whether there is a secret variable in content, or may be.
+// in reports whether content has a secret variable, or may have one.
 func (d *Disclosure) in(content any) bool {
 	switch content := content.(type) {
 	case string:
@@ -145,7 +153,8 @@ func (d *Disclosure) in(content any) bool {
 	return false
 }
 
-// parsed is what the library makes of a text; it panics on some.
+// parsed returns a parsed text; sound is false where the library refuses it, or
+// panics.
 func parsed(text string) (root envparse.Node, sound bool) {
 	defer func() {
 		if recover() != nil {
@@ -159,7 +168,7 @@ func parsed(text string) (root envparse.Node, sound bool) {
 	return tree.Root, true
 }
 
-// uses reports whether a secret variable is in a text as it was parsed.
+// uses reports whether a parsed text has a secret variable.
 func (d *Disclosure) uses(node envparse.Node) bool {
 	switch node := node.(type) {
 	case *envparse.ListNode:
@@ -170,7 +179,8 @@ func (d *Disclosure) uses(node envparse.Node) bool {
 	return false
 }
 
-// reportParts reports what each variable of a line came out as, and reports whether the line is hidden by that.
+// reportParts reports the result of each secret variable in a line. It returns
+// whether hiding these results hides everything secret in the line.
 func (d *Disclosure) reportParts(line, now string) bool {
 	hidden, left := true, perLine*len(line)
 	for {
@@ -197,8 +207,8 @@ func (d *Disclosure) reportParts(line, now string) bool {
 	}
 }
 
-// variable returns the variable that a text begins with, and whether it is a secret one; empty if that is not to
-// be found within what is left of the bytes that may be parsed.
+// variable returns the variable with which a text begins, and whether it is a
+// secret one; empty if it cannot be found by parsing at most left bytes.
 func (d *Disclosure) variable(text string, left *int) (variable string, secret bool) {
 	end := 0
 	for range triesAtEnd {
@@ -218,7 +228,7 @@ func (d *Disclosure) variable(text string, left *int) (variable string, secret b
 	return "", false
 }
 
-// reportAll reports every text and number of what was built. What is true or false shows nothing.
+// reportAll reports every text and number in content. Booleans show nothing.
 func (d *Disclosure) reportAll(content any) {
 	switch content := content.(type) {
 	case string:
