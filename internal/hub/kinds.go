@@ -30,7 +30,7 @@ func newKinds(cfg *rest.Config, http *http.Client) (meta.RESTMapper, error) {
 	return k, err
 }
 
-// Reset drops the cache, so that kinds are looked up at the hub anew. It is for
+// Reset drops the cache, so that kinds are looked up at the hub again. It is for
 // callers that got the response that a kind does not exist which did before.
 func (k *kinds) Reset() {
 	fresh, err := k.ask()

@@ -156,7 +156,7 @@ func addressOrOff(address string) string {
 }
 
 // ErrLost means that the loops have ended because their lease was lost. They may
-// be created again, to wait for it anew.
+// be created again, to wait for it once more.
 var ErrLost = errors.New("the lease was lost")
 
 // Competing is logged with the identity of a replica in the lease. The identity

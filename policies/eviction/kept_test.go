@@ -34,7 +34,7 @@ func TestUnfinished(t *testing.T) {
 		runs  string // where it is placed
 		holds string // which clusters have a Work
 		ready string // and a healthy copy
-		// says is the policy's purge mode.
+		// says is the purge mode of the policy.
 		says policyv1alpha1.PurgeMode
 		ends bool
 	}{

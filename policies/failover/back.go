@@ -30,7 +30,7 @@ type Back struct {
 	// Left are the clusters that it was moved away from, with Well as it is now.
 	Left []Left
 	// Stable are those that have been healthy for long enough: the template is
-	// placed anew, and prefers them.
+	// placed again, and prefers them.
 	Stable []string
 	// Next is when another one will be stable by time alone; zero where none will.
 	Next time.Time

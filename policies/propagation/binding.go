@@ -20,8 +20,8 @@ import (
 // its manifest was made.
 const DigestAnnotation = "propagation.flotilla.io/template-digest"
 
-// FaultAnnotation is, on a Work, why its manifest could not be made anew; the
-// manifest is the one from before. It has at most MaxFault bytes.
+// FaultAnnotation is, on a Work, why its manifest could not be updated; the
+// manifest is the previous one. It has at most MaxFault bytes.
 const FaultAnnotation = "propagation.flotilla.io/fault"
 
 // MaxFault is how long the text of a fault may be, in bytes.

@@ -122,8 +122,8 @@ func (c *client) fault(err error) error {
 const maxAnswer = 8 << 20
 
 // outcome returns the error that a response means; a successful response must be
-// a JSON object or list. accepts may be nil; it reports whether a refusal
-// nevertheless means success.
+// a JSON object or list, or empty if the dialect is silent. accepts may be nil;
+// it reports whether a refusal nevertheless means success.
 func (c *client) outcome(a answer, accepts func(code int, message string) bool) error {
 	switch {
 	case slices.Contains(c.dialect.signIn, a.code) && !isValue(a.text):

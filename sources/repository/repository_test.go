@@ -94,7 +94,7 @@ func newBench(t *testing.T, opts repository.Options) *bench {
 	return b
 }
 
-// restart opens the store anew and creates a Reconciler without any state.
+// restart reopens the store and creates a Reconciler without any state.
 func (b *bench) restart(opts repository.Options) {
 	b.t.Helper()
 	var err error

@@ -78,7 +78,7 @@ func TestIn(t *testing.T) {
 	}
 }
 
-// TestBack checks that a template which a drain moved is said to come back only
+// TestBack checks that a template which a drain moved is reported to come back only
 // on request, and how depends on whether the drain is over.
 func TestBack(t *testing.T) {
 	cluster := func(name string, taints ...corev1.Taint) *clusterv1alpha1.Cluster {

@@ -30,7 +30,7 @@ func TestFluxStatuses(t *testing.T) {
 	})
 }
 
-// TestWhatSourcesReport checks that a source reports, beside conditions and
+// TestWhatSourcesReport checks that a source reports, besides conditions and
 // revisions, the settings that it was fetched with.
 func TestWhatSourcesReport(t *testing.T) {
 	for kind, status := range map[string]string{

@@ -10,7 +10,7 @@ import (
 
 var update = flag.Bool("update", false, "write golden files")
 
-// examples are those beside the rules of every ecosystem.
+// examples are those next to the rules of every ecosystem.
 func examples(t testing.TB) []rulestest.Example {
 	t.Helper()
 	return append(rulestest.Examples(t, "testdata"), rulestest.Examples(t, "batch/testdata")...)

@@ -69,7 +69,7 @@ func groupReplicas(obj kinds.Object) (int32, *words.Needed, error) {
 	return int32(groups), need, nil
 }
 
-// groupWorkers returns how many workers a group has beside its leader.
+// groupWorkers returns how many workers a group has in addition to its leader.
 func groupWorkers(obj kinds.Object) int64 {
 	return max(words.CountOr(1, obj.Object, "spec", "leaderWorkerTemplate", "size")-1, 0)
 }

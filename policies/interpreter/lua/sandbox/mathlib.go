@@ -8,7 +8,7 @@ import (
 
 // mathFunctions are the functions of math, without chance: an object must give
 // the same answer in each call, or its status would be written again and again.
-// math.random draws from a sequence that starts anew with each call.
+// math.random draws from a sequence that restarts with each call.
 var mathFunctions = map[string]lua.LGFunction{
 	"abs": of1(math.Abs), "acos": of1(math.Acos), "asin": of1(math.Asin), "atan": of1(math.Atan), "atan2": of2(math.Atan2),
 	"ceil": of1(math.Ceil), "cos": of1(math.Cos), "cosh": of1(math.Cosh), "exp": of1(math.Exp), "floor": of1(math.Floor),
