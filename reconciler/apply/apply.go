@@ -50,8 +50,8 @@ type Builder interface {
 	// owner. Errors that only new content or a new spec can mend are of class
 	// loop.ClassStalled.
 	Build(ctx context.Context, in builder.Input) ([]*unstructured.Unstructured, error)
-	// Same reports whether another artifact holds the same, as far as the Kustomization reads it, as the
-	// one of the digest from, of which it was built and kept last.
+	// Same reports whether the artifact of in holds the same files, as far as the Kustomization reads
+	// them, as the artifact with the digest from, from which it was last built with Input.Keep.
 	Same(ctx context.Context, in builder.Input, from string) (bool, error)
 	// Forget drops what is kept of a Kustomization that is gone.
 	Forget(key client.ObjectKey)
@@ -72,12 +72,12 @@ type Options struct {
 	Brake *inventory.Brake
 	// Tenancy says who acts for Kustomizations, and what they may refer to.
 	Tenancy tenancy.Rules
-	// Concurrent is how many Kustomizations are worked on at a time, one less at
-	// most of one namespace; default 5, at least 2.
+	// Concurrent is how many Kustomizations are reconciled at a time; default 5, at least 2. One
+	// namespace gets at most one less, so that no tenant takes all workers.
 	Concurrent int
-	// Places are those of all tenants; the loop has its own if nil.
+	// Places limit what the runs of all loops do at a time, fairly by tenant; the loop makes its own if nil.
 	Places *places.Places
-	// Metrics is where the loop counts; nil counts for nobody.
+	// Metrics is where the loop registers its metrics; nil registers none.
 	Metrics prometheus.Registerer
 	// Applier tunes how sets are applied.
 	Applier applier.Options
@@ -99,9 +99,11 @@ type Deps struct {
 	Assessor Assessor
 	// Events records what happened.
 	Events loop.Recorder
-	// Templates reports what others delete, and their labels; nil: it comes back when drift is looked for.
+	// Templates reports which templates others delete, and their labels. If nil, such an object is applied again only
+	// at the next interval.
 	Templates wakes.Templates
-	// Switches have a revision count as a whole; nil: each object counts as it is written.
+	// Switches make other loops see a revision as a whole (see docs/design/0009). If nil, they see each object as soon
+	// as it is written.
 	Switches switchover.Switches
 }
 
@@ -181,7 +183,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	defer end()
 	result, err := r.reconcile(ctx, req, run)
 	if err != nil && runs.Superseded(ctx) {
-		return reconcile.Result{RequeueAfter: minimumPause}, nil // what it is now is worked on instead
+		return reconcile.Result{RequeueAfter: minimumPause}, nil // run again with the object as it is now
 	}
 	return result, err
 }
@@ -240,16 +242,16 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request, run *
 	}
 	result, err := loop.Result(s.last.nextCheck(next, err, r.opts.Clock.Now()))
 	if s.sameContent {
-		result.Priority = ptr.To(0) // not what it was looked at with
+		result.Priority = ptr.To(0) // not lastInLine, with which it was queued when it yielded
 	}
 	return result, err
 }
 
-// lastInLine is the priority of a Kustomization of which a revision is known to change nothing: of many that follow
-// one source, those of which it does come first.
+// lastInLine is the priority of a Kustomization for which a revision is known to change nothing: of the many that
+// follow one source, those that the revision does change go first.
 const lastInLine = -1
 
-// state is what the phases of one run learn.
+// state is what the phases of one run find out and pass on to later phases.
 type state struct {
 	ks    *kustomizev1.Kustomization
 	owner client.ObjectKey
@@ -271,31 +273,31 @@ type state struct {
 	switched switched
 }
 
-// built is what a revision is built to: its digest, and how many bytes of JSON that is.
+// built identifies the objects that a revision was built to: their digest, and their size in bytes of JSON.
 type built struct {
 	digest string
 	bytes  int64
 }
 
-// standing is how a revision is found.
+// standing says how the revision of a run compares with what was applied before.
 type standing struct {
-	current     bool // it stands already, and is not due for a look
-	sameContent bool // it is another one than stood, and changes nothing here
-	// unchanged says so of one that is not tried yet: a dependency is waited for.
+	current     bool // the revision is applied already, and no check for drift is due
+	sameContent bool // the revision is a new one, but its files that count here are those of the one before
+	// unchanged says the same of a revision that is not tried yet, as the run waits for a dependency.
 	unchanged bool
-	drift     bool // what stands is due for a look, or something of it is known to be gone
+	drift     bool // the revision is applied already, and a check for drift is due, or an object is known to be gone
 	writes    extent
 	tried     bool // its build was begun
-	yields    bool // it changes nothing here, which is reported once others have had their turn
-	// kept says what of the one before was brought back, as this one is refused; empty for nothing. taken are
-	// objects of that, or of what is leaving, which others hold by now.
+	yields    bool // the revision changes nothing here: the run ends, and is repeated behind others (lastInLine)
+	// kept says what was brought back of the revision before, while this one is refused; empty for nothing. taken are
+	// objects of that revision, or of what is leaving, that other Kustomizations own by now.
 	kept  string
 	taken []inventory.ID
-	// omitted is what of the build is not applied as files have it.
+	// omitted lists what is not applied as the files have it.
 	omitted omissions.List
 }
 
-// extent is how much of a revision, beyond its kinds and namespaces, is written by a run.
+// extent is how much of a revision, beyond its kinds and namespaces, a run has written.
 type extent int
 
 const (
@@ -304,38 +306,38 @@ const (
 	whole
 )
 
-// difference is what is owned before a revision, and how that differs from it.
+// difference is what the Kustomization owned before a revision, and how the revision differs from that.
 type difference struct {
 	inventory.Diff
 	owned []inventory.Entry
 }
 
-// leaving is what leaves the Kustomization.
+// leaving is what the Kustomization owns and its revision does not hold any more.
 type leaving struct {
 	siblings.Leaving
-	// kept are the objects that nobody wants, and that stay until what replaces them stands: everywhere but in the
-	// clusters in which it is replaced. unreplaced says that it is not applied everywhere, where health is not
-	// waited for, and nowhere which of it never will be, as no policy carries it.
+	// kept are the objects that nobody wants any more, and that stay until what replaces them is applied; clusters
+	// in which it is (replaced) may remove them earlier. unreplaced says that the replacement is not applied everywhere
+	// yet, where the run does not wait for health. nowhere names what of it never will be, as no policy carries it.
 	kept       []inventory.Entry
 	replaced   rollup.Replaced
 	unreplaced bool
 	nowhere    string
-	// known says that what leaves was found out, and refused that none of it is let go of.
+	// known says that the run has found out what leaves; refused that the brake refused to delete any of it.
 	known, refused bool
-	// beneath is what left with Kustomizations that did.
+	// beneath are the objects that leave with a Kustomization that leaves, by that Kustomization.
 	beneath map[inventory.ID][]inventory.ID
-	// undecided is what was to change hands, of a Kustomization that is being deleted.
+	// undecided is, for a Kustomization that is being deleted, what others were to take over.
 	undecided []inventory.ID
-	// left is what is still there of what left this revision, or one before.
+	// left is what members still run of what left this revision, or an earlier one.
 	left remains.Found
 }
 
-// all are those that left and are owned on.
+// all returns the entries that left the revision and that the Kustomization still owns.
 func (l leaving) all() []inventory.Entry {
 	return slices.Concat(l.Deleted, l.Staying(), l.kept)
 }
 
-// fresh skips a phase for a revision that already stands.
+// fresh skips a phase for a revision that is applied already, unless a check for drift is due.
 func fresh(phase loop.Phase[state]) loop.Phase[state] {
 	return func(ctx context.Context, s *state) (loop.Next, error) {
 		if s.current {
@@ -345,7 +347,7 @@ func fresh(phase loop.Phase[state]) loop.Phase[state] {
 	}
 }
 
-// computing has a phase wait for a place of its tenant.
+// computing makes a phase wait for one of the few places of its tenant to compute in.
 func computing(phase loop.Phase[state]) loop.Phase[state] {
 	return func(ctx context.Context, s *state) (loop.Next, error) {
 		ctx, leave, err := places.Compute(ctx)
@@ -368,11 +370,12 @@ func (r *Reconciler) forget(ctx context.Context, key client.ObjectKey) {
 	r.switcher.end(ctx, key, nil)
 }
 
-// conclude writes what a run came to, if that is new, and reports it.
+// conclude writes the outcome of a run to the status, if that differs, and emits the events. It is the only
+// place where a run writes the status.
 func (r *Reconciler) conclude(ctx context.Context, s *state, err error) error {
 	outcome := loop.As(err, reasonFailed)
 	s.last.conclude(s, outcome, r.opts.Clock.Now())
-	_, leave, full := places.Compute(ctx) // a run that has ended says what it came to all the same
+	_, leave, full := places.Compute(ctx) // a run that timed out gets no place, and reports its outcome all the same
 	after := s.ks.DeepCopy()
 	after.Status = statusOf(s, outcome, r.opts.Clock.Now())
 	for i := range after.Status.Conditions {

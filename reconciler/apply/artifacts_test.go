@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TestArtifactsOfOthersAreNotApplied: a status that names what another repository
-// fetched makes nobody read it.
+// TestArtifactsOfOthersAreNotApplied: a status that names an artifact which another repository
+// fetched does not make the loop read it.
 func TestArtifactsOfOthersAreNotApplied(t *testing.T) {
 	w := newWorld(t)
 	w.kustomization("app")

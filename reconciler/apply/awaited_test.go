@@ -12,12 +12,12 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 )
 
-// unhurried tries again after ten minutes: what comes sooner was noticed.
+// unhurried retries only after ten minutes, so that an earlier run comes from a watch.
 func unhurried(spec *kustomizev1.KustomizationSpec) {
 	spec.RetryInterval = &metav1.Duration{Duration: 10 * time.Minute}
 }
 
-// What a revision waits for counts when it comes, and not when it is tried again.
+// A revision that waits for an object is applied when the object is created, not at the next retry.
 func TestWhatIsAwaitedIsNoticed(t *testing.T) {
 	t.Run("a namespace", func(t *testing.T) {
 		w := newWorld(t)

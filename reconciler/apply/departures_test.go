@@ -21,7 +21,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// partly assesses everything as applied in east, and not elsewhere.
+// partly assesses everything as applied in east, and not in west.
 type partly struct {
 	Assessor
 	asked []health.Request
@@ -34,21 +34,22 @@ func (p *partly) Assess(_ context.Context, req health.Request) (health.Assessmen
 	return found, nil
 }
 
-// TestReadyIsNotReplaced: that a Kustomization is ready does not say that all of it stands everywhere, as clusters of
-// which nothing is heard need not count.
+// TestReadyIsNotReplaced: a Kustomization may be ready without being applied everywhere, as silent clusters may not
+// count.
 func TestReadyIsNotReplaced(t *testing.T) {
 	ready := func(s *state) { s.current, s.ks.Status.LastAppliedRevision = true, newRevision }
 	waits := func(s *state) { s.ks.Spec.Wait = true }
 	leaves := func(s *state) { s.leaving.Deleted = []inventory.Entry{{ID: configID("z"), Version: "v1"}} }
-	nothing := func(s *state) { s.desired = nil } // to be read
+	nothing := func(s *state) { s.desired = nil } // so that no object has to be read
 	for name, tc := range map[string]struct {
 		state *state
 		want  []health.Request
 		in    []string
 	}{
-		"nothing left it":                 {state: run(ready, nothing), in: []string{"east", "west"}},
-		"health is not waited for":        {state: run(leaves, nothing), want: []health.Request{{Applied: true, Observed: applier.Observed{}}}, in: []string{"east"}},
-		"health is waited for, and known": {state: run(waits, leaves, nothing), in: []string{"east", "west"}}, // by who looked
+		"nothing left it":          {state: run(ready, nothing), in: []string{"east", "west"}},
+		"health is not waited for": {state: run(leaves, nothing), want: []health.Request{{Applied: true, Observed: applier.Observed{}}}, in: []string{"east"}},
+		// The phase assess has found out the health.
+		"health is waited for, and known": {state: run(waits, leaves, nothing), in: []string{"east", "west"}},
 		"it is ready":                     {state: run(ready, waits, leaves, nothing), want: []health.Request{{Observed: applier.Observed{}}}, in: []string{"east"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -67,14 +68,14 @@ func TestReadyIsNotReplaced(t *testing.T) {
 	}
 }
 
-// besides assesses everything as healthy where it can be.
+// besides assesses everything as healthy, but for a silent cluster and one that does not exist.
 type besides struct{ Assessor }
 
 func (besides) Assess(context.Context, health.Request) (health.Assessment, error) {
 	return health.Assessment{Uncounted: []string{"west"}, Absent: "Deployment shop/web: clusterNames names esat, which does not exist (did you mean east?)"}, nil
 }
 
-// TestReadyTellsOfClustersBesides: it counts all that there are, and says of which it does not.
+// TestReadyTellsOfClustersBesides: the conditions name the clusters that do not count.
 func TestReadyTellsOfClustersBesides(t *testing.T) {
 	s := run(func(s *state) { s.ks.Spec.Wait, s.desired = true, nil })
 	r := &Reconciler{deps: Deps{Assessor: besides{}}, applier: applier.New(nil, nil, applier.Options{})}
@@ -92,8 +93,9 @@ func TestReadyTellsOfClustersBesides(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotToldToLeaveGoesFromNowhere: those who carry it would have it come back. The status tells of it soon; of
-// more than it has room for it never does.
+// TestWhatIsNotToldToLeaveGoesFromNowhere: an object that the status does not record as leaving is pruned from no
+// cluster, as it would be restored there. A run that records it is followed by another one soon. More objects than the
+// status can record are never pruned from single clusters.
 func TestWhatIsNotToldToLeaveGoesFromNowhere(t *testing.T) {
 	binding := &workv1alpha2.ResourceBinding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: workv1alpha2.BindingName("ConfigMap", "z")},

@@ -6,11 +6,11 @@
 // It reads Kustomizations and their sources, and as the service account that acts
 // for a Kustomization the ConfigMaps and Secrets of its variables, dependencies in
 // other namespaces, and objects that are waited for. It writes the objects of the
-// revision, as that account, and the status and finalizer of the Kustomization. No
-// account acts for Kustomizations of privileged namespaces. It never touches an object that
+// revision, as that account, and the status and finalizer of the Kustomization. For
+// Kustomizations of privileged namespaces it acts with its own rights. It never touches an object that
 // does not carry the Kustomization's labels, except to take it over because the
-// revision holds it, it never deletes because a build came out empty, and never what another Kustomization of the
-// source wants.
+// revision holds it. It never deletes because a build came out empty, and never what another
+// Kustomization of the source wants.
 //
 // Conditions: Ready, Reconciling, Stalled and Healthy, as Flux has them. Reasons
 // are Flux's (ReconciliationSucceeded, Progressing, DependencyNotReady,

@@ -22,13 +22,13 @@ import (
 const claim = "---\napiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data, namespace: NAMESPACE}\n" +
 	"spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}\n"
 
-// stuck are the ways in which a successor does not take what it wants.
+// stuck are the ways in which a successor does not take over what it wants.
 var stuck = map[string]string{
 	"it waits for ever": "prune: true, dependsOn: [{name: nobody}]",
 	"it is suspended":   "prune: true, suspend: true",
 }
 
-// renamed has the child inner renamed to shop, which is stuck, and returns what is to stay.
+// renamed renames the child inner to shop, which is stuck, and returns what has to stay.
 func renamed(t *testing.T, how string) (*world, map[string]string, func() map[string]types.UID) {
 	t.Helper()
 	w := newWorld(t)
@@ -51,7 +51,8 @@ func renamed(t *testing.T, how string) (*world, map[string]string, func() map[st
 	return w, files, there
 }
 
-// ends waits until a Kustomization that is being deleted says why it is still there, and returns the message.
+// ends waits until a Kustomization that is being deleted reports the reason why it is still there, and returns the
+// message.
 func (w *world) ends(name, reason string) string {
 	w.t.Helper()
 	message := ""
@@ -69,7 +70,7 @@ func (w *world) isGone(name string) bool {
 	return w.object(kustomizev1.GroupVersion.String(), kustomizev1.KustomizationKind, w.namespace, name) == nil
 }
 
-// returns waits until there is another Kustomization of a name.
+// returns waits until there is another Kustomization with the same name.
 func (w *world) returns(name string, old types.UID) {
 	w.t.Helper()
 	w.until(name+" is there again", func() (bool, string) {
@@ -78,8 +79,8 @@ func (w *world) returns(name string, old types.UID) {
 	})
 }
 
-// A child that was renamed, and is wanted again by its old name before the new one has taken anything, has
-// what it had.
+// A child that was renamed, and gets its old name back before the new one has taken anything over, keeps
+// its objects.
 func TestARenameThatIsReverted(t *testing.T) {
 	for name, how := range stuck {
 		t.Run(name, func(t *testing.T) {
@@ -100,11 +101,11 @@ func TestARenameThatIsReverted(t *testing.T) {
 	}
 }
 
-// What was to change hands, and is wanted by nobody after all, goes only if people say so.
+// What another Kustomization was to take over, and nobody wants after all, is deleted only if people allow it.
 func TestARenameThatEndsNowhere(t *testing.T) {
 	for name, tc := range map[string]struct {
 		how string
-		// then is the child after the next commit, and let how people let go.
+		// then is the child after the next commit, and let how people allow the deletion.
 		then string
 		let  func(w *world, files map[string]string)
 	}{
@@ -139,9 +140,9 @@ func TestARenameThatEndsNowhere(t *testing.T) {
 			files["other/config.yaml"] = named("z")
 			dropped := w.commit(files)
 			message := strings.ReplaceAll(w.ends("inner", inventory.ReasonPruneBlocked), w.namespace, "NS")
-			said := "revision " + dropped + " would remove 3 of 3 objects (PersistentVolumeClaim/NS/data, ConfigMap/NS/a, ConfigMap/NS/b): they were to change hands, and nobody wants them any more; nothing of that was removed; " +
+			wantMessage := "revision " + dropped + " would remove 3 of 3 objects (PersistentVolumeClaim/NS/data, ConfigMap/NS/a, ConfigMap/NS/b): they were to change hands, and nobody wants them any more; nothing of that was removed; " +
 				"commit them again, or allow it with the annotation kustomize.flotilla.io/allow-prune: \"" + dropped + ", persistentvolumeclaim/NS/data\", or in a commit by the trailer Flotilla-Allow-Delete: configmap/NS/a, configmap/NS/b, persistentvolumeclaim/NS/data"
-			if diff := cmp.Diff(said, message); diff != "" {
+			if diff := cmp.Diff(wantMessage, message); diff != "" {
 				t.Errorf("message (-want +got):\n%s", diff)
 			}
 			w.stop()
@@ -163,11 +164,11 @@ func TestARenameThatEndsNowhere(t *testing.T) {
 	}
 }
 
-// delayed holds back what is listed of a Kustomization until it is let go on.
+// delayed delays lists of a Kustomization's objects until they are released.
 type delayed struct {
 	inner http.RoundTripper
 	of    string
-	held  chan struct{} // closed once nothing is held back
+	held  chan struct{} // closed to release the lists
 }
 
 func (d delayed) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -181,8 +182,8 @@ func (d delayed) RoundTrip(req *http.Request) (*http.Response, error) {
 	return d.inner.RoundTrip(req)
 }
 
-// What is to change hands is so from the moment at which its Kustomization is removed, though that is looked at only when
-// the successor is dropped again.
+// What a removed Kustomization was to hand over is recorded at its removal, so that it is not deleted even if its
+// successor is dropped before the deletion is worked on.
 func TestTheNextCommitComesBeforeAnEnd(t *testing.T) {
 	w := newWorld(t)
 	files := map[string]string{"app/child.yaml": child("inner", "inner"), "app/config.yaml": named("own"), "inner/config.yaml": named("a", "b")}
@@ -195,7 +196,7 @@ func TestTheNextCommitComesBeforeAnEnd(t *testing.T) {
 	held := make(chan struct{})
 	w.stop()
 	w.wrap = func(inner http.RoundTripper) http.RoundTripper { return delayed{inner, "inner", held} }
-	w.opts.Places = places.New(places.Options{Alone: 8, Shared: 8}) // what is held back keeps its own
+	w.opts.Places = places.New(places.Options{Alone: 8, Shared: 8}) // a delayed request keeps its place
 	w.start()
 	files["app/child.yaml"] = strings.Replace(child("shop", "inner"), "prune: true", stuck["it is suspended"], 1)
 	w.commit(files)
@@ -210,7 +211,8 @@ func TestTheNextCommitComesBeforeAnEnd(t *testing.T) {
 	}
 }
 
-// A child that somebody deletes comes back, with what it had; one that goes together with its parent takes that along.
+// A child that somebody deletes is created again and keeps its objects; one that is deleted with its parent deletes
+// them.
 func TestAChildThatIsDeletedByHand(t *testing.T) {
 	w := newWorld(t)
 	first := w.commit(map[string]string{"app/child.yaml": child("inner", "inner"), "inner/config.yaml": named("a", "b")})

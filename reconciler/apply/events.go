@@ -15,11 +15,11 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// notice is what a run reports about a Kustomization.
+// notice is an event that a run emits about a Kustomization.
 type notice struct{ kind, reason, message string }
 
-// eventsOf returns what is news about a run: a transition, or drift that was
-// corrected. An outcome like the last one is none.
+// eventsOf returns the events of a run: for a transition of the condition Ready, for drift that was
+// corrected, and for what is omitted. An outcome like the last one yields none.
 func eventsOf(s *state, after *kustomizev1.Kustomization, outcome *loop.Error) []notice {
 	notices := transitionOf(s, after, outcome)
 	if changes := s.last.changes(); changes != "" && putBack(s, outcome) {
@@ -36,20 +36,21 @@ func eventsOf(s *state, after *kustomizev1.Kustomization, outcome *loop.Error) [
 	return notices
 }
 
-// putBack reports whether what a run did was to bring back a revision that stood before, as its Kustomization is now: whether
-// that is healthy is reported later.
+// putBack reports whether the changes of a run corrected drift: it applied a revision that this generation of the
+// Kustomization had applied before. Health is reported later.
 func putBack(s *state, outcome *loop.Error) bool {
 	return stands(outcome) && s.ks.Status.LastAppliedRevision == s.source.revision && s.ks.Status.ObservedGeneration == s.ks.Generation && len(inventory.Leaving(s.ks.Status)) == 0
 }
 
-// again says what others have deleted again and again; empty for nothing.
+// again returns a text about what others have deleted again and again; empty for nothing.
 func again(s *state) string {
 	s.last.mu.Lock()
 	defer s.last.mu.Unlock()
 	return s.last.returns.Message()
 }
 
-// omitted says what of the revision that is worked on is not applied as files have it; empty for nothing, and once it was reported.
+// omitted returns a text about what of the revision is not applied as the files have it; empty for nothing, and
+// once it was reported.
 func omitted(s *state) string {
 	s.last.mu.Lock()
 	defer s.last.mu.Unlock()
@@ -65,7 +66,7 @@ func transitionOf(s *state, after *kustomizev1.Kustomization, outcome *loop.Erro
 	case outcome != nil && was != nil && was.Status == is.Status && was.Reason == is.Reason && was.Message == is.Message:
 		return nil
 	case outcome != nil && s.source.revision == "" && outcome.Reason == meta.ArtifactFailedReason:
-		return nil // whoever makes the source reports its faults; the conditions show who waits for it
+		return nil // the source's loop emits events about its faults; the condition shows that this one waits for it
 	case outcome != nil && (outcome.Reason == meta.DependencyNotReadyReason || outcome.Reason == meta.ProgressingReason || outcome.Reason == siblings.ReasonHandingOver && len(s.leaving.Undecided) == 0):
 		return []notice{{corev1.EventTypeNormal, outcome.Reason, is.Message}}
 	case outcome != nil:

@@ -14,8 +14,8 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// TestNothingIsToldTwice: what a run comes to is reported once, however often the next runs come to the same, and whether what
-// is kept between them was lost meanwhile or not.
+// TestNothingIsToldTwice: an outcome is reported by an event once, however many runs have the same one, and whether or
+// not the memory between them was lost.
 func TestNothingIsToldTwice(t *testing.T) {
 	boom := errors.New("boom")
 	leaves := func(s *state) { s.leaving.kept = []inventory.Entry{{ID: configID("d"), Version: "v1"}} }
@@ -39,7 +39,7 @@ func TestNothingIsToldTwice(t *testing.T) {
 	} {
 		for _, forgets := range []bool{false, true} {
 			t.Run(name, func(t *testing.T) {
-				outcome, told := loop.As(tc.outcome, reasonFailed), 0
+				outcome, events := loop.As(tc.outcome, reasonFailed), 0
 				first := run()
 				status, last := first.ks.Status, first.last
 				for range 4 {
@@ -53,10 +53,10 @@ func TestNothingIsToldTwice(t *testing.T) {
 					s.last.conclude(s, outcome, noon)
 					after := s.ks.DeepCopy()
 					after.Status = statusOf(s, outcome, noon)
-					told += len(eventsOf(s, after, outcome))
+					events += len(eventsOf(s, after, outcome))
 					status = after.Status
 				}
-				if diff := cmp.Diff(tc.want, told); diff != "" {
+				if diff := cmp.Diff(tc.want, events); diff != "" {
 					t.Errorf("told (-want +got):\n%s", diff)
 				}
 			})
@@ -64,14 +64,15 @@ func TestNothingIsToldTwice(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeKeptIsNoNews: it is looked for when drift is due, and told whenever the revision is refused.
+// TestWhatCannotBeKeptIsNoNews: drift is corrected only when a check is due, but every run with a refused revision
+// repeats why it could not be.
 func TestWhatCannotBeKeptIsNoNews(t *testing.T) {
 	last := &lastApplied{}
 	refusal := loop.Waiting(ReasonSharedObject, 1, errors.New("it stands in two"))
-	said := func() string {
+	message := func() string {
 		return loop.As(lastgood.AndUnkept(refusal, reasonFailed, last.unkept), reasonFailed).Error()
 	}
-	if got := said(); got != "it stands in two" {
+	if got := message(); got != "it stands in two" {
 		t.Errorf("%q", got)
 	}
 	last.unkept = errors.New("no right to")
@@ -80,11 +81,11 @@ func TestWhatCannotBeKeptIsNoNews(t *testing.T) {
 		s.last, s.ks.Status.Conditions = last, nil
 		s.ks.Status.LastAppliedRevision = oldRevision
 	})
-	if got := said(); got != want {
+	if got := message(); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	last.unkept = refusal
-	if got := said(); got != "it stands in two" {
+	if got := message(); got != "it stands in two" {
 		t.Errorf("for the reason of the refusal itself: %q", got)
 	}
 	if err := (keeper{}).keep(t.Context(), s, nil); err != nil || last.unkept != nil {

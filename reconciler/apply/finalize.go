@@ -20,11 +20,11 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// goneAfter is how often it is looked whether deleted objects are gone.
+// goneAfter is the pause between looks at whether deleted objects are gone.
 const goneAfter = time.Second
 
 // finalize deletes what a Kustomization owns, where its deletion policy says
-// so, and lets it go.
+// so, and then removes its finalizer.
 func (r *Reconciler) finalize(ctx context.Context, ks *kustomizev1.Kustomization) (reconcile.Result, error) {
 	key := client.ObjectKeyFromObject(ks)
 	r.switcher.end(ctx, key, nil)
@@ -58,13 +58,13 @@ func (r *Reconciler) finalize(ctx context.Context, ks *kustomizev1.Kustomization
 	return reconcile.Result{}, nil
 }
 
-// remover deletes what a Kustomization leaves behind, and reports what stays.
+// remover deletes what a deleted Kustomization applied, and emits events about what stays.
 type remover struct {
 	endings.Remover
 	events loop.Recorder
 }
 
-// end deletes what a Kustomization applied; false says that some of it has yet to go.
+// end deletes what a Kustomization applied. False means that some of it is still there.
 func (r remover) end(ctx context.Context, s *state) (bool, error) {
 	s.last.waitsForSiblings(inventory.SourceOf(s.ks), true)
 	ending, err := r.End(ctx, s.ks, s.now)

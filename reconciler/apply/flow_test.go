@@ -101,7 +101,7 @@ func TestNothingIsWrittenWhileNothingChanges(t *testing.T) {
 	}
 }
 
-// A commit that leaves alone what a Kustomization reads costs it the write that says so: no build, no
+// A commit that does not change what a Kustomization reads costs one write of its status: no build, no
 // list, no dry run.
 func TestACommitThatChangesNothingHere(t *testing.T) {
 	w := newQuietWorld(t)
@@ -126,8 +126,8 @@ func TestACommitThatChangesNothingHere(t *testing.T) {
 	}
 }
 
-// TestWhoReadsAChangeComesFirst: of many Kustomizations that follow one source, those of which a commit changes
-// something stand before the others say that it changes nothing.
+// TestWhoReadsAChangeComesFirst: of many Kustomizations that follow one source, those that a commit changes are
+// applied before the others report that it changes nothing for them.
 func TestWhoReadsAChangeComesFirst(t *testing.T) {
 	const all, changed = 60, 6
 	w := newQuietWorld(t)
@@ -141,7 +141,7 @@ func TestWhoReadsAChangeComesFirst(t *testing.T) {
 		folder := fmt.Sprintf("app-%02d", n)
 		w.kustomization(folder, func(spec *kustomizev1.KustomizationSpec) {
 			spec.Path, spec.Wait, spec.RetryInterval = folder, false, &metav1.Duration{Duration: time.Minute}
-			if n == 10 { // a changed one waits for one that is not
+			if n == 10 { // a changed one depends on an unchanged one
 				spec.DependsOn = []kustomizev1.DependencyReference{{Name: "app-59"}}
 			}
 		})
@@ -393,8 +393,8 @@ func TestDependencies(t *testing.T) {
 	}
 }
 
-// TestACommitThatChangesNothingHereIsNotTried: of a Kustomization that waits for its dependency no status of such
-// a commit is posted, as nothing of it is about that one.
+// TestACommitThatChangesNothingHereIsNotTried: a Kustomization that waits for its dependency does not count as having
+// tried a commit that changes nothing for it, so that no status of the commit is posted.
 func TestACommitThatChangesNothingHereIsNotTried(t *testing.T) {
 	w := newWorld(t)
 	base := strings.ReplaceAll(configMaps(1), "config-00", "base")
@@ -404,7 +404,7 @@ func TestACommitThatChangesNothingHereIsNotTried(t *testing.T) {
 		spec.DependsOn = []kustomizev1.DependencyReference{{Name: "base"}}
 	})
 	w.ready("app", first)
-	for i, broken := range []string{"kind: [", "kind: {"} { // found to be the same twice, from the one that stands
+	for i, broken := range []string{"kind: [", "kind: {"} { // twice: the second is compared with the applied one, too
 		revision := w.commit(map[string]string{"base/x.yaml": broken, "app/x.yaml": configMaps(1)})
 		w.awaitReason("base", revision, meta.BuildFailedReason)
 		w.awaitReason("app", first, meta.DependencyNotReadyReason)
@@ -584,7 +584,7 @@ func TestDeletion(t *testing.T) {
 	}
 }
 
-// listening keeps who listens to templates.
+// listening keeps the listener to templates, so that the test can call it.
 type listening struct{ templatestore.Listener }
 
 func (l *listening) Listen(one templatestore.Listener) { l.Listener = one }
@@ -593,8 +593,8 @@ func (*listening) Get(context.Context, templatestore.Key) (*unstructured.Unstruc
 	return nil, templatestore.Unknown, nil
 }
 
-// What others delete comes back at once: what a watch shows is not waited for by the interval, nor by a
-// health check or a restart.
+// What others delete is applied again as soon as a watch reports it, without waiting for the interval, also during a
+// health check and after a restart.
 func TestWhatOthersDeleteComesBack(t *testing.T) {
 	w := newWorld(t)
 	templates := &listening{}
@@ -622,7 +622,7 @@ func TestWhatOthersDeleteComesBack(t *testing.T) {
 	w.ready("web", revision)
 	w.stop()
 	w.start()
-	w.kustomization("witness", in("./nowhere")) // what was there before it has been looked at by then
+	w.kustomization("witness", in("./nowhere")) // queued last: once it has run, the others have, too
 	w.awaitReason("witness", revision, builder.ReasonPathNotFound)
 	back(w.object("policy.karmada.io/v1alpha1", "OverridePolicy", w.namespace, "all"))
 }

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// Another content of what kustomize generates is no loss, however much of it there is: only the hashes in the names are others.
+// A new content of objects that kustomize generates is no loss, however many they are: only the hashes in their names
+// change.
 func TestGeneratedObjectsGetOtherNames(t *testing.T) {
 	w := newWorld(t)
 	generated := func(value string) string {

@@ -21,7 +21,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// heritage decides which objects that leave Kustomizations go to others of their source.
+// heritage decides which objects that leave a Kustomization are taken over by others of its source.
 type heritage struct {
 	hub, live client.Reader
 	siblings  *siblings.Index
@@ -37,7 +37,7 @@ func newHeritage(deps Deps, rules tenancy.Rules, actors *actors.Actors, own kust
 	return h
 }
 
-// wants is a siblings.Build.
+// wants builds a Kustomization and returns what it holds. It is a siblings.Build.
 func (h *heritage) wants(ctx context.Context, ks *kustomizev1.Kustomization, at siblings.Artifact) (siblings.Wants, error) {
 	as, err := h.actors.Of(ks)
 	if err != nil {
@@ -63,8 +63,8 @@ func (h *heritage) wants(ctx context.Context, ks *kustomizev1.Kustomization, at 
 	return siblings.Wants{Entries: entries, Children: siblings.ChildrenIn(objects)}, err
 }
 
-// eligible returns the siblings.Eligible of what rules allow: one of another namespace may take
-// over only if it acts as the control plane, or its tenant could keep others' objects.
+// eligible returns the siblings.Eligible for the rules of tenancy. A Kustomization of another namespace may take
+// over only if it is privileged: else its tenant could keep objects of others from being deleted.
 func eligible(rules tenancy.Rules) siblings.Eligible {
 	return func(ks *kustomizev1.Kustomization, namespace string) bool {
 		foreign := inventory.SourceOf(ks).Namespace != ks.Namespace && !rules.AllowCrossNamespace
@@ -75,12 +75,13 @@ func eligible(rules tenancy.Rules) siblings.Eligible {
 	}
 }
 
-// artifact returns the one that a run works on.
+// artifact returns the artifact that a run applies.
 func (s *state) artifact() siblings.Artifact {
 	return siblings.Artifact{Source: s.source.key, Digest: s.source.digest, Revision: s.source.revision}
 }
 
-// share refuses a revision with objects that other Kustomizations of the source hold at it, too.
+// share refuses a revision with objects that other Kustomizations of the source hold at the same revision: two owners
+// would overwrite each other's labels. It also finds out which objects that are left as they are get our labels.
 func (h *heritage) share(ctx context.Context, s *state) (loop.Next, error) {
 	h.siblings.Learn(s.ks, s.artifact(), siblings.Wants{Entries: s.desired, Children: siblings.ChildrenIn(s.objects)})
 	s.last.waitsForSiblings(s.source.key, true)
@@ -124,7 +125,7 @@ func (h *heritage) share(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, nil
 }
 
-// leave finds out what a revision deletes, and what goes to siblings instead.
+// leave finds out what a revision deletes, and what siblings take over instead.
 func (h *heritage) leave(ctx context.Context, s *state) (loop.Next, error) {
 	if s.leaving.known = true; !s.ks.Spec.Prune {
 		return loop.Next{}, nil
@@ -146,7 +147,7 @@ func (h *heritage) split(ctx context.Context, s *state, at siblings.Artifact, do
 	return out, nil
 }
 
-// sees is the namespace whose Kustomizations people may learn of by this one; empty for all.
+// sees returns the only namespace whose Kustomizations messages about this one may name; empty for all.
 func (s *state) sees() string {
 	if s.actor.Privileged() {
 		return ""
@@ -154,22 +155,23 @@ func (s *state) sees() string {
 	return s.ks.Namespace
 }
 
-// allowance is what people let go at a revision, by names that one object has of all that it holds, drops or deletes.
+// allowance returns what people have allowed to be deleted at a revision. Names are resolved among all that the
+// revision holds, drops or deletes.
 func (s *state) allowance(revision string, doomed []inventory.Entry) inventory.Allowance {
 	return inventory.AllowanceOf(s.ks.Annotations[inventory.AllowPruneAnnotation], s.source.allows, revision).Among(s.diff.owned, s.desired, doomed)
 }
 
-// kept returns what of a child Kustomization's inventory others of its source take over when a
-// revision removes it, given the Kustomizations that the revision holds and those it removes.
+// kept returns a function that returns what others of the source take over of a child Kustomization's inventory when
+// the revision removes the child. It considers the Kustomizations that the revision holds and those it removes.
 func (h *heritage) kept(s *state) func(ctx context.Context, child *kustomizev1.Kustomization, owned []inventory.Entry) (map[inventory.ID]bool, error) {
 	return func(ctx context.Context, child *kustomizev1.Kustomization, owned []inventory.Entry) (map[inventory.ID]bool, error) {
 		return h.siblings.Kept(ctx, child, owned, siblings.ChildrenIn(s.objects), siblings.KeysIn(s.leaving.Deleted))
 	}
 }
 
-// handsOver reports whether a revision removes a Kustomization from which others of its source take
-// something: they cannot be healthy before it is gone. Its status says from then on what that is: it is not let go of with it,
-// whatever the next revision is.
+// handsOver reports whether the entry is a Kustomization that the revision removes and from which others of its
+// source take something over: they cannot be healthy before it is gone. It records these objects in the child's
+// status, so that they are not deleted along with the child, even if the next revision does not hold them any more.
 func (h *heritage) handsOver(ctx context.Context, s *state, e inventory.Entry) (bool, error) {
 	keys := siblings.KeysIn([]inventory.Entry{e})
 	if len(keys) == 0 {
@@ -192,11 +194,11 @@ func (h *heritage) handsOver(ctx context.Context, s *state, e inventory.Entry) (
 	return true, h.own.Publish(ctx, &child, after)
 }
 
-// handoverPoll is when it is looked again whether a sibling has taken what it wants. The loop also
-// hears of it.
+// handoverPoll is the pause before looking again whether a sibling has taken what it wants, in case the
+// watch missed it.
 const handoverPoll = 5 * time.Second
 
-// await has a run that leaves something to siblings come again.
+// await sets the time of the next run if siblings have yet to take something over.
 func (h *heritage) await(_ context.Context, s *state) (loop.Next, error) {
 	if !s.leaving.Waits() {
 		return loop.Next{}, nil

@@ -41,7 +41,7 @@ func in(path string, dependsOn ...string) func(*kustomizev1.KustomizationSpec) {
 	}
 }
 
-// uids are those of ConfigMaps; empty for one that is not there, or is being deleted.
+// uids returns the UIDs of ConfigMaps; empty for one that does not exist or is being deleted.
 func (w *world) uids(names ...string) map[string]types.UID {
 	w.t.Helper()
 	out := map[string]types.UID{}
@@ -71,7 +71,7 @@ func (w *world) holds(name string, configs ...string) {
 	}
 }
 
-// A manifest that moves to a Kustomization which is applied later, as it depends on the first, is
+// An object whose manifest moves to a Kustomization which is applied later, as it depends on the first, is
 // not deleted meanwhile.
 func TestAManifestMovesToAnotherKustomization(t *testing.T) {
 	w := newWorld(t)
@@ -98,8 +98,8 @@ func TestAManifestMovesToAnotherKustomization(t *testing.T) {
 	}
 }
 
-// Where it goes cannot be reported while a sibling cannot be built: what left stays until that is mended,
-// or somebody lets it go. Those that depend on the first go on meanwhile.
+// While a sibling cannot be built, it is not known whether it wants what left: that stays until the sibling is mended,
+// or people allow the deletion. Those that depend on the first go on meanwhile.
 func TestWhatMayHaveMovedStays(t *testing.T) {
 	w := newWorld(t)
 	files := map[string]string{"app/config.yaml": named("a", "b", "c"), "other/config.yaml": named("z"), "third/config.yaml": named("y")}
@@ -107,7 +107,7 @@ func TestWhatMayHaveMovedStays(t *testing.T) {
 	w.kustomization("web")
 	w.kustomization("other", in("./other"))
 	w.kustomization("third", in("./third", "web"), func(spec *kustomizev1.KustomizationSpec) {
-		spec.RetryInterval = &metav1.Duration{Duration: 10 * time.Minute} // it is woken, and does not come by itself
+		spec.RetryInterval = &metav1.Duration{Duration: 10 * time.Minute} // so that only a watch can start the next run
 	})
 	w.ready("web", first)
 	w.ready("other", first)
@@ -116,9 +116,9 @@ func TestWhatMayHaveMovedStays(t *testing.T) {
 	files["app/config.yaml"], files["other/config.yaml"] = named("a"), named("b", "z")+"oops: ["
 	bad := w.commit(files)
 	message := w.awaitReason("web", bad, siblings.ReasonHandingOver)
-	said := "Applied revision " + bad + "; ConfigMap/NS/b, ConfigMap/NS/c left this one and stay: nobody can tell whether Kustomization NS/other wants them, as that cannot be built; " +
+	wantMessage := "Applied revision " + bad + "; ConfigMap/NS/b, ConfigMap/NS/c left this one and stay: nobody can tell whether Kustomization NS/other wants them, as that cannot be built; " +
 		"mend that, or allow the removal with the annotation kustomize.flotilla.io/allow-prune: \"" + bad + "\", or in a commit by the trailer Flotilla-Allow-Delete: configmap/NS/b, configmap/NS/c"
-	if diff := cmp.Diff(said, strings.ReplaceAll(message, w.namespace, "NS")); diff != "" {
+	if diff := cmp.Diff(wantMessage, strings.ReplaceAll(message, w.namespace, "NS")); diff != "" {
 		t.Errorf("message (-want +got):\n%s", diff)
 	}
 	w.ready("third", bad)
@@ -167,8 +167,8 @@ func TestKustomizationsThatSwap(t *testing.T) {
 	w.holds("other", "a", "b")
 }
 
-// An object in two Kustomizations is refused on the one that gets it later, and theirs once the
-// other one has given it up.
+// An object in two Kustomizations is refused for the one that gets it later, until the other one
+// has given it up.
 func TestAnObjectInTwoKustomizations(t *testing.T) {
 	w := newWorld(t)
 	files := map[string]string{"app/config.yaml": named("a"), "other/config.yaml": named("z")}
@@ -212,8 +212,8 @@ func TestAnObjectInTwoKustomizations(t *testing.T) {
 	})
 }
 
-// What waits to be replaced, and is taken by another Kustomization meanwhile, is that one's: nothing is reported about it by the one
-// before, of which the commit changes nothing.
+// An object that waits to be replaced, and that another Kustomization takes over meanwhile, belongs to that one: the
+// first, for which the commit changes nothing, does not report it any more.
 func TestWhatWaitsToBeReplacedIsTaken(t *testing.T) {
 	w := newWorld(t)
 	files := map[string]string{"app/config.yaml": named("d", "stay"), "other/config.yaml": named("z")}
@@ -253,8 +253,8 @@ func leftAsItIs(mode string) string {
 	return "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: NAMESPACE, annotations: {kustomize.toolkit.fluxcd.io/ssa: " + mode + "}}\ndata: {by: other}\n"
 }
 
-// An object that is left as it is changes hands all the same: its labels are those of the Kustomization that has it, once
-// the one that had it has given it up, and it goes with that one.
+// An object that is left as it is changes hands all the same: once its owner has given it up, its labels name the new
+// one, and it is deleted with that.
 func TestWhatIsLeftAsItIsChangesHands(t *testing.T) {
 	for _, mode := range []string{"IfNotPresent", "Ignore"} {
 		t.Run(mode, func(t *testing.T) {
@@ -290,7 +290,7 @@ func TestWhatIsLeftAsItIsChangesHands(t *testing.T) {
 	}
 }
 
-// What is left as it is by one Kustomization stays that of the other one as long as that wants it.
+// An object that one Kustomization leaves as it is stays with its owner as long as that wants it.
 func TestWhatIsLeftAsItIsStaysWithWhoWantsIt(t *testing.T) {
 	w := newWorld(t)
 	files := map[string]string{"app/config.yaml": named("a", "x"), "other/config.yaml": named("z") + leftAsItIs("IfNotPresent")}
@@ -314,7 +314,7 @@ func TestWhatIsLeftAsItIsStaysWithWhoWantsIt(t *testing.T) {
 	})
 	w.holds("web", "a", "x")
 
-	files["app/config.yaml"] = named("a") // which changes nothing of the other one
+	files["app/config.yaml"] = named("a") // which changes nothing for the other one
 	good := w.commit(files)
 	w.ready("web", good)
 	w.ready("other", good)
@@ -332,8 +332,8 @@ func child(name, path string) string {
 	return strings.NewReplacer("NAME,", name+",", "PATH", path).Replace(childOf)
 }
 
-// A child Kustomization that is renamed, and moved to another folder, hands all that it applied to its
-// successor, before it ends itself.
+// A child Kustomization that is renamed, and moved to another folder, hands all its objects over to its
+// successor before it is gone.
 func TestAChildThatIsRenamed(t *testing.T) {
 	w := newWorld(t)
 	configs := []string{"config-00", "config-01", "config-02", "config-03", "config-04", "config-05", "config-06"}
@@ -358,7 +358,7 @@ func TestAChildThatIsRenamed(t *testing.T) {
 	w.holds("shop", configs...)
 }
 
-// A child that is renamed with a mistake takes nothing along: the old one stays until the new one is
+// A child whose new name comes with a mistake loses nothing: the old one stays until the new one is
 // mended.
 func TestAChildThatIsRenamedWithAMistake(t *testing.T) {
 	w := newWorld(t)
@@ -392,8 +392,8 @@ func TestAChildThatIsRenamedWithAMistake(t *testing.T) {
 	w.holds("shop", configs...)
 }
 
-// What moves since the source is to leave out other files changes hands as well: the commit is the
-// same one, and the artifact is not.
+// Objects also change hands when the source ignores other files than before: the commit is the
+// same, but the artifact is another one.
 func TestWhatMovesWithoutACommit(t *testing.T) {
 	w := newWorld(t)
 	w.revision = "main@sha1:0123456789012345678901234567890123456789"
@@ -414,7 +414,7 @@ func TestWhatMovesWithoutACommit(t *testing.T) {
 	}
 }
 
-// What is not to be written any more where it moves to is not written, and changes hands all the same.
+// An object that its new Kustomization is told not to write is not written, and changes hands all the same.
 func TestWhatMovesAndIsLeftAlone(t *testing.T) {
 	w := newWorld(t)
 	first := w.commit(map[string]string{"app/config.yaml": named("a", "b"), "other/config.yaml": named("z")})
@@ -432,7 +432,7 @@ func TestWhatMovesAndIsLeftAlone(t *testing.T) {
 	}
 }
 
-// The end of a source is not that of what is on its way from one of its Kustomizations to another.
+// The deletion of a source does not delete objects that are moving from one of its Kustomizations to another.
 func TestASourceThatGoesWhileObjectsMove(t *testing.T) {
 	w := newWorld(t)
 	first := w.commit(map[string]string{"app/config.yaml": named("a", "b"), "other/config.yaml": named("z")})
@@ -472,7 +472,7 @@ func TestASourceThatGoesWhileObjectsMove(t *testing.T) {
 	w.until("the old one is gone", func() (bool, string) { return len(w.uids("a", "b")) == 0, "" })
 }
 
-// What moves to a Kustomization that is new in the same commit waits for it, whoever makes it.
+// An object that moves to a Kustomization which is new in the same commit waits for it, whoever creates that.
 func TestAManifestMovesToANewKustomization(t *testing.T) {
 	w := newWorld(t)
 	first := w.commit(map[string]string{"app/children.yaml": child("inner", "inner"), "inner/config.yaml": named("a", "b", "c")})
@@ -495,8 +495,8 @@ func TestAManifestMovesToANewKustomization(t *testing.T) {
 	w.holds("later", "c")
 }
 
-// With a health check, what left goes once what replaces it is healthy: nothing is without either
-// meanwhile. What people let go, goes before.
+// With a health check, what left is deleted once what replaces it is healthy, so that one of them always runs. What
+// people have allowed by name is deleted before.
 func TestWhatLeftStaysUntilTheOthersAreHealthy(t *testing.T) {
 	w := newWorld(t)
 	files := map[string]string{"app/config.yaml": named("a", "b", "c", "d")}
@@ -532,7 +532,7 @@ func TestWhatLeftStaysUntilTheOthersAreHealthy(t *testing.T) {
 	}
 }
 
-// A Kustomization that moves to a parent which the same commit makes is no loss of the old one.
+// A Kustomization that moves to a parent which the same commit creates is no loss of the old parent.
 func TestAChildMovesToANewParent(t *testing.T) {
 	w := newWorld(t)
 	first := w.commit(map[string]string{"app/children.yaml": child("inner", "inner"), "inner/child.yaml": child("leaf", "leaf"), "leaf/config.yaml": configMaps(7)})
@@ -554,8 +554,8 @@ func TestAChildMovesToANewParent(t *testing.T) {
 	}
 }
 
-// Policies and overrides that left a revision count no more, before anything is waited for: what fails by
-// them would never be healthy.
+// Policies and overrides that left a revision are deleted before the run waits for health: objects that fail because
+// of them would never be healthy.
 func TestRulesThatLeftGoBeforeHealth(t *testing.T) {
 	w := newWorld(t)
 	override := "apiVersion: policy.karmada.io/v1alpha1\nkind: OverridePolicy\nmetadata: {name: broken, namespace: NAMESPACE}\nspec: {overrideRules: []}\n"
@@ -573,8 +573,8 @@ func TestRulesThatLeftGoBeforeHealth(t *testing.T) {
 	})
 }
 
-// A child that is renamed hands over although its parent waits for the health of the new one, which has to
-// have what the old one holds.
+// A renamed child hands its objects over although its parent waits for the health of the new one, which needs
+// them.
 func TestAChildThatIsRenamedByAParentThatWaits(t *testing.T) {
 	w := newWorld(t)
 	first := w.commit(map[string]string{"app/config.yaml": named("own"), "app/child.yaml": child("inner", "inner"), "inner/config.yaml": configMaps(3)})

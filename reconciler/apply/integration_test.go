@@ -61,7 +61,7 @@ type world struct {
 	store     *artifact.Store
 	builds    *countedBuilder
 	events    *recorder
-	cache     client.Reader // what the loop sees
+	cache     client.Reader // the cache of the loop
 	opts      apply.Options
 	stop      func()
 	around    func(apply.Builder) apply.Builder // nil for none
@@ -84,21 +84,21 @@ func newQuietWorld(t testing.TB) *world {
 	return newWorldOn(t, servertest.New(t))
 }
 
-// newTenantWorld is one whose namespace is a tenant's: nobody may do anything
-// there but those who are allowed to.
+// newTenantWorld returns a world whose namespace is a tenant's: accounts may do there
+// only what they were granted.
 func newTenantWorld(t testing.TB) *world {
 	t.Helper()
 	return newWorldAs(t, shared.Env(t), nil, func(string) apply.Options { return apply.Options{} })
 }
 
-// newWorldOn is one whose namespace is an administrator's.
+// newWorldOn returns a world whose namespace is an administrator's, and so privileged.
 func newWorldOn(t testing.TB, env *servertest.Env) *world {
 	t.Helper()
 	return newWorldWith(t, env, nil)
 }
 
-// newWorldWith is one of an administrator's, too, and puts another builder around
-// the real one.
+// newWorldWith returns such a world, too, and wraps the real builder in
+// another one.
 func newWorldWith(t testing.TB, env *servertest.Env, around func(apply.Builder) apply.Builder) *world {
 	t.Helper()
 	return newWorldAs(t, env, around, func(namespace string) apply.Options {
@@ -115,7 +115,7 @@ func newWorldAs(t testing.TB, env *servertest.Env, around func(apply.Builder) ap
 	return w
 }
 
-// newWorldLogging is one of an administrator's, whose loop logs.
+// newWorldLogging returns such a world, too, whose loop logs to the given logger.
 func newWorldLogging(t testing.TB, to logr.Logger) *world {
 	t.Helper()
 	w := &world{Env: shared.Env(t), t: t, events: &recorder{}, builds: &countedBuilder{}, log: to}
@@ -181,8 +181,8 @@ func (w *world) start() {
 	w.t.Cleanup(w.stop)
 }
 
-// countedBuilder counts how often a revision was built: the runs that look at
-// everything.
+// countedBuilder counts how often a revision was built, which is the number of full
+// runs.
 type countedBuilder struct {
 	apply.Builder
 	mu    sync.Mutex
@@ -204,8 +204,8 @@ func (b *countedBuilder) runs() int {
 
 // recorder keeps events as "Kind/name: reason: message".
 type recorder struct {
-	mu   sync.Mutex
-	said []string
+	mu       sync.Mutex
+	messages []string
 }
 
 func (r *recorder) Event(obj runtime.Object, _, reason, message string) {
@@ -215,15 +215,15 @@ func (r *recorder) Event(obj runtime.Object, _, reason, message string) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.said = append(r.said, accessor.GetName()+": "+reason+": "+message)
+	r.messages = append(r.messages, accessor.GetName()+": "+reason+": "+message)
 }
 
-// about returns what was reported of an object, with the reasons.
+// about returns the events about an object, with their reasons.
 func (r *recorder) about(name string) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var out []string
-	for _, text := range r.said {
+	for _, text := range r.messages {
 		if rest, ok := strings.CutPrefix(text, name+": "); ok {
 			out = append(out, rest)
 		}
@@ -239,8 +239,8 @@ func (r *recorder) reasonsOf(name string) []string {
 	return out
 }
 
-// reported waits until the events about an object have exactly these reasons: they
-// follow the status.
+// reported waits until the events about an object have exactly these reasons. Events come
+// after the write of the status.
 func (w *world) reported(name string, reasons ...string) {
 	w.t.Helper()
 	w.until("told of "+name, func() (bool, string) {
@@ -257,13 +257,13 @@ func (w *world) create(obj client.Object) {
 }
 
 // commit makes files the repository's artifact, and returns the revision once
-// the loop knows of it.
+// the loop's cache has it.
 func (w *world) commit(files map[string]string) string {
 	w.t.Helper()
 	return w.commitOf(w.namespace, files)
 }
 
-// commitOf does so with what the repository fleet of a namespace fetched.
+// commitOf does so for the repository fleet of a namespace.
 func (w *world) commitOf(namespace string, files map[string]string) string {
 	w.t.Helper()
 	set := artifact.Files{}
@@ -304,7 +304,7 @@ func (w *world) commitOf(namespace string, files map[string]string) string {
 	return revision
 }
 
-// seen waits until the loop knows an object as it is here, or a later version.
+// seen waits until the loop's cache has this version of an object, or a later one.
 func (w *world) seen(obj client.Object) {
 	w.t.Helper()
 	cached := obj.DeepCopyObject().(client.Object)
@@ -316,7 +316,7 @@ func (w *world) seen(obj client.Object) {
 	})
 }
 
-// kustomization creates one that prunes, every ten minutes.
+// kustomization creates a Kustomization that prunes, with an interval of ten minutes.
 func (w *world) kustomization(name string, change ...func(*kustomizev1.KustomizationSpec)) {
 	w.t.Helper()
 	ks := &kustomizev1.Kustomization{
@@ -359,7 +359,7 @@ func (w *world) get(name string) *kustomizev1.Kustomization {
 	return &ks
 }
 
-// until polls until a condition holds; what is shown if it never does.
+// until polls until a condition holds. what names the condition in the failure.
 func (w *world) until(what string, holds func() (bool, string)) {
 	w.t.Helper()
 	last := ""
@@ -380,7 +380,7 @@ func (w *world) ready(name, revision string) *kustomizev1.Kustomization {
 	return w.get(name)
 }
 
-// awaitReason waits until a Kustomization says why it is or is not ready at a
+// awaitReason waits until the condition Ready of a Kustomization has a reason at a
 // revision, and returns the message.
 func (w *world) awaitReason(name, revision, reason string) string {
 	w.t.Helper()
@@ -486,7 +486,7 @@ spec:
     spec: {containers: [{name: web, image: "nginx:1"}]}
 `
 
-// noise returns text that cannot be packed.
+// noise returns text that does not compress.
 func noise(size int) string {
 	random := rand.New(rand.NewPCG(1, 2))
 	text := make([]byte, size)

@@ -12,8 +12,8 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/intervals"
 )
 
-// TestIntervalsHaveAFloor: a Kustomization that asks for an interval of next to
-// nothing does not run in a circle, neither when all is well nor when not.
+// TestIntervalsHaveAFloor: a Kustomization with an interval of almost zero does not
+// run all the time, whether it succeeds or fails.
 func TestIntervalsHaveAFloor(t *testing.T) {
 	short := metav1.Duration{Duration: time.Millisecond}
 	cases := map[string]func(*state){

@@ -28,7 +28,7 @@ func newGadgets(t *testing.T) gadgets {
 	return gadgets{w, strings.TrimPrefix(w.namespace, "t-") + ".example.com"}
 }
 
-// definition is the kind's, in the versions that it serves.
+// definition returns the kind's CustomResourceDefinition with the versions that it serves.
 func (g gadgets) definition(versions ...string) string {
 	text := "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: gadgets." + g.group + "}\n" +
 		"spec:\n  group: " + g.group + "\n  names: {kind: Gadget, listKind: GadgetList, plural: gadgets, singular: gadget}\n  scope: Namespaced\n  versions:\n"
@@ -47,7 +47,7 @@ func (g gadgets) gadget(version string) string {
 	return "apiVersion: " + g.group + "/" + version + "\nkind: Gadget\nmetadata: {name: one, namespace: " + g.namespace + "}\nsize: 3\n"
 }
 
-// have reports whether there is the gadget, in a version that need not be served yet.
+// have reports whether the gadget exists in a version, which may not be served yet.
 func (g gadgets) have(version string) bool {
 	g.t.Helper()
 	obj := &unstructured.Unstructured{}
@@ -63,7 +63,7 @@ func (g gadgets) have(version string) bool {
 // undefine deletes the definition, and waits until it is gone with all of its kind.
 func (g gadgets) undefine() {
 	g.t.Helper()
-	if crd := g.crd(); crd != nil { // else who applied it has deleted it by now
+	if crd := g.crd(); crd != nil { // else its Kustomization has deleted it by now
 		if err := g.Hub.Delete(g.t.Context(), crd); client.IgnoreNotFound(err) != nil {
 			g.t.Fatal(err)
 		}
@@ -101,8 +101,8 @@ func at(path string) func(*kustomizev1.KustomizationSpec) {
 	return func(spec *kustomizev1.KustomizationSpec) { spec.Path = path }
 }
 
-// Who deletes a definition deletes all of its kind. What else there was of them
-// knows nothing of that, and may be deleted after it.
+// The deletion of a definition deletes all objects of its kind. The loop still has
+// these in its inventory, and deletes them without an error.
 func TestTheDefinitionIsDeletedFirst(t *testing.T) {
 	g := newGadgets(t)
 	revision := g.commit(map[string]string{
@@ -157,8 +157,8 @@ func TestAVersionThatIsServedNoMore(t *testing.T) {
 	g.until("the old version gone", func() (bool, string) { return !g.have("v1beta1"), "still served" })
 
 	old := g.commit(map[string]string{"app/gadget.yaml": g.gadget("v1beta1"), "app/config.yaml": configMaps(1)})
-	if said := g.awaitReason("web", old, applier.ReasonUnknownKind); !strings.Contains(said, "v1beta1") {
-		t.Errorf("of a version that is served no more it says %q", said)
+	if message := g.awaitReason("web", old, applier.ReasonUnknownKind); !strings.Contains(message, "v1beta1") {
+		t.Errorf("of a version that is served no more it says %q", message)
 	}
 	g.ready("web", g.commit(map[string]string{"app/gadget.yaml": g.gadget("v1"), "app/config.yaml": configMaps(1)}))
 	if !g.have("v1") {
@@ -166,8 +166,8 @@ func TestAVersionThatIsServedNoMore(t *testing.T) {
 	}
 }
 
-// A kind whose names another one has is never served: after the timeout that is a failure, which says why,
-// and not asked for twice a second for ever.
+// A kind whose names another one has is never served. After the timeout that is a failure, which names the cause and
+// ends the frequent retries.
 func TestAKindWhoseNamesAreTaken(t *testing.T) {
 	g := newGadgets(t)
 	first := g.commit(map[string]string{"kinds/crd.yaml": g.definition("v1"), "app/config.yaml": configMaps(1)})

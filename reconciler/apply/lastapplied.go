@@ -21,7 +21,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/secrets"
 )
 
-// inputs are all that can ask for a revision to be applied anew, besides time.
+// inputs are what, besides time, makes a run apply a revision again when it changes.
 type inputs struct {
 	generation               int64
 	revision, digest         string
@@ -44,57 +44,60 @@ type lastApplied struct {
 	mu sync.Mutex
 	// known says that the fields below were filled in.
 	known bool
-	// missed says that something was deleted, or has changed, since the run began that did everything
-	// anew last.
+	// missed says that something was deleted or changed after the last full run began, which
+	// may not have seen it.
 	missed bool
-	// applied are the inputs whose objects all stand on the hub.
+	// applied are the inputs of the last run that applied everything.
 	applied inputs
 	desired []inventory.Entry
 	built
 	turns
-	// unhealthy is what the last complaint about health was about, in which revision, and its text.
+	// unhealthy is the last message about objects that are not healthy: which they were, in which revision, and its
+	// text.
 	unhealthy struct {
 		about    []inventory.ID
 		in, text string
 	}
-	// given are objects that other Kustomizations have taken since a revision stood.
+	// given are objects that other Kustomizations have taken over since the last full run.
 	given map[inventory.ID]bool
-	// siblingsOf is the source whose other Kustomizations are waited for; empty for none.
+	// siblingsOf is the source for whose other Kustomizations this one waits; empty for none.
 	siblingsOf client.ObjectKey
 	// waitsFor are the objects whose health is still being waited for.
 	waitsFor map[inventory.ID]bool
-	// did is what was done for the revision that is worked on.
+	// did is what was done so far for the latest revision.
 	did applier.Deeds
-	// defines is the artifact whose kinds and namespaces are waited for, since when.
+	// defines says for which artifact's kinds and namespaces the runs wait, and since when.
 	defines struct {
 		digest string
 		since  time.Time
 	}
-	// borrows says that others hold what is left as it is, and may give it up with any revision.
+	// borrows says that the revision leaves an object as it is which another Kustomization owns, and may give up
+	// with any revision: each one has to be looked at.
 	borrows bool
-	// secrets were put into the objects.
+	// secrets are the values of Secrets in the objects, to be redacted from messages.
 	secrets secrets.Values
-	// account acted in the last run.
+	// account is the service account that the last run acted as.
 	account client.ObjectKey
 }
 
-// turns are when a Kustomization is worked on.
+// turns is what decides when a Kustomization is reconciled next.
 type turns struct {
-	// due is when drift is looked for, and unkept why it could not be corrected while a revision is refused; nil if it could.
+	// due is when drift is checked for next. unkept is why drift from the last good revision could not be corrected,
+	// while a newer one is refused; nil if it could.
 	due    time.Time
 	unkept error
-	// unkeptBy is the generation of the Kustomization by which it could not.
+	// unkeptBy is the generation of the Kustomization at which unkept was found.
 	unkeptBy int64
-	// moved says that what stands is of another artifact than before, which is yet to be reported.
+	// moved says that the applied objects count as those of a newer artifact, which the status does not report yet.
 	moved bool
 	// applies is what a run is about to apply; empty between runs.
 	applies []inventory.Entry
-	// returns say when what others delete comes back, after interval at most.
+	// returns say when objects that others delete are applied again. That takes interval at most.
 	returns  returns.Returns
 	interval time.Duration
 }
 
-// takes notes who acts, and reports whether that is somebody else than before.
+// takes records the account that acts, and reports whether it is another one than before.
 func (m *lastApplied) takes(account client.ObjectKey) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -103,7 +106,7 @@ func (m *lastApplied) takes(account client.ObjectKey) bool {
 	return before != account
 }
 
-// lastAppliedStates hold one state per Kustomization.
+// lastAppliedStates holds the lastApplied of each Kustomization.
 type lastAppliedStates struct {
 	clock clock.PassiveClock
 	mu    sync.Mutex
@@ -151,7 +154,7 @@ func (m *lastApplied) isWaitingFor(id inventory.ID) bool {
 // Again implements wakes.States.
 func (m *lastAppliedStates) Again(key client.ObjectKey) { m.of(key).again() }
 
-// again has the next run work on everything anew.
+// again makes the next run a full one.
 func (m *lastApplied) again() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -173,19 +176,20 @@ func (m *lastAppliedStates) Misses(key client.ObjectKey, id inventory.ID) (after
 		return 0, false
 	}
 	if after = last.returns.Deleted(id, m.clock.Now(), last.interval); returns.Long(after) {
-		return 0, true // to say so, and no more
+		return 0, true // run now, to report it; the object is applied again only later
 	}
 	return after, true
 }
 
-// applying notes what a run is about to apply: of that, too, something may go.
+// applying records what a run is about to apply, so that Misses notices what others delete of it meanwhile.
 func applying(m *lastApplied, objects []inventory.Entry) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.applies = objects
 }
 
-// missing has a revision that stands be not ready while something of it is not there, and comes back only later.
+// missing returns an error while an object of the applied revision is missing and is applied again only later: the
+// Kustomization is then not ready.
 func missing(m *lastApplied, now time.Time) error {
 	m.mu.Lock()
 	text := m.returns.Missing()
@@ -196,7 +200,7 @@ func missing(m *lastApplied, now time.Time) error {
 	return loop.Waiting(inventory.ReasonDeletedAgain, max(m.dueAfter(now), minimumPause), errors.New(text))
 }
 
-// takes notes that an owner takes what others hold.
+// takes records, with the Kustomizations that own objects until now, that the owner's changes take these over.
 func (m *lastAppliedStates) takes(owner client.ObjectKey, changes []applier.Change) {
 	for _, c := range changes {
 		if c.Shares && !c.Takes || c.Owner == owner || c.Owner == (client.ObjectKey{}) {
@@ -212,8 +216,9 @@ func (m *lastAppliedStates) takes(owner client.ObjectKey, changes []applier.Chan
 	}
 }
 
-// gone returns the objects that others have taken, and those that a revision which was built leaves out, unless
-// it is the brake that holds them: what of these is gone has gone for good.
+// gone returns the objects that must not be created again while a revision is refused: those that others have taken
+// over, and those that the revision, once built, does not hold any more. The latter stay in if it was refused because
+// of a deletion that people have to allow.
 func (m *lastApplied) gone(s *state, reason string) map[inventory.ID]bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -232,7 +237,7 @@ func (m *lastApplied) gone(s *state, reason string) map[inventory.ID]bool {
 	return out
 }
 
-// waitsForSiblings notes whether other Kustomizations of a source are waited for.
+// waitsForSiblings records whether the run waits for other Kustomizations of a source.
 func (m *lastApplied) waitsForSiblings(source client.ObjectKey, waits bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -256,9 +261,9 @@ func (m *lastAppliedStates) WaitingForSiblings(source client.ObjectKey) []client
 	return keys
 }
 
-// recall reports whether the objects of these inputs stand and are not due, and fills
-// the state with what is known of them. After a restart the status says so: the
-// first look for drift then comes somewhere within the interval.
+// recall reports whether the objects of these inputs are applied already and no check for drift is
+// due, and then fills the state with what is known of them. After a restart the status tells whether they
+// are. The first check for drift is then spread over the interval, so that a restart does not check all at once.
 func (m *lastApplied) recall(s *state) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -282,8 +287,9 @@ func (m *lastApplied) recall(s *state) bool {
 	return true
 }
 
-// standsAt returns the digest of the artifact whose objects stand, if all but the artifact is as it was and
-// drift is not due. The revision of the commit may lift the brake: one that says so is looked at.
+// standsAt returns the digest of the artifact whose objects are applied. stands reports whether all inputs but the
+// artifact are unchanged and no check for drift is due. A commit that allows deletions is always a reason for a full
+// run.
 func (m *lastApplied) standsAt(s *state) (digest string, stands bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -292,8 +298,8 @@ func (m *lastApplied) standsAt(s *state) (digest string, stands bool) {
 	return m.applied.digest, m.known && !m.missed && !m.borrows && m.applied == as && s.now.Before(m.due) && s.source.allows == ""
 }
 
-// moves has what stands be of another artifact that holds the same; yields says that this is reported later. It returns
-// false if something has been missed meanwhile.
+// moves records that the applied objects are those of the run's artifact, too, as it holds the same. yields says that a
+// later run reports this. It returns false if a full run has become necessary meanwhile.
 func (m *lastApplied) moves(s *state, yields bool) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -305,7 +311,7 @@ func (m *lastApplied) moves(s *state, yields bool) bool {
 	return true
 }
 
-// awaitsDefinitions returns since when the kinds and namespaces of an artifact are waited for.
+// awaitsDefinitions returns since when runs wait for the kinds and namespaces of the artifact.
 func (m *lastApplied) awaitsDefinitions(s *state) time.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -315,8 +321,8 @@ func (m *lastApplied) awaitsDefinitions(s *state) time.Time {
 	return m.defines.since
 }
 
-// keeps has the next look for drift of the objects of the last good revision come after the interval, while
-// another one is refused.
+// keeps sets the next check for drift from the last good revision to one interval from now, while another
+// revision is refused.
 func (m *lastApplied) keeps(s *state, objects []inventory.Entry, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -326,7 +332,8 @@ func (m *lastApplied) keeps(s *state, objects []inventory.Entry, now time.Time) 
 	m.due = now.Add(intervals.Jittered(s.owner, intervals.Drift(s.ks)))
 }
 
-// nextCheck has a run that went well, or stalled, come again when drift is to be looked for.
+// nextCheck adds the time of the next check for drift to what follows a run that succeeded or stalled. Other errors
+// have their own time.
 func (m *lastApplied) nextCheck(next loop.Next, err error, now time.Time) (loop.Next, error) {
 	due := m.dueAfter(now)
 	if outcome := loop.As(err, ""); outcome != nil && (outcome.Class != loop.ClassStalled || due <= 0) {
@@ -338,7 +345,7 @@ func (m *lastApplied) nextCheck(next loop.Next, err error, now time.Time) (loop.
 	return next, nil
 }
 
-// dueAfter returns how long it is until drift is to be looked for; it may be over.
+// dueAfter returns how long it is until the next check for drift; negative if that is overdue.
 func (m *lastApplied) dueAfter(now time.Time) time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -348,8 +355,9 @@ func (m *lastApplied) dueAfter(now time.Time) time.Duration {
 	return m.due.Sub(now)
 }
 
-// complaint returns the text of the last complaint if it was about the same
-// objects of the same revision and the text counts what moves by itself, else the new one.
+// complaint returns the text about unhealthy objects. If moves says that the text contains numbers which change by
+// themselves, it returns the last text as long as it is about the same objects of the same revision, so
+// that the status is not written at each change.
 func (m *lastApplied) complaint(revision string, about []inventory.ID, text string, moves bool) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -363,15 +371,14 @@ func (m *lastApplied) complaint(revision string, about []inventory.ID, text stri
 	return m.unhealthy.text
 }
 
-// changes says what was done for the revision that is worked on, or that stands since the
-// last run; empty for nothing.
+// changes returns a text about what was done for the latest revision; empty for nothing.
 func (m *lastApplied) changes() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.did.Changes.String()
 }
 
-// stands reports whether all of a revision is applied, healthy or not.
+// stands reports whether the outcome means that all of a revision is applied, healthy or not.
 func stands(outcome *loop.Error) bool {
 	return outcome == nil || outcome.Reason == meta.HealthCheckFailedReason || outcome.Reason == inventory.ReasonDeletedAgain
 }
@@ -406,7 +413,7 @@ func (m *lastApplied) conclude(s *state, outcome *loop.Error, now time.Time) {
 		return
 	}
 	m.returns.Back(s.now)
-	if s.leaving.Waits() { // it is to be looked at again, whatever else stands
+	if s.leaving.Waits() { // only a full run can delete what siblings have not taken over in the end
 		m.known, m.due = false, now.Add(intervals.Retry(s.ks))
 		return
 	}
@@ -415,5 +422,5 @@ func (m *lastApplied) conclude(s *state, outcome *loop.Error, now time.Time) {
 	m.due = now.Add(intervals.Jittered(s.owner, intervals.Drift(s.ks)))
 }
 
-// minimumPause keeps a loop whose time is up from running in a circle.
+// minimumPause is the shortest pause before a run that is already due. It keeps the loop from spinning.
 const minimumPause = 10 * time.Millisecond

@@ -16,7 +16,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// blocked expects the brake to hold a revision, for this reason.
+// blocked expects the brake to refuse a revision, with this message.
 func (w *world) blocked(revision, want string) {
 	w.t.Helper()
 	message := w.awaitReason("web", revision, apply.ReasonPruneBlocked)
@@ -26,7 +26,7 @@ func (w *world) blocked(revision, want string) {
 	}
 }
 
-// Where it is the Kustomization that drops objects of a revision which stands, that is what is reported.
+// If an edit of the Kustomization drops objects of a revision that is applied already, the message reports that.
 func TestAnEditThatIsHeldByTheBrake(t *testing.T) {
 	w := newWorld(t)
 	revision := w.commit(map[string]string{"app/config.yaml": configMaps(20), "less/config.yaml": configMaps(10)})
@@ -37,7 +37,7 @@ func TestAnEditThatIsHeldByTheBrake(t *testing.T) {
 		`commit them again, or allow it with the annotation kustomize.flotilla.io/allow-prune: "`+revision+`"`)
 }
 
-// A commit that drops a namespace and has objects in it, cannot be applied, whoever allows it.
+// A commit that drops a namespace and still has objects in it cannot be applied, even if people allow the deletion.
 func TestANamespaceGoesWithWhatIsInIt(t *testing.T) {
 	w := newWorld(t)
 	files := map[string]string{
@@ -58,8 +58,8 @@ func TestANamespaceGoesWithWhatIsInIt(t *testing.T) {
 	}
 }
 
-// A commit that drops the manifest of a namespace, and nothing else, would take all that is in it,
-// whoever put it there.
+// A commit that drops the manifest of a namespace, and nothing else, would delete all that is in it,
+// whoever created it.
 func TestANamespaceInUseStaysUnlessItIsNamed(t *testing.T) {
 	w := newWorld(t)
 	held := w.namespace + "-held"
@@ -97,8 +97,8 @@ func TestANamespaceInUseStaysUnlessItIsNamed(t *testing.T) {
 	}
 }
 
-// A commit that drops a child Kustomization drops what that applied.
-// What a revision left and did not let go of, as a sibling may want it, or does, counts when a later revision drops it.
+// A commit that drops a child Kustomization drops what that applied. What left a revision and was not allowed to be
+// deleted, as a sibling wants it or may want it, counts when a later revision drops it.
 func TestWhatASiblingMayWantIsNotLetGoOf(t *testing.T) {
 	space := "apiVersion: v1\nkind: Namespace\nmetadata: {name: NAMESPACE-held}\n"
 	for name, tc := range map[string]struct{ meanwhile, after, reason, allows string }{
@@ -153,7 +153,8 @@ spec: {interval: 10m, path: ./inner, prune: true, sourceRef: {kind: GitRepositor
 	}
 }
 
-// A commit that retires an application says of its Kustomization what data goes with it, and lets that go by its name.
+// A commit that drops the Kustomization of an application is refused with the data that would be deleted, and applied
+// once that is allowed by name.
 func TestAClaimInAChildStaysUnlessItIsNamed(t *testing.T) {
 	w := newWorld(t)
 	held := w.namespace + "-held"
@@ -193,7 +194,7 @@ spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
 	w.ready("web", w.commit(map[string]string{"app/config.yaml": configMaps(6)}))
 }
 
-// A claim holds data: it goes by its name alone.
+// A volume claim holds data: its deletion has to be allowed by its name.
 func TestAClaimStaysUnlessItIsNamed(t *testing.T) {
 	w := newWorld(t)
 	claim := `apiVersion: v1
@@ -210,7 +211,7 @@ spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
 	w.ready("web", second)
 }
 
-// A commit that drops a Cluster takes all that runs there for the fleet, of whichever Kustomization.
+// A commit that drops a Cluster removes all that runs there for the fleet, of any Kustomization.
 func TestAClusterInUseStaysUnlessItIsNamed(t *testing.T) {
 	w := newWorld(t)
 	cluster := "site" + w.namespace[strings.LastIndex(w.namespace, "-"):]

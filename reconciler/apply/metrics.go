@@ -8,7 +8,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/stagemetrics"
 )
 
-// counts are what the loop counts.
+// counts are the metrics of the loop.
 type counts struct {
 	build, apply *stagemetrics.Stage
 	reconciles   stagemetrics.Reconciles

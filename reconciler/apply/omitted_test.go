@@ -15,8 +15,8 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// TestOwnersInGitAreNotApplied: the UID of an owner in a file is of another cluster. The garbage collector, which runs here, would
-// delete what has it, over and over.
+// TestOwnersInGitAreNotApplied: the UID of an owner reference in a file is from another cluster. The garbage collector,
+// which runs here, would delete the object again and again.
 func TestOwnersInGitAreNotApplied(t *testing.T) {
 	w := newWorld(t)
 	const owner = `
@@ -39,7 +39,7 @@ func TestOwnersInGitAreNotApplied(t *testing.T) {
 	if size := found.GetAnnotations()["size"]; size != "large" {
 		t.Errorf("size = %q: the rest of the change is not applied", size)
 	}
-	told := func() (texts []string) {
+	events := func() (texts []string) {
 		for _, text := range w.events.about("web") {
 			if rest, is := strings.CutPrefix(text, apply.ReasonOmitted+": "); is {
 				texts = append(texts, rest)
@@ -47,20 +47,21 @@ func TestOwnersInGitAreNotApplied(t *testing.T) {
 		}
 		return texts
 	}
-	w.until("told", func() (bool, string) { return len(told()) > 0, "" })
+	w.until("told", func() (bool, string) { return len(events()) > 0, "" })
 	third := w.commit(claim(owner, "larger"))
 	w.ready("web", third)
-	w.until("told again", func() (bool, string) { return len(told()) > 1, "" })
+	w.until("told again", func() (bool, string) { return len(events()) > 1, "" })
 	w.annotate("web", meta.ReconcileRequestAnnotation, "now")
 	w.until("looked at again", func() (bool, string) { return w.get("web").Status.LastHandledReconcileAt == "now", "" })
 	about := ": metadata.ownerReferences of PersistentVolumeClaim/" + w.namespace + "/data: they name owners of another cluster by their UIDs, and what has an owner that is not there is deleted; remove them from the files"
 	want := []string{"Not applied of revision " + second + about, "Not applied of revision " + third + about}
-	if diff := cmp.Diff(want, told()); diff != "" {
+	if diff := cmp.Diff(want, events()); diff != "" {
 		t.Errorf("told (-want +got):\n%s", diff)
 	}
 }
 
-// TestOwnersThatWereAppliedGo: what an earlier apply of ours wrote leaves with the next one; what somebody else wrote stays.
+// TestOwnersThatWereAppliedGo: owner references that an earlier apply of ours wrote are removed by the next one; those
+// of others stay.
 func TestOwnersThatWereAppliedGo(t *testing.T) {
 	w := newWorld(t)
 	parent := w.ownerOf("parent")
@@ -84,7 +85,7 @@ func TestOwnersThatWereAppliedGo(t *testing.T) {
 	}
 }
 
-// ownerOf makes a ConfigMap, and returns a reference to it.
+// ownerOf creates a ConfigMap, and returns an owner reference to it.
 func (w *world) ownerOf(name string) metav1.OwnerReference {
 	w.t.Helper()
 	obj := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
@@ -94,7 +95,7 @@ func (w *world) ownerOf(name string) metav1.OwnerReference {
 	return metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: name, UID: obj.GetUID()}
 }
 
-// TestTokensOfAccountsThatAreNotThere: the control plane deletes such a Secret at once, whoever applies it.
+// TestTokensOfAccountsThatAreNotThere: the control plane would delete the token Secret of a missing account at once.
 func TestTokensOfAccountsThatAreNotThere(t *testing.T) {
 	w := newWorld(t)
 	const token = "apiVersion: v1\nkind: Secret\ntype: kubernetes.io/service-account-token\nmetadata: {name: token, namespace: NAMESPACE, annotations: {kubernetes.io/service-account.name: robot}}\n"

@@ -15,7 +15,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/builder"
 )
 
-// slowBuilder does not get to the builds of a Kustomization.
+// slowBuilder delays the builds of a Kustomization.
 type slowBuilder struct {
 	apply.Builder
 	mu   sync.Mutex
@@ -32,14 +32,15 @@ func (b *slowBuilder) Build(ctx context.Context, in builder.Input) ([]*unstructu
 	return b.Builder.Build(ctx, in)
 }
 
-// holds has builds of a Kustomization not come to pass from now on; empty for none.
+// holds delays the builds of a Kustomization from now on; empty for none.
 func (b *slowBuilder) holds(name string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.slow = name
 }
 
-// A commit retires an application: its Kustomization finds its folder gone before it is gone itself, which is no fault.
+// A commit removes an application: its Kustomization finds its folder gone before it is deleted itself, which is not
+// reported as a failure.
 func TestAChildThatIsRetiredIsNotToldAsFailed(t *testing.T) {
 	slow := &slowBuilder{}
 	w := newWorldWith(t, shared.Env(t), func(inner apply.Builder) apply.Builder {
@@ -73,7 +74,7 @@ func TestAChildThatIsRetiredIsNotToldAsFailed(t *testing.T) {
 	}
 }
 
-// Where nobody is to undo it, a folder that is missing is told at once.
+// Where no parent may undo it, a missing folder is reported at once.
 func TestAChildThatLosesItsFolder(t *testing.T) {
 	w := newWorld(t)
 	files := map[string]string{"app/child.yaml": child("inner", "inner"), "app/config.yaml": named("own"), "inner/config.yaml": configMaps(3)}
@@ -85,8 +86,8 @@ func TestAChildThatLosesItsFolder(t *testing.T) {
 	w.awaitReason("inner", w.commit(files), builder.ReasonPathNotFound)
 }
 
-// A commit gives an application another namespace, and lets the old one go: what was in that goes with it, and is not
-// held by the brake of the Kustomization that applied it.
+// A commit moves an application to another namespace, and allows the deletion of the old one: what was in that is
+// deleted with it, and the brake of the Kustomization that applied it does not report a refusal.
 func TestANamespaceThatIsRenamedIsNotToldAsHeld(t *testing.T) {
 	w := newWorld(t)
 	files := func(space string) map[string]string {

@@ -62,7 +62,7 @@ func run(change ...func(*state)) *state {
 	return s
 }
 
-// summary is what of a status the table compares: "Type=Status/Reason" in the
+// summary is the part of a status that the table compares: "Type=Status/Reason" in the
 // order of the types, and the revisions.
 type summary struct {
 	Conditions         []string
@@ -157,8 +157,8 @@ func TestNewObjectsAreOwnedBeforeTheyAreWritten(t *testing.T) {
 	}
 }
 
-// TestANewRevisionHasItsTime: a revision that adds objects after one that failed is given the time
-// that every revision has, and what is reported of it is not what was reported of the one before.
+// TestANewRevisionHasItsTime: a revision that adds objects after one that failed has the whole timeout,
+// and the message about the one before is not repeated for it.
 func TestANewRevisionHasItsTime(t *testing.T) {
 	s := run(func(s *state) {
 		s.ks.Status.LastAttemptedRevision = oldRevision
@@ -246,7 +246,7 @@ func TestNotices(t *testing.T) {
 }
 
 // TestWhatWasDoneIsToldWhenItStands: objects are written by one run and found healthy by
-// another. The event of the revision says what all of them did, and the next none of it.
+// another. The event of the revision lists the changes of all its runs, and later events none of them.
 func TestWhatWasDoneIsToldWhenItStands(t *testing.T) {
 	object := func(name string) applier.Change {
 		obj := &unstructured.Unstructured{}
@@ -257,7 +257,7 @@ func TestWhatWasDoneIsToldWhenItStands(t *testing.T) {
 		return applier.Change{Desired: obj, Action: applier.Created}
 	}
 	kept := &lastApplied{}
-	said := func(err error, change ...func(*state)) string {
+	messageOf := func(err error, change ...func(*state)) string {
 		s := run(change...)
 		s.last = kept
 		outcome := loop.As(err, reasonFailed)
@@ -280,16 +280,16 @@ func TestWhatWasDoneIsToldWhenItStands(t *testing.T) {
 		got  string
 		want string
 	}{
-		{"a namespace comes first", said(loop.Waiting(meta.ProgressingReason, 1, errors.New("waits")), did(object("a"))), "waits"},
-		{"the rest is applied", said(nil, waits, did(object("a"), object("b"))), ""},
-		{"it is unhealthy for a while", said(loop.Waiting(meta.HealthCheckFailedReason, 1, errors.New("ill")), settled), "ill"},
-		{"its source is gone for a while", said(loop.Waiting(meta.ArtifactFailedReason, 1, errors.New("gone")), func(s *state) { s.source = source{} }), ""},
-		{"it is healthy", said(nil, settled), "Applied revision: " + newRevision + " (2 created: ConfigMap/team/a, ConfigMap/team/b)"},
-		{"it is told once", said(nil, settled), "Applied revision: " + newRevision},
-		{"another revision is applied", said(nil, waits, did(object("c"))), ""},
-		{"and given up for a newer one", said(nil, other, did(object("d"))), "Applied revision: main@sha1:2222222222222222222222222222222222222222 (1 created: ConfigMap/team/d)"},
-		{"what failed is not taken for done", said(loop.Waiting(applier.ReasonForbidden, 1, errors.New("no")), did(object("e"))), "no"},
-		{"when it works again", said(nil, settled), "Applied revision: " + newRevision},
+		{"a namespace comes first", messageOf(loop.Waiting(meta.ProgressingReason, 1, errors.New("waits")), did(object("a"))), "waits"},
+		{"the rest is applied", messageOf(nil, waits, did(object("a"), object("b"))), ""},
+		{"it is unhealthy for a while", messageOf(loop.Waiting(meta.HealthCheckFailedReason, 1, errors.New("ill")), settled), "ill"},
+		{"its source is gone for a while", messageOf(loop.Waiting(meta.ArtifactFailedReason, 1, errors.New("gone")), func(s *state) { s.source = source{} }), ""},
+		{"it is healthy", messageOf(nil, settled), "Applied revision: " + newRevision + " (2 created: ConfigMap/team/a, ConfigMap/team/b)"},
+		{"it is told once", messageOf(nil, settled), "Applied revision: " + newRevision},
+		{"another revision is applied", messageOf(nil, waits, did(object("c"))), ""},
+		{"and given up for a newer one", messageOf(nil, other, did(object("d"))), "Applied revision: main@sha1:2222222222222222222222222222222222222222 (1 created: ConfigMap/team/d)"},
+		{"what failed is not taken for done", messageOf(loop.Waiting(applier.ReasonForbidden, 1, errors.New("no")), did(object("e"))), "no"},
+		{"when it works again", messageOf(nil, settled), "Applied revision: " + newRevision},
 	} {
 		if step.got != step.want {
 			t.Errorf("%s: %q, want %q", step.what, step.got, step.want)
@@ -297,8 +297,8 @@ func TestWhatWasDoneIsToldWhenItStands(t *testing.T) {
 	}
 }
 
-// TestDriftIsToldAsItIsCorrected: with wait, what was put back has yet to be healthy again. The event comes at once, and no
-// later one repeats it.
+// TestDriftIsToldAsItIsCorrected: with spec.wait, objects that were brought back have yet to become healthy. The event
+// comes at once all the same, and no later one repeats it.
 func TestDriftIsToldAsItIsCorrected(t *testing.T) {
 	obj := &unstructured.Unstructured{}
 	obj.SetAPIVersion("v1")
@@ -347,8 +347,8 @@ func TestDriftIsToldAsItIsCorrected(t *testing.T) {
 	}
 }
 
-// TestSilence: while nothing is heard of a cluster the time that health may take does not
-// run, and it starts anew when the cluster is back.
+// TestSilence: while a cluster is silent the timeout of the health check does not run, and
+// it starts again when the cluster is back.
 func TestSilence(t *testing.T) {
 	waits := func(silent bool) func(*state) {
 		return func(s *state) {
@@ -433,8 +433,8 @@ func TestMemo(t *testing.T) {
 	}
 }
 
-// TestWhatIsDeletedAgainComesBackLater: the first time it comes back at once; a run that comes of something else meanwhile
-// does not look at everything.
+// TestWhatIsDeletedAgainComesBackLater: a deleted object is applied again at once the first time, and later after a
+// wait. Runs for other reasons during the wait are not full ones.
 func TestWhatIsDeletedAgainComesBackLater(t *testing.T) {
 	clock := testingclock.NewFakePassiveClock(noon)
 	states := newLastAppliedStates(clock)
@@ -476,7 +476,7 @@ func TestWhatIsDeletedAgainComesBackLater(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotThereIsTold: a revision is not ready while something of it is missing, unless that is mended at once.
+// TestWhatIsNotThereIsTold: a revision is not ready while an object is missing, unless that is applied again at once.
 func TestWhatIsNotThereIsTold(t *testing.T) {
 	clock := testingclock.NewFakePassiveClock(noon)
 	states := newLastAppliedStates(clock)
@@ -517,16 +517,16 @@ func TestWhatIsNotThereIsTold(t *testing.T) {
 	}
 	step()
 	m.conclude(run(func(s *state) { s.source.revision = oldRevision }), nil, noon)
-	var said []string
+	var got []string
 	for range 5 {
 		after, _ := states.Misses(key, configID("a"))
-		said = append(said, step()+" is looked at after "+after.String())
+		got = append(got, step()+" is looked at after "+after.String())
 		clock.SetTime(returnsAt(m, clock.Now()))
-		said = append(said, step(created))
+		got = append(got, step(created))
 	}
 	const missing = "False DeletedAgain: ConfigMap/team/a is not there: it was deleted 5 times in a row, and comes back at 2026-01-02T12:00:07Z; find out who deletes it, again after 4s is looked at after 0s"
 	want := []string{"True is looked at after 0s", "True", "True is looked at after 500ms", "True", "True is looked at after 1s", "True", "True is looked at after 2s", "True", missing, "True"}
-	if diff := cmp.Diff(want, said); diff != "" {
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("Ready (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"DriftCorrected", "DriftCorrected", "DriftCorrected", "DeletedAgain", "DriftCorrected"}, events); diff != "" {
@@ -537,8 +537,8 @@ func TestWhatIsNotThereIsTold(t *testing.T) {
 	}
 }
 
-// TestWhatGoesWhileItIsAppliedComesBack: what a revision wants may be on its way out when it is applied, as the revision
-// before let it go.
+// TestWhatGoesWhileItIsAppliedComesBack: an object of a revision may still be being deleted when the revision is
+// applied, as the one before did not hold it.
 func TestWhatGoesWhileItIsAppliedComesBack(t *testing.T) {
 	clock := testingclock.NewFakePassiveClock(noon)
 	states := newLastAppliedStates(clock)
@@ -565,7 +565,7 @@ func TestWhatGoesWhileItIsAppliedComesBack(t *testing.T) {
 	}
 }
 
-// returnsAt is when something comes back.
+// returnsAt returns when the next missing object is applied again.
 func returnsAt(m *lastApplied, now time.Time) time.Time {
 	if due := m.returns.Due(); !due.IsZero() {
 		return due
@@ -601,8 +601,8 @@ func TestHealthDeadline(t *testing.T) {
 	}
 }
 
-// TestWhatComesBeforeHealthTakesNoTimeOfIt: a revision whose dependency is awaited first does not begin with what
-// was said of the one before, and has all its time once that is ready.
+// TestWhatComesBeforeHealthTakesNoTimeOfIt: a revision that waits for its dependency first does not begin with the
+// message of the one before, and has the whole timeout once the dependency is ready.
 func TestWhatComesBeforeHealthTakesNoTimeOfIt(t *testing.T) {
 	for name, attempted := range map[string]string{"the revision before has failed": oldRevision, "this one has begun": newRevision} {
 		t.Run(name, func(t *testing.T) {
@@ -623,7 +623,7 @@ func TestWhatComesBeforeHealthTakesNoTimeOfIt(t *testing.T) {
 	}
 }
 
-// TestWhyHealthHasFailed: only what used up its time is reported as having done so.
+// TestWhyHealthHasFailed: only a health check that used up its timeout is reported as having done so.
 func TestWhyHealthHasFailed(t *testing.T) {
 	for before, want := range map[string]string{
 		"":                                   "health check failed after 9m30s",
@@ -677,7 +677,7 @@ func TestTheHistoryNamesTheCommit(t *testing.T) {
 	}
 }
 
-// What stands is recorded with the outcome, and forgotten where a revision is written in part.
+// What is applied is recorded with the outcome, and forgotten if only a part of a revision was written.
 func TestTheRevisionThatStandsIsRecorded(t *testing.T) {
 	before := lastgood.Record{Revision: oldRevision, Artifact: "sha256:before", Objects: "sha256:old", Bytes: 5}
 	refusal := loop.As(loop.Stalled("PruneBlocked", errors.New("boom")), "")
@@ -705,7 +705,7 @@ func TestTheRevisionThatStandsIsRecorded(t *testing.T) {
 	}
 }
 
-// A Kustomization that a commit leaves alone, and that waits for a dependency first, has not been changed by it.
+// A Kustomization that a commit does not change, and that waits for a dependency, does not count as changed by it.
 func TestWaitingForADependencyIsNoChange(t *testing.T) {
 	s := run()
 	s.ks.Status.History = meta.History{{Digest: "sha256:abc", LastReconciledStatus: meta.ReconciliationSucceededReason, Metadata: map[string]string{"revision": oldRevision, gitopsv1alpha1.ChangedKey: oldRevision}}}

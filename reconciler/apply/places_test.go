@@ -23,8 +23,8 @@ import (
 // endless is a path whose build does not end by itself.
 const endless = "./endless"
 
-// endlessBuilder never finishes a build of that path, until its context ends. It
-// runs apart, as builds do that may be endless.
+// endlessBuilder does not finish a build of that path before its context ends. It
+// holds no place, as real builds, which run in processes of their own, do not either.
 type endlessBuilder struct {
 	apply.Builder
 	began chan string // names of the Kustomizations
@@ -41,7 +41,7 @@ func (b *endlessBuilder) Build(ctx context.Context, in builder.Input) ([]*unstru
 	return nil, fmt.Errorf("build: %w", context.Cause(ctx))
 }
 
-// newEndlessWorld is one whose builds of a path do not end.
+// newEndlessWorld returns a world whose builds of the path endless do not end.
 func newEndlessWorld(t *testing.T) (*world, *endlessBuilder) {
 	b := &endlessBuilder{began: make(chan string, 100), ended: make(chan string, 100)}
 	w := newWorldWith(t, shared.Env(t), func(inner apply.Builder) apply.Builder {
@@ -88,8 +88,8 @@ func TestOneTenantNeverHasAllPlaces(t *testing.T) {
 	}
 }
 
-// TestARunEndsWithItsObject: what is done for a Kustomization ends when that has
-// another spec or is deleted, whatever its timeout.
+// TestARunEndsWithItsObject: a run ends when the spec of its Kustomization changes or it
+// is deleted, whatever its timeout.
 func TestARunEndsWithItsObject(t *testing.T) {
 	cases := map[string]func(w *world, revision string){
 		"another spec": func(w *world, revision string) {
@@ -121,7 +121,7 @@ func TestARunEndsWithItsObject(t *testing.T) {
 	}
 }
 
-// gate holds what comes to it until it opens, and counts what is under way.
+// gate blocks callers until it opens, and counts those that are under way.
 type gate struct {
 	opens     <-chan struct{}
 	came      chan struct{} // has room for all
@@ -142,7 +142,7 @@ func (g *gate) pass() (done func()) {
 	return func() { g.now.Add(-1) }
 }
 
-// slowChecks hold the dry runs in a namespace.
+// slowChecks blocks the dry runs in a namespace.
 type slowChecks struct {
 	http.RoundTripper
 	namespace string
@@ -157,7 +157,7 @@ func (s slowChecks) RoundTrip(req *http.Request) (*http.Response, error) {
 	return s.RoundTripper.RoundTrip(req)
 }
 
-// slowBuilds hold the builds of a namespace.
+// slowBuilds blocks the builds of a namespace.
 type slowBuilds struct {
 	apply.Builder
 	namespace string
@@ -208,7 +208,7 @@ func TestOneTenantHasFewPlaces(t *testing.T) {
 			for _, name := range names {
 				w.ready(name, revision)
 			}
-			// Kustomizations of other tests may be others that have runs.
+			// Fewer than the most is fine: Kustomizations of other tests may count as other tenants with runs.
 			if got := g.most.Load(); got < 1 || got > tc.most {
 				t.Errorf("%d at a time, at most %d may be", got, tc.most)
 			}

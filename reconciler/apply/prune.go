@@ -17,7 +17,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// departures decides when what left revisions goes.
+// departures decides when objects that left a revision are deleted.
 type departures struct {
 	assessor Assessor
 	applier  *applier.Applier
@@ -26,9 +26,10 @@ type departures struct {
 	remains  remains.Finder
 }
 
-// depart finds out what has left a revision that stands, and has yet to go.
+// depart finds out, for a revision that is applied already, what left it and has yet to be deleted.
 func (d departures) depart(ctx context.Context, s *state) (loop.Next, error) {
-	if !s.current || len(s.desired) == 0 { // it was ready before a restart, and so had removed all
+	// Without desired, recall trusted the status after a restart: nothing was left to delete then.
+	if !s.current || len(s.desired) == 0 {
 		return loop.Next{}, nil
 	}
 	owned, err := inventory.Read(s.ks.Status.Inventory)
@@ -52,8 +53,8 @@ func (d departures) depart(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, nil
 }
 
-// replace finds out where all of a revision stands, if something has left it: is applied, or, with wait, is healthy,
-// which is known already of one that is not ready.
+// replace finds out, if something left the revision, in which clusters all of the revision is applied or, with
+// spec.wait, healthy. With spec.wait the phase assess has found that out, except for a revision that is ready already.
 func (d departures) replace(ctx context.Context, s *state) (loop.Next, error) {
 	known := s.ks.Spec.Wait && !(s.current && readyAt(s))
 	if known || len(s.leaving.Deleted) == 0 {
@@ -77,8 +78,9 @@ func (d departures) replace(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, nil
 }
 
-// prune deletes what left the revision, once what replaces it stands; before, it goes from the clusters in which that
-// is so. Of clusters of which nothing is heard it is not known. What people let go by its name, goes at once.
+// prune deletes what left the revision once its replacement is applied everywhere. Until then it is removed only from
+// the clusters that have the replacement; of silent clusters that is not known. What people have allowed to be deleted
+// by its name is deleted at once.
 func (d departures) prune(ctx context.Context, s *state) (loop.Next, error) {
 	doomed := s.leaving.Deleted
 	if len(doomed) == 0 {
@@ -97,13 +99,13 @@ func (d departures) prune(ctx context.Context, s *state) (loop.Next, error) {
 		err = d.applier.Prune(ctx, s.owner, s.actor, s.leaving.Deleted, s.seen)
 	}
 	if err != nil {
-		s.keep(doomed) // as it stands: what may not be deleted goes from no cluster, and comes back to none
+		s.keep(doomed) // what the account may not delete stays as it is in all clusters
 		return loop.Next{}, loop.Waiting(meta.PruneFailedReason, intervals.Retry(s.ks), d.actors.Explained(ctx, s.actor, err))
 	}
 	return next, nil
 }
 
-// kept returns what has to stay for now, of what left a revision.
+// kept returns what left the revision and has to stay for now.
 func (d departures) kept(ctx context.Context, s *state) ([]inventory.Entry, error) {
 	may := s.allowance(s.source.revision, nil)
 	stays := slices.DeleteFunc(slices.Clone(s.leaving.Deleted), func(e inventory.Entry) bool { return !s.current && may.Names(e.ID) })
@@ -113,14 +115,14 @@ func (d departures) kept(ctx context.Context, s *state) ([]inventory.Entry, erro
 	return d.pruner.Remaining(ctx, stays, s.leaving.replaced)
 }
 
-// thin takes what is kept out of the clusters in which it is replaced, if whoever acts may delete it: once the status
-// says that it is leaving, or those who carry it would have it come back.
+// thin removes kept objects from the clusters in which they are replaced, if the account may delete them. It does so
+// only once the status lists them as leaving: else bring, or the loops that propagate them, would restore them.
 func (d departures) thin(ctx context.Context, s *state) (loop.Next, error) {
 	due, err := d.pruner.Due(ctx, s.leaving.kept, s.leaving.replaced)
 	if err != nil || len(s.leaving.kept) == 0 {
 		return loop.Next{}, err
 	}
-	next := loop.Next{After: silentPoll} // bindings report what changes in clusters
+	next := loop.Next{After: silentPoll} // changes in clusters start a run earlier, by the watch on bindings
 	leaving := inventory.Leaving(s.ks.Status)
 	reported := slices.DeleteFunc(slices.Clone(due), func(e inventory.Entry) bool { return !slices.Contains(leaving, e.ID) })
 	if len(reported) < len(due) && !s.current {
@@ -135,7 +137,7 @@ func (d departures) thin(ctx context.Context, s *state) (loop.Next, error) {
 	return next, d.pruner.Prune(ctx, reported, s.leaving.replaced)
 }
 
-// keep has entries stay until what replaces them stands.
+// keep moves entries from what is deleted to what is kept until its replacement is applied.
 func (s *state) keep(entries []inventory.Entry) {
 	s.leaving.kept = entries
 	s.leaving.Deleted = inventory.Compare(s.leaving.Deleted, entries).Removed
@@ -144,7 +146,7 @@ func (s *state) keep(entries []inventory.Entry) {
 	}
 }
 
-// again has a revision be worked on anew, as it has to remove something.
+// again makes the next run a full one, as an object has to be deleted and only a full run deletes.
 func (s *state) again() loop.Next {
 	s.keep(s.leaving.Deleted)
 	if s.last.again(); s.waiting.text == "" && !readyAt(s) {
@@ -153,7 +155,7 @@ func (s *state) again() loop.Next {
 	return loop.Next{After: minimumPause}
 }
 
-// bring has what is back in a revision go back to all its clusters.
+// bring lets objects that are in the revision again return to all their clusters.
 func (d departures) bring(ctx context.Context, s *state) (loop.Next, error) {
 	if len(inventory.Leaving(s.ks.Status)) == 0 { // nothing had left it
 		return loop.Next{}, nil

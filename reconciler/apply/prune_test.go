@@ -26,7 +26,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// carried are the clusters of a test that no loop but its own carries objects to.
+// carried are two clusters to which only the test itself propagates objects, in place of the other loops.
 type carried struct {
 	*world
 	east, west string
@@ -49,7 +49,7 @@ func newCarried(w *world) carried {
 	return c
 }
 
-// bind places a ConfigMap on both clusters, once it is there, as the policy asks for.
+// bind places a ConfigMap on both clusters, once it exists, as the policy asks.
 func (c carried) bind(name string) {
 	c.t.Helper()
 	policy := &policyv1alpha1.PropagationPolicy{}
@@ -83,7 +83,7 @@ func (c carried) bind(name string) {
 	c.create(b)
 }
 
-// apply says that a cluster has applied a ConfigMap, and how that is.
+// apply reports that a cluster has applied a ConfigMap, and its health.
 func (c carried) apply(cluster, name string, fares workv1alpha1.ResourceHealth) {
 	c.t.Helper()
 	b := &workv1alpha2.ResourceBinding{}
@@ -110,14 +110,14 @@ func (c carried) apply(cluster, name string, fares workv1alpha1.ResourceHealth) 
 	if err := c.Hub.Status().Update(c.t.Context(), w); err != nil {
 		c.t.Fatal(err)
 	}
-	// Whoever sums up Works would tell now.
+	// The status loop, which does not run here, would write this now.
 	b.Status.AggregatedStatus = append(b.Status.AggregatedStatus, workv1alpha2.AggregatedStatusItem{ClusterName: cluster, Applied: true})
 	if err := c.Hub.Status().Update(c.t.Context(), b); err != nil {
 		c.t.Fatal(err)
 	}
 }
 
-// prunedFrom waits until the binding of a ConfigMap names the clusters that it goes from before the others.
+// prunedFrom waits until the binding of a ConfigMap names the clusters from which it is pruned before the others.
 func (c carried) prunedFrom(name string, want ...string) {
 	c.t.Helper()
 	c.until(name+" is pruned from "+strings.Join(want, ","), func() (bool, string) {
@@ -133,14 +133,15 @@ func (c carried) prunedFrom(name string, want ...string) {
 	}
 }
 
-// TestWhatLeftGoesByCluster: what left a revision goes from a cluster once all of the revision is applied
-// there, with wait: healthy. Until then nothing is deleted on the control plane, and what comes back is everywhere.
+// TestWhatLeftGoesByCluster: what left a revision is removed from a cluster once all of the revision is applied or,
+// with spec.wait, healthy there. Until that is so in all clusters, nothing is deleted on the control plane, and an
+// object that comes back into the revision returns to all clusters.
 func TestWhatLeftGoesByCluster(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*kustomizev1.KustomizationSpec)
 		reason string // of Ready, while something stays
 		says   string
-		// enough is a state of a cluster in which all is replaced, and less one in which it is not; empty for none.
+		// enough is a health that counts as replaced, and less one that does not; empty for none.
 		enough, less workv1alpha1.ResourceHealth
 	}{
 		"applied": {
@@ -199,7 +200,8 @@ func TestWhatLeftGoesByCluster(t *testing.T) {
 	}
 }
 
-// TestWhatRunsNowhereReplacesNothing: a workload that is renamed past its policy leaves the old one where it runs.
+// TestWhatRunsNowhereReplacesNothing: if a workload is renamed so that its policy does not select it any more, the old
+// one stays where it runs.
 func TestWhatRunsNowhereReplacesNothing(t *testing.T) {
 	deployment := func(name string) string {
 		return "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: " + name + ", namespace: NAMESPACE}\nspec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: a}]}}}\n"
@@ -221,8 +223,8 @@ func TestWhatRunsNowhereReplacesNothing(t *testing.T) {
 	}
 }
 
-// TestARefusedRevisionLeavesWhatLeft: what one revision dropped does not come back to where it was replaced while the next
-// one is refused, and does not count in that one.
+// TestARefusedRevisionLeavesWhatLeft: what one revision dropped does not return to clusters where it was replaced while
+// the next revision is refused, and does not count as dropped by that one.
 func TestARefusedRevisionLeavesWhatLeft(t *testing.T) {
 	c := newCarried(newWorld(t))
 	first := c.commit(map[string]string{"app/x.yaml": named("a", "b", "c", "old")})
@@ -249,7 +251,7 @@ func TestARefusedRevisionLeavesWhatLeft(t *testing.T) {
 	c.until("old is gone", func() (bool, string) { return c.configMap("old") == nil, "it is there" })
 }
 
-// TestOnlyANameLetsGoAtOnce: who lifts the brake has nothing deleted before it is replaced.
+// TestOnlyANameLetsGoAtOnce: to allow a revision does not delete anything before it is replaced; to allow a name does.
 func TestOnlyANameLetsGoAtOnce(t *testing.T) {
 	c := newCarried(newWorld(t))
 	first := c.commit(map[string]string{"app/x.yaml": named("a", "b", "c", "old")})
@@ -270,7 +272,8 @@ func TestOnlyANameLetsGoAtOnce(t *testing.T) {
 	c.until("old is gone", func() (bool, string) { return c.configMap("old") == nil, "it is there" })
 }
 
-// TestAMissingRightTakesNothing: who may not delete an object of the control plane takes it out of no cluster.
+// TestAMissingRightTakesNothing: an account that may not delete an object on the control plane removes it from no
+// cluster.
 func TestAMissingRightTakesNothing(t *testing.T) {
 	c := newCarried(newWorld(t))
 	c.create(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: "tenant"}})
@@ -308,8 +311,8 @@ func TestAMissingRightTakesNothing(t *testing.T) {
 	c.ready("web", second)
 }
 
-// TestSilenceTakesNothing: what a cluster refused, or has yet to take, does not count as applied there
-// when nothing is heard of it any more.
+// TestSilenceTakesNothing: an object that a cluster refused, or has yet to apply, does not count as applied there
+// when the cluster becomes silent.
 func TestSilenceTakesNothing(t *testing.T) {
 	for name, change := range map[string]func(*kustomizev1.KustomizationSpec){"applied": func(*kustomizev1.KustomizationSpec) {}, "healthy": waiting, "passed": waiting} {
 		t.Run(name, func(t *testing.T) {
@@ -366,8 +369,8 @@ func TestSilenceTakesNothing(t *testing.T) {
 	}
 }
 
-// TestALostRightTakesNothing: who loses the right to delete while something goes cluster by cluster has
-// it stay where it still is.
+// TestALostRightTakesNothing: if the account loses the right to delete while an object is removed cluster by cluster,
+// the object stays where it still is.
 func TestALostRightTakesNothing(t *testing.T) {
 	c := newCarried(newWorld(t))
 	first := c.commit(map[string]string{"app/x.yaml": named("a", "b", "c", "old")})
@@ -399,7 +402,7 @@ func TestALostRightTakesNothing(t *testing.T) {
 	}
 }
 
-// TestWhatOptedOutIsNotAwaited: nobody removes it.
+// TestWhatOptedOutIsNotAwaited: a run does not wait for an object that opted out of pruning, as nothing removes it.
 func TestWhatOptedOutIsNotAwaited(t *testing.T) {
 	c := newCarried(newWorld(t))
 	first := c.commit(map[string]string{"app/x.yaml": named("a", "b", "c", "old")})

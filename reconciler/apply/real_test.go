@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// testdata returns the files of a published application; the test is skipped
-// where they are not at hand.
+// testdata returns the files of a published application; it skips the test
+// if they are not there.
 func testdata(t testing.TB, name string) map[string]string {
 	t.Helper()
 	root := filepath.Join("..", "..", "..", "shared", "testdata", name)
@@ -60,9 +60,9 @@ func TestPublishedApplications(t *testing.T) {
 	}
 }
 
-// TestWritesPerCommit holds the cost of a commit: what is added is written
-// once, and the Kustomization twice; a change writes the object and once the
-// Kustomization.
+// TestWritesPerCommit: a commit that adds objects writes each of them once, and the
+// Kustomization twice; one that changes an object writes that and the Kustomization,
+// once each.
 func TestWritesPerCommit(t *testing.T) {
 	const objects = 100
 	w := newQuietWorld(t)

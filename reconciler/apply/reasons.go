@@ -4,18 +4,18 @@ import "github.com/flotilla-io/flotilla/reconciler/inventory"
 
 // Reasons of our own, next to Flux's and those of packages builder, applier, dependencies, health and siblings.
 const (
-	// ReasonPruneBlocked is the brake's.
+	// ReasonPruneBlocked says that the brake refused to delete something.
 	ReasonPruneBlocked = inventory.ReasonPruneBlocked
-	// ReasonInvalidAccount says that spec.serviceAccountName is no name of one.
+	// ReasonInvalidAccount says that spec.serviceAccountName is no valid name.
 	ReasonInvalidAccount = "InvalidServiceAccount"
-	// ReasonInvalidAnnotation says that an annotation has a value that it cannot have.
+	// ReasonInvalidAnnotation says that an annotation has an invalid value.
 	ReasonInvalidAnnotation = "InvalidAnnotation"
-	// ReasonNotSupported says that a field asks for what is not done yet.
+	// ReasonNotSupported says that a field asks for something unsupported.
 	ReasonNotSupported = "NotSupported"
-	// ReasonSharedObject says that an object stands in another Kustomization of the source, too.
+	// ReasonSharedObject says that another Kustomization of the source holds the same object.
 	ReasonSharedObject = "SharedObject"
-	// ReasonDriftCorrected is of the event about objects that were brought back to what their revision says.
+	// ReasonDriftCorrected is the reason of the event about objects that were brought back to their revision.
 	ReasonDriftCorrected = "DriftCorrected"
-	// ReasonOmitted is of the event about what a revision has and is not applied, such as owner references.
+	// ReasonOmitted is the reason of the event about what of a revision is not applied, such as owner references.
 	ReasonOmitted = "FieldsOmitted"
 )

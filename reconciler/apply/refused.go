@@ -16,7 +16,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/switching"
 )
 
-// keeper looks after what stands while another revision is not applied.
+// keeper looks after what is applied while a newer revision is refused.
 type keeper struct {
 	lastgood.Keeper
 	actors  *actors.Actors
@@ -24,18 +24,18 @@ type keeper struct {
 	clock   clock.PassiveClock
 }
 
-// keep has what a revision left be as it was, where the revision is refused before anything of it is written:
-// what others change or delete comes back, when that is looked for. It returns the refusal, which also says why
-// that cannot be: also while it is not looked for, or each look would be news.
+// keep corrects drift from the last good revision if the new one is refused before anything of it is written
+// and a check for drift is due. It returns the refusal, together with why drift could not be corrected, if so.
+// Runs between the checks repeat that text, so that the status does not alternate.
 func (k keeper) keep(ctx context.Context, s *state, refusal error) error {
 	record := lastgood.In(s.ks.Status)
 	isSwitched := apimeta.IsStatusConditionTrue(s.ks.Status.Conditions, switching.Condition)
-	again := record.Artifact == s.source.digest && s.tried // it is this one that cannot be applied any more
+	again := record.Artifact == s.source.digest && s.tried // the last good revision is the one that is refused now
 	if refusal == nil || s.current || s.writes != none || isSwitched || !record.Whole() || again {
 		s.last.unkept = nil
 		return refusal
 	}
-	if s.last.unkeptBy != s.ks.Generation { // another path may do
+	if s.last.unkeptBy != s.ks.Generation { // the spec has changed: another path may be built
 		s.last.unkept = nil
 	}
 	if !s.drift {
@@ -55,14 +55,15 @@ func (k keeper) keep(ctx context.Context, s *state, refusal error) error {
 	return lastgood.AndUnkept(refusal, reasonFailed, s.last.unkept)
 }
 
-// judge is what is reported of a run's outcome: of a refusal that others may yet undo, that they are waited for.
+// judge returns what to report of a run's outcome. For a refusal whose reason others may yet remove, that is that the
+// run waits for them.
 func (k keeper) judge(ctx context.Context, s *state, refusal error) error {
 	if s.writes != none || s.source.revision == "" {
 		return refusal
 	}
 	judged, mayPass := k.pending.Judge(ctx, pending.Refusal{Of: s.ks, Revision: s.source.revision, Allowed: s.allowance(s.source.revision, nil), Err: refusal, Now: s.now})
 	if mayPass {
-		s.plan = applier.Plan{} // nothing of it was done
+		s.plan = applier.Plan{} // none of it was carried out, so it must not be reported as changes
 		s.last.waitsForSiblings(s.source.key, true)
 	}
 	return judged

@@ -18,12 +18,12 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
-// eachSecond looks for drift all the time.
+// eachSecond checks for drift every second.
 func eachSecond(spec *kustomizev1.KustomizationSpec) {
 	spec.Interval = metav1.Duration{Duration: time.Second}
 }
 
-// number is what a ConfigMap of configMaps says; empty for none.
+// number returns the value in a ConfigMap of configMaps; empty for none.
 func (w *world) number(name string) string {
 	w.t.Helper()
 	obj := w.configMap(name)
@@ -35,7 +35,7 @@ func (w *world) number(name string) string {
 	return text
 }
 
-// drifts has somebody delete one object and change another.
+// drifts deletes one object and changes another, as somebody else would.
 func (w *world) drifts() {
 	w.t.Helper()
 	if err := w.Hub.Delete(w.t.Context(), w.configMap("config-00")); err != nil {
@@ -53,8 +53,8 @@ func (w *world) restored(when string) {
 	})
 }
 
-// The last good revision is kept while newer ones are refused, for whatever reason, however many, and by
-// whichever process.
+// Drift from the last good revision is corrected while newer ones are refused, whatever the reason, however many there
+// are, and after a restart.
 func TestTheLastGoodRevisionIsKept(t *testing.T) {
 	w := newWorld(t)
 	good := map[string]string{"app/config.yaml": configMaps(2)}
@@ -91,7 +91,7 @@ func TestTheLastGoodRevisionIsKept(t *testing.T) {
 	w.ready("web", w.commit(map[string]string{"app/config.yaml": configMaps(3)}))
 }
 
-// What somebody deletes comes back at once, also while a newer revision is refused.
+// What somebody deletes is applied again at once, also while a newer revision is refused.
 func TestWhatIsDeletedComesBackWhileARevisionIsRefused(t *testing.T) {
 	w := newWorld(t)
 	templates := &listening{}
@@ -113,7 +113,7 @@ func TestWhatIsDeletedComesBackWhileARevisionIsRefused(t *testing.T) {
 	w.until("what was changed is back once that is asked for", func() (bool, string) { return w.number("config-01") == "1", "" })
 }
 
-// What another Kustomization took meanwhile is left alone.
+// What another Kustomization took over meanwhile is left alone.
 func TestWhatIsNoMoreOfTheLastGoodRevisionIsLeftAlone(t *testing.T) {
 	w := newWorld(t)
 	first := w.commit(map[string]string{"app/config.yaml": named("a", "b"), "db/config.yaml": named("c")})
@@ -134,15 +134,15 @@ func TestWhatIsNoMoreOfTheLastGoodRevisionIsLeftAlone(t *testing.T) {
 	}
 }
 
-// What moved to another Kustomization, and left that later, does not come back with the last good revision of
-// the first; what the brake holds does.
+// What moved to another Kustomization, and left that later, is not created again for the last good revision of the
+// first. What the brake refuses to delete is.
 func TestWhatMovedAwayStaysAway(t *testing.T) {
 	bad := "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: nowhere}\n"
 	many := named("d0", "d1", "d2", "d3", "d4", "d5", "d6", "d7")
 	cases := map[string]struct {
 		first, next string // what it holds, with b, and without
 		reason      string
-		back        string // what comes back if somebody deletes it
+		back        string // what is applied again if somebody deletes it
 	}{
 		"a revision that is refused": {named("a", "b"), named("a") + bad, applier.ReasonNamespaceNotFound, "a"},
 		"one that the brake holds":   {named("a", "b") + many, named("a"), apply.ReasonPruneBlocked, "d0"},
@@ -173,7 +173,7 @@ func TestWhatMovedAwayStaysAway(t *testing.T) {
 	}
 }
 
-// What stands is kept whatever it is that keeps the Kustomization from being applied.
+// Drift from what is applied is corrected whatever the reason is for which the new revision is refused.
 func TestWhatStandsIsKeptWhateverIsRefused(t *testing.T) {
 	cases := map[string]struct {
 		refuse func(w *world)

@@ -39,8 +39,8 @@ func (w *world) held(name, owner string) *workv1alpha1.Work {
 	return work
 }
 
-// What left with a Kustomization that a revision drops is kept in mind by the one that applied it: with it, all that
-// says what clusters have yet to remove is gone. What it does not prune does not leave.
+// What left with a Kustomization that a revision drops is recorded by the Kustomization that applied it: the status of
+// the dropped one, which would record it, is gone. What the dropped one does not prune does not leave.
 func TestWhatClustersHoldOfAKustomizationThatLeft(t *testing.T) {
 	for name, tc := range map[string]struct {
 		prune bool
@@ -80,8 +80,8 @@ spec: {interval: 1h, path: ./child, prune: %v, sourceRef: {kind: GitRepository, 
 	}
 }
 
-// What left a revision is kept in mind for as long as a cluster holds it, over later revisions and a
-// health check that takes its time.
+// What left a revision is recorded for as long as a cluster holds it, through later revisions and a long health
+// check.
 func TestWhatClustersHoldOfWhatLeft(t *testing.T) {
 	w := newWorld(t)
 	files := map[string]string{"app/config.yaml": named("a", "b", "c")}
@@ -141,8 +141,8 @@ func (w *world) terminating(name string, want ...string) *kustomizev1.Kustomizat
 	return ks
 }
 
-// What left a revision and hangs on a finalizer on the control plane is reported until it is gone, over later revisions;
-// what takes its name later is another object.
+// What left a revision and is kept on the control plane by a finalizer is reported until it is gone, through later
+// revisions. A new object with its name is another one.
 func TestWhatHangsOnTheControlPlane(t *testing.T) {
 	w := newWorld(t)
 	files := map[string]string{"app/config.yaml": named("a", "b", "c", "d")}
@@ -174,8 +174,8 @@ func TestWhatHangsOnTheControlPlane(t *testing.T) {
 	}
 }
 
-// What a Kustomization that left takes along, and hangs on a finalizer on the control plane, is reported by the one that
-// applied that, for as long as it is there.
+// What is deleted along with a dropped Kustomization, and is kept on the control plane by a finalizer, is reported by
+// the Kustomization that applied the dropped one, for as long as it is there.
 func TestWhatHangsOfAKustomizationThatLeft(t *testing.T) {
 	const child = `
 ---

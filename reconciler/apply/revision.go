@@ -24,9 +24,9 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// compare finds out whether an artifact holds, of what a Kustomization reads, what stands already: such a
-// revision costs no more than saying so. Unless others wait for it, that comes after those of which the revision may
-// change something.
+// compare finds out whether the files of a new artifact that the Kustomization reads are those that are applied
+// already. Such a revision is not built, only reported. Unless other Kustomizations depend on this one, the report
+// waits behind Kustomizations that the revision may change.
 func (r *Reconciler) compare(ctx context.Context, s *state) (loop.Next, error) {
 	same, err := unchanged(ctx, r.deps.Builder, s)
 	if err != nil || !same {
@@ -46,7 +46,7 @@ func (r *Reconciler) compare(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, nil
 }
 
-// unchanged reports whether the artifact holds, of what the Kustomization reads, what stands.
+// unchanged reports whether the files of the artifact that the Kustomization reads are those that are applied already.
 func unchanged(ctx context.Context, b Builder, s *state) (bool, error) {
 	from, stands := s.last.standsAt(s)
 	if !stands {
@@ -55,18 +55,18 @@ func unchanged(ctx context.Context, b Builder, s *state) (bool, error) {
 	return b.Same(ctx, builder.Input{Kustomization: s.ks, Digest: s.source.digest, Revision: s.source.revision, Retry: intervals.Retry(s.ks)}, from)
 }
 
-// awaitDependencies ends a run while a dependency is not ready. A revision that changes nothing here is
-// not tried meanwhile: what it did not cause is not reported of it.
+// awaitDependencies ends a run while a dependency is not ready. It also finds out whether the revision changes nothing
+// here: the wait is then not blamed on it.
 func (r *Reconciler) awaitDependencies(ctx context.Context, s *state) (loop.Next, error) {
 	next, err := r.before.awaitDependencies(ctx, s)
 	if err != nil {
-		same, unread := unchanged(ctx, r.deps.Builder, s) // what cannot be read is reported once it is built
+		same, unread := unchanged(ctx, r.deps.Builder, s) // the build reports an artifact that cannot be read
 		s.unchanged = same && unread == nil
 	}
 	return next, err
 }
 
-// build turns the artifact into the objects that the revision wants.
+// build builds the artifact to the objects of the revision.
 func (r *Reconciler) build(ctx context.Context, s *state) (loop.Next, error) {
 	s.tried = true
 	objects, err := r.deps.Builder.Build(ctx, builder.Input{
@@ -87,7 +87,7 @@ func (r *Reconciler) build(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, nil
 }
 
-// observe reads what the hub has of what is owned and of what is wanted.
+// observe reads from the hub, by labels, the objects that are owned or wanted.
 func (r *Reconciler) observe(ctx context.Context, s *state) (loop.Next, error) {
 	owned, err := inventory.Read(s.ks.Status.Inventory)
 	if err != nil {
@@ -104,8 +104,8 @@ func (r *Reconciler) observe(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, nil
 }
 
-// check compares the revision with the hub; one that the hub would not take is
-// refused as a whole.
+// check compares the revision with the hub. If the hub would not accept one of its objects,
+// the revision is refused as a whole.
 func (r *Reconciler) check(ctx context.Context, s *state) (loop.Next, error) {
 	plan, err := r.applier.Check(ctx, applier.Set{
 		Owner: s.owner, Objects: s.objects, Writer: s.actor, Force: s.ks.Spec.Force, Ignore: applier.IgnoreRules(s.ks),
@@ -114,7 +114,7 @@ func (r *Reconciler) check(ctx context.Context, s *state) (loop.Next, error) {
 		return loop.Next{}, classify(ctx, r.actors, s, err)
 	}
 	s.plan = plan
-	// Cluster-scoped kinds have lost a namespace that was set for all.
+	// Check has removed the namespace, which is set on all objects, from cluster-scoped ones: read the IDs again.
 	if s.desired, err = inventory.Of(s.objects); err != nil {
 		return loop.Next{}, loop.Stalled(builder.ReasonDuplicateObject, err)
 	}
@@ -123,8 +123,8 @@ func (r *Reconciler) check(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, r.before.limits.Grow(ctx, s.ks, limits.Size{Objects: int64(len(s.desired)), Bytes: s.bytes})
 }
 
-// classify gives a refusal its reason. Another object may be what it takes, so
-// it is tried again.
+// classify gives a refusal the reason of its first finding. It is tried again, as
+// another object on the hub may be all that is missing.
 func classify(ctx context.Context, who *actors.Actors, s *state, err error) error {
 	var refusal *applier.Refusal
 	if !errors.As(err, &refusal) {
@@ -133,10 +133,10 @@ func classify(ctx context.Context, who *actors.Actors, s *state, err error) erro
 	return loop.Waiting(refusal.Reason(), intervals.Retry(s.ks), who.Explained(ctx, s.actor, err))
 }
 
-// brake refuses a revision that would delete too much, or what is precious, here or in clusters.
+// brake refuses a revision that would delete too much, or a precious object, on the hub or in clusters.
 func (r *Reconciler) brake(ctx context.Context, s *state) (loop.Next, error) {
 	may := s.allowance(s.source.revision, nil)
-	s.leaving.refused = true // until it is seen that it is not
+	s.leaving.refused = true // also if this phase fails: nothing may be recorded as allowed before it ends well
 	revision := withdrawals.Revision{
 		Name: s.source.revision, Changes: s.plan.Changes, Seen: s.seen, Removed: inventory.IDsOf(s.diff.Removed), Allowed: may,
 	}
@@ -145,7 +145,7 @@ func (r *Reconciler) brake(ctx context.Context, s *state) (loop.Next, error) {
 	}
 	err := withdrawals.Check(ctx, r.deps.Hub, revision)
 	if refusal := (*withdrawals.Refusal)(nil); errors.As(err, &refusal) {
-		err = loop.Waiting(refusal.Reason(), intervals.Retry(s.ks), err) // a cluster that joins may be what it takes
+		err = loop.Waiting(refusal.Reason(), intervals.Retry(s.ks), err) // tried again, as the missing cluster may join
 	}
 	if err != nil {
 		return loop.Next{}, err
@@ -157,8 +157,8 @@ func (r *Reconciler) brake(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, withdrawals.LetGo(ctx, r.deps.Hub, revision)
 }
 
-// loses errs if a revision drops more than it may. What one before it was allowed to drop was let go of then, and stays only
-// until it is replaced.
+// loses returns an error if a revision drops more than it may. What an earlier revision was allowed to drop does not
+// count again: it is kept only until it is replaced.
 func (r *Reconciler) loses(ctx context.Context, s *state, may inventory.Allowance) error {
 	before := inventory.LetGo(s.ks.Status)
 	dropped, err := r.losses.Staying(ctx, slices.DeleteFunc(slices.Clone(s.leaving.Deleted), func(e inventory.Entry) bool { return slices.Contains(before, e.ID) }))
@@ -175,7 +175,7 @@ func (r *Reconciler) loses(ctx context.Context, s *state, may inventory.Allowanc
 	}
 	inventory.FlagLast(lost, slices.Concat(s.desired, s.leaving.Staying()))
 	if err := r.opts.Brake.Check(owned, lost, may, s.source.revision); err != nil {
-		s.last.waitsForSiblings(s.source.key, true) // one may come to want it
+		s.last.waitsForSiblings(s.source.key, true) // another Kustomization may still take over what is dropped
 		if refusal := (*inventory.Refusal)(nil); errors.As(err, &refusal) {
 			refusal.Stands = s.ks.Status.LastAppliedRevision == s.source.revision
 		}
@@ -200,8 +200,8 @@ func (r *Reconciler) apply(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, nil
 }
 
-// awaitDefinitions has a run come again soon for what is about to be served, and, once that took longer than the
-// timeout, as after any failure.
+// awaitDefinitions returns an error that waits for kinds and namespaces which are not served yet: a short time, and
+// once that took longer than spec.timeout, as long as after any failure.
 func awaitDefinitions(ctx context.Context, by *applier.Applier, s *state) error {
 	if s.now.Sub(s.last.awaitsDefinitions(s)) < s.ks.GetTimeout() {
 		return loop.Waiting(meta.ProgressingReason, definitionsPoll, errors.New("waiting for the kinds and namespaces of this revision to be served"))
@@ -213,8 +213,8 @@ func awaitDefinitions(ctx context.Context, by *applier.Applier, s *state) error 
 	return loop.Waiting(applier.ReasonUnknownKind, intervals.Retry(s.ks), fmt.Errorf("after %s: %s", s.ks.GetTimeout(), why))
 }
 
-// outlast finds out what of that which left this revision, and those before, is still there. Of one that stands it
-// looks again for as long as there is any.
+// outlast finds out what is still there of what left this revision and earlier ones. For a revision that was applied
+// before it looks again as long as the status records something.
 func (d departures) outlast(ctx context.Context, s *state) (loop.Next, error) {
 	if s.current && !remains.Some(s.ks.Status) {
 		return loop.Next{}, nil
@@ -226,8 +226,8 @@ func (d departures) outlast(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{After: s.leaving.left.After()}, err
 }
 
-// gone are the objects that left this revision and that the control plane does not hold any more: not those that it
-// is not to delete.
+// gone returns the objects that left this revision and that are deleted on the control plane, or being deleted. Objects
+// that stay there on purpose are not among them.
 func (s *state) gone() []inventory.Entry {
 	deleted := inventory.Union(s.switched.pruned, s.leaving.Deleted)
 	return slices.DeleteFunc(slices.Clone(s.diff.Removed), func(e inventory.Entry) bool {

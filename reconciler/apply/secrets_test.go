@@ -21,7 +21,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 )
 
-// canaries are the values of a Secret that no text may show, in no form.
+// canaries are the values of a Secret that no text may show, in any form.
 var canaries = map[string]string{
 	"TOKEN": "canarytok3n", "MULTI": "cnA\nryB\nxyC", "AMP": "canary<amp>&z", "AB": "q7",
 	"HEX": "0x12D687", "FLOAT": "1234567.0", "OCTAL": "007654321",
@@ -39,26 +39,26 @@ func (l *logged) add(_, line string) {
 	l.lines = append(l.lines, line)
 }
 
-// told is all that people read of a Kustomization: its conditions, the Events, what is logged. The inventory and the
-// history name objects and digests for machines.
-func (w *world) told(name string, logs *logged) string {
+// texts returns all that people read about a Kustomization: its conditions, events and logs. The inventory and the
+// history, with names of objects and digests, are for machines.
+func (w *world) texts(name string, logs *logged) string {
 	w.t.Helper()
-	var said []string
+	var out []string
 	for _, c := range w.get(name).Status.Conditions {
-		said = append(said, c.Type+": "+c.Message)
+		out = append(out, c.Type+": "+c.Message)
 	}
 	for _, h := range w.get(name).Status.History {
-		said = append(said, h.LastReconciledStatus)
+		out = append(out, h.LastReconciledStatus)
 	}
-	said = append(said, w.events.about(name)...)
+	out = append(out, w.events.about(name)...)
 	logs.mu.Lock()
 	defer logs.mu.Unlock()
 	for _, line := range logs.lines {
 		if strings.Contains(line, `"`+name+`"`) {
-			said = append(said, line)
+			out = append(out, line)
 		}
 	}
-	return strings.Join(said, "\n")
+	return strings.Join(out, "\n")
 }
 
 const (
@@ -70,7 +70,7 @@ const (
 	namedDeploy = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: \"d-${TOKEN}\", namespace: NAMESPACE}\nspec:\n  selector: {matchLabels: {app: web}}\n  template:\n    metadata: {labels: {app: web}}\n    spec: {containers: [{name: web, image: \"nginx:1\"}]}\n"
 )
 
-// What is built from a Secret's values is shown to nobody, whatever they are put through, and whatever becomes of it.
+// No text shows a value from a Secret, whatever substitution does to it, and whatever the outcome is.
 func TestNothingToldShowsASecret(t *testing.T) {
 	label := func(text string) []string { return []string{strings.Replace(labelled, "LABEL", text, 1)} }
 	port := func(name string) []string { return []string{strings.Replace(withPort, "PORT", name, 1)} }
@@ -124,7 +124,7 @@ func TestNothingToldShowsASecret(t *testing.T) {
 			}
 			text := ""
 			err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, 20*time.Second, true, func(context.Context) (bool, error) {
-				text = w.told(web, logs)
+				text = w.texts(web, logs)
 				ready := apimeta.FindStatusCondition(w.get(web).Status.Conditions, meta.ReadyCondition)
 				return ready != nil && ready.Reason == tc.reason && w.get(web).Status.LastAttemptedRevision == revision && (tc.wait || len(w.events.about(web)) >= len(tc.commits)) && strings.Contains(text, tc.says), nil
 			})

@@ -29,26 +29,26 @@ import (
 type source struct {
 	kind string
 	key  client.ObjectKey
-	// revision is for people, such as "main@sha1:9f2c…".
+	// revision is the name for people, such as "main@sha1:9f2c…".
 	revision string
-	// origin is where the content came from before it was packed, if it was.
+	// origin is the revision from which the content was packed; empty for none.
 	origin string
-	// digest addresses the artifact in the store.
+	// digest names the artifact in the store.
 	digest string
-	// commit is what the artifact says of its commit, by the keys of the API.
+	// commit is the artifact's metadata about its commit, by the keys of the API.
 	commit map[string]string
-	// allows are the objects that the commit says it may remove, between commas.
+	// allows are the objects whose deletion the commit allows, separated by commas.
 	allows string
 }
 
-// originAnnotation is where an artifact says what it was made from.
+// originAnnotation is the metadata key under which an artifact names the revision that it was made from.
 const originAnnotation = "org.opencontainers.image.revision"
 
-// soon is when to look again for what should come by itself.
+// soon is the pause before looking again for something that a watch should report earlier.
 const soon = 30 * time.Second
 
-// prerequisites are the phases that find out whether a revision may be worked
-// on at all.
+// prerequisites has the phases that find out whether a revision may be applied at
+// all.
 type prerequisites struct {
 	hub                 client.Reader
 	allowCrossNamespace bool
@@ -56,7 +56,7 @@ type prerequisites struct {
 	limits              limits.Checker
 }
 
-// refuse ends a run that asks for what is not done yet, or cannot be understood.
+// refuse ends a run whose spec asks for something unsupported, has an invalid annotation, or exceeds a limit.
 func (p prerequisites) refuse(ctx context.Context, s *state) (loop.Next, error) {
 	if field, instead := kustomizations.Unsupported(s.ks.Spec); field != "" {
 		return loop.Next{}, loop.Stalled(ReasonNotSupported, fmt.Errorf("%s is not supported yet: %s", field, instead))
@@ -67,8 +67,8 @@ func (p prerequisites) refuse(ctx context.Context, s *state) (loop.Next, error) 
 	return loop.Next{}, p.limits.Kustomizations(ctx, s.ks)
 }
 
-// identify is the phase that finds out who acts for a Kustomization. What one
-// account was found to stand says nothing about what another may do.
+// identify returns the phase that finds out who acts for a Kustomization. When the account
+// changes, the applier's memory is dropped: the dry runs that it saves also check rights.
 func identify(who *actors.Actors, known *applier.Applier) loop.Phase[state] {
 	return func(_ context.Context, s *state) (loop.Next, error) {
 		var err error
@@ -85,7 +85,8 @@ func identify(who *actors.Actors, known *applier.Applier) loop.Phase[state] {
 	}
 }
 
-// findSource reads the artifact that is to be applied. What is refused is refused where there is none, too.
+// findSource reads the artifact that is to be applied. If there is none, a spec that would be refused is refused all
+// the same, as that is what people have to mend.
 func (p prerequisites) findSource(ctx context.Context, s *state) (loop.Next, error) {
 	err := p.readSource(ctx, s)
 	if err != nil {
@@ -96,7 +97,7 @@ func (p prerequisites) findSource(ctx context.Context, s *state) (loop.Next, err
 	return loop.Next{}, err
 }
 
-// readSource is for kinds that are served: of another one it finds nothing.
+// readSource reads the source of a supported kind. For another kind it does nothing, and refuse reports it.
 func (p prerequisites) readSource(ctx context.Context, s *state) error {
 	s.source.kind, s.source.key = s.ks.Spec.SourceRef.Kind, inventory.SourceOf(s.ks)
 	if s.source.kind != sourcev1.GitRepositoryKind {
@@ -129,8 +130,8 @@ func (p prerequisites) readSource(ctx context.Context, s *state) error {
 	return nil
 }
 
-// awaitDependencies ends a run while a dependency is not ready. The loop also
-// hears of it when one becomes so.
+// awaitDependencies ends a run while a dependency is not ready. A watch starts a run
+// when it becomes ready.
 func (p prerequisites) awaitDependencies(ctx context.Context, s *state) (loop.Next, error) {
 	if len(s.ks.Spec.DependsOn) == 0 {
 		return loop.Next{}, nil
@@ -142,7 +143,7 @@ func (p prerequisites) awaitDependencies(ctx context.Context, s *state) (loop.Ne
 	return loop.Next{}, err
 }
 
-// recognise finds out whether there is anything to do but to look at health.
+// recognise finds out whether the revision is applied already, so that only its health is checked.
 func recognise(_ context.Context, s *state) (loop.Next, error) {
 	s.current = s.last.recall(s)
 	return loop.Next{}, nil

@@ -21,13 +21,13 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/switching"
 )
 
-// reasonFailed is the reason of a fault that may pass.
+// reasonFailed is the reason of an error that may pass by itself.
 const reasonFailed = meta.ReconciliationFailedReason
 
-// hide returns a text without values from Secrets. Revisions are no secret.
+// hide returns a text without values from Secrets. It keeps the names of revisions, even if they contain such a value.
 func (s *state) hide(text string) string { return s.last.secrets.Hide(text, s.revisions()...) }
 
-// clean is hide of an error.
+// clean does for an error what hide does for a text; reason is for an error without one.
 func (s *state) clean(err error, reason string) error {
 	return s.last.secrets.Clean(err, reason, s.revisions()...)
 }
@@ -36,7 +36,7 @@ func (s *state) revisions() []string {
 	return []string{s.source.revision, s.ks.Status.LastAppliedRevision, s.ks.Status.LastAttemptedRevision, lastgood.In(s.ks.Status).Revision}
 }
 
-// statusOf says what a run came to; outcome is nil for one without fault.
+// statusOf returns the status after a run; outcome is nil for a run without an error.
 func statusOf(s *state, outcome *loop.Error, now time.Time) kustomizev1.KustomizationStatus {
 	status := s.ks.Status.DeepCopy()
 	c := kustomizations.Conditions{List: &status.Conditions, Generation: s.ks.Generation, Now: metav1.NewTime(now)}
@@ -53,7 +53,7 @@ func statusOf(s *state, outcome *loop.Error, now time.Time) kustomizev1.Kustomiz
 	default:
 		succeeded(c, status, s)
 	}
-	// What was let go of before a revision that is refused is still leaving.
+	// A refused revision records nothing new here: what earlier ones were allowed to delete is still leaving.
 	inventory.RecordLeaving(status, inventory.IDsOf(slices.Concat(s.leaving.Staying(), s.leaving.kept)), inventory.IDsOf(s.leaving.Staying()), s.leaving.known && !s.leaving.refused)
 	if s.ks.DeletionTimestamp != nil {
 		inventory.RecordUndecided(status, s.leaving.undecided)
@@ -81,8 +81,8 @@ func statusOf(s *state, outcome *loop.Error, now time.Time) kustomizev1.Kustomiz
 	return *status
 }
 
-// applyingStatus says that new objects are about to be written: they are owned
-// from here on.
+// applyingStatus returns the status before new objects are written. Its inventory already
+// has them, so that a crash in between leaves no object without an owner.
 func applyingStatus(s *state, now time.Time) kustomizev1.KustomizationStatus {
 	status := s.ks.Status.DeepCopy()
 	c := kustomizations.Conditions{List: &status.Conditions, Generation: s.ks.Generation, Now: metav1.NewTime(now)}
@@ -91,7 +91,7 @@ func applyingStatus(s *state, now time.Time) kustomizev1.KustomizationStatus {
 	c.Set(meta.ReconcilingCondition, metav1.ConditionTrue, meta.ProgressingReason, message)
 	c.Set(meta.ReadyCondition, metav1.ConditionUnknown, meta.ProgressingReason, message)
 	if status.LastAttemptedRevision != s.source.revision {
-		c.Remove(meta.HealthyCondition) // the next revision's clock starts anew
+		c.Remove(meta.HealthyCondition) // the timeout of the new revision counts from now: see health.Deadline
 	}
 	status.Inventory = inventory.Record(inventory.Union(s.diff.owned, s.desired))
 	status.LastAttemptedRevision = s.source.revision
@@ -102,7 +102,7 @@ func succeeded(c kustomizations.Conditions, status *kustomizev1.KustomizationSta
 	c.Remove(meta.ReconcilingCondition)
 	c.Remove(meta.StalledCondition)
 	message := "Applied revision: " + s.source.revision + s.waiting.aside + s.staying()
-	if s.current && readyAt(s) { // nobody has looked again
+	if s.current && readyAt(s) { // this run has not assessed health: keep the message
 		message = apimeta.FindStatusCondition(status.Conditions, meta.ReadyCondition).Message
 	} else {
 		healthIsKnown(c, s)
@@ -117,7 +117,8 @@ func succeeded(c kustomizations.Conditions, status *kustomizev1.KustomizationSta
 	remember(status, s, meta.ReconciliationSucceededReason, c.Now.Time)
 }
 
-// staying names what has left a revision that is not applied everywhere; empty for nothing.
+// staying returns a text about what left the revision and is kept, as the revision is not applied everywhere; empty
+// for nothing.
 func (s *state) staying() string {
 	if len(s.leaving.kept) == 0 {
 		return ""
@@ -140,7 +141,7 @@ func progressing(c kustomizations.Conditions, status *kustomizev1.KustomizationS
 	c.Set(meta.ReadyCondition, metav1.ConditionUnknown, reason, s.waiting.text)
 	had := apimeta.FindStatusCondition(status.Conditions, meta.HealthyCondition)
 	if status.LastAttemptedRevision != s.source.revision || had != nil && had.Reason == health.ReasonClusterSilent && !s.waiting.silent {
-		c.Remove(meta.HealthyCondition) // its clock starts anew
+		c.Remove(meta.HealthyCondition) // so that its transition time, from which the timeout counts, is new
 	}
 	c.Set(meta.HealthyCondition, metav1.ConditionUnknown, reason, s.waiting.text)
 	if !s.current {
@@ -148,7 +149,7 @@ func progressing(c kustomizations.Conditions, status *kustomizev1.KustomizationS
 	}
 }
 
-// handingOver says that the revision stands, and what is left of the one before.
+// handingOver sets the conditions of a revision that is applied while siblings have yet to take over what left it.
 func handingOver(c kustomizations.Conditions, status *kustomizev1.KustomizationStatus, s *state) {
 	message := excerpt.Message("Applied revision "+s.source.revision+"; "+s.leaving.String(), kustomizev1.MaxConditionMessageLength)
 	c.Remove(meta.StalledCondition)
@@ -166,7 +167,7 @@ func healthIsKnown(c kustomizations.Conditions, s *state) {
 	c.Set(meta.HealthyCondition, metav1.ConditionTrue, meta.SucceededReason, "All objects are healthy"+s.waiting.aside)
 }
 
-// record is the inventory of a revision that stands: what left it, and is not gone, is owned on.
+// record returns the inventory of a revision that is applied: its objects, and what left it and is still owned.
 func (s *state) record() *kustomizev1.ResourceInventory {
 	return inventory.Record(inventory.Union(inventory.Union(s.leaving.Staying(), s.leaving.kept), s.desired))
 }
@@ -175,7 +176,7 @@ func failed(c kustomizations.Conditions, status *kustomizev1.KustomizationStatus
 	message := excerpt.Message(egress.Message(outcome), kustomizev1.MaxConditionMessageLength)
 	first := s.source.revision != "" && status.LastAttemptedRevision != s.source.revision || outcome.Reason == meta.DependencyNotReadyReason
 	if first && !apimeta.IsStatusConditionTrue(status.Conditions, meta.HealthyCondition) {
-		c.Remove(meta.HealthyCondition) // its clock starts once it is applied
+		c.Remove(meta.HealthyCondition) // the timeout counts only once the revision is applied
 	}
 	switch outcome.Class {
 	case loop.ClassStalled:
@@ -202,7 +203,7 @@ func failed(c kustomizations.Conditions, status *kustomizev1.KustomizationStatus
 	}
 }
 
-// remember adds to the history what has not been the last thing to happen.
+// remember adds the outcome of the run to the history, unless it equals the last one.
 func remember(status *kustomizev1.KustomizationStatus, s *state, outcome string, now time.Time) {
 	o := kustomizations.Outcome{Digest: s.digest, Revision: s.source.revision, Origin: s.source.origin, Reason: outcome, Commit: s.source.commit, Begun: s.now, Now: now, Anew: s.ks.Status.ObservedGeneration != s.ks.Generation}
 	kustomizations.Remember(status, o)

@@ -12,8 +12,8 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
-// What others change or delete while a Kustomization is suspended is reported, over a restart, until it is as it was, or
-// the Kustomization goes on.
+// What others change or delete while a Kustomization is suspended is reported, also after a restart, until it is as it
+// was, or the Kustomization is resumed.
 func TestWhatOthersChangeOfASuspendedKustomization(t *testing.T) {
 	w := newWorld(t)
 	templates := &listening{}
@@ -29,7 +29,7 @@ func TestWhatOthersChangeOfASuspendedKustomization(t *testing.T) {
 		change(before.DeepCopy())
 		templates.Changed(templatestore.KeyOf(before), before, w.configMap(name), false)
 	}
-	told := func(want ...string) {
+	reports := func(want ...string) {
 		t.Helper()
 		w.until(fmt.Sprintf("%q are told of", want), func() (bool, string) {
 			var got []string
@@ -57,16 +57,16 @@ func TestWhatOthersChangeOfASuspendedKustomization(t *testing.T) {
 		shows("config-00", number("98"))
 		return len(inventory.EditedIn(w.get("web").Status)) > 0, ""
 	})
-	told("config-00")
+	reports("config-00")
 	shows("config-01", func(obj *unstructured.Unstructured) {
 		if err := w.Hub.Delete(t.Context(), obj); err != nil {
 			t.Fatal(err)
 		}
 	})
-	told("config-00", "config-01 gone")
+	reports("config-00", "config-01 gone")
 	w.stop()
 	w.start()
-	told("config-00", "config-01 gone")
+	reports("config-00", "config-01 gone")
 	suspend(false)
 	w.until("all is as it was", func() (bool, string) {
 		a, b := w.configMap("config-00"), w.configMap("config-01")
@@ -76,5 +76,5 @@ func TestWhatOthersChangeOfASuspendedKustomization(t *testing.T) {
 		number, _, _ := unstructured.NestedString(a.Object, "data", "number")
 		return number == "0", number
 	})
-	told()
+	reports()
 }

@@ -20,20 +20,20 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/switching"
 )
 
-// switched is how far a run is with a revision whose parts are to count at the same time.
+// switched is how far a run has come with a switch: a revision whose objects other loops must see as a whole.
 type switched struct {
-	// needed says that the parts depend on each other; resumed that an earlier run began; announced
-	// that this one has reported it.
+	// needed says that the objects depend on each other, so that a switch is needed; resumed that an earlier run
+	// began it; announced that this run has announced it.
 	needed, resumed, announced bool
-	// pruned is what went before anything was waited for.
+	// pruned is what finish deleted, before health is assessed.
 	pruned []inventory.Entry
-	// done says that all of it counts from now on.
+	// done says that other loops have seen all of the revision, so that the switch can end.
 	done bool
 }
 
-// switcher has the parts of revisions count at the same time.
+// switcher makes other loops see revisions as a whole: see docs/design/0009.
 type switcher struct {
-	switches switchover.Switches // nil: each counts as it is written
+	switches switchover.Switches // nil: other loops see each object as it is written
 	own      kustomizations.Store
 	applier  *applier.Applier
 	actors   *actors.Actors
@@ -42,8 +42,8 @@ type switcher struct {
 }
 
 // begin records new objects as owned before they are written, so that a crash in between does not leave
-// any that nobody would ever delete. In the same write it announces a switch, unless what the objects
-// need to exist is made first, which may take long.
+// any that nobody would ever delete. In the same write it announces a switch, unless definitions have to
+// be created first: clusters would wait for these, which may take long.
 func (w switcher) begin(ctx context.Context, s *state) (loop.Next, error) {
 	s.switched.resumed = apimeta.IsStatusConditionTrue(s.ks.Status.Conditions, switching.Condition)
 	s.switched.needed = w.switches != nil && (s.switched.resumed || switchover.Needed(s.plan.Changes, s.leaving.Deleted))
@@ -54,8 +54,8 @@ func (w switcher) begin(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, w.announce(ctx, s, announces)
 }
 
-// announce says what is about to be written. Whoever carries objects leaves them as they stand from then
-// on, if it is a switch.
+// announce writes into the status what is about to be applied. If it is a switch, the loops that propagate objects
+// leave these as they are from then on.
 func (w switcher) announce(ctx context.Context, s *state, isSwitch bool) error {
 	after := s.ks.DeepCopy()
 	if len(s.diff.Added) > 0 {
@@ -74,8 +74,8 @@ func (w switcher) announce(ctx context.Context, s *state, isSwitch bool) error {
 	return nil
 }
 
-// beforeRules is called when all exists that the objects of a revision need: a switch that waited for that is
-// announced then.
+// beforeRules returns the function that the applier calls once all definitions are served, before it writes policies.
+// It announces a switch that begin has put off.
 func (w switcher) beforeRules(s *state) func(context.Context) error {
 	return func(ctx context.Context) error {
 		s.writes = part
@@ -86,10 +86,10 @@ func (w switcher) beforeRules(s *state) func(context.Context) error {
 	}
 }
 
-// finish removes what left the revision and must not be waited for: the policies and overrides, which
-// count with all of it, and Kustomizations that hand over. All of a switch counts once it is seen; the
-// status says so: at once where more is to be removed, else with the outcome of the run. Any policy or override
-// is seen before health is looked at.
+// finish deletes what left the revision and must not wait for health: policies and overrides, which are part of
+// the switch, and Kustomizations that hand objects over. Then it waits until the watches of other loops have seen
+// everything, also without a switch if a policy or override was written, as health depends on these. A switch ends in
+// the status: here if more has to be deleted, which must come after it, and else with the outcome of the run.
 func (w switcher) finish(ctx context.Context, s *state) (loop.Next, error) {
 	s.writes = whole
 	var err error
@@ -122,7 +122,7 @@ func (w switcher) finish(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, nil
 }
 
-// first divides what is to be deleted into what goes before health is looked at, and the rest.
+// first splits what is to be deleted into what is deleted before health is assessed, and the rest.
 func (w switcher) first(ctx context.Context, s *state) (first, rest []inventory.Entry, err error) {
 	first, others := switchover.Rules(s.leaving.Deleted)
 	for _, e := range others {
@@ -139,7 +139,7 @@ func (w switcher) first(ctx context.Context, s *state) (first, rest []inventory.
 	return first, rest, nil
 }
 
-// end says that a Kustomization is not being switched here, and what left it and is not gone yet.
+// end ends a switch of a Kustomization, if there is one. leaving is what left it and is not deleted yet.
 func (w switcher) end(ctx context.Context, owner client.ObjectKey, leaving []inventory.Entry) {
 	if w.switches != nil {
 		w.switches.End(ctx, owner, leaving)

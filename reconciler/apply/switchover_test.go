@@ -25,8 +25,8 @@ func (b *begun) Unseen(context.Context, []switching.Version) ([]switching.Versio
 	return nil, nil
 }
 
-// A switch is announced before its first policy or override is written, and once: also by a run that finds
-// the kinds which an earlier one has defined, and has nothing to define itself.
+// A switch is announced once, before its first policy or override is written. That also holds for a run that has no
+// definitions to write, as an earlier run has written them.
 func TestASwitchIsAnnouncedOnceKindsAreServed(t *testing.T) {
 	ks := &kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "shop"}}
 	hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(ks).WithStatusSubresource(ks).Build()

@@ -11,7 +11,7 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 )
 
-// TestTaintsThatLeaveGit: whoever wrote the list of taints last, those go that Git does not want any more, and no other.
+// TestTaintsThatLeaveGit: taints that left Git are removed, and no others, whoever wrote the list of taints last.
 func TestTaintsThatLeaveGit(t *testing.T) {
 	w := newQuietWorld(t)
 	const manifest = "apiVersion: cluster.karmada.io/v1alpha1\nkind: Cluster\nmetadata: {name: east}\nspec: {syncMode: Push%s}\n"

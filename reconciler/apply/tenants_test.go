@@ -19,11 +19,11 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 )
 
-// password is what nobody may read who has not been allowed to.
+// password must not be shown to anyone who may not read its Secret.
 const password = "correct-horse"
 
-// allow lets a service account of the world's namespace do what a ClusterRole
-// says in a namespace, and returns the grant.
+// allow binds a ClusterRole to a service account of the world's namespace, for a
+// namespace, and returns the binding.
 func (w *world) allow(account, clusterRole, namespace string) *rbacv1.RoleBinding {
 	w.t.Helper()
 	grant := &rbacv1.RoleBinding{
@@ -35,8 +35,8 @@ func (w *world) allow(account, clusterRole, namespace string) *rbacv1.RoleBindin
 	return grant
 }
 
-// knows waits until the server goes by it whether the default account of the world's
-// namespace may delete ConfigMaps there: it hears of grants a moment after they are written.
+// knows waits until the server decides as given whether the default account of the world's
+// namespace may delete ConfigMaps there: its authorizer sees grants a moment after they are written.
 func (w *world) knows(may bool) {
 	w.t.Helper()
 	w.until(fmt.Sprintf("known that the account may: %t", may), func() (bool, string) {
@@ -49,13 +49,13 @@ func (w *world) knows(may bool) {
 	})
 }
 
-// account makes a service account of the world's namespace.
+// account creates a service account in the world's namespace.
 func (w *world) account(name string) {
 	w.t.Helper()
 	w.create(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}})
 }
 
-// foreign makes a namespace of somebody else's with a Secret in it.
+// foreign creates a namespace of another tenant with a Secret in it.
 func (w *world) foreign() string {
 	w.t.Helper()
 	namespace := w.Namespace(w.t)
@@ -66,13 +66,13 @@ func (w *world) foreign() string {
 // saysNothingOf fails if any report of a Kustomization contains a text.
 func (w *world) saysNothingOf(name string, texts ...string) {
 	w.t.Helper()
-	said := fmt.Sprintf("%+v", w.get(name).Status)
+	reports := fmt.Sprintf("%+v", w.get(name).Status)
 	w.events.mu.Lock()
-	said += strings.Join(w.events.said, "\n")
+	reports += strings.Join(w.events.messages, "\n")
 	w.events.mu.Unlock()
 	for _, text := range texts {
-		if strings.Contains(said, text) {
-			w.t.Errorf("%q is told:\n%s", text, said)
+		if strings.Contains(reports, text) {
+			w.t.Errorf("%q is told:\n%s", text, reports)
 		}
 	}
 }
@@ -116,8 +116,8 @@ func TestWithoutAnAccountTheDefaultOneActs(t *testing.T) {
 	}
 }
 
-// TestAllThatIsMissingIsSaidAtOnce: nobody finds out by rounds what an account lacks, be
-// it more than the message names.
+// TestAllThatIsMissingIsSaidAtOnce: the hint lists all rights that an account lacks at once, even
+// if the message names fewer objects.
 func TestAllThatIsMissingIsSaidAtOnce(t *testing.T) {
 	w := newTenantWorld(t)
 	w.kustomization("web")
@@ -133,7 +133,7 @@ func TestAllThatIsMissingIsSaidAtOnce(t *testing.T) {
 	}
 }
 
-// TestAnAccountThatIsNotThere: no right is proposed for a name that is mistyped.
+// TestAnAccountThatIsNotThere: the hint proposes no rights for a mistyped account.
 func TestAnAccountThatIsNotThere(t *testing.T) {
 	w := newTenantWorld(t)
 	w.kustomization("web", func(spec *kustomizev1.KustomizationSpec) { spec.ServiceAccountName = "deploier" })
@@ -176,7 +176,7 @@ func TestWhatAnAccountMayNotDeleteStays(t *testing.T) {
 	w.reported("web", meta.ReconciliationSucceededReason, meta.PruneFailedReason)
 	w.events.mu.Lock()
 	defer w.events.mu.Unlock()
-	last := strings.ReplaceAll(w.events.said[len(w.events.said)-1], w.namespace, "NS")
+	last := strings.ReplaceAll(w.events.messages[len(w.events.messages)-1], w.namespace, "NS")
 	for _, want := range []string{"2 objects stay", "ConfigMap/NS/config-00", `cannot delete resource "configmaps"`} {
 		if !strings.Contains(last, want) {
 			t.Errorf("event = %q, want it to say %q", last, want)
@@ -184,8 +184,8 @@ func TestWhatAnAccountMayNotDeleteStays(t *testing.T) {
 	}
 }
 
-// TestAnAccountOfANameThatNoneCanHave acts for nothing, is part of no command that
-// people are told, and does not keep its Kustomization from being deleted.
+// TestAnAccountOfANameThatNoneCanHave: such an account is refused, is not put into a command that
+// people may copy, and does not keep its Kustomization from being deleted.
 func TestAnAccountOfANameThatNoneCanHave(t *testing.T) {
 	w := newTenantWorld(t)
 	w.allow("default", "edit", w.namespace)
@@ -210,7 +210,7 @@ func TestAnAccountOfANameThatNoneCanHave(t *testing.T) {
 	}
 }
 
-// guessing is an expression whose fault shows the value that it meets.
+// guessing returns an expression whose error contains the value that it reads.
 func guessing(kind string) []kustomize.CustomHealthCheck {
 	return []kustomize.CustomHealthCheck{{
 		APIVersion: "v1", Kind: kind,
@@ -379,7 +379,7 @@ func TestAnAdministratorIsNotSteeredByOthers(t *testing.T) {
 	}
 }
 
-// A value from a Secret that a server refuses, and repeats, is told to nobody.
+// A value from a Secret that the server refuses and quotes is not shown in any text.
 func TestRefusedVariablesStaySecret(t *testing.T) {
 	w := newWorld(t)
 	w.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "vars"}, StringData: map[string]string{"token": password + " !"}})

@@ -18,42 +18,43 @@ import (
 )
 
 const (
-	// definitionsPoll is when to look again for a new kind.
+	// definitionsPoll is the pause before looking again whether a new kind is served.
 	definitionsPoll = 500 * time.Millisecond
-	// healthPoll is when to look again at what is not healthy yet. What is
-	// propagated is heard of sooner, through its binding.
+	// healthPoll is the pause before looking again at what is not healthy yet. For
+	// propagated objects the watch on bindings starts a run sooner.
 	healthPoll = 2 * time.Second
-	// silentPoll is when to look again at what runs in clusters of which nothing is heard.
+	// silentPoll is the pause before looking again at what runs in silent clusters.
 	silentPoll = 10 * time.Second
-	// namedAfter is how long nothing is reported of what is waited for: most becomes healthy by then.
+	// namedAfter is how long a message does not name what the health check waits for, as most objects become
+	// healthy by then and each name costs a write of the status.
 	namedAfter = 10 * time.Second
-	// longestRun bounds a run, whatever the Kustomization's timeout is: health is
-	// waited for between runs.
+	// longestRun bounds a run, whatever the Kustomization's timeout is. The wait for
+	// health does not count, as it happens between runs.
 	longestRun = time.Hour
 	// namedUnhealthy is how many objects a message names.
 	namedUnhealthy = 3
 )
 
-// wait is what a health check waits for; the zero value is nothing.
+// wait is what the run waits for; the zero value is nothing.
 type wait struct {
 	text string
-	// silent says that it is for clusters of which nothing is heard, and nothing else.
+	// silent says that it waits for silent clusters, and for nothing else.
 	silent bool
-	// failed is why the health check failed, or that something is missing; nil if that is not so.
+	// failed is why the health check failed, or which object is missing; nil for neither.
 	failed error
-	// aside is what is told besides; see health.Assessment.
+	// aside is added to messages about health; see health.Assessment.Aside.
 	aside string
 }
 
-// over reports whether nothing more is waited for that may yet become known.
+// over reports whether the health check is complete, except perhaps for silent clusters.
 func (w wait) over() bool { return w.failed == nil && (w.text == "" || w.silent) }
 
-// healthy is the phase that ends a run whose health check failed.
+// healthy is the phase that ends a run whose health check failed. It is the last one, so that the others run before.
 func healthy(_ context.Context, s *state) (loop.Next, error) { return loop.Next{}, s.waiting.failed }
 
-// assess looks at the health of a revision that stands, where the Kustomization
-// asks for it. It never waits itself: it is run again when a binding changes,
-// and a newer revision takes its place.
+// assess checks the health of a revision that is applied, if the Kustomization
+// asks for it. It does not block: the loop runs again when a binding changes,
+// and a newer revision is not held up.
 func (r *Reconciler) assess(ctx context.Context, s *state) (loop.Next, error) {
 	if s.current {
 		s.waiting.failed = missing(s.last, s.now)
@@ -101,9 +102,9 @@ func (r *Reconciler) assess(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{After: min(left, healthPoll)}, nil
 }
 
-// unhealthyError names what is unhealthy. While the same objects are, the text
-// stays as it is, whatever they count meanwhile. Health may come back by
-// itself, so it is looked at again.
+// unhealthyError returns an error that names what is unhealthy. As long as these are
+// the same objects, the text stays the same, even if numbers in it change. Its class is
+// loop.ClassWaiting, as objects may become healthy by themselves.
 func unhealthyError(s *state, what string, verdicts []health.Verdict) error {
 	var ids []inventory.ID
 	for _, v := range verdicts {
@@ -117,12 +118,13 @@ func checksHealth(s *state) bool {
 	return s.ks.Spec.Wait || len(s.ks.Spec.HealthChecks) > 0
 }
 
-// readyAt reports whether the status calls this revision ready.
+// readyAt reports whether the status has this revision as ready.
 func readyAt(s *state) bool {
 	return apimeta.IsStatusConditionTrue(s.ks.Status.Conditions, meta.ReadyCondition) && s.ks.Status.LastAppliedRevision == s.source.revision
 }
 
-// awaited returns what is waited for: everything where something stays until all is applied.
+// awaited returns the objects whose changes start a run while the Kustomization waits: all of them if something is kept
+// until they are applied, and else those that toAssess returns.
 func (s *state) awaited() []inventory.Entry {
 	if len(s.leaving.kept) > 0 {
 		return s.butItself(s.desired)
@@ -130,7 +132,7 @@ func (s *state) awaited() []inventory.Entry {
 	return s.toAssess()
 }
 
-// toAssess returns what health is judged by: everything, or what is listed.
+// toAssess returns the objects whose health counts: all with spec.wait, and else those in spec.healthChecks.
 func (s *state) toAssess() []inventory.Entry {
 	if s.ks.Spec.Wait {
 		return s.butItself(s.desired)
@@ -138,15 +140,15 @@ func (s *state) toAssess() []inventory.Entry {
 	return s.butItself(health.Listed(s.ks))
 }
 
-// butItself leaves out the Kustomization, which the root of a repository applies, too: it is ready once all else is.
+// butItself leaves out the Kustomization itself, which may be among its own objects: it would wait for itself.
 func (s *state) butItself(entries []inventory.Entry) []inventory.Entry {
 	itself := inventory.OfKustomization(s.owner)
 	return slices.DeleteFunc(slices.Clone(entries), func(e inventory.Entry) bool { return e.ID == itself })
 }
 
-// observeOwn returns those of the entries that the revision holds, as they stand:
-// the account has just been let apply them, and so may read them. The labels alone
-// are no evidence, as whoever writes an object chooses them.
+// observeOwn reads, with the loop's own rights, those of the entries that the revision holds:
+// the account may apply these, and so may know them. Labels alone are no reason to read an
+// object, as anyone who writes an object chooses them.
 func observeOwn(ctx context.Context, by *applier.Applier, s *state, entries []inventory.Entry) (applier.Observed, error) {
 	held := make(map[inventory.ID]bool, len(s.desired))
 	for _, e := range s.desired {

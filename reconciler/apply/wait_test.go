@@ -59,8 +59,8 @@ func TestWaitIsForHealthAndForNothingOlder(t *testing.T) {
 	}
 }
 
-// TestAKustomizationThatAppliesItself is the root of a repository that holds its own manifest: it does not wait for
-// itself, and what leaves it goes.
+// TestAKustomizationThatAppliesItself: the root of a repository that holds its own manifest does not wait for itself,
+// and what leaves it is deleted.
 func TestAKustomizationThatAppliesItself(t *testing.T) {
 	w := newWorld(t)
 	self := strings.Replace(child("web", "app"), "prune: true", "prune: true, wait: true, timeout: 20s", 1)
@@ -101,7 +101,7 @@ func TestWaitIsForTheBindingOfWhatAPolicyCarries(t *testing.T) {
 	if err := w.Hub.Status().Update(t.Context(), binding); err != nil {
 		t.Fatal(err)
 	}
-	// No Work says that the latest version was sent, so that nothing is known.
+	// No Work shows that the latest version was sent, so that the health is not known.
 	if got := w.get("web"); apimeta.IsStatusConditionTrue(got.Status.Conditions, meta.ReadyCondition) {
 		t.Errorf("ready although no cluster has it: %+v", got.Status.Conditions)
 	}
@@ -240,8 +240,8 @@ func TestVariablesComeFromTheHub(t *testing.T) {
 	}
 }
 
-// Variables that come, or change, are noticed without waiting for the interval: one that is missing by
-// itself, and others by Flux's label.
+// Variables that are created or change are noticed without waiting for the interval: missing ones by a short retry, and
+// others by the watch on Flux's label.
 func TestVariablesThatChange(t *testing.T) {
 	w := newWorld(t)
 	revision := w.commit(map[string]string{"app/x.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: out, namespace: NAMESPACE}\ndata:\n  colour: ${colour}\n"})
@@ -272,7 +272,7 @@ func TestVariablesThatChange(t *testing.T) {
 	}
 }
 
-// A number of clusters that is none is reported, and nothing is applied until it is one.
+// An invalid number of clusters in the annotation is reported, and nothing is applied until it is valid.
 func TestANumberOfClustersThatIsNone(t *testing.T) {
 	w := newWorld(t)
 	w.kustomization("web", waiting)

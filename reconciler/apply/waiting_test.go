@@ -11,9 +11,9 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 )
 
-// TestWaitingForASourceIsNoWarning: a Kustomization is most often made together
-// with its source, which has no artifact in the first seconds. Its conditions say
-// what it waits for, as Flux's do; an Event would be one for each that is new.
+// TestWaitingForASourceIsNoWarning: a Kustomization is most often created together
+// with its source, which has no artifact in the first seconds. Its conditions show
+// what it waits for, as Flux's do; an event would come for each new Kustomization.
 func TestWaitingForASourceIsNoWarning(t *testing.T) {
 	unknown := func(s *state) { s.source = source{kind: s.source.kind, key: s.source.key} }
 	fresh := func(s *state) { s.ks.Status.Conditions = nil }

@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	// firstRetry and lastRetry bound the back-off after faults.
+	// firstRetry and lastRetry are the shortest and the longest back-off after errors.
 	firstRetry = 200 * time.Millisecond
 	lastRetry  = 2 * time.Minute
 )

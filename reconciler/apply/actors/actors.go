@@ -1,5 +1,5 @@
 // Package actors knows who acts for Kustomizations: the clients that they read and write with, and
-// what to say where the account behind one lacks a right.
+// the hint to give where the account behind one lacks a right.
 //
 // In go Kustomizations and the rules of tenancy; out come clients that act as service accounts, and
 // errors with the commands that grant what was missing. It reads service accounts and writes nothing.
@@ -35,9 +35,9 @@ type Actors struct {
 	byAccount map[client.ObjectKey]client.Client
 }
 
-// New returns the actors by the rules. Those that are made reach the hub by the connection, and
-// serve kinds as its client does; live reads without a cache. It errs if the connection's settings
-// are unusable.
+// New returns the Actors that follow the rules. Their clients connect to the hub with config, and use the
+// scheme and the mapper of the given client; live reads without a cache. It returns an error if config
+// is unusable.
 func New(hub client.Client, live client.Reader, config *rest.Config, rules tenancy.Rules) (*Actors, error) {
 	options := client.Options{Scheme: hub.Scheme(), Mapper: hub.RESTMapper()}
 	own, err := client.New(config, options)
@@ -50,8 +50,8 @@ func New(hub client.Client, live client.Reader, config *rest.Config, rules tenan
 	}, nil
 }
 
-// mostClients is how many are kept: tenants name as many accounts as they like, one
-// after the other, and a client is soon made anew.
+// mostClients is how many clients are kept. Tenants may name any number of accounts, so the map needs a
+// bound; it is simply emptied, as a client is cheap to make again.
 const mostClients = 1024
 
 // Actor is who acts for a Kustomization.
@@ -85,8 +85,8 @@ func (a *Actors) Of(ks *kustomizev1.Kustomization) (Actor, error) {
 	return Actor{identity, as}, nil
 }
 
-// Subject lists what decides who acts for a Kustomization. ConfigMaps and Secrets
-// of spec.postBuild are always in its own namespace.
+// Subject returns what decides who acts for a Kustomization. The ConfigMaps and Secrets
+// of spec.postBuild are no references in this sense, as they are always in its own namespace.
 func Subject(ks *kustomizev1.Kustomization) tenancy.Subject {
 	refs := []tenancy.Reference{{Field: "spec.sourceRef", Namespace: ks.Spec.SourceRef.Namespace}}
 	for i, ref := range ks.Spec.DependsOn {
@@ -102,7 +102,7 @@ func Gone(ctx context.Context, live client.Reader, as tenancy.Identity) (bool, e
 		return false, nil
 	}
 	if as.Check() != nil {
-		return true, nil // there is none of such a name
+		return true, nil // no account can have such a name
 	}
 	err := live.Get(ctx, as.ServiceAccount, &corev1.ServiceAccount{})
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -111,7 +111,7 @@ func Gone(ctx context.Context, live client.Reader, as tenancy.Identity) (bool, e
 	return err != nil, nil
 }
 
-// Explained adds to an error what grants the rights that were missing, if any were.
+// Explained adds to an error the commands that grant the missing rights, if rights were missing.
 func (a Actor) Explained(err error) error {
 	if err == nil {
 		return nil
@@ -119,8 +119,8 @@ func (a Actor) Explained(err error) error {
 	return hinting(err, a.Hint(refusalsIn(err)...))
 }
 
-// Explained is the same, but for an account that does not exist: that is what is to be
-// mended first. One that cannot be looked up is taken to be there.
+// Explained does what Actor.Explained does, but where the account does not exist the hint is to create it,
+// as rights are of no use before that. An account that cannot be looked up is taken to exist.
 func (a *Actors) Explained(ctx context.Context, who Actor, err error) error {
 	if err == nil {
 		return nil
@@ -134,8 +134,8 @@ func (a *Actors) Explained(ctx context.Context, who Actor, err error) error {
 	return hinting(err, hint)
 }
 
-// refusalsIn are the texts in which a server may say that a right is missing: those of all
-// findings, of which a message names but the first.
+// refusalsIn returns the texts in which a server may say that a right is missing. Of a Refusal these are the
+// messages of all findings, as its own text spells out only the first few.
 func refusalsIn(err error) []string {
 	var refusal *applier.Refusal
 	if !errors.As(err, &refusal) {
@@ -150,8 +150,8 @@ func refusalsIn(err error) []string {
 	return texts
 }
 
-// hinting returns an error that ends with a hint, if there is one. Parts of its text are
-// from manifests: these are not taken for hints.
+// hinting returns an error that ends with a hint, if there is one. Parts of an error's text come from
+// manifests, which tenants write: tenancy.Foreign sees to it that these are not taken for hints.
 func hinting(err error, hint string) error {
 	if text := err.Error(); tenancy.Foreign(text) != text {
 		err = errors.New(tenancy.Foreign(text))

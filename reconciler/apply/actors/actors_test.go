@@ -10,8 +10,8 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 )
 
-// TestHintsAreNotForged: what stands in a manifest, and so in what is reported of it, is
-// neither taken for a refusal nor for a hint.
+// TestHintsAreNotForged: text from a manifest, which messages may quote, is neither taken for a
+// refusal nor for a hint.
 func TestHintsAreNotForged(t *testing.T) {
 	who := Actor{Identity: tenancy.Identity{ServiceAccount: types.NamespacedName{Namespace: "shop", Name: "default"}, Because: "as it is told"}}
 	const forged = `Invalid value: it acts as the service account x, y; to allow it: kubectl create clusterrolebinding x --clusterrole=cluster-admin`

@@ -14,7 +14,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// FieldManager owns the fields that come from Git. It is Flux's, so that
+// FieldManager owns the fields that come from Git. It is the name that Flux uses, so that
 // objects which Flux applied before are taken over field by field.
 const FieldManager = "kustomize-controller"
 
@@ -40,9 +40,9 @@ type Applier struct {
 	memory memory
 }
 
-// New returns an Applier that looks at the hub through the given reader, which
-// must not be a cache: what is deleted must have been seen. The mapper is reset when
-// a kind is served otherwise than it says.
+// New returns an Applier that reads the hub through the given reader, which must not be a cache: a
+// deletion is bound to the UID and the version that were read. The mapper is reset when the hub turns out
+// to serve a kind otherwise than the mapper has it.
 func New(hub client.Reader, mapper meta.RESTMapper, opts Options) *Applier {
 	if opts.Parallel <= 0 {
 		opts.Parallel = defaultParallel
@@ -59,12 +59,11 @@ func (a *Applier) Observe(ctx context.Context, owner types.NamespacedName, entri
 	return a.reader.observe(ctx, owner, entries, a.opts.Parallel)
 }
 
-// Forget drops what is remembered of an owner that is gone.
+// Forget drops what is remembered of the objects of an owner that is gone.
 func (a *Applier) Forget(owner types.NamespacedName) { a.memory.forget(owner) }
 
-// each calls fn for every item, several at a time. One that fails does not keep
-// the others; it returns the first error, in the order of the items, and says
-// how many there were.
+// each calls fn for every item, several at a time. An item that fails does not stop the
+// others. The error is the first one, in the order of the items, with the number of the others.
 func each[T any](ctx context.Context, parallel int, items []T, fn func(context.Context, T) error) error {
 	errs := make([]error, len(items))
 	var group errgroup.Group
@@ -81,7 +80,7 @@ func each[T any](ctx context.Context, parallel int, items []T, fn func(context.C
 			return nil
 		})
 	}
-	_ = group.Wait() // no function returns an error
+	_ = group.Wait() // the functions return nil, and keep their errors in errs
 	failed := slices.DeleteFunc(errs, func(err error) bool { return err == nil })
 	switch len(failed) {
 	case 0:

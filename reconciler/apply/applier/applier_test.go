@@ -77,7 +77,7 @@ func TestPrunable(t *testing.T) {
 	}
 }
 
-// TestTheFieldComesFirst holds what is reported of a field that is wrong: messages are cut.
+// TestTheFieldComesFirst: a message names the invalid field at its beginning, as messages are shortened.
 func TestTheFieldComesFirst(t *testing.T) {
 	typed := func(text string) error {
 		return apierrors.NewInternalError(errors.New("failed to create typed patch object (shop/web; policy.karmada.io/v1alpha1, Kind=PropagationPolicy): " + text))

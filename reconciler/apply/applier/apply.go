@@ -20,16 +20,16 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/secrets"
 )
 
-// recreatePoll is how often it is looked whether a deleted object is gone.
+// recreatePoll is the pause between looks at whether a deleted object is gone, before it is created again.
 const recreatePoll = 200 * time.Millisecond
 
-// Apply carries out a plan. Definitions come first; what had to wait for them
-// is then checked, all of it, and begin is called, before anything else is written.
+// Apply carries out a plan. It writes definitions first. Before it writes anything else, it
+// checks all objects that had to wait for them, and calls begin.
 //
-// It returns done=false if a kind that comes with the set is not served yet:
-// check again soon. Errors are those of Check, and faults of single writes,
-// joined; objects whose write failed do not keep the others from theirs within
-// their stage, but end the apply after it.
+// It returns done=false if a kind that comes with the set is not served yet: the caller
+// checks again soon. Errors are those of Check, and those of single writes.
+// A write that fails does not keep back other objects of its stage, but no later
+// stage is written.
 func (a *Applier) Apply(ctx context.Context, plan Plan, seen Observed, begin func(context.Context) error) (done bool, err error) {
 	stages := [...]inventory.Stage{inventory.Definitions, inventory.Overrides, inventory.Policies, inventory.Templates, inventory.Hooks}
 	for _, stage := range stages {
@@ -51,8 +51,8 @@ func (a *Applier) Apply(ctx context.Context, plan Plan, seen Observed, begin fun
 	return true, nil
 }
 
-// checkRest compares what could not be compared before. It returns false if
-// something still cannot be.
+// checkRest compares the objects that could not be compared before. It returns false if
+// some of them still cannot be, and then compares none.
 func (a *Applier) checkRest(ctx context.Context, plan Plan, seen Observed) (bool, error) {
 	var waiting []int
 	for i, c := range plan.Changes {
@@ -106,7 +106,7 @@ func (a *Applier) applyOne(ctx context.Context, set Set, c *Change) error {
 			MigrateAPIVersion: true,
 		})
 		c.Version = writer.version
-		if err == nil && c.disowns { // of which what was called takes no notice where nothing else differs
+		if err == nil && c.disowns { // ApplyAll does not compare owner references, and may have written nothing
 			return send(ctx, set, c, &a.memory)
 		}
 		return err
@@ -117,7 +117,7 @@ func (a *Applier) applyOne(ctx context.Context, set Set, c *Change) error {
 	}
 }
 
-// send applies an object as it is, and notes how it was found then.
+// send applies an object without a dry run, and remembers what the server made of it.
 func send(ctx context.Context, set Set, c *Change, known *memory) error {
 	outcome := c.Desired.DeepCopy()
 	err := set.Writer.Apply(ctx, client.ApplyConfigurationFromUnstructured(outcome), client.ForceOwnership, client.FieldOwner(FieldManager))
@@ -128,8 +128,8 @@ func send(ctx context.Context, set Set, c *Change, known *memory) error {
 	return err
 }
 
-// relabel has the labels of an object that is left as it is name who has it now. It sends them alone: with an apply all
-// other fields that were ours would go.
+// relabel writes the owner labels of an object that is otherwise left as it is. It patches them alone, as an apply of
+// nothing but labels would remove all other fields that our field manager owns.
 func relabel(ctx context.Context, set Set, c *Change) error {
 	if !c.Takes {
 		return nil
@@ -149,7 +149,8 @@ func relabel(ctx context.Context, set Set, c *Change) error {
 	return nil
 }
 
-// versioning is a client that notes the version which its last patch of the one object it is used for made.
+// versioning is a client for one object that records the resource version which its last patch made: ssa does not
+// return it.
 type versioning struct {
 	client.Client
 	version string
@@ -165,8 +166,8 @@ func (v *versioning) Patch(ctx context.Context, obj client.Object, patch client.
 
 // Prunable returns those of the removed entries that would truly be deleted:
 // they exist, carry the owner's labels, are not being deleted already and have
-// not opted out. What is left out of revisions now and was applied by a version before stays:
-// the control plane itself may live by it.
+// not opted out. Objects that package omissions leaves out of revisions stay, too. An earlier
+// version may have applied them, and the control plane itself may depend on them.
 func Prunable(removed []inventory.Entry, seen Observed) []inventory.Entry {
 	var out []inventory.Entry
 	for _, e := range removed {
@@ -182,10 +183,10 @@ func Prunable(removed []inventory.Entry, seen Observed) []inventory.Entry {
 	return out
 }
 
-// Prune deletes the given entries in the incarnation that was seen, as long as they are
-// the owner's, in the reverse order of their apply. One that fails does not keep the others of its
-// stage. It returns a *Refusal of those that the writer may not delete, when all
-// others are. Options are those of all deletions, such as client.DryRunAll, which only asks.
+// Prune deletes the given entries in the reverse order of their apply: each in the incarnation (UID) that was
+// seen, and only as long as it is the owner's. A deletion that fails does not keep back the others of
+// its stage. Once all others are deleted, it returns a *Refusal of those that the writer may not
+// delete. Options go along with every deletion; client.DryRunAll only asks the server.
 func (a *Applier) Prune(ctx context.Context, owner types.NamespacedName, writer client.Client, entries []inventory.Entry, seen Observed, opts ...client.DeleteOption) error {
 	inventory.SortForRemoval(entries)
 	var denied denials
@@ -223,11 +224,11 @@ func (d *denials) take(id inventory.ID, err error) error {
 	return nil
 }
 
-// deleteTries bounds how often an object is looked at again that changes while it is deleted.
+// deleteTries is how many times a deletion is tried of an object that keeps changing meanwhile.
 const deleteTries = 5
 
 // deleteSeen deletes an object in the incarnation that was seen, unless another Kustomization has
-// taken it meanwhile.
+// taken it meanwhile. The precondition on the version makes sure of that: on a conflict the owner is read again.
 func (a *Applier) deleteSeen(ctx context.Context, owner types.NamespacedName, writer client.Client, obj *unstructured.Unstructured, opts []client.DeleteOption) error {
 	uid, version := obj.GetUID(), obj.GetResourceVersion()
 	for range deleteTries {

@@ -16,8 +16,8 @@ const namedObjects = 3
 // ChangeSet is what was done to objects, by one apply or several. The zero value is nothing.
 type ChangeSet struct{ byAction map[Action][]inventory.ID }
 
-// Add takes in changes and deletions, each once: an apply that waits for a kind or a namespace has planned
-// what the next one does.
+// Add adds changes and deletions, each object once per action: an apply that waits for a kind or a namespace
+// ends early, and the next one plans the same changes again.
 func (s *ChangeSet) Add(changes []Change, deleted []inventory.ID) {
 	done := map[Action][]inventory.ID{Deleted: deleted}
 	for _, c := range changes {
@@ -39,8 +39,8 @@ func (s *ChangeSet) Add(changes []Change, deleted []inventory.ID) {
 	}
 }
 
-// String is such as "2 created: Deployment/shop/web, Service/shop/web; 1 deleted:
-// ConfigMap/shop/old"; empty for nothing.
+// String returns a text such as "2 created: Deployment/shop/web, Service/shop/web; 1 deleted:
+// ConfigMap/shop/old". It is empty for no changes.
 func (s *ChangeSet) String() string {
 	var texts []string
 	for _, action := range reported {
@@ -51,17 +51,18 @@ func (s *ChangeSet) String() string {
 	return strings.Join(texts, "; ")
 }
 
-// Deeds are what runs did until a revision stood.
+// Deeds are the changes that the runs for one revision made until all of it was applied.
 type Deeds struct {
 	Revision string
-	// Reported says that they were reported.
+	// Reported says that an event reported the changes.
 	Reported bool
-	// Omitted says that it was reported what the revision has and is not applied.
+	// Omitted says that an event reported which parts of the revision are not applied.
 	Omitted bool
 	Changes ChangeSet
 }
 
-// Omits returns a text about what is omitted if it is to be reported: of a revision that was not applied before, once.
+// Omits returns the text about what is omitted if it is to be reported, and else nothing: it is reported once, and
+// only for a revision that was not applied before.
 func (d *Deeds) Omits(text string, applied bool) string {
 	if text == "" || applied || d.Omitted {
 		return ""
@@ -70,7 +71,8 @@ func (d *Deeds) Omits(text string, applied bool) string {
 	return text
 }
 
-// Of returns the deeds for a revision: those that are not reported yet, or none.
+// Of returns the deeds to go on with for a revision: these if they are of that revision and not yet
+// reported, and else new ones.
 func (d Deeds) Of(revision string) Deeds {
 	if d.Reported || d.Revision != revision {
 		return Deeds{Revision: revision}

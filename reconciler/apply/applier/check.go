@@ -65,10 +65,10 @@ type Change struct {
 	Owner types.NamespacedName
 	// Shares says that the object is meant to be written by several.
 	Shares bool
-	// Relabels says of an object which is left as it is that its labels may be written, and Takes that they are: its
-	// holder has given it up.
+	// Relabels says that the owner labels of an object which is otherwise left as it is may be written. Takes says
+	// that they are to be written, as the Kustomization which they name has given the object up.
 	Relabels, Takes bool
-	// disowns says that owner references go.
+	// disowns says that the apply changes owner references: see the function disowns.
 	disowns bool
 	// Version is the resource version that the apply made; empty where it wrote nothing.
 	Version string
@@ -90,7 +90,7 @@ type Plan struct {
 	Changes []Change
 }
 
-// Defines reports whether a plan first makes what its objects need to exist, or waits for that.
+// Defines reports whether a plan still has definitions (kinds, namespaces) to write, or objects that wait for them.
 func (p Plan) Defines() bool {
 	return slices.ContainsFunc(p.Changes, func(c Change) bool {
 		return c.Action == later || c.Writes() && inventory.StageOf(c.Desired.GroupVersionKind().GroupKind()) == inventory.Definitions
@@ -154,9 +154,9 @@ func (a *Applier) survey(ctx context.Context, plan Plan, indexes []int) ([]int, 
 	return ready, refuse(findings)
 }
 
-// forbiddenBefore returns what is wrong with an object to somebody who may write
-// it, and to others that they may not: which namespaces and accounts there are is none of
-// their business.
+// forbiddenBefore returns the problem of an object if the writer may write it, and else that
+// it may not: a tenant must not learn from our answers which namespaces and accounts of others
+// exist.
 func forbiddenBefore(ctx context.Context, plan Plan, i int, problem *Finding) *Finding {
 	if problem.Reason != ReasonNamespaceNotFound && problem.Reason != ReasonAccountNotFound {
 		return problem
@@ -168,19 +168,19 @@ func forbiddenBefore(ctx context.Context, plan Plan, i int, problem *Finding) *F
 	return problem
 }
 
-// surveyor knows what a set brings along.
+// surveyor surveys the objects of one set. It knows which kinds, namespaces and accounts the set itself creates.
 type surveyor struct {
 	a          *Applier
 	kinds      map[schema.GroupVersionKind]bool
 	namespaces map[string]bool
 	accounts   map[types.NamespacedName]bool
-	// known are the namespaces looked up; nil is one that exists.
+	// known holds what is wrong with each namespace that was looked up; nil for one that exists.
 	known map[string]*Finding
-	// served are the kinds looked up: a set has many objects of few.
+	// served holds the kinds that were looked up, as a set has many objects of few kinds.
 	served map[schema.GroupVersionKind]lookup
 }
 
-// lookup is what became of looking up a kind.
+// lookup is the outcome of looking up a kind.
 type lookup struct {
 	mapping *meta.RESTMapping
 	err     error
@@ -214,7 +214,8 @@ func (v surveyor) provides(obj *unstructured.Unstructured) {
 	}
 }
 
-// comparable reports whether obj can be compared now, or what is wrong with it.
+// comparable reports whether obj can be compared now, and what is wrong with it, if anything is. False
+// without a finding means that the kind or namespace of obj comes with the set and is not there yet.
 func (v surveyor) comparable(ctx context.Context, obj *unstructured.Unstructured) (bool, *Finding, error) {
 	id, gvk := inventory.IDOf(obj), obj.GroupVersionKind()
 	if cluster, executes := workv1alpha2.ClusterOfExecutionNamespace(id.Namespace); executes {
@@ -253,8 +254,8 @@ func (v surveyor) size(obj *unstructured.Unstructured) *Finding {
 	return finding(inventory.IDOf(obj), ReasonObjectTooLarge, "it has %d bytes, at most %d can be stored: split it", len(raw), v.a.opts.MaxObjectBytes)
 }
 
-// namespace reports whether the object's namespace exists, waits for it if it
-// comes with the set, and finds fault if neither is so.
+// namespace reports whether the object's namespace exists. If it does not, the finding says so,
+// unless the namespace comes with the set.
 func (v surveyor) namespace(ctx context.Context, id inventory.ID) (bool, *Finding, error) {
 	problem, asked := v.known[id.Namespace]
 	if !asked {
@@ -302,7 +303,8 @@ func (a *Applier) compare(ctx context.Context, plan Plan, indexes []int, seen Ob
 	return err
 }
 
-// judge says what has to be done to one object, and notes whose it is.
+// judge returns the action for one object, and sets in c whose the object is. Except where memory
+// shows that nothing has changed, it compares by a dry run, so that defaults and admission count.
 func (a *Applier) judge(ctx context.Context, set Set, c *Change, seen Observed) (Action, *Finding, error) {
 	id := inventory.IDOf(c.Desired)
 	observed := seen[id]
@@ -343,8 +345,8 @@ func (a *Applier) judge(ctx context.Context, set Set, c *Change, seen Observed) 
 	return Unchanged, nil, nil
 }
 
-// skipped leaves an object as it is, if the writer may at least look at it: of
-// others nobody learns whether they are there.
+// skipped leaves an object as it is, if the writer may at least read it. If it may not, that is a
+// finding: else the answer would show a tenant whether an object of somebody else exists.
 func skipped(ctx context.Context, set Set, desired *unstructured.Unstructured, cause error) (Action, *Finding, error) {
 	if !apierrors.IsForbidden(cause) {
 		return Skipped, nil, nil
@@ -377,7 +379,7 @@ func (a *Applier) refused(ctx context.Context, set Set, desired, observed *unstr
 }
 
 // irreplaceable reports whether objects of a kind are never deleted to be created again, as more would be lost
-// than they say: what runs in a cluster, the data of a claim, what a Kustomization owns.
+// than the object itself: what runs in a cluster, the data of a volume claim, what a Kustomization owns.
 func irreplaceable(kind schema.GroupKind) bool {
 	switch kind {
 	case schema.GroupKind{Group: clusterv1alpha1.GroupName, Kind: clusterv1alpha1.ResourceKindCluster},
@@ -388,8 +390,8 @@ func irreplaceable(kind schema.GroupKind) bool {
 	return false
 }
 
-// recreate makes sure, before an object is deleted to be created again, that
-// the hub would take the new one: an invalid object must not cost the old one.
+// recreate makes sure, before an object is deleted to be created again, that the hub would accept
+// the new one, by a dry run under another name: the old one must not be lost to an invalid manifest.
 func (a *Applier) recreate(ctx context.Context, set Set, desired *unstructured.Unstructured) (Action, *Finding, error) {
 	id := inventory.IDOf(desired)
 	if inventory.StageOf(id.GroupKind) == inventory.Definitions {
@@ -418,7 +420,8 @@ func dryRun(ctx context.Context, writer client.Client, obj *unstructured.Unstruc
 	return secrets.Worded(obj, writer.Apply(ctx, client.ApplyConfigurationFromUnstructured(obj), client.ForceOwnership, client.FieldOwner(FieldManager), client.DryRunAll))
 }
 
-// unknownNext is what to do about a kind that is not known: Flux has some that the control plane does not act on.
+// unknownNext returns the next step for a kind that is not served. Some kinds of Flux are not: the control plane
+// does not act on them, but the Flux of a member may.
 func unknownNext(group string) string {
 	if strings.HasSuffix(group, ".toolkit.fluxcd.io") {
 		return "it is one of Flux's that the control plane does not act on: commit its CustomResourceDefinition and a policy, and the Flux of the clusters does; or leave it to a repository that only they follow"

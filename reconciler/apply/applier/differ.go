@@ -50,7 +50,7 @@ func skips(desired, observed *unstructured.Unstructured) bool {
 	return observed != nil && utils.AnyInMetadata(desired, ifNotPresent)
 }
 
-// frozen reports whether nothing of an object is to be written, not even whose it is.
+// frozen reports whether nothing of an object is to be written, not even its owner labels.
 func frozen(desired, observed *unstructured.Unstructured) bool {
 	return utils.AnyInMetadata(desired, notApplied) || utils.AnyInMetadata(observed, notApplied)
 }
@@ -93,13 +93,14 @@ func differ(set Set, desired, observed, outcome *unstructured.Unstructured) (boo
 	return !apiequality.Semantic.DeepEqual(before, after), nil
 }
 
-// disowns reports whether an apply, whose dry run had the given outcome, would take owner references from the observed
-// object: an earlier one has put them there.
+// disowns reports whether an apply, whose dry run had the given outcome, would change the owner references of the
+// observed object. Only references that an earlier apply set are ours to remove.
 func disowns(observed, outcome *unstructured.Unstructured) bool {
 	return !apiequality.Semantic.DeepEqual(observed.GetOwnerReferences(), outcome.GetOwnerReferences())
 }
 
-// needsTakeover reports whether another tool's traces are to be removed.
+// needsTakeover reports whether the object has fields of another tool that become ours, or kubectl's
+// last-applied annotation. One that is merged is shared with other tools on purpose.
 func needsTakeover(desired, observed *unstructured.Unstructured) bool {
 	if utils.AnyInMetadata(desired, merged) || utils.AnyInMetadata(observed, merged) {
 		return false

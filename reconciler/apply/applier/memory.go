@@ -11,16 +11,16 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// memory knows what owners' objects looked like when they were last found to be as
-// wanted. It only ever saves a dry run: an object that is not in it, or no longer looks
-// the same, is compared by the server. The zero value is empty, and it is safe for use by
+// memory remembers what objects looked like when they were last found to be as
+// wanted. It only ever saves a dry run: the server compares every object that is not in it,
+// or has changed since. The zero value is empty. It is safe for use by
 // several goroutines.
 type memory struct {
 	mu      sync.Mutex
 	byOwner map[types.NamespacedName]map[inventory.ID]fingerprint
 }
 
-// fingerprint is an object as it was wanted and as it was found, then.
+// fingerprint identifies an object as it was wanted and as it was observed at that time.
 type fingerprint struct {
 	uid               types.UID
 	desired, observed [sha256.Size]byte
@@ -75,8 +75,8 @@ func (m *memory) forget(owner types.NamespacedName) {
 	delete(m.byOwner, owner)
 }
 
-// observedPart is what of an object on the hub a person or another program may
-// have changed: not its status, and not what the server counts.
+// observedPart returns the part of an object on the hub that a person or another program may have
+// changed in a way that matters: not its status, and of its metadata only labels and annotations.
 func observedPart(obj *unstructured.Unstructured) map[string]any {
 	out := make(map[string]any, len(obj.Object))
 	for key, value := range obj.Object {

@@ -31,8 +31,8 @@ type reader struct {
 	mapper meta.RESTMapper
 }
 
-// observe lists what the hub has of the kinds of entries with the owner's labels, that many
-// kinds at a time.
+// observe lists what the hub has of the kinds of entries with the owner's labels, as many kinds at
+// a time as parallel says.
 func (r reader) observe(ctx context.Context, owner types.NamespacedName, entries []inventory.Entry, parallel int) (Observed, error) {
 	ctx, leave, err := places.Compute(ctx)
 	if err != nil {
@@ -68,9 +68,9 @@ func (r reader) observe(ctx context.Context, owner types.NamespacedName, entries
 	return seen, nil
 }
 
-// list returns what the hub has of a kind with the owner's labels. That a kind, or a
-// version of it, is served no more shows in the answer to a list alone: how it was
-// served is remembered. Then it is looked up anew.
+// list returns what the hub has of a kind with the owner's labels. The mapper caches how kinds are
+// served, so only a list that is answered with NotFound shows that a kind, or a version of it,
+// is not served any more. The mapper is then reset and the kind looked up again.
 func (r reader) list(ctx context.Context, owner types.NamespacedName, kind schema.GroupVersionKind) ([]unstructured.Unstructured, error) {
 	var list unstructured.UnstructuredList
 	list.SetGroupVersionKind(kind)
@@ -86,7 +86,7 @@ func (r reader) list(ctx context.Context, owner types.NamespacedName, kind schem
 	case lookup != nil:
 		return nil, lookup
 	case mapping.GroupVersionKind == kind:
-		return nil, err // it is about to go, or to come
+		return nil, err // discovery has it and the endpoint does not: it is about to go, or to come
 	}
 	list.SetGroupVersionKind(mapping.GroupVersionKind)
 	err = r.hub.List(ctx, &list, client.MatchingLabels(inventory.OwnerLabels(owner)))

@@ -35,7 +35,7 @@ const (
 	ReasonImmutableField = "ImmutableField"
 	// ReasonForbidden says that the identity in use may not do this.
 	ReasonForbidden = "Forbidden"
-	// ReasonProtected says that nobody may delete an object before a label is off.
+	// ReasonProtected says that a label protects an object from deletion by anybody.
 	ReasonProtected = "Protected"
 )
 
@@ -49,8 +49,8 @@ type Finding struct {
 	Message string
 }
 
-// Refusal lists why a set was not applied. Nothing of it was written, or
-// nothing beyond the definitions that it needed to be checked.
+// Refusal lists why a set was not applied. Nothing of the set was written, except
+// perhaps the definitions without which the rest could not be checked.
 type Refusal struct{ Findings []Finding }
 
 // Reason returns the reason of the first finding.
@@ -84,8 +84,8 @@ func finding(id inventory.ID, reason, format string, args ...any) *Finding {
 	return &Finding{Object: inventory.Describe(id), Reason: reason, Message: fmt.Sprintf(format, args...)}
 }
 
-// findingOf turns the server's answer into a finding; nil means that the fault
-// may pass.
+// findingOf turns the server's answer into a finding. It returns nil for an error that may
+// pass by itself.
 func findingOf(id inventory.ID, err error) *Finding {
 	switch {
 	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), workv1alpha2.DeletionProtectionLabelKey):
@@ -121,8 +121,8 @@ func ownedInGoneVersion(desired, observed *unstructured.Unstructured, err error)
 // undeclared is what the server says of a field that a kind does not have.
 var undeclared = regexp.MustCompile(`(\.\S*?)([^.\s:]+): field not declared in schema`)
 
-// fieldsFirst begins with the fields that text is about, so that they are still there when
-// it is shortened: the object is named before it, and the path may be long.
+// fieldsFirst returns the text with the fields that it is about at its beginning, so that they survive
+// when the message is shortened. What it drops names the object, which the finding does already.
 func fieldsFirst(text string) string {
 	if _, fields, schema := strings.Cut(text, "failed to create typed patch object"); schema {
 		if _, rest, named := strings.Cut(fields, "): "); named {

@@ -14,11 +14,11 @@ import (
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 )
 
-// keepingTaints returns a Cluster as it is to be applied: with the taints that others have put on it, such as those that
-// say that it is not ready, of ClusterTaintPolicies, and of people. The list belongs to one writer as a whole, so that a Cluster in Git
-// with taints of its own took those off at each look, and the control plane put them back. What Git put on it is
-// noted on it, as that has to be found among what others wrote once Git has none. Anything else is
-// returned as it is.
+// keepingTaints returns a Cluster as it is to be applied: its own taints, and those that others have put on it, such as
+// the control plane for one that is not ready, ClusterTaintPolicies, and people. In server-side apply the list has one
+// owner as a whole, so that an apply of the taints in Git alone would remove the others at every interval, and the
+// control plane would put them back. An annotation on the Cluster records which taints came from Git, so that these can
+// be told from the others when they leave Git. Objects of other kinds are returned as they are.
 func keepingTaints(desired, observed *unstructured.Unstructured) *unstructured.Unstructured {
 	gk := desired.GroupVersionKind().GroupKind()
 	if gk.Group != clusterv1alpha1.GroupName || gk.Kind != clusterv1alpha1.ResourceKindCluster {
@@ -43,7 +43,8 @@ func keepingTaints(desired, observed *unstructured.Unstructured) *unstructured.U
 	}
 	there = slices.DeleteFunc(there, func(taint any) bool {
 		text, ours := textOf(taint), func(o any) bool { return textOf(o) == textOf(taint) }
-		unnoted := found && len(before) == 0 && !ofControlPlane(taint) // by whoever applied it before what Git puts there was noted
+		// Without the annotation an earlier version, or Flux, may have applied the taints of Git.
+		unnoted := found && len(before) == 0 && !ofControlPlane(taint)
 		return slices.Contains(before, text) || slices.ContainsFunc(own, ours) || unnoted
 	})
 	out := desired.DeepCopy()
@@ -54,7 +55,7 @@ func keepingTaints(desired, observed *unstructured.Unstructured) *unstructured.U
 	return out
 }
 
-// noteTaints notes on a Cluster the taints that Git puts on it.
+// noteTaints records in an annotation which taints of a Cluster come from Git.
 func noteTaints(cluster *unstructured.Unstructured, own []any) {
 	if len(own) == 0 {
 		return
@@ -71,7 +72,7 @@ func noteTaints(cluster *unstructured.Unstructured, own []any) {
 	cluster.SetAnnotations(annotations)
 }
 
-// notedTaints are those that are noted on a Cluster; none on one that is nil.
+// notedTaints returns the taints that the annotation of a Cluster records, as key:effect; none for nil.
 func notedTaints(cluster *unstructured.Unstructured) []string {
 	if cluster == nil || cluster.GetAnnotations()[gitopsv1alpha1.TaintsAnnotation] == "" {
 		return nil
@@ -79,7 +80,8 @@ func notedTaints(cluster *unstructured.Unstructured) []string {
 	return strings.Split(cluster.GetAnnotations()[gitopsv1alpha1.TaintsAnnotation], ",")
 }
 
-// ownsTaints reports whether the list is what was applied last: applied without it, all of it would go.
+// ownsTaints reports whether our last apply owns the list of taints: an apply without a list would then remove
+// all of it.
 func ownsTaints(cluster *unstructured.Unstructured) bool {
 	if cluster == nil {
 		return false
@@ -100,7 +102,7 @@ func ofControlPlane(taint any) bool {
 	return strings.HasPrefix(textOf(taint), clusterv1alpha1.GroupName+"/")
 }
 
-// textOf is key:effect of a taint.
+// textOf returns a taint as key:effect, which identifies it; empty for one that cannot be read.
 func textOf(taint any) string {
 	fields, ok := taint.(map[string]any)
 	if !ok {

@@ -15,8 +15,8 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// token finds fault with a Secret that is to be filled with the token of a service account which neither exists nor comes
-// with the set: the control plane, as any cluster, deletes it at once.
+// token returns a finding for a Secret that is to hold the token of a service account which neither exists nor comes
+// with the set: the control plane's token controller, as that of any cluster, deletes such a Secret at once.
 func (v surveyor) token(ctx context.Context, obj *unstructured.Unstructured) (*Finding, error) {
 	account := obj.GetAnnotations()[corev1.ServiceAccountNameKey]
 	key := types.NamespacedName{Namespace: obj.GetNamespace(), Name: account}
@@ -38,7 +38,8 @@ func holdsToken(obj *unstructured.Unstructured) bool {
 	return utils.IsSecret(obj) && obj.Object["type"] == string(corev1.SecretTypeServiceAccountToken)
 }
 
-// tokensLast takes the Secrets that are filled with tokens out of changes: their accounts may be among the others.
+// tokensLast separates the Secrets that hold tokens from the other changes, among which their accounts may be. They
+// are applied last, as without its account such a Secret is deleted.
 func tokensLast(changes []*Change) (first, last []*Change) {
 	for _, c := range changes {
 		if holdsToken(c.Desired) {
@@ -50,5 +51,5 @@ func tokensLast(changes []*Change) (first, last []*Change) {
 	return first, last
 }
 
-// defaultAccount is that which every namespace has, soon after it is made.
+// defaultAccount is the account that every namespace gets soon after it is created, without anybody's commit.
 const defaultAccount = "default"

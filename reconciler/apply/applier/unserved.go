@@ -11,8 +11,8 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// Unserved says what a plan waits for that comes with its set and is not served: which definitions are not
-// established, and what they say of it, or which objects wait.
+// Unserved returns a text about what a plan still waits for: the CustomResourceDefinitions of its set that are not
+// established, each with the reason in its status, or else the objects that wait.
 func (a *Applier) Unserved(ctx context.Context, plan Plan) (string, error) {
 	var says []string
 	var waiting []inventory.ID
@@ -38,7 +38,8 @@ func (a *Applier) Unserved(ctx context.Context, plan Plan) (string, error) {
 	return strings.Join(says, "; "), nil
 }
 
-// notEstablished is what a definition says of why its kind is not served; empty for one that is.
+// notEstablished returns why the kind of a CustomResourceDefinition is not served; empty if it is. Nil means that
+// the hub does not have the definition.
 func notEstablished(crd *unstructured.Unstructured) string {
 	if crd == nil {
 		return "it is not there"

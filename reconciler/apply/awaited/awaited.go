@@ -1,7 +1,7 @@
-// Package awaited notices when what Kustomizations wait for may have come: kinds, namespaces, and rights.
+// Package awaited notices when something that Kustomizations wait for may be there: kinds, namespaces, and rights.
 //
-// In go events of watches on names alone; out come handlers that have those Kustomizations be looked at again. It
-// reads nothing else, and writes nothing.
+// In go events of metadata-only watches; out come handlers that enqueue the Kustomizations that may wait for the
+// object. It reads nothing else, and writes nothing.
 package awaited
 
 import (
@@ -26,18 +26,18 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 )
 
-// Kind is what may be waited for.
+// Kind is a kind of object for which Kustomizations may wait.
 type Kind struct {
 	// Object is of the kind that is watched.
 	Object client.Object
-	// After is how long it takes until it counts.
+	// After is how long it takes from the event until the object has an effect.
 	After time.Duration
-	// reasons are those of the condition Ready that it may end.
+	// reasons are the reasons of the condition Ready with which a Kustomization may wait for such an object.
 	reasons []string
 }
 
 const (
-	// known is about how long it takes until the control plane goes by a new right or namespace.
+	// known is about how long it takes until the control plane's caches have a new right or namespace.
 	known = 250 * time.Millisecond
 	// served is about how long it takes from the definition of a kind until that is served.
 	served = time.Second
@@ -60,8 +60,8 @@ func Kinds() []Kind {
 // Find returns the Kustomizations that a function picks.
 type Find func(ctx context.Context, match func(*kustomizev1.Kustomization) bool) []reconcile.Request
 
-// Handler has those that a function finds, and that may wait for an object of the kind, come again once it is new
-// or different.
+// Handler returns a handler that enqueues the Kustomizations that may wait for an object of the kind, when one is
+// created or changed. find looks them up.
 func (k Kind) Handler(find Find) handler.EventHandler {
 	wake := func(ctx context.Context, obj client.Object, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 		for _, request := range find(ctx, k.by(obj)) {
@@ -82,9 +82,9 @@ func (k Kind) Handler(find Find) handler.EventHandler {
 	}
 }
 
-// by returns a function that reports whether a Kustomization may wait for an object: of what is in a
-// namespace, only one of that namespace, or whose message names it, so that nobody has those of others
-// come again.
+// by returns a function that reports whether a Kustomization may wait for an object. For an object in a
+// namespace only a Kustomization of that namespace may, or one whose message names the namespace: a tenant
+// cannot make the loop run others' Kustomizations by writing objects.
 func (k Kind) by(obj client.Object) func(*kustomizev1.Kustomization) bool {
 	return func(ks *kustomizev1.Kustomization) bool {
 		ready := apimeta.FindStatusCondition(ks.Status.Conditions, meta.ReadyCondition)

@@ -1,8 +1,8 @@
-// Package builder turns artifacts into what Kustomizations want of them.
+// Package builder builds the objects of Kustomizations from artifacts.
 //
-// In go a Kustomization, the address of an artifact in a store, and who reads its variables; out come
-// objects with the labels of their owner, or an error of the class and reason that it has for the
-// Kustomization. It reads ConfigMaps and Secrets of variables and writes nothing.
+// In go a Kustomization, the digest of an artifact in a store, and the client that reads its variables; out come
+// objects with the labels of their owner, or an error with the class and reason that the Kustomization
+// reports. It reads ConfigMaps and Secrets of variables and writes nothing.
 package builder
 
 import (
@@ -34,8 +34,8 @@ import (
 
 // Reasons of our own, next to Flux's.
 const (
-	// ReasonEmptyBuild says that the path holds no manifests. It never counts
-	// as a wish to delete everything.
+	// ReasonEmptyBuild says that the path holds no manifests. That is an error, and never
+	// taken as a wish to delete everything.
 	ReasonEmptyBuild = "EmptyBuild"
 	// ReasonPathNotFound says that the artifact has no such path.
 	ReasonPathNotFound = inventory.ReasonPathNotFound
@@ -43,36 +43,37 @@ const (
 	ReasonDuplicateObject = "DuplicateObject"
 )
 
-// awaited is when to look again for a ConfigMap or Secret that is not there.
+// awaited is the longest pause before looking again for a ConfigMap or Secret that does not exist.
 const awaited = 5 * time.Second
 
-// refetched is when to look again for an artifact that its source fetches anew.
+// refetched is the pause before looking again for an artifact that its source has to fetch anew.
 const refetched = 30 * time.Second
 
 // Input is what a build is made from.
 type Input struct {
 	// Kustomization says which path to build, and how.
 	Kustomization *kustomizev1.Kustomization
-	// Digest addresses the artifact in the store.
+	// Digest names the artifact in the store.
 	Digest string
 	// Revision names the artifact to people.
 	Revision string
 	// As reads variables, as the account that the Kustomization acts as.
 	As client.Reader
-	// Retry is how soon a fault that may pass is tried again.
+	// Retry is the pause before a build is tried again that failed for a fault which may pass.
 	Retry time.Duration
-	// Keep has a later artifact be compared with this one, by Same.
+	// Keep remembers what the build read, so that Same can compare a later artifact with this one.
 	Keep bool
-	// Reveal is called with each value that is read from a Secret, and with each text that one comes out as in
-	// an object; nil: nobody wants to know.
+	// Reveal is called with each value that is read from a Secret, and with each text that such a value becomes in
+	// an object, so that messages can be redacted; it may be nil.
 	Reveal func(text string)
-	// Omitted is called with what of an object is not applied as files have it; nil: nobody wants to know.
+	// Omitted is called with each part of an object that is not applied as the files have it; it may be nil.
 	Omitted func(object string, o omissions.Omission)
 }
 
 // Artifacts open what sources fetched, by its digest.
 type Artifacts interface {
-	// Owns reports whether it was fetched by the source of that name; see artifact.Owner.
+	// Owns reports whether the source with the name owner (see artifact.Owner) fetched the artifact: else a
+	// tenant could apply the artifact of another.
 	Owns(owner, digest string) bool
 	Open(ctx context.Context, digest string) (artifact.Files, error)
 }
@@ -92,13 +93,13 @@ type Builder struct {
 type built struct {
 	generation int64
 	digest     string
-	sameAs     string // the digest of the one that was built, if this one was found to be the same
+	sameAs     string // the digest of the artifact before, if this one was not built as it was found to be the same
 	reads      *build.Reads
 }
 
 // Options say how artifacts are built.
 type Options struct {
-	// StrictVariables refuses a variable that has neither value nor default; else it is nothing.
+	// StrictVariables refuses a variable that has neither value nor default; if false, it is replaced by nothing.
 	StrictVariables bool
 }
 
@@ -107,7 +108,7 @@ func New(artifacts Artifacts, builder *build.Builder, opts Options) *Builder {
 	return &Builder{artifacts: artifacts, trees: &trees{artifacts: artifacts}, builder: builder, opts: opts, built: map[client.ObjectKey]built{}}
 }
 
-// outside runs builds of their own processes in no place of their tenant's.
+// outside runs builds, which happen in processes of their own, without holding a place of their tenant.
 type outside struct{ build.Runner }
 
 // Run implements build.Runner.
@@ -116,8 +117,8 @@ func (o outside) Run(ctx context.Context, job build.Job) (objects [][]byte, err 
 	return objects, err
 }
 
-// Outside returns a runner whose builds take no place while they run apart; nil of
-// nil.
+// Outside returns a runner whose builds hold no place (see package places) while they run in another process;
+// nil for nil.
 func Outside(runner build.Runner) build.Runner {
 	if runner == nil {
 		return nil
@@ -125,9 +126,9 @@ func Outside(runner build.Runner) build.Runner {
 	return outside{runner}
 }
 
-// Build returns the objects that the Kustomization's path holds in the artifact, with its
-// transformations, its variables and the labels of their owner, in the order in which they are applied. Errors that only new content or a new
-// spec can mend are of class loop.ClassStalled.
+// Build returns the objects that the Kustomization's path holds in the artifact, with its transformations, its
+// variables and the labels of their owner, in the order in which they are applied. Errors that only new content
+// or a new spec can mend are of class loop.ClassStalled.
 func (b *Builder) Build(ctx context.Context, in Input) ([]*unstructured.Unstructured, error) {
 	tree, err := b.open(ctx, in)
 	if err != nil {
@@ -145,13 +146,13 @@ func (b *Builder) Build(ctx context.Context, in Input) ([]*unstructured.Unstruct
 	return objects, nil
 }
 
-// FromFiles returns what Build does, of files that no source fetched.
+// FromFiles does what Build does for files that no source fetched.
 func FromFiles(ctx context.Context, by *build.Builder, files *build.Tree, in Input) ([]*unstructured.Unstructured, error) {
 	objects, _, err := Options{}.objects(ctx, by, files, in)
 	return objects, err
 }
 
-// objects builds files, and says what was looked at.
+// objects builds files. It also returns what the build read.
 func (o Options) objects(ctx context.Context, by *build.Builder, files *build.Tree, in Input) ([]*unstructured.Unstructured, *build.Reads, error) {
 	variables, secret, err := variables(ctx, in)
 	if err != nil {
@@ -169,9 +170,9 @@ func (o Options) objects(ctx context.Context, by *build.Builder, files *build.Tr
 	return objects, reads, err
 }
 
-// Same reports whether an artifact holds, of what the Kustomization reads, the same as the one that was
-// built and kept, or found to be the same, last, if that is the one of the digest from, or was found to be
-// the same as that. Its variables may be other ones.
+// Same reports whether the artifact of in holds the same as the artifact with the digest from, in all that
+// the Kustomization reads of it, so that it need not be built. It is false if from is neither the artifact
+// that was last built with Input.Keep nor one that was found to be the same. Variables are not compared.
 func (b *Builder) Same(ctx context.Context, in Input, from string) (bool, error) {
 	b.mu.Lock()
 	last := b.built[client.ObjectKeyFromObject(in.Kustomization)]
@@ -215,7 +216,7 @@ func (b *Builder) open(ctx context.Context, in Input) (*build.Tree, error) {
 	return tree, nil
 }
 
-// buildReasons give what a build may come to a stable reason.
+// buildReasons maps the errors of a build to the reasons of conditions, which stay the same across versions.
 var buildReasons = []struct {
 	is     error
 	reason string
@@ -230,8 +231,8 @@ var buildReasons = []struct {
 	{build.ErrSubstitute, meta.BuildFailedReason},
 }
 
-// classifyBuild stalls what the same files would bring about again, with the same variables: those of
-// others may become other ones.
+// classifyBuild makes an error stalled that the same files would cause again. Where variables come from
+// ConfigMaps or Secrets, most errors may pass when these change, so they are tried again.
 func classifyBuild(in Input, err error) error {
 	varies := in.Kustomization.Spec.PostBuild != nil && len(in.Kustomization.Spec.PostBuild.SubstituteFrom) > 0
 	for _, known := range buildReasons {
@@ -271,9 +272,9 @@ func specOf(ks *kustomizev1.Kustomization, variables map[string]string) build.Sp
 	return spec
 }
 
-// variables returns what is put in for names: what ConfigMaps and Secrets say,
-// later ones before earlier ones, and the Kustomization's own before all. Secret are the names of those whose
-// values are from Secrets.
+// variables returns the values of variables by name. A later ConfigMap or Secret overrides an earlier one, and
+// the Kustomization's own values override both. secret are the names of the variables whose values come from
+// Secrets, sorted.
 func variables(ctx context.Context, in Input) (out map[string]string, secret []string, err error) {
 	ks := in.Kustomization
 	if ks.Spec.PostBuild == nil {

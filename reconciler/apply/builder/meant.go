@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	// mostFolders is how many folders are looked at for the one that is meant, and mostDepth how deep a path may be that
-	// is corrected.
+	// mostFolders is how many folders are searched for the one that is meant. mostDepth is how many names a path may
+	// have that is corrected.
 	mostFolders = 1000
 	mostDepth   = 16
 )
 
-// meant says which folder of the files is meant by a path that none has: with what is mistyped in it corrected, or else
-// the only one that ends so. It is empty where there is none.
+// meant returns a hint at the folder that is probably meant by a path that does not exist: the one that differs by
+// mistyped names, or else the only one whose path ends in the same names. It is empty if there is none.
 func meant(files *build.Tree, written string) string {
 	names := strings.Split(strings.Trim(path.Clean("/"+written), "/"), "/")
 	if len(names) > mostDepth || slices.Contains(strings.Split(written, "/"), "..") {
@@ -34,7 +34,8 @@ func meant(files *build.Tree, written string) string {
 	return hint.Behind("." + found)
 }
 
-// corrected returns the path of the folder that is meant by names from the root on; empty where one is near none.
+// corrected follows names from the root, each to the folder with the nearest name, and returns the path; empty where
+// no name is near.
 func corrected(files *build.Tree, names []string) string {
 	dir := "/"
 	for _, name := range names {
@@ -53,7 +54,7 @@ func corrected(files *build.Tree, names []string) string {
 	return dir
 }
 
-// ending returns the only folder whose path ends so, among as many as are looked at; empty where none does, or several.
+// ending returns the only folder whose path ends in with, among the first mostFolders; empty where none or several do.
 func ending(files *build.Tree, with string) string {
 	found, dirs := "", []string{"/"}
 	for looked := 0; looked < min(len(dirs), mostFolders); looked++ {

@@ -9,7 +9,7 @@ import (
 	"github.com/flotilla-io/flotilla/sources/build"
 )
 
-// TestWhichFolderIsMeant: a path that is not in the source is answered with the folder that is meant.
+// TestWhichFolderIsMeant: the error for a path that is not in the source names the folder that is probably meant.
 func TestWhichFolderIsMeant(t *testing.T) {
 	files := map[string][]byte{}
 	for _, name := range []string{"apps/web/prod/a.yaml", "apps/web/stage/a.yaml", "apps/db/a.yaml", "clusters/east/a.yaml", "README.md"} {
@@ -36,14 +36,14 @@ func TestWhichFolderIsMeant(t *testing.T) {
 		ks := &kustomizev1.Kustomization{}
 		ks.Spec.Path = path
 		_, err := FromFiles(t.Context(), build.New(build.Limits{}), tree, Input{Kustomization: ks})
-		said := ""
+		hinted := ""
 		if want != "" {
-			said = " (did you mean " + want + "?)"
+			hinted = " (did you mean " + want + "?)"
 		}
-		if got := meant(tree, path); got != said {
-			t.Errorf("%s: got %q, want %q", path, got, said)
+		if got := meant(tree, path); got != hinted {
+			t.Errorf("%s: got %q, want %q", path, got, hinted)
 		}
-		if err == nil || want != "" && err.Error() != fmt.Sprintf("spec.path %q: path not found in the source, which has apps, clusters, many%s", path, said) {
+		if err == nil || want != "" && err.Error() != fmt.Sprintf("spec.path %q: path not found in the source, which has apps, clusters, many%s", path, hinted) {
 			t.Errorf("%s: built with %v", path, err)
 		}
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/flotilla-io/flotilla/sources/build"
 )
 
-// prepare removes from built objects what is not to be applied, and sorts them. Errors are build.ErrInvalid, and
-// build.ErrEmpty where none is left.
+// prepare removes what is not to be applied from built objects, and sorts them in the order of apply. Errors are
+// build.ErrInvalid, and build.ErrEmpty if no object is left.
 func (in Input) prepare(objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	objects = slices.DeleteFunc(objects, func(obj *unstructured.Unstructured) bool { return omissions.Whole(obj, in.Kustomization.Namespace) })
 	if len(objects) == 0 {
@@ -37,8 +37,8 @@ func (in Input) prepare(objects []*unstructured.Unstructured) ([]*unstructured.U
 		if fault := secretFault(obj.Object); fault != "" {
 			return nil, fmt.Errorf("%s: %w: %s", inventory.Describe(inventory.IDOf(obj)), build.ErrInvalid, fault)
 		}
-		// Plain values are written as data, so that a key which leaves Git
-		// leaves the hub, too.
+		// Move stringData to data. The server merges stringData into data, so
+		// that a key which leaves Git would stay on the hub.
 		if err := normalize.Unstructured(obj); err != nil {
 			return nil, fmt.Errorf("%s: %w: its data cannot be read: write values under stringData, or as base64 under data", inventory.Describe(inventory.IDOf(obj)), build.ErrInvalid)
 		}
@@ -47,8 +47,8 @@ func (in Input) prepare(objects []*unstructured.Unstructured) ([]*unstructured.U
 	return objects, nil
 }
 
-// secretFault says what is wrong with the values of a Secret, without any of them; empty for nothing. The server
-// is not asked, as it quotes and logs what it does not understand.
+// secretFault returns what is wrong with the values of a Secret, without quoting any of them; empty for nothing. This
+// is checked before the Secret is sent, as the server quotes and logs values that it cannot decode.
 func secretFault(secret map[string]any) string {
 	for _, field := range []string{"data", "stringData"} {
 		values, isMap := secret[field].(map[string]any)
@@ -68,7 +68,7 @@ func secretFault(secret map[string]any) string {
 	return ""
 }
 
-// kindOf is what a value is.
+// kindOf returns the type of a JSON value as people call it.
 func kindOf(value any) string {
 	switch value.(type) {
 	case map[string]any:
@@ -84,11 +84,12 @@ func kindOf(value any) string {
 	}
 }
 
-// Digest identifies what a revision wants, whatever it is called, and says how large that is, in bytes of JSON.
+// Digest returns a digest of the objects of a revision, which is the same for another revision with the same objects,
+// and their size in bytes of JSON.
 func Digest(objects []*unstructured.Unstructured) (digest string, size int64) {
 	hash := sha256.New()
 	for _, obj := range objects {
-		// What was built from YAML can be written as JSON, and a hash takes all.
+		// Objects built from YAML can always be encoded as JSON, and a hash never fails to write.
 		text, _ := json.Marshal(obj.Object)
 		text = append(text, '\n')
 		_, _ = hash.Write(text)

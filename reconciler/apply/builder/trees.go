@@ -9,15 +9,15 @@ import (
 	"github.com/flotilla-io/flotilla/sources/build"
 )
 
-// Kustomizations of one source are built one after the other from the same artifact: what was opened last
-// is kept for the next.
+// Many Kustomizations of one source are built from the same artifact, one after the other: the artifacts that
+// were opened last are kept for the next build.
 const (
 	mostKept = 2
-	// largestKept is how many bytes of files an artifact may have that is kept.
+	// largestKept is the largest size of an artifact that is kept, in bytes of its files.
 	largestKept = 16 << 20
 )
 
-// trees opens artifacts, each once for those that ask at about the same time.
+// trees opens artifacts, each once for all that ask at about the same time.
 type trees struct {
 	artifacts Artifacts
 
@@ -33,7 +33,8 @@ type opened struct {
 	err    error
 }
 
-// open returns the files of an artifact.
+// open returns the files of an artifact. One caller opens it for all, so that its context must not end
+// the others' work.
 func (t *trees) open(ctx context.Context, digest string) (*build.Tree, error) {
 	entry := t.entry(digest)
 	entry.once.Do(func() {

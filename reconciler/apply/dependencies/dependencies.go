@@ -1,7 +1,7 @@
-// Package dependencies finds out whether what a Kustomization depends on is ready.
+// Package dependencies finds out whether the dependencies of a Kustomization are ready.
 //
 // In go a Kustomization, who acts for it, and the artifact that it is to apply; out comes which of its
-// dependencies is not ready, and why. Those of other namespaces are read as the account. It writes nothing.
+// dependencies is not ready, and why. Those in other namespaces are read as the account. It writes nothing.
 package dependencies
 
 import (
@@ -41,7 +41,7 @@ func New(hub client.Reader) Checker {
 	return Checker{hub: hub, expressions: expression.NewCompiler(expression.Limits{})}
 }
 
-// Query asks about the dependencies of one Kustomization.
+// Query asks for the dependencies of one Kustomization.
 type Query struct {
 	Of *kustomizev1.Kustomization
 	// Actor is who acts for it.
@@ -51,8 +51,8 @@ type Query struct {
 	Kind string
 }
 
-// Unready says which dependency is not ready, and why; empty if all are. The error is of class
-// loop.ClassStalled if one waits for another in a circle.
+// Unready returns a text that names the first dependency that is not ready, and why; empty if all are. The error is
+// of class loop.ClassStalled if Kustomizations wait for each other in a circle.
 func (p Checker) Unready(ctx context.Context, q Query) (string, error) {
 	read, budget := p.reader(q), expression.NewBudget(allReadiness)
 	if err := findCycle(ctx, q.Of, read); err != nil {
@@ -73,8 +73,8 @@ func (p Checker) Unready(ctx context.Context, q Query) (string, error) {
 // readDependency reads a Kustomization that a run depends on.
 type readDependency func(ctx context.Context, key client.ObjectKey) (*kustomizev1.Kustomization, error)
 
-// reader reads those of the run's namespace from the cache, and those of others as
-// the run's account, each once.
+// reader returns a function that reads each dependency once: from the cache if it is in the namespace of the
+// Kustomization, and else as its account, as it must not learn more of other namespaces than that may read.
 func (p Checker) reader(q Query) readDependency {
 	type answer struct {
 		ks  *kustomizev1.Kustomization
@@ -95,8 +95,8 @@ func (p Checker) reader(q Query) readDependency {
 	}
 }
 
-// findCycle stalls a Kustomization that waits for itself, by whatever way that its
-// account may see.
+// findCycle returns a stalled error if a Kustomization waits for itself, directly or through others that
+// its account may read.
 func findCycle(ctx context.Context, ks *kustomizev1.Kustomization, read readDependency) error {
 	reached := map[client.ObjectKey]bool{client.ObjectKeyFromObject(ks): true}
 	all := []dependency.Dependent{ks}
@@ -125,7 +125,7 @@ func findCycle(ctx context.Context, ks *kustomizev1.Kustomization, read readDepe
 	return nil
 }
 
-// unready says why a dependency is not ready, or nothing.
+// unready returns why the dependency spec.dependsOn[i] is not ready; empty if it is.
 func (p Checker) unready(ctx context.Context, q Query, i int, read readDependency, budget *expression.Budget) (string, error) {
 	ref := q.Of.Spec.DependsOn[i]
 	dep, err := read(ctx, Key(q.Of, ref))
@@ -143,7 +143,7 @@ func (p Checker) unready(ctx context.Context, q Query, i int, read readDependenc
 	same := dep.Spec.SourceRef.Kind == q.Kind && inventory.SourceOf(dep) == q.At.Source
 	switch {
 	case same && ready != nil && ready.Reason == siblings.ReasonHandingOver && ready.ObservedGeneration == dep.Generation && dep.Status.LastAttemptedRevision == q.At.Revision:
-		return "", nil // it stands, and may wait for this one
+		return "", nil // it is applied, and may in turn wait for this one to take objects over
 	case dep.Spec.Suspend && same && dep.Status.LastAppliedRevision != q.At.Revision:
 		return fmt.Sprintf("is suspended, and has not applied revision %s", q.At.Revision), nil
 	case dep.Status.ObservedGeneration != dep.Generation, ready == nil:
@@ -157,7 +157,7 @@ func (p Checker) unready(ctx context.Context, q Query, i int, read readDependenc
 	}
 }
 
-// because is why a dependency is not ready, in a word. That it is on its way is none.
+// because returns why a dependency is not ready, to be added to a text. It is empty for one that is progressing.
 func because(ready *metav1.Condition, suspended bool) string {
 	switch {
 	case suspended:
@@ -177,8 +177,8 @@ func Key(ks *kustomizev1.Kustomization, ref kustomizev1.DependencyReference) cli
 	return client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}
 }
 
-// allReadiness is what the readiness expressions of one run may cost together, to be
-// read and to be evaluated: about half a second.
+// allReadiness is what the readiness expressions of one run may cost together, in units of expression.Budget, to be
+// compiled and evaluated. It is about half a second.
 const allReadiness = 5_000_000
 
 // byExpression evaluates a readiness expression over "self" and "dep".

@@ -9,10 +9,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// index finds Kustomizations in the cache by what they depend on.
+// index is the name of the cache's index of Kustomizations by what they depend on.
 const index = "dependsOn"
 
-// Index has the cache of a manager find Kustomizations by On.
+// Index adds to the cache of a manager the index that On uses.
 func Index(ctx context.Context, mgr ctrl.Manager) error {
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &kustomizev1.Kustomization{}, index, indexed); err != nil {
 		return fmt.Errorf("index Kustomizations by what they depend on: %w", err)
@@ -32,7 +32,7 @@ func indexed(obj client.Object) []string {
 	return out
 }
 
-// Some reports whether any Kustomization depends on one.
+// Some reports whether any Kustomization depends on the given one.
 func Some(ctx context.Context, hub client.Reader, dependency client.ObjectKey) (bool, error) {
 	var list kustomizev1.KustomizationList
 	if err := hub.List(ctx, &list, On(dependency), client.Limit(1), client.UnsafeDisableDeepCopy); err != nil {
@@ -41,7 +41,7 @@ func Some(ctx context.Context, hub client.Reader, dependency client.ObjectKey) (
 	return len(list.Items) > 0, nil
 }
 
-// On lists the Kustomizations that depend on one.
+// On is an option of List that selects the Kustomizations that depend on the given one.
 func On(dependency client.ObjectKey) client.ListOption {
 	return client.MatchingFields{index: dependency.String()}
 }

@@ -11,26 +11,26 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
 )
 
-// Readiness is what others may wait for of a Kustomization.
+// Readiness is the part of a Kustomization for which others may wait. Values can be compared with ==.
 type Readiness struct {
 	generation, observed int64
 	status               metav1.ConditionStatus
 	reason, revision     string
 }
 
-// ReadinessOf returns that of a Kustomization.
+// ReadinessOf returns the readiness of a Kustomization.
 func ReadinessOf(ks *kustomizev1.Kustomization) Readiness {
 	out := Readiness{generation: ks.Generation, observed: ks.Status.ObservedGeneration, revision: ks.Status.LastAppliedRevision}
 	if c := apimeta.FindStatusCondition(ks.Status.Conditions, meta.ReadyCondition); c != nil {
 		out.status, out.reason = c.Status, c.Reason
 	}
-	if out.reason == siblings.ReasonHandingOver { // which is waited for no longer
+	if out.reason == siblings.ReasonHandingOver { // enough for dependents of the same source: see Checker.unready
 		out.revision = ks.Status.LastAttemptedRevision
 	}
 	return out
 }
 
-// MovedOn lets pass what those may have waited for that hand objects to others.
+// MovedOn passes updates for which a Kustomization that hands objects over to the updated one may have waited.
 func MovedOn() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, okBefore := e.ObjectOld.(*kustomizev1.Kustomization)
@@ -40,7 +40,7 @@ func MovedOn() predicate.Predicate {
 	}}
 }
 
-// Changed lets pass what dependents may have waited for, and what is gone.
+// Changed passes updates for which dependents may have waited, and deletions.
 func Changed() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(event.CreateEvent) bool { return false },

@@ -13,7 +13,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
 )
 
-// TestChanged says which changes of a Kustomization wake those that depend on it.
+// TestChanged: which changes of a Kustomization start runs of those that depend on it.
 func TestChanged(t *testing.T) {
 	ks := func(reason string, status metav1.ConditionStatus, applied, attempted string) *kustomizev1.Kustomization {
 		out := &kustomizev1.Kustomization{Status: kustomizev1.KustomizationStatus{LastAppliedRevision: applied, LastAttemptedRevision: attempted}}

@@ -10,11 +10,12 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// deepest bounds how far Kustomizations that apply Kustomizations are followed.
+// deepest is how many levels of Kustomizations that apply Kustomizations are followed.
 const deepest = 8
 
-// Of returns what goes with each entry that the named Kustomization applied: they take that with them, and once they
-// are gone nobody else knows what clusters have yet to remove. Nothing goes with what is no Kustomization, or stays.
+// Of returns, for each Kustomization among the entries that the owner applied, what is deleted along with it. It has to
+// be read before the deletion: once those Kustomizations are gone, nobody else knows what clusters have yet to remove.
+// The list is empty for entries of other kinds, and for a Kustomization that another one owns.
 func Of(ctx context.Context, live client.Reader, owner client.ObjectKey, entries []inventory.Entry) (map[inventory.ID][]inventory.ID, error) {
 	out := map[inventory.ID][]inventory.ID{}
 	for _, e := range entries {

@@ -19,10 +19,11 @@ import (
 )
 
 const (
-	// handoverPoll is when it is looked again whether a sibling has taken what it wants. The loop also hears of it.
+	// handoverPoll is the pause before looking again whether a sibling has taken what it wants, in case the watch
+	// missed it.
 	handoverPoll = 5 * time.Second
-	// anewAfter is for how long a Kustomization stays that is to be made anew: whoever makes it may be about to be
-	// deleted as well.
+	// anewAfter is how long after its deletion a Kustomization stays that its parent holds and will create again: the
+	// parent may be about to be deleted as well.
 	anewAfter = 2 * time.Second
 	// mostNamed is how many objects a text names.
 	mostNamed = 3
@@ -34,7 +35,7 @@ type Deps struct {
 	Actors   *actors.Actors
 	Siblings *siblings.Index
 	Losses   *losses.Counter
-	// Brake limits what goes that was to change hands.
+	// Brake limits how much is deleted of what others were to take over.
 	Brake inventory.Brake
 	// Live reads without a cache.
 	Live client.Reader
@@ -46,23 +47,23 @@ type Remover struct{ deps Deps }
 // New returns a Remover.
 func New(deps Deps) Remover { return Remover{deps} }
 
-// Ending is how far the end of a Kustomization has come.
+// Ending is how far the deletion of a Kustomization has come.
 type Ending struct {
-	// Gone says that it may go: what it applied is gone, or stays.
+	// Gone says that the finalizer may be removed: what the Kustomization applied is gone, or stays on purpose.
 	Gone bool
-	// Stays says what stays that it may not delete; empty for nothing.
+	// Stays describes what stays as the account may not delete it; empty for nothing.
 	Stays string
-	// Anew says what stays as the next Kustomization of its name wants it; empty for nothing.
+	// Anew describes what stays as the next Kustomization of the same name will want it; empty for nothing.
 	Anew string
 	// Actor is who deletes.
 	Actor actors.Actor
-	// Revision is the latest of its source; set where that is refused.
+	// Revision is the latest one of the source; set if the brake refused to delete at it.
 	Revision string
-	// Undecided is what was to change hands, and is still there.
+	// Undecided are the objects that others were to take over, and that are still there.
 	Undecided []inventory.ID
 }
 
-// end is what one look at a Kustomization learns.
+// end is what one run of End finds out about a Kustomization.
 type end struct {
 	Ending
 	ks      *kustomizev1.Kustomization
@@ -74,10 +75,10 @@ type end struct {
 	leaving siblings.Leaving
 }
 
-// End deletes what the inventory of a Kustomization holds and nobody wants. Errors are of class loop.ClassWaiting where
-// others have yet to take something, of loop.ClassStalled where people have to let something go, and else of the control
-// plane. What the account may not delete stays: a Kustomization can always be deleted, and nothing goes by rights that
-// its author lacks.
+// End deletes what the inventory of a Kustomization holds and nobody wants. Errors are of class loop.ClassWaiting while
+// others have yet to take something over, of loop.ClassStalled where people have to allow a deletion, and else come
+// from the control plane. What the account may not delete stays: a Kustomization can always be deleted, and nothing is
+// deleted with rights that its author lacks.
 func (r Remover) End(ctx context.Context, ks *kustomizev1.Kustomization, now time.Time) (Ending, error) {
 	e := &end{ks: ks, key: client.ObjectKeyFromObject(ks)}
 	e.Undecided = inventory.Undecided(ks.Status)
@@ -106,7 +107,8 @@ func (r Remover) End(ctx context.Context, ks *kustomizev1.Kustomization, now tim
 	return r.await(e, now)
 }
 
-// observe finds out what is there, and by whose rights it would go; false says that all of it stays, or that nothing is there.
+// observe reads what is there, and finds out with whose rights it would be deleted. False means that there is nothing
+// to delete: the inventory is empty, or all stays as the account is gone.
 func (r Remover) observe(ctx context.Context, e *end) (bool, error) {
 	var err error
 	e.Gone = true
@@ -129,7 +131,7 @@ func (r Remover) observe(ctx context.Context, e *end) (bool, error) {
 	return err == nil, err
 }
 
-// split finds out who wants what of that which would be deleted.
+// split finds out which of the doomed entries others want.
 func (r Remover) split(ctx context.Context, e *end, doomed []inventory.Entry) error {
 	var allows string
 	var err error
@@ -151,8 +153,8 @@ func (r Remover) split(ctx context.Context, e *end, doomed []inventory.Entry) er
 	return nil
 }
 
-// blocked takes back out of what is deleted what was to change hands and may not go, and says why. What was never to
-// change hands was let go of with the Kustomization.
+// blocked removes from what is deleted the objects that others were to take over and that the brake does not let go,
+// and returns why. The brake does not count other objects: whoever deleted the Kustomization gave them up with it.
 func (r Remover) blocked(ctx context.Context, e *end, doomed []inventory.Entry) error {
 	before := inventory.Undecided(e.ks.Status)
 	was := func(entry inventory.Entry) bool {
@@ -161,7 +163,7 @@ func (r Remover) blocked(ctx context.Context, e *end, doomed []inventory.Entry) 
 	planned := slices.DeleteFunc(slices.Clone(e.leaving.Deleted), func(entry inventory.Entry) bool { return !was(entry) })
 	undecided := slices.DeleteFunc(slices.Concat(e.leaving.Staying(), planned), func(entry inventory.Entry) bool {
 		successor, inherited := e.leaving.Successors[entry.ID]
-		return !was(entry) && (!inherited || successor == e.key) // whoever makes it anew may be deleted as well
+		return !was(entry) && (!inherited || successor == e.key) // the parent that creates it again may go as well
 	})
 	e.Undecided = inventory.IDsOf(undecided)
 	own := inventory.OfKustomization(e.key)
@@ -187,7 +189,7 @@ func (r Remover) blocked(ctx context.Context, e *end, doomed []inventory.Entry) 
 	return err
 }
 
-// await says for what the end still waits.
+// await decides whether the Kustomization may go, or for what its deletion still waits.
 func (r Remover) await(e *end, now time.Time) (Ending, error) {
 	deletion := e.ks.DeletionTimestamp.Time
 	anew := slices.DeleteFunc(slices.Clone(e.leaving.Passing), func(entry inventory.Entry) bool { return e.leaving.Successors[entry.ID] != e.key })

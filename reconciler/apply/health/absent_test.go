@@ -18,8 +18,8 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
-// TestClustersThatAreNotThere: whoever waits reads which cluster a placement names that does not exist, whether what it
-// carries runs in the others or nowhere.
+// TestClustersThatAreNotThere: the assessment names clusters of a placement that do not exist, whether the object runs
+// in others or nowhere.
 func TestClustersThatAreNotThere(t *testing.T) {
 	const typo, unfit = "clusterNames names wst, which does not exist (did you mean west?)", "0/2 clusters are available: 2 are tainted"
 	const untold = "clusterNames names 1 that does not exist, and is not told, as text of a Secret is in the policy"

@@ -17,21 +17,21 @@ import (
 	"github.com/flotilla-io/flotilla/policies/rollup"
 )
 
-// asked is what is asked of templates: where they run, and as what. What clusters hold counts only once bindings and Works
-// say the same: a policy or an override may have changed a moment ago.
+// asked is what policies and overrides ask of templates now. The health of a member's object counts only if binding and
+// Works are up to date with that, as a policy or an override may have changed a moment ago.
 type asked struct {
 	*indexed
 	clusters     map[string]*clusterv1alpha1.Cluster
 	noPreemption bool
 }
 
-// lazily is asked once, for those of which a binding is to be judged: to read all overrides costs more
-// than the rest where there is none.
+// lazily returns a function that computes asked once, when the first binding is judged: to read all
+// overrides costs more than all the rest where no object has a binding.
 func lazily(ctx context.Context, r *Reader, policies selection, fleet []clusterv1alpha1.Cluster) func() (asked, error) {
 	return sync.OnceValues(func() (asked, error) { return askedBy(ctx, r, policies, fleet) })
 }
 
-// askedBy returns what is asked of templates by these policies, and the overrides of the cache.
+// askedBy returns what these policies, and the overrides in the cache, ask of templates.
 func askedBy(ctx context.Context, r *Reader, policies selection, fleet []clusterv1alpha1.Cluster) (asked, error) {
 	overrides, err := r.overrides(ctx)
 	if err != nil {
@@ -44,7 +44,7 @@ func askedBy(ctx context.Context, r *Reader, policies selection, fleet []cluster
 	return out, nil
 }
 
-// overrides returns the overrides of both scopes. They are shared: they must not be changed.
+// overrides returns the override policies of both scopes. They are the cache's own: do not change them.
 func (r Deps) overrides(ctx context.Context) ([]policyv1alpha1.Override, error) {
 	var out []policyv1alpha1.Override
 	var namespaced policyv1alpha1.OverridePolicyList
@@ -64,7 +64,8 @@ func (r Deps) overrides(ctx context.Context) ([]policyv1alpha1.Override, error) 
 	return out, nil
 }
 
-// partOf returns how a template that has a binding fares in its clusters, as it is asked for now.
+// partOf returns the health of a template that has a binding, by cluster. Where binding or Works are not up to date
+// with policies and overrides, the part says so.
 func (r *Reader) partOf(ctx context.Context, template *unstructured.Unstructured, b workv1alpha2.Binding, all given) (rollup.Part, error) {
 	works, err := r.works(ctx, b)
 	if err != nil {
@@ -83,7 +84,8 @@ func (r *Reader) partOf(ctx context.Context, template *unstructured.Unstructured
 	return rollup.PartOf(template, b, works, all.silent).Lagging(why).Outdating(asked.outdated(template, works)), nil
 }
 
-// outdated reports of clusters whether the Works there are as overrides made them that have changed since.
+// outdated returns a function that reports whether the Work in a cluster was rendered with overrides that have changed
+// since.
 func (a asked) outdated(template *unstructured.Unstructured, works []*workv1alpha1.Work) func(cluster string) bool {
 	resource := resourceOf(template)
 	chain := override.Matching(a.overrides.Of(resource), resource)

@@ -20,8 +20,8 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
-// TestWhatIsAskedForNow: what runs well by policies and overrides that have changed since is not healthy yet, however
-// soon it is looked at.
+// TestWhatIsAskedForNow: an object that is healthy under policies and overrides which have changed since is not healthy
+// yet, even if it is assessed before other loops have seen the change.
 func TestWhatIsAskedForNow(t *testing.T) {
 	policy := func(name string, edit ...func(*policyv1alpha1.PropagationSpec)) *policyv1alpha1.PropagationPolicy {
 		p := &policyv1alpha1.PropagationPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}

@@ -13,7 +13,7 @@ import (
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 )
 
-// cached answers as a cache without copies does.
+// cached answers lists as a cache without copies does.
 type cached struct {
 	client.Reader
 	policies  []policyv1alpha1.PropagationPolicy
@@ -33,7 +33,7 @@ func (c cached) List(_ context.Context, list client.ObjectList, _ ...client.List
 	return nil
 }
 
-// ruled is a control plane with as many policies and overrides, and a tenth as many clusters.
+// ruled returns a control plane with n policies, n overrides and n/10 clusters.
 func ruled(n int) cached {
 	var out cached
 	selectors := func(i int) []policyv1alpha1.ResourceSelector {
@@ -53,8 +53,8 @@ func ruled(n int) cached {
 	return out
 }
 
-// BenchmarkAsked looks at what 1,000 policies and overrides ask for, as each look at a Kustomization does that has anything
-// in clusters.
+// BenchmarkAsked reads what 1,000 policies and overrides ask, as each assessment of a Kustomization with objects in
+// clusters does.
 func BenchmarkAsked(b *testing.B) {
 	hub := ruled(1000)
 	r := New(Deps{Hub: hub, Live: hub})

@@ -22,10 +22,10 @@ import (
 const (
 	// maxChecks is how many kinds may be judged by expressions.
 	maxChecks = 100
-	// allChecks is what the expressions of one assessment may cost together, to be read
-	// and to be evaluated: about half a second.
+	// allChecks is what the expressions of one assessment may cost together, in units of expression.Budget, to be
+	// compiled and evaluated. It is about half a second.
 	allChecks = 5_000_000
-	// slowRetry is when an expression is tried again that took too long.
+	// slowRetry is the pause before an expression is tried again that took too long.
 	slowRetry = 30 * time.Second
 )
 
@@ -45,7 +45,7 @@ type rule struct {
 	holds *expression.Expression
 }
 
-// Listed returns the objects that a Kustomization lists as those whose health counts.
+// Listed returns the objects in spec.healthChecks of a Kustomization. References that cannot be parsed are left out.
 func Listed(ks *kustomizev1.Kustomization) []inventory.Entry {
 	var entries []inventory.Entry
 	for _, ref := range ks.Spec.HealthChecks {
@@ -61,7 +61,7 @@ func Listed(ks *kustomizev1.Kustomization) []inventory.Entry {
 	return entries
 }
 
-// compile reads the expressions of an assessment, which share what they may cost.
+// compile compiles the expressions of an assessment, which share one budget.
 func (r *Reader) compile(ctx context.Context, custom []kustomize.CustomHealthCheck) (checks, error) {
 	if len(custom) > maxChecks {
 		return nil, loop.Stalled(meta.InvalidCELExpressionReason, fmt.Errorf("spec.healthCheckExprs has %d entries, at most %d are allowed", len(custom), maxChecks))
@@ -95,8 +95,8 @@ func (r *Reader) compile(ctx context.Context, custom []kustomize.CustomHealthChe
 	return out, nil
 }
 
-// judge says how an object fares by the first expression that is true of it. One
-// whose status is about an older version is in progress.
+// judge returns the status of an object by the first expression that is true for it. An object
+// whose status is of an older generation is in progress.
 func (c *check) judge(ctx context.Context, obj *unstructured.Unstructured) (*status.Result, error) {
 	observed, known, err := unstructured.NestedInt64(obj.Object, "status", "observedGeneration")
 	if err == nil && known && observed != obj.GetGeneration() && obj.GetGeneration() != 0 {
@@ -114,9 +114,9 @@ func (c *check) judge(ctx context.Context, obj *unstructured.Unstructured) (*sta
 	return &status.Result{Status: status.InProgressStatus}, nil
 }
 
-// ExpressionError says what follows when the expression in a field could not be read
-// or evaluated: one that is none, or costs too much, stalls, since only another one
-// mends that; one that took too long is tried again. Others are no matter of the loop.
+// ExpressionError classifies an error of compiling or evaluating the expression in a field. One that is
+// invalid or costs too much stalls, since only another expression mends that; one that took too long is tried
+// again. Other errors get no class.
 func ExpressionError(field string, err error) error {
 	err = fmt.Errorf("%s: %w", field, err)
 	switch {

@@ -44,7 +44,7 @@ func nested(n int) string {
 }
 
 // TestExpressionsAreBounded: an expression that does not end by itself is refused
-// until it is another one, and says so without having held anybody up.
+// until it changes, and soon enough not to hold up other Kustomizations.
 func TestExpressionsAreBounded(t *testing.T) {
 	cases := map[string]struct {
 		objects int
@@ -61,7 +61,7 @@ func TestExpressionsAreBounded(t *testing.T) {
 			err := assess(ctx, t, tc.objects, tc.checks)
 			e := loop.As(err, "")
 			stalls := e != nil && e.Class == loop.ClassStalled && e.Reason == "InvalidCELExpression"
-			slow := errors.Is(err, expression.ErrTime) // on a machine that has much else to do
+			slow := errors.Is(err, expression.ErrTime) // on a busy machine
 			if !stalls && !slow || !strings.Contains(err.Error(), "spec.healthCheckExprs[0].") {
 				t.Errorf("error = %v, want one that stalls and names the field", err)
 			}
@@ -69,7 +69,7 @@ func TestExpressionsAreBounded(t *testing.T) {
 	}
 }
 
-// TestExpressionsEndWithTheirRun: what is evaluated for a run that was given up
+// TestExpressionsEndWithTheirRun: an evaluation ends when the context of its run
 // ends.
 func TestExpressionsEndWithTheirRun(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -80,7 +80,7 @@ func TestExpressionsEndWithTheirRun(t *testing.T) {
 	}
 }
 
-// TestManyObjectsAreJudged: what honest users write is far from the bounds.
+// TestManyObjectsAreJudged: ordinary expressions are far from the bounds.
 func TestManyObjectsAreJudged(t *testing.T) {
 	if err := assess(t.Context(), t, 5000, kustomize.HealthCheckExpressions{
 		Current: "data.state == 'good' && metadata.?labels.app.orValue('') == 'web'", Failed: "has(data.error)", InProgress: "has(data.state) && data.state == 'wait'",

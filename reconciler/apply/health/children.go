@@ -7,7 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Revision is what is judged: a revision of a source. The zero value is none in particular.
+// Revision is the revision of a source that is judged. The zero value stands for no particular one.
 type Revision struct {
 	Source client.ObjectKey
 	// Kind of the source.
@@ -15,8 +15,9 @@ type Revision struct {
 	Name string
 }
 
-// behind says that a Kustomization follows the source and has not tried the revision yet: what its conditions say is of
-// another one. Empty where that is not so, or nobody waits for it: one that is suspended tries nothing.
+// behind returns a text if obj is a Kustomization that follows the source and has not tried the revision yet: its
+// conditions are then about another revision. It is empty else, and for a suspended one, which would be waited for
+// without end.
 func (r Revision) behind(obj *unstructured.Unstructured) string {
 	if r.Name == "" || obj.GroupVersionKind().GroupKind() != kustomizations {
 		return ""

@@ -15,8 +15,8 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// TestChildrenAreJudgedAtTheSameRevision: what a Kustomization says of one revision is no answer about another one, be it
-// good or bad.
+// TestChildrenAreJudgedAtTheSameRevision: the conditions of a child Kustomization about one revision, good or bad, do
+// not count for another one.
 func TestChildrenAreJudgedAtTheSameRevision(t *testing.T) {
 	const child = `{"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization", "metadata": {"name": "two", "namespace": "flux-system", "generation": 1},
   "spec": {"suspend": %t, "sourceRef": {"kind": %q, "name": %q}},

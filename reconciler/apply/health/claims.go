@@ -21,8 +21,8 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// Keeping returns a part per claim that the named Kustomization applied and that stays in clusters although nobody asks
-// for it there: as these say.
+// Keeping returns a part for each volume claim that the owner applied and that stays in clusters although its binding
+// is not for them any more. The status of the Clusters says where claims stay.
 func (r *Reader) Keeping(ctx context.Context, owner client.ObjectKey, entries []inventory.Entry) ([]rollup.Part, error) {
 	claims := slices.DeleteFunc(slices.Clone(entries), func(e inventory.Entry) bool { return !volumes.IsVolumeClaim(e.ID.GroupKind) })
 	if len(claims) == 0 {
@@ -57,7 +57,7 @@ func (r *Reader) Keeping(ctx context.Context, owner client.ObjectKey, entries []
 	return parts, nil
 }
 
-// unasked are those of the clusters that a binding is not for.
+// unasked returns those of the clusters for which the binding is not; all of them if there is no binding.
 func unasked(clusters []string, b workv1alpha2.Binding) []string {
 	if b == nil || b.GetDeletionTimestamp() != nil {
 		return clusters
@@ -68,7 +68,7 @@ func unasked(clusters []string, b workv1alpha2.Binding) []string {
 	})
 }
 
-// claim returns a claim of the control plane that the named Kustomization applied, nil if there is none.
+// claim returns a volume claim on the control plane if the owner applied it; nil if not, or if there is none.
 func (r Deps) claim(ctx context.Context, owner client.ObjectKey, id inventory.ID) (*metav1.PartialObjectMetadata, error) {
 	obj := &metav1.PartialObjectMetadata{}
 	obj.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(id.GroupKind.Kind))
@@ -84,7 +84,7 @@ func (r Deps) claim(ctx context.Context, owner client.ObjectKey, id inventory.ID
 	return obj, nil
 }
 
-// nameOf names an object as package rollup does: without its name, where text of a Secret is in that.
+// nameOf returns how package rollup names an object. It leaves out the name if that contains the value of a Secret.
 func nameOf(id inventory.ID, obj client.Object) string {
 	if obj.GetAnnotations()[gitopsv1alpha1.HoldsSecretsAnnotation] == gitopsv1alpha1.HoldsInName {
 		id.Name = "***"
@@ -92,8 +92,8 @@ func nameOf(id inventory.ID, obj client.Object) string {
 	return objectName(id)
 }
 
-// unbinding returns the clusters that have yet to let go of a claim which nobody carries any more, or to leave it: its Works
-// outlive its binding.
+// unbinding returns the clusters that have not removed or released a volume claim yet whose binding is gone: its Works
+// outlive the binding. False means that there are none.
 func (r Deps) unbinding(ctx context.Context, owner client.ObjectKey, id inventory.ID, silent rollup.Silences) (rollup.Part, bool, error) {
 	key := client.ObjectKey{Namespace: id.Namespace, Name: workv1alpha2.BindingName(id.GroupKind.Kind, id.Name)}
 	works, err := r.indexed(ctx, client.MatchingFields{bindings.WorksByOwner: key.String()})

@@ -20,7 +20,7 @@ import (
 
 const claimText = `{"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{"namespace":"shop","name":"data"}}`
 
-// keeper is a cluster that says which claims of the namespace shop stay in it.
+// keeper is a cluster that reports which claims of the namespace shop stay in it.
 func keeper(name string, claims ...string) *clusterv1alpha1.Cluster {
 	var stay []types.NamespacedName
 	for _, c := range claims {
@@ -32,7 +32,7 @@ func keeper(name string, claims ...string) *clusterv1alpha1.Cluster {
 	}}}
 }
 
-// TestPartsOfClaims: a claim that stays in a cluster is reported, as its Kustomization's, until somebody asks for it there.
+// TestPartsOfClaims: a claim that stays in a cluster is a part of its Kustomization until it is placed there again.
 func TestPartsOfClaims(t *testing.T) {
 	live := func(by client.ObjectKey) *corev1.PersistentVolumeClaim {
 		return &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "data", Labels: inventory.OwnerLabels(by)}}

@@ -10,13 +10,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ReasonClusterSilent says that health is not known, because nothing is heard of a
-// cluster. It is neither ready nor failed.
+// ReasonClusterSilent says that health is not known, because a cluster does not report.
+// The Kustomization is then neither ready nor failed.
 const ReasonClusterSilent = "ClusterSilent"
 
-// Deadline is until when a revision may take to become healthy: counted
-// from when the health of this revision became unknown. One that has failed
-// has no time left.
+// Deadline returns the time by which a revision has to be healthy: spec.timeout after
+// its health became unknown. For a revision that has failed it is now.
 func Deadline(ks *kustomizev1.Kustomization, revision string, now time.Time) time.Time {
 	healthy := apimeta.FindStatusCondition(ks.Status.Conditions, meta.HealthyCondition)
 	if healthy == nil || healthy.ObservedGeneration != ks.Generation || ks.Status.LastAttemptedRevision != revision {
@@ -27,7 +26,7 @@ func Deadline(ks *kustomizev1.Kustomization, revision string, now time.Time) tim
 		return now
 	case metav1.ConditionUnknown:
 		if healthy.Reason == ReasonClusterSilent {
-			return now.Add(ks.GetTimeout()) // nobody could see whether it took its time
+			return now.Add(ks.GetTimeout()) // the time that a cluster was silent does not count
 		}
 		return healthy.LastTransitionTime.Add(ks.GetTimeout())
 	default:
@@ -35,8 +34,8 @@ func Deadline(ks *kustomizev1.Kustomization, revision string, now time.Time) tim
 	}
 }
 
-// Lost says why there is no time left: it is over, or something failed before, and has yet
-// to recover.
+// Lost returns why there is no time left: the timeout is over, or a check failed earlier and has not
+// recovered yet.
 func Lost(ks *kustomizev1.Kustomization) string {
 	const failed = "health check failed"
 	over := failed + " after " + ks.GetTimeout().String()

@@ -31,7 +31,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
-// Templates are the resource templates that somebody keeps a watch on.
+// Templates reads resource templates from the watches that other loops keep.
 type Templates interface {
 	Get(ctx context.Context, key templatestore.Key) (*unstructured.Unstructured, templatestore.Presence, error)
 }
@@ -42,11 +42,11 @@ type Deps struct {
 	Hub client.Reader
 	// Live reads without a cache.
 	Live client.Reader
-	// Templates are read for Parts, and for Unheeded, which finds nothing without.
+	// Templates are read by Parts and by Unheeded, which finds nothing if it is nil.
 	Templates Templates
 	// Skip says what is never propagated.
 	Skip propagation.SkipRules
-	// NoPreemption says that every claim is left to the policy that holds it.
+	// NoPreemption says that no policy may take templates from another one that has claimed them.
 	NoPreemption bool
 }
 
@@ -62,43 +62,44 @@ func New(deps Deps) *Reader {
 	return &Reader{Deps: deps, expressions: expression.NewCompiler(expression.Limits{})}
 }
 
-// Request asks how objects fare.
+// Request asks for the health of objects.
 type Request struct {
 	Entries []inventory.Entry
-	// Observed are the objects as they stand on the hub. Whoever asks may read
+	// Observed are the objects as they are on the hub. The requester may read
 	// them.
 	Observed map[inventory.ID]*unstructured.Unstructured
-	// As reads the others; it is whoever asks, and learns nothing of what it may not
-	// read.
+	// As reads the other objects with the rights of the requester, which thus learns nothing of what
+	// it may not read.
 	As client.Reader
 	// Checks are expressions that judge kinds in place of the usual rules.
 	Checks []kustomize.CustomHealthCheck
-	// Applied asks only whether all is applied where it belongs, and not how it fares there.
+	// Applied asks only whether all is applied where it belongs, and not whether it is healthy there.
 	Applied bool
-	// Runs says, with Applied, that what they replace runs Pods: a workload that no policy carries does not replace it.
+	// Runs says, with Applied, that the objects replace something that runs Pods: a workload that no policy
+	// propagates does not replace it.
 	Runs bool
-	// MaxUnreachable is of how many clusters nothing need be heard; see MaxUnreachableOf.
+	// MaxUnreachable is how many clusters may be silent without counting; see MaxUnreachableOf.
 	MaxUnreachable intstr.IntOrString
-	// At is the revision of which the health is asked for: Kustomizations that follow the same source are waited for
-	// until they have tried it.
+	// At is the revision whose health is asked for. Kustomizations that follow the same source are progressing until
+	// they have tried it.
 	At Revision
 }
 
-// Assessment is how objects fare.
+// Assessment is the health of the objects of a Request.
 type Assessment struct {
 	// Verdicts are one per entry of the request, in their order.
 	Verdicts []Verdict
-	// Uncounted are the clusters that do not count in them, as nothing is heard of them, sorted.
+	// Uncounted are the silent clusters that do not count in the verdicts, sorted.
 	Uncounted []string
-	// Absent names the clusters that what runs is meant for, too, and that are not in the fleet; empty for none.
+	// Absent is a text about clusters that placements name and that are not in the fleet; empty for none.
 	Absent string
-	// Replaced says in which clusters the entries replace what left, as far as it was asked for.
+	// Replaced says in which clusters the entries are there and so replace what left.
 	Replaced rollup.Replaced
 }
 
-// Assess judges the objects of a request. What a
-// policy carries is judged by its members; anything else by its own status.
-// Policies are read live: one that was applied a moment ago counts.
+// Assess judges the objects of a request: an object that a policy propagates by its
+// members, and any other by its own status. Policies are read without a cache, so that
+// one that was applied a moment ago counts.
 func (r *Reader) Assess(ctx context.Context, req Request) (Assessment, error) {
 	rules, err := r.compile(ctx, req.Checks)
 	if err != nil {
@@ -132,15 +133,16 @@ func (r *Reader) Assess(ctx context.Context, req Request) (Assessment, error) {
 	return out, nil
 }
 
-// assess returns the verdict of an object, or, of one that a policy carries, how it fares in each cluster.
+// assess returns the verdict on an object. For one that has a binding it returns the part, its health in each
+// cluster, and the caller completes the verdict from that.
 func (r *Reader) assess(ctx context.Context, req Request, e inventory.Entry, all given, rules checks) (Verdict, *rollup.Part, error) {
 	v, obj := Verdict{ID: e.ID, State: rollup.Progressing}, req.Observed[e.ID]
 	binding, err := r.binding(ctx, e.ID)
 	if err != nil {
 		return v, nil, err
 	}
-	// The binding is of the version that its policy was taken up with: of that one the rules
-	// speak, and not of the one that the commit happens to be written in.
+	// The binding refers to the API version with which the policy was applied. Rules for health are of
+	// that version, and not of the one that the manifest happens to use.
 	want := e.GroupVersionKind()
 	if binding != nil {
 		want = bindings.TemplateOf(binding).GroupVersionKind
@@ -165,7 +167,7 @@ func (r *Reader) assess(ctx context.Context, req Request, e inventory.Entry, all
 		v.Reason = NothingRuns
 		return v, nil, nil
 	case req.Applied && (uncarried || binding != nil && rollup.Released(binding)):
-		v.State = rollup.Healthy // it is where it stays
+		v.State = rollup.Healthy // it belongs on the hub alone, or members keep it as it is
 		return v, nil, nil
 	}
 	if why := req.At.behind(obj); why != "" && !req.Applied {
@@ -211,8 +213,8 @@ func (r Deps) binding(ctx context.Context, id inventory.ID) (workv1alpha2.Bindin
 	return b, nil
 }
 
-// works returns the Works of a binding in the clusters that should have one.
-// They are shared: not to be changed.
+// works returns the Works of a binding in its target clusters, as far as there are any.
+// They are the cache's own: do not change them.
 func (r *Reader) works(ctx context.Context, b workv1alpha2.Binding) ([]*workv1alpha1.Work, error) {
 	works := []*workv1alpha1.Work{}
 	for _, target := range plan.Targets(plan.SpecOf(b)) {
@@ -236,7 +238,7 @@ func read(ctx context.Context, as client.Reader, gvk schema.GroupVersionKind, id
 		return nil, nil
 	}
 	if apierrors.IsForbidden(err) {
-		return nil, err // says itself who may not read what
+		return nil, err // the server's text names the account and the object
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", inventory.Describe(id), err)
@@ -244,8 +246,8 @@ func read(ctx context.Context, as client.Reader, gvk schema.GroupVersionKind, id
 	return obj, nil
 }
 
-// unserved reports whether an object is a workload of a kind of others that nobody on the control plane has looked at, as it
-// has no status: that says nothing by itself.
+// unserved reports whether an object is a workload of a third-party kind without a status. No controller on the control
+// plane has seen it, and the usual rules take an object without a status as healthy.
 func unserved(obj *unstructured.Unstructured, id inventory.ID) bool {
 	_, hasStatus := obj.Object["status"]
 	return !hasStatus && strings.Contains(id.GroupKind.Group, ".") && inventory.IsWorkload(id)
@@ -273,7 +275,7 @@ func byStatus(ctx context.Context, v Verdict, obj *unstructured.Unstructured, ev
 		v.State = rollup.Failed
 	}
 	if message, reason := unready(obj); v.State != rollup.Healthy && message != "" {
-		v.Reason = message // says more than that it is not ready
+		v.Reason = message // the object's own text says more than the generic one
 		if v.Follows = reason == meta.DependencyNotReadyReason; reason == ReasonClusterSilent {
 			v.State = rollup.Unknown
 		}
@@ -281,8 +283,9 @@ func byStatus(ctx context.Context, v Verdict, obj *unstructured.Unstructured, ev
 	return v, nil
 }
 
-// unready is what an object says of why it is not ready, empty for nothing, and for what reason if it is a Kustomization. One
-// that hears nothing of a cluster says so, too: whoever waits for it does not hear of that either.
+// unready returns the message of an object's condition Ready if it is not ready, and for a Kustomization the reason,
+// too. A Kustomization whose Ready is Unknown because a cluster is silent counts as well: for those that wait for it,
+// health is then just as unknown.
 func unready(obj *unstructured.Unstructured) (message, reason string) {
 	conditions, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
 	for _, c := range conditions {

@@ -32,7 +32,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
-// templates are what a store knows; kinds that are not in it are unknown.
+// templates are the templates in a store; those of other kinds are unknown.
 type templates map[templatestore.Key]*unstructured.Unstructured
 
 func (m templates) Get(_ context.Context, key templatestore.Key) (*unstructured.Unstructured, templatestore.Presence, error) {
@@ -138,7 +138,7 @@ type scene struct {
 	part *rollup.Part
 }
 
-// waiting notes on a template that a Lazy policy waits for its next change.
+// waiting annotates a template: its Lazy policy waits for its next change.
 func waiting(t *testing.T, obj *unstructured.Unstructured) *unstructured.Unstructured {
 	t.Helper()
 	edition, err := propagation.Edition(obj)
@@ -270,7 +270,7 @@ func scenes(t *testing.T) map[string]scene {
 	}
 }
 
-// leftTo is a template that policies leave to another kind.
+// leftTo returns a template with the label that another kind takes care of it, so that policies leave it alone.
 func leftTo(kind string, template *unstructured.Unstructured) *unstructured.Unstructured {
 	out := template.DeepCopy()
 	labels := out.GetLabels()
@@ -326,7 +326,7 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-// TestApplied: whether a revision is applied where it belongs does not depend on how it fares there.
+// TestApplied: whether a revision is applied where it belongs does not depend on its health there.
 func TestApplied(t *testing.T) {
 	missing := map[string]bool{
 		"a policy selects it, and is not heard of yet": true, "a policy may select it by labels that are not known": true, "bound, and nothing sent": true,
@@ -378,8 +378,8 @@ func TestHealthOfWhatIsNotThere(t *testing.T) {
 	}
 }
 
-// TestHealthOfAKustomization: one that hears nothing of a cluster is not known itself, so that who waits for it does not
-// run out of time.
+// TestHealthOfAKustomization: if a Kustomization waits for a silent cluster, its own health is not known, so that those
+// that wait for it do not time out.
 func TestHealthOfAKustomization(t *testing.T) {
 	const child = `{"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization", "metadata": {"name": "two", "namespace": "flux-system", "generation": 1}, "spec": {},
   "status": {"observedGeneration": -1, "conditions": [{"type": "Ready", "status": %q, "reason": %q, "message": "west is silent"}]}}`

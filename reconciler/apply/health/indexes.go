@@ -12,12 +12,12 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
-// mostIndexes is how many indexes are kept: of the policies that the cache has, and of those that the control plane does,
-// which may differ for a moment.
+// mostIndexes is how many indexes are kept: one of the policies in the cache, and one of those that were read live.
+// The two may differ for a moment.
 const mostIndexes = 2
 
-// indexes keeps the latest indexes of all policies and overrides, for whoever looks next: they are made anew when one of
-// these is another one, or has another version. It is safe for use by several goroutines.
+// indexes keeps the latest indexes of all policies and overrides. An index is used again as long as the objects and
+// their resource versions are the same. It is safe for use by several goroutines.
 type indexes struct {
 	mu   sync.Mutex
 	kept []*indexed // the latest first
@@ -27,11 +27,11 @@ type indexes struct {
 type indexed struct {
 	directory *propagation.Directory
 	overrides *override.Index
-	// policiesAt and overridesAt are the versions of which it was made.
+	// policiesAt and overridesAt are the versions of the objects in the index.
 	policiesAt, overridesAt versions
 }
 
-// versions are those of objects of both scopes.
+// versions are the resource versions of objects of both scopes.
 type versions map[identity]string
 
 type identity struct {
@@ -51,7 +51,8 @@ func versionsOf[T metav1.Object](list []T) versions {
 	return out
 }
 
-// areOf reports whether they are of exactly these objects, in whatever order: a cache has none.
+// areOf reports whether the versions are those of exactly these objects. The order does not matter, as a cache lists
+// objects in any order.
 func areOf[T metav1.Object](at versions, list []T) bool {
 	if len(at) != len(list) {
 		return false
@@ -64,10 +65,10 @@ func areOf[T metav1.Object](at versions, list []T) bool {
 	return true
 }
 
-// of returns an index of these policies and overrides. They must not be changed any more.
+// of returns an index of these policies and overrides, which must not be changed afterwards.
 func (x *indexes) of(policies []policyv1alpha1.Policy, overrides []policyv1alpha1.Override, skip propagation.SkipRules) *indexed {
 	x.mu.Lock()
-	defer x.mu.Unlock() // also while one is made: whoever else looks needs the same
+	defer x.mu.Unlock() // held while an index is made, as concurrent callers need the same one
 	same := func(i *indexed) bool { return areOf(i.policiesAt, policies) && areOf(i.overridesAt, overrides) }
 	if n := slices.IndexFunc(x.kept, same); n >= 0 {
 		found := x.kept[n]

@@ -9,7 +9,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
-// TestIndexesAreKept: an index is made anew for what has changed, and for nothing else.
+// TestIndexesAreKept: an index is used again unless policies or overrides have changed.
 func TestIndexesAreKept(t *testing.T) {
 	policy := func(name, version string) policyv1alpha1.Policy {
 		return &policyv1alpha1.PropagationPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, ResourceVersion: version, UID: "u"}}
@@ -31,7 +31,7 @@ func TestIndexesAreKept(t *testing.T) {
 	first := rules{all(policy("a", "1"), policy("b", "1")), with(override("o", "1"))}
 	for name, tc := range map[string]struct {
 		then []rules
-		same bool // the last is the index that was made first
+		same bool // the last index is the first one
 	}{
 		"nothing has changed":                {[]rules{{all(policy("a", "1"), policy("b", "1")), with(override("o", "1"))}}, true},
 		"they come in another order":         {[]rules{{all(policy("b", "1"), policy("a", "1")), with(override("o", "1"))}}, true},

@@ -12,8 +12,8 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// Leaving returns what clusters hold and are to hold no more, of all that the named Kustomization, or one among those
-// that left it, applied, sorted: also what nobody has written down. It looks at every Work there is.
+// Leaving returns the objects that clusters still hold and are to remove, of all that the owner applied, or a
+// Kustomization among removed, sorted. It finds objects that no status records, too, as it looks at every Work.
 func (r *Reader) Leaving(ctx context.Context, owner client.ObjectKey, removed []inventory.ID) ([]inventory.ID, error) {
 	var list workv1alpha1.WorkList
 	if err := r.Hub.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
@@ -39,8 +39,8 @@ func (r *Reader) Leaving(ctx context.Context, owner client.ObjectKey, removed []
 	return out, nil
 }
 
-// appliedBy returns what a Work holds that one of the Kustomizations applied. Most are of none, and are not read for
-// it.
+// appliedBy returns the objects in a Work that one of the Kustomizations applied. Most Works are of none of them:
+// those whose text does not contain a name are not parsed.
 func appliedBy(work *workv1alpha1.Work, owners []client.ObjectKey) []inventory.ID {
 	var out []inventory.ID
 	for _, m := range work.Spec.Workload.Manifests {

@@ -16,7 +16,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
-// TestWhatLeavesWithoutBeingNamed: what clusters have yet to remove is found by who applied it.
+// TestWhatLeavesWithoutBeingNamed: what clusters have yet to remove is found by the labels of its owner.
 func TestWhatLeavesWithoutBeingNamed(t *testing.T) {
 	child := client.ObjectKey{Namespace: "team", Name: "chi"}
 	childID := inventory.ID{Namespace: "team", Name: "chi", GroupKind: schema.GroupKind{Group: "kustomize.toolkit.fluxcd.io", Kind: "Kustomization"}}

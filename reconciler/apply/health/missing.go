@@ -12,8 +12,8 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// missing returns a part per policy that the named Kustomization applied and that asks for clusters which are not there:
-// what it carries may be of another one, or not be there yet.
+// missing returns a part for each policy that the owner applied and that names clusters which do not exist. The part
+// is about the policy, as the templates that it selects may be of another Kustomization, or not exist yet.
 func missing(owner client.ObjectKey, entries []inventory.Entry, policies selection, fleet []string) []rollup.Part {
 	var parts []rollup.Part
 	for _, p := range policies.policies {

@@ -14,7 +14,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// TestAPolicyForNobody: a policy that is applied by itself, for clusters that are not there, is a part of its Kustomization.
+// TestAPolicyForNobody: a policy without templates, for clusters that do not exist, is a part of its Kustomization.
 func TestAPolicyForNobody(t *testing.T) {
 	entry := func(kind, namespace string) inventory.Entry {
 		return inventory.Entry{ID: inventory.ID{Namespace: namespace, Name: "web", GroupKind: schema.GroupKind{Group: policyv1alpha1.GroupName, Kind: kind}}, Version: "v1alpha1"}

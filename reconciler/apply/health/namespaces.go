@@ -17,10 +17,10 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// namespaces are the kind that has Works without a policy and a binding, unless one asks for it; see unbound.
+// namespaces is the kind whose objects get Works without a policy and a binding, unless they opt out; see unbound.
 var namespaces = schema.GroupKind{Kind: "Namespace"}
 
-// namespace returns a Namespace, nil if there is none. It is shared: not to be changed.
+// namespace returns a Namespace, nil if there is none. It is the cache's own: do not change it.
 func (r Deps) namespace(ctx context.Context, name string) (*corev1.Namespace, error) {
 	namespace := &corev1.Namespace{}
 	err := r.Hub.Get(ctx, client.ObjectKey{Name: name}, namespace, client.UnsafeDisableDeepCopy)
@@ -33,7 +33,7 @@ func (r Deps) namespace(ctx context.Context, name string) (*corev1.Namespace, er
 	return namespace, nil
 }
 
-// unbound reports whether an object is a Namespace that goes to clusters by itself, and not as the template of a policy.
+// unbound reports whether an object is a Namespace that is synced to clusters without a policy.
 func (r Deps) unbound(ctx context.Context, id inventory.ID) (bool, error) {
 	if id.GroupKind != namespaces {
 		return false, nil
@@ -42,8 +42,8 @@ func (r Deps) unbound(ctx context.Context, id inventory.ID) (bool, error) {
 	return namespace == nil || !propagation.OptsOut(namespace.Labels), err
 }
 
-// namespacePart returns how a Namespace that the named Kustomization applied fares, and whether it goes to
-// clusters at all. It counts in those that have a Work of it.
+// namespacePart returns the health of a Namespace that the owner applied, in the clusters that have a Work of it, and
+// whether it is synced to clusters at all.
 func (r Deps) namespacePart(ctx context.Context, owner client.ObjectKey, id inventory.ID, clusters []string, silent rollup.Silences) (rollup.Part, bool, error) {
 	part := rollup.Part{Object: objectName(id)}
 	namespace, err := r.namespace(ctx, id.Name)
@@ -68,8 +68,8 @@ func (r Deps) namespacePart(ctx context.Context, owner client.ObjectKey, id inve
 	return part, true, nil
 }
 
-// worksOfNamespace returns the Works of a Namespace in the clusters that have one. They are shared: not to be
-// changed.
+// worksOfNamespace returns the Works of a Namespace in the clusters that have one, by the name of today or
+// the former one. They are the cache's own: do not change them.
 func (r Deps) worksOfNamespace(ctx context.Context, name string, clusters []string) ([]*workv1alpha1.Work, error) {
 	var works []*workv1alpha1.Work
 	for _, cluster := range clusters {

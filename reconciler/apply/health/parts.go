@@ -25,10 +25,10 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
-// Parts returns a part per object that a policy carries, or is about to carry, or per Namespace, or claim that stays
-// somewhere, and that the named Kustomization applied, by the object's labels: that a list names
-// an object is no evidence, as a tenant may write the status that it stands in. It
-// reads caches only.
+// Parts returns a part for each of the entries that the owner applied and that a policy propagates, or is about to,
+// for Namespaces, and for volume claims that stay in clusters. The labels of an object decide whether
+// the owner applied it. That it is among the entries is no evidence, as these come from a status that a tenant may
+// be able to write. It reads caches only.
 func (r *Reader) Parts(ctx context.Context, owner client.ObjectKey, entries []inventory.Entry) ([]rollup.Part, error) {
 	policies, err := r.policies(ctx, r.Hub)
 	if err != nil {
@@ -86,7 +86,8 @@ func (r *Reader) Parts(ctx context.Context, owner client.ObjectKey, entries []in
 	return slices.Concat(parts, missing(owner, entries, policies, names), rollup.Alongside(around, parts), rest), nil
 }
 
-// besides returns the parts that are about what is not as it is asked for, beside how templates fare.
+// besides returns the parts that do not come from a template's health: claims that are kept, policies that are not
+// heeded, and policies that another Kustomization has overwritten.
 func besides(ctx context.Context, r *Reader, owner client.ObjectKey, entries []inventory.Entry, policies selection) ([]rollup.Part, error) {
 	kept, err := r.Keeping(ctx, owner, entries)
 	if err != nil {
@@ -103,7 +104,7 @@ func besides(ctx context.Context, r *Reader, owner client.ObjectKey, entries []i
 	return slices.Concat(kept, untaken, taken), nil
 }
 
-// leaving returns the clusters that hold what a binding carries, and that it is not for any more.
+// leaving returns the clusters that still hold the object of a binding and are not among its targets any more.
 func (r *Reader) leaving(ctx context.Context, b workv1alpha2.Binding, silent rollup.Silences) ([]rollup.ClusterPart, error) {
 	id := b.GetLabels()[bindings.IDLabel(b)]
 	if id == "" {
@@ -121,11 +122,11 @@ func (r *Reader) leaving(ctx context.Context, b workv1alpha2.Binding, silent rol
 	return leavingParts(works, silent), nil
 }
 
-// given is what is the same for all parts.
+// given is what all parts of one call have in common.
 type given struct {
 	policies selection
 	asked    func() (asked, error)
-	names    []string // of the clusters
+	names    []string // of all clusters
 	silent   rollup.Silences
 }
 
@@ -176,24 +177,26 @@ func (r *Reader) part(ctx context.Context, owner client.ObjectKey, e inventory.E
 		return rollup.Part{}, false, err
 	}
 	if part.State == rollup.Healthy && inventory.MayRun(e.ID) && rollup.Released(binding) {
-		part.State, part.Reason = rollup.Progressing, "no policy carries it any more" // it runs on, and no change of it ever will
+		// It runs on, but no change of the template will ever reach it.
+		part.State, part.Reason = rollup.Progressing, "no policy carries it any more"
 		part.Clusters, part.Former = nil, part.Clusters
 	}
 	return part, true, nil
 }
 
-// applied reports whether the named Kustomization applied an object.
+// applied reports whether the owner applied an object, by its labels.
 func applied(owner client.ObjectKey, obj metav1.Object) bool {
 	by, known := inventory.OwnerOf(obj)
 	return known && by == owner
 }
 
-// takenBy says which other Kustomization applied an object that the named one owns, too. It is reported only of what
-// whoever writes that one's status may know: his namespace's objects and Kustomizations.
+// takenBy returns a text about the other Kustomization that applied an object in the owner's inventory. A tenant may
+// be able to write that inventory, and must not learn from it about objects and Kustomizations of other namespaces:
+// taken is then false, or the other one is not named.
 func takenBy(owner client.ObjectKey, obj metav1.Object) (reason string, taken bool) {
 	by, known := inventory.OwnerOf(obj)
 	switch {
-	case !known || obj.GetAnnotations()[kustomizev1.GroupVersion.Group+"/ssa"] != "": // it is meant for several, or nobody's
+	case !known || obj.GetAnnotations()[kustomizev1.GroupVersion.Group+"/ssa"] != "": // of none, or shared on purpose
 		return "", false
 	case by.Namespace == owner.Namespace:
 		return "Kustomization " + by.String() + " applies it, too", true
@@ -202,7 +205,7 @@ func takenBy(owner client.ObjectKey, obj metav1.Object) (reason string, taken bo
 	}
 }
 
-// objectName names an object as package rollup does.
+// objectName returns how package rollup names an object.
 func objectName(id inventory.ID) string {
 	if id.Namespace == "" {
 		return id.GroupKind.Kind + " " + id.Name
@@ -212,7 +215,7 @@ func objectName(id inventory.ID) string {
 
 func resourceOf(obj *unstructured.Unstructured) selector.Resource { return selector.ResourceOf(obj) }
 
-// fleet returns the clusters. They are shared: they must not be changed.
+// fleet returns all Clusters. They are the cache's own: do not change them.
 func (r Deps) fleet(ctx context.Context) ([]clusterv1alpha1.Cluster, error) {
 	var list clusterv1alpha1.ClusterList
 	if err := r.Hub.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
@@ -221,14 +224,14 @@ func (r Deps) fleet(ctx context.Context) ([]clusterv1alpha1.Cluster, error) {
 	return list.Items, nil
 }
 
-// selection are the policies of the hub.
+// selection is the policies of the hub, and what they never select.
 type selection struct {
 	policies []policyv1alpha1.Policy
 	skip     propagation.SkipRules
 }
 
-// policies returns the policies of both scopes. They are shared: they must not
-// be changed.
+// policies returns the policies of both scopes. They may be the cache's own: do not
+// change them.
 func (r Deps) policies(ctx context.Context, from client.Reader) (selection, error) {
 	out := selection{skip: r.Skip}
 	var namespaced policyv1alpha1.PropagationPolicyList
@@ -248,14 +251,14 @@ func (r Deps) policies(ctx context.Context, from client.Reader) (selection, erro
 	return out, nil
 }
 
-// selects reports whether a policy is to carry the resource.
+// selects reports whether a policy selects the resource.
 func (s selection) selects(r selector.Resource) bool {
 	return propagation.Propagates(r, s.skip) &&
 		slices.ContainsFunc(s.policies, func(p policyv1alpha1.Policy) bool { return propagation.Selects(p, r) })
 }
 
-// maySelect reports whether a policy names the object's kind and may be about
-// to carry it, where its labels are not known.
+// maySelect reports whether a policy may select an object whose labels are not known: one
+// selects its kind, and names it or no name.
 func (s selection) maySelect(id inventory.ID) bool {
 	return slices.ContainsFunc(s.policies, func(p policyv1alpha1.Policy) bool {
 		if p.GetDeletionTimestamp() != nil || (p.GetNamespace() != "" && p.GetNamespace() != id.Namespace) {

@@ -20,14 +20,14 @@ import (
 
 var kustomizations = kustomizev1.GroupVersion.WithKind(kustomizev1.KustomizationKind).GroupKind()
 
-// remains are the Works that hold an object which left a Kustomization.
+// remains is an object that left a Kustomization, with the Works that still hold it.
 type remains struct {
 	id    inventory.ID
 	works []*workv1alpha1.Work
 }
 
-// Remaining returns those of the objects that clusters still hold, of what the named Kustomization, or one
-// among them, applied; and the Kustomizations that applied these.
+// Remaining returns those of the removed objects that clusters still hold and that the owner, or a Kustomization
+// among them, applied; and the Kustomizations among them that applied such an object.
 func (r *Reader) Remaining(ctx context.Context, owner client.ObjectKey, removed []inventory.ID) ([]inventory.ID, error) {
 	if len(removed) == 0 {
 		return nil, nil
@@ -58,9 +58,9 @@ func (r *Reader) Remaining(ctx context.Context, owner client.ObjectKey, removed 
 	return ids, nil
 }
 
-// RemainingParts returns a part per object that clusters still hold of those that the named Kustomization, or
-// one among them that is gone, applied and the control plane does not hold any more. That a list names an
-// object is no evidence: what clusters were sent carries the Kustomization's labels. It reads caches only.
+// RemainingParts returns a part for each of the removed objects that clusters still hold and the control plane does
+// not, if the owner applied it, or a Kustomization among them that is gone. The labels in the Works' manifests
+// decide who applied an object: that a status lists it is no evidence. It reads caches only.
 func (r *Reader) RemainingParts(ctx context.Context, owner client.ObjectKey, removed []inventory.ID) ([]rollup.Part, error) {
 	if len(removed) == 0 {
 		return nil, nil
@@ -97,7 +97,7 @@ func (r *Reader) RemainingParts(ctx context.Context, owner client.ObjectKey, rem
 	return parts, nil
 }
 
-// ownersAmong are the named Kustomization, and those among what left it: what they applied left with them.
+// ownersAmong returns the owner, and the Kustomizations among what left it: what these applied left with them.
 func ownersAmong(owner client.ObjectKey, removed []inventory.ID) []client.ObjectKey {
 	owners := []client.ObjectKey{owner}
 	for _, id := range removed {
@@ -108,7 +108,8 @@ func ownersAmong(owner client.ObjectKey, removed []inventory.ID) []client.Object
 	return owners
 }
 
-// gone returns the owner, and those of the others that are gone, or about to be: one that is there speaks for itself.
+// gone returns the owner, and those of the others that are gone or being deleted. One that exists reports in its own
+// status what is left of it.
 func (r Deps) gone(ctx context.Context, owner client.ObjectKey, owners []client.ObjectKey) ([]client.ObjectKey, error) {
 	out := []client.ObjectKey{owner}
 	for _, key := range owners {
@@ -124,7 +125,7 @@ func (r Deps) gone(ctx context.Context, owner client.ObjectKey, owners []client.
 	return out, nil
 }
 
-// remaining returns those of the objects that have Works, with these.
+// remaining returns those of the objects that have Works with the labels of one of the owners, and these Works.
 func (r *Reader) remaining(ctx context.Context, owners []client.ObjectKey, removed []inventory.ID, clusters []string) ([]remains, error) {
 	var out []remains
 	for _, id := range removed {
@@ -143,7 +144,7 @@ func (r *Reader) remaining(ctx context.Context, owners []client.ObjectKey, remov
 	return out, nil
 }
 
-// worksOf returns the Works of an object, whose binding may be gone. They are shared: not to be changed.
+// worksOf returns the Works of an object, whose binding may be gone. They are the cache's own: do not change them.
 func (r Deps) worksOf(ctx context.Context, id inventory.ID, clusters []string) ([]*workv1alpha1.Work, error) {
 	if id.GroupKind == namespaces {
 		return r.worksOfNamespace(ctx, id.Name, clusters)
@@ -152,7 +153,8 @@ func (r Deps) worksOf(ctx context.Context, id inventory.ID, clusters []string) (
 	return r.indexed(ctx, client.MatchingFields{bindings.WorksByOwner: key.String()})
 }
 
-// carriedBy returns which Kustomization applied an object that a Work holds, and whether it holds that.
+// carriedBy returns the Kustomization in the labels of an object's manifest in a Work. False means that there is none,
+// or that the Work does not hold the object.
 func carriedBy(w *workv1alpha1.Work, id inventory.ID) (client.ObjectKey, bool) {
 	for _, m := range w.Spec.Workload.Manifests {
 		if held, obj, ok := inventory.OfManifest(m.Raw); ok && held == id {
@@ -162,8 +164,8 @@ func carriedBy(w *workv1alpha1.Work, id inventory.ID) (client.ObjectKey, bool) {
 	return client.ObjectKey{}, false
 }
 
-// leaves reports whether a Work is on its way out. One of what stands on the control plane is none: it may be
-// left there.
+// leaves reports whether a Work is being removed, or soon will be, as its template is gone. A Work whose template
+// exists does not leave: the object may have been left on the control plane on purpose.
 func (r *Reader) leaves(ctx context.Context, w *workv1alpha1.Work, id inventory.ID) (bool, error) {
 	if w.DeletionTimestamp != nil {
 		return true, nil
@@ -191,7 +193,7 @@ func (r *Reader) leaves(ctx context.Context, w *workv1alpha1.Work, id inventory.
 	return binding == nil || binding.GetDeletionTimestamp() != nil, err
 }
 
-// indexed returns the Works that an index of the cache finds. They are shared: not to be changed.
+// indexed returns the Works that an index of the cache finds. They are the cache's own: do not change them.
 func (r Deps) indexed(ctx context.Context, by client.MatchingFields) ([]*workv1alpha1.Work, error) {
 	var list workv1alpha1.WorkList
 	if err := r.Hub.List(ctx, &list, by, client.UnsafeDisableDeepCopy); err != nil {
@@ -204,7 +206,8 @@ func (r Deps) indexed(ctx context.Context, by client.MatchingFields) ([]*workv1a
 	return works, nil
 }
 
-// leavingParts are the states in the clusters of Works, sorted, each once.
+// leavingParts returns the state of removal in each cluster of the Works, sorted by cluster. Of several Works in a
+// cluster the one with the longest reason counts.
 func leavingParts(works []*workv1alpha1.Work, silent rollup.Silences) []rollup.ClusterPart {
 	byCluster := map[string]rollup.ClusterPart{}
 	for _, w := range works {

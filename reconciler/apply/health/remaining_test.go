@@ -56,15 +56,15 @@ func deleted(w *workv1alpha1.Work) {
 	w.DeletionTimestamp, w.Finalizers = &metav1.Time{Time: metav1.Now().Time}, []string{"test/wait"}
 }
 
-// blocked says that a cluster does not let go of something.
+// blocked reports that a cluster cannot remove an object.
 func blocked(w *workv1alpha1.Work) {
 	w.Status.Conditions = []metav1.Condition{{Type: workv1alpha1.WorkDeletionBlocked, Status: metav1.ConditionTrue, Message: "ConfigMap theirs is in it"}}
 }
 
 const namespace = `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"shop"}}`
 
-// TestWhatRemainsOfKustomizations: what left with a Kustomization is reported for as long as a cluster holds it, and as
-// nobody else speaks for it.
+// TestWhatRemainsOfKustomizations: what left with a Kustomization is reported for as long as a cluster holds it and no
+// other Kustomization reports it.
 func TestWhatRemainsOfKustomizations(t *testing.T) {
 	child := client.ObjectKey{Namespace: "team", Name: "chi"}
 	childID := inventory.ID{Namespace: "team", Name: "chi", GroupKind: schema.GroupKind{Group: "kustomize.toolkit.fluxcd.io", Kind: "Kustomization"}}
@@ -77,7 +77,7 @@ func TestWhatRemainsOfKustomizations(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		objects []client.Object
-		hub     bool // the ConfigMap stands on the control plane
+		hub     bool // the ConfigMap exists on the control plane
 		remains []inventory.ID
 		parts   []rollup.Part
 	}{
@@ -119,7 +119,7 @@ func TestWhatRemainsOfKustomizations(t *testing.T) {
 	}
 }
 
-// TestPartsOfNamespaces: they go to clusters without a policy.
+// TestPartsOfNamespaces: they are synced to clusters without a policy.
 func TestPartsOfNamespaces(t *testing.T) {
 	live := func(by client.ObjectKey, change ...func(*corev1.Namespace)) *corev1.Namespace {
 		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop", Labels: inventory.OwnerLabels(by)}}
@@ -171,8 +171,8 @@ func TestPartsOfNamespaces(t *testing.T) {
 	}
 }
 
-// A Namespace that does not go to all clusters by itself is a template like others: it counts where its policy has it
-// placed, and where a cluster has yet to let go of it.
+// A Namespace that opts out of the sync is a template like others: it counts where its policy places it, and where a
+// cluster has yet to remove it.
 func TestPartsOfANamespaceThatAPolicyCarries(t *testing.T) {
 	space := object(t, `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"shop","labels":{"namespace.karmada.io/skip-auto-propagation":"true"}}}`)
 	live := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop", Labels: space.GetLabels()}}

@@ -12,7 +12,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// policyOf returns an empty policy or override of the kind of an object; nil of another kind.
+// policyOf returns an empty policy or override policy of the object's kind; nil for other kinds.
 func policyOf(id inventory.ID) client.Object {
 	if id.GroupKind.Group != policyv1alpha1.GroupName {
 		return nil
@@ -31,8 +31,8 @@ func policyOf(id inventory.ID) client.Object {
 	}
 }
 
-// takenRules returns a part per policy or override that the named Kustomization owns and that another one has overwritten:
-// it says what that one asks for. Templates say so themselves.
+// takenRules returns a part for each policy or override policy in the owner's inventory that another Kustomization has
+// applied since, so that it holds what that one asks for. For templates see Reader.part.
 func takenRules(ctx context.Context, hub client.Reader, owner client.ObjectKey, entries []inventory.Entry) ([]rollup.Part, error) {
 	var parts []rollup.Part
 	for _, e := range entries {

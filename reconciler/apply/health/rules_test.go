@@ -15,7 +15,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// TestRulesOfTwo: a policy or an override that another Kustomization has overwritten is not as the commit has it.
+// TestRulesOfTwo: a policy or an override that another Kustomization has overwritten is reported.
 func TestRulesOfTwo(t *testing.T) {
 	meta := func(namespace string, by client.ObjectKey) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Namespace: namespace, Name: "web", Labels: inventory.OwnerLabels(by)}

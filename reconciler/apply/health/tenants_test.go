@@ -24,7 +24,7 @@ import (
 
 const secret = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"shop","name":"web"},"data":{"token":"ey-a-token","when":"ey-a-token"}}`
 
-// TestFaultsOfExpressionsHoldNoValues: what an expression meets may be a password.
+// TestFaultsOfExpressionsHoldNoValues: a value that an expression reads may be a password.
 func TestFaultsOfExpressionsHoldNoValues(t *testing.T) {
 	cases := map[string]struct {
 		checks kustomize.HealthCheckExpressions
@@ -62,8 +62,8 @@ func (denied) Get(_ context.Context, key client.ObjectKey, _ client.Object, _ ..
 	return apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, key.Name, errors.New("no"))
 }
 
-// TestWhatMayNotBeReadIsNotTold: whether an object is there is told to nobody who
-// may not read it.
+// TestWhatMayNotBeReadIsNotTold: an account that may not read an object does not learn
+// whether it exists.
 func TestWhatMayNotBeReadIsNotTold(t *testing.T) {
 	obj := object(t, secret)
 	for name, hub := range map[string]client.Client{
@@ -84,8 +84,8 @@ func TestWhatMayNotBeReadIsNotTold(t *testing.T) {
 	}
 }
 
-// TestPartsAreOfWhatWasApplied: an inventory stands in a status, and what it names
-// may be somebody else's.
+// TestPartsAreOfWhatWasApplied: an inventory is part of a status, which tenants may write, and may
+// name objects of others.
 func TestPartsAreOfWhatWasApplied(t *testing.T) {
 	obj := object(t, config)
 	bound := binding(t, obj)
@@ -106,7 +106,7 @@ func TestPartsAreOfWhatWasApplied(t *testing.T) {
 	}
 }
 
-// TestWhatAnotherKustomizationAppliesToo: what it has overwritten is not what the commit says.
+// TestWhatAnotherKustomizationAppliesToo: an object that another Kustomization has overwritten is reported.
 func TestWhatAnotherKustomizationAppliesToo(t *testing.T) {
 	obj := object(t, config)
 	bound := binding(t, obj)
@@ -114,7 +114,7 @@ func TestWhatAnotherKustomizationAppliesToo(t *testing.T) {
 	shared.SetAnnotations(map[string]string{"kustomize.toolkit.fluxcd.io/ssa": "Merge"})
 	for name, tc := range map[string]struct {
 		obj  *unstructured.Unstructured
-		by   client.ObjectKey // who has it in its inventory
+		by   client.ObjectKey // the Kustomization that has it in its inventory
 		want string
 	}{
 		"one of the same namespace":              {obj, client.ObjectKey{Namespace: owner.Namespace, Name: "other"}, "Kustomization team/web applies it, too"},

@@ -14,9 +14,9 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
-// Unheeded returns a part per template that the named Kustomization applied and that is not as a policy asks for which
-// could carry it: one that the Kustomization applied, too, or the one that has claimed it and is Lazy. Policies are read live:
-// one that was applied a moment ago counts.
+// Unheeded returns a part for each template of the owner that is not propagated as a policy asks: a policy that the
+// owner applied as well, and that could claim it, or a Lazy one that has claimed it. Policies are read without a cache,
+// so that one that was applied a moment ago counts.
 func (r *Reader) Unheeded(ctx context.Context, owner client.ObjectKey, entries []inventory.Entry) ([]rollup.Part, error) {
 	if r.Templates == nil {
 		return nil, nil
@@ -78,7 +78,7 @@ func unheeded(ctx context.Context, r *Reader, owner client.ObjectKey, entries []
 	return parts, nil
 }
 
-// isOwn reports whether the named Kustomization applied a policy.
+// isOwn reports whether the owner applied a policy, by its labels.
 func isOwn(owner client.ObjectKey, p policyv1alpha1.Policy) bool {
 	by, known := inventory.OwnerOf(p)
 	return known && by == owner

@@ -20,7 +20,8 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
-// TestUnheeded: a commit whose policy another one keeps a template from says so, whoever made that other one.
+// TestUnheeded: a policy that does not get a template, as another policy keeps it, is reported, whoever wrote the
+// other one.
 func TestUnheeded(t *testing.T) {
 	other := client.ObjectKey{Namespace: "team", Name: "other"}
 	policy := func(name string, by client.ObjectKey, edit ...func(*policyv1alpha1.PropagationPolicy)) *policyv1alpha1.PropagationPolicy {
@@ -34,7 +35,7 @@ func TestUnheeded(t *testing.T) {
 	}
 	lazy := func(p *policyv1alpha1.PropagationPolicy) { p.Spec.ActivationPreference = policyv1alpha1.LazyActivation }
 	entry := inventory.Entry{ID: inventory.ID{Namespace: "shop", Name: "conf", GroupKind: schema.GroupKind{Kind: "ConfigMap"}}, Version: "v1"}
-	told := func(text string) []rollup.Part {
+	unheeded := func(text string) []rollup.Part {
 		return []rollup.Part{{Object: "ConfigMap shop/conf", Unheeded: text, Contested: strings.Contains(text, "keeps it")}}
 	}
 	for name, tc := range map[string]struct {
@@ -42,11 +43,11 @@ func TestUnheeded(t *testing.T) {
 		policies []client.Object  // the first has claimed it
 		want     []rollup.Part
 	}{
-		"one that is left over keeps it": {owner, []client.Object{policy("old", other), policy("new", owner)}, told(
+		"one that is left over keeps it": {owner, []client.Object{policy("old", other), policy("new", owner)}, unheeded(
 			"by PropagationPolicy shop/new, as PropagationPolicy shop/old keeps it: delete that, or have the first preempt it")},
 		"a policy of another Kustomization": {owner, []client.Object{policy("old", other), policy("new", other)}, nil},
 		"nobody else asks for it":           {owner, []client.Object{policy("old", owner)}, nil},
-		"it is Lazy":                        {owner, []client.Object{policy("old", owner, lazy)}, told("by PropagationPolicy shop/old before its next change, as that is Lazy")},
+		"it is Lazy":                        {owner, []client.Object{policy("old", owner, lazy)}, unheeded("by PropagationPolicy shop/old before its next change, as that is Lazy")},
 		"the template is another's":         {other, []client.Object{policy("old", other), policy("new", owner)}, nil},
 		"no policy is there":                {owner, nil, nil},
 	} {

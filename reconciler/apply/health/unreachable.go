@@ -12,11 +12,11 @@ import (
 	"github.com/flotilla-io/flotilla/policies/rollup"
 )
 
-// MaxUnreachableAnnotation on a Kustomization is of how many of its clusters nothing need be heard for it
-// to be ready: a number, or a percentage, which is rounded down. Missing: of none.
+// MaxUnreachableAnnotation on a Kustomization is how many of its clusters may be silent without keeping it from being
+// ready: a number, or a percentage, which is rounded down. If it is missing, none may.
 const MaxUnreachableAnnotation = "kustomize.flotilla.io/max-unreachable"
 
-// MaxUnreachableOf returns what the annotation of a Kustomization says.
+// MaxUnreachableOf returns the value of the annotation of a Kustomization; 0 if it is missing.
 func MaxUnreachableOf(ks *kustomizev1.Kustomization) (intstr.IntOrString, error) {
 	text, set := ks.Annotations[MaxUnreachableAnnotation]
 	if !set {
@@ -32,8 +32,8 @@ func MaxUnreachableOf(ks *kustomizev1.Kustomization) (intstr.IntOrString, error)
 // namedUncounted is how many clusters a text names.
 const namedUncounted = 3
 
-// Aside describes the clusters that what is healthy is meant for too, and in which it need not be or cannot be: those that
-// have not reported, and those that do not exist; empty for none.
+// Aside describes the clusters in which the objects are not known to be healthy although the assessment is: silent
+// ones that do not count, and ones that do not exist. It is empty for none.
 func (a Assessment) Aside() string {
 	text := uncounted(a.Uncounted)
 	if a.Absent != "" {
@@ -42,7 +42,7 @@ func (a Assessment) Aside() string {
 	return text
 }
 
-// uncounted describes clusters that have not reported, and need not be; empty for none.
+// uncounted describes silent clusters that do not count; empty for none.
 func uncounted(names []string) string {
 	if len(names) == 0 {
 		return ""
@@ -54,8 +54,8 @@ func uncounted(names []string) string {
 	return fmt.Sprintf("; not counting what was not heard of: %s (%s)", text, MaxUnreachableAnnotation)
 }
 
-// passed returns the clusters that do not count, as nothing is heard of them, sorted: all of those, or none if
-// they are more than may be, or all that there are.
+// passed returns the silent clusters that do not count, sorted. These are all silent ones, or none if they are more
+// than allowed, or if every cluster is silent.
 func passed(parts []*rollup.Part, most intstr.IntOrString) []string {
 	all, silent := map[string]bool{}, map[string]bool{}
 	for _, p := range parts {

@@ -19,7 +19,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// Clusters of which nothing is heard do not count up to a number: what is known to be wrong counts all the same.
+// Up to a number, silent clusters do not count. What is known to be wrong counts all the same.
 func TestUnreachableClusters(t *testing.T) {
 	one, half := intstr.FromInt32(1), intstr.FromString("50%")
 	unheard := func(name string) string {

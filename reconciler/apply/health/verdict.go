@@ -9,15 +9,15 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// Verdict is how one object fares.
+// Verdict is the health of one object.
 type Verdict struct {
 	ID    inventory.ID
 	State rollup.State
 	// Reason is empty for a healthy object.
 	Reason string
-	// Denied says that who asked may not read it.
+	// Denied says that the requester may not read the object.
 	Denied bool
-	// Follows says that it waits for others itself: these are what to look at.
+	// Follows says that the object waits for others itself, so that people should look at these first.
 	Follows bool
 }
 
@@ -29,13 +29,13 @@ func (v Verdict) String() string {
 	return inventory.Describe(v.ID) + ": " + v.Reason
 }
 
-// NothingRuns is why a workload, or a claim, is not ready that no policy carries.
+// NothingRuns is the reason why a workload or a volume claim without a policy is not ready.
 const NothingRuns = "no policy propagates it, and nothing runs on the control plane itself"
 
-// RunsNowhere reports whether it is of a workload that no policy carries.
+// RunsNowhere reports whether the object is a workload or a volume claim that no policy propagates.
 func (v Verdict) RunsNowhere() bool { return v.Reason == NothingRuns }
 
-// List names the first of verdicts, and how many more there are.
+// List names the first verdicts, most of them at most, and how many more there are.
 func List(verdicts []Verdict, most int) string {
 	var texts []string
 	for _, v := range verdicts[:min(most, len(verdicts))] {
@@ -51,8 +51,9 @@ func List(verdicts []Verdict, most int) string {
 // waits is the prefix of the text about an object that is waited for.
 const waits = "; waits for "
 
-// Waits names one of the objects that are waited for, as Split has them: the one that was named before, in the last message, as
-// long as it is among them, so that the text changes no more often than it has to, and waits for no other one.
+// Waits returns a text that names one of the objects that are waited for, in the order of Split. It is the one
+// that the last message named, as long as it is among them and does not wait for others, so that the status is not
+// written again whenever another object becomes healthy.
 func Waits(pending []Verdict, lastMessage string) string {
 	if last := slices.IndexFunc(pending, func(v Verdict) bool { return v.Follows }); last > 0 {
 		pending = pending[:last]
@@ -68,7 +69,7 @@ func Waits(pending []Verdict, lastMessage string) string {
 	return waits + inventory.Describe(pending[0].ID)
 }
 
-// nowhere names what is waited for in vain, as no policy carries it: workloads first. It is empty for nothing.
+// nowhere names what is waited for in vain, as no policy propagates it, workloads first; empty for nothing.
 func nowhere(pending []Verdict) string {
 	var first, rest []inventory.ID
 	for _, v := range pending {
@@ -86,7 +87,7 @@ func nowhere(pending []Verdict) string {
 	return ""
 }
 
-// namedNowhere is how many objects that no policy carries are named.
+// namedNowhere is how many objects without a policy a text names.
 const namedNowhere = 3
 
 func itOrThem(n int) string {
@@ -96,8 +97,8 @@ func itOrThem(n int) string {
 	return "them"
 }
 
-// Split splits what is not healthy into what may still become so, those last that wait for others, what is not known,
-// and what has failed.
+// Split splits the verdicts on objects that are not healthy: pending may still become so, with those that wait
+// for others last; the health of silent is not known; failed have failed.
 func Split(verdicts []Verdict) (pending, silent, failed []Verdict) {
 	for _, v := range verdicts {
 		switch v.State {

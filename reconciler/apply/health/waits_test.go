@@ -11,7 +11,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// TestWaits: what is named stays the same as long as it is waited for.
+// TestWaits: the text names the same object as long as that is waited for.
 func TestWaits(t *testing.T) {
 	of := func(names ...string) (out []health.Verdict) {
 		for _, name := range names {
@@ -38,7 +38,7 @@ func TestWaits(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		pending []health.Verdict
-		said    string
+		last    string
 		want    string
 	}{
 		"at first":                      {of("db", "web"), "Running", "; waits for Deployment/shop/db"},
@@ -54,7 +54,7 @@ func TestWaits(t *testing.T) {
 		"a longer name was named":       {of("db", "web"), "Running; waits for Deployment/shop/web-2", "; waits for Deployment/shop/db"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := health.Waits(tc.pending, tc.said); got != tc.want {
+			if got := health.Waits(tc.pending, tc.last); got != tc.want {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})

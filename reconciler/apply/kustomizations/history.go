@@ -10,34 +10,34 @@ import (
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 )
 
-// Outcome is what came of a revision.
+// Outcome is the outcome of applying a revision.
 type Outcome struct {
-	// Digest is that of the objects that the revision is built to; empty where it could not be.
+	// Digest is that of the objects that the revision is built to; empty if it could not be built.
 	Digest string
-	// Revision of the source, and Origin, that of what an artifact was made from; empty for none.
+	// Revision is that of the source, and Origin that of what its artifact was made from; empty for none.
 	Revision, Origin string
 	// Reason is that of the condition Ready.
 	Reason string
-	// Anew says that the Kustomization's spec is another one than the last time: its source may be, too.
+	// Anew says that the Kustomization's spec has changed since the last outcome: its source may be another one.
 	Anew bool
 	// Commit is what is recorded of the commit.
 	Commit     map[string]string
 	Begun, Now time.Time
 }
 
-// Written says that a revision is written, of which it is not known what comes of it. If it is another one than
-// the last outcome is of, the next success counts as a change, also one that takes it back.
+// Written records that a revision with the given digest is being written and that its outcome is not known yet. If
+// the last outcome is of other objects, the next success counts as a change, even one that reverts to those.
 func Written(status *kustomizev1.KustomizationStatus, digest string) {
 	if last := status.History.Latest(); last != nil && last.Digest != digest {
 		delete(last.Metadata, gitopsv1alpha1.ChangedKey)
 	}
 }
 
-// standing are what an outcome records of the Kustomization and not of itself: the next one has it, too.
+// standing are the metadata keys that an outcome holds on behalf of the Kustomization. They move to the next outcome.
 var standing = []string{gitopsv1alpha1.AppliedKey, gitopsv1alpha1.LeavingKey, gitopsv1alpha1.UndecidedKey, gitopsv1alpha1.RemovedKey, gitopsv1alpha1.TerminatingKey, gitopsv1alpha1.EditedKey}
 
-// Remember adds an outcome to the history of a status, unless it has been the last one. What could not be
-// built is none; but after it, the next success counts as a change.
+// Remember adds an outcome to the history of a status, unless it equals the last one. A revision that could not be
+// built adds none, but the next success after it counts as a change.
 func Remember(status *kustomizev1.KustomizationStatus, o Outcome) {
 	last := status.History.Latest()
 	if o.Digest == "" {

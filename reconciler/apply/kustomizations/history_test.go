@@ -59,8 +59,8 @@ func TestTheRevisionThatChangedSomething(t *testing.T) {
 	}
 }
 
-// What an outcome records of what stands, and of what left, is of the Kustomization: the next outcome has it
-// too, whichever it is.
+// What an outcome records on behalf of the Kustomization, about what is applied and what left, moves to the next
+// outcome, whichever that is.
 func TestWhatIsRecordedStaysWithTheLatestOutcome(t *testing.T) {
 	const success = "ReconciliationSucceeded"
 	type outcome struct{ revision, digest, reason string }

@@ -19,7 +19,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
-// Store has the Kustomizations. Use New.
+// Store reads and writes Kustomizations. Use New.
 type Store struct {
 	hub     client.Client
 	written *writecache.Cache[*kustomizev1.Kustomization]
@@ -30,10 +30,10 @@ func New(hub client.Client, clk clock.PassiveClock) Store {
 	return Store{hub: hub, written: writecache.New[*kustomizev1.Kustomization](clk)}
 }
 
-// Forget drops what is remembered of one that is gone.
+// Forget drops what is remembered of a Kustomization that is gone.
 func (k Store) Forget(key client.ObjectKey) { k.written.Gone(key) }
 
-// Read returns the Kustomization as it was last seen or written here.
+// Read returns a copy of the Kustomization as it was last seen in the cache or written here, whichever is newer.
 func (k Store) Read(ctx context.Context, key client.ObjectKey) (*kustomizev1.Kustomization, bool, error) {
 	cached := &kustomizev1.Kustomization{}
 	err := k.hub.Get(ctx, key, cached)
@@ -47,7 +47,7 @@ func (k Store) Read(ctx context.Context, key client.ObjectKey) (*kustomizev1.Kus
 	return latest.DeepCopy(), true, nil
 }
 
-// Protect adds the finalizer by which a deletion takes the objects along.
+// Protect adds the finalizer, so that the loop can delete the objects before the Kustomization is gone.
 func (k Store) Protect(ctx context.Context, ks *kustomizev1.Kustomization) (*kustomizev1.Kustomization, error) {
 	before := ks.DeepCopy()
 	if !controllerutil.AddFinalizer(ks, kustomizev1.KustomizationFinalizer) {
@@ -60,7 +60,7 @@ func (k Store) Protect(ctx context.Context, ks *kustomizev1.Kustomization) (*kus
 	return ks, nil
 }
 
-// Publish writes a status that differs.
+// Publish writes the status of after by a patch, if it differs from that of before.
 func (k Store) Publish(ctx context.Context, before, after *kustomizev1.Kustomization) error {
 	patch := client.MergeFrom(before)
 	if data, err := patch.Data(after); err != nil || string(data) == "{}" {
@@ -79,8 +79,8 @@ func (k Store) Publish(ctx context.Context, before, after *kustomizev1.Kustomiza
 // publishTimeout bounds one write of a status.
 const publishTimeout = 10 * time.Second
 
-// Endings lets everything pass, and ends the wait for own writes to what is
-// gone: a Kustomization whose finalizer somebody took off is not applied again.
+// Endings is a predicate that passes every event. On a deletion it drops the own writes that are
+// kept of the object: else a Kustomization whose finalizer somebody removed would be read, and applied, again.
 func (k Store) Endings() predicate.Predicate {
 	return predicate.Funcs{DeleteFunc: func(e event.DeleteEvent) bool {
 		k.written.Gone(client.ObjectKeyFromObject(e.Object))

@@ -9,8 +9,9 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/switching"
 )
 
-// Stands reports whether the status says that a revision was applied, as the Kustomization is now, and all was
-// well, and nothing has yet to go. Variables may have changed meanwhile, and a switch may have begun that has not ended.
+// Stands reports whether the status says that a revision was applied by the current generation and is ready, and that
+// nothing has yet to be removed. It is false where variables may have changed meanwhile, and while a switch is under
+// way.
 func Stands(ks *kustomizev1.Kustomization, revision string) bool {
 	status := ks.Status
 	if post := ks.Spec.PostBuild; post != nil && len(post.SubstituteFrom) > 0 {

@@ -5,7 +5,7 @@ import (
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 )
 
-// Unsupported returns a field that asks for what is not done yet, and what to do instead; empty for none.
+// Unsupported returns the first field that asks for something unsupported, and what to do instead; empty for none.
 func Unsupported(spec kustomizev1.KustomizationSpec) (field, instead string) {
 	switch {
 	case spec.KubeConfig != nil:

@@ -1,9 +1,9 @@
-// Package lastgood keeps what a Kustomization applied last as it is, while a newer revision is refused.
+// Package lastgood corrects drift from the revision that a Kustomization applied last, while a newer one is refused.
 //
-// In goes a Kustomization, whose status records what that was; out come the changes that brought objects
-// back. It writes objects that the Kustomization owns, as its account, and nothing where the same
-// artifact would be built to something else by now. It deletes nothing, and leaves kinds and
-// namespaces that are there as they are, which the newer revision may have written.
+// In goes a Kustomization, whose status records what that was; out come the changes that corrected drift.
+// It writes objects that the Kustomization owns, as its account, and nothing where the same
+// artifact would be built to something else by now. It deletes nothing, and leaves existing kinds and
+// namespaces as they are, as the newer revision may have written them.
 package lastgood
 
 import (
@@ -28,7 +28,7 @@ type Builder interface {
 	Build(ctx context.Context, in builder.Input) ([]*unstructured.Unstructured, error)
 }
 
-// Keeper keeps last good revisions. Use New.
+// Keeper corrects drift from last good revisions. Use New.
 type Keeper struct {
 	builder Builder
 	applier *applier.Applier
@@ -39,30 +39,30 @@ func New(builder Builder, applier *applier.Applier) Keeper {
 	return Keeper{builder: builder, applier: applier}
 }
 
-// Request asks for a last good revision.
+// Request asks to restore the last good revision of a Kustomization.
 type Request struct {
-	// Build says how its artifact is built.
+	// Build says how the artifact is built; the artifact itself is that of Record.
 	Build builder.Input
-	// Record is what stood.
+	// Record says what was applied.
 	Record Record
-	// As writes.
+	// As writes the objects, as the account of the Kustomization.
 	As client.Client
-	// Gone are objects that are not made anew, as they have left the Kustomization.
+	// Gone are objects that are not created again, as they have left the Kustomization.
 	Gone map[inventory.ID]bool
 }
 
-// Restored is what was found of a last good revision.
+// Restored is what Restore found and changed.
 type Restored struct {
-	// Objects are what it holds; empty where that is not what it was.
+	// Objects are those of the revision; empty if its artifact is built to something else by now.
 	Objects []inventory.Entry
 	// Changes are those that were made.
 	Changes []applier.Change
-	// Taken are those of its objects that other Kustomizations hold by now.
+	// Taken are those of its objects that other Kustomizations own by now.
 	Taken []inventory.ID
 }
 
-// Restore brings the objects of a last good revision back to what they were. An object that another
-// Kustomization holds by now is left alone.
+// Restore applies the objects of a last good revision that have drifted. It leaves an object alone that
+// another Kustomization owns by now.
 func (k Keeper) Restore(ctx context.Context, req Request) (Restored, error) {
 	in := req.Build
 	in.Digest, in.Revision, in.Keep = req.Record.Artifact, req.Record.Revision, false
@@ -98,8 +98,8 @@ func (k Keeper) Restore(ctx context.Context, req Request) (Restored, error) {
 	return out, err
 }
 
-// ours divides changes into those that an owner makes while another revision of it is worked on, and those that
-// are about what others took.
+// ours returns the changes that restore what the owner still owns, and the objects that others have taken over. It
+// leaves out objects in gone that do not exist, and definitions that do.
 func ours(changes []applier.Change, owner client.ObjectKey, owned []inventory.Entry, gone map[inventory.ID]bool) (kept []applier.Change, taken []inventory.ID) {
 	mine := map[inventory.ID]bool{}
 	for _, e := range owned {
@@ -120,8 +120,8 @@ func ours(changes []applier.Change, owner client.ObjectKey, owned []inventory.En
 	return kept, taken
 }
 
-// InUse returns a function that has the artifacts which Kustomizations of a source applied last: of other
-// namespaces too, if they may use it.
+// InUse returns a function that lists the artifacts which Kustomizations of a source applied last, so that they
+// are not collected. Those of other namespaces count if tenancy lets them use the source.
 func InUse(hub client.Reader, rules tenancy.Rules) func(ctx context.Context, source client.ObjectKey) ([]repository.Used, error) {
 	return func(ctx context.Context, source client.ObjectKey) ([]repository.Used, error) {
 		var all kustomizev1.KustomizationList

@@ -26,8 +26,8 @@ func (b builds) Build(context.Context, builder.Input) ([]*unstructured.Unstructu
 	return b, nil
 }
 
-// What is built to something else than what stood, as variables or the spec are others by now, is not
-// written: an applier would panic here.
+// If the artifact is built to other objects than those that were applied, as variables or the spec have changed,
+// nothing is written. The applier here is nil and would panic.
 func TestWhatIsBuiltOtherwiseIsNotWritten(t *testing.T) {
 	config := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a"}}}
 	digest, _ := builder.Digest(nil)

@@ -8,24 +8,24 @@ import (
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 )
 
-// Record names what a Kustomization applied last, wholly: whether it became healthy is another matter. Of what
-// was applied in part the size alone is known. The zero value names nothing.
+// Record identifies what a Kustomization applied last as a whole, whether it became healthy or not. If only a part was
+// applied, Bytes alone is set. The zero value records nothing.
 type Record struct {
-	// Revision is for people.
+	// Revision is the name of the revision, for people.
 	Revision string
-	// Artifact is the digest of what it was built from, Objects that of what it was built to.
+	// Artifact is the digest of the artifact that was built, and Objects that of the objects built from it.
 	Artifact, Objects string
-	// Bytes is how large the objects are together, as JSON; at most, where a part of them was applied.
+	// Bytes is the size of all objects together, as JSON; an upper bound if only a part of them was applied.
 	Bytes int64
 }
 
 // Whole reports whether it is known what was applied.
 func (r Record) Whole() bool { return r.Objects != "" && r.Artifact != "" && r.Revision != "" }
 
-// unknown stands for what is not known.
+// unknown is written in place of a field that is not known.
 const unknown = "-"
 
-// In returns what a status records; the zero value if that is nothing, or cannot be read.
+// In returns the record in a status; the zero value if there is none, or it cannot be read.
 func In(status kustomizev1.KustomizationStatus) Record {
 	latest := status.History.Latest()
 	if latest == nil {
@@ -41,8 +41,8 @@ func In(status kustomizev1.KustomizationStatus) Record {
 	return r
 }
 
-// Write has the latest outcome of a status record what was applied; the size alone, where the rest is not all known. A
-// status without any outcome records nothing.
+// Write writes the record into the latest outcome of a status; only the size if the rest is not known as a whole. A
+// status without any outcome cannot hold a record.
 func Write(status *kustomizev1.KustomizationStatus, r Record) {
 	text := ""
 	switch {

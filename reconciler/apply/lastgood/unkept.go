@@ -6,8 +6,8 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 )
 
-// AndUnkept adds to a refusal, of a reason if it has none, why what stays meanwhile cannot be kept; nil, and what is the
-// reason of the refusal itself, add nothing.
+// AndUnkept adds to the refusal of a revision why drift from the last good one could not be corrected. It adds nothing
+// if why is nil or says the same as the refusal. reason is for a refusal that has none of its own.
 func AndUnkept(refusal error, reason string, why error) error {
 	if why == nil {
 		return refusal

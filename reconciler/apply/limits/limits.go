@@ -1,6 +1,6 @@
-// Package limits keeps namespaces from having more Kustomizations, and objects of them, than they may.
+// Package limits enforces how many Kustomizations a namespace may have, and how many objects, of which size, these own.
 //
-// In go a Kustomization, and what it is about to own; out comes an error that says what there is too much of.
+// In go a Kustomization, and the size of what it is about to own; out comes an error that names the limit.
 // It reads Kustomizations, and writes nothing.
 package limits
 
@@ -26,8 +26,8 @@ type Checker struct {
 // New returns a Checker; hub reads from a cache.
 func New(hub client.Reader, rules tenancy.Rules) Checker { return Checker{hub: hub, rules: rules} }
 
-// Kustomizations refuses a Kustomization that is one too many. The older ones stay, and those that have been
-// applied.
+// Kustomizations refuses a Kustomization that is one too many in its namespace, unless it has been applied
+// before. Older ones come first.
 func (c Checker) Kustomizations(ctx context.Context, ks *kustomizev1.Kustomization) error {
 	limits := c.rules.In(ks.Namespace)
 	if limits[tenancy.Kustomizations] == 0 || ks.Status.LastAppliedRevision != "" {
@@ -46,14 +46,14 @@ func (c Checker) Kustomizations(ctx context.Context, ks *kustomizev1.Kustomizati
 	return exceeded(ks, limits.Check(ks.Namespace, tenancy.Kustomizations, have))
 }
 
-// Size is what a Kustomization owns, or is about to.
+// Size is the size of what a Kustomization owns, or is about to own.
 type Size struct {
-	// Objects is how many there are, Bytes how large they are together, as JSON.
+	// Objects is the number of objects, and Bytes their size together, as JSON.
 	Objects, Bytes int64
 }
 
-// Grow refuses a revision by which a Kustomization would come to own more than there is room for in its
-// namespace. One that makes it smaller is never refused.
+// Grow refuses a revision by which the Kustomizations of the namespace would own more than they may together. One
+// that makes its own smaller is never refused.
 func (c Checker) Grow(ctx context.Context, ks *kustomizev1.Kustomization, to Size) error {
 	limits, have := c.rules.In(ks.Namespace), sizeOf(ks)
 	if len(limits) == 0 || to.Objects <= have.Objects && to.Bytes <= have.Bytes {
@@ -79,7 +79,7 @@ func (c Checker) Grow(ctx context.Context, ks *kustomizev1.Kustomization, to Siz
 	return exceeded(ks, err)
 }
 
-// sizeOf returns what a status says.
+// sizeOf returns the size that the status of a Kustomization records.
 func sizeOf(ks *kustomizev1.Kustomization) Size {
 	out := Size{Bytes: lastgood.In(ks.Status).Bytes}
 	if ks.Status.Inventory != nil {

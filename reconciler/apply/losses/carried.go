@@ -10,8 +10,9 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// carried is what an object of which nothing is known by its kind is by its placement: one with replicas, as a customization
-// or a webhook says, runs Pods; another one may, if it is placed at all.
+// carried classifies an object of a third-party kind by its binding: with replicas or components, which come from a
+// customization or a webhook, it runs Pods; with any other binding it may. Other kinds, and objects without a binding,
+// are passive here.
 func (c *Counter) carried(ctx context.Context, id inventory.ID) (running.Class, error) {
 	if running.Of(id.GroupKind) != running.Foreign {
 		return running.Passive, nil

@@ -17,8 +17,8 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// TestWhatIsCarriedMayRun: of a kind of others the placement reports that something of it runs in clusters, even if it was lost by itself
-// or with a Kustomization.
+// TestWhatIsCarriedMayRun: the binding of an object of a third-party kind shows whether it runs in clusters, if it is
+// lost by itself or with a Kustomization.
 func TestWhatIsCarriedMayRun(t *testing.T) {
 	widget := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}
 	monitor := schema.GroupVersionKind{Group: "monitoring.coreos.com", Version: "v1", Kind: "ServiceMonitor"}

@@ -15,7 +15,8 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// clusters counts those that a Namespace, or the definition of a kind, goes from as well; none for other kinds.
+// clusters counts the clusters from which a Namespace or a CustomResourceDefinition is removed along with it; 0 for
+// other kinds.
 func (c *Counter) clusters(ctx context.Context, id inventory.ID) (int, error) {
 	if id.GroupKind != namespaceKind && !contents.Defines(id.GroupKind) {
 		return 0, nil
@@ -30,7 +31,7 @@ func (c *Counter) clusters(ctx context.Context, id inventory.ID) (int, error) {
 	if id.GroupKind != namespaceKind {
 		return 0, nil
 	}
-	in := map[string]bool{} // it goes to clusters without a policy
+	in := map[string]bool{} // a Namespace is synced to clusters without a binding, too: count its Works
 	for _, name := range []string{workv1alpha2.WorkName(namespaceKind.Kind, id.Name, ""), workv1alpha2.FormerWorkName(namespaceKind.Kind, id.Name, "")} {
 		works := &metav1.PartialObjectMetadataList{}
 		works.SetGroupVersionKind(workv1alpha1.GroupVersion.WithKind("WorkList"))

@@ -1,10 +1,11 @@
-// Package losses counts what goes along with objects that are removed from the control plane:
+// Package losses counts what is deleted along with objects that are removed from the control plane:
 // with a Namespace all that is in it, with a CustomResourceDefinition all objects of its kind, with a
 // Cluster all that it runs for the fleet, and with a Kustomization what it applied, and so on.
 //
-// In go the objects that would be deleted; out comes a Loss for each. It reads the control plane,
-// past caches and by its own rights, as what would be lost is lost whoever may see it. Of what Kustomizations applied
-// the precious is named, as a person has to let it go; no other name of what lies within comes out. It writes nothing.
+// In go the objects that would be deleted; out comes a Loss for each. It reads the control plane without
+// a cache and with its own rights, as objects are lost whether or not the tenant may read them. For the same
+// reason it returns names only of precious objects that Kustomizations applied, as a person has to allow their
+// deletion; all else is counted. It writes nothing.
 package losses
 
 import (
@@ -31,7 +32,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// most is how many objects within one are counted: more are as bad.
+// most is up to how many objects within one are counted: more make no difference to the brake.
 const most = 1000
 
 var (
@@ -47,7 +48,7 @@ type Counter struct {
 	server hubServer
 }
 
-// hubServer is the control plane as package contents asks it.
+// hubServer is the control plane in the form in which package contents reads servers.
 type hubServer struct {
 	config  *rest.Config
 	http    *http.Client
@@ -59,8 +60,8 @@ func (s hubServer) Config() *rest.Config          { return s.config }
 func (s hubServer) HTTP() *http.Client            { return s.http }
 func (s hubServer) Clients() kubernetes.Interface { return s.clients }
 
-// New returns a counter that reads by hub, which has no cache, and by the connection. It errs if
-// the connection's settings are unusable.
+// New returns a Counter that reads through hub, which must not be a cache, and with clients of config. It
+// returns an error if config is unusable.
 func New(hub client.Reader, config *rest.Config) (*Counter, error) {
 	connection, err := rest.HTTPClientFor(config)
 	if err != nil {
@@ -73,18 +74,20 @@ func New(hub client.Reader, config *rest.Config) (*Counter, error) {
 	return &Counter{hub: hub, server: hubServer{config, connection, clients}}, nil
 }
 
-// Kept returns what of a Kustomization's inventory stays when that is deleted, as others take it over.
+// Kept returns the objects of a Kustomization's inventory that stay when it is deleted, as others take them over.
 type Kept func(ctx context.Context, ks *kustomizev1.Kustomization, owned []inventory.Entry) (map[inventory.ID]bool, error)
 
-// Revision is what removes objects.
+// Revision is what the Counter has to know of the revision that removes objects.
 type Revision struct {
-	// Kept says what of Kustomizations stays.
+	// Kept returns what stays of Kustomizations that are deleted.
 	Kept Kept
-	// Places says that it writes policies: what clusters keep by these is not known before that is done.
+	// Places says that the revision writes policies. These may decide what clusters keep, so that nothing is
+	// counted as kept before they are applied.
 	Places bool
 }
 
-// Of returns a Loss for each of the entries, in their order. What cannot be looked at is an error.
+// Of returns a Loss for each of the entries, in their order. It returns an error if anything cannot be read, as
+// an uncounted loss would pass the brake.
 func (c *Counter) Of(ctx context.Context, removed []inventory.Entry, by Revision) ([]inventory.Loss, error) {
 	going := map[inventory.ID]bool{}
 	for _, e := range removed {
@@ -113,7 +116,7 @@ func (c *Counter) Of(ctx context.Context, removed []inventory.Entry, by Revision
 	return out, nil
 }
 
-// loss is what goes with an entry, and with what its removal reaches.
+// loss counts what is deleted with an entry and with the objects in reach, which its deletion deletes.
 func (c *Counter) loss(ctx context.Context, e inventory.Entry, reach []inventory.Entry, going map[inventory.ID]bool, by Revision) (inventory.Loss, error) {
 	carried, err := c.carried(ctx, e.ID)
 	if err != nil {
@@ -149,12 +152,13 @@ func (c *Counter) loss(ctx context.Context, e inventory.Entry, reach []inventory
 	return out, nil
 }
 
-// found counts what lies within an object: claims whose data goes, and those that are kept in clusters.
+// found counts what lies within an object: all of it, volume claims whose data is deleted, and volume claims that
+// clusters keep.
 type found struct {
 	all, claims, kept int
 }
 
-// foundIn counts what lies in a namespace, by the titles that package contents gives it.
+// foundIn counts what lies in a namespace, given its objects as package contents names them: "Kind name".
 func (c *Counter) foundIn(ctx context.Context, namespace string, titles []string, by Revision) (found, error) {
 	out := found{all: len(titles)}
 	var claims []inventory.ID
@@ -174,7 +178,8 @@ func (c *Counter) foundIn(ctx context.Context, namespace string, titles []string
 	return out, nil
 }
 
-// reach returns what Kustomizations delete that go with an entry, and adds it to what is going.
+// reach returns what is deleted along with an entry that is a Kustomization, and with the Kustomizations that it
+// applied, and adds that to going.
 func (c *Counter) reach(ctx context.Context, e inventory.Entry, going map[inventory.ID]bool, kept Kept) ([]inventory.Entry, error) {
 	if e.ID.GroupKind != kustomizationKind {
 		return nil, nil
@@ -210,7 +215,8 @@ func (c *Counter) reach(ctx context.Context, e inventory.Entry, going map[invent
 	return out, nil
 }
 
-// within counts what lies in a namespace, is of a kind, or runs in a cluster, and is not going anyway.
+// within counts what lies in a Namespace, is of the kind of a CustomResourceDefinition, or runs in a Cluster. What is
+// in going is not counted in the first two.
 func (c *Counter) within(ctx context.Context, e inventory.Entry, going map[inventory.ID]bool, by Revision) (found, error) {
 	what := contents.Search{Most: most, Leaves: func(kind schema.GroupKind, obj metav1.Object) bool {
 		return going[inventory.ID{GroupKind: kind, Namespace: obj.GetNamespace(), Name: obj.GetName()}]

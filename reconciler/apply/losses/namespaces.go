@@ -15,8 +15,8 @@ import (
 // named is how many objects an error names.
 const named = 3
 
-// Staying returns the entries that would stay if nobody removed them: not those whose namespace is being deleted, or is
-// gone, as somebody let go of that.
+// Staying returns the entries without those whose namespace is gone or being deleted: they go with the namespace,
+// which somebody has deleted already.
 func (c *Counter) Staying(ctx context.Context, entries []inventory.Entry) ([]inventory.Entry, error) {
 	goes := map[string]bool{}
 	var out []inventory.Entry
@@ -36,8 +36,9 @@ func (c *Counter) Staying(ctx context.Context, entries []inventory.Entry) ([]inv
 	return out, nil
 }
 
-// Homeless errs if a revision drops a namespace and has objects in it, whoever allowed that: they would go, and could
-// not be made anew. stands says that the revision is applied, as its Kustomization was before.
+// Homeless returns an error if a revision drops a Namespace and still holds objects in it, even if people have allowed
+// the deletion: the objects would be deleted, and could not be created again. stands says that the revision is applied
+// already, which changes the text.
 func Homeless(dropped, desired []inventory.Entry, revision string, stands bool) error {
 	for _, e := range dropped {
 		if e.ID.GroupKind != namespaceKind {

@@ -13,15 +13,16 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
-// Places reports whether changes are of policies that carry templates to clusters.
+// Places reports whether any of the changes writes a propagation policy: see Revision.
 func Places(changes []applier.Change) bool {
 	return slices.ContainsFunc(changes, func(c applier.Change) bool {
 		return c.Writes() && inventory.StageOf(c.Desired.GroupVersionKind().GroupKind()) == inventory.Policies
 	})
 }
 
-// preserved are those claims of some objects that stay in clusters when they are deleted here, as the policies that carry
-// them say. Of a claim that goes along with its users this is not known: these may go first.
+// preserved returns those of the objects that are volume claims and that clusters keep, by their policy, when they are
+// deleted here. A claim that is also propagated as a dependency is not among them, as the order in which its users
+// are deleted is not known.
 func (c *Counter) preserved(ctx context.Context, of []inventory.ID) ([]inventory.ID, error) {
 	var out []inventory.ID
 	for _, id := range of {

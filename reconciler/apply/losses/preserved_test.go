@@ -15,8 +15,8 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// TestWhatClustersKeep: a claim stays in clusters when it is deleted here if its policy says so, and this revision does not
-// touch what policies say.
+// TestWhatClustersKeep: clusters keep a claim that is deleted here if its policy preserves it and the revision does not
+// write policies.
 func TestWhatClustersKeep(t *testing.T) {
 	claim := inventory.Entry{ID: inventory.ID{Namespace: "shop", Name: "data", GroupKind: volumeClaimKind}, Version: "v1"}
 	carried := func(preserves *bool) *workv1alpha2.ResourceBinding {
@@ -58,7 +58,8 @@ func TestWhatClustersKeep(t *testing.T) {
 	}
 }
 
-// TestWhichClaimsOfOthersClustersKeep: of claims that go with a namespace, those stay in clusters whose policies say so.
+// TestWhichClaimsOfOthersClustersKeep: of the claims in a deleted namespace, clusters keep those whose policies
+// preserve them.
 func TestWhichClaimsOfOthersClustersKeep(t *testing.T) {
 	claimed := func(name string, preserves bool) *workv1alpha2.ResourceBinding {
 		b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: workv1alpha2.BindingName("PersistentVolumeClaim", name)}}

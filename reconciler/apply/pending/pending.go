@@ -21,31 +21,31 @@ import (
 )
 
 const (
-	// longest is for how long a refusal is not reported.
+	// longest is for how long a refusal may be reported as progressing.
 	longest = time.Minute
-	// poll is when it is looked at again. The loop also hears of Kustomizations of the source.
+	// poll is the pause before the next try. A change of a Kustomization of the source starts one, too.
 	poll = 2 * time.Second
 )
 
-// Refusal is what became of a revision.
+// Refusal is the outcome of a run for a revision.
 type Refusal struct {
 	Of       *kustomizev1.Kustomization
 	Revision string
-	// Allowed is what people let go at the revision.
+	// Allowed is what people have allowed to be deleted at the revision.
 	Allowed inventory.Allowance
-	// Err is why it is refused; nil for a run without fault.
+	// Err is why the revision is refused; nil for a run without an error.
 	Err error
 	Now time.Time
 }
 
-// Refusals are those that may pass. Use New.
+// Refusals remembers since when revisions are refused. Use New.
 type Refusals struct {
 	hub   client.Reader
 	mu    sync.Mutex
 	since map[client.ObjectKey]first
 }
 
-// first is when a revision was refused first.
+// first is the first refusal of a revision.
 type first struct {
 	revision string
 	at       time.Time
@@ -63,7 +63,8 @@ func (r *Refusals) Forget(key client.ObjectKey) {
 	delete(r.since, key)
 }
 
-// Judge is what is reported of a refusal, and whether that is that it may pass: loop.Waiting then, with the reason Progressing.
+// Judge returns what to report of an outcome. If it is a refusal that may pass, that is an error of class
+// loop.ClassWaiting with the reason Progressing, and mayPass is true.
 func (r *Refusals) Judge(ctx context.Context, of Refusal) (judged error, mayPass bool) {
 	outcome := loop.As(of.Err, "")
 	if outcome == nil || !isRefusal(outcome) {
@@ -79,7 +80,7 @@ func (r *Refusals) Judge(ctx context.Context, of Refusal) (judged error, mayPass
 	return loop.Waiting(meta.ProgressingReason, poll, fmt.Errorf("%s; until then: %w", why, outcome.Err)), true
 }
 
-// isRefusal reports whether an outcome says of the revision itself that it cannot be applied.
+// isRefusal reports whether an outcome means that the revision itself cannot be applied.
 func isRefusal(outcome *loop.Error) bool {
 	switch outcome.Reason {
 	case meta.ProgressingReason, meta.DependencyNotReadyReason, meta.ArtifactFailedReason, meta.HealthCheckFailedReason, meta.PruneFailedReason, siblings.ReasonHandingOver, inventory.ReasonDeletedAgain:
@@ -99,7 +100,7 @@ func (r *Refusals) firstOf(of Refusal) time.Time {
 	return r.since[key].at
 }
 
-// awaits says who may yet undo a refusal; empty for nobody.
+// awaits returns a text about who may yet remove the reason of a refusal; empty for nobody.
 func (r *Refusals) awaits(ctx context.Context, of Refusal) (string, error) {
 	if why := leavesWith(of); why != "" {
 		return why, nil
@@ -122,7 +123,8 @@ func (r *Refusals) awaits(ctx context.Context, of Refusal) (string, error) {
 	return fmt.Sprintf("waiting for Kustomization %s, which has yet to apply revision %s", key, of.Revision), nil
 }
 
-// leavesWith names the namespace that people let go, where nothing is refused but what would go with it.
+// leavesWith returns a text about a namespace whose deletion people have allowed, if the brake refuses nothing but
+// objects in it: once the namespace is gone, they are gone, too.
 func leavesWith(of Refusal) string {
 	var brake *inventory.Refusal
 	if !errors.As(of.Err, &brake) || len(brake.Losses) == 0 {
@@ -138,13 +140,14 @@ func leavesWith(of Refusal) string {
 	return "waiting for " + inventory.Describe(space) + " to go, which this revision allows"
 }
 
-// holds reports whether a Kustomization applied another one: labels alone are no evidence.
+// holds reports whether the inventory of a Kustomization has another one. The child's labels alone are no evidence that
+// the parent applied it.
 func holds(parent *kustomizev1.Kustomization, child client.ObjectKey) bool {
 	owned, err := inventory.Read(parent.Status.Inventory)
 	return err == nil && slices.Contains(siblings.KeysIn(owned), child)
 }
 
-// mayChange reports whether a Kustomization has yet to bring a revision of itself to what it applied.
+// mayChange reports whether a Kustomization has yet to apply the revision, by which it may change or delete its child.
 func mayChange(parent *kustomizev1.Kustomization, child client.ObjectKey, revision string) bool {
 	if parent.Spec.Suspend || parent.DeletionTimestamp != nil {
 		return false
@@ -163,10 +166,10 @@ func mayChange(parent *kustomizev1.Kustomization, child client.ObjectKey, revisi
 	case status.LastAttemptedRevision != revision, ready == nil:
 		return true
 	case ready.Reason == siblings.ReasonHandingOver, healthy != nil && healthy.Reason == ready.Reason && healthy.Message == ready.Message:
-		return false // applied, and something else is waited for
+		return false // the revision is applied, and the run waits for something else
 	case ready.Status == metav1.ConditionUnknown:
 		return true
-	default: // refused, unless that is for what may pass
+	default: // the parent's revision is refused; only these two reasons pass by themselves
 		return ready.Reason == meta.DependencyNotReadyReason || ready.Reason == meta.ReconciliationFailedReason
 	}
 }

@@ -29,7 +29,7 @@ func kustomization(name string) *kustomizev1.Kustomization {
 	return ks
 }
 
-// parent is one that applied the child "stage", and is with a revision as its condition Ready says.
+// parent returns a Kustomization that applied the child "stage", with the given revisions and condition Ready.
 func parent(applied, tried string, ready metav1.ConditionStatus, reason, message string) *kustomizev1.Kustomization {
 	ks := kustomization("fleet")
 	ks.Status.LastAppliedRevision, ks.Status.LastAttemptedRevision = applied, tried
@@ -38,7 +38,8 @@ func parent(applied, tried string, ready metav1.ConditionStatus, reason, message
 	return ks
 }
 
-// TestWhoMayUndoARefusal: what is refused by what a Kustomization was before the commit is reported once its parent had its turn.
+// TestWhoMayUndoARefusal: a refusal that the parent may undo, as it has yet to apply the revision, is reported only
+// once it has.
 func TestWhoMayUndoARefusal(t *testing.T) {
 	const awaited = "waiting for Kustomization flux-system/fleet, which has yet to apply revision " + revision + "; until then: path ./stage is not there"
 	refused := loop.Stalled("PathNotFound", errors.New("path ./stage is not there"))
@@ -86,19 +87,20 @@ func TestWhoMayUndoARefusal(t *testing.T) {
 			}
 			refusals.Judge(t.Context(), of)
 			of.Now = of.Now.Add(tc.later)
-			told, waits := refusals.Judge(t.Context(), of)
+			judged, waits := refusals.Judge(t.Context(), of)
 			want := of.Err.Error()
 			if tc.waits {
 				want = awaited
 			}
-			if waits != tc.waits || told.Error() != want {
-				t.Errorf("waits = %v for %q; want %v, %q", waits, told, tc.waits, want)
+			if waits != tc.waits || judged.Error() != want {
+				t.Errorf("waits = %v for %q; want %v, %q", waits, judged, tc.waits, want)
 			}
 		})
 	}
 }
 
-// TestANamespaceThatIsAboutToGo: what goes with a namespace that the commit lets go is not reported as held by the brake.
+// TestANamespaceThatIsAboutToGo: objects in a namespace whose deletion the commit allows are not reported as refused by
+// the brake.
 func TestANamespaceThatIsAboutToGo(t *testing.T) {
 	config := func(namespace string) inventory.Loss {
 		id := inventory.ID{Namespace: namespace, Name: "web"}
@@ -110,7 +112,7 @@ func TestANamespaceThatIsAboutToGo(t *testing.T) {
 	for name, tc := range map[string]struct {
 		trailer string
 		losses  []inventory.Loss
-		want    string // what is waited for; empty for nothing
+		want    string // what it waits for; empty for nothing
 	}{
 		"it is named":                  {"namespace/shop", []inventory.Loss{config("shop")}, "waiting for Namespace/shop to go, which this revision allows"},
 		"another one is named":         {"namespace/shops", []inventory.Loss{config("shop")}, ""},
@@ -122,13 +124,13 @@ func TestANamespaceThatIsAboutToGo(t *testing.T) {
 			may := inventory.AllowanceOf("", tc.trailer, revision)
 			refused := loop.Stalled(inventory.ReasonPruneBlocked, inventory.DefaultBrake().Check(len(tc.losses), tc.losses, may, revision))
 			of := pending.Refusal{Of: kustomization("stage"), Revision: revision, Allowed: may, Err: refused, Now: time.Unix(1e9, 0)}
-			told, waits := pending.New(fake.NewClientBuilder().WithScheme(scheme.New()).Build()).Judge(t.Context(), of)
+			judged, waits := pending.New(fake.NewClientBuilder().WithScheme(scheme.New()).Build()).Judge(t.Context(), of)
 			want := refused.Error()
 			if tc.want != "" {
 				want = tc.want + "; until then: " + want
 			}
-			if waits != (tc.want != "") || told.Error() != want {
-				t.Errorf("waits = %v for %q; want %q", waits, told, want)
+			if waits != (tc.want != "") || judged.Error() != want {
+				t.Errorf("waits = %v for %q; want %q", waits, judged, want)
 			}
 		})
 	}

@@ -1,9 +1,9 @@
-// Package pruning takes what left a revision out of clusters, one by one.
+// Package pruning removes what left a revision from single clusters.
 //
-// In go the objects that left and stay until what replaces them stands, and the clusters in which it does; their
-// bindings say so from then on (annotation gitops.flotilla.io/pruned-from), and whoever writes Works removes those.
-// The objects themselves stay on the control plane, and in the other clusters: it deletes nothing. What comes back
-// into a revision goes back to all its clusters.
+// In go the objects that left and are kept until their replacement is applied, and the clusters in which it is. It
+// writes these clusters into an annotation of the bindings (gitops.flotilla.io/pruned-from), and the loop that writes
+// Works removes the Works there. The objects themselves stay on the control plane and in the other clusters: this
+// package deletes nothing. Objects that are in the revision again return to all their clusters.
 package pruning
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// Pruner marks bindings.
+// Pruner annotates bindings. Use New.
 type Pruner struct {
 	hub client.Client
 }
@@ -30,7 +30,7 @@ type Pruner struct {
 // New returns a Pruner. hub reads from a cache.
 func New(hub client.Client) Pruner { return Pruner{hub: hub} }
 
-// Due returns those of the entries that a cluster still holds in which they are replaced.
+// Due returns those of the entries that are still in a cluster in which they are replaced.
 func (p Pruner) Due(ctx context.Context, entries []inventory.Entry, replaced rollup.Replaced) ([]inventory.Entry, error) {
 	return p.those(ctx, entries, func(clusters []workv1alpha2.TargetCluster) bool { return len(replaced.In(clusters)) > 0 })
 }
@@ -40,7 +40,8 @@ func (p Pruner) Remaining(ctx context.Context, entries []inventory.Entry, replac
 	return p.those(ctx, entries, func(clusters []workv1alpha2.TargetCluster) bool { return len(replaced.In(clusters)) < len(clusters) })
 }
 
-// those returns the entries whose clusters match: those that a policy means, less what was pruned.
+// those returns the entries whose clusters match. These are the clusters of the binding without those from which the
+// object was pruned.
 func (p Pruner) those(ctx context.Context, entries []inventory.Entry, match func([]workv1alpha2.TargetCluster) bool) ([]inventory.Entry, error) {
 	var out []inventory.Entry
 	for _, e := range entries {
@@ -55,7 +56,7 @@ func (p Pruner) those(ctx context.Context, entries []inventory.Entry, match func
 	return out, nil
 }
 
-// Prune takes entries out of the clusters in which they are replaced.
+// Prune removes entries from the clusters in which they are replaced.
 func (p Pruner) Prune(ctx context.Context, entries []inventory.Entry, replaced rollup.Replaced) error {
 	var errs []error
 	for _, e := range entries {
@@ -66,7 +67,7 @@ func (p Pruner) Prune(ctx context.Context, entries []inventory.Entry, replaced r
 	return errors.Join(errs...)
 }
 
-// Return has objects that are wanted again go back to all their clusters.
+// Return lets objects that are wanted again return to all their clusters.
 func (p Pruner) Return(ctx context.Context, ids []inventory.ID) error {
 	var errs []error
 	for _, id := range ids {
@@ -75,8 +76,8 @@ func (p Pruner) Return(ctx context.Context, ids []inventory.ID) error {
 	return errors.Join(errs...)
 }
 
-// annotate has the binding of an object say from which clusters it is pruned. Where it has changed meanwhile nothing is
-// written: it is looked at again.
+// annotate writes into the binding of an object from which clusters it is pruned. If the binding has changed meanwhile
+// it writes nothing: the change starts another run.
 func (p Pruner) annotate(ctx context.Context, id inventory.ID, from func(workv1alpha2.Binding) []string) error {
 	b, found, err := p.binding(ctx, id)
 	if err != nil || !found {

@@ -1,8 +1,8 @@
-// Package references watches ConfigMaps and Secrets that Kustomizations refer to, as soon as they
-// change: of those with Flux's label for that, as it would be too many to watch them all.
+// Package references watches the ConfigMaps and Secrets to which Kustomizations refer, so that a change
+// starts a run. It watches only those with Flux's label for that, as all of them would be too many.
 //
-// In go events of a watch on labels and names alone; out come the kinds and names of what changed. It
-// never sees what is in them.
+// In go events of a metadata-only watch; out come the kinds and names of what changed. It
+// never sees their contents.
 package references
 
 import (
@@ -23,8 +23,8 @@ import (
 // enabled is the value of the label.
 const enabled = "Enabled"
 
-// Watch has changed be called with each labelled ConfigMap or Secret that is new, different or gone,
-// once mgr runs: not with what there is when it begins.
+// Watch calls changed with each labelled ConfigMap or Secret that is created, changed or deleted while
+// mgr runs. It does not call it with those that exist at the start.
 func Watch(mgr ctrl.Manager, changed func(ctx context.Context, kind string, key client.ObjectKey)) error {
 	labelled, err := cache.New(mgr.GetConfig(), cache.Options{
 		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
@@ -55,7 +55,7 @@ func watch(ctx context.Context, from cache.Cache, kind string, changed func(cont
 	return err
 }
 
-// nothingElse keeps of an object what identifies it.
+// nothingElse reduces an object to what identifies it and its version, to save memory.
 func nothingElse(in any) (any, error) {
 	obj, ok := in.(*metav1.PartialObjectMetadata)
 	if !ok {

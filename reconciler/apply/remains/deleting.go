@@ -22,7 +22,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// mostReads is how many objects of a kind are read one by one; more are listed by their labels.
+// mostReads is up to how many objects of a kind are read one by one; more are listed by their labels.
 const mostReads = 20
 
 var (
@@ -30,14 +30,15 @@ var (
 	kustomizations = kustomizev1.GroupVersion.WithKind(kustomizev1.KustomizationKind).GroupKind()
 )
 
-// candidate is an object that may be being deleted still; with an UID it is that incarnation alone.
+// candidate is an object whose deletion may not have finished. With a UID it is that incarnation only.
 type candidate struct {
 	id  inventory.ID
 	uid types.UID
 }
 
-// candidates are what a status says is being deleted, what clusters do not hold any more of what it says they did, and
-// of what a revision has deleted that which does not go at once, and what goes with Kustomizations among that.
+// candidates returns what may still be being deleted: what the status records as terminating; what clusters held by the
+// status and do not hold any more; and, of what the revision has deleted, the objects whose deletion takes time
+// (Namespaces, and objects with finalizers) and all that is deleted along with Kustomizations.
 func candidates(q Query, before, inClusters []inventory.ID) []candidate {
 	var out []candidate
 	recorded, _ := inventory.TerminatingIn(q.Of.Status)
@@ -64,17 +65,17 @@ func candidates(q Query, before, inClusters []inventory.ID) []candidate {
 	return out
 }
 
-// suspects are what is looked at.
+// suspects is what deleting.find looks at.
 type suspects struct {
 	owner client.ObjectKey
-	// owned is what the Kustomization has.
+	// owned are the objects that the Kustomization owns now: these are not leaving.
 	owned map[inventory.ID]bool
-	// ids are all that left it, with the Kustomizations among them.
+	// ids are all objects that left the Kustomization, among them other Kustomizations.
 	ids        []inventory.ID
 	candidates []candidate
 }
 
-// owners are the Kustomization, and those that left it.
+// owners returns the Kustomization, and the Kustomizations that left it.
 func (s suspects) owners() []client.ObjectKey {
 	out := []client.ObjectKey{s.owner}
 	add := func(id inventory.ID) {
@@ -91,15 +92,15 @@ func (s suspects) owners() []client.ObjectKey {
 	return out
 }
 
-// deleting looks at objects of the control plane.
+// deleting finds objects of the control plane that are being deleted.
 type deleting struct {
 	live   client.Reader
 	mapper apimeta.RESTMapper
 }
 
-// find returns those of the suspects that are being deleted, sorted, and the Kustomizations that applied these. What a
-// Kustomization is about to delete that is being deleted itself is shown where finalizers will keep it: nobody else knows of
-// it once that is gone.
+// find returns those of the suspects that are being deleted, sorted, and the other Kustomizations that applied these.
+// If a Kustomization is being deleted, objects that it has yet to delete and that finalizers will keep count as well:
+// once the Kustomization is gone, nothing else records them.
 func (d deleting) find(ctx context.Context, s suspects) ([]inventory.Terminating, []inventory.ID, error) {
 	byKind, uids := map[schema.GroupKind][]inventory.ID{}, map[inventory.ID]types.UID{}
 	for _, c := range s.candidates {
@@ -138,7 +139,7 @@ func (d deleting) find(ctx context.Context, s suspects) ([]inventory.Terminating
 	return out, appliers(s.owner, ids, by), err
 }
 
-// terminating returns what is reported of objects.
+// terminating returns objects in the form in which the status records them.
 func (d deleting) terminating(ctx context.Context, ids []inventory.ID, found map[inventory.ID]*metav1.PartialObjectMetadata) ([]inventory.Terminating, error) {
 	var out []inventory.Terminating
 	for _, id := range ids {
@@ -152,7 +153,7 @@ func (d deleting) terminating(ctx context.Context, ids []inventory.ID, found map
 	return out, nil
 }
 
-// appliers are the Kustomizations but one that applied objects, each once.
+// appliers returns the Kustomizations that applied the objects, each once, without the one in but.
 func appliers(but client.ObjectKey, ids []inventory.ID, by map[inventory.ID]client.ObjectKey) []inventory.ID {
 	var out []inventory.ID
 	for _, id := range ids {
@@ -164,11 +165,12 @@ func appliers(but client.ObjectKey, ids []inventory.ID, by map[inventory.ID]clie
 	return out
 }
 
-// read reads objects of a kind, or all of it that the Kustomizations applied, where that takes fewer requests.
+// read reads objects of a kind, one by one, or, where that takes fewer requests, lists all of the kind that the
+// Kustomizations applied.
 func (d deleting) read(ctx context.Context, kind schema.GroupKind, ids []inventory.ID, owners []client.ObjectKey) ([]*metav1.PartialObjectMetadata, error) {
 	mapping, err := d.mapper.RESTMapping(kind)
 	if apimeta.IsNoMatchError(err) {
-		return nil, nil // all of the kind went with it
+		return nil, nil // the kind is not served any more, and all its objects are gone
 	}
 	if err != nil {
 		return nil, fmt.Errorf("look up the kind %s: %w", kind, err)
@@ -217,7 +219,8 @@ func (d deleting) list(ctx context.Context, gvk schema.GroupVersionKind, owners 
 	return out, nil
 }
 
-// keeps says what keeps an object. A Kustomization's own finalizer only says that it has yet to remove what it applied.
+// keeps returns a text about what keeps an object from being gone; empty for nothing. A Kustomization's own finalizer
+// does not count, as the loop removes it once it has deleted what the Kustomization applied.
 func (d deleting) keeps(ctx context.Context, id inventory.ID, obj *metav1.PartialObjectMetadata) (string, error) {
 	finalizers := slices.DeleteFunc(slices.Clone(obj.GetFinalizers()), func(f string) bool {
 		return id.GroupKind == kustomizations && f == kustomizev1.KustomizationFinalizer

@@ -1,9 +1,11 @@
-// Package remains finds out what is still there of that which left a Kustomization: what clusters hold, and what the
-// control plane is deleting and cannot be done with, as finalizers keep it; and which claims stay in clusters with their data.
+// Package remains finds out what is still there of what left a Kustomization: what clusters still hold, and what the
+// control plane cannot finish deleting because of finalizers. It also finds volume claims that clusters keep with their
+// data.
 //
-// In go what a revision deleted, and what the status says of those before; out comes what is left, in the form in which
-// the status keeps it. That a status names an object is no evidence: it counts where its labels name the Kustomization,
-// or one that left it. It reads Works from caches, and single objects live; it writes and deletes nothing.
+// In go what a revision deleted, and what the status records of earlier ones; out comes what is left, in the form in
+// which the status records it. That a status names an object is no evidence: the object counts only if its labels name
+// the Kustomization, or one that left it. It reads Works from caches, and single objects live; it writes and deletes
+// nothing.
 package remains
 
 import (
@@ -26,25 +28,28 @@ import (
 )
 
 const (
-	// deletingPoll is when to look again at what the control plane is deleting, and at what is not named.
+	// deletingPoll is the pause before looking again at what the control plane is deleting, and at what the status does
+	// not name, for which no watch starts a run.
 	deletingPoll = 5 * time.Second
-	// clustersPoll is when to look again at what clusters hold: whoever reports it looks for himself.
+	// clustersPoll is the pause before looking again at what clusters hold. It can be long, as reports
+	// of clusters compute this for themselves.
 	clustersPoll = 30 * time.Second
 	// mostNamed is how many objects a message names.
 	mostNamed = 3
 )
 
-// Clusters know what clusters hold of what left Kustomizations.
+// Clusters returns what clusters hold of what left Kustomizations. health.Reader implements it.
 type Clusters interface {
-	// Remaining returns those of the objects that clusters hold, of what the named Kustomization, or one among
-	// them, applied.
+	// Remaining returns those of the removed objects that clusters still hold and that the owner, or a
+	// Kustomization among them, applied.
 	Remaining(ctx context.Context, owner client.ObjectKey, removed []inventory.ID) ([]inventory.ID, error)
-	// Leaving returns all of these that clusters are to hold no more, whether they are given or not.
+	// Leaving returns all objects that clusters still hold and are to remove, of what the owner or a
+	// Kustomization among removed applied, whether they are in removed or not.
 	Leaving(ctx context.Context, owner client.ObjectKey, removed []inventory.ID) ([]inventory.ID, error)
-	// Keeping returns a part per claim that the named Kustomization owns and that stays in clusters although nobody asks
-	// for it there.
+	// Keeping returns a part for each volume claim that the owner applied and that stays in clusters although its
+	// binding is not for them any more.
 	Keeping(ctx context.Context, owner client.ObjectKey, owned []inventory.Entry) ([]rollup.Part, error)
-	// Unheeded returns a part per template that the named Kustomization owns and that is not as a policy asks for.
+	// Unheeded returns a part for each template of the owner that is not propagated as a policy asks.
 	Unheeded(ctx context.Context, owner client.ObjectKey, owned []inventory.Entry) ([]rollup.Part, error)
 }
 
@@ -61,18 +66,18 @@ func New(clusters Clusters, live client.Reader, mapper apimeta.RESTMapper) Finde
 
 // Query asks what is left.
 type Query struct {
-	// Of is the Kustomization, whose status says what was left before.
+	// Of is the Kustomization, whose status records what was left before.
 	Of *kustomizev1.Kustomization
-	// Owned is what it has, or has again: that is not gone.
+	// Owned is what it owns now: these objects do not count as left, even if the status lists them.
 	Owned []inventory.Entry
-	// Removed has been deleted, and Seen is how it was before.
+	// Removed is what has been deleted, and Seen are these objects as they were before.
 	Removed []inventory.Entry
 	Seen    applier.Observed
-	// Beneath is what went with Kustomizations among these.
+	// Beneath is what was deleted along with the Kustomizations among them.
 	Beneath map[inventory.ID][]inventory.ID
 }
 
-// Found is what is left. The zero value is that nobody has looked.
+// Found is what is left. The zero value means that nobody has looked.
 type Found struct {
 	listed      bool
 	inClusters  []inventory.ID
@@ -81,8 +86,8 @@ type Found struct {
 	unheeded    string
 }
 
-// Some reports whether a status says that anything is left, or is not as a policy asks for, or that something is owned that may
-// stay somewhere: a claim.
+// Some reports whether there may be anything to find: the status records that something is left, or is not as a policy
+// asks, or the inventory has a volume claim, which clusters may keep.
 func Some(status kustomizev1.KustomizationStatus) bool {
 	if status.Inventory != nil && slices.ContainsFunc(status.Inventory.Entries, isClaim) {
 		return true
@@ -134,7 +139,8 @@ func (f Finder) Find(ctx context.Context, q Query) (Found, error) {
 	if err != nil {
 		return Found{}, err
 	}
-	for _, id := range by { // they are named as long as what they applied is
+	// Keep a Kustomization recorded as long as anything that it applied is left: it proves whose that is.
+	for _, id := range by {
 		if !slices.Contains(out.inClusters, id) {
 			out.inClusters = append(out.inClusters, id)
 		}
@@ -152,7 +158,7 @@ func (f Finder) Find(ctx context.Context, q Query) (Found, error) {
 	return out, nil
 }
 
-// After is when to look again; zero for never.
+// After returns the pause before looking again; zero for never.
 func (f Found) After() time.Duration {
 	switch {
 	case len(f.terminating) > 0 || inventory.Unnamed(f.inClusters) > 0 || f.unheeded != "":
@@ -164,22 +170,22 @@ func (f Found) After() time.Duration {
 	}
 }
 
-// Record has a status say what is left, or, where nobody has looked, what it showed before.
+// Record writes what is left into a status. Where nobody has looked, the status keeps what it records.
 func (f Found) Record(status *kustomizev1.KustomizationStatus) {
 	inventory.RecordRemoved(status, f.inClusters, f.listed)
 	inventory.RecordTerminating(status, f.terminating, f.listed)
 }
 
 const (
-	// stillDeleted begins what a message says of what is left, stays what it says of claims, and notTakenUp what it says of
-	// policies, which ends it.
+	// stillDeleted, stays and notTakenUp begin the parts that Describe adds to a message, in this order: about what is
+	// being deleted, claims that stay, and policies that are not heeded. By them it finds the parts that it replaces.
 	stillDeleted = "; still being deleted: "
 	stays        = "; claim "
 	notTakenUp   = "; " + rollup.NotTakenUp
 )
 
-// Describe returns a message with what the control plane is still deleting, what stays in clusters with its data, and what
-// policies ask for and is not done, in place of what it showed of these before.
+// Describe returns a message with parts about what the control plane is still deleting, claims that clusters keep with
+// their data, and policies that are not heeded. They replace such parts that the message has already.
 func (f Found) Describe(message string) string {
 	if !f.listed {
 		return message
@@ -197,7 +203,7 @@ func (f Found) Describe(message string) string {
 	return message
 }
 
-// deletedStill names what the control plane is deleting still; empty for nothing.
+// deletedStill names what the control plane is still deleting; empty for nothing.
 func (f Found) deletedStill() string {
 	if len(f.terminating) == 0 {
 		return ""

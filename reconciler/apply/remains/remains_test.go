@@ -33,7 +33,7 @@ var (
 	configMaps = schema.GroupKind{Kind: "ConfigMap"}
 )
 
-// fleet holds objects in clusters, whose Kustomizations nobody asks for, and keeps claims.
+// fleet holds objects in clusters, without checking who applied them, and keeps claims.
 type fleet struct {
 	unheeded []rollup.Part
 	holds    []inventory.ID
@@ -85,7 +85,7 @@ func staying(name string, finalizers ...string) *corev1.ConfigMap {
 	return out
 }
 
-// seen is what a revision found of an object before it deleted that.
+// seen returns an object as a revision found it before it deleted it.
 func seen(name, uid string, finalizers ...string) (inventory.Entry, *unstructured.Unstructured) {
 	obj := &unstructured.Unstructured{}
 	obj.SetUID(types.UID(uid))
@@ -124,7 +124,7 @@ func TestWhatTheControlPlaneIsDeleting(t *testing.T) {
 		owned   []string
 		beneath []string // went with the child that this revision removes
 		want    []inventory.Terminating
-		names   []inventory.ID // Kustomizations that it is to be known by
+		names   []inventory.ID // Kustomizations that have to be recorded as its owners
 		after   time.Duration
 	}{
 		"nothing has left":                            {},
@@ -196,8 +196,8 @@ func TestWhatTheControlPlaneIsDeleting(t *testing.T) {
 	}
 }
 
-// TestMoreIsLeftThanIsNamed: nothing that a cluster holds, or the control plane is deleting, counts as gone because a
-// status has no room for its name.
+// TestMoreIsLeftThanIsNamed: an object that a cluster holds, or the control plane is deleting, does not count as gone
+// only because the status is too small for its name.
 func TestMoreIsLeftThanIsNamed(t *testing.T) {
 	const many = 1500
 	ks := &kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Namespace: web.Namespace, Name: web.Name}}
@@ -219,7 +219,7 @@ func TestMoreIsLeftThanIsNamed(t *testing.T) {
 			t.Fatal(err)
 		}
 		found.Record(&ks.Status)
-		q.Removed, q.Seen = nil, nil // from now on the status alone knows
+		q.Removed, q.Seen = nil, nil // from now on only the status records it
 		terminating, beyond := inventory.TerminatingIn(ks.Status)
 		if held := len(inventory.Removed(ks.Status)) + inventory.RemovedBeyond(ks.Status); held != wantHeld || len(terminating)+beyond != wantTerminating {
 			t.Errorf("%s: %d are held and %d being deleted, want %d and %d", what, held, len(terminating)+beyond, wantHeld, wantTerminating)
@@ -231,7 +231,7 @@ func TestMoreIsLeftThanIsNamed(t *testing.T) {
 	step("all are gone", fleet{}, nil, 0, 0)
 }
 
-// TestTold: a message says what is being deleted, in the place of what it reported of that before.
+// TestTold: a message lists what is being deleted, and replaces the list that it had before.
 func TestTold(t *testing.T) {
 	hub := fake.NewClientBuilder().WithScheme(scheme.New())
 	ks := &kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Namespace: web.Namespace, Name: web.Name}}
@@ -263,7 +263,7 @@ func TestTold(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotTakenUpIsTold, and looked at again for as long as that is reported.
+// TestWhatIsNotTakenUpIsTold: it is reported, and checked again for as long as it is.
 func TestWhatIsNotTakenUpIsTold(t *testing.T) {
 	ks := &kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Namespace: web.Namespace, Name: web.Name}}
 	hub := fake.NewClientBuilder().WithScheme(scheme.New()).Build()
@@ -276,14 +276,14 @@ func TestWhatIsNotTakenUpIsTold(t *testing.T) {
 	}
 	const want = "Applied revision: 2; not taken up: ConfigMap shop/a (and 1 more) by PropagationPolicy shop/web before its next change, as that is Lazy"
 	const by = "by PropagationPolicy shop/web before its next change, as that is Lazy"
-	told := find(rollup.Part{Object: "ConfigMap shop/b", Unheeded: by}, rollup.Part{Object: "ConfigMap shop/a", Unheeded: by})
-	for _, said := range []string{"Applied revision: 2", want, "Applied revision: 2; not taken up: ConfigMap shop/c " + by} {
-		if got := told.Describe(said); got != want {
+	unheeded := find(rollup.Part{Object: "ConfigMap shop/b", Unheeded: by}, rollup.Part{Object: "ConfigMap shop/a", Unheeded: by})
+	for _, message := range []string{"Applied revision: 2", want, "Applied revision: 2; not taken up: ConfigMap shop/c " + by} {
+		if got := unheeded.Describe(message); got != want {
 			t.Errorf("told %q, want %q", got, want)
 		}
 	}
 	ks.Status.Conditions = []metav1.Condition{{Type: meta.ReadyCondition, Status: metav1.ConditionTrue, Message: want}}
-	if told.After() == 0 || !remains.Some(ks.Status) {
+	if unheeded.After() == 0 || !remains.Some(ks.Status) {
 		t.Error("it is not looked at again")
 	}
 	if got := find().Describe(want); got != "Applied revision: 2" || find().After() != 0 {
@@ -291,7 +291,7 @@ func TestWhatIsNotTakenUpIsTold(t *testing.T) {
 	}
 }
 
-// TestClaimsThatStayAreTold for as long as clusters keep them.
+// TestClaimsThatStayAreTold: they are reported for as long as clusters keep them.
 func TestClaimsThatStayAreTold(t *testing.T) {
 	ks := &kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Namespace: web.Namespace, Name: web.Name}}
 	claim := inventory.Entry{ID: inventory.ID{Namespace: "shop", Name: "data", GroupKind: schema.GroupKind{Kind: "PersistentVolumeClaim"}}, Version: "v1"}
@@ -312,8 +312,8 @@ func TestClaimsThatStayAreTold(t *testing.T) {
 	}
 	const want = "Applied revision: 2; claim shop/data stays in west: flotilla prune --cluster west removes it"
 	kept := find(rollup.Part{Object: "PersistentVolumeClaim shop/data", Kept: []string{"west"}})
-	for _, said := range []string{"Applied revision: 2", want, "Applied revision: 2; claim shop/logs stays in east: flotilla prune --cluster east removes it"} {
-		if got := kept.Describe(said); got != want {
+	for _, message := range []string{"Applied revision: 2", want, "Applied revision: 2; claim shop/logs stays in east: flotilla prune --cluster east removes it"} {
+		if got := kept.Describe(message); got != want {
 			t.Errorf("told %q, want %q", got, want)
 		}
 	}

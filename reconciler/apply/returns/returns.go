@@ -1,12 +1,12 @@
-// Package returns says when what others delete comes back.
+// Package returns decides when objects that others delete are applied again.
 //
 // In go deletions of a Kustomization's objects, and times; out comes when the objects are to be applied
-// again: at once the first time, and later each time that somebody deletes one again soon after, and what is
-// not there until then. It has no clock, and keeps all in memory: a restart only forgets how often.
+// again: at once the first time, and after twice as long each time that somebody soon deletes one again. Out comes
+// also what is missing until then. It has no clock, and keeps all in memory: a restart only forgets the counts.
 //
-// It is no flowcontrol.Backoff of client-go: that has one longest wait for all time, where an interval is
-// edited, no first time without a wait, counts an object as settled since it was deleted last and not since it
-// came back, and does not say how often that was, nor what comes back first.
+// It does not use flowcontrol.Backoff of client-go. That has a fixed maximum, while an interval can be
+// edited; it has no first time without a wait; it resets by the time since the last deletion, not since the object
+// was applied again; and it returns neither the count nor which object is next.
 package returns
 
 import (
@@ -17,32 +17,32 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// second is how long an object is waited with that is deleted a second time; each further time twice as long.
+// second is the wait after an object was deleted a second time. It doubles each further time.
 const second = 500 * time.Millisecond
 
-// notable is how often an object is deleted in a row before that is reported.
+// notable is how many deletions in a row are reported.
 const notable = 3
 
-// brief is up to how long a wait is not reported while it lasts.
+// brief is the longest wait that is not reported while it lasts.
 const brief = 3 * time.Second
 
-// Returns are those of one Kustomization's objects. The zero value knows of no deletion. It is not safe for
+// Returns holds the deletions of one Kustomization's objects. The zero value has none. It is not safe for
 // use by several goroutines.
 type Returns struct {
 	byObject map[inventory.ID]deletions
-	often    []inventory.ID // since it was reported last
+	often    []inventory.ID // deleted again and again since that was reported last
 }
 
-// deletions are those of an object in a row.
+// deletions are the deletions of one object in a row.
 type deletions struct {
 	count   int
 	at      time.Time // of the last one
-	back    time.Time // when the object comes back after that
-	missing bool      // until then
+	back    time.Time // when the object is due to be applied again
+	missing bool      // it has not been applied again yet
 }
 
-// Deleted takes in that an object was deleted, and returns how long to wait with it, longest at most. One that
-// stood for as long as the longest since it came back is waited with no more than at first.
+// Deleted records that an object was deleted, and returns how long to wait before it is applied again, longest at
+// most. The count starts again for an object that was there for as long as longest since it was last applied.
 func (r *Returns) Deleted(id inventory.ID, now time.Time, longest time.Duration) time.Duration {
 	for known, d := range r.byObject {
 		if (known == id || !d.missing) && now.Sub(d.back) >= longest {
@@ -61,16 +61,16 @@ func (r *Returns) Deleted(id inventory.ID, now time.Time, longest time.Duration)
 	return wait
 }
 
-// pause is the wait with an object that was deleted so many times before.
+// pause returns the wait for an object that was deleted so many times before.
 func pause(before int) time.Duration {
 	if before == 0 {
 		return 0
 	}
-	const enough = 20 // six days: longer than any interval counts
+	const enough = 20 // about six days, longer than any useful interval; a bound, so that the shift cannot overflow
 	return second << min(before-1, enough)
 }
 
-// Take reports whether something is to come back by now. If so, it counts as done.
+// Take reports whether an object is due to be applied again. If so, all count as applied again.
 func (r *Returns) Take(now time.Time) bool {
 	due := r.Due()
 	if due.IsZero() || now.Before(due) {
@@ -80,7 +80,8 @@ func (r *Returns) Take(now time.Time) bool {
 	return true
 }
 
-// Back takes in that all was applied by a run that began at a time: what was deleted by then is there again.
+// Back records that a run which began at that time has applied everything: what was deleted before it is there
+// again.
 func (r *Returns) Back(began time.Time) {
 	for id, d := range r.byObject {
 		if d.missing && !d.at.After(began) {
@@ -90,7 +91,7 @@ func (r *Returns) Back(began time.Time) {
 	}
 }
 
-// Due returns when something is to come back, and all with it; zero for nothing.
+// Due returns when the first missing object is due; the run at that time applies all of them. It is zero for none.
 func (r *Returns) Due() time.Time {
 	var due time.Time
 	for _, d := range r.byObject {
@@ -104,8 +105,9 @@ func (r *Returns) Due() time.Time {
 // Long reports whether a wait is so long that it is reported while it lasts.
 func Long(wait time.Duration) bool { return wait > brief }
 
-// Missing says what is not there, as it was deleted again and again, and when it comes back; empty for nothing, or not
-// for long. It is the same until that changes.
+// Missing returns a text about the objects that are missing, as they were deleted again and again, and about when they
+// are applied again. It is empty if none is missing for long. The text does not change while it waits, so that the
+// status need not be written.
 func (r *Returns) Missing() string {
 	var missing []inventory.ID
 	for id, d := range r.byObject {
@@ -123,7 +125,7 @@ func (r *Returns) Missing() string {
 	return text + more(len(missing)-1)
 }
 
-// Message says which objects have been deleted again and again since it was reported last; empty for none.
+// Message returns a text about the objects that were deleted again and again since the last call; empty for none.
 func (r *Returns) Message() string {
 	if len(r.often) == 0 {
 		return ""

@@ -17,7 +17,7 @@ func web(name string) inventory.ID {
 	return inventory.ID{Namespace: "shop", Name: name, GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}}
 }
 
-// TestWhatIsDeletedAgainAndAgain: an object that somebody deletes as soon as it is back costs a run now and then,
+// TestWhatIsDeletedAgainAndAgain: an object that somebody deletes whenever it is there costs a run now and then,
 // and not several a second.
 func TestWhatIsDeletedAgainAndAgain(t *testing.T) {
 	const ms = time.Millisecond
@@ -50,7 +50,7 @@ func TestWhatIsDeletedAgainAndAgain(t *testing.T) {
 	}
 }
 
-// TestTheFirstBringsAllBack: a run applies whatever is missing.
+// TestTheFirstBringsAllBack: the run for the first object that is due applies all that are missing.
 func TestTheFirstBringsAllBack(t *testing.T) {
 	var r returns.Returns
 	if r.Take(noon) || !r.Due().IsZero() {
@@ -67,9 +67,9 @@ func TestTheFirstBringsAllBack(t *testing.T) {
 	}
 }
 
-// TestWhatIsMissing: what is not there is named as long as it is not, if that is for more than a few seconds.
+// TestWhatIsMissing: a missing object is named as long as it is missing, if that is for more than a few seconds.
 func TestWhatIsMissing(t *testing.T) {
-	// before has an object deleted so many times, and back since.
+	// before deletes an object so many times; it is there again afterwards.
 	before := func(r *returns.Returns, name string, times int) {
 		for range times {
 			r.Deleted(web(name), noon, time.Minute)
@@ -118,20 +118,20 @@ func TestWhatIsMissing(t *testing.T) {
 
 func TestWhatIsTold(t *testing.T) {
 	var r returns.Returns
-	var told []string
+	var messages []string
 	for range 4 {
 		r.Deleted(web("web"), noon, time.Minute)
-		told = append(told, r.Message())
+		messages = append(messages, r.Message())
 	}
 	r.Deleted(web("web"), noon, time.Minute)
 	for range 3 {
 		r.Deleted(web("other"), noon, time.Minute)
 	}
-	told = append(told, r.Message(), r.Message())
+	messages = append(messages, r.Message(), r.Message())
 	const text = "; Deployment/shop/web was deleted "
 	const later = " times in a row, and comes back later each time: find out who deletes it"
 	want := []string{"", "", text + "3" + later, text + "4" + later, text + "5" + later + "; so were 1 more", ""}
-	if diff := cmp.Diff(want, told); diff != "" {
+	if diff := cmp.Diff(want, messages); diff != "" {
 		t.Errorf("told (-want +got):\n%s", diff)
 	}
 }

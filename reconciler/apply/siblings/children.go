@@ -24,7 +24,7 @@ func ChildrenIn(objects []*unstructured.Unstructured) []*kustomizev1.Kustomizati
 	return out
 }
 
-// KeysIn returns which Kustomizations are among entries of an inventory.
+// KeysIn returns the names of the Kustomizations among entries of an inventory.
 func KeysIn(entries []inventory.Entry) []client.ObjectKey {
 	var out []client.ObjectKey
 	for _, e := range entries {

@@ -10,28 +10,29 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// ReasonHandingOver says that a revision stands, and that what left it waits for other Kustomizations of
-// its source. Those that depend on this one go on.
+// ReasonHandingOver says that a revision is applied, and that other Kustomizations of its source have yet to take over
+// what left it. Those that depend on this one go on, as they may be the ones that take it over.
 const ReasonHandingOver = "HandingOver"
 
-// Leaving is what leaves a Kustomization. The zero value is nothing.
+// Leaving is what leaves a Kustomization, by what happens to it. The zero value is nothing.
 type Leaving struct {
 	// Deleted are the objects that nobody wants.
 	Deleted []inventory.Entry
-	// Passing are those that a sibling wants, and has yet to take; Successors says which.
+	// Passing are the objects that a sibling wants and has yet to take over; Successors says which sibling.
 	Passing    []inventory.Entry
 	Successors map[inventory.ID]client.ObjectKey
-	// Undecided may be wanted by the siblings in Unknown, of which that is not known.
+	// Undecided are objects that the siblings in Unknown may want: what these want is not known, as they cannot be
+	// built.
 	Undecided []inventory.Entry
 	Unknown   []client.ObjectKey
-	// Allow is the value of inventory.AllowPruneAnnotation that lets what is held go, and Trailer the line of a commit
-	// that does; empty where none would.
+	// Allow is the value of inventory.AllowPruneAnnotation that allows Undecided to be deleted, and Trailer the line
+	// of a commit message that does; empty where none would.
 	Allow, Trailer string
 	// Within is the only namespace whose Kustomizations may be named; empty for all.
 	Within string
 }
 
-// Of splits what would be deleted at a revision, given who wants what and what people let go.
+// Of splits what would be deleted at a revision, given who wants what and which deletions people have allowed.
 func Of(doomed []inventory.Entry, answer Answer, may inventory.Allowance, revision string) Leaving {
 	out := Leaving{Successors: answer.Successors, Unknown: answer.Unknown}
 	for _, e := range doomed {
@@ -50,8 +51,9 @@ func Of(doomed []inventory.Entry, answer Answer, may inventory.Allowance, revisi
 	return out
 }
 
-// allow is what lets these go: the one that is alone, and what the brake takes by its name only, by name, and others by
-// the revision; and the trailer, which names them all.
+// allow returns the annotation's value and the trailer that allow these to be deleted. In the annotation a single
+// object, and those that the brake accepts only by name, are named, and others are allowed by the revision. The trailer
+// names them all.
 func allow(undecided []inventory.Entry, may inventory.Allowance, revision string) (words, trailer string) {
 	var own, names []string
 	for _, e := range undecided {
@@ -66,16 +68,16 @@ func allow(undecided []inventory.Entry, may inventory.Allowance, revision string
 	return strings.Join(slices.Compact(own), ", "), may.Trailer(names)
 }
 
-// Staying are the objects that are owned on.
+// Staying returns the objects that the Kustomization still owns.
 func (l Leaving) Staying() []inventory.Entry { return inventory.Union(l.Passing, l.Undecided) }
 
-// Waits reports whether anything stays until siblings have done their part.
+// Waits reports whether anything stays until siblings have taken it over or can be built.
 func (l Leaving) Waits() bool { return len(l.Passing)+len(l.Undecided) > 0 }
 
 // mostNamed is how many objects a text names.
 const mostNamed = 3
 
-// String says what is waited for; empty for nothing.
+// String returns a text about what the Kustomization waits for; empty for nothing.
 func (l Leaving) String() string {
 	var parts []string
 	if len(l.Passing) > 0 {
@@ -101,7 +103,7 @@ func first(entries []inventory.Entry) string {
 	return inventory.First(inventory.IDsOf(entries), mostNamed)
 }
 
-// either is one of two wordings, by a count.
+// either returns the wording for a count of one, or for another count.
 func either(count int, one, more string) string {
 	if count == 1 {
 		return one
@@ -109,7 +111,7 @@ func either(count int, one, more string) string {
 	return more
 }
 
-// names names Kustomizations, and counts the names.
+// names returns a text that names Kustomizations, and how many names it has.
 func (l Leaving) names(keys []client.ObjectKey) (string, int) {
 	var out []string
 	for _, key := range keys {
@@ -119,8 +121,8 @@ func (l Leaving) names(keys []client.ObjectKey) (string, int) {
 	return either(len(out), "Kustomization ", "Kustomizations ") + strings.Join(out, ", "), len(out)
 }
 
-// Name names a Kustomization to people who may know only of those of a namespace, or of all where it
-// is empty.
+// Name returns the name of a Kustomization for people who may learn only of those in the namespace within; empty for
+// all.
 func Name(key client.ObjectKey, within string) string {
 	if within != "" && key.Namespace != within {
 		return "of another namespace"

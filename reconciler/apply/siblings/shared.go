@@ -11,11 +11,11 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// mostShared is how many objects that stand in two Kustomizations are named.
+// mostShared is how many shared objects a text names.
 const mostShared = 5
 
-// SharedError refuses a revision of the Kustomization own with objects, one at least, that others hold, too. Within is the
-// namespace of those that people may learn of; empty for all.
+// SharedError returns the error for a revision of the Kustomization own with objects, at least one, that others hold as
+// well. within is the only namespace whose Kustomizations it may name; empty for all.
 func SharedError(shared []Shared, own client.ObjectKey, within, revision string) error {
 	shared = slices.Clone(shared)
 	slices.SortFunc(shared, func(a, b Shared) int {
@@ -27,7 +27,8 @@ func SharedError(shared []Shared, own client.ObjectKey, within, revision string)
 		inventory.Describe(shared[0].ID), first, own, besides(shared[1:], first, within), revision)
 }
 
-// besides names the other objects, with who holds each if that is not who holds the first, and says what to do.
+// besides returns the rest of the text: the other objects, each with the Kustomization that holds it if that differs
+// from first, and what to do.
 func besides(others []Shared, first, within string) string {
 	var names []string
 	for _, s := range others[:min(len(others), mostShared-1)] {
@@ -51,7 +52,7 @@ func besides(others []Shared, first, within string) string {
 	}
 }
 
-// Names reports whether what SharedError says names an object.
+// Names reports whether a message of SharedError names an object.
 func Names(message string, id inventory.ID) bool {
 	objects, _, refuses := strings.Cut(message, ": remove ")
 	return refuses && strings.Contains(objects, " stands in Kustomization ") &&

@@ -8,7 +8,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
 )
 
-// TestSharedError: all objects are named, as far as there is room, and who holds them.
+// TestSharedError: the error names the objects, up to a number, and the Kustomizations that hold them.
 func TestSharedError(t *testing.T) {
 	shared := func(with string, names ...string) (out []siblings.Shared) {
 		for _, e := range configs(names...) {

@@ -1,9 +1,9 @@
-// Package siblings knows what the Kustomizations of one source want at one of its artifacts: an
-// object that left one of them may stand in another.
+// Package siblings knows which objects the Kustomizations of one source hold at one of its artifacts: an
+// object that left one of them may have moved to another.
 //
-// In go what builds come to, and Kustomizations as the control plane has them; out come the
-// siblings that hold given objects. What is not known is built. It writes nothing, and keeps in
-// mind only what can be found out again.
+// In go the results of builds, and Kustomizations as the control plane has them; out come the
+// siblings that hold given objects. A sibling whose objects are not known is built. It writes nothing, and
+// keeps only what can be built again.
 package siblings
 
 import (
@@ -27,25 +27,25 @@ import (
 
 // Artifact is what a source fetched.
 type Artifact struct {
-	// Source is who fetched it.
+	// Source is the source that fetched it.
 	Source client.ObjectKey
-	// Digest addresses it in the store, and Revision names it to people. Both are empty where the
-	// source has none, or is gone: then what siblings wanted last is what they want.
+	// Digest names it in the store, and Revision is its name for people. Both are empty if the
+	// source has none, or is gone: siblings then want what they wanted last.
 	Digest, Revision string
 }
 
-// Wants is what a Kustomization wants at an artifact.
+// Wants is what a Kustomization holds at an artifact.
 type Wants struct {
 	Entries []inventory.Entry
-	// Children are the Kustomizations among that, as they are to be.
+	// Children are the Kustomizations among these, with their specs.
 	Children []*kustomizev1.Kustomization
 }
 
-// Build returns what a Kustomization wants at an artifact. Errors say that this is not known.
+// Build returns what a Kustomization holds at an artifact. An error means that this is not known.
 type Build func(ctx context.Context, ks *kustomizev1.Kustomization, at Artifact) (Wants, error)
 
-// Eligible reports whether a Kustomization applies what its source fetches, and may take over what
-// another one of the given namespace applied.
+// Eligible reports whether a Kustomization is supported and may use its source, and may take over what
+// another one in the given namespace applied.
 type Eligible func(ks *kustomizev1.Kustomization, namespace string) bool
 
 // Index finds siblings. Use New. It is safe for use by several goroutines.
@@ -56,29 +56,29 @@ type Index struct {
 
 	mu    sync.Mutex
 	known map[client.ObjectKey]learned
-	count int // of what was learned anew
+	count int // the order of what was learned last
 }
 
-// learned is what a Kustomization was found to want.
+// learned is what a Kustomization was found to want, and from what that was found.
 type learned struct {
 	Wants
-	order      int // that in which it was learned
+	order      int // increases with each Kustomization, spec or artifact that is learned
 	uid        types.UID
 	generation int64
 	at         Artifact
 }
 
-// of reports whether that is what a Kustomization as it is now wants.
+// of reports whether this is what the current generation of a Kustomization wants at the artifact.
 func (w learned) of(ks *kustomizev1.Kustomization, at Artifact) bool {
 	return w.uid == ks.UID && w.generation == ks.Generation && w.at.Digest == at.Digest && w.at.Source == at.Source
 }
 
-// New returns an Index that has learned nothing. The reader is of a cache.
+// New returns an Index that has learned nothing; hub reads from a cache.
 func New(hub client.Reader, build Build, eligible Eligible) *Index {
 	return &Index{hub: hub, build: build, eligible: eligible, known: map[client.ObjectKey]learned{}}
 }
 
-// Learn keeps in mind what a Kustomization wants.
+// Learn records what a Kustomization wants at an artifact.
 func (x *Index) Learn(ks *kustomizev1.Kustomization, at Artifact, wants Wants) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -102,31 +102,31 @@ func (x *Index) Forget(key client.ObjectKey) {
 
 // Query asks which siblings hold objects.
 type Query struct {
-	// Of is the Kustomization that would remove them. It is not a sibling of itself, but the one of its name is that
-	// another one makes anew once it is gone, if it is being deleted.
+	// Of is the Kustomization that would remove them. It is not its own sibling. But if it is being deleted and
+	// another one holds a Kustomization of its name, which will be created once it is gone, that one is.
 	Of *kustomizev1.Kustomization
 	// At is the artifact of its source.
 	At Artifact
 	// Objects are what it would remove.
 	Objects []inventory.Entry
-	// Upcoming are Kustomizations as Of is about to apply them, in place of those of their names, and
-	// Going those that it is about to delete.
+	// Upcoming are Kustomizations that Of is about to apply: they replace existing ones of the same name. Going
+	// are those that it is about to delete.
 	Upcoming []*kustomizev1.Kustomization
 	Going    []client.ObjectKey
 }
 
-// Answer says who holds what.
+// Answer says which siblings hold which objects.
 type Answer struct {
-	// Successors are the siblings that want an object; where several do, the first by age and name.
+	// Successors is the sibling that wants each object; where several do, the oldest, then the first by name.
 	Successors map[inventory.ID]client.ObjectKey
-	// Taken are the objects that a sibling holds which has applied the artifact: whatever it did to
-	// them, they are its own.
+	// Taken are the objects of siblings that have applied the artifact: these have been taken over, even
+	// if their labels do not say so.
 	Taken map[inventory.ID]bool
-	// Unknown are the siblings whose wishes are not known, sorted.
+	// Unknown are the siblings of which it is not known what they want, sorted.
 	Unknown []client.ObjectKey
 }
 
-// Ask returns which siblings hold the objects. Errors are of the control plane, or of the context.
+// Ask returns which siblings hold the objects. Errors come from the control plane or the context.
 func (x *Index) Ask(ctx context.Context, q Query) (Answer, error) {
 	out := Answer{Successors: map[inventory.ID]client.ObjectKey{}, Taken: map[inventory.ID]bool{}}
 	if len(q.Objects) == 0 {
@@ -167,10 +167,10 @@ func (x *Index) Ask(ctx context.Context, q Query) (Answer, error) {
 	return out, nil
 }
 
-// with returns the siblings with those that one of them is about to make, or to change: what these
-// want may have to wait for that one, and until then they are as they were.
+// with returns the siblings together with those that one of them is about to create or change. An existing sibling
+// stays in the list as it is, as the change may have to wait.
 func (x *Index) with(list []*kustomizev1.Kustomization, by *kustomizev1.Kustomization, children []*kustomizev1.Kustomization, q Query) []*kustomizev1.Kustomization {
-	// Without an artifact, or while it is suspended, nothing is made anew.
+	// Without an artifact, or while the parent is suspended, nothing is created again.
 	anew := q.Of.DeletionTimestamp != nil && q.At.Digest != "" && !by.Spec.Suspend
 	for _, child := range children {
 		key := client.ObjectKeyFromObject(child)
@@ -184,7 +184,7 @@ func (x *Index) with(list []*kustomizev1.Kustomization, by *kustomizev1.Kustomiz
 	return list
 }
 
-// siblings returns the Kustomizations that share the source, the oldest first.
+// siblings returns the siblings of q.Of, the oldest first.
 func (x *Index) siblings(ctx context.Context, q Query) ([]*kustomizev1.Kustomization, error) {
 	all, err := x.list(ctx)
 	if err != nil {
@@ -222,7 +222,7 @@ func (x *Index) list(ctx context.Context) ([]kustomizev1.Kustomization, error) {
 	return list.Items, nil
 }
 
-// is reports whether a Kustomization is a sibling of those of a namespace that apply an artifact.
+// is reports whether a Kustomization is a sibling of those in the namespace that apply artifacts of the same source.
 func (x *Index) is(ks *kustomizev1.Kustomization, namespace string, at Artifact) bool {
 	return ks.DeletionTimestamp == nil && inventory.SourceOf(ks) == at.Source && x.eligible(ks, namespace)
 }
@@ -259,12 +259,12 @@ func (x *Index) wants(ctx context.Context, ks *kustomizev1.Kustomization, at Art
 	return wants, err
 }
 
-// varies reports whether what a Kustomization wants changes with other objects.
+// varies reports whether what a Kustomization wants depends on ConfigMaps or Secrets, too.
 func varies(ks *kustomizev1.Kustomization) bool {
 	return ks.Spec.PostBuild != nil && len(ks.Spec.PostBuild.SubstituteFrom) > 0
 }
 
-// last returns what a Kustomization applied last. Errors: nothing yet, or what cannot be read.
+// last returns what a Kustomization applied last. It returns an error if that is nothing, or cannot be read.
 func last(ks *kustomizev1.Kustomization) (Wants, error) {
 	if ks.Status.LastAppliedRevision == "" {
 		return Wants{}, errors.New("it was never applied")
@@ -273,8 +273,8 @@ func last(ks *kustomizev1.Kustomization) (Wants, error) {
 	return Wants{Entries: entries}, err
 }
 
-// applied returns what a Kustomization holds whose status says that the artifact's revision stands,
-// as the Kustomization is now; nil of any other.
+// applied returns the objects of a Kustomization that has applied the artifact's revision with its current generation
+// and is ready; nil for any other.
 func applied(ks *kustomizev1.Kustomization, at Artifact) map[inventory.ID]bool {
 	if !apimeta.IsStatusConditionTrue(ks.Status.Conditions, meta.ReadyCondition) || ks.Status.ObservedGeneration != ks.Generation ||
 		at.Revision == "" || ks.Status.LastAppliedRevision != at.Revision {
@@ -291,28 +291,28 @@ func applied(ks *kustomizev1.Kustomization, at Artifact) map[inventory.ID]bool {
 	return out
 }
 
-// Shared is an object that stands in two Kustomizations.
+// Shared is an object that two Kustomizations hold: this one, and With.
 type Shared struct {
 	ID   inventory.ID
 	With client.ObjectKey
 }
 
-// WantedBy reports whether another Kustomization, which an object's labels name, still wants it at
-// the artifact. One that cannot be built does not: it is not applied either.
+// WantedBy reports whether the Kustomization that an object's labels name still wants it at
+// the artifact. One that cannot be built does not count, as it cannot be applied either.
 func (x *Index) WantedBy(ctx context.Context, of *kustomizev1.Kustomization, at Artifact, id inventory.ID, owner client.ObjectKey) (bool, error) {
 	says, err := x.ask(ctx, of, at, id, owner)
 	return says == wanted, err
 }
 
-// GaveUp returns whether another Kustomization, which an object's labels name, is known to want it no more at the
-// artifact: it is gone, or its build does not hold the object. One that is suspended, that cannot be built, or of
-// another source, has not given up anything.
+// GaveUp reports whether the Kustomization that an object's labels name is known not to want it any more at the
+// artifact: it is gone, or its build does not hold the object. One that is suspended, cannot be built, or has
+// another source has not given up anything.
 func (x *Index) GaveUp(ctx context.Context, of *kustomizev1.Kustomization, at Artifact, id inventory.ID, owner client.ObjectKey) (bool, error) {
 	says, err := x.ask(ctx, of, at, id, owner)
 	return says == unwanted, err
 }
 
-// answerFor is what a Kustomization wants with an object; the zero value is unknown.
+// answerFor is whether a Kustomization wants an object; the zero value means that this is not known.
 type answerFor int
 
 const (
@@ -343,8 +343,8 @@ func (x *Index) ask(ctx context.Context, of *kustomizev1.Kustomization, at Artif
 	}
 }
 
-// Earlier returns those of the objects that a sibling wants at the artifact, too, as was learned
-// before what this one wants. It builds nothing: of two, the one that is learned of later notices.
+// Earlier returns those of the objects that a sibling wants at the artifact as well, if the sibling was learned
+// before this one. It builds nothing: of two that share an object, the one that is learned later notices.
 func (x *Index) Earlier(ctx context.Context, of *kustomizev1.Kustomization, at Artifact, objects []inventory.Entry) ([]Shared, error) {
 	if len(objects) == 0 {
 		return nil, nil
@@ -372,8 +372,8 @@ func (x *Index) Earlier(ctx context.Context, of *kustomizev1.Kustomization, at A
 	return out, nil
 }
 
-// matches returns what others were known to want at the artifact before one was, if one of the
-// objects is among that.
+// matches returns what was learned of others at the artifact before own was, where that contains one of the
+// objects.
 func (x *Index) matches(own client.ObjectKey, at Artifact, asked map[inventory.ID]bool) map[client.ObjectKey]learned {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -26,7 +26,7 @@ var (
 	present = siblings.Artifact{Source: client.ObjectKey{Namespace: "team", Name: "fleet"}, Digest: "sha256:2", Revision: "main@sha1:2"}
 )
 
-// named returns a Kustomization that was made so many minutes after noon, and changes it.
+// named returns a Kustomization that was created so many minutes after noon, with changes.
 func named(name string, minutes int, change ...func(*kustomizev1.Kustomization)) *kustomizev1.Kustomization {
 	ks := &kustomizev1.Kustomization{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name, UID: types.UID(name), Generation: 1, CreationTimestamp: metav1.NewTime(noon.Add(time.Duration(minutes) * time.Minute))},
@@ -63,8 +63,8 @@ func deleted(ks *kustomizev1.Kustomization) {
 	ks.DeletionTimestamp, ks.Finalizers = &at, []string{"x"}
 }
 
-// index returns one over Kustomizations whose builds come to the given words; "" is a fault. Builds
-// are noted in built.
+// index returns an Index over Kustomizations whose builds yield the given words; "" is an error. It appends the
+// names of what is built to built.
 func index(builds map[string]string, built *[]string, list ...*kustomizev1.Kustomization) *siblings.Index {
 	hub := fake.NewClientBuilder().WithScheme(scheme.New())
 	for _, ks := range list {
@@ -191,7 +191,7 @@ func TestWhoWantsWhatLeaves(t *testing.T) {
 	}
 }
 
-// What was built, or learned, is not built again until the Kustomization or the artifact is another one.
+// What was built, or learned, is not built again until the Kustomization or the artifact changes.
 func TestWhatIsKnownIsNotBuilt(t *testing.T) {
 	var built []string
 	a, b := named("a", 0), named("b", 1)

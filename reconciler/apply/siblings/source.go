@@ -12,8 +12,8 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// Latest returns the latest artifact of a Kustomization's source, one without a digest where there is none, or no
-// source, and the objects that its commit says it may remove, between commas.
+// Latest returns the latest artifact of a Kustomization's source, without a digest if there is none, or no source; and
+// the objects whose deletion its commit allows, separated by commas.
 func (x *Index) Latest(ctx context.Context, ks *kustomizev1.Kustomization) (at Artifact, allows string, err error) {
 	var repository sourcev1.GitRepository
 	at.Source = inventory.SourceOf(ks)
@@ -27,8 +27,8 @@ func (x *Index) Latest(ctx context.Context, ks *kustomizev1.Kustomization) (at A
 	return at, allows, nil
 }
 
-// Kept returns which of the objects of a Kustomization stay if that is deleted, as others of its source want them;
-// upcoming and going are a Query's.
+// Kept returns which of the objects of a Kustomization stay if it is deleted, as others of its source want them. See
+// Query for upcoming and going.
 func (x *Index) Kept(ctx context.Context, of *kustomizev1.Kustomization, owned []inventory.Entry, upcoming []*kustomizev1.Kustomization, going []client.ObjectKey) (map[inventory.ID]bool, error) {
 	at, _, err := x.Latest(ctx, of)
 	if err != nil {

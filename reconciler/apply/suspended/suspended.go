@@ -1,9 +1,9 @@
-// Package suspended keeps telling of Kustomizations that are suspended.
+// Package suspended keeps the status of suspended Kustomizations up to date.
 //
-// In go what watches of templates show, and the status of a Kustomization that is suspended; out comes a status that says
-// which of its objects others have changed or deleted since, and what is still being deleted of that which left it. It
-// writes nothing else: objects are brought back once the Kustomization goes on. What is changed while nobody watches, as
-// during a restart, or of a kind that nobody watches, is not noticed.
+// In go changes that watches of templates report, and the status of a suspended Kustomization; out comes a status with
+// the objects that others have changed or deleted since, and what is still being deleted of what left it. It writes
+// nothing else: drift is corrected once the Kustomization is resumed. Changes during a restart, and of kinds that no
+// loop watches, are not noticed.
 package suspended
 
 import (
@@ -31,7 +31,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// Keeper keeps the statuses of suspended Kustomizations. Use New. It is safe for use by several goroutines.
+// Keeper keeps the status of suspended Kustomizations up to date. Use New. It is safe for use by several goroutines.
 type Keeper struct {
 	own    kustomizations.Store
 	finder remains.Finder
@@ -40,18 +40,18 @@ type Keeper struct {
 	byKey map[client.ObjectKey]*watched
 }
 
-// watched is a Kustomization that is suspended.
+// watched is what is known of a suspended Kustomization.
 type watched struct {
-	// ignores says that fields are left to others, so that only deletions are noticed.
+	// ignores says that the spec ignores fields. Changes may then be of these, so that only deletions count.
 	ignores bool
-	// edits are what was seen since the status was written last.
+	// edits are the changes since the status was last written.
 	edits map[inventory.ID]edit
 }
 
-// edit is what became of an object: digests of what it was first, and is now; empty for one that is not there.
+// edit is a change of an object: digests of its content at first, and now; empty for an object that does not exist.
 type edit struct {
 	was, is string
-	// adds says that all that was there is as it was: Git says nothing of what is new.
+	// adds says that fields were only added. Git has no value for these, so that they are no drift.
 	adds     bool
 	nameless bool
 }
@@ -61,15 +61,15 @@ func New(own kustomizations.Store, finder remains.Finder) *Keeper {
 	return &Keeper{own: own, finder: finder, byKey: map[client.ObjectKey]*watched{}}
 }
 
-// Forget ends what is kept of a Kustomization: it goes on, or is gone.
+// Forget drops what is known of a Kustomization that is resumed or gone.
 func (k *Keeper) Forget(key client.ObjectKey) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	delete(k.byKey, key)
 }
 
-// Changed takes in a change of an object, which is nil before it is made and after it is deleted. It returns the
-// Kustomization whose status is to be kept then, and whether there is one.
+// Changed records a change of an object; before is nil for a creation, and after for a deletion. It returns the
+// suspended Kustomization whose status has to be updated, and whether there is one.
 func (k *Keeper) Changed(kind schema.GroupKind, before, after *unstructured.Unstructured) (client.ObjectKey, bool) {
 	obj := before
 	if obj == nil {
@@ -103,7 +103,7 @@ func (k *Keeper) Changed(kind schema.GroupKind, before, after *unstructured.Unst
 func (k *Keeper) Keep(ctx context.Context, ks *kustomizev1.Kustomization) (reconcile.Result, error) {
 	owned, err := inventory.Read(ks.Status.Inventory)
 	if err != nil {
-		owned = nil // its own run says so, once it goes on
+		owned = nil // its run reports that, once it is resumed
 	}
 	edits := k.watch(ks)
 	after := ks.DeepCopy()
@@ -127,7 +127,7 @@ func (k *Keeper) Keep(ctx context.Context, ks *kustomizev1.Kustomization) (recon
 	return result, nil
 }
 
-// watch begins to watch a Kustomization, and returns what was seen of it.
+// watch begins to record changes for a Kustomization, if it does not yet, and returns those that are recorded.
 func (k *Keeper) watch(ks *kustomizev1.Kustomization) map[inventory.ID]edit {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -139,7 +139,7 @@ func (k *Keeper) watch(ks *kustomizev1.Kustomization) map[inventory.ID]edit {
 	return maps.Clone(k.byKey[key].edits)
 }
 
-// drop drops what the status says by now.
+// drop drops the edits that the status has by now, unless the object has changed again.
 func (k *Keeper) drop(key client.ObjectKey, edits map[inventory.ID]edit) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -150,7 +150,7 @@ func (k *Keeper) drop(key client.ObjectKey, edits map[inventory.ID]edit) {
 	maps.DeleteFunc(w.edits, func(id inventory.ID, e edit) bool { return edits[id] == e })
 }
 
-// merge adds to what was reported what was seen since, of objects that are owned.
+// merge returns the recorded edits together with newer ones, without objects that are not owned.
 func merge(before []inventory.Edited, edits map[inventory.ID]edit, owned []inventory.ID) []inventory.Edited {
 	all := map[inventory.ID]inventory.Edited{}
 	for _, e := range before {
@@ -166,7 +166,7 @@ func merge(before []inventory.Edited, edits map[inventory.ID]edit, owned []inven
 		}
 		was.Gone = e.is == ""
 		all[id] = was
-		if e.is == was.Was || was.Was == "" { // as it was, or made by others
+		if e.is == was.Was || was.Was == "" { // back to what it was, or created since: no drift
 			delete(all, id)
 		}
 	}
@@ -179,7 +179,7 @@ func merge(before []inventory.Edited, edits map[inventory.ID]edit, owned []inven
 	return out
 }
 
-// exempt reports whether an object is left to others once it is made, as Git says.
+// exempt reports whether the annotations or labels from Git leave an object to others once it is created.
 func exempt(obj *unstructured.Unstructured) bool {
 	const ssa, reconciles = "/ssa", "/reconcile"
 	for _, marks := range []map[string]string{obj.GetAnnotations(), obj.GetLabels()} {
@@ -190,7 +190,7 @@ func exempt(obj *unstructured.Unstructured) bool {
 	return false
 }
 
-// content is what people say of an object: not its status, nor what the control plane notes in it.
+// content returns the part of an object that people write: not its status, nor what the control plane annotates.
 func content(obj *unstructured.Unstructured) map[string]any {
 	out := maps.Clone(obj.Object)
 	delete(out, "status")
@@ -208,20 +208,20 @@ func content(obj *unstructured.Unstructured) map[string]any {
 	return out
 }
 
-// digest is one of an object's content; empty for none.
+// digest returns a digest of an object's content; empty for nil.
 func digest(obj *unstructured.Unstructured) string {
 	if obj == nil {
 		return ""
 	}
 	data, err := json.Marshal(content(obj))
 	if err != nil {
-		return "" // which no object is that came from the server
+		return "" // cannot happen for an object from the server
 	}
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:8])
 }
 
-// keeps reports whether all that was there is there, and as it was.
+// keeps reports whether is has all fields of was, with the same values; it may have more.
 func keeps(was, is any) bool {
 	before, ok := was.(map[string]any)
 	after, also := is.(map[string]any)

@@ -50,7 +50,7 @@ func object(t *testing.T, text string) *unstructured.Unstructured {
 	return out
 }
 
-// nothing is held by clusters.
+// nothing is a Clusters whose clusters hold nothing.
 type nothing struct{}
 
 func (nothing) Remaining(context.Context, client.ObjectKey, []inventory.ID) ([]inventory.ID, error) {
@@ -96,7 +96,7 @@ func newWorld(t *testing.T, change func(*kustomizev1.Kustomization), more ...cli
 	return w
 }
 
-// keep has the Keeper look at the Kustomization, and returns when it does so again.
+// keep calls the Keeper for the Kustomization, and returns the pause until the next call.
 func (w *world) keep() time.Duration {
 	w.t.Helper()
 	result, err := w.keeper.Keep(w.t.Context(), w.kustomization())
@@ -115,11 +115,12 @@ func (w *world) kustomization() *kustomizev1.Kustomization {
 	return ks
 }
 
-// TestEdits: what others change or delete of a suspended Kustomization's objects is reported until it is as it was.
+// TestEdits: changes and deletions of a suspended Kustomization's objects are reported until the objects are as they
+// were.
 func TestEdits(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*kustomizev1.Kustomization)
-		steps  []string // each as the object is then; empty: it is gone. "-" has the Keeper look, "^" goes on
+		steps  []string // each is the object's content, empty for a deletion; "-" calls the Keeper, "^" resumes
 		want   string
 	}{
 		"nothing happens":                             {steps: []string{as}},
@@ -182,7 +183,7 @@ func TestEdits(t *testing.T) {
 	}
 }
 
-// TestWhatIsBeingDeletedMeanwhile: while a Kustomization is suspended it is looked all the same whether what left it is
+// TestWhatIsBeingDeletedMeanwhile: while a Kustomization is suspended, the Keeper still checks whether what left it is
 // gone.
 func TestWhatIsBeingDeletedMeanwhile(t *testing.T) {
 	id := inventory.ID{Namespace: "shop", Name: "old", GroupKind: schema.GroupKind{Kind: "ConfigMap"}}

@@ -1,7 +1,7 @@
-// Package switchover says how one revision follows another as a whole.
+// Package switchover decides when a revision has to replace another one as a whole, and waits until it has.
 //
-// In go what an apply changes and deletes; out come whether its parts depend on each other, what goes
-// with them, and whether those who carry objects to clusters have seen all of it. It writes nothing.
+// In go what an apply changes and deletes; out come whether the changes depend on each other, and whether
+// the loops that propagate objects to clusters have seen all of them. It writes nothing.
 package switchover
 
 import (
@@ -21,18 +21,20 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/switching"
 )
 
-// Switches keep what is half written from those who carry it.
+// Switches keep loops that propagate objects from acting on a revision that is half written.
 type Switches interface {
-	// Begin says that a Kustomization is going to be switched to another revision.
+	// Begin announces that a Kustomization is about to be switched to another revision.
 	Begin(owner client.ObjectKey)
-	// End says that it is switched, or is not going to be, and what left it and is not gone yet.
+	// End announces that the switch is done, or will not happen. leaving is what left the Kustomization and is
+	// not deleted yet.
 	End(ctx context.Context, owner client.ObjectKey, leaving []inventory.Entry)
-	// Unseen returns those of the versions that whoever carries objects has not seen yet.
+	// Unseen returns those of the versions that the watches of these loops have not seen yet.
 	Unseen(ctx context.Context, versions []switching.Version) ([]switching.Version, error)
 }
 
-// Needed reports whether changes and deletions, one by one, would come to more than the revision before
-// and the one after: policies or overrides change or go, and something else changes or goes.
+// Needed reports whether a switch is needed: whether other loops, which see changes one by one, could act on a state
+// that is neither the revision before nor the one after. That is so if a policy or override is written or deleted,
+// and anything else is as well.
 func Needed(changes []applier.Change, deleted []inventory.Entry) bool {
 	all, rules := 0, 0
 	for _, c := range changes {
@@ -55,7 +57,7 @@ func Rule(changes []applier.Change, deleted []inventory.Entry) bool {
 	})
 }
 
-// Rules divides entries into policies and overrides, and the rest.
+// Rules splits entries into policies and overrides, and the rest.
 func Rules(entries []inventory.Entry) (rules, rest []inventory.Entry) {
 	for _, e := range entries {
 		if isRule(e.ID.GroupKind) {
@@ -67,14 +69,14 @@ func Rules(entries []inventory.Entry) (rules, rest []inventory.Entry) {
 	return rules, rest
 }
 
-// isRule reports whether objects of a kind say where others run, or what differs there.
+// isRule reports whether a kind is a propagation or override policy.
 func isRule(kind schema.GroupKind) bool {
 	stage := inventory.StageOf(kind)
 	return stage == inventory.Overrides || stage == inventory.Policies
 }
 
-// Written returns what is to be seen of an apply: what it wrote and deleted, and, where an earlier run
-// began, all that stands.
+// Written returns the versions that other loops have to see of an apply: of what it wrote and deleted, and,
+// if an earlier run began the switch, of all objects, as that run may have written them.
 func Written(changes []applier.Change, deleted []inventory.Entry, seen applier.Observed, resumed bool) []switching.Version {
 	var out []switching.Version
 	for _, c := range changes {
@@ -95,14 +97,14 @@ func Written(changes []applier.Change, deleted []inventory.Entry, seen applier.O
 }
 
 const (
-	// seenPoll is how often it is looked whether what was written is seen, and seenTimeout after how
-	// long somebody else gets a turn.
+	// seenPoll is the pause between looks at whether everything is seen. After seenTimeout the run ends, so
+	// that it does not hold its worker, and is repeated.
 	seenPoll    = 2 * time.Millisecond
 	seenTimeout = 5 * time.Second
 )
 
-// Await waits until those who carry objects have seen what was written. The error says what they have
-// not, and is of class loop.ClassWaiting.
+// Await waits until the loops that propagate objects have seen what was written. If that takes too long, the
+// error is of class loop.ClassWaiting and names an object that they have not seen.
 func Await(ctx context.Context, of Switches, written []switching.Version) error {
 	unseen := written
 	err := wait.PollUntilContextTimeout(ctx, seenPoll, seenTimeout, true, func(ctx context.Context) (bool, error) {

@@ -11,19 +11,20 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
-// Templates reports what happens to templates that somebody keeps a watch on.
+// Templates reports changes of templates, from the watches that other loops keep.
 type Templates interface {
 	Listen(l templatestore.Listener)
-	// Get returns a template, and whether it is known to be there.
+	// Get returns a template, and whether it is known to exist.
 	Get(ctx context.Context, key templatestore.Key) (*unstructured.Unstructured, templatestore.Presence, error)
 }
 
-// Asked lets pass what a person changed of a Kustomization: not a status that was written here.
+// Asked passes changes of the spec or the annotations of a Kustomization, which people make, and not of its
+// status, which this loop writes.
 func Asked() predicate.Predicate {
 	return predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{})
 }
 
-// NewArtifact lets pass a source whose artifact is another one.
+// NewArtifact passes a source that has a new artifact.
 func NewArtifact() predicate.Predicate {
 	return predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {

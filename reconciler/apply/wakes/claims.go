@@ -15,8 +15,8 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// WhenClaimsStay wakes the Kustomizations that own claims which stay in a cluster although nobody asks for them there, or
-// do so no more.
+// WhenClaimsStay returns a handler that enqueues the owners of volume claims which a Cluster newly reports as kept, or
+// does not report any more.
 func (w Wakes) WhenClaimsStay() handler.EventHandler {
 	turned := func(ctx context.Context, before, after *clusterv1alpha1.Cluster, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 		ids := map[string]bool{}

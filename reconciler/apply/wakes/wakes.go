@@ -1,7 +1,7 @@
 // Package wakes finds the Kustomizations that a change of another object concerns.
 //
-// In go sources, Kustomizations, bindings, objects that are gone and what variables come from; out come the
-// Kustomizations that are to be looked at, and those that are to look at everything anew. It reads caches, and writes
+// In go sources, Kustomizations, bindings, objects that were deleted, and ConfigMaps and Secrets of variables; out come
+// the Kustomizations that have to be reconciled, and which of them need a full run. It reads caches, and writes
 // nothing.
 package wakes
 
@@ -32,20 +32,20 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
-// debounceTime lets the changes of a rollout come together before health is looked at again.
+// debounceTime is the delay after a change, so that the many changes of a rollout cause few runs.
 const debounceTime = 250 * time.Millisecond
 
-// States are what is kept of Kustomizations between runs.
+// States is what the loop keeps of Kustomizations between runs.
 type States interface {
 	// WaitingFor returns the Kustomizations that wait for an object.
 	WaitingFor(id inventory.ID) []client.ObjectKey
 	// WaitingForSiblings returns the Kustomizations that wait for others of a source.
 	WaitingForSiblings(source client.ObjectKey) []client.ObjectKey
-	// Misses reports whether an object that is gone is one that a Kustomization has applied and wants: then that
-	// works on everything anew after the time that is returned, which is longer if it is deleted again and again; one that
-	// comes back only much later is looked at before, so that it is reported.
+	// Misses reports whether a deleted object is one that a Kustomization holds, and after which time the
+	// Kustomization has to be reconciled. That time grows if the object is deleted again and again. If it is
+	// applied again only much later, the returned time is short all the same, so that the run reports it.
 	Misses(key client.ObjectKey, id inventory.ID) (after time.Duration, misses bool)
-	// Again has the next run of a Kustomization work on everything anew.
+	// Again makes the next run of a Kustomization a full one.
 	Again(key client.ObjectKey)
 }
 
@@ -61,8 +61,8 @@ func (w Wakes) UsersOf(ctx context.Context, source client.Object) []reconcile.Re
 	return w.Find(ctx, func(ks *kustomizev1.Kustomization) bool { return inventory.SourceOf(ks) == key })
 }
 
-// Dependents returns the Kustomizations that wait for another one. Where that is gone they look at everything
-// anew: what they depend on is missing now.
+// Dependents returns the Kustomizations that depend on another one. If that is gone, their next run is a full one,
+// which reports that their dependency is missing.
 func (w Wakes) Dependents(ctx context.Context, dependency client.Object) []reconcile.Request {
 	all := func(*kustomizev1.Kustomization) bool { return true }
 	key := client.ObjectKeyFromObject(dependency)
@@ -106,8 +106,8 @@ func (w Wakes) Find(ctx context.Context, match func(*kustomizev1.Kustomization) 
 	return requests
 }
 
-// WhenBindingChanges wakes the Kustomizations that wait for the health of what
-// a binding carries.
+// WhenBindingChanges returns a handler that enqueues the Kustomizations that wait for the
+// health of a binding's template.
 func (w Wakes) WhenBindingChanges() handler.EventHandler {
 	wake := func(obj client.Object, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 		if id, ok := templateOf(obj); ok {
@@ -124,7 +124,7 @@ func (w Wakes) WhenBindingChanges() handler.EventHandler {
 	}
 }
 
-// WhenKustomizationChanges wakes the Kustomizations that wait for the health of another one.
+// WhenKustomizationChanges returns a handler that enqueues the Kustomizations that wait for the health of another one.
 func (w Wakes) WhenKustomizationChanges() handler.EventHandler {
 	kind := kustomizev1.GroupVersion.WithKind(kustomizev1.KustomizationKind).GroupKind()
 	return handler.Funcs{UpdateFunc: func(_ context.Context, e event.UpdateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
@@ -132,14 +132,14 @@ func (w Wakes) WhenKustomizationChanges() handler.EventHandler {
 	}}
 }
 
-// waiting wakes the Kustomizations that wait for the health of an object.
+// waiting enqueues the Kustomizations that wait for the health of an object.
 func (w Wakes) waiting(id inventory.ID, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 	for _, key := range w.States.WaitingFor(id) {
 		queue.AddAfter(reconcile.Request{NamespacedName: key}, debounceTime)
 	}
 }
 
-// templateOf returns the identity of the template that a binding carries.
+// templateOf returns the identity of a binding's template.
 func templateOf(obj client.Object) (inventory.ID, bool) {
 	binding, ok := obj.(workv1alpha2.Binding)
 	if !ok {
@@ -149,8 +149,9 @@ func templateOf(obj client.Object) (inventory.ID, bool) {
 	return inventory.ID{Namespace: of.Namespace, Name: of.Name, GroupKind: of.GroupKind()}, true
 }
 
-// Deletions bring in the Kustomizations of what others delete, or change that they refer to: it counts
-// at once, and not when drift is looked for next. Watches of objects are those that others have.
+// Deletions enqueues Kustomizations whose objects others delete, or that refer to a ConfigMap or Secret which changed,
+// so that the loop need not wait for the next check for drift. It starts no watches of templates, but listens to those
+// of other loops.
 type Deletions struct {
 	Wakes
 	Scheme    *runtime.Scheme
@@ -158,12 +159,12 @@ type Deletions struct {
 	Inbox     loop.Inbox[reconcile.Request]
 }
 
-// Suspended takes in what others do to objects whose Kustomization is suspended, and says which that is.
+// Suspended records what others do to objects of suspended Kustomizations, and returns which Kustomization that is.
 type Suspended interface {
 	Changed(kind schema.GroupKind, before, after *unstructured.Unstructured) (owner client.ObjectKey, matched bool)
 }
 
-// Changed is a templatestore.Listener's.
+// Changed is for templatestore.Listener.
 func (d *Deletions) Changed(key templatestore.Key, before, after *unstructured.Unstructured, first bool) {
 	if first {
 		return
@@ -176,7 +177,7 @@ func (d *Deletions) Changed(key templatestore.Key, before, after *unstructured.U
 	}
 }
 
-// deleted has the Kustomization that an object's labels name look at everything, if it holds the object.
+// deleted enqueues the Kustomization that an object's labels name, if it holds the object.
 func (d *Deletions) deleted(obj client.Object, kind schema.GroupKind) {
 	owner, ok := inventory.OwnerOf(obj)
 	id := inventory.ID{Namespace: obj.GetNamespace(), Name: obj.GetName(), GroupKind: kind}
@@ -188,7 +189,7 @@ func (d *Deletions) deleted(obj client.Object, kind schema.GroupKind) {
 	}
 }
 
-// Referred has the Kustomizations look at everything that refer to a ConfigMap or Secret which changed.
+// Referred enqueues a full run of the Kustomizations that refer to a ConfigMap or Secret which changed.
 func (d *Deletions) Referred(ctx context.Context, kind string, key client.ObjectKey) {
 	users := d.Find(ctx, func(ks *kustomizev1.Kustomization) bool {
 		return ks.Namespace == key.Namespace && ks.Spec.PostBuild != nil && slices.Contains(namesOf(ks.Spec.PostBuild.SubstituteFrom), kind+"/"+key.Name)
@@ -207,7 +208,7 @@ func namesOf(refs []kustomizev1.SubstituteReference) []string {
 	return out
 }
 
-// Kinds are those that the manager watches, of what others may delete.
+// Kinds returns the kinds that the manager's cache watches anyway, of what Kustomizations apply and others may delete.
 func Kinds() []client.Object {
 	return []client.Object{
 		&kustomizev1.Kustomization{}, &policyv1alpha1.PropagationPolicy{}, &policyv1alpha1.ClusterPropagationPolicy{},
@@ -215,7 +216,7 @@ func Kinds() []client.Object {
 	}
 }
 
-// OfKind handles the deletions of a kind that the manager watches.
+// OfKind returns a handler for the deletions of one of the Kinds.
 func (d *Deletions) OfKind() handler.EventHandler {
 	return handler.Funcs{DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 		if gvk, err := apiutil.GVKForObject(e.Object, d.Scheme); err == nil {

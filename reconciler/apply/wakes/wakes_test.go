@@ -16,7 +16,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// waiting says who waits for which Kustomization.
+// waiting is a States with the Kustomizations that wait for each Kustomization.
 type waiting map[client.ObjectKey][]client.ObjectKey
 
 func (w waiting) WaitingFor(id inventory.ID) []client.ObjectKey {
@@ -29,7 +29,7 @@ func (waiting) WaitingForSiblings(client.ObjectKey) []client.ObjectKey      { re
 func (waiting) Misses(client.ObjectKey, inventory.ID) (time.Duration, bool) { return 0, false }
 func (waiting) Again(client.ObjectKey)                                      {}
 
-// inLine is a queue that takes down what is to be looked at later.
+// inLine is a queue that records what is added with a delay.
 type inLine struct {
 	workqueue.TypedRateLimitingInterface[reconcile.Request]
 	later []reconcile.Request
@@ -37,7 +37,7 @@ type inLine struct {
 
 func (q *inLine) AddAfter(req reconcile.Request, _ time.Duration) { q.later = append(q.later, req) }
 
-// TestAChildWakesItsParent: who waits for the health of a Kustomization hears of it when that changes.
+// TestAChildWakesItsParent: a Kustomization that waits for the health of another one is enqueued when that changes.
 func TestAChildWakesItsParent(t *testing.T) {
 	key := func(name string) client.ObjectKey { return client.ObjectKey{Namespace: "flux-system", Name: name} }
 	handler := wakes.Wakes{States: waiting{key("apps"): {key("fleet")}}}.WhenKustomizationChanges()

@@ -23,7 +23,8 @@ func isCluster(obj *unstructured.Unstructured) bool {
 	return obj.GroupVersionKind().GroupKind() == clusterv1alpha1.GroupVersion.WithKind("Cluster").GroupKind()
 }
 
-// relabelled is what an edit of a Cluster, with those of others in the same revision, takes out of it.
+// relabelled returns what the edit of a Cluster, together with the edits of other Clusters in the same revision, would
+// remove from it.
 func (c *check) relabelled(ctx context.Context, id inventory.ID) (finding, error) {
 	edit := withdrawal.Edit{Before: c.fleet, After: make([]*clusterv1alpha1.Cluster, 0, len(c.fleet))}
 	changes := false
@@ -61,17 +62,17 @@ func (c *check) relabelled(ctx context.Context, id inventory.ID) (finding, error
 	return out, nil
 }
 
-// sameTraits reports whether policies find a Cluster by the same.
+// sameTraits reports whether two Clusters have the same labels and fields by which policies select clusters.
 func sameTraits(a, b *clusterv1alpha1.Cluster) bool {
 	return maps.Equal(a.Labels, b.Labels) && a.Spec.Provider == b.Spec.Provider && a.Spec.Region == b.Spec.Region && a.Spec.Zone == b.Spec.Zone &&
 		apiequality.Semantic.DeepEqual(a.Spec.Zones, b.Spec.Zones)
 }
 
-// places are the fields of a Cluster by which policies find it.
+// places are the fields of a Cluster's spec by which policies select it.
 var places = []string{"provider", "region", "zone", "zones"}
 
-// edited is a Cluster as the revision leaves it: with its labels and places, and without those that Git gave it
-// before.
+// edited returns a Cluster as it will be with the revision: with the labels and places of the revision, and without
+// those that came from Git before and are not in it any more.
 func (c *check) edited(there *clusterv1alpha1.Cluster) *clusterv1alpha1.Cluster {
 	for _, change := range c.revision.Changes {
 		if !isCluster(change.Desired) || change.Desired.GetName() != there.Name {
@@ -83,7 +84,7 @@ func (c *check) edited(there *clusterv1alpha1.Cluster) *clusterv1alpha1.Cluster 
 			out.Labels = map[string]string{}
 		}
 		maps.Copy(out.Labels, change.Desired.GetLabels())
-		for key := range inventory.OwnerLabels(client.ObjectKey{}) { // these say nothing of the cluster
+		for key := range inventory.OwnerLabels(client.ObjectKey{}) { // no policy selects clusters by these
 			delete(out.Labels, key)
 		}
 		move(out, seen, change.Desired)
@@ -92,7 +93,7 @@ func (c *check) edited(there *clusterv1alpha1.Cluster) *clusterv1alpha1.Cluster 
 	return there
 }
 
-// move puts a Cluster where a revision has it.
+// move sets the places of a Cluster to those of the revision.
 func move(cluster *clusterv1alpha1.Cluster, seen, desired *unstructured.Unstructured) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&cluster.Spec)
 	if err != nil {
@@ -108,12 +109,12 @@ func move(cluster *clusterv1alpha1.Cluster, seen, desired *unstructured.Unstruct
 		}
 	}
 	var spec clusterv1alpha1.ClusterSpec
-	if runtime.DefaultUnstructuredConverter.FromUnstructured(content, &spec) == nil { // what is no Cluster the server has refused
+	if runtime.DefaultUnstructuredConverter.FromUnstructured(content, &spec) == nil { // else the dry run has refused it
 		cluster.Spec = spec
 	}
 }
 
-// fromGit reports whether a field was written by an apply.
+// fromGit reports whether the applier's field manager owns a field.
 func fromGit(there *unstructured.Unstructured, path ...string) bool {
 	for _, entry := range there.GetManagedFields() {
 		if entry.Manager != applier.FieldManager || entry.FieldsV1 == nil {

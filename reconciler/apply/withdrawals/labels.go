@@ -10,15 +10,15 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
-// Templates are the resource templates that somebody keeps a watch on.
+// Templates reads resource templates from the watches that other loops keep.
 type Templates interface {
 	Get(ctx context.Context, key templatestore.Key) (*unstructured.Unstructured, templatestore.Presence, error)
 }
 
-// Labels are those of a template that a revision does not have; known is false where it is not known which these are.
+// Labels returns the labels of a template that is not in the revision; known is false if they are not known.
 type Labels func(template *unstructured.Unstructured) (labels map[string]string, known bool, err error)
 
-// LabelsIn reads labels of templates.
+// LabelsIn returns Labels that reads them from templates.
 func LabelsIn(ctx context.Context, templates Templates) Labels {
 	return func(template *unstructured.Unstructured) (map[string]string, bool, error) {
 		there, presence, err := templates.Get(ctx, templatestore.KeyOf(template))
@@ -29,14 +29,14 @@ func LabelsIn(ctx context.Context, templates Templates) Labels {
 	}
 }
 
-// others are templates that a revision does not have, as the hub has them.
+// others holds templates that are not in the revision, as the hub has them.
 type others struct {
 	read map[inventory.ID]*unstructured.Unstructured
-	// unread is why some are not known.
+	// unread joins the errors of reading them; nil for none.
 	unread error
 }
 
-// of returns a template with its labels; nil where these are not known.
+// of returns a template with its labels; nil if these are not known.
 func (o *others) of(template *unstructured.Unstructured, by Labels) *unstructured.Unstructured {
 	id := inventory.IDOf(template)
 	if out, read := o.read[id]; read || by == nil {

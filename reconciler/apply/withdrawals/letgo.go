@@ -16,8 +16,9 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// LetGo has the Works of claims say so that a revision takes out of clusters because somebody has named them, or the policy
-// that does it: without that word they would stay there. A revision that Check refuses must not get here.
+// LetGo annotates the Works of volume claims that the revision removes from clusters, and whose name, or whose policy's
+// name, people have allowed. Without the annotation the claims would stay in the clusters. Call it only for a revision
+// that Check does not refuse.
 func LetGo(ctx context.Context, hub client.Client, r Revision) error {
 	c := check{hub: hub, revision: r}
 	over := takeovers{&c}
@@ -50,7 +51,7 @@ func LetGo(ctx context.Context, hub client.Client, r Revision) error {
 	return c.others.unread
 }
 
-// namedBy are the Works of claims that a policy of the revision takes out of their clusters, and may.
+// namedBy returns the Works of volume claims that a policy removes from their clusters, as people have allowed by name.
 func (c *check) namedBy(ctx context.Context, policy inventory.ID) ([]*workv1alpha1.Work, error) {
 	if err := c.readPrecious(ctx); err != nil || len(c.precious) == 0 {
 		return nil, err
@@ -81,7 +82,7 @@ func (c *check) namedBy(ctx context.Context, policy inventory.ID) ([]*workv1alph
 	return out, nil
 }
 
-// letGo has a Work say that its claim goes with it.
+// letGo annotates a Work, so that its claim is deleted along with it.
 func letGo(ctx context.Context, hub client.Client, work *workv1alpha1.Work) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid": work.UID, "annotations": map[string]string{workv1alpha2.AllowCascadeAnnotation: "true"},

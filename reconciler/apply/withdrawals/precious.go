@@ -17,7 +17,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// readPrecious finds the bindings of what is precious, once.
+// readPrecious reads all bindings, once, and finds those of precious kinds.
 func (c *check) readPrecious(ctx context.Context) error {
 	if c.bound != nil {
 		return nil
@@ -35,7 +35,8 @@ func (c *check) readPrecious(ctx context.Context) error {
 	return nil
 }
 
-// preciousBy is what is precious and a policy of the revision takes out of clusters, mistake or not.
+// preciousBy returns the precious objects that a policy would remove from clusters, whether or not it looks like a
+// mistake, without those that people have allowed by name.
 func (c *check) preciousBy(ctx context.Context, policy inventory.ID) (finding, error) {
 	if err := c.readPrecious(ctx); err != nil || len(c.precious) == 0 || c.revision.Allowed.Names(policy) {
 		return finding{}, err
@@ -65,15 +66,16 @@ func (c *check) preciousBy(ctx context.Context, policy inventory.ID) (finding, e
 	return out, nil
 }
 
-// preserves reports whether a claim stays in clusters that it leaves by a policy, as that one and what carries it by now say.
-// Of a claim that goes along with its users this is not known.
+// preserves reports whether a volume claim stays in the clusters that its binding leaves: both the binding and the next
+// policy have to preserve it. It is false for a claim that is propagated as a dependency, as that is not known then.
 func preserves(next policyv1alpha1.Policy, b workv1alpha2.Binding) bool {
 	spec := b.BindingSpec()
 	return next != nil && volumes.IsVolumeClaim(bindings.TemplateOf(b).GroupKind()) && len(spec.RequiredBy) == 0 &&
 		ptr.Deref(spec.PreserveResourcesOnDeletion, false) && ptr.Deref(next.PropagationSpec().PreserveResourcesOnDeletion, false)
 }
 
-// leaves are the clusters that a binding leaves by a policy: its own, or one of those that it goes along with.
+// leaves returns the clusters that a binding loses by a policy: by its own, or by that of the bindings which it is
+// attached to as a dependency. A cluster that another of these keeps is not among them.
 func (c *check) leaves(b workv1alpha2.Binding, policy inventory.ID) []string {
 	if lost := c.lost(b, policy); len(lost) > 0 {
 		return lost
@@ -96,7 +98,7 @@ func (c *check) leaves(b workv1alpha2.Binding, policy inventory.ID) []string {
 	return slices.DeleteFunc(slices.Compact(lost), func(name string) bool { return slices.Contains(kept, name) })
 }
 
-// lost are the clusters that a policy takes what it carries out of.
+// lost returns the clusters of a binding that it loses by the policy, if that is its policy with the revision.
 func (c *check) lost(b workv1alpha2.Binding, policy inventory.ID) []string {
 	before, after := c.carriers(b)
 	if before == nil || after == nil || idOf(after) != policy {

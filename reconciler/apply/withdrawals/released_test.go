@@ -15,8 +15,8 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// released has no policy carry what runs in the clusters of a hub any more: it runs on. Marked says that what is bound
-// names the policy that is gone still; bare that it does not say where it was meant to run.
+// released removes the policy of what runs in the clusters of a hub, which runs on. marked says that the bindings still
+// name the policy that is gone; bare that they have no placement.
 func released(t *testing.T, c client.Client, marked, bare bool) {
 	t.Helper()
 	if err := c.Delete(t.Context(), policy(t)); err != nil {
@@ -40,8 +40,8 @@ func released(t *testing.T, c client.Client, marked, bare bool) {
 	}
 }
 
-// TestWhatNoPolicyCarriesIsNotTakenOut: what a policy left where it ran, as it was removed, is held against the next one that comes to
-// carry it.
+// TestWhatNoPolicyCarriesIsNotTakenOut: what a removed policy left running counts as a loss if the next policy that
+// claims it would remove it from its clusters.
 func TestWhatNoPolicyCarriesIsNotTakenOut(t *testing.T) {
 	const typo = "clusterNames names wst, which does not exist (did you mean west?): PropagationPolicy/shop/anew would take 2 objects (ConfigMap shop/cfg, Deployment shop/web) out of west"
 	const data = "a PersistentVolumeClaim goes with its data: PropagationPolicy/shop/anew would take 1 object (PersistentVolumeClaim shop/data) out of west"

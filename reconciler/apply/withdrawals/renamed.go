@@ -13,11 +13,11 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// renames finds the overrides whose place new ones take.
+// renames finds override policies that leave with the revision and that new ones replace.
 type renames struct{ *check }
 
-// losses is what an override that is new does not change any more where one did that leaves with the revision: it takes
-// the place of that, for what both select.
+// losses returns what a new override policy does not change any more, compared with the ones that leave with the
+// revision, for templates that both select. It is taken to be such a policy renamed.
 func (c renames) losses(ctx context.Context, id inventory.ID, after policyv1alpha1.Override) (finding, error) {
 	left, err := c.overridesThatLeave(ctx)
 	if err != nil {
@@ -36,7 +36,8 @@ func (c renames) losses(ctx context.Context, id inventory.ID, after policyv1alph
 	return finding{}, nil
 }
 
-// replaced reports whether an override of the revision changes the same as one that leaves, in all clusters that are lost.
+// replaced reports whether an override policy of the revision makes the same changes as one that leaves, in all
+// clusters of the loss.
 func (c renames) replaced(before policyv1alpha1.Override, loss withdrawal.Loss) bool {
 	return slices.ContainsFunc(c.revision.Changes, func(change applier.Change) bool {
 		after := overrideOf(change.Desired)
@@ -49,7 +50,7 @@ func (c renames) replaced(before policyv1alpha1.Override, loss withdrawal.Loss) 
 	})
 }
 
-// overridesThatLeave are those that the revision drops, as the hub has them.
+// overridesThatLeave returns the override policies that the revision drops, as the hub has them.
 func (c renames) overridesThatLeave(ctx context.Context) ([]policyv1alpha1.Override, error) {
 	if !slices.ContainsFunc(c.revision.Removed, func(id inventory.ID) bool { return isOverride(id.GroupKind) }) {
 		return nil, nil

@@ -12,12 +12,12 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// takeovers finds out what policies take over that a revision leaves as they are.
+// takeovers finds policies that the revision does not change, and that claim templates because of it.
 type takeovers struct{ *check }
 
-// takers are the policies that a revision leaves as they are, and that come to carry something by it, as the policy that
-// did is dropped or gives way, or the labels of a template are others. Only those are looked for that may take something
-// out of clusters by that: nil where there are none.
+// takers returns the policies that the revision does not change and that come to claim a template because of it: the
+// template's policy is dropped or selects it no more, or the template's labels change. It looks only for policies that
+// may remove something from clusters by that, and returns nil if there are none.
 func (c takeovers) takers(ctx context.Context) ([]inventory.ID, error) {
 	if !c.reassigns() {
 		return nil, nil
@@ -60,7 +60,7 @@ func (c takeovers) takers(ctx context.Context) ([]inventory.ID, error) {
 	return out, nil
 }
 
-// reassigns reports whether a revision may have another policy carry what one that stands carries.
+// reassigns reports whether the revision may change which policy a template has.
 func (c takeovers) reassigns() bool {
 	for _, id := range c.revision.Removed {
 		if isPropagation(id.GroupKind) {
@@ -81,7 +81,7 @@ func (c takeovers) reassigns() bool {
 	return false
 }
 
-// relabels reports whether an object has other labels from Git than it had.
+// relabels reports whether an apply would change the labels of an object.
 func relabels(there, desired *unstructured.Unstructured) bool {
 	was, is := there.GetLabels(), desired.GetLabels()
 	for key, value := range is {
@@ -102,7 +102,7 @@ func isPropagation(kind schema.GroupKind) bool {
 		(kind.Kind == policyv1alpha1.ResourceKindPropagationPolicy || kind.Kind == policyv1alpha1.ResourceKindClusterPropagationPolicy)
 }
 
-// losses finds out what policies take away that the revision leaves as they are, unless people let it go.
+// losses returns what the takers would remove from clusters, without what people have allowed.
 func (c takeovers) losses(ctx context.Context) ([]finding, error) {
 	ids, err := c.takers(ctx)
 	if err != nil {

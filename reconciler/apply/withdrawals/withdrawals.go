@@ -1,9 +1,10 @@
-// Package withdrawals finds the policies and Clusters of a revision that would take what clusters run out of them, or
-// what is overridden there back, and look as if nobody meant that.
+// Package withdrawals finds policies and Clusters in a revision that would remove objects from clusters, or undo
+// overrides there, by what looks like a mistake.
 //
-// In go the changes of a revision and what the control plane has; out comes a refusal that names each such
-// object, with what would be lost where. What is precious counts also where nothing looks wrong. What people let go by its name is none. It reads
-// Clusters, policies, bindings and labels of templates, and writes nothing but, on Works of claims that are let go, that they are.
+// In go the changes of a revision and what the control plane has; out comes a refusal that names each such policy or
+// Cluster, with what would be lost where. For precious objects it need not look like a mistake. What people have
+// allowed by name is not refused. It reads Clusters, policies, bindings and labels of templates. It writes only an
+// annotation on the Works of volume claims whose deletion people have allowed.
 package withdrawals
 
 import (
@@ -25,28 +26,30 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// mostNamed is how many policies a refusal names, and how many objects of each.
+// mostNamed is how many policies, and how many objects of each, a refusal names.
 const mostNamed = 3
 
 // Revision is what is checked.
 type Revision struct {
 	// Name of the revision.
 	Name string
-	// Changes are all objects that it wants, and Seen what the hub has of them.
+	// Changes are the plan for all objects of the revision, and Seen what the hub has of them.
 	Changes []applier.Change
 	Seen    applier.Observed
-	// Labels are those of templates of others, by which policies select them; nil: none is known.
+	// Labels returns the labels of templates that are not in the revision, by which policies select them; if nil, none
+	// are known.
 	Labels Labels
-	// Removed is what leaves with it.
+	// Removed is what leaves with the revision.
 	Removed []inventory.ID
-	// Allowed is what people let go.
+	// Allowed is what people have allowed to be deleted.
 	Allowed inventory.Allowance
 }
 
-// ReasonUnknownCluster says that a policy of a revision asks for a cluster that nobody has, and would leave others.
+// ReasonUnknownCluster says that a policy of the revision names a cluster that does not exist, and would remove objects
+// from others.
 const ReasonUnknownCluster = policyv1alpha1.PolicyReasonUnknownCluster
 
-// Refusal says what a revision would take out of clusters.
+// Refusal is an error that names what a revision would remove from clusters.
 type Refusal struct {
 	text    string
 	unknown bool
@@ -55,7 +58,7 @@ type Refusal struct {
 // Error implements error.
 func (r *Refusal) Error() string { return r.text }
 
-// Reason is ReasonUnknownCluster where all of it is because of that, and else inventory.ReasonPruneBlocked.
+// Reason returns ReasonUnknownCluster if that is the cause of every finding, and else inventory.ReasonPruneBlocked.
 func (r *Refusal) Reason() string {
 	if r.unknown {
 		return ReasonUnknownCluster
@@ -63,8 +66,8 @@ func (r *Refusal) Reason() string {
 	return inventory.ReasonPruneBlocked
 }
 
-// Check returns a *Refusal if a revision takes something out of clusters by what looks like a mistake, unless people
-// let it go. hub reads from a cache.
+// Check returns a *Refusal if a revision would remove something from clusters by what looks like a mistake, or
+// something precious, unless people have allowed it. hub reads from a cache.
 func Check(ctx context.Context, hub client.Reader, r Revision) error {
 	var found []finding
 	c := check{hub: hub, revision: r}
@@ -85,20 +88,21 @@ func Check(ctx context.Context, hub client.Reader, r Revision) error {
 	return refusal(append(found, lost...), r)
 }
 
-// finding is what one policy, or a Cluster, would take away.
+// finding is what one policy, or the edit of a Cluster, would remove.
 type finding struct {
 	policy  inventory.ID
 	mistake string
-	// unknown says that the mistake is to ask for what no cluster has.
+	// unknown says that the mistake is to name clusters that do not exist.
 	unknown bool
-	// does says what it does to how many objects: "take 2 objects out of".
+	// does is the verb and the objects of the text, such as "take 2 objects out of".
 	does     string
 	clusters []string
-	// precious names what the revision is not enough for; nil where it is.
+	// precious are the names of objects that have to be allowed by name; nil if to allow the revision is enough.
 	precious []string
 }
 
-// trailer names what lets a finding go in a commit: all that is precious, or the policy, where that is more than a few.
+// trailer returns the names that allow a finding in a commit message: the precious objects, or the policy if there
+// are none or more than mostNamed.
 func (f finding) trailer(may inventory.Allowance) []string {
 	if n := len(f.precious); n > 0 && n <= mostNamed {
 		return f.precious
@@ -106,7 +110,7 @@ func (f finding) trailer(may inventory.Allowance) []string {
 	return []string{may.NameOf(f.policy)}
 }
 
-// refusal says what would be lost; nil where nothing would.
+// refusal returns a *Refusal with all findings; nil for none.
 func refusal(found []finding, r Revision) error {
 	if len(found) == 0 {
 		return nil
@@ -132,19 +136,19 @@ func refusal(found []finding, r Revision) error {
 	return out
 }
 
-// check is one run of Check. What it reads, it reads once, and only if it has to.
+// check is one run of Check. It reads everything at most once, and only if needed.
 type check struct {
 	hub      client.Reader
 	revision Revision
 	fleet    []*clusterv1alpha1.Cluster
 	world    *world
-	// bound are all bindings, and precious those of what is precious.
+	// bound are all bindings, and precious those of precious kinds.
 	bound    map[client.ObjectKey]workv1alpha2.Binding
 	precious []workv1alpha2.Binding
 	others   others
 }
 
-// lossesBy finds out what an object of the revision takes away, unless people let it go.
+// lossesBy returns what an object of the revision would remove, without what people have allowed.
 func (c *check) lossesBy(ctx context.Context, desired *unstructured.Unstructured) ([]finding, error) {
 	if desired.GroupVersionKind().Group != policyv1alpha1.GroupVersion.Group && !isCluster(desired) {
 		return nil, nil
@@ -170,7 +174,7 @@ func (c *check) lossesBy(ctx context.Context, desired *unstructured.Unstructured
 	return slices.DeleteFunc(all, func(f finding) bool { return len(f.clusters) == 0 }), nil
 }
 
-// mistakenBy finds out what an object of the revision takes away by what looks like a mistake.
+// mistakenBy returns what an object of the revision would remove by what looks like a mistake.
 func (c *check) mistakenBy(ctx context.Context, id inventory.ID, desired *unstructured.Unstructured) (finding, error) {
 	if isCluster(desired) {
 		return c.relabelled(ctx, id)
@@ -207,7 +211,7 @@ func (c *check) readFleet(ctx context.Context) error {
 	return nil
 }
 
-// summary counts objects, and names them and the clusters in which they are.
+// summary collects the names of objects and of the clusters that would lose them.
 type summary struct {
 	objects  []string
 	clusters []string
@@ -224,7 +228,7 @@ func (t *summary) add(b workv1alpha2.Binding, clusters []string) {
 	t.clusters = slices.Compact(t.clusters)
 }
 
-// String is "2 objects (ConfigMap shop/cfg, Deployment shop/web)".
+// String returns a text such as "2 objects (ConfigMap shop/cfg, Deployment shop/web)".
 func (t *summary) String() string {
 	slices.Sort(t.objects)
 	named := strings.Join(t.objects[:min(len(t.objects), mostNamed)], ", ")

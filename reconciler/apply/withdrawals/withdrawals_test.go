@@ -30,7 +30,7 @@ import (
 
 const (
 	web = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: shop, labels: {app: web}}}`
-	// everything is the policy that carries what there is, at first.
+	// everything is the policy that selects everything, at first.
 	everything = `{apiVersion: policy.karmada.io/v1alpha1, kind: PropagationPolicy, metadata: {name: all, namespace: shop},
   spec: {resourceSelectors: [{apiVersion: apps/v1, kind: Deployment}, {apiVersion: v1, kind: ConfigMap}], placement: {clusterAffinity: {clusterNames: [east, west]}}}}`
 	eastern = `{apiVersion: cluster.karmada.io/v1alpha1, kind: Cluster, metadata: {name: east, labels: {tier: gold}}, spec: {syncMode: Push}}`
@@ -58,7 +58,7 @@ func policy(t *testing.T) *policyv1alpha1.PropagationPolicy {
 	return out
 }
 
-// carried is the binding of a claim that a policy carries to both clusters.
+// carried is the binding of a volume claim that a policy places on both clusters.
 func carried(by *policyv1alpha1.PropagationPolicy) client.Object {
 	b := attached(by).(*workv1alpha2.ResourceBinding)
 	b.Spec.RequiredBy, b.Spec.Clusters = nil, []workv1alpha2.TargetCluster{{Name: "east"}, {Name: "west"}}
@@ -66,14 +66,14 @@ func carried(by *policyv1alpha1.PropagationPolicy) client.Object {
 	return b
 }
 
-// preserved is that of one that stays in clusters which it leaves.
+// preserved is the binding of a claim that stays in clusters which it leaves.
 func preserved(by *policyv1alpha1.PropagationPolicy) client.Object {
 	b := carried(by).(*workv1alpha2.ResourceBinding)
 	b.Spec.PreserveResourcesOnDeletion = ptr.To(true)
 	return b
 }
 
-// attached is that of a claim that goes along with the Deployment.
+// attached is the binding of a claim that is propagated as a dependency of the Deployment.
 func attached(*policyv1alpha1.PropagationPolicy) client.Object {
 	return &workv1alpha2.ResourceBinding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: workv1alpha2.BindingName("PersistentVolumeClaim", "data")},
@@ -86,7 +86,7 @@ func attached(*policyv1alpha1.PropagationPolicy) client.Object {
 	}
 }
 
-// shared goes along with something else in the one cluster, too.
+// shared is a dependency of something else in one of the clusters, too.
 func shared(by *policyv1alpha1.PropagationPolicy) client.Object {
 	b := attached(by).(*workv1alpha2.ResourceBinding)
 	b.Spec.RequiredBy = append(b.Spec.RequiredBy, workv1alpha2.BindingSnapshot{
@@ -95,7 +95,7 @@ func shared(by *policyv1alpha1.PropagationPolicy) client.Object {
 	return b
 }
 
-// hub has two clusters that run a Deployment and a ConfigMap by the first policy, and what is given besides.
+// hub returns a hub with two clusters that run a Deployment and a ConfigMap by the first policy, and with more objects.
 func hub(t *testing.T, more ...client.Object) client.Client {
 	t.Helper()
 	policy := policy(t)
@@ -133,8 +133,8 @@ func TestWhatLooksLikeAMistake(t *testing.T) {
 		claim   func(policy *policyv1alpha1.PropagationPolicy) client.Object // in both clusters, too
 		allowed string
 		want    string
-		allow   string            // where the revision is not what the refusal asks for
-		there   []string          // policies that the hub has besides
+		allow   string            // what the refusal asks to allow; empty for the revision
+		there   []string          // more policies on the hub
 		was     string            // the Deployment before
 		theirs  map[string]string // labels of the ConfigMap of another Kustomization; nil: not known
 	}{
@@ -350,7 +350,7 @@ func TestWhatLooksLikeAMistake(t *testing.T) {
 	}
 }
 
-// namedIn are the policies, or Clusters, that a refusal is about, as a trailer has them.
+// namedIn returns the policies, or Clusters, that a refusal is about, as a trailer names them.
 func namedIn(refusal string) string {
 	var names []string
 	for _, found := range regexp.MustCompile(`(\S+) would `).FindAllStringSubmatch(refusal, -1) {
@@ -359,7 +359,7 @@ func namedIn(refusal string) string {
 	return strings.Join(names, ", ")
 }
 
-// TestManyClaimsGoByTheirPolicy: what a trailer names stays short.
+// TestManyClaimsGoByTheirPolicy: the trailer names their policy in place of many claims, so that it stays short.
 func TestManyClaimsGoByTheirPolicy(t *testing.T) {
 	narrow := strings.NewReplacer("[east, west]", "[east]", "kind: ConfigMap}", "kind: ConfigMap}, {apiVersion: v1, kind: PersistentVolumeClaim}").Replace(everything)
 	there := object(t, everything)
@@ -382,8 +382,8 @@ func TestManyClaimsGoByTheirPolicy(t *testing.T) {
 	}
 }
 
-// TestWhatIsNamedGoes: the Works of a claim say that it goes with them in the clusters that a policy leaves, where
-// somebody named that or the claim; and nowhere else.
+// TestWhatIsNamedGoes: the Works of a claim are annotated, so that it is deleted with them, in the clusters that the
+// policy leaves, if people have named the policy or the claim; and in no others.
 func TestWhatIsNamedGoes(t *testing.T) {
 	less := strings.Replace(everything, "[east, west]", "[east]", 1)
 	for name, tc := range map[string]struct {

@@ -19,17 +19,17 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// world is who carries what, before a revision and with it.
+// world holds policies and templates before a revision and with it, to decide which policy a template has.
 type world struct {
 	before map[propagation.PolicyRef]policyv1alpha1.Policy
 	after  *propagation.Directory
-	// next are the policies with the revision.
+	// next are the policies as they will be with the revision.
 	next map[inventory.ID]policyv1alpha1.Policy
-	// templates are those of the revision.
+	// templates are the objects of the revision.
 	templates map[inventory.ID]*unstructured.Unstructured
 }
 
-// readWorld reads the policies of the hub, and lays the revision over them.
+// readWorld reads the policies of the hub, and applies the revision to a copy.
 func (c *check) readWorld(ctx context.Context) error {
 	if c.world != nil {
 		return nil
@@ -70,7 +70,8 @@ func (c *check) readWorld(ctx context.Context) error {
 	return nil
 }
 
-// identified gives a policy the id that it has, or one that no other has: it is yet to be written.
+// identified sets the ID label of a policy in the revision: to the ID of the existing policy, or, for one that is yet
+// to be created, to a value that no other policy has.
 func identified(p, there policyv1alpha1.Policy) policyv1alpha1.Policy {
 	label := propagation.IDLabel(p)
 	labels := map[string]string{}
@@ -84,7 +85,8 @@ func identified(p, there policyv1alpha1.Policy) policyv1alpha1.Policy {
 	return p
 }
 
-// takenOut is what a policy of the revision takes out of clusters, of what it carries or comes to carry.
+// takenOut returns what a policy would remove from clusters by a mistake, of the templates that it has with the
+// revision.
 func (c *check) takenOut(ctx context.Context, policy inventory.ID) (finding, error) {
 	if err := c.readWorld(ctx); err != nil {
 		return finding{}, err
@@ -115,7 +117,7 @@ func (c *check) takenOut(ctx context.Context, policy inventory.ID) (finding, err
 	return out, nil
 }
 
-// carriers are the policies that carry what a binding stands for, before the revision and with it. Either is nil
+// carriers returns the policies of a binding's template before the revision and with it. Either is nil
 // for none.
 func (c *check) carriers(b workv1alpha2.Binding) (before, after policyv1alpha1.Policy) {
 	if b.GetDeletionTimestamp() != nil || len(b.BindingSpec().Clusters) == 0 {
@@ -127,15 +129,15 @@ func (c *check) carriers(b workv1alpha2.Binding) (before, after policyv1alpha1.P
 	switch next := c.world.next[idOf(before)]; {
 	case decision.Outcome == propagation.Carried:
 		return before, decision.Policy
-	case next != nil && (!known || decision.Outcome == propagation.Waiting): // its labels may be selected, and nobody knows them
+	case next != nil && (!known || decision.Outcome == propagation.Waiting): // assume that its policy still selects it
 		return before, next
 	default:
 		return before, nil
 	}
 }
 
-// carrier is the policy that carries what a binding stands for. Where none does any more, it runs on where the last one
-// put it, and that is one of no name which says what the binding does.
+// carrier returns the policy of a binding's template. If it has none any more, the template still runs where its last
+// policy put it: carrier then returns a policy without a name, with the placement or the clusters of the binding.
 func (w *world) carrier(b workv1alpha2.Binding) policyv1alpha1.Policy {
 	if p := w.before[claimOf(b)]; p != nil {
 		return p
@@ -154,8 +156,8 @@ func (w *world) carrier(b workv1alpha2.Binding) policyv1alpha1.Policy {
 	return out
 }
 
-// template is what a binding stands for, as the revision has it, or else the hub; of what neither has, the name alone is
-// known.
+// template returns the template of a binding as it is in the revision, or else on the hub. If it is in neither, known
+// is false and only its kind and name are set.
 func (c *check) template(b workv1alpha2.Binding) (out *unstructured.Unstructured, known bool) {
 	of := b.BindingSpec().Resource
 	out = &unstructured.Unstructured{}
@@ -179,8 +181,8 @@ func claimOf(b workv1alpha2.Binding) propagation.PolicyRef {
 	return ref
 }
 
-// takenBack is what an override of the revision does not change any more in clusters that run it, of what it selects and did
-// before, or one whose place it takes.
+// takenBack returns the objects in clusters that lose changes by an override policy of the revision. before is the
+// policy as it was, or the one that it replaces, and must select the object.
 func (c *check) takenBack(ctx context.Context, id inventory.ID, before, after policyv1alpha1.Override, loss withdrawal.Loss) (finding, error) {
 	if err := c.readWorld(ctx); err != nil {
 		return finding{}, err
@@ -215,7 +217,7 @@ func selects(o policyv1alpha1.Override, template *unstructured.Unstructured) boo
 	return len(selectors) == 0 || selector.Best(selectors, selector.ResourceOf(template)) != selector.None
 }
 
-// policies are all propagation policies, of both scopes. They are the cache's.
+// policies returns all propagation policies, of both scopes. They are the cache's own: do not change them.
 func policies(ctx context.Context, hub client.Reader) ([]policyv1alpha1.Policy, error) {
 	var namespaced policyv1alpha1.PropagationPolicyList
 	if err := hub.List(ctx, &namespaced, client.UnsafeDisableDeepCopy); err != nil {
@@ -235,7 +237,7 @@ func policies(ctx context.Context, hub client.Reader) ([]policyv1alpha1.Policy, 
 	return out, nil
 }
 
-// overridesOf are all override policies, of both scopes. They are the cache's.
+// overridesOf returns all override policies, of both scopes. They are the cache's own: do not change them.
 func overridesOf(ctx context.Context, hub client.Reader) ([]policyv1alpha1.Override, error) {
 	var namespaced policyv1alpha1.OverridePolicyList
 	if err := hub.List(ctx, &namespaced, client.UnsafeDisableDeepCopy); err != nil {
@@ -286,7 +288,7 @@ func kindOf(obj *unstructured.Unstructured) string {
 	return obj.GetKind()
 }
 
-// read returns the zero value for what the server refuses.
+// read converts obj into the given type. It returns the zero value if that fails: the server refuses such an object.
 func read[T any, P interface {
 	*T
 	client.Object
@@ -297,7 +299,7 @@ func read[T any, P interface {
 	return into
 }
 
-// idOf identifies a policy as inventories do.
+// idOf returns the ID that inventories have for a policy.
 func idOf(p policyv1alpha1.Policy) inventory.ID {
 	return inventory.ID{
 		GroupKind: policyv1alpha1.GroupVersion.WithKind(propagation.KindOf(p)).GroupKind(), Namespace: p.GetNamespace(), Name: p.GetName(),
