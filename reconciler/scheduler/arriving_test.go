@@ -23,8 +23,8 @@ import (
 )
 
 // TestObjectsGoWhereTheirDefinitionGoes: an object whose kind no cluster serves
-// waits, is looked at again when the definition of its kind is placed, and then
-// goes to all clusters that the definition goes to.
+// waits, is enqueued when the definition of its kind is placed, and is then
+// placed in the same clusters as the definition.
 func TestObjectsGoWhereTheirDefinitionGoes(t *testing.T) {
 	pool := schema.GroupVersionKind{Group: "shop.example.io", Version: "v1", Kind: "Pool"}
 	mapper := meta.NewDefaultRESTMapper(nil)

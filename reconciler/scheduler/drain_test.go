@@ -14,8 +14,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/failover"
 )
 
-// TestAQuotaKeepsNothingInADrainedCluster: what may have no more replicas, as its quota is used up, leaves with those that it has;
-// the server takes that, and has the rest wait. Once the quota is raised there is the rest.
+// TestAQuotaKeepsNothingInADrainedCluster: a template that may not have more replicas, as its quota is used up, leaves
+// a drained cluster with those that it has: the server accepts that, and the rest waits until the quota is raised.
 func TestAQuotaKeepsNothingInADrainedCluster(t *testing.T) {
 	env := shared.Env(t)
 	w := world{t, env.Hub}

@@ -42,7 +42,7 @@ type nobody struct{}
 
 func (nobody) Event(runtime.Object, string, string, string) {}
 
-// loops runs the scheduler and the rebalancers until what it returns is called.
+// loops runs the scheduler and the rebalancers until stop is called.
 func loops(t *testing.T, env *servertest.Env) (stop func()) {
 	t.Helper()
 	mgr, err := hub.NewManager(env.Config, scheme.New(), hub.Options{Log: logr.Discard(), SeveralPerProcess: true})
@@ -86,7 +86,7 @@ func (w world) do(err error) {
 	}
 }
 
-// cluster makes a cluster, or changes its capacity and label.
+// cluster creates a cluster, or changes its capacity and label.
 func (w world) cluster(name string, cores int64, tier string) {
 	w.Helper()
 	c := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -95,7 +95,7 @@ func (w world) cluster(name string, cores int64, tier string) {
 	}
 	c.Spec.SyncMode, c.Labels = clusterv1alpha1.Pull, map[string]string{"tier": tier}
 	if c.UID == "" {
-		// As the loop of clusters does: it goes once nothing is placed on it.
+		// As the cluster loop does, so that the Cluster stays until nothing is placed on it.
 		c.Finalizers = []string{clusterv1alpha1.ClusterControllerFinalizer}
 		w.do(w.hub.Create(w.Context(), c))
 	} else {
@@ -108,7 +108,7 @@ func (w world) cluster(name string, cores int64, tier string) {
 	w.do(w.hub.Status().Update(w.Context(), c))
 }
 
-// binding makes a binding of replicas of one core each, divided by capacity.
+// binding creates a binding with replicas of one core each, divided by capacity.
 func (w world) binding(name string, replicas int32, change func(*workv1alpha2.ResourceBinding)) {
 	w.Helper()
 	b := &workv1alpha2.ResourceBinding{
@@ -170,8 +170,8 @@ func TestScheduling(t *testing.T) {
 	w.cluster("m2", 4, "silver")
 	w.await("api", "{m1:2, m2:2} Success")
 
-	// A rebalance looks at all clusters anew, as they are known then: the witness
-	// shows that the larger one is.
+	// A rebalance considers all clusters as the cache has them: the witness
+	// shows that it has the larger one.
 	w.cluster("m2", 70, "silver")
 	w.binding("witness", 30, func(b *workv1alpha2.ResourceBinding) {
 		b.Spec.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"m2"}}
@@ -194,7 +194,7 @@ func TestScheduling(t *testing.T) {
 	w.cluster("m2", 70, "gold")
 	w.await("db", "{m2:1} Success")
 
-	// A cluster leaves: what ran there goes elsewhere, and what nobody decides about lets go of it too.
+	// A cluster leaves: what ran there is placed elsewhere, and bindings that are not scheduled lose it, too.
 	w.binding("kept", 2, func(b *workv1alpha2.ResourceBinding) {
 		b.Labels = nil
 		b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "m1", Replicas: 2}, {Name: "m2", Replicas: 2}}

@@ -10,10 +10,10 @@ import (
 	"github.com/flotilla-io/flotilla/internal/stagemetrics"
 )
 
-// evictions is the name of the one queue of what is to leave clusters, where figures are by queue.
+// evictions is the value of the label that names the queue, in metrics that Karmada has by queue. There is only one.
 const evictions = "scheduler"
 
-// counts are what is counted of templates that leave clusters.
+// counts are the metrics of evictions.
 type counts struct {
 	seconds *prometheus.HistogramVec
 	total   *prometheus.CounterVec
@@ -31,7 +31,7 @@ func newCounts(registry prometheus.Registerer) counts {
 	}
 }
 
-// evicted counts a move, that took so long, or failed; the zero value counts nothing.
+// evicted counts an eviction that took so long, or failed. It does nothing on the zero value.
 func (c counts) evicted(took time.Duration, err error) {
 	if c.total == nil {
 		return
@@ -44,8 +44,8 @@ func (c counts) evicted(took time.Duration, err error) {
 	c.total.WithLabelValues(evictions, result).Inc()
 }
 
-// Count registers the metrics of how fast templates are moved, how many wait for that, and how those fare that were; nil registers none.
-// It is called once, before the loop is registered.
+// Count registers the metrics of evictions: their rate, how many wait, and how many of those that were moved are not
+// healthy; nil registers none. It is called once, before the loop is registered.
 func (r *Reconciler) Count(ctx context.Context, registry prometheus.Registerer) {
 	stagemetrics.Replace(registry, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "flotilla_moves_rate", Help: "How many templates are moved off failed or drained clusters in a second at most; 0 is as many as there are",
@@ -71,10 +71,10 @@ func (r *Reconciler) Count(ctx context.Context, registry prometheus.Registerer) 
 	r.counts = newCounts(registry)
 }
 
-// clusterKind is what waits in one cluster, by kind.
+// clusterKind is a cluster, and a kind of templates that wait to leave it.
 type clusterKind struct{ cluster, kind string }
 
-// kinds shows how many wait by cluster and kind. It asks whenever it is read.
+// kinds is a collector of how many wait, by cluster and kind. It calls ask at each collection.
 type kinds struct {
 	mu  sync.Mutex
 	vec *prometheus.GaugeVec

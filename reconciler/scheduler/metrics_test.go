@@ -16,7 +16,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/placement"
 )
 
-// TestEvictionsAreCounted under the names that dashboards read: what waits, by cluster and kind, and what came of it.
+// TestEvictionsAreCounted: what waits, by cluster and kind, and the outcomes, under the names that dashboards use.
 func TestEvictionsAreCounted(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC))
 	r := &Reconciler{rate: newRateLimiter(1, clock)}
@@ -54,7 +54,7 @@ func TestEvictionsAreCounted(t *testing.T) {
 	}
 }
 
-// gathered are the figures of evictions, by name and labels; of a histogram how much it has seen.
+// gathered returns the values of the eviction metrics, by name and labels; for a histogram its count.
 func gathered(t *testing.T, from prometheus.Gatherer) map[string]float64 {
 	t.Helper()
 	families, err := from.Gather()

@@ -21,9 +21,9 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/decider"
 )
 
-// TestWhyNoClusterFitsStaysTrue: a binding is looked at again when a cluster
-// changes that it is meant for. What it says of all others must not depend on what
-// else changes there.
+// TestWhyNoClusterFitsStaysTrue: only a change of a cluster that a binding selects enqueues the
+// binding. So its message about all other clusters must not depend on what
+// changes there.
 func TestWhyNoClusterFitsStaysTrue(t *testing.T) {
 	tainted := func(c *clusterv1alpha1.Cluster) {
 		c.Spec.Taints = []corev1.Taint{{Key: "night", Effect: corev1.TaintEffectNoSchedule}}
@@ -48,8 +48,8 @@ func TestWhyNoClusterFitsStaysTrue(t *testing.T) {
 				record, _ := placement.RecordOf(b)
 				return record.Message
 			}
-			if said := look(); strings.Contains(said, "night") != (meant == "m1") {
-				t.Errorf("while the taint is there: %q", said)
+			if message := look(); strings.Contains(message, "night") != (meant == "m1") {
+				t.Errorf("while the taint is there: %q", message)
 			}
 			after := cluster("m1")
 			stored := &clusterv1alpha1.Cluster{}
@@ -63,22 +63,22 @@ func TestWhyNoClusterFitsStaysTrue(t *testing.T) {
 			q := fairqueue.WithClock(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request](), clock)
 			defer q.ShutDown()
 			r.wakes.clusterEvents().Update(t.Context(), event.TypedUpdateEvent[*clusterv1alpha1.Cluster]{ObjectOld: m1, ObjectNew: after}, q)
-			said := ""
+			message := ""
 			if record, ok := placement.RecordOf(b); ok {
-				said = record.Message
+				message = record.Message
 			}
 			if q.Len() > 0 {
-				said = look()
+				message = look()
 			}
-			if strings.Contains(said, "night") {
-				t.Errorf("the taint is gone: %q", said)
+			if strings.Contains(message, "night") {
+				t.Errorf("the taint is gone: %q", message)
 			}
 		})
 	}
 }
 
-// TestTheFirstClusterAndTheLast: that no cluster has joined is said until one has, and again once none is left,
-// of bindings as well that are not meant for it.
+// TestTheFirstClusterAndTheLast: the message that no cluster has joined stays until one has, and comes back once none
+// is left, for bindings that do not select it, too.
 func TestTheFirstClusterAndTheLast(t *testing.T) {
 	const none = "0/0 clusters are available: no cluster has joined."
 	m1 := cluster("m1")
@@ -106,21 +106,21 @@ func TestTheFirstClusterAndTheLast(t *testing.T) {
 		record, _ := placement.RecordOf(b)
 		return record.Message
 	}
-	if said := says(); said != none {
-		t.Errorf("in an empty fleet it says %q, want %q", said, none)
+	if message := says(); message != none {
+		t.Errorf("in an empty fleet it says %q, want %q", message, none)
 	}
 	if err := hub.Create(t.Context(), m1); err != nil {
 		t.Fatal(err)
 	}
 	r.wakes.clusterEvents().Create(t.Context(), event.TypedCreateEvent[*clusterv1alpha1.Cluster]{Object: m1}, q)
-	if said, want := says(), "0/1 clusters are available: 1 cluster(s) did not match the placement cluster affinity constraint."; said != want {
-		t.Errorf("once a cluster has joined it says %q, want %q", said, want)
+	if message, want := says(), "0/1 clusters are available: 1 cluster(s) did not match the placement cluster affinity constraint."; message != want {
+		t.Errorf("once a cluster has joined it says %q, want %q", message, want)
 	}
 	if err := hub.Delete(t.Context(), m1); err != nil {
 		t.Fatal(err)
 	}
 	r.wakes.clusterEvents().Delete(t.Context(), event.TypedDeleteEvent[*clusterv1alpha1.Cluster]{Object: m1}, q)
-	if said := says(); said != none {
-		t.Errorf("once it has left it says %q, want %q", said, none)
+	if message := says(); message != none {
+		t.Errorf("once it has left it says %q, want %q", message, none)
 	}
 }

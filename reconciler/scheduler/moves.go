@@ -15,13 +15,13 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 )
 
-// mostMoves bounds the moves whose outcome is followed.
+// mostMoves is how many moves are followed to see how they end.
 const mostMoves = 60
 
-// recentMoves are the moves that were made last, the oldest first. It starts empty; those that others made and that have not come to
-// their end are found. The zero value is ready.
+// recentMoves holds the last moves, the oldest first. After a start it is filled with the moves that are still under
+// way (found). The zero value is ready.
 type recentMoves struct {
-	// by says for how long they are looked at.
+	// by says for how long moves are followed.
 	by    failover.Judging
 	mu    sync.Mutex
 	moves []move
@@ -29,7 +29,7 @@ type recentMoves struct {
 
 type move struct {
 	of client.ObjectKey
-	// title is "Deployment shop/web".
+	// title names the template, such as "Deployment shop/web".
 	title string
 	failover.Moved
 }
@@ -39,7 +39,7 @@ func moveOf(b workv1alpha2.Binding, seen failover.Moved) move {
 	return move{client.ObjectKeyFromObject(b), ref.Kind + " " + strings.TrimPrefix(ref.Namespace+"/"+ref.Name, "/"), seen}
 }
 
-// add notes that b, as it was before, was placed by a decision now.
+// add records the move of b by a decision, if it evicts anything; b is as it was before.
 func (m *recentMoves) add(b workv1alpha2.Binding, decision placement.Decision, now time.Time) {
 	if len(decision.Evicts) == 0 {
 		return
@@ -49,14 +49,14 @@ func (m *recentMoves) add(b workv1alpha2.Binding, decision placement.Decision, n
 	}
 }
 
-// found notes the move that b is on, as it was found at the start.
+// found records the move that is under way for b, which was made before the start.
 func (m *recentMoves) found(b workv1alpha2.Binding) {
 	if seen, some := failover.Underway(b); some {
 		m.note(moveOf(b, seen))
 	}
 }
 
-// note keeps one more: of each binding the last one says something.
+// note records a move. It replaces an earlier one of the same binding, whose outcome means nothing any more.
 func (m *recentMoves) note(one move) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -65,7 +65,8 @@ func (m *recentMoves) note(one move) {
 	m.moves = m.moves[max(len(m.moves)-mostMoves, 0):]
 }
 
-// fare counts how they fare now. What says nothing any more is forgotten; a binding that cannot be read waits.
+// fare counts the outcomes of the moves as they are now. It drops moves that are over. A binding that cannot be
+// read counts as waiting.
 func (m *recentMoves) fare(ctx context.Context, hub client.Reader, now time.Time) failover.Outcomes {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -17,20 +17,21 @@ import (
 )
 
 const (
-	// slowest is how far apart evictions are where they are all but switched off.
+	// slowest is the time between two evictions if the rate is negative, which all but switches them off.
 	slowest = 30 * time.Minute
-	// pollPeriod is how often it is checked how what was moved fares.
+	// pollPeriod is the shortest time between two counts of the outcomes of moves.
 	pollPeriod = time.Second
 )
 
-// rateLimiter spreads evictions over time: neither clusters that get much at once nor members that are
-// asked for much at once do better for it. It slows down while what was moved does not get
-// healthy. Use newRateLimiter.
+// rateLimiter spreads evictions over time, so that neither the clusters that take over nor their API servers get
+// too much at once. It slows down while what was moved does not become healthy. It is a queue with
+// numbers, and no token bucket, as a turn once given is kept while the rate changes. Use newRateLimiter.
 type rateLimiter struct {
 	clock clock.PassiveClock
-	// set is the rate in a second; see Options.
+	// set is the configured rate per second; see Options.
 	set float64
-	// fares says how what was moved last fares; wake looks at bindings whose turn comes sooner than announced.
+	// fares counts the outcomes of the last moves. wake enqueues bindings whose turn comes earlier than wait
+	// has returned.
 	fares func(ctx context.Context) failover.Outcomes
 	wake  func([]reconcile.Request)
 
@@ -39,18 +40,18 @@ type rateLimiter struct {
 	seen     failover.Outcomes
 	line     line
 	turns    map[reconcile.Request]turn
-	reported map[string]bool // the clusters of which it was reported that they are left more slowly
+	reported map[string]bool // the clusters for which an event has reported the lower rate
 }
 
-// turn is a place in the line.
+// turn is a binding's place in the line.
 type turn struct {
 	number float64
-	// leaves are the clusters that are to be left, and kind is that of what leaves them.
+	// leaves are the clusters from which the binding is evicted, and kind is that of its template.
 	leaves []string
 	kind   string
 }
 
-// newRateLimiter returns a limiter of so many evictions in a second; see Options.
+// newRateLimiter returns a limiter for so many evictions per second; see Options.EvictionRate for zero and less.
 func newRateLimiter(perSecond float64, c clock.PassiveClock) *rateLimiter {
 	p := &rateLimiter{
 		clock: c, set: perSecond, turns: map[reconcile.Request]turn{}, reported: map[string]bool{},
@@ -59,13 +60,13 @@ func newRateLimiter(perSecond float64, c clock.PassiveClock) *rateLimiter {
 	}
 	p.line = line{rate: perSecond, at: c.Now(), last: -1}
 	if perSecond < 0 {
-		p.line.rate, p.line.last = 1/slowest.Seconds(), 0 // the first one waits, too
+		p.line.rate, p.line.last = 1/slowest.Seconds(), 0 // even the first one waits
 	}
 	return p
 }
 
-// wait returns how long the decision about something of a kind has to wait for its turn. What evicts nothing has none.
-// A place in the line that is given stays given: who asks again before its turn gets no later one.
+// wait returns how long a decision has to wait for its turn, zero if it evicts nothing. A binding keeps its place in
+// the line: if it asks again before its turn, it gets no later one.
 func (p *rateLimiter) wait(ctx context.Context, req reconcile.Request, kind string, decision placement.Decision) time.Duration {
 	if len(decision.Evicts) == 0 {
 		return 0
@@ -90,7 +91,8 @@ func (p *rateLimiter) wait(ctx context.Context, req reconcile.Request, kind stri
 	return 0
 }
 
-// adapt brings the rate to what is seen of what was moved. Those that wait come sooner if it rises.
+// adapt sets the rate by the outcomes of the last moves. If the rate rises, bindings that wait are enqueued to ask
+// for their new times.
 func (p *rateLimiter) adapt(ctx context.Context, now time.Time) {
 	if p.set < 0 || now.Sub(p.polled) < pollPeriod {
 		return
@@ -112,7 +114,7 @@ func (p *rateLimiter) adapt(ctx context.Context, now time.Time) {
 	p.wake(waiting)
 }
 
-// slowed is the rate in force, and what it is so for, in words; empty where it is as set.
+// slowed returns a text with the rate in force and its reason; empty if it is the configured one.
 func (p *rateLimiter) slowed() string {
 	if p.line.rate == p.set || p.set < 0 {
 		return ""
@@ -125,7 +127,8 @@ func (p *rateLimiter) slowed() string {
 		p.seen.Ill, p.seen.Ill+p.seen.Healthy, such, p.line.rate, p.asSet())
 }
 
-// slowly are the clusters that templates wait to leave while the rate is not as set, that rate, and what it is so for, in words.
+// slowly returns the clusters that templates wait to leave while the rate is below the configured one, the rate, and
+// the text of slowed. why is empty, and clusters nil, if the rate is the configured one.
 func (p *rateLimiter) slowly(ctx context.Context) (clusters map[string]bool, rate float64, why string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -149,7 +152,8 @@ func (p *rateLimiter) asSet() string {
 	return fmt.Sprintf("%.3g", p.set)
 }
 
-// unreported returns those clusters of which it was not reported yet that they are left more slowly, and why they are.
+// unreported returns those of the clusters for which the lower rate was not reported yet, and the text of slowed. They
+// count as reported from then on.
 func (p *rateLimiter) unreported(clusters []string) (fresh []string, why string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -165,7 +169,7 @@ func (p *rateLimiter) unreported(clusters []string) (fresh []string, why string)
 	return fresh, why
 }
 
-// now are the rate in force, zero for as many as there are, and how what was moved fares.
+// now returns the rate in force, zero for no limit, and the outcomes of the last moves.
 func (p *rateLimiter) now(ctx context.Context) (float64, failover.Outcomes) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -173,14 +177,14 @@ func (p *rateLimiter) now(ctx context.Context) (float64, failover.Outcomes) {
 	return p.line.rate, p.seen
 }
 
-// depth is how many wait for their turn.
+// depth returns how many bindings wait for their turn.
 func (p *rateLimiter) depth() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.turns)
 }
 
-// kinds are how many wait to leave each cluster, by kind.
+// kinds returns how many bindings wait to leave each cluster, by kind.
 func (p *rateLimiter) kinds() map[clusterKind]int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -193,28 +197,29 @@ func (p *rateLimiter) kinds() map[clusterKind]int {
 	return out
 }
 
-// forget gives the turn of a binding up.
+// forget drops the turn of a binding.
 func (p *rateLimiter) forget(req reconcile.Request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.turns, req)
 }
 
-// line is one in which each waits for its number, however fast that goes. A rate of zero has no line.
+// line is a queue in which each waits for its number. The numbers come up at a rate that may change. A rate of zero
+// means that there is no queue.
 type line struct {
-	// rate is how many are let through in a second.
+	// rate is how many numbers come up per second.
 	rate float64
-	// passed is how many could have been by at.
+	// passed is how many numbers had come up by the time at, whether or not they were given.
 	passed float64
 	at     time.Time
 	// last is the number that was given last.
 	last float64
 }
 
-// nearly is how much of its number may be missing for one whose turn it is: times are rounded.
+// nearly is the tolerance for a number to have come up, as times are rounded.
 const nearly = 1e-4
 
-// advance counts what could have passed by now.
+// advance brings passed up to now.
 func (l *line) advance(now time.Time) {
 	if now.After(l.at) {
 		l.passed, l.at = l.passed+l.rate*now.Sub(l.at).Seconds(), now
@@ -228,7 +233,7 @@ func (l *line) join(now time.Time) float64 {
 	return l.last
 }
 
-// until is how long it takes for a number to come up; zero: it has.
+// until returns how long it takes for a number to come up; zero if it has.
 func (l *line) until(number float64, now time.Time) time.Duration {
 	l.advance(now)
 	if number-l.passed < nearly {
@@ -237,7 +242,7 @@ func (l *line) until(number float64, now time.Time) time.Duration {
 	return time.Duration(math.Ceil((number-l.passed)/l.rate*1e6-nearly)) * time.Microsecond
 }
 
-// change has the line go at another rate from now on. Where there was no line it begins at once.
+// change sets another rate from now on. If there was no line, its first number has come up at once.
 func (l *line) change(rate float64, now time.Time) {
 	l.advance(now)
 	if l.rate == 0 {

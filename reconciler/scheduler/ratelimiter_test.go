@@ -16,7 +16,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/placement"
 )
 
-// TestPace says how long evictions wait for their turn.
+// TestPace: how long evictions wait for their turn.
 func TestPace(t *testing.T) {
 	start := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	req := func(n int) reconcile.Request {
@@ -58,8 +58,8 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// TestThePaceAdapts: evictions are further apart while what was moved does not get healthy, for those that wait already, too; once it
-// does they come as before, and those that wait are reported.
+// TestThePaceAdapts: evictions are further apart while what was moved does not become healthy, also for those that wait
+// already. Once it does, they come as before, and those that wait are enqueued.
 func TestThePaceAdapts(t *testing.T) {
 	well, ill := failover.Outcomes{Healthy: 20}, failover.Outcomes{Ill: 20}
 	evicts := placement.Decision{Evicts: []string{"west"}}

@@ -6,8 +6,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// requests are the bindings that something has asked to be placed since they were last
-// looked at. The zero value is ready.
+// requests holds the bindings for which an event has asked for a placement since they were last
+// reconciled. The zero value is ready.
 type requests struct {
 	mu   sync.Mutex
 	keys map[reconcile.Request]struct{}

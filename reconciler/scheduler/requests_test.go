@@ -20,8 +20,8 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/decider"
 )
 
-// TestRequestsAreDated: a binding that is placed is looked at again, as the cases say,
-// a minute after it was placed; want is when it says it was placed, in seconds.
+// TestRequestsAreDated: a placed binding is reconciled again, as the cases say,
+// a minute after it was placed; want is the time in its record, in seconds.
 func TestRequestsAreDated(t *testing.T) {
 	relabelled := func(c *clusterv1alpha1.Cluster) { c.Labels = map[string]string{"tier": "test"} }
 	edited := func(b *workv1alpha2.ResourceBinding) { b.Generation++ }

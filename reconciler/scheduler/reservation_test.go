@@ -13,7 +13,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/decider/decidertest"
 )
 
-// TestAFailedWriteGivesItsReservationBack: what it was for is available to others.
+// TestAFailedWriteGivesItsReservationBack: the capacity is then available to others.
 func TestAFailedWriteGivesItsReservationBack(t *testing.T) {
 	for name, refusal := range map[string]error{"the server is away": errors.New("no answer"), "it has changed meanwhile": stale()} {
 		t.Run(name, func(t *testing.T) {

@@ -28,32 +28,32 @@ type Options struct {
 	// Workers is how many bindings are decided and written at the same time; zero
 	// means 16.
 	Workers int
-	// NoPriority looks at bindings in the order of their events, whatever
-	// priority they have.
+	// NoPriority reconciles bindings in the order of their events and ignores
+	// their priority.
 	NoPriority bool
-	// DateEachTrial dates the record of a decision anew each time that a change of a
-	// binding, or of a cluster, led to the same one.
+	// DateEachTrial writes a new time into the record of a decision each time that a change of a
+	// binding, or of a cluster, leads to the same decision.
 	DateEachTrial bool
-	// EvictionRate is how many bindings are moved off failed clusters in a second; zero is
-	// as many as there are, a negative one is one in half an hour. While many of those that
-	// were moved do not get healthy it is less.
+	// EvictionRate is how many bindings are moved off failed clusters per second; zero means
+	// no limit, a negative one means one per half hour. While many of those that
+	// were moved do not become healthy, fewer are moved.
 	EvictionRate float64
-	// Judging says for how long it is looked at how those fare.
+	// Judging says for how long those that were moved are followed.
 	Judging failover.Judging
 	// Clock is the real one if nil.
 	Clock clock.WithTicker
 }
 
-// Bounds of the pause between two tries to place a binding that nothing has
-// woken meanwhile: where capacity was lacking, and where something went wrong.
+// Bounds of the pause between two tries to place a binding, if no event causes one
+// earlier: the last two are for lack of capacity, and for errors.
 const (
 	firstRetry        = time.Second
 	lastCapacityRetry = time.Minute
 	lastRetry         = 10 * time.Second
 )
 
-// Reconciler places bindings. Requests without a namespace are about
-// cluster-scoped ones. Use New.
+// Reconciler places bindings. A request without a namespace names a
+// ClusterResourceBinding. Use New.
 type Reconciler struct {
 	hub      client.Client
 	decider  *decider.Decider
@@ -122,7 +122,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		}
 		leaves := len(decision.Evicts) > 0
 		b, decision, err = r.place(ctx, b, decision)
-		if leaves && (err != nil || len(decision.Evicts) > 0) { // not one that was not written, as the binding is another
+		if leaves && (err != nil || len(decision.Evicts) > 0) { // place returns no decision if the binding was stale
 			r.counts.evicted(r.opts.Clock.Since(begun), err)
 		}
 	case decision.Record.Reason == "":
@@ -140,9 +140,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return next, nil
 }
 
-// next says when to look at b again, about which record was decided; mark is
-// from before the decision. A cluster that comes or changes, an edit of b and,
-// for those that wait, capacity and peers bring it back at once.
+// next returns when to reconcile b again after the decision in record. mark is the
+// cycle of the unschedulable queue from before the decision: if something has changed
+// since, the queue does not keep b. Events of clusters and of b itself enqueue b at once,
+// and, while it is unschedulable, so do capacity and peers.
 func (r *Reconciler) next(req reconcile.Request, b workv1alpha2.Binding, record placement.Record, mark uint64) ctrl.Result {
 	if record.LacksCapacity() {
 		r.decider.Unschedulable().Add(b, workv1alpha2.BindingReasonUnschedulable, mark)
@@ -150,7 +151,7 @@ func (r *Reconciler) next(req reconcile.Request, b workv1alpha2.Binding, record 
 	}
 	switch record.Reason {
 	case "", workv1alpha2.BindingReasonSuccess:
-		if record.Stays != nil { // in a cluster that it is to leave, until there is room in another
+		if record.Stays != nil { // in a cluster that it has to leave, until another one has capacity
 			r.decider.Unschedulable().Add(b, workv1alpha2.BindingReasonUnschedulable, mark)
 			return ctrl.Result{RequeueAfter: r.capacity.When(req)}
 		}
@@ -172,7 +173,7 @@ func (r *Reconciler) next(req reconcile.Request, b workv1alpha2.Binding, record 
 	}
 }
 
-// forget ends all waiting of a binding.
+// forget drops all that waits for a binding: its place in queues, and its back-offs.
 func (r *Reconciler) forget(req reconcile.Request) {
 	r.decider.Unschedulable().Forget(req.NamespacedName)
 	r.capacity.Forget(req)
@@ -180,9 +181,9 @@ func (r *Reconciler) forget(req reconcile.Request) {
 	r.rate.forget(req)
 }
 
-// place writes decision, or what stands for it where the server refuses it, and
-// returns the binding and the decision as they are then. Where b has changed
-// meanwhile nothing is written: its next event brings it back here.
+// place writes the decision, or a substitute if the server refuses it, and
+// returns the binding and the decision as they are then. If b has changed
+// meanwhile it writes nothing: the event of the change enqueues b again.
 func (r *Reconciler) place(ctx context.Context, b workv1alpha2.Binding, decision placement.Decision) (workv1alpha2.Binding, placement.Decision, error) {
 	written, err := r.writer.put(ctx, b, decision)
 	if err != nil {
@@ -208,8 +209,9 @@ func (r *Reconciler) place(ctx context.Context, b workv1alpha2.Binding, decision
 	return written, decision, nil
 }
 
-// refused writes the decision that stands for one that the server refuses, and reports whether there
-// was anything to write. Where not even clusters that leave may be taken out, b stays as it is.
+// refused writes the substitute for a decision that the server refuses, and reports whether there
+// was anything to write. It tries first to remove clusters that leave, and, if the server refuses that as well, to
+// write the reason alone.
 func (r *Reconciler) refused(ctx context.Context, b workv1alpha2.Binding, refused placement.Decision, reason, message string) (written workv1alpha2.Binding, decision placement.Decision, changed bool, err error) {
 	clusters, err := r.decider.Clusters(ctx)
 	if err != nil {
@@ -227,21 +229,21 @@ func (r *Reconciler) refused(ctx context.Context, b workv1alpha2.Binding, refuse
 	return written, decision, true, err
 }
 
-// slowed reports clusters that are left more slowly than was set, once each time that this changes.
+// slowed emits an event for clusters that are evicted below the configured rate, once for each change of the rate.
 func (r *Reconciler) slowed(ctx context.Context, decision placement.Decision) {
 	clusters, why := r.rate.unreported(decision.Evicts)
 	for _, name := range clusters {
 		c := &clusterv1alpha1.Cluster{}
 		if err := r.hub.Get(ctx, client.ObjectKey{Name: name}, c); err != nil {
-			continue // it has left
+			continue // it has left, or cannot be read: an event is not worth an error
 		}
 		log.FromContext(ctx).Info("moves less at once", "cluster", name, "why", why)
 		r.events.Event(c, corev1.EventTypeWarning, clusterv1alpha1.EventReasonEvictionSlowed, why)
 	}
 }
 
-// leave takes b, about which there is nothing to decide, off clusters that are
-// leaving: nobody else does.
+// leave removes clusters that are leaving from b, about which there is nothing else to
+// decide: no other loop does that.
 func (r *Reconciler) leave(ctx context.Context, b workv1alpha2.Binding) error {
 	targets, some, err := r.decider.Remaining(ctx, b)
 	if err != nil {

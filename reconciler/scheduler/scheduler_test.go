@@ -38,7 +38,7 @@ func leaves(c *clusterv1alpha1.Cluster) {
 	c.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
 }
 
-// overQuota is a quota's refusal.
+// overQuota is the server's answer if a quota refuses a placement.
 var overQuota = &apierrors.StatusError{ErrStatus: metav1.Status{
 	Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: workv1alpha2.BindingReasonQuotaExceeded, Message: "quota team-a: cpu: 3 of 2",
 }}
@@ -53,7 +53,7 @@ func (r *recorder) Event(obj runtime.Object, _, reason, _ string) {
 	*r = append(*r, obj.(*corev1.ObjectReference).Name+" "+reason)
 }
 
-// failed is that "web" was not placed.
+// failed are the events if "web" was not placed.
 var failed = recorder{"web ScheduleBindingFailed", "its binding ScheduleBindingFailed"}
 
 func TestReconcile(t *testing.T) {
@@ -210,7 +210,7 @@ func TestReconcile(t *testing.T) {
 	}
 }
 
-// TestWhichHealthIsNews: that of an application that is moved when it fails, as it begins or ends.
+// TestWhichHealthIsNews: only the begin or end of ill health counts, and only with application failover.
 func TestWhichHealthIsNews(t *testing.T) {
 	with := func(moves bool, since *metav1.Time) *workv1alpha2.ResourceBinding {
 		b := bound()

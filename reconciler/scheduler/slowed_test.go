@@ -29,21 +29,21 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/scheduler"
 )
 
-// clusterEvents keeps the Events on clusters.
+// clusterEvents keeps the events on clusters.
 type clusterEvents struct {
-	mu   sync.Mutex
-	told []string
+	mu       sync.Mutex
+	messages []string
 }
 
 func (e *clusterEvents) Event(obj runtime.Object, kind, reason, message string) {
 	if c, is := obj.(*clusterv1alpha1.Cluster); is {
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		e.told = append(e.told, kind+" "+reason+" "+c.Name+": "+message)
+		e.messages = append(e.messages, kind+" "+reason+" "+c.Name+": "+message)
 	}
 }
 
-// ready has a cluster be ready, and moved off if it is tainted.
+// ready makes a cluster ready; if tainted, with a taint that evicts what runs there.
 func (w world) ready(name string, since time.Time, tainted bool) {
 	w.Helper()
 	servertest.Eventually(w, "write "+name, func(ctx context.Context) error {
@@ -63,7 +63,7 @@ func (w world) ready(name string, since time.Time, tainted bool) {
 	})
 }
 
-// in are those of so many bindings of a name that are placed in a cluster.
+// in returns those of n bindings with a name that are placed in a cluster.
 func (w world) in(cluster, name string, n int) (out []*workv1alpha2.ResourceBinding, err error) {
 	for i := range n {
 		b := &workv1alpha2.ResourceBinding{}
@@ -77,7 +77,7 @@ func (w world) in(cluster, name string, n int) (out []*workv1alpha2.ResourceBind
 	return out, nil
 }
 
-// arrive waits until so many of n bindings of a name are in a cluster.
+// arrive waits until want of n bindings with a name are placed in a cluster.
 func (w world) arrive(cluster, name string, want, n int) {
 	w.Helper()
 	servertest.Eventually(w, name+" in "+cluster, func(context.Context) error {
@@ -89,7 +89,7 @@ func (w world) arrive(cluster, name string, want, n int) {
 	})
 }
 
-// says has the clusters say how bindings are.
+// says writes into the status of bindings that they have the given health in a cluster.
 func (w world) says(cluster, name string, n int, health workv1alpha2.ResourceHealth) {
 	w.Helper()
 	all, err := w.in(cluster, name, n)
@@ -100,7 +100,7 @@ func (w world) says(cluster, name string, n int, health workv1alpha2.ResourceHea
 	}
 }
 
-// slowed waits until a cluster says, or does not, that it is left more slowly.
+// slowed waits until a cluster has, or does not have, the condition EvictionSlowed.
 func (w world) slowed(name string, want bool) {
 	w.Helper()
 	servertest.Eventually(w, "the condition EvictionSlowed of "+name, func(ctx context.Context) error {
@@ -115,8 +115,8 @@ func (w world) slowed(name string, want bool) {
 	})
 }
 
-// TestMovesAreSlowed: while what was moved off a cluster does not get healthy, what runs in another that has to be left is moved
-// one by one, by the next replica, too; once it is healthy, all at once.
+// TestMovesAreSlowed: while what was moved off a cluster does not become healthy, what runs in another cluster that has
+// to be left is moved one by one, also after a change of the leader; once it is healthy, all at once.
 func TestMovesAreSlowed(t *testing.T) {
 	env := servertest.New(t)
 	clock := clocktesting.NewFakeClock(time.Now().Add(time.Hour)) // taints are dated by the server
@@ -147,7 +147,7 @@ func TestMovesAreSlowed(t *testing.T) {
 	w.ready("target", begun, false)
 
 	w.ready("first", begun, true)
-	w.arrive("target", "first", first, first) // nothing is known: all at once
+	w.arrive("target", "first", first, first) // no outcomes are known: all at once
 	w.says("target", "first", first, workv1alpha2.ResourceUnhealthy)
 	clock.Step(failover.DefaultHealthTimeout + time.Second)
 	w.ready("second", begun, true)
@@ -159,7 +159,7 @@ func TestMovesAreSlowed(t *testing.T) {
 			clock.Step(time.Second)
 			continue
 		}
-		w.do(stop()) // who is next finds what was moved, and that it is not healthy
+		w.do(stop()) // the next leader finds what was moved, and that it is not healthy
 		stop = env.StartLoops(t, register)
 		defer func() { w.do(stop()) }()
 	}
@@ -175,8 +175,8 @@ func TestMovesAreSlowed(t *testing.T) {
 	defer events.mu.Unlock()
 	const slowed = "Warning EvictionSlowed second: 8 of 8 templates that were moved off clusters last are not healthy where they were moved to, such as Deployment default/first-0: " +
 		"no more than 1 in a second are moved until they are, instead of as many as there are"
-	want := []string{slowed, slowed} // by each of both
-	if diff := cmp.Diff(want, slices.Clone(events.told)); diff != "" {
+	want := []string{slowed, slowed} // by each of the two leaders
+	if diff := cmp.Diff(want, slices.Clone(events.messages)); diff != "" {
 		t.Errorf("told (-want +got):\n%s", diff)
 	}
 }

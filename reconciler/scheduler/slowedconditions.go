@@ -28,7 +28,7 @@ type slowedConditions struct {
 	hub     client.Client
 	clock   clock.WithTicker
 	limiter *rateLimiter
-	// reported is what the condition of each Cluster reports, and since when, by name.
+	// reported is the rate that the condition of each Cluster reports, and when it was written, by name.
 	reported map[string]report
 }
 
@@ -37,8 +37,8 @@ type report struct {
 	at   time.Time
 }
 
-// run updates the conditions until ctx ends. The first update waits for one interval, until the moves of before a start have
-// been found: a condition of then is confirmed or removed, and not removed too early.
+// run updates the conditions until ctx ends. The first update waits for one interval, until the moves from before the
+// start have been found: else a condition from then would be removed too early.
 func (n *slowedConditions) run(ctx context.Context) error {
 	ticker := n.clock.NewTicker(conditionInterval)
 	defer ticker.Stop()
@@ -54,7 +54,7 @@ func (n *slowedConditions) run(ctx context.Context) error {
 	}
 }
 
-// update makes the conditions of all Clusters true.
+// update sets and removes the condition on all Clusters.
 func (n *slowedConditions) update(ctx context.Context) error {
 	slow, rate, why := n.limiter.slowly(ctx)
 	var list clusterv1alpha1.ClusterList

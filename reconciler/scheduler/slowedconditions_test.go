@@ -22,7 +22,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/placement"
 )
 
-// TestSlowedConditions: a Cluster whose evictions are slowed down has the condition while somebody waits, with few writes.
+// TestSlowedConditions: a Cluster whose evictions are slowed down has the condition while bindings wait, with few
+// writes.
 func TestSlowedConditions(t *testing.T) {
 	const words = " templates that were moved off clusters last are not healthy where they were moved to, such as Deployment shop/web: no more than "
 	ill := func(n int) failover.Outcomes {
@@ -36,7 +37,7 @@ func TestSlowedConditions(t *testing.T) {
 		writes int
 	}
 	for name, tc := range map[string]struct {
-		before bool // it says so from before a start
+		before bool // the Cluster has the condition from before the start
 		steps  []step
 	}{
 		"it slows down, changes and goes on": {steps: []step{

@@ -27,7 +27,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
-// wakes enqueues the bindings that a change may place elsewhere. It decides nothing.
+// wakes enqueues the bindings that a change may place elsewhere. It decides no placement.
 type wakes struct {
 	hub       client.Reader
 	decider   *decider.Decider
@@ -38,7 +38,7 @@ type wakes struct {
 	woken     loop.Inbox[reconcile.Request]
 }
 
-// wake looks again at the bindings that wait for what has come.
+// wake enqueues the unschedulable bindings that may fit now.
 func (w *wakes) wake(ctx context.Context) {
 	clusters, err := w.decider.Available(ctx)
 	if err != nil {
@@ -53,15 +53,15 @@ func (w *wakes) wake(ctx context.Context) {
 	}
 }
 
-// sooner looks at bindings whose turn comes sooner than announced.
+// sooner enqueues bindings whose turn comes earlier than they wait for.
 func (w *wakes) sooner(waiting []reconcile.Request) {
 	for _, req := range waiting {
 		w.woken.Add(req, true)
 	}
 }
 
-// quotaEvents looks at the bindings that a quota of the namespace keeps waiting.
-// What other bindings give back, they find out by trying again.
+// quotaEvents enqueues the bindings that wait for a quota of the namespace, when it is edited or
+// deleted. What other bindings free, they find out by their retries.
 func (w *wakes) quotaEvents() handler.TypedEventHandler[*policyv1alpha1.FederatedResourceQuota, reconcile.Request] {
 	look := func(quota *policyv1alpha1.FederatedResourceQuota, q queue) {
 		for _, b := range w.decider.Unschedulable().OverQuota(quota.Namespace) {
@@ -78,8 +78,8 @@ func (w *wakes) quotaEvents() handler.TypedEventHandler[*policyv1alpha1.Federate
 	}
 }
 
-// bindingEvents looks at every binding that comes or changes; those that were
-// there at the start when there is nothing else to do.
+// bindingEvents enqueues every binding that is created or changes; those that
+// exist at the start with a low priority, as they are most likely placed.
 func (w *wakes) bindingEvents() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) {
@@ -105,8 +105,8 @@ func (w *wakes) bindingEvents() handler.EventHandler {
 	}
 }
 
-// defined looks at the bindings that wait for a cluster and whose kind may be
-// defined by what b carries to clusters.
+// defined enqueues the unschedulable bindings whose kind may be defined by the template
+// of b, a CustomResourceDefinition.
 func (w *wakes) defined(q queue, b workv1alpha2.Binding) {
 	group, ok := placement.Defines(b)
 	if !ok {
@@ -117,8 +117,8 @@ func (w *wakes) defined(q queue, b workv1alpha2.Binding) {
 	}
 }
 
-// add has b looked at with its own priority, and that much before or behind
-// what others have.
+// add enqueues b with its own priority plus ahead, which is negative for work that can
+// wait.
 func (w *wakes) add(q queue, b workv1alpha2.Binding, ahead int) {
 	req := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)}
 	priority := ahead + w.priorityOf(b)
@@ -129,7 +129,7 @@ func (w *wakes) add(q queue, b workv1alpha2.Binding, ahead int) {
 	q.Add(req)
 }
 
-// priorityOf returns the priority that b has among others.
+// priorityOf returns the schedule priority of b; 0 if it has none, or priorities are off.
 func (w *wakes) priorityOf(b workv1alpha2.Binding) int {
 	if p := b.BindingSpec().SchedulePriority; p != nil && !w.opts.NoPriority {
 		return int(p.Priority)
@@ -137,13 +137,13 @@ func (w *wakes) priorityOf(b workv1alpha2.Binding) int {
 	return 0
 }
 
-// clusterEvents looks at the bindings that a change of a cluster may move. They
-// may be many: what users do goes first.
+// clusterEvents enqueues the bindings that a change of a cluster may move. These
+// may be many, so they get a low priority: edits by users go first.
 func (w *wakes) clusterEvents() handler.TypedEventHandler[*clusterv1alpha1.Cluster, reconcile.Request] {
 	return handler.TypedFuncs[*clusterv1alpha1.Cluster, reconcile.Request]{
 		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*clusterv1alpha1.Cluster], q queue) {
 			w.decider.ClusterChanged(nil, nil)
-			if !e.IsInInitialList { // at the start every binding is looked at anyway
+			if !e.IsInInitialList { // at the start bindingEvents enqueues every binding
 				w.enqueueAffected(ctx, q, e.Object)
 				w.unfit(q)
 			}
@@ -162,8 +162,8 @@ func (w *wakes) clusterEvents() handler.TypedEventHandler[*clusterv1alpha1.Clust
 	}
 }
 
-// unfit looks at the bindings that no cluster fits when a cluster comes or goes: those that it does not affect may say that
-// no cluster has joined, or not know that none is left. Where they say the same, nothing is written.
+// unfit enqueues the bindings that no cluster fits when a cluster joins or leaves, even if they do not select it: their
+// message may be that no cluster has joined, or has to become that. If it stays the same, nothing is written.
 func (w *wakes) unfit(q queue) {
 	for _, b := range w.decider.Unschedulable().Unfit() {
 		w.add(q, b, handler.LowPriority)
@@ -182,15 +182,15 @@ func (w *wakes) enqueueAffected(ctx context.Context, q queue, versions ...*clust
 	}
 }
 
-// request notes that something asks for b to be placed: only then its decision gets a new date, and only where
-// Options.DateEachTrial asks for that.
+// request records that an event asks for a placement of b, if Options.DateEachTrial is set: only then does the same
+// decision get a new time.
 func (w *wakes) request(b workv1alpha2.Binding) {
 	if w.opts.DateEachTrial {
 		w.requested.add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)})
 	}
 }
 
-// decisive lets those changes of a binding through that a placement depends on.
+// decisive passes the changes of a binding on which a placement depends.
 func decisive() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() ||
@@ -198,7 +198,8 @@ func decisive() predicate.Predicate {
 	}}
 }
 
-// fares reports whether it changed since when a template is unhealthy in its clusters, which may move it.
+// fares reports whether the time since which a template is unhealthy has changed in any cluster. That may move it, if
+// its policy has application failover.
 func fares(before, after client.Object) bool {
 	was, ok := before.(workv1alpha2.Binding)
 	is, also := after.(workv1alpha2.Binding)
@@ -210,9 +211,9 @@ func fares(before, after client.Object) bool {
 	})
 }
 
-// matters reports whether placements may depend on what changed. Free resources
-// are for those that wait for capacity alone, see unschedulable: nothing is moved because
-// they changed. Its taints show whether the cluster is ready.
+// matters reports whether placements may depend on what changed. Free resources do not
+// count: nothing that runs is moved because of them, and the unschedulable queue looks at them for those
+// that wait for capacity. Readiness counts by its taints.
 func matters(before, after *clusterv1alpha1.Cluster) bool {
 	was, is := &before.Spec, &after.Spec
 	return before.UID != after.UID ||
@@ -225,15 +226,15 @@ func matters(before, after *clusterv1alpha1.Cluster) bool {
 		!equality.Semantic.DeepEqual(before.Status.APIEnablements, after.Status.APIEnablements)
 }
 
-// movesNow reports whether a cluster with a taint that moves what runs there may be left now, and could not before,
-// or the other way round.
+// movesNow reports whether it has changed whether failover may move templates off a cluster that has a NoExecute
+// taint.
 func movesNow(before, after *clusterv1alpha1.Cluster) bool {
 	tainted := slices.ContainsFunc(after.Spec.Taints, func(t corev1.Taint) bool { return t.Effect == corev1.TaintEffectNoExecute })
 	return tainted && (failover.Movable(before) != failover.Movable(after) || failover.Suspected(before) != failover.Suspected(after))
 }
 
 // affects reports whether a change between versions of a cluster may change the
-// placement: the binding runs there, or one of its affinities means one of the
+// placement: the binding runs there, or one of its affinities selects one of the
 // versions.
 func affects(spec *workv1alpha2.ResourceBindingSpec, versions ...*clusterv1alpha1.Cluster) bool {
 	for _, target := range spec.Clusters {

@@ -23,9 +23,9 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/decider"
 )
 
-// TestWhatWakesWhat: which bindings are looked at again after which change. The
-// fleet has two clusters; m1 is full but for one core, m2 is full, and bindings
-// in every state that there is.
+// TestWhatWakesWhat: which change enqueues which bindings. The
+// fleet has two clusters: m1 is full but for one core, m2 is full. There are bindings
+// in every state.
 func TestWhatWakesWhat(t *testing.T) {
 	const (
 		placed    = "placed"    // on m1, by a policy for all clusters
@@ -156,7 +156,7 @@ func TestWhatWakesWhat(t *testing.T) {
 	}
 }
 
-// TestBackoff: what is not woken is tried again by itself, ever more seldom.
+// TestBackoff: a binding that no event enqueues is tried again by itself, with growing pauses.
 func TestBackoff(t *testing.T) {
 	cases := map[string]struct {
 		binding *workv1alpha2.ResourceBinding
@@ -190,7 +190,7 @@ func TestBackoff(t *testing.T) {
 	}
 }
 
-// TestPriority: what a binding's priority and the cause of a look do to its place.
+// TestPriority: how a binding's priority and the event that enqueues it decide its place in the queue.
 func TestPriority(t *testing.T) {
 	important := bound(func(b *workv1alpha2.ResourceBinding) {
 		b.Spec.SchedulePriority = &workv1alpha2.SchedulePriority{Priority: 1000}
@@ -240,7 +240,7 @@ func TestPriority(t *testing.T) {
 	}
 }
 
-// TestQuotaWakes: an edit of a quota brings back what it kept waiting.
+// TestQuotaWakes: an edit of a quota enqueues the bindings that wait for it.
 func TestQuotaWakes(t *testing.T) {
 	hub := hubOf().Build()
 	r := New(hub, decider.New(hub, decider.Options{}), &recorder{}, Options{})

@@ -21,7 +21,7 @@ import (
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// Register adds the loop to mgr. Its decider must be registered as well.
+// Register adds the loop to mgr. The decider has to be registered separately.
 func (r *Reconciler) Register(mgr ctrl.Manager) error {
 	c, err := controller.New("scheduler", mgr, controller.Options{
 		Reconciler:              r,

@@ -14,23 +14,23 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
-// writer writes placements, each on the version that was decided about, and knows what it
-// wrote last.
+// writer writes placements, guarded by the version of the binding that was decided about, and keeps its own
+// writes until the cache has them.
 type writer struct {
 	hub     client.Client
 	clock   clock.PassiveClock
 	written *writecache.Cache[workv1alpha2.Binding]
 }
 
-// put writes decision on b and returns what b is then.
+// put writes the decision to b and returns b as it is then.
 func (w writer) put(ctx context.Context, b workv1alpha2.Binding, decision placement.Decision) (workv1alpha2.Binding, error) {
 	desired := b.DeepCopyObject().(workv1alpha2.Binding)
 	decision.Put(desired)
 	return desired, w.write(ctx, b, desired)
 }
 
-// date writes that the decision of b's record was come to again just now. Within one
-// second there is nothing to write; where b has changed meanwhile, its event comes.
+// date writes the present time into the record of b's decision. Times are in seconds: within the same
+// one it writes nothing. If b has changed meanwhile, the event of that change enqueues it.
 func (w writer) date(ctx context.Context, b workv1alpha2.Binding, decision placement.Decision) error {
 	now := metav1.NewTime(w.clock.Now()).Rfc3339Copy()
 	if !decision.Record.At.Before(&now) {
