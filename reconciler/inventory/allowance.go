@@ -11,9 +11,9 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
-// AllowPruneAnnotation on a Kustomization lifts the brake. Its words, between commas, are
-// revisions for which it is lifted, "true" for all of them, and objects that may go whenever they
-// do, such as "namespace/shop" or "deployment.apps/shop/web". What is precious goes by its name alone.
+// AllowPruneAnnotation on a Kustomization lifts the brake. Its words, separated by commas, are
+// revisions for which it is lifted, "true" for all of them, and objects that may always be deleted,
+// such as "namespace/shop" or "deployment.apps/shop/web". Precious objects have to be named.
 const AllowPruneAnnotation = "kustomize.flotilla.io/allow-prune"
 
 const (
@@ -25,11 +25,11 @@ const (
 	coreGroup = "core"
 )
 
-// shortName is how people name an object that may go: "namespace/shop", "deployment/shop/web".
+// shortName returns how people name an object in an allowance: "namespace/shop", "deployment/shop/web".
 func shortName(id ID) string { return strings.ToLower(Describe(id)) }
 
-// fullName is how they name it where others of another group have that name, too: "deployment.apps/shop/web",
-// "service.core/shop/web".
+// fullName returns the name with the group, for an object whose short name is that of an object of another group, too:
+// "deployment.apps/shop/web", "service.core/shop/web".
 func fullName(id ID) string {
 	kind, rest, _ := strings.Cut(shortName(id), "/")
 	group := id.GroupKind.Group
@@ -39,19 +39,19 @@ func fullName(id ID) string {
 	return kind + "." + strings.ToLower(group) + "/" + rest
 }
 
-// Allowance is what people let go. The zero value is nothing.
+// Allowance is what people have allowed to be deleted. The zero value allows nothing.
 type Allowance struct {
 	revision bool
 	names    map[string]bool
 	// committed are the names of objects in the trailer, in their order.
 	committed []string
-	// known has an object of each short name, and alike the names of several.
+	// known holds an object for each short name, and alike the short names of several objects.
 	known map[string]ID
 	alike map[string]bool
 }
 
-// AllowanceOf reads the annotation of a Kustomization, and the trailer of the commit of a revision
-// such as "main@sha1:9f2c…": empty for none. A trailer only names objects: it cannot lift the brake
+// AllowanceOf parses the annotation of a Kustomization, and the trailer of the commit of a revision
+// such as "main@sha1:9f2c…"; both may be empty. A trailer can only name objects: it cannot lift the brake
 // for all that a commit removes.
 func AllowanceOf(annotation, trailer, revision string) Allowance {
 	out := Allowance{names: map[string]bool{}}
@@ -72,7 +72,7 @@ func AllowanceOf(annotation, trailer, revision string) Allowance {
 // short are kubectl's short names of kinds that go by their name alone.
 var short = map[string]string{"ns": "namespace", "pvc": "persistentvolumeclaim", "crd": "customresourcedefinition", "ks": "kustomization"}
 
-// inFull is a word of people as shortName has it.
+// inFull returns a word that people wrote in the form of shortName.
 func inFull(word string) string {
 	kind, name, _ := strings.Cut(strings.ToLower(word), "/")
 	if full, is := short[kind]; is && name != "" {
@@ -81,8 +81,8 @@ func inFull(word string) string {
 	return strings.ToLower(word)
 }
 
-// Among returns the allowance of a revision that has to do with these objects. A name without a group that stands for
-// several of them lets none go.
+// Among returns the allowance with names resolved among these objects. A name without a group that fits several of them
+// allows none.
 func (a Allowance) Among(known ...[]Entry) Allowance {
 	a.known, a.alike = map[string]ID{}, map[string]bool{}
 	for _, entries := range known {
@@ -97,14 +97,14 @@ func (a Allowance) Among(known ...[]Entry) Allowance {
 	return a
 }
 
-// Lets reports whether an object may go, whatever else is not known of it.
+// Lets reports whether an object that is not precious may be deleted: by the revision, or by its name.
 func (a Allowance) Lets(id ID) bool { return a.revision || a.Names(id) }
 
-// Names reports whether an object may go by its own name.
+// Names reports whether the allowance names an object.
 func (a Allowance) Names(id ID) bool { return a.names[a.NameOf(id)] || a.names[fullName(id)] }
 
-// NameOf is the name by which an object may go: "namespace/shop", and with its group where others have that name, too:
-// "ingress.networking.k8s.io/shop/web".
+// NameOf returns the name by which to allow the deletion of an object: "namespace/shop", or, with its group, if other
+// objects have that name: "ingress.networking.k8s.io/shop/web".
 func (a Allowance) NameOf(id ID) string {
 	name := shortName(id)
 	if other, there := a.known[name]; a.alike[name] || there && other != id {
@@ -113,9 +113,9 @@ func (a Allowance) NameOf(id ID) string {
 	return name
 }
 
-// Trailer is the line of a commit's message that lets objects of these names go, and what the commit before lets go:
-// "Flotilla-Allow-Delete: namespace/shop". It is empty where they are more than somebody would write, or one does not
-// fit into a line of names.
+// Trailer returns the line of a commit message that allows the deletion of objects with these names, and of those that
+// the present commit allows: "Flotilla-Allow-Delete: namespace/shop". It is empty for more names than a person would
+// write, or if one contains a character that a list of names cannot hold.
 func (a Allowance) Trailer(names []string) string {
 	all := slices.DeleteFunc(slices.Clone(a.committed), func(word string) bool { return a.alike[word] })
 	for _, name := range names {
@@ -130,8 +130,8 @@ func (a Allowance) Trailer(names []string) string {
 	return gitopsv1alpha1.AllowDeleteTrailer + ": " + strings.Join(all, ", ")
 }
 
-// HowToAllow ends a sentence with the value of AllowPruneAnnotation that lets something go, and with a Trailer, unless
-// that is empty.
+// HowToAllow returns the end of a sentence, with the value of AllowPruneAnnotation that allows a deletion, and with the
+// Trailer, unless that is empty.
 func HowToAllow(annotation, trailer string) string {
 	out := fmt.Sprintf("the annotation %s: %q", AllowPruneAnnotation, annotation)
 	if trailer != "" {
@@ -140,12 +140,12 @@ func HowToAllow(annotation, trailer string) string {
 	return out
 }
 
-// namesAll reports whether a loss may go, with each claim that it takes along.
+// namesAll reports whether the allowance names a loss and each volume claim that is deleted along with it.
 func (a Allowance) namesAll(l Loss) bool {
 	return !slices.ContainsFunc(l.own(), func(id ID) bool { return !a.Names(id) })
 }
 
-// spaces are the namespaces among the losses that may go: with all that is in them but claims.
+// spaces returns the namespaces among the losses that are named. These allow all that is in them, but no volume claims.
 func (a Allowance) spaces(losses []Loss) map[string]bool {
 	out := map[string]bool{}
 	for _, l := range losses {
@@ -156,13 +156,13 @@ func (a Allowance) spaces(losses []Loss) map[string]bool {
 	return out
 }
 
-// left is a loss without the claims that may go.
+// left returns a loss without the volume claims that are named.
 func (a Allowance) left(l Loss) Loss {
 	l.Contained = slices.DeleteFunc(slices.Clone(l.Contained), func(id ID) bool { return id.GroupKind == claimKind && a.Names(id) })
 	return l
 }
 
-// wordsFor are the names that let a loss go.
+// wordsFor returns the names that allow a loss.
 func (a Allowance) wordsFor(l Loss) []string {
 	var out []string
 	for _, id := range l.own() {
@@ -171,8 +171,8 @@ func (a Allowance) wordsFor(l Loss) []string {
 	return out
 }
 
-// with is what lets all of these go: what is precious, and what was named already, by its name,
-// and the others, if they are too many, by the revision.
+// with returns the value of the annotation that allows all of these losses. It names those that are precious or named
+// already, and allows the others by the revision, if they are too many.
 func (a Allowance) with(losses []Loss, tooMany bool, revision string) string {
 	var words []string
 	plain := false
@@ -189,7 +189,7 @@ func (a Allowance) with(losses []Loss, tooMany bool, revision string) string {
 	return strings.Join(words, ", ")
 }
 
-// trailer is the Trailer that lets all of these go, without the words that mean something else.
+// trailer returns the Trailer that allows all of these losses, without the words that are unclear.
 func (a Allowance) trailer(losses []Loss, tooMany bool, unclear map[string][]string) string {
 	a.committed = slices.DeleteFunc(slices.Clone(a.committed), func(word string) bool { return unclear[word] != nil })
 	var words []string
@@ -201,8 +201,8 @@ func (a Allowance) trailer(losses []Loss, tooMany bool, unclear map[string][]str
 	return a.Trailer(words)
 }
 
-// unclear are the words that are like the name of something that they do not let go, and let nothing else of the
-// losses go, each with the names that it may mean.
+// unclear returns the words of the allowance that are probably mistyped, each with the names that it may mean: they
+// resemble the name of a refused object and name none of the losses.
 func (a Allowance) unclear(refused, losses []Loss) map[string][]string {
 	clears := map[string]bool{}
 	for _, l := range losses {
@@ -223,7 +223,7 @@ func (a Allowance) unclear(refused, losses []Loss) map[string][]string {
 	return means
 }
 
-// describe returns what a Refusal says of words that are unclear.
+// describe returns the texts of a Refusal about unclear words.
 func (a Allowance) describe(unclear map[string][]string) []string {
 	var out []string
 	for _, word := range slices.Sorted(maps.Keys(unclear)) {
@@ -236,7 +236,7 @@ func (a Allowance) describe(unclear map[string][]string) []string {
 	return out
 }
 
-// isLike reports whether a word may mean an object: of its kind, whatever the group, with nearly its name.
+// isLike reports whether a word may mean an object: it has the same kind, in any group, and nearly the same name.
 func isLike(word string, id ID) bool {
 	kind, written, _ := strings.Cut(word, "/")
 	kind, _, _ = strings.Cut(kind, ".")
@@ -244,9 +244,9 @@ func isLike(word string, id ID) bool {
 	return kind == own && propagation.Nearest(written, []string{name}) != ""
 }
 
-// names reports whether a word lifts the brake for a
-// revision such as "main@sha1:9f2c…": "true", the revision itself, or its
-// commit, in full or from seven characters on.
+// names reports whether a word lifts the brake for a revision such as "main@sha1:9f2c…".
+// It does so if it is "true", the revision itself, or its commit, which may be abbreviated
+// to seven characters.
 func names(word, revision string) bool {
 	switch word {
 	case "":

@@ -9,22 +9,23 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/running"
 )
 
-// ReasonPruneBlocked says that a revision would remove more than is allowed without a person's word.
+// ReasonPruneBlocked says that a revision would remove more than it may without a person's permission.
 const ReasonPruneBlocked = "PruneBlocked"
 
 // ReasonPathNotFound says that a revision has no such path.
 const ReasonPathNotFound = "PathNotFound"
 
-// ReasonDeletedAgain says that an object is missing that others delete again and again, and that comes back only later.
+// ReasonDeletedAgain says that an object is missing that others delete again and again, and that it is applied again
+// only later.
 const ReasonDeletedAgain = "DeletedAgain"
 
-// Brake says how much of an inventory one revision may remove. What goes along counts, too.
+// Brake limits how much of an inventory one revision may remove. What is deleted along with the objects counts, too.
 type Brake struct {
-	// Share is the part of the inventory that may go, from 0 to 1. More is
+	// Share is the part of the inventory that may be removed, from 0 to 1. More is
 	// refused if it is also more than Count.
 	Share float64
-	// Count is the number of objects that may always go, unless they are all
-	// there is.
+	// Count is the number of objects that may always be removed, unless they are all
+	// that there are.
 	Count int
 }
 
@@ -32,33 +33,33 @@ type Brake struct {
 // inventory and more than five objects, or everything, or the last workload.
 func DefaultBrake() Brake { return Brake{Share: 0.2, Count: 5} }
 
-// Loss is an object that a revision removes, with what goes along.
+// Loss is an object that a revision removes, with what is deleted along with it.
 type Loss struct {
 	ID ID
-	// Within is how many other objects go with it that the revision does not remove itself: what
+	// Within is how many other objects are deleted with it that the revision does not remove itself: what
 	// is in a namespace, the objects of a kind, the inventory of a Kustomization.
 	Within int
-	// Precious says that it goes only if somebody names it: it is used by others, or holds data.
+	// Precious says that it is used by others, or holds data. Such an object is deleted only if people name it.
 	Precious bool
 	// Last says that no workload is left without it.
 	Last bool
-	// Carried is what is known of it by its placement in clusters, where nothing is by its kind; the zero value for nothing.
+	// Carried is its class by its placement in clusters, if its kind is not known; the zero value for none.
 	Carried running.Class
-	// Runs is how many workloads are among what goes with it.
+	// Runs is how many workloads are deleted with it.
 	Runs int
-	// Contained are those among what Kustomizations delete with it of which PreciousKind knows. Claims of these go only by
-	// their own names.
+	// Contained are the objects of precious kinds that Kustomizations delete with it. Volume claims among these have to
+	// be named themselves.
 	Contained []ID
-	// Preserved are those claims of it, itself included, that stay in clusters, as their policy preserves what leaves.
+	// Preserved are the volume claims among it and Contained that stay in clusters, as their policies preserve them.
 	Preserved []ID
-	// Claims is how many claims of others go with it with their data, beyond those held, and Kept how many more go here and
-	// stay in clusters, as their policies preserve what leaves.
+	// Claims is how many volume claims, beyond Contained, are deleted with it together with their data. Kept is how
+	// many more are deleted on the control plane and stay in clusters, as their policies preserve them.
 	Claims, Kept int
-	// Clusters is how many hold it, and lose it as well: of a Namespace, or of the definition of a kind.
+	// Clusters is, for a Namespace or a CustomResourceDefinition, how many clusters have it and lose it as well.
 	Clusters int
 }
 
-// String is "Namespace/shop with 82 objects".
+// String returns a text such as "Namespace/shop with 82 objects".
 func (l Loss) String() string {
 	switch {
 	case l.Last:
@@ -78,7 +79,7 @@ func (l Loss) String() string {
 	return out
 }
 
-// within names the worst of what goes with it.
+// within returns texts about the worst of what is deleted with it.
 func (l Loss) within() []string {
 	var out []string
 	contained := slices.SortedFunc(slices.Values(l.Contained), func(a, b ID) int { return cmp.Or(cmp.Compare(containedRank(a), containedRank(b)), compareIDs(a, b)) })
@@ -108,7 +109,7 @@ func (l Loss) within() []string {
 	return out
 }
 
-// stays says of a claim that clusters keep it; empty for one that goes there, too.
+// stays returns a text if clusters keep a volume claim; empty for one that is deleted there, too.
 func (l Loss) stays(id ID) string {
 	if !slices.Contains(l.Preserved, id) {
 		return ""
@@ -116,13 +117,14 @@ func (l Loss) stays(id ID) string {
 	return staysInClusters
 }
 
-// Texts about claims whose policies have them stay in clusters.
+// Texts about volume claims that clusters keep because of their policies.
 const (
 	staysInClusters = " (goes here; stays in clusters, as its policy preserves it)"
 	stayInClusters  = " (go here; stay in clusters, as their policies preserve them)"
 )
 
-// containedRank is lower for what is worse to lose: data cannot be restored; the content of a namespace is only counted.
+// containedRank is lower for what is worse to lose. Data comes first, as it cannot be restored, and Namespaces last, as
+// their content is only counted.
 func containedRank(id ID) int {
 	switch id.GroupKind {
 	case claimKind:
@@ -141,7 +143,7 @@ func counted(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// own are what is to be named of a loss: itself, and each claim that it takes along.
+// own returns what has to be named to allow a loss: the object itself, and each volume claim that is deleted with it.
 func (l Loss) own() []ID {
 	out := []ID{l.ID}
 	for _, id := range l.Contained {
@@ -152,24 +154,24 @@ func (l Loss) own() []ID {
 	return out
 }
 
-// Refusal is the brake's answer: why nothing was removed.
+// Refusal is the error of the brake: why nothing was removed.
 type Refusal struct {
 	// Total is how many objects are owned.
 	Total int
-	// Losses are those that nobody allowed, the worst first.
+	// Losses are those that people have not allowed, the worst first.
 	Losses []Loss
-	// Revision is the one that was refused. Stands says that it is applied, as its Kustomization was before: it is that
-	// which would have more of it removed.
+	// Revision is the one that was refused. Stands says that it is applied already, and that an edit of the
+	// Kustomization would remove the objects.
 	Revision string
 	Stands   bool
-	// Ends says that the Kustomization is being deleted, and that it was to hand these over.
+	// Ends says that the Kustomization is being deleted, and that others were to take these objects over.
 	Ends bool
-	// Allow is the value of AllowPruneAnnotation that would let them go.
+	// Allow is the value of AllowPruneAnnotation that would allow them.
 	Allow string
-	// Trailer is the line of a commit that would; empty where it would be too long.
+	// Trailer is the line of a commit message that would; empty if it would be too long.
 	Trailer string
-	// Unclear are words that let nothing go, each with the names that it may mean: "namespace/shpo (did you mean
-	// namespace/shop?)". Sorted.
+	// Unclear are words that allow nothing, each with the names that it may mean: "namespace/shpo (did you mean
+	// namespace/shop?)". They are sorted.
 	Unclear []string
 }
 
@@ -199,8 +201,8 @@ func (e *Refusal) Error() string {
 
 const namedInRefusal = 3
 
-// Refused says what became of a revision that is refused; stands says that it is applied already, as its Kustomization
-// was before.
+// Refused returns a text about the outcome of a refused revision. stands says that it is applied already, by the
+// Kustomization as it was before.
 func Refused(stands bool) string {
 	if stands {
 		return "nothing more was applied"
@@ -208,9 +210,9 @@ func Refused(stands bool) string {
 	return "nothing was applied"
 }
 
-// Check returns a *Refusal if removing these objects from an inventory of
-// total objects needs to be allowed by a person. Each must be one that would truly be deleted,
-// and stand once.
+// Check returns a *Refusal if people have to allow that these objects are removed from an inventory of
+// total objects. Each object must be one that would truly be deleted, and be listed
+// once.
 func (b Brake) Check(total int, losses []Loss, may Allowance, revision string) error {
 	var unnamed, precious []Loss
 	spaces := may.spaces(losses)
@@ -241,8 +243,8 @@ func (b Brake) Check(total int, losses []Loss, may Allowance, revision string) e
 	}
 }
 
-// FlagLast marks the losses that are workloads where none stays, and, where neither is, those that may be one where nothing
-// that stays may.
+// FlagLast sets Last on the losses that are workloads if no workload stays. If none of the losses is known to be a
+// workload, it does the same with objects that may be one.
 func FlagLast(losses []Loss, stays []Entry) {
 	most := running.Passive
 	for _, l := range losses {
@@ -256,7 +258,7 @@ func FlagLast(losses []Loss, stays []Entry) {
 	}
 }
 
-// class is what is known of it by its kind, or, where that is nothing, by its placement.
+// class returns the class of the object by its kind, or by its placement if the kind is not known.
 func (l Loss) class() running.Class {
 	if class := running.Of(l.ID.GroupKind); class != running.Foreign {
 		return class
@@ -264,12 +266,12 @@ func (l Loss) class() running.Class {
 	return l.Carried
 }
 
-// IsWorkload reports whether an object is of a kind that is known to run Pods: of Kubernetes, or of those whose rules come
-// with Flotilla.
+// IsWorkload reports whether an object is of a kind that is known to run Pods: one of Kubernetes, or a third-party kind
+// for which Flotilla has rules.
 func IsWorkload(id ID) bool { return running.Of(id.GroupKind) == running.Runs }
 
-// MayRun reports whether an object that a policy carries is taken for a workload: its kind runs Pods, or is of others, and
-// nothing is known of it.
+// MayRun reports whether a propagated object is taken for a workload: its kind runs Pods, or is a third-party kind of
+// which nothing is known.
 func MayRun(id ID) bool { return running.Of(id.GroupKind) >= running.Foreign }
 
 func worstFirst(a, b Loss) int {
@@ -286,7 +288,7 @@ func worstFirst(a, b Loss) int {
 	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(b.Within, a.Within), compareIDs(a.ID, b.ID))
 }
 
-// First names up to n objects in words, and says how many more there are.
+// First returns a text that names the first n objects, and how many more there are.
 func First(ids []ID, n int) string {
 	var names []string
 	for _, id := range ids[:min(n, len(ids))] {

@@ -6,8 +6,8 @@ import (
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 )
 
-// Changed returns the revision since which a Kustomization applies what it does: the last one that was
-// attempted, where that is not applied, or nothing else is known.
+// Changed returns the revision that last changed what a Kustomization applies. That is the last attempted one if it is
+// not applied yet, or if the history does not record another one.
 func Changed(status *kustomizev1.KustomizationStatus) string {
 	last := status.History.Latest()
 	if status.LastAppliedRevision != status.LastAttemptedRevision || last == nil || last.Metadata["revision"] != status.LastAppliedRevision {

@@ -6,10 +6,11 @@ import (
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 )
 
-// Deletes reports whether the end of a Kustomization is that of what it applied.
+// Deletes reports whether the deletion of a Kustomization also deletes what it applied.
 func Deletes(ks *kustomizev1.Kustomization) bool { return Keeps(ks) == "" }
 
-// Keeps says why the end of a Kustomization leaves what it applied, as KeepsAnnotation has it; empty where that is deleted.
+// Keeps returns why the deletion of a Kustomization leaves what it applied, as a value of KeepsAnnotation; empty if it
+// does not.
 func Keeps(ks *kustomizev1.Kustomization) string {
 	switch policy := ks.GetDeletionPolicy(); {
 	case ks.Spec.Suspend:

@@ -12,11 +12,11 @@ import (
 // Edited is an object that others changed or deleted while its Kustomization is suspended.
 type Edited struct {
 	ID ID
-	// Was is a digest of what it was before: once it is that again nothing is to be reported.
+	// Was is a digest of what it was before. Once the object has that digest again, the edit is dropped.
 	Was string
 	// Gone says that it is deleted.
 	Gone bool
-	// Nameless says that its name is not to be shown, as text of a Secret is in it.
+	// Nameless says that its name must not be shown, as it contains text from a Secret.
 	Nameless bool
 }
 
@@ -28,8 +28,8 @@ type edited struct {
 	Nameless bool   `json:"nameless,omitempty"`
 }
 
-// EditedIn returns what others changed or deleted as the status of a Kustomization says. What cannot be read is left
-// out.
+// EditedIn returns what others changed or deleted, as the status of a Kustomization records it. Entries that cannot be
+// read are left out.
 func EditedIn(status kustomizev1.KustomizationStatus) []Edited {
 	var recorded []edited
 	latest := status.History.Latest()
@@ -45,8 +45,8 @@ func EditedIn(status kustomizev1.KustomizationStatus) []Edited {
 	return out
 }
 
-// RecordEdited has the latest outcome of a status, and no other one, say what others changed or deleted. Of many the
-// first are enough: what is reported is that there are some.
+// RecordEdited writes what others changed or deleted into the latest outcome of a status, and removes it from all
+// others. Of many, only the first are recorded: they are enough to report that there is drift.
 func RecordEdited(status *kustomizev1.KustomizationStatus, found []Edited) {
 	var recorded []edited
 	for _, e := range found[:min(len(found), mostRecorded)] {
@@ -54,7 +54,7 @@ func RecordEdited(status *kustomizev1.KustomizationStatus, found []Edited) {
 	}
 	text := ""
 	if len(recorded) > 0 {
-		raw, _ := json.Marshal(recorded) // it is made of texts
+		raw, _ := json.Marshal(recorded) // strings and booleans can always be encoded
 		text = string(raw)
 	}
 	recordText(status, gitopsv1alpha1.EditedKey, text, true)

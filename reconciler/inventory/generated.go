@@ -7,13 +7,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// generatedName is a name as kustomize generates it: with a hash of the content, in its alphabet.
+// generatedName matches a name that kustomize generates: it ends in a hash of the content, in kustomize's alphabet.
 var generatedName = regexp.MustCompile(`^(.+)-[2456789bcdfghkmt]{10}$`)
 
 // generatedKinds are the kinds that kustomize generates.
 var generatedKinds = []schema.GroupKind{{Kind: "ConfigMap"}, {Kind: "Secret"}}
 
-// generatedFrom is what a generated object is without the hash in its name; false of what is not generated.
+// generatedFrom returns the ID of a generated object without the hash in its name; false if it is not generated.
 func generatedFrom(id ID) (ID, bool) {
 	match := generatedName.FindStringSubmatch(id.Name)
 	if match == nil || !slices.Contains(generatedKinds, id.GroupKind) {
@@ -23,8 +23,8 @@ func generatedFrom(id ID) (ID, bool) {
 	return id, true
 }
 
-// WithoutRegenerated returns the removed entries without those that kustomize generated, and generates again from another
-// content: they have another name among the desired ones, and nothing is lost by that.
+// WithoutRegenerated returns the removed entries without those that kustomize has generated again with new content:
+// these are among the desired ones with another hash in their names, and nothing is lost.
 func WithoutRegenerated(removed, desired []Entry) []Entry {
 	anew := map[ID]bool{}
 	for _, e := range desired {

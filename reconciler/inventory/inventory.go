@@ -29,8 +29,8 @@ func (e Entry) GroupVersionKind() schema.GroupVersionKind {
 	return e.ID.GroupKind.WithVersion(e.Version)
 }
 
-// Describe returns "Kind/namespace/name", or "Kind/name" for a cluster-scoped
-// object: how an object is named to people.
+// Describe returns the name of an object for people: "Kind/namespace/name", or
+// "Kind/name" for a cluster-scoped object.
 func Describe(id ID) string {
 	if id.Namespace == "" {
 		return id.GroupKind.Kind + "/" + id.Name
@@ -43,8 +43,8 @@ func IDOf(obj *unstructured.Unstructured) ID {
 	return object.UnstructuredToObjMetadata(obj)
 }
 
-// OfManifest returns the identity and the metadata of a manifest as it is sent to clusters, and false
-// if it is none.
+// OfManifest returns the identity and the metadata of a manifest in a Work. It returns false if raw is not an
+// object.
 func OfManifest(raw []byte) (ID, *metav1.PartialObjectMetadata, bool) {
 	obj := &metav1.PartialObjectMetadata{}
 	if json.Unmarshal(raw, obj) != nil {
@@ -95,7 +95,7 @@ func Read(recorded *kustomizev1.ResourceInventory) ([]Entry, error) {
 	return entries, nil
 }
 
-// Record returns the form in which entries are kept in a status.
+// Record returns entries in the form of a status.
 func Record(entries []Entry) *kustomizev1.ResourceInventory {
 	refs := make([]kustomizev1.ResourceRef, 0, len(entries))
 	for _, e := range entries {
@@ -116,7 +116,7 @@ func Drop(status *kustomizev1.KustomizationStatus, ids []ID) {
 	status.Inventory.Entries = slices.DeleteFunc(slices.Clone(status.Inventory.Entries), func(ref kustomizev1.ResourceRef) bool { return gone[ref.ID] })
 }
 
-// Diff says how the objects of a revision relate to what is owned today. Each
+// Diff compares the objects of a revision with what is owned. Each
 // list is sorted.
 type Diff struct {
 	// Added are in the revision, but were not owned.
@@ -164,7 +164,7 @@ func IDsOf(entries []Entry) []ID {
 	return ids
 }
 
-// Union returns the entries of both, each identity once; for one that stands
+// Union returns the entries of both, each identity once; for one that is
 // in both, the version of b counts.
 func Union(a, b []Entry) []Entry {
 	out := slices.Concat(b, Compare(a, b).Removed)

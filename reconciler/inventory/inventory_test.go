@@ -152,7 +152,7 @@ func TestRecordIsReadBack(t *testing.T) {
 }
 
 // TestComparePropertiesHold checks on random sets what must hold for all:
-// nothing is lost, nothing stands twice, order does not matter, and a set
+// nothing is lost, nothing is listed twice, order does not matter, and a set
 // compared with itself is unchanged.
 func TestComparePropertiesHold(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
@@ -224,7 +224,7 @@ func TestBrake(t *testing.T) {
 	}
 }
 
-// TestAMisspeltAllowance: a word that lets nothing go, and is like a name of what stays, is reported.
+// TestAMisspeltAllowance: a word that allows nothing, and resembles the name of a refused object, is reported.
 func TestAMisspeltAllowance(t *testing.T) {
 	const revision = "main@sha1:9f2c4d1e0b7a"
 	loss := func(text string) inventory.Loss { return inventory.Loss{ID: entry(text, "v1").ID, Precious: true} }
@@ -255,8 +255,8 @@ func TestAMisspeltAllowance(t *testing.T) {
 	}
 }
 
-// TestWhatLiftsTheBrake: a revision, or "true", lifts it for what is plain, and names for what they
-// name, whatever stands beside them.
+// TestWhatLiftsTheBrake: a revision, or "true", lifts it for objects that are not precious, and names for the objects
+// that they name, whatever else the annotation has.
 func TestWhatLiftsTheBrake(t *testing.T) {
 	const revision = "main@sha1:9f2c4d1e0b7a"
 	plain := inventory.Loss{ID: entry("shop_web_apps_Deployment", "v1").ID}
@@ -265,7 +265,7 @@ func TestWhatLiftsTheBrake(t *testing.T) {
 	cases := map[string]struct {
 		annotation, trailer string
 		losses              []inventory.Loss
-		want                string // what would let it go; empty: it goes
+		want                string // what would allow it; empty if it is allowed
 	}{
 		"no annotation":                {losses: []inventory.Loss{plain}, want: revision},
 		"always":                       {annotation: "true", losses: []inventory.Loss{plain}},
@@ -313,16 +313,16 @@ func TestWhatLiftsTheBrake(t *testing.T) {
 	}
 }
 
-// TestNamesThatSeveralHave: a name without a group lets go what alone has it in the revision, and nothing where it could be
-// either of two; the refusal names them so that they can be distinguished.
+// TestNamesThatSeveralHave: a name without a group allows the only object that has it in the revision, and none if two
+// have it; the refusal then names them with their groups.
 func TestNamesThatSeveralHave(t *testing.T) {
 	const revision = "main@sha1:9f2c4d1e0b7a"
 	native, foreign, core := "shop_web_networking.k8s.io_Ingress", "shop_web_example.com_Ingress", "shop_web__Service"
 	for name, tc := range map[string]struct {
 		annotation, trailer string
 		removed, stays      string
-		want                string // the names that the refusal asks for; empty: it goes
-		says                string // what it says of those that were given
+		want                string // the names that the refusal asks for; empty if it is allowed
+		says                string // what it reports of those that were given
 	}{
 		"alone, by the short name":                  {trailer: "ingress/shop/web", removed: native},
 		"alone, by its group":                       {trailer: "Ingress.networking.k8s.io/shop/web", removed: native},
@@ -375,7 +375,7 @@ func TestNamesThatSeveralHave(t *testing.T) {
 	}
 }
 
-// TestATrailerKeepsWhatTheCommitBeforeAllows: it takes that commit's place, and what it lets go has to go still.
+// TestATrailerKeepsWhatTheCommitBeforeAllows: the new commit replaces that one, whose allowances are still needed.
 func TestATrailerKeepsWhatTheCommitBeforeAllows(t *testing.T) {
 	const revision = "main@sha1:9f2c4d1e0b7a"
 	known := entries("_shop__Namespace", "a_web_networking.k8s.io_Ingress", "a_web_example.com_Ingress")
@@ -400,7 +400,7 @@ func TestATrailerKeepsWhatTheCommitBeforeAllows(t *testing.T) {
 	}
 }
 
-// TestNamesThatFitNoTrailer: a line that would be read as something else is not reported.
+// TestNamesThatFitNoTrailer: no trailer is proposed that would be parsed as something else.
 func TestNamesThatFitNoTrailer(t *testing.T) {
 	for name, tc := range map[string]struct {
 		names []string
@@ -421,7 +421,7 @@ func TestNamesThatFitNoTrailer(t *testing.T) {
 	}
 }
 
-// TestWhatGoesAlong: what goes with an object counts, and the worst is named first.
+// TestWhatGoesAlong: what is deleted along with an object counts, and the worst is named first.
 func TestWhatGoesAlong(t *testing.T) {
 	const revision = "main@sha1:9f2c4d1e"
 	of := func(id string, within int, precious bool) inventory.Loss {
@@ -547,7 +547,7 @@ func TestAChildThatRunsSomething(t *testing.T) {
 	}
 }
 
-// TestTheLastWorkload: a small application that loses it is gone, whatever else of it stays.
+// TestTheLastWorkload: an application without its last workload is gone, whatever else of it stays.
 func TestTheLastWorkload(t *testing.T) {
 	const web, worker, config, job = "shop_web_apps_Deployment", "shop_worker_apps_StatefulSet", "shop_web__ConfigMap", "shop_once_batch_Job"
 	const rollout, widget, monitor = "shop_web_argoproj.io_Rollout", "shop_web_example.com_Widget", "shop_web_monitoring.coreos.com_ServiceMonitor"
@@ -601,7 +601,8 @@ func TestTheLastWorkload(t *testing.T) {
 	}
 }
 
-// TestWhatIsPreciousInAChild: who lets a Kustomization go is told what data goes with it, and names each claim.
+// TestWhatIsPreciousInAChild: the refusal names the data that a Kustomization would delete, and each claim has to be
+// named to allow it.
 func TestWhatIsPreciousInAChild(t *testing.T) {
 	const revision = "main@sha1:9f2c4d1e"
 	const child, data, logs = "kustomization/flux-system/ledger", "persistentvolumeclaim/ledger/data", "persistentvolumeclaim/ledger/logs"
@@ -618,7 +619,7 @@ func TestWhatIsPreciousInAChild(t *testing.T) {
 	for name, tc := range map[string]struct {
 		loss                inventory.Loss
 		annotation, trailer string
-		want, allow         string // what is refused, and what lets it go; empty for nothing
+		want, allow         string // what is refused, and what would allow it; empty for nothing
 		unclear             []string
 	}{
 		"nothing is named": {

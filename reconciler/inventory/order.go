@@ -9,18 +9,19 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// A Stage is a step of an apply: what stands in an earlier one is there before
+// A Stage is a step of an apply: the objects of an earlier one are written before
 // a later one begins.
 type Stage int
 
 const (
-	// Definitions are what other objects need to exist at all: kinds and
+	// Definitions are what other objects need before they can be created: kinds and
 	// namespaces.
 	Definitions Stage = iota
 	// Overrides say what differs per cluster. They come before the policies, so
 	// that nothing reaches a cluster without them.
 	Overrides
-	// Policies say where templates run. They come before the templates.
+	// Policies say where templates run. They come before the templates, which are
+	// propagated as soon as they exist.
 	Policies
 	// Templates is everything else.
 	Templates
@@ -49,15 +50,15 @@ func StageOf(kind schema.GroupKind) Stage {
 	return Templates
 }
 
-// Sort puts objects in the order in which they are applied: by stage, and
-// within one by the order that Flux's library gives the kinds.
+// Sort sorts objects in the order in which they are applied: by stage, and
+// within a stage in the order of kinds of Flux's library.
 func Sort(objects []*unstructured.Unstructured) {
 	slices.SortStableFunc(objects, func(a, b *unstructured.Unstructured) int {
 		return compareOrder(IDOf(a), IDOf(b))
 	})
 }
 
-// SortForRemoval puts entries in the order in which they are deleted: the
+// SortForRemoval sorts entries in the order in which they are deleted: the
 // reverse of the order of their apply.
 func SortForRemoval(entries []Entry) {
 	slices.SortStableFunc(entries, func(a, b Entry) int { return compareOrder(b.ID, a.ID) })

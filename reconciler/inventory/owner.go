@@ -5,13 +5,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Labels that say which Kustomization an object belongs to.
+// Labels that name the Kustomization that owns an object. They are Flux's.
 var (
 	nameLabel      = kustomizev1.GroupVersion.Group + "/name"
 	namespaceLabel = kustomizev1.GroupVersion.Group + "/namespace"
 )
 
-// OwnerLabels returns the labels that objects of the named Kustomization carry.
+// OwnerLabels returns the labels that objects of the owner carry.
 func OwnerLabels(owner types.NamespacedName) map[string]string {
 	return map[string]string{nameLabel: owner.Name, namespaceLabel: owner.Namespace}
 }
@@ -23,5 +23,5 @@ func OwnerOf(obj Labelled) (types.NamespacedName, bool) {
 	return owner, owner.Name != "" && owner.Namespace != ""
 }
 
-// Labelled is what has labels.
+// Labelled is an object with labels.
 type Labelled interface{ GetLabels() map[string]string }

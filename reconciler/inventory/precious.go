@@ -7,8 +7,8 @@ var (
 	namespaceKind = schema.GroupKind{Kind: "Namespace"}
 )
 
-// PreciousKind is what goes with an object of a kind and no manifest brings back, in words; empty for other kinds.
-// One that is in use goes only if somebody names it.
+// PreciousKind returns what is lost with an object of a kind and no manifest can restore, as a text; empty for kinds
+// that are not precious. A precious object in use is deleted only if people name it.
 func PreciousKind(kind schema.GroupKind) string {
 	switch kind {
 	case claimKind:

@@ -13,23 +13,23 @@ import (
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 )
 
-// mostRecorded is how many objects of each sort a status names.
+// mostRecorded is how many objects of each sort a status names, so that it does not outgrow what the store takes.
 const mostRecorded = 1000
 
 var kustomizations = kustomizev1.GroupVersion.WithKind(kustomizev1.KustomizationKind).GroupKind()
 
-// OfKustomization identifies a Kustomization.
+// OfKustomization returns the ID of a Kustomization.
 func OfKustomization(key client.ObjectKey) ID {
 	return ID{GroupKind: kustomizations, Namespace: key.Namespace, Name: key.Name}
 }
 
 // Removed returns what left the revisions of a Kustomization and clusters may still hold, as its
-// status says. What cannot be read is left out.
+// status records it. Entries that cannot be read are left out.
 func Removed(status kustomizev1.KustomizationStatus) []ID {
 	return recorded(status, gitopsv1alpha1.RemovedKey)
 }
 
-// RemovedBeyond returns how many more there are than Removed names.
+// RemovedBeyond returns how many more the status counts than Removed names.
 func RemovedBeyond(status kustomizev1.KustomizationStatus) int {
 	latest := status.History.Latest()
 	if latest == nil {
@@ -44,9 +44,9 @@ func RemovedBeyond(status kustomizev1.KustomizationStatus) int {
 	return max(n, 0)
 }
 
-// RecordRemoved has the latest outcome of a status, and no other one, say what clusters may still
-// hold: removed, or, where nobody has looked, what an earlier outcome says. Of many, Kustomizations are named before
-// others, as what they applied is found by them, and what is not named is counted.
+// RecordRemoved writes what clusters may still hold into the latest outcome of a status, and removes it from all
+// others. If looked is false, it keeps what is recorded. Of many, Kustomizations are named before others, as they prove
+// who applied what else is left; what is not named is counted.
 func RecordRemoved(status *kustomizev1.KustomizationStatus, removed []ID, looked bool) {
 	var first, rest []ID
 	for _, id := range removed {
@@ -63,41 +63,42 @@ func RecordRemoved(status *kustomizev1.KustomizationStatus, removed []ID, looked
 	recordText(status, gitopsv1alpha1.RemovedKey, text, looked)
 }
 
-// Leaving returns what left the revision of a Kustomization and has yet to be removed from the hub, or
-// taken by others, as its status says.
+// Leaving returns what left the revision of a Kustomization and has yet to be deleted on the hub, or
+// taken over by others, as its status records it.
 func Leaving(status kustomizev1.KustomizationStatus) []ID {
 	return recorded(status, gitopsv1alpha1.LeavingKey)
 }
 
-// LetGo returns those of Leaving that a revision was allowed to drop, and that stay until they are replaced: not what
-// is to change hands, or may be.
+// LetGo returns those of Leaving that a revision was allowed to drop, and that stay until they are replaced. What
+// others want, or may want, is not among them.
 func LetGo(status kustomizev1.KustomizationStatus) []ID {
 	undecided := Undecided(status)
 	return slices.DeleteFunc(Leaving(status), func(id ID) bool { return slices.Contains(undecided, id) })
 }
 
-// Undecided returns what is to change hands, or may be, as a status says, and so has not been let go of.
+// Undecided returns those of Leaving that others want, or may want, as a status records it. Their deletion has not been
+// allowed.
 func Undecided(status kustomizev1.KustomizationStatus) []ID {
 	return recorded(status, gitopsv1alpha1.UndecidedKey)
 }
 
-// RecordUndecided has the latest outcome of a status, and no other one, say what is undecided.
+// RecordUndecided writes what is undecided into the latest outcome of a status, and removes it from all others.
 func RecordUndecided(status *kustomizev1.KustomizationStatus, ids []ID) {
 	record(status, gitopsv1alpha1.UndecidedKey, ids, true)
 }
 
-// Sorted are the identities of a set, in the order of entries.
+// Sorted returns the identities of a set, in the order of entries.
 func Sorted(ids map[ID]bool) []ID {
 	out := slices.Collect(maps.Keys(ids))
 	SortIDs(out)
 	return out
 }
 
-// AllRecorded reports whether so many objects as are recorded of a sort are all there are.
+// AllRecorded reports whether the recorded objects of a sort are all that there are, and the record was not cut.
 func AllRecorded(ids []ID) bool { return len(ids) < mostRecorded }
 
-// RecordLeaving has the latest outcome of a status, and no other one, say what is leaving, and what of that is
-// undecided, or, where nobody has looked, what an earlier outcome says.
+// RecordLeaving writes what is leaving, and what of that is undecided, into the latest outcome of a status, and removes
+// it from all others. If looked is false, it keeps what is recorded.
 func RecordLeaving(status *kustomizev1.KustomizationStatus, leaving, undecided []ID, looked bool) {
 	record(status, gitopsv1alpha1.LeavingKey, leaving, looked)
 	record(status, gitopsv1alpha1.UndecidedKey, undecided, looked)
@@ -132,7 +133,8 @@ func record(status *kustomizev1.KustomizationStatus, key string, ids []ID, looke
 	recordText(status, key, texts(ids[:min(len(ids), mostRecorded)]), looked)
 }
 
-// recordText has the latest outcome alone say a text, or, where nobody has looked, what an earlier one says.
+// recordText writes a text into the latest outcome of a status, and removes it from all others. If looked is false, it
+// moves the text that is recorded.
 func recordText(status *kustomizev1.KustomizationStatus, key, text string, looked bool) {
 	had := ""
 	for _, outcome := range status.History {
@@ -154,7 +156,7 @@ func recordText(status *kustomizev1.KustomizationStatus, key, text string, looke
 	latest.Metadata[key] = text
 }
 
-// Unnamed is how many of the objects RecordRemoved counts and does not name.
+// Unnamed returns how many of the objects RecordRemoved only counts.
 func Unnamed(removed []ID) int {
 	first := 0
 	for _, id := range removed {

@@ -11,18 +11,18 @@ import (
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 )
 
-// Terminating is an object that left the revisions of a Kustomization and that the control plane is deleting still.
+// Terminating is an object that left the revisions of a Kustomization and that the control plane is still deleting.
 type Terminating struct {
 	ID ID
-	// UID is that of the incarnation: one of the same name with another UID is another object.
+	// UID tells it from a new object of the same name.
 	UID types.UID
-	// Keeps says what keeps it; empty where nobody says.
+	// Keeps is a text about what keeps it from being gone; empty if that is not known.
 	Keeps string
-	// Nameless says that its name is not to be shown, as text of a Secret is in it.
+	// Nameless says that its name must not be shown, as it contains text from a Secret.
 	Nameless bool
 }
 
-// terminating is the recorded form of a Terminating, or, with More alone, of that many that are not named.
+// terminating is the recorded form of a Terminating, or, with only More set, of that many that are not named.
 type terminating struct {
 	ID       string    `json:"id,omitempty"`
 	UID      types.UID `json:"uid,omitempty"`
@@ -31,8 +31,8 @@ type terminating struct {
 	More     int       `json:"more,omitempty"`
 }
 
-// TerminatingIn returns what is being deleted as the status of a Kustomization says, and how many more there are. What
-// cannot be read is left out.
+// TerminatingIn returns what is being deleted, as the status of a Kustomization records it, and how many more the
+// status counts. Entries that cannot be read are left out.
 func TerminatingIn(status kustomizev1.KustomizationStatus) (out []Terminating, beyond int) {
 	var recorded []terminating
 	latest := status.History.Latest()
@@ -51,8 +51,8 @@ func TerminatingIn(status kustomizev1.KustomizationStatus) (out []Terminating, b
 	return out, beyond
 }
 
-// RecordTerminating has the latest outcome of a status, and no other one, say what is being deleted, or, where nobody
-// has looked, what an earlier outcome says. Of many each kind is named.
+// RecordTerminating writes what is being deleted into the latest outcome of a status, and removes it from all others.
+// If looked is false, it keeps what is recorded. Of many, at least one of each kind is named.
 func RecordTerminating(status *kustomizev1.KustomizationStatus, found []Terminating, looked bool) {
 	var recorded []terminating
 	for _, t := range firstOfKinds(found) {
@@ -64,7 +64,7 @@ func RecordTerminating(status *kustomizev1.KustomizationStatus, found []Terminat
 	}
 	text := ""
 	if len(recorded) > 0 {
-		raw, _ := json.Marshal(recorded) // it is made of texts and numbers
+		raw, _ := json.Marshal(recorded) // strings, booleans and numbers can always be encoded
 		text = string(raw)
 	}
 	recordText(status, gitopsv1alpha1.TerminatingKey, text, looked)

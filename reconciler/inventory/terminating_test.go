@@ -12,8 +12,8 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// TestMoreThanIsNamed: what is not named is counted, and what else went with a Kustomization can be found for as long
-// as that is named.
+// TestMoreThanIsNamed: objects that are not named are counted, and Kustomizations are named first, as what they applied
+// is found by them.
 func TestMoreThanIsNamed(t *testing.T) {
 	var removed []inventory.ID
 	for n := range 2500 {
@@ -56,7 +56,7 @@ func TestMoreThanIsNamed(t *testing.T) {
 	}
 }
 
-// TestWhatIsBeingDeletedIsRecorded: by name, with what keeps it, and of many as many as there is room for.
+// TestWhatIsBeingDeletedIsRecorded: by name, with what keeps it, up to a number.
 func TestWhatIsBeingDeletedIsRecorded(t *testing.T) {
 	held := inventory.Terminating{ID: entry("shop_a__ConfigMap", "v1").ID, UID: "u", Keeps: "kept by its finalizers: example.com/hold"}
 	hidden := inventory.Terminating{ID: entry("shop_key__Secret", "v1").ID, UID: "v", Nameless: true}
