@@ -26,8 +26,8 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/execution/waitqueue"
 )
 
-// TestAsWhomAWorkIsApplied: where a cluster says so, never as anybody but those whose
-// word is in the Work.
+// TestAsWhomAWorkIsApplied: if the Cluster has the annotation for it, never as anybody but the authors
+// of the Work.
 func TestAsWhomAWorkIsApplied(t *testing.T) {
 	const (
 		alice = "flotilla:user:alice"
@@ -82,7 +82,7 @@ func TestAsWhomAWorkIsApplied(t *testing.T) {
 			}
 			w := testWorker(&tc.edge, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
 			for range triesForOthers {
-				w.queue.Retries.When(workKey) // the right may be on its way no more
+				w.queue.Retries.When(workKey) // so often that the right does not count as on its way any more
 			}
 			s := &state{key: workKey, work: testWork(text), member: &tc.edge, cluster: &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "eu-1"}}}
 			s.cluster.Annotations = map[string]string{"cluster.flotilla.io/apply-as": tc.as}
@@ -118,8 +118,8 @@ func TestAsWhomAWorkIsApplied(t *testing.T) {
 	}
 }
 
-// TestARightThatIsOnItsWay: a Work waits for it, and is looked at when it is there; one
-// that waits for another goes on waiting, for as long as it would have.
+// TestARightThatIsOnItsWay: a Work waits for a missing right, and is enqueued when that is granted; one
+// that waits for another right goes on waiting, with the same back-off.
 func TestARightThatIsOnItsWay(t *testing.T) {
 	const (
 		apps      = `"rules":[{"verbs":["patch"],"apiGroups":["apps"],"resources":["deployments"]}]`
@@ -192,8 +192,8 @@ func TestARightThatIsOnItsWay(t *testing.T) {
 	}
 }
 
-// TestNamesOfTheControlPlane: nobody's word makes a Role or binding in a member that is
-// called, or is about somebody who is called, as the control plane calls its users.
+// TestNamesOfTheControlPlane: no author can create a Role or binding in a member with a name that is
+// reserved for the control plane's users, or for such a user.
 func TestNamesOfTheControlPlane(t *testing.T) {
 	const binding = `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"RoleBinding","metadata":{"namespace":"shop","name":"x"},"subjects":[{"kind":"Group","name":"flotilla:masters"}]}`
 	for name, tc := range map[string]struct {
@@ -230,8 +230,8 @@ func TestNamesOfTheControlPlane(t *testing.T) {
 	}
 }
 
-// TestAClusterThatIsNotKnown: nobody says as whom it applies, so what somebody wrote is
-// not sent with all rights.
+// TestAClusterThatIsNotKnown: without the Cluster it is not known as whom to apply, so a Work with authors
+// is not sent with the hub's own rights.
 func TestAClusterThatIsNotKnown(t *testing.T) {
 	e := &edge{presence: members.Absent}
 	work := testWork(manifestText)

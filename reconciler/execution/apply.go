@@ -83,7 +83,7 @@ type applier struct {
 	releases *releases
 }
 
-// inspector detects drift, and reports it.
+// inspector detects drift, and emits events about it.
 type inspector interface {
 	Inspect(ctx context.Context, l *drift.Finding) (*drift.Drift, error)
 	Report(work *workv1alpha1.Work, m *manifest.Manifest, d *drift.Drift)
@@ -122,7 +122,7 @@ func (a *applier) carry(ctx context.Context, s *state) (loop.Next, error) {
 // when an event comes.
 func (a *applier) carryOne(ctx context.Context, s *state, o *object) (time.Duration, error) {
 	if o.record.Desired != o.Hash && o.Replaces(s.work) {
-		o.record = workv1alpha1.AppliedHash{Ordinal: o.Ordinal} // it is about another object
+		o.record = workv1alpha1.AppliedHash{Ordinal: o.Ordinal} // the record is that of another object
 	}
 	observed, presence := s.member.Read(o.GVK, o.Key)
 	o.observed, o.known = observed, presence != members.Unknown
@@ -156,10 +156,10 @@ func (a *applier) carryOne(ctx context.Context, s *state, o *object) (time.Durat
 	}
 	to := target{act, observed, presence}
 	if err := a.gate.check(ctx, s, o, to); err != nil {
-		return 0, err // at each look, before the back-off of what is put back
+		return 0, err // before the back-off below, so that every pass reports it
 	}
 	if act.putsBack() {
-		if pause := a.pauses.Due(s.key); pause > 0 { // an object that differs does not count as applied meanwhile
+		if pause := a.pauses.Due(s.key); pause > 0 { // an error, as an object that differs does not count as applied
 			return pause, a.faults.explain(s, o, a.pauses.Why(s.key, o.Ordinal))
 		}
 		a.pauses.Ran(s.key)
@@ -167,9 +167,9 @@ func (a *applier) carryOne(ctx context.Context, s *state, o *object) (time.Durat
 	return 0, a.send(ctx, s, o, to)
 }
 
-// keptFrom finds out what others did to an object while changes are kept from the member: it
-// is left so. Of one that the Work asks for in another version than was sent, it is not reported
-// what differs: that may be the version.
+// keptFrom finds out what others did to an object while dispatching is suspended, and leaves it
+// so. If the manifest has changed since it was sent, the report does not name what differs, as that may
+// be the change of the manifest.
 func (a *applier) keptFrom(ctx context.Context, s *state, o *object, presence members.Presence) (time.Duration, error) {
 	sent := o.record.Desired
 	if sent == "" {
@@ -191,7 +191,7 @@ func (a *applier) keptFrom(ctx context.Context, s *state, o *object, presence me
 	default:
 		o.drift = &drift.Drift{Text: drift.TakenOver(&o.Manifest)}
 	}
-	return waitqueue.SafetyNet, nil // it may be put right without an event
+	return waitqueue.SafetyNet, nil // the object may become right again without an event of the watch
 }
 
 // unsynced says that an object is not known before its watch is synced.
@@ -212,7 +212,7 @@ func (a *applier) send(ctx context.Context, s *state, o *object, to target) erro
 		a.pauses.Failed(s.key, o.Ordinal, err)
 	}
 	if err != nil {
-		o.record, o.drift = record, pending // nothing was sent, nothing put back
+		o.record, o.drift = record, pending // nothing was sent or reverted
 		if outcome.IsAsItIs(err) {
 			return err
 		}
@@ -233,7 +233,7 @@ func (a *applier) send(ctx context.Context, s *state, o *object, to target) erro
 // deleted, if that is known.
 func asItStands(s *state, o *object, keeps string) (time.Duration, error) {
 	err := outcome.Kept(o.Title(), o.record.Desired, o.Hash, !o.observed.DeletionTimestamp.IsZero(), leavesDrift(s.work), keeps)
-	if err != nil && o.observed.Work != s.key { // nobody reports its end
+	if err != nil && o.observed.Work != s.key { // its deletion is an event for another Work
 		return soon, err
 	}
 	return 0, err

@@ -23,7 +23,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/unifiedauth"
 )
 
-// authored is a fleet whose member applies as the author: alice, who has a template.
+// authored is a fleet whose member applies as the author, and a template of the user alice.
 type authored struct {
 	*fleet
 	users    map[string]client.Client
@@ -33,7 +33,7 @@ type authored struct {
 }
 
 // TestAuthorsInAMember walks an author's rights through a member: the member's own RBAC
-// says what is applied, for as long as the control plane says so, and to whom.
+// decides what is applied, by the rights that the author has on the control plane.
 func TestAuthorsInAMember(t *testing.T) {
 	t.Parallel()
 	a := &authored{fleet: newFleet(t), users: map[string]client.Client{}}
@@ -68,7 +68,7 @@ func (a *authored) as(t *testing.T, name string) client.Client {
 	return out
 }
 
-// bind lets a user edit the namespace, and no other of those before him.
+// bind grants a user the right to edit the namespace, and removes it from the user before.
 func (a *authored) bind(t *testing.T, user string) {
 	t.Helper()
 	a.binding = &rbacv1.RoleBinding{
@@ -80,7 +80,7 @@ func (a *authored) bind(t *testing.T, user string) {
 	}
 }
 
-// outcome waits until the newest form of a Work is applied, or refused with a reason and
+// outcome waits until the latest generation of a Work is applied, or refused with a reason and
 // words.
 func (a *authored) outcome(t *testing.T, name, reason string, words ...string) {
 	t.Helper()
@@ -152,7 +152,7 @@ func testGranted(t *testing.T, a *authored) {
 	a.stands(t, "1")
 }
 
-// testAsHim: the member binds him by his name there, and nobody everywhere.
+// testAsHim: in the member the user is bound by the name that users have there, in one namespace, and nobody in all.
 func testAsHim(t *testing.T, a *authored) {
 	var bindings rbacv1.RoleBindingList
 	if err := a.edge.List(t.Context(), &bindings, client.InNamespace("shop")); err != nil || len(bindings.Items) != 1 {
@@ -179,7 +179,7 @@ func testRevoked(t *testing.T, a *authored) {
 		t.Fatal(err)
 	}
 	a.unbound(t)
-	a.write(t, a.hub.Hub, "2") // an administrator's, of what stays alice's
+	a.write(t, a.hub.Hub, "2") // as an administrator; alice stays an author
 	a.outcome(t, a.work(), workv1alpha1.WorkAccountForbiddenReason, "flotilla:user:alice")
 	a.stands(t, "1")
 	a.bind(t, "alice")
@@ -187,8 +187,8 @@ func testRevoked(t *testing.T, a *authored) {
 	a.stands(t, "2")
 }
 
-// unbound waits until nobody has rights in the member's namespace, and the member goes
-// by that: it hears of what it stores a moment later.
+// unbound waits until nobody has rights in the member's namespace, and the member's authorizer, which
+// watches bindings, has seen that.
 func (a *authored) unbound(t *testing.T) {
 	t.Helper()
 	eventually(t, "the member gives nobody rights", func(ctx context.Context) error {
@@ -207,7 +207,7 @@ func (a *authored) unbound(t *testing.T) {
 	})
 }
 
-// byHand makes a Work that somebody wrote.
+// byHand creates a Work as a person would.
 func (a *authored) byHand(t *testing.T, name, by, manifest string) {
 	t.Helper()
 	work := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{

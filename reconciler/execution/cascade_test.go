@@ -20,8 +20,8 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 )
 
-// What others have put into a namespace, or made of a kind, does not go with it
-// before somebody says so, and stays when the cluster leaves.
+// Objects of others in a namespace, or of a kind, are not deleted along with it
+// before people allow that, and stay when the cluster leaves.
 func TestWhatOthersHaveDoesNotGoAlong(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
@@ -62,7 +62,7 @@ func TestWhatOthersHaveDoesNotGoAlong(t *testing.T) {
 	}
 }
 
-// legacy is what nobody manages.
+// legacy is an object that nobody manages.
 func legacy(namespace string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "legacy"}}
 }
@@ -75,7 +75,7 @@ func (f *fleet) dropped(t *testing.T, name string) *corev1.Namespace {
 	return ns
 }
 
-// gone waits until an object is not there.
+// gone waits until an object does not exist.
 func (f *fleet) gone(t *testing.T, where client.Client, obj client.Object) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("%T %s is gone", obj, obj.GetName()), func(ctx context.Context) error {
@@ -86,7 +86,7 @@ func (f *fleet) gone(t *testing.T, where client.Client, obj client.Object) {
 	})
 }
 
-// blocked waits until a Work says that its deletion waits because of an object.
+// blocked waits until a Work reports that an object blocks its deletion.
 func (f *fleet) blocked(t *testing.T, name, because string) *workv1alpha1.Work {
 	t.Helper()
 	work := &workv1alpha1.Work{}
@@ -121,8 +121,8 @@ func testMixed(t *testing.T, f *fleet) {
 	f.gone(t, f.edge, ns)
 }
 
-// allow annotates a namespace of the hub so that what others have may go with it,
-// and waits until its Work says so.
+// allow annotates a namespace of the hub so that objects of others may be deleted with it,
+// and waits until its Work has the annotation.
 func (f *fleet) allow(t *testing.T, name string) {
 	t.Helper()
 	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:"true"}}}`, workv1alpha2.AllowCascadeAnnotation)

@@ -12,8 +12,8 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/execution/waitqueue"
 )
 
-// TestWhatWaitsForItsDefinition: what the member does not make, as it deletes the definition
-// of its kind, is made soon after the next one is there, however long that took.
+// TestWhatWaitsForItsDefinition: an object that the member does not create, as it is deleting the definition
+// of its kind, is created soon after there is a new definition, however long that took.
 func TestWhatWaitsForItsDefinition(t *testing.T) {
 	for name, tc := range map[string]struct {
 		err   error

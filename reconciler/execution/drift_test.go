@@ -29,7 +29,7 @@ func (s script) Retain(desired, observed *unstructured.Unstructured) (*unstructu
 	return s(desired, observed)
 }
 
-// TestRulesThatDoNotAnswer is about sending nothing without them.
+// TestRulesThatDoNotAnswer: nothing is sent without the answers of rules.
 func TestRulesThatDoNotAnswer(t *testing.T) {
 	deployments := schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
 	type outcome struct {
@@ -79,8 +79,8 @@ func TestRulesThatDoNotAnswer(t *testing.T) {
 	}
 }
 
-// TestDriftIsReported is about who changed what, once, and about leaving it where
-// that is wanted.
+// TestDriftIsReported: who changed what is reported once, and left as it is if that
+// is wanted.
 func TestDriftIsReported(t *testing.T) {
 	recorded := []workv1alpha1.AppliedHash{{Desired: members.Hash([]byte(manifestText)), Observed: "owned"}}
 	changed := strings.Replace(strings.Replace(manifestText, `"replicas":5`, `"replicas":9`, 1), `"web"}}`,
@@ -126,7 +126,7 @@ func TestDriftIsReported(t *testing.T) {
 				work.Annotations = map[string]string{workv1alpha2.DriftAnnotation: workv1alpha2.DriftReport}
 			}
 			var got outcome
-			for range 2 { // the second time there is no Event
+			for range 2 { // the second time there is no event
 				s := &state{key: workKey, work: work, member: &tc.edge}
 				if _, err := loopOf(t, w, s); err != nil {
 					t.Fatal(err)
@@ -146,7 +146,7 @@ func TestDriftIsReported(t *testing.T) {
 	}
 }
 
-// loopOf runs the phases that carry and describe a Work.
+// loopOf runs the phases that apply and describe a Work.
 func loopOf(t *testing.T, w *worker, s *state) (loop.Next, error) {
 	t.Helper()
 	if _, err := w.reader.connect(t.Context(), s); err != nil {

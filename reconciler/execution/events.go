@@ -18,8 +18,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/execution/waitqueue"
 )
 
-// listen opens and closes workers as Clusters come and go, and puts Works into their
-// queues.
+// listen opens and closes workers as Clusters come and go, and enqueues Works at their workers.
 func (r *Reconciler) listen(ctx context.Context, mgr ctrl.Manager) error {
 	if err := r.finalizer.Listen(ctx, mgr, r.bindingGoes); err != nil {
 		return err
@@ -81,8 +80,8 @@ func (r *Reconciler) clusterGone(ctx context.Context, obj any) {
 	}
 }
 
-// workSeen puts a Work in its cluster's queue, unless only its status changed: that is our
-// own write. An agent checks again where it is not its own: its token may have been stolen.
+// workSeen enqueues a Work at its cluster's worker, unless only its status changed: that is our
+// own write. An agent also reconciles after a status that it did not write, as its token may have been stolen.
 func (r *Reconciler) workSeen(before, after any) {
 	work, ok := after.(*workv1alpha1.Work)
 	if !ok {
@@ -99,7 +98,7 @@ func (r *Reconciler) workSeen(before, after any) {
 	}
 	if worker != nil {
 		worker.queue.Add(key)
-		if work.DeletionTimestamp.IsZero() { // otherwise it keeps its objects until it is gone
+		if work.DeletionTimestamp.IsZero() { // one that is being deleted holds its objects until it is gone
 			worker.queue.Free(key)
 		}
 		return
@@ -109,7 +108,7 @@ func (r *Reconciler) workSeen(before, after any) {
 	}
 }
 
-// asksOtherwise reports whether anything of a Work has changed but its status.
+// asksOtherwise reports whether anything of a Work has changed that the loop reads, other than its status.
 func asksOtherwise(was, is *workv1alpha1.Work) bool {
 	return was.Generation != is.Generation || was.UID != is.UID ||
 		was.DeletionTimestamp.IsZero() != is.DeletionTimestamp.IsZero() || leavesDrift(was) != leavesDrift(is) || guard.Allowed(was) != guard.Allowed(is) || recalled(was) != recalled(is) ||
@@ -161,8 +160,8 @@ func (r *Reconciler) KindsChanged(cluster string) {
 	r.workers.release(cluster, func(c waitqueue.Cause) bool { return c.Event == waitqueue.OnKinds })
 }
 
-// Changed implements members.Handler. What an object says about its Work only
-// counts for the member's own cluster.
+// Changed implements members.Handler. A member may write any annotation, so an object
+// can only name Works of the member's own cluster.
 func (r *Reconciler) Changed(cluster string, observed *members.Observed) {
 	if observed.Work.Namespace != workv1alpha2.ExecutionNamespace(cluster) {
 		return

@@ -32,17 +32,17 @@ type Options struct {
 	// Workers is how many Works of one cluster are reconciled concurrently; zero
 	// means 16. The requests to the member at a time are bounded by internal/members.
 	Workers int
-	// Wait is how long a change of a status waits for the next one, unless it
-	// is one of Applied or health; zero means 250 ms.
+	// Wait is how long the write of a changed status waits for further changes, unless
+	// Applied or the health has changed; zero means 250 ms.
 	Wait time.Duration
-	// MaxWait is how long such a change waits in total; zero means 1 s.
+	// MaxWait is how long such a write waits in total; zero means 1 s.
 	MaxWait time.Duration
 	// Hold returns why nothing may be changed in a cluster; nil, and a nil answer, mean that
 	// there is no hold. Wake is called when a hold ends.
 	Hold func(cluster string) *hubclaim.Hold
-	// Seal proves the records of what was applied, where others may write them too.
+	// Seal signs the records of what was applied, where others may write them, too.
 	Seal seal.Seal
-	// Metrics is where the loop counts; nil counts for nobody.
+	// Metrics is where the loop registers its metrics; nil registers none.
 	Metrics prometheus.Registerer
 	// Clock is the time; nil means the machine's.
 	Clock clock.PassiveClock
@@ -83,7 +83,7 @@ func New(hub client.Client, registry *members.Registry, retainer retention.Retai
 	return r
 }
 
-// of returns the loop that has workers of these parts.
+// of returns the loop whose workers use these parts.
 func of(p *parts) *Reconciler {
 	return &Reconciler{
 		options: p.options, finalizer: p.workFinalizer(), wrote: p.wrote, delayed: p.delayed, workers: newWorkers(p, p.options.serves),
@@ -106,7 +106,7 @@ func defaults(o Options) Options {
 	return o
 }
 
-// serves reports whether a cluster's Works are carried.
+// serves reports whether this loop applies the Works of a cluster.
 func (o *Options) serves(cluster *clusterv1alpha1.Cluster) bool {
 	if o.Serves != nil {
 		return o.Serves(cluster)

@@ -18,22 +18,23 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/execution/waitqueue"
 )
 
-// faults distinguishes what passes by itself from what is wrong with a Work.
+// faults distinguishes errors that pass by themselves from those of a Work.
 type faults struct {
 	link  link
 	tries tries
-	// queue enqueues a Work that may bring what is missing.
+	// queue enqueues a Work that may create what is missing.
 	queue interface{ AddLater(work client.ObjectKey) }
 }
 
-// explain distinguishes faults of the connection from faults of the manifest: while the member
-// is out of reach, or a namespace is about to be created, nothing is wrong with the Work.
+// explain returns a *waitqueue.Blocked for an error that may pass by itself, so that it is not reported yet: while the
+// member is out of reach, or a namespace is about to be created, nothing is wrong with the Work. It returns other
+// errors as they are.
 func (f *faults) explain(s *state, o *object, err error) error {
 	if err == nil {
 		return nil
 	}
 	if owners.IsOwned(err) {
-		o.record = workv1alpha1.AppliedHash{Ordinal: o.Ordinal} // what was sent once belongs to another Work by now
+		o.record = workv1alpha1.AppliedHash{Ordinal: o.Ordinal} // the object belongs to another Work by now
 		return err
 	}
 	if err = f.link.fault(err); waitqueue.IsBlocked(err) {
@@ -47,7 +48,7 @@ func (f *faults) explain(s *state, o *object, err error) error {
 		return &waitqueue.Blocked{Cause: waitqueue.Cause{Event: waitqueue.OnRights, Lack: refusal.Lack()}, Err: err}
 	}
 	if errors.Is(err, members.ErrNoNamespace) {
-		// One that was there before may have been used as it was, and be gone.
+		// The Work of the namespace may have recorded it as applied, and it is gone since: let that Work check.
 		f.queue.AddLater(client.ObjectKey{Namespace: s.key.Namespace, Name: workv1alpha2.WorkName("Namespace", o.Key.Namespace, "")})
 		if f.tries.NumRequeues(s.key) < triesForOthers {
 			return &waitqueue.Blocked{Cause: waitqueue.Cause{Event: waitqueue.OnNamespace, Namespace: o.Key.Namespace}, Err: err}
@@ -56,15 +57,15 @@ func (f *faults) explain(s *state, o *object, err error) error {
 	return err
 }
 
-// keeps is what is left of the kind that a definition defines, which is being deleted and
-// asked for, and has been for long; empty for all else.
+// keeps returns a text about what blocks the deletion of a CustomResourceDefinition that its Work asks for, if that
+// takes long: objects of its kind that are left. It is empty for anything else.
 func (f *faults) keeps(ctx context.Context, s *state, o *object) string {
 	if !guard.Defines(o.GVK.GroupKind()) || o.observed.DeletionTimestamp.IsZero() || f.tries.NumRequeues(s.key) < triesForRemoval {
 		return ""
 	}
 	live, err := s.member.Get(ctx, o.GVK, o.Key)
 	if err != nil {
-		return "" // the next pass finds out
+		return "" // the next pass tries again
 	}
 	if left := guard.Left(ctx, s.member, live); len(left) > 0 {
 		return cascade.BlockedByKind(left, live.GetFinalizers())
@@ -72,29 +73,29 @@ func (f *faults) keeps(ctx context.Context, s *state, o *object) string {
 	return ""
 }
 
-// triesForOthers is how often a Work is tried before what another Work may be bringing
-// counts as a failure, a namespace or a right of who applied the template: some three seconds.
+// triesForOthers is how often a Work is tried before it counts as a failure that a namespace, or a right of its author,
+// is missing, which another Work may be creating: about three seconds.
 const triesForOthers = 6
 
-// triesForConflict is how often a Work is tried before an object that somebody
-// else writes all the time counts as a failure: about three seconds.
+// triesForConflict is how often a Work is tried before conflicts with another
+// writer of its object count as a failure: about three seconds.
 const triesForConflict = 6
 
-// triesForPlace is how often a Work is tried before a member that has too much to
-// do counts as a failure: about six seconds.
+// triesForPlace is how often a Work is tried before an overloaded member counts as a
+// failure: about six seconds.
 const triesForPlace = 7
 
 // releases requeues other Works once what they wait for exists.
 type releases struct {
-	// hub resolves whose rights a Role or binding grants.
+	// hub reads the bindings by which it is known to whom a role grants rights.
 	hub   client.Reader
 	queue interface {
 		Release(match func(waitqueue.Cause) bool)
 	}
 }
 
-// after requeues the Works that waited for an object that was sent: for its namespace, or for
-// the rights that it gives.
+// after requeues the Works that wait for the object that was sent: for a namespace, or for
+// the rights that it grants.
 func (r *releases) after(ctx context.Context, work *workv1alpha1.Work, o *object) {
 	if o.GVK.Kind == "Namespace" && o.GVK.Group == "" {
 		r.queue.Release(func(c waitqueue.Cause) bool {

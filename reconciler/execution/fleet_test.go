@@ -49,7 +49,7 @@ import (
 // timeout is how long a test waits for what takes milliseconds.
 const timeout = 2 * time.Minute
 
-// period is how often the cluster loop looks at the member.
+// period is the interval at which the cluster loop checks the member.
 const period = time.Second
 
 func TestMain(m *testing.M) {
@@ -69,8 +69,8 @@ type fleet struct {
 	stopLoops func()
 }
 
-// newFleet runs a fleet for one test. Such tests are parallel: most of their time
-// they wait, five seconds for each namespace that goes, and for the loops' clock.
+// newFleet runs a fleet for one test. Such tests are parallel, as most of their time
+// they wait: five seconds for each deleted namespace, and for the loops' intervals.
 func newFleet(t *testing.T) *fleet {
 	t.Helper()
 	f := &fleet{t: t, hub: servertest.New(t), at: member.Options{Name: "eu-1", DataDir: t.TempDir(), Nodes: 1}}
@@ -89,7 +89,7 @@ func (f *fleet) startMember() {
 	}
 }
 
-// nobody hears Events.
+// nobody drops events.
 type nobody struct{}
 
 func (nobody) Event(runtime.Object, string, string, string) {}
@@ -158,7 +158,7 @@ func (f *fleet) join(t *testing.T) {
 	}
 }
 
-// eventually waits until what holds, and reports what was wrong last.
+// eventually waits until check returns no error, and reports the last one if it always does.
 func eventually(t *testing.T, what string, check func(ctx context.Context) error) {
 	t.Helper()
 	var last error
@@ -171,7 +171,7 @@ func eventually(t *testing.T, what string, check func(ctx context.Context) error
 	}
 }
 
-// template makes a template on the hub, and a binding that places it on eu-1,
+// template creates a template on the hub, and a binding that places it on eu-1,
 // and returns the binding.
 func (f *fleet) template(t *testing.T, obj client.Object, replicas int32) *workv1alpha2.ResourceBinding {
 	t.Helper()
@@ -181,7 +181,7 @@ func (f *fleet) template(t *testing.T, obj client.Object, replicas int32) *workv
 	return f.place(t, obj, replicas)
 }
 
-// place makes a binding that places a template on eu-1, and its Work, and returns the
+// place creates a binding that places a template on eu-1, and its Work, and returns the
 // binding.
 func (f *fleet) place(t *testing.T, obj client.Object, replicas int32) *workv1alpha2.ResourceBinding {
 	t.Helper()
@@ -273,7 +273,7 @@ func (f *fleet) work(ctx context.Context, b *workv1alpha2.ResourceBinding) (*wor
 	return work, err
 }
 
-// applied waits until the Work of a binding says that it is applied and healthy.
+// applied waits until the Work of a binding is applied and healthy.
 func (f *fleet) applied(t *testing.T, b *workv1alpha2.ResourceBinding) *workv1alpha1.Work {
 	t.Helper()
 	var work *workv1alpha1.Work

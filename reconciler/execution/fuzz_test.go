@@ -14,7 +14,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/execution/ownermeta"
 )
 
-// manifestSeeds are manifests that readers of JSON understand differently.
+// manifestSeeds are manifests that JSON parsers read differently.
 var manifestSeeds = []string{
 	`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"shop"},"data":{"k":"v"}}`,
 	``, `null`, `{}`, `[]`, `"x"`, `{"apiVersion":"v1","kind":"ConfigMap"}`, `{"apiVersion":"a/b/c","kind":"X","metadata":{"name":"a"}}`,
@@ -33,7 +33,7 @@ var manifestSeeds = []string{
 	`{"apiVersion":"v1","kind":"X","metadata":{"name":"a","creationTimestamp":"x"}}`,
 }
 
-// FuzzManifest: what a manifest is taken for is what is sent to the member.
+// FuzzManifest: the identity that is parsed from a manifest is that of the object that is sent to the member.
 func FuzzManifest(f *testing.F) {
 	for _, seed := range manifestSeeds {
 		f.Add([]byte(seed))

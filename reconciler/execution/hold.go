@@ -14,8 +14,8 @@ type gate struct {
 	held func() bool
 }
 
-// check returns an error for every change of the member while there is a hold. Watches do not show
-// what is not managed here: the member is asked whether that is in the way of what would be made.
+// check returns an error for every change of the member while there is a hold. Watches show only
+// managed objects, so it reads from the member whether another object is in the way of one that would be created.
 func (g gate) check(ctx context.Context, s *state, o *object, to target) error {
 	if !g.held() {
 		return nil
@@ -27,7 +27,7 @@ func (g gate) check(ctx context.Context, s *state, o *object, to target) error {
 		live, err := s.member.Get(ctx, o.GVK, o.Key)
 		desired, fault := o.Object(s.work)
 		if err != nil || fault != nil {
-			return p // it is not there, or nobody knows
+			return p // the object does not exist, or that is not known
 		}
 		if !s.owner().MayTake(desired, live, o.record.Desired != "") {
 			return taken(s, o, live)

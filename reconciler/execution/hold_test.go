@@ -12,8 +12,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/hubclaim"
 )
 
-// TestWhatWouldBeMade: while the hub waits, a Work does not say that it would make what the
-// member's own people have made there.
+// TestWhatWouldBeMade: during a hold, a Work does not report that it would create an object that
+// others have created in the member already.
 func TestWhatWouldBeMade(t *testing.T) {
 	const namespace = `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"pro"}}`
 	const config = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"pro","name":"web"}}`

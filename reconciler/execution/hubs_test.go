@@ -22,7 +22,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/join"
 )
 
-// TestTwoHubsOneMember has a second hub reach for a member that has one.
+// TestTwoHubsOneMember: a second hub tries to join a member that another hub has claimed.
 func TestTwoHubsOneMember(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs two control planes and a member")
@@ -104,7 +104,7 @@ func TestTwoHubsOneMember(t *testing.T) {
 	}
 }
 
-// TestAMemberThatJoinedBeforeThereWereClaims has a member that carries no claim.
+// TestAMemberThatJoinedBeforeThereWereClaims: a member without a claim.
 func TestAMemberThatJoinedBeforeThereWereClaims(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs a control plane and a member")
@@ -182,7 +182,7 @@ func makeNamespace(t *testing.T, f *fleet, name string) {
 	})
 }
 
-// settled reports whether the Work of a namespace was looked at, if the hub has a
+// settled returns an error until the Work of a namespace has been reconciled, if the hub has a
 // cluster.
 func settled(ctx context.Context, f *fleet, name string) error {
 	err := f.hub.Hub.Get(ctx, client.ObjectKey{Name: "eu-1"}, &clusterv1alpha1.Cluster{})
@@ -213,7 +213,7 @@ func removeNamespace(t *testing.T, f *fleet, name string) {
 	})
 }
 
-// stands fails unless what the first hub and nobody put into the member is there.
+// stands fails unless the objects of the first hub, and those that nobody manages, are still in the member.
 func stands(t *testing.T, f *fleet) {
 	t.Helper()
 	shop := &corev1.Namespace{}

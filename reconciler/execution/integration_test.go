@@ -29,8 +29,8 @@ import (
 	"github.com/flotilla-io/flotilla/internal/join"
 )
 
-// TestFleet walks a member's life on the real thing: it joins, is given work,
-// is tampered with, loses its control plane, goes away and comes back, and
+// TestFleet walks through a member's life with real API servers: it joins, gets Works,
+// is tampered with, loses its control plane, is unreachable and comes back, and
 // leaves.
 func TestFleet(t *testing.T) {
 	t.Parallel()
@@ -104,9 +104,9 @@ func testJoin(t *testing.T, f *fleet) {
 	f.idle(t)
 }
 
-// idle waits until nothing is written to the hub for longer than what the loops
-// do by the clock, and returns its revision. Were they to write while nothing
-// happens, that would never be.
+// idle waits until nothing is written to the hub for longer than the loops'
+// intervals, and returns its revision. It fails if the loops write while nothing
+// happens.
 func (f *fleet) idle(t *testing.T) int64 {
 	t.Helper()
 	var before int64
@@ -139,7 +139,7 @@ func testNamespace(t *testing.T, f *fleet) {
 	})
 }
 
-// testOwnNamespaces looks for the mark on namespaces that every cluster has.
+// testOwnNamespaces checks whether namespaces that every cluster has are marked as managed.
 func testOwnNamespaces(t *testing.T, f *fleet) {
 	var list corev1.NamespaceList
 	if err := f.edge.List(t.Context(), &list, client.MatchingLabels{workv1alpha2.ManagedByKarmadaLabel: "true"}); err != nil {
@@ -210,7 +210,7 @@ func testWorkload(t *testing.T, f *fleet) {
 	}
 }
 
-// testLatency logs how long a changed Work takes to stand in the member.
+// testLatency logs how long it takes until a changed Work is applied in the member.
 func testLatency(t *testing.T, f *fleet) {
 	template := config("latency", "0")
 	b := f.template(t, template, 0)
@@ -407,7 +407,7 @@ func testRestart(t *testing.T, f *fleet) {
 	}
 	f.stopLoops()
 	f.startLoops()
-	// A change that the new loops carry shows that they are at work.
+	// Once the new loops have applied a change, they are up.
 	template := config("after-restart", "1")
 	b := f.template(t, template, 0)
 	work := f.applied(t, b)

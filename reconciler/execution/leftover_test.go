@@ -18,8 +18,8 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 )
 
-// TestTakenOutOfAWork takes manifests out of Works that somebody wrote, and names
-// them anew: their objects go, be the loops or the member away meanwhile.
+// TestTakenOutOfAWork removes manifests from Works that people wrote, and renames
+// others: the former objects are removed, even if the loops or the member were down meanwhile.
 func TestTakenOutOfAWork(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs a control plane and a member")
@@ -145,7 +145,7 @@ func byHand(name string) *workv1alpha1.Work {
 	return &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: workv1alpha2.ExecutionNamespace("eu-1"), Name: name}}
 }
 
-// write has a Work ask for these ConfigMaps.
+// write sets the manifests of a Work to these ConfigMaps.
 func (f *fleet) write(t *testing.T, name string, configs ...string) {
 	t.Helper()
 	var manifests []workv1alpha1.Manifest
@@ -171,7 +171,7 @@ func (f *fleet) write(t *testing.T, name string, configs ...string) {
 }
 
 // has waits until the member has these ConfigMaps of a Work, and no others, and the
-// Work says so.
+// Work's status lists them.
 func (f *fleet) has(t *testing.T, name string, want ...string) {
 	t.Helper()
 	f.keeps(t, name, want...)
@@ -201,7 +201,7 @@ func (f *fleet) keeps(t *testing.T, name string, want ...string) {
 	})
 }
 
-// settled waits until a Work is applied and says so of what its manifests name.
+// settled waits until a Work is applied and its status lists these objects.
 func (f *fleet) settled(t *testing.T, name string, want ...string) {
 	t.Helper()
 	eventually(t, "the Work says so", func(ctx context.Context) error {

@@ -47,8 +47,8 @@ func (l *lifetime) finalize(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, nil
 }
 
-// discard deletes the objects of a Work that is being deleted, or
-// releases them if they are to stay. The member is not asked where the cluster is gone,
+// discard deletes the objects of a Work that is being deleted, or releases them if they
+// have to stay. It does nothing in the member if the Cluster is gone,
 // or is being unjoined and out of reach.
 func (l *lifetime) discard(ctx context.Context, s *state) (loop.Next, error) {
 	if !workfinalizer.Has(s.work) {
@@ -67,15 +67,15 @@ func (l *lifetime) discard(ctx context.Context, s *state) (loop.Next, error) {
 	if err != nil || stays == nil {
 		return loop.Next{}, err
 	}
-	after := min(l.remover.tries.When(s.key), longestRemoval) // the watch shows when it is gone
+	after := min(l.remover.tries.When(s.key), longestRemoval) // the watch starts a pass when the object is gone
 	if !waitqueue.IsBlocked(stays) && !l.remover.hopeful(s) {
 		s.stays = &stay{why: stays, deletes: s.beside} // from now on the Work shows that it is being deleted
 	}
 	return loop.Next{}, &waitqueue.Blocked{Cause: waitqueue.Cause{Event: waitqueue.OnRetry}, After: after, Err: stays}
 }
 
-// removeAll deletes all objects of a Work in the member, and returns why the first that
-// stays is still there.
+// removeAll deletes all objects of a Work in the member. stays is why one of them is still there: one that people have
+// to act on, or else the first that is terminating. err means that nothing is known.
 func (l *lifetime) removeAll(ctx context.Context, s *state) (stays, err error) {
 	parsed := l.manifests.Of(s.work)
 	parsed = slices.Concat(parsed, l.manifests.Leftovers(s.work, parsed))
@@ -103,11 +103,11 @@ func (l *lifetime) removeAll(ctx context.Context, s *state) (stays, err error) {
 	return stays, nil
 }
 
-// longestRemoval is how long a Work waits at most until its removal is tried again: a
-// blocking finalizer may be removed without an event that the watch sees.
+// longestRemoval is the longest wait before a Work's removal is tried again: what blocks it
+// may pass without an event of the watch.
 const longestRemoval = 30 * time.Second
 
-// letGo ends the Work: it removes the finalizer.
+// letGo removes the finalizer of the Work, or, if its binding is being deleted, deletes the Work as well.
 func (l *lifetime) letGo(ctx context.Context, s *state) (loop.Next, error) {
 	if s.beside {
 		return loop.Next{}, l.finalizer.End(ctx, s.work)

@@ -7,12 +7,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// ordinaryRemoval is how long what is deleted may take to go, before that is reported: a namespace ends its contents
-// first.
+// ordinaryRemoval is how long a deletion may take before that is reported: a namespace, for example, first ends its
+// contents.
 const ordinaryRemoval = 30 * time.Second
 
-// lingering are the Works of which it was reported that they do not go. It can be lost, and is safe for use by several
-// goroutines.
+// lingering holds the Works for which it was reported that their deletion takes long. It may be lost, and is safe for
+// use by several goroutines.
 type lingering struct {
 	mu       sync.Mutex
 	reported map[client.ObjectKey]bool

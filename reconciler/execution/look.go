@@ -25,17 +25,17 @@ type workReader struct {
 	records   recorded
 }
 
-// latest returns Works with writes that the cache does not show yet.
+// latest returns Works with our own writes that the cache does not have yet.
 type latest interface {
 	Latest(key client.ObjectKey, cached *workv1alpha1.Work, found bool) (*workv1alpha1.Work, bool)
 }
 
-// deletionReader returns Works as they are to be treated: as deleted where their bindings are.
+// deletionReader returns a Work as it has to be treated: as being deleted, if its binding is.
 type deletionReader interface {
 	Effective(ctx context.Context, work *workv1alpha1.Work) (as *workv1alpha1.Work, beside, there bool, err error)
 }
 
-// recorded knows what was applied, and put back, by ordinal.
+// recorded returns what was applied, and what drift was corrected, by ordinal.
 type recorded interface {
 	Applied(work *workv1alpha1.Work, count int) []workv1alpha1.AppliedHash
 	PutBack(work *workv1alpha1.Work, count int) []*drift.Drift
@@ -44,7 +44,7 @@ type recorded interface {
 // unsafeGet reads from the cache without a copy: what is read is not changed.
 var unsafeGet = client.UnsafeDisableDeepCopy
 
-// read returns a Work as it is, its last write included; false where it is gone.
+// read returns a Work with our own last write; false if it is gone.
 func (l *workReader) read(ctx context.Context, key client.ObjectKey) (*workv1alpha1.Work, bool, error) {
 	cached := &workv1alpha1.Work{}
 	err := l.hub.Get(ctx, key, cached, unsafeGet)
@@ -55,7 +55,7 @@ func (l *workReader) read(ctx context.Context, key client.ObjectKey) (*workv1alp
 	return work, found && err == nil, nil
 }
 
-// about returns the state of a pass over a Work; false where it was ended a moment ago.
+// about returns the state of a pass over a Work; false if the Work was ended a moment ago.
 func (l *workReader) about(ctx context.Context, work *workv1alpha1.Work) (*state, bool, error) {
 	key := client.ObjectKeyFromObject(work)
 	as, beside, there, err := l.finalizer.Effective(ctx, work)
@@ -78,8 +78,8 @@ func (l *workReader) about(ctx context.Context, work *workv1alpha1.Work) (*state
 	return s, true, nil
 }
 
-// connect waits for the member. A Work whose dispatching is suspended is not
-// applied, but its status is still reported.
+// connect ends the pass if the member is not connected, and else reads what is recorded of the manifests. A
+// Work whose dispatching is suspended passes, too: it is not applied, but its status is still reported.
 func (l *workReader) connect(_ context.Context, s *state) (loop.Next, error) {
 	if s.member == nil {
 		cluster, _ := workv1alpha2.ClusterOfExecutionNamespace(s.key.Namespace)

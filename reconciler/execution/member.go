@@ -59,7 +59,8 @@ type link struct {
 	connected connections
 }
 
-// fault distinguishes faults of the connection from others: of the member, or of this program's place there.
+// fault returns a *waitqueue.Blocked for an error while the member is not connected, or after this program has lost its
+// Lease there, and err otherwise.
 func (l link) fault(err error) error {
 	if _, ok := l.connected(l.cluster); !ok || errors.Is(err, tenure.ErrLeaseLost) {
 		return &waitqueue.Blocked{Cause: waitqueue.Cause{Event: waitqueue.OnProof}, After: waitqueue.SafetyNet, Err: err}

@@ -40,7 +40,7 @@ type yard struct {
 	there *unstructured.Unstructured // nil: nothing
 	blind bool                       // the watch has not shown it yet
 	reads func()                     // what happens while it is read; nil for nothing
-	asked []string                   // who applied what, who removed it
+	asked []string                   // which Work applied or removed what
 	uids  int
 
 	refuses error  // why nothing is removed
@@ -130,7 +130,7 @@ func (y *yard) Delete(_ context.Context, _ schema.GroupVersionKind, _ types.Name
 	return true, nil
 }
 
-// two is a worker with the Works a and b, which ask for the same object.
+// two is a worker with the Works a and b, which have a manifest for the same object.
 type two struct {
 	t        *testing.T
 	yard     *yard
@@ -177,15 +177,15 @@ func newTwoOf(t *testing.T, works ...client.Object) *two {
 	return f
 }
 
-// restart has another worker begin, which has nothing in memory.
+// restart replaces the worker by a new one, which has nothing in memory.
 func (f *two) restart() {
 	f.worker = f.loop.workers.assemble("eu-1")
 	f.loop.workers.running["eu-1"] = running{worker: f.worker}
-	f.worker.load(f.t.Context(), workKey.Namespace) // before the queue is open: the test says who is looked at
+	f.worker.load(f.t.Context(), workKey.Namespace) // before the queue is open, as the test decides what is reconciled
 	f.worker.queue.Open(f.queue)
 }
 
-// look has the worker look at Works, one after the other.
+// look reconciles Works, one after the other.
 func (f *two) look(names ...string) {
 	f.t.Helper()
 	for _, name := range names {
@@ -208,7 +208,7 @@ func (f *two) work(name string) *workv1alpha1.Work {
 	return work
 }
 
-// applied is what a Work says of it.
+// applied returns the condition Applied of a Work.
 func (f *two) applied(name string) string {
 	f.t.Helper()
 	c := meta.FindStatusCondition(f.work(name).Status.Conditions, workv1alpha1.WorkApplied)
@@ -221,7 +221,7 @@ func (f *two) applied(name string) string {
 	return c.Message
 }
 
-// queued returns the Works that are to be looked at.
+// queued returns the Works in the queue.
 func (f *two) queued() string {
 	var out []string
 	for f.queue.Len() > 0 {
@@ -277,8 +277,8 @@ func TestOfTwoWorksWithOneObjectOnlyTheFirstIsApplied(t *testing.T) {
 	}
 }
 
-// TestTheLastOfTwoThatWereAppliedKeepsTheObject has two Works that were applied
-// both, in turns.
+// TestTheLastOfTwoThatWereAppliedKeepsTheObject: two Works were both applied,
+// in turns.
 func TestTheLastOfTwoThatWereAppliedKeepsTheObject(t *testing.T) {
 	f := newTwo(t)
 	f.look("a")
@@ -315,7 +315,7 @@ func TestAWorkGetsTheObjectThatAnotherLetsGoOf(t *testing.T) {
 					f.t.Fatal(err)
 				}
 				gone := f.work("a")
-				f.look("a") // discards, and lets go
+				f.look("a") // deletes the object, and removes the finalizer
 				f.loop.workGone(gone)
 			},
 			queued: "b", asked: []string{"a applies uid-1", "b applies uid-1"},
@@ -353,8 +353,8 @@ func TestAWorkGetsTheObjectThatAnotherLetsGoOf(t *testing.T) {
 	}
 }
 
-// TestALetGoBetweenTheLookAndTheWaitIsSeen has the other Work change while this
-// one is about to wait for it.
+// TestALetGoBetweenTheLookAndTheWaitIsSeen: the other Work releases the object while this
+// one is about to wait for that.
 func TestALetGoBetweenTheLookAndTheWaitIsSeen(t *testing.T) {
 	f := newTwo(t)
 	f.look("a")

@@ -22,8 +22,8 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 )
 
-// drifted waits until the condition Drifted of a binding's Work says what is
-// wanted; an empty reason means that there is none.
+// drifted waits until the condition Drifted of a binding's Work has the reason and
+// message; an empty reason means that there is no such condition.
 func (f *fleet) drifted(t *testing.T, b *workv1alpha2.ResourceBinding, reason, message string) {
 	t.Helper()
 	eventually(t, "drift is reported", func(ctx context.Context) error {

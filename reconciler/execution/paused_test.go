@@ -13,16 +13,16 @@ import (
 	"github.com/flotilla-io/flotilla/internal/members"
 )
 
-// TestWhatIsNotPutBackIsNotApplied: while what somebody changed is not put back, because
-// the member refuses that, or it is changed again each time, a Work does not say that all
-// is applied, nor does it while the next try waits.
+// TestWhatIsNotPutBackIsNotApplied: while drift is not corrected, because
+// the member refuses that, or the object is changed again each time, the Work does not count as
+// applied, also while the next try waits.
 func TestWhatIsNotPutBackIsNotApplied(t *testing.T) {
 	drifted := func(refuse error) edge {
 		return edge{presence: members.Present, observed: ours(func(o *members.Observed) { o.Owned = "drifted" }), live: parse(t, manifestText), refuse: refuse}
 	}
 	for name, tc := range map[string]struct {
 		edge edge
-		want []string // part of why it is not applied, look by look; empty: it is
+		want []string // part of why it is not applied, by pass; empty if it is
 	}{
 		"refused each time":       {drifted(errors.New("denied by a webhook")), []string{"denied", "denied", "denied", "denied", "denied"}},
 		"gone, and refused":       {edge{presence: members.Absent, refuse: errors.New("exceeded quota")}, []string{"quota", "quota", "quota", "quota", "quota"}},

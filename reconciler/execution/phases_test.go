@@ -43,7 +43,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
-// edge is a member as a phase meets it: what it knows, and what it is asked.
+// edge is a member as a phase sees it, and records its calls.
 type edge struct {
 	observed *members.Observed
 	presence members.Presence
@@ -53,10 +53,10 @@ type edge struct {
 	asked    []string
 	sent     *unstructured.Unstructured
 
-	autoscaled bool   // whether an autoscaler is at it
-	silent     error  // why it does not say so
-	forbidden  string // who may do nothing
-	conflicts  bool   // whether it takes a resource version for a conflict in any case
+	autoscaled bool   // whether an autoscaler scales the object
+	silent     error  // why that cannot be read
+	forbidden  string // the user who may do nothing
+	conflicts  bool   // whether any resource version is a conflict
 	keeps      bool   // whether what is deleted is there for a while
 }
 
@@ -107,7 +107,7 @@ func (e *edge) Apply(_ context.Context, desired *unstructured.Unstructured) (*me
 
 func (e *edge) As(who author.Account) (members.Sender, error) { return inTheNameOf{who, e}, nil }
 
-// inTheNameOf is a member as somebody meets it.
+// inTheNameOf is a member as a user sees it.
 type inTheNameOf struct {
 	who  author.Account
 	edge *edge
@@ -131,7 +131,7 @@ func (i inTheNameOf) Patch(ctx context.Context, gvk schema.GroupVersionKind, key
 	return i.edge.Patch(ctx, gvk, key, patch)
 }
 
-// forbids is what RBAC answers.
+// forbids returns the error of RBAC.
 func (i inTheNameOf) forbids(name string) error {
 	if i.who.User != i.edge.forbidden {
 		return nil
@@ -158,7 +158,7 @@ func (e *events) Event(obj runtime.Object, _, reason, _ string) {
 
 var workKey = client.ObjectKey{Namespace: "karmada-es-eu-1", Name: "web"}
 
-// testParts are what a worker is made of; a nil member is not connected.
+// testParts are the dependencies of a worker; a nil member is not connected.
 func testParts(e *edge, clock *clocktesting.FakePassiveClock) *parts {
 	return &parts{
 		connected: func(string) (member, bool) {
@@ -225,7 +225,7 @@ func TestCarry(t *testing.T) {
 		suspend bool
 		asked   []string
 		failed  string // part of the message
-		differs string // what is reported of the object and left so
+		differs string // the drift that is reported and not corrected
 		blocked *waitqueue.Cause
 	}{
 		"a new manifest is applied so that it takes over nothing": {
@@ -514,7 +514,7 @@ func TestUrgent(t *testing.T) {
 	}
 }
 
-// TestALargeWorkStillReports: what the hub would refuse to store as a whole is
+// TestALargeWorkStillReports: statuses that would make the Work too large for the hub's store are
 // left out, and that is reported.
 func TestALargeWorkStillReports(t *testing.T) {
 	const refused = 1536 << 10
@@ -558,8 +558,8 @@ func TestALargeWorkStillReports(t *testing.T) {
 	}
 }
 
-// TestAMemberThatFailsIsAskedAgainSoonWhileTheHubIsAway: what the hub cannot be written
-// does not put off what can be done without it.
+// TestAMemberThatFailsIsAskedAgainSoonWhileTheHubIsAway: a status that cannot be written, as the hub is away,
+// does not delay what can be done without the hub.
 func TestAMemberThatFailsIsAskedAgainSoonWhileTheHubIsAway(t *testing.T) {
 	for name, tc := range map[string]struct {
 		refuse error

@@ -19,7 +19,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/volumes"
 )
 
-// blockedBy is what a Work says of why it does not go.
+// blockedBy returns the condition DeletionBlocked of a Work.
 func (f *two) blockedBy(name string) string {
 	f.t.Helper()
 	c := meta.FindStatusCondition(f.work(name).Status.Conditions, workv1alpha1.WorkDeletionBlocked)
@@ -29,8 +29,8 @@ func (f *two) blockedBy(name string) string {
 	return c.Reason + ": " + c.Message
 }
 
-// TestARemovalIsWaitedFor: a Work stays until what it has sent is gone, however often it is
-// looked at, and says what keeps it.
+// TestARemovalIsWaitedFor: a Work stays until its objects are gone, however often it is
+// reconciled, and reports what keeps them.
 func TestARemovalIsWaitedFor(t *testing.T) {
 	for name, tc := range map[string]struct {
 		finalizers []string
@@ -38,7 +38,7 @@ func TestARemovalIsWaitedFor(t *testing.T) {
 		asked      []string // the first two
 		says       string
 		event      []string
-		later      bool // it is an Event only once it has taken long
+		later      bool // the event comes only once it has taken long
 	}{
 		"what nobody keeps goes with it": {asked: []string{"a applies uid-1", "removed uid-1"}},
 		"a finalizer keeps it": {
@@ -100,8 +100,8 @@ func TestARemovalIsWaitedFor(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotAskedForAnyMoreIsWaitedFor: an object that goes in a moment is no failure, one
-// that somebody keeps is.
+// TestWhatIsNotAskedForAnyMoreIsWaitedFor: a former object that is gone in a moment is no failure; one
+// whose deletion is blocked is.
 func TestWhatIsNotAskedForAnyMoreIsWaitedFor(t *testing.T) {
 	f := newTwoOf(t, workNamed("a", "settings"))
 	f.look("a")
@@ -136,8 +136,8 @@ func (f *two) leaves(name string) {
 	f.loop.workSeen(was, f.work(name))
 }
 
-// TestWhatAnotherAsksForIsNotRemoved: whoever waits for an object gets it as it stands,
-// though the loop hears first that the one that has it goes, and of the other nothing.
+// TestWhatAnotherAsksForIsNotRemoved: a Work that waits for an object gets it as it is,
+// even if the loop sees first that the owner is being deleted, and no event of the other Work.
 func TestWhatAnotherAsksForIsNotRemoved(t *testing.T) {
 	for name, looks := range map[string][]string{
 		"the other has waited":                {"a", "b"},
@@ -163,8 +163,8 @@ func TestWhatAnotherAsksForIsNotRemoved(t *testing.T) {
 	}
 }
 
-// TestAnHeirWaitsForWhatGoes: an object that is being deleted is nobody's to take over. Who
-// has it stays until it is gone, and who is next says so and makes it then.
+// TestAnHeirWaitsForWhatGoes: an object that is being deleted cannot be taken over. Its
+// owner stays until it is gone, and the successor reports that it waits, and creates it then.
 func TestAnHeirWaitsForWhatGoes(t *testing.T) {
 	f := newTwo(t)
 	f.look("a")
@@ -187,8 +187,8 @@ func TestAnHeirWaitsForWhatGoes(t *testing.T) {
 	f.asked("a applies uid-1", "b applies uid-2")
 }
 
-// TestWhatIsServedInAnotherVersionIsRemoved: the objects of a kind do not go with one of its
-// versions.
+// TestWhatIsServedInAnotherVersionIsRemoved: objects exist even if one of the versions of their kind is not served any
+// more.
 func TestWhatIsServedInAnotherVersionIsRemoved(t *testing.T) {
 	f := newTwoOf(t, workNamed("a", "settings"))
 	f.look("a")
@@ -201,7 +201,7 @@ func TestWhatIsServedInAnotherVersionIsRemoved(t *testing.T) {
 	}
 }
 
-// TestWhatIsWantedAgainStays: for the Work that comes, under the marks that it has.
+// TestWhatIsWantedAgainStays: for the next Work, with the metadata that it has.
 func TestWhatIsWantedAgainStays(t *testing.T) {
 	f := newTwoOf(t, workNamed("a", "settings"))
 	f.look("a")
@@ -218,7 +218,7 @@ func TestWhatIsWantedAgainStays(t *testing.T) {
 	}
 }
 
-// TestARefusalKeepsNothingElse: what the cluster deletes goes, though it refuses another
+// TestARefusalKeepsNothingElse: objects that the cluster deletes are removed, even if it refuses to delete another
 // object of the Work.
 func TestARefusalKeepsNothingElse(t *testing.T) {
 	work := testWork(manifestText)
@@ -231,7 +231,7 @@ func TestARefusalKeepsNothingElse(t *testing.T) {
 	}
 }
 
-// TestWhatIsWantedAgainGoesWithItsCluster: in a cluster that leaves nothing comes any more.
+// TestWhatIsWantedAgainGoesWithItsCluster: in a cluster that is being unjoined there is no next Work.
 func TestWhatIsWantedAgainGoesWithItsCluster(t *testing.T) {
 	for name, tc := range map[string]struct {
 		leaves bool
@@ -258,7 +258,7 @@ func TestWhatIsWantedAgainGoesWithItsCluster(t *testing.T) {
 	}
 }
 
-// claimOf is a Work of a template that is a claim.
+// claimOf returns a Work whose template is a volume claim.
 func claimOf(name, object string) *workv1alpha1.Work {
 	w := workNamed(name, object)
 	w.Labels = map[string]string{workv1alpha2.ResourceBindingPermanentIDLabel: "b-1"}
@@ -266,13 +266,13 @@ func claimOf(name, object string) *workv1alpha1.Work {
 	return w
 }
 
-// TestWhatHoldsDataStays: a claim goes with its Work only with the word that it may; the Work waits a while for
-// that, and says once where the claim stays.
+// TestWhatHoldsDataStays: a claim is deleted with its Work only with the annotation that allows it; the Work waits a
+// while for that, and reports once where the claim stays.
 func TestWhatHoldsDataStays(t *testing.T) {
 	say := func(key, value string) func(*workv1alpha1.Work) {
 		return func(w *workv1alpha1.Work) { w.Annotations = map[string]string{key: value} }
 	}
-	told := []string{"*v1alpha1.Work ClaimKept", "*v1.PartialObjectMetadata ClaimKept"}
+	events := []string{"*v1alpha1.Work ClaimKept", "*v1.PartialObjectMetadata ClaimKept"}
 	for name, tc := range map[string]struct {
 		change func(*workv1alpha1.Work)
 		late   func(*workv1alpha1.Work) // while the Work waits
@@ -280,7 +280,7 @@ func TestWhatHoldsDataStays(t *testing.T) {
 		asked  []string
 		event  []string
 	}{
-		"nothing says that it may go":       {waits: true, asked: []string{"a applies uid-1"}, event: told},
+		"nothing says that it may go":       {waits: true, asked: []string{"a applies uid-1"}, event: events},
 		"its template was deleted":          {change: say(workv1alpha2.TemplateGoneAnnotation, "t-1"), asked: []string{"a applies uid-1", "removed uid-1"}},
 		"its template is deleted meanwhile": {late: say(workv1alpha2.TemplateGoneAnnotation, "t-1"), waits: true, asked: []string{"a applies uid-1", "removed uid-1"}},
 		"somebody named it":                 {change: say(workv1alpha2.AllowCascadeAnnotation, "true"), asked: []string{"a applies uid-1", "removed uid-1"}},
@@ -319,7 +319,8 @@ func TestWhatHoldsDataStays(t *testing.T) {
 	}
 }
 
-// TestWhatHoldsDataStaysUnasked: a claim that the Work asks for no more, as it has another name now, stays under the one before.
+// TestWhatHoldsDataStaysUnasked: a claim that no manifest names any more, as it was renamed, stays under its former
+// name.
 func TestWhatHoldsDataStaysUnasked(t *testing.T) {
 	f := newTwoOf(t, claimOf("a", "data"))
 	f.look("a")
@@ -331,7 +332,7 @@ func TestWhatHoldsDataStaysUnasked(t *testing.T) {
 	}
 }
 
-// TestWhatHoldsDataStaysInAClusterThatLeaves: it is nobody's there from then on, and at once.
+// TestWhatHoldsDataStaysInAClusterThatLeaves: without a wait, and unmanaged from then on.
 func TestWhatHoldsDataStaysInAClusterThatLeaves(t *testing.T) {
 	f := newTwoOf(t, claimOf("a", "data"))
 	f.look("a")

@@ -33,13 +33,13 @@ type remover struct {
 	clock     clock.PassiveClock
 }
 
-// successors knows which other Work asks for an object that a Work releases.
+// successors finds other Works that have a manifest for an object which a Work releases.
 type successors interface {
 	Asks(ctx context.Context, work client.ObjectKey, m *manifest.Manifest) (bool, error)
 	Successor(ctx context.Context, of client.ObjectKey, m *manifest.Manifest) (successor client.ObjectKey, ok bool, err error)
 }
 
-// remove deletes the object of a manifest in the member, or releases it if it is to stay,
+// remove deletes the object of a manifest in the member, or releases it if it has to stay,
 // and returns an error while it is not gone.
 func (r *remover) remove(ctx context.Context, s *state, m *manifest.Manifest) error {
 	observed, kind, err := r.find(ctx, s, m)
@@ -52,8 +52,8 @@ func (r *remover) remove(ctx context.Context, s *state, m *manifest.Manifest) er
 	if !observed.DeletionTimestamp.IsZero() {
 		return terminating(s, m)
 	}
-	// A Work that asks for the same object takes it over as it runs: deleting it would
-	// interrupt what is to stay.
+	// Another Work with a manifest for the same object takes it over while it runs: to delete and
+	// create it would interrupt it.
 	successor, ok, err := r.owners.Successor(ctx, s.key, m)
 	if err != nil {
 		return err
@@ -62,7 +62,7 @@ func (r *remover) remove(ctx context.Context, s *state, m *manifest.Manifest) er
 		log.FromContext(ctx).Info("Left to another Work", "kind", m.GVK.Kind, "namespace", m.Key.Namespace, "name", m.Key.Name, "successor", successor)
 		return nil
 	}
-	if r.gate.held() { // last: objects that are not deleted were released before
+	if r.gate.held() { // checked here, as nothing before changes the member
 		return &outcome.Held{Verb: "remove", Title: m.Title()}
 	}
 	preserve := preserves(s.work)
@@ -94,9 +94,9 @@ func (r *remover) remove(ctx context.Context, s *state, m *manifest.Manifest) er
 	return nil
 }
 
-// keep leaves a volume claim in the member, with its hub's metadata: a Work that asks for it again
-// adopts it, and until then it is an orphan. A Work that is being deleted waits a while for the
-// deletion of its template.
+// keep leaves a volume claim in the member, with this hub's metadata: a later Work for it
+// adopts it, and until then it is an orphan. A Work that is being deleted waits a while first, as its template may be
+// being deleted as well, and then the claim has to go, too.
 func (r *remover) keep(ctx context.Context, s *state, m *manifest.Manifest) error {
 	if since := s.work.DeletionTimestamp; since != nil {
 		if after := volumes.Wait(since.Time, r.clock.Now()); after > 0 {
@@ -108,8 +108,8 @@ func (r *remover) keep(ctx context.Context, s *state, m *manifest.Manifest) erro
 	return nil
 }
 
-// find returns the object of a manifest, and the kind that it is served as; nil where there
-// is none. It asks the member itself about an object that the watch does not have: the
+// find returns the object of a manifest, and the version of its kind that is served; nil if there
+// is none. It reads an object that the watch does not have from the member itself: the
 // watch may be behind, and once the Work is gone nothing checks again.
 func (r *remover) find(ctx context.Context, s *state, m *manifest.Manifest) (*members.Observed, schema.GroupVersionKind, error) {
 	kind := m.GVK
@@ -117,7 +117,7 @@ func (r *remover) find(ctx context.Context, s *state, m *manifest.Manifest) (*me
 		return observed, kind, nil
 	}
 	live, err := s.member.Get(ctx, kind, m.Key)
-	if errors.Is(err, members.ErrNotServed) { // that version is not; another one has the same objects
+	if errors.Is(err, members.ErrNotServed) { // another version of the kind may be, with the same objects
 		if kind, err = s.member.Served(ctx, kind); err == nil {
 			live, err = s.member.Get(ctx, kind, m.Key)
 		}
@@ -131,7 +131,7 @@ func (r *remover) find(ctx context.Context, s *state, m *manifest.Manifest) (*me
 	return members.MetadataOf(live), kind, nil
 }
 
-// isToGo reports whether an object is the Work's to delete, and not part of something that stays.
+// isToGo reports whether the Work may delete an object, and none of its manifests still names it.
 func (r *remover) isToGo(ctx context.Context, s *state, m *manifest.Manifest, observed *members.Observed) (bool, error) {
 	if !observed.Managed || !s.owner().NamedBy(observed) || recalled(s.work) && !s.leaves() {
 		return false, nil
@@ -145,12 +145,12 @@ func (r *remover) isToGo(ctx context.Context, s *state, m *manifest.Manifest, ob
 		log.FromContext(ctx).Info("Left to the hub that applied it", "kind", m.GVK.Kind, "namespace", m.Key.Namespace, "name", m.Key.Name)
 		return false, nil
 	}
-	// An object that is asked for under another API group is not removed.
+	// The same object may be served under several API groups: one that a manifest names under another group stays.
 	return !slices.ContainsFunc(s.objects, func(o object) bool { return o.observed != nil && o.observed.UID == observed.UID }), nil
 }
 
-// terminating says that an object of the Work is being deleted and still there. Nobody
-// waits for it where it was to stay, or where the cluster leaves: its deletion was requested.
+// terminating returns the error for an object that is being deleted and still there. It is nil, so that the Work does
+// not wait, if the object would have stayed, or if the cluster is being unjoined: its deletion was requested.
 func terminating(s *state, m *manifest.Manifest) error {
 	if preserves(s.work) || s.leaves() {
 		return nil
@@ -158,8 +158,8 @@ func terminating(s *state, m *manifest.Manifest) error {
 	return &outcome.Terminating{Title: m.Title()}
 }
 
-// spare reports whether the object of a manifest is to stay, because the cluster is unjoined
-// and others have something in it. It returns an error while the object must not be deleted.
+// spare reports whether the object of a manifest has to stay, because the cluster is being unjoined
+// and the object contains objects of others. It returns an error while the object must not be deleted.
 func (r *remover) spare(ctx context.Context, s *state, m *manifest.Manifest) (stays bool, err error) {
 	removal := &guard.Removal{
 		Kind: m.GVK, Key: m.Key, Title: m.Title(), Work: s.work, Standing: s.member.Standing(), Leaving: s.leaves(),
@@ -187,13 +187,13 @@ func (r *remover) spare(ctx context.Context, s *state, m *manifest.Manifest) (st
 		log.FromContext(ctx).Info("The cluster keeps what others have there", "reason", refusal.Error())
 		return true, nil
 	case s.work.DeletionTimestamp.IsZero():
-		return false, refusal // its condition Applied says so
+		return false, refusal // reported by the condition Applied
 	}
 	s.stays = &stay{why: refusal}
 	return false, &waitqueue.Blocked{Cause: waitqueue.Cause{Event: waitqueue.OnRetry}, After: refusal.Again(max(slowly, r.tries.When(s.key))), Err: refusal}
 }
 
-// explain adds to an error what keeps an object that has been terminating for long.
+// explain returns the error for an object that has been terminating for long together with what keeps it.
 func (r *remover) explain(ctx context.Context, s *state, m *manifest.Manifest, err error) error {
 	if !outcome.IsTerminating(err) || r.hopeful(s) {
 		return err
@@ -201,16 +201,17 @@ func (r *remover) explain(ctx context.Context, s *state, m *manifest.Manifest, e
 	if live, fault := s.member.Get(ctx, m.GVK, m.Key); fault == nil {
 		return outcome.Lingers(m.Title(), live, guard.Left(ctx, s.member, live))
 	}
-	return err // the next pass finds out
+	return err // the next pass tries again
 }
 
-// hopeful reports whether what a Work deletes may be gone in a moment.
+// hopeful reports whether the deletion of a Work's objects has been tried only a few times, so that they may be gone in
+// a moment.
 func (r *remover) hopeful(s *state) bool { return r.tries.NumRequeues(s.key) < triesForRemoval }
 
-// triesForRemoval is how often a Work is tried before it reports why something is not gone:
-// some six seconds.
+// triesForRemoval is how often a Work is tried before it reports why an object is not gone:
+// about six seconds.
 const triesForRemoval = 7
 
-// slowly is how soon a Work that waits for a person is tried again, at
-// first: objects that need nobody are gone in a moment.
+// slowly is the shortest pause before a Work is tried again that waits for a person
+// to act.
 const slowly = time.Second

@@ -19,7 +19,7 @@ var (
 	nameBefore = workv1alpha2.FormerWorkName("ConfigMap", "settings", "shop")
 )
 
-// renamed is a Work under a name, with the permanent id that it keeps.
+// renamed returns a Work with a name, and the permanent ID that it keeps when it is renamed.
 func renamed(name, id string) *workv1alpha1.Work {
 	work := workNamed(name, "settings")
 	work.Spec.Workload.Manifests[0].Raw = []byte(`{"apiVersion":"v1","data":{"from":"settings"},"kind":"ConfigMap","metadata":{"name":"settings","namespace":"shop"}}`)
@@ -27,8 +27,8 @@ func renamed(name, id string) *workv1alpha1.Work {
 	return work
 }
 
-// newRenamed has the Work applied under its former name, and written under its new one
-// as far as whoever renames it had come.
+// newRenamed returns a worker with a Work that was applied under its former name, and also exists under its new one, as
+// in the middle of a rename.
 func newRenamed(t *testing.T, id string) *two {
 	t.Helper()
 	f := newTwoOf(t, renamed(nameBefore, "id"))
@@ -58,7 +58,7 @@ func (f *two) remove(name string) {
 	}
 }
 
-// release is how a Work leaves that nothing is to be done about.
+// release deletes a Work without anything to do for it.
 func (f *two) release(name string) {
 	f.t.Helper()
 	gone := f.work(name)
@@ -131,9 +131,9 @@ func TestARenamedWorkKeepsItsObject(t *testing.T) {
 	}
 }
 
-// TestAWorkRenamedDuringALookIsLookedAtAgain: it was read before it had the status of the
-// former one, which is gone when its object is looked at. What it says then was applied, and
-// what others did to it since, is not known to that look.
+// TestAWorkRenamedDuringALookIsLookedAtAgain: the pass has read the Work before it got the status of the
+// former one, which is gone when the object is compared. So the pass does not know what was applied, nor
+// what others changed since.
 func TestAWorkRenamedDuringALookIsLookedAtAgain(t *testing.T) {
 	f := newTwoOf(t, renamed(nameBefore, "id"))
 	f.look(nameBefore)
@@ -164,8 +164,8 @@ func TestAWorkOfAnotherTakesNothingOver(t *testing.T) {
 	}
 }
 
-// TestASuspendedWorkIsReportedUnderItsNewName: nothing is sent to its object, which goes
-// on naming the former one.
+// TestASuspendedWorkIsReportedUnderItsNewName: nothing is sent to its object, which still
+// names the former one.
 func TestASuspendedWorkIsReportedUnderItsNewName(t *testing.T) {
 	f := newRenamed(t, "id")
 	f.release(nameBefore)

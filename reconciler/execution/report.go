@@ -31,7 +31,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
-// reporter writes the statuses of Works. Nothing else does.
+// reporter writes the statuses of Works. It is the only one in this package that does.
 type reporter struct {
 	hub       client.StatusClient
 	wrote     *writecache.Cache[*workv1alpha1.Work]
@@ -40,17 +40,18 @@ type reporter struct {
 	finalizer departureRecorder
 	recorder  loop.Recorder
 	clock     clock.PassiveClock
-	// lingering are the Works of which it was reported that they do not go.
+	// lingering holds the Works for which it was reported that their deletion takes long.
 	lingering *lingering
 }
 
-// departureRecorder deletes a Work that ends along with its binding, so that the Work shows it.
+// departureRecorder deletes a Work whose binding is being deleted, so that the Work has a deletion timestamp, which
+// people see.
 type departureRecorder interface {
 	Delete(ctx context.Context, work *workv1alpha1.Work) error
 }
 
 // report writes the result of a pass: the new status, or why a Work that is being
-// deleted cannot end.
+// deleted is blocked.
 func (r *reporter) report(ctx context.Context, s *state) (loop.Next, error) {
 	r.reportKept(s)
 	switch {
@@ -62,7 +63,7 @@ func (r *reporter) report(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, nil
 }
 
-// reportKept emits an Event for each claim that a Work leaves in its cluster, on the Work and the template.
+// reportKept emits an event for each claim that a Work leaves in its cluster, on the Work and the template.
 func (r *reporter) reportKept(s *state) {
 	for i := range s.kept {
 		m := &s.kept[i]
@@ -91,11 +92,11 @@ func (r *reporter) reportStatus(ctx context.Context, s *state) (loop.Next, error
 		}
 	}
 	switch err := r.write(ctx, s.key, patch); {
-	case hub.Gone(err): // deleted, or recreated: its event comes
+	case hub.Gone(err): // deleted, or created again: the watch reports that
 		return loop.Next{}, nil
-	case errors.Is(err, hub.ErrAway) && s.problem() == nil: // Proven is called when it is back
+	case errors.Is(err, hub.ErrAway) && s.problem() == nil: // Proven requeues the Work when the hub is back
 		return loop.Next{}, &waitqueue.Blocked{Cause: waitqueue.Cause{Event: waitqueue.OnRetry}, After: backoff.LastRetry, Err: err}
-	case errors.Is(err, hub.ErrAway): // the next try is not delayed by that
+	case errors.Is(err, hub.ErrAway): // the problem has its own retry, which must not be delayed by the hub
 		return loop.Next{}, nil
 	case err != nil:
 		return loop.Next{}, fmt.Errorf("write the status of work %s: %w", s.key, err)
@@ -105,7 +106,7 @@ func (r *reporter) reportStatus(ctx context.Context, s *state) (loop.Next, error
 	return loop.Next{}, nil
 }
 
-// reportStay records in the status of a Work why it is not removed, once for each reason, and an Event once.
+// reportStay writes into the status of a Work why it is not removed, once for each reason, and emits an event once.
 func (r *reporter) reportStay(ctx context.Context, s *state) error {
 	status, known := guard.Status(s.work, s.stays.why, r.clock.Now())
 	away := false
@@ -119,7 +120,7 @@ func (r *reporter) reportStay(ctx context.Context, s *state) error {
 			return fmt.Errorf("write the status of work %s: %w", s.key, err)
 		}
 	}
-	if !away && r.isDue(s) { // otherwise the next pass reports it, if there is one
+	if !away && r.isDue(s) { // else a later pass may report it
 		text := egress.Message(s.stays.why)
 		log.FromContext(ctx).Info("Work cannot be removed", "reason", text)
 		r.recorder.Event(s.work, corev1.EventTypeWarning, workv1alpha1.EventReasonDeletionBlocked, excerpt.Message(text, mostEvent))
@@ -130,8 +131,8 @@ func (r *reporter) reportStay(ctx context.Context, s *state) error {
 	return r.finalizer.Delete(ctx, s.work)
 }
 
-// isDue reports whether it is time to say that a Work does not go: at once that a person has to act, and of what
-// may be about to go once that has taken long.
+// isDue reports whether to emit the event that a Work is not removed: at once if a person has to act, and for a
+// terminating object once that has taken long.
 func (r *reporter) isDue(s *state) bool {
 	if !outcome.IsTerminating(s.stays.why) {
 		return meta.FindStatusCondition(s.work.Status.Conditions, workv1alpha1.WorkDeletionBlocked) == nil && r.lingering.first(s.key)
@@ -139,7 +140,7 @@ func (r *reporter) isDue(s *state) bool {
 	return r.clock.Since(s.work.DeletionTimestamp.Time) >= ordinaryRemoval && r.lingering.first(s.key)
 }
 
-// write replaces the status of a Work, if it is still the one that the patch is for.
+// write replaces the status of a Work, if it still has the UID in the patch.
 func (r *reporter) write(ctx context.Context, key client.ObjectKey, patch []byte) error {
 	updated := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
 	if err := r.hub.Status().Patch(ctx, updated, client.RawPatch(types.JSONPatchType, patch)); err != nil {
@@ -149,16 +150,16 @@ func (r *reporter) write(ctx context.Context, key client.ObjectKey, patch []byte
 	return nil
 }
 
-// forget drops a delayed write: the Work has it.
+// forget drops the delayed write and the pending records of a Work, as its status has them.
 func (r *reporter) forget(key client.ObjectKey) {
 	r.delayed.Forget(key)
 	r.records.Forget(key)
 }
 
-// urgent reports whether the change must not wait: something fails or works
-// again, or an object became healthy or stopped being so. That a new object was
-// sent and has yet to become healthy is no such change: most often the two are
-// written at once.
+// urgent reports whether a change must not wait: something fails or works
+// again, or an object became healthy or unhealthy. That a new object was
+// sent and is not healthy yet is not urgent: most often its health follows in a moment, and both
+// are written at once.
 func urgent(was, is *workv1alpha1.WorkStatus) bool {
 	for _, kind := range []string{workv1alpha1.WorkDrifted, workv1alpha1.WorkInterpreted} {
 		if conditionStatus(was, kind) != conditionStatus(is, kind) {
@@ -190,7 +191,7 @@ func conditionStatus(status *workv1alpha1.WorkStatus, kind string) metav1.Condit
 	return ""
 }
 
-// announce emits an Event when a Work, or a rule for its objects, begins to fail.
+// announce emits an event when a Work, or a rule for its objects, begins to fail.
 func announce(to loop.Recorder, s *state) {
 	if c := meta.FindStatusCondition(s.status.Conditions, workv1alpha1.WorkInterpreted); c != nil && conditionStatus(&s.work.Status, workv1alpha1.WorkInterpreted) == "" {
 		to.Event(s.work, corev1.EventTypeWarning, workv1alpha1.EventReasonInterpreterFailed, excerpt.Message(c.Message, mostEvent))
@@ -201,5 +202,5 @@ func announce(to loop.Recorder, s *state) {
 	}
 }
 
-// mostEvent is how many bytes of a message fit into an Event.
+// mostEvent is how many bytes of a message fit into an event.
 const mostEvent = 1024

@@ -30,8 +30,8 @@ func scaledBy(t *testing.T, manager string) *unstructured.Unstructured {
 			`{"manager":"`+manager+`","operation":"Update","subresource":"scale","fieldsV1":{"f:spec":{"f:replicas":{}}}}]}`, 1))
 }
 
-// TestReplicasAfterAnAutoscaler is about a number that was left to the member
-// when the manifest asked for 3, and that now asks for 5.
+// TestReplicasAfterAnAutoscaler: the number was left to the member when the
+// manifest had 3, and the manifest now has 5.
 func TestReplicasAfterAnAutoscaler(t *testing.T) {
 	const autoscaler = "kube-controller-manager"
 	type outcome struct {
@@ -43,8 +43,8 @@ func TestReplicasAfterAnAutoscaler(t *testing.T) {
 	cases := map[string]struct {
 		manager    string
 		autoscaled bool
-		silent     error // why the member does not say what scales
-		refuse     error // what the member says of the first try
+		silent     error // why autoscalers cannot be read
+		refuse     error // the member's answer to the first try
 		want       outcome
 	}{
 		"it is gone: the number counts":                {manager: autoscaler, want: outcome{Sent: int64(5)}},
@@ -86,8 +86,8 @@ func TestReplicasAfterAnAutoscaler(t *testing.T) {
 	}
 }
 
-// TestWhatWasPutBackIsReportedUntilItIsWritten: a status is delayed for a moment,
-// or refused by the hub, and by then nothing differs any more.
+// TestWhatWasPutBackIsReportedUntilItIsWritten: if a status is delayed for a moment, or
+// refused by the hub, the correction is still reported later, when nothing differs any more.
 func TestWhatWasPutBackIsReportedUntilItIsWritten(t *testing.T) {
 	e := &edge{presence: members.Present, observed: ours(func(o *members.Observed) { o.Owned = "drifted" }), live: scaledBy(t, "kubectl")}
 	w := testWorker(e, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
@@ -142,13 +142,13 @@ func (m *moving) Get(ctx context.Context, gvk schema.GroupVersionKind, key types
 	return m.edge.Get(ctx, gvk, key)
 }
 
-// TestWhatIsToBeReportedIsNeverPutBack though the object changes, or goes, while
-// it is looked at.
+// TestWhatIsToBeReportedIsNeverPutBack: drift that is only reported is not corrected even if the object changes, or is
+// deleted, during the pass.
 func TestWhatIsToBeReportedIsNeverPutBack(t *testing.T) {
 	same, other := parse(t, manifestText), scaledBy(t, "kubectl")
 	cases := map[string]struct {
 		edge  edge
-		next  []*unstructured.Unstructured // what each question finds
+		next  []*unstructured.Unstructured // what each read finds
 		looks int
 		asked []string
 		waits bool

@@ -12,8 +12,8 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/execution/seal"
 )
 
-// TestRecordsOfOthers: who can write a Work's status, as with a stolen token of an agent,
-// does not keep a change from the member by saying that it has arrived.
+// TestRecordsOfOthers: somebody who can write a Work's status, as with a stolen token of an agent,
+// cannot keep a change from the member by recording it as applied.
 func TestRecordsOfOthers(t *testing.T) {
 	own := seal.New([]byte("own"))
 	plain := []workv1alpha1.AppliedHash{{Desired: members.Hash([]byte(manifestText)), Observed: "owned"}}

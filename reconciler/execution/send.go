@@ -21,16 +21,16 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/secrets"
 )
 
-// sender applies manifests to a member, but only to objects that are the Work's.
+// sender applies manifests to a member, but only to objects that belong to the Work or that it may take.
 type sender struct {
 	retention retention.Retention
 	owners    conflicts
 	clock     clock.PassiveClock
 }
 
-// send sends one manifest. Where an object may be in the way that is not ours,
-// it is sent so that it can only create one; the member is asked what is there
-// if that is refused, if fields of it are to be kept, or if somebody interfered.
+// send sends one manifest. If an object that is not ours may be in the way,
+// it sends the manifest so that it can only create an object. It reads the object from the member
+// if that is refused, if fields of it have to be kept, or if somebody has changed it.
 func (d *sender) send(ctx context.Context, s *state, o *object, to target) (*members.Observed, error) {
 	desired, err := o.Object(s.work)
 	if err == nil {
@@ -64,7 +64,7 @@ func (d *sender) send(ctx context.Context, s *state, o *object, to target) (*mem
 	return d.over(ctx, s, o, desired, to.act)
 }
 
-// over sends one manifest once it is known which object is there.
+// over reads the object in the member and sends one manifest, if the Work may take the object.
 func (d *sender) over(ctx context.Context, s *state, o *object, desired *unstructured.Unstructured, act action) (*members.Observed, error) {
 	live, err := s.member.Get(ctx, o.GVK, o.Key)
 	switch {
@@ -103,15 +103,15 @@ func (d *sender) over(ctx context.Context, s *state, o *object, desired *unstruc
 	return put(ctx, s, desired)
 }
 
-// errChanged says that an object of which only the Work changed has changed since, where
-// that is to be reported and not reverted: it is looked at again.
+// errChanged says that an object has changed since it was compared, and that its drift is only reported. The next pass
+// compares it again.
 var errChanged = &waitqueue.Blocked{
 	Cause: waitqueue.Cause{Event: waitqueue.OnRetry}, Err: errors.New("the object has changed since it was compared"),
 }
 
-// put applies an object, with the hub's identity in its metadata. That identity
-// is reported with the first change that is sent anyway: it is no drift where it is
-// missing, and no reason to send anything.
+// put applies an object, with the hub's identity in its metadata. The identity is
+// added with a change that is sent anyway: it does not count as drift if it is
+// missing, and is no reason to send anything.
 func put(ctx context.Context, s *state, desired *unstructured.Unstructured) (*members.Observed, error) {
 	if hub := s.member.Standing().Hub; hub != "" {
 		annotations := desired.GetAnnotations()
@@ -138,7 +138,7 @@ func adopt(ctx context.Context, s *state, o *object, patch []byte) error {
 	return as.Patch(ctx, o.GVK, o.Key, patch)
 }
 
-// taken returns why an object of the manifest's name is left alone.
+// taken returns why an existing object with the manifest's name is left alone.
 func taken(s *state, o *object, live metav1.Object) error {
 	by := live.GetAnnotations()[workv1alpha2.HubAnnotation]
 	if by == s.member.Standing().Hub {

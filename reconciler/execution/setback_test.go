@@ -152,7 +152,7 @@ func TestAHubThatWasSetBack(t *testing.T) {
 	}
 }
 
-// held reports whether the cluster's condition says that the hub was set back.
+// held returns an error unless the cluster's condition reports that the hub was set back.
 func (f *fleet) held(ctx context.Context) error {
 	c := &clusterv1alpha1.Cluster{}
 	if err := f.hub.Hub.Get(ctx, client.ObjectKey{Name: "eu-1"}, c); err != nil {
@@ -164,7 +164,7 @@ func (f *fleet) held(ctx context.Context) error {
 	return nil
 }
 
-// says errs unless the Work of a binding says what would be done.
+// says returns an error unless the Work of a binding reports what would be done.
 func (f *fleet) says(ctx context.Context, b *workv1alpha2.ResourceBinding, what string) error {
 	work, err := f.work(ctx, b)
 	if err != nil {
@@ -177,7 +177,7 @@ func (f *fleet) says(ctx context.Context, b *workv1alpha2.ResourceBinding, what 
 	return nil
 }
 
-// saysNow does so after the last change of the Work. None is applied meanwhile.
+// saysNow does so for the latest generation of the Work, and checks that it is not applied.
 func (f *fleet) saysNow(ctx context.Context, b *workv1alpha2.ResourceBinding, what string) error {
 	work, err := f.work(ctx, b)
 	if err != nil {
@@ -193,7 +193,7 @@ func (f *fleet) saysNow(ctx context.Context, b *workv1alpha2.ResourceBinding, wh
 	return f.says(ctx, b, what)
 }
 
-// marked errs unless the member carries that it has seen the hub go so far.
+// marked returns an error unless the member has the mark that it has seen this resource version of the hub.
 func (f *fleet) marked(ctx context.Context, resourceVersion string) error {
 	system := &corev1.Namespace{}
 	if err := f.edge.Get(ctx, client.ObjectKey{Name: "kube-system"}, system); err != nil {
@@ -218,7 +218,7 @@ func mustWork(t *testing.T, f *fleet, b *workv1alpha2.ResourceBinding) *workv1al
 	return work
 }
 
-// startHub runs the hub in a folder, until stop is called or the test ends. Its
+// startHub runs the hub with a data folder, until stop is called or the test ends. Its
 // loops end before it.
 func (f *fleet) startHub(dir string) (stop func()) {
 	t := f.t

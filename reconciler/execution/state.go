@@ -21,15 +21,15 @@ import (
 // state is one pass over one Work: what is known of it, and the results.
 type state struct {
 	key     client.ObjectKey
-	work    *workv1alpha1.Work       // shared: not to be changed
-	beside  bool                     // whether it goes as its binding goes, not deleted itself
+	work    *workv1alpha1.Work       // the cache's own: do not change it
+	beside  bool                     // it ends because its binding is being deleted, and has no deletion timestamp
 	cluster *clusterv1alpha1.Cluster // nil: gone
 	member  member                   // nil: not connected
 	objects []object                 // by ordinal
-	left    []manifest.Manifest      // objects that the Work no longer asks for and that still exist
+	left    []manifest.Manifest      // objects that no manifest names any more and that still exist
 	stuck   error                    // why one of those could not be removed
 	status  *workv1alpha1.WorkStatus // to be written; nil for unchanged
-	stays   *stay                    // why it cannot end, once that is to be reported
+	stays   *stay                    // why it cannot end; nil if that is not to be reported
 	kept    []manifest.Manifest      // the claims that it leaves in the cluster
 	blocked *waitqueue.Blocked
 }
@@ -37,24 +37,24 @@ type state struct {
 // object is one manifest of a Work, and what is known of its object.
 type object struct {
 	manifest.Manifest
-	record   workv1alpha1.AppliedHash // of what was applied, as it is to be
-	observed *members.Observed        // nil where there is none
-	known    bool                     // whether observed is complete: the watch is synced
-	failed   error                    // nil where all is well
-	drift    *drift.Drift             // nil where there is none
+	record   workv1alpha1.AppliedHash // of what was applied, as the status will have it
+	observed *members.Observed        // nil if there is none
+	known    bool                     // whether the watch is synced, so that observed is complete
+	failed   error                    // nil if it is applied
+	drift    *drift.Drift             // nil if there is none
 }
 
 // stay is why a Work that is being deleted cannot end.
 type stay struct {
 	why error
-	// deletes asks for a deletion timestamp on a Work that ends along with its binding.
+	// deletes says that the Work gets a deletion timestamp, as it ends along with its binding.
 	deletes bool
 }
 
-// owner is the Work in the form in which the member's objects name it.
+// owner returns the Work as the owner of the member's objects.
 func (s *state) owner() ownermeta.Owner { return ownermeta.OwnerOf(s.work, s.member) }
 
-// leaves reports whether the whole cluster is being unjoined.
+// leaves reports whether the cluster is being unjoined.
 func (s *state) leaves() bool { return s.cluster != nil && !s.cluster.DeletionTimestamp.IsZero() }
 
 // recorded reports whether the Work's status already has what is applied.
@@ -62,7 +62,7 @@ func (s *state) recorded() bool {
 	return slices.EqualFunc(s.objects, s.work.Status.Applied, func(o object, had workv1alpha1.AppliedHash) bool { return o.record == had })
 }
 
-// problem is why the Work has to be tried again.
+// problem returns why the Work has to be tried again; nil for no reason.
 func (s *state) problem() error {
 	if s.blocked != nil {
 		return s.blocked
@@ -70,7 +70,7 @@ func (s *state) problem() error {
 	return errors.Join(append(slices.DeleteFunc(s.failed(), outcome.IsAsItIs), s.stuck)...)
 }
 
-// failed are the faults of all manifests, by ordinal; nil where all is well.
+// failed returns the errors of all manifests, by ordinal; nil for those without.
 func (s *state) failed() []error {
 	out := make([]error, len(s.objects))
 	for i := range s.objects {
@@ -79,7 +79,7 @@ func (s *state) failed() []error {
 	return out
 }
 
-// records are those of what was applied of all manifests, by ordinal.
+// records returns the records of all manifests, by ordinal.
 func (s *state) records() []workv1alpha1.AppliedHash {
 	out := make([]workv1alpha1.AppliedHash, len(s.objects))
 	for i := range s.objects {
@@ -88,7 +88,7 @@ func (s *state) records() []workv1alpha1.AppliedHash {
 	return out
 }
 
-// drifts are those of all objects, by ordinal; nil where there is none.
+// drifts returns the drift of all objects, by ordinal; nil for those without.
 func (s *state) drifts() []*drift.Drift {
 	out := make([]*drift.Drift, len(s.objects))
 	for i := range s.objects {
@@ -97,22 +97,22 @@ func (s *state) drifts() []*drift.Drift {
 	return out
 }
 
-// suspended reports whether changes are kept from the member.
+// suspended reports whether dispatching is suspended, so that nothing is sent to the member.
 func suspended(work *workv1alpha1.Work) bool {
 	return work.Spec.SuspendDispatching != nil && *work.Spec.SuspendDispatching
 }
 
-// leavesDrift reports whether changes of others in the member are left there and reported.
+// leavesDrift reports whether drift is only reported, and not corrected.
 func leavesDrift(work *workv1alpha1.Work) bool {
 	return work.Annotations[workv1alpha2.DriftAnnotation] == workv1alpha2.DriftReport
 }
 
-// recalled reports whether what a Work made that is being deleted is asked for again.
+// recalled reports whether the objects of a Work that is being deleted are wanted again, so that they stay.
 func recalled(work *workv1alpha1.Work) bool {
 	return work.Annotations[workv1alpha2.WantedAgainAnnotation] == "true"
 }
 
-// preserves reports whether what the Work has sent is to stay when it goes.
+// preserves reports whether the Work's objects stay in the member when it is deleted.
 func preserves(work *workv1alpha1.Work) bool {
 	return ptr.Deref(work.Spec.PreserveResourcesOnDeletion, false)
 }

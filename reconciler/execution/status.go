@@ -53,7 +53,7 @@ func (d *describer) describe(_ context.Context, s *state) (loop.Next, error) {
 		status.Applied = d.records.Sealed(s.records())
 	}
 	drifted(s, status, set)
-	if s.work.DeletionTimestamp.IsZero() { // whoever reports it
+	if s.work.DeletionTimestamp.IsZero() { // the condition is only for Works that are being deleted
 		meta.RemoveStatusCondition(&status.Conditions, workv1alpha1.WorkDeletionBlocked)
 	}
 	manifests, left := manifestStatuses(s)
@@ -69,8 +69,8 @@ func (d *describer) describe(_ context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, nil
 }
 
-// stands reports that a suspended Work is applied, where it asks for the version that was
-// applied before: nothing is kept from the member. Otherwise Applied stays as it was.
+// stands returns the condition Applied for the present generation of a suspended Work, if its manifests are those that
+// were applied before: nothing is kept from the member. Else it returns false, and Applied stays as it was.
 func stands(s *state, status *workv1alpha1.WorkStatus) (metav1.Condition, bool) {
 	was := meta.FindStatusCondition(status.Conditions, workv1alpha1.WorkApplied)
 	if was == nil || was.Status != metav1.ConditionTrue || slices.ContainsFunc(s.objects, func(o object) bool { return o.record.Desired != o.Hash }) {
@@ -79,9 +79,9 @@ func stands(s *state, status *workv1alpha1.WorkStatus) (metav1.Condition, bool) 
 	return *was, true
 }
 
-// ruleFaults names the rules that fail for objects of the Work, and those objects
-// whose statuses were left out, and reports whether all rules are known to have been
-// asked.
+// ruleFaults returns a message about the rules that fail for objects of the Work, and about the objects
+// in left, whose statuses were left out. certain is false while the outcome of a rule is not
+// known.
 func ruleFaults(s *state, left []string) (message string, certain bool) {
 	var all []string
 	certain = true
@@ -105,8 +105,8 @@ func ruleFaults(s *state, left []string) (message string, certain bool) {
 	return excerpt.Message(strings.Join(all, "; "), mostMessage), certain
 }
 
-// drifted reports what others changed in the objects. What was put back last stays in
-// the status; what no longer differs is removed.
+// drifted sets the condition Drifted. The last correction stays in
+// the status; a report about an object that does not differ any more is removed.
 func drifted(s *state, status *workv1alpha1.WorkStatus, set func(metav1.Condition)) {
 	var texts []string
 	open := false
@@ -127,8 +127,8 @@ func drifted(s *state, status *workv1alpha1.WorkStatus, set func(metav1.Conditio
 	}
 }
 
-// mostMessage is how many bytes of a message are kept in a condition. Members may
-// answer with any number of them.
+// mostMessage is how many bytes of a message are kept in a condition. Errors of members may
+// be of any length.
 const mostMessage = 4096
 
 func dispatching(work *workv1alpha1.Work) metav1.Condition {
@@ -144,8 +144,8 @@ func dispatching(work *workv1alpha1.Work) metav1.Condition {
 	}
 }
 
-// applied sums up the manifests. While one that was never sent waits for its
-// predecessor to be deleted, the condition stays as it is.
+// applied returns the condition Applied for all manifests. It returns false, and the condition stays as it is, while a
+// manifest has neither been sent nor failed.
 func applied(s *state) (metav1.Condition, bool) {
 	good := 0
 	message := workv1alpha1.WorkAppliedSuccessfulMessage
@@ -182,8 +182,8 @@ func applied(s *state) (metav1.Condition, bool) {
 	}, true
 }
 
-// manifestStatuses reports the objects that are there. Where that is not known,
-// what was last reported stays. Left names the objects whose statuses do not
+// manifestStatuses returns the entries for the objects that exist. For an object of which that is not known,
+// the last entry stays. left names the objects whose statuses do not
 // fit.
 func manifestStatuses(s *state) (out []workv1alpha1.ManifestStatus, left []string) {
 	free := statusBudget(s.work)
@@ -209,18 +209,18 @@ func manifestStatuses(s *state) (out []workv1alpha1.ManifestStatus, left []strin
 		}
 		out = append(out, workv1alpha1.ManifestStatus{Identifier: id, Status: status, Health: observed.Health})
 	}
-	for i := range s.left { // remembered until they are gone, behind all that is asked for
+	for i := range s.left { // listed until they are gone, behind the objects of manifests
 		out = append(out, workv1alpha1.ManifestStatus{Identifier: s.left[i].Identifier(), Health: workv1alpha1.ResourceUnknown})
 	}
 	return out, left
 }
 
-// Bounds of a Work in bytes as it is stored. etcd takes 1.5 MiB unless set
-// otherwise; of more the hub would refuse to store any status at all.
+// Bounds of a Work in bytes as it is stored. etcd takes 1.5 MiB unless configured
+// otherwise; the hub would refuse to store a larger Work, with any status.
 const (
 	mostWork = 1<<20 + 448<<10
-	// mostStatuses bounds the statuses of all objects of a Work, and leastStatuses
-	// is what there is room for in any case.
+	// mostStatuses bounds the statuses of all objects of a Work together, and leastStatuses
+	// is what they may have in any case.
 	mostStatuses  = 768 << 10
 	leastStatuses = 32 << 10
 )

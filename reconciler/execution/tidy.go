@@ -15,20 +15,20 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/execution/waitqueue"
 )
 
-// tidier removes what the Works of a cluster no longer ask for.
+// tidier removes objects that no manifest of their Work names any more.
 type tidier struct {
 	manifests leftovers
 	remover   *remover
 }
 
-// leftovers knows which manifests Works asked for before.
+// leftovers returns the former manifests of Works.
 type leftovers interface {
 	Leftovers(work *workv1alpha1.Work, asked []manifest.Manifest) []manifest.Manifest
 	Removed(work client.ObjectKey)
 }
 
-// tidy removes what the Work no longer asks for, once the member has all that it
-// does ask for: an object that was renamed is not removed before there is another.
+// tidy removes the objects that no manifest names any more, once the member has all that
+// manifests name: an object that was renamed is not removed before the new one exists.
 func (t *tidier) tidy(ctx context.Context, s *state) (loop.Next, error) {
 	asked := make([]manifest.Manifest, len(s.objects))
 	for i := range s.objects {

@@ -19,7 +19,7 @@ import (
 
 const otherText = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"shop","name":"other"}}`
 
-// named is a Work whose status names "web", while its manifest is another.
+// named returns a Work whose status lists "web", while its manifest is for another object.
 func named(change func(*workv1alpha1.Work)) *workv1alpha1.Work {
 	work := testWork(otherText)
 	work.Status.ManifestStatuses = []workv1alpha1.ManifestStatus{{
@@ -29,7 +29,7 @@ func named(change func(*workv1alpha1.Work)) *workv1alpha1.Work {
 	return work
 }
 
-// TestTidy is about what of a Work's object is left once no manifest names it.
+// TestTidy: what becomes of an object that no manifest names any more.
 func TestTidy(t *testing.T) {
 	nothing := func(*workv1alpha1.Work) {}
 	cases := map[string]struct {
@@ -100,8 +100,8 @@ func TestTidy(t *testing.T) {
 	}
 }
 
-// TestLeftoverOfAnotherGeneration: what was sent and not reported in the status before
-// its manifest went is remembered all the same.
+// TestLeftoverOfAnotherGeneration: what was sent, and not written into the status before
+// its manifest was dropped, is remembered all the same.
 func TestLeftoverOfAnotherGeneration(t *testing.T) {
 	c := manifest.NewCache()
 	work := testWork(manifestText)

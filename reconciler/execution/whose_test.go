@@ -21,7 +21,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/hubclaim"
 )
 
-// TestWhoseAnObjectIs has a Work meet objects that name it and are another hub's.
+// TestWhoseAnObjectIs: objects that name the Work and may belong to another hub.
 func TestWhoseAnObjectIs(t *testing.T) {
 	stamped := func(text, hub, work string) string {
 		text = strings.Replace(text, `"labels":{`, `"labels":{"work.karmada.io/permanent-id":"`+work+`",`, 1)
@@ -100,9 +100,9 @@ func TestWhoseAnObjectIs(t *testing.T) {
 	}
 }
 
-// TestNamespaceOfSomebodyElse: what is in the cluster already is used as it is. The Work
-// counts as applied and says so; nobody is warned, and it is looked at again when it may
-// have gone.
+// TestNamespaceOfSomebodyElse: an existing namespace is used as it is. The Work
+// counts as applied and reports that, without a warning, and is reconciled again later, as the namespace
+// may be deleted.
 func TestNamespaceOfSomebodyElse(t *testing.T) {
 	const ours = `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"shop","labels":{"karmada.io/managed":"true"},` +
 		`"annotations":{"work.karmada.io/namespace":"karmada-es-eu-1","work.karmada.io/name":"web"}}}`
@@ -139,8 +139,8 @@ func TestNamespaceOfSomebodyElse(t *testing.T) {
 	}
 }
 
-// TestNamespaceOfSomebodyElseThatGoes: what is being deleted is no place for anything. It is
-// a failure that says what is waited for, and ends soon after the namespace has gone.
+// TestNamespaceOfSomebodyElseThatGoes: nothing can be created in a namespace that is being deleted. That is
+// a failure that names what the Work waits for, and ends soon after the namespace is gone.
 func TestNamespaceOfSomebodyElseThatGoes(t *testing.T) {
 	const ours = `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"shop","labels":{"karmada.io/managed":"true"}}}`
 	live := parse(t, `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"shop","uid":"u","deletionTimestamp":"2026-01-01T00:00:00Z"}}`)
@@ -157,8 +157,8 @@ func TestNamespaceOfSomebodyElseThatGoes(t *testing.T) {
 	}
 }
 
-// TestANamespaceThatIsMissing: what finds its namespace gone has the Work look that is to
-// bring it: it may be one that was there and was used as it was.
+// TestANamespaceThatIsMissing: a Work whose namespace is missing enqueues the Work of the namespace, which
+// may have used an existing one as it was.
 func TestANamespaceThatIsMissing(t *testing.T) {
 	e := &edge{presence: members.Absent, refuse: fmt.Errorf("%w: shop", members.ErrNoNamespace)}
 	w := testWorker(e, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))

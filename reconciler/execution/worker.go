@@ -30,13 +30,13 @@ import (
 // worker is a cluster worker: it reconciles the Works of one cluster.
 type worker struct {
 	cluster string // empty: Works whose Cluster is gone
-	// elsewhere reports whether a Work's cluster has a worker, or is to have one.
+	// elsewhere reports whether a Work's cluster has a worker, or should have one.
 	elsewhere elsewhere
 	hub       client.Reader
 	queue     *waitqueue.Queue
 	owners    *owners.Owners
 	renames   *ownermeta.Renames
-	memories  []memory // what is kept of Works
+	memories  []memory // all that keeps something by Work, to be dropped when the Work is gone
 
 	reader    *workReader
 	lifetime  *lifetime
@@ -47,7 +47,7 @@ type worker struct {
 	dispatch  *stagemetrics.Stage
 }
 
-// memory is what is kept of Works for as long as they are there.
+// memory keeps something of Works for as long as they exist.
 type memory interface {
 	Forget(work client.ObjectKey)
 }
@@ -74,7 +74,7 @@ func (w *worker) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 	after, unwritten := w.reporter.report(ctx, s)
 	end(figures.Success(leaving, s.recorded()), figures.Reasoned(errors.Join(err, unwritten, s.problem())))
 	if unsaid := errors.Join(slices.DeleteFunc([]error{err, unwritten}, waitqueue.IsBlocked)...); unsaid != nil && ctx.Err() == nil {
-		// What the Work's own status does not say.
+		// These errors are not in the Work's status.
 		log.FromContext(ctx).Error(unsaid, "Work is tried again")
 	}
 	return w.next(ctx, s, soonest(next, after), errors.Join(err, unwritten, s.problem()), since)
@@ -97,7 +97,7 @@ func (w *worker) next(ctx context.Context, s *state, next loop.Next, err error, 
 	if after == 0 {
 		after = w.queue.Retries.When(s.key)
 	}
-	if errors.Is(err, members.ErrDefinitionLeaves) { // no event shows when the next one of the same kinds is there
+	if errors.Is(err, members.ErrDefinitionLeaves) { // no event comes when a new definition serves the same kinds
 		after = min(after, longestRemoval)
 	}
 	if !w.queue.Wait(s.key, c, since) || w.owners.Freed(ctx, err) {
@@ -110,8 +110,8 @@ func (w *worker) next(ctx context.Context, s *state, next loop.Next, err error, 
 	return reconcile.Result{RequeueAfter: after}, nil
 }
 
-// causeOf returns what a Work waits for, and how long; zero for the queue's back-off until it is tried
-// again.
+// causeOf returns what a Work waits for, and how long at most; zero stands for the queue's
+// back-off.
 func causeOf(err error) (waitqueue.Cause, time.Duration) {
 	var b *waitqueue.Blocked
 	var unruled *retention.Fault
@@ -126,13 +126,14 @@ func causeOf(err error) (waitqueue.Cause, time.Duration) {
 		return owned.Cause(), 0
 	case errors.As(err, &refusal):
 		return waitqueue.Cause{Event: waitqueue.OnRights, Lack: refusal.Lack()}, 0
-	case errors.As(err, &unruled): // the event comes when the rules change
+	case errors.As(err, &unruled): // a change of the rules counts as a sync of the kind
 		return waitqueue.Cause{Event: waitqueue.OnSync, Kind: unruled.Kind}, interpreters.Costs(unruled)
 	}
 	return waitqueue.Cause{Event: waitqueue.OnRetry}, 0
 }
 
-// read reads the Work and its cluster.
+// read reads the Work and its Cluster. If the Work is gone, it enqueues the one that has its former name, whose objects
+// may have waited for it.
 func (w *worker) read(ctx context.Context, key client.ObjectKey) (*state, bool, error) {
 	work, found, err := w.reader.read(ctx, key)
 	if err != nil {
@@ -148,8 +149,8 @@ func (w *worker) read(ctx context.Context, key client.ObjectKey) (*state, bool, 
 	return w.reader.about(ctx, work)
 }
 
-// attach takes the queue of the cluster's workers and adds the Works that are
-// there already, behind those that change now.
+// attach opens the worker's queue and adds the Works that
+// exist already, behind those that change now.
 func (w *worker) attach(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	w.queue.Open(queue)
 	if w.cluster == "" {
@@ -160,7 +161,7 @@ func (w *worker) attach(ctx context.Context, queue workqueue.TypedRateLimitingIn
 	return nil
 }
 
-// load puts the Works of a namespace in the queue. Those of clusters that are
+// load enqueues the Works of a namespace. Those of clusters that are
 // gone matter only if they are being deleted.
 func (w *worker) load(ctx context.Context, namespace string) {
 	var works workv1alpha1.WorkList

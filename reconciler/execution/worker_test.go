@@ -69,7 +69,7 @@ func TestWhatAWorkerFindsWhenItStarts(t *testing.T) {
 }
 
 // TestAMembersWorkersAreShared: the Works of one namespace that wait for a member
-// hold up nobody else's.
+// do not hold up those of others.
 func TestAMembersWorkersAreShared(t *testing.T) {
 	work := func(name string, annotations map[string]string) client.Object {
 		return &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-eu-1", Name: name, Annotations: annotations}}
@@ -96,8 +96,8 @@ func TestAMembersWorkersAreShared(t *testing.T) {
 	}
 }
 
-// TestWorksOfAMemberThatIsOutOfReach has the loop with a registry that is not
-// connected to anybody.
+// TestWorksOfAMemberThatIsOutOfReach runs the loop with a registry without any
+// connections.
 func TestWorksOfAMemberThatIsOutOfReach(t *testing.T) {
 	marked := &metav1.Time{Time: time.Unix(1, 0)}
 	cases := map[string]struct {
@@ -133,7 +133,7 @@ func TestWorksOfAMemberThatIsOutOfReach(t *testing.T) {
 	}
 }
 
-// waits reports whether a Work of the worker waits for what matches; it does no more.
+// waits reports whether a Work of the worker waits for a cause that matches. As a side effect, that one is released.
 func waits(w *worker, match func(waitqueue.Cause) bool) bool {
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	defer queue.ShutDown()

@@ -51,7 +51,7 @@ type parts struct {
 	delayed   *debounce.Debouncer[client.ObjectKey]
 }
 
-// workFinalizer returns who ends Works. An agent cannot read bindings.
+// workFinalizer returns the piece that ends Works. In an agent it does not look at bindings, which agents cannot read.
 func (p *parts) workFinalizer() workfinalizer.Finalizer {
 	return workfinalizer.New(p.hub, p.wrote, p.options.Serves == nil)
 }
@@ -60,7 +60,7 @@ func (p *parts) workFinalizer() workfinalizer.Finalizer {
 type elsewhere struct {
 	// works reports whether the cluster of a Work has a worker.
 	works func(work client.ObjectKey) bool
-	// serves reports whether a cluster is to have a worker.
+	// serves reports whether a cluster should have a worker.
 	serves func(*clusterv1alpha1.Cluster) bool
 }
 
@@ -216,14 +216,14 @@ func (w *workers) close(cluster string) {
 // run keeps the workers running until the context ends.
 func (w *workers) run(ctx context.Context) { w.tasks.Run(ctx) }
 
-// tenantOf returns the tenant of a Work, as the cache knows it: the namespace of its
-// binding, or of the quota of which it brings a share. Those of cluster-scoped bindings, those that no binding made and those
-// that are gone have none, and count as one tenant's.
+// tenantOf returns a function that returns the tenant of a Work, by which the queue is fair: the namespace of its
+// binding, or of the quota of which it carries a share. Works of cluster-scoped bindings, those that people wrote, and
+// those that are gone have none, and count as one tenant's.
 func tenantOf(ctx context.Context, hub client.Reader) func(reconcile.Request) string {
 	return func(req reconcile.Request) string {
 		work := &workv1alpha1.Work{}
 		if err := hub.Get(ctx, req.NamespacedName, work, unsafeGet); err != nil {
-			return "" // what a worker does does not depend on the tenant
+			return "" // good enough: the tenant decides only the order
 		}
 		if quota, is := plan.ShareOf(work); is {
 			return quota.Namespace

@@ -11,7 +11,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 )
 
-// bound gives a Work a binding, of the id that the Work says or of another one.
+// bound creates the binding of a Work, with the ID in the Work or another one.
 func (f *two) bound(name, id string) *workv1alpha2.ResourceBinding {
 	f.t.Helper()
 	w := f.work(name)
@@ -28,7 +28,7 @@ func (f *two) bound(name, id string) *workv1alpha2.ResourceBinding {
 	return b
 }
 
-// state is what has become of a Work on an API server that knows nothing of loops.
+// state returns what has become of a Work on an API server without Flotilla's deletion in one write.
 func (f *two) state(name string) string {
 	f.t.Helper()
 	work := &workv1alpha1.Work{}
@@ -43,15 +43,15 @@ func (f *two) state(name string) string {
 	return "there"
 }
 
-// TestWhoseBindingGoes: a Work goes as its binding does, and what it has with it, but for
-// what another Work that stays asks for.
+// TestWhoseBindingGoes: a Work ends with its binding, and its objects are removed, except those that
+// another Work has a manifest for.
 func TestWhoseBindingGoes(t *testing.T) {
 	for name, tc := range map[string]struct {
 		id     string // of a's binding
 		others string // a finalizer on a
 		goes   []string
 		asked  []string
-		state  [2]string // of a, at once and once it was looked at again
+		state  [2]string // of a, at once and after another pass
 	}{
 		"alone: the other one gets the object":     {id: "a", goes: []string{"a"}, asked: []string{"a applies uid-1"}, state: [2]string{"marked", "gone"}},
 		"together with the other: the object goes": {id: "a", goes: []string{"a", "b"}, asked: []string{"a applies uid-1", "removed uid-1"}, state: [2]string{"marked", "gone"}},

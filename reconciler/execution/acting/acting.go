@@ -32,15 +32,15 @@ type Member interface {
 	As(who author.Account) (members.Sender, error)
 }
 
-// Refusal says that nobody in a member may write what a Work asks for.
+// Refusal is the error of a manifest that the user who applied its template may not write in the member.
 type Refusal struct {
 	what    string // was sent; empty where nothing was
 	cluster string
 	user    string // on the hub
-	account string // in the member; empty where nobody stands for the user
+	account string // in the member; empty if no account can stand for the user
 	lack    Lack
-	// overrides changed what was sent, each by kind and name. Whose word is the
-	// template's and whose is theirs, the Work does not say.
+	// overrides are the override policies that changed what was sent, each by kind and name. The Work
+	// does not record which part is the template's and which is theirs.
 	overrides []string
 	err       error
 }
@@ -60,10 +60,10 @@ func (r *Refusal) Error() string {
 		r.what, r.account, r.cluster, r.user, r.err, r.user)
 }
 
-// Unwrap returns the member's error, or why nobody was asked.
+// Unwrap returns the member's error, or why nothing was sent.
 func (r *Refusal) Unwrap() error { return r.err }
 
-// Passes reports whether the right may be on its way.
+// Passes reports whether the refusal may pass by itself, as the right may be on its way to the member.
 func (r *Refusal) Passes() bool { return r.account != "" }
 
 // Lack is the right that is missing.
@@ -76,11 +76,11 @@ func (r *Refusal) reason() string {
 	return workv1alpha1.WorkAccountForbiddenReason
 }
 
-// errNoCluster says that nobody says as whom Works are applied.
+// errNoCluster says that the Cluster is missing, which decides as whom Works are applied.
 var errNoCluster = errors.New("the Cluster is not known, which says as whom templates are applied")
 
-// Of returns who writes what a Work asks for. Errors: *Refusal where somebody whose
-// word is in it has nobody there to stand for him.
+// Of returns who writes the manifests of a Work: the hub, or its authors if the Cluster has the annotation for that.
+// The error is a *Refusal if no account in the member can stand for one of the authors.
 func Of(cluster *clusterv1alpha1.Cluster, work *workv1alpha1.Work, m Member) (Writer, error) {
 	if cluster == nil && work.Annotations[workv1alpha2.AppliedByAnnotation] != "" {
 		return nil, errNoCluster
@@ -95,7 +95,7 @@ func Of(cluster *clusterv1alpha1.Cluster, work *workv1alpha1.Work, m Member) (Wr
 	if len(authors) == 0 {
 		return m, nil
 	}
-	authors = author.Authors(nil).With(authors) // nobody is asked twice
+	authors = author.Authors(nil).With(authors) // each once
 	out := make(cast, len(authors))
 	for i, one := range authors {
 		account, err := one.Account()
@@ -111,15 +111,15 @@ func Of(cluster *clusterv1alpha1.Cluster, work *workv1alpha1.Work, m Member) (Wr
 	return out, nil
 }
 
-// actor stands in a member for one of those whose word is in a Work.
+// actor acts in a member as one of the authors of a Work.
 type actor struct {
 	sender        members.Sender
 	cluster, user string
 	account       author.Account
-	notes         map[string]string // of the Work
+	notes         map[string]string // the annotations of the Work
 }
 
-// cast are all of them. The first writes, if all the others could, too.
+// cast are the actors for all authors of a Work. The first one writes, if a dry run shows that all others could, too.
 type cast []actor
 
 // Apply implements Writer. Errors: *Refusal.
@@ -139,8 +139,8 @@ func (c cast) Patch(ctx context.Context, gvk schema.GroupVersionKind, key types.
 	return c[0].refused(gvk.GroupKind(), key, c[0].sender.Patch(ctx, gvk, key, patch))
 }
 
-// refused distinguishes what an account may not do from other faults: quotas and webhooks
-// refuse by the same code, whoever asks.
+// refused returns a *Refusal if the account lacks a right, and else err. A Forbidden error alone is not enough: quotas
+// and webhooks refuse with the same code, but do not name the user.
 func (a *actor) refused(kind schema.GroupKind, key types.NamespacedName, err error) error {
 	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), a.account.User) {
 		return err
@@ -151,8 +151,8 @@ func (a *actor) refused(kind schema.GroupKind, key types.NamespacedName, err err
 	}
 }
 
-// Reason is that of the condition Applied where these errors, some of which may be
-// nil, keep a Work from being applied.
+// Reason returns the reason of the condition Applied for the errors of a Work's manifests, some of
+// which may be nil.
 func Reason(failed []error) string {
 	reason := ""
 	for _, err := range failed {

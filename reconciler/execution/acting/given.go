@@ -14,13 +14,13 @@ import (
 	"github.com/flotilla-io/flotilla/policies/access"
 )
 
-// Given says whose lack may be over once a Role or binding of a Work is in a member, and
-// nobody's else: each look at a Work that waits is a request that may be refused. What is
-// bound to a copy of a role is read from the hub's other Works for the member.
+// Given returns a function that reports whether a missing right may be granted by a Role or binding of a Work, now that
+// it is in the member. It is narrow, as each retry of a Work is a request that may be refused. For a copy of a
+// role, the bindings to it are read from the hub's other Works for the member.
 func Given(ctx context.Context, hub client.Reader, work *workv1alpha1.Work, obj *unstructured.Unstructured) func(Lack) bool {
 	grant, err := access.GrantOf(obj)
 	if err != nil {
-		return func(Lack) bool { return false } // the member has not taken it
+		return func(Lack) bool { return false } // the member cannot have accepted it
 	}
 	namespace := obj.GetNamespace()
 	if obj.GetKind() == "RoleBinding" || obj.GetKind() == "ClusterRoleBinding" {
@@ -35,8 +35,8 @@ func Given(ctx context.Context, hub client.Reader, work *workv1alpha1.Work, obj 
 	}
 }
 
-// bindingsTo are those that the control plane has made in the member to a role of its
-// own. Nobody else's are to such a role.
+// bindingsTo returns the bindings that the control plane has created in the member to a copy of a role. Nobody else
+// may bind such a role.
 func bindingsTo(ctx context.Context, hub client.Reader, works string, role *unstructured.Unstructured) []rbacv1.RoleBinding {
 	var list workv1alpha1.WorkList
 	if err := hub.List(ctx, &list, client.InNamespace(works), client.HasLabels{access.RightsLabel}, client.UnsafeDisableDeepCopy); err != nil {
@@ -46,7 +46,7 @@ func bindingsTo(ctx context.Context, hub client.Reader, works string, role *unst
 	var out []rbacv1.RoleBinding
 	for i := range list.Items {
 		for _, raw := range list.Items[i].Spec.Workload.Manifests {
-			var b rbacv1.RoleBinding // or one of the whole cluster: the same without a namespace
+			var b rbacv1.RoleBinding // or a ClusterRoleBinding, which has the same fields and no namespace
 			if json.Unmarshal(raw.Raw, &b) == nil && b.RoleRef.Kind == role.GetKind() && b.RoleRef.Name == role.GetName() &&
 				(role.GetNamespace() == "" || role.GetNamespace() == b.Namespace) {
 				out = append(out, b)

@@ -25,34 +25,34 @@ func lackOf(who author.Account, group, namespace string) Lack {
 	return Lack{group: group, namespace: namespace, who: strings.Join(append([]string{who.User}, who.Groups...), "\n")}
 }
 
-// BoundIn reports whether subjects that are bound in a namespace, or with none everywhere,
-// are who lacks the right, and where.
+// BoundIn reports whether a binding in a namespace, or in all if it is empty, binds a role to who lacks
+// the right, where it is lacking.
 func (l Lack) BoundIn(namespace string, subjects []rbacv1.Subject) bool {
 	if namespace != "" && namespace != l.namespace {
 		return false
 	}
-	names := strings.Split(l.who, "\n") // no name has a line break: it would not be a header
+	names := strings.Split(l.who, "\n") // no name has a line break, as names are sent in HTTP headers
 	return slices.ContainsFunc(subjects, func(s rbacv1.Subject) bool {
 		at := slices.Index(names, s.Name)
 		return at == 0 && s.Kind == rbacv1.UserKind || at > 0 && s.Kind == rbacv1.GroupKind
 	})
 }
 
-// GivenIn reports whether rules of a Role of a namespace, or with none of a ClusterRole,
-// may be what is lacking, to whomever they are bound.
+// GivenIn reports whether the rules of a Role in a namespace, or of a ClusterRole if it is empty,
+// may grant the missing right, to whomever they are bound.
 func (l Lack) GivenIn(namespace string, rules []rbacv1.PolicyRule) bool {
 	if namespace != "" && namespace != l.namespace {
 		return false
 	}
-	return l.group == rbacv1.GroupName || // who gives rights must have them, of all groups
+	return l.group == rbacv1.GroupName || // who grants rights must have them, and they may be of any group
 		slices.ContainsFunc(rules, func(r rbacv1.PolicyRule) bool {
 			return slices.Contains(r.APIGroups, l.group) || slices.Contains(r.APIGroups, rbacv1.APIGroupAll)
 		})
 }
 
-// MayName returns an error if somebody has written in a Work by whose manifest a Role or
-// binding would have a name of the control plane's own in a member. Admission sees
-// templates, but neither manifests of Works nor what overrides make of templates.
+// MayName returns an error if a Role or binding in a Work with authors would have a name in the member that is reserved
+// for the control plane. Admission cannot refuse all of these, as it checks templates, but neither manifests of Works
+// nor the results of overrides.
 func MayName(work *workv1alpha1.Work, desired *unstructured.Unstructured) error {
 	by := work.Annotations[workv1alpha2.AppliedByAnnotation]
 	if by == "" || !access.Gives(desired.GroupVersionKind().GroupKind()) {

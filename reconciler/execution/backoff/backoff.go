@@ -10,9 +10,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Corrections of one Work's objects are made at once for freeCorrections times;
-// after that each waits twice as long as the one before, up to longestPause. A
-// quiet time of forgiven starts over.
+// The first freeCorrections corrections of one Work's objects are made at once.
+// After that each one waits twice as long as the one before, up to longestPause. The
+// count starts again after a time of forgiven without corrections.
 const (
 	freeCorrections = 3
 	firstPause      = time.Second
@@ -33,13 +33,13 @@ func Retries() workqueue.TypedRateLimiter[client.ObjectKey] {
 	return workqueue.NewTypedItemExponentialFailureRateLimiter[client.ObjectKey](FirstRetry, LastRetry)
 }
 
-// ErrPaused says that what was put back was changed again and again, and that it is not as
-// it should be until it is put back the next time.
+// ErrPaused says that an object was changed again after each correction, and differs until the
+// next correction.
 var ErrPaused = errors.New("it is changed again each time that it is put back: the next time is after a pause, of five minutes at most; see who writes it")
 
-// Backoff counts corrections by Work. It is safe for use by several goroutines. The
-// limiters of client-go know neither corrections that cost nothing nor a run that is
-// forgiven, and give no reason why something waits.
+// Backoff counts corrections by Work. It is safe for use by several goroutines. It is no rate
+// limiter of client-go, as those have neither free first corrections nor a reset by time, and
+// cannot return why an object waits.
 type Backoff struct {
 	clock clock.PassiveClock
 
@@ -88,8 +88,8 @@ func (b *Backoff) Ran(key client.ObjectKey) {
 	b.runs[key] = r
 }
 
-// Failed keeps why the correction of a Work's object, by its ordinal, did not work; nil
-// if it did.
+// Failed records why the correction of a Work's object, by its ordinal, failed; nil
+// if it did not.
 func (b *Backoff) Failed(key client.ObjectKey, ordinal int, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -105,8 +105,8 @@ func (b *Backoff) Failed(key client.ObjectKey, ordinal int, err error) {
 	b.runs[key] = r
 }
 
-// Why returns why a Work's object that waits for its next correction is not as it should
-// be: what was wrong with the last one, or ErrPaused.
+// Why returns why a Work's object that waits for its next correction differs: the error of the last
+// correction, or ErrPaused.
 func (b *Backoff) Why(key client.ObjectKey, ordinal int) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -116,7 +116,7 @@ func (b *Backoff) Why(key client.ObjectKey, ordinal int) error {
 	return ErrPaused
 }
 
-// MayReport reports whether an Event is due: the last one is a while ago.
+// MayReport reports whether an event may be emitted, as the last one is long enough ago. If so, it counts as emitted.
 func (b *Backoff) MayReport(key client.ObjectKey) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

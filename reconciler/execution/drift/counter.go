@@ -9,8 +9,8 @@ import (
 // Counter counts drifts by cluster, kind and what was done. Use NewCounter.
 type Counter struct{ drifts *prometheus.CounterVec }
 
-// NewCounter returns the count of drifts of all loops that count in the registry; nil counts
-// for nobody.
+// NewCounter returns the counter in the registry, which all loops share; nil registers
+// none.
 func NewCounter(registry prometheus.Registerer) *Counter {
 	return &Counter{stagemetrics.Registered(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "flotilla_drift_total",

@@ -26,33 +26,33 @@ import (
 
 // Drift is what somebody did to one object in the member.
 type Drift struct {
-	// Text says so.
+	// Text describes it.
 	Text string
-	// Reverted says that it was put back.
+	// Reverted says that it was corrected.
 	Reverted bool
 }
 
-// PutBack returns a drift that is put back now.
+// PutBack returns a drift that is corrected now.
 func PutBack(text string, now time.Time) *Drift {
 	return &Drift{Text: text + "; put back at " + now.UTC().Format(time.RFC3339), Reverted: true}
 }
 
-// Removed says that an object is gone.
+// Removed returns the text about an object that is gone.
 func Removed(m *manifest.Manifest) string { return m.Title() + " was removed" }
 
-// TakenOver says of an object that others changed it, or took over what was applied, where it
-// is not known what.
+// TakenOver returns the text about an object whose fields others changed or took over, where it is not known
+// which fields.
 func TakenOver(m *manifest.Manifest) string {
 	return m.Title() + ": others have changed, or taken over, fields of what was applied last"
 }
 
-// Changed says what others made of an object.
+// Changed returns the text about changes by others.
 func Changed(m *manifest.Manifest, changes []ownership.Change) string {
 	return m.Title() + ": " + ownership.Describe(changes)
 }
 
-// Changes are what others made of an object. That it names the Work as that was called
-// formerly is none of their doing.
+// Changes returns what others changed in an object. That its metadata has a former name of the Work
+// is no change by others.
 func Changes(owner ownermeta.Owner, desired, live *unstructured.Unstructured) []ownership.Change {
 	if o := members.MetadataOf(live); o.Work != owner.Key() && owner.NamedBy(o) {
 		live = live.DeepCopy()
@@ -61,19 +61,19 @@ func Changes(owner ownermeta.Owner, desired, live *unstructured.Unstructured) []
 	return ownership.Changes(desired, live)
 }
 
-// Member is what is asked of a member cluster.
+// Member reads a member cluster.
 type Member interface {
 	ownermeta.Member
 	retention.Member
 	Get(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error)
 }
 
-// Retainer leaves to members what is theirs of an object.
+// Retainer keeps in an object the fields that belong to the member.
 type Retainer interface {
 	Retain(ctx context.Context, edge retention.Member, desired, live *unstructured.Unstructured, record *workv1alpha1.AppliedHash) (*unstructured.Unstructured, error)
 }
 
-// Pauses reports whether an Event about a Work is due.
+// Pauses limits how often events about a Work are emitted.
 type Pauses interface {
 	MayReport(work client.ObjectKey) bool
 }
@@ -84,7 +84,7 @@ type Finding struct {
 	Manifest *manifest.Manifest
 	// Record is what was last applied.
 	Record workv1alpha1.AppliedHash
-	// Observed is what the watch shows of the object; nil for nothing.
+	// Observed is what the watch has of the object; nil for nothing.
 	Observed *members.Observed
 	Member   Member
 }
@@ -113,9 +113,9 @@ func New(cluster string, retainer Retainer, pauses Pauses, recorder loop.Recorde
 	return &Inspector{cluster: cluster, retainer: retainer, pauses: pauses, recorder: recorder, count: count, seen: map[client.ObjectKey]map[int]finding{}}
 }
 
-// Inspect returns what differs in an object that is only to be reported on; nil for
-// nothing. It reports what the Work does not say yet. The member is asked once for each
-// state of the object.
+// Inspect returns what differs in an object whose drift is only reported; nil for
+// nothing. It emits an event unless the Work's condition shows drift already. It reads the object from the member
+// once for each state.
 func (i *Inspector) Inspect(ctx context.Context, l *Finding) (*Drift, error) {
 	key, state := client.ObjectKeyFromObject(l.Work), l.Manifest.Hash
 	if l.Observed != nil {
@@ -127,7 +127,7 @@ func (i *Inspector) Inspect(ctx context.Context, l *Finding) (*Drift, error) {
 		if text, err = i.compare(ctx, l); err != nil {
 			return nil, err
 		}
-		if text != "" || l.Observed != nil { // what the watch has yet to show has no state of its own
+		if text != "" || l.Observed != nil { // an object that the watch has yet to show has no state to remember
 			i.find(key, l.Manifest.Ordinal, finding{state: state, text: text})
 		}
 	}
@@ -141,7 +141,7 @@ func (i *Inspector) Inspect(ctx context.Context, l *Finding) (*Drift, error) {
 	return d, nil
 }
 
-// compare says in words how the member's object differs; empty where it does not.
+// compare returns a text about how the member's object differs; empty if it does not.
 func (i *Inspector) compare(ctx context.Context, l *Finding) (string, error) {
 	desired, err := l.Manifest.Object(l.Work)
 	if err != nil {
@@ -157,7 +157,7 @@ func (i *Inspector) compare(ctx context.Context, l *Finding) (string, error) {
 	case !owner.MayTake(desired, live, l.Record.Desired != ""):
 		return Removed(l.Manifest) + ", and another object has its name", nil
 	}
-	record := l.Record // stays as it is: nothing is sent
+	record := l.Record // a copy, as Retain updates the record of what is sent, and nothing is sent here
 	desired, err = i.retainer.Retain(ctx, l.Member, desired, live, &record)
 	if err != nil {
 		return "", err
@@ -169,11 +169,11 @@ func (i *Inspector) compare(ctx context.Context, l *Finding) (string, error) {
 	return Changed(l.Manifest, changes), nil
 }
 
-// mostEvent is how many bytes of a message fit into an Event.
+// mostEvent is how many bytes of a message fit into an event.
 const mostEvent = 1024
 
-// Report counts a drift, and emits an Event on the Work and on its template
-// unless there was one a short while ago: two who disagree need none each time.
+// Report counts a drift, and emits an event on the Work and on its template,
+// unless there was one a short while ago: two writers who disagree would cause one at each correction.
 func (i *Inspector) Report(work *workv1alpha1.Work, m *manifest.Manifest, d *Drift) {
 	action, reason := "reported", workv1alpha1.EventReasonDriftReported
 	if d.Reverted {
@@ -205,7 +205,7 @@ func (i *Inspector) found(work client.ObjectKey, ordinal int, state string) (tex
 	return f.text, ok && f.state == state
 }
 
-// find keeps what differs in a state of an object.
+// find records what differs in a state of an object.
 func (i *Inspector) find(work client.ObjectKey, ordinal int, f finding) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package figures is what is counted of Works on their way to clusters.
+// Package figures has the metrics of Works on their way to clusters.
 //
-// In go the registry that a program serves, and how looks at Works end; out come figures
-// of few reasons, whatever clusters say. The package decides nothing.
+// In go the registry that a program serves, and the outcomes of passes over Works; out come metrics
+// with a small set of reasons, whatever errors clusters return. The package decides nothing.
 package figures

@@ -18,8 +18,8 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/execution/waitqueue"
 )
 
-// Dispatch counts looks at Works, and shows how many wait outside the queues: waiting
-// counts them by the Event of their cause.
+// Dispatch returns the metrics of passes over Works, and registers how many wait outside the queues: waiting
+// returns their number by the Event of their cause.
 func Dispatch(registry prometheus.Registerer, c clock.PassiveClock, waiting func() map[int]int) *stagemetrics.Stage {
 	stagemetrics.Replace(registry, stagemetrics.NewWaits(prometheus.GaugeOpts{
 		Name: "flotilla_works_waiting", Help: "Works that cannot be carried on before something comes to pass, by what that is: a retry, a cluster's proof, the sync of a watch, a kind, a namespace, the owner of an object, or rights",
@@ -38,14 +38,14 @@ func Dispatch(registry prometheus.Registerer, c clock.PassiveClock, waiting func
 	})
 }
 
-// causes are what Works wait for, as it is counted.
+// causes are the values of the metrics' label for what Works wait for.
 var causes = map[int]string{
 	waitqueue.OnRetry: "Retry", waitqueue.OnProof: "Proof", waitqueue.OnSync: "Sync", waitqueue.OnKinds: "Kinds",
 	waitqueue.OnNamespace: "Namespace", waitqueue.OnOwner: "Owner", waitqueue.OnRights: "Rights",
 }
 
-// Success is what a look without faults came to: at a Work that is leaving, or at one whose
-// record of what was applied is the same as before.
+// Success returns the reason for a pass without errors: leaving says that the Work is being removed, and same that its
+// record of what was applied has not changed.
 func Success(leaving, same bool) string {
 	switch {
 	case leaving:
@@ -57,10 +57,10 @@ func Success(leaving, same bool) string {
 	}
 }
 
-// waits is of the class that the stage counts as waiting; the time is nobody's.
+// waits returns an error of the class that the stage counts as waiting. Its time is not used.
 func waits(reason string, err error) error { return loop.Waiting(reason, time.Second, err) }
 
-// Reasoned gives why a Work has to be looked at again the reason that it is counted by.
+// Reasoned returns the error of a pass with the reason by which it is counted.
 func Reasoned(err error) error {
 	var blocked *waitqueue.Blocked
 	var owned *owners.Owned

@@ -14,7 +14,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/execution/waitqueue"
 )
 
-// TestReasons: why a Work is looked at again is counted by few words, whatever a cluster says.
+// TestReasons: why a Work is tried again is counted by a small set of reasons, whatever error a cluster returns.
 func TestReasons(t *testing.T) {
 	deployments := schema.GroupResource{Group: "apps", Resource: "deployments"}
 	cases := map[string]struct {

@@ -1,10 +1,11 @@
-// Package guard keeps what others have in a member from going with what a Work
-// deletes there: with a namespace goes all that is in it, and with the definition
-// of a kind all objects of the kind, whoever put them there.
+// Package guard keeps a deletion in a member from deleting objects of others along
+// with it: a namespace is deleted with all that is in it, and the definition
+// of a kind with all objects of the kind, whoever created them.
 //
-// In goes what is to be deleted; out comes a Refusal while it contains what is not of
-// a Work of this hub that goes, too. It asks the member, for namespaces and
-// definitions alone, and reads Works from the hub's cache. For a Work that is being
-// deleted and cannot go, for whatever reason, it also makes the status that says so,
-// by the condition DeletionBlocked. It writes and deletes nothing.
+// In goes what a Work is about to delete; out comes a Refusal while that contains an object whose
+// Work is not being deleted as well, or that has none. It reads the member, for namespaces and
+// definitions alone, and Works from the hub's cache. For a StatefulSet it first separates the volume claims
+// that would be deleted with it. For a Work that is being
+// deleted and is blocked, for any reason, it also returns the status that reports it,
+// by the condition DeletionBlocked.
 package guard

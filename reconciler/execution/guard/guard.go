@@ -25,17 +25,17 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/execution/outcome"
 )
 
-// Refusal says that a deletion would take others' objects along.
+// Refusal says that a deletion would also delete objects of others.
 type Refusal struct {
-	title    string // of what is to be deleted
+	title    string // of what would be deleted
 	contents string
-	err      error // why nobody knows what is there; nil if it is known
-	// waits is where what is waited for lies, and explain the command that says what one of it waits for; empty
-	// where something of others is there, and nothing of this hub that stays.
+	err      error // why it is not known what is there; nil if it is known
+	// waits says where the objects of this hub are that have to leave first, such as "in it", and explain is the
+	// command that explains one of them. Both are empty if only objects of others are there.
 	waits, explain string
 }
 
-// Error says what would go, and how to have it go all the same.
+// Error names what would be deleted, and how to allow that.
 func (r *Refusal) Error() string {
 	const annotation = workv1alpha2.AllowCascadeAnnotation
 	if r.err != nil {
@@ -49,13 +49,13 @@ func (r *Refusal) Error() string {
 		"Annotate this Work with %s=true to delete all of it, or set spec.preserveResourcesOnDeletion to leave all of it", r.title, r.contents, annotation)
 }
 
-// Waits reports whether nobody need say anything: it goes once what this hub has there has left.
+// Waits reports whether the refusal passes by itself, once the objects that this hub has there have left.
 func (r *Refusal) Waits() bool { return r.waits != "" }
 
-// Unwrap returns why nobody knows what is there; nil if it is known.
+// Unwrap returns why it is not known what is there; nil if it is known.
 func (r *Refusal) Unwrap() error { return r.err }
 
-// Allowed reports whether whoever deletes has allowed that all may go with it.
+// Allowed reports whether the object has the annotation which allows that all is deleted along with it.
 func Allowed(obj metav1.Object) bool {
 	return obj.GetAnnotations()[workv1alpha2.AllowCascadeAnnotation] == "true"
 }
@@ -70,25 +70,25 @@ func New(hub client.Reader) *Guard { return &Guard{hub: hub} }
 type Removal struct {
 	Kind schema.GroupVersionKind
 	Key  types.NamespacedName
-	// Title is what people call it.
+	// Title is its name for people.
 	Title string
-	// Work deletes it.
+	// Work is the Work that deletes it.
 	Work *workv1alpha1.Work
-	// Desired is the object as the Work asks for it; nil if it does so no more.
+	// Desired is the object in the Work's manifest; nil if it has none any more.
 	Desired metav1.Object
-	// Standing is what the hub may conclude of the member.
+	// Standing is this hub's claim on the member, by which objects count as its own.
 	Standing hubclaim.Standing
-	// Leaving says that the whole cluster leaves the hub.
+	// Leaving says that the cluster is being unjoined.
 	Leaving bool
 }
 
-// containsOthers reports whether objects of a kind contain those of others.
+// containsOthers reports whether objects of a kind may contain objects of others.
 func containsOthers(kind schema.GroupKind) bool {
 	return kind == schema.GroupKind{Kind: "Namespace"} || Defines(kind)
 }
 
-// Judge returns a *Refusal if something must not be deleted now. What cannot be
-// looked at must not. A set that makes claims is parted from them first; another error says that it is not yet.
+// Judge returns a *Refusal if something must not be deleted now, or if it cannot find out whether it
+// may. A StatefulSet is separated from its volume claims first; any other error means that it is not yet.
 func (g *Guard) Judge(ctx context.Context, edge any, r *Removal) error {
 	if volumes.MakesClaims(r.Kind.GroupKind()) {
 		return part(ctx, edge, r)
@@ -104,7 +104,7 @@ func (g *Guard) Judge(ctx context.Context, edge any, r *Removal) error {
 	found, err := missed(ctx, member, r.Kind, r.Key, func(kind schema.GroupKind, obj metav1.Object) bool {
 		return g.leaves(ctx, r, kind, obj) || own.add(ctx, g, r, kind, obj)
 	})
-	if err == nil && own.none() && len(found) > cascade.Most { // it was looked no further
+	if err == nil && own.none() && len(found) > cascade.Most { // the search ended early: look for our own in the rest
 		_, err = missed(ctx, member, r.Kind, r.Key, func(kind schema.GroupKind, obj metav1.Object) bool { own.add(ctx, g, r, kind, obj); return true })
 	}
 	switch {
@@ -120,10 +120,10 @@ func (g *Guard) Judge(ctx context.Context, edge any, r *Removal) error {
 	return &Refusal{title: r.Title, contents: cascade.Describe(found)}
 }
 
-// leaves reports whether an object in a member is this hub's, and goes: its Work, which
-// is there and does not leave it in place, is being deleted, or the whole cluster
-// leaves. Names alone are no evidence, and an object without a Work is an orphan, which
-// stays until somebody says otherwise. So does a claim whose Work may not take it along.
+// leaves reports whether an object in a member is this hub's, and is about to be deleted anyway: its Work
+// exists, does not preserve it, and is being deleted, or the cluster is being
+// unjoined. An object without a Work is an orphan, which
+// stays until people prune it. A volume claim stays unless its Work may delete it.
 func (g *Guard) leaves(ctx context.Context, r *Removal, kind schema.GroupKind, obj metav1.Object) bool {
 	work := g.workOf(ctx, r, obj)
 	if work == nil || ptr.Deref(work.Spec.PreserveResourcesOnDeletion, false) || volumes.Stays(kind, work) {
@@ -132,7 +132,8 @@ func (g *Guard) leaves(ctx context.Context, r *Removal, kind schema.GroupKind, o
 	return r.Leaving || !work.DeletionTimestamp.IsZero()
 }
 
-// workOf returns the Work of this hub that an object in a member is of; nil where it is of none that is there.
+// workOf returns the Work of this hub that an object in a member belongs to; nil if it belongs to none that exists. The
+// name in an annotation is no evidence: the hub's and the Work's IDs have to match, too.
 func (g *Guard) workOf(ctx context.Context, r *Removal, obj metav1.Object) *workv1alpha1.Work {
 	notes := obj.GetAnnotations()
 	if obj.GetLabels()[workv1alpha2.ManagedByKarmadaLabel] != workv1alpha2.ManagedByKarmadaLabelValue || notes[workv1alpha2.WorkNamespaceAnnotation] != r.Work.Namespace {
@@ -150,8 +151,8 @@ func (g *Guard) workOf(ctx context.Context, r *Removal, obj metav1.Object) *work
 // mostMessage is how many bytes of a message fit into a condition.
 const mostMessage = 4096
 
-// Status returns the status of a Work with why it does not go, and whether it says so
-// already.
+// Status returns the status of a Work with the reason why it is not deleted yet. known reports whether the Work's
+// status has that already.
 func Status(work *workv1alpha1.Work, why error, now time.Time) (status *workv1alpha1.WorkStatus, known bool) {
 	status = work.Status.DeepCopy()
 	changed := meta.SetStatusCondition(&status.Conditions, metav1.Condition{
@@ -161,7 +162,7 @@ func Status(work *workv1alpha1.Work, why error, now time.Time) (status *workv1al
 	return status, !changed
 }
 
-// reason is that of a condition which says why a Work does not go.
+// reason returns the reason of the condition DeletionBlocked.
 func reason(why error) string {
 	refusal := (*Refusal)(nil)
 	switch {

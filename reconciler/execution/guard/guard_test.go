@@ -17,8 +17,8 @@ import (
 
 const space = "karmada-es-eu-1"
 
-// TestWhatLeaves is about the objects in a namespace that a Work deletes: those that
-// are of a Work of this hub which deletes them go with it, and any other is somebody's.
+// TestWhatLeaves: of the objects in a namespace that a Work deletes, only those of a Work of this hub
+// that is being deleted as well do not block the deletion.
 func TestWhatLeaves(t *testing.T) {
 	work := func(change func(*workv1alpha1.Work)) *workv1alpha1.Work {
 		w := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{
@@ -33,7 +33,7 @@ func TestWhatLeaves(t *testing.T) {
 	for name, tc := range map[string]struct {
 		work     *workv1alpha1.Work // nil: gone
 		standing hubclaim.Standing
-		hub, id  string // what the object says of whose it is
+		hub, id  string // the hub and the Work's ID in the object's metadata
 		unmarked bool
 		claim    bool   // it is a PersistentVolumeClaim
 		space    string // empty: the cluster's

@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// ward is a member that lists what it is given, or nothing.
+// ward is a member that lists the given objects, or none.
 type ward struct {
 	config *rest.Config
 	http   *http.Client
@@ -30,8 +30,8 @@ func (ward) Get(context.Context, schema.GroupVersionKind, types.NamespacedName) 
 	return nil, nil
 }
 
-// TestLeft: what is left of a kind is named while its definition is being deleted, whoever has
-// it and though it is being deleted, with what keeps it.
+// TestLeft: the objects that are left of a kind while its definition is being deleted are named with what keeps them,
+// whoever owns them, and even if they are being deleted.
 func TestLeft(t *testing.T) {
 	boat := func(name string, finalizers ...string) string {
 		held := ""
@@ -49,7 +49,7 @@ func TestLeft(t *testing.T) {
 		served string // the version that the definition serves; v1 if empty
 		there  []string
 		code   int
-		blind  bool // the member cannot be looked into
+		blind  bool // the member cannot be read
 		want   []string
 	}{
 		"nothing is left":          {},

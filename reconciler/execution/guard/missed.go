@@ -13,7 +13,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/cascade"
 )
 
-// Member is what is asked of a member cluster.
+// Member reads a member cluster.
 type Member interface {
 	contents.Server
 	Get(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error)
@@ -21,9 +21,9 @@ type Member interface {
 
 var _ Member = (*members.Member)(nil)
 
-// missed names what would be missed if a Namespace, or a CustomResourceDefinition,
-// were deleted: at most one more than cascade.Most. leaves says what goes anyway. What
-// cannot be looked at is an error: nobody knows what is there.
+// missed names what would be lost if a Namespace, or a CustomResourceDefinition,
+// were deleted: at most one more than cascade.Most. leaves reports what is deleted anyway. If anything
+// cannot be read it returns an error, as it may be lost, too.
 func missed(ctx context.Context, m Member, gvk schema.GroupVersionKind, key types.NamespacedName, leaves func(schema.GroupKind, metav1.Object) bool) ([]string, error) {
 	what := contents.Search{Most: cascade.Most + 1, Leaves: leaves}
 	switch kind := gvk.GroupKind(); {
@@ -40,9 +40,9 @@ func missed(ctx context.Context, m Member, gvk schema.GroupVersionKind, key type
 	}
 }
 
-// Left names the objects of a kind that are there while its definition is being deleted in a
-// member, each with what keeps it: at most one more than cascade.Most. It returns none for
-// what is no definition, and where that cannot be looked at.
+// Left names the objects of a kind that are still in a member while their definition is being deleted there, each
+// with what keeps it: at most one more than cascade.Most. It returns none for
+// other kinds, and if they cannot be read.
 func Left(ctx context.Context, edge any, crd *unstructured.Unstructured) []string {
 	m, ok := edge.(Member)
 	if !ok || !Defines(crd.GroupVersionKind().GroupKind()) {

@@ -11,10 +11,10 @@ import (
 	"github.com/flotilla-io/flotilla/policies/cascade"
 )
 
-// untilLeft is how soon what waits for what else leaves is looked at again at the latest.
+// untilLeft is the longest pause before looking again whether what has to leave first has left.
 const untilLeft = 10 * time.Second
 
-// Again returns when to look again at what was to be looked at after so long.
+// Again returns how long to wait before the next try, given the wait of other errors.
 func (r *Refusal) Again(after time.Duration) time.Duration {
 	if r.Waits() {
 		return min(after, untilLeft)
@@ -22,7 +22,7 @@ func (r *Refusal) Again(after time.Duration) time.Duration {
 	return after
 }
 
-// own is what this hub has in what is to be deleted, and means to keep for now.
+// own are the objects of this hub that would be deleted along, and that it does not delete itself.
 type own struct {
 	titles  []string
 	explain string
@@ -30,7 +30,8 @@ type own struct {
 
 func (o *own) none() bool { return len(o.titles) == 0 }
 
-// add takes an object, and reports whether it is this hub's and stays: its Work is there and not being deleted.
+// add adds an object if it is this hub's and stays, as its Work exists and is not being deleted. It reports whether it
+// did.
 func (o *own) add(ctx context.Context, g *Guard, r *Removal, kind schema.GroupKind, obj metav1.Object) bool {
 	work := g.workOf(ctx, r, obj)
 	if r.Leaving || work == nil || !work.DeletionTimestamp.IsZero() {
@@ -47,7 +48,7 @@ func (o *own) add(ctx context.Context, g *Guard, r *Removal, kind schema.GroupKi
 	return true
 }
 
-// refusal says that it is waited for.
+// refusal returns the Refusal that waits until these objects have left.
 func (o *own) refusal(r *Removal) *Refusal {
 	waits := "in it"
 	if Defines(r.Kind.GroupKind()) {

@@ -35,8 +35,8 @@ func (h harbour) Get(context.Context, schema.GroupVersionKind, types.NamespacedN
 	return h.definition, nil
 }
 
-// TestADefinitionWaitsForWhatIsTheFleets: what this hub has of a kind in a member is waited for, and nobody is told how to have it
-// deleted with the definition; what others have needs somebody's word.
+// TestADefinitionWaitsForWhatIsTheFleets: the deletion of a definition waits for this hub's objects of the kind, and
+// the message does not propose to delete them along; for objects of others it needs people's permission.
 func TestADefinitionWaitsForWhatIsTheFleets(t *testing.T) {
 	const others = "CustomResourceDefinition boats.sea.example is not deleted in the cluster, as what is not of a template that goes, too, would go with it: %s. " +
 		"Annotate this Work with propagation.flotilla.io/allow-cascade=true to delete all of it, or set spec.preserveResourcesOnDeletion to leave all of it"

@@ -21,7 +21,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/volumes"
 )
 
-// claimant is what is asked of a member cluster about the claims of a StatefulSet.
+// claimant reads and writes the volume claims of a StatefulSet in a member.
 type claimant interface {
 	Get(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error)
 	Patch(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName, patch []byte) error
@@ -30,10 +30,10 @@ type claimant interface {
 
 var _ claimant = (*members.Member)(nil)
 
-// part parts a StatefulSet that is to go from the claims that would go with it: the member deletes those that
-// the set owns, and it may have come to own them by what it recorded of them before. It errs
-// while it may own some. A set that a person's own Work brought takes its claims along, and so does one that says
-// so.
+// part separates a StatefulSet that is about to be deleted from its volume claims: the member deletes those that
+// the set owns, and its retention policy may have made it the owner. It returns an error
+// while the set may still own some. A set of a Work that a person wrote keeps its claims, and so does one with the
+// annotation that allows their deletion.
 func part(ctx context.Context, edge any, r *Removal) error {
 	if r.Work.Labels[workv1alpha2.ResourceBindingPermanentIDLabel] == "" || r.Desired != nil && Allowed(r.Desired) || Allowed(r.Work) {
 		return nil
@@ -70,7 +70,8 @@ func part(ctx context.Context, edge any, r *Removal) error {
 	return nil
 }
 
-// retains has a set own no claims any more, and errs until its controller knows: it would take them again.
+// retains sets the retention policy of a set, so that it owns no claims any more. It returns an error until the set's
+// controller has observed that: until then the controller would make the set their owner again.
 func retains(ctx context.Context, member claimant, set *unstructured.Unstructured, r *Removal) error {
 	dropped := volumes.Drops(set)
 	observed, _, _ := unstructured.NestedInt64(set.Object, "status", "observedGeneration")
@@ -95,7 +96,7 @@ func retains(ctx context.Context, member claimant, set *unstructured.Unstructure
 	return fmt.Errorf("%s goes once its controller in the cluster has seen that its claims stay", r.Title)
 }
 
-// disown takes the references to a set, and to its replicas, off a claim.
+// disown removes the owner references to a set, and to its Pods, from a claim.
 func disown(ctx context.Context, member claimant, set *unstructured.Unstructured, claim *corev1.PersistentVolumeClaim) error {
 	others := volumes.Owners(set, claim)
 	if len(others) == len(claim.OwnerReferences) {

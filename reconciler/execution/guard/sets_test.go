@@ -23,7 +23,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 )
 
-// setOwner is a member that has one StatefulSet; nil for none.
+// setOwner is a member with one StatefulSet; nil for none.
 type setOwner struct {
 	set     *unstructured.Unstructured
 	clients *kubefake.Clientset
@@ -56,7 +56,8 @@ func (m *setOwner) Patch(_ context.Context, _ schema.GroupVersionKind, _ types.N
 	return nil
 }
 
-// setSaying is a StatefulSet with what it says of its claims when it goes; its controller has seen so much of it.
+// setSaying returns a StatefulSet with a retention policy for its deletion, a generation, and the generation that its
+// controller has observed.
 func setSaying(whenDeleted string, generation, observed int64) *unstructured.Unstructured {
 	out := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": map[string]any{"namespace": "shop", "name": "db", "uid": "set-1"},
@@ -70,8 +71,8 @@ func setSaying(whenDeleted string, generation, observed int64) *unstructured.Uns
 	return out
 }
 
-// TestWhatASetOwnsOutlivesIt: a StatefulSet is deleted only once it, and its replicas, own no claims and its
-// controller takes none again.
+// TestWhatASetOwnsOutlivesIt: a StatefulSet is deleted only once it and its Pods own no claims, and its
+// controller does not make it their owner again.
 func TestWhatASetOwnsOutlivesIt(t *testing.T) {
 	const waits = "StatefulSet shop/db goes once its controller in the cluster has seen that its claims stay"
 	type outcome struct {

@@ -15,11 +15,11 @@ import (
 type Cache struct {
 	mu     sync.Mutex
 	parsed map[client.ObjectKey]parsed
-	// former is what manifests named that are no longer in their Work.
+	// former holds the manifests that are no longer in their Work.
 	former map[client.ObjectKey]former
 }
 
-// parsed is what the manifests of one generation of a Work are.
+// parsed are the manifests of one generation of a Work.
 type parsed struct {
 	uid        types.UID
 	generation int64
@@ -59,10 +59,10 @@ func (c *Cache) Of(work *workv1alpha1.Work) []Manifest {
 	return out
 }
 
-// What a Work's manifests no longer name is removed from the member. The Work's
-// status says what was there: an entry stays until its object is gone, so that
+// An object that no manifest of its Work names any more is removed from the member. The Work's
+// status lists what was sent, and an entry stays until its object is gone, so that
 // this survives a restart and a member that is away. What was sent and did not get
-// into the status before the manifest went is remembered here.
+// into the status before its manifest was dropped is remembered here.
 
 // Leftovers returns the objects that the Work had sent and that none of its
 // manifests, asked, names any more.
@@ -103,7 +103,7 @@ func (c *Cache) outdate(key client.ObjectKey, was parsed, now []Manifest) {
 	}
 }
 
-// Removed forgets what a Work had once: it is gone.
+// Removed forgets the former manifests of a Work, as their objects are gone.
 func (c *Cache) Removed(work client.ObjectKey) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

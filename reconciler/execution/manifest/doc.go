@@ -1,6 +1,6 @@
-// Package manifest reads what Works ask for.
+// Package manifest parses the manifests of Works.
 //
-// In go Works; out come their manifests, each with what its object is known by, and
-// what a Work had asked for once and asks for no more. It keeps in memory what it has
-// read, once per generation, and starts empty. It talks to nobody.
+// In go Works; out come their manifests, each with the identity of its object, and
+// those that a Work had once and has no more. It keeps in memory what it has
+// parsed, once per generation, and starts empty. It calls no API.
 package manifest

@@ -16,20 +16,20 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/execution/ownermeta"
 )
 
-// Manifest is what a look at a Work needs to know of one of its manifests.
+// Manifest is what a pass over a Work needs to know of one of its manifests.
 type Manifest struct {
 	// Ordinal is its place in the Work.
 	Ordinal int
-	// GVK and Key are what its object is known by.
+	// GVK and Key identify its object.
 	GVK schema.GroupVersionKind
 	Key types.NamespacedName
-	// Hash is of all that it says.
+	// Hash is that of the whole manifest.
 	Hash string
-	// Err is why it cannot be carried.
+	// Err is why it cannot be applied; nil if it can.
 	Err error
 }
 
-// Parse reads the manifest of a place. What is wrong with it is its Err.
+// Parse parses the manifest with the given ordinal. Errors are in its Err.
 func Parse(ordinal int, raw []byte) Manifest {
 	m := Manifest{Ordinal: ordinal, Hash: members.Hash(raw)}
 	id, err := ownermeta.Identify(raw)
@@ -56,10 +56,10 @@ func Formerly(id *workv1alpha1.ResourceIdentifier) Manifest {
 	}
 }
 
-// Object returns the whole manifest, which says that it is the Work's.
+// Object returns the whole manifest, with the metadata that names the Work as its owner.
 func (m *Manifest) Object(work *workv1alpha1.Work) (*unstructured.Unstructured, error) {
 	out := &unstructured.Unstructured{}
-	if m.Ordinal >= len(work.Spec.Workload.Manifests) { // what was asked for once
+	if m.Ordinal >= len(work.Spec.Workload.Manifests) { // a former manifest
 		return nil, fmt.Errorf("manifest %d is not there any more", m.Ordinal)
 	}
 	if err := out.UnmarshalJSON(work.Spec.Workload.Manifests[m.Ordinal].Raw); err != nil {
@@ -72,7 +72,7 @@ func (m *Manifest) Object(work *workv1alpha1.Work) (*unstructured.Unstructured, 
 	return out, nil
 }
 
-// Title names the object as people do.
+// Title returns the name of the object for people.
 func (m *Manifest) Title() string {
 	if m.Key.Namespace == "" {
 		return m.GVK.Kind + " " + m.Key.Name
@@ -85,7 +85,7 @@ func (m *Manifest) Same(other Manifest) bool {
 	return other.Err == nil && m.Key == other.Key && m.GVK.GroupKind() == other.GVK.GroupKind()
 }
 
-// Identifier is how the Work's status names the object.
+// Identifier returns the name of the object in the Work's status.
 func (m *Manifest) Identifier() workv1alpha1.ResourceIdentifier {
 	return workv1alpha1.ResourceIdentifier{
 		Ordinal:   m.Ordinal,
@@ -97,16 +97,16 @@ func (m *Manifest) Identifier() workv1alpha1.ResourceIdentifier {
 	}
 }
 
-// Replaces reports whether an entry of the Work's status says that another object had the
-// manifest's place: the record of what was applied is about that.
+// Replaces reports whether the Work's status has another object with the manifest's ordinal: the record of
+// what was applied is then about that one.
 func (m *Manifest) Replaces(work *workv1alpha1.Work) bool {
 	return slices.ContainsFunc(work.Status.ManifestStatuses, func(s workv1alpha1.ManifestStatus) bool {
 		return s.Identifier.Ordinal == m.Ordinal && !m.Same(Formerly(&s.Identifier))
 	})
 }
 
-// Template returns what an Event needs to know of the manifest's template; nil if the
-// manifest does not say.
+// Template returns the metadata of the manifest's template that an event needs; nil if the
+// manifest does not have its UID.
 func (m *Manifest) Template(work *workv1alpha1.Work) *metav1.PartialObjectMetadata {
 	obj, err := m.Object(work)
 	uid := ""

@@ -1,9 +1,9 @@
-// Package outcome has what is found of an object in a member before anything is sent: a
-// namespace that is somebody else's, what is on hold, and an object that is
-// being deleted there.
+// Package outcome has the errors for objects to which nothing is sent: a namespace that belongs
+// to somebody else, a change during a hold, and an object that is
+// being deleted in the member.
 //
-// In go what was found and of what; out come errors, of which those that are no failures of
-// a Work can be distinguished from others. The package asks nobody, and writes nothing.
+// In go what was found and of which object; out come errors. Those that are no failures of
+// a Work can be distinguished from others. The package calls no API.
 package outcome
 
 import (
@@ -27,22 +27,22 @@ const (
 	SetBack = "set back"
 )
 
-// Held says what would be done to an object if there were no hold.
+// Held is the error of a change that a hold keeps from being made.
 type Held struct {
-	// Verb and Title are what would be done, and to what.
+	// Verb is what would be done, and Title names the object.
 	Verb, Title string
 }
 
-// Error says so in the words that the plan of a hold is read from.
+// Error returns the text from which the plan of a hold is read.
 func (h *Held) Error() string { return workv1alpha1.WorkHeldPrefix + h.Verb + " " + h.Title }
 
-// IsHeld reports whether err is about what would be done if there were no hold.
+// IsHeld reports whether err is a *Held.
 func IsHeld(err error) bool { return errors.As(err, new(*Held)) }
 
-// AsItIs says that a namespace is in the cluster that is somebody else's. Nothing is wrong
-// with that: what is to be in it finds a place.
+// AsItIs says that a namespace in the cluster belongs to somebody else and is left as it is. That is no failure:
+// objects can be created in it.
 type AsItIs struct {
-	// Found is whose it is.
+	// Found is a text about the namespace and its owner.
 	Found string
 }
 
@@ -50,21 +50,21 @@ func (a *AsItIs) Error() string {
 	return a.Found + workv1alpha1.WorkAsItIsSuffix
 }
 
-// IsAsItIs reports whether err is about a namespace that is used as it is.
+// IsAsItIs reports whether err is an *AsItIs.
 func IsAsItIs(err error) bool { return errors.As(err, new(*AsItIs)) }
 
-// leaving says that a namespace that is somebody else's is being deleted in its cluster.
+// leaving says that a namespace of somebody else is being deleted in the cluster.
 type leaving struct{ error }
 
-// An object that is not watched, as it is somebody else's, is looked at again after
+// No watch has objects of others. One in the way is read again after
 // untilGone if it is being deleted, and after untilAsked otherwise.
 const (
 	untilGone  = 5 * time.Second
 	untilAsked = 30 * time.Second
 )
 
-// Again returns when to look again at what was left alone, as no watch shows its end; zero
-// for what is left to the back-off of a failure.
+// Again returns the pause before looking again at an object of others that was left alone; zero
+// for errors that have the usual back-off.
 func Again(err error) time.Duration {
 	switch {
 	case errors.As(err, new(*leaving)):
@@ -75,9 +75,9 @@ func Again(err error) time.Duration {
 	return 0
 }
 
-// Taken says that an object is left alone that has the name of one that is sent, and what to
-// do: it is another hub's, by its identity, or nobody's where that is empty. A namespace is
-// used as it is, unless goes says that it is being deleted.
+// Taken returns the error for an object of others that has the name of one that would be sent. by is the identity of
+// the hub that it belongs to, and empty for none. For a namespace it is an *AsItIs, unless goes says that
+// the namespace is being deleted.
 func Taken(title, by string, isNamespace, goes bool) error {
 	if isNamespace && goes {
 		return &leaving{Kept(title, "", "", true, false, "")}
@@ -92,10 +92,10 @@ func Taken(title, by string, isNamespace, goes bool) error {
 	return fmt.Errorf("%s: %s", found, next)
 }
 
-// Kept says what is wrong with an object that is left as it is: nothing, unless it is being
-// deleted in its cluster. Whoever keeps it there, by a finalizer, may take any time; keeps is
-// what does, empty where nobody has looked. Reported says that what is sent already is not
-// made anew.
+// Kept returns the error for an object that is left as it is: nil, unless it is being
+// deleted in the cluster. keeps is what blocks its deletion, such as a finalizer; empty if that is not known.
+// sent and wanted are the hashes of the manifest that was sent, and of the present one. reported says that drift is
+// only reported, so that an object with the sent manifest is not created again.
 func Kept(title, sent, wanted string, leaving, reported bool, keeps string) error {
 	why, otherwise := "", "; if it stays, look at its finalizers there"
 	if keeps != "" {
@@ -114,11 +114,11 @@ func Kept(title, sent, wanted string, leaving, reported bool, keeps string) erro
 	return fmt.Errorf("%s is being deleted in the cluster%s: its latest version is made once it is gone%s", title, why, otherwise)
 }
 
-// Terminating says that the cluster was asked to delete an object, and that it is still
+// Terminating says that an object is being deleted in the cluster, and is still
 // there.
 type Terminating struct {
-	// Title is what people call it, and Keeps what keeps it there; empty where nobody
-	// has looked.
+	// Title is its name for people, and Keeps a text about what keeps it there; empty if that is not
+	// known.
 	Title, Keeps string
 }
 
@@ -126,11 +126,11 @@ func (t *Terminating) Error() string {
 	return t.Title + " is being deleted in the cluster" + cmp.Or(t.Keeps, " and still there")
 }
 
-// IsTerminating reports whether err is about an object that is being deleted.
+// IsTerminating reports whether err is a *Terminating.
 func IsTerminating(err error) bool { return errors.As(err, new(*Terminating)) }
 
-// Lingers says what keeps an object that is being deleted, as it is in its cluster. Left are
-// the objects of its kind, if it is the definition of one.
+// Lingers returns the error for an object that is being deleted, with what keeps it. live is the object in
+// the cluster; left are the remaining objects of its kind, if it is a CustomResourceDefinition.
 func Lingers(title string, live *unstructured.Unstructured, left []string) *Terminating {
 	out := &Terminating{Title: title}
 	if held := cascade.BlockedByKind(left, live.GetFinalizers()); held != "" {
@@ -141,7 +141,7 @@ func Lingers(title string, live *unstructured.Unstructured, left []string) *Term
 	return out
 }
 
-// remains is what a namespace says of what is still in it; empty for other kinds.
+// remains returns what a namespace's status says about what is still in it; empty for other kinds.
 func remains(live *unstructured.Unstructured) string {
 	var namespace corev1.Namespace
 	if live.GetKind() != "Namespace" || runtime.DefaultUnstructuredConverter.FromUnstructured(live.Object, &namespace) != nil {

@@ -16,14 +16,14 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 )
 
-// Names are what an object is known by.
+// Names identify an object.
 type Names struct {
 	Kind schema.GroupVersionKind
 	Key  types.NamespacedName
 }
 
-// Identify reads what a manifest's object is known by, without the rest: the case of
-// fields counts, and the last of several with one name.
+// Identify parses only the identity of a manifest's object. As in the API server, the names of
+// fields are case-sensitive, and of duplicate fields the last one counts.
 func Identify(raw []byte) (Names, error) {
 	var object struct {
 		APIVersion *string         `json:"apiVersion"`
@@ -48,8 +48,8 @@ func Identify(raw []byte) (Names, error) {
 	}, nil
 }
 
-// Former is the name that a Work had while names were made otherwise; zero for a Work
-// that has one of somebody's own. The first manifest is that of the template.
+// Former returns the name that a Work had under the former naming scheme; zero for a Work
+// whose name does not follow the present one. The first manifest is that of the template.
 func Former(work *workv1alpha1.Work) client.ObjectKey {
 	if len(work.Spec.Workload.Manifests) == 0 {
 		return client.ObjectKey{}
@@ -61,15 +61,15 @@ func Former(work *workv1alpha1.Work) client.ObjectKey {
 	return client.ObjectKey{Namespace: work.Namespace, Name: workv1alpha2.FormerWorkName(id.Kind.Kind, id.Key.Name, id.Key.Namespace)}
 }
 
-// Renames are the Works whose objects still have a former name of theirs. The zero value
+// Renames holds the Works whose objects in the member still have the Works' former names. The zero value
 // is ready, and safe for use by several goroutines.
 type Renames struct {
 	mu  sync.Mutex
 	now map[client.ObjectKey]client.ObjectKey // by former name
 }
 
-// Note remembers that an object has a former name of a Work: what happens to it is reported
-// by that name. An empty name is that it has none any more.
+// Note records that an object has the former name of a Work, by which its events
+// come. An empty name means that the Work's objects have none any more.
 func (r *Renames) Note(former, work client.ObjectKey) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -83,7 +83,7 @@ func (r *Renames) Note(former, work client.ObjectKey) {
 	}
 }
 
-// Now returns the Work that an object means by a former name; none if ok is false.
+// Now returns the Work that had the former name; none if ok is false.
 func (r *Renames) Now(former client.ObjectKey) (work client.ObjectKey, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -91,5 +91,5 @@ func (r *Renames) Now(former client.ObjectKey) (work client.ObjectKey, ok bool) 
 	return work, ok
 }
 
-// Forget drops what is kept of a Work: its object has its name, or it is gone.
+// Forget drops what is recorded of a Work: its objects have its name, or it is gone.
 func (r *Renames) Forget(work client.ObjectKey) { r.Note(client.ObjectKey{}, work) }

@@ -11,21 +11,21 @@ import (
 	"github.com/flotilla-io/flotilla/policies/hubclaim"
 )
 
-// Two hubs may have Works of one name. What an object in a member says of its Work
-// by name counts only where the object is this hub's.
+// Two hubs may have Works with the same name. The Work's name in an object of a member
+// counts only if the object belongs to this hub.
 
-// Member says what this hub may conclude of whose objects are.
+// Member returns this hub's claim on the member, by which objects count as its own.
 type Member interface {
 	Standing() hubclaim.Standing
 }
 
-// Owner is a Work as the objects of one member name it.
+// Owner is a Work as the owner of objects in one member.
 type Owner struct {
 	work   *workv1alpha1.Work
 	member Member
 }
 
-// OwnerOf returns a Work as the objects of a member name it.
+// OwnerOf returns a Work as the owner of objects in a member.
 func OwnerOf(work *workv1alpha1.Work, member Member) Owner {
 	return Owner{work: work, member: member}
 }
@@ -33,27 +33,27 @@ func OwnerOf(work *workv1alpha1.Work, member Member) Owner {
 // Key is the Work's name.
 func (o Owner) Key() client.ObjectKey { return client.ObjectKeyFromObject(o.work) }
 
-// Foreign reports whether an object is another hub's.
+// Foreign reports whether an object belongs to another hub.
 func (o Owner) Foreign(object *members.Observed) bool {
 	return object.Managed && o.member.Standing().Foreign(object.Owner, o.id())
 }
 
-// Has reports whether an object is the Work's.
+// Has reports whether an object belongs to the Work.
 func (o Owner) Has(object *members.Observed) bool {
 	return object.Managed && o.NamedBy(object) && !o.Foreign(object)
 }
 
-// NamedBy reports whether an object names the Work, be it by the name that the Work had
-// formerly: until something is sent to it, the object keeps that.
+// NamedBy reports whether an object names the Work, by its name or its former name, which
+// the object keeps until the next time that something is sent.
 func (o Owner) NamedBy(object *members.Observed) bool {
 	key := o.Key()
 	return object.Work == key || object.Work.Name != "" && object.Work.Namespace == key.Namespace && object.Work == Former(o.work)
 }
 
-// MayTake reports whether the Work may apply to an object: to one that is managed,
-// to one that was its own before somebody took the label off, where it was sent
-// before, and to any if the manifest says so. What another hub manages is not managed
-// here.
+// MayTake reports whether the Work may apply to an object. It may if the object is managed by this hub;
+// if it was sent before and was the Work's until somebody removed the label; and
+// in any case if the manifest asks to overwrite. An object that another hub manages does not count as
+// managed.
 func (o Owner) MayTake(desired, live *unstructured.Unstructured, sentBefore bool) bool {
 	metadata := members.MetadataOf(live)
 	if o.Foreign(metadata) {
@@ -62,15 +62,15 @@ func (o Owner) MayTake(desired, live *unstructured.Unstructured, sentBefore bool
 	return metadata.Managed || o.NamedBy(metadata) || overwrites(desired) || sentBefore && ownership.Applies(live)
 }
 
-// MayRemove reports whether an object may go that says that it is the Work's.
+// MayRemove reports whether an object that names the Work may be deleted.
 func (o Owner) MayRemove(object *members.Observed) bool {
 	return o.member.Standing().MayRemove(object.Owner, o.id())
 }
 
-// id returns the permanent id of the Work.
+// id returns the permanent ID of the Work.
 func (o Owner) id() string { return o.work.Labels[workv1alpha2.WorkPermanentIDLabel] }
 
-// overwrites reports whether a manifest takes over an object that is in its way.
+// overwrites reports whether a manifest asks to take over an existing object of its name.
 func overwrites(desired *unstructured.Unstructured) bool {
 	return desired.GetAnnotations()[workv1alpha2.ResourceConflictResolutionAnnotation] == workv1alpha2.ResourceConflictResolutionOverwrite
 }

@@ -1,8 +1,8 @@
-// Package ownermeta has an object in a member say that it is managed, and by which
-// Work, reads that, and takes it off again.
+// Package ownermeta sets, reads and removes the metadata of an object in a member by which it is
+// managed and names its Work.
 //
-// In go objects and Works; out come objects, patches, and whose an object is. It talks
-// to nobody.
+// In go objects and Works; out come objects, patches, and owners. It calls no
+// API.
 package ownermeta
 
 import (
@@ -16,8 +16,8 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 )
 
-// Set has an object say that it is managed, and by which Work. Manifests that
-// Flotilla makes say so already, those that people write need not.
+// Set marks an object as managed, by the given Work. Manifests that
+// Flotilla renders have that metadata already, those that people write need not.
 func Set(obj *unstructured.Unstructured, work client.ObjectKey) {
 	set := func(in map[string]string, key, value string) map[string]string {
 		if in == nil {
@@ -60,8 +60,8 @@ var (
 	}
 )
 
-// Unset returns the merge patch that takes our labels and annotations off the
-// object with this UID, and off no other.
+// Unset returns the merge patch that removes our labels and annotations from the
+// object with this UID, and from no other.
 func Unset(uid types.UID) []byte {
 	none := func(keys []string) map[string]any {
 		out := map[string]any{}

@@ -23,27 +23,27 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/execution/workfinalizer"
 )
 
-// Owned says that another Work owns the object of a manifest.
+// Owned is the error of a manifest whose object another Work owns.
 type Owned struct {
 	manifest *manifest.Manifest
 	owner    client.ObjectKey
 }
 
-// Error names the Work that owns it.
+// Error names the owner.
 func (o *Owned) Error() string {
 	return fmt.Sprintf("%s is held by the Work %s, and one object comes from one Work only: take it out of one of the two",
 		o.manifest.Title(), o.owner)
 }
 
-// Cause is what the Work waits for.
+// Cause returns what the Work waits for.
 func (o *Owned) Cause() waitqueue.Cause {
 	return waitqueue.Cause{Event: waitqueue.OnOwner, Kind: o.manifest.GVK, Object: o.manifest.Key, Owner: o.owner}
 }
 
-// IsOwned reports whether err says that another Work owns an object.
+// IsOwned reports whether err is an *Owned.
 func IsOwned(err error) bool { return errors.As(err, new(*Owned)) }
 
-// Manifests knows what Works ask for.
+// Manifests returns the manifests of Works.
 type Manifests interface {
 	Of(work *workv1alpha1.Work) []manifest.Manifest
 }
@@ -61,17 +61,17 @@ type Owners struct {
 	finalizer WorkKeeper
 
 	mu sync.Mutex
-	// byHand are the Works that no binding made: they may ask for anything. All others are
+	// byHand are the Works that people wrote, which may have any manifests. All others have a binding, and are
 	// named after their one object.
 	byHand map[client.ObjectKey]bool
 }
 
-// New returns Owners that know of no Work by hand.
+// New returns Owners without any Works.
 func New(hub client.Reader, manifests Manifests, p WorkKeeper) *Owners {
 	return &Owners{hub: hub, manifests: manifests, finalizer: p, byHand: map[client.ObjectKey]bool{}}
 }
 
-// Note takes a Work in.
+// Note records a Work, or a change of it.
 func (o *Owners) Note(work *workv1alpha1.Work) {
 	_, made := bindings.OwnerOf(work)
 	o.mu.Lock()
@@ -90,9 +90,9 @@ func (o *Owners) Forget(work client.ObjectKey) {
 	delete(o.byHand, work)
 }
 
-// Conflict returns an *Owned if another Work owns an object that says of itself what says
-// does; nil stands for no object. It blocks a Work that takes the place of the other one.
-// What a member writes into an object only counts where that Work asks for it.
+// Conflict returns an *Owned if another Work owns the object of a manifest. says is the object's metadata; nil
+// stands for no object. If work is the other Work under its new name, the error is a *waitqueue.Blocked.
+// A member may write any metadata, so another Work counts only if it has a manifest for the object.
 func (o *Owners) Conflict(ctx context.Context, work *workv1alpha1.Work, member ownermeta.Member, m *manifest.Manifest, says *members.Observed) error {
 	key := client.ObjectKeyFromObject(work)
 	if says == nil || says.Work == key || says.Work.Namespace != key.Namespace || says.Work.Name == "" || ownermeta.OwnerOf(work, member).Foreign(says) {
@@ -106,15 +106,15 @@ func (o *Owners) Conflict(ctx context.Context, work *workv1alpha1.Work, member o
 		return err
 	}
 	owned := &Owned{manifest: m, owner: says.Work}
-	if o.succeeds(ctx, work, says.Work) { // both are one Work, which is being renamed
+	if o.succeeds(ctx, work, says.Work) { // both are the same Work, which is being renamed
 		return &waitqueue.Blocked{Cause: owned.Cause(), After: waitqueue.SafetyNet, Err: owned}
 	}
 	return owned
 }
 
-// outdated blocks a Work which has been written since it was read: it may have been renamed
-// meanwhile, and say by now what was applied under its former name. Whoever shows that the
-// former one is gone shows that, too, as it was written before.
+// outdated returns a *waitqueue.Blocked for a Work that has been written since it was read: a rename may have given it
+// the record of what was applied under its former name. The cache that has lost the former Work also has
+// that write, as it was made before.
 func (o *Owners) outdated(ctx context.Context, work *workv1alpha1.Work) error {
 	key, latest := client.ObjectKeyFromObject(work), &workv1alpha1.Work{}
 	if err := o.hub.Get(ctx, key, latest, client.UnsafeDisableDeepCopy); err != nil {
@@ -126,15 +126,15 @@ func (o *Owners) outdated(ctx context.Context, work *workv1alpha1.Work) error {
 	return &waitqueue.Blocked{Cause: waitqueue.Cause{Event: waitqueue.OnRetry}, Err: fmt.Errorf("the Work %s was written since it was read", key)}
 }
 
-// succeeds reports whether the Work takes the place of another one, which is there under
-// the name that it had formerly.
+// succeeds reports whether the Work replaces another one, which still exists under its
+// former name.
 func (o *Owners) succeeds(ctx context.Context, work *workv1alpha1.Work, other client.ObjectKey) bool {
 	former := &workv1alpha1.Work{}
 	return other == ownermeta.Former(work) && o.hub.Get(ctx, other, former, client.UnsafeDisableDeepCopy) == nil && plan.Succeeds(work, former)
 }
 
-// Asks reports whether a Work asks for the object of a manifest, and has not let go
-// of it.
+// Asks reports whether a Work has a manifest for the same object. One that is being deleted counts until its finalizer
+// is removed.
 func (o *Owners) Asks(ctx context.Context, key client.ObjectKey, m *manifest.Manifest) (bool, error) {
 	work := &workv1alpha1.Work{}
 	err := o.hub.Get(ctx, key, work, client.UnsafeDisableDeepCopy)
@@ -150,8 +150,7 @@ func (o *Owners) Asks(ctx context.Context, key client.ObjectKey, m *manifest.Man
 	return slices.ContainsFunc(o.manifests.Of(work), m.Same), nil
 }
 
-// Freed reports whether what a Work waits for has come to pass already, if it waits
-// for another Work.
+// Freed reports whether err is an *Owned whose owner has released the object already.
 func (o *Owners) Freed(ctx context.Context, err error) bool {
 	var owned *Owned
 	if !errors.As(err, &owned) {
@@ -161,8 +160,8 @@ func (o *Owners) Freed(ctx context.Context, err error) bool {
 	return err == nil && !asks
 }
 
-// Successor returns a Work that asks for the object of a manifest, which the given one lets go
-// of, and stays itself; none if ok is false.
+// Successor returns another Work with a manifest for the same object that is not being deleted, when the given Work
+// releases the object; none if ok is false.
 func (o *Owners) Successor(ctx context.Context, of client.ObjectKey, m *manifest.Manifest) (successor client.ObjectKey, ok bool, err error) {
 	for _, key := range o.mayAsk(of.Namespace, m) {
 		if key == of {
@@ -180,8 +179,8 @@ func (o *Owners) Successor(ctx context.Context, of client.ObjectKey, m *manifest
 	return client.ObjectKey{}, false, nil
 }
 
-// mayAsk returns the Works of a namespace that may ask for the object of a manifest, sorted
-// behind the one that is named after it.
+// mayAsk returns the Works of a namespace that may have a manifest for the same object: first those whose name
+// follows from the object, and then the ones that people wrote, sorted.
 func (o *Owners) mayAsk(namespace string, m *manifest.Manifest) []client.ObjectKey {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -8,21 +8,21 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/execution/manifest"
 )
 
-// Sending are the objects that are sent to a member right now. The zero value is ready,
+// Sending holds the objects that are being sent to a member right now. The zero value is ready,
 // and safe for use by several goroutines.
 type Sending struct {
 	mu      sync.Mutex
 	objects map[identity]bool
 }
 
-// identity is what one object in a member is known by, whatever its version.
+// identity identifies an object in a member across versions of its kind.
 type identity struct {
 	group, kind string
 	key         types.NamespacedName
 }
 
-// Begin has one Work alone send the object of a manifest until done is called;
-// ok is false while another does.
+// Begin reserves the object of a manifest for one sender until done is called;
+// ok is false while another one has it.
 func (s *Sending) Begin(m *manifest.Manifest) (done func(), ok bool) {
 	o := identity{m.GVK.Group, m.GVK.Kind, m.Key}
 	s.mu.Lock()

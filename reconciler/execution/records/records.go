@@ -1,8 +1,8 @@
-// Package records keeps what was applied to one member, and put back there, until the
-// Works' statuses say so.
+// Package records keeps the records of what was applied to one member, and of the drift that was corrected there, until
+// the Works' statuses have them.
 //
-// In go Works, and what was sent of them; out comes the record of each manifest, be it
-// written or not, and what is still to be reported. It starts empty: the statuses have
+// In go Works, and what was sent of them; out comes the record of each manifest, written
+// or not, and the corrections that are still to be reported. It starts empty, as the statuses have
 // the rest. It writes nothing.
 package records
 
@@ -18,7 +18,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/execution/seal"
 )
 
-// Records are those of the Works of one cluster. Use New. It is safe for use by several
+// Records holds the records of the Works of one cluster. Use New. It is safe for use by several
 // goroutines.
 type Records struct {
 	seal seal.Seal
@@ -27,21 +27,22 @@ type Records struct {
 	pending map[client.ObjectKey]pending
 }
 
-// pending is what a Work's status does not say yet.
+// pending is what a Work's status does not have yet.
 type pending struct {
 	uid     types.UID
 	applied []workv1alpha1.AppliedHash
-	drifts  []*drift.Drift // by ordinal; what was put back
+	drifts  []*drift.Drift // what was corrected, by ordinal
 }
 
-// New returns Records of which all are written. Those in statuses count where the seal
-// proves them.
+// New returns Records with nothing pending. Records in statuses count only if the seal
+// verifies them.
 func New(s seal.Seal) *Records {
 	return &Records{seal: s, pending: map[client.ObjectKey]pending{}}
 }
 
-// Applied returns the record of what was applied, one entry for each of count manifests, empty
-// for those never applied. What the Work does not say yet counts, what others say there does not.
+// Applied returns the records of what was applied, one for each of count manifests, empty
+// for those never applied. They include what the Work's status does not have yet, and leave out what others wrote
+// there.
 func (r *Records) Applied(work *workv1alpha1.Work, count int) []workv1alpha1.AppliedHash {
 	out := make([]workv1alpha1.AppliedHash, count)
 	for i := range out {
@@ -61,8 +62,8 @@ func (r *Records) Applied(work *workv1alpha1.Work, count int) []workv1alpha1.App
 	return out
 }
 
-// PutBack returns what was put back that is not written to the Work yet, one
-// entry for each of count manifests; nil for nothing.
+// PutBack returns the corrected drift that is not in the Work's status yet, one
+// entry for each of count manifests; nil for none.
 func (r *Records) PutBack(work *workv1alpha1.Work, count int) []*drift.Drift {
 	out := make([]*drift.Drift, count)
 	r.mu.Lock()
@@ -76,7 +77,7 @@ func (r *Records) PutBack(work *workv1alpha1.Work, count int) []*drift.Drift {
 	return out
 }
 
-// Remember has the record of what was applied, and put back, by ordinal, until the Work's
+// Remember keeps what was applied, and what drift was corrected, by ordinal, until the Work's
 // status has it.
 func (r *Records) Remember(work *workv1alpha1.Work, applied []workv1alpha1.AppliedHash, drifts []*drift.Drift) {
 	r.mu.Lock()
@@ -84,14 +85,14 @@ func (r *Records) Remember(work *workv1alpha1.Work, applied []workv1alpha1.Appli
 	r.pending[client.ObjectKeyFromObject(work)] = pending{uid: work.UID, applied: applied, drifts: drifts}
 }
 
-// Forget drops that record: the Work's status has it, or the Work is gone.
+// Forget drops what is kept of a Work: its status has it, or the Work is gone.
 func (r *Records) Forget(work client.ObjectKey) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.pending, work)
 }
 
-// Sealed returns records as they are to stand in the Work, without those of what was never
+// Sealed returns records in the form for the Work's status, without those of manifests that were never
 // applied.
 func (r *Records) Sealed(applied []workv1alpha1.AppliedHash) []workv1alpha1.AppliedHash {
 	return r.seal.Closed(slices.DeleteFunc(slices.Clone(applied), func(a workv1alpha1.AppliedHash) bool { return a.Desired == "" }))

@@ -26,15 +26,15 @@ import (
 
 // Retainer decides which fields of a manifest are left to the member.
 type Retainer interface {
-	// Retains reports whether Retain needs the object as it stands in the member.
+	// Retains reports whether there is a rule for the object, so that Retain needs the object in the member.
 	Retains(desired *unstructured.Unstructured) bool
-	// Retain returns what is applied: desired without the fields that are the
-	// member's.
+	// Retain returns what is applied: desired without the fields that belong to the
+	// member.
 	Retain(desired, observed *unstructured.Unstructured) (*unstructured.Unstructured, error)
 }
 
-// Fault says that the rule failed which decides what is left to the member.
-// Nothing is sent without it.
+// Fault is the error of the rule that decides what is left to the member.
+// Nothing is sent without its answer.
 type Fault struct {
 	// Kind is that of the object.
 	Kind schema.GroupVersionKind
@@ -43,10 +43,10 @@ type Fault struct {
 
 func (f *Fault) Error() string { return f.err.Error() }
 
-// Unwrap returns what the rule failed with.
+// Unwrap returns the error of the rule.
 func (f *Fault) Unwrap() error { return f.err }
 
-// Member is what is asked of a member cluster.
+// Member reads a member cluster.
 type Member interface {
 	// Autoscaled reports whether something scales an object there.
 	Autoscaled(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (bool, error)
@@ -55,9 +55,9 @@ type Member interface {
 // Retention decides what is left to members.
 type Retention struct{ Retainer }
 
-// Retain returns what is sent of desired: not what is the member's. Whether its
-// replicas are left there goes into record. Errors: a *waitqueue.Blocked while the rule's
-// answer is on its way, a *Fault, or what the member answered.
+// Retain returns what is sent of desired: without the fields that belong to the member. It records in
+// record whether replicas are left to the member. The error is a *waitqueue.Blocked while the rule's
+// answer is on its way, a *Fault, or one of the member.
 func (r Retention) Retain(ctx context.Context, edge Member, desired, live *unstructured.Unstructured, record *workv1alpha1.AppliedHash) (*unstructured.Unstructured, error) {
 	out := desired.DeepCopy()
 	if r.Retains(desired) {
@@ -79,8 +79,8 @@ func (r Retention) Retain(ctx context.Context, edge Member, desired, live *unstr
 	return out, nil
 }
 
-// awaited says that nothing is sent before a rule's answer is there: what comes of it is
-// an event of the kind's watch.
+// awaited returns the error for a rule whose answer is not there yet. The answer is followed by an event of the kind's
+// watch.
 func awaited(kind schema.GroupVersionKind, after time.Duration, err error) error {
 	return &waitqueue.Blocked{Cause: waitqueue.Cause{Event: waitqueue.OnSync, Kind: kind}, After: max(after, backoff.FirstRetry), Err: err}
 }
@@ -92,8 +92,8 @@ func name(obj *unstructured.Unstructured) string {
 	return obj.GetNamespace() + "/" + obj.GetName()
 }
 
-// MustRead reports whether a manifest can only be sent once it is known what stands.
-// There is what the watch knows of its object, and nil if it knows of none;
+// MustRead reports whether the object in the member has to be read before a manifest is sent.
+// there is what the watch has of the object, and nil if it has none;
 // sentBefore says that there may be one all the same, and left that its replicas
 // were left to the member before.
 func (r Retention) MustRead(desired *unstructured.Unstructured, there *members.Observed, sentBefore, left bool) bool {
@@ -106,8 +106,8 @@ func (r Retention) MustRead(desired *unstructured.Unstructured, there *members.O
 	return leavesReplicas(desired) && (sentBefore || there != nil && (left || there.Scaled))
 }
 
-// leavesReplicas reports whether a manifest asks for a number of replicas that
-// something in the member may set.
+// leavesReplicas reports whether a manifest has a number of replicas that
+// something in the member may change.
 func leavesReplicas(desired *unstructured.Unstructured) bool {
 	_, asks := replicas(desired)
 	return asks && !rules.ForcesReplicas(desired)
@@ -118,10 +118,10 @@ func replicas(obj *unstructured.Unstructured) (int64, bool) {
 	return n, found && err == nil
 }
 
-// leaveReplicas leaves the number of replicas out of what is sent where something
-// in the member scales the object. It is sent again once the manifest asks for
-// another number than it did then, and no HorizontalPodAutoscaler is at it. A
-// number that a person set meanwhile changes nothing while there is one.
+// leaveReplicas removes the number of replicas from what is sent if something
+// in the member scales the object. It is sent again once the number in the manifest
+// changes and no autoscaler scales the object any more. While one does, a
+// change of the number in the manifest has no effect.
 func leaveReplicas(ctx context.Context, edge Member, out, desired, live *unstructured.Unstructured, record *workv1alpha1.AppliedHash) error {
 	scaled := rules.Scaled(live)
 	if !leavesReplicas(desired) || !scaled && (record.Replicas == nil || rules.Applied(live, "f:spec", "f:replicas")) {
@@ -132,7 +132,7 @@ func leaveReplicas(ctx context.Context, edge Member, out, desired, live *unstruc
 	if !scaled || record.Replicas != nil && *record.Replicas != n && !rules.RetainsReplicas(desired) {
 		by, err := edge.Autoscaled(ctx, desired.GroupVersionKind(), client.ObjectKeyFromObject(desired))
 		switch {
-		case apierrors.IsForbidden(err) || apierrors.IsNotFound(err): // it will not say
+		case apierrors.IsForbidden(err) || apierrors.IsNotFound(err): // autoscalers cannot be read
 			log.FromContext(ctx).V(1).Info("Who scales is not known", "reason", err.Error())
 			by = scaled
 		case err != nil:
@@ -141,7 +141,7 @@ func leaveReplicas(ctx context.Context, edge Member, out, desired, live *unstruc
 		if !by {
 			record.Replicas = nil
 			if scaled {
-				_ = unstructured.SetNestedField(out.Object, n, "spec", "replicas") // it was there
+				_ = unstructured.SetNestedField(out.Object, n, "spec", "replicas") // cannot fail: desired has it
 			}
 			return nil
 		}
@@ -157,9 +157,9 @@ func isServiceAccount(obj *unstructured.Unstructured) bool {
 	return obj.GetAPIVersion() == "v1" && obj.GetKind() == "ServiceAccount"
 }
 
-// keepPullSecrets settles the image pull secrets of a service account, which are
-// one field: those that the member added stay, those that were in the manifest
-// before go.
+// keepPullSecrets merges the image pull secrets of a service account, which have
+// one owner as a whole: those that the member added stay, those that were in an earlier
+// manifest are removed.
 func keepPullSecrets(out, desired, live *unstructured.Unstructured) {
 	if !isServiceAccount(desired) {
 		return

@@ -1,7 +1,7 @@
-// Package seal distinguishes the records of what was applied that a program wrote itself from
-// those that others wrote in its name. In go the records of a Work's status, out come
-// those that count. It never asks a cluster: whoever has the token of an agent can write
-// what stands in the hub, and has no way to the key in the agent's folder.
+// Package seal distinguishes the records of what was applied that an agent wrote itself from
+// those that others wrote with its credentials. In go the records of a Work's status, out come
+// those that count. It works with a message authentication code: whoever has an agent's token can write
+// the status on the hub, but does not have the key in the agent's folder.
 package seal
 
 import (
@@ -25,18 +25,18 @@ const (
 	keyFile = "records.key"
 	keySize = 32 // bytes
 	macSize = 15 // bytes, which base64 writes without padding
-	// separator begins the seal, after the hash that it is for.
+	// separator stands between a hash and its seal.
 	separator = "."
 )
 
-// Seal proves records. The zero value is for whoever is the only one that can write them:
-// it seals none, and takes all.
+// Seal signs and verifies records. The zero value is for a program that is the only one to write them:
+// it signs none, and accepts all.
 type Seal struct{ key []byte }
 
 // New returns a seal with a key.
 func New(key []byte) Seal { return Seal{key} }
 
-// Load returns the seal of a folder, which has its key from then on.
+// Load returns the seal with the key in a folder. It creates the key if there is none, or none of the right size.
 func Load(folder string) (Seal, error) {
 	path := filepath.Join(folder, keyFile)
 	key, err := os.ReadFile(path)
@@ -47,7 +47,7 @@ func Load(folder string) (Seal, error) {
 		return Seal{}, fmt.Errorf("read the key of records: %w", err)
 	}
 	key = make([]byte, keySize)
-	_, _ = rand.Read(key) // never errs
+	_, _ = rand.Read(key) // never returns an error
 	whole := path + ".new"
 	if err := errors.Join(os.WriteFile(whole, key, 0o600), os.Rename(whole, path)); err != nil {
 		return Seal{}, fmt.Errorf("keep the key of records: %w", err)
@@ -55,7 +55,7 @@ func Load(folder string) (Seal, error) {
 	return New(key), nil
 }
 
-// Closed returns records as they are to stand in the Work.
+// Closed returns records with their seals, in the form for the Work's status.
 func (s Seal) Closed(records []workv1alpha1.AppliedHash) []workv1alpha1.AppliedHash {
 	if s.key == nil {
 		return records
@@ -68,7 +68,7 @@ func (s Seal) Closed(records []workv1alpha1.AppliedHash) []workv1alpha1.AppliedH
 	return out
 }
 
-// Opened returns those of a Work's records that count, as they were before Closed.
+// Opened returns those of a Work's records whose seals are valid, without the seals.
 func (s Seal) Opened(records []workv1alpha1.AppliedHash) []workv1alpha1.AppliedHash {
 	out := make([]workv1alpha1.AppliedHash, 0, len(records))
 	for _, r := range records {
@@ -81,8 +81,8 @@ func (s Seal) Opened(records []workv1alpha1.AppliedHash) []workv1alpha1.AppliedH
 	return out
 }
 
-// of is the seal of a record. What it proves is true wherever it is repeated: that an
-// object that is as Observed says is what became of the manifest that Desired says.
+// of returns the seal of a record. It need not name the Work: that an object with the hash Observed is the result of
+// the manifest with the hash Desired is true for any Work to which somebody might copy the record.
 func (s Seal) of(r workv1alpha1.AppliedHash) string {
 	mac := hmac.New(sha256.New, s.key)
 	_, _ = fmt.Fprintf(mac, "%q %q %t %d", r.Desired, r.Observed, r.Replicas != nil, ptr.Deref(r.Replicas, 0))

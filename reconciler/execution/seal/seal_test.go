@@ -12,7 +12,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/execution/seal"
 )
 
-// TestSeal: a record counts as long as it says what whoever has the key wrote.
+// TestSeal: a record counts as long as it is what a program with the key wrote.
 func TestSeal(t *testing.T) {
 	own, other := seal.New([]byte("own")), seal.New([]byte("other"))
 	plain := workv1alpha1.AppliedHash{Ordinal: 1, Desired: "new", Observed: "owned", Replicas: ptr.To[int64](2)}
@@ -49,7 +49,7 @@ func TestSeal(t *testing.T) {
 	}
 }
 
-// TestLoad: a folder has one key, which nobody else reads; a torn one is made anew.
+// TestLoad: a folder has one key, which only its owner can read; an incomplete one is replaced.
 func TestLoad(t *testing.T) {
 	folder := t.TempDir()
 	load := func() seal.Seal {

@@ -1,6 +1,6 @@
-// Package waitqueue is where the Works of one cluster queue up, or wait for what they need.
+// Package waitqueue has the work queue of one cluster's Works, and those that wait for an event.
 //
-// In go Works, what each waits for, and what comes to pass; out come those that are to be
-// looked at again. How long one that failed waits is counted here, too. The package reads
+// In go Works, what each waits for, and events; out come the Works that have to be
+// reconciled again. It also has the back-off of Works that failed. The package reads
 // and writes nothing.
 package waitqueue

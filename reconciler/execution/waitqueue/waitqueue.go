@@ -28,11 +28,11 @@ const (
 	OnSync
 	// OnKinds is that the member may serve other kinds.
 	OnKinds
-	// OnNamespace is that a namespace was made.
+	// OnNamespace is that a namespace was created.
 	OnNamespace
-	// OnOwner is that another Work lets go of an object.
+	// OnOwner is that another Work releases an object.
 	OnOwner
-	// OnRights is that somebody was given rights.
+	// OnRights is that an author was granted rights in the member.
 	OnRights
 )
 
@@ -40,37 +40,37 @@ const (
 type Cause struct {
 	// Event is one of the constants above.
 	Event int
-	// Kind goes with OnSync and OnOwner.
+	// Kind is set for OnSync and OnOwner.
 	Kind schema.GroupVersionKind
-	// Namespace goes with OnNamespace.
+	// Namespace is set for OnNamespace.
 	Namespace string
-	// Object and Owner, the Work that has it, go with OnOwner.
+	// Object, and Owner, the Work that owns it, are set for OnOwner.
 	Object types.NamespacedName
 	Owner  client.ObjectKey
-	// Lack goes with OnRights.
+	// Lack is set for OnRights.
 	Lack acting.Lack
 }
 
-// SafetyNet is when a Work that waits for an event is looked at in any case.
+// SafetyNet is after how long a Work that waits for an event is reconciled in any case.
 const SafetyNet = time.Minute
 
-// Blocked says that a Work cannot be carried on before something comes to pass. It is no
+// Blocked is the error of a Work that has to wait for an event. It is no
 // failure and changes no condition.
 type Blocked struct {
 	// Cause is what it waits for.
 	Cause Cause
-	// After is how soon to look again in any case; zero leaves that to Queue.Retries.
+	// After is the longest time to wait; zero leaves that to Queue.Retries.
 	After time.Duration
-	// Err is why. What else it may be does not count, as long as it blocks.
+	// Err is why it waits. It is not unwrapped, so that it is not taken for a failure.
 	Err error
 }
 
 func (b *Blocked) Error() string { return b.Err.Error() }
 
-// IsBlocked reports whether err says that a Work is blocked.
+// IsBlocked reports whether err is a *Blocked.
 func IsBlocked(err error) bool { return errors.As(err, new(*Blocked)) }
 
-// Queue is where the Works of one cluster queue up, or wait. Use New. It is safe for use by
+// Queue holds the Works of one cluster that are due, and those that wait. Use New. It is safe for use by
 // several goroutines.
 type Queue struct {
 	// Retries says how long a Work that failed waits.
@@ -79,10 +79,10 @@ type Queue struct {
 	mu      sync.Mutex
 	queue   workqueue.TypedRateLimitingInterface[reconcile.Request] // nil until the workers run
 	waiting map[client.ObjectKey]Cause
-	events  int // counts releases, so that none is missed between a look and a wait
+	events  int // counts releases, so that none is missed between a pass and its wait
 }
 
-// New returns a Queue that nobody waits in.
+// New returns an empty Queue.
 func New() *Queue {
 	return &Queue{
 		Retries: backoff.Retries(),
@@ -90,8 +90,8 @@ func New() *Queue {
 	}
 }
 
-// Open has those who come from now on wait in the queue that they are worked on from. Before, nobody
-// is looked at.
+// Open sets the work queue into which Works are added from now on. Before, Add does
+// nothing.
 func (q *Queue) Open(queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -105,7 +105,7 @@ func (q *Queue) Add(key client.ObjectKey) {
 	}
 }
 
-// AddLater puts a Work behind those that were added because they changed.
+// AddLater adds a Work with a low priority, behind those that were added because they changed.
 func (q *Queue) AddLater(key client.ObjectKey) {
 	switch queue := q.current().(type) {
 	case nil:
@@ -130,8 +130,8 @@ func (q *Queue) Begin(key client.ObjectKey) int {
 	return q.events
 }
 
-// Wait has a Work looked at again when its cause comes to pass. It returns false
-// if anything has come to pass since the given count.
+// Wait makes a Work wait for its cause. It returns false, and does nothing,
+// if there has been any event since the given count.
 func (q *Queue) Wait(key client.ObjectKey, c Cause, since int) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -142,15 +142,15 @@ func (q *Queue) Wait(key client.ObjectKey, c Cause, since int) bool {
 	return true
 }
 
-// Free puts the Works back in the queue that wait for another to let go of an
-// object. Who is about to wait looks again by itself: this is no event for the
-// others, since Works change all the time.
+// Free requeues the Works that wait for the owner to release an
+// object. It does not count as an event, as it is called whenever a Work changes: a Work that
+// is about to wait for an owner checks once more by itself (owners.Freed).
 func (q *Queue) Free(owner client.ObjectKey) {
 	q.requeue(false, func(c Cause) bool { return c.Event == OnOwner && c.Owner == owner })
 }
 
-// Release puts the Works back in the queue whose cause matches, as if they had
-// never failed.
+// Release requeues the Works whose cause matches, and resets their
+// back-off.
 func (q *Queue) Release(match func(Cause) bool) { q.requeue(true, match) }
 
 func (q *Queue) requeue(event bool, match func(Cause) bool) {
@@ -166,7 +166,7 @@ func (q *Queue) requeue(event bool, match func(Cause) bool) {
 		}
 	}
 	if len(q.waiting) == 0 {
-		q.waiting = map[client.ObjectKey]Cause{} // all wait when the program starts, and maps do not shrink
+		q.waiting = map[client.ObjectKey]Cause{} // at the start all Works wait, and a map does not shrink by itself
 	}
 	q.mu.Unlock()
 	for _, key := range due {

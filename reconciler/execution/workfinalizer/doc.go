@@ -1,8 +1,8 @@
-// Package workfinalizer puts the execution loop's finalizer on Works, and ends Works: those
+// Package workfinalizer adds the execution loop's finalizer to Works, and ends Works: those
 // that are being deleted, and those whose binding is.
 //
-// In go Works whose objects the member was asked to remove; out goes one write for each.
+// In go Works whose objects are removed from the member; out goes one write for each.
 // A Work whose binding is being deleted is treated as being deleted itself: to delete it
-// first would be one more write for each Work. Where no execution loop ends it so, the
-// binding loop deletes it after a while. The package never talks to a member.
+// first would be one more write for each Work. If no execution loop ends it, the
+// binding loop deletes it after a while. The package never calls a member.
 package workfinalizer

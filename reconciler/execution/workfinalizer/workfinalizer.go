@@ -71,9 +71,9 @@ func (p Finalizer) works(ctx context.Context, b workv1alpha2.Binding, seen func(
 	}
 }
 
-// Effective returns a Work as the loop is to treat it, and false for there if it was ended a
-// moment ago. A Work whose binding is being deleted, and which no other finalizer keeps, is
-// treated as being deleted itself; beside is true for it.
+// Effective returns a Work as the loop has to treat it. A Work whose binding is being deleted, and
+// which no other finalizer keeps, gets the binding's deletion timestamp; beside is true for it. there
+// is false if this process ended the Work a moment ago and the cache does not show that yet.
 func (p Finalizer) Effective(ctx context.Context, work *workv1alpha1.Work) (as *workv1alpha1.Work, beside, there bool, err error) {
 	if !p.knows || !bindings.EndsBeside(work) {
 		return work, false, true, nil
@@ -87,7 +87,7 @@ func (p Finalizer) Effective(ctx context.Context, work *workv1alpha1.Work) (as *
 	return &deleted, true, !p.wrote.Ended(work), nil
 }
 
-// Stays reports whether a Work is to stay: neither it nor its binding is being deleted.
+// Stays reports whether neither a Work nor its binding is being deleted.
 func (p Finalizer) Stays(ctx context.Context, work *workv1alpha1.Work) bool {
 	as, _, _, err := p.Effective(ctx, work)
 	return err == nil && as.DeletionTimestamp.IsZero()
@@ -98,7 +98,7 @@ func Has(work *workv1alpha1.Work) bool {
 	return controllerutil.ContainsFinalizer(work, workv1alpha2.ExecutionControllerFinalizer)
 }
 
-// Add puts the loop's finalizer on a Work, which keeps it until its objects are gone, and
+// Add adds the loop's finalizer to a Work, which keeps it until its objects are gone, and
 // returns the Work as written.
 func (p Finalizer) Add(ctx context.Context, work *workv1alpha1.Work) (*workv1alpha1.Work, error) {
 	out := work.DeepCopy()
@@ -110,7 +110,7 @@ func (p Finalizer) Add(ctx context.Context, work *workv1alpha1.Work) (*workv1alp
 	return out, nil
 }
 
-// Remove ends a Work that is being deleted: it takes the loop's finalizer off.
+// Remove ends a Work that is being deleted, by removing the loop's finalizer.
 func (p Finalizer) Remove(ctx context.Context, work *workv1alpha1.Work) error {
 	at := slices.Index(work.Finalizers, workv1alpha2.ExecutionControllerFinalizer)
 	path := fmt.Sprintf("/metadata/finalizers/%d", at)
@@ -133,10 +133,10 @@ func (p Finalizer) Remove(ctx context.Context, work *workv1alpha1.Work) error {
 	return nil
 }
 
-// End ends a Work along with its binding, unless somebody has written it meanwhile. Flotilla's
+// End ends a Work along with its binding, unless somebody has written the Work meanwhile. Flotilla's
 // control plane deletes an object and drops the finalizer in one write when the loop that owns
 // the finalizer deletes it without grace. Another API server only sets the deletion timestamp:
-// the Work comes back to the loop then, and Remove ends it.
+// its event then starts another pass, in which Remove ends the Work.
 func (p Finalizer) End(ctx context.Context, work *workv1alpha1.Work) error {
 	err := p.hub.Delete(ctx, &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: work.Namespace, Name: work.Name}},
 		client.GracePeriodSeconds(0), client.Preconditions{UID: ptr.To(work.UID), ResourceVersion: ptr.To(work.ResourceVersion)})
@@ -147,8 +147,8 @@ func (p Finalizer) End(ctx context.Context, work *workv1alpha1.Work) error {
 	return nil
 }
 
-// Delete deletes a Work that is to end along with its binding, so that it carries a deletion
-// timestamp of its own: its end takes long, and whoever reads Works is to see it.
+// Delete deletes a Work whose binding is being deleted, so that it has a deletion
+// timestamp of its own: its end takes long, and people who read Works have to see that.
 func (p Finalizer) Delete(ctx context.Context, work *workv1alpha1.Work) error {
 	err := p.hub.Delete(ctx, &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: work.Namespace, Name: work.Name}}, client.Preconditions{UID: ptr.To(work.UID)})
 	if client.IgnoreNotFound(err) != nil {
