@@ -24,15 +24,15 @@ func lazy(p *policyv1alpha1.PropagationPolicy) *policyv1alpha1.PropagationPolicy
 	return p
 }
 
-// older is a template that was made before policies of this test, with a claim.
+// older is a template that was created before the policies of this test, with a claim.
 func older(claim propagation.Claim) *unstructured.Unstructured {
 	obj := web(claim)
 	obj.SetCreationTimestamp(metav1.NewTime(noon))
 	return obj
 }
 
-// TestWaiting decides about a template under a Lazy policy, and names what would
-// be written: the claim's note, the binding, and what is reported.
+// TestWaiting decides about a template under a Lazy policy, and lists what would
+// be written: the claim's annotation, the binding, and the event.
 func TestWaiting(t *testing.T) {
 	p := lazy(policy("p", "apps/v1"))
 	p.CreationTimestamp = metav1.NewTime(noon.AddDate(0, 0, 1))
@@ -101,7 +101,7 @@ func TestWaiting(t *testing.T) {
 	}
 }
 
-// TestSize names what a binding says of its template's size and rank.
+// TestSize: the size and priority of a template in its binding.
 func TestSize(t *testing.T) {
 	parts := []workv1alpha2.Component{{Name: "head", Replicas: 1}}
 	broken := errors.New("unreadable")

@@ -26,18 +26,19 @@ import (
 // binder decides the content of the binding.
 type binder struct {
 	replicas func(obj *unstructured.Unstructured) (int32, *workv1alpha2.ReplicaRequirements, bool, error)
-	// components is nil where nobody knows of templates with several parts.
+	// components is nil if templates with several components are not supported.
 	components func(obj *unstructured.Unstructured) ([]workv1alpha2.Component, bool, error)
 	// priority returns the value of a PriorityClass, false if it does not exist;
-	// nil where priorities are off.
+	// it is nil if priorities are off.
 	priority func(ctx context.Context, class string) (int32, bool, error)
 	decide   func(ctx context.Context, b workv1alpha2.Binding) (placement.Decision, bool, error)
 	newID    func() string
-	// ran says in which clusters that are not ready one of the name has yet to be removed; nil where nobody knows.
+	// ran returns the clusters that are not ready and have yet to remove an earlier template of the same name (see
+	// package predecessor); it may be nil.
 	ran func(ctx context.Context, key templatestore.Key, p *policyv1alpha1.Placement) ([]workv1alpha2.TargetCluster, error)
 }
 
-// run sets the desired binding; none where there is nothing to bind. It ends the
+// run sets the desired binding; nil if there is nothing to bind. It ends the
 // pass while the template's replicas are not known yet.
 func (p binder) run(ctx context.Context, s *state) (loop.Next, error) {
 	if s.policy == nil {
@@ -65,8 +66,8 @@ func (p binder) run(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, err
 }
 
-// follow desires the binding of a template under a Lazy policy: it belongs to the policy
-// that has claimed the template, and stays as it is otherwise.
+// follow sets the desired binding of a template under a Lazy policy that waits for its next change: only the claim of
+// the policy, and otherwise the binding as it is.
 func follow(s *state) error {
 	if s.binding == nil {
 		return nil
@@ -80,8 +81,8 @@ func follow(s *state) error {
 	return nil
 }
 
-// release desires the binding that a template keeps when no policy carries it
-// any more: what runs, runs on, as the template is at that moment. Later edits
+// release sets the desired binding of a template that no policy carries
+// any more: it runs on, as the template is at that moment. Later edits
 // of the template stay on the hub until a policy carries it again.
 func (p binder) release(s *state) (loop.Next, error) {
 	if s.binding == nil || collides(s) != nil {
@@ -139,8 +140,8 @@ func (p binder) describe(ctx context.Context, s *state) error {
 	return nil
 }
 
-// size sets what the template asks for: its components if it has several, its
-// replicas otherwise.
+// size sets the components of the template if it has several, and else its
+// replicas.
 func (p binder) size(t *propagation.Template) error {
 	if p.components != nil {
 		parts, known, err := p.components(t.Object)
@@ -159,9 +160,9 @@ func (p binder) size(t *propagation.Template) error {
 	return nil
 }
 
-// unsized records why it is not known what a template asks for. The webhook may
-// answer later; a change of the template, or of the rules of its kind,
-// brings it back at once.
+// unsized returns the error of a template whose size is not known. It is tried again, as a webhook may
+// answer later; a change of the template, or of the rules for its kind, starts
+// a pass at once.
 func unsized(reason string, err error) error {
 	return loop.Waiting(reason, interpreters.RetryAfter(err), err)
 }
@@ -177,7 +178,7 @@ func (p binder) rank(ctx context.Context, policy policyv1alpha1.Policy) (*int32,
 	switch {
 	case err != nil:
 		return nil, err
-	case !found: // the policy is looked at again when the class appears
+	case !found: // its creation enqueues the policy
 		return nil, loop.Stalled(policyv1alpha1.EventReasonApplyPolicyFailed, propagation.NoPriorityClass(policy))
 	default:
 		return &value, nil
@@ -204,7 +205,7 @@ func (p binder) label(s *state, digest string) {
 }
 
 // owners returns refs with the template as the controller. A template that was
-// deleted and made again takes over the binding of its predecessor, and with
+// deleted and created again takes over the binding of its predecessor, and with
 // it what runs.
 func owners(refs []metav1.OwnerReference, template *unstructured.Unstructured) []metav1.OwnerReference {
 	out := slices.DeleteFunc(slices.Clone(refs), func(ref metav1.OwnerReference) bool {

@@ -31,7 +31,7 @@ import (
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
-// binderFor places on the clusters and finds the replicas, or the error.
+// binderFor returns a binder that places on the clusters, and whose interpreter returns the replicas or the error.
 func binderFor(replicas int32, err error, clusters ...string) binder {
 	var members []*clusterv1alpha1.Cluster
 	for _, name := range clusters {
@@ -159,7 +159,7 @@ func TestBindWhereItRan(t *testing.T) {
 	}
 }
 
-// TestBindAgain edits what a binding is made from and names what changes on it.
+// TestBindAgain edits what a binding is made from and lists what changes on it.
 func TestBindAgain(t *testing.T) {
 	p := policy("p", "apps/v1")
 	bound := func() *state {
@@ -318,8 +318,8 @@ func TestRemarks(t *testing.T) {
 	}
 }
 
-// What a template asks for may be on its way: nothing is written, and nobody is
-// told, until it is there.
+// The size of a template may be on its way: nothing is written or reported
+// until it is known.
 func TestBindAwaits(t *testing.T) {
 	p := policy("p", "apps/v1")
 	s := state{key: key(), template: web(propagation.ClaimOf(p)), policy: p}
@@ -330,7 +330,7 @@ func TestBindAwaits(t *testing.T) {
 	}
 }
 
-// TestBindReturns: what does not leave its revision any more is in all its clusters again, with a policy or without.
+// TestBindReturns: a template that is in its revision again returns to all its clusters, with a policy or without.
 func TestBindReturns(t *testing.T) {
 	p := policy("p", "apps/v1")
 	for name, carriedBy := range map[string]*policyv1alpha1.PropagationPolicy{"carried": p, "released": nil} {

@@ -36,11 +36,11 @@ const (
 const everywhere = "*"
 
 // catalog finds policies and overrides in the hub's cache. What it returns is
-// shared: it must not be changed.
+// the cache's own: do not change it.
 type catalog struct {
 	hub client.Reader
-	// indexers are those of the two kinds of policies; asked for every template,
-	// they are read without the detour through lists.
+	// indexers are those of the two kinds of policies. They are used for every template,
+	// and so read directly, without the cost of the cache's List.
 	indexers []toolscache.Indexer
 }
 

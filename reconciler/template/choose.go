@@ -30,7 +30,7 @@ type chooser struct {
 	exists       func(ctx context.Context, namespace, name string) (bool, error)
 }
 
-// run sets the policy; nil means that the template is to be released. It ends the pass where
+// run sets the policy; nil means that the template has to be released. It ends the pass if
 // there is nothing to do, or nothing may be done yet: everything
 // then stays as it is.
 func (p chooser) run(ctx context.Context, s *state) (loop.Next, error) {
@@ -113,8 +113,8 @@ func claimed(s *state) bool {
 	return ok
 }
 
-// collides returns an error where the name of the template's binding is taken
-// by another template: names carry neither API group nor upper case.
+// collides returns an error if the name of the template's binding is taken
+// by another template. That can happen as binding names have no API group and are in lower case.
 func collides(s *state) error {
 	if s.binding == nil {
 		return nil

@@ -16,8 +16,8 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 )
 
-// claim decides the claim labels and annotations of the template. From here on
-// the template is treated as already claimed: its binding need not wait for the write.
+// claim decides the claim labels and annotations of the template. Later phases
+// treat the template as claimed already, so that its binding need not wait for the write.
 func claim(_ context.Context, s *state) (loop.Next, error) {
 	var claim propagation.Claim
 	if s.policy != nil {
@@ -64,7 +64,7 @@ func (p writer) claim(ctx context.Context, s *state) error {
 	claimed.SetName(s.key.Name)
 	if err := p.hub.Patch(ctx, claimed, client.RawPatch(types.MergePatchType, s.claim)); err != nil {
 		if bindings.IsStale(err) {
-			return nil // deleted or recreated: its event comes
+			return nil // deleted or created again: the watch reports that
 		}
 		if s.from != nil {
 			return reported(policyv1alpha1.EventReasonPreemptPolicyFailed, fmt.Errorf("take the template from %s: %w", propagation.Title(s.from), err))

@@ -1,13 +1,13 @@
-// Package template carries resource templates under policies: it makes the
+// Package template propagates resource templates by policies: it creates the
 // binding of each template that a policy selects, with its first placement in
 // the same write, and keeps it up to date.
 //
 // It reads templates, propagation policies, overrides and PriorityClasses (by
 // name only), bindings and clusters. On templates it writes the claim, which is
-// metadata, and on those that wait under a Lazy policy a note. Of
+// metadata, and an annotation on those that wait under a Lazy policy. Of
 // bindings it owns everything but the status; spec.clusters it writes together
 // with what changed the placement, and leaves to the scheduler otherwise. On
-// policies it writes the status and takes off the finalizer.
+// policies it writes the status and removes the finalizer.
 //
 // A new template costs at most two writes, the claim and the binding, which are
 // sent side by side; an edit costs one. Works need not wait for the write of an

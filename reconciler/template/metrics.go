@@ -40,7 +40,7 @@ func newCounts(registry prometheus.Registerer, c clock.PassiveClock) counts {
 	}
 }
 
-// matched counts how long it takes to find a template's policy.
+// matched measures how long a phase takes that finds a template's policy.
 func (c counts) matched(phase loop.Phase[state]) loop.Phase[state] {
 	return func(ctx context.Context, s *state) (loop.Next, error) {
 		began := c.clock.Now()
@@ -50,7 +50,7 @@ func (c counts) matched(phase loop.Phase[state]) loop.Phase[state] {
 	}
 }
 
-// applied counts how policies are applied to templates. A write that is held back is
+// applied counts how policies are applied to templates by these phases. A delayed write is
 // counted once it is made.
 func (c counts) applied(phases ...loop.Phase[state]) loop.Phase[state] {
 	return func(ctx context.Context, s *state) (loop.Next, error) {

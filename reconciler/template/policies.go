@@ -26,7 +26,7 @@ import (
 // policies reconciles propagation policies of both scopes: it makes the store watch
 // the kinds that they select, sends the templates that an edit concerns to the
 // template loop, writes their status, and removes a deleted policy's finalizer once nothing
-// is claimed by it. Requests without a namespace are about cluster-wide ones.
+// is claimed by it. A request without a namespace names a ClusterPropagationPolicy.
 type policies struct {
 	hub       client.Client
 	catalog   *catalog
@@ -100,7 +100,7 @@ func kindsOf(policy policyv1alpha1.Policy, skip propagation.SkipRules) []schema.
 }
 
 // wanted returns the kinds that policy selects, and those of which it still
-// claims templates: these are to lose the claim yet.
+// claims templates, which have yet to lose the claim.
 func (p *policies) wanted(policy policyv1alpha1.Policy) []schema.GroupVersionKind {
 	out := kindsOf(policy, p.opts.Skip)
 	for _, gvk := range p.report.statistics.Kinds(propagation.RefOf(policy)) {
@@ -111,8 +111,8 @@ func (p *policies) wanted(policy policyv1alpha1.Policy) []schema.GroupVersionKin
 	return out
 }
 
-// adopt gives policy the permanent id and the finalizer where admission did
-// not, as on a foreign API server.
+// adopt adds the permanent ID and the finalizer to a policy if admission did
+// not, as on another API server.
 func (p *policies) adopt(ctx context.Context, policy policyv1alpha1.Policy) (bool, error) {
 	finalizer := finalizerOf(policy)
 	if propagation.RefOf(policy).ID != "" && controllerutil.ContainsFinalizer(policy, finalizer) {
@@ -137,8 +137,8 @@ func (p *policies) adopt(ctx context.Context, policy policyv1alpha1.Policy) (boo
 	return true, nil
 }
 
-// finalizerOf returns the finalizer that holds a policy until its claims are
-// undone.
+// finalizerOf returns the finalizer that keeps a policy until its claims are
+// removed.
 func finalizerOf(policy policyv1alpha1.Policy) string {
 	if policy.GetNamespace() == "" {
 		return policyv1alpha1.ClusterPropagationPolicyControllerFinalizer
@@ -152,7 +152,7 @@ type needs struct {
 	overrides []string
 	// class is the state of its PriorityClass: empty if it names none.
 	class string
-	// noClass: it names one that does not exist.
+	// noClass says that it names a PriorityClass that does not exist.
 	noClass bool
 	// strangers are the clusters that it names and that do not exist.
 	strangers []propagation.Stranger
@@ -183,7 +183,7 @@ func (p *policies) needs(ctx context.Context, policy policyv1alpha1.Policy) (nee
 	return out, err
 }
 
-// send gives the template loop the templates that policy may carry and those
+// send enqueues, at the template loop, the templates that policy may carry and those
 // that it has claimed, once per edit of the policy and per change of what it
 // needs.
 func (p *policies) send(ctx context.Context, req ctrl.Request, policy policyv1alpha1.Policy, needs needs) error {
@@ -192,7 +192,7 @@ func (p *policies) send(ctx context.Context, req ctrl.Request, policy policyv1al
 	if before == says {
 		return nil
 	}
-	later := !known // at the start; a user's edit goes first
+	later := !known // at the start, with a low priority: edits by users go first
 	if err := p.reach.Selected(ctx, policy, func(key templatestore.Key) { p.inbox.Add(key, later) }); err != nil {
 		return err
 	}
@@ -208,9 +208,9 @@ func (p *policies) forget(req ctrl.Request) {
 	p.report.forget(req)
 }
 
-// release removes a deleted policy's finalizer once nothing is claimed by it. Templates
-// and bindings lose the claim, or get that of another policy, one by one in the
-// template loop, which receives each once; each brings the policy back here.
+// release removes a deleted policy's finalizer once nothing is claimed by it. It enqueues the claimed templates
+// once, and the template loop removes the claim from each and its binding, or replaces it by that of another policy.
+// Each of these changes enqueues the policy again.
 func (p *policies) release(ctx context.Context, req ctrl.Request, policy policyv1alpha1.Policy) error {
 	patch, held := bindings.WithoutFinalizer(policy, finalizerOf(policy))
 	if !held || p.written.Ended(policy) {
@@ -218,7 +218,7 @@ func (p *policies) release(ctx context.Context, req ctrl.Request, policy policyv
 	}
 	for _, gvk := range kindsOf(policy, p.opts.Skip) {
 		if state := p.templates.State(gvk); state != templatestore.Synced && state != templatestore.Unserved {
-			return nil // comes back when the kind is complete
+			return nil // the store enqueues the policy when the kind is completely listed
 		}
 	}
 	says := "deleted " + string(policy.GetUID())
@@ -244,8 +244,8 @@ func (p *policies) release(ctx context.Context, req ctrl.Request, policy policyv
 	return nil
 }
 
-// abandoned gives the template loop what a policy had claimed that has gone, or
-// has another permanent ID now, without the finalizer having been removed.
+// abandoned enqueues, at the template loop, what a policy had claimed that is gone, or
+// has another permanent ID now, without release having been done: somebody else removed the finalizer.
 func (p *policies) abandoned(ctx context.Context, policy policyv1alpha1.Policy) {
 	if _, err := p.reach.Claimed(ctx, policy, func(key templatestore.Key) { p.inbox.Add(key, false) }); err != nil {
 		log.FromContext(ctx).Error(err, "find what a policy had claimed", "policy", propagation.RefOf(policy).String())

@@ -44,8 +44,8 @@ func claimedOnce(t *testing.T, p *policyv1alpha1.PropagationPolicy) (*policies, 
 	return newPolicies(hub, &templatestore.Store{}, &inbox, Options{Clock: clocktesting.NewFakePassiveClock(noon)}), queue
 }
 
-// TestAbandoned: what a policy had claimed is looked at again when the policy
-// has gone, or is another one, without having been let go.
+// TestAbandoned: the templates that a policy had claimed are enqueued when the policy
+// is gone, or is another one, without its claims having been removed.
 func TestAbandoned(t *testing.T) {
 	relabelled := policy("p", "apps/v1")
 	relabelled.Labels[policyv1alpha1.PropagationPolicyPermanentIDLabel] = "id-2"
@@ -75,8 +75,8 @@ func TestAbandoned(t *testing.T) {
 	}
 }
 
-// TestReleaseTellsOnce: the loop comes by for each template that lost its claim,
-// and must not send all the others again each time.
+// TestReleaseTellsOnce: the policy is reconciled for each template that lost its claim,
+// and must not enqueue all the others again each time.
 func TestReleaseTellsOnce(t *testing.T) {
 	leaving := deleted(policy("p"))
 	leaving.UID, leaving.Finalizers = types.UID("p-1"), []string{policyv1alpha1.PropagationPolicyControllerFinalizer}

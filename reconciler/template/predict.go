@@ -14,7 +14,7 @@ import (
 )
 
 // Predict returns the claim that the loop would write on an object that is
-// about to be made, by the phase that decides it; false if it would write none,
+// about to be created, by running the phase that decides it; false if it would write none,
 // or that is not known. It reads from the loop's caches, which must be
 // complete.
 func (r *Reconciler) Predict(ctx context.Context, gvk schema.GroupVersionKind, obj metav1.Object) (propagation.Claim, bool) {
@@ -34,8 +34,8 @@ func (r *Reconciler) Predict(ctx context.Context, gvk schema.GroupVersionKind, o
 	return propagation.ClaimOf(s.policy), true
 }
 
-// Carries reports whether a policy carries obj, which exists, or will once this loop
-// has looked at it. A Lazy policy that waits for a change of obj does neither.
+// Carries reports whether a policy carries obj, which exists, or will carry it once this loop
+// has reconciled it. A Lazy policy that waits for a change of obj does neither.
 func (r *Reconciler) Carries(ctx context.Context, obj *unstructured.Unstructured) bool {
 	if _, claimed := propagation.Claimed(obj); claimed {
 		return !propagation.WaitsForChange(obj)
@@ -44,8 +44,8 @@ func (r *Reconciler) Carries(ctx context.Context, obj *unstructured.Unstructured
 	return will
 }
 
-// hasClaim reports whether obj already has any part of a claim, which is for the loop
-// to sort out.
+// hasClaim reports whether obj already has any part of a claim, with which only the loop can
+// deal.
 func hasClaim(obj metav1.Object) bool {
 	labels, annotations := propagation.ClaimKeys()
 	has := func(of map[string]string) func(string) bool {

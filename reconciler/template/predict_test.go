@@ -16,7 +16,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
-// TestPredict makes the template of a scene anew.
+// TestPredict predicts the claim of a scene's template as if it were about to be created.
 func TestPredict(t *testing.T) {
 	theirs := func(s *scene) *propagation.Claim { c := propagation.ClaimOf(s.p); return &c }
 	cases := map[string]struct {

@@ -12,14 +12,14 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
-// reader fetches what a pass is about.
+// reader reads the template and its binding.
 type reader struct {
 	template func(ctx context.Context, key templatestore.Key) (*unstructured.Unstructured, templatestore.Presence, error)
 	binding  func(ctx context.Context, key client.ObjectKey) (workv1alpha2.Binding, bool, error)
 }
 
-// run reads the template and its binding. About a template that was not seen
-// nothing is concluded: the store announces it once its kind is completely listed.
+// run reads the template and its binding. It ends the pass if the template is not known: nothing may
+// be concluded then, and the store announces it once its kind is completely listed.
 func (p reader) run(ctx context.Context, s *state) (loop.Next, error) {
 	obj, presence, err := p.template(ctx, s.key)
 	if err != nil || presence == templatestore.Unknown {

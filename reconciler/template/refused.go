@@ -16,13 +16,13 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
-// quotaPause is how long a template whose placement a quota refuses
-// waits before the next try. An edit of the quota brings it back at once.
+// quotaPause is the pause before the next try of a template whose placement a quota
+// refuses. An edit of the quota starts one at once.
 const quotaPause = 30 * time.Second
 
-// overQuota reports whether err is a quota's refusal of the placement in s. If so,
-// s desires the binding without that placement from here on: it stays where it
-// was, records why, and the scheduler tries again, and evicts it from clusters that leave.
+// overQuota reports whether err is a quota's refusal of the placement in s. If so, it changes the
+// desired binding in s: the placement stays as it was, the record says why, and the scheduler tries
+// again, and evicts it from clusters that leave.
 func (p writer) overQuota(s *state, err error) bool {
 	reason, message, refused := bindings.RefusalOf(err)
 	if !refused || reason != workv1alpha2.BindingReasonQuotaExceeded || s.decision == nil {
@@ -40,8 +40,8 @@ func (p writer) overQuota(s *state, err error) bool {
 	return true
 }
 
-// reportRefused records on the unchanged binding that a quota refuses what its template asks for
-// now: without that, a change that is refused would look like one that is done.
+// reportRefused records on the unchanged binding that a quota refuses the latest version of its
+// template: else a change that is refused would look like one that is done.
 func (p writer) reportRefused(ctx context.Context, s *state, err error) error {
 	reason, message, refused := bindings.RefusalOf(err)
 	if !refused || reason != workv1alpha2.BindingReasonQuotaExceeded || s.binding == nil {
@@ -66,8 +66,8 @@ func (p writer) reportRefused(ctx context.Context, s *state, err error) error {
 	return nil
 }
 
-// quotaEdited returns the templates of a quota's namespace that have a binding:
-// one of them may be held back. Those that are not cost no write.
+// quotaEdited returns the templates of a quota's namespace that have a binding, as the quota may
+// have refused some of them. For the others a pass costs no write.
 func (r *Reconciler) quotaEdited(ctx context.Context, quota *policyv1alpha1.FederatedResourceQuota) []templatestore.Key {
 	var out []templatestore.Key
 	err := bindings.Each(ctx, r.hub, func(b workv1alpha2.Binding) {

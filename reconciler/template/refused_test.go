@@ -26,8 +26,8 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
-// TestQuotaHoldsAnEditBack: what a quota refuses of a template whose placement
-// stays is asked for again after a while, not over and over.
+// TestQuotaHoldsAnEditBack: an edit of a template that a quota refuses, while its placement
+// stays, is tried again after a while, and not all the time.
 func TestQuotaHoldsAnEditBack(t *testing.T) {
 	refusal := &apierrors.StatusError{ErrStatus: metav1.Status{Code: http.StatusForbidden, Reason: workv1alpha2.BindingReasonQuotaExceeded, Message: "quota team: cpu: 3 of 2"}}
 	got := loop.As(reported(policyv1alpha1.EventReasonApplyPolicyFailed, fmt.Errorf("write the binding: %w", refusal)), "")
@@ -37,8 +37,8 @@ func TestQuotaHoldsAnEditBack(t *testing.T) {
 	}
 }
 
-// TestOverQuota: a binding whose first placement a quota refuses is made all the
-// same, without it, and says why.
+// TestOverQuota: a binding whose first placement a quota refuses is created all the
+// same, without the placement, and records why.
 func TestOverQuota(t *testing.T) {
 	refusal := &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: workv1alpha2.BindingReasonQuotaExceeded, Message: "quota team: cpu: 3 of 2",
@@ -80,8 +80,8 @@ func TestOverQuota(t *testing.T) {
 	}
 }
 
-// TestAnEditThatAQuotaHoldsBackIsTold: the binding stays as it is, and does not look as if it
-// were done.
+// TestAnEditThatAQuotaHoldsBackIsTold: the binding stays as it is, and records why, so that the edit does not look
+// done.
 func TestAnEditThatAQuotaHoldsBackIsTold(t *testing.T) {
 	refusal := &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: workv1alpha2.BindingReasonQuotaExceeded, Message: "quota team: cpu: 20 of 2",
@@ -103,7 +103,7 @@ func TestAnEditThatAQuotaHoldsBackIsTold(t *testing.T) {
 	}).Build()
 	clock := clocktesting.NewFakePassiveClock(noon.Add(time.Hour))
 	p := writer{hub: hub, written: writecache.New[workv1alpha2.Binding](clock), withdraw: func(workv1alpha2.Binding) {}, clock: clock}
-	for range 2 { // the second pass has nothing to say that is not said
+	for range 2 { // the second pass has nothing new to record
 		stored := &workv1alpha2.ResourceBinding{}
 		if err := hub.Get(t.Context(), client.ObjectKeyFromObject(b), stored); err != nil {
 			t.Fatal(err)

@@ -56,8 +56,8 @@ func newReporter(hub client.Client, templates *templatestore.Store, written *wri
 	return r
 }
 
-// counted is called by the statistics. What changed is written a little later, with
-// what changes until then.
+// counted is called by the statistics. The change is written a little later, together with
+// further changes until then.
 func (r *reporter) counted(ref propagation.PolicyRef) {
 	req := requestFor(ref)
 	r.mu.Lock()
@@ -71,9 +71,9 @@ func (r *reporter) counted(ref propagation.PolicyRef) {
 	}
 }
 
-// run writes the policy's status if it differs, and returns when to come
-// back. While a kind is still being looked up, or listed, nothing is written: its
-// state brings the policy back.
+// run writes the policy's status if it differs, and returns the pause until the next
+// pass; zero for none. While a kind is still being looked up, or listed, it writes nothing: a change of the
+// kind's state enqueues the policy.
 func (r *reporter) run(ctx context.Context, req ctrl.Request, policy policyv1alpha1.Policy, needs needs) (time.Duration, error) {
 	ready, tellable := readiness(policy, needs, r.opts.Skip, r.state)
 	if !tellable {
@@ -126,20 +126,20 @@ func (r *reporter) write(ctx context.Context, policy policyv1alpha1.Policy, stat
 	return nil
 }
 
-// idle reports what a status showed before: that its policy carries nothing.
+// idle reports whether a status shows that its policy carries nothing.
 func idle(status *policyv1alpha1.PropagationStatus) bool {
 	ready := meta.FindStatusCondition(status.Conditions, policyv1alpha1.PolicyReady)
 	return ready != nil && ready.Status == metav1.ConditionTrue && strings.HasPrefix(ready.Message, carriesNothing)
 }
 
-// reportedNotTakenUp reports whether a policy's status says that something could not be taken up.
+// reportedNotTakenUp reports whether a policy's status shows that it could not claim something.
 func reportedNotTakenUp(policy policyv1alpha1.Policy) bool {
 	before := meta.FindStatusCondition(policy.PropagationStatus().Conditions, policyv1alpha1.PolicyReady)
 	return before != nil && before.Reason == policyv1alpha1.PolicyReasonNotTakenUp
 }
 
-// untaken names what policy could not claim. Right after a start, while that is not known,
-// it is what was reported before; known is false then, and the policy is to be looked at again.
+// untaken returns a text about what policy could not claim. Right after a start, while that is not known,
+// it is the text in the status; known is false then, and the policy has to be reconciled again.
 func (r *reporter) untaken(policy policyv1alpha1.Policy, needs needs) (text string, known bool) {
 	untaken, all := r.statistics.Untaken(propagation.RefOf(policy))
 	if !reportedNotTakenUp(policy) || all && r.complete(policy) {
@@ -164,7 +164,7 @@ func (r *reporter) observe(status *policyv1alpha1.PropagationStatus, policy poli
 	status.ObservedGeneration = policy.GetGeneration()
 }
 
-// complete reports whether all that policy may carry is known.
+// complete reports whether all templates of the kinds that policy selects, and all bindings, are known.
 func (r *reporter) complete(policy policyv1alpha1.Policy) bool {
 	return r.counting() && !slices.ContainsFunc(kindsOf(policy, r.opts.Skip), func(gvk schema.GroupVersionKind) bool {
 		state := r.state(gvk)
@@ -181,8 +181,8 @@ func (r *reporter) count(status *policyv1alpha1.PropagationStatus, policy policy
 	}
 }
 
-// take returns when counts that have changed are due; zero if none have. What
-// changes from now on is due by itself: it may come too late for this pass.
+// take returns when counts that have changed are due; zero if none have. Later
+// changes get a time of their own, as they may come too late for this pass.
 func (r *reporter) take(req ctrl.Request) time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -191,8 +191,8 @@ func (r *reporter) take(req ctrl.Request) time.Time {
 	return at
 }
 
-// delay returns how long counts that are due at a time are delayed; the
-// caller comes back then.
+// delay returns how long the write of counts that are due at a time is delayed; the
+// caller requeues the policy for then.
 func (r *reporter) delay(req ctrl.Request, due time.Time) time.Duration {
 	now := r.opts.Clock.Now()
 	if due.IsZero() {

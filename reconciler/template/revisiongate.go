@@ -13,8 +13,8 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
-// revisionGate leaves a template unchanged while the template, its policy, or its previous policy is part of a
-// revision that is half written, and while a template that its revision no longer has is still to be removed. See
+// revisionGate keeps the loop from acting on a template while the template, its policy, or its previous policy is part
+// of a revision that is half written, and while a template that left its revision has yet to be deleted. See
 // docs/design/0009.
 type revisionGate struct {
 	owner    func(ctx context.Context, template *unstructured.Unstructured) (policyv1alpha1.Policy, error)
@@ -30,7 +30,7 @@ func newRevisionGate(owner func(context.Context, *unstructured.Unstructured) (po
 	return g
 }
 
-// check ends a dry run; there is nothing to wait for.
+// check ends a prediction, which is never repeated, if the gate is closed.
 func (g revisionGate) check(ctx context.Context, s *state) (loop.Next, error) {
 	_, switching, err := g.switching(ctx, s)
 	s.left = g.left(s)
@@ -45,7 +45,7 @@ func (g revisionGate) left(s *state) bool {
 	return left
 }
 
-// wait ends a pass; the template comes back once the revision is completely written.
+// wait ends a pass if the gate is closed. The template is enqueued once the revision is completely written.
 func (g revisionGate) wait(ctx context.Context, s *state) (loop.Next, error) {
 	owner, switching, err := g.switching(ctx, s)
 	if s.left = g.left(s); switching {

@@ -58,7 +58,7 @@ func readiness(policy policyv1alpha1.Policy, needs needs, skip propagation.SkipR
 // carriesNothing is the prefix of the condition's message when a policy carries nothing.
 const carriesNothing = "it carries nothing"
 
-// remark is what a ready policy asks for without effect.
+// remark is what a ready policy asks without effect.
 type remark struct {
 	// strangers are the clusters that it names and that do not exist.
 	strangers []propagation.Stranger
@@ -71,7 +71,8 @@ type remark struct {
 // mostUntaken is how many templates a condition names that a policy could not claim.
 const mostUntaken = 3
 
-// naming names the templates that a policy could not claim, and why for the first; empty for none.
+// naming returns a text that names the templates that a policy could not claim, with the reason of the first; empty for
+// none.
 func naming(untaken []statistics.Problem) string {
 	if len(untaken) == 0 {
 		return ""
@@ -90,7 +91,7 @@ func naming(untaken []statistics.Problem) string {
 	return text
 }
 
-// remarks adds to the condition of a ready policy what it asks for without effect.
+// remarks adds to the condition of a ready policy what it asks without effect.
 // Any other condition stays as it is.
 func remarks(ready metav1.Condition, r remark) metav1.Condition {
 	idle := r.idle && r.untaken == "" // it selects something, although it could not claim it

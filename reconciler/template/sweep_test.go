@@ -15,7 +15,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
-// TestSweep: the binding of a template that is absent from the cache goes only
+// TestSweep: the binding of a template that is absent from the cache is deleted only
 // if the control plane does not have the template either.
 func TestSweep(t *testing.T) {
 	cases := map[string]struct {

@@ -27,62 +27,62 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
-// Interpreter knows how large a template is.
+// Interpreter returns the size of a template.
 type Interpreter interface {
-	// Replicas returns what the template asks for; known is false for kinds
+	// Replicas returns the number of replicas of a template, and what each requires; known is false for kinds
 	// that have no replicas.
 	Replicas(obj *unstructured.Unstructured) (n int32, req *workv1alpha2.ReplicaRequirements, known bool, err error)
 }
 
-// Components is what an Interpreter may know besides.
+// Components is an optional ability of an Interpreter.
 type Components interface {
 	// Components returns the parts of a template that has several kinds of pods,
-	// each with its own replicas; known is false for other kinds. Where it is
-	// true, Replicas is not asked.
+	// each with its own replicas; known is false for other kinds. If it is
+	// true, Replicas is not called.
 	Components(obj *unstructured.Unstructured) (parts []workv1alpha2.Component, known bool, err error)
 }
 
 // Decider decides where bindings run.
 type Decider interface {
-	// Decide returns the decision to write on b, and false where that is
-	// nothing. It reserves capacity for b until it is withdrawn.
+	// Decide returns the decision to write on b, and false if there is nothing to
+	// write. It reserves capacity for b until the decision is withdrawn.
 	Decide(ctx context.Context, b workv1alpha2.Binding) (decision placement.Decision, changed bool, err error)
 	// Preview is Decide without a reservation.
 	Preview(ctx context.Context, b workv1alpha2.Binding) (decision placement.Decision, changed bool, err error)
-	// Withdraw drops the last decision on b: it was not written.
+	// Withdraw drops the last decision on b, which was not written.
 	Withdraw(b workv1alpha2.Binding)
 }
 
 // Options tune the loop. The zero value is the default.
 type Options struct {
-	// Workers is how many templates are looked at at the same time; zero means 8.
+	// Workers is how many templates are reconciled concurrently; zero means 8.
 	Workers int
 	// Skip says what is never propagated, beyond what can never be.
 	Skip propagation.SkipRules
 	// Debounce is for how long the write of a binding about which nothing is
-	// decided gives way to those of its Works, which need not wait for it: see
-	// PlacementUnchanged. Edits that follow each other in that time cost one write. Zero
-	// writes at once, as it must be where nobody asks PlacementUnchanged.
+	// decided is delayed, while its Works, which need not wait for it (see
+	// PlacementUnchanged), are written. Edits that follow each other in that time cost one write. Zero
+	// writes at once, which is necessary if no loop calls PlacementUnchanged.
 	Debounce time.Duration
-	// NoPreemption leaves every claim to the policy that holds it.
+	// NoPreemption keeps policies from taking templates that another policy has claimed.
 	NoPreemption bool
 	// NoPriority leaves the PriorityClasses that policies name out of bindings.
 	NoPriority bool
-	// NoComponents takes templates with several kinds of pods for one whole.
+	// NoComponents treats templates with several kinds of pods as one.
 	NoComponents bool
-	// StatusEvery is for how long counts in the status of a policy that changed
-	// wait for further ones; zero means 2 s.
+	// StatusEvery is for how long the write of changed counts in the status of a policy
+	// waits for further changes; zero means 2 s.
 	StatusEvery time.Duration
-	// Metrics is where the loop counts; nil counts for nobody.
+	// Metrics is where the loop registers its metrics; nil registers none.
 	Metrics prometheus.Registerer
-	// Switches reports what is being switched from one revision to the next, and is left as it stands
-	// until it is; nil for nothing.
+	// Switches reports what is being switched from one revision to the next, and must be left as it is
+	// until that is done; nil for nothing.
 	Switches *switching.Tracker
 	// Clock is the real one if nil.
 	Clock clock.PassiveClock
 }
 
-// Reconciler carries templates. Use New.
+// Reconciler propagates templates. Use New.
 type Reconciler struct {
 	hub       client.Client
 	templates *templatestore.Store
@@ -157,28 +157,28 @@ type state struct {
 	binding workv1alpha2.Binding
 	// policy carries the template; nil if none does.
 	policy policyv1alpha1.Policy
-	// from is the policy from which that takes the template; nil if it does not.
+	// from is the policy from which policy takes the template; nil if it does not.
 	from policyv1alpha1.Policy
-	// activation reports whether the policy acts on the template now; digest is that
-	// of the template as it was claimed before, where it does not.
+	// activation reports whether the policy acts on the template now. If it does not, digest is
+	// that of the template before the claim was set.
 	activation propagation.Activation
 	digest     string
-	// claim is the patch that puts the claim on the template; nil if it has it.
-	// Claimed is true once that is written.
+	// claim is the patch that sets the claim on the template; nil if it has it.
+	// claimed is true once that is written.
 	claim   []byte
 	claimed bool
-	// desired is the binding to be written; nil if there is to be none.
+	// desired is the binding to be written; nil if none is.
 	desired workv1alpha2.Binding
 	// decision is the placement in desired; nil if none was due.
 	decision *placement.Decision
-	// delayed is true where the binding is written a little later.
+	// delayed is true if the binding is written a little later.
 	delayed bool
 	// awaits is true while the template's replicas, or the rest of its revision, are not known yet.
 	awaits bool
-	// left is true where it left its revision and is carried all the same: from where it was pruned it does not come
-	// back.
+	// left is true if the template left its revision and is still propagated: it does not return to clusters from
+	// which it was pruned.
 	left bool
-	// pending are recorded once everything is written.
+	// pending are the events to emit once everything is written.
 	pending []decider.Event
 }
 

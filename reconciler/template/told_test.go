@@ -17,8 +17,8 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
-// TestWhatADecisionIsTold: an edit that has a template be placed anew may find that it cannot leave a cluster, and nobody
-// finds it again.
+// TestWhatADecisionIsTold: when an edit causes a new placement, the decision may be that the template cannot leave a
+// cluster. The event for that has to come from this pass, as no later one repeats it.
 func TestWhatADecisionIsTold(t *testing.T) {
 	recorded := func(reason string, stays *placement.Stays) placement.Decision {
 		d := placement.Decision{

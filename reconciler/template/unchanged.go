@@ -12,14 +12,14 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
-// PlacementUnchanged reports whether nothing is left to decide about a template: this loop,
-// looking at it now, would write on its binding b which version of it b stands
-// for, and nothing else. Its content may then reach the clusters at once, side
-// by side with that write. The answer comes from the very phases that decide what
+// PlacementUnchanged reports whether nothing is left to decide about a template: a pass of this loop
+// would now write on its binding b which version of the template b is
+// for, and nothing else. The content may then be sent to the clusters at once,
+// concurrently with that write. The answer comes from the same phases that decide what
 // is written.
 //
-// What is not known does not count as unchanged, and neither is what this loop has decided
-// on a later version of b than the one given. Template may be changed.
+// It returns false for what is not known, and if this loop has written a
+// later version of b than the one given. It may change template.
 func (r *Reconciler) PlacementUnchanged(ctx context.Context, template *unstructured.Unstructured, b workv1alpha2.Binding) bool {
 	latest, _ := r.written.Latest(client.ObjectKeyFromObject(b), b, true)
 	if latest.GetResourceVersion() != b.GetResourceVersion() {
@@ -30,8 +30,8 @@ func (r *Reconciler) PlacementUnchanged(ctx context.Context, template *unstructu
 	return err == nil && !next.Done && s.policy != nil && s.claim == nil && !s.activation.Waits && propagation.SameDecision(b, s.desired)
 }
 
-// Undecided reports whether this loop is still going to decide otherwise about a template than its
-// binding b says. What is not known counts as decided.
+// Undecided reports whether a pass of this loop would now change what is decided on a template's
+// binding b. What is not known counts as decided.
 func (r *Reconciler) Undecided(ctx context.Context, template *unstructured.Unstructured, b workv1alpha2.Binding) bool {
 	latest, _ := r.written.Latest(client.ObjectKeyFromObject(b), b, true)
 	if latest.GetResourceVersion() != b.GetResourceVersion() {

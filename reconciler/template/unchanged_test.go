@@ -152,7 +152,7 @@ func TestPlacementUnchanged(t *testing.T) {
 	}
 }
 
-// TestDelay names the writes that wait for those of Works.
+// TestDelay: which writes of bindings are delayed.
 func TestDelay(t *testing.T) {
 	const wait = 50 * time.Millisecond
 	image := func(s *scene) { s.container()["image"] = "web:2" }

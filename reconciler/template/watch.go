@@ -31,8 +31,8 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
-// Register adds the loop, and the one that follows policies, to mgr. The
-// indexes of bindings must be there.
+// Register adds the loop, and the one that reconciles policies, to mgr. The
+// indexes of bindings must have been added before.
 func (r *Reconciler) Register(ctx context.Context, mgr ctrl.Manager) error {
 	if err := r.policies.catalog.register(ctx, mgr.GetCache()); err != nil {
 		return err
@@ -76,8 +76,8 @@ func (r *Reconciler) registerTemplates(mgr ctrl.Manager) error {
 	return nil
 }
 
-// quotaEdits lets edits of quotas through and their end; a new one allows
-// nothing more.
+// quotaEdits passes edits and deletions of quotas. A new quota can only refuse
+// more.
 func quotaEdits() predicate.TypedPredicate[*policyv1alpha1.FederatedResourceQuota] {
 	edited := predicate.TypedGenerationChangedPredicate[*policyv1alpha1.FederatedResourceQuota]{}
 	return predicate.TypedFuncs[*policyv1alpha1.FederatedResourceQuota]{
@@ -105,8 +105,8 @@ func (r *Reconciler) changed(key templatestore.Key, before, after *unstructured.
 	r.policies.requests.Add(requestFor(ref), false)
 }
 
-// kindChanged looks again at the policies that select a kind, and, once the
-// kind is complete, at its bindings: templates may have gone unseen.
+// kindChanged enqueues the policies that select a kind, and, once the
+// kind is completely listed, the templates of its bindings, some of which may have been deleted unseen.
 func (r *Reconciler) kindChanged(ctx context.Context, gvk schema.GroupVersionKind, state templatestore.State) error {
 	if state == templatestore.Unwanted || state == templatestore.Unserved {
 		r.policies.report.statistics.Forget(gvk)
@@ -179,7 +179,7 @@ func (r *Reconciler) bindingEvents() handler.TypedEventHandler[client.Object, te
 	}
 }
 
-// notifyOwner looks again at the policy whose claim a binding lost.
+// notifyOwner enqueues the policy whose claim a binding lost, if it lost one.
 func (r *Reconciler) notifyOwner(before, after workv1alpha2.Binding) {
 	ref, was := propagation.Claimed(before)
 	if !was {
@@ -214,8 +214,8 @@ func namesakes(key templatestore.Key, kinds []schema.GroupVersionKind) []templat
 	return out
 }
 
-// policyWorkers is how many policies are looked at at the same time; those of one
-// namespace are one less.
+// policyWorkers is how many policies are reconciled concurrently; one namespace gets
+// at most one less.
 const policyWorkers = 3
 
 func (p *policies) register(mgr ctrl.Manager) error {
@@ -264,7 +264,7 @@ func (p *policies) namedBy(index string) handler.MapFunc {
 	}
 }
 
-// policyEvents looks at the policy of each event, and forgets what was written
+// policyEvents enqueues the policy of each event, and forgets what was written
 // to one that is gone.
 func (p *policies) policyEvents() handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
@@ -286,7 +286,7 @@ func (p *policies) policyEvents() handler.EventHandler {
 	}
 }
 
-// policyEdits lets all changes of policies through but those of their status.
+// policyEdits passes all changes of policies but those of their status.
 func policyEdits() predicate.Predicate {
 	return predicate.Or(predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
@@ -295,7 +295,7 @@ func policyEdits() predicate.Predicate {
 	})
 }
 
-// existence lets objects through that come or go.
+// existence passes creations and deletions.
 func existence() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		return e.ObjectOld.GetDeletionTimestamp().IsZero() != e.ObjectNew.GetDeletionTimestamp().IsZero()

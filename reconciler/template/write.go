@@ -26,16 +26,16 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
-// writer makes, changes and deletes bindings, and claims templates.
+// writer creates, changes and deletes bindings, and claims templates.
 type writer struct {
 	hub     client.Writer
 	written *writecache.Cache[workv1alpha2.Binding]
 	put     func(template *unstructured.Unstructured)
 	gone    func(ctx context.Context, key templatestore.Key) (bool, error)
 	// debounce returns how long to delay the write of a binding for the
-	// template of that digest; not more than 0 means to write now.
+	// template of that digest; 0 or less means to write now.
 	debounce func(key templatestore.Key, digest string) time.Duration
-	// withdraw drops the decision on a binding: it was not written.
+	// withdraw drops the decision on a binding, which was not written.
 	withdraw func(b workv1alpha2.Binding)
 	clock    clock.PassiveClock
 }
@@ -49,7 +49,7 @@ func (p writer) sweep(ctx context.Context, s *state) (loop.Next, error) {
 		return loop.Next{Done: true}, nil
 	}
 	if gone, err := p.gone(ctx, s.key); err != nil || !gone {
-		return loop.Next{Done: true}, err // there: its event comes
+		return loop.Next{Done: true}, err // it exists after all: the watch will report it
 	}
 	err := p.hub.Delete(ctx, s.binding, client.Preconditions{UID: ptr.To(s.binding.GetUID())})
 	if err != nil && !bindings.IsStale(err) {
@@ -108,9 +108,9 @@ func (s *state) carriedNow(bound bool) (decider.Event, bool) {
 	return out, true
 }
 
-// delay returns how long the write is delayed. No one depends on a write that only
-// shows which version of the template the binding stands for, while its Works
-// are on their way to the clusters.
+// delay returns how long the write is delayed. A write can be that only records
+// which version of the template the binding is for: nothing depends on it while the Works
+// are being sent to the clusters.
 func (p writer) delay(s *state) time.Duration {
 	if s.claim != nil || s.policy == nil || s.binding == nil || !propagation.SameDecision(s.binding, s.desired) {
 		return 0
@@ -123,8 +123,8 @@ func (p writer) delay(s *state) time.Duration {
 }
 
 // bind updates the binding to the desired one, and reports whether it wrote.
-// Where it has changed meanwhile nothing is written: its event brings the
-// template back here.
+// If the binding has changed meanwhile it writes nothing: the event of the change enqueues the
+// template.
 func (p writer) bind(ctx context.Context, s *state) (bool, error) {
 	if s.desired == nil {
 		return false, nil
@@ -164,7 +164,7 @@ func (p writer) send(ctx context.Context, s *state) (bool, error) {
 	return true, p.hub.Patch(ctx, s.desired, patch)
 }
 
-// before returns the binding as it was, empty where there was none.
+// before returns the binding as it was, an empty one if there was none.
 func (s *state) before() workv1alpha2.Binding {
 	if s.binding != nil {
 		return s.binding
@@ -172,7 +172,7 @@ func (s *state) before() workv1alpha2.Binding {
 	return bindings.New(s.key.Namespace)
 }
 
-// reported gives err the reason where users should see it.
+// reported returns err with the reason, if it is one that users should see.
 func reported(reason string, err error) error {
 	switch {
 	case apierrors.ReasonForError(err) == workv1alpha2.BindingReasonQuotaExceeded:
@@ -184,8 +184,8 @@ func reported(reason string, err error) error {
 	}
 }
 
-// reportFailure reports err on the template, once per failure, and returns what
-// users are told; nothing where err is not for them.
+// reportFailure emits an event about err on the template, once per failure, and returns the
+// message; empty if err is not for users.
 func (r *Reconciler) reportFailure(s *state, err error) string {
 	var known *loop.Error
 	if err == nil || s.template == nil || !errors.As(err, &known) {

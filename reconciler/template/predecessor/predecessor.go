@@ -1,8 +1,8 @@
 // Package predecessor finds the clusters that have yet to remove an earlier template of the same name.
 //
-// In goes the binding that is to be made; out come the clusters in which it may be placed although they are not ready.
-// They still run what is wanted again. If they were left out, they would remove it as soon as they answer, and get it
-// back only once they count as ready: an outage for nothing. The package reads caches, and never writes.
+// In goes the binding that is about to be created; out come the clusters in which it may be placed although they are
+// not ready. They still run what is wanted again. If they were left out, they would remove it as soon as they answer,
+// and get it back only once they count as ready: an outage for nothing. The package reads caches, and never writes.
 package predecessor
 
 import (

@@ -23,7 +23,7 @@ func cluster(name string, ready metav1.ConditionStatus) client.Object {
 	}}}
 }
 
-// work is what a cluster holds of the binding shop/web-deployment; it is being deleted if asked.
+// work returns a Work of the binding shop/web-deployment in a cluster; leaves says that it is being deleted.
 func work(name string, leaves bool, of string) client.Object {
 	w := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{
 		Namespace: workv1alpha2.ExecutionNamespace(name), Name: "web-" + of,
@@ -35,8 +35,8 @@ func work(name string, leaves bool, of string) client.Object {
 	return w
 }
 
-// TestWhereOneOfTheNameLeaves: what comes back under its name while clusters have yet to remove it may return to those that
-// are not ready.
+// TestWhereOneOfTheNameLeaves: a template that is created again while clusters have yet to remove it may return to
+// those that are not ready.
 func TestWhereOneOfTheNameLeaves(t *testing.T) {
 	const web = "web-deployment"
 	anywhere := &policyv1alpha1.Placement{}

@@ -1,4 +1,4 @@
-// Package reach finds the templates that a policy is about, and knows which of them have received its edits.
+// Package reach finds the templates that a policy concerns, and records which edits of it have been sent to them.
 //
 // In go policies; out come keys of templates, which stores and indexes of bindings hold. It writes nothing.
 package reach
@@ -20,7 +20,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
-// Finder finds the templates that a policy is about.
+// Finder finds the templates that a policy concerns.
 type Finder struct {
 	// Hub reads from a cache with the indexes of bindings.
 	Hub       client.Reader
@@ -56,8 +56,8 @@ func (f Finder) Selected(ctx context.Context, policy policyv1alpha1.Policy, yiel
 	return nil
 }
 
-// Claimed calls yield for the templates that policy has claimed, whether
-// the template says so or only its binding. It returns how many there are.
+// Claimed calls yield for the templates that policy has claimed, by the metadata of
+// the template or of its binding. It returns how many calls it made.
 func (f Finder) Claimed(ctx context.Context, policy policyv1alpha1.Policy, yield func(templatestore.Key)) (int, error) {
 	id, count := propagation.RefOf(policy).ID, 0
 	if id == "" {

@@ -22,7 +22,7 @@ type Problem struct {
 	Object string
 	// Message for users.
 	Message string
-	// At is when it began; zero where it was there at the start.
+	// At is when it began; zero if it existed at the start of the process.
 	At time.Time
 }
 

@@ -25,14 +25,14 @@ type Policies struct {
 	templates map[templatestore.Key]template
 	bindings  map[templatestore.Key]binding // by template
 	policies  map[propagation.PolicyRef]*policy
-	unvisited int // templates that were there at the start and were not looked at since
+	unvisited int // templates that existed at the start and have had no pass since
 }
 
-// template is what is known of a template that is claimed, has a problem, or was
-// there at the start and was not looked at yet.
+// template is what is known of a template that is claimed, has a problem, or
+// existed at the start and has had no pass yet.
 type template struct {
 	claim propagation.PolicyRef // zero: none
-	// old: it was there at the start; looked: a pass has looked at it since.
+	// old says that it existed at the start; visited that a pass has reconciled it since.
 	old, visited bool
 	// problem is the error of the last pass; blamed is the policy that it concerns.
 	problem Problem
@@ -47,7 +47,7 @@ type binding struct {
 
 type policy struct {
 	templates, unvisited, bindings, placed int32
-	// kinds of the templates, and how many there are of each.
+	// kinds is how many templates there are of each kind.
 	kinds    map[schema.GroupVersionKind]int32
 	problems map[subject]Problem
 }
@@ -69,8 +69,8 @@ func New(changed func(propagation.PolicyRef)) *Policies {
 	}
 }
 
-// Template records a template as it is now, nil where it is gone. First
-// says that it was there before anything was counted.
+// Template records a template as it is now, nil if it is gone. first
+// says that it existed at the start.
 func (t *Policies) Template(key templatestore.Key, now *unstructured.Unstructured, first bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -85,8 +85,8 @@ func (t *Policies) Template(key templatestore.Key, now *unstructured.Unstructure
 	t.putTemplate(key, next, now != nil)
 }
 
-// Visited records the result of a pass over a template: none, or a
-// problem that concerns the policy.
+// Visited records the result of a pass over a template: a problem that concerns the policy
+// about, or an empty text for none.
 func (t *Policies) Visited(key templatestore.Key, about propagation.PolicyRef, problem string, at time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -140,8 +140,8 @@ func (t *Policies) countTemplate(key templatestore.Key, e template, sign int32) 
 	t.countProblem(subject{Key: key}, e.blamed, e.problem, sign)
 }
 
-// Binding records a binding as it is now. At is when that was observed;
-// first says that it was there before anything was counted.
+// Binding records a binding as it is now. at is when that was observed;
+// first says that it existed at the start.
 func (t *Policies) Binding(b workv1alpha2.Binding, first bool, at time.Time) {
 	next := binding{}
 	next.claim, _ = propagation.Claimed(b)
@@ -161,7 +161,7 @@ func (t *Policies) Binding(b workv1alpha2.Binding, first bool, at time.Time) {
 	defer t.mu.Unlock()
 	before, known := t.bindings[key]
 	if next.problem.Message == before.problem.Message {
-		next.problem = before.problem // since then
+		next.problem = before.problem // the same problem, with the time at which it began
 	}
 	if known && before == next {
 		return
@@ -234,7 +234,7 @@ func (t *Policies) notify(refs ...propagation.PolicyRef) {
 // Count is what a policy carries.
 type Count struct {
 	Templates, Bindings, Placed int32
-	// Complete says that each of the templates was looked at since the start, so
+	// Complete says that each of the templates has had a pass since the start, so
 	// that all of their problems are known.
 	Complete bool
 	Problems []Problem
@@ -261,9 +261,9 @@ func (t *Policies) Forget(gvk schema.GroupVersionKind) {
 	}
 }
 
-// Untaken returns what is wrong with templates that a policy should carry and has not
-// claimed, by object. It is not known to be all while something that was there at the start
-// was not looked at yet.
+// Untaken returns the problems of templates that a policy should carry and has not
+// claimed, sorted by object. known is false while a template that existed at the start
+// has had no pass yet, as there may be more.
 func (t *Policies) Untaken(ref propagation.PolicyRef) (problems []Problem, known bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

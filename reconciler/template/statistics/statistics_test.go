@@ -43,8 +43,8 @@ func template(by propagation.PolicyRef) *unstructured.Unstructured {
 	return obj
 }
 
-// bound is the binding of a template, with the reason of its decision, if one
-// was made, and what a cluster says.
+// bound returns the binding of a template, with the reason of its decision, if there is
+// one, and the message of a cluster.
 func bound(key templatestore.Key, by propagation.PolicyRef, reason, cluster string) workv1alpha2.Binding {
 	b := &workv1alpha2.ResourceBinding{}
 	b.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: key.Kind, Namespace: key.Namespace, Name: key.Name}
@@ -173,7 +173,7 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// TestUntaken: what a policy should carry and does not is reported, as soon as all was looked at.
+// TestUntaken: templates that a policy should carry and does not are reported, as soon as all have had a pass.
 func TestUntaken(t *testing.T) {
 	wrong := []statistics.Problem{{Object: "Deployment shop/web", Message: "is wrong", At: noon}}
 	cases := map[string]struct {
