@@ -124,7 +124,7 @@ func BenchmarkRestart(b *testing.B) {
 	}
 }
 
-// watchWorks sends a word for each Work of this test that is made or whose
+// watchWorks sends a value for each Work of this test that is created or whose
 // spec changes.
 func (f *fleet) watchWorks() <-chan struct{} {
 	f.Helper()

@@ -16,14 +16,14 @@ const besides = 10 * time.Second
 
 // beside returns the Works of a deleted binding that need not be deleted,
 // since the execution loop ends them, and how long to wait for that. The binding
-// stays until then: by its deletion the loop knows. Works of clusters that do not answer, of
-// clusters in pull mode, and those that still exist after a while have to be deleted.
+// has to stay until then, as its deletion timestamp is what that loop goes by. Works of clusters that do not answer, of
+// clusters in pull mode, and those that still exist after besides have to be deleted.
 func (p writer) beside(ctx context.Context, s *state) ([]*workv1alpha1.Work, time.Duration, error) {
 	if s.binding == nil || p.ends == nil {
 		return nil, 0, nil
 	}
 	age := p.clock.Since(s.binding.GetDeletionTimestamp().Time)
-	if age < -time.Second || age >= besides { // the clock was wrong, or it took too long
+	if age < -time.Second || age >= besides { // clocks differ, or it took too long
 		return nil, 0, nil
 	}
 	keeps := plan.Keeps(plan.SpecOf(s.binding))

@@ -15,8 +15,8 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
-// TestWithdraw: Works that end as their binding goes are not deleted, and the binding stays
-// until they have ended, or have had the time for it.
+// TestWithdraw: Works that end along with their binding are not deleted, and the binding stays
+// until they have ended, or the time for that is over.
 func TestWithdraw(t *testing.T) {
 	now := time.Unix(1000, 0)
 	others := func(w *workv1alpha1.Work) { w.Finalizers = append(w.Finalizers, "example.com/another") }

@@ -27,7 +27,7 @@ import (
 
 // Templates reads templates.
 type Templates interface {
-	// Get returns a template, and whether it is known to be there.
+	// Get returns a template, and whether it is known to exist.
 	Get(ctx context.Context, key templatestore.Key) (*unstructured.Unstructured, templatestore.Presence, error)
 	// Want sets the kinds that owner needs.
 	Want(owner any, kinds ...schema.GroupVersionKind)
@@ -54,34 +54,35 @@ type Options struct {
 	// differently; nil means that it is not.
 	Undecided func(ctx context.Context, template *unstructured.Unstructured, b workv1alpha2.Binding) bool
 	// Switches reports what is being switched from one revision to the next, and the overrides
-	// that count; the loop has its own, which knows of no switch, if nil.
+	// in force; if nil, the loop makes its own, without any switches.
 	Switches *switching.Tracker
-	// Answers says since when a cluster is there, zero for always, whether it was found to be
-	// there since somebody asked, and if not, when to ask again; nil goes by what the Cluster
-	// says.
+	// Answers returns since when a cluster has been reachable, zero for always; whether it has been found
+	// reachable since the time asked; and if not, when to ask again. If nil, the Cluster's
+	// conditions decide.
 	Answers func(cluster string, asked time.Time) (since time.Time, yes bool, again time.Duration)
-	// HasWork asks a cluster itself whether it has all that a Work asks for, before others are
-	// left for it; known is false where it cannot be asked from here. Nil asks nobody.
+	// HasWork checks in a cluster itself that it has all objects of a Work, before other clusters are
+	// left for it. The error says what is missing; known is false if the cluster cannot be asked from here. If nil,
+	// no cluster is asked.
 	HasWork func(ctx context.Context, cluster string, work *workv1alpha1.Work) (known bool, err error)
-	// Ends reports whether the Works of a cluster end as their binding is deleted, without
-	// being deleted themselves; nil says that none do.
+	// Ends reports whether the Works of a cluster end when their binding is deleted, without
+	// being deleted themselves; nil means that none do.
 	Ends func(cluster *clusterv1alpha1.Cluster) bool
-	// StaleFor is for how long a status of a Work is no reason to remove the template from another
-	// cluster, if it was written before the loop began, or before the cluster of the Work was last back;
+	// StaleFor is for how long the status of a Work is no reason to remove the template from another
+	// cluster, if it was written before the loop began, or before the cluster of the Work last became reachable;
 	// zero trusts it at once.
 	StaleFor time.Duration
 	// Evictions configures how failed clusters are evicted.
 	Evictions Evictions
-	// IgnoreQuotas lets overrides ask for more than the quotas of their namespace count.
+	// IgnoreQuotas lets overrides raise resources above what the quotas of the namespace have counted.
 	IgnoreQuotas bool
-	// Metrics is where the loop counts; nil counts for nobody.
+	// Metrics is where the loop registers its metrics; nil registers none.
 	Metrics prometheus.Registerer
 	// Clock is the real one if nil.
 	Clock clock.PassiveClock
 }
 
-// Reconciler writes Works. Requests without a namespace are about
-// cluster-scoped bindings. Use New.
+// Reconciler writes Works. A request without a namespace names a
+// ClusterResourceBinding. Use New.
 type Reconciler struct {
 	templates Templates
 	events    loop.Recorder
@@ -144,7 +145,7 @@ type state struct {
 	key client.ObjectKey
 	// binding is nil if there is none.
 	binding workv1alpha2.Binding
-	// works are the Works that carry the binding's permanent id, or, without a
+	// works are the Works that carry the binding's permanent ID, or, if there is no
 	// binding, its name.
 	works []*workv1alpha1.Work
 	// template is what the binding propagates.
@@ -155,12 +156,12 @@ type state struct {
 	stand int
 	// ready are the clusters whose copy is as planned, applied and healthy.
 	ready map[string]bool
-	// failed are the faults, by cluster.
+	// failed are the errors, each with its cluster.
 	failed []fault
-	// awaits is when to check again for a manifest that is not known yet; zero where
-	// none is.
+	// awaits is the pause before checking again for a manifest that is not known yet; zero if
+	// all are.
 	awaits time.Duration
-	// complete is true once all clusters were handled, and nothing is awaited.
+	// complete is true once all clusters were handled, and the pass waits for nothing.
 	complete bool
 }
 
@@ -174,9 +175,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return s.result(next, err)
 }
 
-// result returns when to reconcile again: no later than the first cluster needs it that
-// waits for something. A fault in one cluster that needs a person, or that waits for
-// longer, delays no other.
+// result returns when to reconcile again: when the first of the clusters that wait for
+// something needs it. An error in one cluster that needs a person, or that waits
+// longer, does not delay others.
 func (s *state) result(next loop.Next, err error) (ctrl.Result, error) {
 	out, err := loop.Result(next, err)
 	if err != nil {

@@ -59,8 +59,8 @@ func TestCarryDeployment(t *testing.T) {
 	}
 }
 
-// TestStatusOfTemplate shows that a status on the template, which the status
-// loop writes all the time, costs nothing here, neither at once nor on restart.
+// TestStatusOfTemplate: a new status on the template, which the status
+// loop writes often, costs no writes here, neither at once nor after a restart.
 func TestStatusOfTemplate(t *testing.T) {
 	f := newFleet(t, "a")
 	web := f.deployment("web")
@@ -76,8 +76,8 @@ func TestStatusOfTemplate(t *testing.T) {
 	f.wrote("a restart after a status", map[string]int{})
 }
 
-// TestContentPassesTheBinding shows that another image reaches the Works while
-// the write of the binding, which decides nothing, is on its way.
+// TestContentPassesTheBinding: another image is written into the Works while
+// the write of the binding, about which nothing is decided, is still under way.
 func TestContentPassesTheBinding(t *testing.T) {
 	f := newFleet(t, "a", "b")
 	web := f.deployment("web")
@@ -100,9 +100,9 @@ func TestContentPassesTheBinding(t *testing.T) {
 	f.wrote("another image, in whatever order", map[string]int{"PATCH resourcebindings": 1, "PATCH works": 2})
 }
 
-// TestDecisionsWaitForTheBinding shows that a change about which something is to
-// be decided reaches no Work before the binding says what. A second template,
-// changed later, has its Works meanwhile.
+// TestDecisionsWaitForTheBinding: a change about which something has to
+// be decided is written into no Work before the binding has the decision. A second template,
+// changed later, gets its Works meanwhile.
 func TestDecisionsWaitForTheBinding(t *testing.T) {
 	f := newFleet(t, "a")
 	web, api := f.deployment("web"), f.deployment("api")

@@ -133,7 +133,7 @@ func TestSchedulePriority(t *testing.T) {
 	eventually(f, "policy", policyv1alpha1.PolicyReasonMatched, func() string { return f.ready(policy) })
 }
 
-// counts are what a policy says it carries, and its last problem.
+// counts are the counts in a policy's status, and its last problem.
 type counts struct {
 	Templates, Bindings, Placed int32
 	Problem                     string
@@ -174,8 +174,8 @@ func TestPolicyStatus(t *testing.T) {
 	eventually(f, "counts with one template less", counts{1, 1, 1, ""}, func() counts { return f.counts(policy) })
 }
 
-// TestEditTouchesItsOwn: an edit of one of many policies writes to what that one
-// carries, and to nothing else.
+// TestEditTouchesItsOwn: an edit of one of many policies causes writes only to what that one
+// carries.
 func TestEditTouchesItsOwn(t *testing.T) {
 	f := newFleet(t, "a", "b")
 	wide := f.to(f.policy("everything", deployments("")), "a")
@@ -198,13 +198,13 @@ func TestEditTouchesItsOwn(t *testing.T) {
 	f.wrote("an edit of one that selects all and carries nothing", map[string]int{"PATCH propagationpolicies/status": 1})
 }
 
-// arrive has a cluster say that it has the Deployment, healthy.
+// arrive reports, as a cluster would, that the Deployment is there and healthy.
 func (f *fleet) arrive(name, cluster string) {
 	f.Helper()
 	f.arriveAs(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, name, cluster)
 }
 
-// arriveAs has a cluster say that it has an object, healthy.
+// arriveAs reports, as a cluster would, that an object is there and healthy.
 func (f *fleet) arriveAs(gvk schema.GroupVersionKind, name, cluster string) {
 	f.Helper()
 	servertest.Eventually(f, name+" arrives in "+cluster, func(ctx context.Context) error {
@@ -223,7 +223,7 @@ func (f *fleet) arriveAs(gvk schema.GroupVersionKind, name, cluster string) {
 	})
 }
 
-// fall has a cluster say that what it has is not healthy.
+// fall reports, as a cluster would, that the Deployment is not healthy.
 func (f *fleet) fall(name, cluster string) {
 	f.Helper()
 	w := f.works("Deployment", name)[cluster]

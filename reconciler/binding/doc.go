@@ -2,14 +2,14 @@
 // the manifest that it should hold.
 //
 // It reads bindings, templates, overrides, clusters and Works. It writes the
-// metadata and spec of Works, takes the finalizer off deleted bindings and ends
-// the scheduler's eviction tasks. The content of Works is plan.Works; this package
+// metadata and spec of Works, removes the finalizer from deleted bindings and ends
+// the scheduler's eviction tasks. plan.Works decides the content of Works; this package
 // brings the Works of a binding
 // up to date, concurrently, as a set compared by permanent ID, and writes nothing
-// where nothing differs. It never writes a status and never talks to a member.
+// if nothing differs. It never writes a status and never calls a member.
 //
 // A changed template is written into its Works once the binding has its version, or
-// at once where nothing is to be decided about the change: see Options.PlacementUnchanged.
+// at once if nothing has to be decided about the change: see Options.PlacementUnchanged.
 //
 // Works of clusters that left the placement are removed only once the binding
 // has a Work elsewhere, or no cluster at all: a template that cannot be rendered
@@ -17,9 +17,9 @@
 // eviction task of the scheduler, and is left once these are healthy: this package
 // ends the task, as eviction.Ending decides.
 //
-// Works of a binding that is being deleted are left to whoever carries them, where somebody
-// ends them as the binding goes (Options.Ends): it stays until they have ended, or a while
-// is over, and then they are deleted.
+// Works of a binding that is being deleted are left to the execution loop, if that
+// ends them along with the binding (Options.Ends). The binding stays until they have ended; after a
+// while, the Works that are left are deleted.
 //
 // A Work that exists under a former name is renamed: the one of the new
 // name is written first, and replaces it.

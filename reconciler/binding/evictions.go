@@ -25,7 +25,7 @@ import (
 
 // Evictions configures how failed clusters are evicted. The zero value is the default.
 type Evictions struct {
-	// Grace is how long a cluster is left gracefully whose task does not say; zero means
+	// Grace is how long a graceful eviction may take whose task has no time of its own; zero means
 	// eviction.DefaultGrace.
 	Grace time.Duration
 	// Scheduler is the name of the scheduler whose decisions the loops make; empty means the
@@ -33,9 +33,9 @@ type Evictions struct {
 	Scheduler string
 }
 
-// endEvictions ends the eviction tasks of clusters that may be left now. What is left
-// goes in the same pass; where the binding has changed meanwhile, its event brings
-// it back.
+// endEvictions ends the eviction tasks of clusters that may be left now. Their Works are removed
+// later in the same pass. If the binding has changed meanwhile, it writes nothing, and the pass
+// is repeated.
 func (p writer) endEvictions(ctx context.Context, s *state) (loop.Next, error) {
 	spec := s.binding.BindingSpec()
 	if len(spec.GracefulEvictionTasks) == 0 {
@@ -62,7 +62,7 @@ func (p writer) endEvictions(ctx context.Context, s *state) (loop.Next, error) {
 		return serves(true) || serves(false) && !heard(cluster)
 	}
 	tasks, ended, until := ending.Of(spec)
-	if len(ended) > 0 { // before the old copy goes, the clusters themselves are asked
+	if len(ended) > 0 { // before the old copy is removed, check in the new clusters themselves
 		ending.Ready = once(func(cluster string) bool { return is(cluster) && p.confirms(ctx, s, cluster, &again) })
 		tasks, ended, until = ending.Of(spec)
 	}
@@ -80,7 +80,7 @@ func (p writer) endEvictions(ctx context.Context, s *state) (loop.Next, error) {
 		err = p.hub.Patch(ctx, desired, patch)
 	}
 	switch {
-	case bindings.IsStale(err): // no event shows a change of the record alone
+	case bindings.IsStale(err): // set a time, as no event enqueues for a change of the record alone
 		return loop.Next{Done: true, After: askAgain}, joined(s.failed)
 	case err != nil:
 		return loop.Next{}, fmt.Errorf("end the eviction from %s: %w", strings.Join(ended, ", "), err)
@@ -95,8 +95,8 @@ func (p writer) endEvictions(ctx context.Context, s *state) (loop.Next, error) {
 	return again, nil
 }
 
-// reportLeft emits an Event for the clusters that were left, with the reasons that the binding had for it before: not of one that the
-// template is placed in all the same.
+// reportLeft emits an event for the clusters that were left, with the reasons in the binding before. It leaves out
+// clusters in which the template is placed again.
 func reportLeft(to loop.Recorder, b workv1alpha2.Binding, before *workv1alpha2.ResourceBindingSpec, ended []string, healthy func(string) bool) {
 	targets := b.BindingSpec().Clusters
 	left := slices.DeleteFunc(slices.Clone(ended), func(name string) bool {
@@ -110,8 +110,8 @@ func reportLeft(to loop.Recorder, b workv1alpha2.Binding, before *workv1alpha2.R
 	to.Event(b, corev1.EventTypeNormal, workv1alpha2.EventReasonEvictWorkloadFromClusterSucceed, message)
 }
 
-// upToDate reports whether the Works of a cluster describe what is there now, for good or ill. If they do
-// not, it may set when again is to look again.
+// upToDate reports whether the statuses of a cluster's Works describe what is there now, good or bad. If they do
+// not, it may set in again when to reconcile again.
 func upToDate(ctx context.Context, p writer, s *state, cluster string, again *loop.Next) bool {
 	if !p.answers(ctx, cluster) {
 		p.there.forget(s.key, cluster)
@@ -127,7 +127,7 @@ func upToDate(ctx context.Context, p writer, s *state, cluster string, again *lo
 	return yes && after == 0
 }
 
-// endingOf is what is known of the clusters that a binding leaves, but for their copies.
+// endingOf returns what is known of the clusters that a binding leaves, except whether copies are ready and serve.
 func endingOf(ctx context.Context, p writer, s *state, holds func(string) bool) eviction.Ending {
 	observed := s.binding.BindingStatus().SchedulerObservedGeneration == s.binding.GetGeneration()
 	return eviction.Ending{
@@ -143,7 +143,8 @@ func endingOf(ctx context.Context, p writer, s *state, holds func(string) bool) 
 	}
 }
 
-// awayFrom returns what reports whether a removal from a cluster would have to wait; one that cannot be read is not relied on.
+// awayFrom returns a function that reports whether a removal from a cluster would have to wait, as it is unreachable.
+// A Cluster that cannot be read counts as that.
 func awayFrom(ctx context.Context, p writer) func(cluster string) bool {
 	return func(cluster string) bool {
 		c, found, err := p.cluster(ctx, cluster)
@@ -151,7 +152,7 @@ func awayFrom(ctx context.Context, p writer) func(cluster string) bool {
 	}
 }
 
-// once returns what asks about each cluster once, however often it is called.
+// once returns a function that calls ask once for each cluster and remembers the answers.
 func once(ask func(cluster string) bool) func(string) bool {
 	known := map[string]bool{}
 	return func(cluster string) bool {
@@ -166,14 +167,14 @@ func once(ask func(cluster string) bool) func(string) bool {
 
 const (
 	// timeout is how long a cluster may take to answer whether it has a copy, and askAgain
-	// when it is asked again if it has not.
+	// the pause before it is asked again if it has none.
 	timeout  = 5 * time.Second
 	askAgain = 5 * time.Second
 )
 
-// confirms reports whether a cluster itself has what the statuses of its Works report: a loop that
-// reads watches alone may not have received what has gone. One that cannot be asked from
-// here is believed.
+// confirms reports whether a cluster itself has what the statuses of its Works report. Statuses come from
+// watches, which may not have shown a loss yet. If the cluster cannot be asked from
+// here, the statuses count.
 func (p writer) confirms(ctx context.Context, s *state, cluster string, again *loop.Next) bool {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -189,21 +190,21 @@ func (p writer) confirms(ctx context.Context, s *state, cluster string, again *l
 	return true
 }
 
-// answers reports whether a cluster is there: what a Work says of one that is not was so
-// when it was last heard of.
+// answers reports whether a cluster is reachable. The Works of one that is not show what was so
+// when it last reported.
 func (p writer) answers(ctx context.Context, name string) bool {
 	c, found, err := p.cluster(ctx, name)
 	return err == nil && found && !silent(c)
 }
 
-// silent reports whether a cluster is known not to be there, not to be the one it was, or not
-// to let objects be read.
+// silent reports whether a cluster is known to be unreachable, to be another one than before, or
+// to refuse reads of objects.
 func silent(c *clusterv1alpha1.Cluster) bool {
 	_, silent := rollup.SilenceOf(c)
 	return silent
 }
 
-// addLeaving adds the bindings of a cluster that are leaving others.
+// addLeaving enqueues the bindings on a cluster that are leaving others.
 func (r *Reconciler) addLeaving(ctx context.Context, q queue, cluster string) {
 	err := bindings.Each(ctx, r.works.hub, func(b workv1alpha2.Binding) {
 		if leaves(b) {

@@ -19,19 +19,19 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 )
 
-// named is how many clusters a message names; it counts the others.
+// named is how many clusters a message names; others are counted.
 const named = 5
 
-// fault is what went wrong for one cluster, or, without a name, for all.
+// fault is the error for one cluster, or, without a name, for all.
 type fault struct {
 	cluster string
 	err     error
 }
 
-// planError returns what keeps a cluster from getting its Work. An override
-// that does not fit needs a person; a rule about the kind that fails may work
-// later; a cluster that is not known, or not any more, is the scheduler's
-// business.
+// planError returns why a cluster cannot get its Work, with its class. An override
+// that does not fit needs a person; an interpreter rule that fails may work
+// later. A cluster that does not exist, or does not any more, is no error here, as the scheduler
+// deals with it.
 func planError(planned plan.WorkPlan) error {
 	if errors.Is(planned.Err, plan.ErrUnknownCluster) {
 		return nil
@@ -47,9 +47,9 @@ func planError(planned plan.WorkPlan) error {
 	return loop.Stalled(workv1alpha2.EventReasonSyncWorkFailed, planned.Err)
 }
 
-// joined puts faults together so that the one that must be tried again soonest
-// decides what happens next. Clusters with the same fault are reported together.
-// The text does not depend on the order of the faults.
+// joined joins faults so that the class of the one that must be tried again soonest
+// counts. Clusters with the same error are reported together.
+// The text does not depend on the order of the faults, so that it counts as the same message.
 func joined(faults []fault) error {
 	clusters := map[string][]string{}
 	var causes []error
@@ -93,16 +93,16 @@ func listed(clusters []string) string {
 	}
 }
 
-// reported is what an Event was about.
+// reported identifies the failures that are reported once.
 type reported struct {
 	binding client.ObjectKey
 	reason  string
 }
 
-// reportFailures reports faults on the template and the binding, once per reason
-// and failure: of what needs a person and of what the server refuses. Faults
-// that may pass are logged. A failure is over once a pass came to its end
-// without a fault of its reason, or the binding is gone.
+// reportFailures emits events about faults on the template and the binding, once per reason
+// and failure: about those that need a person and those that the server refuses. Faults
+// that may pass are only logged. A failure is over once a complete pass
+// has no fault with its reason, or the binding is gone.
 func (r *Reconciler) reportFailures(s *state, err error) {
 	faults := s.failed
 	if len(faults) == 0 && err != nil {

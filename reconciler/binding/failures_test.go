@@ -18,8 +18,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/plan"
 )
 
-// diary keeps what is reported about bindings; what is reported about their templates
-// is the same.
+// diary keeps the events on bindings; those on their templates
+// are the same.
 type diary []string
 
 func (d *diary) Event(obj runtime.Object, _, reason, message string) {
@@ -45,7 +45,7 @@ func TestTellFailures(t *testing.T) {
 	passing := errors.New("connection refused")
 	type pass struct {
 		faults []fault
-		early  bool  // it ended before all clusters were looked at
+		early  bool  // it ended before all clusters were handled
 		err    error // of an early end
 		gone   bool
 		want   []string
@@ -111,7 +111,7 @@ func TestTellFailures(t *testing.T) {
 	}
 }
 
-// TestWhenToLookAgain: the cluster that is to be looked at soonest decides.
+// TestWhenToLookAgain: the cluster that has to be tried again soonest decides.
 func TestWhenToLookAgain(t *testing.T) {
 	down := func(after time.Duration) error {
 		return loop.Waiting(workv1alpha2.EventReasonSyncWorkFailed, after, errors.New("webhook h: EOF"))
@@ -139,8 +139,8 @@ func TestWhenToLookAgain(t *testing.T) {
 	}
 }
 
-// TestJoined: clusters with one fault are reported together, whatever their
-// order, and what is to be tried again soonest decides.
+// TestJoined: clusters with the same fault are reported together, whatever their
+// order, and the one that has to be tried again soonest decides.
 func TestJoined(t *testing.T) {
 	everywhere := []fault{}
 	for _, c := range []string{"h", "g", "f", "e", "d", "c", "b", "a"} {

@@ -12,10 +12,10 @@ import (
 )
 
 // freshness distinguishes Work statuses that describe the member as it is now from stale ones: those written
-// before the loop began, or before their cluster was last back. The member may have lost in the meantime
+// before the loop began, or before their cluster last became reachable. The member may have lost in the meantime
 // what such a status reports, and acting on it could delete the last copy of a workload. A stale status is
-// trusted once the window is over, which is long enough for the member to be looked at and for a loss to be
-// reported. Use newFreshness.
+// trusted once the window is over, which is long enough for the execution loop to compare the member and to report a
+// loss. Use newFreshness.
 type freshness struct {
 	clock  clock.PassiveClock
 	window time.Duration
@@ -26,7 +26,7 @@ type freshness struct {
 	// before it. Older changes are dropped, which bounds the memory.
 	recent, older map[types.UID]time.Time
 	rotated       time.Time
-	// awaited are the Works whose next status somebody waits for, and until when.
+	// awaited are the Works for whose next status a binding waits, and until when.
 	awaited map[types.UID]time.Time
 }
 
@@ -53,7 +53,7 @@ func (f *freshness) now() time.Time {
 	return now
 }
 
-// observe notes that a Work changed, and reports whether somebody waits for its status.
+// observe records that the status of a Work changed, and reports whether a binding waits for that.
 func (f *freshness) observe(before, after *workv1alpha1.Work) bool {
 	if f.window == 0 || equality.Semantic.DeepEqual(before.Status, after.Status) {
 		return false
@@ -68,7 +68,7 @@ func (f *freshness) observe(before, after *workv1alpha1.Work) bool {
 }
 
 // unconfirmedFor returns for how much longer the statuses of the Works of one cluster are stale, unless they
-// change before; zero if they are current. since is when the cluster was last back, zero if it was never away.
+// change before; zero if they are current. since is when the cluster last became reachable, zero if it always was.
 func (f *freshness) unconfirmedFor(works []*workv1alpha1.Work, since time.Time) time.Duration {
 	if f.window == 0 {
 		return 0

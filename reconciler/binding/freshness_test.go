@@ -10,7 +10,7 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 )
 
-// TestFreshness: a status from before the loop began, or from before the cluster was last back,
+// TestFreshness: a status from before the loop began, or from before the cluster last became reachable,
 // is stale for a minute, or until it changes.
 func TestFreshness(t *testing.T) {
 	now := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
@@ -18,11 +18,11 @@ func TestFreshness(t *testing.T) {
 	h := newFreshness(now, time.Minute)
 	old, other := work("a"), work("b")
 	other.UID = "u-b"
-	said := speaks(old)
+	changed := speaks(old)
 	edited := work("a", func(w *workv1alpha1.Work) { w.Labels["mine"] = "1" })
 
-	now.SetTime(at(600)) // it began to wait for the lease long before it began
-	all := []*workv1alpha1.Work{said}
+	now.SetTime(at(600)) // the loop begins long after its start, as it waited for the Lease
+	all := []*workv1alpha1.Work{changed}
 	var since time.Time
 	steps := []struct {
 		name    string
@@ -33,14 +33,14 @@ func TestFreshness(t *testing.T) {
 	}{
 		{name: "it begins", second: 600, stale: time.Minute},
 		{name: "somebody labels the Work", second: 600, do: func() bool { return h.observe(old, edited) }, stale: time.Minute},
-		{name: "its status changes", second: 600, do: func() bool { return h.observe(old, said) }, awaited: true},
-		{name: "it changes again", second: 600, do: func() bool { return h.observe(said, old) }},
+		{name: "its status changes", second: 600, do: func() bool { return h.observe(old, changed) }, awaited: true},
+		{name: "it changes again", second: 600, do: func() bool { return h.observe(changed, old) }},
 		{name: "another Work counts, too", second: 600, do: func() bool { all = append(all, other); return false }, stale: time.Minute},
 		{name: "a moment before the time is over", second: 659, stale: time.Second},
 		{name: "the time is over", second: 660},
 		{name: "what nobody waits for any more", second: 662, do: func() bool { return h.observe(other, speaks(other)) }},
 		{name: "the cluster is back", second: 700, do: func() bool { since = at(700); return false }, stale: time.Minute},
-		{name: "one of the two changes", second: 710, do: func() bool { return h.observe(old, said) }, awaited: true, stale: 50 * time.Second},
+		{name: "one of the two changes", second: 710, do: func() bool { return h.observe(old, changed) }, awaited: true, stale: 50 * time.Second},
 		{name: "the other one does, too", second: 759, do: func() bool { return h.observe(other, speaks(other)) }, awaited: true},
 		{name: "the cluster is back once more", second: 765, do: func() bool { since = at(760); return false }, stale: 55 * time.Second},
 		{name: "and that is long ago", second: 820},

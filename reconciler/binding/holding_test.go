@@ -15,8 +15,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
-// TestAnOverrideThatHoldsASecret: what is wrong with it is reported in Events, bindings and Works without its path, and what it
-// changed is marked, for those who tell of it.
+// TestAnOverrideThatHoldsASecret: its fault is reported in events, bindings and Works without its path, and what it
+// changed is annotated, so that other loops do not show it either.
 func TestAnOverrideThatHoldsASecret(t *testing.T) {
 	const canary = "canarytok3n"
 	f := newFleet(t, "a")
@@ -26,7 +26,7 @@ func TestAnOverrideThatHoldsASecret(t *testing.T) {
 		Path: "/spec/nix/" + canary, Operator: policyv1alpha1.OverriderOpReplace, Value: apiextensionsv1.JSON{Raw: []byte("1")},
 	}}}
 	f.create(o, f.policy("all", deployments("")), f.deployment("web"))
-	told := func() string {
+	texts := func() string {
 		var all workv1alpha2.ResourceBindingList
 		f.check(f.env.Hub.List(f.Context(), &all, client.InNamespace(f.ns)))
 		out := strings.Join(f.events.all(), "\n")
@@ -40,9 +40,9 @@ func TestAnOverrideThatHoldsASecret(t *testing.T) {
 	}
 	eventually(f, "event", 1, func() int { return f.events.reasons()["Deployment ApplyOverridePolicyFailed"] })
 	eventually(f, "a fault on the binding", true, func() bool {
-		return strings.Contains(told(), `"fault":"override policy `+f.ns+`/tag: overrideRules[0].plaintext[0]: nothing is there`)
+		return strings.Contains(texts(), `"fault":"override policy `+f.ns+`/tag: overrideRules[0].plaintext[0]: nothing is there`)
 	})
-	if text := told(); strings.Contains(text, canary) {
+	if text := texts(); strings.Contains(text, canary) {
 		t.Errorf("the value is told:\n%s", text)
 	}
 

@@ -68,7 +68,7 @@ type fleet struct {
 	staleFor time.Duration
 	// away says that no cluster answers.
 	away atomic.Bool
-	// lost says that clusters, asked themselves, have not what their Works say.
+	// lost says that clusters themselves do not have what their Works report.
 	lost atomic.Bool
 	// back is since when clusters have answered; nil for always.
 	back atomic.Pointer[time.Time]
@@ -100,7 +100,7 @@ func newFleet(t testing.TB, clusters ...string) *fleet {
 func (f *fleet) Context() context.Context { return f.ctx }
 
 // clear removes what the test left, so that the next one is alone. A server that has to
-// delete a thousand beside others' work may give up on the way: it goes on when it is asked again.
+// delete a thousand objects under load may time out on the way: it is then asked again.
 func (f *fleet) clear() {
 	here := client.InNamespace(f.ns)
 	for _, kind := range []client.Object{&appsv1.Deployment{}, &corev1.ConfigMap{}, &policyv1alpha1.PropagationPolicy{}, &policyv1alpha1.OverridePolicy{}} {
@@ -120,7 +120,7 @@ func (f *fleet) clear() {
 	})
 }
 
-// bury stands in for the members: it lets Works go that are being deleted.
+// bury stands in for the members: it removes the finalizers of Works that are being deleted.
 func (f *fleet) bury(ctx context.Context) {
 	_ = wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 		var list workv1alpha1.WorkList
@@ -137,8 +137,8 @@ func (f *fleet) bury(ctx context.Context) {
 	})
 }
 
-// namespace makes a namespace that stays: nobody here finishes Works, so that
-// what is in it could not go.
+// namespace creates a namespace that stays after the test: without an execution loop Works do not end, so that
+// its contents could not be deleted.
 func namespace(t testing.TB, env *servertest.Env) string {
 	t.Helper()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "t-"}}
@@ -231,7 +231,7 @@ func (f *fleet) join(name string, labels map[string]string) {
 	f.check(f.env.Hub.Create(f.Context(), space))
 }
 
-// apis are those that the tests need in a cluster.
+// apis returns the APIs that the tests need in a cluster.
 func apis() []clusterv1alpha1.APIEnablement {
 	return []clusterv1alpha1.APIEnablement{
 		{GroupVersion: "v1", Resources: []clusterv1alpha1.APIResource{{Name: "configmaps", Kind: "ConfigMap"}}},
@@ -390,14 +390,14 @@ func (f *fleet) wrote(what string, want map[string]int) {
 }
 
 // traffic counts the writes that the loops send, by verb and resource, and
-// those that were refused. It can hold writes back.
+// those that were refused. It can delay writes.
 type traffic struct {
 	mu     sync.Mutex
 	counts map[string]int
 	held   map[string]chan struct{} // by verb and resource, until it is closed
 }
 
-// hold keeps the loops' writes of a verb and resource back until release is
+// hold delays the loops' writes of a verb and resource until release is
 // called.
 func (c *traffic) hold(what string) (release func()) {
 	c.mu.Lock()
@@ -407,7 +407,7 @@ func (c *traffic) hold(what string) (release func()) {
 	return sync.OnceFunc(func() { close(gate) })
 }
 
-// pass returns once r is not held back any more.
+// pass returns once r is not delayed any more.
 func (c *traffic) pass(r *http.Request) {
 	c.mu.Lock()
 	gate := c.held[r.Method+" "+resourceOf(r.URL.Path)]
@@ -479,10 +479,10 @@ func (c *traffic) reset() {
 	c.counts = nil
 }
 
-// recorder keeps Events instead of writing them.
+// recorder keeps events instead of writing them.
 type recorder struct {
-	mu   sync.Mutex
-	told []string
+	mu       sync.Mutex
+	messages []string
 }
 
 func (r *recorder) Event(obj runtime.Object, _, reason, message string) {
@@ -493,13 +493,13 @@ func (r *recorder) Event(obj runtime.Object, _, reason, message string) {
 	if kind == "" {
 		kind = fmt.Sprintf("%T", obj)
 	}
-	r.told = append(r.told, kind+" "+reason+": "+message)
+	r.messages = append(r.messages, kind+" "+reason+": "+message)
 }
 
 func (r *recorder) all() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Clone(r.told)
+	return slices.Clone(r.messages)
 }
 
 // reasons returns how often each reason was reported about a kind.

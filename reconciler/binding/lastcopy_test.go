@@ -20,7 +20,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 )
 
-// tells has a cluster report why it is not ready.
+// tells writes why a cluster is not ready into its condition.
 func (f *fleet) tells(name, reason string) {
 	f.Helper()
 	c := f.member(name)
@@ -29,7 +29,7 @@ func (f *fleet) tells(name, reason string) {
 	f.check(f.env.Hub.Status().Update(f.Context(), c))
 }
 
-// serving has a cluster say that what it has is not healthy, and how much of it is ready.
+// serving reports, as a cluster would, that the Deployment is not healthy, and how much of it is ready.
 func (f *fleet) serving(name, cluster, status string) {
 	f.Helper()
 	w := f.works("Deployment", name)[cluster]
@@ -38,8 +38,8 @@ func (f *fleet) serving(name, cluster, status string) {
 	f.check(f.env.Hub.Status().Update(f.Context(), &w))
 }
 
-// leaving is a fleet in which "web" runs in a, is to run in b, and never does well there, and the
-// time to leave a is over.
+// leaving returns a fleet in which "web" runs in a, is placed in b, where it never becomes healthy, and the
+// grace period for a is over.
 func leaving(t *testing.T) *fleet {
 	f := newFleet(t, "a", "b")
 	f.create(f.policy("all", deployments("web")), f.deployment("web"))
@@ -62,7 +62,7 @@ func leaving(t *testing.T) *fleet {
 	return f
 }
 
-// stays says that the copy in a is there when all is quiet.
+// stays checks that the copy in a is there once nothing is written any more.
 func (f *fleet) stays(when string) {
 	f.Helper()
 	f.settle()
@@ -72,7 +72,7 @@ func (f *fleet) stays(when string) {
 	}
 }
 
-// left says that the copy in a goes, and that people are told what is so.
+// left checks that the copy in a is removed, and that the event reports the truth about b.
 func (f *fleet) left(well string) {
 	f.Helper()
 	eventually(f, "images", map[string]string{"b": "2x1"}, func() map[string]string { return f.images("web") })
@@ -80,12 +80,12 @@ func (f *fleet) left(well string) {
 		f.Errorf("leaves %v", b.Spec.GracefulEvictionTasks)
 	}
 	want := fmt.Sprintf("Deployment EvictWorkloadFromClusterSucceed: Left cluster %s (untolerated taint {drill:NoExecute}) for {%s:2}%s", f.cluster("a"), f.cluster("b"), well)
-	if told := f.events.all(); !slices.Contains(told, want) {
-		f.Errorf("%q is not in %q", want, told)
+	if events := f.events.all(); !slices.Contains(events, want) {
+		f.Errorf("%q is not in %q", want, events)
 	}
 }
 
-// touches has the binding looked at for no reason of its own.
+// touches starts a pass over the binding without a change that matters.
 func (f *fleet) touches() {
 	f.Helper()
 	edit(f, f.binding("Deployment", "web"), func(b *workv1alpha2.ResourceBinding) {
@@ -93,8 +93,8 @@ func (f *fleet) touches() {
 	})
 }
 
-// TestTheLastCopyIsNotLeftInSilence: a cluster of which nothing is heard, or that has only just begun to answer again,
-// keeps the copy that did well there, whoever looks, and whatever it says; once it is there again, what it says counts.
+// TestTheLastCopyIsNotLeftInSilence: a cluster that is silent, or has only just begun to answer again,
+// keeps the copy that was healthy there, whatever its statuses report. Once it is reachable again, they count.
 func TestTheLastCopyIsNotLeftInSilence(t *testing.T) {
 	f := leaving(t)
 	f.tells("a", clusterv1alpha1.ClusterNotReachableReason)
@@ -132,7 +132,8 @@ func TestTheLastCopyIsNotLeftWhileItServesInPart(t *testing.T) {
 	f.left("")
 }
 
-// TestTheLastCopyIsNotLeftForWhatWasSaidBeforeAStart: what served nobody when the loops stood still may do well by now.
+// TestTheLastCopyIsNotLeftForWhatWasSaidBeforeAStart: a copy that served nobody when the loops stopped may be healthy
+// by now.
 func TestTheLastCopyIsNotLeftForWhatWasSaidBeforeAStart(t *testing.T) {
 	f := leaving(t)
 	f.stop()
@@ -147,7 +148,7 @@ func TestTheLastCopyIsNotLeftForWhatWasSaidBeforeAStart(t *testing.T) {
 	f.left(", where it is not healthy yet")
 }
 
-// TestWhatServesNobodyIsLeftAsSoonAsItIsHeardOf: nobody has to touch anything.
+// TestWhatServesNobodyIsLeftAsSoonAsItIsHeardOf: the report alone starts the pass.
 func TestWhatServesNobodyIsLeftAsSoonAsItIsHeardOf(t *testing.T) {
 	f := leaving(t)
 	f.tells("a", clusterv1alpha1.ClusterNotReachableReason)
@@ -157,8 +158,8 @@ func TestWhatServesNobodyIsLeftAsSoonAsItIsHeardOf(t *testing.T) {
 	f.left(", where it is not healthy yet")
 }
 
-// TestAClusterThatIsAwayIsLeftOnceItIsBack: a removal that waits for a silent cluster would be carried out when that is back,
-// whatever has become of the other by then.
+// TestAClusterThatIsAwayIsLeftOnceItIsBack: a removal that waits for a silent cluster would be carried out when that is
+// back, even if the other cluster has lost its copy by then.
 func TestAClusterThatIsAwayIsLeftOnceItIsBack(t *testing.T) {
 	f := leaving(t)
 	f.tells("a", clusterv1alpha1.ClusterNotReachableReason)
@@ -178,7 +179,7 @@ func TestAClusterThatIsAwayIsLeftOnceItIsBack(t *testing.T) {
 	f.left("")
 }
 
-// TestWhoDeletesWaitsForNobody: a template that is deleted goes from each cluster as soon as that is there.
+// TestWhoDeletesWaitsForNobody: a deleted template is removed from each cluster as soon as that is reachable.
 func TestWhoDeletesWaitsForNobody(t *testing.T) {
 	f := leaving(t)
 	f.tells("a", clusterv1alpha1.ClusterNotReachableReason)
@@ -188,8 +189,8 @@ func TestWhoDeletesWaitsForNobody(t *testing.T) {
 	eventually(f, "images", map[string]string{}, func() map[string]string { return f.images("web") })
 }
 
-// TestWhatHasToGoFirstWaitsForAPlaceToGoTo: where two copies must never run at once, the one that runs goes when its cluster
-// and the next one are there, and neither before nor for one that was lost meanwhile.
+// TestWhatHasToGoFirstWaitsForAPlaceToGoTo: if two copies must never run at once, the running one is removed when its
+// cluster and the next one are reachable, and neither before nor for a cluster that was lost meanwhile.
 func TestWhatHasToGoFirstWaitsForAPlaceToGoTo(t *testing.T) {
 	f := newFleet(t, "a", "b")
 	f.create(f.policy("all", deployments("web")), f.deployment("web"))

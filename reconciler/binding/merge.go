@@ -17,7 +17,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
-// optional are the annotations that a plan does not always set; where it does not,
+// optional are the annotations that a plan does not always set. If it does not,
 // they are removed.
 var optional = []string{
 	policyv1alpha1.AppliedOverrides, policyv1alpha1.AppliedClusterOverrides, propagation.FaultAnnotation, workv1alpha2.DriftAnnotation,
@@ -47,9 +47,9 @@ func merged(current, planned *workv1alpha1.Work) (*workv1alpha1.Work, bool) {
 }
 
 // patchOf returns the merge patch from current to desired. Manifests, which are
-// nearly all of a Work, are named whole if they differ and not compared key by
-// key: a merge patch replaces lists anyway. They are named, too, where others are
-// recorded to have applied them: what somebody wrote meanwhile is not theirs.
+// nearly all of a Work, are written whole if they differ, and not compared key by
+// key, as a merge patch replaces lists anyway. They are also written if the recorded authors
+// change: manifests that somebody wrote meanwhile must not be attributed to these.
 func patchOf(current, desired *workv1alpha1.Work) ([]byte, error) {
 	patch := map[string]any{}
 	data, err := client.MergeFrom(outline(current)).Data(outline(desired))
@@ -75,10 +75,10 @@ func patchOf(current, desired *workv1alpha1.Work) ([]byte, error) {
 	return data, nil
 }
 
-// sameBytes reports whether two manifests are written in the same way, without a look at each byte by reflection.
+// sameBytes reports whether two manifests are the same bytes. It is much faster than a comparison by reflection.
 func sameBytes(a, b workv1alpha1.Manifest) bool { return bytes.Equal(a.Raw, b.Raw) }
 
-// outline is what the loop writes of a Work, without its manifests.
+// outline returns the part of a Work that the loop writes, without its manifests.
 func outline(w *workv1alpha1.Work) *workv1alpha1.Work {
 	out := &workv1alpha1.Work{Spec: w.Spec}
 	out.Labels, out.Annotations, out.Finalizers = w.Labels, w.Annotations, w.Finalizers

@@ -40,7 +40,7 @@ func TestPatchOf(t *testing.T) {
 			w.Spec.SuspendDispatching = new(bool)
 			w.Spec.Workload.Manifests = append(w.Spec.Workload.Manifests, manifest(`{}`))
 		}, "manifests"},
-		// What its author wrote beside it meanwhile must not stand as another's.
+		// What the former author wrote meanwhile must not be attributed to the new one.
 		"who applied it": {func(w *workv1alpha1.Work) {
 			w.Annotations = map[string]string{"x": "y", workv1alpha2.AppliedByAnnotation: "b"}
 		}, "manifests"},

@@ -17,7 +17,7 @@ func newCounts(registry prometheus.Registerer, c clock.PassiveClock) *stagemetri
 	})
 }
 
-// failure is the outcome of a pass: its error, or the first fault of a cluster. One that
+// failure returns the outcome of a pass: its error, or the first fault of a cluster. One that
 // needs a person counts before one that waits.
 func (s *state) failure(err error) error {
 	for _, f := range s.failed {

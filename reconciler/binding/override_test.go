@@ -22,7 +22,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
-// looks returns how often a loop has looked at a binding.
+// looks returns how many passes over bindings there were.
 func looks(f *fleet) int {
 	f.Helper()
 	families, err := metrics.Registry.Gather()
@@ -63,8 +63,8 @@ func (f *fleet) values(i int) map[string]string {
 	return out
 }
 
-// TestOverrideAmongMany: of 1,000 bindings an edit of an override looks at the
-// three that it selects, and writes to the clusters that it means.
+// TestOverrideAmongMany: of 1,000 bindings, an edit of an override starts passes over the
+// three that it selects, and writes to the clusters that it selects.
 func TestOverrideAmongMany(t *testing.T) {
 	many := 1000
 	if testing.Short() {
@@ -112,8 +112,8 @@ func TestOverrideAmongMany(t *testing.T) {
 		eventually(f, what, seven, func() map[string]string { return f.values(7) })
 		took := time.Since(begin)
 		f.wrote(what, wantWrites)
-		// A write of our own that the watch shows before it is answered is looked
-		// at once more.
+		// An own write that the watch reports before its answer comes causes
+		// one more pass.
 		if got := looks(f) - before; got < wantLooks || got > wantLooks+wantWrites["PATCH works"] {
 			t.Errorf("%s: looked at %d bindings, want %d", what, got, wantLooks)
 		}
@@ -150,8 +150,8 @@ func TestOverrideAmongMany(t *testing.T) {
 		map[string]string{"a": "plain", "b": "plain"}, 3, map[string]int{"PATCH works": 3})
 }
 
-// TestBadOverride: an override that does not fit keeps what it means as it is,
-// and nothing else; everything goes on once it is corrected.
+// TestBadOverride: an override that does not fit leaves what it selects as it is,
+// and affects nothing else; everything goes on once it is corrected.
 func TestBadOverride(t *testing.T) {
 	f := newFleet(t, "a", "b")
 	web, api := f.deployment("web"), f.deployment("api")
@@ -209,8 +209,8 @@ func TestBadOverride(t *testing.T) {
 	f.wrote("it fails again and is deleted", map[string]int{"PATCH works": 2})
 }
 
-// TestOverrideFirst: a template is never seen without the overrides that were
-// there before it, after a restart either.
+// TestOverrideFirst: a Work is never written without the overrides that existed
+// before its template, also after a restart.
 func TestOverrideFirst(t *testing.T) {
 	f := newFleet(t, "a")
 	f.create(f.policy("all", deployments("")), f.imageTag("tag", "web", "9", "a"))

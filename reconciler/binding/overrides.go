@@ -16,8 +16,8 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 )
 
-// regrouped returns the overrides for which a change of a cluster makes it
-// another one.
+// regrouped returns the overrides whose choice of the cluster changes with a change of
+// the cluster.
 func (r *Reconciler) regrouped(before, after *clusterv1alpha1.Cluster) []policyv1alpha1.Override {
 	var out []policyv1alpha1.Override
 	r.switches.EachOverride(func(o policyv1alpha1.Override) {
@@ -28,8 +28,8 @@ func (r *Reconciler) regrouped(before, after *clusterv1alpha1.Cluster) []policyv
 	return out
 }
 
-// clusterEvents looks at the bindings of a cluster that joins, at those that leave others
-// for one that is there again, and at those whose overrides ask for what changed of it.
+// clusterEvents enqueues the bindings on a cluster that joins, those that leave other clusters
+// for one that is reachable again, and those whose overrides select clusters by what changed of it.
 func (r *Reconciler) clusterEvents() handler.TypedEventHandler[*clusterv1alpha1.Cluster, ctrl.Request] {
 	return handler.TypedFuncs[*clusterv1alpha1.Cluster, ctrl.Request]{
 		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*clusterv1alpha1.Cluster], q queue) {
@@ -51,8 +51,8 @@ func (r *Reconciler) clusterEvents() handler.TypedEventHandler[*clusterv1alpha1.
 	}
 }
 
-// addOnCluster adds the bindings on a cluster; overrides, if any, leaves out
-// those that none of them touches.
+// addOnCluster enqueues the bindings on a cluster; if there are any overrides, only those that one of them
+// touches.
 func (r *Reconciler) addOnCluster(ctx context.Context, q queue, cluster string, overrides []policyv1alpha1.Override) {
 	err := bindings.Each(ctx, r.works.hub, func(b workv1alpha2.Binding) {
 		if len(overrides) == 0 || touches(ctx, r.templates.Get, b, overrides...) {

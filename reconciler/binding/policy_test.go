@@ -103,7 +103,7 @@ func TestPrecedence(t *testing.T) {
 	high.Spec.Priority = ptr.To[int32](5)
 	high.Spec.Placement = policyv1alpha1.Placement{ClusterAffinity: &policyv1alpha1.ClusterAffinity{ClusterNames: []string{f.cluster("b")}}}
 	f.create(low, high)
-	f.create(f.deployment("web")) // once both are known: what is claimed stays so
+	f.create(f.deployment("web")) // once both policies are known, as what is claimed stays so
 	eventually(f, "images", map[string]string{"b": "2x1"}, func() map[string]string { return f.images("web") })
 	f.settle()
 
@@ -167,8 +167,8 @@ func TestKindInstalledLater(t *testing.T) {
 	eventually(f, "works", 0, func() int { return len(f.works("Widget", "left")) })
 }
 
-// TestSameNameInAnotherGroup has two templates whose bindings would have one
-// name: the first keeps it, the second says so, and gets it once it is free.
+// TestSameNameInAnotherGroup: of two templates whose bindings would have the same
+// name, the first keeps it; the second reports that, and gets it once it is free.
 func TestSameNameInAnotherGroup(t *testing.T) {
 	f := newFleet(t, "a")
 	crd := definition("Deployment", "deployments")
@@ -256,7 +256,7 @@ func definition(kind, plural string) *apiextensionsv1.CustomResourceDefinition {
 	}
 }
 
-// removeDefinition removes a kind, if it is still there, and waits until it is
+// removeDefinition deletes a kind's definition, if it still exists, and waits until it is
 // gone.
 func removeDefinition(f *fleet, crd *apiextensionsv1.CustomResourceDefinition) {
 	eventually(f, "definition gone", true, func() bool {
@@ -273,7 +273,7 @@ func custom(namespace, kind, name string) *unstructured.Unstructured {
 }
 
 // TestPolicySaysWhatItDoesNotDo: a policy that carries nothing, and one that names a
-// cluster that is not there, say so, and take it back.
+// cluster that does not exist, report that for as long as it is so.
 func TestPolicySaysWhatItDoesNotDo(t *testing.T) {
 	f := newFleet(t, "a")
 	f.stop()
@@ -283,7 +283,7 @@ func TestPolicySaysWhatItDoesNotDo(t *testing.T) {
 	typo.Spec.Placement = policyv1alpha1.Placement{ClusterAffinity: &policyv1alpha1.ClusterAffinity{ClusterNames: []string{f.cluster("a"), f.cluster("a") + "x"}}}
 	f.create(f.deployment("api"), idle, typo)
 	eventually(f, "what selects nothing", policyv1alpha1.PolicyReasonNothingSelected, func() string { return f.ready(idle) })
-	// Until its template is bound it carries nothing too, and says so.
+	// Until its template is bound, its status also says that it carries nothing.
 	want := fmt.Sprintf("UnknownCluster: clusterNames names %[1]sx, which does not exist (did you mean %[1]s?)", f.cluster("a"))
 	eventually(f, "what names nobody", want, func() string {
 		reason := f.ready(typo)

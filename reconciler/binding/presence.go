@@ -8,14 +8,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// presence asks whether clusters are there that others are to be left for: an answer to
-// whoever asked before says nothing of now. Use newPresence.
+// presence finds out whether clusters for which others are left are reachable now. An answer counts only if
+// it is newer than the binding's question. Use newPresence.
 type presence struct {
 	clock   clock.PassiveClock
 	answers func(cluster string, asked time.Time) (since time.Time, yes bool, again time.Duration)
 
 	mu sync.Mutex
-	// asked is since when a binding waits for the answers of clusters.
+	// asked is since when a binding waits for the answer of each cluster.
 	asked map[client.ObjectKey]map[string]time.Time
 }
 
@@ -23,8 +23,8 @@ func newPresence(now clock.PassiveClock, answers func(string, time.Time) (time.T
 	return &presence{clock: now, answers: answers, asked: map[client.ObjectKey]map[string]time.Time{}}
 }
 
-// ask says since when a cluster is there, and whether it has answered since the binding
-// first asked; if not, when to ask again. Who asks after an answer asks anew.
+// ask returns since when a cluster has been reachable, and whether it has answered since the binding
+// first asked; if not, when to ask again. After an answer, the next call is a new question.
 func (p *presence) ask(binding client.ObjectKey, cluster string) (since time.Time, yes bool, again time.Duration) {
 	p.mu.Lock()
 	asked, waits := p.asked[binding][cluster]

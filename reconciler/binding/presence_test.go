@@ -8,8 +8,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TestPresence: an answer counts if it is of since the binding first asked, and for that
-// binding once.
+// TestPresence: an answer counts if it is newer than the binding's first question, and once for
+// each binding.
 func TestPresence(t *testing.T) {
 	now := clocktesting.NewFakePassiveClock(time.Unix(100, 0))
 	heard := time.Unix(100, 0).Add(-time.Millisecond)

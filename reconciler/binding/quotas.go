@@ -14,7 +14,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 )
 
-// quotasOf returns the quotas of a namespace; none of none.
+// quotasOf returns the quotas of a namespace; none for an empty name, or if quotas are ignored.
 func (r *Reconciler) quotasOf(ctx context.Context, namespace string) ([]*policyv1alpha1.FederatedResourceQuota, error) {
 	if namespace == "" || r.opts.IgnoreQuotas {
 		return nil, nil
@@ -30,8 +30,8 @@ func (r *Reconciler) quotasOf(ctx context.Context, namespace string) ([]*policyv
 	return out, nil
 }
 
-// quotaEvents looks at the bindings of a namespace whose quotas change what they limit: their
-// overrides may ask for more than what counts.
+// quotaEvents enqueues the bindings of a namespace whose quotas change, as a change decides whether overrides may raise
+// resources.
 func (r *Reconciler) quotaEvents() handler.EventHandler {
 	look := func(ctx context.Context, quota client.Object, q queue) {
 		err := bindings.Each(ctx, r.works.hub, func(b workv1alpha2.Binding) { q.Add(requestFor(b)) }, client.InNamespace(quota.GetNamespace()))
@@ -41,7 +41,7 @@ func (r *Reconciler) quotaEvents() handler.EventHandler {
 	}
 	return handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
-			if !e.IsInInitialList { // at the start every binding is looked at anyway
+			if !e.IsInInitialList { // at the start bindingEvents enqueues every binding
 				look(ctx, e.Object, q)
 			}
 		},

@@ -13,8 +13,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
-// TestAnOverrideDoesNotGetAroundAQuota: what an override of a namespace adds is counted
-// nowhere, so that it does not reach a cluster while a quota limits it.
+// TestAnOverrideDoesNotGetAroundAQuota: resources that an override of a namespace adds are not counted
+// by any quota, so that they are not sent to clusters while a quota limits them.
 func TestAnOverrideDoesNotGetAroundAQuota(t *testing.T) {
 	f := newFleet(t, "a")
 	web := f.deployment("web")
@@ -44,7 +44,7 @@ func TestAnOverrideDoesNotGetAroundAQuota(t *testing.T) {
 	eventually(f, "what runs without a quota", map[string]string{"a": "7x1"}, replicas)
 }
 
-// TestWhatKeepsAClusterFromItsFirstWorkIsNoted: there is no Work that could say it.
+// TestWhatKeepsAClusterFromItsFirstWorkIsNoted: on the binding, as there is no Work yet.
 func TestWhatKeepsAClusterFromItsFirstWorkIsNoted(t *testing.T) {
 	f := newFleet(t, "a", "b")
 	bad := f.imageTag("bad", "web", "1", "b")

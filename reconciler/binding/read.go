@@ -17,10 +17,10 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
-// behind is how long to wait for a cache of Works that lags behind that of bindings.
+// behind is how long to wait for the store of templates if it lags behind the cache of bindings.
 const behind = 50 * time.Millisecond
 
-// reader fetches the objects of a pass.
+// reader reads the objects of a pass.
 type reader struct {
 	hub       client.Reader
 	live      client.Reader
@@ -31,8 +31,8 @@ type reader struct {
 	unchanged func(ctx context.Context, template *unstructured.Unstructured, b workv1alpha2.Binding) bool
 }
 
-// binding reads the binding and its Works. Works that a binding left are taken
-// for its own only once the control plane itself says that it is gone: the watch
+// binding reads the binding and its Works. If the cache has no binding, Works with its name count as left
+// behind only once a read from the control plane itself shows that it is gone: the watch
 // of Works may be ahead of that of bindings.
 func (p reader) binding(ctx context.Context, s *state) (loop.Next, error) {
 	b, found, err := bindings.Get(ctx, p.hub, s.key)
@@ -45,15 +45,15 @@ func (p reader) binding(ctx context.Context, s *state) (loop.Next, error) {
 			return loop.Next{Done: true}, err
 		}
 		_, there, err := bindings.Get(ctx, p.live, s.key)
-		return loop.Next{Done: there}, err // there: its event comes
+		return loop.Next{Done: there}, err // if it exists, the watch will report it
 	}
 	s.binding = b
 	s.works, err = p.works(ctx, b)
 	return loop.Next{}, err
 }
 
-// template reads the template. The pass ends where it is not the one that the
-// binding is for, and the binding would say something else for it: what runs
+// template reads the template. It ends the pass if the template is not the version that the
+// binding is for, and the binding would be decided differently for it: what runs
 // stays as it is until the two agree again.
 func (p reader) template(ctx context.Context, s *state) (loop.Next, error) {
 	ref := &s.binding.BindingSpec().Resource
@@ -62,7 +62,7 @@ func (p reader) template(ctx context.Context, s *state) (loop.Next, error) {
 	case err != nil:
 		return loop.Next{}, err
 	case presence != templatestore.Present || (ref.UID != "" && ref.UID != obj.GetUID()):
-		// Not known yet, gone or made anew: an event follows in each case.
+		// Not known yet, gone or created again: an event follows in each case.
 		return loop.Next{Done: true}, nil
 	case writecache.Older(obj.GetResourceVersion(), ref.ResourceVersion):
 		return loop.Next{}, loop.Waiting(workv1alpha2.EventReasonSyncWorkFailed, behind, fmt.Errorf(
@@ -80,7 +80,7 @@ func (p reader) template(ctx context.Context, s *state) (loop.Next, error) {
 }
 
 // described reports whether b is for the template as it is. A binding that
-// somebody else made says nothing about it.
+// the template loop did not write has no digest, and counts as being so.
 func described(b workv1alpha2.Binding, template *unstructured.Unstructured) (bool, error) {
 	want := b.GetAnnotations()[propagation.DigestAnnotation]
 	if want == "" {

@@ -17,12 +17,12 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 )
 
-// recall has a Work that is being deleted, and cannot go, leave its object where it is: the
-// template was made anew meanwhile, and would wait for as long. The Work that comes makes of
-// the object what it is to be, or says that the cluster removes it and makes it anew then.
+// recall annotates a Work whose deletion is blocked, so that its object stays in the cluster: the
+// template was created again meanwhile, and its new Work would have to wait for as long. The new Work then
+// adopts the object, or, if the cluster is already deleting that, reports it and creates it again.
 func (p writer) recall(ctx context.Context, binding client.ObjectKey, leaving, planned *workv1alpha1.Work) error {
 	if leaving.Annotations[workv1alpha2.WantedAgainAnnotation] == "true" || !blocked(leaving) || anothers(binding, leaving) || !sameObject(leaving, planned) {
-		return nil // the event of its end, or of why it cannot end, brings the binding back
+		return nil // the Work's deletion, or its condition DeletionBlocked, enqueues the binding again
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid": leaving.UID, "annotations": map[string]string{workv1alpha2.WantedAgainAnnotation: "true"}, // of this Work, not of a later one of its name
@@ -42,12 +42,12 @@ func (p writer) recall(ctx context.Context, binding client.ObjectKey, leaving, p
 	return nil
 }
 
-// blocked reports whether a Work says that it cannot go.
+// blocked reports whether a Work is being deleted and has the condition DeletionBlocked.
 func blocked(w *workv1alpha1.Work) bool {
 	return !w.DeletionTimestamp.IsZero() && meta.IsStatusConditionTrue(w.Status.Conditions, workv1alpha1.WorkDeletionBlocked)
 }
 
-// sameObject reports whether two Works are about one object of their cluster: an override
+// sameObject reports whether two Works have the same object: an override
 // may have given it another name meanwhile.
 func sameObject(a, b *workv1alpha1.Work) bool {
 	one, known := objectOf(a)
@@ -55,13 +55,13 @@ func sameObject(a, b *workv1alpha1.Work) bool {
 	return known && too && one == other
 }
 
-// object is what an object is known by.
+// object identifies an object in a cluster.
 type object struct {
 	kind schema.GroupKind
 	types.NamespacedName
 }
 
-// objectOf returns the object of a Work; false where it has not just one.
+// objectOf returns the object of a Work; false if it does not have exactly one.
 func objectOf(w *workv1alpha1.Work) (object, bool) {
 	var obj metav1.PartialObjectMetadata
 	if len(w.Spec.Workload.Manifests) != 1 || json.Unmarshal(w.Spec.Workload.Manifests[0].Raw, &obj) != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
-// patches is a hub that keeps patches, or refuses them.
+// patches is a hub that records patches, or refuses them.
 type patches struct {
 	client.Client
 	refuses error
@@ -36,7 +36,7 @@ func (p *patches) Patch(_ context.Context, obj client.Object, patch client.Patch
 	return err
 }
 
-// TestRecall: what a Work cannot remove, and is wanted again, stays for the Work that comes.
+// TestRecall: an object that a Work cannot remove, and that is wanted again, stays for the next Work.
 func TestRecall(t *testing.T) {
 	const own, other = `{"apiVersion":"sea.example/v1","kind":"Boat","metadata":{"name":"a","namespace":"shop"}}`, `{"apiVersion":"sea.example/v1","kind":"Boat","metadata":{"name":"b","namespace":"shop"}}`
 	leaving := func(w *workv1alpha1.Work) { w.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} }
@@ -44,7 +44,7 @@ func TestRecall(t *testing.T) {
 		w.Annotations[workv1alpha2.ResourceBindingNamespaceAnnotationKey] = "shop"
 		w.Status.Conditions = []metav1.Condition{{Type: workv1alpha1.WorkDeletionBlocked, Status: metav1.ConditionTrue, Reason: workv1alpha1.WorkHoldsOthersReason}}
 	}
-	said := func(w *workv1alpha1.Work) { w.Annotations[workv1alpha2.WantedAgainAnnotation] = "true" }
+	annotated := func(w *workv1alpha1.Work) { w.Annotations[workv1alpha2.WantedAgainAnnotation] = "true" }
 	of := func(name string) func(*workv1alpha1.Work) {
 		return func(w *workv1alpha1.Work) { w.Annotations[workv1alpha2.ResourceBindingNameAnnotationKey] = name }
 	}
@@ -59,7 +59,7 @@ func TestRecall(t *testing.T) {
 	}{
 		"it cannot go":                       {current: []func(*workv1alpha1.Work){leaving, waits, raw(own)}, want: []string{patch}},
 		"it goes in a moment":                {current: []func(*workv1alpha1.Work){leaving, raw(own)}},
-		"it was told already":                {current: []func(*workv1alpha1.Work){leaving, waits, said, raw(own)}},
+		"it was told already":                {current: []func(*workv1alpha1.Work){leaving, waits, annotated, raw(own)}},
 		"it is another binding's":            {current: []func(*workv1alpha1.Work){leaving, waits, of("another"), raw(own)}},
 		"its object has another name by now": {current: []func(*workv1alpha1.Work){leaving, waits, raw(other)}},
 		"the template is of another version": {current: []func(*workv1alpha1.Work){leaving, waits, raw(own)}, planned: `{"apiVersion":"sea.example/v2","kind":"Boat","metadata":{"name":"a","namespace":"shop"}}`, want: []string{patch}},

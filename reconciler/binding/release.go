@@ -21,7 +21,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
-// releaser decides which Works of volume claims delete these.
+// releaser annotates the Works of volume claims that may be deleted along with their Works.
 type releaser struct {
 	hub     client.Writer
 	live    client.Reader
@@ -29,9 +29,9 @@ type releaser struct {
 	clock   clock.PassiveClock
 }
 
-// release has the Work of a claim that is to go say that its template is gone, if the control
-// plane itself says so: without that word the claim stays in its cluster. It is written before
-// the Work is deleted, so that whoever carries that never sees the one without the other.
+// release annotates the Work of a volume claim if a read from the control plane itself shows that the claim's
+// template is gone. Without the annotation the claim stays in its cluster. It is written before
+// the Work is deleted, so that the execution loop never sees the deletion without it.
 func (p releaser) release(ctx context.Context, w *workv1alpha1.Work) error {
 	template, carried := volumes.Carried(w)
 	if !carried || template == "" || volumes.Released(w) {
@@ -59,13 +59,13 @@ func (p releaser) release(ctx context.Context, w *workv1alpha1.Work) error {
 	return nil
 }
 
-// isGone reports whether the claim that a Work is made from was deleted on the control plane. One of the same
-// name that was made anew is there: the two do not differ in what they hold.
+// isGone reports whether the claim that is the template of a Work was deleted on the control plane. A new claim of the
+// same name counts as the template: in the cluster it would use the same data.
 func (p releaser) isGone(ctx context.Context, w *workv1alpha1.Work) (bool, error) {
 	binding, known := bindings.OwnerOf(w)
 	claim := corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim")
 	name, is := strings.CutSuffix(binding.Name, workv1alpha2.BindingName(claim.Kind, ""))
-	if !known || !is { // somebody else has created another one
+	if !known || !is { // the Work is not that of a claim's binding
 		return false, nil
 	}
 	obj := &metav1.PartialObjectMetadata{}
@@ -77,14 +77,14 @@ func (p releaser) isGone(ctx context.Context, w *workv1alpha1.Work) (bool, error
 	return err != nil || obj.DeletionTimestamp != nil, nil
 }
 
-// How soon it is asked again whether the template of a claim is gone, whose Work is to go: more seldom
-// the longer its cluster is out of reach.
+// Bounds of the pause before checking again whether the template of a claim is gone whose Work is being removed. The
+// pause grows with the time that the Work takes to end, for example as its cluster is unreachable.
 const (
 	soonGone = time.Second
 	lateGone = 5 * time.Minute
 )
 
-// awaited returns when to ask again whether templates of claims are gone; zero where none is asked for.
+// awaited returns the pause before checking again whether templates of claims are gone; zero if there is none to check.
 func (p releaser) awaited(works []*workv1alpha1.Work) time.Duration {
 	var after time.Duration
 	for _, w := range works {

@@ -21,25 +21,26 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
-// said records what is written to Works, in order.
-type said struct {
+// writes records what is written to Works, in order.
+type writes struct {
 	client.Writer
 	got []string
 }
 
-func (s *said) Patch(_ context.Context, obj client.Object, patch client.Patch, _ ...client.PatchOption) error {
+func (s *writes) Patch(_ context.Context, obj client.Object, patch client.Patch, _ ...client.PatchOption) error {
 	data, err := patch.Data(obj)
 	s.got = append(s.got, string(data))
 	return err
 }
 
-func (s *said) Delete(_ context.Context, obj client.Object, _ ...client.DeleteOption) error {
+func (s *writes) Delete(_ context.Context, obj client.Object, _ ...client.DeleteOption) error {
 	s.got = append(s.got, "delete "+obj.GetName())
 	return nil
 }
 
-// TestTheWordThatAClaimGoes: a Work of a claim says that the template is gone before it is deleted, if the control
-// plane itself says so, and is asked about until then; nothing is deleted where that cannot be known.
+// TestTheWordThatAClaimGoes: a Work of a volume claim is annotated before it is deleted, if a read from the control
+// plane itself shows that its template is gone, which is checked again until then. Nothing is deleted if that read
+// fails.
 func TestTheWordThatAClaimGoes(t *testing.T) {
 	const word, del = `{"metadata":{"annotations":{"propagation.flotilla.io/template-gone":"t-1"},"uid":"w-m1"}}`, "delete data-1"
 	now := time.Unix(10_000, 0)
@@ -95,7 +96,7 @@ func TestTheWordThatAClaimGoes(t *testing.T) {
 			if tc.template != nil {
 				b = b.WithObjects(tc.template)
 			}
-			hub, clock := &said{}, clocktesting.NewFakePassiveClock(now)
+			hub, clock := &writes{}, clocktesting.NewFakePassiveClock(now)
 			written := writecache.New[*workv1alpha1.Work](clock)
 			p := writer{hub: hub, claims: releaser{hub: hub, live: b.Build(), written: written, clock: clock}, written: written, clock: clock, parallel: 1}
 			if err := p.remove(t.Context(), []*workv1alpha1.Work{w}); (err != nil) != tc.err {

@@ -12,12 +12,12 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 )
 
-// soon is when a Work is looked at again that somebody wrote while it was renamed.
+// soon is the pause before the next try if somebody wrote a Work while it was renamed.
 const soon = 50 * time.Millisecond
 
-// rename has the Work that stands under its planned name take the place of the one that
-// it was under its former name, if that is still there. It returns when to look again;
-// zero for not at all.
+// rename replaces the Work under its former name, if that still exists, by the one
+// under its planned name. It returns the pause before the next try;
+// zero for none.
 func (p writer) rename(ctx context.Context, s *state, planned plan.WorkPlan) (time.Duration, error) {
 	former := formerly(s, planned)
 	if former == nil {
@@ -34,8 +34,8 @@ func (p writer) rename(ctx context.Context, s *state, planned plan.WorkPlan) (ti
 	return 0, err
 }
 
-// formerly returns the Work of the binding in the cluster of a plan under the name that
-// it had once; nil if there is none.
+// formerly returns the Work of the binding in the cluster of a plan under its former
+// name; nil if there is none.
 func formerly(s *state, planned plan.WorkPlan) *workv1alpha1.Work {
 	ref := &s.binding.BindingSpec().Resource
 	for _, w := range worksIn(s.works, planned.Cluster) {

@@ -22,8 +22,8 @@ import (
 )
 
 // revisionGate keeps half of a revision out of Works. While a Kustomization switches to another revision, the
-// templates that it changed wait. Once it has switched, the bindings that its overrides touch are looked at, each
-// as soon as its placement is that of the new revision. See docs/design/0009.
+// bindings of templates that it changed wait. Once it has switched, the bindings that its overrides touch are
+// reconciled, each as soon as its placement is that of the new revision. See docs/design/0009.
 type revisionGate struct {
 	switches  *switching.Tracker
 	undecided func(ctx context.Context, template *unstructured.Unstructured, b workv1alpha2.Binding) bool
@@ -33,15 +33,15 @@ type revisionGate struct {
 	mu sync.Mutex
 	// touched are the bindings whose overrides change with a switch, and the Kustomization that switches.
 	touched map[ctrl.Request]client.ObjectKey
-	// begun are the bindings of Kustomizations that have been looked at since the loop began. The first look
+	// begun are the bindings of Kustomizations that have had a pass since the loop began. The first pass
 	// has to wait for a decision: overrides that are read at a start may be of a later revision than the binding.
 	begun map[ctrl.Request]bool
-	// undecidedSince is since when bindings are about to be decided anew.
+	// undecidedSince is since when a new decision on a binding is due.
 	undecidedSince map[ctrl.Request]time.Time
 	clock          clock.PassiveClock
 }
 
-// longestUndecided is how long a binding is waited for that is about to be decided anew, and is not.
+// longestUndecided is the longest wait for a decision that is due and does not come.
 const longestUndecided = 10 * time.Second
 
 func newRevisionGate(switches *switching.Tracker, opts Options, again func(ctrl.Request)) *revisionGate {
@@ -75,7 +75,7 @@ func (g *revisionGate) switchEnded(owner client.ObjectKey) {
 }
 
 // wait ends the pass for a template of a revision that is half written, and for one whose binding has yet to
-// get its placement of the revision that counts now.
+// get the placement of the present revision.
 func (g *revisionGate) wait(ctx context.Context, s *state) (loop.Next, error) {
 	req := ctrl.Request{NamespacedName: s.key}
 	if owner, switching := g.switches.Switching(s.template); switching {
@@ -95,7 +95,7 @@ func (g *revisionGate) wait(ctx context.Context, s *state) (loop.Next, error) {
 		return loop.Next{}, nil
 	}
 	if g.awaitsDecision(ctx, s) {
-		return loop.Next{Done: true, After: time.Second}, nil // the binding's event brings it back before
+		return loop.Next{Done: true, After: time.Second}, nil // the event of the decision enqueues it earlier
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -105,8 +105,8 @@ func (g *revisionGate) wait(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, nil
 }
 
-// awaitsDecision reports whether the placement of a binding is about to change. A change that does not come is
-// waited for no longer than longestUndecided.
+// awaitsDecision reports whether the placement of a binding is about to change. After longestUndecided it
+// returns false, even if the change has not come.
 func (g *revisionGate) awaitsDecision(ctx context.Context, s *state) bool {
 	req, now := ctrl.Request{NamespacedName: s.key}, g.clock.Now()
 	undecided := g.undecided(ctx, s.template.DeepCopy(), s.binding)
@@ -125,8 +125,8 @@ func (g *revisionGate) awaitsDecision(ctx context.Context, s *state) bool {
 	}
 }
 
-// notPruned ignores that a binding is pruned from clusters if its template is in the revision again: whoever
-// decides its placement is about to take that off the binding.
+// notPruned ignores that a binding is pruned from clusters if its template is in the revision again: the template
+// loop is about to remove that from the binding.
 func (g *revisionGate) notPruned(_ context.Context, s *state) (loop.Next, error) {
 	if _, left, _ := g.switches.Left(s.template); left || len(plan.PrunedFrom(s.binding)) == 0 {
 		return loop.Next{}, nil
@@ -144,8 +144,8 @@ func standsFor(b workv1alpha2.Binding, template *unstructured.Unstructured) (boo
 	return described(b, template)
 }
 
-// overrides returns those that apply to the template, or ends the pass: which ones do is not known while they are
-// being switched, and they must not be applied until the placement is of the same revision.
+// overrides returns the overrides that apply to the template. It ends the pass while that is not known, as they are
+// being switched, and until the placement is of the same revision as they are.
 func (g *revisionGate) overrides(ctx context.Context, s *state) (found []policyv1alpha1.Override, next loop.Next) {
 	resource, req := selector.ResourceOf(s.template), ctrl.Request{NamespacedName: s.key}
 	found, owner, known := g.switches.Overrides(resource)
@@ -160,7 +160,7 @@ func (g *revisionGate) overrides(ctx context.Context, s *state) (found []policyv
 		return found, loop.Next{}
 	}
 	if g.awaitsDecision(ctx, s) {
-		return nil, loop.Next{Done: true, After: time.Second} // the binding's event brings it back before
+		return nil, loop.Next{Done: true, After: time.Second} // the event of the decision enqueues it earlier
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()

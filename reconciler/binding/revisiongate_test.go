@@ -30,8 +30,8 @@ func (unwatched) Get(context.Context, templatestore.Key) (*unstructured.Unstruct
 
 var shop = client.ObjectKey{Namespace: "team", Name: "shop"}
 
-// applied is a pass over a template of Kustomization shop and its binding, which stands for it, or for the
-// version before.
+// applied returns the state of a pass over a template of Kustomization shop and its binding, which is for this version
+// of the template, or for the one before.
 func applied(t *testing.T, stands bool) *state {
 	t.Helper()
 	template := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": "team", "name": "web"}}}
@@ -76,7 +76,7 @@ func TestWhatIsHalfWrittenWaits(t *testing.T) {
 	}
 }
 
-// A binding that is about to be decided otherwise is waited for, but not for ever: what never comes to it
+// The gate waits for a binding on which a new decision is due, but not for ever: a decision that never comes
 // must not keep a template from its clusters.
 func TestABindingThatIsUndecided(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
@@ -118,7 +118,7 @@ func (w watched) Get(context.Context, templatestore.Key) (*unstructured.Unstruct
 	return w.template, templatestore.Present, nil
 }
 
-// TestWhatHasNotLeftIsPrunedFromNowhere, whatever its binding says.
+// TestWhatHasNotLeftIsPrunedFromNowhere: even if its binding still has the annotation.
 func TestWhatHasNotLeftIsPrunedFromNowhere(t *testing.T) {
 	for name, left := range map[string]bool{"it left": true, "it did not": false} {
 		s := applied(t, true)

@@ -25,7 +25,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 )
 
-// gadgets installs a kind of which nobody knows anything, a policy that divides
+// gadgets installs a kind for which there are no rules, a policy that divides
 // gadgets evenly, and one gadget.
 func gadgets(f *fleet) *unstructured.Unstructured {
 	f.Helper()
@@ -62,7 +62,7 @@ func (f *fleet) sizes() map[string]int64 {
 	return out
 }
 
-// taught is what a customization says of gadgets: how many there are, by an
+// taught returns the rules of a customization for gadgets, which compute the replicas by an
 // expression.
 func taught(replicas string) configv1alpha1.CustomizationRules {
 	script := func(text string) *configv1alpha1.CustomizationScript {
@@ -74,7 +74,7 @@ func taught(replicas string) configv1alpha1.CustomizationRules {
 	}
 }
 
-// teacher makes a customization that says of gadgets how many there are.
+// teacher creates a customization that computes the replicas of gadgets.
 func (f *fleet) teacher(replicas string) *configv1alpha1.ResourceInterpreterCustomization {
 	f.Helper()
 	out := &configv1alpha1.ResourceInterpreterCustomization{
@@ -89,8 +89,8 @@ func (f *fleet) teacher(replicas string) *configv1alpha1.ResourceInterpreterCust
 	return out
 }
 
-// What cannot be taken up from the start is what its policy says, also after a restart, and
-// not that there is nothing.
+// A policy whose templates cannot be claimed from the start reports that, also after a restart, and
+// not that it selects nothing.
 func TestTaughtWronglyFromTheStart(t *testing.T) {
 	f := newFleet(t, "a")
 	f.stop()
@@ -118,8 +118,8 @@ func TestTaughtWronglyFromTheStart(t *testing.T) {
 	eventually(f, "corrected", policyv1alpha1.PolicyReasonMatched, says)
 }
 
-// A kind is taught, taught anew, wrongly, and forgotten, with its templates
-// there all the time.
+// A kind gets rules, other rules, wrong rules, and none again, while its templates
+// exist all the time.
 func TestTaughtByScript(t *testing.T) {
 	f := newFleet(t, "a", "b")
 	gadgets(f)
@@ -232,19 +232,19 @@ func TestTaughtByServer(t *testing.T) {
 	f.wrote("a server that is down", map[string]int{})
 	down.Store(false)
 	eventually(f, "the server is back", map[string]int64{"replicas": 6, "a": 3, "b": 3}, f.sizes)
-	if told := f.failures(); !cmp.Equal(told, map[string]int{"Gadget GetReplicasFailed": 1}) {
-		t.Errorf("was told more than once: %v", told)
+	if failures := f.failures(); !cmp.Equal(failures, map[string]int{"Gadget GetReplicasFailed": 1}) {
+		t.Errorf("was told more than once: %v", failures)
 	}
 }
 
-// A workload with several kinds of pods goes to one cluster whole, and each kind
+// A workload with several kinds of pods is placed as a whole in one cluster, and each kind
 // counts.
 func TestTaughtComponents(t *testing.T) {
 	f := newFleet(t, "a", "b")
 	gadget := gadgets(f)
 	policy := f.policy("gadgets")
 	edit(f, policy, func(p *policyv1alpha1.PropagationPolicy) {
-		p.Spec.Placement.ReplicaScheduling = nil // static weights know no spread
+		p.Spec.Placement.ReplicaScheduling = nil // static weights do not support spread constraints
 		p.Spec.Placement.SpreadConstraints = []policyv1alpha1.SpreadConstraint{{SpreadByField: policyv1alpha1.SpreadByFieldCluster, MinGroups: 1, MaxGroups: 1}}
 	})
 	eventually(f, "clusters", 1, func() int {

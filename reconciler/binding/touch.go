@@ -21,13 +21,13 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
-// touch finds the bindings that overrides are about.
+// touch finds the bindings that overrides concern.
 type touch struct {
 	works     *workLister
 	templates func(context.Context, templatestore.Key) (*unstructured.Unstructured, templatestore.Presence, error)
 }
 
-// overridden looks at the bindings that an override touches, or touched.
+// overridden returns a function that calls put for the bindings that one of the versions of an override touches.
 func (t touch) overridden(ctx context.Context, put func(ctrl.Request)) func(versions ...policyv1alpha1.Override) {
 	return func(versions ...policyv1alpha1.Override) {
 		for req := range t.touched(ctx, versions...) {
@@ -37,7 +37,7 @@ func (t touch) overridden(ctx context.Context, put func(ctrl.Request)) func(vers
 }
 
 // touched returns the bindings whose template one of the versions of an
-// override selects, if they are on a cluster that one of them means.
+// override selects, if they are on a cluster that one of them selects.
 func (t touch) touched(ctx context.Context, versions ...policyv1alpha1.Override) map[ctrl.Request]bool {
 	found := map[ctrl.Request]bool{} // once each, however many selectors find it
 	if len(versions) == 0 {
@@ -60,8 +60,8 @@ func (t touch) touched(ctx context.Context, versions ...policyv1alpha1.Override)
 }
 
 // candidates calls yield for the bindings that versions of one override could
-// mean, some of them several times: a named one is found by its
-// name, others by their kind. Only an override without selectors has to look at all.
+// touch, perhaps several times for one. It finds them by the name in a selector, or else by
+// the kind. Only for an override without selectors it goes through all.
 func candidates(ctx context.Context, hub client.Reader, yield func(workv1alpha2.Binding), versions ...policyv1alpha1.Override) error {
 	scope := versions[0].GetNamespace()
 	sought := map[templatestore.Key]bool{}
@@ -86,7 +86,7 @@ func candidates(ctx context.Context, hub client.Reader, yield func(workv1alpha2.
 	return nil
 }
 
-// candidatesOf does so for one selector: without a namespace or a name, key
+// candidatesOf does so for one selector: a key without a namespace or a name
 // stands for all.
 func candidatesOf(ctx context.Context, hub client.Reader, yield func(workv1alpha2.Binding), key templatestore.Key) error {
 	index := client.MatchingFields{bindings.ByTemplateKind: key.GroupVersionKind.String()}
@@ -96,9 +96,9 @@ func candidatesOf(ctx context.Context, hub client.Reader, yield func(workv1alpha
 	return bindings.Each(ctx, hub, yield, index, client.InNamespace(key.Namespace))
 }
 
-// touches reports whether one of the overrides means the template of b, whether it
-// is being deleted or not. The template is read only where its labels matter,
-// and one that cannot be read counts as meant.
+// touches reports whether one of the overrides, which may be being deleted, selects the template
+// of b. It reads the template only if its labels matter;
+// one that cannot be read counts as selected.
 func touches(ctx context.Context, read func(context.Context, templatestore.Key) (*unstructured.Unstructured, templatestore.Presence, error), b workv1alpha2.Binding, overrides ...policyv1alpha1.Override) bool {
 	ref := &b.BindingSpec().Resource
 	r := selector.Resource{APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name}
@@ -127,12 +127,12 @@ func touches(ctx context.Context, read func(context.Context, templatestore.Key) 
 
 func byLabels(s policyv1alpha1.ResourceSelector) bool { return s.Name == "" && s.LabelSelector != nil }
 
-// isOn reports whether b is to have a Work in one of the clusters.
+// isOn reports whether one of the clusters is a target of b.
 func isOn(b workv1alpha2.Binding, clusters map[string]bool) bool {
 	return slices.ContainsFunc(plan.Targets(plan.SpecOf(b)), func(t workv1alpha2.TargetCluster) bool { return clusters[t.Name] })
 }
 
-// selectable reports whether anything changed that overrides pick clusters by.
+// selectable reports whether anything changed by which overrides select clusters.
 func selectable(before, after *clusterv1alpha1.Cluster) bool {
 	a, b := &before.Spec, &after.Spec
 	return !maps.Equal(before.Labels, after.Labels) || a.Provider != b.Provider || a.Region != b.Region ||

@@ -108,7 +108,7 @@ func raw(text string) func(*workv1alpha1.Work) {
 	return func(w *workv1alpha1.Work) { w.Spec.Workload.Manifests[0].Raw = []byte(text) }
 }
 
-// writeRecorder is a hub that only notes what is written, and fails for some clusters.
+// writeRecorder is a hub that only records what is written, and fails for some clusters.
 type writeRecorder struct {
 	client.Client
 	fails map[string]error
@@ -221,7 +221,7 @@ func TestDispatchAndClean(t *testing.T) {
 				hub:      hub,
 				parallel: 1,
 				cluster: func(context.Context, string) (*clusterv1alpha1.Cluster, bool, error) {
-					return &clusterv1alpha1.Cluster{}, true, nil // of which nothing bad is known
+					return &clusterv1alpha1.Cluster{}, true, nil // without conditions, it counts as reachable
 				},
 				written: writecache.New[*workv1alpha1.Work](clocktesting.NewFakePassiveClock(time.Unix(0, 0))),
 				find: func(_ context.Context, key client.ObjectKey) (*workv1alpha1.Work, bool, error) {
@@ -301,7 +301,7 @@ func TestTouches(t *testing.T) {
 	}
 }
 
-// TestOrphans: Works whose binding the cache does not have go only once the
+// TestOrphans: Works whose binding the cache does not have are deleted only once the
 // control plane does not have it either.
 func TestOrphans(t *testing.T) {
 	b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-deployment"}}
@@ -377,8 +377,8 @@ func TestReadTemplate(t *testing.T) {
 	}
 }
 
-// TestAWorkOfANamespaceWhoseNameHashesAlike is another binding's, and is neither changed
-// nor taken for the own one.
+// TestAWorkOfANamespaceWhoseNameHashesAlike: it belongs to another binding, and is neither changed
+// nor taken for the binding's own.
 func TestAWorkOfANamespaceWhoseNameHashesAlike(t *testing.T) {
 	if a, b := workv1alpha2.WorkName("Deployment", "api", "victim"), workv1alpha2.WorkName("Deployment", "api", "team-4bcs3w"); a != b {
 		t.Fatalf("the names are %s and %s: others hash alike by now", a, b)

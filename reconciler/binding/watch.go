@@ -33,7 +33,7 @@ import (
 
 type queue = workqueue.TypedRateLimitingInterface[ctrl.Request]
 
-// Register adds the loop to mgr. The indexes of bindings must be there.
+// Register adds the loop to mgr. The indexes of bindings must have been added before.
 func (r *Reconciler) Register(ctx context.Context, mgr ctrl.Manager) error {
 	r.templates.Listen(templatestore.Listener{Changed: r.templateChanged, KindChanged: func(ctx context.Context, gvk schema.GroupVersionKind, state templatestore.State) {
 		if state != templatestore.Synced {
@@ -73,8 +73,8 @@ func (r *Reconciler) Register(ctx context.Context, mgr ctrl.Manager) error {
 	return nil
 }
 
-// Reinterpret looks again at the bindings of templates of kinds about which
-// something else is known than before.
+// Reinterpret enqueues the bindings of templates of kinds whose interpreter rules have
+// changed.
 func (r *Reconciler) Reinterpret(ctx context.Context, affects func(schema.GroupVersionKind) bool) {
 	err := bindings.Each(ctx, r.works.hub, func(b workv1alpha2.Binding) {
 		if affects(bindings.TemplateOf(b).GroupVersionKind) {
@@ -86,10 +86,10 @@ func (r *Reconciler) Reinterpret(ctx context.Context, affects func(schema.GroupV
 	}
 }
 
-// templateChanged looks at the binding of a template whose content changed. If
-// that changes nothing of what the binding says, its Works are due. Otherwise
-// the binding says first what the template loop made of it; where it did
-// before the change was seen here, nothing else would bring it back.
+// templateChanged enqueues the binding of a template whose content changed. If
+// nothing has to be decided about the change, the Works can be written. Else
+// they wait for the template loop to write the binding, whose event would enqueue it, too; but
+// if that event came before this one, nothing else would.
 func (r *Reconciler) templateChanged(key templatestore.Key, before, after *unstructured.Unstructured, _ bool) {
 	if before != nil && after != nil {
 		r.inbox.Add(ctrl.Request{NamespacedName: bindings.KeyOf(key)}, false)
@@ -100,11 +100,11 @@ func requestFor(b metav1.Object) ctrl.Request {
 	return ctrl.Request{NamespacedName: client.ObjectKey{Namespace: b.GetNamespace(), Name: b.GetName()}}
 }
 
-// needs is the owner of the wish to watch the kind of a binding's template.
+// needs is the owner under which the kind of a binding's template is watched.
 type needs client.ObjectKey
 
-// bindingEvents has the store watch the kinds of bindings, and looks at
-// bindings that changed in what Works depend on.
+// bindingEvents makes the store watch the kinds of bindings' templates, and enqueues
+// bindings with a change on which Works depend.
 func (r *Reconciler) bindingEvents() handler.EventHandler {
 	want := func(b workv1alpha2.Binding) {
 		r.templates.Want(needs(client.ObjectKeyFromObject(b)), bindings.TemplateOf(b).GroupVersionKind)
@@ -140,9 +140,9 @@ func decisive(before, after workv1alpha2.Binding) bool {
 		!slices.Equal(plan.PrunedFrom(before), plan.PrunedFrom(after))
 }
 
-// workEvents looks at the binding of a Work that somebody else made, changed
-// or removed, of one that is ready, where a cluster is to be left for it, or that serves
-// nobody any more, where its cluster is to be left, and of one that cannot go.
+// workEvents enqueues the binding of a Work that somebody else created, changed
+// or deleted, and of one whose deletion is blocked. If the binding is leaving a cluster, it also does so
+// for a Work that has become ready, or that serves nobody any more.
 func (r *Reconciler) workEvents() handler.TypedEventHandler[*workv1alpha1.Work, ctrl.Request] {
 	add := func(w *workv1alpha1.Work, q queue) {
 		if key, ok := bindings.OwnerOf(w); ok {
@@ -174,8 +174,8 @@ func (r *Reconciler) workEvents() handler.TypedEventHandler[*workv1alpha1.Work, 
 	}
 }
 
-// decides reports whether clusters may be left since a Work changed: its copy is ready, or serves
-// nobody, and that is new, or somebody waits to hear it.
+// decides reports whether a cluster may be left because of the change of a Work: its copy is ready, or serves
+// nobody, and that is new, or a binding waits for the status.
 func decides(before, after *workv1alpha1.Work, awaited bool) bool {
 	ends := func(whole bool) bool {
 		return !rollup.Serves(after, true, whole) && (awaited || rollup.Serves(before, true, whole))

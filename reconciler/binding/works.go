@@ -18,9 +18,9 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
-// workLister lists Works, and reads the clusters that they are for: from the hub's cache,
-// and from what was written and is not there yet. What it returns is shared: it must not be
-// changed.
+// workLister lists Works, and reads their Clusters: from the hub's cache,
+// and from own writes that the cache does not have yet. What it returns is the cache's own: do not
+// change it.
 type workLister struct {
 	hub     client.Reader
 	written *writecache.Cache[*workv1alpha1.Work]
@@ -35,8 +35,8 @@ func (s *workLister) of(ctx context.Context, b workv1alpha2.Binding) ([]*workv1a
 	return s.list(ctx, client.MatchingFields{bindings.WorksByID: id}, func(w *workv1alpha1.Work) bool { return bindings.IDOf(w) == id })
 }
 
-// left returns the Works that name a binding that is gone and are not being
-// deleted yet, or hold claims whose template may be gone by now.
+// left returns the Works that name a binding that is gone, if they are not being
+// deleted yet, or hold a volume claim whose template may be gone by now.
 func (s *workLister) left(ctx context.Context, gone client.ObjectKey) ([]*workv1alpha1.Work, error) {
 	works, err := s.list(ctx, client.MatchingFields{bindings.WorksByOwner: gone.String()}, func(w *workv1alpha1.Work) bool {
 		key, ok := bindings.OwnerOf(w)
@@ -94,7 +94,7 @@ func (s *workLister) cluster(ctx context.Context, name string) (*clusterv1alpha1
 }
 
 // meant returns the names of the clusters that a rule of one of the overrides
-// picks.
+// selects.
 func (s *workLister) meant(ctx context.Context, overrides ...policyv1alpha1.Override) (map[string]bool, error) {
 	var list clusterv1alpha1.ClusterList
 	if err := s.hub.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {

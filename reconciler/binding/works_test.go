@@ -68,7 +68,7 @@ func (f *fleet) member(name string) *clusterv1alpha1.Cluster {
 	return &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: f.cluster(name)}}
 }
 
-// says has a cluster say whether it is ready.
+// says writes whether a cluster is ready into its condition.
 func (f *fleet) says(name string, ready metav1.ConditionStatus) {
 	f.Helper()
 	c := f.member(name)
@@ -87,7 +87,8 @@ func TestClustersComeAndGo(t *testing.T) {
 	edit(f, f.member("b"), func(c *clusterv1alpha1.Cluster) { c.Labels["fleet"] = "none" })
 	f.wrote("a cluster that no longer fits, while the other has not got it", map[string]int{"PATCH resourcebindings": 1})
 	f.says("a", metav1.ConditionUnknown)
-	f.wrote("nobody hears of the other", map[string]int{}) // and the loops know: Clusters and Works are watched apart
+	// Wait until the loops have seen the Cluster, as Clusters and Works have separate watches.
+	f.wrote("nobody hears of the other", map[string]int{})
 	f.arrive("web", "a")
 	f.wrote("the other had it when it was last heard of", map[string]int{})
 	f.says("a", metav1.ConditionTrue)
@@ -128,8 +129,8 @@ func TestClustersComeAndGo(t *testing.T) {
 	eventually(f, "images", map[string]string{"a": "2x1"}, func() map[string]string { return f.images("web") })
 }
 
-// TestNoClusterIsLeftForWhatWasSaidBeforeAStart: while the loops stood still, the cluster
-// that stays may have lost what its Work says it has.
+// TestNoClusterIsLeftForWhatWasSaidBeforeAStart: while the loops were down, the cluster
+// that stays may have lost what its Work reports.
 func TestNoClusterIsLeftForWhatWasSaidBeforeAStart(t *testing.T) {
 	f := newFleet(t, "a", "b")
 	policy := f.policy("all", deployments("web"))
@@ -171,8 +172,8 @@ func TestNoClusterIsLeftForWhatWasSaidBeforeAStart(t *testing.T) {
 	eventually(f, "images once the time is over", one, func() map[string]string { return f.images("web") })
 }
 
-// TestNoClusterIsLeftForWhatWasSaidBeforeItsMemberWasBack: while a member was out of reach,
-// or its agent stood still, it may have lost what its Work says it has.
+// TestNoClusterIsLeftForWhatWasSaidBeforeItsMemberWasBack: while a member was unreachable,
+// or its agent was down, it may have lost what its Work reports.
 func TestNoClusterIsLeftForWhatWasSaidBeforeItsMemberWasBack(t *testing.T) {
 	f := newFleet(t, "a", "b")
 	f.stop()
@@ -202,8 +203,8 @@ func TestNoClusterIsLeftForWhatWasSaidBeforeItsMemberWasBack(t *testing.T) {
 	}
 }
 
-// TestNoClusterIsLeftForOneThatDoesNotAnswer: the Cluster says for a while that one that
-// has gone is ready, and its Work that what it had is healthy.
+// TestNoClusterIsLeftForOneThatDoesNotAnswer: after a cluster is lost, its Cluster is still ready for a while,
+// and its Works healthy.
 func TestNoClusterIsLeftForOneThatDoesNotAnswer(t *testing.T) {
 	f := newFleet(t, "a", "b")
 	policy := f.policy("all", deployments("web"))
@@ -224,8 +225,8 @@ func TestNoClusterIsLeftForOneThatDoesNotAnswer(t *testing.T) {
 	eventually(f, "images", map[string]string{"a": "2x1"}, func() map[string]string { return f.images("web") })
 }
 
-// TestNoClusterIsLeftForOneThatHasNothing: the Work says that all is well there, since
-// nobody was told of what has gone; the cluster, asked itself, does not.
+// TestNoClusterIsLeftForOneThatHasNothing: the Work reports that all is well, since
+// no watch has shown the loss; a read from the cluster itself does.
 func TestNoClusterIsLeftForOneThatHasNothing(t *testing.T) {
 	f := newFleet(t, "a", "b")
 	policy := f.policy("all", deployments("web"))
@@ -246,8 +247,8 @@ func TestNoClusterIsLeftForOneThatHasNothing(t *testing.T) {
 	eventually(f, "images", map[string]string{"a": "2x1"}, func() map[string]string { return f.images("web") })
 }
 
-// TestTwoClustersAreLeftForOne: whoever stays is asked once, whatever is left for it: an
-// answer counts for who asked before it, and there is none for a second question yet.
+// TestTwoClustersAreLeftForOne: the cluster that stays is asked once in a pass, however many are left for it: an
+// answer counts only for a question before it, and a second question would have none yet.
 func TestTwoClustersAreLeftForOne(t *testing.T) {
 	f := newFleet(t, "a", "b", "c")
 	policy := f.policy("all", deployments("web"))
@@ -311,7 +312,7 @@ func TestEvictionsAndSuspension(t *testing.T) {
 			FromCluster: f.cluster("b"), PurgeMode: policyv1alpha1.PurgeModeGracefully, Reason: "Test", Producer: "test",
 		}}
 	})
-	f.wrote("a cluster that is left gracefully", map[string]int{"PATCH resourcebindings": 1}) // since when
+	f.wrote("a cluster that is left gracefully", map[string]int{"PATCH resourcebindings": 1}) // the deadline
 	if diff := cmp.Diff(both, f.images("web")); diff != "" {
 		t.Errorf("images (-want +got):\n%s", diff)
 	}

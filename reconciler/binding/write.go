@@ -29,13 +29,13 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
-// noSpace is how long to wait for the execution namespace of a cluster.
+// noSpace is the pause before the next try while the execution namespace of a cluster does not exist.
 const noSpace = 2 * time.Second
 
-// shareGoes is how long to wait for a share of a quota to make room.
+// shareGoes is the pause before the next try while the Work of a quota's share has the name of one that is planned.
 const shareGoes = time.Second
 
-// writer makes, changes and deletes Works.
+// writer creates, changes and deletes Works.
 type writer struct {
 	hub       client.Writer
 	claims    releaser
@@ -51,12 +51,12 @@ type writer struct {
 	ends      func(cluster *clusterv1alpha1.Cluster) bool
 	clock     clock.PassiveClock
 	parallel  int
-	// evictions says how clusters are left that failed.
+	// evictions configures how failed clusters are evicted.
 	evictions Evictions
 }
 
-// withdraw removes all Works of a binding that is gone or being deleted, lets
-// it go, and ends the pass.
+// withdraw removes all Works of a binding that is gone or being deleted, removes its finalizer,
+// and ends the pass.
 func (p writer) withdraw(ctx context.Context, s *state) (loop.Next, error) {
 	if s.binding != nil && s.binding.GetDeletionTimestamp() == nil {
 		return loop.Next{}, nil
@@ -90,8 +90,8 @@ func (p writer) withdraw(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{Done: true, After: wait}, nil
 }
 
-// depart removes the Works of clusters from which the template was pruned before the others: what it is to be
-// elsewhere meanwhile is another matter.
+// depart removes the Works in clusters from which the template was pruned before the others. It comes before
+// rendering, so that a template that cannot be rendered is removed there all the same.
 func (p writer) depart(ctx context.Context, s *state) (loop.Next, error) {
 	left := worksIn(s.works, plan.PrunedFrom(s.binding)...)
 	if len(left) == 0 {
@@ -105,8 +105,8 @@ func (p writer) depart(ctx context.Context, s *state) (loop.Next, error) {
 }
 
 // dispatch writes the Works that differ from their plans. While a cluster that
-// is to be left before anything starts elsewhere still has a Work, nothing is
-// written: the removal of that Work brings the binding back.
+// has to be left before anything starts elsewhere still has a Work, it writes
+// nothing: the deletion of that Work enqueues the binding again.
 func (p writer) dispatch(ctx context.Context, s *state) (loop.Next, error) {
 	if spec := s.binding.BindingSpec(); len(worksIn(s.works, plan.LeaveFirst(spec)...)) > 0 {
 		return loop.Next{Done: true}, p.remove(ctx, worksIn(s.works, plan.MayLeaveFirst(spec, once(awayFrom(ctx, p)))...))
@@ -139,19 +139,19 @@ func (p writer) dispatch(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{After: s.awaits}, nil
 }
 
-// outcome is what became of one cluster's plan.
+// outcome is the result of one cluster's plan.
 type outcome struct {
-	// stands is true if the cluster has a Work for the binding, be it an older
+	// stands is true if the cluster has a Work for the binding, even an older
 	// version.
 	stands bool
-	// ready is true if the Work was as planned already, is applied and healthy.
+	// ready is true if the Work was as planned before, and is applied and healthy.
 	ready bool
-	// after is when to look again where the manifest is on its way.
+	// after is the pause before the next try; zero for none.
 	after time.Duration
 	err   error
 }
 
-// bring makes the cluster's Work what is planned.
+// bring brings the cluster's Work to what is planned.
 func (p writer) bring(ctx context.Context, s *state, planned plan.WorkPlan) outcome {
 	if after, awaits := kinds.Awaits(planned.Err); awaits {
 		return outcome{stands: len(worksIn(s.works, planned.Cluster)) > 0, after: max(after, time.Millisecond)}
@@ -183,29 +183,29 @@ func (p writer) bring(ctx context.Context, s *state, planned plan.WorkPlan) outc
 	return outcome{stands: stands, ready: ready, after: after, err: err}
 }
 
-// anothers reports whether a Work is another binding's: names are made of hashes, and two
-// namespaces may be so named that all of theirs are alike.
+// anothers reports whether a Work belongs to another binding. That can happen, as names contain hashes, and
+// somebody may choose the name of a namespace so that the hashes are the same.
 func anothers(key client.ObjectKey, work *workv1alpha1.Work) bool {
 	owner, known := bindings.OwnerOf(work)
 	return known && owner != key
 }
 
-// isShare reports whether a Work brings a share of a FederatedResourceQuota. A template of the
+// isShare reports whether a Work carries a share of a FederatedResourceQuota. A template with the same
 // name has precedence: the share's loop removes the Work.
 func isShare(work *workv1alpha1.Work) bool {
 	_, is := plan.ShareOf(work)
 	return is
 }
 
-// taken says that the name of a Work is another binding's, and what to do.
+// taken returns the error for a Work whose name belongs to another binding.
 func taken(key client.ObjectKey, work *workv1alpha1.Work) error {
 	owner, _ := bindings.OwnerOf(work)
 	return fmt.Errorf("Work %s has its name, which is made of a hash that both have, and is of the binding %s: give the template of %s, or its namespace, another name", //nolint:staticcheck // begins with the name of a kind
 		client.ObjectKeyFromObject(work), owner, key)
 }
 
-// keep leaves the cluster's Work as it is, and has it say why that is not what
-// it should be: without that, a change that fails would look like one that is
+// keep leaves the cluster's Works as they are, and annotates them with why they are not up to date:
+// else a change that fails would look like one that is
 // done.
 func (p writer) keep(ctx context.Context, works []*workv1alpha1.Work, fault error) outcome {
 	out := outcome{stands: len(works) > 0, err: fault}
@@ -232,8 +232,8 @@ func (p writer) keep(ctx context.Context, works []*workv1alpha1.Work, fault erro
 	return out
 }
 
-// change makes a Work what is planned, and reports whether it stands and whether it
-// was anything else.
+// change brings a Work to what is planned, and reports whether it exists and whether it
+// differed.
 func (p writer) change(ctx context.Context, current *workv1alpha1.Work, planned plan.WorkPlan) (stands, changed bool, err error) {
 	desired, changed := merged(current, planned.Work)
 	if !changed {
@@ -245,7 +245,7 @@ func (p writer) change(ctx context.Context, current *workv1alpha1.Work, planned 
 	}
 	if err := p.hub.Patch(ctx, desired, client.RawPatch(types.MergePatchType, patch)); err != nil {
 		if bindings.IsStale(err) {
-			return false, true, nil // gone: its event brings the binding back
+			return false, true, nil // gone: the event of its deletion enqueues the binding again
 		}
 		return true, true, fmt.Errorf("change the work: %w", err)
 	}
@@ -255,11 +255,11 @@ func (p writer) change(ctx context.Context, current *workv1alpha1.Work, planned 
 }
 
 func (p writer) create(ctx context.Context, planned plan.WorkPlan) (bool, error) {
-	work := planned.Work // from now on as the server answers
+	work := planned.Work // Create sets it to the server's answer
 	err := p.hub.Create(ctx, work)
 	switch {
 	case apierrors.IsAlreadyExists(err):
-		return true, nil // the cache lags: its event brings the binding back
+		return true, nil // the cache lags: the event of its creation enqueues the binding again
 	case apierrors.IsNotFound(err) || apierrors.HasStatusCause(err, "NamespaceTerminating"):
 		return false, loop.Waiting(workv1alpha2.EventReasonSyncWorkFailed, noSpace, fmt.Errorf("there is no namespace for its works yet: %w", err))
 	case err != nil:
@@ -270,8 +270,8 @@ func (p writer) create(ctx context.Context, planned plan.WorkPlan) (bool, error)
 	return true, nil
 }
 
-// clean removes the Works of clusters that the binding has left, once it stands
-// somewhere else or is to stand nowhere, and returns what went wrong so far.
+// clean removes the Works in clusters that the binding has left, once it has a Work
+// elsewhere, or no clusters at all, and returns all errors of the pass.
 func (p writer) clean(ctx context.Context, s *state) (loop.Next, error) {
 	keeps := plan.Keeps(plan.SpecOf(s.binding))
 	if len(keeps) == 0 || s.stand > 0 {
@@ -287,8 +287,8 @@ func (p writer) clean(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, joined(s.failed)
 }
 
-// remove deletes Works that are not being deleted yet, side by side. Those of claims whose
-// template is gone say so first.
+// remove deletes Works that are not being deleted yet, concurrently. Works of volume claims whose
+// template is gone are annotated first: see releaser.
 func (p writer) remove(ctx context.Context, works []*workv1alpha1.Work) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(p.parallel)
