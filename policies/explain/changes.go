@@ -57,8 +57,7 @@ type group struct {
 	clusters []string
 }
 
-// groupRules groups the rules of all clusters, in the order in which they are
-// first applied.
+// groupRules groups the rules of all clusters, in the order in which they are first applied.
 func groupRules(clusters []ClusterOverrides) []group {
 	var out []group
 	for _, c := range clusters {

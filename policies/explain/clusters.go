@@ -40,8 +40,7 @@ func (w *writer) placement(e Explanation) {
 	}
 }
 
-// term writes the table of one term; stands are the clusters that the template is
-// placed in.
+// term writes the table of one term; stands are the clusters that the template is placed in.
 func (w *writer) term(t Term, stands []Target) {
 	rows, rest := rowsOf(t, stands, w.opts.All)
 	if len(rows) > 0 {
@@ -68,16 +67,14 @@ func (w *writer) term(t Term, stands []Target) {
 // row is one cluster in the table of a term.
 type row struct {
 	Verdict
-	// has is what the cluster has of the template; nil where the template is not
-	// placed there.
+	// has is what the cluster has of the template; nil where the template is not placed there.
 	has *Target
 	// held means that the template is placed in any cluster.
 	held bool
 }
 
-// rowsOf returns the rows of a term, beginning with clusters that get or have the
-// template, and the refused clusters, grouped by reason. With all, refused
-// clusters get rows too.
+// rowsOf returns the rows of a term, beginning with clusters that get or have the template, and the refused
+// clusters, grouped by reason. With all, refused clusters get rows too.
 func rowsOf(t Term, stands []Target, all bool) (rows []row, rest []refusals) {
 	holds := map[string]*Target{}
 	for i := range stands {
@@ -178,6 +175,5 @@ func addRefusal(all []refusals, v Verdict) []refusals {
 	return all
 }
 
-// reason returns a plugin's reason without its beginning, as the clusters are
-// named beside it.
+// reason returns a plugin's reason without its beginning, as the clusters are named beside it.
 func reason(text string) string { return strings.TrimPrefix(text, "cluster(s) ") }

@@ -14,8 +14,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/rollup"
 )
 
-// deliver explains how the template gets to its clusters, and what they report of
-// it.
+// deliver explains how the template gets to its clusters, and what they report of it.
 func (x *explainer) deliver() {
 	if x.out.Placement == nil {
 		return
@@ -57,8 +56,7 @@ func (x *explainer) deliver() {
 	for _, in := range slices.Concat(part.Clusters, part.Former) {
 		of(in.Name).judged(in, part.State == rollup.Healthy, rollup.Released(x.in.Binding))
 	}
-	// Every cluster that has the template, or should, gets a line, whether or not
-	// it has reported anything.
+	// Every cluster that has the template, or should, gets a line, whether or not it has reported anything.
 	wanted := plan.SpecOf(x.in.Binding)
 	for _, cluster := range plan.Keeps(wanted) {
 		of(cluster)
@@ -123,8 +121,7 @@ func (in *Input) items() []workv1alpha2.AggregatedStatusItem {
 	}
 }
 
-// overdue reports whether the binding marks a Work's cluster as overdue, and the
-// Work is still behind.
+// overdue reports whether the binding marks a Work's cluster as overdue, and the Work is still behind.
 func (in *Input) overdue(work *workv1alpha1.Work) bool {
 	return in.Binding != nil && rollup.Behind(work) && rollup.SaysOverdue(in.Binding.BindingStatus().AggregatedStatus, work)
 }

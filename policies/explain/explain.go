@@ -27,9 +27,8 @@ import (
 // Input is what an explanation is made from. Only Template is required; what is
 // missing counts as not existing. Nothing in it is changed.
 type Input struct {
-	// Template with its metadata. Without a UID it is not on the control plane.
-	// Without a creation time it is a manifest, which lacks what the API server
-	// fills in.
+	// Template with its metadata. Without a UID it is not on the control plane. Without a creation time it is a
+	// manifest, which lacks what the API server fills in.
 	Template *unstructured.Unstructured
 	// Binding of the template; nil where it has none.
 	Binding   workv1alpha2.Binding
@@ -40,8 +39,7 @@ type Input struct {
 	Clusters []*clusterv1alpha1.Cluster
 	// Bindings of the namespace, for workload affinity; Binding may be among them.
 	Bindings []workv1alpha2.Binding
-	// Definition is the binding of the CustomResourceDefinition for the template's
-	// kind; nil where there is none.
+	// Definition is the binding of the CustomResourceDefinition for the template's kind; nil where there is none.
 	Definition workv1alpha2.Binding
 	// Works of the binding; nil means that the binding's status is used instead.
 	Works []*workv1alpha1.Work
@@ -120,8 +118,7 @@ type explainer struct {
 	decision propagation.Decision
 	// plan is what the loops would make of the template now.
 	plan plan.TemplatePlan
-	// waits means that a Lazy policy waits for an edit of the template; binding is
-	// then what would follow from one.
+	// waits means that a Lazy policy waits for an edit of the template; binding is then what would follow from one.
 	waits bool
 	// binding is what the loops would decide upon: as the policy wants it, with
 	// the present placement. Nil where there is nothing to place.

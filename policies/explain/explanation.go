@@ -21,22 +21,18 @@ type Explanation struct {
 	Kind       string `json:"kind"`
 	// Resource names the template.
 	Resource Resource `json:"resource"`
-	// Problems that keep it from running as it should, the most important first.
-	// Empty: none.
+	// Problems that keep it from running as it should, the most important first. Empty: none.
 	Problems []Problem `json:"problems,omitempty"`
 	// Unread names what could not be read: what depends on it is left out or may
 	// be wrong. Empty: everything was read.
 	Unread []string `json:"unread,omitempty"`
 	// Carried is which policy carries it.
 	Carried Carried `json:"carried"`
-	// Carries is what it carries, where it is a propagation policy itself. Nil for
-	// other kinds.
+	// Carries is what it carries, where it is a propagation policy itself. Nil for other kinds.
 	Carries *Carries `json:"carries,omitempty"`
-	// Policies that select it, beginning with the one that carries it, and those
-	// that nearly do.
+	// Policies that select it, beginning with the one that carries it, and those that nearly do.
 	Policies []Policy `json:"policies,omitempty"`
-	// Placement is where it runs and why. Nil where no policy carries it and it
-	// has no binding.
+	// Placement is where it runs and why. Nil where no policy carries it and it has no binding.
 	Placement *Placement `json:"placement,omitempty"`
 	// Overrides are what differs from cluster to cluster.
 	Overrides *Overrides `json:"overrides,omitempty"`
@@ -94,13 +90,11 @@ const (
 	ReasonClusterSilent        = "ClusterSilent"
 	ReasonUnhealthy            = "Unhealthy"
 	ReasonUnreadableRecord     = "UnreadableRecord"
-	// ReasonDrifted is for objects that were changed in clusters and are not
-	// changed back.
+	// ReasonDrifted is for objects that were changed in clusters and are not changed back.
 	ReasonDrifted = "Drifted"
 	// ReasonNotInterpreted is for templates whose kind's rules, or webhook, fail.
 	ReasonNotInterpreted = "NotInterpreted"
-	// ReasonUnknownCluster is for policies that name a cluster that does not
-	// exist.
+	// ReasonUnknownCluster is for policies that name a cluster that does not exist.
 	ReasonUnknownCluster = "UnknownCluster"
 	// Reasons for a template that is a policy itself.
 	ReasonPolicyNotReady = "PolicyNotReady"
@@ -122,8 +116,7 @@ type Problem struct {
 
 // Carried is which policy carries the template, and which one would now.
 type Carried struct {
-	// By is the policy by which the template is claimed, according to its labels;
-	// nil for none.
+	// By is the policy by which the template is claimed, according to its labels; nil for none.
 	By *Ref `json:"by,omitempty"`
 	// Now is the policy that would claim the template now; nil for none.
 	Now *Ref `json:"now,omitempty"`
@@ -134,8 +127,7 @@ type Carried struct {
 // Carries is what a propagation policy carries, as its status counts it.
 type Carries struct {
 	Templates int32 `json:"templates"`
-	// Bindings is how many of the templates have a binding, and Placed how many of
-	// those have a placement.
+	// Bindings is how many of the templates have a binding, and Placed how many of those have a placement.
 	Bindings int32 `json:"bindings"`
 	Placed   int32 `json:"placed"`
 }
@@ -147,13 +139,11 @@ type Outcome string
 const (
 	// Won means that the policy carries the template.
 	Won Outcome = "won"
-	// Waits means that it would carry the template, but has to wait for its
-	// overrides.
+	// Waits means that it would carry the template, but has to wait for its overrides.
 	Waits Outcome = "waits"
 	// Lost means that it selects the template, but another policy carries it.
 	Lost Outcome = "lost"
-	// NotSelected means that it is about the kind, but does not select the
-	// template.
+	// NotSelected means that it is about the kind, but does not select the template.
 	NotSelected Outcome = "not selected"
 )
 
@@ -163,27 +153,23 @@ type Policy struct {
 	Outcome  Outcome `json:"outcome"`
 	Why      string  `json:"why"`
 	Priority int32   `json:"priority"`
-	// Selects is how it selects the template: "by name", "by labels", "all of its
-	// kind" or "none".
+	// Selects is how it selects the template: "by name", "by labels", "all of its kind" or "none".
 	Selects string `json:"selects"`
 }
 
 // Placement is where the template runs and why.
 type Placement struct {
-	// Stands is the decision that is in force. Nil where the template has no
-	// binding.
+	// Stands is the decision that is in force. Nil where the template has no binding.
 	Stands *Standing `json:"stands,omitempty"`
-	// Attached means that it runs wherever the templates run that need it, so that
-	// there is no decision of its own.
+	// Attached means that it runs wherever the templates run that need it, so that there is no decision of its own.
 	Attached bool `json:"attached,omitempty"`
 	// Now is what a decision would be at this moment. Nil where the clusters could
 	// not be read, or there is nothing to decide.
 	Now *Prospect `json:"now,omitempty"`
 	// Groups are the affinity groups of workloads that it is in.
 	Groups []Group `json:"groups,omitempty"`
-	// Terms of the affinity that such a decision would try, in order; the last one
-	// is the one that it would take. Where the policy has no terms, there is one
-	// without a name.
+	// Terms of the affinity that such a decision would try, in order; the last one is the one that it would take.
+	// Where the policy has no terms, there is one without a name.
 	Terms []Term `json:"terms,omitempty"`
 }
 
@@ -192,8 +178,7 @@ type Target struct {
 	Name string `json:"name"`
 	// Replicas are zero for kinds that have none.
 	Replicas int32 `json:"replicas,omitempty"`
-	// Components are the replicas of each component, where the decision names
-	// them.
+	// Components are the replicas of each component, where the decision names them.
 	Components map[string]int32 `json:"components,omitempty"`
 }
 
@@ -211,28 +196,23 @@ type Group struct {
 type Standing struct {
 	// Clusters that it runs on.
 	Clusters []Target `json:"clusters"`
-	// RequiredBy are the templates that need it, because of which it runs on
-	// further clusters.
+	// RequiredBy are the templates that need it, because of which it runs on further clusters.
 	RequiredBy []string `json:"requiredBy,omitempty"`
 	// Leaving are the clusters that it is moved away from.
 	Leaving []Leaving `json:"leaving,omitempty"`
-	// Leaves is, for each cluster that it will be moved away from because the
-	// cluster is lost or tainted, when, or what keeps it there: "west at 06:21:04
-	// UTC (in 40s) unless it is back: untolerated taint {a:NoExecute}". Empty
-	// where the record of its decision has no failover rules.
+	// Leaves is, for each cluster that it will be moved away from because the cluster is lost or tainted, when, or
+	// what keeps it there: "west at 06:21:04 UTC (in 40s) unless it is back: untolerated taint {a:NoExecute}".
+	// Empty where the record of its decision has no failover rules.
 	Leaves []string `json:"leaves,omitempty"`
-	// Moved is how it came to be where it is: "from west to east at 2026-01-02
-	// 06:11:04 UTC, 12m ago: untolerated taint {a:NoExecute}". Empty where it has
-	// left no cluster, and while it is still leaving one.
+	// Moved is how it came to be where it is: "from west to east at 2026-01-02 06:11:04 UTC, 12m ago: untolerated
+	// taint {a:NoExecute}". Empty where it has left no cluster, and while it is still leaving one.
 	Moved string `json:"moved,omitempty"`
-	// Returns is where it will return to, and when: "to west at 06:21:04 UTC, when
-	// that has been well for 30s"; or why it does not return, and what would make
-	// it.
+	// Returns is where it will return to, and when: "to west at 06:21:04 UTC, when that has been well for 30s"; or
+	// why it does not return, and what would make it.
 	Returns []string `json:"returns,omitempty"`
 	// Term of the affinity that the decision took; empty where there are no terms.
 	Term string `json:"term,omitempty"`
-	// Reason, Message and At are those of the decision's record; empty where there
-	// is none.
+	// Reason, Message and At are those of the decision's record; empty where there is none.
 	Reason  string       `json:"reason,omitempty"`
 	Message string       `json:"message,omitempty"`
 	At      *metav1.Time `json:"at,omitempty"`
@@ -244,8 +224,7 @@ type Leaving struct {
 	// Reason and Producer are why it is moved, and by whom; either may be empty.
 	Reason   string `json:"reason,omitempty"`
 	Producer string `json:"producer,omitempty"`
-	// Message is until when it stays there, or why and since when; it may be
-	// empty.
+	// Message is until when it stays there, or why and since when; it may be empty.
 	Message string `json:"message,omitempty"`
 }
 
@@ -255,13 +234,11 @@ type Prospect struct {
 	Same     bool     `json:"same"`
 	Clusters []Target `json:"clusters"`
 	Term     string   `json:"term,omitempty"`
-	// Passed are the terms of the affinity that are not tried again until a
-	// rebalance is requested.
+	// Passed are the terms of the affinity that are not tried again until a rebalance is requested.
 	Passed []string `json:"passed,omitempty"`
 	// Error is why there would be no placement; empty where there would.
 	Error string `json:"error,omitempty"`
-	// Due is why the loops are about to make the decision; empty where they are
-	// not.
+	// Due is why the loops are about to make the decision; empty where they are not.
 	Due string `json:"due,omitempty"`
 	// NotDue is why they are not; empty where Due is set.
 	NotDue string `json:"notDue,omitempty"`
@@ -293,8 +270,7 @@ const (
 	Chosen Result = "chosen"
 	// LeftOut means that it fits, but does not get the template.
 	LeftOut Result = "left out"
-	// Fits means that it could get the template, but the term as a whole is not
-	// taken.
+	// Fits means that it could get the template, but the term as a whole is not taken.
 	Fits Result = "fits"
 	// Refused means that it does not fit.
 	Refused Result = "refused"
@@ -315,19 +291,15 @@ type Verdict struct {
 	// Score is the sum of Scores, which are by plugin.
 	Score  int64            `json:"score,omitempty"`
 	Scores map[string]int64 `json:"scores,omitempty"`
-	// Capacity is how many replicas it could run in total; nil where capacity does
-	// not matter.
+	// Capacity is how many replicas it could run in total; nil where capacity does not matter.
 	Capacity *int64 `json:"room,omitempty"`
-	// Counted is how long before now, such as "12s", an estimator counted Capacity
-	// on the cluster's nodes for the decision that is in force. Empty where
-	// Capacity follows from the cluster's status.
+	// Counted is how long before now, such as "12s", an estimator counted Capacity on the cluster's nodes for the
+	// decision that is in force. Empty where Capacity follows from the cluster's status.
 	Counted string `json:"counted,omitempty"`
-	// Unreported is what the cluster's status does not show of its nodes, such as
-	// "the label zone", so that Capacity is only what the sum of its nodes allows.
-	// Empty: nothing.
+	// Unreported is what the cluster's status does not show of its nodes, such as "the label zone", so that
+	// Capacity is only what the sum of its nodes allows. Empty: nothing.
 	Unreported string `json:"untold,omitempty"`
-	// Tier is 0 for clusters of the affinity itself, and i+1 for those of overflow
-	// affinity i.
+	// Tier is 0 for clusters of the affinity itself, and i+1 for those of overflow affinity i.
 	Tier int `json:"tier,omitempty"`
 	// Weight by which replicas are divided; 0 where there are no weights.
 	Weight int64 `json:"weight,omitempty"`
@@ -349,8 +321,7 @@ type ClusterOverrides struct {
 	Cluster string `json:"cluster"`
 	// Rules that apply, in the order in which they do.
 	Rules []Rule `json:"rules,omitempty"`
-	// Error is why the manifest cannot be made; the cluster then keeps what it
-	// has.
+	// Error is why the manifest cannot be made; the cluster then keeps what it has.
 	Error string `json:"error,omitempty"`
 }
 
@@ -372,8 +343,7 @@ type Delivery struct {
 	Conflicts string `json:"conflicts"`
 	// Preserved means that members keep the object when the template is deleted.
 	Preserved bool `json:"preserved,omitempty"`
-	// Clusters that have the template or should, sorted by name. Empty where it
-	// has no binding.
+	// Clusters that have the template or should, sorted by name. Empty where it has no binding.
 	Clusters []Delivered `json:"clusters,omitempty"`
 	// AsReported means that the clusters could not be read, so that any of them
 	// may be silent. It is not encoded, as programs find that in Unread.
@@ -390,26 +360,20 @@ type Delivered struct {
 	// Kept is until when it stays there although it is leaving: "kept until west
 	// is healthy". Empty where it does not stay.
 	Kept string `json:"kept,omitempty"`
-	// Silent is how long the cluster has not been heard of, such as "unreachable
-	// for 3m": the other fields are as it reported them last. Empty where the
-	// cluster answers.
+	// Silent is how long the cluster has not been heard of, such as "unreachable for 3m": the other fields are as
+	// it reported them last. Empty where the cluster answers.
 	Silent string `json:"silent,omitempty"`
-	// Applied means that the cluster has what it should; nil where that is not
-	// known.
+	// Applied means that the cluster has what it should; nil where that is not known.
 	Applied *bool `json:"applied,omitempty"`
-	// Outdated means that the cluster runs the version before, and the other
-	// fields are about that one.
+	// Outdated means that the cluster runs the version before, and the other fields are about that one.
 	Outdated bool `json:"outdated,omitempty"`
-	// Stays means that this version goes on running there, as no policy carries
-	// the template any more.
+	// Stays means that this version goes on running there, as no policy carries the template any more.
 	Stays bool `json:"stays,omitempty"`
-	// Health is Healthy, Unhealthy or Unknown; Running for a Job that has not
-	// ended; Updating for a Deployment of which the version before runs, too;
-	// empty where nothing is known.
+	// Health is Healthy, Unhealthy or Unknown; Running for a Job that has not ended; Updating for a Deployment of
+	// which the version before runs, too; empty where nothing is known.
 	Health string `json:"health,omitempty"`
 	// Message is why the template, or its latest version, was not applied.
 	Message string `json:"message,omitempty"`
-	// Ails is why it is not healthy there, according to its Pods; empty where it
-	// is healthy, or that is not known.
+	// Ails is why it is not healthy there, according to its Pods; empty where it is healthy, or that is not known.
 	Ails string `json:"ails,omitempty"`
 }

@@ -10,8 +10,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/rollup"
 )
 
-// strayed returns a problem if clusters have drifted from what was sent and are
-// not corrected.
+// strayed returns a problem if clusters have drifted from what was sent and are not corrected.
 func strayed(in Input) problems {
 	if in.Binding == nil {
 		return nil
@@ -24,10 +23,9 @@ func strayed(in Input) problems {
 	return problems{{Reason: ReasonDrifted, Message: "clusters hold something else than it says, and it is left so: " + c.Message, Next: next}}
 }
 
-// misread returns a problem if the control plane cannot interpret the template,
-// or its objects in clusters. The problem is taken from the binding's conditions
-// or, where there is no binding, from the policy's status. title names the
-// template.
+// misread returns a problem if the control plane cannot interpret the template, or its objects in clusters. The
+// problem is taken from the binding's conditions or, where there is no binding, from the policy's status. title
+// names the template.
 func misread(in Input, d propagation.Decision, title string) problems {
 	const next = "see that the webhook answers that it names, or correct the customization; it is tried again until it works"
 	if in.Binding != nil {

@@ -2,8 +2,7 @@ package explain
 
 import "slices"
 
-// Only returns the explanation with only what is about the given clusters, or
-// about none in particular.
+// Only returns the explanation with only what is about the given clusters, or about none in particular.
 func (e Explanation) Only(clusters []string) Explanation {
 	named := func(name string) bool { return slices.Contains(clusters, name) }
 	if e.Placement != nil {

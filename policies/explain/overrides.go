@@ -52,8 +52,7 @@ func failedIn(clusters []ClusterOverrides) bool {
 	return slices.ContainsFunc(clusters, func(c ClusterOverrides) bool { return c.Error != "" })
 }
 
-// worksInput returns the input from which Works are made; false where there is no
-// binding.
+// worksInput returns the input from which Works are made; false where there is no binding.
 func (x *explainer) worksInput() (plan.WorksInput, bool) {
 	in := plan.WorksInput{
 		Binding: x.in.Binding, Template: x.in.Template, Cluster: x.snap.Cluster,
@@ -69,8 +68,7 @@ func (x *explainer) worksInput() (plan.WorksInput, bool) {
 	return in, in.Binding != nil
 }
 
-// overridesOf returns what the rules do to the manifest of one cluster; false
-// where they do nothing.
+// overridesOf returns what the rules do to the manifest of one cluster; false where they do nothing.
 func overridesOf(in *plan.WorksInput, work *plan.WorkPlan, chain override.Chain) (ClusterOverrides, bool) {
 	out := ClusterOverrides{Cluster: work.Cluster}
 	if work.Err != nil {

@@ -80,8 +80,7 @@ func (x *explainer) place() {
 	x.placementProblems()
 }
 
-// planned returns what the loops would make of the template now if these were the
-// policies.
+// planned returns what the loops would make of the template now if these were the policies.
 func (in *Input) planned(policies []policyv1alpha1.Policy) plan.TemplatePlan {
 	bindings := slices.Clone(in.Bindings)
 	if in.Binding != nil {
@@ -108,9 +107,8 @@ func (in *Input) eager(lazy policyv1alpha1.Policy) []policyv1alpha1.Policy {
 	return out
 }
 
-// undecided returns the binding that the loops would decide upon: as the policy
-// wants it, with the present placement and its record. Where no policy wants one,
-// it is the present binding.
+// undecided returns the binding that the loops would decide upon: as the policy wants it, with the present
+// placement and its record. Where no policy wants one, it is the present binding.
 func (x *explainer) undecided(wanted workv1alpha2.Binding) workv1alpha2.Binding {
 	if wanted == nil {
 		return x.in.Binding
@@ -133,9 +131,8 @@ func (x *explainer) undecided(wanted workv1alpha2.Binding) workv1alpha2.Binding 
 	return b
 }
 
-// decideAsRecorded sets the plugins to those by which the binding was decided,
-// according to its record, and returns the names of those that this program does
-// not have.
+// decideAsRecorded sets the plugins to those by which the binding was decided, according to its record, and returns
+// the names of those that this program does not have.
 func (in *Input) decideAsRecorded() (missing []string) {
 	if in.Binding == nil {
 		return nil
@@ -145,8 +142,7 @@ func (in *Input) decideAsRecorded() (missing []string) {
 	return missing
 }
 
-// unsure removes all results that the missing plugins might change. A refusal
-// stays, as no plugin can undo it.
+// unsure removes all results that the missing plugins might change. A refusal stays, as no plugin can undo it.
 func (p *Placement) unsure(missing []string) {
 	p.Now.Plugins, p.Now.Due = missing, ""
 	p.Now.NotDue = "the control plane decides by " + notHere(missing)
@@ -261,8 +257,7 @@ func sameTarget(a, b Target) bool {
 	return a.Name == b.Name && a.Replicas == b.Replicas && maps.Equal(a.Components, b.Components)
 }
 
-// notCarried is why nothing is decided for a template that no policy carries any
-// more.
+// notCarried is why nothing is decided for a template that no policy carries any more.
 const notCarried = "no policy carries the template: what runs, runs on"
 
 // quotaExceeded is why nothing is decided for a template that a quota refuses.
@@ -334,8 +329,7 @@ func terms(trace placement.Trace, stands []workv1alpha2.TargetCluster, in placem
 	return out
 }
 
-// withLeaving adds the clusters that the template is placed in and that a
-// decision no longer considers.
+// withLeaving adds the clusters that the template is placed in and that a decision no longer considers.
 func withLeaving(verdicts []Verdict, stands []workv1alpha2.TargetCluster, snap placement.Snapshot) []Verdict {
 	for _, target := range stands {
 		if slices.ContainsFunc(verdicts, func(v Verdict) bool { return v.Cluster == target.Name }) {
@@ -351,8 +345,7 @@ func withLeaving(verdicts []Verdict, stands []workv1alpha2.TargetCluster, snap p
 	return verdicts
 }
 
-// verdict returns the result of one cluster in a term; chosen is the final
-// placement.
+// verdict returns the result of one cluster in a term; chosen is the final placement.
 func verdict(v *placement.Verdict, t *placement.TermTrace, chosen []workv1alpha2.TargetCluster) Verdict {
 	out := Verdict{
 		Cluster: v.Cluster, Plugin: v.Refused, Why: v.Reason, Tier: v.Tier, Weight: v.Weight, Replicas: v.Replicas, Assigned: v.Assigned,

@@ -13,8 +13,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/selector"
 )
 
-// policies explains which policy carries the template, and what became of the
-// others.
+// policies explains which policy carries the template, and what became of the others.
 func (x *explainer) policies() {
 	c := propagation.Case{
 		Template: x.in.Template, Candidates: x.in.Policies, Owner: propagation.OwnerOf(x.in.Template, x.in.Policies),
@@ -48,8 +47,7 @@ func (x *explainer) policies() {
 	x.policyProblems()
 }
 
-// policy returns what became of one policy; false where it is about other objects
-// altogether.
+// policy returns what became of one policy; false where it is about other objects altogether.
 func (in *Input) policy(v propagation.Verdict, r selector.Resource) (Policy, bool) {
 	out := Policy{Ref: *refOf(v.Policy), Outcome: Lost, Why: v.Why, Priority: v.Priority, Selects: v.Selected.String()}
 	switch v.Outcome {
@@ -120,8 +118,7 @@ func (x *explainer) policyProblems() {
 	}
 }
 
-// synced reports whether the template is a namespace, which the control plane
-// creates in every cluster.
+// synced reports whether the template is a namespace, which the control plane creates in every cluster.
 func (x *explainer) synced() bool {
 	t := x.in.Template
 	return t.GetAPIVersion() == "v1" && t.GetKind() == "Namespace" && plan.SyncsNamespace(t, x.in.Skip)
@@ -132,9 +129,8 @@ func selected(all []Policy) bool {
 	return slices.ContainsFunc(all, func(p Policy) bool { return p.Outcome != NotSelected })
 }
 
-// own explains why no policy carries an object that the control plane made for
-// itself: only a policy that names it can. If it is bound, a policy for all of
-// its kind carried it before, and its copies in clusters stay.
+// own explains why no policy carries an object that the control plane made for itself: only a policy that names it
+// can. If it is bound, a policy for all of its kind carried it before, and its copies in clusters stay.
 func own(bound bool) string {
 	if bound {
 		return propagation.OwnWhy + "; what is in clusters of it stays there as it is until its binding is deleted"

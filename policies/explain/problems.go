@@ -21,8 +21,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/rollup"
 )
 
-// importance is the order of problems: those that keep the template from running
-// anywhere come first.
+// importance is the order of problems: those that keep the template from running anywhere come first.
 var importance = []string{
 	ReasonDeleting, ReasonPolicyNotReady, ReasonPolicyIdle, ReasonPolicyProblem, ReasonNeverPropagated, ReasonNoPolicy, ReasonWaitingForOverrides, ReasonInvalidTemplate, ReasonBindingTaken, ReasonNotBound,
 	ReasonWaitingForEdit, ReasonBehind, ReasonNotPlaced, ReasonNoReplacement, ReasonSchedulingSuspended, ReasonOtherScheduler, ReasonOverrideFailed, ReasonNotInterpreted, ReasonClusterSilent, ReasonNotApplied,
@@ -48,8 +47,7 @@ func (ps problems) sorted() []Problem {
 	return ps
 }
 
-// placementProblems adds the problems that keep the template from being placed as
-// its policy wants.
+// placementProblems adds the problems that keep the template from being placed as its policy wants.
 func (x *explainer) placementProblems() {
 	p, spec := x.out.Placement, x.binding.BindingSpec()
 	switch {
@@ -111,19 +109,16 @@ func (x *explainer) behind() bool {
 	return err == nil && seen != "" && digest != seen
 }
 
-// manifest reports whether obj is a manifest that somebody would apply, and not
-// an object of the control plane.
+// manifest reports whether obj is a manifest that somebody would apply, and not an object of the control plane.
 func manifest(obj *unstructured.Unstructured) bool {
 	at := obj.GetCreationTimestamp()
 	return obj.GetUID() == "" || at.IsZero()
 }
 
-// notReady replaces the plugin TaintToleration in advices where the taint means
-// that a cluster does not answer.
+// notReady replaces the plugin TaintToleration in advices where the taint means that a cluster does not answer.
 const notReady = "NotReady"
 
-// cordoned replaces the plugin TaintToleration in advices where the taint means
-// that the cluster is cordoned.
+// cordoned replaces the plugin TaintToleration in advices where the taint means that the cluster is cordoned.
 const cordoned = "Cordoned"
 
 // advices are what to do where most clusters are refused by a plugin.
@@ -184,8 +179,7 @@ func (x *explainer) advice(p *Placement) string {
 	return advices[most[0]]
 }
 
-// recordProblems adds a problem for each record on the binding that cannot be
-// decoded.
+// recordProblems adds a problem for each record on the binding that cannot be decoded.
 func (x *explainer) recordProblems() {
 	if x.in.Binding == nil {
 		return
@@ -209,8 +203,7 @@ func (x *explainer) recordProblems() {
 	}
 }
 
-// deliveryProblems adds the problems that keep the template from running where it
-// was placed.
+// deliveryProblems adds the problems that keep the template from running where it was placed.
 func (x *explainer) deliveryProblems() {
 	failed := map[string][]string{}
 	if x.out.Overrides != nil {

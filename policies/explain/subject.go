@@ -72,8 +72,7 @@ func explains(p *policyv1alpha1.PolicyProblem, what string) string {
 	return "flotilla explain " + hint.Parse(p.Object).Args() + " says more"
 }
 
-// strangers returns the problems of a policy that names clusters that do not
-// exist.
+// strangers returns the problems of a policy that names clusters that do not exist.
 func (in *Input) strangers(p policyv1alpha1.Policy) problems {
 	if p == nil {
 		return nil

@@ -13,13 +13,11 @@ import (
 	"github.com/flotilla-io/flotilla/policies/rollup"
 )
 
-// TextOptions are how much of an explanation is written. The zero value is for
-// what fits on a screen.
+// TextOptions are how much of an explanation is written. The zero value is for what fits on a screen.
 type TextOptions struct {
 	// All gives every cluster and every change a line of its own.
 	All bool
-	// Width is the width of the screen, in columns; 0 where that is not known. No
-	// more than 100 are used.
+	// Width is the width of the screen, in columns; 0 where that is not known. No more than 100 are used.
 	Width int
 }
 
