@@ -2,9 +2,8 @@ package rollup
 
 import "github.com/flotilla-io/flotilla/policies/propagation"
 
-// absent returns the finding for clusters that a template is meant for and that
-// do not exist. A cluster that may yet join is waited for; a name that is nearly
-// that of another cluster is a mistake, and so a failure.
+// absent returns the finding for clusters that a template is meant for and that do not exist. A cluster that may
+// yet join is waited for; a name that is nearly that of another cluster is a mistake, and so a failure.
 func absent(p Part) finding {
 	out := finding{Progressing, "", p.Object, propagation.Naming(p.Absent)}
 	for _, s := range p.Absent {
@@ -15,9 +14,8 @@ func absent(p Part) finding {
 	return out
 }
 
-// Absent names the clusters that do not exist and that placed templates are meant
-// for: those of the first template by name, and how many more templates there
-// are; empty for none. Nil parts are skipped.
+// Absent names the clusters that do not exist and that placed templates are meant for: those of the first template
+// by name, and how many more templates there are; empty for none. Nil parts are skipped.
 func Absent(parts []*Part) string {
 	var first *Part
 	count := 0

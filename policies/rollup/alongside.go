@@ -2,10 +2,9 @@ package rollup
 
 import "slices"
 
-// Alongside returns the parts of Namespaces, with only the clusters that other
-// parts go to. Where nothing else goes anywhere, they keep all. Namespaces are in
-// every cluster, also where nothing of the Kustomization runs, so that they must
-// not count there.
+// Alongside returns the parts of Namespaces, with only the clusters that other parts go to. Where nothing else goes
+// anywhere, they keep all. Namespaces are in every cluster, also where nothing of the Kustomization runs, so that
+// they must not count there.
 func Alongside(namespaces, others []Part) []Part {
 	goes := map[string]bool{}
 	for i := range others {

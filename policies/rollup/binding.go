@@ -14,8 +14,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/plan"
 )
 
-// Scheduled returns the condition for the decision record on b, and false where
-// there is no record.
+// Scheduled returns the condition for the decision record on b, and false where there is no record.
 func Scheduled(b workv1alpha2.Binding) (metav1.Condition, bool) {
 	record, ok := placement.RecordOf(b)
 	if !ok {
@@ -30,9 +29,8 @@ func Scheduled(b workv1alpha2.Binding) (metav1.Condition, bool) {
 	return c, true
 }
 
-// date sets since when unhealthy items are so, where the policy moves an
-// unhealthy application. A time that b has recorded is kept. It is stored with
-// the health, so that the next leader goes on counting from it.
+// date sets since when unhealthy items are so, where the policy moves an unhealthy application. A time that b has
+// recorded is kept. It is stored with the health, so that the next leader goes on counting from it.
 func date(items []workv1alpha2.AggregatedStatusItem, b workv1alpha2.Binding, now time.Time) {
 	if f := b.BindingSpec().Failover; f == nil || f.Application == nil {
 		return
@@ -53,8 +51,7 @@ func date(items []workv1alpha2.AggregatedStatusItem, b workv1alpha2.Binding, now
 	}
 }
 
-// evictable returns the condition of a template that should be moved and cannot
-// be, and false for all others.
+// evictable returns the condition of a template that should be moved and cannot be, and false for all others.
 func evictable(b workv1alpha2.Binding) (metav1.Condition, bool) {
 	record, _ := placement.RecordOf(b)
 	if record.Stays == nil {
@@ -67,8 +64,7 @@ func evictable(b workv1alpha2.Binding) (metav1.Condition, bool) {
 type Report struct {
 	// Works of the binding, in any order.
 	Works []*workv1alpha1.Work
-	// Overdue reports whether a cluster has been Behind with a Work for too long;
-	// nil means that none has.
+	// Overdue reports whether a cluster has been Behind with a Work for too long; nil means that none has.
 	Overdue func(*workv1alpha1.Work) bool
 	// Scheduler is the name of the scheduler whose decisions count; empty means
 	// the default.
@@ -90,11 +86,9 @@ type Total struct {
 	Shortened string
 }
 
-// Status returns the whole status that b should have. Where nothing has changed,
-// it equals the status that b has. Whether each cluster has applied b, and its
-// health, are always in it. Where b would become too large to be stored, the
-// largest raw statuses are left out, which a condition reports. Raw statuses are
-// shared with the Works.
+// Status returns the whole status that b should have. Where nothing has changed, it equals the status that b has.
+// Whether each cluster has applied b, and its health, are always in it. Where b would become too large to be
+// stored, the largest raw statuses are left out, which a condition reports. Raw statuses are shared with the Works.
 func Status(b workv1alpha2.Binding, r Report) workv1alpha2.ResourceBindingStatus {
 	status := *b.BindingStatus()
 	status.AggregatedStatus = nil
@@ -131,9 +125,8 @@ func Status(b workv1alpha2.Binding, r Report) workv1alpha2.ResourceBindingStatus
 	return status
 }
 
-// schedule sets the fields for the placement in the record. The generation counts
-// as observed once nothing that b asks for is left to decide; whether clusters
-// have applied it does not matter.
+// schedule sets the fields for the placement in the record. The generation counts as observed once nothing that b
+// asks for is left to decide; whether clusters have applied it does not matter.
 func schedule(status *workv1alpha2.ResourceBindingStatus, b workv1alpha2.Binding, scheduler string) {
 	record, _ := placement.RecordOf(b)
 	if at := record.LastPlaced(); at != nil && (record.Succeeded() || status.LastScheduledTime == nil || status.LastScheduledTime.Before(at)) {

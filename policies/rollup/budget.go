@@ -18,21 +18,18 @@ import (
 // half a MiB is left for what the next writer of the spec adds.
 const (
 	mostBinding = 1 << 20
-	// surelyFits is how large all raw statuses may be together without the rest
-	// being measured, which takes time.
+	// surelyFits is how large all raw statuses may be together without the rest being measured, which takes time.
 	surelyFits = 128 << 10
-	// mostMessage bounds the messages of one cluster about applying and drift, and
-	// mostMessages all messages together, for which each is shortened to
-	// leastMessage at worst.
+	// mostMessage bounds the messages of one cluster about applying and drift, and mostMessages all messages
+	// together, for which each is shortened to leastMessage at worst.
 	mostMessage  = 1 << 10
 	mostMessages = 128 << 10
 	leastMessage = 64
 )
 
-// fit shortens messages and leaves out raw statuses, the largest first, until b
-// can be stored with the items. It returns the clusters whose statuses were left
-// out, sorted. Sizes are rounded, so that a status that grows by a digit does not
-// change places with another one and cause a write.
+// fit shortens messages and leaves out raw statuses, the largest first, until b can be stored with the items. It
+// returns the clusters whose statuses were left out, sorted. Sizes are rounded, so that a status that grows by a
+// digit does not change places with another one and cause a write.
 func fit(b workv1alpha2.Binding, items []workv1alpha2.AggregatedStatusItem) []string {
 	shorten(items)
 	sizes, all := make([]int, len(items)), 0
@@ -124,8 +121,7 @@ func sizeOf(v any) int {
 	return len(data)
 }
 
-// truncated returns the condition that lists what was left out; false where
-// nothing was.
+// truncated returns the condition that lists what was left out; false where nothing was.
 func truncated(left []string, of int, shortened string) (metav1.Condition, bool) {
 	c := metav1.Condition{Type: workv1alpha2.StatusTruncated, Status: metav1.ConditionTrue, Reason: workv1alpha2.StatusTooLargeReason}
 	if len(left) > 0 {

@@ -10,9 +10,8 @@ import (
 // ellipsis: commit statuses are short.
 const longestCause = 120
 
-// cause returns, as in ": FailedCreate: pods are forbidden: …", why an object is
-// not ready according to its status; empty where the status does not show it, as
-// that of a workload whose Pods fail.
+// cause returns, as in ": FailedCreate: pods are forbidden: …", why an object is not ready according to its status;
+// empty where the status does not show it, as that of a workload whose Pods fail.
 func cause(status map[string]any) string {
 	conditions, _ := status["conditions"].([]any)
 	for _, entry := range conditions {

@@ -5,15 +5,13 @@ import (
 	"slices"
 )
 
-// Kinds of causes, by how much they ask of people: those that ask most are
-// reported first.
+// Kinds of causes, by how much they ask of people: those that ask most are reported first.
 const (
 	// decision: somebody has to decide what is meant.
 	decision = iota
 	// fault: the commit has to be corrected.
 	fault
-	// unmet: something is missing that another commit, or another Kustomization,
-	// may bring.
+	// unmet: something is missing that another commit, or another Kustomization, may bring.
 	unmet
 	// running: it was applied and is not healthy, or the cause is not known.
 	running
@@ -23,8 +21,7 @@ const (
 	following
 )
 
-// concerns maps the reasons of Kustomizations to kinds of causes; all other
-// reasons are faults.
+// concerns maps the reasons of Kustomizations to kinds of causes; all other reasons are faults.
 var concerns = map[string]int{
 	"PruneBlocked": decision, "SharedObject": decision, "DuplicateObject": decision,
 	"NamespaceNotFound": unmet, "ServiceAccountNotFound": unmet, "UnknownKind": unmet,
@@ -44,9 +41,8 @@ func (s Share) concern() int {
 	return fault
 }
 
-// byConcern orders shares by what people want to read first: by state, causes
-// before what follows from them, what the commit changes before the rest, and
-// then by what asks most of people.
+// byConcern orders shares by what people want to read first: by state, causes before what follows from them, what
+// the commit changes before the rest, and then by what asks most of people.
 func byConcern(a, b Share) int {
 	weight := func(s Share) int {
 		return slices.Index([]string{StateFailure, StatePending, StateSuccess}, s.state())

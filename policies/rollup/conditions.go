@@ -21,9 +21,8 @@ const (
 	mostTexts = 3   // different messages that are quoted
 )
 
-// interpreted returns the condition that reports which rules of the interpreter
-// fail; false where none does. faults are those about the template itself; empty
-// ones are skipped.
+// interpreted returns the condition that reports which rules of the interpreter fail; false where none does. faults
+// are those about the template itself; empty ones are skipped.
 func interpreted(works []*workv1alpha1.Work, faults ...string) (metav1.Condition, bool) {
 	var reported []string
 	for _, fault := range faults {
@@ -41,9 +40,8 @@ func interpreted(works []*workv1alpha1.Work, faults ...string) (metav1.Condition
 	}, len(reported) > 0
 }
 
-// drifted returns the condition that reports where members differ from what was
-// applied or, if none does any more, where they did before it was reverted; false
-// where there is neither.
+// drifted returns the condition that reports where members differ from what was applied or, if none does any more,
+// where they did before it was reverted; false where there is neither.
 func drifted(works []*workv1alpha1.Work) (metav1.Condition, bool) {
 	c := metav1.Condition{Type: workv1alpha2.Drifted, Status: metav1.ConditionTrue, Reason: workv1alpha1.WorkDriftReportedReason}
 	clusterReports := saying(works, workv1alpha1.WorkDrifted, metav1.ConditionTrue)
@@ -58,8 +56,7 @@ func drifted(works []*workv1alpha1.Work) (metav1.Condition, bool) {
 // report is a message of one cluster.
 type report struct{ cluster, text string }
 
-// saying returns the messages of the Works whose condition has the given status,
-// sorted by cluster.
+// saying returns the messages of the Works whose condition has the given status, sorted by cluster.
 func saying(works []*workv1alpha1.Work, kind string, status metav1.ConditionStatus) []report {
 	var out []report
 	for _, w := range works {

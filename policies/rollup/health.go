@@ -22,8 +22,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
-// State of something that is rolled out. States are ordered: of several, the
-// highest is that of the whole.
+// State of something that is rolled out. States are ordered: of several, the highest is that of the whole.
 type State int
 
 const (
@@ -47,8 +46,7 @@ type ClusterPart struct {
 	// Reason is why it is not healthy; empty where it is. It does not repeat the
 	// names of the cluster and the object.
 	Reason string
-	// Silence is why the state is not known; nil where it is. Reason then has what
-	// was reported last.
+	// Silence is why the state is not known; nil where it is. Reason then has what was reported last.
 	Silence *Silence
 	// Suspended means that changes are kept from the cluster: it may be healthy in
 	// an older version, or wait for what was never sent.
@@ -61,8 +59,7 @@ type ClusterPart struct {
 	Note string
 	// Replicas that the cluster should run; zero for kinds that have none.
 	Replicas int32
-	// Applied means that, according to its Work, the cluster has the latest
-	// version, whether it is healthy or not.
+	// Applied means that, according to its Work, the cluster has the latest version, whether it is healthy or not.
 	Applied bool
 	// Outdated means that, according to its Work, the cluster does not have the
 	// latest version, but an older one or none.
@@ -76,13 +73,11 @@ const (
 	latestPending = "latest version "
 	// HealthAwaited is the reason for a cluster whose health is not reported yet.
 	HealthAwaited = "health not known yet"
-	// Suspended is the reason for a cluster to which nothing was sent, as
-	// dispatching is suspended.
+	// Suspended is the reason for a cluster to which nothing was sent, as dispatching is suspended.
 	Suspended = "never sent: dispatching is suspended"
 )
 
-// KeptBack reports whether the only thing to report is that changes are kept from
-// the cluster.
+// KeptBack reports whether the only thing to report is that changes are kept from the cluster.
 func (c ClusterPart) KeptBack() bool {
 	return c.Suspended && (c.State == Healthy || c.Reason == Suspended)
 }
@@ -91,8 +86,7 @@ func (c ClusterPart) KeptBack() bool {
 type Part struct {
 	// Object names the template, as in "Deployment shop/web".
 	Object string
-	// State and Reason are those of the template on the hub, whatever its clusters
-	// report.
+	// State and Reason are those of the template on the hub, whatever its clusters report.
 	State  State
 	Reason string
 	// Fault is why a rule or webhook of the interpreter fails for it, or for its
@@ -108,16 +102,14 @@ type Part struct {
 	// Kept are the clusters in which it stays with its data although it is no
 	// longer wanted there, sorted. It does not count there.
 	Kept []string
-	// Unheeded is which policy asks for it without being followed, and why; empty
-	// for none. It counts only if it is Contested: another policy keeps the
-	// template, and somebody has to decide which one is meant.
+	// Unheeded is which policy asks for it without being followed, and why; empty for none. It counts only if it is
+	// Contested: another policy keeps the template, and somebody has to decide which one is meant.
 	Unheeded  string
 	Contested bool
 	// Absent are the clusters that its placement names and that do not exist;
 	// empty also where they were not looked up.
 	Absent []propagation.Stranger
-	// Unread means that the template has not been judged yet, so that State means
-	// nothing.
+	// Unread means that the template has not been judged yet, so that State means nothing.
 	Unread bool
 }
 
@@ -130,10 +122,9 @@ func nameOf(ref workv1alpha2.ObjectReference) string {
 	return ref.Kind + " " + strings.TrimPrefix(ref.Namespace+"/"+ref.Name, "/")
 }
 
-// Worst returns the worst state of a template on the hub and in its clusters but
-// those in uncounted, with its reason; the reason is empty for a healthy one.
-// Where it has no placement, clusters that do not exist are named first, as they
-// may be why.
+// Worst returns the worst state of a template on the hub and in its clusters but those in uncounted, with its
+// reason; the reason is empty for a healthy one. Where it has no placement, clusters that do not exist are named
+// first, as they may be why.
 func (p Part) Worst(uncounted []string) (State, string) {
 	state, reason := p.State, p.Reason
 	if state != Healthy && len(p.Absent) > 0 {
@@ -147,13 +138,11 @@ func (p Part) Worst(uncounted []string) (State, string) {
 	return state, reason
 }
 
-// PartOf judges a template by its binding and, where they are given, by its
-// Works, which show whether clusters have the latest template and not just a
-// healthy older one. A nil template is not known: it is taken for the one that
-// the binding is for. A nil binding means that no policy carries the object: it
-// is healthy where it is. Pass a nil interface, not a nil pointer in one. silent
-// are the clusters that are not heard of, whose last reports do not count as
-// current; nil where all answer or that is not known.
+// PartOf judges a template by its binding and, where they are given, by its Works, which show whether clusters have
+// the latest template and not just a healthy older one. A nil template is not known: it is taken for the one that
+// the binding is for. A nil binding means that no policy carries the object: it is healthy where it is. Pass a nil
+// interface, not a nil pointer in one. silent are the clusters that are not heard of, whose last reports do not
+// count as current; nil where all answer or that is not known.
 func PartOf(template *unstructured.Unstructured, b workv1alpha2.Binding, works []*workv1alpha1.Work, silent Silences) Part {
 	return masked(partOf(template, b, works, silent), template)
 }
@@ -183,8 +172,7 @@ func partOf(template *unstructured.Unstructured, b workv1alpha2.Binding, works [
 	return part
 }
 
-// unheard returns the state for a cluster that is not heard of: its last report
-// is only quoted.
+// unheard returns the state for a cluster that is not heard of: its last report is only quoted.
 func (c ClusterPart) unheard(s Silence) ClusterPart {
 	return ClusterPart{Name: c.Name, State: Unknown, Outdated: c.Outdated, Reason: s.String() + "; last heard: " + cmp.Or(c.Reason, "healthy"), Silence: &s}
 }
@@ -235,11 +223,9 @@ func lacksCapacity(b workv1alpha2.Binding) bool {
 	return decided && record.LacksCapacity()
 }
 
-// Nowhere returns the template for the rules that aggregate statuses, where it is
-// in no cluster. A template that should be in none counts as observed. One for
-// which no cluster is found, or whose edit the binding does not have yet, still
-// waits: it gets the generation that was observed last, so that the new one does
-// not count as observed.
+// Nowhere returns the template for the rules that aggregate statuses, where it is in no cluster. A template that
+// should be in none counts as observed. One for which no cluster is found, or whose edit the binding does not have
+// yet, still waits: it gets the generation that was observed last, so that the new one does not count as observed.
 func Nowhere(template *unstructured.Unstructured, b workv1alpha2.Binding) *unstructured.Unstructured {
 	if state, _ := placed(template, b); state == Healthy {
 		return template
@@ -289,8 +275,7 @@ func counts(status map[string]any, want int32) string {
 	return fmt.Sprintf(": %d/%d ready, %s", ready, want, besides(status, int64(want)))
 }
 
-// besides returns what a workload waits for although enough of its replicas are
-// ready.
+// besides returns what a workload waits for although enough of its replicas are ready.
 func besides(status map[string]any, want int64) string {
 	all, _ := status["replicas"].(int64)
 	updated, counted := status["updatedReplicas"].(int64)
@@ -319,8 +304,7 @@ func replaced(kind schema.GroupKind, status map[string]any) int64 {
 	return all - updated
 }
 
-// verdict judges Kubernetes' kinds that come to an end and have no rule for
-// health; known is false for other kinds.
+// verdict judges Kubernetes' kinds that come to an end and have no rule for health; known is false for other kinds.
 func verdict(kind schema.GroupKind, status map[string]any) (state State, reason string, known bool) {
 	switch kind {
 	case schema.GroupKind{Group: batchv1.GroupName, Kind: "Job"}:

@@ -18,11 +18,9 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
-// Items returns the status items for the Works of one binding, one per cluster,
-// sorted. They are complete: see Status for what a binding holds of them. A Work
-// that is being deleted has no item. One that is overdue counts as not applied,
-// whatever it reports; a nil overdue means that none is. Statuses are shared with
-// the Works.
+// Items returns the status items for the Works of one binding, one per cluster, sorted. They are complete: see
+// Status for what a binding holds of them. A Work that is being deleted has no item. One that is overdue counts as
+// not applied, whatever it reports; a nil overdue means that none is. Statuses are shared with the Works.
 func Items(works []*workv1alpha1.Work, overdue func(*workv1alpha1.Work) bool) []workv1alpha2.AggregatedStatusItem {
 	items := make([]workv1alpha2.AggregatedStatusItem, 0, len(works))
 	for _, w := range works {
@@ -61,21 +59,18 @@ func ItemsOf(b workv1alpha2.Binding, works []*workv1alpha1.Work, overdue func(*w
 	return items
 }
 
-// Overdue is the message for a cluster that has been Behind with a Work for too
-// long.
+// Overdue is the message for a cluster that has been Behind with a Work for too long.
 const Overdue = "the latest version is not known to have arrived"
 
-// Behind reports whether a Work's cluster has yet to report the outcome of its
-// latest version. It is false for a Work whose dispatching is suspended or that
-// is being deleted, and where the reporter sets no observed generation.
+// Behind reports whether a Work's cluster has yet to report the outcome of its latest version. It is false for a
+// Work whose dispatching is suspended or that is being deleted, and where the reporter sets no observed generation.
 func Behind(w *workv1alpha1.Work) bool {
 	applied := meta.FindStatusCondition(w.Status.Conditions, workv1alpha1.WorkApplied)
 	return w.DeletionTimestamp == nil && !ptr.Deref(w.Spec.SuspendDispatching, false) &&
 		applied != nil && applied.ObservedGeneration > 0 && applied.ObservedGeneration < w.Generation
 }
 
-// SaysOverdue reports whether the status of a binding already shows that one of
-// its Works is overdue.
+// SaysOverdue reports whether the status of a binding already shows that one of its Works is overdue.
 func SaysOverdue(statuses []workv1alpha2.AggregatedStatusItem, w *workv1alpha1.Work) bool {
 	cluster, ok := speaks(w)
 	return ok && slices.ContainsFunc(statuses, func(item workv1alpha2.AggregatedStatusItem) bool {
@@ -83,8 +78,7 @@ func SaysOverdue(statuses []workv1alpha2.AggregatedStatusItem, w *workv1alpha1.W
 	})
 }
 
-// speaks returns the cluster that a Work reports for; false where it is for none,
-// or is being deleted.
+// speaks returns the cluster that a Work reports for; false where it is for none, or is being deleted.
 func speaks(w *workv1alpha1.Work) (cluster string, ok bool) {
 	cluster, ok = workv1alpha2.ClusterOfExecutionNamespace(w.Namespace)
 	return cluster, ok && w.DeletionTimestamp == nil
@@ -162,9 +156,8 @@ func waits(status *runtime.RawExtension) bool {
 	return marked
 }
 
-// Ready reports whether a cluster has what its Work asks for: sent, applied in
-// the latest version, and healthy. A kind without a rule for health is healthy
-// once it is applied.
+// Ready reports whether a cluster has what its Work asks for: sent, applied in the latest version, and healthy. A
+// kind without a rule for health is healthy once it is applied.
 func Ready(w *workv1alpha1.Work) bool {
 	applied := meta.FindStatusCondition(w.Status.Conditions, workv1alpha1.WorkApplied)
 	return w.DeletionTimestamp == nil && !ptr.Deref(w.Spec.SuspendDispatching, false) && w.Annotations[propagation.FaultAnnotation] == "" &&
@@ -196,9 +189,8 @@ func healthOf(w *workv1alpha1.Work) workv1alpha2.ResourceHealth {
 	return health
 }
 
-// FullyApplied returns the condition that is true if exactly the clusters that
-// should have the binding have applied it. Its transition time is left to the
-// caller.
+// FullyApplied returns the condition that is true if exactly the clusters that should have the binding have applied
+// it. Its transition time is left to the caller.
 func FullyApplied(spec *workv1alpha2.ResourceBindingSpec, items []workv1alpha2.AggregatedStatusItem) metav1.Condition {
 	want := plan.Keeps(spec)
 	have := make([]string, 0, len(items))

@@ -26,9 +26,8 @@ func keepings(parts []Part) []keeping {
 	return out
 }
 
-// Kept describes the first object that stays in a cluster with its data although
-// it is not wanted there, how to remove it, and how many more there are; empty
-// for none.
+// Kept describes the first object that stays in a cluster with its data although it is not wanted there, how to
+// remove it, and how many more there are; empty for none.
 func Kept(parts []Part) string {
 	list := keepings(parts)
 	if len(list) == 0 {
@@ -66,8 +65,7 @@ func more(n int) string {
 	return fmt.Sprintf(" (and %d more)", n)
 }
 
-// keptOf returns what Kept added to the description that Revision made for a
-// success; empty for nothing.
+// keptOf returns what Kept added to the description that Revision made for a success; empty for nothing.
 func keptOf(description string) string {
 	if _, kept, found := strings.Cut(description, "; claim "); found {
 		kept, _, _ = strings.Cut(kept, "; "+NotTakenUp)

@@ -2,13 +2,11 @@ package rollup
 
 import "slices"
 
-// OverridesPending is the reason for a cluster whose objects were made with
-// overrides that have changed since.
+// OverridesPending is the reason for a cluster whose objects were made with overrides that have changed since.
 const OverridesPending = "its overrides have changed, and are not applied yet"
 
-// Lagging returns the part of a template whose latest version waits for the
-// reason why: its clusters have what was asked for before. With an empty reason
-// the part stays as it is.
+// Lagging returns the part of a template whose latest version waits for the reason why: its clusters have what was
+// asked for before. With an empty reason the part stays as it is.
 func (p Part) Lagging(why string) Part {
 	if why == "" || p.State != Healthy {
 		return p
@@ -18,9 +16,8 @@ func (p Part) Lagging(why string) Part {
 	return p
 }
 
-// Outdating returns the part with the clusters for which outdated is true marked
-// as such: they do not have what is asked for, and are Progressing unless they
-// are worse already.
+// Outdating returns the part with the clusters for which outdated is true marked as such: they do not have what is
+// asked for, and are Progressing unless they are worse already.
 func (p Part) Outdating(outdated func(cluster string) bool) Part {
 	p.Clusters = slices.Clone(p.Clusters)
 	for i := range p.Clusters {

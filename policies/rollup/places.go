@@ -12,9 +12,8 @@ type Place struct {
 	Cluster string
 	// State of the worst object there.
 	State State
-	// Reason names that object and what is wrong with it; where all are healthy,
-	// it names an object that stays with its data although it is not wanted, or is
-	// empty.
+	// Reason names that object and what is wrong with it; where all are healthy, it names an object that stays with
+	// its data although it is not wanted, or is empty.
 	Reason string
 }
 

@@ -6,17 +6,15 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 )
 
-// Replaced records in which clusters a revision is complete, so that objects that
-// left the revision may be removed there. Which object replaces which is not
-// known: any object of the revision may be the replacement. The zero value is for
-// a revision without objects in clusters, which lets all clusters go.
+// Replaced records in which clusters a revision is complete, so that objects that left the revision may be removed
+// there. Which object replaces which is not known: any object of the revision may be the replacement. The zero
+// value is for a revision without objects in clusters, which lets all clusters go.
 type Replaced struct {
 	// nowhere means that nothing may be removed anywhere yet: an object of the
 	// revision is not in place, and may be the replacement in any cluster.
 	nowhere bool
-	// partly has an entry for each object that is not healthy in all of its
-	// clusters: its replicas in those in which it is, or anyNumber for a kind
-	// without replicas.
+	// partly has an entry for each object that is not healthy in all of its clusters: its replicas in those in
+	// which it is, or anyNumber for a kind without replicas.
 	partly []map[string]int32
 }
 
@@ -49,11 +47,9 @@ func (r Replaced) And(other Replaced) Replaced {
 	return Replaced{nowhere: r.nowhere || other.nowhere, partly: slices.Concat(r.partly, other.partly)}
 }
 
-// In returns those of the clusters of an object that left the revision from which
-// it may be removed: every object of the revision that is not healthy in all of
-// its clusters is healthy there, with at least as many replicas. Such an object
-// blocks the removal also where it is placed in other clusters only, as it may be
-// the replacement.
+// In returns those of the clusters of an object that left the revision from which it may be removed: every object
+// of the revision that is not healthy in all of its clusters is healthy there, with at least as many replicas. Such
+// an object blocks the removal also where it is placed in other clusters only, as it may be the replacement.
 func (r Replaced) In(clusters []workv1alpha2.TargetCluster) []string {
 	if r.nowhere {
 		return nil

@@ -54,10 +54,9 @@ func (f finding) String() string {
 	}
 }
 
-// Revision aggregates all templates of a revision. Failures are reported before
-// clusters that are not heard of, and those before what is in progress; then what
-// concerns the hub before clusters, and then by cluster and object. The order of
-// parts does not matter.
+// Revision aggregates all templates of a revision. Failures are reported before clusters that are not heard of, and
+// those before what is in progress; then what concerns the hub before clusters, and then by cluster and object. The
+// order of parts does not matter.
 func Revision(parts []Part) Rollup {
 	ready := map[string]bool{}
 	var findings, notes []finding
@@ -110,9 +109,8 @@ func Revision(parts []Part) Rollup {
 	return out
 }
 
-// onHub returns the findings for the template on the control plane. That no
-// cluster fits is reported after the clusters that it is meant for and that do
-// not exist.
+// onHub returns the findings for the template on the control plane. That no cluster fits is reported after the
+// clusters that it is meant for and that do not exist.
 func onHub(p Part) []finding {
 	switch {
 	case p.State == Failed && len(p.Absent) > 0:

@@ -9,13 +9,11 @@ import (
 	"github.com/flotilla-io/flotilla/policies/eviction"
 )
 
-// Serves reports whether the copy in a Work's cluster may serve anybody, which is
-// true unless it is known that it does not. If the cluster has been heard of, its
-// report counts: a copy serves that is healthy or of unknown health, in whatever
-// version, or, unless whole is set, one with a single ready replica. Otherwise a
-// copy serves if it was ever applied: what was reported while no loop ran, or
-// when the cluster had just come back, need not be true now. A copy that is being
-// deleted serves nobody.
+// Serves reports whether the copy in a Work's cluster may serve anybody, which is true unless it is known that it
+// does not. If the cluster has been heard of, its report counts: a copy serves that is healthy or of unknown
+// health, in whatever version, or, unless whole is set, one with a single ready replica. Otherwise a copy serves if
+// it was ever applied: what was reported while no loop ran, or when the cluster had just come back, need not be
+// true now. A copy that is being deleted serves nobody.
 func Serves(w *workv1alpha1.Work, heard, whole bool) bool {
 	statuses := w.Status.ManifestStatuses
 	switch {

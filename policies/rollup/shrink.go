@@ -15,25 +15,21 @@ import (
 // Bounds of a template's status, in bytes as it is stored.
 const (
 	mostTemplate = 1 << 20
-	// leastStatus is how large a status may always be; below that, nothing is
-	// measured.
+	// leastStatus is how large a status may always be; below that, nothing is measured.
 	leastStatus = 32 << 10
 	// mostText bounds the texts in a status that is too large, and mostPath the
 	// path of a list in the message about it.
 	mostText = 1 << 10
 	mostPath = 128
-	// mostEntries is to how many entries lists are cut at first, and leastFields
-	// how many fields of a map stay in any case: a map with few fields is a
-	// structure, one with many a collection.
+	// mostEntries is to how many entries lists are cut at first, and leastFields how many fields of a map stay in
+	// any case: a map with few fields is a structure, one with many a collection.
 	mostEntries = 4096
 	leastFields = 64
 )
 
-// Shrink returns the status in a size that can be stored with the template, and
-// what was left out of it; empty for nothing. In a status that is too large,
-// texts are shortened, and then the longest lists and maps are cut to the same
-// number of entries, of which the first stay. ok is false where even that is too
-// large.
+// Shrink returns the status in a size that can be stored with the template, and what was left out of it; empty for
+// nothing. In a status that is too large, texts are shortened, and then the longest lists and maps are cut to the
+// same number of entries, of which the first stay. ok is false where even that is too large.
 func Shrink(template *unstructured.Unstructured, status map[string]any) (shrunk map[string]any, left string, ok bool) {
 	size := encoded(status)
 	if size <= leastStatus {

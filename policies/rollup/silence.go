@@ -11,25 +11,22 @@ import (
 	"github.com/flotilla-io/flotilla/policies/failover"
 )
 
-// Silence is that a cluster is not heard of any more, or not in full: its last
-// report may no longer be true.
+// Silence is that a cluster is not heard of any more, or not in full: its last report may no longer be true.
 type Silence struct {
 	// Cause is why, such as "unreachable".
 	Cause string
 	// Since is when that was noticed.
 	Since time.Time
-	// Away means that objects cannot be removed from the cluster until it is back:
-	// see failover.Away.
+	// Away means that objects cannot be removed from the cluster until it is back: see failover.Away.
 	Away bool
 }
 
 // Silences are the clusters that are not heard of, by name.
 type Silences map[string]Silence
 
-// causes are short texts for why a cluster is not heard of; for all other reasons
-// it is "not ready". A condition's time is that of its status: where the reason
-// changed later, while the cluster was not ready already, the text ends with "not
-// ready", as only that has lasted since.
+// causes are short texts for why a cluster is not heard of; for all other reasons it is "not ready". A condition's
+// time is that of its status: where the reason changed later, while the cluster was not ready already, the text
+// ends with "not ready", as only that has lasted since.
 var causes = map[string]string{
 	clusterv1alpha1.ClusterNotReachableReason:       "unreachable",
 	clusterv1alpha1.ClusterStatusUnknownReason:      "not heard of",
@@ -47,8 +44,7 @@ func (s Silences) Has(cluster string) bool {
 	return silent
 }
 
-// Away reports whether objects cannot be removed from the cluster until it is
-// back.
+// Away reports whether objects cannot be removed from the cluster until it is back.
 func (s Silences) Away(cluster string) bool { return s[cluster].Away }
 
 // AsReported is added to counts where the user may not read the clusters, so that

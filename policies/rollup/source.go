@@ -24,22 +24,18 @@ type Share struct {
 	Awaited bool
 	// Suspended means that it will not try it.
 	Suspended bool
-	// Waits is a dependency that it waits for and that does not exist; empty for
-	// none. What it applied stays, but it applies nothing new until somebody
-	// corrects that.
+	// Waits is a dependency that it waits for and that does not exist; empty for none. What it applied stays, but
+	// it applies nothing new until somebody corrects that.
 	Waits string
-	// Meant is the Kustomization whose name is nearly Waits; empty where none is
-	// near.
+	// Meant is the Kustomization whose name is nearly Waits; empty where none is near.
 	Meant string
 	// Ready and Total count clusters.
 	Ready, Total int
 }
 
-// Source aggregates all Kustomizations that apply a source at one commit: "41
-// unchanged, 2 roll out: 12/40; web: …". Those that the commit does not change
-// count as well: it succeeds once all are well. Failures are reported before what
-// is in progress, and what asks most of people before the rest. The order of
-// shares does not matter.
+// Source aggregates all Kustomizations that apply a source at one commit: "41 unchanged, 2 roll out: 12/40; web:
+// …". Those that the commit does not change count as well: it succeeds once all are well. Failures are reported
+// before what is in progress, and what asks most of people before the rest. The order of shares does not matter.
 func Source(shares []Share) Rollup {
 	shares = slices.SortedFunc(slices.Values(shares), byConcern)
 	var counts shareCounts
@@ -85,8 +81,7 @@ func firstKept(shares []Share) string {
 	return ""
 }
 
-// absent returns what the share waits for, as in "base, which does not exist".
-// Waits must not be empty.
+// absent returns what the share waits for, as in "base, which does not exist". Waits must not be empty.
 func (s Share) absent() string {
 	if s.Meant != "" {
 		return s.Waits + ", which does not exist (did you mean " + s.Meant + "?)"

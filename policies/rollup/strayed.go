@@ -24,8 +24,7 @@ func PutBack(suspended bool) string {
 	return "have it put back: spec.drift Revert of its policy"
 }
 
-// DriftOf returns a Work's message about drift that is not reverted; empty for
-// none.
+// DriftOf returns a Work's message about drift that is not reverted; empty for none.
 func DriftOf(w *workv1alpha1.Work) string {
 	c := meta.FindStatusCondition(w.Status.Conditions, workv1alpha1.WorkDrifted)
 	if c == nil || c.Status != metav1.ConditionTrue {

@@ -27,8 +27,7 @@ type view struct {
 	truncated bool
 	// works are by cluster; nil where the Works are not known.
 	works map[string]*workv1alpha1.Work
-	// former means that clusters are judged by what they have, which is not what
-	// is wanted now.
+	// former means that clusters are judged by what they have, which is not what is wanted now.
 	former bool
 }
 
@@ -62,9 +61,8 @@ func newView(template *unstructured.Unstructured, b workv1alpha2.Binding, works 
 	return v
 }
 
-// isFormer makes the view judge what clusters have of a template that is not
-// placed as wanted: only what has the digest of the present template counts as
-// its latest version.
+// isFormer makes the view judge what clusters have of a template that is not placed as wanted: only what has the
+// digest of the present template counts as its latest version.
 func (v *view) isFormer(template *unstructured.Unstructured, b workv1alpha2.Binding) {
 	v.former, v.generation = true, 0
 	if current(template, b) {
@@ -150,8 +148,7 @@ func (v *view) judge(target workv1alpha2.TargetCluster) (State, string) {
 	return state, reason
 }
 
-// NotSeen is the reason for a cluster whose report is about an earlier version
-// than the latest.
+// NotSeen is the reason for a cluster whose report is about an earlier version than the latest.
 const NotSeen = "latest version not seen yet"
 
 // SeenIn returns, by cluster, the generation of the template that its report is
@@ -191,9 +188,8 @@ func byHealth(item *workv1alpha2.AggregatedStatusItem, counts string) (State, st
 	}
 }
 
-// fault returns why the interpreter fails for the object in a cluster; empty
-// where it does not, or that is not known. It does not count as a failure of the
-// template, as a webhook recovers and a script is corrected.
+// fault returns why the interpreter fails for the object in a cluster; empty where it does not, or that is not
+// known. It does not count as a failure of the template, as a webhook recovers and a script is corrected.
 func (v *view) fault(target workv1alpha2.TargetCluster) string {
 	return v.conditionMessage(target, workv1alpha1.WorkInterpreted, metav1.ConditionFalse)
 }
@@ -221,8 +217,7 @@ func (v *view) conditionMessage(target workv1alpha2.TargetCluster, kind string, 
 	return excerpt.Message(c.Message, mostFault)
 }
 
-// pending returns how far the latest version has got on its way to a cluster that
-// does not have it.
+// pending returns how far the latest version has got on its way to a cluster that does not have it.
 func (v *view) pending(w *workv1alpha1.Work, fault string) string {
 	switch {
 	case w != nil && ptr.Deref(w.Spec.SuspendDispatching, false):
@@ -252,8 +247,7 @@ func (v *view) sent(w *workv1alpha1.Work) bool {
 	return seen == "" || v.digest == "" || seen == v.digest
 }
 
-// upToDate reports whether a Work has the latest template, and the cluster has
-// reported about it since.
+// upToDate reports whether a Work has the latest template, and the cluster has reported about it since.
 func (v *view) upToDate(w *workv1alpha1.Work) bool {
 	if !v.sent(w) {
 		return false

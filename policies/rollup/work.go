@@ -14,9 +14,8 @@ import (
 // Goes is the text for a copy that is being removed from a cluster.
 const Goes = "it is being taken out of this cluster"
 
-// OfWork judges a Work by its own status; the text is empty where there is
-// nothing to add. A healthy Work has a text where drift is not reverted; one
-// whose object was removed in the cluster is not healthy.
+// OfWork judges a Work by its own status; the text is empty where there is nothing to add. A healthy Work has a
+// text where drift is not reverted; one whose object was removed in the cluster is not healthy.
 func OfWork(w *workv1alpha1.Work) (State, string) {
 	of := func(kind string, status metav1.ConditionStatus) (string, bool) {
 		c := meta.FindStatusCondition(w.Status.Conditions, kind)
@@ -52,8 +51,7 @@ func OfWork(w *workv1alpha1.Work) (State, string) {
 	}
 }
 
-// LeavingPart returns the state in a cluster that has yet to remove the objects
-// of a Work, with what keeps them.
+// LeavingPart returns the state in a cluster that has yet to remove the objects of a Work, with what keeps them.
 func LeavingPart(cluster string, w *workv1alpha1.Work, silent Silences) ClusterPart {
 	out := ClusterPart{Name: cluster, State: Progressing, Reason: "not removed yet"}
 	if s, ok := silent[cluster]; ok {
@@ -64,9 +62,8 @@ func LeavingPart(cluster string, w *workv1alpha1.Work, silent Silences) ClusterP
 	return out
 }
 
-// NamespacePart returns the state of a Namespace in a cluster, by its Work.
-// Nothing runs in a Namespace itself: if the cluster has reported that it has it,
-// a silence since then counts for the objects in it only.
+// NamespacePart returns the state of a Namespace in a cluster, by its Work. Nothing runs in a Namespace itself: if
+// the cluster has reported that it has it, a silence since then counts for the objects in it only.
 func NamespacePart(cluster string, w *workv1alpha1.Work, silent Silences) ClusterPart {
 	state, reason := OfWork(w)
 	out := ClusterPart{Name: cluster, State: state, Reason: cmp.Or(reason, notApplied)}
@@ -86,8 +83,7 @@ func known(w *workv1alpha1.Work) bool {
 	return shownOf(w) == workv1alpha2.ResourceHealthy || len(w.Status.ManifestStatuses) > 0 && w.Status.ManifestStatuses[0].Status != nil
 }
 
-// shownOf returns the health of a Work's first object; empty where it is not
-// reported.
+// shownOf returns the health of a Work's first object; empty where it is not reported.
 func shownOf(w *workv1alpha1.Work) workv1alpha2.ResourceHealth {
 	if len(w.Status.ManifestStatuses) == 0 {
 		return ""
