@@ -146,6 +146,8 @@ func Join(ctx context.Context, o Options) error {
 	if err := o.leftBehind(ctx); err != nil {
 		return err
 	}
+	// All that may refuse the registration and only reads comes before this first
+	// write.
 	if err := Claim(ctx, claim); err != nil {
 		return err
 	}

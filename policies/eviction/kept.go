@@ -135,7 +135,8 @@ func (k Kept) While(away func(cluster string) bool) Kept {
 	return k
 }
 
-// healthy returns what has to be healthy first.
+// healthy returns, as text, which clusters have to be healthy before the old copy
+// is removed.
 func (k Kept) healthy() string {
 	shown := k.Until[:min(len(k.Until), mostAwaited)]
 	switch more := len(k.Until) - len(shown); {

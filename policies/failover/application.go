@@ -25,8 +25,8 @@ type Moves struct {
 const (
 	// mostDoubled is how often the tolerated time is doubled at most.
 	mostDoubled = 6
-	// calm is for how many times the tolerated time an application has to be
-	// healthy until earlier moves no longer count.
+	// calm is how long an application has to be healthy until earlier moves no
+	// longer count, as a multiple of the tolerated time.
 	calm = 10
 )
 

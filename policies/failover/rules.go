@@ -70,6 +70,8 @@ func (r Rules) Of(fleet Fleet, tolerations []corev1.Toleration, now time.Time) (
 	var next time.Time
 	lost := r.Breaker.lazily(fleet, now)
 	fleet.Each(func(c *clusterv1alpha1.Cluster) bool {
+		// A cluster that is drained is healthy, so the breaker, which is about lost
+		// clusters, does not apply.
 		drain, at := r.drained(c, tolerations, now)
 		switch {
 		case !at.IsZero() && !at.After(now):

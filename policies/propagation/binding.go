@@ -89,6 +89,7 @@ func BindingSpec(t Template, p policyv1alpha1.Policy, current *workv1alpha2.Reso
 	policy := p.PropagationSpec()
 	spec.Resource = reference(t, spec.Resource)
 	spec.Replicas, spec.ReplicaRequirements, spec.Components = t.Replicas, t.Requirements.DeepCopy(), t.Components
+	// A binding has components instead of replicas, not both.
 	if len(t.Components) > 0 {
 		spec.Replicas, spec.ReplicaRequirements = 0, nil
 	}

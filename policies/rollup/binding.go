@@ -91,6 +91,7 @@ type Total struct {
 // stored, the largest raw statuses are left out, which a condition reports. Raw statuses are shared with the Works.
 func Status(b workv1alpha2.Binding, r Report) workv1alpha2.ResourceBindingStatus {
 	status := *b.BindingStatus()
+	// AggregatedStatus is built from the Works below, so it is not copied.
 	status.AggregatedStatus = nil
 	status = *status.DeepCopy()
 	keep := func(kind string, c metav1.Condition, ok bool) {

@@ -115,6 +115,7 @@ func (i *inspection) manifest(name string) error {
 		return err
 	}
 	if made, known := i.manifested[name]; known {
+		// It is not certain that kustomize accepts a file that is used twice.
 		i.plain.doubt = true
 		if err := i.again(name, made.nodes); err != nil {
 			return err
@@ -211,6 +212,7 @@ func (d document) sound() error {
 // ambiguous to expand, and more than left nodes; it returns how many there are.
 // Between documents it calls ended, whose error stops it.
 func parse(content []byte, limits Limits, left int, ended func() error) (out []document, nodes int, err error) {
+	// A file may begin with a UTF-8 byte order mark.
 	content = bytes.TrimPrefix(content, []byte("\xef\xbb\xbf"))
 	if err := sizes(content, limits.Document); err != nil {
 		return nil, 0, err

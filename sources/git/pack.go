@@ -101,6 +101,8 @@ func (r *Remote) transfer(ctx context.Context, conn connection, can *capability.
 	defer body.Close()
 	bounded := &boundedReader{r: body, left: r.opts.Limits.Pack, err: fmt.Errorf("transfer over %d bytes: %w", r.opts.Limits.Pack, ErrTooLarge)}
 	p, err := r.receive(req, bounded)
+	// Decoders turn faults of the reader into text, so those of the reader come
+	// first.
 	switch {
 	case err == nil:
 		return p, nil
