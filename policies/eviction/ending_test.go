@@ -112,7 +112,8 @@ func TestEnding(t *testing.T) {
 			if want.CreationTimestamp == nil {
 				want.CreationTimestamp = ptr.To(metav1.NewTime(now))
 			}
-			if diff := cmp.Diff([]workv1alpha2.GracefulEvictionTask{want}, tasks); diff != "" { // the second call changes nothing
+			// The second call changes nothing.
+			if diff := cmp.Diff([]workv1alpha2.GracefulEvictionTask{want}, tasks); diff != "" {
 				t.Errorf("tasks (-want +got):\n%s", diff)
 			}
 		})

@@ -276,7 +276,8 @@ func (w *writer) problems(problems []Problem) {
 		if len(p.Clusters) > 0 {
 			where = " in " + list(p.Clusters, w.most())
 		}
-		t.Add(fmt.Sprintf("  %d", i+1), fmt.Sprintf("%s%s: %s", p.Reason, where, excerpt.Line(p.Message))) // one line, so that no text of a cluster can look like a row
+		// One line, so that no text of a cluster can look like a row.
+		t.Add(fmt.Sprintf("  %d", i+1), fmt.Sprintf("%s%s: %s", p.Reason, where, excerpt.Line(p.Message)))
 		if p.Next != "" {
 			t.AddWhole("", "next: "+p.Next)
 		}

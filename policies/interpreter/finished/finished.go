@@ -25,7 +25,8 @@ func endOf(kind schema.GroupKind) (end, bool) {
 	switch kind {
 	case schema.GroupKind{Group: batchv1.GroupName, Kind: "Job"}:
 		return end{conditions: []string{string(batchv1.JobComplete), string(batchv1.JobFailed)}}, true
-	case schema.GroupKind{Group: corev1.GroupName, Kind: "Pod"}: // a pod that failed may have been evicted, and run elsewhere
+	// A pod that failed may have been evicted, and run elsewhere.
+	case schema.GroupKind{Group: corev1.GroupName, Kind: "Pod"}:
 		return end{field: []string{"phase"}, words: []string{string(corev1.PodSucceeded)}}, true
 	case schema.GroupKind{Group: "argoproj.io", Kind: "Workflow"}:
 		return end{field: []string{"phase"}, words: []string{"Succeeded", "Failed", "Error"}}, true
