@@ -1,7 +1,6 @@
-// Command flotilla-agent runs beside one member cluster and keeps it in line with
-// its hub: it fetches what the cluster is to run, makes it so, and reports back. It
-// needs no way from the hub to the cluster, and goes on for as long as there is no
-// hub.
+// Command flotilla-agent runs beside one member cluster and keeps it in sync with its hub:
+// it fetches what the cluster should run, applies it, and reports back. The hub needs no
+// connection to the cluster, and the agent keeps working while the hub is away.
 //
 // In go two kubeconfigs and a name; out come objects in the member, and statuses on
 // the hub. SIGTERM stops it cleanly.

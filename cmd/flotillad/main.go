@@ -1,5 +1,5 @@
-// Command flotillad is the server side of a fleet: the control plane, its loops
-// apart from it, and simulated member clusters for trying out.
+// Command flotillad is the server side of a fleet: the control plane, its loops as a
+// separate process, an estimator, and simulated member clusters for trials.
 //
 // In go flags and a data directory; out come a Kubernetes-compatible API and
 // kubeconfig files. SIGTERM stops every command cleanly.

@@ -32,13 +32,13 @@ import (
 	"github.com/flotilla-io/flotilla/policies/validate"
 )
 
-// Agents holds the agents of clusters to what is their own, where RBAC cannot: it
-// knows no names of what is being made, nor which fields a write touches.
+// Agents restricts the agents of clusters to their own objects and fields where RBAC cannot: RBAC knows
+// neither the name of an object that is being created, nor which fields a write changes.
 type Agents struct {
 	*admission.Handler
 	hub  dynamic.Interface
 	rate *ratelimit.Limit
-	// karmadas says that some may be Karmada's, and registered by karmadactl.
+	// karmadas is true if some agents may be Karmada's, registered by karmadactl.
 	karmadas bool
 	rules    map[schema.GroupResource]agentRule
 }
@@ -49,8 +49,8 @@ var (
 	_ admission.InitializationValidator = (*Agents)(nil)
 )
 
-// An agentRule says why the agent of a cluster may not do what it asks for; nil if
-// it may.
+// An agentRule returns an error with the reason if the agent of a cluster may not make
+// a write, and nil if it may.
 type agentRule func(ctx context.Context, cluster string, w agentWrite) error
 
 // agentWrite is what a request would store.
@@ -59,8 +59,8 @@ type agentWrite struct {
 	admission.ObjectInterfaces
 }
 
-// NewAgents returns the plugin. karmadas has clusters be registered by karmadactl, too,
-// and have Karmada's agent.
+// NewAgents returns the plugin. With karmadas, clusters may also be registered by
+// karmadactl and run Karmada's agent.
 func NewAgents(clk clock.PassiveClock, karmadas bool) *Agents {
 	p := &Agents{Handler: admission.NewHandler(admission.Create, admission.Update), rate: ratelimit.New(clk), karmadas: karmadas}
 	p.rules = map[schema.GroupResource]agentRule{
@@ -75,7 +75,7 @@ func NewAgents(clk clock.PassiveClock, karmadas bool) *Agents {
 	return p
 }
 
-// SetDynamicClient is given by the server a client of its own.
+// SetDynamicClient sets the client. The server calls it with a client of its own.
 func (p *Agents) SetDynamicClient(hub dynamic.Interface) { p.hub = hub }
 
 // ValidateInitialization is called when the server is built.
@@ -86,7 +86,7 @@ func (p *Agents) ValidateInitialization() error {
 	return nil
 }
 
-// Validate refuses what an agent, or who wants to be one, may not write.
+// Validate refuses what an agent, or a user that asks for an agent's certificate, may not write.
 func (p *Agents) Validate(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
 	if a.GetUserInfo() == nil {
 		return nil
@@ -94,7 +94,7 @@ func (p *Agents) Validate(ctx context.Context, a admission.Attributes, o admissi
 	w, resource := agentWrite{a, o}, a.GetResource().GroupResource()
 	rule, known := p.rules[resource]
 	if !known {
-		return nil // RBAC's
+		return nil // RBAC decides
 	}
 	if resource.Group == certificatesv1.GroupName {
 		return p.request(w)
@@ -109,8 +109,8 @@ func (p *Agents) Validate(ctx context.Context, a admission.Attributes, o admissi
 	return nil
 }
 
-// request refuses a request for a certificate that is not for the agent of the
-// cluster that its maker speaks for, and too many of them.
+// request refuses a request for any certificate other than that of the agent whose
+// cluster the user belongs to, and requests that come too often.
 func (p *Agents) request(w agentWrite) error {
 	if w.GetSubresource() != "" || w.GetOperation() != admission.Create {
 		return nil
@@ -141,8 +141,8 @@ func (p *Agents) request(w agentWrite) error {
 	return nil
 }
 
-// speaksFor reports whether a user may only ask for certificates of agents, and of
-// which cluster; empty is any.
+// speaksFor reports whether a user may only ask for certificates of agents, and for
+// which cluster; an empty cluster means any.
 func speaksFor(u user.Info) (speaks bool, cluster string) {
 	if cluster, ok := identity.ClusterOfAgent(u.GetName()); ok {
 		return true, cluster
@@ -156,7 +156,7 @@ func speaksFor(u user.Info) (speaks bool, cluster string) {
 	return false, ""
 }
 
-// cluster lets an agent make its own Cluster, and change what is its own to say.
+// cluster lets an agent create its own Cluster and change the fields that are its own.
 func (p *Agents) cluster(ctx context.Context, cluster string, w agentWrite) error {
 	obj, ok := w.GetObject().(*clusterv1alpha1.Cluster)
 	if !ok {
@@ -174,7 +174,7 @@ func (p *Agents) cluster(ctx context.Context, cluster string, w agentWrite) erro
 		return fmt.Errorf("spec.impersonatorSecretRef: it must be %s/%s", workv1alpha2.NamespaceKarmadaCluster, cluster+impersonatorSuffix)
 	}
 	made := old == nil
-	if made { // what an administrator declared by the token is not the agent's
+	if made { // the agent cannot change what an administrator declared with the token
 		approved, err := p.approved(ctx, cluster)
 		if err != nil {
 			return err
@@ -211,19 +211,19 @@ func (p *Agents) cluster(ctx context.Context, cluster string, w agentWrite) erro
 	return mayHave(cluster, obj.Spec.ID, registered)
 }
 
-// agentsAnnotations are the control plane's own annotations that an agent may
-// change, and the one with the properties that it asks for.
+// agentsAnnotations returns the keys of the control plane's own annotations that an
+// agent may change, among them the one with the properties that it asks for.
 func agentsAnnotations() []string {
 	return []string{clusterv1alpha1.AccountsNamespaceAnnotation, clusterv1alpha1.TLSServerNameAnnotation, identity.RequestedAnnotation}
 }
 
-// sameTaints compares taints except for the time when they were added.
+// sameTaints compares taints without the time at which they were added.
 func sameTaints(a, b []corev1.Taint) bool {
 	return slices.EqualFunc(a, b, func(x, y corev1.Taint) bool { return x.Key == y.Key && x.Value == y.Value && x.Effect == y.Effect })
 }
 
-// registration is the role that an agent has had since its cluster was registered;
-// nil if there is none.
+// registration returns the ClusterRole that an agent has had since its cluster was
+// registered; nil if there is none.
 func (p *Agents) registration(ctx context.Context, cluster string) (*unstructured.Unstructured, error) {
 	role, err := p.hub.Resource(rbacv1.SchemeGroupVersion.WithResource("clusterroles")).Get(ctx, identity.Role(cluster), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -237,13 +237,13 @@ func (p *Agents) registration(ctx context.Context, cluster string) (*unstructure
 
 const impersonatorSuffix = identity.ImpersonatorSuffix
 
-// ownReference reports whether a reference is to that one Secret, or to none.
+// ownReference reports whether a reference is nil or refers to the Secret of that name.
 func ownReference(ref *clusterv1alpha1.LocalSecretReference, name string) bool {
 	return ref == nil || ref.Namespace == workv1alpha2.NamespaceKarmadaCluster && ref.Name == name
 }
 
-// mayHave refuses an id that is not the one that was registered. One that is another
-// cluster's is refused to everybody, by Twins.
+// mayHave refuses an id other than the registered one. Twins refuses the id of another
+// cluster, for every user.
 func mayHave(cluster, id string, role *unstructured.Unstructured) error {
 	if role != nil {
 		if registered := role.GetAnnotations()[identity.ClusterIDAnnotation]; registered != "" && registered != id {
@@ -253,8 +253,8 @@ func mayHave(cluster, id string, role *unstructured.Unstructured) error {
 	return nil
 }
 
-// agentWork lets an agent hold and let go of a Work. What a Work says is the
-// control plane's; what became of it goes to its status.
+// agentWork lets an agent add and remove its finalizer on a Work. Only the control plane
+// writes the spec; an agent reports results in the status.
 func agentWork(_ context.Context, _ string, w agentWrite) error {
 	obj, ok := w.GetObject().(*workv1alpha1.Work)
 	old, found := w.GetOldObject().(*workv1alpha1.Work)
@@ -271,7 +271,8 @@ func agentWork(_ context.Context, _ string, w agentWrite) error {
 	return nil
 }
 
-// agentSecret lets an agent keep its cluster's credentials, and no others.
+// agentSecret lets an agent write the Secrets with its cluster's credentials, and no
+// others.
 func agentSecret(_ context.Context, cluster string, w agentWrite) error {
 	secret := &corev1.Secret{}
 	if err := w.read(w.GetObject(), secret); err != nil {
@@ -286,7 +287,7 @@ func agentSecret(_ context.Context, cluster string, w agentWrite) error {
 	return nil
 }
 
-// agentProfile lets an agent report its cluster's nodes, and which pods wait for one.
+// agentProfile lets an agent report its cluster's nodes, and the pods that wait for one.
 func agentProfile(_ context.Context, _ string, w agentWrite) error {
 	received := &corev1.ConfigMap{}
 	if err := w.read(w.GetObject(), received); err != nil {
@@ -314,7 +315,7 @@ func agentLease(_ context.Context, cluster string, w agentWrite) error {
 		return err
 	}
 	own := cluster
-	if w.GetNamespace() == workv1alpha2.NamespaceKarmadaSystem { // where Karmada's agents are one of several
+	if w.GetNamespace() == workv1alpha2.NamespaceKarmadaSystem { // Karmada's agents elect a leader here
 		own = identity.ElectionLease(cluster)
 	}
 	if lease.GetName() != own {
@@ -323,7 +324,7 @@ func agentLease(_ context.Context, cluster string, w agentWrite) error {
 	return nil
 }
 
-// agentEvent lets an agent report about its own cluster and Works.
+// agentEvent lets an agent write Events about its own cluster and Works.
 func agentEvent(_ context.Context, cluster string, w agentWrite) error {
 	for _, obj := range []runtime.Object{w.GetObject(), w.GetOldObject()} {
 		if obj == nil {
@@ -346,8 +347,8 @@ func notOwn(kind, name string, own ...string) error {
 	return fmt.Errorf("the %s %q is not this agent's: its own is %q", kind, name, own)
 }
 
-// read converts an object of Kubernetes' own from the form that the server has of
-// it.
+// read converts an object of one of Kubernetes' own kinds from the server's internal
+// form.
 func (w agentWrite) read(from, into runtime.Object) error {
 	if err := w.GetObjectConvertor().Convert(from, into, nil); err != nil {
 		return fmt.Errorf("read what is written: %w", err)

@@ -23,13 +23,14 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
-// Authors notes on what may become an object in a member who applied it: templates,
-// overrides and Works. Whoever changes the content of a template is its author from
-// then on; of overrides and Works, whose content nobody judges but members, he is one
-// more. What he says of that himself does not count. Administrators and the control
-// plane are no authors: what they make has none, and what they change keeps its own,
-// unless they take that off.
-// What he does to a part of one is for Parts.
+// Authors records who applied a template, an override or a Work, in an annotation. A user
+// who changes the content of a template becomes its only author. A user who changes an
+// override or a Work becomes one more author, because only members judge their content.
+// What a user writes into the annotation is ignored. Administrators and the control
+// plane are no authors: what they create has none, and what they change keeps its
+// authors unless they remove the annotation.
+//
+// Parts handles changes by a sub-resource.
 type Authors struct{ *admission.Handler }
 
 var _ admission.MutationInterface = (*Authors)(nil)
@@ -39,7 +40,8 @@ func NewAuthors() *Authors {
 	return &Authors{Handler: admission.NewHandler(admission.Create, admission.Update)}
 }
 
-// Admit notes who writes an object, or keeps who wrote it last.
+// Admit records who writes an object, or keeps the recorded authors if the content does
+// not change.
 func (p *Authors) Admit(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	who := a.GetUserInfo()
 	if MayBringIdentity(who) || isOwn(who) || ofPart(a) || !authored(a.GetKind(), a.GetNamespace()) {
@@ -69,12 +71,12 @@ func (p *Authors) Admit(_ context.Context, a admission.Attributes, _ admission.O
 	return nil
 }
 
-// mostAuthors is how many may have a word in one override or Work: each of them is
-// asked for in members whenever it is applied.
+// mostAuthors is how many authors one override or Work may have: members check the rights
+// of each whenever it is applied.
 const mostAuthors = 16
 
-// written says whose word is in an object once somebody has changed its content, before
-// whom it was that of others.
+// written returns the annotation with the authors of an object after a user has changed
+// its content; before is the annotation until then.
 func written(kind schema.GroupKind, before string, who user.Info) (string, error) {
 	if !judgedInMembers(kind) {
 		return authors(who).String(), nil
@@ -82,11 +84,12 @@ func written(kind schema.GroupKind, before string, who user.Info) (string, error
 	return joined(before, who)
 }
 
-// joined says whose word is in what others wrote before, if somebody writes in it, too.
+// joined returns the annotation with the authors in before and one more user. It fails,
+// and returns before, if there are too many.
 func joined(before string, who user.Info) (string, error) {
 	all, err := author.Parse(before)
 	if err != nil {
-		return before, nil //nolint:nilerr // whose it is nobody knows, and so nobody applies it
+		return before, nil //nolint:nilerr // without known authors, nobody applies it
 	}
 	if all = all.With(authors(who)); len(all) > mostAuthors {
 		return before, fmt.Errorf("%d users have written in it, who all have to be allowed what it says: delete it and make it anew", mostAuthors)
@@ -94,19 +97,19 @@ func joined(before string, who user.Info) (string, error) {
 	return all.String(), nil
 }
 
-// judgedInMembers reports whether nobody but members judges what an object of a kind has
-// them make. The control plane judges a template when it is written as they do.
+// judgedInMembers reports whether only members judge what an object of a kind makes them
+// create. A template is judged by the control plane in the same way when it is written.
 func judgedInMembers(kind schema.GroupKind) bool {
 	return kind == schema.GroupKind{Group: workv1alpha1.GroupName, Kind: workv1alpha1.ResourceKindWork} || overrides(kind)
 }
 
-// overrides reports whether objects of a kind change what others mean.
+// overrides reports whether a kind is OverridePolicy or ClusterOverridePolicy.
 func overrides(kind schema.GroupKind) bool {
 	return kind.Group == policyv1alpha1.GroupName &&
 		(kind.Kind == policyv1alpha1.ResourceKindOverridePolicy || kind.Kind == policyv1alpha1.ResourceKindClusterOverridePolicy)
 }
 
-// unauthored are groups of kinds that are questions.
+// unauthored are the API groups of review requests, which are answered and not stored.
 var unauthored = []string{"authentication.k8s.io", "authorization.k8s.io"}
 
 // authored reports whether objects of a kind have authors.
@@ -121,7 +124,7 @@ func authors(who user.Info) author.Authors {
 	return author.Authors{author.Of(who.GetName(), who.GetGroups())}
 }
 
-// noteAuthor writes the text of an annotation, or takes it off where it is empty.
+// noteAuthor sets the annotation with the authors, or removes it if text is empty.
 func noteAuthor(obj metav1.Object, text string) {
 	notes := obj.GetAnnotations()
 	if notes[workv1alpha2.AppliedByAnnotation] == text && text != "" {
@@ -140,8 +143,8 @@ func noteAuthor(obj metav1.Object, text string) {
 	obj.SetAnnotations(out)
 }
 
-// sameInMembers reports whether an update leaves what members are sent as it is. Of an
-// override that is its spec: its labels and annotations reach nobody.
+// sameInMembers reports whether an update leaves what members receive unchanged. Of an
+// override only the spec counts: its labels and annotations reach no member.
 func sameInMembers(a admission.Attributes) bool {
 	old, now := stateOf(a.GetOldObject()), stateOf(a.GetObject())
 	if old != nil && now != nil && overrides(a.GetKind().GroupKind()) {
@@ -150,22 +153,22 @@ func sameInMembers(a admission.Attributes) bool {
 	return sameContent(a.GetOldObject(), a.GetObject())
 }
 
-// sameContent reports whether two states of an object have the same in members: all but
-// the status and what the server keeps in the metadata.
+// sameContent reports whether two states of an object are equal apart from the status and
+// the metadata that the server maintains.
 func sameContent(a, b runtime.Object) bool {
 	a, b = bare(a), bare(b)
 	return a != nil && b != nil && apiequality.Semantic.DeepEqual(a, b)
 }
 
-// bare returns a copy of an object without what does not reach members; nil where
-// that is not known.
+// bare returns a copy of an object without what does not reach members; nil if the object
+// has no metadata.
 func bare(obj runtime.Object) runtime.Object {
 	out := obj.DeepCopyObject()
 	m, err := meta.Accessor(out)
 	if err != nil {
 		return nil
 	}
-	out.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{}) // what was read has none, what was patched does
+	out.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{}) // set in patched objects, not in read ones
 	m.SetManagedFields(nil)
 	m.SetResourceVersion("")
 	m.SetGeneration(0)

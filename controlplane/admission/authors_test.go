@@ -20,8 +20,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/author"
 )
 
-// TestAuthors: what may become an object in a member has the author who wrote its
-// content last, whatever he says.
+// TestAuthors checks that a template gets the user who last wrote its content as author,
+// whatever he writes into the annotation himself.
 func TestAuthors(t *testing.T) {
 	const (
 		alice = `[{"user":"alice","groups":["dev"]}]`
@@ -106,8 +106,8 @@ func TestAuthors(t *testing.T) {
 	}
 }
 
-// TestAuthorsOfWhatIsNotJudgedHere: what an override or a Work says is judged in members
-// alone, so that all who wrote in it answer for all of it.
+// TestAuthorsOfWhatIsNotJudgedHere checks that every user who changed an override or a Work
+// is one of its authors, because only members judge the content.
 func TestAuthorsOfWhatIsNotJudgedHere(t *testing.T) {
 	const alice, robot, both = `[{"user":"alice"}]`, `[{"user":"robot"}]`, `[{"user":"alice"},{"user":"robot"}]`
 	var crowd author.Authors
@@ -170,8 +170,8 @@ func TestAuthorsOfWhatIsNotJudgedHere(t *testing.T) {
 	}
 }
 
-// TestWhoLabelsAnOverride: labels and annotations of an override reach no member, and make
-// nobody its author.
+// TestWhoLabelsAnOverride checks that a change of an override's labels or annotations, which
+// reach no member, makes nobody its author.
 func TestWhoLabelsAnOverride(t *testing.T) {
 	build := func() *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{"kind": "OverridePolicy", "spec": map[string]any{"says": "a"}}}
@@ -189,7 +189,8 @@ func TestWhoLabelsAnOverride(t *testing.T) {
 	}
 }
 
-// TestWhatHasAuthors: kinds that reach members, or say what does.
+// TestWhatHasAuthors checks which kinds have authors: those that reach members or decide what
+// does.
 func TestWhatHasAuthors(t *testing.T) {
 	for name, tc := range map[string]struct {
 		kind      schema.GroupVersionKind
@@ -211,7 +212,7 @@ func TestWhatHasAuthors(t *testing.T) {
 	}
 }
 
-// TestContentOfCustomResources is that of kinds that the server knows no types of.
+// TestContentOfCustomResources compares objects of kinds without a Go type in the server.
 func TestContentOfCustomResources(t *testing.T) {
 	gadget := func(size int64, status string) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{

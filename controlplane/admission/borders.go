@@ -20,12 +20,13 @@ import (
 	"github.com/flotilla-io/flotilla/policies/access"
 )
 
-// Borders keeps the bindings of a namespace to its templates, and what the loops
-// keep on them, and Works that bring rights to members, to the loops. Who may write there would otherwise have anything of
-// the control plane sent to members, Secrets of others among it.
+// Borders lets a binding refer only to templates in its own namespace. It also reserves
+// the fields that loops maintain on bindings, and the Works that bring rights to members,
+// for the loops. Without it, a user who may write bindings in one namespace could have
+// any object of the control plane sent to members, Secrets of others among them.
 type Borders struct {
 	*admission.Handler
-	// authorizer says who may write bindings everywhere.
+	// authorizer decides who may write bindings in all namespaces.
 	authorizer authorizer.Authorizer
 }
 
@@ -50,9 +51,9 @@ func (p *Borders) ValidateInitialization() error {
 	return nil
 }
 
-// Validate refuses a binding of somebody else's template, from all but those who
-// may write any object, and what loops keep on a binding, from all but those who
-// may write the bindings of all namespaces.
+// Validate refuses a binding of a template in another namespace, unless the user may write
+// any object. It refuses changes to what loops maintain on a binding, unless the user may
+// write the bindings of all namespaces.
 func (p *Borders) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if work, ok := a.GetObject().(*workv1alpha1.Work); ok {
 		return ownWork(a, work)
@@ -76,10 +77,10 @@ func (p *Borders) Validate(ctx context.Context, a admission.Attributes, _ admiss
 	return admission.NewForbidden(a, fmt.Errorf("%s: the control plane keeps it, and reads it back; who may update the ResourceBindings of all namespaces may change it", kept))
 }
 
-// ownWork refuses, from all but administrators, to change a Work of the control plane's
-// own, which belongs to a Cluster, and to make one that brings rights: without its
-// labels, owner or finalizer it would not be found when they are taken away, or stay.
-// Agents are held to its finalizer by FlotillaAgents.
+// ownWork refuses, except for administrators, changes to the control plane's own Works,
+// which a Cluster owns, and new Works that bring rights. Without its labels, owner or
+// finalizer such a Work would not be found when the rights are withdrawn, or would be
+// left behind. Agents may change only the finalizer: see Agents.
 func ownWork(a admission.Attributes, work *workv1alpha1.Work) error {
 	_, own := access.Copied(work)
 	if old, ok := a.GetOldObject().(*workv1alpha1.Work); ok && !own {
@@ -97,8 +98,8 @@ func ownWork(a admission.Attributes, work *workv1alpha1.Work) error {
 	return admission.NewForbidden(a, errors.New("it brings to a member what users may do there, as the control plane says: change the roles and bindings here that it stands for"))
 }
 
-// keptBy returns what differs between two bindings of what loops keep there; empty
-// for nothing. Permanent ids are FlotillaKinds'.
+// keptBy returns the first field that loops maintain and in which two bindings differ;
+// empty if there is none. It skips the permanent id, which the plugin FlotillaKinds checks.
 func keptBy(old, b *workv1alpha2.ResourceBinding) string {
 	if !apiequality.Semantic.DeepEqual(old.Spec.RequiredBy, b.Spec.RequiredBy) {
 		return "spec.requiredBy"
@@ -112,8 +113,8 @@ func keptBy(old, b *workv1alpha2.ResourceBinding) string {
 	return ""
 }
 
-// changedKey returns the first key of the control plane's own that two maps differ
-// in, beyond those that may; empty for none.
+// changedKey returns the first of the control plane's own keys whose value differs between
+// two maps, without the keys in may; empty if there is none.
 func changedKey(old, now map[string]string, may ...string) string {
 	var out []string
 	for _, m := range []map[string]string{old, now} {
@@ -131,7 +132,8 @@ func changedKey(old, now map[string]string, may ...string) string {
 	return slices.Min(out)
 }
 
-// ownKey reports whether a label or annotation is of the control plane's own.
+// ownKey reports whether the key of a label or annotation is in a domain of the control
+// plane.
 func ownKey(key string) bool {
 	domain, _, _ := strings.Cut(key, "/")
 	for _, own := range []string{"karmada.io", "flotilla.io"} {

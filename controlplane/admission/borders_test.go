@@ -53,7 +53,8 @@ func TestBorders(t *testing.T) {
 	}
 }
 
-// TestWorksThatBringRights: who may write Works makes and changes none of these.
+// TestWorksThatBringRights checks that a user who may write Works can neither create nor
+// change those that bring rights.
 func TestWorksThatBringRights(t *testing.T) {
 	const label = "unifiedauth.flotilla.io/rights-in"
 	plain := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Name: "w"}}

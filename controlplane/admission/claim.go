@@ -11,13 +11,13 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
-// A Claimer returns the claim of the policy that will carry a new object, and
-// false if none will, or that is not known yet.
+// A Claimer returns the claim of the policy that will propagate a new object, and false
+// if none will, or if that is not known yet.
 type Claimer func(ctx context.Context, gvk schema.GroupVersionKind, obj metav1.Object) (propagation.Claim, bool)
 
-// Claiming marks a new template in the write that makes it, which saves the loop
-// that carries templates a write of its own. The loop stays the judge: what is
-// not marked here, or wrongly, it mends.
+// Claiming sets the claim of a policy on a new template in the write that creates it,
+// which saves the template loop a write of its own. The loop has the last word: it
+// corrects claims that are missing or wrong.
 type Claiming struct {
 	*admission.Handler
 	claim Claimer
@@ -30,8 +30,8 @@ func NewClaiming(claim Claimer) Claiming {
 	return Claiming{Handler: admission.NewHandler(admission.Create), claim: claim}
 }
 
-// Admit marks an object. One whose name the server has yet to make is left to
-// the loop.
+// Admit sets the claim on an object. An object whose name the server still has to generate
+// is left to the loop.
 func (c Claiming) Admit(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if a.GetSubresource() != "" || a.GetName() == "" {
 		return nil

@@ -8,9 +8,9 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 )
 
-// Connect refuses connections to Pods, Services and Nodes: they are templates, and
-// where one seems to be is what somebody wrote into it. The server would go there as
-// itself, on its own network, for whoever may edit a namespace.
+// Connect refuses connections to Pods, Services and Nodes. They are templates, so their
+// addresses are whatever a user wrote into them. The server would connect there with its
+// own identity and from its own network, for any user who may edit a namespace.
 type Connect struct{ *admission.Handler }
 
 var _ admission.ValidationInterface = Connect{}
@@ -18,7 +18,7 @@ var _ admission.ValidationInterface = Connect{}
 // NewConnect returns the plugin.
 func NewConnect() Connect { return Connect{admission.NewHandler(admission.Connect)} }
 
-// Validate refuses what would lead to something that runs nowhere, for everybody.
+// Validate refuses such connections, for every user: nothing runs on the control plane.
 func (Connect) Validate(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	switch a.GetResource().GroupResource() {
 	case schema.GroupResource{Resource: "pods"}, schema.GroupResource{Resource: "services"}, schema.GroupResource{Resource: "nodes"}:

@@ -8,11 +8,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// byDefinition maps kinds to resources as the server's own mapper does, and those that it does
-// not know yet by their CustomResourceDefinitions: it looks at what is served twice a minute.
+// byDefinition maps kinds to resources as the server's own mapper does. That mapper is
+// refreshed only twice a minute, so kinds that it does not know yet are mapped by their
+// CustomResourceDefinitions.
 type byDefinition struct {
 	meta.RESTMapper
-	// definitions are nil before the server has them.
+	// definitions is nil until the server sets it.
 	definitions definitions.CustomResourceDefinitionLister
 }
 
@@ -37,11 +38,11 @@ func (s *byDefinition) RESTMapping(gk schema.GroupKind, versions ...string) (*me
 	return nil, err
 }
 
-// installing is the reason of a definition whose names were accepted a moment ago.
+// installing is the reason of the condition Established right after the names were accepted.
 const installing = "Installing"
 
-// stands reports whether a definition is established, or is about to be: it is so new that nobody has judged
-// it, or its names were just accepted.
+// stands reports whether a definition is established or about to be: it has no such
+// condition yet, or its names were just accepted.
 func stands(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	for _, c := range crd.Status.Conditions {
 		if c.Type == apiextensionsv1.Established {
@@ -51,8 +52,8 @@ func stands(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return true
 }
 
-// servedOf returns the first of the versions that a definition serves, or any where none is
-// asked for; empty where there is none.
+// servedOf returns the first of versions that a definition serves. If versions is empty, it
+// returns the first served version. It returns "" if there is none.
 func servedOf(crd *apiextensionsv1.CustomResourceDefinition, versions []string) string {
 	serves := map[string]bool{}
 	first := ""

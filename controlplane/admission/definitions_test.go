@@ -15,7 +15,7 @@ import (
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 )
 
-// define returns a lister of one definition of Fish, whose plural nobody would guess.
+// define returns a lister with one definition, of Fish, whose plural cannot be guessed.
 func define(t *testing.T, established apiextensionsv1.ConditionStatus, reason string) definitions.CustomResourceDefinitionLister {
 	t.Helper()
 	crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "fish.sea.example"}}
@@ -32,8 +32,8 @@ func define(t *testing.T, established apiextensionsv1.ConditionStatus, reason st
 	return definitions.NewCustomResourceDefinitionLister(indexer)
 }
 
-// TestWhatIsDefined: a kind whose definition has just come is there, though the list of what
-// is served does not name it yet.
+// TestWhatIsDefined checks that a kind with a new definition is found although discovery does
+// not list it yet.
 func TestWhatIsDefined(t *testing.T) {
 	unknown := noMapper{err: &meta.NoKindMatchError{}}
 	for name, tc := range map[string]struct {

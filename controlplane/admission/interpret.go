@@ -20,16 +20,16 @@ import (
 	"github.com/flotilla-io/flotilla/policies/validate"
 )
 
-// verbInterpret is the verb that one must be granted on resources whose meaning
-// one decides. Who does changes what runs in all clusters and all namespaces.
+// verbInterpret is the verb that a user needs on a resource to decide how it is
+// interpreted, which affects all clusters and all namespaces.
 const verbInterpret = "interpret"
 
 // SetAuthorizer implements initializer.WantsAuthorizer.
 func (p *Plugin) SetAuthorizer(a authorizer.Authorizer) { p.authorizer = a }
 
-// mayInterpret refuses an object by which a user decides what resources mean,
-// unless the user may interpret them: those that it is about, and those that it
-// was about before. An edit that changes nothing of that is everybody's.
+// mayInterpret refuses an object that decides how resources are interpreted, unless the
+// user has the verb interpret on all resources that it concerns and concerned before. An
+// edit that changes nothing of that needs no such right.
 func (p *Plugin) mayInterpret(ctx context.Context, a admission.Attributes, k validate.Kind, obj, old *unstructured.Unstructured) error {
 	interpreted, targets, err := meanings(k, obj)
 	if err != nil || interpreted == nil {
@@ -39,7 +39,7 @@ func (p *Plugin) mayInterpret(ctx context.Context, a admission.Attributes, k val
 		before, more, err := meanings(k, old)
 		switch {
 		case err != nil:
-			more = everything() // nobody knows what it was about
+			more = everything() // it is not known what it concerned
 		case equality.Semantic.DeepEqual(interpreted, before):
 			return nil
 		}
@@ -78,8 +78,8 @@ func (p *Plugin) allows(ctx context.Context, a admission.Attributes, resource sc
 	}
 }
 
-// meanings returns what an object says of resources, and of which kinds: "*"
-// stands for all. Nil means that it is of another kind.
+// meanings returns how an object interprets resources, and the kinds that it concerns, with
+// "*" for all. interpreted is nil if the object is of another kind.
 func meanings(k validate.Kind, obj *unstructured.Unstructured) (interpreted any, targets []schema.GroupVersionKind, err error) {
 	value, err := decode(k, obj)
 	if err != nil {
@@ -103,15 +103,15 @@ func meanings(k validate.Kind, obj *unstructured.Unstructured) (interpreted any,
 	}
 }
 
-// maxTargets is how many kinds are looked up one by one. Who names more must be
-// granted all there are.
+// maxTargets is how many kinds are looked up one by one. A user who names more needs the
+// right on all resources.
 const maxTargets = 256
 
 func everything() []schema.GroupVersionKind {
 	return []schema.GroupVersionKind{{Group: "*", Version: "*", Kind: "*"}}
 }
 
-// named returns every kind that a rule names.
+// named returns the kinds that a rule names.
 func named(r configv1alpha1.Rule) []schema.GroupVersionKind {
 	if len(r.APIGroups) > maxTargets || len(r.Kinds) > maxTargets || len(r.APIGroups)*len(r.Kinds) > maxTargets {
 		return everything()
@@ -129,8 +129,8 @@ func named(r configv1alpha1.Rule) []schema.GroupVersionKind {
 	return out
 }
 
-// resourceOf returns the resource of a kind: as it is served, or, where it is
-// not yet, as it is most likely named.
+// resourceOf returns the resource of a kind, or a guess by the usual plural if the kind is
+// not served yet.
 func resourceOf(apis meta.RESTMapper, gvk schema.GroupVersionKind) schema.GroupResource {
 	if gvk.Kind == "*" || gvk.Group == "*" {
 		out := schema.GroupResource{Group: gvk.Group, Resource: "*"}

@@ -39,8 +39,8 @@ func served() meta.RESTMapper {
 	return mapper
 }
 
-// TestMayInterpret: who decides what resources mean must be granted these
-// resources.
+// TestMayInterpret checks that a user needs the verb interpret on the resources that an
+// object concerns.
 func TestMayInterpret(t *testing.T) {
 	script := func(kind, text string) string {
 		return "apiVersion: config.karmada.io/v1alpha1\nkind: ResourceInterpreterCustomization\nmetadata: {name: c}\n" +

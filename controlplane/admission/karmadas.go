@@ -17,14 +17,14 @@ import (
 	"github.com/flotilla-io/flotilla/internal/registration/identity"
 )
 
-// generatorExpiration is how long the certificate is good for that karmadactl asks for
-// rights with: the least that can be asked for.
+// generatorExpiration is how long the certificate is valid with which karmadactl asks for
+// rights: the shortest time that the API accepts.
 const generatorExpiration = 10 * time.Minute
 
 var requests = schema.GroupResource{Group: certificatesv1.GroupName, Resource: "certificatesigningrequests"}
 
-// mayAskForRights lets who has a token ask for the certificate that karmadactl asks for
-// rights with; for the cluster of the token, where that has one.
+// mayAskForRights returns an error unless a user with a token requests the certificate with
+// which karmadactl asks for rights. A token of one cluster is good for that cluster only.
 func mayAskForRights(w agentWrite, request, cluster string) error {
 	if _, ok := identity.TokenOf(w.GetUserInfo().GetName(), w.GetUserInfo().GetGroups()); !ok {
 		return errors.New("the certificate that rights are asked for with is given by a token alone, and is not renewed")
@@ -35,8 +35,8 @@ func mayAskForRights(w agentWrite, request, cluster string) error {
 	return nil
 }
 
-// shorten has certificates that are asked for by a token or an agent be good for as
-// long as those of Flotilla's agents, and not for a year as Karmada's would be.
+// shorten limits the validity of certificates that a token or an agent asks for to that of
+// Flotilla's agents. Karmada's agents would ask for a year.
 func shorten(ctx context.Context, w agentWrite) error {
 	if speaks, _ := speaksFor(w.GetUserInfo()); !speaks || w.GetSubresource() != "" || w.GetOperation() != admission.Create {
 		return nil

@@ -15,8 +15,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/validate"
 )
 
-// customKinds are the kinds that are judged, but for those that are served with
-// their Go types: they see to it by themselves.
+// customKinds returns the kinds that the plugin checks. Those that are served with their Go
+// types are not among them: their own strategies check them.
 func customKinds() map[schema.GroupResource]validate.Kind {
 	out := map[schema.GroupResource]validate.Kind{}
 	for _, k := range validate.Kinds() {
@@ -27,15 +27,14 @@ func customKinds() map[schema.GroupResource]validate.Kind {
 	return out
 }
 
-// understands reports whether the kind's functions may be shown the object: they
-// know one version.
+// understands reports whether an object has the one version that the kind's functions know.
 func understands(k validate.Kind, obj *unstructured.Unstructured) bool {
 	return obj.GroupVersionKind().Version == k.Version
 }
 
-// complete sets the defaults of an object. Fields without a default stay unchanged. An object
-// that does not fit the type is left to the schema, which comes next and names
-// the field.
+// complete sets the defaults of an object. Fields without a default stay unchanged. An
+// object that does not fit the type is left unchanged: the schema check, which comes next,
+// names the field.
 func complete(k validate.Kind, obj *unstructured.Unstructured) error {
 	value, err := decode(k, obj)
 	if err != nil {
@@ -53,7 +52,7 @@ func complete(k validate.Kind, obj *unstructured.Unstructured) error {
 	return patch(obj, before, after)
 }
 
-// patch brings into obj what differs between two forms of it.
+// patch applies to obj the difference between two JSON forms of it.
 func patch(obj *unstructured.Unstructured, before, after []byte) error {
 	difference, err := jsonpatch.CreateMergePatch(before, after)
 	if err != nil {
@@ -72,9 +71,9 @@ func patch(obj *unstructured.Unstructured, before, after []byte) error {
 	return obj.UnmarshalJSON(content)
 }
 
-// check lists what is wrong with an object, and what is unwise; old is nil on
-// creation. A ResourceInterpreterCustomization is judged without its old form:
-// one that cannot be read must not stand in the way of what replaces it.
+// check returns errors and warnings about an object; old is nil on creation. A
+// ResourceInterpreterCustomization is checked without its old form: an unreadable one must
+// not prevent its replacement.
 func check(k validate.Kind, obj, old *unstructured.Unstructured, facts validate.Facts) (field.ErrorList, []string, validate.Object, error) {
 	value, err := decode(k, obj)
 	if err != nil {
@@ -98,7 +97,7 @@ func decode(k validate.Kind, obj *unstructured.Unstructured) (validate.Object, e
 	return value, nil
 }
 
-// selectorsOf are what a policy or an override selects.
+// selectorsOf returns the resource selectors of a policy or an override.
 func selectorsOf(obj validate.Object) []policyv1alpha1.ResourceSelector {
 	switch o := obj.(type) {
 	case policyv1alpha1.Policy:

@@ -13,9 +13,9 @@ import (
 	"github.com/flotilla-io/flotilla/policies/access"
 )
 
-// Names keeps the names by which members know the control plane's users, and what it
-// grants them there, to the control plane and its administrators: a Role or binding
-// that has them is a template like any other.
+// Names reserves the names that members use for the control plane's users and their rights
+// for the control plane and its administrators. A Role or binding with such a name would
+// otherwise reach members like any other template.
 type Names struct{ *admission.Handler }
 
 var _ admission.ValidationInterface = Names{}
@@ -23,8 +23,8 @@ var _ admission.ValidationInterface = Names{}
 // NewNames returns the plugin.
 func NewNames() Names { return Names{admission.NewHandler(admission.Create, admission.Update)} }
 
-// Validate refuses a Role or binding with such a name, in its subjects or what it lets
-// impersonate as well.
+// Validate refuses a Role or binding that has such a name, also among its subjects or among
+// the users that it allows to impersonate.
 func (Names) Validate(_ context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
 	if !access.Gives(a.GetKind().GroupKind()) || a.GetSubresource() != "" || MayBringIdentity(a.GetUserInfo()) {
 		return nil
@@ -39,10 +39,10 @@ func (Names) Validate(_ context.Context, a admission.Attributes, o admission.Obj
 	return nil
 }
 
-// grantOf reads what the server has in a form of its own.
+// grantOf reads a Role or binding from the server's internal form.
 func grantOf(a admission.Attributes, o admission.ObjectInterfaces) (access.Grant, error) {
 	if obj, ok := a.GetObject().(metav1.Object); ok && obj.GetDeletionTimestamp() != nil {
-		return access.Grant{}, nil // it only lets go
+		return access.Grant{}, nil // it is being deleted
 	}
 	read := func(into runtime.Object) error {
 		if err := o.GetObjectConvertor().Convert(a.GetObject(), into, nil); err != nil {

@@ -17,19 +17,19 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 )
 
-// Parts notes who changes a part of a template by a sub-resource of it, as its replicas
-// by scale. What is written there is no template: nothing that is noted on it would
-// stay. Who may write the whole of it is its author from then on, as if he had. Who
-// may write no more than replicas has that right in members as well, and leaves the
-// rest to who answers for it; who may write no more than a part of a Pod, a container
-// that he adds or its resources, is one more author.
+// Parts records who changes a part of a template by a sub-resource, such as its replicas
+// by scale. The object in such a request is not the template, so an annotation on it would
+// be lost. A user who may write the whole template becomes its author, as if he had written
+// all of it. A user who may only write replicas has that right in members as well, and the
+// authors stay as they are. A user who may only write a part of a Pod, such as a container
+// that he adds or its resources, becomes one more author.
 //
-// It runs last, once nobody refuses the request any more, at each try to store it: what
-// is refused makes nobody an author.
+// It runs last, at each attempt to store the request: a request that is refused makes
+// nobody an author.
 type Parts struct {
 	*admission.Handler
 	hub        dynamic.Interface
-	authorizer authorizer.Authorizer // says who may write a whole object
+	authorizer authorizer.Authorizer // decides who may write a whole object
 }
 
 var (
@@ -40,7 +40,7 @@ var (
 // NewParts returns the plugin.
 func NewParts() *Parts { return &Parts{Handler: admission.NewHandler(admission.Update)} }
 
-// SetDynamicClient is given by the server a client of its own.
+// SetDynamicClient sets the client. The server calls it with a client of its own.
 func (p *Parts) SetDynamicClient(hub dynamic.Interface) { p.hub = hub }
 
 // SetAuthorizer implements initializer.WantsAuthorizer.
@@ -57,12 +57,13 @@ func (p *Parts) ValidateInitialization() error {
 	return nil
 }
 
-// ofPart reports whether a request is about a part of an object that is content.
+// ofPart reports whether a request concerns a sub-resource other than the status.
 func ofPart(a admission.Attributes) bool {
 	return a.GetSubresource() != "" && a.GetSubresource() != "status"
 }
 
-// Validate notes who writes, in the object itself. It refuses what it could not note.
+// Validate records the user as an author, in the object itself. It refuses the request if
+// that fails.
 func (p *Parts) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	who := a.GetUserInfo()
 	if MayBringIdentity(who) || isOwn(who) || !ofPart(a) {
@@ -78,7 +79,7 @@ func (p *Parts) Validate(ctx context.Context, a admission.Attributes, _ admissio
 	objects := p.hub.Resource(a.GetResource()).Namespace(a.GetNamespace())
 	template, err := objects.Get(ctx, a.GetName(), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return nil // nothing is changed, then
+		return nil // the request changes nothing
 	}
 	if err != nil {
 		return apierrors.NewInternalError(fmt.Errorf("find out who applied %s: %w", a.GetName(), err))
@@ -101,18 +102,18 @@ func (p *Parts) Validate(ctx context.Context, a admission.Attributes, _ admissio
 		return nil
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"resourceVersion": template.GetResourceVersion(), // what somebody writes meanwhile is not his
+		"resourceVersion": template.GetResourceVersion(), // he is not the author of what others write meanwhile
 		"annotations":     map[string]string{workv1alpha2.AppliedByAnnotation: text},
 	}})
 	if err != nil {
 		return apierrors.NewInternalError(err)
 	}
-	// The object is another one from here on: it is tried again, and has its author then.
+	// The patch changes the version, so the request is retried and finds its author set.
 	_, err = objects.Patch(ctx, a.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "flotilla-authors"})
 	return err
 }
 
-// mayWrite reports whether who changes a part of an object may change all of it.
+// mayWrite reports whether the user may update or patch the whole object.
 func (p *Parts) mayWrite(ctx context.Context, a admission.Attributes) bool {
 	for _, verb := range []string{"update", "patch"} {
 		resource := a.GetResource()

@@ -26,9 +26,9 @@ import (
 	"github.com/flotilla-io/flotilla/policies/validate"
 )
 
-// Options are what objects are judged by.
+// Options configure a Plugin.
 type Options struct {
-	// NewID makes permanent ids.
+	// NewID returns a new permanent id.
 	NewID func() string
 	// AllowNoExecuteTaints accepts ClusterTaintPolicies whose taints evict.
 	AllowNoExecuteTaints bool
@@ -41,7 +41,7 @@ type Plugin struct {
 	kinds map[schema.GroupResource]validate.Kind
 	apis  byDefinition
 	hub   dynamic.Interface
-	// authorizer says who may decide what resources mean.
+	// authorizer decides who may interpret resources.
 	authorizer authorizer.Authorizer
 }
 
@@ -64,7 +64,7 @@ func (p *Plugin) SetDefinitions(all definitions.CustomResourceDefinitionLister) 
 	p.apis.definitions = all
 }
 
-// SetDynamicClient is given by the server a client of its own.
+// SetDynamicClient sets the client. The server calls it with a client of its own.
 func (p *Plugin) SetDynamicClient(hub dynamic.Interface) { p.hub = hub }
 
 // ValidateInitialization is called when the server is built.
@@ -102,16 +102,15 @@ func (p *Plugin) Admit(_ context.Context, a admission.Attributes, _ admission.Ob
 	return nil
 }
 
-// MayBringIdentity reports whether a new object of a user may come with a permanent
-// id, as one does that is restored from a backup. What was made for an object is
-// found by its id, and deleted by it: whoever could choose one would reach what
-// is another's.
+// MayBringIdentity reports whether a user may create objects with a permanent id, as a
+// restore from a backup does. Dependent objects are found and deleted by that id, so a
+// user who could choose one would reach the objects of others.
 func MayBringIdentity(u user.Info) bool {
 	return isOwn(u) || slices.Contains(u.GetGroups(), user.SystemPrivilegedGroup)
 }
 
-// Validate refuses an object that is wrong and warns of one that will not do
-// what it says.
+// Validate refuses an invalid object and warns about one that will not have the intended
+// effect.
 func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	k, obj, old := p.of(a)
 	if obj == nil {
@@ -119,7 +118,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	}
 	errs := k.Identity.Check(obj, metaOf(old))
 	var warnings []string
-	if understands(k, obj) && obj.GetDeletionTimestamp() == nil { // what is going away needs only its finalizers removed
+	if understands(k, obj) && obj.GetDeletionTimestamp() == nil { // a deleted object only loses its finalizers
 		facts, unread, err := p.facts(ctx, k, obj.GetName())
 		if err != nil {
 			return apierrors.NewInternalError(err)
@@ -143,12 +142,12 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	return nil
 }
 
-// mostFaults is how many faults of one object are named: nobody reads more, and the
-// answer is put together in a time that grows with their square.
+// mostFaults is how many errors of one object are listed: nobody reads more, and the time
+// to build the answer grows with their square.
 const mostFaults = 100
 
-// distinct leaves out errors that say the same of the same field, and reports how many
-// there are beyond those that are named.
+// distinct removes duplicate errors. Beyond mostFaults it only counts them, in one more
+// error at the end.
 func distinct(errs field.ErrorList) field.ErrorList {
 	var out field.ErrorList
 	seen, more := map[string]bool{}, 0
@@ -170,8 +169,9 @@ func distinct(errs field.ErrorList) field.ErrorList {
 	return out
 }
 
-// facts are what judging an object of a name depends on, beside the object. What
-// cannot be read does not keep others from being written: unread names it.
+// facts returns what the checks of the object with that name need beside the object itself.
+// A customization that cannot be read does not prevent others from being written: unread
+// has a warning about it.
 func (p *Plugin) facts(ctx context.Context, k validate.Kind, name string) (facts validate.Facts, unread []string, err error) {
 	facts = validate.Facts{AllowNoExecuteTaints: p.opts.AllowNoExecuteTaints}
 	if k.Resource != "resourceinterpretercustomizations" {
@@ -187,7 +187,7 @@ func (p *Plugin) facts(ctx context.Context, k validate.Kind, name string) (facts
 		switch {
 		case err == nil:
 			facts.Customizations = append(facts.Customizations, other)
-		case list.Items[i].GetName() != name: // it is replaced right now, otherwise
+		case list.Items[i].GetName() != name: // the request replaces that one
 			unread = append(unread, fmt.Sprintf("the ResourceInterpreterCustomization %s cannot be read, so this one was not compared with it: correct or delete it: %v",
 				list.Items[i].GetName(), err))
 		}
@@ -195,8 +195,8 @@ func (p *Plugin) facts(ctx context.Context, k validate.Kind, name string) (facts
 	return facts, unread, nil
 }
 
-// unserved warns of kinds that the server lacks: templates of them cannot exist,
-// so the policy will wait.
+// unserved returns warnings about selected kinds that the server does not serve: no
+// templates of them can exist, so the policy has no effect on them yet.
 func (p *Plugin) unserved(obj validate.Object) []string {
 	var out []string
 	for i, s := range selectorsOf(obj) {
@@ -218,7 +218,7 @@ func (p *Plugin) lacks(s policyv1alpha1.ResourceSelector) bool {
 	return meta.IsNoMatchError(err)
 }
 
-// metaOf is nil where there is no object.
+// metaOf returns obj as an interface that is nil if obj is nil.
 func metaOf(obj *unstructured.Unstructured) metav1.Object {
 	if obj == nil {
 		return nil
@@ -226,8 +226,8 @@ func metaOf(obj *unstructured.Unstructured) metav1.Object {
 	return obj
 }
 
-// of returns what to do with a request's object, the object, and what it
-// replaces. The object is nil if the request is none of this plugin's.
+// of returns the kind of a request's object, the object, and the object that it replaces.
+// obj is nil if the plugin does not handle the request.
 func (p *Plugin) of(a admission.Attributes) (k validate.Kind, obj, old *unstructured.Unstructured) {
 	k, known := p.kinds[a.GetResource().GroupResource()]
 	if !known || a.GetSubresource() != "" {
@@ -238,6 +238,6 @@ func (p *Plugin) of(a admission.Attributes) (k validate.Kind, obj, old *unstruct
 	return k, obj, old
 }
 
-// isOwn reports whether a user is a part of the control plane: its loops, or Kubernetes'
-// controllers within it.
+// isOwn reports whether a user belongs to the control plane: its loops, or the Kubernetes
+// controllers in it.
 func isOwn(u user.Info) bool { return u == nil || author.Own(u.GetName()) }

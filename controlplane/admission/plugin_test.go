@@ -141,7 +141,7 @@ spec:
 	}
 }
 
-// noMapper answers every question alike.
+// noMapper returns the same error for every kind.
 type noMapper struct {
 	meta.RESTMapper
 	err error
@@ -173,7 +173,7 @@ func TestLacks(t *testing.T) {
 	}
 }
 
-// While a policy goes away its templates are found by its id.
+// While a policy is being deleted, its templates are found by its id.
 func TestWhatGoesAwayKeepsItsID(t *testing.T) {
 	policy := func(id, spec string) *unstructured.Unstructured {
 		return parse(t, "apiVersion: policy.karmada.io/v1alpha1\nkind: PropagationPolicy\nmetadata: {name: p, namespace: ns, deletionTimestamp: \"2026-01-01T00:00:00Z\", labels: {propagationpolicy.karmada.io/permanent-id: "+id+"}}\nspec: "+spec)
@@ -207,7 +207,7 @@ func TestValidateInitialization(t *testing.T) {
 	}
 }
 
-// Whoever could choose a permanent id would reach what is another's.
+// A user who could choose a permanent id would reach the objects of others.
 func TestMayBringIdentity(t *testing.T) {
 	for name, tc := range map[string]struct {
 		user user.Info

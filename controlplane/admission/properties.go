@@ -14,9 +14,10 @@ import (
 	"github.com/flotilla-io/flotilla/internal/registration/identity"
 )
 
-// Admit has what an agent says of the place of its cluster count once an
-// administrator has declared it: by the token that it was registered with, or on the
-// Cluster. Until then it is noted there. Karmada's agents say it at each start.
+// Admit accepts the provider, region and zones that an agent declares for its cluster only
+// once an administrator has declared them, with the registration token or on the Cluster.
+// Until then they are recorded in an annotation. Karmada's agents declare them at each
+// start.
 func (p *Agents) Admit(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
 	if p.karmadas && a.GetResource().GroupResource() == requests && a.GetUserInfo() != nil {
 		return shorten(ctx, agentWrite{a, o})
@@ -32,7 +33,7 @@ func (p *Agents) Admit(ctx context.Context, a admission.Attributes, o admission.
 		return applyAs(obj, old)
 	}
 	if cluster != obj.Name {
-		return nil // it is refused
+		return nil // Validate refuses it
 	}
 	stands := identity.Properties{}
 	var asked identity.Properties
@@ -58,9 +59,10 @@ func (p *Agents) Admit(ctx context.Context, a admission.Attributes, o admission.
 	return nil
 }
 
-// applyAs has templates applied in a new cluster as who applied them, unless it says
-// otherwise. Clusters that are there keep what they say: rights that were never needed
-// may be missing. What says nothing is refused: it would stand for all rights.
+// applyAs sets the annotation of a new Cluster, unless it has one, so that templates are
+// applied there with the identity of their authors. Existing Clusters keep what they have:
+// rights that were never needed may be missing. Any other value is refused, as it would
+// amount to all rights.
 func applyAs(obj, old *clusterv1alpha1.Cluster) error {
 	says := obj.Annotations[clusterv1alpha1.ApplyAsAnnotation]
 	switch {
@@ -74,9 +76,9 @@ func applyAs(obj, old *clusterv1alpha1.Cluster) error {
 	return nil
 }
 
-// approved is what an administrator declared of a new cluster by its token, and that
-// templates are applied there as who applied them, unless the token says otherwise, or
-// the agent is Karmada's: those do not say the id of their cluster when they register.
+// approved returns the properties that an administrator declared for a new cluster with its
+// token. ApplyAs defaults to the author, or to the control plane if the agent is Karmada's:
+// those do not send the id of their cluster when they register.
 func (p *Agents) approved(ctx context.Context, cluster string) (identity.Properties, error) {
 	declared := identity.Properties{}
 	registered, err := p.registration(ctx, cluster)
@@ -84,13 +86,14 @@ func (p *Agents) approved(ctx context.Context, cluster string) (identity.Propert
 		declared, err = identity.ParseProperties(registered.GetAnnotations()[identity.PropertiesAnnotation])
 	}
 	if p.karmadas && registered != nil && registered.GetAnnotations()[identity.ClusterIDAnnotation] == "" {
-		declared.ApplyAs = cmp.Or(declared.ApplyAs, clusterv1alpha1.ApplyAsHub) // Karmada's agent knows no other way
+		declared.ApplyAs = cmp.Or(declared.ApplyAs, clusterv1alpha1.ApplyAsHub) // all that Karmada's agent supports
 	}
 	declared.ApplyAs = cmp.Or(declared.ApplyAs, clusterv1alpha1.ApplyAsAuthor)
 	return declared, err
 }
 
-// noted is what only the agent has declared of its cluster.
+// noted returns the properties that only the agent has declared; zero if the annotation
+// cannot be read.
 func noted(c *clusterv1alpha1.Cluster) identity.Properties {
 	out, err := identity.ParseProperties(c.Annotations[identity.RequestedAnnotation])
 	if err != nil {
@@ -99,7 +102,8 @@ func noted(c *clusterv1alpha1.Cluster) identity.Properties {
 	return out
 }
 
-// note writes on a cluster what of asked it is not.
+// note records in the annotation of a cluster those of the asked properties that the
+// cluster does not have, and removes the annotation if there are none.
 func note(c *clusterv1alpha1.Cluster, asked identity.Properties) {
 	stands := identity.PlaceOf(c)
 	left := stands.Beyond(asked, false)

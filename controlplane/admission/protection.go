@@ -12,7 +12,7 @@ import (
 
 var errProtected = errors.New("This resource is protected, please make sure to remove the label: " + workv1alpha2.DeletionProtectionLabelKey) //nolint:staticcheck // the text is Karmada's
 
-// Protection refuses to delete what is labelled as protected, of any kind.
+// Protection refuses to delete objects of any kind that are labelled as protected.
 type Protection struct{ *admission.Handler }
 
 var _ admission.ValidationInterface = Protection{}

@@ -25,24 +25,24 @@ import (
 )
 
 const (
-	// doubt is how long a write whose outcome is not known may still take effect.
+	// doubt is how long a write with an unknown outcome may still take effect.
 	doubt = 15 * time.Second
 	// timeout is how long a write waits until the quotas are known.
 	timeout = 10 * time.Second
 )
 
-// Bindings lists the bindings of a namespace as they were at a version of the
-// store or later; a zero version is any. What it returns must not be changed.
+// Bindings lists the bindings of a namespace, at least as new as a version of the store;
+// 0 means any version. The caller must not change the list.
 type Bindings func(ctx context.Context, namespace string, atLeast uint64) (*workv1alpha2.ResourceBindingList, error)
 
 // Quota refuses bindings that use more than the FederatedResourceQuotas of their
 // namespace allow. In a namespace without one it does nothing.
 //
-// What is used is counted from the bindings that there are, and from the writes
-// that were let through and are not there yet: those are reservations, each kept
-// until its write has come back. Writes of one namespace that ask for more are
-// judged one after the other, so together they never exceed a quota. Of several
-// servers on one store each knows the reservations of its own.
+// The usage is counted from the existing bindings and from the writes that were accepted
+// and are not stored yet. The latter are reservations, each kept until its write ends.
+// Writes in one namespace that ask for more are checked one after the other, so together
+// they never exceed a quota. If several servers share one store, each knows only its own
+// reservations.
 type Quota struct {
 	*admission.Handler
 	bindings Bindings
@@ -50,26 +50,26 @@ type Quota struct {
 	clock    clock.PassiveClock
 
 	mu     sync.Mutex
-	newest uint64 // version of the last binding that was written here
+	newest uint64 // the version of the last binding that this server wrote
 	spaces map[string]*space
 }
 
-// space is what goes on in one namespace. It is kept as long as a write is judged
-// or reserved there.
+// space is the state of one namespace. It is kept while a write there is being checked or
+// has a reservation.
 type space struct {
-	judging      int           // writes that are judged, or wait for it
-	turn         chan struct{} // holds one token, for the write that is judged
+	judging      int           // writes that are being checked, or wait for that
+	turn         chan struct{} // holds one token, of the write that is being checked
 	reservations map[*ticket]reservation
 }
 
-// reservation is what a binding will use once a write that is under way is done.
+// reservation is what a binding will use once a pending write is done.
 type reservation struct {
 	namespace, binding string
 	usage              corev1.ResourceList
-	until              time.Time // zero while the write is under way
+	until              time.Time // zero while the write is pending
 }
 
-// over reports whether a write whose outcome is not known has no effect any more.
+// over reports whether a write with an unknown outcome can no longer take effect.
 func (p reservation) over(now time.Time) bool { return !p.until.IsZero() && now.After(p.until) }
 
 // ticket is one write of a binding.
@@ -79,7 +79,7 @@ type ticketKey struct{}
 
 var _ admission.ValidationInterface = (*Quota)(nil)
 
-// NewQuota returns the plugin, which takes what there is from bindings and quotas.
+// NewQuota returns the plugin, which counts bindings against quotas.
 func NewQuota(bindings Bindings, quotas *Quotas, clk clock.PassiveClock) *Quota {
 	return &Quota{
 		Handler: admission.NewHandler(admission.Create, admission.Update), bindings: bindings, quotas: quotas, clock: clk,
@@ -87,14 +87,15 @@ func NewQuota(bindings Bindings, quotas *Quotas, clk clock.PassiveClock) *Quota 
 	}
 }
 
-// Begin marks a write of a binding, with the context of which it is then
-// validated; the function that it returns must be called with the outcome.
+// Begin starts a write of a binding. The write must be validated with the returned context,
+// and the returned function must be called with its outcome.
 func (q *Quota) Begin(ctx context.Context) (context.Context, func(runtime.Object, error)) {
 	t := &ticket{}
 	return context.WithValue(ctx, ticketKey{}, t), func(written runtime.Object, err error) { q.end(t, written, err) }
 }
 
-// end releases the reservation of a write: what is stored is counted from now on.
+// end releases the reservation of a write: from now on the stored binding is counted. If the
+// outcome is unknown, the reservation stays for doubt.
 func (q *Quota) end(t *ticket, written runtime.Object, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -113,7 +114,7 @@ func (q *Quota) end(t *ticket, written runtime.Object, err error) {
 	q.trim(p.namespace)
 }
 
-// trim forgets a namespace where nothing goes on. mu is held.
+// trim forgets a namespace without checks and reservations. The caller holds mu.
 func (q *Quota) trim(namespace string) {
 	s := q.spaces[namespace]
 	if s == nil || s.judging > 0 {
@@ -133,19 +134,19 @@ func versionOf(obj runtime.Object) uint64 {
 	}
 	version, err := strconv.ParseUint(accessor.GetResourceVersion(), 10, 64)
 	if err != nil {
-		return 0 // a dry run makes no version
+		return 0 // a dry run has no version
 	}
 	return version
 }
 
-// certain reports whether a write that failed has surely no effect.
+// certain reports whether a failed write certainly has no effect.
 func certain(err error) bool {
 	var status apierrors.APIStatus
 	return errors.As(err, &status) && status.Status().Code >= http.StatusBadRequest && status.Status().Code < http.StatusInternalServerError &&
 		!apierrors.IsTimeout(err) && status.Status().Code != http.StatusRequestTimeout
 }
 
-// Validate refuses a binding that asks for more than there is.
+// Validate refuses a binding that asks for more than the quotas allow.
 func (q *Quota) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if a.GetResource().GroupResource() != (schema.GroupResource{Group: workv1alpha2.GroupName, Resource: "resourcebindings"}) || a.GetSubresource() != "" {
 		return nil
@@ -170,7 +171,7 @@ func (q *Quota) Validate(ctx context.Context, a admission.Attributes, _ admissio
 	return q.judge(ctx, a, limits, before, now)
 }
 
-// limits are the quotas of a namespace that limit what is asked for.
+// limits returns the quotas of a namespace that limit any of the resources in growth.
 func (q *Quota) limits(ctx context.Context, namespace string, growth corev1.ResourceList) ([]*policyv1alpha1.FederatedResourceQuota, error) {
 	all, err := q.quotas.of(ctx, namespace)
 	if err != nil {
@@ -185,8 +186,8 @@ func (q *Quota) limits(ctx context.Context, namespace string, growth corev1.Reso
 	return out, nil
 }
 
-// judge decides about a write that asks for more, in its turn, and reserves what
-// it will use.
+// judge waits for its turn, checks a write that asks for more, and reserves what it will
+// use.
 func (q *Quota) judge(ctx context.Context, a admission.Attributes, limits []*policyv1alpha1.FederatedResourceQuota, before, now corev1.ResourceList) error {
 	s := q.space(a.GetNamespace())
 	defer q.leave(a.GetNamespace(), s)
@@ -216,10 +217,10 @@ func (q *Quota) judge(ctx context.Context, a admission.Attributes, limits []*pol
 	return nil
 }
 
-// used is what all other bindings of a namespace use, or will once the writes
-// under way are done.
+// used returns what all other bindings of a namespace use, or will use once the pending
+// writes are done.
 func (q *Quota) used(ctx context.Context, s *space, a admission.Attributes) (corev1.ResourceList, error) {
-	reserved, newest := q.reserved(s) // before the list: a write that ends in between is seen in one of both
+	reserved, newest := q.reserved(s) // before the list, so that a write that ends in between is not missed
 	list, err := q.bindings(ctx, a.GetNamespace(), newest)
 	if err != nil {
 		return nil, err
@@ -244,7 +245,8 @@ func (q *Quota) used(ctx context.Context, s *space, a admission.Attributes) (cor
 	return used, nil
 }
 
-// reserved is what bindings may use by the writes under way, by name.
+// reserved returns what bindings may use by the pending writes, by name of the binding, and
+// the version of the last write.
 func (q *Quota) reserved(s *space) (map[string]corev1.ResourceList, uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -259,13 +261,13 @@ func (q *Quota) reserved(s *space) (map[string]corev1.ResourceList, uint64) {
 	return out, q.newest
 }
 
-// space returns what goes on in a namespace, which is kept until leave is called.
+// space returns the state of a namespace, which is kept until leave is called.
 func (q *Quota) space(namespace string) *space {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	s := q.spaces[namespace]
 	if s == nil {
-		for other := range q.spaces { // few, as each has a write under way, or had one just now
+		for other := range q.spaces { // few: each has a pending write, or had one just now
 			q.trim(other)
 		}
 		s = &space{turn: make(chan struct{}, 1), reservations: map[*ticket]reservation{}}
@@ -282,8 +284,7 @@ func (q *Quota) leave(namespace string, s *space) {
 	q.trim(namespace)
 }
 
-// refusal is the error that the client receives: 403 with the reason by which schedulers
-// know it.
+// refusal returns the error for the client: 403 with the reason that schedulers recognize.
 func refusal(err error) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: workv1alpha2.BindingReasonQuotaExceeded, Message: err.Error(),

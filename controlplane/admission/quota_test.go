@@ -110,7 +110,7 @@ func write(obj, old *workv1alpha2.ResourceBinding, dryRun bool) admission.Attrib
 	return admission.NewAttributesRecord(obj, before, gvk, obj.Namespace, obj.Name, gvk.GroupVersion().WithResource("resourcebindings"), "", operation, nil, dryRun, nil)
 }
 
-// Whatever comes at once, and however late readers see it, the limit holds.
+// The limit holds for concurrent writes, and however late readers see them.
 func TestQuotaIsNeverExceeded(t *testing.T) {
 	const limit, writers, each = 50, 8, 60
 	s := newLaggingStore()
@@ -168,8 +168,9 @@ func (s *laggingStore) used() int {
 	return sum
 }
 
-// TestAMoveAsksForNothing: what goes from one cluster to another is counted once, also while it is
-// in both, and fits where nothing is left; by the name that ResourceQuotas have for requests, too.
+// TestAMoveAsksForNothing checks that a move between clusters is counted once, also while the
+// workload is in both, and is allowed where nothing is left. The same holds for quotas that
+// use the names of requests from ResourceQuotas.
 func TestAMoveAsksForNothing(t *testing.T) {
 	limit := limitOf("3")
 	limit.Spec.Overall = corev1.ResourceList{"requests.cpu": resource.MustParse("3")}
@@ -297,8 +298,7 @@ func TestQuota(t *testing.T) {
 	}
 }
 
-// withReason returns an error of the same code whose reason is the code's usual
-// one, if it had the one of quotas.
+// withReason replaces the reason of quotas in an error by the usual reason of its code.
 func withReason(err error) error {
 	var status *apierrors.StatusError
 	if !errors.As(err, &status) || status.ErrStatus.Reason != workv1alpha2.BindingReasonQuotaExceeded || status.ErrStatus.Code != 403 {
@@ -307,8 +307,7 @@ func withReason(err error) error {
 	return apierrors.NewForbidden(workv1alpha2Resource, "", err)
 }
 
-// A write that cannot have its turn, or whose quotas are not known, ends with its
-// request.
+// A write that gets no turn, or whose quotas are not known, ends with its request.
 func TestQuotaGivesUp(t *testing.T) {
 	s := newLaggingStore()
 	q := newQuota(s, clocktesting.NewFakePassiveClock(time.Unix(0, 0)), limitOf("10"))
@@ -336,8 +335,8 @@ func BenchmarkWithoutQuota(b *testing.B) {
 	}
 }
 
-// A quota that was stored before it would have been refused must not keep the
-// others from being known.
+// An invalid quota that was stored before such quotas were refused must not keep the others
+// out of the cache.
 func TestAQuotaThatCannotBeReadLimitsNothing(t *testing.T) {
 	for name, tc := range map[string]struct{ overall, want string }{
 		"a quota":                       {"{cpu: 5}", "5"},

@@ -17,13 +17,13 @@ import (
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 )
 
-// Quotas knows the FederatedResourceQuotas that there are, once Run runs.
+// Quotas caches the FederatedResourceQuotas while Run runs.
 type Quotas struct {
 	known  cache.Indexer
 	synced chan struct{}
 }
 
-// NewQuotas returns one that knows none yet.
+// NewQuotas returns an empty cache.
 func NewQuotas() *Quotas {
 	return &Quotas{
 		known:  cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}),
@@ -31,7 +31,7 @@ func NewQuotas() *Quotas {
 	}
 }
 
-// Run follows the quotas of the hub until ctx ends. It may be called once.
+// Run watches the quotas of the hub until ctx ends. It may be called once.
 func (q *Quotas) Run(ctx context.Context, hub *rest.Config) error {
 	client, err := dynamic.NewForConfig(hub)
 	if err != nil {
@@ -75,9 +75,9 @@ func (q *Quotas) forget(obj any) {
 	}
 }
 
-// quotaOf turns what is watched into its type, and keeps of it what limits. One
-// that cannot be read, which was stored before it would have been refused, limits
-// nothing: an error here would keep all others from being known.
+// quotaOf converts a watched object into its type, without the fields that limit nothing.
+// A quota that cannot be read, which was stored before such quotas were refused, limits
+// nothing: an error here would keep all other quotas out of the cache.
 func quotaOf(obj any) (any, error) {
 	u, ok := obj.(*unstructured.Unstructured)
 	if !ok {
@@ -93,7 +93,7 @@ func quotaOf(obj any) (any, error) {
 	return limit, nil
 }
 
-// of returns the quotas of a namespace. It waits until they are known.
+// of returns the quotas of a namespace. It waits up to timeout until they are known.
 func (q *Quotas) of(ctx context.Context, namespace string) ([]*policyv1alpha1.FederatedResourceQuota, error) {
 	select {
 	case <-q.synced:

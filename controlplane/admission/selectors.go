@@ -18,10 +18,10 @@ import (
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 )
 
-// Selectors keeps what policies and overrides of a namespace select to who may write
-// that himself. A policy carries with all the rights of the control plane, moves and
-// takes away, and an override changes what it means: without this, whoever may write
-// them would have the templates of others in that namespace at his disposal.
+// Selectors lets a user write policies and overrides in a namespace only if he may write
+// the objects that they select. A policy propagates, moves and removes objects with all
+// the rights of the control plane, and an override changes them. Without this check, a
+// user who may write policies could control the templates of others in the namespace.
 type Selectors struct {
 	*admission.Handler
 	apis       byDefinition
@@ -60,9 +60,9 @@ func (p *Selectors) ValidateInitialization() error {
 	return nil
 }
 
-// Validate refuses what a user makes, changes or deletes of a policy or an override of a
-// namespace, unless he may write all that it selects, and selected before. That holds for
-// its metadata as well: loops go by labels and annotations, the garbage collector by owners.
+// Validate refuses to create, change or delete a policy or an override in a namespace,
+// unless the user may write all that it selects and selected before. That includes changes
+// of its metadata: loops depend on labels and annotations, the garbage collector on owners.
 func (p *Selectors) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if !selects(a.GetKind().GroupKind()) || a.GetSubresource() != "" || MayBringIdentity(a.GetUserInfo()) {
 		return nil
@@ -84,14 +84,14 @@ func (p *Selectors) Validate(ctx context.Context, a admission.Attributes, _ admi
 	return nil
 }
 
-// selects reports whether objects of a kind belong to a namespace and select templates in it.
+// selects reports whether objects of a kind are namespaced and select templates.
 func selects(kind schema.GroupKind) bool {
 	return kind.Group == policyv1alpha1.GroupName &&
 		(kind.Kind == policyv1alpha1.ResourceKindPropagationPolicy || kind.Kind == policyv1alpha1.ResourceKindOverridePolicy)
 }
 
-// same reports whether an update leaves a policy or an override as it is, also what it belongs
-// to and what waits for it: its owner's end would be its own.
+// same reports whether an update leaves a policy or an override unchanged, its finalizers and
+// owners included: the garbage collector deletes it after its owner.
 func same(before, now *unstructured.Unstructured) bool {
 	return sameContent(before, now) && apiequality.Semantic.DeepEqual(before.GetOwnerReferences(), now.GetOwnerReferences()) &&
 		apiequality.Semantic.DeepEqual(before.GetFinalizers(), now.GetFinalizers())
@@ -102,8 +102,8 @@ func stateOf(obj runtime.Object) *unstructured.Unstructured {
 	return out
 }
 
-// anything is what an object selects of which nobody knows that, and an override
-// without selectors.
+// anything selects all objects. It stands for selectors that cannot be read, and for those
+// of an override that has none.
 var anything = []policyv1alpha1.ResourceSelector{{APIVersion: "*/*", Kind: "*"}}
 
 func selectedBy(obj *unstructured.Unstructured) []policyv1alpha1.ResourceSelector {
@@ -119,23 +119,23 @@ func selectedBy(obj *unstructured.Unstructured) []policyv1alpha1.ResourceSelecto
 	return read.Spec.ResourceSelectors
 }
 
-// right is to do something with the objects of a resource; with all of them where the
-// name is empty.
+// right is a verb on an object of a resource, or on all of them if name is empty.
 type right struct {
 	verb     string
 	resource schema.GroupResource
 	name     string
 }
 
-// inquiry asks about the rights of one request, and about none of them twice.
+// inquiry checks the rights for one request, each of them at most once.
 type inquiry struct {
 	plugin     *Selectors
 	attributes admission.Attributes
-	there      bool // it is about what the request changes or removes
+	there      bool // the selectors are those of the old object
 	rights     map[right]bool
 }
 
-// all says what the user may not do with what is selected; nil where he may.
+// all returns an error that names the first right that the user lacks on what is selected;
+// nil if he lacks none.
 func (q *inquiry) all(ctx context.Context, selected []policyv1alpha1.ResourceSelector) error {
 	for i, s := range selected {
 		resource := resourceOf(&q.plugin.apis, schema.FromAPIVersionAndKind(s.APIVersion, s.Kind))
@@ -154,9 +154,9 @@ func (q *inquiry) all(ctx context.Context, selected []policyv1alpha1.ResourceSel
 	return nil
 }
 
-// givenBy are the rights by which one gives others what one does not have oneself: what
-// gives rights here was judged by those that its author has here, which may be less than
-// what it gives in members.
+// givenBy returns the rights that are needed to grant rights that one does not have. A Role
+// or binding was checked against the rights that its author has on the control plane, and
+// may grant more than that in members.
 func givenBy(resource schema.GroupResource) []right {
 	roles := schema.GroupResource{Group: rbacv1.GroupName, Resource: "roles"}
 	switch resource {

@@ -10,8 +10,8 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// TestNamespacesWhereNothingGoesOnAreForgotten writes to many namespaces, as
-// where one is made for each pull request and goes with it.
+// TestNamespacesWhereNothingGoesOnAreForgotten writes to many short-lived namespaces, such
+// as one for each pull request.
 func TestNamespacesWhereNothingGoesOnAreForgotten(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
 	q := newQuota(newLaggingStore(), clock)

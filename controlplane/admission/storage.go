@@ -15,12 +15,12 @@ import (
 	"github.com/flotilla-io/flotilla/controlplane/disk"
 )
 
-// InsufficientStorage is the reason of refusals for want of room.
+// InsufficientStorage is the reason of refusals for lack of disk space.
 const InsufficientStorage metav1.StatusReason = "InsufficientStorage"
 
-// Storage refuses writes before the store meets a disk that is full, which would end
-// the process. Deletions, and writes to what is being deleted, make room and go on,
-// as do Leases, by which the fleet knows who lives, until nothing is left at all.
+// Storage refuses writes before the disk of the store is full, which would end the process.
+// Deletions, and writes to objects that are being deleted, free space and stay allowed
+// until no space is left at all, and so do Leases, by which the fleet knows who is alive.
 type Storage struct {
 	*admission.Handler
 	state func() disk.State
@@ -28,12 +28,12 @@ type Storage struct {
 
 var _ admission.MutationInterface = (*Storage)(nil)
 
-// NewStorage returns the plugin. state says how much may be stored right now.
+// NewStorage returns the plugin. state returns how much may be stored right now.
 func NewStorage(state func() disk.State) *Storage {
 	return &Storage{Handler: admission.NewHandler(admission.Create, admission.Update, admission.Delete), state: state}
 }
 
-// Admit refuses what there is no room for. It changes nothing.
+// Admit refuses writes for which there is no space. It changes no object.
 func (r *Storage) Admit(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if a.IsDryRun() || isAnswered(a) {
 		return nil
@@ -48,13 +48,13 @@ func (r *Storage) Admit(_ context.Context, a admission.Attributes, _ admission.O
 	}}
 }
 
-// isAnswered reports whether what is made is an answer, and not stored.
+// isAnswered reports whether an object is only answered, as a review is, and not stored.
 func isAnswered(a admission.Attributes) bool {
 	group := a.GetResource().Group
 	return group == authenticationv1.GroupName || group == authorizationv1.GroupName || a.GetSubresource() == "token"
 }
 
-// goesOn reports whether a write goes on while the last room is kept for it.
+// goesOn reports whether a write is allowed while space is low.
 func goesOn(a admission.Attributes) bool {
 	if a.GetOperation() == admission.Delete || a.GetResource().Group == coordinationv1.GroupName {
 		return true
@@ -63,8 +63,8 @@ func goesOn(a admission.Attributes) bool {
 	return ok && old.GetDeletionTimestamp() != nil
 }
 
-// changesNothing reports whether an object is written as it is, which the store leaves
-// out. So does who starts, and makes sure of what must be there.
+// changesNothing reports whether an update leaves an object as it is, which the store does
+// not write. Components that ensure their objects at start make such updates.
 func changesNothing(a admission.Attributes) bool {
 	return a.GetOperation() == admission.Update && apiequality.Semantic.DeepEqual(a.GetObject(), a.GetOldObject())
 }

@@ -13,10 +13,10 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 )
 
-// Bindings lists the ResourceBindings of a namespace from the server's own cache,
-// as they were at a version of the store or later; zero is any version. What it
-// returns is shared: it must only be read. Errors: one if the cache does not get
-// there in time, or ResourceBindings are not served.
+// Bindings lists the ResourceBindings of a namespace from the server's own cache, at least
+// as new as a version of the store; 0 means any version. The list is shared: the caller must
+// not change it. It fails if the cache does not reach the version in time, or if
+// ResourceBindings are not served.
 func (k *Kinds) Bindings(ctx context.Context, namespace string, atLeast uint64) (*workv1alpha2.ResourceBindingList, error) {
 	store := k.stores[bindingResource]
 	if store == nil {

@@ -24,9 +24,9 @@ import (
 // clusterResource is the resource of Clusters.
 var clusterResource = clusterv1alpha1.Resource(clusterv1alpha1.ResourcePluralCluster)
 
-// Cluster returns a Cluster as the server has it in memory, and looks in the
-// store only for one that is not there. It must only be read. The error is one
-// that apierrors.IsNotFound knows where there is none.
+// Cluster returns a Cluster from the server's cache, and reads from the store only if the
+// cache has none. The caller must not change it. If there is no such Cluster,
+// apierrors.IsNotFound reports true for the error.
 func (k *Kinds) Cluster(ctx context.Context, name string) (*clusterv1alpha1.Cluster, error) {
 	found, err := remembered[*clusterv1alpha1.Cluster](ctx, k.stores[clusterResource], name)
 	if apierrors.IsNotFound(err) {
@@ -35,7 +35,7 @@ func (k *Kinds) Cluster(ctx context.Context, name string) (*clusterv1alpha1.Clus
 	return found, err
 }
 
-// ClusterNames returns the names of all Clusters that the server has in memory.
+// ClusterNames returns the names of all Clusters in the server's cache.
 func (k *Kinds) ClusterNames(ctx context.Context) ([]string, error) {
 	store := k.stores[clusterResource]
 	if store == nil {
@@ -56,12 +56,12 @@ func (k *Kinds) ClusterNames(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// Work returns a Work as the server has it in memory. It must only be read.
+// Work returns a Work from the server's cache. The caller must not change it.
 func (k *Kinds) Work(ctx context.Context, namespace, name string) (*workv1alpha1.Work, error) {
 	return remembered[*workv1alpha1.Work](genericapirequest.WithNamespace(ctx, namespace), k.stores[workResource], name)
 }
 
-// remembered returns what the server's cache has, whatever version that is.
+// remembered returns an object from the server's cache, whatever its version.
 func remembered[P object](ctx context.Context, store *genericregistry.Store, name string) (P, error) {
 	const cached = "0"
 	return readFrom[P](ctx, store, name, &metav1.GetOptions{ResourceVersion: cached})
@@ -82,8 +82,8 @@ func readFrom[P object](ctx context.Context, store *genericregistry.Store, name 
 	return obj, nil
 }
 
-// clusters is the kind Cluster. now is when taints that evict were added. What a
-// loop observed is not judged.
+// clusters returns the kind Cluster. now returns the time to record for new taints that
+// evict. The status, which a loop writes, is not checked.
 func clusters(now func() time.Time) kind[*clusterv1alpha1.Cluster] {
 	return kind[*clusterv1alpha1.Cluster]{
 		names: names{

@@ -15,12 +15,12 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 )
 
-// A definition is what a CustomResourceDefinition says of a kind that is served
-// with its Go type: how it is called, shown and checked.
+// A definition has the names, table columns and schemas from the CustomResourceDefinition of
+// a kind that is served with its Go type.
 type definition struct {
 	crd    *apiextensionsv1.CustomResourceDefinition
 	tables map[schema.GroupVersion]rest.TableConvertor
-	// spec and status check what their Go types let through.
+	// spec and status check what the Go types do not; nil if there is nothing to check.
 	spec, status validation.SchemaValidator
 }
 
@@ -41,7 +41,7 @@ func (d *definition) add(version apiextensionsv1.CustomResourceDefinitionVersion
 	}
 	d.tables[schema.GroupVersion{Group: d.crd.Spec.Group, Version: version.Name}] = convertor
 	if !version.Storage {
-		return nil // its objects are checked as what they are stored as
+		return nil // objects are checked in the stored version
 	}
 	var props apiextensions.JSONSchemaProps
 	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(version.Schema.OpenAPIV3Schema, &props, nil); err != nil {
@@ -56,8 +56,8 @@ func (d *definition) add(version apiextensionsv1.CustomResourceDefinitionVersion
 	return nil
 }
 
-// validator checks by a schema. It is nil where the schema asks for nothing that
-// the Go type does not ask for already.
+// validator returns a validator for a schema; nil if the schema requires nothing beyond the
+// Go type.
 func validator(props apiextensions.JSONSchemaProps) (validation.SchemaValidator, error) {
 	if !restricts(&props) {
 		return nil, nil
@@ -66,7 +66,7 @@ func validator(props apiextensions.JSONSchemaProps) (validation.SchemaValidator,
 	return v, err
 }
 
-// restricts reports whether a schema asks for more than types, anywhere.
+// restricts reports whether a schema requires more than types, at any depth.
 func restricts(s *apiextensions.JSONSchemaProps) bool {
 	if len(s.Required) > 0 || len(s.Enum) > 0 || len(s.XValidations) > 0 || s.Pattern != "" ||
 		s.Minimum != nil || s.Maximum != nil || s.MinLength != nil || s.MaxLength != nil ||
@@ -95,7 +95,7 @@ func (d *definition) names() names {
 
 func (d *definition) namespaced() bool { return d.crd.Spec.Scope == apiextensionsv1.NamespaceScoped }
 
-// versions serve the kind, the stored one first.
+// versions returns the versions that are stored or served, the stored one first.
 func (d *definition) versions() []schema.GroupVersion {
 	var out []schema.GroupVersion
 	for _, version := range d.crd.Spec.Versions {
@@ -110,19 +110,19 @@ func (d *definition) versions() []schema.GroupVersion {
 	return out
 }
 
-// checkSpec lists what the schema finds wrong with a spec, given as a pointer. A
-// text that is required must not be empty: a type cannot distinguish that from missing.
+// checkSpec checks a spec, given as a pointer, against the schema. A required string must not
+// be empty: a Go type cannot distinguish an empty string from a missing one.
 func (d *definition) checkSpec(spec any) field.ErrorList {
 	return check(field.NewPath("spec"), spec, d.spec, func(value any) bool { return value == nil || value == "" })
 }
 
-// checkStatus lists what the schema finds wrong with a status, given as a
-// pointer. Texts may be empty, as messages are.
+// checkStatus checks a status, given as a pointer, against the schema. Strings may be empty,
+// as messages are.
 func (d *definition) checkStatus(status any) field.ErrorList {
 	return check(field.NewPath("status"), status, d.status, func(value any) bool { return value == nil })
 }
 
-// check holds a value against a schema, without the fields that are unset.
+// check validates a value, without its unset fields, against a schema.
 func check(path *field.Path, value any, v validation.SchemaValidator, unset func(any) bool) field.ErrorList {
 	if v == nil {
 		return nil

@@ -39,7 +39,7 @@ func definitionOf(t testing.TB, name string) *definition {
 	return nil
 }
 
-// The defaults of bindings are written in Go; the schema says what they are.
+// The defaults of bindings are set in Go and must equal those in the schema.
 func TestBindingsGetTheDefaultsOfTheirSchema(t *testing.T) {
 	d := definitionOf(t, "resourcebindings.work.karmada.io")
 	schema := structural(t, d.crd)
@@ -117,8 +117,8 @@ func countDefaults(s *structuralschema.Structural) int {
 	return n + countDefaults(s.Items)
 }
 
-// A Work's schema asks for nothing in the spec that its type doesn't, so none of
-// its manifests is taken apart to be checked.
+// A Work's schema requires nothing in the spec that its Go type doesn't, so its manifests
+// need not be decoded for the check.
 func TestValidatorsAreThereWhereTheyAreNeeded(t *testing.T) {
 	type has struct{ spec, status bool }
 	for name, want := range map[string]has{

@@ -1,8 +1,8 @@
-// Package aggregated serves kinds in process, with their Go types: Cluster,
-// because it has a sub-resource that is a connection, and Work,
-// ResourceBinding and ClusterResourceBinding, because nothing is written as
-// often and a custom resource costs up to twice as much per write. On the wire and in
-// the store they are what custom resources would be.
+// Package aggregated serves kinds in process, with their Go types: Cluster, because it has
+// a sub-resource that is a connection, and Work, ResourceBinding and
+// ClusterResourceBinding, because they are written most often and a custom resource costs
+// up to twice as much per write. On the wire and in the store they look like custom
+// resources.
 //
 // In go a way to store objects, their definitions, the time and new ids; out
 // come API groups for a server chain. The package decides nothing about an

@@ -14,12 +14,13 @@ import (
 	"k8s.io/apiserver/pkg/util/dryrun"
 )
 
-// errMoreFinalizers is that there are other finalizers than the one of the loop that ends it.
+// errMoreFinalizers means that an object does not have exactly the finalizer of its loop, or
+// is already being deleted.
 var errMoreFinalizers = errors.New("it has other finalizers")
 
-// Delete ends an object, or marks it as being deleted if somebody holds it. A loop of the
-// control plane that holds it alone, and deletes this very version without grace, has done
-// what it held it for: that is one write, not a mark and the end of the finalizer.
+// Delete deletes an object, or marks it as being deleted if it has finalizers. If the loop
+// whose finalizer is the only one deletes exactly this version without a grace period, it has
+// already cleaned up: then one write replaces the mark and the removal of the finalizer.
 func (s *mainStore) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
 	if s.finalizer == "" || !ending(ctx, options) {
 		return s.Store.Delete(ctx, name, validate, options)

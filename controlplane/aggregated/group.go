@@ -38,24 +38,24 @@ type Kinds struct {
 	stores     map[schema.GroupResource]*genericregistry.Store // once the groups are made
 }
 
-// Options are what the kinds are served by.
+// Options configure how the kinds are served.
 type Options struct {
-	// Definitions say how kinds are called and checked. A kind with a definition
-	// that is not among them is not served; Cluster needs none.
+	// Definitions have the names and schemas of the kinds. A kind whose definition is
+	// missing is not served; only Cluster needs none.
 	Definitions []*apiextensionsv1.CustomResourceDefinition
-	// Now is when taints that evict were added.
+	// Now returns the time to record for new taints that evict.
 	Now func() time.Time
-	// NewID makes permanent ids.
+	// NewID returns a new permanent id.
 	NewID func() string
-	// Witness is called when a write of a ResourceBinding begins, and with the
-	// function that it returns how it ends; nil if nobody asks. Admission sees the
-	// context that it returns.
+	// Witness is called when a write of a ResourceBinding begins. The function that it
+	// returns is called with the outcome, and admission gets the context that it returns.
+	// It may be nil.
 	Witness Witness
 	// Proxy serves the sub-resource proxy of Cluster; nil serves none.
 	Proxy rest.Storage
 }
 
-// A Witness sees writes begin and end.
+// A Witness observes when writes begin and end.
 type Witness func(ctx context.Context) (context.Context, func(written runtime.Object, err error))
 
 // NewKinds makes the kinds.
@@ -72,8 +72,8 @@ func NewKinds(opts Options) *Kinds {
 	}
 }
 
-// newScheme knows each kind in its versions. What the server works with is the
-// version that is stored.
+// newScheme returns a scheme with each kind in its versions. The server's internal version is
+// the stored one.
 func newScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	utilruntime.Must(errors.Join( // fails only if the types contradict themselves
@@ -96,7 +96,7 @@ func internal(group string) schema.GroupVersion {
 	return schema.GroupVersion{Group: group, Version: runtime.APIVersionInternal}
 }
 
-// Groups returns what is served, stored through the getter.
+// Groups returns the API groups to serve, with storage from the getter.
 func (k *Kinds) Groups(getter generic.RESTOptionsGetter) ([]*genericapiserver.APIGroupInfo, error) {
 	s := &server{scheme: k.Scheme, getter: getter, newID: k.opts.NewID, witness: k.opts.Witness, stores: map[schema.GroupResource]*genericregistry.Store{}, storages: map[schema.GroupVersion]map[string]rest.Storage{}}
 	if err := serve(s, clusters(k.opts.Now)); err != nil {
@@ -120,7 +120,7 @@ func (k *Kinds) Groups(getter generic.RESTOptionsGetter) ([]*genericapiserver.AP
 	return out, nil
 }
 
-// define serves the kind of a definition if it is one that is known here.
+// define serves the kind of a definition if the package knows that kind.
 func (s *server) define(crd *apiextensionsv1.CustomResourceDefinition) error {
 	if crd.Spec.Group != workv1alpha2.GroupName {
 		return nil
@@ -145,7 +145,7 @@ func (s *server) define(crd *apiextensionsv1.CustomResourceDefinition) error {
 	return nil
 }
 
-// group collects the versions of a group that serve something.
+// group returns a group with those of the versions that serve a resource.
 func (k *Kinds) group(s *server, versions []schema.GroupVersion) *genericapiserver.APIGroupInfo {
 	info := &genericapiserver.APIGroupInfo{
 		VersionedResourcesStorageMap: map[string]map[string]rest.Storage{},

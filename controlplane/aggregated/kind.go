@@ -16,18 +16,18 @@ type object interface {
 	runtime.Object
 }
 
-// names are what a kind is called, and who holds its objects.
+// names are the names of a kind, and the finalizer of its objects.
 type names struct {
 	resource, singular     schema.GroupResource
 	shortNames, categories []string
-	// finalizer is that of the one loop that ends objects; empty if there is no
-	// such loop. It may delete in one write what nobody else holds.
+	// finalizer is that of the one loop that cleans up after objects; empty if there is no
+	// such loop. The loop may delete an object with no other finalizer in one write.
 	finalizer string
 }
 
-// A kind is what is served of one kind, and how its objects are written. P is
-// the type of the version that is stored; it is also what the server works with.
-// Functions get old as the zero P on creation.
+// A kind describes how one kind is served and how its objects are written. P is the type
+// of the stored version, which is also the server's internal version. On creation,
+// functions get the zero P as old.
 type kind[P object] struct {
 	names
 	// versions serve the kind.
@@ -36,26 +36,25 @@ type kind[P object] struct {
 	namespaced bool
 	newObject  func() P
 	newList    func() runtime.Object
-	// identity is the id that objects have; the zero value is none.
+	// identity is the permanent id of objects; the zero value means none.
 	identity validate.Identity
 	// complete fills in an object before it is checked.
 	complete func(obj, old P)
-	// check lists what is wrong with an object, and what is unwise.
+	// check returns errors and warnings about an object.
 	check func(obj, old P) (field.ErrorList, []string)
-	// checkSpec lists what is wrong with a spec that is new, checkStatus what is
-	// wrong with a status.
+	// checkSpec returns errors in a new or changed spec, checkStatus those in a status.
 	checkSpec, checkStatus func(obj P) field.ErrorList
 	// sameSpec reports whether the specs of two objects are equal.
 	sameSpec func(a, b P) bool
-	// keepStatus gives obj the status of old, keepSpec all that a write to the
-	// status leaves alone. On creation old is empty.
+	// keepStatus copies the status of old to obj, keepSpec all that a write to the status
+	// leaves unchanged. On creation old is empty.
 	keepStatus, keepSpec func(obj, old P)
-	// custom kinds pass as custom resources: a write must name the version that it
-	// is based on. They are written by loops nearly always, so there is no record
-	// of who wrote which field until somebody applies an object.
+	// custom kinds behave as custom resources: a write must name the version that it is
+	// based on. They are nearly always written by loops, so they have no managed fields
+	// until a client applies an object on the server side.
 	custom bool
-	// witness sees writes begin and end; nil if nobody asks.
+	// witness observes writes; it may be nil.
 	witness Witness
-	// tables are how each version is shown; nil shows name and age.
+	// tables has how each version is shown; without an entry, only name and age are.
 	tables map[schema.GroupVersion]rest.TableConvertor
 }

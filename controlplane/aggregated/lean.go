@@ -10,8 +10,8 @@ import (
 	"github.com/flotilla-io/flotilla/controlplane/aggregated/intern"
 )
 
-// lean is a codec of the store. The server keeps every object that it decodes in
-// memory: what nearly all objects of a kind have in common they hold once.
+// lean is a codec for the store. The server keeps every object that it decodes in memory,
+// so lean makes the strings that nearly all objects of a kind have in common share memory.
 type lean struct {
 	runtime.Codec
 	plain   plainly
@@ -41,7 +41,7 @@ func (c lean) Decode(data []byte, defaults *schema.GroupVersionKind, into runtim
 	return obj, gvk, nil
 }
 
-// fewValues are annotations that have one of few values.
+// fewValues are the keys of annotations that have only few different values.
 var fewValues = []string{
 	workv1alpha2.ResourceConflictResolutionAnnotation, workv1alpha2.ResourceBindingNamespaceAnnotationKey, workv1alpha2.DriftAnnotation,
 }

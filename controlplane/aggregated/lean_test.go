@@ -24,8 +24,8 @@ const storedBinding = `{"apiVersion":"work.karmada.io/v1alpha2","kind":"Resource
 	`"status":{"conditions":[{"type":"Scheduled","status":"True","reason":"Success","message":"done","lastTransitionTime":null}],` +
 	`"aggregatedStatus":[{"clusterName":"eu-1","applied":true,"appliedMessage":"m","health":"Healthy"}]}}`
 
-// What is decoded has the same content, and has what is common to all objects of
-// its kind at one place in memory.
+// Decoded objects have the same content, and share the memory of the strings that all
+// objects of the kind have in common.
 func TestTheStoreKeepsCommonTextsOnce(t *testing.T) {
 	kinds := NewKinds(Options{})
 	cases := map[string]struct {

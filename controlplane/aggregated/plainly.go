@@ -13,17 +13,18 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 )
 
-// plainly decodes what loops write as they and the server write it without reading its kind first, which takes two of
-// five looks at each byte: these kinds are stored in the version that the server works with. It comes to what other comes
-// to, which has all else.
+// plainly decodes JSON of the kinds that loops write without reading the kind first, which
+// saves two of five passes over the data. That works because these kinds are stored in the
+// server's internal version. The result is the same as that of other, which decodes
+// everything else.
 type plainly struct {
 	other runtime.Decoder
 	kinds []plain
 }
 
-// plain is one kind.
+// plain describes one kind to plainly.
 type plain struct {
-	heads [][]byte // with one of which it begins: as an object, and as what a patch makes of one
+	heads [][]byte // how the JSON may begin: of an encoded object, and of a patched one
 	kind  schema.GroupVersionKind
 	empty func() runtime.Object
 }
@@ -51,7 +52,8 @@ func (p plainly) Decode(data []byte, defaults *schema.GroupVersionKind, into run
 	return p.other.Decode(data, defaults, into)
 }
 
-// read reads an object of the kind; nil where that is not known to be one, or is none.
+// read decodes an object of the kind. It returns nil if data does not begin as such an object
+// does, or cannot be decoded as one.
 func (p *plain) read(data []byte, into runtime.Object) runtime.Object {
 	if !bytes.HasPrefix(data, p.heads[0]) && !bytes.HasPrefix(data, p.heads[1]) {
 		return nil
@@ -65,23 +67,24 @@ func (p *plain) read(data []byte, into runtime.Object) runtime.Object {
 	if err := json.Unmarshal(data, obj); err != nil || obj.GetObjectKind().GroupVersionKind() != p.kind {
 		return nil
 	}
-	if into == nil { // what the server works with does not say what it is
+	if into == nil { // objects in the internal version have no kind set
 		obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 	}
 	return obj
 }
 
-// withoutProtobuf offers what our types can be written as.
+// withoutProtobuf offers all media types but protobuf, for which these types have no code.
 type withoutProtobuf struct{ runtime.NegotiatedSerializer }
 
-// SupportedMediaTypes are those of the wrapped serializer without protobuf.
+// SupportedMediaTypes returns those of the wrapped serializer without protobuf.
 func (s withoutProtobuf) SupportedMediaTypes() []runtime.SerializerInfo {
 	return slices.DeleteFunc(slices.Clone(s.NegotiatedSerializer.SupportedMediaTypes()), func(info runtime.SerializerInfo) bool {
 		return info.MediaType == runtime.ContentTypeProtobuf
 	})
 }
 
-// DecoderToVersion reads what is sent. Requests that ask for errors about unknown fields, or that are not JSON, are not read plainly.
+// DecoderToVersion returns a decoder for requests. It does not use plainly for requests that
+// ask for errors about unknown fields, or that are not JSON.
 func (s withoutProtobuf) DecoderToVersion(serializer runtime.Decoder, version runtime.GroupVersioner) runtime.Decoder {
 	decoder := s.NegotiatedSerializer.DecoderToVersion(serializer, version)
 	for _, info := range s.NegotiatedSerializer.SupportedMediaTypes() {

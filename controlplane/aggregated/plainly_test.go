@@ -12,7 +12,7 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 )
 
-// unasked is a decoder that says whether it was asked.
+// unasked is a decoder that records whether it was called.
 type unasked struct {
 	runtime.Decoder
 	asked *bool
@@ -23,7 +23,8 @@ func (u unasked) Decode(data []byte, defaults *schema.GroupVersionKind, into run
 	return u.Decoder.Decode(data, defaults, into)
 }
 
-// TestReadPlainly: it comes to what the decoder comes to that asks for the kind first, errors included.
+// TestReadPlainly checks that the result, errors included, equals that of the decoder that
+// reads the kind first.
 func TestReadPlainly(t *testing.T) {
 	work := strings.Replace(storedWork, `{"apiVersion":"work.karmada.io/v1alpha1","kind":"Work",`, `{"kind":"Work","apiVersion":"work.karmada.io/v1alpha1",`, 1)
 	other := NewKinds(Options{}).StorageCodec.(lean).Codec
@@ -67,7 +68,8 @@ func text(err error) string {
 	return err.Error()
 }
 
-// TestWhoAsksIsTold: of fields that are not known tells only who takes the long way.
+// TestWhoAsksIsTold checks that requests which ask for errors about unknown fields get them:
+// they use the ordinary decoder.
 func TestWhoAsksIsTold(t *testing.T) {
 	kinds := NewKinds(Options{})
 	for _, info := range kinds.Codecs.SupportedMediaTypes() {
@@ -79,7 +81,7 @@ func TestWhoAsksIsTold(t *testing.T) {
 	}
 }
 
-// BenchmarkRead is what each write costs the server's cache.
+// BenchmarkRead measures the decoding that each write causes in the server's cache.
 func BenchmarkRead(b *testing.B) {
 	codec := NewKinds(Options{}).StorageCodec.(lean)
 	for name, c := range map[string]runtime.Decoder{"plainly": codec, "by its kind": codec.Codec} {

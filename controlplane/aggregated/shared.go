@@ -15,18 +15,17 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 )
 
-// Kinds that loops keep in memory as well.
+// Kinds that loops cache as well.
 var (
 	workResource           = schema.GroupResource{Group: workv1alpha1.GroupName, Resource: "works"}
 	bindingResource        = schema.GroupResource{Group: workv1alpha2.GroupName, Resource: "resourcebindings"}
 	clusterBindingResource = schema.GroupResource{Group: workv1alpha2.GroupName, Resource: "clusterresourcebindings"}
 )
 
-// Shared returns obj, which a client inside this process has read, made of what
-// the server's own cache holds of it, so that it is in memory once. Managed
-// fields are left out. What it returns must only be read. It returns obj itself
-// where the cache has another version of it by now, or is of other kinds: never
-// something that says anything else.
+// Shared returns an object equal to obj, which a client in this process has read, that
+// shares its memory with the server's own cache. Managed fields are left out. The caller
+// must not change the result. It returns obj itself if the cache has another version, or if
+// obj is of another kind, so the content is always that of obj.
 func (k *Kinds) Shared(ctx context.Context, obj runtime.Object) runtime.Object {
 	switch obj := obj.(type) {
 	case *workv1alpha1.Work:
@@ -48,8 +47,8 @@ func (k *Kinds) Shared(ctx context.Context, obj runtime.Object) runtime.Object {
 	return obj
 }
 
-// keptOf returns an object around what the server's cache has of obj, and false
-// unless that is the same version of the same object.
+// keptOf returns obj from the server's cache. ok is true only if that is the same version of
+// the same object.
 func keptOf[P object](ctx context.Context, store *genericregistry.Store, obj P) (kept P, ok bool) {
 	if store == nil {
 		return kept, false
@@ -58,14 +57,14 @@ func keptOf[P object](ctx context.Context, store *genericregistry.Store, obj P) 
 	ctx = genericapirequest.WithNamespace(ctx, obj.GetNamespace())
 	found, err := store.Get(ctx, obj.GetName(), &metav1.GetOptions{ResourceVersion: cached})
 	if err != nil {
-		return kept, false // it is gone by now, which the client will hear of
+		return kept, false // it was deleted: the client will get an event
 	}
 	kept, ok = found.(P)
 	return kept, ok && kept.GetUID() == obj.GetUID() && kept.GetResourceVersion() == obj.GetResourceVersion()
 }
 
-// sameBytes reports whether the manifests of two Works are written alike: loops
-// compare them by their bytes.
+// sameBytes reports whether the manifests of two Works have the same bytes, by which loops
+// compare them.
 func sameBytes(a, b *workv1alpha1.Work) bool {
 	return slices.EqualFunc(a.Spec.Workload.Manifests, b.Spec.Workload.Manifests, func(a, b workv1alpha1.Manifest) bool {
 		return bytes.Equal(a.Raw, b.Raw)

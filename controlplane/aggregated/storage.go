@@ -14,16 +14,16 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// server is what kinds are served with.
+// server collects the stores of all kinds, and has what they need.
 type server struct {
 	scheme *runtime.Scheme
 	getter generic.RESTOptionsGetter
 	newID  func() string
-	// witness sees writes of bindings.
+	// witness observes writes of ResourceBindings; it may be nil.
 	witness Witness
-	// stores collects where kinds are kept.
+	// stores has the store of each kind.
 	stores map[schema.GroupResource]*genericregistry.Store
-	// storages collects what serves each version.
+	// storages has the REST storages of each version.
 	storages map[schema.GroupVersion]map[string]rest.Storage
 }
 
@@ -66,8 +66,8 @@ func serve[P object](s *server, k kind[P]) error {
 type mainStore struct {
 	*genericregistry.Store
 	names
-	witness Witness // nil if nobody asks
-	owner   bool    // of the storage
+	witness Witness // may be nil
+	owner   bool    // true if Destroy ends the storage
 }
 
 var (
@@ -77,13 +77,13 @@ var (
 	_ rest.ResetFieldsStrategy = (*mainStore)(nil)
 )
 
-// ShortNames are what kubectl takes for the resource.
+// ShortNames are the short names of the resource for kubectl.
 func (s *mainStore) ShortNames() []string { return s.shortNames }
 
 // Categories are the groups of kinds that the kind is in.
 func (s *mainStore) Categories() []string { return s.categories }
 
-// errUnfinished is how a write ends that panics: nobody knows what it did.
+// errUnfinished is the outcome of a write that panics: its effect is not known.
 var errUnfinished = errors.New("the write did not come to its end")
 
 // Create makes an object.
@@ -112,7 +112,7 @@ func (s *mainStore) Update(ctx context.Context, name string, objInfo rest.Update
 	return out, created, err
 }
 
-// Destroy ends the storage once, for all versions.
+// Destroy ends the storage, which all versions share, once.
 func (s *mainStore) Destroy() {
 	if s.owner {
 		s.Store.Destroy()
@@ -122,7 +122,7 @@ func (s *mainStore) Destroy() {
 // statusStore serves the status of a kind: to be read, updated and patched.
 type statusStore struct {
 	store *genericregistry.Store
-	// without returns an object without its spec, or as it is.
+	// without returns an object without its spec, or the object itself.
 	without func(runtime.Object) runtime.Object
 }
 
@@ -153,20 +153,21 @@ func (s *statusStore) Update(ctx context.Context, name string, objInfo rest.Upda
 	return s.store.Update(ctx, name, objInfo, createValidation, updateValidation, forceAllowCreate, options)
 }
 
-// statusInfo makes the new object of an own loop's write to the status out of an old one without its spec: that is most of
-// it, stays, and is spared the way to JSON and back that a patch takes.
+// statusInfo builds the new object of a loop's write to the status from the old object
+// without its spec. The spec is most of the object and does not change, so a patch need not
+// convert it to JSON and back.
 type statusInfo struct {
 	rest.UpdatedObjectInfo
 	without func(runtime.Object) runtime.Object
 }
 
-// UpdatedObject returns the new object, which the strategy gives the spec of old.
+// UpdatedObject returns the new object. The strategy restores the spec of old.
 func (i statusInfo) UpdatedObject(ctx context.Context, old runtime.Object) (runtime.Object, error) {
 	return i.UpdatedObjectInfo.UpdatedObject(ctx, i.without(old))
 }
 
-// lighten returns what leaves the spec of an object out, where nobody is on record for fields of it. What it returns
-// shares parts with the object.
+// lighten returns a function that copies an object without its spec, or returns it unchanged
+// if it has managed fields. The copy shares parts with the object.
 func (k kind[P]) lighten() func(runtime.Object) runtime.Object {
 	return func(old runtime.Object) runtime.Object {
 		obj, ok := old.(P)
@@ -185,7 +186,7 @@ func (k kind[P]) lighten() func(runtime.Object) runtime.Object {
 	}
 }
 
-// metaOf returns an object's metadata; false where it has it in another way than all do.
+// metaOf returns the metadata of an object, and false if it is not an ObjectMeta.
 func metaOf(obj metav1.Object) (*metav1.ObjectMeta, bool) {
 	accessor, ok := obj.(metav1.ObjectMetaAccessor)
 	if !ok {
@@ -195,7 +196,7 @@ func metaOf(obj metav1.Object) (*metav1.ObjectMeta, bool) {
 	return out, ok
 }
 
-// GetResetFields says which fields a write to the status does not touch.
+// GetResetFields returns the fields that a write to the status does not change.
 func (s *statusStore) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	return s.store.GetResetFields()
 }

@@ -11,8 +11,8 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 )
 
-// A write that panics is reported as one whose outcome is not known: what was
-// promised for it would be kept for good if its end were never told.
+// A write that panics is reported as one with an unknown outcome. If its end were not
+// reported, its reservation would be kept for ever.
 func TestTheWitnessIsToldOfWritesThatPanic(t *testing.T) {
 	for name, write := range map[string]func(context.Context, *mainStore){
 		"a creation": func(ctx context.Context, s *mainStore) {

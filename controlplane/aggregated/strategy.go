@@ -16,7 +16,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/author"
 )
 
-// strategy is how objects of a kind are written, but for their status.
+// strategy defines how objects of a kind are written, except for their status.
 type strategy[P object] struct {
 	runtime.ObjectTyper
 	storagenames.NameGenerator
@@ -27,20 +27,20 @@ type strategy[P object] struct {
 // NamespaceScoped reports whether the kind's objects live in namespaces.
 func (s strategy[P]) NamespaceScoped() bool { return s.namespaced }
 
-// AllowCreateOnUpdate is false: PUT changes what exists.
+// AllowCreateOnUpdate is false: PUT only changes existing objects.
 func (strategy[P]) AllowCreateOnUpdate() bool { return false }
 
-// AllowUnconditionalUpdate reports whether a write without resourceVersion wins; as
-// with custom resources it does not where the kind has a definition.
+// AllowUnconditionalUpdate reports whether an update without a resourceVersion is allowed. As
+// with custom resources, it is not for kinds with a definition.
 func (s strategy[P]) AllowUnconditionalUpdate() bool { return !s.custom }
 
-// GetResetFields says that the status is written elsewhere.
+// GetResetFields returns the status, which is written by its own sub-resource.
 func (s strategy[P]) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	return s.resetFields("status")
 }
 
-// PrepareForCreate drops the status, gives an id and sets defaults. An id that
-// the object brings counts only from those who could write any object.
+// PrepareForCreate drops the status, sets the permanent id and the defaults. An id in the
+// object is kept only if admission.MayBringIdentity allows it for the user.
 func (s strategy[P]) PrepareForCreate(ctx context.Context, o runtime.Object) {
 	obj := o.(P)
 	var none P
@@ -53,18 +53,20 @@ func (s strategy[P]) PrepareForCreate(ctx context.Context, o runtime.Object) {
 	s.complete(obj, none)
 	obj.SetGeneration(1)
 	if s.custom && !applied(obj) {
-		obj.SetManagedFields(nil) // as long as it has none, updates add none
+		obj.SetManagedFields(nil) // updates then add none either
 	}
 }
 
-// applied reports whether somebody applied obj, who is to find what is theirs.
+// applied reports whether a client applied obj on the server side and needs its managed
+// fields.
 func applied(obj metav1.Object) bool {
 	return slices.ContainsFunc(obj.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
 		return e.Operation == metav1.ManagedFieldsOperationApply
 	})
 }
 
-// PrepareForUpdate keeps the status and the id, and counts changes of the spec.
+// PrepareForUpdate keeps the status and the id, and increases the generation if the spec
+// changes.
 func (s strategy[P]) PrepareForUpdate(_ context.Context, o, before runtime.Object) {
 	obj, old := o.(P), before.(P)
 	s.keepStatus(obj, old)
@@ -76,7 +78,7 @@ func (s strategy[P]) PrepareForUpdate(_ context.Context, o, before runtime.Objec
 	}
 }
 
-// Validate lists what is wrong with a new object.
+// Validate returns the errors in a new object.
 func (s strategy[P]) Validate(_ context.Context, o runtime.Object) field.ErrorList {
 	var none P
 	obj := o.(P)
@@ -87,15 +89,15 @@ func (s strategy[P]) Validate(_ context.Context, o runtime.Object) field.ErrorLi
 	return append(errs, s.checkSpec(obj)...)
 }
 
-// WarningsOnCreate lists what is unwise about a new object.
+// WarningsOnCreate returns the warnings about a new object.
 func (s strategy[P]) WarningsOnCreate(_ context.Context, o runtime.Object) []string {
 	var none P
 	_, warnings := s.check(o.(P), none)
 	return warnings
 }
 
-// ValidateUpdate lists what is wrong with a changed object. What is going away
-// needs only its finalizers removed.
+// ValidateUpdate returns the errors in a changed object. For an object that is being deleted
+// it checks only the id unless the spec changes, so that finalizers can always be removed.
 func (s strategy[P]) ValidateUpdate(_ context.Context, o, before runtime.Object) field.ErrorList {
 	obj, old := o.(P), before.(P)
 	errs := s.identity.Check(obj, old)
@@ -111,19 +113,19 @@ func (s strategy[P]) ValidateUpdate(_ context.Context, o, before runtime.Object)
 	return append(errs, s.checkSpec(obj)...)
 }
 
-// WarningsOnUpdate lists what is unwise about a changed object.
+// WarningsOnUpdate returns the warnings about a changed object.
 func (s strategy[P]) WarningsOnUpdate(_ context.Context, obj, old runtime.Object) []string {
 	_, warnings := s.check(obj.(P), old.(P))
 	return warnings
 }
 
-// Canonicalize changes nothing: that was done before validation.
+// Canonicalize does nothing: defaults are set before validation.
 func (strategy[P]) Canonicalize(runtime.Object) {}
 
-// statusStrategy is how the status is written: all else stays.
+// statusStrategy defines how the status is written; all else stays unchanged.
 type statusStrategy[P object] struct{ strategy[P] }
 
-// GetResetFields says that the spec is written elsewhere.
+// GetResetFields returns the spec, which a write to the status does not change.
 func (s statusStrategy[P]) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	return s.resetFields("spec")
 }
@@ -138,8 +140,8 @@ func (statusStrategy[P]) WarningsOnUpdate(context.Context, runtime.Object, runti
 	return nil
 }
 
-// ValidateUpdate lists what is wrong with a status. Of kinds that loops write they do so out of the Go type: it is not taken
-// apart anew.
+// ValidateUpdate returns the errors in a status. A status that one of our own loops writes is
+// not checked for custom kinds: loops build it from the Go type.
 func (s statusStrategy[P]) ValidateUpdate(ctx context.Context, obj, _ runtime.Object) field.ErrorList {
 	if s.custom && byOwn(ctx) {
 		return nil
@@ -147,7 +149,7 @@ func (s statusStrategy[P]) ValidateUpdate(ctx context.Context, obj, _ runtime.Ob
 	return s.checkStatus(obj.(P))
 }
 
-// byOwn reports whether a loop of the control plane asks.
+// byOwn reports whether the user of a request is a loop of the control plane.
 func byOwn(ctx context.Context) bool {
 	user, known := genericapirequest.UserFrom(ctx)
 	return known && author.Own(user.GetName())

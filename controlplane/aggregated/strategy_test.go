@@ -161,8 +161,8 @@ func TestUpdateOfTheStatus(t *testing.T) {
 	}
 }
 
-// TestWhatAPatchOfAStatusStartsFrom: all but the spec, which the strategy puts back; and the whole, where somebody is on
-// record for fields of it.
+// TestWhatAPatchOfAStatusStartsFrom checks that a patch of the status gets the object without
+// its spec, which the strategy restores, or the whole object if it has managed fields.
 func TestWhatAPatchOfAStatusStartsFrom(t *testing.T) {
 	meta := metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "1", ResourceVersion: "7", Generation: 3, Labels: map[string]string{"a": "b"}}
 	work := &workv1alpha1.Work{ObjectMeta: meta}
@@ -193,7 +193,7 @@ func TestWhatAPatchOfAStatusStartsFrom(t *testing.T) {
 	}
 }
 
-// BenchmarkCreateWork is the strategy's share of the write that is most frequent.
+// BenchmarkCreateWork measures the strategy's share of the most frequent write.
 func BenchmarkCreateWork(b *testing.B) {
 	s := workStrategy(b, definitionOf(b, "works.work.karmada.io"))
 	w := stored(b, s)

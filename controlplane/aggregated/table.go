@@ -33,7 +33,7 @@ var columns = []metav1.TableColumnDefinition{
 // table shows Clusters as rows.
 type table struct{}
 
-// ConvertToTable makes a row of a Cluster and many of a list.
+// ConvertToTable returns one row for a Cluster, or one for each Cluster in a list.
 func (table) ConvertToTable(_ context.Context, object, options runtime.Object) (*metav1.Table, error) {
 	rows, err := metatable.MetaToTableRow(object, row)
 	if err != nil {
@@ -69,7 +69,7 @@ func row(obj runtime.Object, _ metav1.Object, name, age string) ([]any, error) {
 	}, nil
 }
 
-// taints are those of a cluster on one line.
+// taints returns the taints of a cluster on one line.
 func taints(all []corev1.Taint) string {
 	texts := make([]string, len(all))
 	for i := range all {
@@ -78,7 +78,7 @@ func taints(all []corev1.Taint) string {
 	return strings.Join(texts, ",")
 }
 
-// mostVersion is how many characters of a version a row has room for, mark included.
+// mostVersion is how many characters of a version a row shows, with the mark for omitted ones.
 const mostVersion = 41
 
 func orNone(text string) string {

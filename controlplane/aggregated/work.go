@@ -14,7 +14,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/validate"
 )
 
-// works is the kind Work.
+// works returns the kind Work.
 func works(d *definition) kind[*workv1alpha1.Work] {
 	names := d.names()
 	names.finalizer = workv1alpha2.ExecutionControllerFinalizer
@@ -29,7 +29,7 @@ func works(d *definition) kind[*workv1alpha1.Work] {
 			return append(d.checkSpec(&w.Spec), validate.Work(w)...)
 		},
 		checkStatus: func(w *workv1alpha1.Work) field.ErrorList {
-			judged := w.Status // what members say is free, and need not be taken apart
+			judged := w.Status // members may report anything as Status, so it is not decoded
 			judged.ManifestStatuses = slices.Clone(judged.ManifestStatuses)
 			for i := range judged.ManifestStatuses {
 				judged.ManifestStatuses[i].Status = nil
@@ -45,14 +45,15 @@ func works(d *definition) kind[*workv1alpha1.Work] {
 	}
 }
 
-// sameWork reports whether two Works ask for the same. Manifests are bytes, of which reflection would look at each.
+// sameWork reports whether the specs of two Works are equal. It compares manifests as bytes,
+// because reflection would visit each byte.
 func sameWork(a, b workv1alpha1.WorkSpec) bool {
 	same := slices.EqualFunc(a.Workload.Manifests, b.Workload.Manifests, func(x, y workv1alpha1.Manifest) bool { return bytes.Equal(x.Raw, y.Raw) })
 	a.Workload.Manifests, b.Workload.Manifests = nil, nil
 	return same && apiequality.Semantic.DeepEqual(a, b)
 }
 
-// bindings is one of the kinds of bindings. B is a pointer to it.
+// bindings returns one of the two kinds of bindings. B is a pointer to its type.
 func bindings[B workv1alpha2.Binding](d *definition, idLabel string, newBinding func() B, newList func() runtime.Object, meta func(B) *metav1.ObjectMeta) kind[B] {
 	return kind[B]{
 		names: d.names(), versions: d.versions(), namespaced: d.namespaced(), custom: true, tables: d.tables,
@@ -93,7 +94,7 @@ func clusterResourceBindings(d *definition) kind[*workv1alpha2.ClusterResourceBi
 		func(b *workv1alpha2.ClusterResourceBinding) *metav1.ObjectMeta { return &b.ObjectMeta })
 }
 
-// keepMeta leaves of a write to the status only who wrote it.
+// keepMeta restores the metadata of old except for the managed fields.
 func keepMeta(obj, old *metav1.ObjectMeta) {
 	managers := obj.ManagedFields
 	*obj = *old

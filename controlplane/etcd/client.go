@@ -10,21 +10,21 @@ import (
 	"go.uber.org/zap"
 )
 
-// How a connection to a store elsewhere is found to be dead, as the API server's own client.
+// The keepalive settings of the API server's own client, which detect a dead connection.
 const (
 	keepAlive        = 30 * time.Second
 	keepAliveTimeout = 10 * time.Second
 )
 
-// Address says where a store is that runs elsewhere.
+// Address has the URLs and TLS files of a store outside this process.
 type Address struct {
 	// Servers are the store's URLs.
 	Servers []string
-	// CAFile, CertFile and KeyFile are for stores that speak TLS.
+	// CAFile, CertFile and KeyFile are for stores that use TLS.
 	CAFile, CertFile, KeyFile string
 }
 
-// Connect returns a client of a store elsewhere. It sends nothing yet.
+// Connect returns a client of a store outside this process. It sends nothing yet.
 func Connect(a Address) (*clientv3.Client, error) {
 	config := clientv3.Config{
 		Endpoints: a.Servers, Logger: zap.NewNop(), DialKeepAliveTime: keepAlive, DialKeepAliveTimeout: keepAliveTimeout,
@@ -43,8 +43,8 @@ func Connect(a Address) (*clientv3.Client, error) {
 	return client, nil
 }
 
-// Place names the etcd that client leads to: all its members say the same, and another
-// one says something else.
+// Place returns a name for the etcd cluster of a client, made from its cluster id. It is the
+// same from every member, and different for another cluster.
 func Place(ctx context.Context, client *clientv3.Client) (string, error) {
 	answer, err := client.Get(ctx, "flotilla.io/place", clientv3.WithCountOnly())
 	if err != nil {

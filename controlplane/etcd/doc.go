@@ -1,7 +1,7 @@
-// Package etcd is the store of one server, run inside its process.
+// Package etcd runs the store of one server inside the server's process.
 //
-// In goes a folder; out comes an endpoint that only this machine's owner of that
-// folder can reach, and the store's revision, by which tests and benchmarks
-// count writes. The package keeps one member and compacts nothing: the API
-// server that uses it does.
+// In goes a folder; out come an endpoint that only the owner of the folder on this machine
+// can reach, and the store's revision, by which tests and benchmarks count writes. The
+// package runs one member. Regular compaction is up to the API server; only Relieve
+// compacts, when the store is full.
 package etcd

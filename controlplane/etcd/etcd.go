@@ -25,36 +25,36 @@ import (
 const (
 	// DefaultQuota is how many bytes the store may grow to.
 	DefaultQuota = 8 << 30
-	// maxRequestBytes is how large one object may be, with room for what
-	// Kubernetes itself lets through (3 MiB).
+	// maxRequestBytes is how large one object may be: more than the 3 MiB that Kubernetes
+	// itself allows.
 	maxRequestBytes = 4 << 20
-	// snapshotCount is how many writes are replayed at most when a store starts,
-	// and in memory until more follow.
+	// snapshotCount is how many writes are at most replayed when a store starts, and kept
+	// in memory until the next snapshot.
 	snapshotCount = 2_000
-	// catchUpEntries is how many writes are in memory otherwise. They are for
-	// members that are behind, of which this store has none.
+	// catchUpEntries is how many writes stay in memory after a snapshot. They are for
+	// members that are behind, and this store has none.
 	catchUpEntries = 100
 	nominalURL     = "http://127.0.0.1:2379" // recorded as the member's address; nothing listens there
-	// segmentBytes is how much room etcd takes ahead for its log, twice. Where there is
-	// none it notes a fault that it dies of one segment later, however much room there
-	// is by then: a segment has to fit into what is left when writes are refused, of
-	// which etcd's own 64 MB are half.
+	// segmentBytes is the size of the log segments that etcd allocates ahead, two at a time.
+	// If an allocation fails, etcd records the error and ends one segment later, even if
+	// there is space by then. So a segment must fit into the space that is left when writes
+	// are refused; etcd's own 64 MB would be half of that.
 	segmentBytes, etcdSegmentBytes = 8 << 20, 64_000_000
 )
 
-// Options say where a store lives and what it may take.
+// Options configure a store.
 type Options struct {
-	// DataDir is the folder of the store; it is made when missing.
+	// DataDir is the folder of the store; it is created if missing.
 	DataDir string
 	// QuotaBytes is how large the store may grow; 0 means DefaultQuota.
 	QuotaBytes int64
-	// Log receives what goes wrong, the reason before all for which etcd ends the
-	// process. The zero value drops it.
+	// Log receives errors, above all the reason for which etcd ends the process. The zero
+	// value drops them.
 	Log logr.Logger
 	// UnsafeNoFsync trades durability for speed. For tests only: a crash of the
 	// machine loses data, a crash of the process does not.
 	UnsafeNoFsync bool
-	// Intercept sees all requests that are no streams; nil: nobody does.
+	// Intercept is called for all unary requests; it may be nil.
 	Intercept grpc.UnaryServerInterceptor
 }
 
@@ -64,18 +64,18 @@ type Server struct {
 	client    *clientv3.Client
 	endpoint  string
 	quota     int64
-	compacted int64 // up to this revision, by Relieve
+	compacted int64 // the revision to which Relieve has compacted
 	socket    *socket.Place
 	lock      *os.File
 	stop      sync.Once
 	stopping  atomic.Bool
 }
 
-// Start runs a store and returns when it answers, or with ctx' error when ctx
-// ends before. It listens on a Unix socket that only the owner may open, so it
-// needs neither a port nor certificates. The store lives until Stop.
+// Start runs a store and returns when it is ready, or with ctx's error if ctx ends before.
+// The store listens on a Unix socket that only the owner may open, so it needs neither a
+// port nor certificates. It runs until Stop.
 //
-// Errors: datadir.ErrInUse if somebody else has the store open.
+// The error is datadir.ErrInUse if another process has the store open.
 func Start(ctx context.Context, opts Options) (*Server, error) {
 	if err := os.MkdirAll(opts.DataDir, 0o700); err != nil {
 		return nil, fmt.Errorf("etcd: %w", err)
@@ -119,7 +119,8 @@ func (s *Server) start(ctx context.Context, cfg *embed.Config) error {
 	return err
 }
 
-// open opens a store, or leaves it as it is when ctx ends: etcd itself would go on.
+// open opens a store. If ctx ends before, it returns and closes the store once etcd, which
+// does not stop by itself, has opened it.
 func open(ctx context.Context, cfg *embed.Config) (*embed.Etcd, error) {
 	type opened struct {
 		etcd *embed.Etcd
@@ -143,14 +144,14 @@ func open(ctx context.Context, cfg *embed.Config) (*embed.Etcd, error) {
 	}
 }
 
-// lock takes a folder as this store's own. etcd would wait for ever for its database,
-// with its socket in the place of the other's by then.
+// lock locks the folder for this store. Without it, etcd would wait forever for a database
+// that is in use, after its socket has already replaced that of the other process.
 func lock(dir string) (*os.File, error) {
 	held, err := datadir.Lock(dir)
 	if err != nil {
 		return nil, err
 	}
-	database, err := datadir.Lock(Database(dir)) // an older version has nothing else
+	database, err := datadir.Lock(Database(dir)) // older versions lock only the database
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return held, nil
@@ -158,7 +159,7 @@ func lock(dir string) (*os.File, error) {
 		held.Close()
 		return nil, err
 	}
-	database.Close() // for etcd to take
+	database.Close() // etcd locks it itself
 	return held, nil
 }
 
@@ -184,18 +185,18 @@ func (s *Server) config(opts Options) *embed.Config {
 	return cfg
 }
 
-// Endpoints are the URLs that a client of the store is given.
+// Endpoints returns the URLs for clients of the store.
 func (s *Server) Endpoints() []string { return []string{s.endpoint} }
 
-// Database is the file that holds what a store in a folder keeps. It grows, and
+// Database returns the path of the database file of a store in a folder. The file grows, and
 // Relieve replaces it.
 func Database(dir string) string { return filepath.Join(dir, "member", "snap", "db") }
 
-// Err receives the error of a store that ended by itself. It is closed by Stop.
+// Err returns a channel for the error of a store that ended by itself. Stop closes it.
 func (s *Server) Err() <-chan error { return s.etcd.Err() }
 
-// Revision is the number of the last write; the difference of two is how many
-// transactions wrote something in between.
+// Revision returns the number of the last write. The difference of two revisions is how many
+// transactions wrote in between.
 func (s *Server) Revision(ctx context.Context) (int64, error) {
 	answer, err := s.client.Get(ctx, "flotilla.io/revision", clientv3.WithCountOnly())
 	if err != nil {
@@ -204,7 +205,7 @@ func (s *Server) Revision(ctx context.Context) (int64, error) {
 	return answer.Header.Revision, nil
 }
 
-// Has reports whether there is a key.
+// Has reports whether a key exists.
 func (s *Server) Has(ctx context.Context, key string) (bool, error) {
 	answer, err := s.client.Get(ctx, key, clientv3.WithCountOnly())
 	if err != nil {
@@ -213,8 +214,8 @@ func (s *Server) Has(ctx context.Context, key string) (bool, error) {
 	return answer.Count > 0, nil
 }
 
-// Written lists the keys that were written after a revision and still exist,
-// sorted. It reads every key: it is for tests and measurements.
+// Written returns the keys that were written after a revision and still exist, sorted. It
+// scans every key, so it is for tests and measurements.
 func (s *Server) Written(ctx context.Context, after int64) ([]string, error) {
 	answer, err := s.client.Get(ctx, "", clientv3.WithPrefix(), clientv3.WithKeysOnly(), clientv3.WithMinModRev(after+1))
 	if err != nil {
@@ -227,17 +228,17 @@ func (s *Server) Written(ctx context.Context, after int64) ([]string, error) {
 	return keys, nil
 }
 
-// Stop ends the store: what was acknowledged is on disk. It may be called twice.
+// Stop ends the store. Acknowledged writes are on disk. It may be called twice.
 func (s *Server) Stop() { s.stop.Do(s.shutDown) }
 
 func (s *Server) shutDown() {
 	s.stopping.Store(true)
 	if s.client != nil {
-		_ = s.client.Close() // what is under way ends with the store
+		_ = s.client.Close() // pending requests end with the store
 	}
 	if s.etcd != nil {
 		s.etcd.Close()
 	}
-	_ = s.socket.Remove() // what is left of it the next start removes
+	_ = s.socket.Remove() // the next start removes what is left of it
 	s.lock.Close()
 }

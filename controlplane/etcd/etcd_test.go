@@ -84,9 +84,9 @@ func TestSocketIsForTheOwnerAlone(t *testing.T) {
 	}
 }
 
-// TestTheLogFitsIntoWhatIsLeft: what the store takes ahead for its log has room where
-// writes are refused for want of it (a quarter of --min-free-disk), or it would die of
-// that later. It goes on from one file to the next.
+// TestTheLogFitsIntoWhatIsLeft checks that the space that the store allocates ahead for its
+// log fits into what is left when writes are refused (a quarter of --min-free-disk);
+// otherwise the store would fail later. It also checks the change from one file to the next.
 func TestTheLogFitsIntoWhatIsLeft(t *testing.T) {
 	const left = 32 << 20
 	dir := filepath.Join(shortTempDir(t), "e")
@@ -161,8 +161,8 @@ func put(t *testing.T, s *etcd.Server, key, value string) {
 	}
 }
 
-// A store that has reached its limit takes writes again once something was deleted:
-// nobody has to tell it.
+// A store that has reached its limit accepts writes again once something was deleted, without
+// further action.
 func TestRelieve(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
@@ -188,7 +188,7 @@ func TestRelieve(t *testing.T) {
 	if _, err := client.Delete(ctx, "large-", clientv3.WithPrefix()); err != nil {
 		t.Fatal(err)
 	}
-	// What is let go of counts once the store has committed it, a moment later.
+	// Freed space counts once the store has committed the change, a moment later.
 	for full := true; full; {
 		if full, err = s.Relieve(ctx); err != nil {
 			t.Fatal(err)
@@ -197,8 +197,8 @@ func TestRelieve(t *testing.T) {
 	put(t, s, "small", "1")
 }
 
-// fill writes to a store until there is no room in it. A slow one leaves pages free that
-// it has written again meanwhile: those are let go of on the way.
+// fill writes to a store until it is full. A slow store leaves pages free that it has
+// rewritten meanwhile, so fill releases those on the way.
 func fill(ctx context.Context, t *testing.T, s *etcd.Server, client *clientv3.Client) {
 	t.Helper()
 	value := strings.Repeat("x", 1<<20)
@@ -217,7 +217,7 @@ func fill(ctx context.Context, t *testing.T, s *etcd.Server, client *clientv3.Cl
 	t.Fatal("a store of 16 MiB takes 64")
 }
 
-// What etcd ends the process with is in the log before.
+// The error with which etcd ends the process is logged before.
 func TestWhatIsFatalIsLogged(t *testing.T) {
 	if dir := os.Getenv("FLOTILLA_ETCD_LOST"); dir != "" {
 		lose(t, dir)
@@ -232,8 +232,8 @@ func TestWhatIsFatalIsLogged(t *testing.T) {
 	}
 }
 
-// lose writes to a store that may not grow a file any more, which it takes for a
-// fault of its disk.
+// lose writes to a store that may not grow its files any more, which it takes for a fault of
+// the disk.
 func lose(t *testing.T, dir string) {
 	log := funcr.New(func(_, args string) { fmt.Println(args) }, funcr.Options{})
 	s, err := etcd.Start(t.Context(), etcd.Options{DataDir: dir, UnsafeNoFsync: true, Log: log})

@@ -15,7 +15,8 @@ import (
 	"github.com/flotilla-io/flotilla/controlplane/etcd"
 )
 
-// TestAStoreIsOpenOnce: who finds it open is told so, and leaves it and its socket alone.
+// TestAStoreIsOpenOnce checks that opening a store twice fails with an error, and leaves the
+// first one and its socket alone.
 func TestAStoreIsOpenOnce(t *testing.T) {
 	dir := filepath.Join(shortTempDir(t), "e")
 	first := start(t, dir)
@@ -47,7 +48,7 @@ func TestAStoreIsOpenOnce(t *testing.T) {
 	put(t, start(t, dir), "b", "1")
 }
 
-// refused starts a store that is open, which ends at once.
+// refused checks that starting a store that is already open fails at once.
 func refused(t *testing.T, dir string) {
 	t.Helper()
 	done := make(chan error, 1)

@@ -10,14 +10,14 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// faults hands what etcd logs of faults on to a logger. After a line that is fatal
-// etcd ends the process: whoever reads the log has to find out why.
+// faults passes the errors that etcd logs on to a logger. After a fatal line etcd ends the
+// process, so the log must contain the reason.
 type faults struct {
 	zapcore.LevelEnabler
 	log logr.Logger
 	dir string
-	// stopping says that faults which do not end the process are those of a store
-	// that is being stopped.
+	// stopping is true while the store is being stopped. Errors that do not end the process
+	// are then dropped.
 	stopping *atomic.Bool
 	with     []zapcore.Field
 }
@@ -64,8 +64,8 @@ func (f *faults) Write(entry zapcore.Entry, fields []zapcore.Field) error {
 	return nil
 }
 
-// empty is what etcd, which looks each 4 s, cannot find in a new store until the first entry
-// is written. On a slow machine that is no fault.
+// empty is part of the error that etcd, which checks every 4 s, logs about a new store until
+// the first entry is written. On a slow machine that is normal.
 const empty = "missing term information"
 
 // Sync implements zapcore.Core.

@@ -10,7 +10,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// TestFaults: what etcd cannot find in a new store yet is no fault of it.
+// TestFaults checks that a term that etcd cannot find in a new store is not logged as an error.
 func TestFaults(t *testing.T) {
 	var reported []string
 	log := funcr.New(func(_, args string) { reported = append(reported, args) }, funcr.Options{})

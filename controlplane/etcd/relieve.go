@@ -7,10 +7,10 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// Relieve reports whether the store has reached Options.QuotaBytes and takes no more
-// writes. If it has, Relieve first lets go of what was overwritten and deleted, and
-// has the store take writes again if that left a tenth of it free. The store does
-// not answer meanwhile: some seconds for each GiB.
+// Relieve reports whether the store has reached Options.QuotaBytes and refuses writes. If it
+// has, Relieve first removes overwritten and deleted data. If at least a tenth of the quota
+// is free then, it makes the store accept writes again and returns false. Meanwhile the
+// store does not answer, for some seconds per GiB.
 func (s *Server) Relieve(ctx context.Context) (full bool, err error) {
 	alarms, err := s.client.AlarmList(ctx)
 	if err != nil {

@@ -24,26 +24,26 @@ import (
 const (
 	authorityLife   = 10 * 365 * 24 * time.Hour
 	certificateLife = 365 * 24 * time.Hour
-	// backdate lets a client whose clock is up to a day behind ours take a new
-	// certificate for good.
+	// backdate makes a new certificate valid also for a client whose clock is up to a day
+	// behind ours.
 	backdate = 24 * time.Hour
 )
 
-// errForeign says that a file is whole, but is not what is asked for.
+// errForeign means that a file can be read but has other content than expected.
 var errForeign = errors.New("holds something else")
 
-// An authority signs certificates. Its key never changes; its certificate is
-// renewed with the same key and name, so what either of the two certificates
-// signed stands before whoever trusts the other.
+// An authority signs certificates. Its key never changes. Its certificate is renewed with
+// the same key and name, so a client that trusts the old or the new certificate accepts
+// what either of them signed.
 type authority struct {
 	name              string // of the subject
 	certFile, keyFile string
-	signerFile        string // has the certificate that signs alone; empty if nobody else signs
+	signerFile        string // has only the certificate that signs; empty if nobody else signs
 	key               crypto.Signer
 	certificate       *x509.Certificate // the one that signs
 }
 
-// ensure makes or renews the authority's key and certificate.
+// ensure creates the authority's key and certificate, or renews the certificate.
 func (a *authority) ensure(now time.Time) error {
 	key, err := ensureKey(a.keyFile)
 	if err != nil {
@@ -75,7 +75,7 @@ func (a *authority) ensure(now time.Time) error {
 	return a.shareSigner()
 }
 
-// bundle reads the certificates that the authority has; none if it has no file.
+// bundle reads the authority's certificates; nil if it has no file.
 func (a *authority) bundle() ([]*x509.Certificate, error) {
 	bundle, err := cert.CertsFromFile(a.certFile)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -84,9 +84,9 @@ func (a *authority) bundle() ([]*x509.Certificate, error) {
 	return bundle, nil
 }
 
-// standing is the newest certificate of a bundle that is good now and not due for
-// renewal; nil if there is none. One that a clock ahead of its time has made is passed
-// over until its time comes.
+// standing returns the first certificate of a bundle, the newest, that is valid now and not
+// due for renewal; nil if there is none. A certificate made by a clock that was ahead is
+// skipped until it becomes valid.
 func standing(bundle []*x509.Certificate, now time.Time) *x509.Certificate {
 	for _, certificate := range bundle {
 		if !now.Before(certificate.NotBefore) && now.Before(renewal(certificate)) {
@@ -96,8 +96,8 @@ func standing(bundle []*x509.Certificate, now time.Time) *x509.Certificate {
 	return nil
 }
 
-// shareSigner writes the certificate that signs now for signers that take no other
-// beside it.
+// shareSigner writes the current signing certificate to its own file, for signers that do not
+// accept a bundle.
 func (a *authority) shareSigner() error {
 	if a.signerFile == "" {
 		return nil
@@ -141,7 +141,7 @@ func (a *authority) signed(certificate *x509.Certificate) bool {
 	return certificate.CheckSignatureFrom(a.certificate) == nil
 }
 
-// renewal is when two thirds of a certificate's life are over.
+// renewal returns the time at which two thirds of a certificate's validity are over.
 func renewal(certificate *x509.Certificate) time.Time {
 	life := certificate.NotAfter.Sub(certificate.NotBefore)
 	return certificate.NotBefore.Add(life * 2 / 3)
@@ -172,7 +172,7 @@ func newKey() (crypto.Signer, error) {
 	return key, nil
 }
 
-// ensureKey reads the key in the file, or makes one there.
+// ensureKey reads the key in the file, or creates one there if the file does not exist.
 func ensureKey(file string) (crypto.Signer, error) {
 	raw, err := keyutil.PrivateKeyFromFile(file)
 	if err == nil {

@@ -15,35 +15,32 @@ import (
 	"github.com/flotilla-io/flotilla/controlplane/datadir"
 )
 
-// Common is where several servers keep the authorities and keys that they must
-// have in common.
+// Common stores the authorities and keys that several servers must share.
 type Common interface {
-	// Load returns the files that are kept, by name, and the number of their
-	// version; nil and 0 if there are none yet.
+	// Load returns the stored files by name, and the number of their version; nil and 0 if
+	// there are none yet.
 	Load(ctx context.Context) (files map[string][]byte, version int64, err error)
-	// Save replaces the version that was loaded, 0 for none. It says false if there
-	// is another one by now.
+	// Save replaces the version that was loaded, 0 if there was none. It returns false if
+	// there is another version by now.
 	Save(ctx context.Context, files map[string][]byte, version int64) (saved bool, err error)
-	// Heard listens to the server that leads, for as long as it takes to say what time
-	// it is there, and returns the first time for which far says yes; false if there is
-	// none.
+	// Heard waits for the leading server to publish its time, for as long as that takes. It
+	// returns the first such time for which far returns true, and false if there is none.
 	Heard(ctx context.Context, far func(time.Time) bool) (at time.Time, found bool, err error)
 }
 
-// maxApart is how far the clocks of two servers may be apart for one of them to renew
-// what both have: as far as a certificate is backdated.
+// maxApart is how far the clocks of two servers may differ for one of them to renew the
+// shared files: as long as a certificate is backdated.
 const maxApart = backdate
 
-// saveAttempts is how often others may be faster before that is an error.
+// saveAttempts is how often other servers may save first before agree fails.
 const saveAttempts = 10
 
-// replaced is the folder of what was on disk and is not what all have.
+// replaced is the folder for keys that were on disk and differed from the shared ones.
 const replaced = "replaced"
 
-// OpenCommon is Open for one of several servers: authorities and the
-// service-account key are those of all. Where none are kept yet, those of the folder
-// are what is kept from then on; otherwise the folder gets what is kept, and other
-// ones that it had are put aside in a folder of their own.
+// OpenCommon is Open for one of several servers, which share their authorities and the
+// service-account key. If common has none yet, it gets those of the folder. Otherwise the
+// folder gets those of common, and keys in it that differ are moved to a folder of their own.
 func OpenCommon(ctx context.Context, dir string, clk clock.WithTicker, common Common) (*Store, error) {
 	s := newStore(dir, clk)
 	s.common = common
@@ -53,13 +50,12 @@ func OpenCommon(ctx context.Context, dir string, clk clock.WithTicker, common Co
 	return s, nil
 }
 
-// commonFiles are the names of what all servers have. Certificates of theirs that
-// others only have to trust are not among them.
+// commonFiles returns the names of the files that all servers share.
 func commonFiles() []string {
 	return []string{"ca.crt", "ca.key", "front-proxy-ca.crt", "front-proxy-ca.key", "service-account.key"}
 }
 
-// agree brings the folder and what all have to the same.
+// agree makes the folder and the shared files equal.
 func (s *Store) agree(ctx context.Context, now time.Time) error {
 	for range saveAttempts {
 		kept, version, err := s.common.Load(ctx)
@@ -89,10 +85,10 @@ func (s *Store) agree(ctx context.Context, now time.Time) error {
 	return errors.New("other servers replace what all have again and again")
 }
 
-// undisputed errs if an authority is due by the own clock, and that of the server that
-// leads says something else: one of the two is wrong, and what would be made by that one
-// is for all. Where nobody leads, the own clock counts: the control plane may have been
-// off for years.
+// undisputed returns an error if an authority is due by the own clock and the clock of the
+// leading server differs by more than maxApart: one of the two is wrong, and a renewal by it
+// would affect all servers. If no server leads, the own clock counts: the control plane may
+// have been off for years.
 func undisputed(ctx context.Context, common Common, now time.Time, authorities ...*authority) error {
 	due := false
 	for _, a := range authorities {
@@ -116,7 +112,7 @@ func undisputed(ctx context.Context, common Common, now time.Time, authorities .
 	return nil
 }
 
-// take writes what is kept over what the folder has.
+// take replaces the files of the folder by the shared ones; nil means that there are none.
 func (s *Store) take(kept map[string][]byte) error {
 	if kept == nil {
 		return nil
@@ -137,7 +133,7 @@ func (s *Store) take(kept map[string][]byte) error {
 	return nil
 }
 
-// putAside keeps a key that is about to be replaced by another one.
+// putAside keeps a copy of a key that is about to be replaced by another one.
 func (s *Store) putAside(name string, next []byte) error {
 	old, err := os.ReadFile(s.path(name))
 	if errors.Is(err, os.ErrNotExist) || bytes.Equal(old, next) || filepath.Ext(name) != ".key" {
@@ -150,7 +146,7 @@ func (s *Store) putAside(name string, next []byte) error {
 	return err
 }
 
-// haveOf reads what a folder has of what all have.
+// haveOf reads the shared files from a folder.
 func haveOf(dir string) (map[string][]byte, error) {
 	out := map[string][]byte{}
 	for _, name := range commonFiles() {

@@ -24,7 +24,7 @@ type sharedStore struct {
 	files   map[string][]byte
 	version int64
 	away    error
-	heard   []time.Time // what the clocks of who leads say
+	heard   []time.Time // times by the leader's clock
 }
 
 func (s *sharedStore) Heard(_ context.Context, far func(time.Time) bool) (time.Time, bool, error) {
@@ -134,7 +134,7 @@ func TestServersHaveTheirAuthoritiesInCommon(t *testing.T) {
 	})
 }
 
-// TestServersRenewTheirAuthorityOnce lets two servers find an authority due.
+// TestServersRenewTheirAuthorityOnce lets two servers find the same authority due for renewal.
 func TestServersRenewTheirAuthorityOnce(t *testing.T) {
 	s, clk, dirs := &sharedStore{}, testingclock.NewFakeClock(start), []string{t.TempDir(), t.TempDir()}
 	ctx, stop := context.WithCancel(t.Context())
@@ -170,12 +170,11 @@ func TestServersRenewTheirAuthorityOnce(t *testing.T) {
 	}
 }
 
-// TestAClockThatIsWrongRenewsNothingForAll starts one more server, at some time by its
-// own clock.
+// TestAClockThatIsWrongRenewsNothingForAll starts one more server whose own clock may be wrong.
 func TestAClockThatIsWrongRenewsNothingForAll(t *testing.T) {
 	cases := map[string]struct {
 		now     time.Time
-		others  []time.Time // by the clock of who leads
+		others  []time.Time // by the leader's clock
 		want    string      // of the error
 		renewed bool
 	}{

@@ -14,21 +14,21 @@ import (
 	"github.com/flotilla-io/flotilla/controlplane/datadir"
 )
 
-// Kubeconfig is what a kubeconfig file says.
+// Kubeconfig is the content of a kubeconfig file.
 type Kubeconfig struct {
 	// Context names the context, the cluster and the user in the file.
 	Context string
-	// Also are further names that the same cluster and context are found by.
+	// Also are further names for the same cluster and context.
 	Also []string
 	// Server is the URL of the API server.
 	Server string
-	// Identity is whom the file's certificate speaks for.
+	// Identity is the user and groups in the file's certificate.
 	Identity Identity
 }
 
-// WriteKubeconfig keeps a kubeconfig file with its own client certificate at
-// path: it is written now when it differs, and again when its certificate or
-// the authority is renewed.
+// WriteKubeconfig maintains a kubeconfig file with its own client certificate at path. The
+// file is written now if it differs, and by Run when its certificate or the authority is
+// renewed.
 func (s *Store) WriteKubeconfig(path string, k Kubeconfig) error {
 	return s.add(&kubeconfig{Kubeconfig: k, path: path})
 }
@@ -60,7 +60,7 @@ func (k *kubeconfig) ensure(s *Store, now time.Time) error {
 	return err
 }
 
-// current is the certificate and key that the file holds, empty if it holds none.
+// current returns the certificate and key in the file; empty if there are none.
 func (k *kubeconfig) current() []byte {
 	old, err := clientcmd.LoadFromFile(k.path)
 	if err != nil || old.AuthInfos[k.Context] == nil {
@@ -82,7 +82,7 @@ func (k *kubeconfig) config(trusted, pair []byte) clientcmdapi.Config {
 	return *out
 }
 
-// split parts a PEM file into its certificates and all else.
+// split separates the certificates in a PEM file from all else.
 func split(pair []byte) (certificates, key []byte) {
 	for block, rest := pem.Decode(pair); block != nil; block, rest = pem.Decode(rest) {
 		if block.Type == "CERTIFICATE" {

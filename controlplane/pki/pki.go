@@ -20,10 +20,10 @@ import (
 	"github.com/flotilla-io/flotilla/controlplane/datadir"
 )
 
-// checkEvery is how often Run looks whether something must be renewed.
+// checkEvery is how often Run checks whether something must be renewed.
 const checkEvery = time.Hour
 
-// Identity is whom a client certificate speaks for.
+// Identity is the user and groups in a client certificate.
 type Identity struct {
 	// User is the user name that the API server sees.
 	User string
@@ -32,7 +32,7 @@ type Identity struct {
 }
 
 // Store is the folder of authorities, certificates and keys of one server.
-// Its methods may be called at the same time.
+// Its methods may be called concurrently.
 type Store struct {
 	dir        string
 	clock      clock.WithTicker
@@ -41,17 +41,16 @@ type Store struct {
 	frontProxy *authority
 
 	mu    sync.Mutex
-	items []item // everything handed out, for Run to renew
+	items []item // the files that Run renews
 }
 
 // An item is one file to keep up to date.
 type item interface {
-	// ensure brings the file to what it should be at the time; unchanged files
-	// are not written.
+	// ensure writes the file if it is not as it should be at the given time.
 	ensure(s *Store, now time.Time) error
 }
 
-// Open makes the folder's authorities and service-account key, or reads them.
+// Open creates the folder's authorities and service-account key, or reads them.
 func Open(dir string, clk clock.WithTicker) (*Store, error) {
 	s := newStore(dir, clk)
 	if err := s.ensureOwn(clk.Now()); err != nil {
@@ -71,25 +70,25 @@ func newStore(dir string, clk clock.WithTicker) *Store {
 // one while a renewed authority and its predecessor overlap.
 func (s *Store) CAFile() string { return s.main.certFile }
 
-// SignerCAFile holds the certificate that signs now, and no other: the API's
-// certificate signers refuse a bundle. It is replaced when the authority is renewed.
+// SignerCAFile holds only the current signing certificate: the API's certificate signers
+// refuse a bundle. It is replaced when the authority is renewed.
 func (s *Store) SignerCAFile() string { return s.main.signerFile }
 
-// CAKeyFile holds the key behind CAFile, for the API's certificate signers.
+// CAKeyFile holds the key of the certificates in CAFile, for the API's certificate signers.
 func (s *Store) CAKeyFile() string { return s.main.keyFile }
 
-// FrontProxyCAFile holds the certificates by which aggregated servers know the
-// API server's calls on behalf of others.
+// FrontProxyCAFile holds the certificates with which aggregated servers verify the calls
+// that the API server makes on behalf of others.
 func (s *Store) FrontProxyCAFile() string { return s.frontProxy.certFile }
 
 // ServiceAccountKeyFile holds the key that signs service-account tokens.
 func (s *Store) ServiceAccountKeyFile() string { return s.path("service-account.key") }
 
-// ServiceAccountPublicKeyFile holds the key that proves service-account tokens.
+// ServiceAccountPublicKeyFile holds the key that verifies service-account tokens.
 func (s *Store) ServiceAccountPublicKeyFile() string { return s.path("service-account.pub") }
 
-// Server returns the file with a serving certificate and its key for the given
-// DNS names and IP addresses. The name is the file's, without extension.
+// Server returns the file with a serving certificate and its key for the given DNS names
+// and IP addresses. name is the name of the file, without extension.
 func (s *Store) Server(name string, hosts ...string) (file string, err error) {
 	c := &certificate{file: s.path(name + ".pem"), signer: s.main, subject: pkix.Name{CommonName: name}, usage: x509.ExtKeyUsageServerAuth}
 	for _, host := range hosts {
@@ -108,15 +107,15 @@ func (s *Store) Client(name string, id Identity) (file string, err error) {
 	return c.file, s.add(c)
 }
 
-// FrontProxyClient returns the file with the certificate by which the API
-// server shows itself to aggregated servers and webhooks.
+// FrontProxyClient returns the file with the certificate with which the API server
+// authenticates itself to aggregated servers and webhooks.
 func (s *Store) FrontProxyClient(user string) (file string, err error) {
 	c := &certificate{file: s.path("front-proxy-client.pem"), signer: s.frontProxy, subject: pkix.Name{CommonName: user}, usage: x509.ExtKeyUsageClientAuth}
 	return c.file, s.add(c)
 }
 
-// Run renews what two thirds of its life lie behind, until ctx ends. Errors go
-// to report and are tried again at the next look.
+// Run renews files after two thirds of their validity, until ctx ends. It passes errors to
+// report and retries at the next check.
 func (s *Store) Run(ctx context.Context, report func(error)) {
 	ticker := s.clock.NewTicker(checkEvery)
 	defer ticker.Stop()
@@ -154,12 +153,12 @@ func (s *Store) ensureAuthorities(ctx context.Context, now time.Time) error {
 	return s.agree(ctx, now)
 }
 
-// ensureOwn makes or renews what the folder has of what all have.
+// ensureOwn creates or renews the authorities and the service-account key in the folder.
 func (s *Store) ensureOwn(now time.Time) error {
 	return errors.Join(s.main.ensure(now), s.frontProxy.ensure(now), s.ensureServiceAccountKey())
 }
 
-// add ensures a file now and has Run renew it from then on.
+// add ensures a file now, and adds it to those that Run renews.
 func (s *Store) add(it item) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -211,8 +210,8 @@ func (c *certificate) ensure(_ *Store, now time.Time) error {
 	return err
 }
 
-// stands reports whether the content is what is wanted and not due for renewal. A
-// file that cannot be read as a certificate with its key does not stand.
+// stands reports whether the content is a readable certificate with its key, as wanted and
+// not due for renewal.
 func (c *certificate) stands(content []byte, now time.Time) bool {
 	found, err := cert.ParseCertsPEM(content)
 	if err != nil {

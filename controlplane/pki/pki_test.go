@@ -30,7 +30,7 @@ var (
 	admin = pki.Identity{User: "admin", Groups: []string{"system:masters"}}
 )
 
-// fill asks the store for one of each thing.
+// fill asks the store for one file of each type.
 func fill(t *testing.T, dir string, clk *testingclock.FakeClock) *pki.Store {
 	t.Helper()
 	s, err := pki.Open(dir, clk)
@@ -137,8 +137,8 @@ func TestRenewedAuthorityAndOldOneTrustEachOther(t *testing.T) {
 	verify(t, "today's certificate", contents(t, dir)["ca.crt"], contents(t, dir)["apiserver.pem"], start.Add(11*year))
 }
 
-// TestAClockThatWasWrongLeavesNoTrace: what was made at a time that is still to come
-// is passed over once the clock is right, and what is made then is good.
+// TestAClockThatWasWrongLeavesNoTrace checks that files from the time when the clock was ahead
+// are ignored once it is right, and that those made then are valid.
 func TestAClockThatWasWrongLeavesNoTrace(t *testing.T) {
 	for name, wrong := range map[string]time.Duration{
 		"so far ahead that the authority was renewed": 8 * year, "so far ahead that it had expired": 15 * year, "before it was made": -20 * year,
@@ -245,8 +245,8 @@ func TestKubeconfigIsWhole(t *testing.T) {
 	}
 }
 
-// TestKubeconfigUnderFurtherNames: clients find the one control plane by either name, and
-// the file is written anew where an older one lacks a name.
+// TestKubeconfigUnderFurtherNames checks that the file has the control plane under each name,
+// and is rewritten if an older one lacks a name.
 func TestKubeconfigUnderFurtherNames(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "admin.kubeconfig")
@@ -287,7 +287,7 @@ func TestRunRenewsWhenDue(t *testing.T) {
 	t.Cleanup(func() { stop(); <-done })
 	poll(t, func() bool { return clk.HasWaiters() })
 
-	// A torn key makes the first check fail, and the error is reported.
+	// A damaged key makes the first check fail, and the error is reported.
 	if err := errors.Join(os.Rename(key, kept), os.WriteFile(key, []byte("xx"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
@@ -298,7 +298,7 @@ func TestRunRenewsWhenDue(t *testing.T) {
 	if read(t, serving) != before {
 		t.Error("renewed under a torn authority")
 	}
-	// The look after it finds the key again.
+	// The next check finds the key again.
 	if err := os.Rename(kept, key); err != nil {
 		t.Fatal(err)
 	}
@@ -337,7 +337,7 @@ func verify(t *testing.T, what, authority, pair string, at time.Time) {
 	}
 }
 
-// contents are all files of a folder by name.
+// contents returns the contents of all files in a folder, by name.
 func contents(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)

@@ -99,11 +99,9 @@ type Deps struct {
 	Assessor Assessor
 	// Events records what happened.
 	Events loop.Recorder
-	// Templates reports which templates others delete, and their labels. If nil, such an object is applied again only
-	// at the next interval.
+	// Templates reports which templates others delete, and their labels. If nil, such objects wait for the interval.
 	Templates wakes.Templates
-	// Switches make other loops see a revision as a whole (see docs/design/0009). If nil, they see each object as soon
-	// as it is written.
+	// Switches make other loops see a revision as a whole (see docs/design/0009). If nil, they see each write.
 	Switches switchover.Switches
 }
 
@@ -370,8 +368,7 @@ func (r *Reconciler) forget(ctx context.Context, key client.ObjectKey) {
 	r.switcher.end(ctx, key, nil)
 }
 
-// conclude writes the outcome of a run to the status, if that differs, and emits the events. It is the only
-// place where a run writes the status.
+// conclude writes the outcome of a run to the status, if that differs, and emits the events.
 func (r *Reconciler) conclude(ctx context.Context, s *state, err error) error {
 	outcome := loop.As(err, reasonFailed)
 	s.last.conclude(s, outcome, r.opts.Clock.Now())

@@ -3,14 +3,12 @@
 // differs, deletes what left the revision, and waits until it is healthy where
 // that is asked for.
 //
-// It reads Kustomizations and their sources, and as the service account that acts
-// for a Kustomization the ConfigMaps and Secrets of its variables, dependencies in
-// other namespaces, and objects that are waited for. It writes the objects of the
-// revision, as that account, and the status and finalizer of the Kustomization. For
-// Kustomizations of privileged namespaces it acts with its own rights. It never touches an object that
-// does not carry the Kustomization's labels, except to take it over because the
-// revision holds it. It never deletes because a build came out empty, and never what another
-// Kustomization of the source wants.
+// It reads Kustomizations and their sources, and as the service account that acts for a Kustomization the ConfigMaps
+// and Secrets of its variables, dependencies in other namespaces, and objects that are waited for. It writes the
+// objects of the revision, as that account, and the status and finalizer of the Kustomization. For Kustomizations of
+// privileged namespaces it acts with its own rights. It never touches an object that does not carry the
+// Kustomization's labels, except to take it over because the revision holds it. It never deletes because a build came
+// out empty, and never what another Kustomization of the source wants.
 //
 // Conditions: Ready, Reconciling, Stalled and Healthy, as Flux has them. Reasons
 // are Flux's (ReconciliationSucceeded, Progressing, DependencyNotReady,

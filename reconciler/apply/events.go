@@ -49,8 +49,7 @@ func again(s *state) string {
 	return s.last.returns.Message()
 }
 
-// omitted returns a text about what of the revision is not applied as the files have it; empty for nothing, and
-// once it was reported.
+// omitted returns what of the revision is not applied as the files have it; empty if nothing, or once reported.
 func omitted(s *state) string {
 	s.last.mu.Lock()
 	defer s.last.mu.Unlock()

@@ -23,8 +23,7 @@ import (
 // goneAfter is the pause between looks at whether deleted objects are gone.
 const goneAfter = time.Second
 
-// finalize deletes what a Kustomization owns, where its deletion policy says
-// so, and then removes its finalizer.
+// finalize deletes what a Kustomization owns, where its deletion policy says so, and then removes its finalizer.
 func (r *Reconciler) finalize(ctx context.Context, ks *kustomizev1.Kustomization) (reconcile.Result, error) {
 	key := client.ObjectKeyFromObject(ks)
 	r.switcher.end(ctx, key, nil)

@@ -44,16 +44,14 @@ type lastApplied struct {
 	mu sync.Mutex
 	// known says that the fields below were filled in.
 	known bool
-	// missed says that something was deleted or changed after the last full run began, which
-	// may not have seen it.
+	// missed says that something was deleted or changed after the last full run began, which may not have seen it.
 	missed bool
 	// applied are the inputs of the last run that applied everything.
 	applied inputs
 	desired []inventory.Entry
 	built
 	turns
-	// unhealthy is the last message about objects that are not healthy: which they were, in which revision, and its
-	// text.
+	// unhealthy is the last message about objects that are not healthy: the objects, the revision, and the text.
 	unhealthy struct {
 		about    []inventory.ID
 		in, text string
@@ -188,8 +186,7 @@ func applying(m *lastApplied, objects []inventory.Entry) {
 	m.applies = objects
 }
 
-// missing returns an error while an object of the applied revision is missing and is applied again only later: the
-// Kustomization is then not ready.
+// missing returns an error, for the condition Ready, while an object of the applied revision is missing.
 func missing(m *lastApplied, now time.Time) error {
 	m.mu.Lock()
 	text := m.returns.Missing()
@@ -332,8 +329,7 @@ func (m *lastApplied) keeps(s *state, objects []inventory.Entry, now time.Time) 
 	m.due = now.Add(intervals.Jittered(s.owner, intervals.Drift(s.ks)))
 }
 
-// nextCheck adds the time of the next check for drift to what follows a run that succeeded or stalled. Other errors
-// have their own time.
+// nextCheck makes a run that succeeded or stalled be followed by one at the time of the next check for drift.
 func (m *lastApplied) nextCheck(next loop.Next, err error, now time.Time) (loop.Next, error) {
 	due := m.dueAfter(now)
 	if outcome := loop.As(err, ""); outcome != nil && (outcome.Class != loop.ClassStalled || due <= 0) {

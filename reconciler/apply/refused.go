@@ -55,8 +55,7 @@ func (k keeper) keep(ctx context.Context, s *state, refusal error) error {
 	return lastgood.AndUnkept(refusal, reasonFailed, s.last.unkept)
 }
 
-// judge returns what to report of a run's outcome. For a refusal whose reason others may yet remove, that is that the
-// run waits for them.
+// judge returns the outcome to report. For a refusal whose reason others may yet remove, that is a wait for them.
 func (k keeper) judge(ctx context.Context, s *state, refusal error) error {
 	if s.writes != none || s.source.revision == "" {
 		return refusal

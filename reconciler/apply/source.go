@@ -47,8 +47,7 @@ const originAnnotation = "org.opencontainers.image.revision"
 // soon is the pause before looking again for something that a watch should report earlier.
 const soon = 30 * time.Second
 
-// prerequisites has the phases that find out whether a revision may be applied at
-// all.
+// prerequisites has the phases that find out whether a revision may be applied at all.
 type prerequisites struct {
 	hub                 client.Reader
 	allowCrossNamespace bool
@@ -85,8 +84,7 @@ func identify(who *actors.Actors, known *applier.Applier) loop.Phase[state] {
 	}
 }
 
-// findSource reads the artifact that is to be applied. If there is none, a spec that would be refused is refused all
-// the same, as that is what people have to mend.
+// findSource reads the artifact that is to be applied. It refuses an invalid spec even if there is no artifact.
 func (p prerequisites) findSource(ctx context.Context, s *state) (loop.Next, error) {
 	err := p.readSource(ctx, s)
 	if err != nil {
@@ -130,8 +128,7 @@ func (p prerequisites) readSource(ctx context.Context, s *state) error {
 	return nil
 }
 
-// awaitDependencies ends a run while a dependency is not ready. A watch starts a run
-// when it becomes ready.
+// awaitDependencies ends a run while a dependency is not ready. A watch starts a run when it becomes ready.
 func (p prerequisites) awaitDependencies(ctx context.Context, s *state) (loop.Next, error) {
 	if len(s.ks.Spec.DependsOn) == 0 {
 		return loop.Next{}, nil

@@ -117,8 +117,7 @@ func succeeded(c kustomizations.Conditions, status *kustomizev1.KustomizationSta
 	remember(status, s, meta.ReconciliationSucceededReason, c.Now.Time)
 }
 
-// staying returns a text about what left the revision and is kept, as the revision is not applied everywhere; empty
-// for nothing.
+// staying returns a text about what left a revision and is kept until that is applied everywhere; empty if nothing.
 func (s *state) staying() string {
 	if len(s.leaving.kept) == 0 {
 		return ""

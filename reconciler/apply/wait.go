@@ -25,8 +25,7 @@ const (
 	healthPoll = 2 * time.Second
 	// silentPoll is the pause before looking again at what runs in silent clusters.
 	silentPoll = 10 * time.Second
-	// namedAfter is how long a message does not name what the health check waits for, as most objects become
-	// healthy by then and each name costs a write of the status.
+	// namedAfter is how long no message names what the health check waits for: most becomes healthy by then.
 	namedAfter = 10 * time.Second
 	// longestRun bounds a run, whatever the Kustomization's timeout is. The wait for
 	// health does not count, as it happens between runs.
@@ -52,9 +51,8 @@ func (w wait) over() bool { return w.failed == nil && (w.text == "" || w.silent)
 // healthy is the phase that ends a run whose health check failed. It is the last one, so that the others run before.
 func healthy(_ context.Context, s *state) (loop.Next, error) { return loop.Next{}, s.waiting.failed }
 
-// assess checks the health of a revision that is applied, if the Kustomization
-// asks for it. It does not block: the loop runs again when a binding changes,
-// and a newer revision is not held up.
+// assess checks the health of a revision that is applied, if the Kustomization asks for it. It does not
+// block: the loop runs again when a binding changes, and a newer revision is not held up.
 func (r *Reconciler) assess(ctx context.Context, s *state) (loop.Next, error) {
 	if s.current {
 		s.waiting.failed = missing(s.last, s.now)

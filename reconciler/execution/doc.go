@@ -1,13 +1,12 @@
 // Package execution applies Works to member clusters and reports the results
 // back.
 //
-// It reads Works and Clusters of the hub, and the members' managed objects
-// through internal/members. It writes the members' objects, by server-side
-// apply, and the whole status of the Works: the conditions Applied and
-// Dispatching, the reflected status and health of each manifest's object, and
-// the hashes by which a restart knows that nothing has changed. It removes the
-// finalizer from Works that are being deleted, once their objects are gone from the
-// member or need not be waited for. It never touches a Work's spec.
+// It reads Works and Clusters of the hub, and the members' managed objects through internal/members. It
+// writes the members' objects, by server-side apply, and the whole status of the Works: the conditions
+// Applied and Dispatching, the reflected status and health of each manifest's object, and the hashes by
+// which a restart knows that nothing has changed. It removes the finalizer from Works that are being
+// deleted, once their objects are gone from the member or need not be waited for. It never touches a
+// Work's spec.
 //
 // Every cluster has a worker with a queue of its own, so that a member that is slow
 // or gone keeps only its own Works waiting. It starts when its Cluster appears and

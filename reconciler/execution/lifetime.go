@@ -47,9 +47,8 @@ func (l *lifetime) finalize(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, nil
 }
 
-// discard deletes the objects of a Work that is being deleted, or releases them if they
-// have to stay. It does nothing in the member if the Cluster is gone,
-// or is being unjoined and out of reach.
+// discard deletes the objects of a Work that is being deleted, or releases them if they have to stay.
+// It does nothing in the member if the Cluster is gone, or is being unjoined and out of reach.
 func (l *lifetime) discard(ctx context.Context, s *state) (loop.Next, error) {
 	if !workfinalizer.Has(s.work) {
 		return loop.Next{Done: true}, nil

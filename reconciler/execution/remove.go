@@ -212,6 +212,5 @@ func (r *remover) hopeful(s *state) bool { return r.tries.NumRequeues(s.key) < t
 // about six seconds.
 const triesForRemoval = 7
 
-// slowly is the shortest pause before a Work is tried again that waits for a person
-// to act.
+// slowly is the shortest pause before a Work is tried again that waits for a person to act.
 const slowly = time.Second

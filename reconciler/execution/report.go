@@ -50,8 +50,7 @@ type departureRecorder interface {
 	Delete(ctx context.Context, work *workv1alpha1.Work) error
 }
 
-// report writes the result of a pass: the new status, or why a Work that is being
-// deleted is blocked.
+// report writes the result of a pass: the new status, or why a Work that is being deleted is blocked.
 func (r *reporter) report(ctx context.Context, s *state) (loop.Next, error) {
 	r.reportKept(s)
 	switch {
@@ -156,10 +155,9 @@ func (r *reporter) forget(key client.ObjectKey) {
 	r.records.Forget(key)
 }
 
-// urgent reports whether a change must not wait: something fails or works
-// again, or an object became healthy or unhealthy. That a new object was
-// sent and is not healthy yet is not urgent: most often its health follows in a moment, and both
-// are written at once.
+// urgent reports whether a change must not wait: something fails or works again, or an object became
+// healthy or unhealthy. That a new object was sent and is not healthy yet is not urgent: most often its
+// health follows in a moment, and both are written at once.
 func urgent(was, is *workv1alpha1.WorkStatus) bool {
 	for _, kind := range []string{workv1alpha1.WorkDrifted, workv1alpha1.WorkInterpreted} {
 		if conditionStatus(was, kind) != conditionStatus(is, kind) {

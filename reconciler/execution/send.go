@@ -109,9 +109,8 @@ var errChanged = &waitqueue.Blocked{
 	Cause: waitqueue.Cause{Event: waitqueue.OnRetry}, Err: errors.New("the object has changed since it was compared"),
 }
 
-// put applies an object, with the hub's identity in its metadata. The identity is
-// added with a change that is sent anyway: it does not count as drift if it is
-// missing, and is no reason to send anything.
+// put applies an object, with the hub's identity in its metadata. The identity is added with a change
+// that is sent anyway: it does not count as drift if it is missing, and is no reason to send anything.
 func put(ctx context.Context, s *state, desired *unstructured.Unstructured) (*members.Observed, error) {
 	if hub := s.member.Standing().Hub; hub != "" {
 		annotations := desired.GetAnnotations()

@@ -33,7 +33,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/tenure"
 )
 
-// agent is what the parts of the program share.
+// agent has the state that the parts of the program share.
 type agent struct {
 	options     *options
 	log         logr.Logger
@@ -42,19 +42,19 @@ type agent struct {
 	conn        *hubconn.Connection
 	cache       *diskcache.Cache
 	checker     *setback.Checker
-	memberLease *tenure.MemberLease // of the one agent that acts in the member
-	offer       *offer              // of the Lease, to others
-	soon        chan struct{}       // the hub is to receive at once what the member has seen
+	memberLease *tenure.MemberLease // held by the one agent that acts in the member
+	offer       *offer              // releases the Lease for other agents
+	soon        chan struct{}       // requests a heartbeat at once
 	hub         *rest.Config        // through the link
 	member      *rest.Config
 	mgr         ctrl.Manager
-	back        func()                     // wakes the loops when the hub is there
-	answers     func(context.Context) bool // reports whether the member is there
+	back        func()                     // wakes the loops when the hub is back
+	answers     func(context.Context) bool // reports whether the member answers
 	awake       atomic.Bool
 }
 
-// run runs the agent until ctx ends. When another one acts in the cluster it begins
-// anew, and waits.
+// run runs the agent until ctx ends. When another agent acts in the cluster it starts over
+// and waits.
 func (o *options) run(ctx context.Context, log logr.Logger) error {
 	if err := command.Free(ctx, o.listening()); err != nil { // a token can be used once
 		return err
@@ -68,7 +68,7 @@ func (o *options) run(ctx context.Context, log logr.Logger) error {
 	}
 }
 
-// listening are the addresses that the agent serves at, by their flags.
+// listening returns the addresses at which the agent serves, by the names of their flags.
 func (o *options) listening() map[string]string {
 	return map[string]string{"metrics-bind-address": o.metrics, "health-probe-bind-address": o.health}
 }
@@ -107,8 +107,7 @@ func (o *options) once(ctx context.Context, log logr.Logger) error {
 	return a.start(ctx)
 }
 
-// open opens what there is one of: the folder, the certificate, and the way to the
-// hub.
+// open opens the data folder, the certificate, and the connection to the hub.
 func (a *agent) open(way *rest.Config) error {
 	store, err := a.store()
 	if err != nil {
@@ -124,7 +123,7 @@ func (a *agent) open(way *rest.Config) error {
 	}
 	a.hub = hub.Unlimited(a.keeper.Config())
 	a.hub.UserAgent = "flotilla-agent/" + telemetry.BuildVersion(a.options.version).Program
-	first := rest.CopyConfig(a.hub) // what is asked before anything is let through
+	first := rest.CopyConfig(a.hub) // for requests before the connection lets anything through
 	probe, err := rest.TransportFor(a.hub)
 	if err != nil {
 		return fmt.Errorf("set up the connection to the hub: %w", err)
@@ -141,7 +140,7 @@ func (a *agent) open(way *rest.Config) error {
 		Trust: func(ctx context.Context) error {
 			err := a.checker.Trust(ctx, a.conn.Identity())
 			if errors.Is(err, setback.ErrOlder) {
-				a.memberLease.Yield() // it writes nothing without the hub, and another agent may know more
+				a.memberLease.Yield() // this agent writes nothing without the hub; another one may know more
 			}
 			return err
 		},
@@ -167,7 +166,7 @@ func (a *agent) open(way *rest.Config) error {
 	return a.compare(first)
 }
 
-// compare sets up what compares the hub with what the member has seen of it.
+// compare sets up the check that compares the hub with what the member has seen of it.
 func (a *agent) compare(first *rest.Config) error {
 	early, err := a.client(first)
 	if err != nil {
@@ -192,7 +191,8 @@ func (a *agent) compare(first *rest.Config) error {
 	return nil
 }
 
-// note is what each heartbeat reports to the hub: how far the member has seen its store.
+// note returns the annotation of each heartbeat: up to where the member has seen the hub's
+// store.
 func (a *agent) note() map[string]string {
 	text := ""
 	if report, ok := a.checker.Report(); ok {
@@ -201,8 +201,8 @@ func (a *agent) note() map[string]string {
 	return map[string]string{clusterv1alpha1.MarkAnnotation: text}
 }
 
-// store returns who keeps the kubeconfig of the hub: the member, where the agent
-// runs in it and has it from there, or the file, where it is one of its own.
+// store returns where the kubeconfig of the hub is kept: in a Secret of the member if the
+// agent runs there and gets it from the Secret, or else in a file.
 func (a *agent) store() (credentials.Store, error) {
 	if a.options.member.kubeconfig != "" || a.options.hub.enrolment.Token != "" || a.options.hub.kubeconfig == "" {
 		return credentials.File{Path: a.options.hubFile()}, nil
@@ -221,7 +221,7 @@ const hubSecret = "karmada-kubeconfig"
 // mostSkew is how far the clocks of the two sides may differ before it is reported.
 const mostSkew = 5 * time.Minute
 
-// changed reports once that the hub is there, and once that it is not.
+// changed logs when the hub comes back and when it goes away.
 func (a *agent) changed(away error) {
 	switch {
 	case errors.Is(away, hubconn.ErrOtherHub):
@@ -242,7 +242,7 @@ func (a *agent) changed(away error) {
 	}
 }
 
-// client returns a client of one side, without a cache.
+// client returns a client of the hub or the member, without a cache.
 func (a *agent) client(cfg *rest.Config) (client.Client, error) {
 	return client.New(cfg, client.Options{Scheme: a.scheme, Mapper: kinds.Mapper()})
 }
@@ -282,9 +282,9 @@ func (a *agent) start(ctx context.Context) error {
 	return nil
 }
 
-// loop runs a manager's loops until ctx ends; awake says that they run. A manager whose
-// caches are not filled by then, since there is nothing to fill them from, would wait for
-// that for ever, and runs nothing yet.
+// loop runs a manager's loops until ctx ends; awake is true once they run. If they do not run
+// yet when ctx ends, loop does not wait for the manager: without a hub its caches may never
+// be filled, and it would wait for that forever.
 func loop(ctx context.Context, mgr ctrl.Manager, awake *atomic.Bool) error {
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(ctx) }()
@@ -299,10 +299,10 @@ func loop(ctx context.Context, mgr ctrl.Manager, awake *atomic.Bool) error {
 	return <-ended
 }
 
-// own returns the cluster as the hub has it; nil while it is not registered.
+// own returns the agent's Cluster on the hub; nil while it is not registered or not known.
 func (a *agent) own(ctx context.Context) *clusterv1alpha1.Cluster {
 	if !a.awake.Load() {
-		return nil // there is nothing to read from yet
+		return nil // the caches are not filled yet
 	}
 	cluster := &clusterv1alpha1.Cluster{}
 	if err := a.mgr.GetClient().Get(ctx, client.ObjectKey{Name: a.options.clusterName}, cluster, client.UnsafeDisableDeepCopy); err != nil {
@@ -311,14 +311,13 @@ func (a *agent) own(ctx context.Context) *clusterv1alpha1.Cluster {
 	return cluster
 }
 
-// Pauses between attempts to register, which doubles.
+// The first and the longest pause between attempts to register; the pause doubles.
 const (
 	firstAttempt = time.Second
 	lastAttempt  = time.Minute
 )
 
-// register registers the cluster once the hub is there. What is wrong for good ends
-// the program.
+// register registers the cluster once the hub is there. A permanent error ends the program.
 func (a *agent) register(ctx context.Context, direct client.Client) error {
 	member, err := a.client(a.member)
 	if err != nil {
@@ -353,8 +352,8 @@ func (a *agent) register(ctx context.Context, direct client.Client) error {
 	}
 }
 
-// endpoint is where the hub would reach the member. The address that pods have for
-// it is of no use outside.
+// endpoint returns the address at which the hub would reach the member; empty if only the
+// address for pods is known, which is of no use outside the member.
 func (a *agent) endpoint() string {
 	if a.options.member.endpoint != "" || a.options.member.kubeconfig == "" {
 		return a.options.member.endpoint
@@ -362,7 +361,7 @@ func (a *agent) endpoint() string {
 	return a.member.Host
 }
 
-// readyz reports whether the loops have what they work with.
+// readyz returns an error while the loops cannot work.
 func (a *agent) readyz(*http.Request) error {
 	if !a.awake.Load() {
 		if away := a.conn.Away(); away != nil {

@@ -17,9 +17,8 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/cluster"
 )
 
-// draw returns what is reported to the hub of the nodes that are seen, and of the workloads
-// whose pods find none. Hub, a cache, knows the Works: nothing is reported of workloads that none
-// of them carries.
+// draw returns the report to the hub about the nodes, and about the workloads whose pods find
+// no node. hub is a cache with the Works: workloads that no Work carries are left out.
 func draw(ctx context.Context, hub client.Reader, estimator cluster.Estimator, name string) (map[string]string, error) {
 	var text []byte
 	var waits []nodes.Waiting
@@ -39,7 +38,7 @@ func draw(ctx context.Context, hub client.Reader, estimator cluster.Estimator, n
 	}, nil
 }
 
-// carried goes through all objects that Works have brought to the member.
+// carried iterates over all objects that Works have applied in the member.
 func carried(works *workv1alpha1.WorkList) iter.Seq[workv1alpha2.ObjectReference] {
 	return func(yield func(workv1alpha2.ObjectReference) bool) {
 		for i := range works.Items {

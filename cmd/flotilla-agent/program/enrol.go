@@ -24,11 +24,11 @@ import (
 	"github.com/flotilla-io/flotilla/internal/registration"
 )
 
-// enroll gets the first certificate by a bootstrap token, unless there is one that
-// is good and the hub takes it: after the cluster was unregistered it does not. Where
-// there is one and the token is of no use, it is gone on with: the hub may renew one
-// that has expired. A hub that is where the flags say, and no longer where it was, is
-// followed there.
+// enroll requests the first certificate with a bootstrap token, unless there is a valid one
+// that the hub accepts. The hub does not accept it after the cluster was unregistered. If
+// there is a certificate and the token is of no use, the agent keeps the certificate: the
+// hub may renew one that has expired. If the hub has moved to the address in the flags, the
+// agent uses that address.
 func (o *options) enroll(ctx context.Context, member *rest.Config) error {
 	if o.hub.enrolment.Token == "" {
 		return nil
@@ -37,7 +37,7 @@ func (o *options) enroll(ctx context.Context, member *rest.Config) error {
 	if err != nil || good && o.known(ctx) {
 		return err
 	}
-	if there { // what it knows is on disk: a hub that is away does not keep it from that
+	if there { // the agent can work from its disk, so it does not wait long for the hub
 		o.hub.enrolment.Timeout = enrolAgain
 	}
 	err = o.request(ctx, member)
@@ -48,8 +48,9 @@ func (o *options) enroll(ctx context.Context, member *rest.Config) error {
 	return err
 }
 
-// known reports whether the certificate that there is may be good for something. A hub that is away,
-// or just starts, says nothing of that, unless the flags say that it is elsewhere: then it is asked there.
+// known reports whether the existing certificate may still be accepted. A hub that is away or
+// just starts leaves that open, so known returns true. If the flags have another address of
+// the hub, known asks there first.
 func (o *options) known(ctx context.Context) bool {
 	cfg, err := readConfig("--karmada-kubeconfig", o.hubFile(), o.hub.context)
 	if err != nil {
@@ -74,8 +75,8 @@ func (o *options) known(ctx context.Context) bool {
 	return true
 }
 
-// ask asks a hub for the Cluster, which goes first when it is unregistered: the rights of its agent are
-// taken one by one after it.
+// ask reads the Cluster from a hub. When a cluster is unregistered, its Cluster is deleted
+// first, and the rights of its agent are removed one by one after that.
 func (o *options) ask(ctx context.Context, cfg *rest.Config) error {
 	cfg = rest.CopyConfig(cfg)
 	cfg.Timeout = enrolAgain
@@ -86,18 +87,19 @@ func (o *options) ask(ctx context.Context, cfg *rest.Config) error {
 	return hub.Get(ctx, client.ObjectKey{Name: o.clusterName}, &clusterv1alpha1.Cluster{})
 }
 
-// answered reports whether a hub answered with an error, and is where it was asked.
+// answered reports whether err is an answer of a hub, which is then at that address.
 func answered(err error) bool {
 	var status apierrors.APIStatus
 	return errors.As(err, &status)
 }
 
-// unregistered reports whether the answer says that the certificate is good for nothing any more.
+// unregistered reports whether the answer means that the certificate is no longer accepted.
 func unregistered(err error) bool {
 	return apierrors.IsNotFound(err) || apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err)
 }
 
-// follow has the kubeconfig of the hub in a file lead to another address of it; an empty context is the current one.
+// follow changes the address of the hub in its kubeconfig file. An empty context means the
+// current one.
 func follow(ctx context.Context, file, hubContext, at string) error {
 	kubeconfig, err := clientcmd.LoadFromFile(file)
 	if err != nil {
@@ -115,12 +117,11 @@ func follow(ctx context.Context, file, hubContext, at string) error {
 	return credentials.File{Path: file}.Save(ctx, text)
 }
 
-// enrolAgain is how long the hub may take to be found where there was a certificate
-// before.
+// enrolAgain is how long enroll waits for the hub if there is already a certificate.
 const enrolAgain = 5 * time.Second
 
-// certificate reports whether there is a kubeconfig of the hub, and whether the
-// certificate in it is good by this machine's clock.
+// certificate reports whether there is a kubeconfig of the hub, and whether its certificate
+// has not expired by this machine's clock.
 func (o *options) certificate() (there, good bool, err error) {
 	if _, err := os.Stat(o.hubFile()); errors.Is(err, fs.ErrNotExist) {
 		return false, false, nil
@@ -171,12 +172,12 @@ func (o *options) request(ctx context.Context, member *rest.Config) error {
 	return credentials.File{Path: o.hubFile()}.Save(ctx, kubeconfig)
 }
 
-// mayHave errs if another control plane has the member, before the token is used: it
-// may be good for once.
+// mayHave returns an error if another control plane has claimed the member. It runs before
+// the token is used, because a token may be usable only once.
 func (o *options) mayHave(ctx context.Context, byToken, member *rest.Config) error {
 	hub, err := registration.Identity(ctx, byToken)
 	if err != nil || hub == "" {
-		return err // one that does not say who it is here says so to its agents
+		return err // a hub that does not publish its identity here does so to its agents
 	}
 	own, err := client.New(member, client.Options{Scheme: kinds.Scheme(), Mapper: kinds.Mapper()})
 	if err != nil {

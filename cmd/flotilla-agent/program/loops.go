@@ -41,15 +41,15 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/orphans"
 )
 
-// shutdownGrace is how long loops may take to finish what they are doing.
+// shutdownGrace is how long loops may take to finish their current work.
 const shutdownGrace = 10 * time.Second
 
-// forever is how long loops wait for what they read: an agent that was never in touch
-// with its hub has nothing else to do.
+// forever is how long loops wait for their caches: an agent that was never connected to its
+// hub has nothing else to do.
 const forever = 100 * 365 * 24 * time.Hour
 
-// newManager returns a manager whose cache holds what concerns the one cluster, and
-// comes from the disk cache when the hub is away.
+// newManager returns a manager whose cache holds only objects of the one cluster, and is
+// filled from the disk cache while the hub is away.
 func (a *agent) newManager() (ctrl.Manager, error) {
 	name := a.options.clusterName
 	mgr, err := ctrl.NewManager(a.hub, ctrl.Options{
@@ -81,7 +81,7 @@ func (a *agent) newManager() (ctrl.Manager, error) {
 	return mgr, nil
 }
 
-// orOff knows the ways to say "nowhere".
+// orOff returns the address, or "0", which means nowhere to a manager, if it is empty.
 func orOff(address string) string {
 	if address == "" {
 		return "0"
@@ -157,8 +157,8 @@ func (a *agent) wire(ctx context.Context) error {
 	return mgr.AddReadyzCheck("loops", a.readyz)
 }
 
-// wireCluster builds the loop that looks at the member, and what reports the nodes to the hub
-// that it sees.
+// wireCluster builds the loop that observes the member, and the publisher that reports the
+// member's nodes to the hub.
 func (a *agent) wireCluster(registry *members.Registry, events *recorder) (*nodeprofile.Publisher, error) {
 	name, mgr := a.options.clusterName, a.mgr
 	clusters := cluster.New(mgr.GetClient(), mgr.GetAPIReader(), registry, events, cluster.Options{
@@ -183,15 +183,14 @@ func (a *agent) wireCluster(registry *members.Registry, events *recorder) (*node
 }
 
 const (
-	// present is how long ago a member that counts as there may have answered, and how long
-	// it is given to.
+	// present is how recent the member's last answer must be, and how long answers waits for
+	// one.
 	present = 2 * time.Second
-	// presentPoll is how soon it is seen that it has.
+	// presentPoll is how often answers checks for one.
 	presentPoll = 100 * time.Millisecond
 )
 
-// answers reports whether the member is there: it has answered a moment ago, or does so now
-// that somebody looks.
+// answers reports whether the member has answered a moment ago, or does so within present.
 func answers(ctx context.Context, registry *members.Registry, name string) bool {
 	ctx, cancel := context.WithTimeout(ctx, present)
 	defer cancel()
@@ -201,8 +200,8 @@ func answers(ctx context.Context, registry *members.Registry, name string) bool 
 	}) == nil
 }
 
-// heed has the hub looked at when it says of the cluster that it waits, or that it goes
-// on, and that is not known yet.
+// heed starts a comparison with the hub when the Cluster's condition Held differs from what
+// the agent knows.
 func (a *agent) heed(ctx context.Context) error {
 	clusters, err := a.mgr.GetCache().GetInformer(ctx, &clusterv1alpha1.Cluster{}, cache.BlockUntilSynced(false))
 	if err != nil {
@@ -227,7 +226,7 @@ func (a *agent) heed(ctx context.Context) error {
 	return nil
 }
 
-// target says how to reach the member: as this program does.
+// target returns the connection to the member: that of this program.
 func (a *agent) target(_ context.Context, c *clusterv1alpha1.Cluster) (members.Target, error) {
 	if c.Name != a.options.clusterName {
 		return members.Target{}, fmt.Errorf("%w: this agent is that of %s", members.ErrCredentials, a.options.clusterName)
@@ -235,13 +234,13 @@ func (a *agent) target(_ context.Context, c *clusterv1alpha1.Cluster) (members.T
 	return members.Target{Name: c.Name, ID: c.Spec.ID, Config: a.member}, nil
 }
 
-// claimant is the hub that claims the member: the one that the agent knows.
+// claimant returns the hub that claims the member: the one that the agent knows.
 func (a *agent) claimant(name string) hubclaim.Claimant {
 	return hubclaim.Claimant{Hub: a.conn.Identity(), Cluster: name, Address: a.hub.Host, Mode: hubclaim.Pull, Alone: a.conn.Away() != nil}
 }
 
-// recorder emits Events where an agent may: in its cluster's namespace on the hub,
-// and while there is a hub.
+// recorder emits Events only where an agent may: in its cluster's namespace on the hub, while
+// the hub is not away.
 type recorder struct {
 	next      record.EventRecorder
 	namespace string

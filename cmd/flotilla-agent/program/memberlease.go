@@ -20,8 +20,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/hubclaim"
 )
 
-// compete competes for the Lease of the one agent that acts in the cluster. Leave releases
-// it; it must be called while the data folder is this agent's, which proves its identity.
+// compete competes for the Lease of the one agent that acts in the cluster. leave releases it,
+// and must be called while this agent still owns the data folder, which has its identity.
 func (a *agent) compete(ctx context.Context) (leave func(), err error) {
 	identity, err := tenure.Identity(a.options.dataDir)
 	if err != nil {
@@ -39,8 +39,8 @@ func (a *agent) compete(ctx context.Context) (leave func(), err error) {
 	}, nil
 }
 
-// awaitLease waits while another agent acts in the cluster. Where the member does not answer
-// whether one does, loops may run: nothing is written to the member.
+// awaitLease waits while another agent acts in the cluster. If the member does not answer that
+// question, the loops may run: they cannot write to the member.
 func (a *agent) awaitLease(ctx context.Context) error {
 	stop := func() {}
 	defer func() { stop() }()
@@ -55,8 +55,8 @@ func (a *agent) awaitLease(ctx context.Context) error {
 	})
 }
 
-// idle serves the health endpoints while there are no loops: the program is alive, and not
-// ready because another agent acts.
+// idle serves the health endpoints while no loops run: the program is alive, but not ready
+// because another agent acts.
 func (o *options) idle(ctx context.Context, log logr.Logger, claimant string) (stop func()) {
 	if orOff(o.health) == "0" {
 		return func() {}
@@ -101,9 +101,9 @@ func (a *agent) keep(ctx context.Context, end context.CancelCauseFunc) {
 	}
 }
 
-// offer releases the Lease for a while, now and then, as long as the hub refuses this agent:
-// another one that waits for it may be the one that the hub accepts. Where nobody waits,
-// this one acquires it again and goes on.
+// offer releases the Lease for a short time now and then while the hub refuses this agent: an
+// agent that waits for the Lease may be the one that the hub accepts. If none waits, this
+// agent acquires the Lease again and continues.
 type offer struct {
 	memberLease *tenure.MemberLease
 	refused     func() bool
@@ -148,14 +148,14 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// marker is the Checker of the agent that holds the Lease: what an agent without it
-// concludes must not be written to the member.
+// marker is a Checker that requires the Lease: an agent without it must not write its
+// conclusions to the member.
 type marker struct {
 	*setback.Checker
 	offer *offer
 }
 
-// Weigh implements members.Marker. Errors: that another agent acts there.
+// Weigh implements members.Marker. It fails if another agent acts in the member.
 func (m marker) Weigh(ctx context.Context, cluster string, mark *hubclaim.Mark) error {
 	if !m.offer.open.Load() {
 		m.offer.memberLease.Want()

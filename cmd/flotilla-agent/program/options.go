@@ -21,7 +21,8 @@ import (
 	"github.com/flotilla-io/flotilla/internal/registration"
 )
 
-// options are the flags. Those that Karmada's agent has are called the same.
+// options are the flags. They have the same names as those of Karmada's agent where it has
+// them.
 type options struct {
 	hub         hubOptions
 	member      memberOptions
@@ -35,14 +36,14 @@ type options struct {
 	version     string
 }
 
-// hubOptions are the way to the hub.
+// hubOptions configure the connection to the hub.
 type hubOptions struct {
 	kubeconfig, context string
 	namespace           string
 	threshold           float64
 	checking            time.Duration
 	enrolment           registration.Discovery
-	pause               time.Duration // between looks for a hub that is away, at most; zero: the link's own
+	pause               time.Duration // longest pause between attempts to reach the hub; 0 means the default
 }
 
 // memberOptions describe the member, and how to reach it.
@@ -55,7 +56,7 @@ type memberOptions struct {
 	zones               []string
 }
 
-// statusOptions say how the member's health is judged.
+// statusOptions configure how the member's health is determined.
 type statusOptions struct {
 	period, failure, success time.Duration
 }
@@ -100,8 +101,8 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 	o.addUnused(flags)
 }
 
-// addUnused takes the flags of Karmada's agent that say nothing here, so that its
-// manifests work.
+// addUnused adds the flags of Karmada's agent that have no effect here, so that its manifests
+// work.
 func (o *options) addUnused(flags *pflag.FlagSet) {
 	for name, why := range map[string]string{
 		"kube-api-qps":             "requests to the hub are not throttled",
@@ -117,7 +118,7 @@ func (o *options) addUnused(flags *pflag.FlagSet) {
 	}
 }
 
-// validate refuses what can be seen to be wrong before anything starts.
+// validate returns an error for flags that are wrong, before anything starts.
 func (o *options) validate() error {
 	switch {
 	case o.clusterName == "":
@@ -151,14 +152,14 @@ func (o *options) validate() error {
 	if o.hub.kubeconfig != "" || o.hub.enrolment.Token != "" {
 		return nil
 	}
-	if _, err := os.Stat(o.hubFile()); err != nil { // that of an earlier run by a token
+	if _, err := os.Stat(o.hubFile()); err != nil { // the file from an earlier run with a token
 		return command.Usage(errors.New("--karmada-kubeconfig is missing: name the file that leads to the hub, or give --bootstrap-token and --hub-endpoint"))
 	}
 	return nil
 }
 
-// defaultDataDir chooses where to keep what the hub sent, unless a flag does. The agent acts on what
-// it finds there, so it never picks a folder that others may write to.
+// defaultDataDir chooses the folder for what the hub sent, unless a flag sets it. The agent
+// acts on what it finds there, so it never chooses a folder that others may write to.
 func (o *options) defaultDataDir() error {
 	if o.dataDir != "" {
 		return nil
@@ -171,7 +172,7 @@ func (o *options) defaultDataDir() error {
 	return nil
 }
 
-// hubFile is the file that leads to the hub.
+// hubFile returns the path of the hub's kubeconfig.
 func (o *options) hubFile() string {
 	if o.hub.kubeconfig != "" {
 		return o.hub.kubeconfig
@@ -179,8 +180,7 @@ func (o *options) hubFile() string {
 	return filepath.Join(o.dataDir, "hub.kubeconfig")
 }
 
-// readConfig reads a kubeconfig, or what the cluster gives its pods where there is
-// no file.
+// readConfig reads a kubeconfig, or the in-cluster configuration of a pod if file is empty.
 func readConfig(flag, file, context string) (*rest.Config, error) {
 	if file == "" {
 		cfg, err := rest.InClusterConfig()

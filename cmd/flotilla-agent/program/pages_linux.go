@@ -9,9 +9,8 @@ import (
 	"syscall"
 )
 
-// unloadProgram gives back the memory of those parts of the program that nothing
-// has needed since: half of it runs when it starts and never again. What is needed
-// comes back from the file, a page at a time.
+// unloadProgram releases the memory of the program's own code and constants: half of it is
+// used only at the start. The system reads pages that are needed from the file again.
 func unloadProgram() {
 	program, err := os.Readlink("/proc/self/exe")
 	if err != nil {
@@ -30,13 +29,12 @@ func unloadProgram() {
 // span is a range of addresses.
 type span struct{ from, to uintptr }
 
-// asInFile returns the mappings of a program's own file that hold nothing but what
-// the file holds: those that can be read and not written, and of which no page was
-// changed before that, as the loader does where addresses are not those of the
-// file. Where that cannot be read, there are none.
+// asInFile returns the mappings of a program's own file whose content is that of the file:
+// read-only mappings without a changed page. The loader changes pages if it relocates
+// addresses. It returns nil if the mappings cannot be read.
 func asInFile(mappings io.Reader, program string) []span {
 	var out []span
-	var is *span // the mapping that is being read of, if it may be one
+	var is *span // the current mapping, if it may be one of them
 	for lines := bufio.NewScanner(mappings); lines.Scan(); {
 		fields := strings.Fields(lines.Text())
 		if len(fields) == 0 {

@@ -2,5 +2,5 @@
 
 package program
 
-// unloadProgram is left to the system.
+// unloadProgram does nothing on this system.
 func unloadProgram() {}

@@ -18,8 +18,8 @@ import (
 func Run(version string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	context.AfterFunc(ctx, stop)         // a second signal ends what does not heed the first
-	_ = timerslack.Set(timerslack.Usual) // without, rest costs more and nothing else is lost
+	context.AfterFunc(ctx, stop)         // a second signal ends the process at once
+	_ = timerslack.Set(timerslack.Usual) // if it fails, an idle process only uses more CPU
 	return command.Run(ctx, New(version))
 }
 

@@ -7,15 +7,15 @@ import (
 )
 
 const (
-	// garbage is how much garbage there may be beside what lives, in percent: a
-	// cluster at the edge has better things to do with its memory.
+	// garbage is how large garbage may grow in percent of the live heap: memory is scarce
+	// in clusters at the edge.
 	garbage = 50
-	// giveBack is how often memory that is not used is given back.
+	// giveBack is how often unused memory is returned to the system.
 	giveBack = 20 * time.Second
 )
 
-// thrift has the process use little memory, unless the user has decided otherwise.
-// What it returns ends it.
+// thrift makes the process use little memory. It leaves the garbage collector's setting alone
+// if the user has set GOGC. stop ends it.
 func thrift() (stop func()) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(garbage)

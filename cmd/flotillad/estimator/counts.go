@@ -9,7 +9,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/stagemetrics"
 )
 
-// counts are the figures that Karmada's estimators show, by their names.
+// counts are metrics with the names that Karmada's estimators use.
 type counts struct {
 	questions *prometheus.CounterVec
 	took      *prometheus.HistogramVec
@@ -29,7 +29,7 @@ func newCounts(metrics prometheus.Registerer) counts {
 	}
 }
 
-// answered counts one question to a method of the service.
+// answered counts one call of a method of the service.
 func (c counts) answered(method string, took time.Duration, err error) {
 	result := "success"
 	if err != nil {

@@ -1,7 +1,7 @@
 // Package estimator is the accurate estimator of one member, as a server of its own: it
-// watches the member's nodes, pods and quotas, and answers Karmada's gRPC.
+// watches the member's nodes, pods and quotas, and serves Karmada's gRPC API.
 //
-// In go a client of the member, a listener and what it is secured with; out come answers to
-// whoever asks in the name of that member. It writes nothing, anywhere, and counts nothing
-// itself: policies/estimate/nodes does.
+// In go a client of the member, a listener and its credentials; out come answers to requests
+// that name the member. The package writes nothing to clusters and does no estimate itself:
+// policies/estimate/nodes does.
 package estimator

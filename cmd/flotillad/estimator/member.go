@@ -21,8 +21,8 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/cluster/capacity"
 )
 
-// Member is what single nodes of a cluster have free, kept by watches. It knows nothing before
-// they have listed what there is. It is safe for use by several goroutines. Use NewMember.
+// Member knows what the single nodes of a cluster have free, from watches. It knows nothing
+// before their first lists are complete. It is safe for concurrent use. Use NewMember.
 type Member struct {
 	client  kubernetes.Interface
 	tracker capacity.Tracker
@@ -32,7 +32,8 @@ type Member struct {
 	known   chan struct{}
 }
 
-// NewMember returns a member that counts by its nodes, and by its quotas if these are heeded.
+// NewMember returns a member that is estimated by its nodes and, with quotas, also by its
+// ResourceQuotas.
 func NewMember(client kubernetes.Interface, quotas bool, clock clock.PassiveClock) *Member {
 	m := &Member{client: client, plugins: []nodes.Plugin{nodes.Resources{}}, quotas: quotas, clock: clock, known: make(chan struct{})}
 	if quotas {
@@ -76,7 +77,7 @@ func (m *Member) Start(ctx context.Context) error {
 	return nil
 }
 
-// Known is closed once all is known that there was when the watches began.
+// Known returns a channel that is closed once all watches have completed their first list.
 func (m *Member) Known() <-chan struct{} { return m.known }
 
 // MaxReplicas implements Answers.

@@ -11,21 +11,21 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// Files are what a server is secured with. The zero value secures nothing.
+// Files are the TLS files of a server. The zero value means no TLS.
 type Files struct {
-	// Cert and Key are the server. Both, or none.
+	// Cert and Key are the server's certificate and key: both, or none.
 	Cert, Key string
-	// ClientCA signs the certificates of those who may ask.
+	// ClientCA is the CA of the clients' certificates.
 	ClientCA string
-	// AnyClient answers whoever asks.
+	// AnyClient accepts clients without a certificate.
 	AnyClient bool
 }
 
-// Open reports whether nothing is secured.
+// Open reports whether the server has no TLS.
 func (f Files) Open() bool { return f.Cert == "" && f.Key == "" }
 
-// Credentials err where the files are not what they should be. The certificate is read anew for
-// each connection: it is renewed now and then.
+// Credentials returns credentials from the files, or an error if the files are invalid. The
+// certificate is read again for each connection, because it is renewed from time to time.
 func (f Files) Credentials() (credentials.TransportCredentials, error) {
 	if f.Open() {
 		if f.ClientCA != "" {

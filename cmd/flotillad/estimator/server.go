@@ -24,7 +24,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/cluster/capacity"
 )
 
-// What a client may ask for at most.
+// Limits for requests and connections.
 const (
 	maxMessage     = 4 << 20
 	maxComponents  = 256   // of one workload
@@ -35,7 +35,8 @@ const (
 	farewell       = 5 * time.Second
 )
 
-// Answers knows one cluster. MaxInt32 is no bound, an error means that nothing is known.
+// Answers estimates for one cluster. MaxInt32 means no bound; an error means that nothing is
+// known.
 type Answers interface {
 	MaxReplicas(ctx context.Context, cluster string, need *workv1alpha2.ReplicaRequirements, assumed []estimate.Assumed) (int32, error)
 	MaxSets(ctx context.Context, cluster, namespace string, components []workv1alpha2.Component, assumed []estimate.Assumed) (int32, error)
@@ -44,19 +45,20 @@ type Answers interface {
 
 // Options tune a server.
 type Options struct {
-	// Cluster is the one that is asked about: questions about others are refused.
+	// Cluster is the name of the cluster: requests about others are refused.
 	Cluster string
-	// Assumed heeds what clients say is to run there and is not seen yet.
+	// Assumed takes workloads into account that clients expect there and that are not
+	// seen yet.
 	Assumed bool
-	// Parallelism is how many questions are answered at the same time; the others wait.
+	// Parallelism is how many requests are answered at the same time; the others wait.
 	Parallelism int
-	// Metrics is where questions are counted; nil counts for nobody.
+	// Metrics is where the metrics are registered; it may be nil.
 	Metrics prometheus.Registerer
 	// Clock is the real one if nil.
 	Clock clock.PassiveClock
 }
 
-// Server answers about one cluster. Use New.
+// Server serves estimates for one cluster. Use New.
 type Server struct {
 	estimatorapi.UnimplementedEstimatorServer
 
@@ -66,7 +68,7 @@ type Server struct {
 	counts  counts
 }
 
-// New returns a server that passes on what answers knows.
+// New returns a server that gets its estimates from answers.
 func New(answers Answers, opts Options) *Server {
 	if opts.Clock == nil {
 		opts.Clock = clock.RealClock{}
@@ -74,7 +76,7 @@ func New(answers Answers, opts Options) *Server {
 	return &Server{answers: answers, opts: opts, turns: make(chan struct{}, max(opts.Parallelism, 1)), counts: newCounts(opts.Metrics)}
 }
 
-// Serve answers until ctx ends. It closes the listener.
+// Serve serves until ctx ends. It closes the listener.
 func (s *Server) Serve(ctx context.Context, listener net.Listener, secured credentials.TransportCredentials) error {
 	server := grpc.NewServer(
 		grpc.Creds(secured), grpc.MaxRecvMsgSize(maxMessage), grpc.MaxConcurrentStreams(maxStreams), grpc.ConnectionTimeout(greeting),
@@ -97,8 +99,8 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, secured crede
 	return nil
 }
 
-// intercept lets a bounded number of questions in at a time, counts them, and keeps a fault in
-// one of them from ending the server.
+// intercept limits how many requests run at a time, counts them, and recovers from a panic in
+// one of them.
 func (s *Server) intercept(log logr.Logger) grpc.UnaryServerInterceptor {
 	return func(ctx context.Context, question any, info *grpc.UnaryServerInfo, answer grpc.UnaryHandler) (out any, err error) {
 		began := s.opts.Clock.Now()
@@ -181,7 +183,7 @@ func (s *Server) GetUnschedulableReplicas(ctx context.Context, q *estimatorapi.U
 	return &estimatorapi.UnschedulableReplicasResponse{UnschedulableReplicas: count}, nil
 }
 
-// isAbout errs on a question about another cluster: whoever asks has come to the wrong place.
+// isAbout returns an error for a request about another cluster.
 func (s *Server) isAbout(cluster string) error {
 	if cluster == s.opts.Cluster {
 		return nil
@@ -189,7 +191,8 @@ func (s *Server) isAbout(cluster string) error {
 	return status.Errorf(codes.InvalidArgument, "this is the estimator of the cluster %q, not of %q", s.opts.Cluster, cluster)
 }
 
-// assumed reads what is to run in the cluster, where that is heeded.
+// assumed reads the workloads that are expected in the cluster; nil if Options.Assumed is
+// false.
 func (s *Server) assumed(workloads []*estimatorapi.AssumedWorkload) ([]estimate.Assumed, error) {
 	if !s.opts.Assumed {
 		return nil, nil
@@ -209,7 +212,7 @@ func (s *Server) assumed(workloads []*estimatorapi.AssumedWorkload) ([]estimate.
 	return out, nil
 }
 
-// failure reports whether it is worth asking again.
+// failure returns err with the gRPC code that shows whether a retry is worthwhile.
 func failure(err error) error {
 	switch {
 	case errors.Is(err, capacity.ErrUnknown):

@@ -17,33 +17,33 @@ const (
 	WorkloadAffinity featuregate.Feature = "WorkloadAffinity"
 	// MultiplePodTemplates places workloads with several components as such.
 	MultiplePodTemplates featuregate.Feature = "MultiplePodTemplatesScheduling"
-	// OvercommitProtection deducts what was placed and does not show yet.
+	// OvercommitProtection deducts what was placed and is not visible in clusters yet.
 	OvercommitProtection featuregate.Feature = "SchedulingOvercommitProtection"
 	// PriorityScheduling places bindings by the priority of their class.
 	PriorityScheduling featuregate.Feature = "PriorityBasedScheduling"
 	// ResourceModeling estimates room by the sizes of nodes.
 	ResourceModeling featuregate.Feature = "CustomizedClusterResourceModeling"
-	// QuotaEnforcement holds bindings against FederatedResourceQuotas.
+	// QuotaEnforcement checks bindings against FederatedResourceQuotas.
 	QuotaEnforcement featuregate.Feature = "FederatedQuotaEnforcement"
-	// PropagateDeps takes along what templates refer to.
+	// PropagateDeps propagates what templates refer to along with them.
 	PropagateDeps featuregate.Feature = "PropagateDeps"
 	// Failover moves what runs in clusters with taints of the effect NoExecute.
 	Failover featuregate.Feature = "Failover"
-	// GracefulEviction keeps the old copy until the new one is healthy, where a policy does not say.
+	// GracefulEviction keeps the old copy until the new one is healthy, unless a policy decides.
 	GracefulEviction featuregate.Feature = "GracefulEviction"
-	// StatefulFailover hands the state of what is moved to the new copy.
+	// StatefulFailover passes the state of a moved workload to the new copy.
 	StatefulFailover featuregate.Feature = "StatefulFailoverInjection"
-	// QuotaEstimate counts the quotas of members in what fits there.
+	// QuotaEstimate limits what fits in members by their quotas.
 	QuotaEstimate featuregate.Feature = "ResourceQuotaEstimate"
 )
 
-// The gates that are for all of a stage that are not named themselves.
+// The gates that set all gates of a stage that are not set themselves.
 const (
 	allAlpha = "AllAlpha"
 	allBeta  = "AllBeta"
 )
 
-// specs are all gates. Those that Karmada has off, and that work here, are on.
+// specs are all gates. Those that work here are on, even if they are off in Karmada.
 var specs = map[featuregate.Feature]featuregate.FeatureSpec{
 	Preemption:           {Default: true, PreRelease: featuregate.Beta},
 	WorkloadAffinity:     {Default: true, PreRelease: featuregate.Beta},
@@ -66,7 +66,7 @@ var specs = map[featuregate.Feature]featuregate.FeatureSpec{
 	"MultiClusterService": {Default: false, PreRelease: featuregate.Alpha},
 }
 
-// fixed are the gates that switch nothing: what holds here whatever they say.
+// fixed are the gates that switch nothing, with the state that always holds here.
 var fixed = map[featuregate.Feature]struct {
 	on  bool
 	why string
@@ -78,7 +78,7 @@ var fixed = map[featuregate.Feature]struct {
 	"MultiClusterService":     {false, "until services across clusters are built"},
 }
 
-// switched says what the other gates switch.
+// switched describes what the other gates switch.
 var switched = map[featuregate.Feature]string{
 	Preemption:           "policies take templates from others",
 	WorkloadAffinity:     "groups of workloads stay together or apart",
@@ -94,13 +94,13 @@ var switched = map[featuregate.Feature]string{
 	Failover:             "templates are moved off clusters with taints of the effect NoExecute, if `--enable-no-execute-taint-eviction` says so, too",
 }
 
-// Gate is one gate, for those who ask what there is.
+// Gate describes one gate.
 type Gate struct {
 	Name    string
 	Default bool
-	// Here is what it switches, or why it switches nothing.
+	// Here describes what it switches, or why it switches nothing.
 	Here string
-	// Fixed says that it switches nothing.
+	// Fixed is true if it switches nothing.
 	Fixed bool
 }
 
@@ -117,22 +117,22 @@ func All() []Gate {
 	return out
 }
 
-// Gates is what a set of gates means.
+// Gates is the meaning of a set of gates.
 type Gates struct {
 	// Preemption and so on are whether each area is on.
 	Preemption, WorkloadAffinity, MultiplePodTemplates, OvercommitProtection, PriorityScheduling, ResourceModeling, QuotaEnforcement, PropagateDeps, Failover, GracefulEviction, StatefulFailover, QuotaEstimate bool
 	// Kubernetes are the gates that are Kubernetes' own, as they are set.
 	Kubernetes map[string]bool
-	// Idle are the gates that were set to what does not hold here and cannot be
-	// switched, sorted by name.
+	// Idle are the fixed gates that were set to another state than the fixed one, sorted by
+	// name.
 	Idle []Gate
 }
 
-// Read returns what set means. Kubernetes says which gates Kubernetes itself has
-// in this process; nil where it has none. AllAlpha and AllBeta are about Karmada's:
+// Read returns the meaning of set. kubernetes reports which gates Kubernetes itself has in
+// this process; nil means none. AllAlpha and AllBeta apply to Karmada's gates only:
 // Kubernetes does not start with all of its own.
 //
-// It errs on a gate that nobody knows, and on one that cannot be set so.
+// It returns an error for an unknown gate, and for one that cannot be set that way.
 func Read(set map[string]bool, kubernetes func(name string) bool) (Gates, error) {
 	gate := featuregate.NewFeatureGate()
 	if err := gate.Add(maps.Clone(specs)); err != nil {

@@ -1,9 +1,9 @@
-// Package gctuner lets a process whose heap is small collect garbage less
-// often: collecting whenever a small heap has doubled costs a busy server a
-// fifth of its CPU and saves little memory. At rest it gives back what a burst has taken.
+// Package gctuner makes a process with a small heap collect garbage less often: collecting
+// whenever a small heap has doubled costs a busy server a fifth of its CPU and saves little
+// memory. It also returns the memory of a burst to the system when the process is idle.
 //
-// In goes how much memory garbage may take; out comes nothing. The package acts
-// on the whole process, so only a program's main may use it.
+// In goes how much memory garbage may take; out comes nothing. The package acts on the
+// whole process, so only a program's main may use it.
 package gctuner
 
 import (
@@ -15,21 +15,20 @@ import (
 )
 
 const (
-	// least is Go's own share of garbage in relation to what lives, in percent.
+	// least is Go's own default for garbage in percent of the live heap.
 	least = 100
-	// most keeps a nearly empty heap from growing for long without a look.
+	// most makes sure that a nearly empty heap is collected, and measured, soon enough.
 	most = 400
-	// coarse is by how much, in percent, a setting must be off to be changed.
+	// coarse is by how many percent the wanted setting must differ for a change.
 	coarse = 10
 )
 
-// liveBytes is the metric of what the last collection left.
+// liveBytes is the metric of the live heap after the last collection.
 const liveBytes = "/gc/heap/live:bytes"
 
-// Tune lets garbage grow to the given bytes, or to the size of what lives if
-// that is more, before it is collected. After each collection it looks again.
-// Where GOGC is set, the user has decided and nothing is done. What it returns
-// ends it, and sets what was set before.
+// Tune lets garbage grow to the given number of bytes, or to the size of the live heap if
+// that is more, before it is collected. It adjusts the setting after each collection. If the
+// user has set GOGC, it does nothing. stop ends it and restores the setting from before.
 func Tune(bytes uint64) (stop func()) {
 	if os.Getenv("GOGC") != "" {
 		return func() {}
@@ -49,11 +48,11 @@ type tuner struct {
 	stopped atomic.Bool
 }
 
-// token is garbage from the start: that it is collected says that a collection
-// was. It must not share its memory with other small values.
+// token is garbage from the start, so its cleanup runs after the next collection. It must not
+// share its memory with other small values.
 type token struct{ _ [64]byte }
 
-// adjust sets the share by what lives now, and again after the next collection.
+// adjust sets the share by the current live heap, and again after the next collection.
 func (t *tuner) adjust() {
 	if t.stopped.Load() {
 		return
@@ -67,7 +66,7 @@ func (t *tuner) adjust() {
 	runtime.AddCleanup(&token{}, func(t *tuner) { t.adjust() }, t)
 }
 
-// percent is the share of garbage that may grow beside what lives.
+// percent returns the share of garbage for a live heap, between least and most.
 func percent(live, garbage uint64) int {
 	if live == 0 || garbage/live >= most/100 {
 		return most

@@ -11,28 +11,28 @@ import (
 const (
 	// pollPeriod is how often ReleaseIdle reads the size of the heap.
 	pollPeriod = time.Second
-	// restful is how many bytes a program at rest allocates at most in that time.
+	// restful is how many bytes an idle program allocates at most per poll.
 	restful = 2 << 20
-	// restfulPolls is how many polls in a row have to find a program at rest.
+	// restfulPolls is how many polls in a row must find the program idle.
 	restfulPolls = 2
-	// busyPolls is for how many polls it keeps what it has after it gave something back: what
-	// comes in bursts wants it again.
+	// busyPolls is for how many polls the program keeps its memory after a release, because
+	// the next burst needs it again.
 	busyPolls = 5
-	// worthwhile is how many bytes have to be there to be given back: a collection costs
-	// as much CPU time as what lives is large.
+	// worthwhile is how many bytes a release must return at least: it runs a collection,
+	// whose CPU time grows with the live heap.
 	worthwhile = 96 << 20
 )
 
-// The metrics of what was allocated so far, of what is held by objects, dead ones included,
-// and of memory that the program has and does not use.
+// The metrics of bytes allocated so far, of bytes in objects, dead ones included, and of
+// memory that the program has and does not use.
 const (
 	allocatedBytes = "/gc/heap/allocs:bytes"
 	objectBytes    = "/memory/classes/heap/objects:bytes"
 	freeBytes      = "/memory/classes/heap/free:bytes"
 )
 
-// ReleaseIdle gives memory that a burst has taken back to the machine seconds after it, and
-// not again for five. What it returns ends it.
+// ReleaseIdle returns memory to the system seconds after a burst, and then not again for five
+// seconds. stop ends it.
 func ReleaseIdle(clk clock.WithTicker) (stop func()) {
 	done := make(chan struct{})
 	go func() {
@@ -53,11 +53,11 @@ func ReleaseIdle(clk clock.WithTicker) (stop func()) {
 	return func() { close(done) }
 }
 
-// heap is what a heap is made of, in bytes.
+// heap has the sizes of a heap, in bytes.
 type heap struct {
-	// allocated is all since the start, live what the last collection left.
+	// allocated is the total since the start, live the rest after the last collection.
 	allocated, live uint64
-	// objects is what lives and garbage, free what neither has.
+	// objects is live objects and garbage, free is unused memory.
 	objects, free uint64
 }
 
@@ -68,15 +68,15 @@ func now() heap {
 	return heap{allocated: value(0), live: value(1), objects: value(2), free: value(3)}
 }
 
-// releaser knows the heap as it was at the last look.
+// releaser has the heap at the last poll.
 type releaser struct {
 	last heap
-	// polls is how many in a row have found a program at rest, since how many the memory
-	// was given back last.
+	// polls is how many polls in a row found the program idle, since the number of polls
+	// since the last release.
 	polls, since int
 }
 
-// rests reports whether the program is at rest, and has memory that is worth to be given back.
+// rests reports whether the program is idle and has enough memory to release.
 func (r *releaser) rests(is heap) bool {
 	was := r.last
 	r.last = is

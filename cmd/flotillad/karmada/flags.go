@@ -25,15 +25,15 @@ const (
 	agent       Component = "agent"
 )
 
-// effect is what becomes of a flag.
+// effect is what a flag does here.
 type effect int
 
 const (
-	// works: the program has the flag itself.
+	// works means that the program has the flag itself.
 	works effect = iota
-	// idle: it is taken, and changes nothing.
+	// idle means that it is accepted and changes nothing.
 	idle
-	// refused: it is an error to set it.
+	// refused means that it is an error to set it.
 	refused
 )
 
@@ -42,17 +42,16 @@ type Flag struct {
 	Name string
 	// Of are the components that have it.
 	Of []Component
-	// Effect and Here are what becomes of it: what it does, why it does nothing, or
-	// what to use instead.
+	// effect and Here describe what it does, why it does nothing, or what to use instead.
 	effect effect
 	Here   string
-	// kind is what its value must be, of those without effect.
+	// kind is the type of its value.
 	kind kind
-	// oneOf are the values that there are; empty: any of its kind.
+	// oneOf are the allowed values; empty means any of its kind.
 	oneOf []string
 }
 
-// kind is the type of a flag's value, by pflag's name of it.
+// kind is pflag's name for the type of a flag's value.
 type kind string
 
 const (
@@ -64,8 +63,8 @@ const (
 	duration kind = "duration"
 )
 
-// Add adds to a program's flags what Karmada has and the program has not, hidden. What
-// it returns logs afterwards which flags without effect were set, each with the
+// Add adds to a program's flags, hidden, those of Karmada that the program does not have.
+// unused returns, after parsing, the flags without effect that were set, each with the
 // reason, sorted.
 func Add(flags *pflag.FlagSet) (unused func() []string) {
 	var silent []Flag
@@ -89,7 +88,7 @@ func Add(flags *pflag.FlagSet) (unused func() []string) {
 	}
 }
 
-// Own lists the flags that a program must have itself: those that work.
+// Own returns the names of the flags that work, which a program must have itself.
 func Own() (names []string) {
 	for _, f := range all() {
 		if f.effect == works {
@@ -99,7 +98,7 @@ func Own() (names []string) {
 	return names
 }
 
-// flag is what stands for a flag that the program has not.
+// flag returns a hidden flag for one that the program does not have.
 func (f Flag) flag() *pflag.Flag {
 	out := &pflag.Flag{Name: f.Name, Usage: f.Here, Hidden: true}
 	switch f.effect {
@@ -116,7 +115,7 @@ func (f Flag) flag() *pflag.Flag {
 	return out
 }
 
-// checked is a value that is looked at, and kept for nothing.
+// checked returns a value that is validated and not used.
 func (f Flag) checked() pflag.Value {
 	scratch := pflag.NewFlagSet("", pflag.ContinueOnError)
 	switch f.kind {
@@ -140,13 +139,13 @@ func (f Flag) checked() pflag.Value {
 	return value
 }
 
-// choice is a value out of a few.
+// choice is a value that must be one of a few.
 type choice struct {
 	pflag.Value
 	oneOf []string
 }
 
-// Set errs on a value that is not among them.
+// Set returns an error for a value that is not in oneOf.
 func (c choice) Set(value string) error {
 	if !slices.Contains(c.oneOf, value) {
 		return fmt.Errorf("use %s", strings.Join(c.oneOf, " or "))
@@ -154,12 +153,12 @@ func (c choice) Set(value string) error {
 	return c.Value.Set(value)
 }
 
-// refusal is the value of a flag that cannot be set: the reason.
+// refusal is the value of a flag that cannot be set. Its text is the reason.
 type refusal string
 
-// Set errs with the reason.
+// Set returns an error with the reason.
 func (r refusal) Set(string) error { return errors.New(string(r)) }
 func (refusal) String() string     { return "" }
 
-// Type is the name of the values' type.
+// Type returns pflag's name for a string.
 func (refusal) Type() string { return string(text) }

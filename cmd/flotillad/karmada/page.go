@@ -21,7 +21,7 @@ effect are checked, and named in one line when it starts.
 
 `
 
-// page is what is written to, and what went wrong first.
+// page is the buffer for the page.
 type page struct{ bytes.Buffer }
 
 // Page writes the page that lists all flags, gates and controllers, as Markdown.
@@ -37,7 +37,7 @@ func Page(out io.Writer) error {
 	return err
 }
 
-// table begins a table with its heading.
+// table writes a heading and the first two rows of a table.
 func (p *page) table(heading string, columns ...string) {
 	fmt.Fprintf(p, "## %s\n\n", heading)
 	p.row(columns...)
@@ -56,7 +56,7 @@ func (p *page) flags(e effect, heading, what string) {
 	p.WriteString("\n")
 }
 
-// owners are the components in words.
+// owners returns the names of the components that have the flag, or "all".
 func (f Flag) owners() string {
 	if len(f.Of) == len(everyone) {
 		return "all"

@@ -2,8 +2,9 @@ package karmada
 
 import "slices"
 
-// serving are the flags of Kubernetes' API servers that Karmada's own have. What would
-// protect less than it says is refused, what only tunes is taken.
+// serving returns the flags of Kubernetes' API servers that Karmada's own servers have. Flags
+// that promise protection which is not given here are refused; flags that only tune are
+// ignored.
 func serving() []Flag {
 	const (
 		itself = "the control plane authenticates and authorizes by itself"
@@ -50,7 +51,7 @@ func serving() []Flag {
 	)
 }
 
-// auditing are the flags of the audit log. Those that ask for one are refused.
+// auditing returns the flags of the audit log. Those that enable one are refused.
 func auditing() []Flag {
 	const none = "the control plane writes no audit log"
 	return slices.Concat(

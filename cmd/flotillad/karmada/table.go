@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Who has a flag in common.
+// Groups of components that share flags.
 var (
 	everyone = []Component{manager, scheduler, descheduler, estimator, apiserver, webhook, search, adapter, agent}
 	electing = []Component{manager, scheduler, descheduler, agent}
@@ -13,29 +13,29 @@ var (
 	servers  = []Component{apiserver, search, adapter}
 )
 
-// all are the flags, sorted by name.
+// all returns the flags, sorted by name.
 func all() []Flag {
 	out := slices.Concat(loops(), placing(), electionAndWorkers(), connections(), agents(), missing(), logging(), serving(), auditing())
 	slices.SortFunc(out, func(a, b Flag) int { return cmp.Compare(a.Name, b.Name) })
 	return out
 }
 
-// does are flags that the program has.
+// does returns flags that the program has.
 func does(of []Component, here string, names ...string) []Flag {
 	return flags(Flag{Of: of, effect: works, Here: here}, names)
 }
 
-// ignores are flags that change nothing, and why.
+// ignores returns flags that change nothing, with the reason.
 func ignores(of []Component, kind kind, why string, names ...string) []Flag {
 	return flags(Flag{Of: of, effect: idle, Here: why, kind: kind}, names)
 }
 
-// refuses are flags that nobody should believe in, and what to use instead.
+// refuses returns flags that are refused, with what to use instead.
 func refuses(of []Component, kind kind, instead string, names ...string) []Flag {
 	return flags(Flag{Of: of, effect: refused, Here: instead, kind: kind}, names)
 }
 
-// flags are the same flag under several names.
+// flags returns copies of f with the given names.
 func flags(f Flag, names []string) []Flag {
 	out := make([]Flag, 0, len(names))
 	for _, name := range names {
@@ -135,7 +135,8 @@ func agents() []Flag {
 	)
 }
 
-// missing are the flags of areas that are not built yet.
+// missing returns the flags of areas that do not exist here yet, and those of the estimator,
+// which is a command of its own.
 func missing() []Flag {
 	of := []Component{manager}
 	return slices.Concat(

@@ -8,11 +8,11 @@ import (
 	"github.com/flotilla-io/flotilla/sources/sandbox"
 )
 
-// buildCommand is how the program starts itself to build what is large.
+// buildCommand is the command with which the program starts itself to run a build.
 const buildCommand = "build"
 
-// builds returns what runs builds in processes of this program; nil if it is not
-// this program that runs, but another one that has its commands.
+// builds returns a runner that runs builds in processes of this program; nil if the commands
+// run in another program.
 func (o Options) builds() build.Runner {
 	if !o.self {
 		return nil
@@ -20,7 +20,7 @@ func (o Options) builds() build.Runner {
 	return sandbox.New(sandbox.Limits{}, sandbox.Self, buildCommand)
 }
 
-// newBuildCommand is the process of one build. It is started by the loops alone.
+// newBuildCommand returns the command that runs one build. Only the loops start it.
 func newBuildCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    buildCommand,

@@ -15,7 +15,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/telemetry"
 )
 
-// newControllersCommand runs the loops apart from the control plane.
+// newControllersCommand returns the command that runs the loops without a control plane.
 func newControllersCommand(own Options) *cobra.Command {
 	var kubeconfig string
 	loops := loopOptions{}
@@ -61,11 +61,11 @@ replicas elect one that works.`,
 	flags.StringVar(&loops.dataDir, "data-dir", cacheDir(), "folder that keeps what sources fetch")
 	flags.BoolVar(&loops.leaderElect, "leader-elect", true, "work only while holding the lease that replicas compete for")
 	logs.AddFlags(flags)
-	loops.addFlags(flags) // last: what Karmada has beyond these is added to it
+	loops.addFlags(flags) // last: it adds Karmada's other flags
 	return cmd
 }
 
-// cacheDir is where the user's programs keep what can be fetched again.
+// cacheDir returns the folder for data that can be fetched again.
 func cacheDir() string {
 	dir, err := os.UserCacheDir()
 	if err != nil {

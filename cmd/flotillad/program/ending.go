@@ -11,15 +11,15 @@ import (
 	"github.com/flotilla-io/flotilla/internal/command"
 )
 
-// ending hears why Kubernetes' server ends the process: where a part of its start fails. It
-// logs that at the level of what matters little, which is not shown.
+// ending records why Kubernetes' server ends the process when a part of its start fails. The
+// server logs that at a level that is not shown.
 type ending struct {
 	out io.Writer
 	why atomic.Pointer[string]
 }
 
-// lastWords has a process that Kubernetes' server ends say why, in one line on out, and end
-// with the code of a call that did not work. There is one server in a process.
+// lastWords makes a process that Kubernetes' server ends print the reason, in one line on
+// out, and exit with the code for a failure. It is for processes with one server.
 func lastWords(out io.Writer) {
 	e, exit := &ending{out: out}, klog.OsExit
 	klog.SetLogFilter(e)
@@ -37,7 +37,7 @@ func (e *ending) report() {
 
 // FilterF implements klog.LogFilter.
 func (e *ending) FilterF(format string, args []any) (string, []any) {
-	if strings.HasPrefix(format, "PostStartHook") { // and what follows is fatal
+	if strings.HasPrefix(format, "PostStartHook") { // a fatal line follows
 		why := strings.Join(strings.Fields(fmt.Sprintf(format, args...)), " ")
 		e.why.Store(&why)
 	}

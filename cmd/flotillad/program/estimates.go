@@ -20,8 +20,8 @@ const (
 	estimatesOfClusters = "reported"
 )
 
-// estimateOptions are the flags about how it is counted what fits in a cluster, and about what
-// finds no node there.
+// estimateOptions are the flags about how the room in a cluster is estimated, and about
+// replicas that find no node there.
 type estimateOptions struct {
 	by           string
 	descheduling reconciler.Descheduling
@@ -39,8 +39,8 @@ func (o *estimateOptions) addFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.descheduling.DryRun, "descheduling-dry-run", false, "tell by Events what would be moved for that, and move nothing")
 }
 
-// withDescheduler returns the controllers to run: failover brings the one that moves what finds no node, unless
-// it is left out by name.
+// withDescheduler returns the controllers to run. With failover that includes the
+// descheduler, unless it is excluded by name or only named controllers run.
 func withDescheduler(controllers []string, failover bool) []string {
 	if !failover || !slices.Contains(controllers, "*") || slices.Contains(controllers, "-"+reconciler.Descheduler) {
 		return controllers
@@ -48,7 +48,7 @@ func withDescheduler(controllers []string, failover bool) []string {
 	return append(slices.Clone(controllers), reconciler.Descheduler)
 }
 
-// validate refuses what cannot work.
+// validate returns an error for values that cannot work.
 func (o *estimateOptions) validate() error {
 	if o.descheduling.Interval <= 0 || o.descheduling.Threshold <= 0 {
 		return command.Usage(errors.New("--descheduling-interval and --unschedulable-threshold must be more than 0"))
@@ -56,7 +56,7 @@ func (o *estimateOptions) validate() error {
 	return o.remote.validate()
 }
 
-// estimates returns what the flags say.
+// estimates returns the options for the loops.
 func (o *estimateOptions) estimates() (reconciler.Estimates, error) {
 	switch o.by {
 	case estimatesOfNodes:

@@ -33,7 +33,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/telemetry"
 )
 
-// serverPort is the flag about where questions come in.
+// serverPort is the name of the flag for the port of the estimator.
 const serverPort = "server-port"
 
 // estimatorOptions are the flags of estimator.
@@ -52,7 +52,7 @@ type estimatorOptions struct {
 	logs   telemetry.LogOptions
 }
 
-// newEstimatorCommand answers how much fits on one member.
+// newEstimatorCommand returns the command that serves estimates for one member.
 func newEstimatorCommand() *cobra.Command {
 	opts := &estimatorOptions{addresses: listenOptions{metrics: ":8080", health: ":10351"}}
 	cmd := &cobra.Command{
@@ -94,10 +94,10 @@ func (o *estimatorOptions) addFlags(flags *pflag.FlagSet) {
 		"what to switch on or off, as name=true or name=false: "+string(features.QuotaEstimate)+" heeds quotas, "+string(features.OvercommitProtection)+
 			" heeds what schedulers say is to run and is not seen yet")
 	o.logs.AddFlags(flags)
-	o.unused = karmada.Add(flags) // last: what Karmada has beyond these is added to it
+	o.unused = karmada.Add(flags) // last: it adds Karmada's other flags
 }
 
-// validate refuses what can be seen to be wrong before anything starts.
+// validate returns an error for flags that are wrong, before anything starts.
 func (o *estimatorOptions) validate() (err error) {
 	switch {
 	case o.cluster == "":
@@ -117,7 +117,7 @@ func (o *estimatorOptions) validate() (err error) {
 	return nil
 }
 
-// config leads to the member.
+// config returns the connection to the member.
 func (o *estimatorOptions) config() (*rest.Config, error) {
 	cfg, err := rest.InClusterConfig()
 	if o.kubeconfig != "" {
@@ -190,7 +190,7 @@ func (o *estimatorOptions) run(ctx context.Context, out, errOut io.Writer) (err 
 	return mgr.Start(ctx)
 }
 
-// manager serves metrics and health of the process, and runs its parts.
+// manager returns a manager that serves metrics and health, and runs the parts of the process.
 func (o *estimatorOptions) manager(cfg *rest.Config, log logr.Logger, member *estimator.Member) (ctrl.Manager, error) {
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
 		Logger:                 log,
@@ -212,7 +212,8 @@ func (o *estimatorOptions) manager(cfg *rest.Config, log logr.Logger, member *es
 	return mgr, errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("member", known))
 }
 
-// orNone is an address as a manager reads it: empty would be its own default.
+// orNone returns the address for a manager. It replaces an empty one by "0", because empty
+// would mean the manager's own default.
 func orNone(address string) string {
 	if address == "" {
 		return "0"

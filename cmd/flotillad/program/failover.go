@@ -21,22 +21,22 @@ const (
 	failoverOff = "off"
 )
 
-// failoverOptions are the flags about what is moved off clusters that fail.
+// failoverOptions are the flags about moving workloads off failed clusters.
 type failoverOptions struct {
-	// whole is on or off: on is all that it takes, with defaults that make sense together.
+	// whole is on or off. On enables all that failover needs, with defaults that fit together.
 	whole     string
 	tolerance time.Duration
 	share     float64
 	window    time.Duration
 
-	// manager, noExecute, purge and rate are as Karmada has them.
+	// manager, noExecute, purge and rate have the same meaning as in Karmada.
 	manager   bool
 	noExecute bool
 	purge     string
 	rate      float64
 	grace     time.Duration
 
-	// judging is what the rate goes by.
+	// judging configures how moved workloads are judged.
 	judging failover.Judging
 
 	flags *pflag.FlagSet
@@ -62,7 +62,7 @@ func (o *failoverOptions) addFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.grace, "graceful-eviction-timeout", eviction.DefaultGrace, "how long the old copy is kept at most while the new one is not healthy; the last copy that may serve is kept for longer")
 }
 
-// validate refuses what cannot work or does not go together.
+// validate returns an error for values that cannot work or contradict each other.
 func (o *failoverOptions) validate(gates map[string]bool) error {
 	switch {
 	case o.whole != failoverOn && o.whole != failoverOff:
@@ -90,10 +90,10 @@ func (o *failoverOptions) validate(gates map[string]bool) error {
 	return nil
 }
 
-// on reports whether all is on.
+// on reports whether failover as a whole is on.
 func (o *failoverOptions) on() bool { return o.whole == failoverOn }
 
-// rules are what the flags and the gates come to.
+// rules returns the rules that follow from the flags and the gates.
 func (o *failoverOptions) rules(gates features.Gates) reconciler.Failover {
 	out := reconciler.Failover{
 		Rules: failover.Rules{
@@ -104,7 +104,7 @@ func (o *failoverOptions) rules(gates features.Gates) reconciler.Failover {
 			Breaker:   failover.Breaker{Share: o.share, Window: o.window},
 		},
 		Lost:  o.on(),
-		Grace: max(o.grace, time.Nanosecond), // zero is "at once" here
+		Grace: max(o.grace, time.Nanosecond), // 0 means "at once" in the flag
 		Rate:  o.rate, Judging: o.judging,
 	}
 	if !gates.GracefulEviction {
@@ -119,7 +119,7 @@ func (o *failoverOptions) rules(gates features.Gates) reconciler.Failover {
 	return out
 }
 
-// withoutEffect lists flags that were set and need another one, each with the reason.
+// withoutEffect returns the flags that were set and need another one, each with the reason.
 func (o *failoverOptions) withoutEffect(gates features.Gates) []string {
 	if o.noExecute && !o.on() && !gates.Failover {
 		return []string{"--enable-no-execute-taint-eviction (it needs --feature-gates=Failover=true, or --failover=on)"}

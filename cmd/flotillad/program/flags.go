@@ -7,7 +7,8 @@ import (
 	"github.com/flotilla-io/flotilla/internal/command"
 )
 
-// newFlagsCommand lists what becomes of the flags of Karmada's components.
+// newFlagsCommand returns the command that lists what the flags of Karmada's components do
+// here.
 func newFlagsCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "flags",

@@ -28,9 +28,9 @@ import (
 	"github.com/flotilla-io/flotilla/sources/artifact"
 )
 
-// loopOptions are the flags of whatever runs the loops.
+// loopOptions are the flags of commands that run the loops.
 type loopOptions struct {
-	// dataDir keeps what sources fetch.
+	// dataDir is the folder for what sources fetch.
 	dataDir     string
 	sources     sourceOptions
 	controllers []string
@@ -43,7 +43,7 @@ type loopOptions struct {
 	tuning      tuningOptions
 	reporting   string
 	gates       map[string]bool
-	// features are what the gates mean, once they are validated.
+	// features is the meaning of gates, set by validate.
 	features features.Gates
 	plane    inProcess
 	// unused logs which flags of Karmada's were set and have no effect.
@@ -51,14 +51,14 @@ type loopOptions struct {
 	log    logr.Logger
 }
 
-// listenOptions are the addresses at which the loops are looked at.
+// listenOptions are the addresses for metrics, health and profiles.
 type listenOptions struct {
 	metrics, health, profiles string
-	// profile has profiles served.
+	// profile enables profiles.
 	profile bool
 }
 
-// profiled is where profiles are served; empty for nowhere.
+// profiled returns the address of profiles; empty if they are not served.
 func (o listenOptions) profiled() string {
 	if !o.profile {
 		return ""
@@ -66,35 +66,34 @@ func (o listenOptions) profiled() string {
 	return o.profiles
 }
 
-// skipOptions say what stays on the control plane.
+// skipOptions configure which objects are not propagated.
 type skipOptions struct {
 	namespaces []string
 	apis       string
 	rules      propagation.SkipRules
 }
 
-// inProcess is what a control plane in the same process offers; nothing where it
-// runs elsewhere.
+// inProcess is what a control plane in the same process offers; zero if it runs elsewhere.
 type inProcess struct {
-	// shared returns what was read from the control plane made of what this process
-	// has of it anyway.
+	// shared returns an object equal to one that was read from the control plane, sharing
+	// memory with this process's cache.
 	shared func(ctx context.Context, obj runtime.Object) runtime.Object
-	// opened is the revision of its store before this process wrote anything; 0: not
+	// opened is the revision of its store before this process wrote anything; 0 means not
 	// known.
 	opened int64
-	// place is where its store is; empty: not known.
+	// place identifies its store; empty means not known.
 	place string
-	// busy is called when there is something to do, if not nil.
+	// busy is called when there is work to do; it may be nil.
 	busy func()
-	// karmadactl says that karmadactl register and Karmada's agent are served.
+	// karmadactl is true if karmadactl register and Karmada's agent are supported.
 	karmadactl bool
 	// claims is called with the policy that carries an object, if not nil.
 	claims *reconciler.Claims
-	// diskFull is why nothing more should be kept on the disk.
+	// diskFull returns why nothing more should be stored on the disk; nil if more may be.
 	diskFull func() error
 }
 
-// take adds what a program adds.
+// take applies what a program adds.
 func (o *loopOptions) take(own Options) {
 	o.scheduling.Plugins, o.tuning.estimates.plugins, o.sources.builds = own.Plugins, own.Room, own.builds()
 }
@@ -132,8 +131,8 @@ func (o *loopOptions) addFlags(flags *pflag.FlagSet) {
 	o.unused = karmada.Add(flags)
 }
 
-// validate refuses what can be seen to be wrong before anything starts.
-// Kubernetes says which feature gates are Kubernetes' own; nil where none are.
+// validate returns an error for flags that are wrong, before anything starts. kubernetes
+// reports which feature gates are Kubernetes' own; nil means none.
 func (o *loopOptions) validate(kubernetes func(gate string) bool) (err error) {
 	if err := reconciler.Check(o.controllers); err != nil {
 		return command.Usage(fmt.Errorf("--controllers: %w", err))
@@ -182,7 +181,7 @@ func (o *loopOptions) validate(kubernetes func(gate string) bool) (err error) {
 	return nil
 }
 
-// revisions says how revisions are applied, and by whom.
+// revisions returns how revisions are applied, and by whom.
 func (o *loopOptions) revisions() reconciler.Revisions {
 	out := o.sources.revisions
 	out.Tenancy = o.tenancy
@@ -190,7 +189,7 @@ func (o *loopOptions) revisions() reconciler.Revisions {
 	return out
 }
 
-// withoutEffect lists all that was asked for and has no effect, each with the reason.
+// withoutEffect returns everything that was set and has no effect, each with the reason.
 func (o *loopOptions) withoutEffect() []string {
 	out := append(o.failover.withoutEffect(o.features), o.unused()...)
 	for _, g := range o.features.Idle {
@@ -202,15 +201,15 @@ func (o *loopOptions) withoutEffect() []string {
 	return out
 }
 
-// warn logs in one line what was asked for and has no effect.
+// warn prints, in one line, what was set and has no effect.
 func (o *loopOptions) warn(out io.Writer) {
 	if set := o.withoutEffect(); len(set) > 0 {
 		_, _ = fmt.Fprintf(out, "warning: without effect here: %s; flotillad flags lists what is\n", strings.Join(set, ", "))
 	}
 }
 
-// run runs the loops against the hub until ctx ends. Loops that lose their lease are
-// made anew, to wait for it again.
+// run runs the loops against the hub until ctx ends. Loops that lose their lease are created
+// again, and wait for it.
 func (o *loopOptions) run(ctx context.Context, cfg *rest.Config) (err error) {
 	defer func() { err = command.Taken(err, o.listening()) }()
 	ctx = logr.NewContext(ctx, o.log)
@@ -235,7 +234,7 @@ func (o *loopOptions) run(ctx context.Context, cfg *rest.Config) (err error) {
 	}
 }
 
-// listening are the addresses that the loops serve at, by their flags.
+// listening returns the addresses at which the loops serve, by the names of their flags.
 func (o *loopOptions) listening() map[string]string {
 	return map[string]string{
 		"metrics-bind-address": o.addresses.metrics, "health-probe-bind-address": o.addresses.health,
@@ -243,8 +242,8 @@ func (o *loopOptions) listening() map[string]string {
 	}
 }
 
-// runOnce runs the loops until ctx ends or the lease is lost. Artifacts is where those
-// of the store are served.
+// runOnce runs the loops until ctx ends or the lease is lost. artifacts is the address at
+// which the store's artifacts are served.
 func (o *loopOptions) runOnce(ctx context.Context, cfg *rest.Config, store *artifact.Store, artifacts string) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

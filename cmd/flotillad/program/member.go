@@ -16,16 +16,17 @@ import (
 	"github.com/flotilla-io/flotilla/internal/telemetry"
 )
 
-// logLimit is how large a log file may be when a member starts; a larger one gives way to a new one.
+// logLimit is how large a log file may be at the start; a larger one is replaced by a new one.
 const logLimit = 16 << 20
 
-// memberGarbage is how many bytes of garbage a member keeps at most before it collects. Several share a machine.
+// memberGarbage is how many bytes of garbage a member keeps before it collects. It is not
+// large, because several members share a machine.
 const memberGarbage = 256 << 20
 
-// faultsOnly leaves out what Kubernetes' controllers log of their own work.
+// faultsOnly is a verbosity without what Kubernetes' controllers log about their normal work.
 const faultsOnly = -1
 
-// newMemberCommand runs a simulated member cluster.
+// newMemberCommand returns the command that runs a simulated member cluster.
 func newMemberCommand() *cobra.Command {
 	opts := member.Options{}
 	logs := telemetry.LogOptions{Verbosity: faultsOnly}
@@ -79,7 +80,7 @@ func runMember(cmd *cobra.Command, opts member.Options, logs telemetry.LogOption
 		}
 	}
 	opts.Ready = func(at member.Endpoint) {
-		debug.FreeOSMemory() // a start needs far more than what follows, and several members share a machine
+		debug.FreeOSMemory() // the start needs far more memory, and several members share a machine
 		fmt.Fprintf(cmd.OutOrStdout(), "member %s is ready after %.1fs: %s\n", opts.Name, time.Since(begin).Seconds(), at)
 	}
 	err = member.Run(logr.NewContext(cmd.Context(), log), opts)

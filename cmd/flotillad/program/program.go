@@ -17,18 +17,17 @@ import (
 
 // Options are what a program adds to flotillad. The zero value adds nothing.
 type Options struct {
-	// Name of the program; empty means flotillad.
+	// Name is the name of the program; empty means flotillad.
 	Name string
-	// Version that --version shows; empty means what the build knows.
+	// Version is what --version shows; empty means the version from the build information.
 	Version string
-	// Plugins are asked after the built-in ones; --plugins knows them by their
-	// names.
+	// Plugins run after the built-in ones; --plugins selects them by name.
 	Plugins []framework.Plugin
-	// Room bounds what fits on the nodes of clusters, besides what is built in: where pods are
-	// to run apart, or are to be spread.
+	// Room limits what fits on the nodes of clusters, in addition to the built-in plugins, for
+	// example where pods must run apart or be spread.
 	Room []nodes.Plugin
 
-	// self says that the process is this program, and may start itself once more.
+	// self is true if the process runs this program, and may start itself for builds.
 	self bool
 }
 
@@ -38,7 +37,7 @@ func Run(o Options) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	o.self = true
-	_ = timerslack.Set(timerslack.Usual) // without, rest costs more and nothing else is lost
+	_ = timerslack.Set(timerslack.Usual) // if it fails, an idle process only uses more CPU
 	return command.Run(ctx, New(o))
 }
 

@@ -12,8 +12,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/estimators"
 )
 
-// remoteOptions are the flags about accurate estimators of clusters that are asked, which are
-// Karmada's.
+// remoteOptions are the flags about the accurate estimators of clusters. They are Karmada's.
 type remoteOptions struct {
 	on bool
 	estimators.Options
@@ -33,7 +32,7 @@ func (o *remoteOptions) addFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.Files.SkipVerify, "insecure-skip-estimator-verify", false, "believe every estimator that it is one")
 }
 
-// validate refuses what cannot work, where estimators are asked at all.
+// validate returns an error for values that cannot work, if estimators are used at all.
 func (o *remoteOptions) validate() error {
 	switch {
 	case !o.on:
@@ -51,7 +50,8 @@ func (o *remoteOptions) validate() error {
 	return nil
 }
 
-// connect makes who asks them; nil where nobody does.
+// connect returns a function that creates the client of the estimators; nil if they are not
+// used.
 func (o *remoteOptions) connect() func(ctrl.Manager) (reconciler.Estimator, error) {
 	if !o.on {
 		return nil

@@ -17,17 +17,18 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// serveLog is the log of a control plane that somebody looks at, in its data directory.
+// serveLog is the log file, in the data directory, of a control plane that runs in a terminal.
 const serveLog = "flotillad.log"
 
-// onScreen reports whether somebody looks at w.
+// onScreen reports whether w is a terminal.
 func onScreen(w io.Writer) bool {
 	file, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
-// divert has standard error go to a log, whoever writes there: libraries do so past every logger.
-// It returns what leads to the screen, where a crash is shown as well, and what takes it back.
+// divert redirects standard error to a log, also for libraries that write to it without a
+// logger. It returns a file for the screen, where a crash is shown as well, and a function
+// that undoes the redirection.
 func divert(log *os.File) (screen *os.File, restore func(), err error) {
 	number, err := unix.FcntlInt(os.Stderr.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
@@ -45,8 +46,8 @@ func divert(log *os.File) (screen *os.File, restore func(), err error) {
 	}, nil
 }
 
-// whileRunning is a screen until a context ends: what parts log that are being stopped matters to
-// nobody. The log has it.
+// whileRunning writes to a screen until a context ends: what parts log while they are being
+// stopped is only of interest in the log.
 type whileRunning struct {
 	out  io.Writer
 	done <-chan struct{}
@@ -62,8 +63,8 @@ func (w whileRunning) Write(text []byte) (int, error) {
 	}
 }
 
-// starting is what is printed first, where nobody looks at a screen: what starts takes seconds until it says that it is ready.
-// otherwise is which port it takes where none is set.
+// starting returns the first line of output without a terminal: it takes seconds until the
+// line that it is ready follows. otherwise describes the port if none is set.
 func starting(what, dir, address string, port int, otherwise string) string {
 	at := net.JoinHostPort(address, strconv.Itoa(port))
 	if port == 0 {
@@ -76,16 +77,16 @@ func starting(what, dir, address string, port int, otherwise string) string {
 type greeting struct {
 	took            time.Duration
 	url, kubeconfig string
-	// log is the file that has all; empty where the log is on the screen.
+	// log is the path of the complete log; empty if the log is on the screen.
 	log string
-	// first says that this control plane was never started before.
+	// first is true if this control plane was never started before.
 	first bool
-	// before is where it was the last time; empty where it never was.
+	// before is its URL in the last run; empty if there was none.
 	before string
 }
 
-// moved says that the control plane is somewhere else than the last time, so that nobody
-// waits for clients that do not find it; empty where it is not.
+// moved returns a line that the control plane has another address than in the last run, so
+// that clients may not find it; empty if it has not.
 func (g greeting) moved() string {
 	was, is := hostPort(g.before), hostPort(g.url)
 	_, port, err := net.SplitHostPort(was)
@@ -95,8 +96,8 @@ func (g greeting) moved() string {
 	return fmt.Sprintf("it was at %s before: agents and copies of its kubeconfig look for it there; --secure-port %s and the same --bind-address bring it back\n", was, port)
 }
 
-// lastAddress is where the control plane of a kubeconfig was the last time; empty where there
-// is none.
+// lastAddress returns the URL of the control plane in a kubeconfig file; empty if there is
+// none.
 func lastAddress(kubeconfig string) string {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
@@ -105,7 +106,7 @@ func lastAddress(kubeconfig string) string {
 	return config.Host
 }
 
-// text is one line, or on a screen also what comes next.
+// text returns one line, or, on a screen, also the next steps.
 func (g greeting) text() string {
 	var out strings.Builder
 	_, _ = fmt.Fprintf(&out, "the control plane is ready after %.1fs: %s, administrator's kubeconfig %s\n", g.took.Seconds(), g.url, g.kubeconfig)
@@ -122,8 +123,8 @@ func (g greeting) text() string {
 	return out.String()
 }
 
-// openLog opens a log in a data directory, which it makes when it is missing. A log that is
-// large by now is set aside, in the place of the one before.
+// openLog opens a log in a data directory, which it creates if missing. A log larger than
+// logLimit is renamed, and replaces the one renamed before.
 func openLog(dir, name string) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("data directory: %w", err)

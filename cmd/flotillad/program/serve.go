@@ -28,18 +28,18 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler"
 )
 
-// serveGarbage is how many bytes of garbage a control plane keeps at most before
-// it collects, as long as that is more than what lives. More saves collections, and costs
-// as much for the pages that it touches.
+// serveGarbage is how many bytes of garbage a control plane keeps before it collects, unless
+// its live heap is larger. A higher value saves collections, but costs as much for the pages
+// that it touches.
 const serveGarbage = 192 << 20
 
 // shortestCertificate leaves an agent time to ask for the next one.
 const shortestCertificate = 10 * time.Second
 
-// allowLoopback is the flag about clusters on the control plane's own machine.
+// allowLoopback is the name of the flag that allows clusters on the control plane's machine.
 const allowLoopback = "allow-loopback-clusters"
 
-// sealKeyFile is the flag about what replicas have in common.
+// sealKeyFile is the name of the flag for the key file that replicas share.
 const sealKeyFile = "seal-key-file"
 
 // serveOptions are the flags of serve.
@@ -48,15 +48,15 @@ type serveOptions struct {
 	loops loopOptions
 	logs  telemetry.LogOptions
 	hosts []string
-	// loopbackClusters lets requests through to clusters on this machine; without
-	// the flag that is so where the server itself is for this machine alone.
+	// loopbackClusters allows requests to clusters on this machine. Without the flag they are
+	// allowed if the server itself is reachable only from this machine.
 	loopbackClusters bool
 	// minFreeDisk is a quantity of bytes.
 	minFreeDisk string
 	flags       *pflag.FlagSet
 }
 
-// newServeCommand runs a whole control plane in this process.
+// newServeCommand returns the command that runs a whole control plane in this process.
 func newServeCommand(own Options) *cobra.Command {
 	opts := &serveOptions{}
 	opts.plane.Version = telemetry.BuildVersion(own.Version).Program
@@ -108,7 +108,7 @@ func (o *serveOptions) addFlags(flags *pflag.FlagSet) {
 		"and reading and deleting go on; half as much is held in reserve; 0 watches nothing")
 	o.flags = flags
 	o.logs.AddFlags(flags)
-	o.loops.addFlags(flags) // last: what Karmada has beyond these is added to it
+	o.loops.addFlags(flags) // last: it adds Karmada's other flags
 }
 
 func (o *serveOptions) run(ctx context.Context, out, errOut io.Writer) error {
@@ -143,8 +143,8 @@ func (o *serveOptions) run(ctx context.Context, out, errOut io.Writer) error {
 	}
 	o.loops.warn(errOut)
 	lastWords(os.Stderr)
-	// Kubernetes' servers and controllers log through the context that they are
-	// given; the loops get their own logger back.
+	// Kubernetes' servers and controllers log through their context; the loops get their own
+	// logger back.
 	ctx = klog.NewContext(ctx, klog.Background())
 	if o.plane.Definitions, err = crds.All(); err != nil {
 		return err
@@ -166,7 +166,7 @@ func (o *serveOptions) run(ctx context.Context, out, errOut io.Writer) error {
 	o.loops.plane = inProcess{claims: claims, shared: plane.Shared, diskFull: plane.DiskFull, opened: plane.Opened, place: plane.Place, busy: rest.Busy, karmadactl: o.plane.Rules.AllowKarmadactlRegister}
 	o.loops.leaderElect = len(o.plane.Etcd.Servers) > 0 && reconciler.Any(o.loops.controllers) // none would keep it from others
 	if !reconciler.Any(o.loops.controllers) {
-		plane.Opened = 0 // the loops that work elsewhere may have begun before
+		plane.Opened = 0 // loops in another process may have written before
 	}
 	go func() {
 		select {
@@ -180,7 +180,7 @@ func (o *serveOptions) run(ctx context.Context, out, errOut io.Writer) error {
 	return o.explainFullDisk(plane.Run(ctx, o.loops.run))
 }
 
-// explainFullDisk adds what to do to an error of a disk that is full.
+// explainFullDisk adds to the error of a full disk what to do.
 func (o *serveOptions) explainFullDisk(err error) error {
 	if errors.Is(err, syscall.ENOSPC) {
 		return fmt.Errorf("%w: make room in %s, then start it again", err, o.plane.DataDir)
@@ -188,13 +188,14 @@ func (o *serveOptions) explainFullDisk(err error) error {
 	return err
 }
 
-// first reports whether the data directory was never used.
+// first reports whether the data directory is empty or missing.
 func (o *serveOptions) first() bool {
 	entries, err := os.ReadDir(o.plane.DataDir)
 	return len(entries) == 0 && (err == nil || errors.Is(err, os.ErrNotExist))
 }
 
-// addresses are where the control plane is, by all names that it is given here.
+// addresses returns the addresses of the control plane and its store, by all host names that
+// the flags give it.
 func (o *serveOptions) addresses(at string) []string {
 	own := append([]string{at}, o.plane.Etcd.Servers...)
 	_, port, err := net.SplitHostPort(hostPort(at))
@@ -207,7 +208,7 @@ func (o *serveOptions) addresses(at string) []string {
 	return own
 }
 
-// validate refuses flags that cannot work, before anything starts.
+// validate returns an error for flags that cannot work, before anything starts.
 func (o *serveOptions) validate() error {
 	switch {
 	case o.plane.DataDir == "":

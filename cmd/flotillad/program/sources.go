@@ -31,21 +31,21 @@ import (
 
 // sourceOptions are the flags about sources and forges.
 type sourceOptions struct {
-	// artifactAddress is where artifacts are served; empty takes the port of
-	// the last run, or a free one.
+	// artifactAddress is where artifacts are served; empty means the port of the last run,
+	// or a free one.
 	artifactAddress string
-	// given is what --source-networks says, networks what it means.
+	// given is the value of --source-networks, networks the parsed value.
 	given    []string
 	networks []netip.Prefix
-	// givenLimits is what --namespace-limits says, limits what it means.
+	// givenLimits is the value of --namespace-limits, limits the parsed value.
 	givenLimits map[string]string
 	limits      tenancy.Limits
-	// revisions say how revisions are applied, and reported.
+	// revisions configures how revisions are applied and reported.
 	revisions reconciler.Revisions
-	// own are addresses and URLs of the control plane that this process knows of,
-	// beyond those that its loops listen at.
+	// own are the known addresses and URLs of the control plane, without those at which the
+	// loops listen.
 	own []string
-	// builds runs what is not built in this process; nil if all is.
+	// builds runs builds in other processes; nil means that all run in this one.
 	builds build.Runner
 }
 
@@ -75,7 +75,7 @@ func (o *sourceOptions) validate() (err error) {
 		return command.Usage(fmt.Errorf("--namespace-limits: %w", err))
 	}
 	brake := o.revisions.Brake
-	if !(brake.Share >= 0 && brake.Share <= 1) { // nor is what is no number
+	if !(brake.Share >= 0 && brake.Share <= 1) { // refuses NaN as well
 		return command.Usage(fmt.Errorf("--max-prune-share: %v is not a part, from 0 to 1", brake.Share))
 	}
 	if brake.Count < 0 {
@@ -95,10 +95,10 @@ func (o *sourceOptions) validate() (err error) {
 	}
 }
 
-// dialer connects to sources and forges as long as this replica holds the lease, if
-// there is one: an old leader posts no statuses. It does not connect to the control
-// plane: what this process knows of it, and the given addresses and URLs, of which
-// some may be empty.
+// dialer returns a dialer for sources and forges. With held, it connects only while this
+// replica holds the lease, so that an old leader posts no statuses. It refuses to connect to
+// the control plane: to its known addresses, and to the given addresses and URLs, some of
+// which may be empty.
 func (o *sourceOptions) dialer(held *tenure.Tenure, own ...string) egress.Dialer {
 	out := egress.Dialer{Networks: o.networks}
 	if held != nil {
@@ -112,8 +112,8 @@ func (o *sourceOptions) dialer(held *tenure.Tenure, own ...string) egress.Dialer
 	return out
 }
 
-// hostPort returns the host and port of an address or URL, or nothing if it has
-// none, as that of a socket in a folder.
+// hostPort returns the host and port of an address or URL; empty if it has none, as the URL
+// of a Unix socket.
 func hostPort(address string) string {
 	if u, err := url.Parse(address); err == nil && u.Host != "" {
 		port := cmp.Or(u.Port(), map[string]string{"http": "80"}[u.Scheme], "443")
@@ -129,8 +129,8 @@ func hostPort(address string) string {
 	return address
 }
 
-// serveArtifacts opens the store and offers it over HTTP, so that other tools
-// find the artifacts by the addresses in the sources' status.
+// serveArtifacts opens the store and serves it over HTTP, so that other tools find the
+// artifacts by the addresses in the sources' status.
 func (o *loopOptions) serveArtifacts(listener net.Listener) (*artifact.Store, func(), error) {
 	store, err := artifact.NewStore(filepath.Join(o.dataDir, "artifacts"), artifact.Options{BaseURL: "http://" + listener.Addr().String(), DiskFull: o.plane.diskFull})
 	if err != nil {
@@ -144,9 +144,8 @@ func (o *loopOptions) serveArtifacts(listener net.Listener) (*artifact.Store, fu
 	}, nil
 }
 
-// listen takes the given address. Without one it takes the port of the last
-// run, so that the addresses in statuses stay true, and a free one if there was
-// none or somebody else has it.
+// listen listens on the given address. Without one it uses the port of the last run, so that
+// the addresses in statuses stay valid, or a free one if there was none or it is in use.
 func (o *loopOptions) listen(ctx context.Context) (net.Listener, error) {
 	if err := os.MkdirAll(o.dataDir, 0o700); err != nil {
 		return nil, err

@@ -12,17 +12,17 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/cluster"
 )
 
-// mostWorkers bounds what one number may ask for.
+// mostWorkers is the largest number of workers that a flag may set.
 const mostWorkers = 10_000
 
-// tuningOptions are the flags about how often and how much.
+// tuningOptions are the flags about intervals, thresholds and numbers of workers.
 type tuningOptions struct {
 	silence cluster.Silence
 	loops   reconciler.Tuning
-	// models is whether nodes are counted by the clusters' resource models.
+	// models is true if nodes are counted by the clusters' resource models.
 	models bool
-	// clusterWide are the workers of bindings without a namespace, which are those
-	// of the others, too.
+	// clusterWide is the number of workers for bindings without a namespace. They are the
+	// same workers as for the other bindings.
 	clusterWide int
 	estimates   estimateOptions
 }
@@ -42,7 +42,7 @@ func (o *tuningOptions) addFlags(flags *pflag.FlagSet) {
 	}
 }
 
-// workers are the flags of numbers of workers.
+// workers returns the flags for numbers of workers.
 func (o *tuningOptions) workers() []struct {
 	flag, of string
 	number   *int
@@ -62,7 +62,7 @@ func (o *tuningOptions) workers() []struct {
 	}
 }
 
-// validate refuses what cannot work, and completes the rest.
+// validate returns an error for values that cannot work, and completes the rest.
 func (o *tuningOptions) validate() error {
 	if err := o.estimates.validate(); err != nil {
 		return err
@@ -76,7 +76,7 @@ func (o *tuningOptions) validate() error {
 	if o.loops.SuccessThreshold < 0 || o.loops.FailureThreshold < 0 {
 		return command.Usage(errors.New("--cluster-success-threshold and --cluster-failure-threshold must not be negative"))
 	}
-	// Zero is "at once" here, and "as usual" for the loop.
+	// 0 means "at once" in the flags and "the default" in the loop.
 	o.loops.SuccessThreshold = max(o.loops.SuccessThreshold, time.Nanosecond)
 	o.loops.FailureThreshold = max(o.loops.FailureThreshold, time.Nanosecond)
 	for _, w := range o.workers() {

@@ -1,6 +1,6 @@
-// Package guard keeps people from deleting what would take more with it than they mean.
+// Package guard refuses deletions that would remove more than the user expects.
 //
-// In goes a deletion; out comes a refusal that says what would go and what to do instead,
-// or nothing. What is refused is so for everybody. It reads the control plane's own objects
-// and changes nothing.
+// In goes a deletion; out comes nothing, or a refusal with what would be removed and what
+// to do instead. A refusal holds for every user. The package reads the control plane's own
+// objects and changes nothing.
 package guard

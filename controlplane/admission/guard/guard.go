@@ -23,11 +23,10 @@ import (
 	"github.com/flotilla-io/flotilla/policies/hubclaim"
 )
 
-// Guard refuses deletions that would take down what runs in clusters although
-// nobody asked for that: of the namespace that holds a cluster's Works, of Works
-// that are still needed, of a cluster while the control plane waits, and of what the
-// control plane is made of. What is refused
-// is so for everybody, administrators too.
+// Guard refuses deletions that would stop workloads in clusters although nobody asked for
+// that: of the namespace that holds a cluster's Works, of Works that are still needed, of
+// a cluster while the control plane waits after a restore, and of the definitions of the
+// control plane's own kinds. A refusal holds for every user, administrators too.
 type Guard struct {
 	*admission.Handler
 	hub dynamic.Interface
@@ -49,7 +48,7 @@ func New(kinds []string) *Guard {
 	return g
 }
 
-// SetDynamicClient is given by the server a client of its own.
+// SetDynamicClient sets the client. The server calls it with a client of its own.
 func (g *Guard) SetDynamicClient(hub dynamic.Interface) { g.hub = hub }
 
 // ValidateInitialization is called when the server is built.
@@ -60,8 +59,8 @@ func (g *Guard) ValidateInitialization() error {
 	return nil
 }
 
-// Validate refuses a deletion that would do harm. What has to be read for that is
-// read from the store: what is decided here is not put right later.
+// Validate refuses a deletion that would do harm. It reads from the store, not from a
+// cache, because a wrong decision is not corrected later.
 func (g *Guard) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if a.GetSubresource() != "" {
 		return nil
@@ -86,7 +85,7 @@ func (g *Guard) Validate(ctx context.Context, a admission.Attributes, _ admissio
 	return nil
 }
 
-// namespace says why a namespace must stay; nil if it may go.
+// namespace returns why a namespace must not be deleted; nil if it may be.
 func (g *Guard) namespace(ctx context.Context, name string) (why, err error) {
 	if name == workv1alpha2.NamespaceKarmadaSystem || name == workv1alpha2.NamespaceKarmadaCluster {
 		return errors.New("the control plane keeps there what it needs to reach its clusters"), nil
@@ -98,9 +97,9 @@ func (g *Guard) namespace(ctx context.Context, name string) (why, err error) {
 	return fmt.Errorf("it holds all that the fleet runs in cluster %s, which would be removed there; to take the cluster out of the fleet: flotilla unjoin %s", cluster, cluster), nil
 }
 
-// cluster says why a cluster must stay; nil if it may go: what the fleet runs there goes
-// with it, and while the control plane waits since it was set back it does not know all of
-// that. One that is not ready loses nothing by it.
+// cluster returns why a cluster must not be deleted; nil if it may be. Deleting it removes
+// what the fleet runs there, and while the control plane waits after a restore from an
+// older backup it does not know all of that. A cluster that is not ready loses nothing.
 func (g *Guard) cluster(ctx context.Context, a admission.Attributes) (why, err error) {
 	object, ok := a.GetOldObject().(metav1.Object)
 	if !ok {
@@ -128,8 +127,8 @@ func (g *Guard) cluster(ctx context.Context, a admission.Attributes) (why, err e
 	return errors.New("the control plane was set back to an older backup, and removes nothing from the cluster before somebody has said flotilla resume hub; with --dry-run that says what would be done"), nil
 }
 
-// clusterOf returns the cluster of an execution namespace, and whether it is in
-// the fleet and is to stay there.
+// clusterOf returns the cluster of an execution namespace, and whether that cluster exists
+// and is not being deleted.
 func (g *Guard) clusterOf(ctx context.Context, namespace string) (name string, lives bool, err error) {
 	name, ok := workv1alpha2.ClusterOfExecutionNamespace(namespace)
 	if !ok {
@@ -139,8 +138,8 @@ func (g *Guard) clusterOf(ctx context.Context, namespace string) (name string, l
 	return name, cluster != nil && cluster.GetDeletionTimestamp() == nil, err
 }
 
-// work says why a Work must stay; nil if it may go. The control plane itself
-// removes those that it made.
+// work returns why a Work must not be deleted; nil if it may be. The control plane itself
+// may delete any Work.
 func (g *Guard) work(ctx context.Context, a admission.Attributes) (why, err error) {
 	work, ok := a.GetOldObject().(metav1.Object)
 	if !ok || a.GetUserInfo() == nil || author.Own(a.GetUserInfo().GetName()) {
@@ -157,8 +156,8 @@ func (g *Guard) work(ctx context.Context, a admission.Attributes) (why, err erro
 	return fmt.Errorf("it is made for %s: what it holds would be taken down in cluster %s and made again; change that, or what places it, instead", user, cluster), nil
 }
 
-// userOf names the binding or namespace that a Work is made for and that still
-// wants it; empty for none.
+// userOf names the template or namespace that a Work was made for and that still needs it;
+// empty if there is none.
 func (g *Guard) userOf(ctx context.Context, work metav1.Object) (string, error) {
 	if owner := metav1.GetControllerOfNoCopy(work); owner != nil && owner.APIVersion == "v1" && owner.Kind == "Namespace" {
 		ns, err := g.find(ctx, corev1.SchemeGroupVersion.WithResource("namespaces"), "", owner.Name)
@@ -186,8 +185,8 @@ func (g *Guard) userOf(ctx context.Context, work metav1.Object) (string, error) 
 	return "", nil
 }
 
-// placedBy names the template of a binding that has a place in the cluster of an
-// execution namespace; empty if it has none.
+// placedBy names the template of a binding that is placed in the cluster of an execution
+// namespace; empty if it is not.
 func placedBy(found *unstructured.Unstructured, b workv1alpha2.Binding, namespace string) (string, error) {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(found.Object, b); err != nil {
 		return "", fmt.Errorf("read %s %s: %w", found.GetKind(), found.GetName(), err)
@@ -212,10 +211,10 @@ func placedBy(found *unstructured.Unstructured, b workv1alpha2.Binding, namespac
 	return "", nil
 }
 
-// definition says why a definition of a kind must stay; nil if it may go.
+// definition returns why a CustomResourceDefinition must not be deleted; nil if it may be.
 func (g *Guard) definition(a admission.Attributes) error {
 	name := a.GetName()
-	if object, ok := a.GetOldObject().(metav1.Object); ok { // of a whole collection, which has no name
+	if object, ok := a.GetOldObject().(metav1.Object); ok { // the deletion of a collection has no name
 		name = object.GetName()
 	}
 	if !g.own[name] {

@@ -7,13 +7,13 @@ import (
 )
 
 const (
-	// asksAtOnce and asksPerSecond are how many certificates one agent or token may
-	// ask for: a new one every few weeks, and some tries.
+	// asksAtOnce and asksPerSecond are how many certificates one agent or token may ask
+	// for. An agent needs a new one every few weeks, and may need some attempts.
 	asksAtOnce    = 10
 	asksPerSecond = 0.1
-	// RetryAfter is when the next one is due, in seconds.
+	// RetryAfter is after how many seconds a user may ask again.
 	RetryAfter = 10
-	// askers is how many of them are remembered.
+	// askers is how many users are remembered.
 	askers = 4096
 )
 
@@ -24,10 +24,10 @@ type Limit struct {
 	clock  clock.PassiveClock
 }
 
-// New returns a Limit that nobody has used yet.
+// New returns an unused Limit.
 func New(clk clock.PassiveClock) *Limit { return &Limit{limits: lru.New(askers), clock: clk} }
 
-// Allows reports whether a user may ask now, and counts it.
+// Allows reports whether a user may ask now. It counts each call that it allows.
 func (l *Limit) Allows(name string) bool {
 	limit, known := l.limits.Get(name)
 	if !known {

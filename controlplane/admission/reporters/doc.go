@@ -1,7 +1,7 @@
-// Package reporters keeps the names by which the control plane and its agents report
-// Events to themselves.
+// Package reporters reserves the names under which the control plane and its agents report
+// Events.
 //
-// In goes an Event that is written; out comes a refusal if it is reported in one of their
-// names by somebody else, or nothing. It says nothing of Events in any other name, nor
-// of what they are about.
+// In goes an Event that is written; out comes a refusal if another user reports it under
+// one of these names, or nothing. The package checks neither Events under other names nor
+// what an Event is about.
 package reporters

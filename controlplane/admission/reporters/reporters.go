@@ -17,14 +17,15 @@ import (
 )
 
 const (
-	// ControlPlane is the component that the loops report as.
+	// ControlPlane is the component name in the Events of loops.
 	ControlPlane = "flotilla"
-	// Agent is the component that the agents of clusters report as.
+	// Agent is the component name in the Events of clusters' agents.
 	Agent = "flotilla-agent"
 )
 
-// Reporters refuses Events in a name that is not the writer's: whoever may write Events
-// in a namespace could have the control plane say there what is not so.
+// Reporters refuses Events under a name that does not belong to the writer. Otherwise any
+// user who may write Events in a namespace could publish false reports in the control
+// plane's name.
 type Reporters struct{ *admission.Handler }
 
 var _ admission.ValidationInterface = Reporters{}
@@ -34,8 +35,8 @@ func New() Reporters {
 	return Reporters{admission.NewHandler(admission.Create, admission.Update)}
 }
 
-// Validate implements admission.ValidationInterface. An Event that was reported by the
-// control plane is changed by nobody else either.
+// Validate implements admission.ValidationInterface. It also refuses changes by others to
+// an Event that the control plane reported.
 func (Reporters) Validate(_ context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
 	if a.GetKind().Kind != "Event" || a.GetResource().Resource != "events" || owners.MayBringIdentity(a.GetUserInfo()) {
 		return nil
@@ -57,8 +58,8 @@ func (Reporters) Validate(_ context.Context, a admission.Attributes, o admission
 	return nil
 }
 
-// mayReportAs reports whether who is not the control plane may report by a name: by none that
-// people would take for the control plane's, or for one of a part of it.
+// mayReportAs reports whether a user outside the control plane may report under a name. He
+// may not if people could take it for the name of the control plane or of a part of it.
 func mayReportAs(who user.Info, name string) bool {
 	if name == Agent {
 		_, agent := identity.ClusterOfAgent(who.GetName())
@@ -67,15 +68,15 @@ func mayReportAs(who user.Info, name string) bool {
 	return !strings.ContainsFunc(name, foreign) && !strings.HasPrefix(skeleton(name), skeleton(ControlPlane))
 }
 
-// foreign reports whether a rune is none of ASCII: there are letters among those that look
-// like others, and much that nobody sees. The names of Kubernetes' newer Events have none.
+// foreign reports whether a rune is outside ASCII. Some of those look like ASCII letters,
+// and many are invisible. Kubernetes' newer Events API allows none in these names either.
 func foreign(r rune) bool { return r > unicode.MaxASCII }
 
-// alike makes one of what looks alike.
+// alike maps characters that look alike to one of them.
 var alike = strings.NewReplacer("i", "l", "1", "l", "|", "l", "0", "o")
 
-// skeleton returns what people see in a name of ASCII, in any font, and wherever it is
-// printed without what a terminal would obey, or blanks.
+// skeleton reduces an ASCII name to what people recognize in any font: in lower case,
+// without spaces and control characters, and with similar characters unified.
 func skeleton(name string) string {
 	seen := strings.Map(func(r rune) rune {
 		if r == ' ' || unicode.IsControl(r) {

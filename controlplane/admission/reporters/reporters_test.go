@@ -6,8 +6,8 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
-// TestNamesThatLookLikeTheControlPlanes: what people would read as its name, or as one of
-// a part of it, is not for others.
+// TestNamesThatLookLikeTheControlPlanes checks that other users cannot report under a name
+// that people could take for the control plane's or for that of a part of it.
 func TestNamesThatLookLikeTheControlPlanes(t *testing.T) {
 	agent := &user.DefaultInfo{Name: "system:karmada:agent:east"}
 	for name, tc := range map[string]struct {

@@ -14,9 +14,9 @@ import (
 	"github.com/flotilla-io/flotilla/policies/access"
 )
 
-// Spaces refuses to make namespaces of clusters, and to give rights in them: whoever has
-// one before its cluster joins would read there what others have sent to it, Secrets
-// among that.
+// Spaces refuses to create namespaces of clusters and to grant rights in them. A user with
+// such a namespace could read there what others send to the cluster once it joins, Secrets
+// included.
 type Spaces struct{ *admission.Handler }
 
 var _ admission.ValidationInterface = Spaces{}
@@ -31,11 +31,11 @@ func (Spaces) Validate(_ context.Context, a admission.Attributes, _ admission.Ob
 	}
 	obj, err := meta.Accessor(a.GetObject())
 	if err != nil || obj.GetDeletionTimestamp() != nil {
-		return nil //nolint:nilerr // what has no metadata is neither, and what goes gives nothing
+		return nil //nolint:nilerr // neither kind lacks metadata, and a deleted object grants nothing
 	}
 	switch kind := a.GetKind().GroupKind(); {
 	case kind == corev1.SchemeGroupVersion.WithKind("Namespace").GroupKind() && a.GetOperation() == admission.Create:
-		if _, of := workv1alpha2.ClusterOfExecutionNamespace(obj.GetName()); of { // the request has no name yet where the server makes it
+		if _, of := workv1alpha2.ClusterOfExecutionNamespace(obj.GetName()); of { // a has no generated name
 			return admission.NewForbidden(a, errors.New("the control plane makes the namespaces karmada-es-* when clusters join, for what is sent to them: take another name"))
 		}
 	case access.Gives(kind):

@@ -24,10 +24,10 @@ import (
 	"github.com/flotilla-io/flotilla/internal/registration/identity"
 )
 
-// Twins refuses to have one cluster in the fleet under two names. Who registers looks
-// at that, too; but two who look in one moment see nothing of each other. So whoever
-// is to have an id holds a Lease by the name of that id before the other clusters are
-// looked at: of two, one has it.
+// Twins refuses one cluster under two names. A client that registers a cluster checks that
+// too, but two clients at the same moment do not see each other. So a request first takes
+// a Lease named by the id and then looks at the other Clusters: of two requests, only one
+// gets the Lease.
 type Twins struct {
 	*admission.Handler
 	hub   dynamic.Interface
@@ -44,7 +44,7 @@ func New(clk clock.WithTicker) *Twins {
 	return &Twins{Handler: admission.NewHandler(admission.Create, admission.Update, admission.Delete), clock: clk}
 }
 
-// SetDynamicClient is given by the server a client of its own.
+// SetDynamicClient sets the client. The server calls it with a client of its own.
 func (p *Twins) SetDynamicClient(hub dynamic.Interface) { p.hub = hub }
 
 // ValidateInitialization is called when the server is built.
@@ -55,8 +55,8 @@ func (p *Twins) ValidateInitialization() error {
 	return nil
 }
 
-// Validate refuses a Cluster whose id another one has, or is about to have. A change
-// that leaves the id as it is costs nothing.
+// Validate refuses a Cluster whose id another Cluster has or is about to have. A change
+// that keeps the id makes no requests.
 func (p *Twins) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if a.GetOperation() == admission.Delete {
 		return asRefusal(a, p.leave(ctx, a))
@@ -80,8 +80,8 @@ func (p *Twins) Validate(ctx context.Context, a admission.Attributes, _ admissio
 	return asRefusal(a, err)
 }
 
-// leave gives up the Lease of a Cluster that is to be deleted: it is there to be seen
-// until it is gone.
+// leave releases the Lease of a Cluster that is about to be deleted. Until the Cluster is
+// gone, alone still finds it.
 func (p *Twins) leave(ctx context.Context, a admission.Attributes) error {
 	cluster, ok := a.GetOldObject().(*clusterv1alpha1.Cluster)
 	if !ok || a.GetSubresource() != "" || a.IsDryRun() || cluster.Spec.ID == "" {
@@ -90,7 +90,7 @@ func (p *Twins) leave(ctx context.Context, a admission.Attributes) error {
 	return p.release(ctx, cluster)
 }
 
-// release gives up the Lease of an id, if the cluster holds it.
+// release deletes the Lease of a cluster's id, if that cluster holds it.
 func (p *Twins) release(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
 	found, err := p.leases().Get(ctx, leaseOf(cluster.Spec.ID), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -120,7 +120,8 @@ func leaseOf(id string) string {
 	return "cluster-id-" + hex.EncodeToString(sum[:16])
 }
 
-// errTwin says that a cluster is in the fleet by another name.
+// errTwin is the message of a refusal: the cluster is registered under another name, or is
+// being registered.
 type errTwin string
 
 // Error implements error.
@@ -138,7 +139,7 @@ func asRefusal(a admission.Attributes, err error) error {
 	}
 }
 
-// alone errs if another Cluster has the id.
+// alone returns an error if another Cluster has the id.
 func (p *Twins) alone(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
 	list, err := p.hub.Resource(clusterv1alpha1.GroupVersion.WithResource("clusters")).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -156,16 +157,17 @@ func (p *Twins) alone(ctx context.Context, cluster *clusterv1alpha1.Cluster) err
 }
 
 const (
-	// registrationGrace is longer than a request takes: who held the Lease longer ago and has no
-	// Cluster will not have one by that request.
+	// registrationGrace is longer than a request takes. A holder that took the Lease longer
+	// ago and has no Cluster will not get one by that request.
 	registrationGrace = 70 * time.Second
-	// soon is how long to wait for the Cluster of whoever was quicker, every so often.
+	// soon is how long to wait for the Cluster of the holder, and soonEvery how often to look.
 	soon, soonEvery = 2 * time.Second, 50 * time.Millisecond
 	// idLabel distinguishes the Leases of ids from others.
 	idLabel = "cluster.flotilla.io/registration"
 )
 
-// take has the Lease of an id be that of the cluster, or says whose it is.
+// take acquires the Lease of the id for the cluster, or returns an error that names the
+// holder.
 func (p *Twins) take(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
 	wanted := &coordinationv1.Lease{
 		TypeMeta: metav1.TypeMeta{APIVersion: coordinationv1.SchemeGroupVersion.String(), Kind: "Lease"},
@@ -199,14 +201,14 @@ func (p *Twins) take(ctx context.Context, cluster *clusterv1alpha1.Cluster) erro
 	return wrapped("hold the id of the cluster", err)
 }
 
-// await errs while another one may get the id that it holds, or has it.
+// await returns an error if the holder's Cluster has the id, or may still get it.
 func (p *Twins) await(ctx context.Context, holder string, cluster *clusterv1alpha1.Cluster, lease *coordinationv1.Lease) error {
 	left := registrationGrace
 	if since := lease.Spec.AcquireTime; since != nil {
 		left = registrationGrace - p.clock.Since(since.Time)
 	}
 	if left <= 0 || left > registrationGrace {
-		return nil // those that are there are looked at anyway
+		return nil // alone checks the existing Clusters anyway
 	}
 	var has bool
 	err := wait.PollUntilContextTimeout(ctx, soonEvery, soon, true, func(ctx context.Context) (bool, error) {

@@ -7,18 +7,18 @@ import (
 )
 
 const (
-	// ways is how many strings are in a set. As many can share a hash before one of
-	// them takes another's place.
+	// ways is how many strings a set holds. That many can share a hash before one replaces
+	// another.
 	ways = 4
-	// sets times ways is how many strings are kept: far more than there are keys,
+	// sets times ways is how many strings are kept: far more than there are different keys,
 	// kinds and reasons.
 	sets = 1 << 9
-	// longest is how many bytes a string has at most that is kept.
+	// longest is the largest length in bytes of a string that is kept.
 	longest = 256
 )
 
-// Pool is the strings that were seen last, a set-associative cache. It is safe for use
-// by several goroutines. Use New.
+// Pool is a set-associative cache of the strings that were seen last. It is safe for
+// concurrent use. Use New.
 type Pool struct {
 	seed maphash.Seed
 	sets [sets][ways]atomic.Pointer[string]
@@ -27,15 +27,15 @@ type Pool struct {
 // New returns an empty pool.
 func New() *Pool { return &Pool{seed: maphash.MakeSeed()} }
 
-// String returns a string that says the same as s and shares its memory with those
-// that were returned before it, as long as no other string has taken its place.
+// String returns a string equal to s that shares its memory with equal strings returned
+// before, unless another string has replaced it in the pool.
 func String[T ~string](p *Pool, s T) T {
 	if s == "" || len(s) > longest {
 		return s
 	}
 	hash := maphash.String(p.seed, string(s))
 	set := &p.sets[hash%sets]
-	way := &set[hash/sets%ways] // whose string gives way if there is no room
+	way := &set[hash/sets%ways] // replaced if the set is full
 	for i := range set {
 		known := set[i].Load()
 		if known == nil {
@@ -51,7 +51,7 @@ func String[T ~string](p *Pool, s T) T {
 	return T(own)
 }
 
-// Keys has a map's keys share their memory.
+// Keys replaces the keys of a map by those of the pool.
 func Keys[V any](p *Pool, m map[string]V) {
 	for key, value := range m {
 		m[String(p, key)] = value // the key that was assigned last is the one that the map holds

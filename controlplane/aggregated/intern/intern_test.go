@@ -50,9 +50,9 @@ func TestKeysStayWhatTheyAre(t *testing.T) {
 	}
 }
 
-// The texts of an object share their memory with those of the next one, however
-// they happen to be hashed: each pool hashes in a way of its own. So many have
-// room even if all of them hash alike.
+// The strings of an object share their memory with those of the next one, whatever their
+// hashes are: each pool has its own seed. So few strings fit even if they all have the same
+// hash.
 func TestKeysShareTheirMemory(t *testing.T) {
 	const keys = 4
 	for range 5000 {
@@ -74,7 +74,7 @@ func TestKeysShareTheirMemory(t *testing.T) {
 	}
 }
 
-// Texts that take each other's place are still what they were.
+// Strings that replace each other in the pool keep their content.
 func TestManyTextsByMany(t *testing.T) {
 	p := intern.New()
 	var all sync.WaitGroup
