@@ -177,7 +177,7 @@ func standing(in *Input) *Standing {
 	s := &Standing{Clusters: targets(plan.SpecOf(b).Clusters), Term: b.BindingStatus().SchedulerObservedAffinityName}
 	if record, ok := placement.RecordOf(b); ok {
 		s.Reason, s.Message, s.Term = record.Reason, record.Message, record.AffinityName
-		s.Moved = moved.Of(record, spec, moved.In(in.Works), in.Template, in.Now)
+		s.Moved = moved.Data(moved.Text(record.LastMove, spec, moved.In(in.Works), in.Now), record.LastMove, spec, in.Template)
 		s.Returns = append(failover.Returning(record.Left, spec, record.Moves, in.Now), moved.Back(record.Drained, in.Clusters)...)
 		if !record.At.IsZero() {
 			s.At = record.At.DeepCopy()

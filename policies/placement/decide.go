@@ -15,7 +15,6 @@ import (
 	"github.com/flotilla-io/flotilla/policies/eviction"
 	"github.com/flotilla-io/flotilla/policies/failover"
 	"github.com/flotilla-io/flotilla/policies/placement/answers"
-	"github.com/flotilla-io/flotilla/policies/placement/ended"
 	"github.com/flotilla-io/flotilla/policies/placement/framework"
 )
 
@@ -57,9 +56,6 @@ type Record struct {
 	// Left are the clusters that it was moved off because they, or it there, failed, and that its
 	// policy has it return to. One goes out of it as one of Drained does.
 	Left []failover.Left `json:"left,omitempty"`
-	// Ended are the copies that had come to their end in clusters that have left the fleet: they are not placed anew. Forgotten
-	// when users have the template placed otherwise, or anew. Nil: there are none.
-	Ended []ended.Copy `json:"ended,omitempty"`
 	// Rules are the failover rules that were in force, where there are some. A change of them alone is not written.
 	Rules *failover.Noted `json:"failover,omitempty"`
 	answers.Asked
@@ -175,14 +171,13 @@ func Decide(b workv1alpha2.Binding, in Situation, opts Options) (Decision, bool)
 	if !Mine(b, opts.SchedulerName) {
 		return s.vacate(in, opts)
 	}
-	endIn(&s, in.Clusters)
 	forbidden, next := barred(&s, in, opts)
 	s.back = failover.BackTo(s.record.Left, in.Clusters, s.spec, forbidden, movesOf(s.record), in.Now)
 	why, due := s.due(in.Clusters)
 	kept := opts.Failover.Withhold(forbidden, b)
 	evicted := targetsIn(s.spec.Clusters, forbidden)
 	next = failover.Earlier(next, s.back.Next)
-	if !due && len(s.rest.Clusters) == len(s.spec.Clusters) && len(evicted) == 0 && len(kept.Clusters) == 0 && s.record.Stays == nil && slices.EqualFunc(s.record.Left, s.back.Left, failover.Left.Equal) {
+	if !due && len(evicted) == 0 && len(kept.Clusters) == 0 && s.record.Stays == nil && slices.EqualFunc(s.record.Left, s.back.Left, failover.Left.Equal) {
 		return Decision{Next: next}, false
 	}
 	a := placing{state: &s, in: in, opts: opts, barred: forbidden, full: kept.Clusters}
@@ -224,7 +219,7 @@ func RequestOf(b workv1alpha2.Binding, peers framework.Peers) Request {
 }
 
 func (s *state) request(peers framework.Peers) Request {
-	return Request{Spec: s.rest, Peers: peers, ObservedAffinity: s.affinity(), Fresh: afresh(s)}
+	return Request{Spec: s.spec, Peers: peers, ObservedAffinity: s.affinity(), Fresh: afresh(s)}
 }
 
 func (s *state) outcome(result Result, err error) Decision {

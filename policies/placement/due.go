@@ -10,7 +10,6 @@ import (
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/failover"
-	"github.com/flotilla-io/flotilla/policies/placement/ended"
 	"github.com/flotilla-io/flotilla/policies/placement/replicas"
 	"github.com/flotilla-io/flotilla/policies/selector"
 )
@@ -67,11 +66,6 @@ type state struct {
 	recorded bool
 	// placement of the spec as the applied-placement annotation would have it.
 	placement string
-	// ended is what has ended in clusters that have left, or leave, and rest the spec without it; settled says that
-	// nothing is to be placed any more.
-	ended   []ended.Copy
-	rest    *workv1alpha2.ResourceBindingSpec
-	settled bool
 	// back is when it returns to clusters that failed.
 	back failover.Back
 }
@@ -79,26 +73,14 @@ type state struct {
 func stateOf(b workv1alpha2.Binding) state {
 	s := state{Binding: b, spec: b.BindingSpec(), placement: AppliedPlacement(b.BindingSpec().Placement)}
 	s.record, s.recorded = RecordOf(b)
-	endIn(&s, Snapshot{})
 	return s
-}
-
-// endIn has what s is to be placed as leave out what has ended in clusters that leave or have left, unless it is to be placed
-// otherwise, or anew. A snapshot without clusters says nothing of these.
-func endIn(s *state, snap Snapshot) {
-	if s.ended = s.record.Ended; s.placementChanged() || s.rebalances() {
-		s.ended = nil
-	} else if snap.Len() > 0 {
-		s.ended = ended.Of(s.Binding, s.ended, snap.leaves)
-	}
-	s.rest, s.settled = ended.Rest(s.spec, s.ended)
 }
 
 func (s *state) due(snap Snapshot) (reason string, due bool) {
 	switch {
 	case s.placementChanged():
 		return DuePlacementChanged, true
-	case isOtherwise(s):
+	case replicasChanged(s.spec):
 		return DueReplicasChanged, true
 	case s.rebalances():
 		return DueRebalance, true
@@ -106,7 +88,7 @@ func (s *state) due(snap Snapshot) (reason string, due bool) {
 		return DueFailBack, true
 	case !IsWorkload(s.spec) || replicas.Duplicates(strategy(s.spec)):
 		return DueAlways, true
-	case leaving(s.rest, snap):
+	case leaving(s.spec, snap):
 		return DueClusterLeaving, true
 	case s.strayed(snap):
 		return DueClusterStrayed, true
@@ -123,7 +105,7 @@ func (s *state) due(snap Snapshot) (reason string, due bool) {
 // come and go.
 func Answered(b workv1alpha2.Binding) bool {
 	s := stateOf(b)
-	return !s.placementChanged() && !isOtherwise(&s) && !s.rebalances()
+	return !s.placementChanged() && !replicasChanged(s.spec) && !s.rebalances()
 }
 
 // affinity returns the affinity term in force, from the record where there is
@@ -193,9 +175,6 @@ func findTerm(terms []policyv1alpha1.ClusterAffinityTerm, name string) *policyv1
 	return nil
 }
 
-// isOtherwise reports whether other replicas are to be placed than are.
-func isOtherwise(s *state) bool { return !s.settled && replicasChanged(s.rest) }
-
 func replicasChanged(spec *workv1alpha2.ResourceBindingSpec) bool {
 	if !IsWorkload(spec) {
 		return false
@@ -239,13 +218,12 @@ func (s *state) rebalances() bool {
 func afresh(s *state) bool { return len(s.back.Stable) > 0 || s.rebalances() }
 
 func leaving(spec *workv1alpha2.ResourceBindingSpec, snap Snapshot) bool {
-	return slices.ContainsFunc(namesOf(spec.Clusters), snap.leaves)
-}
-
-// leaves reports whether a cluster leaves the fleet, or has left it.
-func (s Snapshot) leaves(cluster string) bool {
-	c, found := s.Cluster(cluster)
-	return !found || c.DeletionTimestamp != nil
+	for _, t := range spec.Clusters {
+		if c, ok := snap.Cluster(t.Name); !ok || c.DeletionTimestamp != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // strayed reports whether the affinity in force does not mean a target any more:

@@ -216,7 +216,7 @@ func (p *placing) try(barred failover.Due) Decision {
 	req := p.request(p.in.Peers)
 	full := slices.Concat(p.full, failover.Finished(p.Binding))
 	req.Barred, req.Full, req.Returns, req.Home, req.Estimates = barred, full, p.returns, p.home(), p.in.Estimates
-	result, err := placeRest(p, req)
+	result, err := Place(req, p.in.Clusters, p.opts)
 	d := p.outcome(result, err)
 	d.Record.Plugins = p.opts.own()
 	if err != nil {
@@ -225,23 +225,10 @@ func (p *placing) try(barred failover.Due) Decision {
 	return d
 }
 
-// placeRest places what has not ended elsewhere, where there is some.
-func placeRest(p *placing, req Request) (result Result, err error) {
-	none := Result{AffinityName: p.affinity()}
-	if p.settled {
-		return none, nil
-	}
-	result, err = Place(req, p.in.Clusters, p.opts)
-	if len(p.ended) > 0 && len(p.rest.Clusters) == 0 && fitsNobody(err) { // all that ran has ended
-		return none, nil
-	}
-	return result, err
-}
-
 // keep returns the present placement as a decision.
 func (p *placing) keep() Decision {
 	applied, _ := p.applied()
-	d := Decision{Clusters: p.rest.Clusters, AppliedPlacement: applied, Record: p.record}
+	d := Decision{Clusters: p.spec.Clusters, AppliedPlacement: applied, Record: p.record}
 	if !p.recorded { // by a scheduler that keeps no record
 		d.Record = Record{Reason: workv1alpha2.BindingReasonSuccess, Message: workv1alpha2.SuccessfulSchedulingMessage, AffinityName: p.affinity()}
 	}
@@ -260,7 +247,7 @@ func (p *placing) finish(d Decision, evicted []string) Decision {
 		d.Record.Moves = &moves
 	}
 	d.Record.Drained, d.Record.Left = p.drained(&d), p.left(&d)
-	d.Evictions, d.Record.Ended = p.evictions(d.Clusters), p.ended
+	d.Evictions = p.evictions(d.Clusters)
 	return d
 }
 

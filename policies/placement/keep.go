@@ -31,7 +31,7 @@ func Refused(b workv1alpha2.Binding, refused Decision, snap Snapshot, reason, me
 		Record: Record{
 			Reason: reason, Message: message, AffinityName: s.affinity(), Cause: refusalCause(message),
 			Stays: refused.staysAll(message),
-			Moves: s.record.Moves, Drained: s.record.Drained, Left: s.record.Left, EvictionReported: s.record.EvictionReported, LastMove: s.record.LastMove, Rules: s.record.Rules, Ended: s.record.Ended,
+			Moves: s.record.Moves, Drained: s.record.Drained, Left: s.record.Left, EvictionReported: s.record.EvictionReported, LastMove: s.record.LastMove, Rules: s.record.Rules,
 		},
 	}
 	if stays, reported := d.Record.Stays, s.record.EvictionReported; stays != nil && (reported == nil || reported.Of != stays.Of) {

@@ -126,12 +126,12 @@ func (r *Reconciler) add(template *unstructured.Unstructured, items []workv1alph
 }
 
 // nowhere reports whether the binding is to be in no cluster, and not only because
-// it is not placed yet. What has ended in clusters that have left keeps what they reported of it.
+// it is not placed yet.
 func nowhere(b workv1alpha2.Binding) bool {
-	record, decided := placement.RecordOf(b)
-	if len(plan.Keeps(plan.SpecOf(b))) > 0 || len(record.Ended) > 0 {
+	if len(plan.Keeps(plan.SpecOf(b))) > 0 {
 		return false
 	}
+	_, decided := placement.RecordOf(b)
 	return decided || len(b.BindingStatus().AggregatedStatus) > 0
 }
 

@@ -20,7 +20,6 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter"
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 	"github.com/flotilla-io/flotilla/policies/placement"
-	"github.com/flotilla-io/flotilla/policies/placement/ended"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
@@ -82,9 +81,6 @@ func TestTotal(t *testing.T) {
 	there := &unstructured.Unstructured{Object: map[string]any{"kind": "X", "metadata": map[string]any{"name": "web"}}}
 	leaving := there.DeepCopy()
 	leaving.SetDeletionTimestamp(&metav1.Time{Time: time.Unix(1, 0)})
-	over := placement.Record{Reason: "Success", Ended: []ended.Copy{{Cluster: "a"}}}
-	done := placed("v1", "X")
-	done.Annotations = placement.Decision{Record: over, AppliedPlacement: "{}"}.Annotations()
 	undecided, held := placed("v1", "X"), placed("v1", "X")
 	undecided.Annotations, held.Annotations = nil, nil
 	held.Status.AggregatedStatus = one
@@ -98,19 +94,18 @@ func TestTotal(t *testing.T) {
 		outcome   rollup.Total
 		totals    bool
 	}{
-		"a template that is there":                                {present, ready, placed("v1", "X", "a"), one, 0, rollup.Total{}, true},
-		"one that is not known yet is looked at again":            {templates{nil, templatestore.Unknown}, ready, placed("v1", "X", "a"), one, unknownPause, rollup.Total{Pending: true}, false},
-		"not while there is nothing to tell it":                   {templates{nil, templatestore.Unknown}, ready, placed("v1", "X", "a"), nil, 0, rollup.Total{}, false},
-		"one that is gone":                                        {templates{nil, templatestore.Absent}, ready, placed("v1", "X", "a"), one, 0, rollup.Total{}, false},
-		"one that leaves":                                         {templates{leaving, templatestore.Present}, ready, placed("v1", "X", "a"), one, 0, rollup.Total{}, false},
-		"one of which no cluster has reported is left as it was":  {present, ready, placed("v1", "X", "a"), nil, 0, rollup.Total{}, false},
-		"one that has yet to be placed is left, too":              {present, ready, undecided, nil, 0, rollup.Total{}, false},
-		"one that is to stand nowhere has the status of nothing":  {present, ready, placed("v1", "X"), nil, 0, rollup.Total{}, true},
-		"one that has ended in clusters that have left keeps its": {present, ready, done, nil, 0, rollup.Total{}, false},
-		"one that nobody needs any more, too":                     {present, ready, held, nil, 0, rollup.Total{}, true},
-		"a rule that fails":                                       {present, fails, placed("v1", "X", "a"), one, firstRetry, rollup.Total{Fault: "boom"}, false},
-		"an answer that is on its way":                            {present, waits, placed("v1", "X", "a"), one, 7 * time.Second, rollup.Total{Pending: true}, false},
-		"one that says what held a moment ago":                    {present, behind, placed("v1", "X", "a"), one, 7 * time.Second, rollup.Total{Pending: true}, true},
+		"a template that is there":                               {present, ready, placed("v1", "X", "a"), one, 0, rollup.Total{}, true},
+		"one that is not known yet is looked at again":           {templates{nil, templatestore.Unknown}, ready, placed("v1", "X", "a"), one, unknownPause, rollup.Total{Pending: true}, false},
+		"not while there is nothing to tell it":                  {templates{nil, templatestore.Unknown}, ready, placed("v1", "X", "a"), nil, 0, rollup.Total{}, false},
+		"one that is gone":                                       {templates{nil, templatestore.Absent}, ready, placed("v1", "X", "a"), one, 0, rollup.Total{}, false},
+		"one that leaves":                                        {templates{leaving, templatestore.Present}, ready, placed("v1", "X", "a"), one, 0, rollup.Total{}, false},
+		"one of which no cluster has reported is left as it was": {present, ready, placed("v1", "X", "a"), nil, 0, rollup.Total{}, false},
+		"one that has yet to be placed is left, too":             {present, ready, undecided, nil, 0, rollup.Total{}, false},
+		"one that is to stand nowhere has the status of nothing": {present, ready, placed("v1", "X"), nil, 0, rollup.Total{}, true},
+		"one that nobody needs any more, too":                    {present, ready, held, nil, 0, rollup.Total{}, true},
+		"a rule that fails":                                      {present, fails, placed("v1", "X", "a"), one, firstRetry, rollup.Total{Fault: "boom"}, false},
+		"an answer that is on its way":                           {present, waits, placed("v1", "X", "a"), one, 7 * time.Second, rollup.Total{Pending: true}, false},
+		"one that says what held a moment ago":                   {present, behind, placed("v1", "X", "a"), one, 7 * time.Second, rollup.Total{Pending: true}, true},
 		"statuses that are too large to be added up": {present, ready, placed("v1", "X", "a"), flood, firstRetry,
 			rollup.Total{Fault: "aggregate status of X web: the clusters report more than 67108864 bytes together, which are the most that are added up"}, false},
 		"a status that is too large for its template": {present, huge, placed("v1", "X", "a"), one, 0,

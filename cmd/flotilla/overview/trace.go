@@ -299,7 +299,7 @@ func (t *tracer) placed(template *unstructured.Unstructured, b workv1alpha2.Bind
 	out := &lineage.Binding{Object: objectOf(b, ""), Fault: part.Fault, Released: rollup.Released(b)}
 	if record, ok := placement.RecordOf(b); ok {
 		out.Decided, out.Outcome, out.Message = record.At.UTC().Format(time.RFC3339), record.Reason, record.Message
-		out.Moved = moved.Of(record, b.BindingSpec(), moved.In(works), template, time.Time{})
+		out.Moved = moved.Data(moved.Text(record.LastMove, b.BindingSpec(), moved.In(works), time.Time{}), record.LastMove, b.BindingSpec(), template)
 	}
 	t.out.Binding = out
 	switch {

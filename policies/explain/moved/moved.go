@@ -63,24 +63,6 @@ func Text(m *eviction.Move, spec *workv1alpha2.ResourceBindingSpec, in []string,
 	return text + "copies in " + strings.Join(left, ", ") + " are to go" + again
 }
 
-// Of returns everything that the record of a decision shows about how a template
-// came to be where it is: its last move, as by Text and Data, and the clusters
-// that it left after it had ended there. Empty where there is nothing.
-func Of(record placement.Record, spec *workv1alpha2.ResourceBindingSpec, in []string, template *unstructured.Unstructured, now time.Time) string {
-	text := Data(Text(record.LastMove, spec, in, now), record.LastMove, spec, template)
-	if len(record.Ended) == 0 {
-		return text
-	}
-	names, have := make([]string, len(record.Ended)), "has"
-	for i, c := range record.Ended {
-		names[i] = c.Cluster
-	}
-	if len(names) > 1 {
-		have = "have"
-	}
-	return strings.TrimPrefix(text+"; it has come to its end in "+strings.Join(names, ", ")+", which "+have+" left, and does not run once more for that", "; ")
-}
-
 // Data adds to a text of Text what becomes of the data of a template that makes
 // volume claims, in the clusters that it has left for good.
 func Data(text string, m *eviction.Move, spec *workv1alpha2.ResourceBindingSpec, template *unstructured.Unstructured) string {

@@ -17,7 +17,6 @@ import (
 	"github.com/flotilla-io/flotilla/policies/explain/moved"
 	"github.com/flotilla-io/flotilla/policies/failover"
 	"github.com/flotilla-io/flotilla/policies/placement"
-	"github.com/flotilla-io/flotilla/policies/placement/ended"
 )
 
 // TestText checks that an old copy counts as there while its Work exists, until
@@ -89,27 +88,6 @@ func TestBack(t *testing.T) {
 		"not by itself to east, of which the drain is over: flotilla uncordon east --return has it placed anew, by what counts now",
 		"not to west, which is drained: flotilla uncordon west --return ends that, and has it placed anew",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-// TestOfARecord checks that a workload's end in clusters that it has left is
-// shown with its last move, or without one.
-func TestOfARecord(t *testing.T) {
-	noon := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
-	move := &eviction.Move{From: []string{"west"}, To: []string{"north"}, Why: "it failed", At: metav1.NewTime(noon), Ended: ptr.To(metav1.NewTime(noon.Add(time.Minute)))}
-	const came, over = "from west to north at 2026-01-02 12:00:00 UTC: it failed; the old copy went at 12:01:00 UTC", "it has come to its end in east, south, which have left, and does not run once more for that"
-	spec := &workv1alpha2.ResourceBindingSpec{Clusters: []workv1alpha2.TargetCluster{{Name: "north"}}}
-	both := []ended.Copy{{Cluster: "east"}, {Cluster: "south"}}
-	got := []string{
-		moved.Of(placement.Record{}, spec, nil, nil, time.Time{}),
-		moved.Of(placement.Record{LastMove: move}, spec, nil, nil, time.Time{}),
-		moved.Of(placement.Record{Ended: both}, &workv1alpha2.ResourceBindingSpec{}, nil, nil, time.Time{}),
-		moved.Of(placement.Record{LastMove: move, Ended: both}, spec, nil, nil, time.Time{}),
-		moved.Of(placement.Record{Ended: both[:1]}, spec, nil, nil, time.Time{}),
-	}
-	want := []string{"", came, over, came + "; " + over, "it has come to its end in east, which has left, and does not run once more for that"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
