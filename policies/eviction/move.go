@@ -54,14 +54,6 @@ func MoveOf(before, after []workv1alpha2.TargetCluster, why string, now time.Tim
 	return &Move{From: some(from), To: some(to), Why: excerpt.Message(why, mostWhy), At: seconds(now)}
 }
 
-// Between returns m as the move from one placement to another. Nil stays nil.
-func (m *Move) Between(before, after []workv1alpha2.TargetCluster) *Move {
-	if m == nil {
-		return nil
-	}
-	return MoveOf(before, after, m.Why, m.At.Time)
-}
-
 // Until returns m given the present eviction tasks of its binding: it ends now if
 // no task is for a cluster in From. Nil stays nil, and a move that has ended
 // stays as it is.

@@ -10,22 +10,15 @@ import (
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/eviction"
-	"github.com/flotilla-io/flotilla/policies/placement/replicas"
 	"github.com/flotilla-io/flotilla/policies/placement/unfit"
 )
 
 // Refused returns the decision in place of one that the server did not
 // take: b stays where it is, but for clusters of snap that are leaving, and says why, also of the clusters that it
-// was to be moved off. With clusters in snap it is moved off these with what it takes there, where that can be. The second result reports whether there is anything to write: b may say so already.
+// was to be moved off. The second result reports whether there is anything to write: b may say so already.
 func Refused(b workv1alpha2.Binding, refused Decision, snap Snapshot, reason, message string, now time.Time) (Decision, bool) {
 	s := stateOf(b)
 	applied, _ := s.applied()
-	if within := replicas.Within(s.spec.Placement, s.spec.Clusters, refused.Clusters); len(refused.Evicts) > 0 && snap.Len() > 0 && len(within) > 0 {
-		d := refused // what ran there is used already
-		d.Clusters, d.AppliedPlacement, d.Record.LastMove = within, applied, refused.Record.LastMove.Between(s.spec.Clusters, within)
-		d.Record.Reason, d.Record.Message, d.Record.Cause = reason, message, refusalCause(message)
-		return d, s.stamp(&d, now)
-	}
 	d := Decision{
 		Clusters: staying(s.spec.Clusters, snap), Evictions: s.spec.GracefulEvictionTasks, AppliedPlacement: applied,
 		Record: Record{

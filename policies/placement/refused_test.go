@@ -39,7 +39,7 @@ func TestWhatARefusalKeeps(t *testing.T) {
 	}
 }
 
-// TestARefusedMoveSaysWhatStays: what a server keeps from leaving a cluster even with what ran there says so, also where it had refused the same before
+// TestARefusedMoveSaysWhatStays: what a quota keeps from leaving a cluster says so, also where it had refused the same before
 // that was to be left, and not any more once it is not.
 func TestARefusedMoveSaysWhatStays(t *testing.T) {
 	now := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
@@ -52,7 +52,7 @@ func TestARefusedMoveSaysWhatStays(t *testing.T) {
 		if !changed {
 			t.Fatal("nothing is decided")
 		}
-		return placement.Refused(b, d, placement.Snapshot{}, workv1alpha2.BindingReasonQuotaExceeded, message, now)
+		return placement.Refused(b, d, in.Clusters, workv1alpha2.BindingReasonQuotaExceeded, message, now)
 	}
 	stays := func(when string, in placement.Situation, want []string, why string) {
 		t.Helper()
@@ -81,59 +81,6 @@ func TestARefusedMoveSaysWhatStays(t *testing.T) {
 	stays("as it grows", well, nil, "")
 	stays("as it is to leave", drained, []string{"a"}, "It stays in a (untolerated taint {drill:NoExecute}): its move is refused: "+message)
 	stays("as it may stay", well, nil, "")
-}
-
-// TestARefusedMoveTakesAlongWhatRan: what a quota does not let grow leaves a cluster with what it had there: that is used
-// already. The rest of it goes on being refused.
-func TestARefusedMoveTakesAlongWhatRan(t *testing.T) {
-	now := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
-	const message = "quota team: cpu: 3 of 2"
-	byRoom := policyv1alpha1.Placement{ReplicaScheduling: divided(policyv1alpha1.ReplicaDivisionPreferenceAggregated, nil)}
-	anywhere := policyv1alpha1.Placement{}
-	atLeast := func(n int, by policyv1alpha1.SpreadFieldValue) policyv1alpha1.Placement {
-		return policyv1alpha1.Placement{SpreadConstraints: []policyv1alpha1.SpreadConstraint{{SpreadByField: by, MinGroups: n}}}
-	}
-	for name, tc := range map[string]struct {
-		placement   policyv1alpha1.Placement
-		replicas    int32
-		rooms, was  string
-		grows       int32
-		joins       string
-		want, tasks string // nothing: it stays
-	}{
-		"one that is to have more replicas":     {placement: byRoom, replicas: 2, rooms: "a:9 b:9", was: "a:2", grows: 1, want: "{b:2}", tasks: "a Gracefully"},
-		"the same, in two of which one is left": {placement: byRoom, replicas: 12, rooms: "a:6 b:6 c:20", was: "a:6 b:6", grows: 3, want: "{b:6, c:6}", tasks: "a Gracefully"},
-		"one that is to run in more clusters":   {placement: anywhere, replicas: 2, rooms: "a:9 b:9", was: "a:2 b:2", joins: "c:9 d:9", want: "{b:2, c:2}", tasks: "a Gracefully"},
-		"the same, with more replicas in each":  {placement: anywhere, replicas: 2, rooms: "a:9", was: "a:2", joins: "c:9 d:9", grows: 1, want: "{c:2}", tasks: "a Gracefully"},
-		"one that is to be in two, and is":      {placement: atLeast(2, policyv1alpha1.SpreadByFieldCluster), replicas: 2, rooms: "a:9 b:9", was: "a:2 b:2", joins: "c:9 d:9", want: "{b:2, c:2}", tasks: "a Gracefully"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			b := placedOn(t, deployment(tc.replicas, tc.placement), tc.rooms, tc.was, now)
-			b.Spec.Replicas += tc.grows
-			in := placement.Situation{Clusters: evictFleet(tc.rooms+" "+tc.joins, "a", now.Add(-time.Hour)), Now: now}
-			opts := placement.Options{Failover: failover.Rules{Taints: true}}
-			decided := func() placement.Decision {
-				t.Helper()
-				d, changed := placement.Decide(b, in, opts)
-				if !changed {
-					t.Fatal("nothing is decided")
-				}
-				return d
-			}
-			d, _ := placement.Refused(b, decided(), in.Clusters, workv1alpha2.BindingReasonQuotaExceeded, message, now)
-			d.Put(b)
-			got, _ := placement.RecordOf(b)
-			if text := placement.Text(b.Spec.Clusters); text != tc.want || tasksOf(b.Spec.GracefulEvictionTasks) != tc.tasks {
-				t.Errorf("it is placed in %s, and leaves %q; want %s, and %q", text, tasksOf(b.Spec.GracefulEvictionTasks), tc.want, tc.tasks)
-			}
-			if got.Reason != workv1alpha2.BindingReasonQuotaExceeded || got.Message != message || got.Stays != nil || got.LastMove == nil {
-				t.Errorf("it says %+v", got)
-			}
-			if again, changed := placement.Refused(b, decided(), in.Clusters, workv1alpha2.BindingReasonQuotaExceeded, message, now); changed {
-				t.Errorf("it is written again: %+v", again)
-			}
-		})
-	}
 }
 
 // TestARefusalKeepsNoClusterInTheFleet: what cannot grow elsewhere leaves a cluster that is leaving all the same.

@@ -35,7 +35,7 @@ func newDrained(t *testing.T) *drained {
 	})
 	for _, name := range []string{"east", "west"} {
 		c := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		c.Spec.SyncMode, c.Spec.ID, c.Spec.Region = clusterv1alpha1.Pull, "id-of-"+name, "eu"
+		c.Spec.SyncMode, c.Spec.ID = clusterv1alpha1.Pull, "id-of-"+name
 		d.check(d.env.Hub.Create(t.Context(), c))
 		c.Status.Conditions = []metav1.Condition{{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionTrue, Reason: clusterv1alpha1.ClusterReadyReason, LastTransitionTime: metav1.Now()}}
 		c.Status.APIEnablements = []clusterv1alpha1.APIEnablement{{GroupVersion: "apps/v1", Resources: []clusterv1alpha1.APIResource{{Name: "deployments", Kind: "Deployment"}}}}
@@ -128,8 +128,8 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// TestDrainOverQuota drains a cluster that a quota keeps a template in, as that spreads over regions: it is named with what to do,
-// and the drain ends. Once the quota is raised it goes.
+// TestDrainOverQuota drains a cluster that a quota keeps a template in: that is named with what to do, and the drain ends. Once
+// the quota is raised it goes.
 func TestDrainOverQuota(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs a control plane")
@@ -142,8 +142,7 @@ func TestDrainOverQuota(t *testing.T) {
 	d.check(d.env.Hub.Create(t.Context(), quota))
 	d.run("web", "east", "west")
 	b := d.until("web", "it is there", func(*workv1alpha2.ResourceBinding) bool { return true })
-	d.check(d.env.Hub.Patch(t.Context(), b, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"replicas":8,"replicaRequirements":{"resourceRequest":{"cpu":"1"}},
-		"placement":{"spreadConstraints":[{"spreadByField":"region","minGroups":1},{"spreadByField":"cluster","minGroups":1}]}}}`))))
+	d.check(d.env.Hub.Patch(t.Context(), b, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"replicas":8,"replicaRequirements":{"resourceRequest":{"cpu":"1"}}}}`))))
 	d.until("web", "more is refused", func(b *workv1alpha2.ResourceBinding) bool {
 		r, _ := placement.RecordOf(b)
 		return r.Reason == workv1alpha2.BindingReasonQuotaExceeded
