@@ -11,8 +11,8 @@ import (
 	"github.com/flotilla-io/flotilla/internal/command"
 )
 
-// completeNoFiles keeps shells from offering files where a command takes names, or
-// nothing. Those that take files say so by flags; kubectl's words are its own.
+// completeNoFiles prevents shells from offering files where a command takes names or nothing.
+// Commands take files by flags. Completions that kubectl defines stay.
 func completeNoFiles(cmd *cobra.Command) {
 	for _, child := range cmd.Commands() {
 		completeNoFiles(child)
@@ -22,8 +22,8 @@ func completeNoFiles(cmd *cobra.Command) {
 	}
 }
 
-// newCompletionCommand prints what teaches a shell to complete our words. cobra's
-// own takes a shell that it does not know for a call for help.
+// newCompletionCommand returns the command that prints a shell's completion script. cobra's
+// own command prints its help for an unknown shell, without an error.
 func newCompletionCommand() *cobra.Command {
 	var plain bool
 	scripts := map[string]func(root *cobra.Command, out io.Writer) error{

@@ -32,8 +32,8 @@ stays for you to look around. Ctrl-C stops and removes everything.`,
 				return err
 			}
 			if dir == "" {
-				// A name that can be guessed could be somebody else's by now, and
-				// credentials are kept there.
+				// Credentials are kept there, so the name must not be one that somebody else
+				// could have guessed and created.
 				base, err := os.MkdirTemp("", "flotilla-demo-")
 				if err != nil {
 					return fmt.Errorf("make a folder for the fleet: %w", err)
@@ -57,7 +57,7 @@ stays for you to look around. Ctrl-C stops and removes everything.`,
 	return cmd
 }
 
-// besides finds a program of ours next to this one.
+// besides returns the path of another program in the folder of this one.
 func besides(name string) (string, error) {
 	self, err := os.Executable()
 	if err != nil {

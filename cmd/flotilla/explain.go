@@ -26,8 +26,8 @@ import (
 // explainTimeout is how long one request may take.
 const explainTimeout = 30 * time.Second
 
-// explainFlags are all flags of explain; those of kubectl's count for a plain
-// word.
+// explainFlags are all flags of explain. Those of kubectl apply if the argument is a kind without
+// a name.
 type explainFlags struct {
 	hub    *fleet.Flags
 	scope  fleet.Scope
@@ -90,7 +90,7 @@ func (f *explainFlags) complete(cmd *cobra.Command) {
 	}
 }
 
-// fields is kubectl explain.
+// fields runs kubectl explain.
 func (f *explainFlags) fields(cmd *cobra.Command, args []string) error {
 	if slices.Contains([]string{"text", "json", "yaml"}, f.output) || f.all {
 		return command.Usage(fmt.Errorf("a name is missing: say %s/NAME to have an object explained", args[0]))
@@ -164,7 +164,7 @@ func (f *explainFlags) run(cmd *cobra.Command, args []string) error {
 	return write(cmd.OutOrStdout(), e)
 }
 
-// target returns what the arguments name; empty where only files do.
+// target returns the kind and name in the arguments; empty if only files are given.
 func (f *explainFlags) target(args []string) (kind, name string, err error) {
 	if f.scope.Given() {
 		return "", "", errors.New("--operation-scope is for the fields of a kind: name no object")
@@ -191,7 +191,7 @@ func (f *explainFlags) target(args []string) (kind, name string, err error) {
 	return kind, name, nil
 }
 
-// printer returns what writes an explanation in the format that was asked for.
+// printer returns a function that writes an explanation in the requested format.
 func (f *explainFlags) printer() (func(io.Writer, explain.Explanation) error, error) {
 	switch f.output {
 	case "", "text":

@@ -20,14 +20,14 @@ import (
 	"github.com/flotilla-io/flotilla/policies/validate"
 )
 
-// manifests are the objects of the files: templates, and the policies and
-// overrides to explain them with.
+// manifests are the objects in the files: templates, and the policies and overrides with which
+// to explain them.
 type manifests struct {
 	templates, policies []*unstructured.Unstructured
 }
 
-// readManifests reads YAML or JSON of files, of folders with all that is below them, and, for a dash, of
-// the standard input.
+// readManifests reads YAML or JSON from files, from folders and their subfolders, and, for a dash, from
+// standard input.
 func readManifests(paths []string, stdin io.Reader) (manifests, error) {
 	var out manifests
 	files, err := readFiles(paths, stdin)
@@ -76,7 +76,7 @@ func (m *manifests) add(obj *unstructured.Unstructured) {
 	m.templates = append(m.templates, obj)
 }
 
-// only returns the template where there is one.
+// only returns the single template, or an error if there is not exactly one.
 func (m *manifests) only() (*unstructured.Unstructured, error) {
 	switch len(m.templates) {
 	case 0:
@@ -101,8 +101,8 @@ func (m *manifests) find(kind schema.GroupKind, name string) *unstructured.Unstr
 	return nil
 }
 
-// lay puts the policies and overrides of the files in the place of those of the
-// same name, with the defaults that the control plane would give them.
+// lay adds the policies and overrides of the files, with the control plane's defaults. They
+// replace those of the same name.
 func (m *manifests) lay(in *explain.Input, namespace string) error {
 	for _, obj := range m.policies {
 		var err error
@@ -136,7 +136,7 @@ func layPolicy(in *explain.Input, obj *unstructured.Unstructured, p policyv1alph
 		in.Policies = append(in.Policies, p)
 		return nil
 	}
-	p.SetLabels(in.Policies[i].GetLabels()) // the permanent id stays what it is
+	p.SetLabels(in.Policies[i].GetLabels()) // keeps the permanent id
 	p.SetDeletionTimestamp(in.Policies[i].GetDeletionTimestamp())
 	in.Policies[i] = p
 	return nil

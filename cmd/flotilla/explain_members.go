@@ -22,12 +22,12 @@ import (
 	"github.com/flotilla-io/flotilla/policies/volumes"
 )
 
-// mostExamined is how many clusters are asked what ails a workload: more hardly say
-// anything else.
+// mostExamined is how many clusters are examined for the cause of an unhealthy workload: the
+// causes in more clusters are hardly different.
 const mostExamined = 10
 
-// examine asks the clusters in which the template is not healthy what ails it there. Those
-// that are not to be shown are not asked, and what cannot be asked is named. While some do not
+// examine reads, from clusters in which the template is not healthy, the cause. It skips
+// clusters that are not shown, and records those that cannot be read. While some do not
 // answer, errOut shows which.
 func (f *explainFlags) examine(ctx context.Context, errOut io.Writer, e explain.Explanation, template *unstructured.Unstructured) map[string]symptom.Symptom {
 	clusters := unwell(e, f.scope.Named())
@@ -58,8 +58,8 @@ func (f *explainFlags) examine(ctx context.Context, errOut io.Writer, e explain.
 	return out
 }
 
-// unwell are the clusters that have the template and say that it is not healthy, or not
-// whether it is: of those named, or of all.
+// unwell returns those of the named clusters, or of all, that have the template and do not
+// report it as healthy.
 func unwell(e explain.Explanation, named []string) []string {
 	if e.Delivery == nil {
 		return nil
@@ -74,7 +74,7 @@ func unwell(e explain.Explanation, named []string) []string {
 	return out
 }
 
-// uncarried says in an explanation how the clusters get what they lack, where that is on the control plane and stays there.
+// uncarried adds to an explanation how clusters get objects that they lack although the control plane has them.
 func uncarried(ctx context.Context, hub client.Reader, e explain.Explanation) explain.Explanation {
 	e.Problems = slices.Clone(e.Problems)
 	for i, p := range e.Problems {
@@ -86,7 +86,7 @@ func uncarried(ctx context.Context, hub client.Reader, e explain.Explanation) ex
 	return e
 }
 
-// leftData says which clusters keep the claims of a template that is about to leave them.
+// leftData adds to an explanation which clusters keep the claims of a template that is about to leave them.
 func leftData(template *unstructured.Unstructured, e explain.Explanation) explain.Explanation {
 	p := e.Placement
 	if p == nil || p.Stands == nil || p.Now == nil || p.Now.Same || p.Now.Error != "" || len(p.Now.Clusters) == 0 {

@@ -31,10 +31,10 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
-// pageSize is how many objects one answer of the control plane holds.
+// pageSize is the limit of objects in one response of a list.
 const pageSize = 500
 
-// explainReader reads what an explanation is made from.
+// explainReader reads the input of an explanation.
 type explainReader struct {
 	hub       client.Reader
 	mapper    meta.RESTMapper
@@ -45,12 +45,12 @@ type explainReader struct {
 	hooks []*configv1alpha1.ResourceInterpreterWebhookConfiguration
 	bound boundTo
 
-	mu sync.Mutex // of what follows, while lists are read side by side
+	mu sync.Mutex // guards in while lists are read concurrently
 	in explain.Input
 }
 
-// read returns what explains the template that kind and name mean, or the only
-// one in the files where they are empty.
+// read returns the input for the explanation of the template with that kind and name, or of the
+// only template in the files if these are empty.
 func (r *explainReader) read(ctx context.Context, kind, name string, files manifests) (explain.Input, error) {
 	r.in = explain.Input{Skip: propagation.DefaultSkipRules(), Now: r.now()}
 	var err error
@@ -85,8 +85,8 @@ func (r *explainReader) read(ctx context.Context, kind, name string, files manif
 	return r.in, r.tolerate(err, explain.UnreadOverrides, "the FederatedResourceQuotas of namespace "+r.in.Template.GetNamespace())
 }
 
-// definitionOf returns the binding of the definition of a kind; nil where there
-// is none.
+// definitionOf returns the binding of the CustomResourceDefinition of a kind; nil if there is
+// none.
 func definitionOf(ctx context.Context, hub client.Reader, mapper meta.RESTMapper, gvk schema.GroupVersionKind) (workv1alpha2.Binding, error) {
 	mapping, err := mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 	if meta.IsNoMatchError(err) {
@@ -106,8 +106,8 @@ func definitionOf(ctx context.Context, hub client.Reader, mapper meta.RESTMapper
 	return b, nil
 }
 
-// customizations reads what the control plane has been taught about kinds. An
-// older one has no such kind.
+// customizations reads the control plane's customizations and webhooks. An older control plane
+// may not have these kinds.
 func (r *explainReader) customizations(ctx context.Context) error {
 	all, err := customizationsOf(ctx, r.hub)
 	if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
@@ -128,7 +128,7 @@ func (r *explainReader) customizations(ctx context.Context) error {
 	return r.tolerate(err, explain.UnreadCustomizations, "the ResourceInterpreterWebhookConfigurations")
 }
 
-// priorities reads the PriorityClasses where a policy names one.
+// priorities reads the PriorityClasses if a policy names one.
 func (r *explainReader) priorities(ctx context.Context) error {
 	if !slices.ContainsFunc(r.in.Policies, func(p policyv1alpha1.Policy) bool { return p.PropagationSpec().SchedulePriority != nil }) {
 		return nil
@@ -141,8 +141,8 @@ func (r *explainReader) priorities(ctx context.Context) error {
 	}), explain.UnreadPriorities, "the PriorityClasses")
 }
 
-// quotasOver reads what the overrides of the template's namespace may not go beyond; none where
-// it has no overrides. A control plane that is older has no such kind.
+// quotasOver reads the quotas that limit the overrides of the template's namespace; nil if there
+// are no overrides. An older control plane may not have this kind.
 func quotasOver(ctx context.Context, hub client.Reader, in *explain.Input) ([]*policyv1alpha1.FederatedResourceQuota, error) {
 	ns := in.Template.GetNamespace()
 	if ns == "" || !slices.ContainsFunc(in.Overrides, func(o policyv1alpha1.Override) bool { return o.GetNamespace() == ns }) {
@@ -160,14 +160,14 @@ func quotasOver(ctx context.Context, hub client.Reader, in *explain.Input) ([]*p
 	return out, err
 }
 
-// knows reports whether there is a cluster of the name, as far as that was read.
+// knows reports whether there is a cluster of the name, or the clusters could not be read.
 func knows(in explain.Input, name string) bool {
 	unread := slices.ContainsFunc(in.Unread, func(u explain.Unread) bool { return u.What == explain.UnreadClusters })
 	return unread || slices.ContainsFunc(in.Clusters, func(c *clusterv1alpha1.Cluster) bool { return c.Name == name })
 }
 
-// template returns the object that is to be explained: that of the files, as the
-// control plane would hold it, or else its own.
+// template returns the object to explain: the one in the files, as the control plane would store
+// it, or else the stored one.
 func (r *explainReader) template(ctx context.Context, kind, name string, files manifests) (*unstructured.Unstructured, error) {
 	if kind == "" {
 		obj, err := files.only()
@@ -204,7 +204,7 @@ func isBinding(gvk schema.GroupVersionKind) bool {
 		(gvk.Kind == workv1alpha2.ResourceKindResourceBinding || gvk.Kind == workv1alpha2.ResourceKindClusterResourceBinding)
 }
 
-// bindingsTemplate returns the template of a binding, for those who name that.
+// bindingsTemplate returns the template of a binding, for users who name the binding.
 func (r *explainReader) bindingsTemplate(ctx context.Context, binding *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	var spec workv1alpha2.ResourceBinding
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(binding.Object, &spec); err != nil {
@@ -219,7 +219,7 @@ func (r *explainReader) bindingsTemplate(ctx context.Context, binding *unstructu
 	return r.get(ctx, mapping, ref.Namespace, ref.Name)
 }
 
-// resolve finds the kind that a word means: Deployment, deploy, deployments.apps,
+// resolve finds the kind for a word such as Deployment, deploy, deployments.apps or
 // deployments.v1.apps.
 func (r *explainReader) resolve(word string) (*meta.RESTMapping, error) {
 	versioned, group := schema.ParseResourceArg(strings.ToLower(word))
@@ -249,8 +249,8 @@ func (r *explainReader) resolve(word string) (*meta.RESTMapping, error) {
 	}
 }
 
-// scope returns the namespace for an object of the kind: its own, or else that of
-// the call.
+// scope returns the namespace for an object of the kind: its own, or else that of the call;
+// empty for a cluster-scoped kind.
 func scope(mapping *meta.RESTMapping, own, otherwise string) string {
 	if mapping.Scope.Name() == meta.RESTScopeNameRoot {
 		otherwise = ""
@@ -273,10 +273,10 @@ func (r *explainReader) get(ctx context.Context, mapping *meta.RESTMapping, name
 	return obj, err
 }
 
-// notThereError says that the template is not on the control plane.
+// notThereError means that the template is not on the control plane.
 type notThereError struct{ error }
 
-// merged returns a manifest as the control plane would hold it.
+// merged returns a manifest as the control plane would store it.
 func (r *explainReader) merged(ctx context.Context, obj *unstructured.Unstructured, mapping *meta.RESTMapping) (*unstructured.Unstructured, error) {
 	obj.SetNamespace(scope(mapping, obj.GetNamespace(), r.namespace))
 	stored, err := r.get(ctx, mapping, obj.GetNamespace(), obj.GetName())
@@ -298,7 +298,7 @@ func (r *explainReader) merged(ctx context.Context, obj *unstructured.Unstructur
 	return obj, nil
 }
 
-// claimOf returns the claim that obj carries.
+// claimOf returns the claim in the metadata of obj.
 func claimOf(obj *unstructured.Unstructured) propagation.Claim {
 	labels, annotations := propagation.ClaimKeys()
 	return propagation.Claim{Labels: only(obj.GetLabels(), labels), Annotations: only(obj.GetAnnotations(), annotations)}
@@ -314,7 +314,7 @@ func only(all map[string]string, keys []string) map[string]string {
 	return out
 }
 
-// binding reads the binding of the template, and what is found by it.
+// binding reads the binding of the template, and its Works.
 func (r *explainReader) binding(ctx context.Context) error {
 	b, err := r.bound.of(ctx, r.hub, r.in.Template)
 	switch {
@@ -327,7 +327,7 @@ func (r *explainReader) binding(ctx context.Context) error {
 	return r.works(ctx, b)
 }
 
-// works reads the Works of a binding, of all clusters at once.
+// works reads the Works of a binding in all clusters with one list.
 func (r *explainReader) works(ctx context.Context, b workv1alpha2.Binding) error {
 	label := workv1alpha2.ResourceBindingPermanentIDLabel
 	if b.GetNamespace() == "" {
@@ -350,8 +350,8 @@ func (r *explainReader) works(ctx context.Context, b workv1alpha2.Binding) error
 	return err
 }
 
-// peers reads the bindings that the template may want to be with or apart from,
-// where it has or may get a group.
+// peers reads the bindings from which the affinity of the template may be computed, if it has or
+// may get an affinity group.
 func (r *explainReader) peers(ctx context.Context) error {
 	grouped := r.in.Binding != nil && r.in.Binding.BindingSpec().WorkloadAffinityGroups != nil
 	if !grouped && !slices.ContainsFunc(r.in.Policies, func(p policyv1alpha1.Policy) bool { return p.PropagationSpec().Placement.WorkloadAffinity != nil }) {
@@ -432,7 +432,7 @@ func (r *explainReader) clusters(ctx context.Context) error {
 	return r.tolerate(err, explain.UnreadClusters, "the clusters")
 }
 
-// tolerate makes a note of what may not be read, and lets the rest go on.
+// tolerate records what the user may not read, and returns all other errors.
 func (r *explainReader) tolerate(err error, what, text string) error {
 	if apierrors.IsForbidden(err) {
 		r.unread(what, text)

@@ -21,8 +21,8 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// behind adds to an explanation, before all else, that Git says something else by now than the template on the
-// control plane, or than what clusters are given of it. Who may not read its Kustomization is not shown it.
+// behind adds to an explanation, before all else, that Git by now differs from the template on the control plane or
+// from what clusters get. It adds nothing if the user may not read the Kustomization.
 func behind(ctx context.Context, hub client.Reader, template *unstructured.Unstructured, e explain.Explanation) explain.Explanation {
 	owner, owned := inventory.OwnerOf(template)
 	if !owned {
@@ -35,7 +35,7 @@ func behind(ctx context.Context, hub client.Reader, template *unstructured.Unstr
 	id := inventory.IDOf(template)
 	entries, err := inventory.Read(ks.Status.Inventory)
 	if err != nil || !slices.ContainsFunc(entries, func(entry inventory.Entry) bool { return entry.ID == id }) {
-		return e // it only says so
+		return e // the labels alone do not make it the owner
 	}
 	before := slices.Concat(left(id, ks), shared(ctx, hub, id, ks))
 	if b := situation.BehindOf(ks, fetched(ctx, hub, ks)); b.Reason != "" {
@@ -45,7 +45,7 @@ func behind(ctx context.Context, hub client.Reader, template *unstructured.Unstr
 	return e
 }
 
-// left says of an object that its Kustomization has dropped, and keeps for now, that it is in Git no more.
+// left returns a problem for an object that is no longer in Git and that its Kustomization keeps for now.
 func left(id inventory.ID, ks *kustomizev1.Kustomization) []explain.Problem {
 	if !slices.Contains(inventory.Leaving(ks.Status), id) {
 		return nil
@@ -60,11 +60,11 @@ func left(id inventory.ID, ks *kustomizev1.Kustomization) []explain.Problem {
 	}}
 }
 
-// sharedObject is the reason of a Kustomization that has an object which another one of its source holds.
+// sharedObject is the reason of a Kustomization with an object that another one of the same source owns.
 const sharedObject = "SharedObject"
 
-// shared says which other Kustomizations have an object in their files that is of one, and do not apply their revision for
-// that. Those that may not be read are not shown.
+// shared returns a problem for each other Kustomization that has the object in its files and therefore does not apply
+// its revision. It skips those that the user may not read.
 func shared(ctx context.Context, hub client.Reader, id inventory.ID, owner *kustomizev1.Kustomization) []explain.Problem {
 	var out []explain.Problem
 	take := func(ks *kustomizev1.Kustomization) {
@@ -87,7 +87,7 @@ func shared(ctx context.Context, hub client.Reader, id inventory.ID, owner *kust
 	return out
 }
 
-// fetched is the revision that the source of a Kustomization is at; empty where that is not known.
+// fetched returns the current revision of the source of a Kustomization; empty if it is not known.
 func fetched(ctx context.Context, hub client.Reader, ks *kustomizev1.Kustomization) string {
 	source := &sourcev1.GitRepository{}
 	if ks.Spec.SourceRef.Kind != sourcev1.GitRepositoryKind || hub.Get(ctx, inventory.SourceOf(ks), source) != nil || source.Status.Artifact == nil {

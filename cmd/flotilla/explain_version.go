@@ -11,15 +11,15 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 )
 
-// namesVersion reports whether a word for a kind says which version of it is meant.
+// namesVersion reports whether a word for a kind contains its version.
 func namesVersion(word string, found schema.GroupVersionKind) bool {
 	versioned, _ := schema.ParseResourceArg(strings.ToLower(word))
 	return versioned != nil && versioned.Version == found.Version && versioned.Group == found.Group
 }
 
-// asCarried returns a template in the version in which its binding carries it: policies and
-// decisions are about that, and the one that the control plane prefers to show may be
-// another. Where it is carried in none, or that may not be read, it is the template as it is.
+// asCarried returns a template in the version that its binding refers to. Policies and decisions
+// apply to that version, and the control plane may prefer another one. It returns the template
+// unchanged if there is no binding or if the user may not read it.
 func asCarried(ctx context.Context, r *explainReader, template *unstructured.Unstructured) *unstructured.Unstructured {
 	b, err := r.bound.of(ctx, r.hub, template)
 	if err != nil {
@@ -41,7 +41,7 @@ func asCarried(ctx context.Context, r *explainReader, template *unstructured.Uns
 	return carried
 }
 
-// boundTo is what was found as the binding of a template. The zero value has not looked.
+// boundTo caches the binding of a template. The zero value has not read it yet.
 type boundTo struct {
 	key client.ObjectKey
 	b   workv1alpha2.Binding

@@ -15,7 +15,7 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/registration"
 )
 
-// packages have the commands of a group each.
+// packages has, for each package, the function that returns its commands.
 var packages = []func(*fleet.Flags) []*cobra.Command{
 	inspection.Commands,
 	change.Commands,
@@ -24,8 +24,8 @@ var packages = []func(*fleet.Flags) []*cobra.Command{
 	registration.Commands,
 }
 
-// groups are the headings of help in their order, with the commands under each.
-// What is not listed is under the last.
+// groups are the headings of help in their order, with the commands under each. Commands that are
+// not listed are under the last heading.
 var groups = []struct {
 	id, title string
 	commands  []string
@@ -64,8 +64,8 @@ func groupOf(command string) string {
 	return groups[len(groups)-1].id
 }
 
-// usageTemplate is cobra's, with one line in the place of the many flags that all
-// commands have, and flags in lines of that width; 0 breaks none.
+// usageTemplate returns cobra's template with one line instead of the many common flags, and with
+// the other flags wrapped at width; 0 means no wrapping.
 func usageTemplate(root *cobra.Command, width int) string {
 	const ifGlobal, end = "{{if .HasAvailableInheritedFlags}}", "{{end}}"
 	template := strings.Replace(root.UsageTemplate(), "{{if .HasAvailableLocalFlags}}", "{{if and .HasParent .HasAvailableLocalFlags}}", 1)

@@ -36,7 +36,7 @@ type interpretFlags struct {
 	check, edit, diff, showDoc bool
 }
 
-// objectFlags name what an operation is run with.
+// objectFlags are the flags for the input of an operation.
 type objectFlags struct {
 	desired, observed, status []string
 	replicas                  int32
@@ -119,7 +119,7 @@ func (f *interpretFlags) addFlags(cmd *cobra.Command) {
 	cmd.ValidArgsFunction = f.hub.CompleteNames("resourceinterpretercustomizations.config.karmada.io")
 }
 
-// wrong says what is wrong with the call.
+// wrong returns an error if the flags do not fit together.
 func (f *interpretFlags) wrong() error {
 	modes := 0
 	for _, set := range []bool{f.operation != "", f.check, f.edit, f.diff} {
@@ -174,11 +174,11 @@ func (f *interpretFlags) run(cmd *cobra.Command) error {
 	}
 }
 
-// interpretTimeout is how long the control plane may take in all.
+// interpretTimeout is how long all requests to the control plane may take together.
 const interpretTimeout = 5 * time.Minute
 
-// machine runs scripts as the control plane does, but judges them by their steps
-// and memory alone: a check says the same on a machine that is busy.
+// machine returns a machine that runs scripts as the control plane does, but with a long time
+// limit, so that steps and memory decide: the result is the same on a busy machine.
 func machine() *lua.Machine {
 	return lua.New(lua.Options{Now: time.Now, Time: time.Minute})
 }
@@ -218,7 +218,7 @@ func (f *interpretFlags) sources(ctx context.Context, in io.Reader) ([]customiza
 	return customization.Stored(out), nil
 }
 
-// customizationsOf lists all that the control plane has been taught.
+// customizationsOf lists all customizations of the control plane.
 func customizationsOf(ctx context.Context, hub client.Reader) ([]*configv1alpha1.ResourceInterpreterCustomization, error) {
 	var out []*configv1alpha1.ResourceInterpreterCustomization
 	err := pages(ctx, hub, &configv1alpha1.ResourceInterpreterCustomizationList{}, func(list *configv1alpha1.ResourceInterpreterCustomizationList) {
@@ -229,8 +229,7 @@ func customizationsOf(ctx context.Context, hub client.Reader) ([]*configv1alpha1
 	return out, err
 }
 
-// once is an input that can be read once: a second reader would see nothing, and
-// take that for an empty file.
+// once is standard input, which can be read only once: a second reader would get an empty file.
 type once struct {
 	in   io.Reader
 	used bool
@@ -238,7 +237,7 @@ type once struct {
 
 func (o *once) Read(p []byte) (int, error) { return o.in.Read(p) }
 
-// readFiles reads files and folders; what is missing is a wrong call.
+// readFiles reads files and folders. A missing one is a usage error.
 func readFiles(names []string, in io.Reader) ([]lint.File, error) {
 	for _, name := range names {
 		if o, ok := in.(*once); ok && name == "-" {
@@ -255,7 +254,7 @@ func readFiles(names []string, in io.Reader) ([]lint.File, error) {
 	return files, err
 }
 
-// read reads the objects of a call.
+// read reads the input in the flags.
 func (f *objectFlags) read(in io.Reader, namespace string) (customization.Files, error) {
 	var out customization.Files
 	if f.hasReplicas {
@@ -288,7 +287,7 @@ func (f *objectFlags) read(in io.Reader, namespace string) (customization.Files,
 	return out, err
 }
 
-// runOperation runs one operation on all objects and writes what it answers.
+// runOperation runs one operation on all objects and writes the answers.
 func (f *interpretFlags) runOperation(cmd *cobra.Command, o customization.Operation, sources []customization.Source, files customization.Files) error {
 	inputs, err := files.About(sources).Inputs(o)
 	if err != nil {

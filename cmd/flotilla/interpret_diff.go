@@ -26,7 +26,7 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/tint"
 )
 
-// rehearsal compares what the control plane knows with what it would know.
+// rehearsal compares the answers of the control plane's rules with those of the changed rules.
 type rehearsal struct {
 	hub           client.Client
 	fleet         *fleet.Flags
@@ -76,7 +76,7 @@ func (f *interpretFlags) runDiff(ctx context.Context, cmd *cobra.Command, source
 	return err
 }
 
-// laid puts customizations in the place of those of the same name.
+// laid returns stored with the given customizations, which replace those of the same name.
 func laid(stored, given []*configv1alpha1.ResourceInterpreterCustomization) []*configv1alpha1.ResourceInterpreterCustomization {
 	out := slices.DeleteFunc(slices.Clone(stored), func(s *configv1alpha1.ResourceInterpreterCustomization) bool {
 		return slices.ContainsFunc(given, func(g *configv1alpha1.ResourceInterpreterCustomization) bool { return g.Name == s.Name })
@@ -84,8 +84,8 @@ func laid(stored, given []*configv1alpha1.ResourceInterpreterCustomization) []*c
 	return append(out, given...)
 }
 
-// kind looks at every object of a kind on the control plane. A kind that it does
-// not serve has none.
+// kind compares the answers for every object of a kind on the control plane. A kind that is not
+// served has none.
 func (r *rehearsal) kind(ctx context.Context, gvk schema.GroupVersionKind) error {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
@@ -105,7 +105,7 @@ func (r *rehearsal) kind(ctx context.Context, gvk schema.GroupVersionKind) error
 	return nil
 }
 
-// object compares all answers about a template and what clusters have of it.
+// object compares all answers about a template and about its objects in clusters.
 func (r *rehearsal) object(ctx context.Context, template *unstructured.Unstructured) error {
 	r.objects++
 	unstructured.RemoveNestedField(template.Object, "metadata", "managedFields")
@@ -140,8 +140,8 @@ func (r *rehearsal) object(ctx context.Context, template *unstructured.Unstructu
 	return nil
 }
 
-// placed returns the clusters of a template and what they report; none where it
-// has no binding.
+// placed returns the clusters of a template and their reports; nil if it has no binding, or if the
+// user may not read it.
 func (r *rehearsal) placed(ctx context.Context, template *unstructured.Unstructured) ([]workv1alpha2.TargetCluster, []workv1alpha2.AggregatedStatusItem, error) {
 	var b workv1alpha2.Binding = &workv1alpha2.ResourceBinding{}
 	if template.GetNamespace() == "" {
@@ -155,8 +155,8 @@ func (r *rehearsal) placed(ctx context.Context, template *unstructured.Unstructu
 	return b.BindingSpec().Clusters, b.BindingStatus().AggregatedStatus, err
 }
 
-// observed returns what a cluster has of a template, through the control plane;
-// nil if that cannot be known.
+// observed returns a cluster's object of a template, read through the control plane; nil if it
+// cannot be read.
 func (r *rehearsal) observed(ctx context.Context, cluster string, template *unstructured.Unstructured) *unstructured.Unstructured {
 	if r.unreachable[cluster] != nil {
 		return nil

@@ -21,8 +21,8 @@ import (
 	"github.com/flotilla-io/flotilla/internal/command"
 )
 
-// editOne edits the scripts of the only customization and writes them back to
-// where they came from.
+// editOne edits the scripts of a single customization and writes them back to its file or the
+// control plane.
 func (f *interpretFlags) editOne(cmd *cobra.Command, sources []customization.Source) error {
 	if len(sources) != 1 {
 		return command.Usage(fmt.Errorf("--edit is for one customization at a time: there are %d", len(sources)))
@@ -32,7 +32,7 @@ func (f *interpretFlags) editOne(cmd *cobra.Command, sources []customization.Sou
 		return command.Usage(errors.New("--edit writes back what it read: name a file, not the standard input"))
 	}
 	if s.File.Name != "" {
-		// A file that cannot be written back is not worth an edit.
+		// Fail before the edit if the file cannot be written back.
 		if _, err := s.Written(s.Customization.Spec.Customizations); err != nil {
 			return err
 		}
@@ -64,8 +64,8 @@ func (f *interpretFlags) editOne(cmd *cobra.Command, sources []customization.Sou
 	return os.Remove(kept)
 }
 
-// editScripts lets the user edit until the scripts compile, and returns them and
-// the file that they are in.
+// editScripts lets the user edit until the scripts compile, and returns the scripts and the path of
+// the edited file.
 func (f *interpretFlags) editScripts(ctx context.Context, c *configv1alpha1.ResourceInterpreterCustomization) (configv1alpha1.CustomizationRules, string, error) {
 	tool := editor.NewDefaultEditor([]string{"KUBE_EDITOR", "EDITOR"})
 	text := customization.Document(c, f.showDoc)
@@ -115,8 +115,8 @@ func (f *interpretFlags) store(ctx context.Context, c *configv1alpha1.ResourceIn
 	return fleet.Describe(err)
 }
 
-// write writes scripts to their file, which is there whole or as it was, unless
-// somebody else changed it meanwhile.
+// write replaces the file of a customization atomically, unless somebody else changed it
+// meanwhile.
 func write(s customization.Source, rules configv1alpha1.CustomizationRules) error {
 	content, err := s.Written(rules)
 	if err != nil {
@@ -140,7 +140,7 @@ func write(s customization.Source, rules configv1alpha1.CustomizationRules) erro
 	return replace(path, content, info.Mode().Perm())
 }
 
-// replace puts a file in the place of another.
+// replace replaces a file atomically.
 func replace(path string, content []byte, mode os.FileMode) error {
 	temp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"k8s.io/kubectl/pkg/cmd/plugin"
 )
 
-// kubectlArguments returns what kubectl itself would be called with, if this is
-// `flotilla kubectl …`, or a shell that has words of that completed.
+// kubectlArguments returns the arguments for kubectl itself if the call is `flotilla kubectl …`, or
+// a shell's completion of such a call.
 func kubectlArguments(args []string) ([]string, bool) {
 	words := args[1:]
 	if filepath.Base(args[0]) == pluginCompletion {
@@ -31,8 +31,8 @@ func kubectlArguments(args []string) ([]string, bool) {
 
 // runKubectl runs kubectl in this process and returns its exit code.
 func runKubectl(args []string) int {
-	// kubectl reads the process's arguments to find its plugins and to
-	// complete them, so they are handed over whole.
+	// kubectl reads the process's arguments to find its plugins and to complete them, so they
+	// are replaced completely.
 	os.Args = args
 	streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
 	cmd := kubectl.NewDefaultKubectlCommandWithArgs(kubectl.KubectlOptions{
@@ -44,8 +44,8 @@ func runKubectl(args []string) int {
 	return cli.Run(cmd)
 }
 
-// newKubectlCommand is what help and completion see, and what runs when flags
-// come before it; main hands other calls over before flags are read.
+// newKubectlCommand returns the command for help and completion, and for calls with flags before
+// it. main passes all other calls to kubectl before flags are parsed.
 func newKubectlCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:                "kubectl [command]",

@@ -1,9 +1,8 @@
-// Command flotilla is the command line of a fleet: joining clusters, looking at
+// Command flotilla is the command line of a fleet: commands to join clusters and to inspect
 // them, and kubectl itself. Installed as kubectl-flotilla it is a plugin.
 //
-// In go arguments and kubeconfigs; out come tables and one exit code: 0 done,
-// 1 it did not work, 2 it was called wrongly, 130 the user ended it. It never
-// serves anything.
+// In go arguments and kubeconfigs; out come tables and one exit code: 0 for success, 1 for a
+// failure, 2 for wrong usage, 130 if the user interrupted it. It never serves anything.
 package main
 
 import (
@@ -24,8 +23,8 @@ import (
 	"github.com/flotilla-io/flotilla/internal/telemetry"
 )
 
-// pluginCompletion is what kubectl calls to complete the words of its plugin
-// kubectl-flotilla.
+// pluginCompletion is the name under which kubectl calls its plugin kubectl-flotilla for
+// completions.
 const pluginCompletion = "kubectl_complete-flotilla"
 
 // version is set by the linker.
@@ -35,10 +34,10 @@ func main() {
 	if args, ok := kubectlArguments(os.Args); ok {
 		os.Exit(runKubectl(args))
 	}
-	// What libraries log says nothing to users; what matters comes as an error.
+	// Logs of libraries do not help users; what matters is returned as an error.
 	klog.SetLogger(logr.Discard())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// A second signal ends what does not heed the first.
+	// A second signal ends the process at once.
 	context.AfterFunc(ctx, stop)
 	calledAs := filepath.Base(os.Args[0])
 	cmd := newCommand(calledAs)
@@ -50,7 +49,7 @@ func main() {
 	os.Exit(code)
 }
 
-// newCommand is the whole command line, under the name that it was called by.
+// newCommand returns the root command, under the name by which it was called.
 func newCommand(calledAs string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "flotilla",

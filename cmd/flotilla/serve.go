@@ -8,7 +8,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/command"
 )
 
-// newServeCommand answers who looks for the control plane here, as texts say serve for short.
+// newServeCommand returns a hidden command that points users to flotillad, because texts use serve for short.
 func newServeCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "serve", Hidden: true, DisableFlagParsing: true, Short: "Say which program the control plane is",

@@ -116,7 +116,7 @@ func (o *validateOptions) print(report lint.Report, out io.Writer) error {
 	return nil
 }
 
-// built says how many Kustomizations, and folders by themselves, were built; nothing where there are none.
+// built returns how many Kustomizations and folders were built; empty if there were none.
 func built(report lint.Report) string {
 	out := ""
 	if report.Built > 0 {

@@ -414,7 +414,7 @@ func TestWhatMovesWithoutACommit(t *testing.T) {
 	}
 }
 
-// An object that its new Kustomization is told not to write is not written, and changes hands all the same.
+// An object that its new Kustomization must not write is not written, and changes its owner all the same.
 func TestWhatMovesAndIsLeftAlone(t *testing.T) {
 	w := newWorld(t)
 	first := w.commit(map[string]string{"app/config.yaml": named("a", "b"), "other/config.yaml": named("z")})

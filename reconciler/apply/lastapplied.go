@@ -259,8 +259,8 @@ func (m *lastAppliedStates) WaitingForSiblings(source client.ObjectKey) []client
 }
 
 // recall reports whether the objects of these inputs are applied already and no check for drift is
-// due, and then fills the state with what is known of them. After a restart the status tells whether they
-// are. The first check for drift is then spread over the interval, so that a restart does not check all at once.
+// due, and then fills the state with what is known of them. After a restart it relies on the status for that.
+// The first check for drift is then spread over the interval, so that a restart does not check all at once.
 func (m *lastApplied) recall(s *state) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

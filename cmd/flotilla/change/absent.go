@@ -11,15 +11,15 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
 )
 
-// gone is how kubectl says that a server does not have an object: at the end of a line, and
-// without a type.
+// gone matches a line of kubectl about an object that the server does not have. The error has
+// no type of its own.
 var gone = regexp.MustCompile(`(?:^|\s)([a-z][a-z0-9.-]*) "[^"]*" not found$`)
 
-// notFound is how such a line begins.
+// notFound is the beginning of such a line.
 const notFound = "Error from server (NotFound): "
 
-// absent says what to do next, if all that a message is about are objects that the control
-// plane does not have; nil if not. in is the flag of the namespace that they were looked for in.
+// absent returns an error with the next step if a message is only about objects that the
+// control plane does not have; nil if not. in is the flag for the namespace of the search.
 func absent(in, message string) error {
 	var lines, kinds []string
 	for line := range strings.Lines(message) {
@@ -40,8 +40,8 @@ func absent(in, message string) error {
 	return errors.New(discreet(strings.Join(lines, "; ")) + ": " + listing)
 }
 
-// inNamespace is the flag by which the namespace of a call is asked for, after a space. What
-// files name may be in any.
+// inNamespace returns the flag, after a space, to list the namespaces of a call. Objects that
+// are named in files may be in any.
 func inNamespace(cmd *cobra.Command, f *fleet.Flags) string {
 	files := cmd.Flags().Lookup("filename")
 	switch {

@@ -35,7 +35,7 @@ type applyFlags struct {
 	late     *lateStreams
 	clusters []string
 	all      bool
-	made     []string // policies that were not there before: "propagationpolicy web-6d7f8d5f5b -n shop"
+	made     []string // the created policies, as "propagationpolicy web-6d7f8d5f5b -n shop"
 }
 
 func newApply(f *fleet.Flags) *cobra.Command {
@@ -108,10 +108,10 @@ func (a *applyFlags) run(cmd *cobra.Command, args []string) error {
 	})
 }
 
-// mostMade is of how many policies it is said how to delete them.
+// mostMade is for how many policies the note lists the commands that delete them.
 const mostMade = 3
 
-// tellMade says that policies that were made stay when what they carry is deleted, and how to take them back.
+// tellMade prints a note that created policies stay when their objects are deleted, and how to delete them.
 func (a *applyFlags) tellMade(cmd *cobra.Command) {
 	if len(a.made) == 0 {
 		return
@@ -127,7 +127,7 @@ func (a *applyFlags) tellMade(cmd *cobra.Command) {
 	_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "note: %s%s\n", what, how)
 }
 
-// chosen are the clusters that policies are made for; none where none are.
+// chosen returns the clusters for which policies are created; nil if no flag asks for that.
 func (a *applyFlags) chosen(ctx context.Context) ([]string, error) {
 	if !a.all && len(a.clusters) == 0 {
 		return nil, nil
@@ -150,8 +150,8 @@ func (a *applyFlags) chosen(ctx context.Context) ([]string, error) {
 	return slices.Compact(slices.Sorted(slices.Values(a.clusters))), nil
 }
 
-// addPolicies puts a policy behind each object that can go to clusters, unless something of
-// it all would be refused.
+// addPolicies adds a policy after each object that can be propagated. It returns an error if
+// the server would refuse any of the objects.
 func (a *applyFlags) addPolicies(cmd *cobra.Command, o *apply.ApplyOptions, clusters []string) error {
 	infos, err := o.GetObjects()
 	if err != nil {
@@ -181,7 +181,7 @@ func (a *applyFlags) addPolicies(cmd *cobra.Command, o *apply.ApplyOptions, clus
 	return nil
 }
 
-// once errs if an object is there twice: which of the two is meant is not known.
+// once returns an error if an object occurs twice, because it is not known which one is meant.
 func once(infos []*resource.Info) error {
 	type object struct {
 		kind            schema.GroupKind
@@ -200,8 +200,8 @@ func once(infos []*resource.Info) error {
 	return nil
 }
 
-// groundFirst puts what others need to be there, such as their namespaces, before them, and
-// leaves the order as it is otherwise.
+// groundFirst orders objects that others need, such as namespaces, before the others. As a
+// stable sort it keeps the order otherwise.
 func groundFirst(a, b *resource.Info) int {
 	stands := func(info *resource.Info) int {
 		if inventory.StageOf(info.Mapping.GroupVersionKind.GroupKind()) == inventory.Definitions {
@@ -212,14 +212,14 @@ func groundFirst(a, b *resource.Info) int {
 	return stands(a) - stands(b)
 }
 
-// placeable reports whether policies carry an object: namespaces are everywhere by
-// themselves.
+// placeable reports whether policies propagate an object. Namespaces are created in all
+// clusters without a policy.
 func placeable(obj *unstructured.Unstructured) bool {
 	namespace := obj.GetAPIVersion() == "v1" && obj.GetKind() == "Namespace"
 	return !namespace && obj.GetName() != "" && propagation.Propagates(selector.ResourceOf(obj), propagation.SkipRules{})
 }
 
-// policy makes the policy of an object, as something to apply.
+// policy returns the policy for an object, to be applied.
 func (a *applyFlags) policy(obj *unstructured.Unstructured, info *resource.Info, clusters []string) (*resource.Info, error) {
 	gvk := obj.GroupVersionKind()
 	made := policyv1alpha1.PropagationPolicy{ObjectMeta: metav1.ObjectMeta{
@@ -247,7 +247,7 @@ func (a *applyFlags) policy(obj *unstructured.Unstructured, info *resource.Info,
 	there := resource.NewHelper(to, mapping)
 	former := workv1alpha2.FormerPolicyName(gvk, info.Namespace, info.Name)
 	if _, err := there.Get(made.Namespace, former); err == nil {
-		made.Name = former // one that was made before stays the one
+		made.Name = former // keep using the existing one
 	} else if _, err := there.Get(made.Namespace, made.Name); apierrors.IsNotFound(err) {
 		a.made = append(a.made, strings.ToLower(kind)+" "+made.Name+inNamespaceOf(made.Namespace))
 	}
@@ -268,7 +268,7 @@ func inNamespaceOf(namespace string) string {
 	return " -n " + namespace
 }
 
-// unlessPolicies says what a server is that has no policies.
+// unlessPolicies replaces an error that policies are unknown by one with the likely cause.
 func unlessPolicies(err error) error {
 	if meta.IsNoMatchError(err) {
 		return errors.New("the server has no policies: is this the control plane of a fleet?")

@@ -15,7 +15,7 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
 )
 
-// Commands are the commands that change the control plane.
+// Commands returns the commands that change the control plane.
 func Commands(f *fleet.Flags) []*cobra.Command {
 	commands := []*cobra.Command{newApply(f), newPromote(f)}
 	for _, make := range []func(*fleet.Flags, genericiooptions.IOStreams) *cobra.Command{
@@ -46,17 +46,17 @@ func Commands(f *fleet.Flags) []*cobra.Command {
 	return commands
 }
 
-// program is what the examples call.
+// program is the name of the program in the examples.
 const program = "flotilla"
 
-// lateStreams are the streams of a command that is made before they are known.
+// lateStreams are the streams of a command that is built before they are known.
 type lateStreams struct {
 	in       io.Reader
 	out, err io.Writer
 }
 
-// take takes the streams of the command that runs. They are kept: kubectl has some
-// of its commands write to what it was given.
+// take sets the streams to those of the command that runs. Some commands of kubectl keep the
+// streams from their constructor, so these forward to the current ones.
 func (l *lateStreams) take(cmd *cobra.Command) {
 	l.in, l.out, l.err = cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
 }
@@ -71,10 +71,10 @@ func (l *lateStreams) streams() genericiooptions.IOStreams {
 
 type lateWriter func() io.Writer
 
-// Write writes to the stream as it is now.
+// Write writes to the current stream.
 func (w lateWriter) Write(data []byte) (int, error) { return w().Write(data) }
 
 type lateReader struct{ of *lateStreams }
 
-// Read reads from the stream as it is now.
+// Read reads from the current stream.
 func (r lateReader) Read(data []byte) (int, error) { return r.of.in.Read(data) }

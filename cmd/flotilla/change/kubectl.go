@@ -13,9 +13,9 @@ import (
 	"github.com/flotilla-io/flotilla/internal/command"
 )
 
-// adapt makes a command of kubectl one of ours, with all that are below it: it
-// returns its errors instead of ending the process, ends when the user wants it
-// to, and speaks of this program in its examples.
+// adapt adapts a command of kubectl and its subcommands to this program: it returns errors
+// instead of ending the process, stops when the context ends, and its examples name this
+// program.
 func adapt(cmd *cobra.Command, f *fleet.Flags, late *lateStreams) {
 	cmd.Long, cmd.Example = renamed(cmd.Long), renamed(cmd.Example)
 	cmd.DisableFlagsInUseLine = true
@@ -35,14 +35,14 @@ var kubectl = regexp.MustCompile(`\bkubectl\b( |$)`)
 
 func renamed(text string) string { return kubectl.ReplaceAllString(text, program+"$1") }
 
-// fatal is how kubectl ends.
+// fatal has the arguments with which kubectl would end the process.
 type fatal struct {
 	message string
 	code    int
 }
 
-// guard runs what would end the process when it fails, and returns its error. in is the flag
-// of the namespace that it looks in.
+// guard runs a function of kubectl that would end the process on failure, and returns the error
+// instead. in is the flag for the namespace of the call.
 func guard(in string, run func()) (err error) {
 	cmdutil.BehaviorOnFatal(func(message string, code int) { panic(fatal{message, code}) })
 	defer cmdutil.DefaultBehaviorOnFatal()
@@ -59,8 +59,8 @@ func guard(in string, run func()) (err error) {
 	return nil
 }
 
-// error is what the message says, in the form of our errors. in is the flag of the namespace
-// of the call.
+// error converts the message into one of our errors. in is the flag for the namespace of the
+// call.
 func (f fatal) error(in string) error {
 	message := strings.TrimSpace(strings.TrimPrefix(f.message, "error: "))
 	if message == "" {
@@ -100,13 +100,14 @@ func (f fatal) error(in string) error {
 	return err
 }
 
-// noPrinter and noMode are the forms in which kubectl says that it knows no such -o.
+// noPrinter and noMode match kubectl's messages about an unknown value of -o.
 var (
 	noPrinter = regexp.MustCompile(`^unable to match a printer suitable for the output format "(.*)", allowed formats are: (\S+)$`)
 	noMode    = regexp.MustCompile(`^unexpected -o output mode: (.*)\. We only support '-o (\w+)'`)
 )
 
-// wrongOutput says what -o may say, if a message is about that; nil if not.
+// wrongOutput returns an error with the allowed values of -o if a message is about that; nil if
+// not.
 func wrongOutput(message string) error {
 	for _, form := range []*regexp.Regexp{noPrinter, noMode} {
 		if found := form.FindStringSubmatch(message); found != nil {
@@ -116,14 +117,14 @@ func wrongOutput(message string) error {
 	return nil
 }
 
-// unanswered are the forms in which kubectl says that no server answers.
+// unanswered match kubectl's messages about a server that does not answer.
 var unanswered = []*regexp.Regexp{
 	regexp.MustCompile(`^The connection to the server (\S+) was refused`),
 	regexp.MustCompile(`failed to download openapi: \w+ "(https?://[^/"]+)[^"]*": (?:.*; if you choose)`),
 	regexp.MustCompile(`^Unable to connect to the server: (.*)$`),
 }
 
-// unreachable returns which server does not answer, if a message says so.
+// unreachable returns the server that does not answer, if a message is about that.
 func unreachable(message string) (string, bool) {
 	for _, form := range unanswered {
 		if found := form.FindStringSubmatch(message); found != nil {
@@ -133,21 +134,20 @@ func unreachable(message string) (string, bool) {
 	return "", false
 }
 
-// wrongCalls are parts of the messages by which kubectl says that it was called
-// wrongly.
+// wrongCalls are parts of kubectl's messages about wrong arguments.
 var wrongCalls = []string{
 	"' for help and examples", "must specify", "must be specified", "is required", "resource(s) were provided, but no name", "at least one ",
 	"unknown shorthand flag", "invalid argument", "Unexpected args", "cannot be used with", "can not be used with", "mutually exclusive",
 	"resource name may not be empty", "there is no need to specify a resource type", "Invalid dry-run value", "invalid dry-run value", "name must be specified",
 }
 
-// patches are what kubectl says about a patch that was refused: all of it.
+// patches matches kubectl's message about a refused patch, which contains the whole patch.
 var patches = regexp.MustCompile(`(?s)(applying|patching with) ?(patch)?:\n.*\nto:\n.*?\nfor: `)
 
-// contents are what servers repeat of objects and patches that do not fit.
+// contents matches the parts of invalid objects and patches that servers repeat in errors.
 var contents = regexp.MustCompile(`(?s)(Invalid value: )"map\[.*\]"|(got )&value\..*\}`)
 
-// discreet leaves contents out of a message: they may be those of a Secret.
+// discreet removes the contents of objects from a message: they may be those of a Secret.
 func discreet(message string) string {
 	return contents.ReplaceAllString(patches.ReplaceAllString(message, "change "), "${1}${2}(not shown)")
 }

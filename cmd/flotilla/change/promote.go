@@ -35,7 +35,7 @@ type promoteFlags struct {
 	autoPolicy, dependencies, undo bool
 	allowChanges                   bool
 	wait                           time.Duration
-	// host that --cluster-kubeconfig leads to; empty without.
+	// host is the server in --cluster-kubeconfig; empty without that flag.
 	host string
 }
 
@@ -131,7 +131,7 @@ func kindAndName(args []string) (kind, name string, err error) {
 	}
 }
 
-// wrong says what is wrong with the flags, and brings them into one form.
+// wrong returns an error about the flags, and normalizes them.
 func (p *promoteFlags) wrong() error {
 	switch p.dryRun {
 	case "false":
@@ -156,7 +156,7 @@ func (p *promoteFlags) wrong() error {
 	return nil
 }
 
-// promote takes the object over.
+// promote makes the object part of the fleet.
 func (p *promoteFlags) promote(cmd *cobra.Command, kind, name string) error {
 	hub, err := p.fleet.Client()
 	if err != nil {
@@ -195,7 +195,7 @@ func (p *promoteFlags) promote(cmd *cobra.Command, kind, name string) error {
 	return p.report(cmd, planned)
 }
 
-// back gives the object back.
+// back gives the object back to the cluster.
 func (p *promoteFlags) back(cmd *cobra.Command, kind, name string) error {
 	hub, err := p.fleet.Client()
 	if err != nil {
@@ -222,7 +222,7 @@ func (p *promoteFlags) back(cmd *cobra.Command, kind, name string) error {
 	return p.reportReturned(cmd, returned)
 }
 
-// reportReturned says what was given back, and what stays.
+// reportReturned prints what was given back and what stays.
 func (p *promoteFlags) reportReturned(cmd *cobra.Command, returned *promotion.Returned) error {
 	var lines []string
 	for _, g := range returned.Objects {
@@ -246,7 +246,7 @@ func (p *promoteFlags) reportReturned(cmd *cobra.Command, returned *promotion.Re
 	return err
 }
 
-// suffix says that nothing was done.
+// suffix returns a note for a dry run; empty otherwise.
 func (p *promoteFlags) suffix() string {
 	switch p.dryRun {
 	case "client":
@@ -258,7 +258,7 @@ func (p *promoteFlags) suffix() string {
 	}
 }
 
-// member leads to the cluster.
+// member returns a mapper and a client of the cluster.
 func (p *promoteFlags) member() (meta.RESTMapper, client.Client, error) {
 	factory := p.fleet.Member(p.cluster)
 	if p.kubeconfig != "" {
@@ -286,7 +286,7 @@ func (p *promoteFlags) member() (meta.RESTMapper, client.Client, error) {
 	return mapper, member, fleet.Describe(err)
 }
 
-// failed says what an error of the control plane, or of the cluster, means.
+// failed explains an error of the control plane or of the cluster.
 func (p *promoteFlags) failed(err error) error {
 	var request *url.Error
 	if p.host != "" && errors.As(err, &request) && strings.HasPrefix(request.URL, p.host) {
@@ -295,7 +295,7 @@ func (p *promoteFlags) failed(err error) error {
 	return fleet.Describe(err)
 }
 
-// unread says what an error of the cluster means.
+// unread explains an error of the cluster.
 func (p *promoteFlags) unread(err error) error {
 	var request *url.Error
 	if p.kubeconfig != "" && errors.As(err, &request) && !errors.Is(err, context.Canceled) {
@@ -304,7 +304,7 @@ func (p *promoteFlags) unread(err error) error {
 	return fleet.DescribeOf(p.cluster, err)
 }
 
-// object finds the kind that a word means: Deployment, deploy, deployments.apps.
+// object finds the kind for a word such as Deployment, deploy or deployments.apps.
 func (p *promoteFlags) object(mapper meta.RESTMapper, word, name string) (promotion.Object, error) {
 	versioned, plain := schema.ParseResourceArg(strings.ToLower(word))
 	var gvk schema.GroupVersionKind
@@ -332,7 +332,7 @@ func (p *promoteFlags) object(mapper meta.RESTMapper, word, name string) (promot
 	return of, err
 }
 
-// knowledgeOf is what the control plane knows about kinds, but for webhooks.
+// knowledgeOf returns the control plane's interpreter, without webhooks.
 func knowledgeOf(ctx context.Context, hub client.Reader) (*interpreter.Interpreter, error) {
 	list := &configv1alpha1.ResourceInterpreterCustomizationList{}
 	if err := hub.List(ctx, list); err != nil && !meta.IsNoMatchError(err) {

@@ -11,16 +11,16 @@ import (
 	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 )
 
-// rehearse asks the server whether it would take all objects, and writes none: a policy
-// for what is refused would be left behind. What is in a namespace that comes with
-// the others cannot be asked for before that is there.
+// rehearse applies all objects in a dry run, because a policy for a refused object would be
+// left behind. It skips objects in a namespace that is created by the same call: the server
+// would refuse them before the namespace exists.
 func (a *applyFlags) rehearse(cmd *cobra.Command, all []*resource.Info) error {
 	try, err := a.kubectl.ToOptions(a.fleet.Factory(), cmd, program, nil)
 	if err != nil {
 		return err
 	}
 	if try.DryRunStrategy != cmdutil.DryRunNone {
-		return nil // it is what is asked for
+		return nil // the call itself is a dry run
 	}
 	try.DryRunStrategy, try.Prune, try.PostProcessorFn = cmdutil.DryRunServer, false, nil
 	try.IOStreams = genericiooptions.IOStreams{Out: io.Discard, ErrOut: io.Discard}
@@ -43,7 +43,7 @@ func (a *applyFlags) rehearse(cmd *cobra.Command, all []*resource.Info) error {
 	return try.Run()
 }
 
-// coming are the namespaces among the objects that are not there yet.
+// coming returns the namespaces among the objects, with true for those that do not exist yet.
 func (a *applyFlags) coming(cmd *cobra.Command, all []*resource.Info) (map[string]bool, error) {
 	set, err := a.fleet.Factory().KubernetesClientSet()
 	if err != nil {

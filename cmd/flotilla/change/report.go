@@ -17,7 +17,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
-// report prints what was made, or would be.
+// report prints what was created, or would be.
 func (p *promoteFlags) report(cmd *cobra.Command, planned *promotion.Promotion) error {
 	if p.output != "" {
 		return p.print(cmd, planned)
@@ -46,8 +46,7 @@ func title(obj *unstructured.Unstructured) string {
 	return promotion.Object{GroupVersionKind: obj.GroupVersionKind(), Namespace: obj.GetNamespace(), Name: obj.GetName()}.String()
 }
 
-// print prints what was made as manifests, for files: what Secrets hold does not
-// belong there.
+// print prints what was created as manifests, to be kept in files. It leaves out Secrets.
 func (p *promoteFlags) print(cmd *cobra.Command, planned *promotion.Promotion) error {
 	var all []map[string]any
 	for _, item := range planned.Items {
@@ -82,8 +81,8 @@ func (p *promoteFlags) print(cmd *cobra.Command, planned *promotion.Promotion) e
 	return write(cmd, p.output, all)
 }
 
-// policyManifest is a policy as it is written to a file: with its kind, which clients take
-// off what a server answers, and without the label by which the control plane knows it.
+// policyManifest returns a policy as a manifest: with its kind, which clients remove from
+// responses, and without the label with which the control plane identifies it.
 func policyManifest(policy policyv1alpha1.Policy) (map[string]any, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(policy)
 	if err != nil {

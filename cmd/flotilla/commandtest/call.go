@@ -14,8 +14,8 @@ import (
 	"github.com/flotilla-io/flotilla/internal/command"
 )
 
-// Root is the command line with the commands of one package alone, and with the
-// flags that all commands have.
+// Root returns a root command with only the commands of one package, and with the flags that
+// all commands have.
 func Root(commands func(*fleet.Flags) []*cobra.Command) *cobra.Command {
 	root := &cobra.Command{Use: "flotilla"}
 	f := &fleet.Flags{}
@@ -23,8 +23,8 @@ func Root(commands func(*fleet.Flags) []*cobra.Command) *cobra.Command {
 	f.AddConnectionTo(root.PersistentFlags())
 	f.Complete(root)
 	root.AddCommand(commands(f)...)
-	// What cobra would do with the flags of the process itself, and write to them
-	// while other calls read them.
+	// cobra would add the flags of the process itself, and write to them while other calls
+	// read them. So it gets copies.
 	pflag.CommandLine.VisitAll(func(flag *pflag.Flag) {
 		if root.PersistentFlags().Lookup(flag.Name) == nil {
 			own := *flag
@@ -40,29 +40,29 @@ type Result struct {
 	Out, Err string
 }
 
-// String is all of it, as golden files show it.
+// String returns the whole result as golden files show it.
 func (s Result) String() string {
 	return fmt.Sprintf("%s--- stderr\n%s--- exit code %d\n", s.Out, s.Err, s.Code)
 }
 
-// To is all of it behind the line that was called, as a shell shows it: golden files
-// with several calls have it.
+// To returns the result after the command line, as a shell shows it, for golden files with
+// several calls.
 func (s Result) To(line string) string {
 	return fmt.Sprintf("$ flotilla %s\n%s%sexit code %d\n\n", line, s.Out, s.Err, s.Code)
 }
 
-// All is all of it, part by part.
+// All returns the parts of the result.
 func (s Result) All() (code int, out, errOut string) { return s.Code, s.Out, s.Err }
 
-// Run calls a command line with words, and with what comes from standard input.
+// Run runs a command with arguments and standard input.
 func Run(ctx context.Context, root *cobra.Command, in string, args ...string) Result {
 	out, errOut := Prepare(root, in, args...)
 	code := command.Run(ctx, root)
 	return Result{Code: code, Out: out.String(), Err: errOut.String()}
 }
 
-// Prepare has a command line take words and what comes from standard input. What it
-// prints once it runs goes to out and errOut.
+// Prepare sets the arguments and standard input of a command. When it runs, it prints to out
+// and errOut.
 func Prepare(root *cobra.Command, in string, args ...string) (out, errOut *Output) {
 	out, errOut = &Output{}, &Output{}
 	root.SetArgs(args)
@@ -72,8 +72,8 @@ func Prepare(root *cobra.Command, in string, args ...string) (out, errOut *Outpu
 	return out, errOut
 }
 
-// Output is what was printed up to now. It may be read while it is written, and be
-// written by what a call leaves running. The zero value is empty.
+// Output collects what is printed. It is safe for concurrent use, for example by goroutines
+// that a call leaves running. The zero value is empty.
 type Output struct {
 	mutex sync.Mutex
 	text  bytes.Buffer
@@ -86,7 +86,7 @@ func (o *Output) Write(p []byte) (int, error) {
 	return o.text.Write(p)
 }
 
-// String is all of it.
+// String returns everything printed so far.
 func (o *Output) String() string {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()

@@ -1,7 +1,7 @@
-// Package commandtest gives a test the command line as a shell has it: commands
-// below a root with the flags that all have, what a call prints with its exit code,
-// golden files to hold that to, and kubeconfigs that lead somewhere.
+// Package commandtest runs commands in tests as a shell does: commands below a root with
+// the common flags, their output with the exit code, golden files to compare it with, and
+// kubeconfigs.
 //
-// In go commands and words; out comes their output. It starts no server and links
+// In go commands and arguments; out comes their output. It starts no server and links
 // none; controlplane/servertest does.
 package commandtest

@@ -9,9 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Golden returns what compares a text with a file below a folder, and rewrites the
-// file under the flag -update. The flag is defined by the call, which must come once
-// and before flags are read: it is for a variable of the package that is tested.
+// Golden returns a function that compares a text with a file in a folder, and rewrites the
+// file if the flag -update is set. Golden defines that flag, so it must be called once and
+// before flags are parsed: call it to initialize a variable of the package under test.
 func Golden(dir string) func(t testing.TB, name, got string) {
 	update := flag.Bool("update", false, "rewrite golden files")
 	return func(t testing.TB, name, got string) {

@@ -9,8 +9,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Kubeconfig writes a file that leads to a server, without credentials, and returns
-// its path. The namespace of its context may be empty.
+// Kubeconfig writes a kubeconfig for a server, without credentials, and returns its path. The
+// namespace of its context may be empty.
 func Kubeconfig(t testing.TB, server, namespace string) string {
 	t.Helper()
 	return write(t, clientcmdapi.Config{
@@ -28,7 +28,7 @@ func Changed(t testing.TB, kubeconfig string, credentials func(*clientcmdapi.Aut
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := clientcmdapi.FlattenConfig(config); err != nil { // files are named beside the one that was read
+	if err := clientcmdapi.FlattenConfig(config); err != nil { // paths are relative to the file that was read
 		t.Fatal(err)
 	}
 	for _, info := range config.AuthInfos {
@@ -46,7 +46,7 @@ func write(t testing.TB, config clientcmdapi.Config) string {
 	return path
 }
 
-// Nobody is an address that nobody listens on.
+// Nobody returns an address on which nobody listens.
 func Nobody(t testing.TB) string {
 	t.Helper()
 	closed, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")

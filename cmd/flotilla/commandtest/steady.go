@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// A Changing is a kind of text that differs from run to run, and what stands for it
-// in golden files. It looks at whole words: a random name may have anything in it.
+// A Changing replaces one kind of text that differs from run to run by a fixed one for golden
+// files. It matches whole words, because a random name may contain anything.
 type Changing func(text string) string
 
-// Steady returns what was printed without what differs from run to run. The order of
-// the kinds does not matter.
+// Steady replaces everything in a text that differs from run to run. The order of the kinds
+// does not matter.
 func Steady(text string, kinds ...Changing) string {
 	for _, kind := range kinds {
 		text = kind(text)
@@ -18,7 +18,7 @@ func Steady(text string, kinds ...Changing) string {
 	return text
 }
 
-// What Kubernetes, Git and the system make up.
+// Texts that Kubernetes, Git and the system generate.
 var (
 	// UIDs are those of objects.
 	UIDs = pattern(`\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`, "UID")
@@ -30,16 +30,16 @@ var (
 	Ports = pattern(`(127\.0\.0\.1|\[::1\]|\blocalhost):\d+\b`, "$1:PORT")
 	// Versions are those of Kubernetes.
 	Versions = pattern(`\bv1\.\d+\.\d+\b`, "VERSION")
-	// Created is what an Event adds if all that was applied was healthy soon enough.
+	// Created is what an Event adds if everything applied became healthy soon enough.
 	Created = pattern(` \(\d+ created: [^()]*\)`, "")
 	// Ages are how kubectl and Go write durations.
 	Ages Changing = ages
-	// Columns are as wide as what is in them. What a line begins with stays, and so do
-	// the lines of a tree.
+	// Columns are as wide as their content. The beginning of a line stays, and so do the
+	// lines of a tree.
 	Columns = pattern(`([^\s│]) {2,}`, "$1  ")
 )
 
-// suffix is what Kubernetes makes random names of.
+// suffix matches the characters of Kubernetes' random names.
 const suffix = `[bcdfghjklmnpqrstvwxz2456789]`
 
 // Pods are the Pods and ReplicaSets of a workload, and its Works.

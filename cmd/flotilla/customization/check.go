@@ -16,7 +16,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/lua"
 )
 
-// Check is what is to be reported of a customization.
+// Check is the report about a customization.
 type Check struct {
 	// Source is its place: FILE:LINE.
 	Source     string `json:"source"`
@@ -25,7 +25,7 @@ type Check struct {
 	Kind       string `json:"kind"`
 	// Scripts has one entry for every operation.
 	Scripts []ScriptCheck `json:"scripts"`
-	// Findings are about all but the scripts.
+	// Findings are about everything except the scripts.
 	Findings []lint.Finding `json:"findings,omitempty"`
 }
 
@@ -36,15 +36,15 @@ const (
 	ScriptFailing = "error"
 )
 
-// ScriptCheck is what is to be reported of the script for an operation.
+// ScriptCheck is the report about the script for an operation.
 type ScriptCheck struct {
 	Operation string `json:"operation"`
 	Function  string `json:"function"`
 	// State is ScriptOK, ScriptUnset or ScriptFailing.
 	State string `json:"state"`
-	// Runs counts the objects that it was run on.
+	// Runs is the number of objects on which it was run.
 	Runs int `json:"runs,omitempty"`
-	// Error says what is wrong, with the place.
+	// Error is what is wrong, with the place.
 	Error string `json:"error,omitempty"`
 }
 
@@ -54,9 +54,9 @@ func (c Check) Failed() bool {
 		slices.ContainsFunc(c.Findings, func(f lint.Finding) bool { return f.Severity == lint.Error })
 }
 
-// Checks judges every customization of the sources: the scripts compile and
-// define their functions, and run on the objects of the kind, if there are any.
-// findings are those of lint about the same files.
+// Checks checks every customization of the sources: that the scripts compile, define their
+// functions, and run on the objects of the kind, if there are any. findings are those of
+// lint about the same files.
 func Checks(machine *lua.Machine, sources []Source, findings []lint.Finding, files Files) []Check {
 	out := make([]Check, 0, len(sources))
 	for _, s := range sources {
@@ -77,7 +77,7 @@ func Checks(machine *lua.Machine, sources []Source, findings []lint.Finding, fil
 	return out
 }
 
-// script judges the script of one operation.
+// script checks the script of one operation.
 func (t Trial) script(o Operation, s Source, files Files) ScriptCheck {
 	out := ScriptCheck{Operation: string(o.Name), Function: o.Function, State: ScriptOK}
 	given := *o.script(&s.Customization.Spec.Customizations)
@@ -97,7 +97,7 @@ func (t Trial) script(o Operation, s Source, files Files) ScriptCheck {
 	}
 	inputs, err := files.of(s).side(o).Inputs(o)
 	if err != nil {
-		return out // not asked for: what it needs was not given
+		return out // not run: its inputs were not given
 	}
 	for _, in := range inputs {
 		if r := t.Run(o, in); r.Err != nil {
@@ -109,7 +109,7 @@ func (t Trial) script(o Operation, s Source, files Files) ScriptCheck {
 	return out
 }
 
-// of keeps the objects that a customization is about.
+// of keeps the objects of the kind of a customization.
 func (f Files) of(s Source) Files {
 	gvk := schema.FromAPIVersionAndKind(s.Customization.Spec.Target.APIVersion, s.Customization.Spec.Target.Kind)
 	other := func(obj kinds.Object) bool { return obj.GroupVersionKind() != gvk }
@@ -118,8 +118,8 @@ func (f Files) of(s Source) Files {
 	return f
 }
 
-// side keeps one side of the objects for an operation that needs one: where both
-// are there, that which it would be asked about.
+// side keeps one side of the objects for an operation that needs only one. If there are both,
+// it keeps the side on which the operation runs.
 func (f Files) side(o Operation) Files {
 	switch {
 	case o.both || len(f.Desired) == 0 || len(f.Observed) == 0:
@@ -131,7 +131,7 @@ func (f Files) side(o Operation) Files {
 	return f
 }
 
-// Text is the check for people.
+// Text returns the check as text for people.
 func (c Check) Text() string {
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "%s: %s, about %s of %s\n", c.Source, excerpt.Inline(c.Name), excerpt.Inline(c.Kind), excerpt.Inline(c.APIVersion))

@@ -7,37 +7,37 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter"
 )
 
-// Change is what one operation answers differently for an object.
+// Change is a difference between two answers of an operation for an object.
 type Change struct {
-	// Operation and Object say what was asked; Cluster whose object it was, empty
-	// for the control plane's.
+	// Operation and Object name what was run on what. Cluster is the cluster of the object,
+	// empty for the control plane.
 	Operation string `json:"operation"`
 	Object    string `json:"object"`
 	Cluster   string `json:"cluster,omitempty"`
-	// Before and After say who answers; empty for nobody.
+	// Before and After are the sources of the answers; empty if there is none.
 	Before string `json:"before,omitempty"`
 	After  string `json:"after,omitempty"`
-	// Diff is that of the answers, as YAML.
+	// Diff is the difference of the answers, as YAML.
 	Diff string `json:"diff,omitempty"`
-	// Error is that of the new answer, if it has one and the old did not.
+	// Error is the error of the new answer, if the old one had none or another.
 	Error string `json:"error,omitempty"`
 }
 
-// Question is an operation with what it is run on.
+// Question is an operation with its input.
 type Question struct {
 	Operation Operation
 	Input     Input
-	// Cluster that the object is in; empty for the control plane.
+	// Cluster is the cluster of the object; empty for the control plane.
 	Cluster string
 }
 
-// Questions are all that can be asked with what is there. Where Replicas is not
-// set, an object is not revised.
+// Questions returns all operations that can be run with an input. Without Replicas, the
+// operation that sets them is left out.
 func Questions(cluster string, in Input) []Question {
 	var out []Question
 	for _, o := range operations {
 		if o.observed == (in.Observed == nil) && !o.both {
-			continue // it is asked about the other side
+			continue // it runs on the other side
 		}
 		asked := in
 		if !o.both && o.observed {
@@ -53,7 +53,7 @@ func Questions(cluster string, in Input) []Question {
 	return out
 }
 
-// Compare asks the question of both, and says what differs; nil for nothing.
+// Compare runs the question on both trials and returns the difference; nil if there is none.
 func Compare(before, after Trial, q Question) (*Change, error) {
 	old, now := before.Run(q.Operation, q.Input), after.Run(q.Operation, q.Input)
 	change := Change{Operation: string(q.Operation.Name), Object: nameOf(q.Input.one()), Cluster: q.Cluster, Before: old.By, After: now.By}
@@ -74,7 +74,7 @@ func Compare(before, after Trial, q Question) (*Change, error) {
 	return &change, nil
 }
 
-// reported is what a rule says, without where its script was found.
+// reported returns the error of a rule, without the place of its script.
 func reported(err error) string {
 	var rule *interpreter.Error
 	if errors.As(err, &rule) {
@@ -83,7 +83,7 @@ func reported(err error) string {
 	return oneLine(err)
 }
 
-// shown is the answer for a comparison.
+// shown returns the answer in the form that is compared.
 func (r Result) shown() any {
 	switch {
 	case r.Err != nil:
@@ -95,7 +95,7 @@ func (r Result) shown() any {
 	}
 }
 
-// Change writes what differs.
+// Change writes a difference.
 func (p *Printer) Change(c Change) error {
 	where := ""
 	if c.Cluster != "" {

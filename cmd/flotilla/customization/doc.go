@@ -1,7 +1,7 @@
-// Package customization tries out what is known about kinds of resources: it
-// runs one operation on objects, checks scripts, and edits them.
+// Package customization tries out the interpretation of kinds of resources: it runs single
+// operations on objects, and checks and edits scripts.
 //
-// In go customizations and objects as they are in files or on the control
-// plane, and out come answers with who gave them, differences, and findings with
-// file and line. It asks no webhook and writes nothing.
+// In go customizations and objects from files or the control plane; out come answers with
+// their source, differences, and findings with file and line. The package calls no webhook
+// and writes nothing.
 package customization

@@ -11,18 +11,18 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/lua"
 )
 
-// remark begins a line that is shown to who edits, and dropped when it is read
-// unless it is in a script and none of ours.
+// remark begins a line for the person who edits. Such a line is dropped when the text is
+// read, unless it is inside a script and not one of ours.
 const remark = "--! "
 
-// fault begins a remark about what is wrong.
+// fault begins a remark about an error.
 const fault = "error: "
 
 // marker begins the script of an operation.
 var marker = regexp.MustCompile(`^----* *\[(\w+)\] *-*\s*$`)
 
-// Document returns the scripts of a customization as one Lua text to edit, with
-// a marker before each, and with what each function is for if docs is set.
+// Document returns the scripts of a customization as one Lua text to edit, with a marker
+// before each, and with the documentation of each function if docs is set.
 func Document(c *configv1alpha1.ResourceInterpreterCustomization, docs bool) string {
 	var out strings.Builder
 	say := func(format string, args ...any) { out.WriteString(remark + fmt.Sprintf(format, args...) + "\n") }
@@ -43,8 +43,7 @@ func Document(c *configv1alpha1.ResourceInterpreterCustomization, docs bool) str
 	return out.String()
 }
 
-// Again returns an edited text to be edited again, with what is wrong with it on
-// top.
+// Again returns an edited text to be edited again, with its errors on top.
 func Again(text string, wrong []string) string {
 	var out strings.Builder
 	for _, w := range wrong {
@@ -58,13 +57,14 @@ func Again(text string, wrong []string) string {
 	return out.String()
 }
 
-// ErrGivenUp means that there is nothing in what was edited.
+// ErrGivenUp means that the edited text is empty.
 var ErrGivenUp = errors.New("the file is empty: nothing was changed")
 
-// Scripts reads what Document wrote of before and somebody edited. Scripts that
-// differ from before only in space at the end of lines are those of before.
+// Scripts reads the edited text of Document. Scripts that differ from before only in
+// white space at the end of lines or of the script stay as they were.
 //
-// Errors: ErrGivenUp, or a line that is in no script or names no operation.
+// It returns ErrGivenUp, or an error about a line outside the scripts or with an unknown
+// operation.
 func Scripts(text string, before configv1alpha1.CustomizationRules) (configv1alpha1.CustomizationRules, error) {
 	var out configv1alpha1.CustomizationRules
 	bodies := map[string]*strings.Builder{}
@@ -118,7 +118,8 @@ func ours(line string) bool {
 	return ok && slices.ContainsFunc(operations, func(o Operation) bool { return slices.Contains(o.Doc, text) })
 }
 
-// trimmed is a script without the space that says nothing.
+// trimmed returns a script without trailing white space in lines and without empty lines
+// around it.
 func trimmed(script string) string {
 	var out strings.Builder
 	for line := range strings.Lines(script) {
@@ -127,7 +128,7 @@ func trimmed(script string) string {
 	return strings.Trim(out.String(), "\n")
 }
 
-// Wrong says what is wrong with scripts.
+// Wrong returns the errors in scripts.
 func Wrong(rules *configv1alpha1.CustomizationRules) []string {
 	var out []string
 	for _, o := range operations {

@@ -14,17 +14,17 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 )
 
-// Input is what an operation is run with.
+// Input is the input of an operation.
 type Input struct {
 	// Desired is the template or manifest, Observed the member's object.
 	Desired, Observed kinds.Object
-	// Replicas to revise to; nil if none were given.
+	// Replicas is the number to set; nil if none was given.
 	Replicas *int32
-	// Items are what the clusters report; nil if nothing was given.
+	// Items are the reports of the clusters; nil if none were given.
 	Items []workv1alpha2.AggregatedStatusItem
 }
 
-// one returns the only object there is.
+// one returns Desired, or Observed if that is nil.
 func (in Input) one() kinds.Object {
 	if in.Desired != nil {
 		return in.Desired
@@ -35,29 +35,29 @@ func (in Input) one() kinds.Object {
 // Value is a part of an answer.
 type Value struct {
 	Name string
-	// Is nil for nothing.
+	// Is is the value; nil if there is none.
 	Is any
 }
 
-// Answer is what an operation answers: values, or an object that was changed.
+// Answer is the result of an operation: values, or a changed object.
 type Answer struct {
 	Values []Value
-	// Changed is the object that came out; nil for operations that answer values.
+	// Changed is the changed object; nil for operations that return values.
 	Changed kinds.Object
 }
 
-// Operation is a question about a kind, as it is asked on the wire.
+// Operation is an interpreter operation of the API.
 type Operation struct {
 	Name configv1alpha1.InterpreterOperation
 	// Field of a customization that has the script, and the Function in it.
 	Field, Function string
-	// Doc says what the function gets and returns.
+	// Doc describes what the function gets and returns.
 	Doc []string
-	// Without says what counts where nobody has a rule.
+	// Without describes what holds if there is no rule.
 	Without string
 
-	observed              bool // it is about the member's object
-	both, replicas, items bool // what it needs beside one object
+	observed              bool // it runs on the member's object
+	both, replicas, items bool // what it needs besides one object
 	script                func(*configv1alpha1.CustomizationRules) **configv1alpha1.CustomizationScript
 	known                 func(kinds.Rules) bool
 	run                   func(*interpreter.Interpreter, Input) (Answer, error)
@@ -73,7 +73,7 @@ func Find(name string) (Operation, error) {
 	return Operation{}, fmt.Errorf("there is no operation %q: it is one of %s", name, strings.Join(Names(), ", "))
 }
 
-// Names are those of all operations.
+// Names returns the names of all operations.
 func Names() []string {
 	out := make([]string, len(operations))
 	for i, o := range operations {
@@ -82,7 +82,7 @@ func Names() []string {
 	return out
 }
 
-// lacks says which flag is missing for the operation; nil if it can be run.
+// lacks returns an error with the missing flag; nil if the operation can be run.
 func (o Operation) lacks(in Input) error {
 	switch {
 	case o.both && (in.Desired == nil || in.Observed == nil):
@@ -100,8 +100,8 @@ func (o Operation) lacks(in Input) error {
 	}
 }
 
-// names returns the customizations that have a script for the operation: the one
-// that is asked, or all of them where all are.
+// names returns the names of the customizations with a script for the operation: only the
+// first by name, which is the one that runs, except for dependencies, for which all run.
 func (o Operation) names(of []*configv1alpha1.ResourceInterpreterCustomization) []string {
 	var out []string
 	for _, c := range of {
@@ -116,7 +116,7 @@ func (o Operation) names(of []*configv1alpha1.ResourceInterpreterCustomization) 
 	return out
 }
 
-// operations are all of them, in the order in which a change meets them.
+// operations are all operations, in the order in which they run on a change.
 var operations = []Operation{
 	{
 		Name: configv1alpha1.InterpreterOperationInterpretReplica, Field: "replicaResource", Function: "GetReplicas",
@@ -270,7 +270,7 @@ var operations = []Operation{
 	},
 }
 
-// listOf returns an empty list rather than none.
+// listOf returns an empty list instead of nil.
 func listOf[T any](list []T) []T {
 	if list == nil {
 		return []T{}
@@ -278,5 +278,5 @@ func listOf[T any](list []T) []T {
 	return list
 }
 
-// errNoObject means that there is nothing to run an operation on.
+// errNoObject means that there is no object on which to run an operation.
 var errNoObject = errors.New("there is no object in the files")

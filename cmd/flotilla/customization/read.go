@@ -21,18 +21,18 @@ import (
 	"github.com/flotilla-io/flotilla/sources/build"
 )
 
-// Kind is that of customizations.
+// Kind is the kind of customizations.
 var Kind = configv1alpha1.GroupVersion.WithKind("ResourceInterpreterCustomization")
 
-// Source is a customization, and where it was found.
+// Source is a customization with its place.
 type Source struct {
 	Customization *configv1alpha1.ResourceInterpreterCustomization
-	// File it is in; empty for the control plane.
+	// File is the file that has it; empty for the control plane.
 	File lint.File
 	doc  build.Document
 }
 
-// Stored are customizations of the control plane.
+// Stored returns sources for customizations of the control plane.
 func Stored(list []*configv1alpha1.ResourceInterpreterCustomization) []Source {
 	out := make([]Source, len(list))
 	for i, c := range list {
@@ -50,7 +50,7 @@ func All(sources []Source) []*configv1alpha1.ResourceInterpreterCustomization {
 	return out
 }
 
-// String names the place.
+// String returns the place.
 func (s Source) String() string {
 	if s.File.Name == "" {
 		return "the control plane"
@@ -58,10 +58,10 @@ func (s Source) String() string {
 	return fmt.Sprintf("%s:%d", s.File.Name, s.doc.Line)
 }
 
-// block recognizes a text that begins on the next line and is taken as it is.
+// block matches the header of a literal YAML block, whose text begins on the next line.
 var block = regexp.MustCompile(`\|[-+0-9]*\s*(#.*)?$`)
 
-// at names the place of a line in a script, as exactly as it is known.
+// at returns the place of a line in a script, as exactly as it is known.
 func (s Source) at(o Operation, line int) string {
 	if s.File.Name == "" {
 		return "customization " + s.Customization.Name
@@ -74,9 +74,8 @@ func (s Source) at(o Operation, line int) string {
 	return fmt.Sprintf("%s:%d", s.File.Name, key)
 }
 
-// Read finds the customizations in files. Other objects are left out.
-//
-// Errors name file and line.
+// Read returns the customizations in files and skips other objects. Errors name file and
+// line.
 func Read(files []lint.File) ([]Source, error) {
 	var out []Source
 	for _, f := range files {
@@ -98,10 +97,8 @@ func Read(files []lint.File) ([]Source, error) {
 	return out, nil
 }
 
-// Objects returns the objects in files. Those without a namespace get the given
-// one, if it is not empty.
-//
-// Errors name file and line.
+// Objects returns the objects in files. Those without a namespace get the given one, if it
+// is not empty. Errors name file and line.
 func Objects(files []lint.File, namespace string) ([]kinds.Object, error) {
 	var out []kinds.Object
 	for _, f := range files {
@@ -123,10 +120,8 @@ func Objects(files []lint.File, namespace string) ([]kinds.Object, error) {
 	return out, nil
 }
 
-// Items returns what clusters report: lists of items, items one by one, or
-// bindings that have them.
-//
-// Errors name file and document.
+// Items returns the reports of clusters in files: lists of items, single items, or bindings
+// that have them. Errors name file and document.
 func Items(files []lint.File) ([]workv1alpha2.AggregatedStatusItem, error) {
 	out := []workv1alpha2.AggregatedStatusItem{}
 	for _, f := range files {
@@ -174,7 +169,7 @@ func itemsOf(raw json.RawMessage) ([]workv1alpha2.AggregatedStatusItem, error) {
 	return []workv1alpha2.AggregatedStatusItem{one}, named([]workv1alpha2.AggregatedStatusItem{one})
 }
 
-// named errs if an item is of no cluster: then it is none.
+// named returns an error if an item has no cluster name.
 func named(items []workv1alpha2.AggregatedStatusItem) error {
 	for i := range items {
 		if items[i].ClusterName == "" {

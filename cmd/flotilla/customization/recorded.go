@@ -9,8 +9,9 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 )
 
-// Recorded answers for webhooks, of one template, by what they answered when its binding was
-// made. Without a binding they have yet to say it. They are not asked.
+// Recorded returns a layer that answers instead of webhooks, for one template, with what they
+// answered when its binding was created. Without a binding their answer is pending. It does
+// not call them.
 func Recorded(configurations []*configv1alpha1.ResourceInterpreterWebhookConfiguration, of schema.GroupVersionKind, b workv1alpha2.Binding) kinds.Layer {
 	var rules kinds.Rules
 	if name := webhook.Asked(configurations, of, configv1alpha1.InterpreterOperationInterpretReplica); name != "" {

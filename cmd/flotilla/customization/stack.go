@@ -17,19 +17,19 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/native"
 )
 
-// Who answers, beside customizations.
+// Sources of answers, besides customizations.
 const (
 	AnswerBundled = "bundled"
 	AnswerNative  = "native"
 )
 
-// Stack is the layers of knowledge about kinds, as the control plane has them
-// but for webhooks.
+// Stack has the layers of rules about kinds, as the control plane has them except for
+// webhooks.
 type Stack struct {
 	given           []*configv1alpha1.ResourceInterpreterCustomization
 	custom, bundled kinds.Layer
 	native          kinds.Layer
-	// Problems are those of the scripts.
+	// Problems are the problems of the scripts.
 	Problems []lua.Problem
 }
 
@@ -39,10 +39,11 @@ func NewStack(machine *lua.Machine, given []*configv1alpha1.ResourceInterpreterC
 	return &Stack{given: given, custom: table, bundled: customizations.Table(), native: native.Table(), Problems: problems}
 }
 
-// Interpreter asks all layers.
+// Interpreter returns an interpreter with all layers.
 func (s *Stack) Interpreter() *interpreter.Interpreter { return s.With(kinds.Table{}) }
 
-// With asks all layers, and hooks where webhooks are asked: after the customizations.
+// With returns an interpreter with all layers, and with hooks in the place of webhooks, after
+// the customizations.
 func (s *Stack) With(hooks kinds.Layer) *interpreter.Interpreter {
 	return interpreter.New(s.custom, hooks, s.bundled, s.native)
 }
@@ -58,7 +59,7 @@ func (s *Stack) Of(gvk schema.GroupVersionKind) []*configv1alpha1.ResourceInterp
 	return out
 }
 
-// Answers says who answers an operation for a kind; empty for nobody.
+// Answers returns the source of the answer to an operation for a kind; empty if there is none.
 func (s *Stack) Answers(o Operation, gvk schema.GroupVersionKind) string {
 	switch {
 	case o.known(s.custom.Rules(gvk)):
@@ -72,7 +73,7 @@ func (s *Stack) Answers(o Operation, gvk schema.GroupVersionKind) string {
 	}
 }
 
-// inScript finds the line in what a script's error says.
+// inScript matches the line number in the error of a script.
 var inScript = regexp.MustCompile(`(?: line:|[^\d\s]:)(\d+)(?:\(|:)`)
 
 // scriptLine returns the line of the script that an error is about; 0 for none.
@@ -85,8 +86,8 @@ func scriptLine(err error) int {
 	return line
 }
 
-// located puts the place of a script before what is wrong with it, if it is in
-// one of these files.
+// located puts the place of the script before an error, if the script is in one of these
+// files.
 func located(sources []Source, o Operation, names []string, err error) error {
 	for _, s := range sources {
 		if slices.Contains(names, s.Customization.Name) && *o.script(&s.Customization.Spec.Customizations) != nil {

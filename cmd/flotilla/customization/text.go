@@ -14,7 +14,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/excerpt"
 )
 
-// Format is how results are written.
+// Format is the format in which results are written.
 type Format string
 
 // Formats of results. YAML and JSON have the bare answers, one document each.
@@ -28,13 +28,13 @@ const (
 type Printer struct {
 	Out    io.Writer
 	Format Format
-	// Color is for terminals.
+	// Color enables colors, for terminals.
 	Color bool
 
 	printed int
 }
 
-// Result writes one. Of one that failed only the text says something.
+// Result writes a result. A failed one is written in the format Text only.
 func (p *Printer) Result(r Result) error {
 	var out bytes.Buffer
 	var err error
@@ -68,7 +68,7 @@ func (p *Printer) Diff(diff string) error {
 	return err
 }
 
-// printable is a text of several lines with what would spoil a terminal as codes.
+// printable escapes the control characters in a text of several lines, except tabs.
 func printable(text string) string {
 	var out strings.Builder
 	for line := range strings.Lines(text) {
@@ -84,7 +84,7 @@ func printable(text string) string {
 	return out.String()
 }
 
-// bare is the answer itself: the object, the only value, or values by name.
+// bare returns the answer itself: the object, the only value, or the values by name.
 func (r Result) bare() any {
 	if r.Answer.Changed != nil {
 		return r.Answer.Changed.Object
@@ -183,5 +183,5 @@ func (p *Printer) paint(diff string) string {
 	return out.String()
 }
 
-// oneLine folds what is spread over several lines.
+// oneLine returns the text of an error on one line.
 func oneLine(err error) string { return excerpt.Inline(strings.Join(strings.Fields(err.Error()), " ")) }

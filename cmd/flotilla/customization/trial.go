@@ -11,11 +11,11 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 )
 
-// Result is what became of one operation on one object.
+// Result is the outcome of one operation on one object.
 type Result struct {
 	Operation Operation
 	Object    kinds.Object
-	// By is who answered; empty where nobody has a rule.
+	// By is the source of the answer; empty if there is no rule.
 	By     string
 	Answer Answer
 	Err    error
@@ -24,8 +24,7 @@ type Result struct {
 // Trial runs operations.
 type Trial struct {
 	Stack *Stack
-	// Sources are where the customizations come from, to say where a script is
-	// wrong.
+	// Sources are the places of the customizations, for errors in scripts.
 	Sources []Source
 }
 
@@ -40,7 +39,7 @@ func (t Trial) Run(o Operation, in Input) Result {
 	return out
 }
 
-// shown is what a script says, which may be anything, as it can be printed.
+// shown makes the error of a script, which may contain anything, printable.
 type shown struct{ err error }
 
 func (s *shown) Error() string { return oneLine(s.err) }
@@ -49,7 +48,7 @@ func (s *shown) Unwrap() error { return s.err }
 // Files are the objects to run operations on.
 type Files struct {
 	Desired, Observed []kinds.Object
-	Input             // what is the same for all of them
+	Input             // the same for all of them
 }
 
 // Inputs pairs the objects of the files. Where an operation needs both sides,
@@ -81,7 +80,7 @@ func (f Files) Inputs(o Operation) ([]Input, error) {
 	return f.pairs()
 }
 
-// pairs pairs what is desired with what is observed.
+// pairs returns the pairs of desired and observed objects.
 func (f Files) pairs() ([]Input, error) {
 	var out []Input
 	for _, desired := range f.Desired {
@@ -95,8 +94,8 @@ func (f Files) pairs() ([]Input, error) {
 	return out, nil
 }
 
-// partner returns the member's object for a desired one: that of the same name,
-// or the only one where there is only one of the kind on both sides.
+// partner returns the member's object for a desired one: the one with the same name, or the
+// only one if each side has only one of the kind.
 func (f Files) partner(desired kinds.Object) kinds.Object {
 	gvk := desired.GroupVersionKind()
 	var all []kinds.Object
@@ -130,8 +129,8 @@ func nameOf(obj kinds.Object) string {
 	return excerpt.Inline(strings.TrimSpace(obj.GetKind() + " " + name))
 }
 
-// About keeps the objects of the kinds that the customizations are about, if
-// there are any; else all of them.
+// About keeps the objects of the customizations' kinds, or all objects if there are none of
+// these kinds.
 func (f Files) About(sources []Source) Files {
 	about := Kinds(sources)
 	other := func(obj kinds.Object) bool { return !about[obj.GroupVersionKind()] }
@@ -143,7 +142,7 @@ func (f Files) About(sources []Source) Files {
 	return f
 }
 
-// Kinds are those that the customizations are about.
+// Kinds returns the kinds of the customizations.
 func Kinds(sources []Source) map[schema.GroupVersionKind]bool {
 	out := map[schema.GroupVersionKind]bool{}
 	for _, s := range sources {

@@ -10,10 +10,9 @@ import (
 	configv1alpha1 "github.com/flotilla-io/flotilla/api/config/v1alpha1"
 )
 
-// Written returns the file of s with its scripts replaced by rules. Everything
-// else stays: other documents to the letter, comments in the same document, too.
-//
-// Errors: JSON, and an item of a list, are not written.
+// Written returns the file of s with its scripts replaced by rules. Everything else stays:
+// other documents byte by byte, and the comments in the same document. It returns an error
+// for JSON, and for an item of a list.
 func (s Source) Written(rules configv1alpha1.CustomizationRules) ([]byte, error) {
 	before, chunk, after := s.chunk()
 	if text := bytes.TrimSpace(chunk); len(text) > 0 && text[0] == '{' {
@@ -40,7 +39,8 @@ func (s Source) Written(rules configv1alpha1.CustomizationRules) ([]byte, error)
 	return append(out.Bytes(), after...), nil
 }
 
-// chunk cuts the document out of its file, without the lines that separate it.
+// chunk returns the document and the file before and after it, with the separator lines not
+// in the document.
 func (s Source) chunk() (before, chunk, after []byte) {
 	content := s.File.Content
 	begin, offset, number := 0, 0, 0
@@ -98,8 +98,8 @@ func setScript(scripts *yaml.Node, field string, given *configv1alpha1.Customiza
 	}
 }
 
-// styleOf is a block for a script that can be read again from one, and quotes
-// for all else, such as one of tabs alone.
+// styleOf returns the literal style for a script that can be read back from a block, and
+// quotes for any other, such as one of tabs only.
 func styleOf(script string) yaml.Style {
 	block := text(script)
 	block.Style = yaml.LiteralStyle

@@ -30,23 +30,23 @@ const timeout = 3 * time.Minute
 type Options struct {
 	// Flotillad is the path of the program that runs everything.
 	Flotillad string
-	// Dir holds all that the demo writes. It is removed at the end if the demo
-	// made it.
+	// Dir is the folder for all that the demo writes. The demo removes it at the end if it
+	// created it.
 	Dir string
-	// Exit ends the demo when all is ready, instead of waiting for Ctrl-C.
+	// Exit ends the demo when everything is ready, instead of waiting for Ctrl-C.
 	Exit bool
-	// Out takes what people read.
+	// Out is where the demo prints.
 	Out io.Writer
-	// Terminal says that Out can redraw.
+	// Terminal is true if Out is a terminal that can redraw.
 	Terminal bool
 	// Clock measures how long things take.
 	Clock clock.WithTicker
-	// Join adds a member to the fleet; it is what `flotilla join` does.
+	// Join adds a member to the fleet, as `flotilla join` does.
 	Join func(ctx context.Context, hubKubeconfig, name, memberKubeconfig string) error
 }
 
-// Run runs the demo. It returns when it was interrupted, when all is ready and
-// Exit is set, or when something failed; whatever it started has ended then.
+// Run runs the demo. It returns when it is interrupted, when everything is ready and Exit is
+// set, or when something fails. Everything that it started has ended by then.
 func Run(ctx context.Context, opts Options) (err error) {
 	d := &demonstration{Options: opts, begin: opts.Clock.Now()}
 	if _, statErr := os.Stat(d.tree()); statErr == nil {
@@ -85,7 +85,7 @@ type demonstration struct {
 	begin time.Time
 }
 
-// tree is the folder of the repository that people look at.
+// tree returns the folder with the working tree of the repository.
 func (d *demonstration) tree() string { return filepath.Join(d.Dir, "fleet") }
 
 func (d *demonstration) show(ctx context.Context, fleet *localfleet.Fleet) error {
@@ -145,7 +145,7 @@ func (d *demonstration) commit(ctx context.Context, server *gitserver.Server, tr
 	return gitserver.Git(ctx, tree, "rev-parse", "HEAD")
 }
 
-// follow points the control plane at the repository.
+// follow makes the control plane follow the repository.
 func (d *demonstration) follow(ctx context.Context, fleet *localfleet.Fleet) (client.Client, error) {
 	cfg, err := fleet.Hub.Config()
 	if err != nil {
@@ -192,7 +192,7 @@ func (d *demonstration) watch(ctx context.Context, hub client.Reader, on target)
 	}
 }
 
-// finish shows the outcome on the commit, and what to try.
+// finish prints the outcome on the commit, and what to try next.
 func (d *demonstration) finish(ctx context.Context, fleet *localfleet.Fleet, tree, commit string) error {
 	if _, err := gitserver.Git(ctx, tree, "fetch", "--quiet", "origin"); err != nil {
 		return err

@@ -1,7 +1,7 @@
-// Package demo runs the example fleet on this machine and shows it at work, for
-// somebody who has never heard of the project.
+// Package demo runs the example fleet on this machine and shows how it works, for people who
+// do not know the project.
 //
-// In go the path of flotillad and a folder; out come a live table and, at the
-// end, hints at what to try. It talks to loopback only, writes below its folder
-// only, and stops all that it started.
+// In go the path of flotillad and a folder; out come a live table and, at the end, hints
+// what to try. It connects to loopback addresses only, writes only below its folder, and
+// stops all that it started.
 package demo

@@ -27,7 +27,7 @@ type target struct {
 	commit       string
 }
 
-// observe reads everything that the table shows from the control plane.
+// observe reads from the control plane everything that the table shows.
 func observe(ctx context.Context, hub client.Reader, on target) (View, error) {
 	view := View{Clusters: on.clusters}
 	var source sourcev1.GitRepository
@@ -77,7 +77,7 @@ func applyStage(apply *kustomizev1.Kustomization, commit string) Stage {
 	return Stage{State: Done, Text: fmt.Sprintf("%d objects, templates and policies", len(apply.Status.Inventory.Entries))}
 }
 
-// notReady returns the message of a Ready condition that says False.
+// notReady returns the reason and message of a Ready condition with the status False.
 func notReady(conditions []metav1.Condition) (string, bool) {
 	ready := apimeta.FindStatusCondition(conditions, "Ready")
 	if ready == nil || ready.Status != metav1.ConditionFalse {
@@ -107,7 +107,7 @@ func placeStage(bindings []workv1alpha2.ResourceBinding) (Stage, []Row) {
 	return stage, rows
 }
 
-// rowOf shows one binding: what each of its clusters should run, and does.
+// rowOf returns the row of a binding: what each of its clusters should run, and runs.
 func rowOf(b *workv1alpha2.ResourceBinding) Row {
 	row := Row{Object: b.Spec.Resource.Kind + "/" + b.Spec.Resource.Name, Cells: map[string]Cell{}}
 	for _, cluster := range b.Spec.Clusters {
@@ -141,8 +141,8 @@ func readyReplicas(item workv1alpha2.AggregatedStatusItem) int32 {
 	return status.ReadyReplicas
 }
 
-// reportStage shows what was posted to the commit of the Kustomization. It is done when all that is posted there
-// says so, the sum of the source too.
+// reportStage returns what was posted to the commit of the Kustomization. It is done when all posted statuses are
+// successful, that of the whole source included.
 func reportStage(reports []gitopsv1alpha1.CommitStatus, commit string) Stage {
 	var stage Stage
 	done := len(reports) > 0

@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// screen draws views: over one another on a terminal, as lines of what is new
-// anywhere else.
+// screen draws views: on a terminal over the last one, anywhere else as lines with what is
+// new.
 type screen struct {
 	out      io.Writer
 	terminal bool

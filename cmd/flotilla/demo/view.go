@@ -7,19 +7,19 @@ import (
 	"time"
 )
 
-// State is how far a stage is, or how one cluster does with one object.
+// State is the state of a stage, or of one object in one cluster.
 type State int
 
 const (
-	// Waiting has not begun, or goes on.
+	// Waiting means not begun, or in progress.
 	Waiting State = iota
-	// Done is as it should be.
+	// Done means complete and healthy.
 	Done
-	// Failed needs somebody to look.
+	// Failed means that somebody has to look into it.
 	Failed
 )
 
-// glyph is the one character that shows a state.
+// glyph returns the character that shows a state.
 func (s State) glyph() string {
 	switch s {
 	case Done:
@@ -31,20 +31,20 @@ func (s State) glyph() string {
 	}
 }
 
-// Stage is one step of a change's way.
+// Stage is one step on the way of a change.
 type Stage struct {
 	State State
 	Text  string
 }
 
-// Cell is how one cluster does with one object. Text is empty where the object
-// does not run there.
+// Cell is the state of one object in one cluster. Text is empty if the object does not run
+// there.
 type Cell struct {
 	State State
 	Text  string
 }
 
-// Row is one object and how it does in each cluster.
+// Row is one object and its state in each cluster.
 type Row struct {
 	Object string
 	Cells  map[string]Cell
@@ -58,7 +58,7 @@ type View struct {
 	Rows     []Row
 }
 
-// Finished says that nothing is left to wait for.
+// Finished reports whether nothing is left to wait for.
 func (v View) Finished() bool {
 	return v.Fetch.State == Done && v.Apply.State == Done && v.Place.State == Done && v.run().State == Done && v.Report.State == Done
 }
@@ -73,7 +73,7 @@ func (v View) Failure() (string, bool) {
 	return "", false
 }
 
-// run sums the table up.
+// run returns the summary of the table.
 func (v View) run() Stage {
 	total, ready := 0, 0
 	for _, row := range v.Rows {
@@ -91,7 +91,7 @@ func (v View) run() Stage {
 	return stage
 }
 
-// Table is the view as lines for a terminal.
+// Table returns the view as lines for a terminal.
 func (v View) Table(elapsed time.Duration) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "  since the demo was started                              %4.0fs\n\n", elapsed.Seconds())
@@ -135,8 +135,8 @@ func (v View) writeRows(b *strings.Builder) {
 	}
 }
 
-// Lines are what a pipe shows instead of a table: one line for each stage that
-// differs from the view before.
+// Lines returns, for output that is not a terminal, one line for each stage that differs from
+// the view before.
 func (v View) Lines(before View, elapsed time.Duration) []string {
 	type named struct {
 		name     string
@@ -157,7 +157,7 @@ func (v View) Lines(before View, elapsed time.Duration) []string {
 	return out
 }
 
-// sortRows puts the rows into an order that does not change from look to look.
+// sortRows sorts the rows by object, so that their order does not change between views.
 func sortRows(rows []Row) {
 	slices.SortFunc(rows, func(a, b Row) int { return strings.Compare(a.Object, b.Object) })
 }

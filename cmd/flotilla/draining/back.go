@@ -20,26 +20,26 @@ import (
 	"github.com/flotilla-io/flotilla/policies/placement"
 )
 
-// rebalancerStays is for how long what was asked for can be looked at. Seconds.
+// rebalancerStays is for how many seconds a finished WorkloadRebalancer is kept.
 const rebalancerStays = 300
 
-// again is after how long it is asked once more, for the first time, for what was placed by what was
-// so before the clusters were uncordoned. Requests are distinguished by the second.
+// again is the first pause before another request for what was placed by the state from before the
+// clusters were uncordoned. Requests are distinguished by the second.
 const again = 2 * time.Second
 
-// Return has what was moved off clusters by drains placed anew, and waits until that is decided.
+// Return requests a new placement for what drains have moved off clusters, and waits for the decisions.
 type Return struct {
 	Hub      client.Client
 	Clusters []string
 	Clock    clock.Clock
 	Out      io.Writer
-	// Timeout is how long to wait at most.
+	// Timeout is how long Run waits at most.
 	Timeout time.Duration
-	// DryRun only says what would be placed anew.
+	// DryRun only prints what would be placed anew.
 	DryRun bool
 }
 
-// Run asks and waits.
+// Run makes the request and waits.
 func (r *Return) Run(ctx context.Context) error {
 	moved, err := r.moved(ctx)
 	if err != nil {
@@ -85,7 +85,7 @@ func (r *Return) concerns(b workv1alpha2.Binding) bool {
 	return slices.ContainsFunc(record.Drained, func(name string) bool { return slices.Contains(r.Clusters, name) })
 }
 
-// ask has templates placed anew.
+// ask requests a new placement of templates.
 func (r *Return) ask(ctx context.Context, moved []workv1alpha2.Binding) error {
 	rebalancer := &appsv1alpha1.WorkloadRebalancer{ObjectMeta: metav1.ObjectMeta{GenerateName: "return-"}}
 	rebalancer.Spec.TTLSecondsAfterFinished = ptr.To[int32](rebalancerStays)
@@ -99,7 +99,7 @@ func (r *Return) ask(ctx context.Context, moved []workv1alpha2.Binding) error {
 	return nil
 }
 
-// await says of each binding where it is placed, once it was placed anew.
+// await prints where each binding is placed, once it has been placed anew.
 func (r *Return) await(ctx context.Context, moved []workv1alpha2.Binding) error {
 	var faults []error
 	asked, timeout := r.Clock.Now(), again
@@ -143,7 +143,7 @@ func (r *Return) wrong(ctx context.Context, err error) error {
 	return err
 }
 
-// report reports where a binding is placed; false: that is not decided anew yet.
+// report prints where a binding is placed. It returns false if there is no new decision yet.
 func (r *Return) report(before, b workv1alpha2.Binding) (bool, error) {
 	record, _ := placement.RecordOf(b)
 	was, _ := placement.RecordOf(before)

@@ -14,10 +14,10 @@ import (
 // Report is the output for programs.
 type Report struct {
 	Cluster string `json:"cluster"`
-	// DryRun says that nothing was asked for.
+	// DryRun is true if no drain was requested.
 	DryRun bool        `json:"dryRun"`
 	Rows   []drain.Row `json:"rows"`
-	// Notes say what a dry run could not find out.
+	// Notes list what a dry run could not find out.
 	Notes []string `json:"notes,omitempty"`
 }
 
@@ -61,7 +61,7 @@ func dash(text string) string {
 	return text
 }
 
-// to is where a template goes, or why it does not.
+// to returns where a template goes, or why it does not move.
 func to(row *drain.Row) string {
 	switch {
 	case row.State == drain.Stays, row.State == drain.Finished:
@@ -79,7 +79,7 @@ func to(row *drain.Row) string {
 // shown is how many templates an error names.
 const shown = 3
 
-// Verdict is nil where nothing is to stay in the cluster. Else it names what does, and what to do.
+// Verdict returns nil if nothing has to stay in the cluster, and else an error with what stays and what to do.
 func (r Report) Verdict() error {
 	rest := slices.DeleteFunc(slices.Clone(r.Rows), func(row drain.Row) bool { return row.State != drain.Stays })
 	if len(rest) == 0 {

@@ -24,7 +24,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/placement"
 )
 
-// Plan reports what a drain of a cluster that began now would move, and what it could not.
+// Plan returns what a drain of a cluster would move if it began now, and what it could not move.
 func Plan(ctx context.Context, hub client.Reader, members Members, cluster string, now time.Time) (Report, error) {
 	in := drain.Input{Cluster: cluster, Now: now, Scheduling: placement.Options{Failover: failover.Rules{State: true}}}
 	err := listing.Each(ctx, hub, &clusterv1alpha1.ClusterList{}, func(c *clusterv1alpha1.Cluster) { in.Clusters = append(in.Clusters, c) })()
@@ -55,7 +55,7 @@ func each(ctx context.Context, hub client.Reader, f func(workv1alpha2.Binding)) 
 	)
 }
 
-// read returns the cluster and how far each template has left it, sorted.
+// read returns the cluster and the state of each template in the drain, sorted.
 func read(ctx context.Context, hub client.Reader, name string, now time.Time) (*clusterv1alpha1.Cluster, []drain.Row, error) {
 	cluster, err := Cluster(ctx, hub, name)
 	if err != nil {
@@ -84,13 +84,13 @@ func read(ctx context.Context, hub client.Reader, name string, now time.Time) (*
 	return cluster, rows, err
 }
 
-// idOf is that of a binding, or of the one that a Work is of; empty where it has none.
+// idOf returns the permanent id of a binding, or of the binding of a Work; empty if there is none.
 func idOf(obj client.Object) string {
 	labels := obj.GetLabels()
 	return cmp.Or(labels[workv1alpha2.ResourceBindingPermanentIDLabel], labels[workv1alpha2.ClusterResourceBindingPermanentIDLabel])
 }
 
-// remaining calls f with each Work that a cluster has of the bindings; with none where the caller may not look.
+// remaining calls f with each Work that a cluster has of the bindings, and with none that the user may not read.
 func remaining(ctx context.Context, hub client.Reader, cluster string, f func(*workv1alpha1.Work), of map[string]int) error {
 	list := &metav1.PartialObjectMetadataList{} // others may be large
 	list.SetGroupVersionKind(schema.GroupVersionKind{Group: workv1alpha1.GroupName, Version: "v1alpha1", Kind: workv1alpha1.ResourceKindWork + "List"})
@@ -114,7 +114,7 @@ func remaining(ctx context.Context, hub client.Reader, cluster string, f func(*w
 	return err
 }
 
-// Cluster reads a cluster that is to be there.
+// Cluster reads a cluster. The error for an unknown name suggests similar ones.
 func Cluster(ctx context.Context, hub client.Reader, name string) (*clusterv1alpha1.Cluster, error) {
 	cluster := &clusterv1alpha1.Cluster{}
 	err := hub.Get(ctx, client.ObjectKey{Name: name}, cluster)
@@ -124,7 +124,7 @@ func Cluster(ctx context.Context, hub client.Reader, name string) (*clusterv1alp
 	return cluster, err
 }
 
-// Drainable errs where nothing is moved off a cluster because it is not well.
+// Drainable returns an error if nothing would be moved off a cluster because it is not ready or is leaving.
 func Drainable(c *clusterv1alpha1.Cluster) error {
 	switch {
 	case c.DeletionTimestamp != nil:

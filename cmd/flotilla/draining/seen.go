@@ -35,8 +35,8 @@ const (
 // Members connects to clusters through the control plane.
 type Members func(cluster string) (kubernetes.Interface, error)
 
-// see looks at the nodes of the clusters of these names as the control plane does: of those in push mode itself, and of
-// others at what their agents report. Notes name those of which it could not.
+// see reads the nodes of the named clusters as the control plane does: directly for clusters in push mode, and from the
+// reports of the agents for others. The notes name the clusters for which that failed.
 func see(ctx context.Context, hub client.Reader, members Members, clusters []*clusterv1alpha1.Cluster, names []string) (map[string]drain.Seen, []string) {
 	var mu sync.Mutex
 	out, notes := map[string]drain.Seen{}, []string{}
@@ -68,7 +68,7 @@ func see(ctx context.Context, hub client.Reader, members Members, clusters []*cl
 	return out, notes
 }
 
-// reportedBy is what the agent of a cluster reports.
+// reportedBy returns what the agent of a cluster reports about its nodes.
 func reportedBy(ctx context.Context, hub client.Reader, name string) (drain.Seen, error) {
 	var says corev1.ConfigMap
 	if err := hub.Get(ctx, client.ObjectKey{Namespace: workv1alpha2.ExecutionNamespace(name), Name: clusterv1alpha1.NodeProfileName}, &says); err != nil {
@@ -81,7 +81,7 @@ func reportedBy(ctx context.Context, hub client.Reader, name string) (drain.Seen
 	return drain.Seen{Index: p.Index(), Reported: p}, nil
 }
 
-// itself is what a cluster has.
+// itself reads the nodes from the cluster.
 func itself(ctx context.Context, members Members, name string) (drain.Seen, error) {
 	member, err := members(name)
 	if err != nil {

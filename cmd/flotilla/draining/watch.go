@@ -20,14 +20,13 @@ import (
 	"github.com/flotilla-io/flotilla/policies/failover"
 )
 
-// Time between two looks: a look at many bindings takes a while, and is not all that the control
-// plane is to do.
+// The time between two polls: reading many bindings takes a while, and the control plane has other work.
 const (
 	pause = 500 * time.Millisecond
-	share = 4 // so many times as long as a look took, at least
+	share = 4 // the pause is at least this many times as long as the poll took
 )
 
-// timeout is how long a control plane may give no answer, as while it is started anew, until nobody waits for it.
+// hubTimeout is how long the control plane may not answer, for example during a restart, before Watch gives up.
 const hubTimeout = 2 * time.Minute
 
 // Watch follows the drain of one cluster. It changes nothing.
@@ -35,10 +34,10 @@ type Watch struct {
 	Hub     client.Reader
 	Cluster string
 	Clock   clock.Clock
-	// Out gets a line for each template that has left or cannot. ErrOut gets what
-	// is waited for, if somebody looks at it.
+	// Out gets a line for each template that has left or cannot. ErrOut shows the
+	// progress if it is a terminal.
 	Out, ErrOut io.Writer
-	// Timeout ends the watch, not the drain; 0 waits for as long as it takes.
+	// Timeout ends the watch, not the drain; 0 means no limit.
 	Timeout time.Duration
 
 	seen map[string]drain.State
@@ -46,8 +45,8 @@ type Watch struct {
 	line *progress.Line
 }
 
-// Begin notes what has left before, so that nothing is shown of it. It is called before the cluster
-// is drained, and before Run.
+// Begin records what has left before, so that it is not shown. It must be called before the drain
+// begins and before Run.
 func (w *Watch) Begin(ctx context.Context) error {
 	_, rows, err := read(ctx, w.Hub, w.Cluster, w.Clock.Now())
 	w.seen = map[string]drain.State{}
@@ -59,9 +58,8 @@ func (w *Watch) Begin(ctx context.Context) error {
 	return err
 }
 
-// Run watches until nothing is on its way any more, and returns what there is to say of each
-// template. It errs if the drain is ended by somebody, or the time is over; how far it was comes
-// with that.
+// Run watches until nothing is on its way any more, and returns the state of each template. It
+// returns an error, and the rows as well, if somebody ends the drain or the time is over.
 func (w *Watch) Run(ctx context.Context) ([]drain.Row, error) {
 	within, cancel := ctx, context.CancelFunc(func() {})
 	if w.Timeout > 0 {
@@ -99,7 +97,7 @@ func (w *Watch) Run(ctx context.Context) ([]drain.Row, error) {
 	}
 }
 
-// passes reports whether a look may do better soon: the control plane is busy, or is started anew.
+// passes reports whether a later poll may succeed: the control plane is busy or being restarted.
 func passes(err error) bool {
 	return apierrors.IsServerTimeout(err) || apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err) ||
 		utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err)
@@ -108,7 +106,7 @@ func passes(err error) bool {
 // isDone reports whether nothing is left to wait for.
 func isDone(rows []drain.Row) bool { return len(pending(rows)) == 0 }
 
-// pending are the titles of what is on its way.
+// pending returns the titles of the templates that are on their way.
 func pending(rows []drain.Row) []string {
 	var out []string
 	for i := range rows {
@@ -119,7 +117,7 @@ func pending(rows []drain.Row) []string {
 	return out
 }
 
-// report says what is new.
+// report prints what has changed.
 func (w *Watch) report(cluster *clusterv1alpha1.Cluster, rows []drain.Row) error {
 	w.line.End()
 	var faults []error
@@ -151,7 +149,7 @@ func (w *Watch) report(cluster *clusterv1alpha1.Cluster, rows []drain.Row) error
 	return errors.Join(faults...)
 }
 
-// ended says how to go on where the watch has ended before the drain.
+// ended returns an error that explains how to continue when the watch ends before the drain.
 func (w *Watch) ended(ctx context.Context, rows []drain.Row) error {
 	w.line.End()
 	how := fmt.Sprintf("the drain of %s goes on: flotilla drain %[1]s watches it, flotilla uncordon %[1]s ends it", w.Cluster)
@@ -169,7 +167,7 @@ func (w *Watch) ended(ctx context.Context, rows []drain.Row) error {
 	return errors.Join(err, context.Cause(ctx))
 }
 
-// reasons are what those that are on their way wait for.
+// reasons returns what the templates on their way wait for.
 func reasons(rows []drain.Row) string {
 	rows = slices.DeleteFunc(slices.Clone(rows), func(r drain.Row) bool { return r.State != drain.Waits && r.State != drain.Leaves })
 	out := ""

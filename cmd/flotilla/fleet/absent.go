@@ -8,8 +8,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// Absent returns the kind of an object that a server says it does not have, as `flotilla
-// get` takes it; empty where err is about something else.
+// Absent returns the kind of the object that a server does not have, as `flotilla get` takes it;
+// empty if err is about something else.
 func Absent(err error) string {
 	details := statusOf(err).Details
 	if !apierrors.IsNotFound(err) || details == nil || details.Name == "" || details.Kind == "" {
@@ -21,10 +21,10 @@ func Absent(err error) string {
 	return details.Kind + "." + details.Group
 }
 
-// Listing is the command that lists objects of kinds, as Absent names them, for an object
-// that the control plane does not have, and what it lists. in is the flag of the namespace,
-// after a space; empty for that of the context. Everywhere says that it asks clusters, too:
-// what a person knows by its name may run there alone.
+// Listing returns advice with the command that lists objects of the kinds, as Absent names them,
+// after an object was not found on the control plane. in is the flag for the namespace, after a
+// space; empty for that of the context. everywhere is true if the command also lists what is in
+// clusters, because an object may exist only there.
 func Listing(kinds []string, in string) (text string, everywhere bool) {
 	for _, kind := range kinds {
 		everywhere = everywhere || !hubAlone.MatchString(kind)
@@ -36,5 +36,5 @@ func Listing(kinds []string, in string) (text string, everywhere bool) {
 	return fmt.Sprintf("flotilla get %s%s -s %s lists what there is, on the control plane and in the clusters", all, in, ScopeAll), true
 }
 
-// hubAlone are kinds that no cluster of a fleet is asked for.
+// hubAlone matches kinds that exist on the control plane only.
 var hubAlone = regexp.MustCompile(`\.(karmada\.io|flotilla\.io|toolkit\.fluxcd\.io)$`)

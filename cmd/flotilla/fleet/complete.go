@@ -13,11 +13,11 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 )
 
-// CompletionTimeout is how long a request may take that completes a word: who
-// presses a key does not wait for a control plane that is gone.
+// CompletionTimeout is how long a request for completion may take, so that a user who presses a
+// key does not wait long for a control plane that is away.
 const CompletionTimeout = 3 * time.Second
 
-// Complete registers how the flags of AddTo are completed on root.
+// Complete registers the completion of AddTo's flags on root.
 func (f *Flags) Complete(root *cobra.Command) {
 	complete(root, "namespace", f.CompleteNames("namespaces"))
 	complete(root, "karmada-context", f.completeContexts)
@@ -30,8 +30,8 @@ func (f *Flags) CompleteNames(kind string) cobra.CompletionFunc {
 	}
 }
 
-// CompleteClusters offers the names of clusters to the shell, also for the last of
-// several that are divided by commas.
+// CompleteClusters offers the names of clusters, also for the last one of a list separated by
+// commas.
 func (f *Flags) CompleteClusters(cmd *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
 	names, err := f.clusters(cmd.Context(), CompletionTimeout)
 	if err != nil {
@@ -40,8 +40,8 @@ func (f *Flags) CompleteClusters(cmd *cobra.Command, _ []string, toComplete stri
 	return offered(names, toComplete)
 }
 
-// ClustersThat offers the names of the clusters that a command is for, each once; or, where it takes one
-// alone, no second.
+// ClustersThat offers the names of the clusters for which are returns true, each once. If one is true, it
+// offers nothing after the first argument.
 func ClustersThat(f *Flags, are func(*clusterv1alpha1.Cluster) bool, one bool) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(cmd.Context(), CompletionTimeout)
@@ -64,7 +64,7 @@ func ClustersThat(f *Flags, are func(*clusterv1alpha1.Cluster) bool, one bool) c
 	}
 }
 
-// offered are the names that a word may become.
+// offered returns the names that complete a word.
 func offered(names []string, toComplete string) ([]string, cobra.ShellCompDirective) {
 	given, word := "", toComplete
 	if i := strings.LastIndexByte(toComplete, ','); i >= 0 {
@@ -89,7 +89,7 @@ func (f *Flags) completeContexts(_ *cobra.Command, _ []string, word string) ([]s
 	return slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, word) }), cobra.ShellCompDirectiveNoFileComp
 }
 
-// complete registers how a flag is completed that was defined just now.
+// complete registers the completion of a flag, which must be defined.
 func complete(cmd *cobra.Command, flag string, fn cobra.CompletionFunc) {
 	if err := cmd.RegisterFlagCompletionFunc(flag, fn); err != nil {
 		panic(err)

@@ -15,12 +15,12 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 )
 
-// askElsewhere is how long a server may take to say whether it is a control plane.
+// askElsewhere is how long the request may take that checks whether a server is a control plane.
 const askElsewhere = 5 * time.Second
 
-// Elsewhere returns an error if f leads to a server that answers, and is no control plane: it knows no
-// clusters. One that is not ready may serve them yet: the error says so. It returns nil where it is one, and where that
-// is not known.
+// Elsewhere returns an error if f leads to a server that answers and is no control plane, because it does not
+// serve clusters. If the server is not ready, the error says that it may serve them later. Elsewhere returns nil
+// for a control plane, and if it is not known.
 func Elsewhere(ctx context.Context, f *Flags) error {
 	cfg, err := f.getter("", askElsewhere).ToRESTConfig()
 	if err != nil {
@@ -42,8 +42,8 @@ func Elsewhere(ctx context.Context, f *Flags) error {
 	return fmt.Errorf("%s is no control plane of a fleet, but another Kubernetes API: --kubeconfig or $KUBECONFIG names the file that leads to the control plane", cfg.Host)
 }
 
-// HeedElsewhere has all commands below cmd that fail say so if f leads to a server that is no control plane:
-// what it answers then says nothing about the fleet.
+// HeedElsewhere makes all commands below cmd, if they fail, return Elsewhere's error if there is one: answers
+// of a server that is no control plane have nothing to do with the fleet.
 func HeedElsewhere(f *Flags, cmd *cobra.Command) {
 	for _, sub := range cmd.Commands() {
 		HeedElsewhere(f, sub)
@@ -65,13 +65,13 @@ func HeedElsewhere(f *Flags, cmd *cobra.Command) {
 	}
 }
 
-// hearing takes note that the control plane, or what is taken for it, has answered.
+// hearing records that the configured server has answered.
 type hearing struct {
 	next  http.RoundTripper
 	flags *Flags
 }
 
-// WrappedRoundTripper lets others find the TLS settings below.
+// WrappedRoundTripper gives access to the TLS settings of the wrapped transport.
 func (h *hearing) WrappedRoundTripper() http.RoundTripper { return h.next }
 
 // RoundTrip sends a request.

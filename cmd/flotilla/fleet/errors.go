@@ -27,12 +27,12 @@ import (
 	"github.com/flotilla-io/flotilla/internal/contexts"
 )
 
-// Describe says what an error of the control plane means for who asked, and what
-// to do. It returns nil for nil, and what it does not know as it is.
+// Describe explains an error of the control plane to the user, with what to do. It returns nil
+// for nil, and unknown errors unchanged.
 func Describe(err error) error { return DescribeOf(Hub, err) }
 
-// DescribeOf is Describe for any server, by its name: what a member behind the
-// control plane answered. "" and Hub mean the control plane.
+// DescribeOf is Describe for any server, by name: a member behind the control plane, or, for ""
+// and Hub, the control plane.
 func DescribeOf(server string, err error) error {
 	if server == "" {
 		server = Hub
@@ -95,21 +95,21 @@ func describe(server string, err error) error {
 	}
 }
 
-// unreadable is how client-go begins to say that a kubeconfig is none.
+// unreadable begins client-go's error about an invalid kubeconfig.
 const unreadable = "error loading config file"
 
-// lacksRight reports whether a server refused something since the caller may not do it.
-// What is protected, or over a quota, is refused by the same code, whoever asks, and says
-// itself what to do.
+// lacksRight reports whether a server refused something because the user lacks a right.
+// Protected objects and exceeded quotas lead to the same code for every user, with a message
+// that explains itself.
 func lacksRight(err error) bool {
 	return apierrors.IsForbidden(err) && authorizer.MatchString(err.Error())
 }
 
-// authorizer is how an API server says that somebody may not do something.
+// authorizer matches an API server's message about a missing right.
 var authorizer = regexp.MustCompile(`User "[^"]*" cannot \S+ (resource|path) "`)
 
-// named says of a list of kubeconfigs, as $KUBECONFIG has it, that none of them is there,
-// which client-go takes for a machine without any; empty if one is, or the list is empty.
+// named returns a note that none of the files in $KUBECONFIG exists, which client-go treats
+// like no configuration at all; empty if one exists, or if the list is empty.
 func named(list string) string {
 	if list == "" {
 		return ""
@@ -122,14 +122,14 @@ func named(list string) string {
 	return ", since there is no file " + list + ", which $KUBECONFIG names"
 }
 
-// nowhere is where kubectl looks when no kubeconfig leads anywhere.
+// nowhere is the server that kubectl tries without any kubeconfig.
 const nowhere = "http://localhost:8080"
 
-// Completed sorts out what kubectl's Complete says: what a server or a kubeconfig
-// is the reason of did not work, all else was called wrongly.
+// Completed classifies an error of kubectl's Complete: errors of a server or a kubeconfig are
+// failures, all others are wrong usage.
 func Completed(err error) error { return CompletedOf(Hub, err) }
 
-// CompletedOf is Completed for any server, by its name.
+// CompletedOf is Completed for any server, by name.
 func CompletedOf(server string, err error) error {
 	if err == nil {
 		return nil
@@ -151,7 +151,7 @@ func CompletedOf(server string, err error) error {
 	return command.Usage(err)
 }
 
-// UnknownKind says that the control plane has no kind of this name.
+// UnknownKind returns an error that the control plane has no kind of this name.
 func UnknownKind(word string) error { return unknownKindOf(Hub, word) }
 
 func unknownKindOf(server, word string) error {
@@ -161,7 +161,7 @@ func unknownKindOf(server, word string) error {
 	return fmt.Errorf("cluster %s knows no kind %q: flotilla api-resources%s lists them", server, word, at(server))
 }
 
-// at is the flag that names a server.
+// at returns the flag, after a space, that selects a server; empty for the control plane.
 func at(server string) string {
 	if server == Hub {
 		return ""
@@ -169,7 +169,7 @@ func at(server string) string {
 	return " -C " + server
 }
 
-// unknownKind is how kubectl begins to say so; it has no type.
+// unknownKind begins kubectl's error about an unknown kind, which has no type.
 const unknownKind = "the server doesn't have a resource type"
 
 // IsUnknownKind reports whether kubectl found that a server knows no such kind.
@@ -186,7 +186,7 @@ func statusOf(err error) metav1.Status {
 	return status.Status()
 }
 
-// memberOf returns the member that an address leads to through the control plane.
+// memberOf returns the member of a URL of the control plane's proxy; empty if it is no such URL.
 func memberOf(address string) string {
 	_, rest, found := strings.Cut(address, "/apis/"+clusterv1alpha1.GroupVersion.String()+"/clusters/")
 	name, _, proxy := strings.Cut(rest, "/proxy")
@@ -196,7 +196,7 @@ func memberOf(address string) string {
 	return name
 }
 
-// hostOf returns scheme and host of an address: the path says nothing to users.
+// hostOf returns the scheme and host of a URL, without the path, which does not help users.
 func hostOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {

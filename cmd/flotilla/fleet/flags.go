@@ -23,48 +23,47 @@ import (
 	"github.com/flotilla-io/flotilla/api/scheme"
 )
 
-// Discovery asks for many small documents at once.
+// Discovery requests many small documents at once.
 const (
 	discoveryBurst = 300
 	discoveryQPS   = 50
 )
 
-// Flags say which control plane is meant, and which namespace.
+// Flags select the control plane and the namespace.
 //
-// The zero value is ready: it means what $KUBECONFIG or ~/.kube/config says. A
-// Flags is filled by the flags of one call and read after; it is safe to read
-// from several goroutines.
+// The zero value is ready for use and means the current context in $KUBECONFIG or
+// ~/.kube/config. A Flags is filled when the flags of a call are parsed. After that it is
+// safe to read from several goroutines.
 type Flags struct {
-	// Kubeconfig is the file that leads to the control plane; empty means
-	// $KUBECONFIG or ~/.kube/config.
+	// Kubeconfig is the kubeconfig file of the control plane; empty means $KUBECONFIG or
+	// ~/.kube/config.
 	Kubeconfig string
 	// Context is the context of the control plane in that file; empty means the
 	// current one.
 	Context string
-	// Namespace is the namespace that was asked for; empty means that of the
-	// context. The default is in Factory().ToRawKubeConfigLoader().Namespace().
+	// Namespace is the namespace in the flag; empty means that of the context, which
+	// Factory().ToRawKubeConfigLoader().Namespace() returns.
 	Namespace string
 
 	more      *genericclioptions.ConfigFlags
-	interrupt <-chan struct{} // closed when the user has enough; nil: never
+	interrupt <-chan struct{} // closed when the user interrupts; nil means never
 
 	heard atomic.Bool // the control plane has answered
 
 	mutex     sync.Mutex
-	factories map[string]cmdutil.Factory // by cluster; that of the hub has no name
+	factories map[string]cmdutil.Factory // by cluster; "" for the hub
 }
 
-// AddTo adds --kubeconfig, --karmada-context and -n/--namespace. All commands
-// have them from the root: a command adds them only where it says more about them.
+// AddTo adds --kubeconfig, --karmada-context and -n/--namespace. All commands inherit them from
+// the root, so a command adds them only if it documents them differently.
 func (f *Flags) AddTo(flags *pflag.FlagSet) {
 	flags.StringVar(&f.Kubeconfig, "kubeconfig", "", "file that leads to the control plane; default is $KUBECONFIG or ~/.kube/config")
 	flags.StringVar(&f.Context, "karmada-context", "", "context of the control plane in that file; default is the current one")
 	flags.StringVarP(&f.Namespace, "namespace", "n", "", "namespace; default is that of the context")
 }
 
-// AddConnectionTo adds kubectl's other flags about how to connect: who to be,
-// what to trust, how long to wait. They hold for the control plane, and through
-// it for the members.
+// AddConnectionTo adds kubectl's other flags about the connection: identity, trust and timeouts.
+// They apply to the control plane, and through it to the members.
 func (f *Flags) AddConnectionTo(flags *pflag.FlagSet) {
 	f.more = genericclioptions.NewConfigFlags(false)
 	// These three are our own; --cluster and -s mean something else here.
@@ -77,13 +76,13 @@ func (f *Flags) AddConnectionTo(flags *pflag.FlagSet) {
 	})
 }
 
-// Config leads to the control plane, without a limit to the rate of requests.
-// The caller may change what it returns.
+// Config returns the configuration for the control plane, without a limit to the rate of
+// requests. The caller may change it.
 func (f *Flags) Config() (*rest.Config, error) {
 	return f.getter("", 0).ToRESTConfig()
 }
 
-// Client reads and writes the kinds of the control plane.
+// Client returns a client for the kinds of the control plane.
 func (f *Flags) Client() (client.Client, error) {
 	cfg, err := f.Config()
 	if err != nil {
@@ -92,14 +91,13 @@ func (f *Flags) Client() (client.Client, error) {
 	return client.New(cfg, client.Options{Scheme: scheme.New()})
 }
 
-// Factory is kubectl's, on the control plane. There is one for all callers; what
-// it discovers is kept.
+// Factory returns kubectl's factory for the control plane. It is shared by all callers and keeps
+// what it discovers.
 func (f *Flags) Factory() cmdutil.Factory { return f.kept("") }
 
-// Member is kubectl's factory on a member, through the proxy of the control
-// plane: whoever calls needs nothing but credentials of the control plane. What it
-// discovers is kept for each member apart. Whether there is such a cluster shows
-// with the first request.
+// Member returns kubectl's factory for a member, through the proxy of the control plane: the
+// user needs only credentials of the control plane. It keeps what it discovers, for each member
+// separately. If there is no such cluster, the first request fails.
 func (f *Flags) Member(cluster string) cmdutil.Factory { return f.kept(cluster) }
 
 func (f *Flags) kept(cluster string) cmdutil.Factory {
@@ -144,11 +142,11 @@ func (f *Flags) clusters(ctx context.Context, timeout time.Duration) ([]string, 
 	return names, nil
 }
 
-// factory builds kubectl's factory on a member, or on the hub where cluster is
-// empty. Requests end after timeout; 0 sets no end.
+// factory builds kubectl's factory for a member, or for the hub if cluster is empty. Requests
+// end after timeout; 0 means no limit.
 func (f *Flags) factory(cluster string, timeout time.Duration) cmdutil.Factory {
-	// Commands of kubectl's that stream take it for granted that a rest.Config
-	// is ready for the core group; this makes it so.
+	// Streaming commands of kubectl assume that a rest.Config is set up for the core
+	// group; this does it.
 	return cmdutil.NewFactory(cmdutil.NewMatchVersionFlags(f.getter(cluster, timeout)))
 }
 
@@ -177,7 +175,7 @@ func (f *Flags) getter(cluster string, timeout time.Duration) getter {
 	return getter{config}
 }
 
-// connection copies what AddConnectionTo's flags say.
+// connection copies the values of AddConnectionTo's flags.
 func (f *Flags) connection(to *genericclioptions.ConfigFlags) {
 	if f.more == nil {
 		return
@@ -189,7 +187,7 @@ func (f *Flags) connection(to *genericclioptions.ConfigFlags) {
 	to.ImpersonateGroup, to.ImpersonateUserExtra = f.more.ImpersonateGroup, f.more.ImpersonateUserExtra
 }
 
-// proxied is the address of a member behind the control plane that cfg leads to.
+// proxied returns the URL of a member behind the control plane of cfg.
 func proxied(cfg *rest.Config, cluster string) string {
 	host := cfg.Host
 	if hub, _, err := rest.DefaultServerUrlFor(cfg); err == nil {

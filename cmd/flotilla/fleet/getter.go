@@ -10,7 +10,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/contexts"
 )
 
-// getter is kubectl's way to a server. Where a context is not there it says which are.
+// getter is kubectl's RESTClientGetter. Its error for an unknown context lists the existing ones.
 type getter struct{ *genericclioptions.ConfigFlags }
 
 func (g getter) explain(err error) error {
@@ -40,10 +40,10 @@ func (g getter) ToRawKubeConfigLoader() clientcmd.ClientConfig {
 	return loader{g.ConfigFlags.ToRawKubeConfigLoader(), g}
 }
 
-// reading is how client-go reads a kubeconfig.
+// reading is client-go's reader of a kubeconfig.
 type reading = clientcmd.ClientConfig
 
-// loader is how a kubeconfig is read.
+// loader reads a kubeconfig, and explains errors as getter does.
 type loader struct {
 	reading
 	getter getter

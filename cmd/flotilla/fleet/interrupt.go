@@ -6,18 +6,18 @@ import (
 	"net/http"
 )
 
-// Interrupt ends requests that read when ctx does, also those of libraries that
-// take no context, such as discovery. Those that write are left to whoever sends
-// them: what was begun may have to be taken back.
+// Interrupt cancels read requests when ctx ends, also those of libraries that take no context,
+// such as discovery. It leaves write requests to their senders: what was begun may have to be
+// undone.
 func (f *Flags) Interrupt(ctx context.Context) { f.interrupt = ctx.Done() }
 
-// interruptible ends requests when done is closed.
+// interruptible cancels requests when done is closed.
 type interruptible struct {
 	next http.RoundTripper
 	done <-chan struct{}
 }
 
-// WrappedRoundTripper lets others find the TLS settings below.
+// WrappedRoundTripper gives access to the TLS settings of the wrapped transport.
 func (i *interruptible) WrappedRoundTripper() http.RoundTripper { return i.next }
 
 // RoundTrip sends a request.
@@ -37,19 +37,19 @@ func (i *interruptible) RoundTrip(req *http.Request) (*http.Response, error) {
 	switch {
 	case err != nil:
 		cancel()
-	case resp.StatusCode != http.StatusSwitchingProtocols: // those are closed by who has the connection
+	case resp.StatusCode != http.StatusSwitchingProtocols: // the owner of the connection closes those
 		resp.Body = &cancelling{ReadCloser: resp.Body, cancel: cancel}
 	}
 	return resp, err
 }
 
-// cancelling lets go of a request when its answer has been read.
+// cancelling releases the context of a request when its response is closed.
 type cancelling struct {
 	io.ReadCloser
 	cancel context.CancelFunc
 }
 
-// Close closes the answer.
+// Close closes the response.
 func (c *cancelling) Close() error {
 	defer c.cancel()
 	return c.ReadCloser.Close()

@@ -12,11 +12,11 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
-// mostRead is how many objects are read to find out which one is meant.
+// mostRead is how many objects are read to find similar names.
 const mostRead = 5000
 
-// Meant asks which object of the control plane is meant by a name that none has: " (did you mean
-// web?)". It is empty where none is near, and where the caller may not list them.
+// Meant returns a suggestion for a name that no object of the control plane has, such as " (did
+// you mean web?)"; empty if no name is similar, or if the user may not list the objects.
 func Meant(ctx context.Context, hub client.Reader, kind schema.GroupVersionKind, key client.ObjectKey) string {
 	known := keys(ctx, hub, kind, client.InNamespace(key.Namespace), client.Limit(mostRead))
 	if key.Namespace != "" {
@@ -25,7 +25,7 @@ func Meant(ctx context.Context, hub client.Reader, kind schema.GroupVersionKind,
 	return propagation.HintAmong(key, known)
 }
 
-// keys lists objects by their metadata; nothing where that is refused.
+// keys returns the keys of objects; nil if the list fails.
 func keys(ctx context.Context, hub client.Reader, kind schema.GroupVersionKind, opts ...client.ListOption) []client.ObjectKey {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
@@ -39,12 +39,12 @@ func keys(ctx context.Context, hub client.Reader, kind schema.GroupVersionKind, 
 	return out
 }
 
-// NoCluster says that the fleet has no cluster of a name, and which is meant.
+// NoCluster returns an error that the fleet has no cluster of a name, with a similar name.
 func NoCluster(ctx context.Context, hub client.Reader, name string) error {
 	return noCluster(name, Meant(ctx, hub, clusterv1alpha1.GroupVersion.WithKind(clusterv1alpha1.ResourceKindCluster), client.ObjectKey{Name: name}))
 }
 
-// NoClusterAmong is NoCluster where the names of the fleet are known.
+// NoClusterAmong is NoCluster for callers that know the names of the clusters.
 func NoClusterAmong(name string, clusters []string) error {
 	return noCluster(name, propagation.Hint(name, clusters))
 }

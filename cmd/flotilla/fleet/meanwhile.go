@@ -6,7 +6,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// meanwhile is an error that came of somebody who did the same at the same time.
+// meanwhile is an error caused by somebody who works on the same object at the same time.
 type meanwhile struct {
 	text  string
 	cause error
@@ -15,9 +15,9 @@ type meanwhile struct {
 func (m *meanwhile) Error() string { return m.text }
 func (m *meanwhile) Unwrap() error { return m.cause }
 
-// Meanwhile says of an error what to do where it came of somebody else who works on the same
-// thing at the same time, such as "cluster east": something was made or changed between the
-// look and the write. Other errors, and nil, it returns as they are.
+// Meanwhile explains a conflict with somebody else who works on the same thing, such as "cluster
+// east", at the same time: an object was created or changed between the read and the write. It
+// returns other errors, and nil, unchanged.
 func Meanwhile(what string, err error) error {
 	if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
 		return err

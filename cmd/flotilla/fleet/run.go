@@ -6,23 +6,23 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// sideBySide is how many clusters are asked at the same time: enough that some
-// dozens that are away are waited for together.
+// sideBySide is how many clusters are asked at the same time: enough to wait for some dozens that
+// are away together.
 const sideBySide = 64
 
 // Answer is the answer of one cluster.
 type Answer[T any] struct {
 	// Cluster is the name of the member.
 	Cluster string
-	// Value is what ask returned; without meaning when Err is set.
+	// Value is the result of ask; undefined if Err is set.
 	Value T
 	// Err is why there is no answer.
 	Err error
 }
 
-// Each asks the clusters side by side, a bounded number at a time, and returns
-// their answers in the order of the names. One that fails takes nothing from the
-// others. When ctx ends, those that have not answered by then fail with its error.
+// Each calls ask for the clusters concurrently, a limited number at a time, and returns the
+// answers in the order of the names. A failure does not affect the others. When ctx ends,
+// clusters without an answer fail with its error.
 func Each[T any](ctx context.Context, clusters []string, ask func(ctx context.Context, cluster string) (T, error)) []Answer[T] {
 	answers := make([]Answer[T], len(clusters))
 	var group errgroup.Group
@@ -38,9 +38,9 @@ func Each[T any](ctx context.Context, clusters []string, ask func(ctx context.Co
 	return answers
 }
 
-// Until runs what takes no context, as most of kubectl does, and returns the error
-// of ctx when that ends first. What runs then is left behind: it is for the last
-// thing that a program does.
+// Until calls a function that takes no context, as most of kubectl, and returns the error of ctx
+// if that ends first. The function is then left running, so Until is only for the last action of
+// a program.
 func Until(ctx context.Context, run func() error) error {
 	_, err := until(ctx, func() (struct{}, error) { return struct{}{}, run() })
 	return err

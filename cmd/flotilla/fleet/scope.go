@@ -17,7 +17,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/command"
 )
 
-// What --operation-scope may say.
+// Values of --operation-scope.
 const (
 	// ScopeHub is the control plane alone.
 	ScopeHub = "karmada"
@@ -27,21 +27,21 @@ const (
 	ScopeAll = "all"
 )
 
-// Hub is the name of the control plane among clusters. No cluster can have it.
+// Hub stands for the control plane among names of clusters. No cluster can have this name.
 const Hub = "Karmada"
 
-// Timeout is how long a request may take where many servers are asked: one that
-// is gone does not hold up what the others say for longer.
+// Timeout is how long a request to one of many servers may take, so that a server that is away
+// does not delay the answers of the others for longer.
 const Timeout = 15 * time.Second
 
-// Scope says which servers a command asks. The zero value is the control plane.
+// Scope selects the servers that a command asks. The zero value is the control plane.
 type Scope struct {
 	operation string
 	clusters  []string
 }
 
-// AddTo adds --operation-scope, with the values that are allowed, and
-// -C/--clusters, which may be written --cluster, too.
+// AddTo adds --operation-scope, with the allowed values, and -C/--clusters with the alias
+// --cluster.
 func (s *Scope) AddTo(cmd *cobra.Command, f *Flags, allowed ...string) {
 	flags := cmd.Flags()
 	flags.StringVarP(&s.operation, "operation-scope", "s", "", "where to look: "+command.Alternatives(allowed)+"; default is karmada, or members with --clusters")
@@ -66,7 +66,7 @@ func (s *Scope) AddTo(cmd *cobra.Command, f *Flags, allowed ...string) {
 	}
 }
 
-// AddClustersTo adds -C/--clusters alone.
+// AddClustersTo adds only -C/--clusters.
 func (s *Scope) AddClustersTo(cmd *cobra.Command, f *Flags, usage string) {
 	cmd.Flags().VarP(&names{of: &s.clusters}, "clusters", "C", usage)
 	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
@@ -78,14 +78,14 @@ func (s *Scope) AddClustersTo(cmd *cobra.Command, f *Flags, usage string) {
 	complete(cmd, "clusters", f.CompleteClusters)
 }
 
-// names are names of clusters, divided by commas. None is empty: what a script left
-// out would mean another server.
+// names are names of clusters, separated by commas. An empty name is an error: an unset variable
+// in a script would otherwise select another server.
 type names struct{ of *[]string }
 
-// Type is what help calls the value.
+// Type returns the name of the value's type in help.
 func (n *names) Type() string { return "strings" }
 
-// String is the value.
+// String returns the value.
 func (n *names) String() string {
 	if n.of == nil {
 		return ""
@@ -104,24 +104,24 @@ func (n *names) Set(value string) error {
 	return nil
 }
 
-// HubOnly reports whether the control plane alone is asked.
+// HubOnly reports whether only the control plane is asked.
 func (s *Scope) HubOnly() bool {
 	return len(s.clusters) == 0 && (s.operation == "" || s.operation == ScopeHub)
 }
 
-// Hub reports whether the call names the control plane itself.
+// Hub reports whether --operation-scope names the control plane.
 func (s *Scope) Hub() bool { return s.operation == ScopeHub }
 
 // Everywhere reports whether the control plane and all clusters are asked.
 func (s *Scope) Everywhere() bool { return s.operation == ScopeAll && len(s.clusters) == 0 }
 
-// Given reports whether --operation-scope was.
+// Given reports whether --operation-scope was set.
 func (s *Scope) Given() bool { return s.operation != "" }
 
-// Named are the clusters that --clusters names.
+// Named returns the clusters in --clusters.
 func (s *Scope) Named() []string { return s.clusters }
 
-// Words are the flags that say the same once more, each after a space.
+// Words returns the flags of this scope for a suggested command, each after a space.
 func (s *Scope) Words() string {
 	var out strings.Builder
 	if s.operation != "" {
@@ -133,8 +133,8 @@ func (s *Scope) Words() string {
 	return out.String()
 }
 
-// One returns the only cluster that is meant, or "" for the control plane. Whether
-// there is such a cluster shows with the first request.
+// One returns the only selected cluster, or "" for the control plane. It does not check that the
+// cluster exists.
 func (s *Scope) One() (string, error) {
 	switch {
 	case len(s.clusters) > 1:
@@ -148,8 +148,8 @@ func (s *Scope) One() (string, error) {
 	}
 }
 
-// Servers returns all servers that are meant, the control plane first and under
-// the name Hub, and clusters in order.
+// Servers returns all selected servers: the control plane first, as Hub, and then the clusters,
+// sorted.
 func (s *Scope) Servers(ctx context.Context, f *Flags) ([]string, error) {
 	if s.HubOnly() {
 		return []string{Hub}, nil
@@ -164,8 +164,8 @@ func (s *Scope) Servers(ctx context.Context, f *Flags) ([]string, error) {
 	return clusters, nil
 }
 
-// Members returns the clusters that are named, in order, or else all that there
-// are. Whether there is one that is named shows with the first request.
+// Members returns the named clusters, sorted, or all clusters if none are named. It does not
+// check that named clusters exist.
 func (s *Scope) Members(ctx context.Context, f *Flags) ([]string, error) {
 	if len(s.clusters) > 0 {
 		return slices.Compact(slices.Sorted(slices.Values(s.clusters))), nil
@@ -177,8 +177,8 @@ func (s *Scope) Members(ctx context.Context, f *Flags) ([]string, error) {
 	return clusters, Describe(err)
 }
 
-// Server is kubectl's factory on a server by name; "" and Hub mean the control
-// plane. Each request ends after timeout; 0 sets no end.
+// Server returns kubectl's factory for a server by name; "" and Hub mean the control plane. Each
+// request ends after timeout; 0 means no limit.
 func (f *Flags) Server(name string, timeout time.Duration) cmdutil.Factory {
 	if name == Hub {
 		name = ""

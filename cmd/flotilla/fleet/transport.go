@@ -15,16 +15,16 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 )
 
-// proxyError is what the control plane itself answers in the place of a member:
-// that there is no such cluster, that the caller may not reach it, that it is away.
+// proxyError is an error of the control plane itself for a request to a member: there is no such
+// cluster, the user may not reach it, or it is away.
 //
-// It is no API status on purpose. Discovery takes a member that is not found, or
-// may not be seen, for one that serves nothing.
+// It is not an API status on purpose: discovery would take a status of not found or forbidden for
+// a member that serves nothing.
 type proxyError struct{ status metav1.Status }
 
 func (e *proxyError) Error() string { return e.status.Message }
 
-// describe says what to do about it.
+// describe returns the error with what to do about it.
 func (e *proxyError) describe() error {
 	switch e.status.Code {
 	case http.StatusNotFound:
@@ -38,8 +38,7 @@ func (e *proxyError) describe() error {
 	}
 }
 
-// Denied reports whether the caller may not do something: reach a member at all, or do it
-// there.
+// Denied reports whether the user lacks a right: to reach a member, or to do something there.
 func Denied(err error) bool {
 	var proxy *proxyError
 	if errors.As(err, &proxy) {
@@ -48,12 +47,13 @@ func Denied(err error) bool {
 	return apierrors.IsForbidden(err)
 }
 
-// heedProxy makes errors of the control plane's proxy errors of the transport.
+// heedProxy returns a transport that turns error responses of the control plane's proxy into
+// errors.
 func heedProxy(next http.RoundTripper) http.RoundTripper { return &attentive{next: next} }
 
 type attentive struct{ next http.RoundTripper }
 
-// WrappedRoundTripper lets others find the TLS settings below.
+// WrappedRoundTripper gives access to the TLS settings of the wrapped transport.
 func (a *attentive) WrappedRoundTripper() http.RoundTripper { return a.next }
 
 // RoundTrip sends a request.
@@ -80,7 +80,7 @@ func (a *attentive) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// ofProxy reports whether a status is about a cluster. Members know no such kind.
+// ofProxy reports whether a status is about a Cluster. Members do not serve that kind.
 func ofProxy(status metav1.Status) bool {
 	return status.Kind == "Status" && status.Details != nil && status.Details.Group == clusterv1alpha1.GroupName &&
 		status.Details.Kind == "clusters" && status.Details.Name != ""

@@ -11,8 +11,8 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
 )
 
-// described is fleet.DescribeOf, with what to do next where that is known better here: it
-// names the namespace of the call, and asks the clusters for what the control plane has not.
+// described is fleet.DescribeOf with better advice for missing objects: it names the namespace of
+// the call, and suggests the clusters for what the control plane does not have.
 func described(f *fleet.Flags, server string, err error) error {
 	if hint := absentIn(f.Namespace, server, err); hint != nil {
 		return hint
@@ -20,7 +20,7 @@ func described(f *fleet.Flags, server string, err error) error {
 	return fleet.DescribeOf(server, err)
 }
 
-// completed is fleet.CompletedOf, in the same way.
+// completed is fleet.CompletedOf with the same advice.
 func completed(f *fleet.Flags, server string, err error) error {
 	if hint := absentIn(f.Namespace, server, err); hint != nil {
 		return hint
@@ -28,8 +28,8 @@ func completed(f *fleet.Flags, server string, err error) error {
 	return fleet.CompletedOf(server, err)
 }
 
-// absentIn says of objects that a server does not have how those of the namespace
-// are listed; empty is that of the context. It returns nil if the error is another.
+// absentIn explains, for objects that a server does not have, how to list those of the namespace;
+// empty means that of the context. It returns nil for other errors.
 func absentIn(namespace, server string, err error) error {
 	var hints []error
 	found := false
@@ -70,8 +70,8 @@ func hintOf(namespace, server string, err error) error {
 	return fmt.Errorf("%w: %s", bare(err), listing)
 }
 
-// nowhereOf says that none of several servers has an object, and how what they have is
-// listed. It returns nil if the error is another.
+// nowhereOf explains that none of several servers has an object, and how to list what they have.
+// It returns nil for other errors.
 func nowhereOf(namespace string, scope *fleet.Scope, servers []string, err error) error {
 	kind := kindOf(err)
 	if kind == "" {
@@ -81,18 +81,18 @@ func nowhereOf(namespace string, scope *fleet.Scope, servers []string, err error
 	if kind == "namespaces" {
 		in = ""
 	}
-	if at == "" { // where that is not the control plane, it is the clusters
+	if at == "" { // without flags, several servers are the clusters
 		at = " -s " + fleet.ScopeMembers
 	}
 	return fmt.Errorf("%w %s: flotilla get %s%s%s lists what there is", bare(err), places(servers), kind, in, at)
 }
 
-// kindOf is fleet.Absent; what has no metrics is looked for among what could have them.
+// kindOf is fleet.Absent. For metrics it returns the kind of the objects that have them.
 func kindOf(err error) string {
 	return strings.TrimSuffix(fleet.Absent(err), ".metrics.k8s.io")
 }
 
-// places names servers, of which there may be many: "on the control plane, nor in any of 2
+// places describes servers, of which there may be many: "on the control plane, nor in any of 2
 // clusters (east, west)".
 func places(servers []string) string {
 	clusters := slices.DeleteFunc(slices.Clone(servers), func(s string) bool { return s == fleet.Hub })
@@ -114,8 +114,7 @@ func places(servers []string) string {
 // mostNamed is how many clusters a message names.
 const mostNamed = 5
 
-// inNamespace is the flag that names a namespace, after a space; empty for that of the
-// context.
+// inNamespace returns the flag for a namespace, after a space; empty for that of the context.
 func inNamespace(namespace string) string {
 	if namespace == "" {
 		return ""
@@ -123,7 +122,7 @@ func inNamespace(namespace string) string {
 	return " -n " + namespace
 }
 
-// bare is a server's message, without what was wrapped around it.
+// bare returns a server's error without the text that was wrapped around it.
 func bare(err error) error {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
@@ -132,5 +131,5 @@ func bare(err error) error {
 	return &apierrors.StatusError{ErrStatus: status.Status()}
 }
 
-// noPodInTime is how kubectl says that the object it was given has no pod; it has no type.
+// noPodInTime is kubectl's error for an object without a pod; it has no type.
 const noPodInTime = "timed out waiting for the condition"

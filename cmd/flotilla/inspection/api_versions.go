@@ -34,8 +34,8 @@ func newAPIVersionsCommand(f *fleet.Flags) *cobra.Command {
 	return cmd
 }
 
-// printVersions asks a server anew. kubectl does the same, and keeps of an error
-// nothing but its text.
+// printVersions reads the versions from a server, without the cache. kubectl does the same, but
+// returns only the text of an error.
 func printVersions(out io.Writer, server cmdutil.Factory) error {
 	client, err := server.ToDiscoveryClient()
 	if err != nil {

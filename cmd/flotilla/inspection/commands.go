@@ -9,7 +9,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/command"
 )
 
-// Commands are those of this package.
+// Commands returns the commands of this package.
 func Commands(f *fleet.Flags) []*cobra.Command {
 	return []*cobra.Command{
 		newGetCommand(f), newDescribeCommand(f), newTopCommand(f),
@@ -18,7 +18,7 @@ func Commands(f *fleet.Flags) []*cobra.Command {
 	}
 }
 
-// nothingMore is cobra's NoArgs in the words of the other commands.
+// nothingMore is cobra's NoArgs with an error in the form of the other commands.
 func nothingMore(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return command.Usage(fmt.Errorf("%q is too much: %s", args[0], cmd.UseLine()))

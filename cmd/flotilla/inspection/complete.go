@@ -12,18 +12,16 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
 )
 
-// completeObjects offers kinds and then names, of the server that is asked: the
-// first cluster that is named, or the control plane.
+// completeObjects offers kinds and then names from the first named cluster, or else from the
+// control plane.
 func completeObjects(f *fleet.Flags, scope *fleet.Scope) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 		return completion.ResourceTypeAndNameCompletionFunc(server(f, scope))(cmd, args, word)
 	}
 }
 
-// completePods offers the pods, or other objects with pods, of the cluster that is
-// named.
-// completePods offers pods, and what has some as KIND/NAME, of the cluster that is named;
-// where none is, of all clusters: that is where commands for pods look.
+// completePods offers pods, and objects with pods as KIND/NAME, of the named cluster. If none is
+// named, it offers those of all clusters, which is where the commands for pods look.
 func completePods(f *fleet.Flags, scope *fleet.Scope) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 		if len(scope.Named()) > 0 {
@@ -61,7 +59,7 @@ func completeNames(f *fleet.Flags, scope *fleet.Scope, kind string) cobra.Comple
 	}
 }
 
-// server is who is asked while a word is completed.
+// server returns the factory for the server that is asked for completions.
 func server(f *fleet.Flags, scope *fleet.Scope) cmdutil.Factory {
 	name := fleet.Hub
 	if named := scope.Named(); len(named) > 0 {

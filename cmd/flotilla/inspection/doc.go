@@ -1,8 +1,6 @@
-// Package inspection has the commands that look at a fleet: what there is on the
-// control plane and in the members, what it logs and uses, and what the servers
-// know.
+// Package inspection has the commands that show a fleet: the objects on the control plane and in
+// the members, their logs and usage, and the APIs of the servers.
 //
-// In go flags; out come what kubectl prints, for one server or for many side by
-// side. It changes nothing on the control plane; exec and attach run what the user
-// says inside a member.
+// In go flags; out comes what kubectl prints, for one server or for many together. It changes
+// nothing on the control plane; exec and attach run the user's commands inside a member.
 package inspection

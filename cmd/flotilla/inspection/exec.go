@@ -52,7 +52,7 @@ it.`,
 	return cmd
 }
 
-// execObject returns what is to be gone into.
+// execObject returns the argument that names the pod, or the object with pods; nil for files.
 func execObject(cmd *cobra.Command, args []string, options *exec.ExecOptions) ([]string, error) {
 	dash := cmd.ArgsLenAtDash()
 	switch {

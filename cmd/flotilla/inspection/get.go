@@ -101,7 +101,7 @@ func (g *getter) run(cmd *cobra.Command) error {
 	}
 }
 
-// check finds what kubectl says in more than a line, or not at all.
+// check returns errors for which kubectl prints more than a line, or which it does not find.
 func (g *getter) check() error {
 	if g.Raw != "" {
 		if !g.scope.HubOnly() {
@@ -119,7 +119,7 @@ func (g *getter) check() error {
 	return fleet.Completed(err)
 }
 
-// gather asks every server and shows what they have together.
+// gather lists the objects of every server and prints them together.
 func (g *getter) gather(ctx context.Context) error {
 	servers, err := g.scope.Servers(ctx, g.fleet)
 	if err != nil {
@@ -146,16 +146,17 @@ func (g *getter) gather(ctx context.Context) error {
 	return report(g.fleet, &g.scope, g.ErrOut, answers)
 }
 
-// found is what one server has.
+// found is the result of one server.
 type found struct {
 	infos []*resource.Info
-	// single says that one object was asked for by name.
+	// single is true if one object was requested by name.
 	single bool
-	// absent is what the server does not have, or does not know the kind of.
+	// absent has the errors about objects that the server does not have, or kinds that
+	// it does not serve.
 	absent []error
 }
 
-// ask lists what one server has.
+// ask lists the objects of one server.
 func (g *getter) ask(server string) (found, error) {
 	var f found
 	r := g.builder(server, g.chunk()).ContinueOnError().Flatten().Do()
@@ -177,8 +178,7 @@ func (g *getter) ask(server string) (found, error) {
 	return f, errors.Join(faults...)
 }
 
-// chunk is how many objects are asked for at a time. What is to be sorted has to
-// come whole.
+// chunk returns how many objects are requested at a time; 0 means all, which sorting needs.
 func (g *getter) chunk() int64 {
 	if g.SortBy != "" {
 		return 0
@@ -198,12 +198,12 @@ func (g *getter) build(b *resource.Builder, chunk int64) *resource.Builder {
 		FieldSelectorParam(g.FieldSelector).
 		Subresource(g.Subresource).
 		RequestChunksOf(chunk).
-		ResourceTypeOrNameArgs(true, slices.Clone(g.args)...). // it writes to them
+		ResourceTypeOrNameArgs(true, slices.Clone(g.args)...). // it changes its arguments
 		Latest().
 		TransformRequests(g.wantTable)
 }
 
-// wantTable asks a server for tables where a person reads.
+// wantTable requests tables from a server if the output is for people.
 func (g *getter) wantTable(req *rest.Request) {
 	if !g.ServerPrint || !g.IsHumanReadablePrinter {
 		return
@@ -215,7 +215,7 @@ func (g *getter) wantTable(req *rest.Request) {
 	}
 }
 
-// nothing says that there is nothing, as kubectl does.
+// nothing prints that no objects were found, as kubectl does.
 func (g *getter) nothing(namespaced bool) {
 	if namespaced && !g.AllNamespaces {
 		_, _ = fmt.Fprintf(g.ErrOut, "No resources found in %s namespace.\n", g.Namespace)

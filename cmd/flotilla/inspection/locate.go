@@ -12,8 +12,8 @@ import (
 	"github.com/flotilla-io/flotilla/internal/command"
 )
 
-// locate returns the cluster that a command for pods is about: the one that is
-// named, or else the only one that has the object.
+// locate returns the cluster for a command about pods: the named one, or else the only one that
+// has the object.
 func locate(ctx context.Context, f *fleet.Flags, scope *fleet.Scope, errOut io.Writer, object []string) (string, error) {
 	if len(scope.Named()) > 0 || scope.Hub() {
 		return scope.One()
@@ -65,7 +65,7 @@ func find(f *fleet.Flags, server, namespace string, object []string) (bool, erro
 	return err == nil, err
 }
 
-// nowhere says that no cluster has an object.
+// nowhere is the error that no cluster has an object.
 type nowhere struct{ object, namespace string }
 
 func (n *nowhere) Error() string {
@@ -90,7 +90,7 @@ func only(answers []fleet.Answer[bool], errOut io.Writer, object, namespace stri
 	}
 	switch {
 	case len(have) == 1 && len(away) > 0 && !isPod(object):
-		// What runs under one name in several clusters is none of them by chance.
+		// A workload often runs under one name in several clusters.
 		return "", fmt.Errorf("%s is in cluster %s, and may be in others that do not answer (%s): name one with --cluster", object, have[0], strings.Join(away, ", "))
 	case len(have) == 1:
 		_, _ = fmt.Fprintf(errOut, "in cluster %s\n", have[0])
@@ -104,8 +104,7 @@ func only(answers []fleet.Answer[bool], errOut io.Writer, object, namespace stri
 	}
 }
 
-// isPod reports whether what is looked for is a pod, by a name that hardly another
-// cluster has.
+// isPod reports whether the object is a pod, whose name hardly exists in another cluster.
 func isPod(object string) bool {
 	kind, _, found := strings.Cut(strings.Replace(object, " ", "/", 1), "/")
 	return !found || kind == "pod" || kind == "pods" || kind == "po"

@@ -60,7 +60,7 @@ it.`,
 	return cmd
 }
 
-// checkLogs finds what is wrong before anyone is asked.
+// checkLogs returns an error for wrong arguments, before any request.
 func checkLogs(options *logs.LogsOptions, args []string) error {
 	switch {
 	case len(args) == 0 && options.Selector == "":
@@ -73,8 +73,8 @@ func checkLogs(options *logs.LogsOptions, args []string) error {
 	return nil
 }
 
-// showLogs prints what the containers log: one after the other, or all at once when
-// they are followed.
+// showLogs prints the logs of the containers: one after the other, or all at once when they are
+// followed.
 func showLogs(ctx context.Context, o *logs.LogsOptions) error {
 	ask := o.LogsForObject
 	if o.AllPods {
@@ -131,10 +131,10 @@ func copyLogs(ctx context.Context, o *logs.LogsOptions, request rest.ResponseWra
 	return err
 }
 
-// containerField finds the container in what kubectl says a log is of.
+// containerField matches the container in kubectl's field path of a log's source.
 var containerField = regexp.MustCompile(`\{(.+)\}$`)
 
-// prefixed begins each line with its source where --prefix asks for that. kubectl
+// prefixed returns a writer that begins each line with its source if --prefix is set. kubectl
 // writes whole lines.
 func prefixed(o *logs.LogsOptions, source corev1.ObjectReference, out io.Writer) io.Writer {
 	if !o.Prefix {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// noneHeard passes on what is written, and takes note where that is that there is nothing.
+// noneHeard passes on what is written, and records whether kubectl reports that nothing was found.
 type noneHeard struct {
 	io.Writer
 	none bool
@@ -19,8 +19,8 @@ func (n *noneHeard) Write(data []byte) (int, error) {
 	return n.Writer.Write(data)
 }
 
-// runsInMembers returns the kind that is asked for if there is none of it on a control plane, which runs nothing itself; empty
-// for others.
+// runsInMembers returns the requested kind if it is pods or nodes, of which a control plane has none because it runs
+// nothing itself; empty for other kinds.
 func runsInMembers(args []string) string {
 	if len(args) != 1 {
 		return ""

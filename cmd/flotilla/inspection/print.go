@@ -15,7 +15,7 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
 )
 
-// kindRows are the rows of one kind, of all servers.
+// kindRows are the rows of one kind from all servers.
 type kindRows struct {
 	mapping *meta.RESTMapping
 	sheet   *sheet
@@ -61,7 +61,7 @@ func (g *getter) printTables(answers []fleet.Answer[found]) error {
 	return nil
 }
 
-// sheets brings the answers together by kind, in the order in which kinds come.
+// sheets merges the answers by kind, in the order in which the kinds first occur.
 func (g *getter) sheets(answers []fleet.Answer[found]) ([]*kindRows, error) {
 	var kinds []*kindRows
 	known := map[schema.GroupResource]*kindRows{}
@@ -86,8 +86,8 @@ func (g *getter) sheets(answers []fleet.Answer[found]) ([]*kindRows, error) {
 	return kinds, nil
 }
 
-// printObjects prints whole objects: the one that was asked for of one server, or
-// else a list. Each says by an annotation which member it is from.
+// printObjects prints whole objects: a single one from one server, or else a list. An annotation
+// on each names the member that it is from.
 func (g *getter) printObjects(answers []fleet.Answer[found]) error {
 	list := &unstructured.UnstructuredList{Object: map[string]any{
 		"apiVersion": "v1", "kind": "List", "metadata": map[string]any{"resourceVersion": ""},
@@ -102,7 +102,7 @@ func (g *getter) printObjects(answers []fleet.Answer[found]) error {
 			if named[nameOf(info)] {
 				continue
 			}
-			if onlyNames { // what several servers have is one name
+			if onlyNames { // print a name only once
 				named[nameOf(info)] = true
 			}
 			if err := appendFrom(list, a.Cluster, info.Object); err != nil {
@@ -111,7 +111,7 @@ func (g *getter) printObjects(answers []fleet.Answer[found]) error {
 		}
 	}
 	if len(list.Items) == 0 && (failed == len(answers) || g.IgnoreNotFound) {
-		return nil // there is nothing to show but why
+		return nil // there are only errors to print
 	}
 	printer, err := g.ToPrinter(nil, nil, false, false)
 	if err != nil {
@@ -123,7 +123,7 @@ func (g *getter) printObjects(answers []fleet.Answer[found]) error {
 	return printer.PrintObj(list, g.Out)
 }
 
-// nameOf distinguishes an object from those of other names, kinds and namespaces.
+// nameOf returns a key of an object's kind, namespace and name.
 func nameOf(info *resource.Info) string {
 	kind := ""
 	if info.Object != nil {
@@ -132,7 +132,7 @@ func nameOf(info *resource.Info) string {
 	return kind + "/" + info.Namespace + "/" + info.Name
 }
 
-// appendFrom adds an object, or the items of a list, of a server.
+// appendFrom appends an object, or the items of a list, from a server.
 func appendFrom(list *unstructured.UnstructuredList, server string, obj runtime.Object) error {
 	items := []runtime.Object{obj}
 	if meta.IsListType(obj) {

@@ -16,13 +16,13 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
 )
 
-// streams are those of the call.
+// streams returns the streams of the call.
 func streams(cmd *cobra.Command) genericiooptions.IOStreams {
 	return genericiooptions.IOStreams{In: cmd.InOrStdin(), Out: cmd.OutOrStdout(), ErrOut: cmd.ErrOrStderr()}
 }
 
-// report names the servers that did not answer, and returns an error if there are
-// some, or if no server of the scope has what was asked for by name.
+// report prints a warning for each server that did not answer. It returns an error if there are
+// any, or if no server of the scope has an object that was requested by name.
 func report(f *fleet.Flags, scope *fleet.Scope, errOut io.Writer, answers []fleet.Answer[found]) error {
 	if err := alike(answers); err != nil {
 		return err
@@ -52,13 +52,13 @@ func report(f *fleet.Flags, scope *fleet.Scope, errOut io.Writer, answers []flee
 	return errors.Join(nowhere...)
 }
 
-// like finds errors of the same words.
+// like returns a function that reports whether an error has the same text.
 func like(err error) func(error) bool {
 	return func(e error) bool { return e.Error() == err.Error() }
 }
 
-// lacks reports whether a server does not have what err is about: it says so, or it has
-// nothing, as it does not know the kind.
+// lacks reports whether a server lacks the object of err: it returned the same error, or it has
+// nothing because it does not serve the kind.
 func (f found) lacks(err error) bool {
 	if slices.ContainsFunc(f.absent, like(err)) {
 		return true
@@ -66,8 +66,8 @@ func (f found) lacks(err error) bool {
 	return apierrors.IsNotFound(err) && len(f.infos) == 0 && len(f.absent) > 0 && !slices.ContainsFunc(f.absent, apierrors.IsNotFound)
 }
 
-// alike returns the error that all servers gave in the same words: then it is the
-// call that is wrong. That of a single server is its own.
+// alike returns the error that all servers returned with the same text: then the call is wrong.
+// If there is a single server, the error names it.
 func alike(answers []fleet.Answer[found]) error {
 	for _, a := range answers {
 		if a.Err == nil || a.Err.Error() != answers[0].Err.Error() {
@@ -84,7 +84,7 @@ func alike(answers []fleet.Answer[found]) error {
 	}
 }
 
-// nobodyHas says that no server has what was asked for.
+// nobodyHas returns an error that no server has the requested object.
 func nobodyHas(f *fleet.Flags, scope *fleet.Scope, err error, answers []fleet.Answer[found]) error {
 	if len(answers) == 1 {
 		return described(f, answers[0].Cluster, err)
@@ -102,12 +102,12 @@ func nobodyHas(f *fleet.Flags, scope *fleet.Scope, err error, answers []fleet.An
 	return fmt.Errorf("%w %s: check the name and the namespace", err, places(servers))
 }
 
-// warn says why a server did not answer, in one line.
+// warn prints in one line why a server did not answer.
 func warn(errOut io.Writer, server string, err error) {
 	_, _ = fmt.Fprintf(errOut, "warning: %s\n", oneLine(of(server, err)))
 }
 
-// of says which server an error is of, unless it says so itself.
+// of adds the name of the server to an error, unless it already contains that.
 func of(server string, err error) error {
 	err = fleet.DescribeOf(server, err)
 	name := "cluster " + server
@@ -120,7 +120,7 @@ func of(server string, err error) error {
 	return fmt.Errorf("%s: %w", name, err)
 }
 
-// unanswered says that the picture is not whole.
+// unanswered returns an error that the output is not complete.
 func unanswered(away []string, of int) error {
 	if len(away) == of {
 		return fmt.Errorf("no answer from any of %d servers: the warnings above say why", of)
@@ -128,7 +128,7 @@ func unanswered(away []string, of int) error {
 	return fmt.Errorf("no answer from %d of %d servers (%s): what is shown is from the others", len(away), of, strings.Join(away, ", "))
 }
 
-// isAbsent reports whether a server answered that it has no such object or kind.
+// isAbsent reports whether an error means that a server has no such object or kind.
 func isAbsent(err error) bool {
 	return apierrors.IsNotFound(err) || meta.IsNoMatchError(err) || fleet.IsUnknownKind(err)
 }

@@ -11,15 +11,15 @@ import (
 	"k8s.io/kubectl/pkg/util/interrupt"
 )
 
-// podTimeout is how long a pod may take to run that somebody wants to go into.
+// podTimeout is how long a session waits for its pod to run.
 const podTimeout = time.Minute
 
-// terminalTimeout is how long a signal waits for kubectl to give the terminal back.
+// terminalTimeout is how long a signal waits for kubectl to restore the terminal.
 const terminalTimeout = time.Second
 
 const whichCluster = "the member that has the pod; default is the only one that has it"
 
-// addSessionFlags adds what exec and attach have in common.
+// addSessionFlags adds the common flags of exec and attach.
 func addSessionFlags(cmd *cobra.Command, options *exec.StreamOptions) {
 	flags := cmd.Flags()
 	cmdutil.AddPodRunningTimeoutFlag(cmd, podTimeout)
@@ -29,19 +29,18 @@ func addSessionFlags(cmd *cobra.Command, options *exec.StreamOptions) {
 	flags.BoolVarP(&options.Quiet, "quiet", "q", false, "print nothing but what comes from the container")
 }
 
-// terminal is given back when a session ends, or a signal ends it.
+// terminal knows when kubectl has restored the terminal after a signal.
 type terminal struct{ back chan struct{} }
 
 func newTerminal() terminal { return terminal{back: make(chan struct{})} }
 
-// handler lets kubectl put the terminal right when a signal comes, and leaves it to
-// us to end the program.
+// handler makes kubectl restore the terminal on a signal without ending the program.
 func (t terminal) handler() *interrupt.Handler {
 	return interrupt.New(func(os.Signal) {}, func() { close(t.back) })
 }
 
-// during runs a session until it ends or ctx does. kubectl hands no context on, so
-// what it runs is left behind, but not before the terminal is put right.
+// during runs a session until it or ctx ends. kubectl takes no context, so the session is left
+// running when ctx ends, but only once the terminal is restored or terminalTimeout has passed.
 func (t terminal) during(ctx context.Context, run func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- run() }()

@@ -15,21 +15,21 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
 )
 
-// sheet is a table that the tables of several servers are brought together in. Its
-// columns are those of the first server, those that others have besides, and where
-// members are asked who each row is from and whether the fleet has put it there.
+// sheet merges the tables of several servers. Its columns are those of the first server, further
+// ones of others, and, for members, the server of each row and whether the fleet manages the
+// object.
 type sheet struct {
 	members bool
 	defs    []metav1.TableColumnDefinition
 	rows    []metav1.TableRow
 
-	fixed bool // the header is out: no column can be added any more
+	fixed bool // the header is printed, so no column can be added any more
 }
 
-// newSheet returns an empty one. members reports whether rows are from members.
+// newSheet returns an empty sheet. members is true if rows may be from members.
 func newSheet(members bool) *sheet { return &sheet{members: members} }
 
-// add takes the rows of a server's table over.
+// add adds the rows of a server's table.
 func (s *sheet) add(server string, table *metav1.Table) {
 	places := make([]int, len(table.ColumnDefinitions))
 	for i, def := range table.ColumnDefinitions {
@@ -57,7 +57,7 @@ func (s *sheet) add(server string, table *metav1.Table) {
 	}
 }
 
-// table returns what was added since the last call.
+// table returns the rows that were added since the last call.
 func (s *sheet) table() *metav1.Table {
 	table := &metav1.Table{
 		TypeMeta:          metav1.TypeMeta{Kind: "Table", APIVersion: metav1.SchemeGroupVersion.String()},
@@ -85,7 +85,7 @@ func (s *sheet) table() *metav1.Table {
 	return table
 }
 
-// adoption reports whether the fleet has put an object where it is.
+// adoption returns Y if the fleet manages a member's object, N if not, and - for the control plane.
 func adoption(server string, obj runtime.Object) string {
 	if server == fleet.Hub {
 		return "-"
@@ -96,8 +96,8 @@ func adoption(server string, obj runtime.Object) string {
 	return "N"
 }
 
-// tableOf returns the table that a server answered with; where it knows no tables,
-// a plain one of the objects.
+// tableOf returns the table from a server's response, or a plain one of the objects if the server
+// does not return tables.
 func tableOf(obj runtime.Object, now time.Time) (*metav1.Table, error) {
 	content, ok := obj.(*unstructured.Unstructured)
 	if !ok || content.GetKind() != "Table" || content.GroupVersionKind().Group != metav1.GroupName {
@@ -121,7 +121,7 @@ func tableOf(obj runtime.Object, now time.Time) (*metav1.Table, error) {
 	return table, nil
 }
 
-// plainTable has the name and age of objects.
+// plainTable returns a table with the name and age of objects.
 func plainTable(obj runtime.Object, now time.Time) (*metav1.Table, error) {
 	objects := []runtime.Object{obj}
 	if meta.IsListType(obj) {

@@ -72,13 +72,13 @@ func (t *top) addFlags(cmd *cobra.Command) {
 	}
 }
 
-// usageOf is what one cluster answered.
+// usageOf is the answer of one cluster.
 type usageOf struct {
 	rows   []usage
 	absent []error
 }
 
-// check finds what is wrong before anyone is asked.
+// check returns an error for wrong arguments, before any request.
 func (t *top) check(cmd *cobra.Command, args []string) error {
 	if len(args) > 1 {
 		return fmt.Errorf("%q is too much: %s", args[1], cmd.UseLine())
@@ -140,10 +140,10 @@ func (t *top) run(cmd *cobra.Command, args []string, ask func(context.Context, s
 	return report(t.fleet, &t.scope, cmd.ErrOrStderr(), summary)
 }
 
-// errNoMetrics says that a cluster knows not how much is used.
+// errNoMetrics means that a cluster does not serve metrics.
 var errNoMetrics = fmt.Errorf("%s is not served: is metrics-server installed?", metricsv1beta1.SchemeGroupVersion)
 
-// withoutMetrics are the clusters that serve no metrics.
+// withoutMetrics returns the clusters that do not serve metrics.
 func withoutMetrics(answers []fleet.Answer[usageOf]) []string {
 	var out []string
 	for _, a := range answers {

@@ -36,7 +36,7 @@ func newTopNodesCommand(f *fleet.Flags) *cobra.Command {
 	return cmd
 }
 
-// nodes asks a cluster what its nodes use.
+// nodes reads from a cluster what its nodes use.
 func (t *top) nodes(ctx context.Context, cluster string) (usageOf, error) {
 	client, core, err := t.connect(ctx, cluster)
 	if err != nil {
@@ -69,8 +69,8 @@ func (t *top) nodes(ctx context.Context, cluster string) (usageOf, error) {
 	return answer, nil
 }
 
-// available is what a node has of what is measured: all of it, or what pods may use.
-// Swap is in neither list; the node reports it apart.
+// available returns the resources of a node: its capacity, or what pods may use. Swap is in neither
+// list, and is taken from the node's info.
 func (t *top) available(node *corev1.Node) corev1.ResourceList {
 	out := corev1.ResourceList{}
 	if t.capacity {

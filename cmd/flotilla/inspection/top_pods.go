@@ -43,7 +43,7 @@ func newTopPodsCommand(f *fleet.Flags) *cobra.Command {
 	return cmd
 }
 
-// pods asks a cluster what its pods use.
+// pods reads from a cluster what its pods use.
 func (t *top) pods(ctx context.Context, cluster string) (usageOf, error) {
 	client, _, err := t.connect(ctx, cluster)
 	if err != nil {

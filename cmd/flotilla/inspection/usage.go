@@ -11,13 +11,13 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 )
 
-// What top may be sorted by.
+// Values of --sort-by.
 const (
 	sortCPU    = "cpu"
 	sortMemory = "memory"
 )
 
-// resourceSwap is how members call swap memory, beside cpu and memory.
+// resourceSwap is the name of swap memory in metrics.
 const resourceSwap corev1.ResourceName = "swap"
 
 // unknownUsage stands for what was not measured.
@@ -29,7 +29,7 @@ type usage struct {
 	cluster, namespace, pod, name string
 
 	used      corev1.ResourceList // nil when it was not measured
-	available corev1.ResourceList // of a node; without swap, or without knowing, it has no such entry
+	available corev1.ResourceList // of a node; it has an entry for swap only if that is known
 }
 
 func (u *usage) add(more corev1.ResourceList) {
@@ -40,7 +40,7 @@ func (u *usage) add(more corev1.ResourceList) {
 	}
 }
 
-// usageSheet is what top prints.
+// usageSheet is the output of top.
 type usageSheet struct {
 	columns   []string
 	rows      []usage
@@ -78,7 +78,7 @@ func (s *usageSheet) print(out io.Writer) error {
 	return w.Flush()
 }
 
-// underlined draws a line above the cells that are not empty.
+// underlined returns a row with a line for each cell that is not empty.
 func underlined(cells []string) []string {
 	out := make([]string, len(cells))
 	for i, cell := range cells {
@@ -102,7 +102,7 @@ func (s *usageSheet) sort() {
 	})
 }
 
-// cells are those of the columns.
+// cells returns the cells of a row, one for each column.
 func (s *usageSheet) cells(u usage) []string {
 	var cells []string
 	for _, column := range s.columns {
@@ -150,8 +150,8 @@ func mebibytes(used corev1.ResourceList, name corev1.ResourceName) string {
 	return fmt.Sprintf("%dMi", quantity.Value()/mebi)
 }
 
-// swap is not known of a node that does not say how much it has; what says nothing of
-// a container uses none.
+// swap returns the used swap. It is unknown for a node that does not report its capacity, and none
+// for a container without a value.
 func swap(u usage) string {
 	_, has := u.available[resourceSwap]
 	_, measured := u.used[resourceSwap]
@@ -161,7 +161,7 @@ func swap(u usage) string {
 	return mebibytes(u.used, resourceSwap)
 }
 
-// share is what part of what is available is used.
+// share returns the used part of what is available, in percent.
 func share(u usage, name corev1.ResourceName) string {
 	available, known := u.available[name]
 	used, measured := u.used[name]

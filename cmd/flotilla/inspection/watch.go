@@ -19,10 +19,10 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
 )
 
-// watchPause is how long a server is left alone that ends watches at once.
+// watchPause is the pause before the next request to a server that ends watches at once.
 const watchPause = time.Second
 
-// watch shows what changes on every server, until the user has enough.
+// watch prints changes on every server until the user interrupts it.
 func (g *getter) watch(ctx context.Context) error {
 	servers, err := g.scope.Servers(ctx, g.fleet)
 	if err != nil {
@@ -53,7 +53,7 @@ func (g *getter) watch(ctx context.Context) error {
 	return report(g.fleet, &g.scope, io.Discard, answers)
 }
 
-// watchServer shows what is on one server, and what changes.
+// watchServer prints the objects on one server, and then changes.
 func (g *getter) watchServer(ctx context.Context, server string, show *watchPrinter) (found, error) {
 	var f found
 	last := ""
@@ -81,17 +81,17 @@ func (g *getter) watchServer(ctx context.Context, server string, show *watchPrin
 			}
 		}
 		if !first && listed.version == last {
-			listed.version = "" // an old object: begin with how it is now
+			listed.version = "" // the version is too old: begin with the current state
 		}
 		last = listed.version
 		if err := g.follow(ctx, server, listed.version, show); !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
 			return f, err
 		}
-		// It has forgotten what came since: begin again from what is there now.
+		// The server no longer has the events since then: begin again with the current state.
 	}
 }
 
-// listed is what a watch begins with.
+// listed is the list with which a watch begins.
 type listed struct {
 	mapping *meta.RESTMapping
 	objects []runtime.Object
@@ -117,8 +117,7 @@ func (g *getter) list(server string) (*listed, error) {
 	return l, err
 }
 
-// follow shows what changes after version. A server that ends a watch in order is
-// asked again.
+// follow prints changes after version. If a server ends a watch regularly, it starts the next one.
 func (g *getter) follow(ctx context.Context, server, version string, show *watchPrinter) error {
 	for {
 		var events watch.Interface
@@ -145,7 +144,7 @@ func (g *getter) follow(ctx context.Context, server, version string, show *watch
 	}
 }
 
-// consume shows the events of one watch. It returns the last version that was seen.
+// consume prints the events of one watch. It returns the last version that was seen.
 func (g *getter) consume(ctx context.Context, server string, events watch.Interface, show *watchPrinter) (version string, err error) {
 	for {
 		select {
@@ -187,7 +186,7 @@ type watchPrinter struct {
 	tables  map[string][]metav1.TableColumnDefinition // the columns that a server sent last
 }
 
-// mapping says what kind it is that is watched; the first one counts.
+// mapping sets the watched kind. Only the first call has an effect.
 func (p *watchPrinter) mapping(mapping *meta.RESTMapping) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -217,8 +216,8 @@ func (p *watchPrinter) print(server string, event watch.Event) error {
 	return p.out.Flush()
 }
 
-// shown is the object as it is printed: in a row for people, else with the name of
-// its server.
+// shown returns the object as it is printed: as a row for people, or else with the name of its
+// server.
 func (p *watchPrinter) shown(server string, obj runtime.Object) (runtime.Object, error) {
 	if !p.get.IsHumanReadablePrinter {
 		list := &unstructured.UnstructuredList{}
@@ -234,7 +233,7 @@ func (p *watchPrinter) shown(server string, obj runtime.Object) (runtime.Object,
 	if err != nil {
 		return nil, err
 	}
-	// Servers say what the columns are only once per watch.
+	// Servers send the column definitions only once per watch.
 	if len(table.ColumnDefinitions) > 0 {
 		p.tables[server] = table.ColumnDefinitions
 	}

@@ -13,14 +13,14 @@ import (
 	"github.com/flotilla-io/flotilla/policies/selector"
 )
 
-// template is an object that policies may carry.
+// template is an object that policies may propagate.
 type template struct {
 	selector.Resource
 	replicas  int64
-	divisible bool // it says how many replicas it has
+	divisible bool // it sets its number of replicas
 }
 
-// across checks what only shows when the objects are looked at together.
+// across runs the checks that need all objects together.
 func (l *linter) across() {
 	l.duplicates()
 	templates, made := templatesIn(l.objects), templatesIn(l.made)
@@ -42,10 +42,10 @@ func (l *linter) across() {
 	keeps(l, policies)
 }
 
-// all are the objects of the files, and what is built of them.
+// all returns the objects in the files and those that are built from them.
 func all(l *linter) []*object { return slices.Concat(l.objects, l.made) }
 
-// policiesIn are the policies among objects.
+// policiesIn returns the policies among objects.
 func policiesIn(objects []*object) []policyv1alpha1.Policy {
 	var out []policyv1alpha1.Policy
 	for _, o := range objects {
@@ -56,7 +56,7 @@ func policiesIn(objects []*object) []policyv1alpha1.Policy {
 	return out
 }
 
-// duplicates reports objects that are there twice, under any version.
+// duplicates reports objects that occur twice, in whatever version.
 func (l *linter) duplicates() {
 	first := map[string]*object{}
 	for _, o := range l.objects {
@@ -65,7 +65,7 @@ func (l *linter) duplicates() {
 		}
 		namespace := o.namespace
 		if namespace == "" {
-			namespace = l.opts.Namespace // of kinds whose scope is not known: the same either way
+			namespace = l.opts.Namespace // also if the scope of the kind is not known
 		}
 		id := strings.Join([]string{o.gvk.Group, o.gvk.Kind, namespace, o.name}, "\x00")
 		before := first[id]
@@ -80,7 +80,7 @@ func (l *linter) duplicates() {
 	}
 }
 
-// templatesIn are the objects that policies may carry.
+// templatesIn returns the objects that policies may propagate.
 func templatesIn(objects []*object) []template {
 	var out []template
 	for _, o := range objects {
@@ -92,8 +92,8 @@ func templatesIn(objects []*object) []template {
 	return out
 }
 
-// replicas reports templates with fewer replicas than a policy wants clusters to
-// divide them among.
+// replicas reports templates with fewer replicas than the clusters among which a policy would
+// divide them.
 func (l *linter) replicas(o *object, p policyv1alpha1.Policy, templates []template) {
 	placement := &p.PropagationSpec().Placement
 	if replicas.Duplicates(placement.ReplicaScheduling) || replicas.Static(placement.ReplicaScheduling) { // then constraints do not count
@@ -119,8 +119,8 @@ func counted(n int64, one string) string {
 	return fmt.Sprintf("%d %ss", n, one)
 }
 
-// selects reports whether a policy selects a template. One that names no namespace
-// is in the one of the options, or in none: only the server knows.
+// selects reports whether a policy selects a template. A template without a namespace is tried
+// both without one and in that of the options: only the server knows its scope.
 func (l *linter) selects(p policyv1alpha1.Policy, r selector.Resource) bool {
 	if propagation.Selects(p, r) {
 		return true
@@ -132,7 +132,7 @@ func (l *linter) selects(p policyv1alpha1.Policy, r selector.Resource) bool {
 	return propagation.Selects(p, r)
 }
 
-// dependents reports overrides that a policy waits for and that are not there.
+// dependents reports missing overrides for which a policy waits.
 func (l *linter) dependents(o *object, p policyv1alpha1.Policy) {
 	for i, name := range p.PropagationSpec().DependentOverrides {
 		there := slices.ContainsFunc(l.objects, func(other *object) bool {

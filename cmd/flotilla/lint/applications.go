@@ -8,7 +8,7 @@ import (
 	"github.com/flotilla-io/flotilla/sources/build"
 )
 
-// applications builds the kustomizations of a folder that has no Kustomizations, which would say what of it is built.
+// applications builds the kustomizations of a folder without Kustomizations, which would define what is built.
 func (l builds) applications(ctx context.Context, folder string) error {
 	found, err := overlays.Standing(ctx, folder)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/flotilla-io/flotilla/sources/build"
 )
 
-// builds judges what the Kustomizations of folders make of them.
+// builds checks what the Kustomizations of folders build.
 type builds struct{ *linter }
 
 // all builds each folder.
@@ -46,7 +46,7 @@ func (l builds) all(ctx context.Context) error {
 	return nil
 }
 
-// folder builds one folder, and returns the Kustomizations of it, and of what it builds, and what they come to.
+// folder builds one folder, and returns its Kustomizations, those that it builds, and their results.
 func (l builds) folder(ctx context.Context, folder string, objects []*object) ([]kustomization, []built, error) {
 	in, from := overlays.Input{Folder: folder}, []*object{}
 	for _, o := range objects {
@@ -89,14 +89,14 @@ func (l builds) folder(ctx context.Context, folder string, objects []*object) ([
 	return out, came, nil
 }
 
-// sourceOf is the GitRepository that an object is; nil if it is none.
+// sourceOf returns an object as a GitRepository; nil if it is none or cannot be read.
 func (l builds) sourceOf(o *object) *sourcev1.GitRepository {
 	if o.gvk != sourcev1.GroupVersion.WithKind(sourcev1.GitRepositoryKind) {
 		return nil
 	}
 	source := &sourcev1.GitRepository{}
 	if runtime.DefaultUnstructuredConverter.FromUnstructured(o.doc.Fields, source) != nil {
-		return nil // the schema says what is wrong
+		return nil // the check of the schema reports that
 	}
 	if source.Namespace == "" {
 		source.Namespace = l.opts.Namespace
@@ -104,7 +104,7 @@ func (l builds) sourceOf(o *object) *sourcev1.GitRepository {
 	return source
 }
 
-// result judges what one Kustomization comes to, and returns the Kustomizations in it.
+// result checks the result of one Kustomization, and returns the Kustomizations in it.
 func (l builds) result(r overlays.Result, at *object) ([]kustomization, error) {
 	by := fmt.Sprintf("Kustomization %s/%s", r.Of.Namespace, r.Of.Name)
 	if r.Err != nil {
@@ -136,7 +136,7 @@ func (l builds) result(r overlays.Result, at *object) ([]kustomization, error) {
 	return made, l.take(objects)
 }
 
-// take judges what was built.
+// take checks built objects.
 func (l builds) take(objects []*object) error {
 	for _, o := range objects {
 		if err := l.schema(o); err != nil {
@@ -148,14 +148,14 @@ func (l builds) take(objects []*object) error {
 	return nil
 }
 
-// madeAt is an object that is in no file as it is, but comes of a Kustomization that is.
+// madeAt returns the object for one that a Kustomization in a file builds.
 func madeAt(obj *unstructured.Unstructured, at *object, by string) *object {
 	o := &object{file: at.file, doc: build.Document{Number: at.doc.Number, Line: at.doc.Line, Fields: obj.Object}, gvk: obj.GroupVersionKind(), name: obj.GetName(), by: by}
 	o.namespace = o.shown()
 	return o
 }
 
-// schema reads an object as its kind says.
+// schema reads an object and checks it against the schema of its kind.
 func (l *linter) schema(o *object) error {
 	if o.gvk == clusterv1alpha1.GroupVersion.WithKind("Cluster") {
 		l.cluster(o)

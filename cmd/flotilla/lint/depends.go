@@ -13,19 +13,19 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
-// kustomization is one of a file, or one that comes of that at which it is reported.
+// kustomization is a Kustomization from a file, or one that is built by the Kustomization at.
 type kustomization struct {
 	*kustomizev1.Kustomization
 	at *object
 	by string
 }
 
-// key is the Kustomization that a reference of it names.
+// key returns the key of the Kustomization that a reference names.
 func (ks kustomization) key(ref kustomizev1.DependencyReference) client.ObjectKey {
 	return client.ObjectKey{Namespace: cmp.Or(ref.Namespace, ks.Namespace), Name: ref.Name}
 }
 
-// dependencies reports Kustomizations that wait for one that is not there, or for themselves.
+// dependencies reports Kustomizations that wait for a missing one, or for each other in a circle.
 func dependencies(l *linter, all []kustomization) {
 	byKey := map[client.ObjectKey]kustomization{}
 	for _, ks := range all {
@@ -51,7 +51,7 @@ func dependencies(l *linter, all []kustomization) {
 	}
 }
 
-// waits warns of a Kustomization.
+// waits adds a warning about a Kustomization.
 func waits(l *linter, ks kustomization, path, message string) {
 	at := ks.at
 	if ks.by != "" {
@@ -62,12 +62,12 @@ func waits(l *linter, ks kustomization, path, message string) {
 	l.add(at, Warning, path, message)
 }
 
-// meant asks whether another Kustomization is meant; nothing if none is called like that.
+// meant returns a suggestion of a Kustomization with a similar name; empty if there is none.
 func meant(key client.ObjectKey, known map[client.ObjectKey]kustomization) string {
 	return propagation.HintAmong(key, slices.Collect(maps.Keys(known)))
 }
 
-// circles are Kustomizations that wait for each other, each circle once, from the first of its names on.
+// circles returns the circles of Kustomizations that wait for each other, each once, beginning with its first name.
 func circles(known map[client.ObjectKey]kustomization) [][]client.ObjectKey {
 	byName := func(a, b client.ObjectKey) int { return cmp.Compare(a.String(), b.String()) }
 	keys := make([]client.ObjectKey, 0, len(known))

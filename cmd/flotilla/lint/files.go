@@ -15,30 +15,30 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/lint/overlays"
 )
 
-// maxBytes is how much is read of all files together.
+// maxBytes is how many bytes are read from all files together.
 const maxBytes = 100 << 20
 
 // A File is a file that was read.
 type File struct {
-	// Name is how it was given, or below the folder that was.
+	// Name is the name as it was given, or the path below the given folder.
 	Name string
 	// Content is all of it.
 	Content []byte
-	// Folder is the one that was named, of a file that was found in it; empty for a file that was named.
+	// Folder is the given folder that contains the file; empty for a file that was given by name.
 	Folder string
 	// Kustomized is set for a file that was found next to a kustomization: it may
 	// be a patch, or a base that is patched.
 	Kustomized bool
-	// Patch is set for a file that a kustomization of its folder names as a patch: what is in
-	// it changes an object and is none.
+	// Patch is set for a file that a kustomization of its folder uses as a patch: its content
+	// changes an object and is none itself.
 	Patch bool
 }
 
-// Files reads files, folders with all that is below them, and in for "-". Of a
-// folder it reads *.yaml, *.yml and *.json, but nothing hidden, no links, and no
-// kustomizations, which are no objects. Every file is read once.
+// Files reads files, folders with their subfolders, and in for "-". In a folder it reads
+// *.yaml, *.yml and *.json, but no hidden files, no links, and no kustomizations, which are
+// no objects. Every file is read once.
 //
-// Errors: fs.ErrNotExist for a name that is none.
+// The error is fs.ErrNotExist for a name that does not exist.
 func Files(names []string, in io.Reader) ([]File, error) {
 	r := reader{left: maxBytes, seen: map[string]bool{}, kustomized: map[string]bool{}, patches: map[string]bool{}}
 	for _, name := range names {
@@ -49,7 +49,7 @@ func Files(names []string, in io.Reader) ([]File, error) {
 	return r.files, nil
 }
 
-// Folders are those of the names that are folders.
+// Folders returns the names that are folders.
 func Folders(names []string) []string {
 	var out []string
 	for _, name := range names {
@@ -107,7 +107,7 @@ func (r *reader) add(name string, in io.Reader) error {
 	return err
 }
 
-// patchesOf notes which files a kustomization has as patches. What is wrong with it shows as it is built.
+// patchesOf records which files a kustomization uses as patches. The build reports an invalid one.
 func (r *reader) patchesOf(name string) error {
 	content, err := os.ReadFile(name)
 	if err != nil {
@@ -131,7 +131,7 @@ func (r *reader) patchesOf(name string) error {
 	return nil
 }
 
-// absentError says that nothing has the name.
+// absentError is the error for a name that does not exist.
 type absentError struct{ name string }
 
 func (e *absentError) Error() string {

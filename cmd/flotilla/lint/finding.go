@@ -9,21 +9,21 @@ import (
 	"github.com/flotilla-io/flotilla/policies/excerpt"
 )
 
-// Severity is how bad a finding is.
+// Severity is the severity of a finding.
 type Severity string
 
 const (
 	// Error means that the control plane would refuse the object.
 	Error Severity = "error"
-	// Warning means that it would take it, and it will not do what it says.
+	// Warning means that it would accept the object, which will not have the intended effect.
 	Warning Severity = "warning"
 )
 
-// A Finding is something that is wrong in a file.
+// A Finding is a problem in a file.
 type Finding struct {
-	// File is its name as it was given, "-" for the standard input.
+	// File is the name of the file as it was given, "-" for standard input.
 	File string `json:"file"`
-	// Line is where, from 1; 0 if it concerns the whole file.
+	// Line is the line number, from 1; 0 if it concerns the whole file.
 	Line int `json:"line"`
 	// Document counts the file's documents, from 1; 0 if it concerns the whole file.
 	Document int      `json:"document,omitempty"`
@@ -32,13 +32,13 @@ type Finding struct {
 	Kind      string `json:"kind,omitempty"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name,omitempty"`
-	// Field is its path; empty if it concerns the whole object.
+	// Field is the path of the field; empty if it concerns the whole object.
 	Field string `json:"field,omitempty"`
-	// Message says what is wrong, and often what to do.
+	// Message describes what is wrong, and often what to do.
 	Message string `json:"message"`
 }
 
-// String is the finding on one line, as compilers write theirs.
+// String returns the finding on one line, in the form that compilers use.
 func (f Finding) String() string {
 	var b strings.Builder
 	b.WriteString(f.File)
@@ -57,17 +57,17 @@ func (f Finding) String() string {
 	return excerpt.Inline(b.String())
 }
 
-// A Report is what is to be reported of files.
+// A Report is the result for all files.
 type Report struct {
 	// Files is how many were read, Objects how many objects are in them, and
 	// Checked how many of these are of kinds that are known.
 	Files   int `json:"files"`
 	Objects int `json:"objects"`
 	Checked int `json:"checked"`
-	// Built is how many Kustomizations were built, and Unbuilt how many were not, as their source is another one.
+	// Built is how many Kustomizations were built, and Unbuilt how many were not because their source is another one.
 	Built   int `json:"built,omitempty"`
 	Unbuilt int `json:"unbuilt,omitempty"`
-	// Kustomized is how many folders with a kustomization were built by themselves.
+	// Kustomized is how many folders with a kustomization were built without a Kustomization.
 	Kustomized int `json:"kustomized,omitempty"`
 	// Errors and Warnings count the findings.
 	Errors   int `json:"errors"`
@@ -85,7 +85,7 @@ func (r *Report) add(f Finding) {
 	r.Findings = append(r.Findings, f)
 }
 
-// count counts an object whose kind is known, if it is one of a file.
+// count counts an object of a known kind, if it is in a file and not built.
 func (r *Report) count(o *object) {
 	if o.by == "" {
 		r.Checked++

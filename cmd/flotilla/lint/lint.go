@@ -25,52 +25,52 @@ import (
 	"github.com/flotilla-io/flotilla/sources/build"
 )
 
-// Options say how files are judged.
+// Options configure how files are checked.
 type Options struct {
-	// Namespace is that of objects which name none; empty means default.
+	// Namespace is the namespace of objects without one; empty means default.
 	Namespace string
 	// AllowNoExecuteTaints accepts ClusterTaintPolicies whose taints evict.
 	AllowNoExecuteTaints bool
-	// Build has the Kustomizations of folders be built, and what comes out be judged.
+	// Build enables building the Kustomizations of folders and checking the results.
 	Build bool
-	// Folders are those that were named, of which kustomizations are built also where no other file is in them.
+	// Folders are the given folders. Their kustomizations are built even if there are no other files.
 	Folders []string
 	// Now is the time, for defaults that depend on it.
 	Now time.Time
 }
 
-// A Linter knows the kinds. It may be used again, by one goroutine.
+// A Linter has the schemas of the kinds. It may be reused, but not concurrently.
 type Linter struct {
 	schemas *schemas
 	kinds   map[schema.GroupVersionKind]validate.Kind
 }
 
-// linter judges files.
+// linter is one run of a Linter.
 type linter struct {
 	*Linter
 	opts     Options
 	report   Report
 	objects  []*object
-	made     []*object           // that is built of the files
+	made     []*object           // built from the files
 	reported map[findingKey]bool // of objects in files
 }
 
 // object is an object in a file.
 type object struct {
 	file      string
-	folder    string // that it was found in; empty if its file was named
+	folder    string // the given folder with the file; empty if the file was given
 	kustomize bool   // it may be a patch, or be patched
-	patch     bool   // it is one, and no object of its own
-	by        string // what makes it, to be added to a message; empty for what is in the file as it is
+	patch     bool   // it is a patch, and no object of its own
+	by        string // what builds it, to be added to a message; empty for an object in a file
 	doc       build.Document
 	gvk       schema.GroupVersionKind
-	namespace string // as judged: what names none is in Options.Namespace
+	namespace string // Options.Namespace if the file has none
 	name      string
-	value     validate.Object // of a kind that is judged; nil if it could not be read
+	value     validate.Object // nil if its kind is not checked, or it could not be read
 	kind      validate.Kind
 }
 
-// New returns a Linter. An error means that the program is broken.
+// New returns a Linter. An error means a bug in the program.
 func New() (*Linter, error) {
 	known, err := newSchemas()
 	if err != nil {
@@ -83,7 +83,7 @@ func New() (*Linter, error) {
 	return out, nil
 }
 
-// Lint judges files, and what the Kustomizations of folders build. An error is not about the files.
+// Lint checks files, and what the Kustomizations of folders build. Problems in files are findings, not errors.
 func (known *Linter) Lint(ctx context.Context, files []File, opts Options) (Report, error) {
 	if opts.Namespace == "" {
 		opts.Namespace = metav1.NamespaceDefault
@@ -120,18 +120,18 @@ func (l *linter) add(o *object, severity Severity, path, message string) {
 	})
 }
 
-// shown is the namespace that the file names.
+// shown returns the namespace in the file.
 func (o *object) shown() string {
 	metadata, _ := o.doc.Fields["metadata"].(map[string]any)
 	namespace, _ := metadata["namespace"].(string)
 	return namespace
 }
 
-// inLine finds the line in an error about YAML.
+// inLine matches the line number in an error about YAML.
 var inLine = regexp.MustCompile(`\bline (\d+)(: ?)?`)
 
-// lineIn takes the lines out of an error about YAML, and returns the innermost of
-// them, which comes last.
+// lineIn removes the line numbers from an error about YAML, and returns the last one, which is the
+// innermost.
 func lineIn(text string) (rest string, line int) {
 	for _, m := range inLine.FindAllStringSubmatch(text, -1) {
 		line, _ = strconv.Atoi(m[1]) // digits: at worst too many, then 0
@@ -146,7 +146,7 @@ func lineIn(text string) (rest string, line int) {
 func (l *linter) file(f File) error {
 	docs, err := build.Read(f.Content, build.Limits{})
 	if err != nil && f.Patch {
-		return nil // a list of changes; what is wrong with it shows as it is built
+		return nil // a list of changes: the build reports an invalid one
 	}
 	if err != nil {
 		text, line := lineIn(err.Error())
@@ -192,13 +192,13 @@ func (l *linter) document(f File, doc build.Document) error {
 	return l.schema(o)
 }
 
-// unserved are Flux's kinds that the control plane has no definition of.
+// unserved are Flux's kinds without a definition on the control plane.
 var unserved = map[string]bool{
 	"HelmRepository": true, "HelmChart": true, "HelmRelease": true, "OCIRepository": true, "Bucket": true, "ExternalArtifact": true,
 	"ArtifactGenerator": true, "ImageRepository": true, "ImagePolicy": true, "ImageUpdateAutomation": true,
 }
 
-// known reads an object of a kind of the control plane's.
+// known reads and checks an object of one of the control plane's kinds.
 func (l *linter) known(o *object) error {
 	s, err := l.schemas.of(o.gvk)
 	if err != nil {
@@ -224,7 +224,7 @@ func (l *linter) known(o *object) error {
 		}
 	}
 	if o.patch {
-		return nil // it need not be whole: what comes of it is checked as it is built
+		return nil // it need not be complete: the built object is checked
 	}
 	l.metadata(o, s.namespaced)
 	errs := s.complete(fields)
@@ -246,7 +246,7 @@ func (l *linter) known(o *object) error {
 	return nil
 }
 
-// metadata judges what the schemas of kinds leave out.
+// metadata checks the metadata, which the schemas of kinds leave out.
 func (l *linter) metadata(o *object, namespaced bool) {
 	content, err := json.Marshal(o.doc.Fields["metadata"])
 	if err != nil {
@@ -273,7 +273,7 @@ func (l *linter) metadata(o *object, namespaced bool) {
 	}
 }
 
-// strict reports what strict decoding found, below a prefix of paths.
+// strict reports the errors of strict decoding, with a prefix for their paths.
 func (l *linter) strict(o *object, prefix string, errs []error) {
 	for _, err := range errs {
 		text := err.Error()
@@ -287,7 +287,7 @@ func (l *linter) strict(o *object, prefix string, errs []error) {
 	}
 }
 
-// cluster judges a Cluster, which has no schema but its type.
+// cluster checks a Cluster, which has no schema but its Go type.
 func (l *linter) cluster(o *object) {
 	l.report.count(o)
 	content, err := json.Marshal(o.doc.Fields)
@@ -307,7 +307,7 @@ func (l *linter) cluster(o *object) {
 	l.record(o, errs, warnings)
 }
 
-// judge checks the objects that could be read, as admission does.
+// judge checks the objects that could be read as admission does.
 func (l *linter) judge(objects []*object) {
 	facts := validate.Facts{AllowNoExecuteTaints: l.opts.AllowNoExecuteTaints}
 	for _, o := range l.objects {
@@ -326,7 +326,7 @@ func (l *linter) judge(objects []*object) {
 	}
 }
 
-// record reports what a check found. Warnings begin with the path of their field.
+// record reports the results of a check. Warnings begin with the path of their field.
 func (l *linter) record(o *object, errs field.ErrorList, warnings []string) {
 	for _, e := range errs {
 		l.add(o, Error, e.Field, e.ErrorBody())

@@ -15,11 +15,11 @@ import (
 	"github.com/flotilla-io/flotilla/policies/volumes"
 )
 
-// needs reports what workloads of these files cannot run without, is in these files, too, and
-// goes to no cluster by any policy: in the clusters their Pods would wait for it.
+// needs reports objects in these files that workloads in them need and that no policy propagates:
+// in the clusters, their Pods would wait for them.
 func needs(l *linter, policies []policyv1alpha1.Policy, templates []template) {
 	rules := native.Table()
-	along := map[client.ObjectKey]bool{} // claims that go along with what needs them
+	along := map[client.ObjectKey]bool{} // claims that are propagated with their workloads
 	for _, o := range all(l) {
 		obj := &unstructured.Unstructured{Object: o.doc.Fields}
 		of := rules[o.gvk].Dependencies
@@ -30,7 +30,7 @@ func needs(l *linter, policies []policyv1alpha1.Policy, templates []template) {
 		brings := slices.ContainsFunc(by, func(p policyv1alpha1.Policy) bool { return p.PropagationSpec().PropagateDeps })
 		needed, err := of(obj)
 		if err != nil {
-			continue // the schema says what is wrong
+			continue // the check of the schema reports that
 		}
 		for _, n := range needed {
 			at := find(templates, n)
@@ -48,14 +48,14 @@ func needs(l *linter, policies []policyv1alpha1.Policy, templates []template) {
 	storage(l, policies, templates, along)
 }
 
-// find returns where a template is; negative where it is not in these files.
+// find returns the index of a template; negative if it is not in these files.
 func find(templates []template, n kinds.Dependency) int {
 	return slices.IndexFunc(templates, func(t template) bool {
 		return n.Name != "" && t.Name == n.Name && t.Kind == n.Kind && t.APIVersion == n.APIVersion && t.Namespace == n.Namespace
 	})
 }
 
-// keeps says of what makes claims in clusters, and would have them go with it, that they stay there.
+// keeps warns about workloads whose claims would stay in clusters although they ask to have them deleted.
 func keeps(l *linter, policies []policyv1alpha1.Policy) {
 	for _, o := range all(l) {
 		obj := &unstructured.Unstructured{Object: o.doc.Fields}
@@ -67,7 +67,7 @@ func keeps(l *linter, policies []policyv1alpha1.Policy) {
 	}
 }
 
-// carriers are the policies that select an object.
+// carriers returns the policies that select an object.
 func carriers(l *linter, policies []policyv1alpha1.Policy, r selector.Resource) []policyv1alpha1.Policy {
 	return slices.DeleteFunc(slices.Clone(policies), func(p policyv1alpha1.Policy) bool { return r.Name == "" || !l.selects(p, r) })
 }

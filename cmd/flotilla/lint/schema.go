@@ -16,7 +16,7 @@ import (
 	"github.com/flotilla-io/flotilla/api/crds"
 )
 
-// A schemas knows the control plane's own kinds by their definitions.
+// A schemas has the schemas of the control plane's own kinds.
 type schemas struct {
 	definitions map[schema.GroupVersionKind]definition
 	groups      map[string]bool
@@ -81,12 +81,12 @@ func (s *schemas) of(gvk schema.GroupVersionKind) (*compiled, error) {
 	return c, nil
 }
 
-// unknown lists the fields that the kind does not have.
+// unknown returns the fields that the kind does not have.
 func (c *compiled) unknown(fields map[string]any) []string {
 	return pruning.PruneWithOptions(runtime.DeepCopyJSON(fields), c.structural, true, structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
 }
 
-// complete fills in the schema's defaults and lists what is wrong by the schema.
+// complete sets the schema's defaults and returns the errors of the schema.
 func (c *compiled) complete(fields map[string]any) field.ErrorList {
 	defaulting.PruneNonNullableNullsWithoutDefaults(fields, c.structural)
 	defaulting.Default(fields, c.structural)

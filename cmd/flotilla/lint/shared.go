@@ -15,11 +15,11 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// built is what a Kustomization comes to.
+// built is the result of a Kustomization.
 type built struct {
 	overlays.Result
-	at   *object // of the file that it comes of
-	came bool    // another one builds it
+	at   *object // the object in the file from which it comes
+	came bool    // another Kustomization builds it
 }
 
 func (b built) key() client.ObjectKey { return client.ObjectKeyFromObject(b.Of) }
@@ -64,7 +64,7 @@ func shared(l *linter, all []built) {
 	}
 }
 
-// remedy says what to do about what a Kustomization shares with another one.
+// remedy returns what to do about objects that a Kustomization shares with another one.
 func remedy(of built) string {
 	if of.Of.Spec.TargetNamespace == "" {
 		return "it from one of them"
@@ -72,8 +72,8 @@ func remedy(of built) string {
 	return "it from one of them, or give one another targetNamespace"
 }
 
-// applied are those that the control plane applies: none that are suspended, and none of a file in the place of which another
-// Kustomization builds one. They are in the order of their places.
+// applied returns the results that the control plane applies, sorted by place: without those of suspended
+// Kustomizations, and without those of files that another Kustomization builds as well.
 func applied(all []built) []built {
 	came := map[client.ObjectKey]bool{}
 	for _, b := range all {
@@ -86,7 +86,7 @@ func applied(all []built) []built {
 	return out
 }
 
-// severally are the labels or annotations of objects that may be in several Kustomizations.
+// severally are the labels or annotations that allow an object in several Kustomizations.
 var severally = []map[string]string{
 	{kustomizev1.GroupVersion.Group + "/ssa": kustomizev1.MergeValue},
 	{kustomizev1.GroupVersion.Group + "/ssa": kustomizev1.IfNotPresentValue},
@@ -94,7 +94,7 @@ var severally = []map[string]string{
 	{kustomizev1.GroupVersion.Group + "/reconcile": kustomizev1.DisabledValue},
 }
 
-// shares reports whether an object may be in several.
+// shares reports whether an object may be in several Kustomizations.
 func shares(obj *unstructured.Unstructured) bool {
 	return slices.ContainsFunc(severally, func(opt map[string]string) bool { return utils.AnyInMetadata(obj, opt) })
 }

@@ -20,9 +20,9 @@ var (
 	setKind   = appsv1.SchemeGroupVersion.WithKind("StatefulSet")
 )
 
-// storage reports what claims of these files cannot be bound without, is in these files, too, and goes to no
-// cluster by any policy: the class and the volume that a claim names, and the claims that are made ahead for a
-// StatefulSet. No policy brings these by propagateDeps. along are claims that go along with others.
+// storage reports objects in these files that claims need to be bound and that no policy propagates: the class and the
+// volume of a claim, and prepared claims for a StatefulSet. propagateDeps does not propagate these. along are claims
+// that are propagated with others.
 func storage(l *linter, policies []policyv1alpha1.Policy, templates []template, along map[client.ObjectKey]bool) {
 	for _, o := range all(l) {
 		r := selector.ResourceOf(&unstructured.Unstructured{Object: o.doc.Fields})
@@ -54,15 +54,15 @@ func storage(l *linter, policies []policyv1alpha1.Policy, templates []template, 
 	}
 }
 
-// bound is what a claim is bound by.
+// bound returns the class and the volume of a claim.
 func bound(spec map[string]any) []kinds.Dependency {
 	class, _ := spec["storageClassName"].(string)
 	volume, _ := spec["volumeName"].(string)
 	return []kinds.Dependency{{APIVersion: "storage.k8s.io/v1", Kind: "StorageClass", Name: class}, {APIVersion: "v1", Kind: "PersistentVolume", Name: volume}}
 }
 
-// made are the claims that a StatefulSet makes, but for those that are made ahead, which it reports where they stay
-// behind: the clusters' StatefulSet would make empty ones.
+// made returns the claims that a StatefulSet creates. It reports prepared claims in these files that no policy
+// propagates: the StatefulSet in a cluster would create empty ones instead.
 func made(l *linter, policies []policyv1alpha1.Policy, templates []template, set *object) []map[string]any {
 	found, _, _ := unstructured.NestedSlice(set.doc.Fields, "spec", "volumeClaimTemplates")
 	var out []map[string]any

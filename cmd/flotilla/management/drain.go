@@ -81,7 +81,7 @@ something stays. Works that somebody wrote by hand stay, and do not count.`,
 	return cmd
 }
 
-// firstOnly completes one word alone.
+// firstOnly completes only the first argument.
 func firstOnly(complete cobra.CompletionFunc) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
@@ -143,7 +143,7 @@ func (d *drains) run(ctx context.Context, hub client.Client) error {
 	return d.follow(ctx, &watch)
 }
 
-// follow watches until nothing is on its way, and says what came of it.
+// follow watches until nothing is on its way, and reports the outcome.
 func (d *drains) follow(ctx context.Context, watch *draining.Watch) error {
 	rows, wrong := watch.Run(ctx)
 	report := draining.Report{Cluster: d.cluster, Rows: rows}

@@ -46,7 +46,7 @@ type prune struct {
 	hub      client.Client
 	member   *rest.Config
 	standing hubclaim.Standing
-	mark     *hubclaim.Mark // how far the member has seen the hub; nil: not at all
+	mark     *hubclaim.Mark // up to where the member has seen the hub; nil if not at all
 }
 
 // pruned is the command's output for programs.
@@ -64,10 +64,10 @@ type object struct {
 	Namespace string    `json:"namespace,omitempty"`
 	Name      string    `json:"name"`
 	UID       types.UID `json:"uid"`
-	// Work is the Work that it names and that does not ask for it: its name, and where it
-	// is of another cluster its namespace before that.
+	// Work is the Work in the object's annotations, which does not contain the object: its
+	// name, with the namespace before it if the Work is of another cluster.
 	Work string `json:"work"`
-	// Outcome is what became of it: "found", "removed", "left" or "failed".
+	// Outcome is "found", "removed", "left" or "failed".
 	Outcome string `json:"outcome"`
 	Message string `json:"message,omitempty"`
 
@@ -77,7 +77,7 @@ type object struct {
 	keeps   []string // its finalizers
 }
 
-// What becomes of orphans.
+// Outcomes for orphans.
 const (
 	outcomeFound, outcomeRemoved, outcomeLeft, outcomeFailed = "found", "removed", "left", "failed"
 )
@@ -166,9 +166,9 @@ func (p *prune) run(cmd *cobra.Command) error {
 	return err
 }
 
-// held refuses to remove anything while the control plane waits, or is to once it has
-// looked: it was set back to an older backup, and what it does not ask for may have been
-// made since. A dry run is shown.
+// held returns an error while the control plane waits after a restore from an older backup, or
+// would wait once it compares itself with the member: what it does not know may have been
+// created after that backup. A dry run is still allowed.
 func (p *prune) held(ctx context.Context, errOut io.Writer) error {
 	hold, err := setback.Waits(ctx, p.hub)
 	if err != nil {
@@ -193,8 +193,8 @@ func (p *prune) held(ctx context.Context, errOut io.Writer) error {
 	}
 }
 
-// weigh errs with setback.ErrBehind if the member has seen more than the control plane
-// knows.
+// weigh returns setback.ErrBehind if the member has seen later states than the control plane
+// has.
 func (p *prune) weigh(ctx context.Context) error {
 	cfg, err := p.fleet.Config()
 	if err != nil {
@@ -203,7 +203,7 @@ func (p *prune) weigh(ctx context.Context) error {
 	return setback.Weigh(ctx, p.hub, setback.Opened(cfg), p.cluster, p.mark)
 }
 
-// connect finds out whose the member is.
+// connect connects to the member and checks which control plane and cluster have claimed it.
 func (p *prune) connect(ctx context.Context) (err error) {
 	if p.hub, err = p.fleet.Client(); err != nil {
 		return fleet.Describe(err)
@@ -286,8 +286,8 @@ func (p *prune) find(ctx context.Context) (*pruned, error) {
 	return out, errors.Join(err, fault)
 }
 
-// workOf is how people know the Work that an object names: by its name, and if that is of
-// another cluster by its namespace, too.
+// workOf returns the Work of an object for people: its name, with the namespace if the Work is of
+// another cluster.
 func workOf(o *orphans.Object, cluster string) string {
 	if o.Elsewhere(cluster) {
 		return o.Work.String()
@@ -295,13 +295,13 @@ func workOf(o *orphans.Object, cluster string) string {
 	return o.Work.Name
 }
 
-// works are those of clusters, each read once.
+// works caches the Works of clusters.
 type works struct {
 	hub    client.Client
 	spaces map[string]*space
 }
 
-// space is what the Works of one namespace ask for.
+// space has the Works of one namespace and the objects in them.
 type space struct {
 	works map[string]*workv1alpha1.Work
 	asked orphans.Asked
@@ -324,7 +324,7 @@ func (w *works) of(ctx context.Context, namespace string) (*space, error) {
 	return s, nil
 }
 
-// name reports whether a Work that an object may mean asks for it.
+// name reports whether one of the Works that an object may refer to contains it.
 func (w *works) name(ctx context.Context, cluster string, o *orphans.Object) (bool, error) {
 	for key := range o.Works(cluster) {
 		s, err := w.of(ctx, key.Namespace)
@@ -348,7 +348,7 @@ func orphanOf(at join.Served, obj *metav1.PartialObjectMetadata) orphans.Object 
 	}
 }
 
-// print shows what was found.
+// print prints what was found.
 func (p *pruned) print(w io.Writer) error {
 	if len(p.Unread) > 0 {
 		if _, err := fmt.Fprintf(w, "could not be listed: %s\n", excerpt.Line(strings.Join(p.Unread, ", "))); err != nil {
@@ -367,11 +367,11 @@ func (p *pruned) print(w io.Writer) error {
 	return table.Flush()
 }
 
-// confirmed asks somebody.
+// confirmed asks the user, and reports whether the answer is yes.
 func confirmed(cmd *cobra.Command, question string) bool {
 	_, _ = fmt.Fprint(cmd.ErrOrStderr(), question)
 	answer, err := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
-	if err != nil { // nobody has ended the line
+	if err != nil { // the input ended without a newline
 		_, _ = fmt.Fprintln(cmd.ErrOrStderr())
 	}
 	answer = strings.ToLower(strings.TrimSpace(answer))
@@ -387,7 +387,7 @@ func (p *prune) remove(ctx context.Context, w io.Writer, out *pruned) error {
 	return p.removeEach(ctx, objects, w, out)
 }
 
-// removeEach deletes what was found, one by one, and prints what became of each.
+// removeEach deletes what was found, one by one, and prints each outcome.
 func (p *prune) removeEach(ctx context.Context, objects metadata.Interface, w io.Writer, out *pruned) error {
 	failed := 0
 	for i := range out.Objects {
@@ -414,8 +414,8 @@ func (p *prune) removeEach(ctx context.Context, objects metadata.Interface, w io
 	return nil
 }
 
-// line says what became of an object, in words that a terminal does not obey: names and
-// refusals are the cluster's.
+// line returns the outcome for an object. It escapes control characters, because names and
+// messages come from the cluster.
 func (o *object) line() string {
 	text := o.orphan.String() + " " + o.Outcome
 	if o.Message != "" {
@@ -424,8 +424,8 @@ func (o *object) line() string {
 	return excerpt.Line(text)
 }
 
-// removeOne deletes an object as it was listed, if there is still no Work for it. It
-// leaves a message where it is left.
+// removeOne deletes an object if it is still as it was listed and there is still no Work for it.
+// If it leaves the object, it sets a message.
 func (p *prune) removeOne(ctx context.Context, objects metadata.Interface, o *object) error {
 	if !orphans.Removable(o.orphan.ID) {
 		o.Message = "what others have in it would go as well; remove it in the cluster itself"

@@ -14,17 +14,17 @@ import (
 	"github.com/flotilla-io/flotilla/internal/command"
 )
 
-// edit is a change of taints, and the words for it.
+// edit is a change of taints, with the words for its outcome.
 type edit struct {
 	set       []corev1.Taint
-	unset     []corev1.Taint // an empty Effect means all of the key
+	unset     []corev1.Taint // an empty Effect means all taints with the key
 	overwrite bool
 
 	done, already string
 }
 
-// apply returns the taints as they should be. It errs where a taint is there with
-// another value that must not be overwritten.
+// apply returns the changed taints. It returns an error if a taint exists with another value and
+// must not be overwritten.
 func (e edit) apply(taints []corev1.Taint) ([]corev1.Taint, error) {
 	out := slices.Clone(taints)
 	for _, gone := range e.unset {
@@ -87,10 +87,10 @@ removes all taints with the key.`,
 	return cmd
 }
 
-// kinds are the words for clusters.
+// kinds are the accepted words for the kind Cluster.
 var kinds = []string{"cluster", "clusters", "clusters.cluster.karmada.io", "cluster.cluster.karmada.io"}
 
-// parse sorts out names and taints.
+// parse separates the arguments into names and taints.
 func parse(args []string) (names []string, e edit, err error) {
 	if len(args) == 0 {
 		return nil, e, errors.New("what to taint is missing: taint clusters NAME... KEY=VALUE:EFFECT...")
@@ -145,7 +145,7 @@ func (e *edit) add(arg string) error {
 	return nil
 }
 
-// check errs where the taints contradict each other, and finds the words.
+// check returns an error if the taints contradict each other, and sets the words for the outcome.
 func (e *edit) check() error {
 	for i, set := range e.set {
 		same := func(t corev1.Taint) bool { return t.Key == set.Key && (t.Effect == "" || t.Effect == set.Effect) }

@@ -20,13 +20,13 @@ import (
 	"github.com/flotilla-io/flotilla/internal/command"
 )
 
-// target says which clusters are changed, and whether really.
+// target selects the clusters to change, and whether it is a dry run.
 type target struct {
 	fleet    *fleet.Flags
 	selector string
 	all      bool
 	dryRun   string
-	// then is called with the clusters once all of them are as they should be; nil: nothing is.
+	// then, if not nil, is called with the clusters once all of them are as requested.
 	then func(cmd *cobra.Command, hub client.Client, names []string) error
 }
 
@@ -40,8 +40,7 @@ func (t *target) addFlags(cmd *cobra.Command) {
 	}
 }
 
-// run changes the taints of the clusters. Nothing is written unless all of them
-// are there.
+// run changes the taints of the clusters. It writes nothing unless all of them exist.
 func (t *target) run(cmd *cobra.Command, names []string, e edit) error {
 	if err := t.wrong(names); err != nil {
 		return command.Usage(err)
@@ -114,7 +113,7 @@ func (t *target) suffix() string {
 	}
 }
 
-// clusters reads the clusters that are meant.
+// clusters reads the selected clusters.
 func (t *target) clusters(ctx context.Context, hub client.Reader, names []string) ([]clusterv1alpha1.Cluster, error) {
 	if len(names) == 0 {
 		selected, err := labels.Parse(t.selector)
@@ -150,8 +149,8 @@ func (t *target) clusters(ctx context.Context, hub client.Reader, names []string
 // tries is how often a cluster is read again when its taints change meanwhile.
 const tries = 10
 
-// change brings the taints of a cluster into the form that e wants, and says
-// whether there was anything to do. A change of somebody else is kept.
+// change applies e to the taints of a cluster, and reports whether that changed anything. It keeps
+// concurrent changes by others.
 func (t *target) change(ctx context.Context, hub client.Client, cluster *clusterv1alpha1.Cluster, e edit) (bool, error) {
 	for range tries {
 		before := cluster.Spec.Taints
@@ -174,13 +173,13 @@ func (t *target) change(ctx context.Context, hub client.Client, cluster *cluster
 			return false, err
 		}
 		if equality.Semantic.DeepEqual(before, cluster.Spec.Taints) && apierrors.IsInvalid(err) {
-			return false, err // not that somebody was faster
+			return false, err // not because of a concurrent change
 		}
 	}
 	return false, errors.New("its taints are changed all the time: try again")
 }
 
-// patch writes taints where they still are what they were.
+// patch writes taints if they have not changed meanwhile.
 func (t *target) patch(ctx context.Context, hub client.Client, cluster *clusterv1alpha1.Cluster, before, after []corev1.Taint) error {
 	const path = "/spec/taints"
 	var was any // of a list that is not there

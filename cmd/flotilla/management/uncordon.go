@@ -17,7 +17,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/failover"
 )
 
-// returnTimeout is how long uncordon waits for what is brought back to be placed.
+// returnTimeout is how long uncordon waits until everything is placed anew.
 const returnTimeout = 5 * time.Minute
 
 func newUncordon(f *fleet.Flags) *cobra.Command {

@@ -23,7 +23,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/telemetry"
 )
 
-// versions are what version prints.
+// versions is the output of version.
 type versions struct {
 	Client clientVersion  `json:"clientVersion"`
 	Server *serverVersion `json:"serverVersion,omitempty"`
@@ -37,10 +37,10 @@ type clientVersion struct {
 }
 
 type serverVersion struct {
-	// Version is that of Flotilla; empty where the control plane does not say.
+	// Version is that of Flotilla; empty if the control plane does not publish it.
 	Version    string `json:"version,omitempty"`
 	Kubernetes string `json:"kubernetesVersion"`
-	unread     bool   // Version, as the caller may not read it
+	unread     bool   // the user may not read Version
 }
 
 func newVersion(f *fleet.Flags, linked string) *cobra.Command {
@@ -82,7 +82,7 @@ more than one minor version apart.`,
 	return cmd
 }
 
-// serverOf asks the control plane.
+// serverOf reads the versions of the control plane.
 func serverOf(ctx context.Context, f *fleet.Flags) (*serverVersion, error) {
 	cfg, err := f.Config()
 	if err != nil {
@@ -153,8 +153,8 @@ func (v versions) text() string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// skew warns where the two sides are too far apart. Versions that are none, as
-// those of development, say nothing.
+// skew returns a warning if the versions are too far apart. It ignores versions that are not
+// semantic, such as those of development builds.
 func (v versions) skew() string {
 	if v.Server == nil {
 		return ""

@@ -16,12 +16,12 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
 )
 
-// mostOwners is how many owners are followed: a Pod has two at the most, and a
-// circle has no end.
+// mostOwners is how many owners are followed: a Pod has at most two, and owners could form a
+// circle.
 const mostOwners = 8
 
-// climb goes from a member's object to its owners, to the one that the fleet put
-// there, and on to its template. It returns nil where that is gone, with a note.
+// climb follows the owners of a member's object up to the one that the fleet applied, and returns
+// its template. It returns nil, and adds a note, if that is gone.
 func (t *tracer) climb(ctx context.Context, obj *unstructured.Unstructured, cluster string) (*unstructured.Unstructured, error) {
 	for range mostOwners {
 		if w, ok := workOf(obj, cluster); ok {
@@ -44,8 +44,8 @@ func (t *tracer) climb(ctx context.Context, obj *unstructured.Unstructured, clus
 	return nil, fmt.Errorf("%s does not come from the fleet: neither it nor an owner carries %s", t.out.Object, workv1alpha2.ManagedByKarmadaLabel)
 }
 
-// workOf returns the Work that put a member's object there, in the words that the
-// object itself has.
+// workOf returns the Work that applied a member's object, according to the object's own
+// annotations.
 func workOf(obj *unstructured.Unstructured, cluster string) (client.ObjectKey, bool) {
 	a := obj.GetAnnotations()
 	key := client.ObjectKey{Namespace: a[workv1alpha2.WorkNamespaceAnnotation], Name: a[workv1alpha2.WorkNameAnnotation]}
@@ -74,7 +74,7 @@ func (t *tracer) owner(ctx context.Context, cluster, namespace string, ref *meta
 	return member.Resource(mapping.Resource).Namespace(namespace).Get(ctx, ref.Name, metav1.GetOptions{})
 }
 
-// fromWork returns the template of what a Work put into a member.
+// fromWork returns the template of an object that a Work applied in a member.
 func (t *tracer) fromWork(ctx context.Context, obj *unstructured.Unstructured, key client.ObjectKey) (*unstructured.Unstructured, error) {
 	var w workv1alpha1.Work
 	err := t.hub.Get(ctx, key, &w)

@@ -15,7 +15,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/command"
 )
 
-// Commands are those of this package.
+// Commands returns the commands of this package.
 func Commands(f *fleet.Flags) []*cobra.Command {
 	return commands(f, clock.RealClock{})
 }
@@ -26,10 +26,10 @@ func commands(f *fleet.Flags, now clock.WithTicker) []*cobra.Command {
 	}, request.Commands(f, now)...)
 }
 
-// output is what -o says.
+// output is the value of -o.
 type output struct{ format string }
 
-// What -o may say.
+// Values of -o.
 const (
 	asText = ""
 	asWide = "wide"
@@ -49,7 +49,7 @@ func (o *output) addTo(cmd *cobra.Command, allowed ...string) {
 	}
 }
 
-// structured writes a value where -o asks for one that programs read.
+// structured writes a value if -o requests a format for programs.
 func (o *output) structured(w io.Writer, value any) (done bool, err error) {
 	var content []byte
 	switch o.format {
@@ -67,7 +67,7 @@ func (o *output) structured(w io.Writer, value any) (done bool, err error) {
 	return true, err
 }
 
-// object is what KIND/NAME or KIND NAME says.
+// object parses KIND/NAME or KIND NAME.
 func object(args []string) (kind, name string, err error) {
 	switch {
 	case len(args) == 1 && strings.Count(args[0], "/") == 1:

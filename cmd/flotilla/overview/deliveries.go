@@ -29,7 +29,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/rollup"
 )
 
-// states are what a rollup calls them.
+// states maps the states of a rollup.
 var states = map[rollup.State]situation.State{
 	rollup.Healthy: situation.Ready, rollup.Progressing: situation.Progressing, rollup.Unknown: situation.Unknown, rollup.Failed: situation.Failed,
 }
@@ -37,12 +37,11 @@ var states = map[rollup.State]situation.State{
 // notYet is the text for what a cluster has yet to apply.
 const notYet = "not yet"
 
-// notKnown is the text for a Work that may not be read, and of one in a cluster of which
-// nothing is heard.
+// notKnown is the text for a Work that the user may not read, and for one in a silent cluster.
 const notKnown = "not known"
 
-// deliveriesOf says how a template fares in each of its clusters. Works that are nil may not
-// be read: then it is what the binding says.
+// deliveriesOf returns the state of a template in each of its clusters. Works that are nil could
+// not be read: then the state comes from the binding.
 func deliveriesOf(template *unstructured.Unstructured, b workv1alpha2.Binding, works []*workv1alpha1.Work, silent rollup.Silences) []lineage.Delivery {
 	byCluster := map[string]*workv1alpha1.Work{}
 	for _, w := range works {
@@ -97,8 +96,8 @@ func deliveriesOf(template *unstructured.Unstructured, b workv1alpha2.Binding, w
 // goesLater is the text for a copy in a cluster that does not report.
 const goesLater = "it is to be taken out of this cluster once that answers"
 
-// asBefore says of a template that is not placed as it is wanted what a cluster has: the version
-// before. One that no policy carries any more stays so. Who may not read Works cannot know.
+// asBefore describes what a cluster has of a template that is not placed as requested: the version
+// before. It stays if no policy propagates it any more. blind means that Works cannot be read.
 func asBefore(d *lineage.Delivery, state rollup.State, in rollup.ClusterPart, blind, released bool) {
 	d.State = states[max(state, in.State)]
 	if blind && d.Applied == "yes" {
@@ -113,7 +112,7 @@ func asBefore(d *lineage.Delivery, state rollup.State, in rollup.ClusterPart, bl
 	}
 }
 
-// reported adds what a binding says of a cluster, where its Work may not be read.
+// reported adds a cluster's state from the binding, if the user may not read its Work.
 func reported(d *lineage.Delivery, b workv1alpha2.Binding) {
 	d.Applied = notKnown
 	items := b.BindingStatus().AggregatedStatus
@@ -129,7 +128,7 @@ func reported(d *lineage.Delivery, b workv1alpha2.Binding) {
 	}
 }
 
-// unheard takes back what is not known, because nothing is heard of the cluster.
+// unheard resets what is not known because the cluster is silent.
 func unheard(d *lineage.Delivery, silent rollup.Silences) {
 	s, ok := silent[d.Cluster]
 	if !ok {
@@ -144,7 +143,7 @@ func unheard(d *lineage.Delivery, silent rollup.Silences) {
 	}
 }
 
-// deliveriesOfWorks says the same where there is no binding.
+// deliveriesOfWorks returns the same if there is no binding.
 func deliveriesOfWorks(works []*workv1alpha1.Work, silent rollup.Silences) []lineage.Delivery {
 	var out []lineage.Delivery
 	for _, w := range works {
@@ -169,7 +168,7 @@ func byName(a, b lineage.Delivery) int {
 	return 1
 }
 
-// fill adds what a Work says; nil is one that there is not yet.
+// fill adds the state of a Work; nil means that it does not exist yet.
 func fill(d *lineage.Delivery, w *workv1alpha1.Work) {
 	if w == nil {
 		d.Applied = notYet
@@ -197,10 +196,10 @@ func healthOf(w *workv1alpha1.Work) string {
 	return rollup.HealthText(schema.GroupKind{Group: first.Identifier.Group, Kind: first.Identifier.Kind}, first.Health, first.Status)
 }
 
-// awayTimeout is how long a cluster may take of which nothing is heard: it may be back.
+// awayTimeout is how long a request to a silent cluster may take, which may be back by now.
 const awayTimeout = 3 * time.Second
 
-// members looks at the objects that the clusters have, side by side.
+// members reads the objects in the clusters concurrently.
 func (t *tracer) members(ctx context.Context, template *unstructured.Unstructured, silent rollup.Silences) error {
 	mapper, err := t.flags.Factory().ToRESTMapper()
 	if err != nil {
@@ -248,8 +247,8 @@ func (t *tracer) member(ctx context.Context, cluster string, resource schema.Gro
 	return obj, unserved(cluster, like, err)
 }
 
-// unserved says of an answer of a cluster, where it means that, that it does not serve the
-// kind of an object.
+// unserved replaces an error that means that a cluster does not serve the kind of an object by one
+// that explains it.
 func unserved(cluster string, like *unstructured.Unstructured, err error) error {
 	if !apierrors.IsNotFound(err) || missing(err) {
 		return err
@@ -257,7 +256,7 @@ func unserved(cluster string, like *unstructured.Unstructured, err error) error 
 	return fmt.Errorf("cluster %s does not serve %s of %s: flotilla api-resources -C %[1]s lists what it serves", cluster, like.GetKind(), like.GetAPIVersion())
 }
 
-// memberClient reads a member through the proxy.
+// memberClient returns a client of a member through the proxy.
 func memberClient(f *fleet.Flags, cluster string) (dynamic.Interface, error) {
 	cfg, err := f.Server(cluster, fleet.Timeout).ToRESTConfig()
 	if err != nil {
@@ -266,7 +265,7 @@ func memberClient(f *fleet.Flags, cluster string) (dynamic.Interface, error) {
 	return dynamic.NewForConfig(cfg)
 }
 
-// memberOf is what is shown of a member's answer.
+// memberOf returns what is shown of a member's response.
 func memberOf(obj *unstructured.Unstructured, err error) *lineage.Member {
 	switch {
 	case missing(err):
@@ -282,8 +281,8 @@ func memberOf(obj *unstructured.Unstructured, err error) *lineage.Member {
 	return out
 }
 
-// missing reports whether an answer is that there is no such object, rather than that
-// nobody knows the way to it.
+// missing reports whether an error means that an object does not exist, and not that its kind is not
+// served.
 func missing(err error) bool {
 	var status apierrors.APIStatus
 	return apierrors.IsNotFound(err) && errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Name != ""

@@ -168,12 +168,12 @@ func (o *eventsOptions) print(out io.Writer, entries []record.Entry, s *search) 
 	return record.Text(out, entries, record.TextOptions{Now: o.clock.Now(), Namespaces: o.all})
 }
 
-// search is which Events are looked for.
+// search selects the Events to show.
 type search struct {
 	flags     *fleet.Flags
 	namespace string // empty for all
 	types     []string
-	word      string // what the kind was called
+	word      string // the kind as the user wrote it
 	kind      string // empty for any object
 	name      string
 	gone      bool // nobody that answered has the object, or an Event of it
@@ -202,14 +202,14 @@ func (o *eventsOptions) search() (*search, error) {
 type found struct {
 	entries []record.Entry
 	filter  record.Filter
-	// version is where a watch goes on.
+	// version is where a watch continues.
 	version string
-	// nowhere and missing say that the namespace, and the object of --for, are not on
-	// the server, which has no Events of them either.
+	// nowhere and missing are true if the namespace, and the object of --for, are not on the
+	// server, which has no Events about them either.
 	nowhere, missing bool
 }
 
-// list asks one server.
+// list lists the Events of one server.
 func (s *search) list(ctx context.Context, server string) (found, error) {
 	set, err := s.flags.Server(server, fleet.Timeout).KubernetesClientSet()
 	if err != nil {
@@ -240,7 +240,7 @@ func (s *search) list(ctx context.Context, server string) (found, error) {
 	}
 }
 
-// objects are all that --for means on a server, as "Kind/name".
+// objects returns all objects that --for selects on a server, as "Kind/name".
 func (s *search) objects(ctx context.Context, set kubernetes.Interface, server string) (map[string]bool, error) {
 	out := map[string]bool{s.kind + "/" + s.name: true}
 	if server != fleet.Hub {

@@ -19,7 +19,7 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/record"
 )
 
-// follow prints what happens on the servers from here on, until ctx ends.
+// follow prints new Events of the servers until ctx ends.
 func (o *eventsOptions) follow(ctx context.Context, out, warnings io.Writer, s *search, answers []fleet.Answer[found]) error {
 	rows := make(chan record.Entry)
 	ends := make(chan string)
@@ -81,7 +81,7 @@ func (s *search) follow(ctx context.Context, server string, from found, rows cha
 		}
 		entry := record.Of(server, e)
 		if slices.Contains(offspring.Below(s.kind), entry.Kind) && !from.filter.Has(entry) {
-			// It may be owned, and have been made meanwhile.
+			// It may be a new object that the selected one owns.
 			if from.filter.Objects, err = s.objects(ctx, set, server); err != nil {
 				return err
 			}

@@ -23,8 +23,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/rollup"
 )
 
-// lookup reads the object that a kind and a name mean on the control plane, or in
-// a member. Elsewhere says how to look elsewhere.
+// lookup reads the object with a kind and a name on the control plane, or in a member. elsewhere is
+// advice for errors on where else to look.
 func lookup(ctx context.Context, f *fleet.Flags, cluster, kind, name, elsewhere string) (*unstructured.Unstructured, error) {
 	factory := f.Server(cluster, fleet.Timeout)
 	namespace, _, err := factory.ToRawKubeConfigLoader().Namespace()
@@ -57,21 +57,21 @@ func lookup(ctx context.Context, f *fleet.Flags, cluster, kind, name, elsewhere 
 	return obj, err
 }
 
-// absentError says that an object is not in a namespace.
+// absentError is the error that an object is not in a namespace.
 type absentError struct{ namespace, text string }
 
 func (e *absentError) Error() string { return e.text }
 
-// objectOf names an object.
+// objectOf returns the name of an object.
 func objectOf(obj client.Object, cluster string) lineage.Object {
 	version, kind := obj.GetObjectKind().GroupVersionKind().ToAPIVersionAndKind()
 	return lineage.Object{APIVersion: version, Kind: kind, Namespace: obj.GetNamespace(), Name: obj.GetName(), Cluster: cluster}
 }
 
-// reader reads what belongs together on the control plane.
+// reader reads related objects on the control plane.
 type reader struct{ hub client.Reader }
 
-// get reads an object that another refers to.
+// get reads an object to which another one refers.
 func (r reader) get(ctx context.Context, apiVersion, kind, namespace, name string) (*unstructured.Unstructured, error) {
 	obj := &unstructured.Unstructured{}
 	obj.SetAPIVersion(apiVersion)
@@ -79,7 +79,7 @@ func (r reader) get(ctx context.Context, apiVersion, kind, namespace, name strin
 	return obj, r.hub.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, obj)
 }
 
-// silences returns the clusters of which nothing is heard; nil where they may not be read.
+// silences returns the silent clusters; nil if the user may not read clusters.
 func (r reader) silences(ctx context.Context) (rollup.Silences, error) {
 	clusters, _, err := listing.Clusters(ctx, r.hub, listing.WithoutKinds)
 	if apierrors.IsForbidden(err) {
@@ -94,7 +94,7 @@ func (r reader) silences(ctx context.Context) (rollup.Silences, error) {
 	return out, err
 }
 
-// binding returns the binding of a template; nil where there is none.
+// binding returns the binding of a template; nil if there is none.
 func (r reader) binding(ctx context.Context, template client.Object) (workv1alpha2.Binding, error) {
 	name := workv1alpha2.BindingName(template.GetObjectKind().GroupVersionKind().Kind, template.GetName())
 	b, err := r.bindingNamed(ctx, template.GetNamespace(), name)
@@ -119,7 +119,7 @@ func (r reader) bindingNamed(ctx context.Context, namespace, name string) (workv
 	return b, err
 }
 
-// idChunk is how many ids one request asks for.
+// idChunk is how many ids are in one request.
 const idChunk = 100
 
 // worksOf returns the Works of bindings, by the binding's permanent id.
@@ -159,7 +159,7 @@ func idLabel(b workv1alpha2.Binding) string {
 	return workv1alpha2.ResourceBindingPermanentIDLabel
 }
 
-// manifestOf returns the object that a Work carries; Works carry one each.
+// manifestOf returns the object in a Work; each Work has one.
 func manifestOf(w *workv1alpha1.Work) (*unstructured.Unstructured, error) {
 	if len(w.Spec.Workload.Manifests) == 0 {
 		return nil, fmt.Errorf("Work %s/%s carries nothing", w.Namespace, w.Name)
@@ -180,7 +180,7 @@ func (r reader) templateOf(ctx context.Context, w *workv1alpha1.Work) (*unstruct
 	return r.get(ctx, manifest.GetAPIVersion(), manifest.GetKind(), manifest.GetNamespace(), manifest.GetName())
 }
 
-// into reads an unstructured object as a type.
+// into converts an unstructured object into a type.
 func into(obj *unstructured.Unstructured, typed any) error {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, typed); err != nil {
 		return fmt.Errorf("read %s %s: %w", obj.GetKind(), obj.GetName(), err)

@@ -65,8 +65,8 @@ func (t *tracer) origin(ctx context.Context, template *unstructured.Unstructured
 	return nil
 }
 
-// managersOf are the names under which the template was written, but for its
-// status.
+// managersOf returns the field managers that wrote the template, except for its status. It is never
+// empty.
 func managersOf(template *unstructured.Unstructured) []string {
 	if out := writersOf(template); len(out) > 0 {
 		return out
@@ -74,13 +74,13 @@ func managersOf(template *unstructured.Unstructured) []string {
 	return []string{"somebody unnamed"}
 }
 
-// othersOf are the names under which a template was written beside its Kustomization.
+// othersOf returns the field managers that wrote a template besides its Kustomization.
 func othersOf(template *unstructured.Unstructured) []string {
 	return slices.DeleteFunc(writersOf(template), func(name string) bool { return name == gitManager })
 }
 
-// writersOf are the names under which a template was written, sorted, but for its status and for
-// what the control plane notes in it; scaling writes, too.
+// writersOf returns the field managers that wrote a template, sorted. It leaves out writes to the status
+// and those of the control plane, but includes scaling.
 func writersOf(template *unstructured.Unstructured) []string {
 	var out []string
 	for _, m := range template.GetManagedFields() {
@@ -92,8 +92,8 @@ func writersOf(template *unstructured.Unstructured) []string {
 	return slices.Compact(out)
 }
 
-// applier shows a Kustomization with its source and the commit that it applied. It
-// returns the source; nil where that is not there.
+// applier adds a Kustomization to the trace, with its source and the commit that it applied. It returns
+// the source; nil if there is none.
 func (t *tracer) applier(ctx context.Context, ks *kustomizev1.Kustomization) (*sourcev1.GitRepository, error) {
 	s := situation.NewSurvey(ks.CreationTimestamp.Time, "")
 	s.Kustomization(ks)
@@ -135,7 +135,7 @@ func (t *tracer) source(r *sourcev1.GitRepository) {
 	}
 }
 
-// referenceOf is what is followed, the strongest first.
+// referenceOf returns the reference that is followed. If several are set, the first in this order counts.
 func referenceOf(ref *sourcev1.GitRepositoryRef) string {
 	if ref == nil {
 		ref = &sourcev1.GitRepositoryRef{}
@@ -150,8 +150,8 @@ func referenceOf(ref *sourcev1.GitRepositoryRef) string {
 	return "branch master"
 }
 
-// standing is the revision that is on the control plane. One whose health is being
-// waited for, or did not come, is not "applied" yet, and its objects are there.
+// standing returns the revision whose objects are on the control plane. That includes a revision whose
+// health check is running or has failed, which the status does not yet count as applied.
 func standing(ks *kustomizev1.Kustomization) string {
 	ready := apimeta.FindStatusCondition(ks.Status.Conditions, meta.ReadyCondition)
 	if ready == nil || ks.Status.LastAttemptedRevision == "" {
@@ -164,8 +164,8 @@ func standing(ks *kustomizev1.Kustomization) string {
 	return ks.Status.LastAppliedRevision
 }
 
-// commitOf is the commit that is on the control plane, with what the Kustomization
-// recorded of it, or the source where that is still at the same commit.
+// commitOf returns the commit that is on the control plane, with the details that the Kustomization
+// recorded, or the source if that is still at the same commit.
 func commitOf(ks *kustomizev1.Kustomization, source *sourcev1.GitRepository) *lineage.Commit {
 	revision := standing(ks)
 	if revision == "" {
@@ -179,7 +179,7 @@ func commitOf(ks *kustomizev1.Kustomization, source *sourcev1.GitRepository) *li
 	return fromArtifact(revision, source)
 }
 
-// fromArtifact is a commit with what the source records of it.
+// fromArtifact returns a commit with the details that the source records.
 func fromArtifact(revision string, source *sourcev1.GitRepository) *lineage.Commit {
 	a := source.Status.Artifact
 	switch {
@@ -198,7 +198,7 @@ func described(revision string, metadata map[string]string) *lineage.Commit {
 	}
 }
 
-// hashOf is the commit in a revision.
+// hashOf returns the commit in a revision.
 func hashOf(revision string) string { return revision[strings.LastIndexByte(revision, ':')+1:] }
 
 // repository traces a GitRepository: its commit.
@@ -214,7 +214,7 @@ func (t *tracer) repository(obj *unstructured.Unstructured) error {
 	return nil
 }
 
-// kustomization traces a Kustomization: what it applies, and what applies itself.
+// kustomization traces a Kustomization: what it applies, and by what it is applied.
 func (t *tracer) kustomization(ctx context.Context, obj *unstructured.Unstructured) error {
 	var ks kustomizev1.Kustomization
 	if err := into(obj, &ks); err != nil {

@@ -88,8 +88,8 @@ func surveyOf(ctx context.Context, hub client.Reader, namespace string, thorough
 	return s.Fleet(), nil
 }
 
-// exists errs if there is no such namespace, which would be ready whatever happens.
-// It is not known to who may not read it. An empty name means all of them.
+// exists returns an error if there is no such namespace, whose status would always be ready. known
+// is false if the user may not read it. An empty name means all namespaces.
 func exists(ctx context.Context, hub client.Reader, namespace string) (known bool, err error) {
 	if namespace == "" {
 		return true, nil
@@ -104,8 +104,8 @@ func exists(ctx context.Context, hub client.Reader, namespace string) (known boo
 	}
 }
 
-// surveyNamespaces reads the namespaces, or the one that a status is about. Who may not
-// read them is shown what is in them all the same.
+// surveyNamespaces reads the namespaces, or the one that a status is about. A user who may not read
+// them still gets the objects in them.
 func surveyNamespaces(ctx context.Context, hub client.Reader, namespace string, s *situation.Survey) error {
 	read := listing.Each(ctx, hub, &corev1.NamespaceList{}, s.Namespace)
 	if namespace != "" {
@@ -122,7 +122,7 @@ func surveyNamespaces(ctx context.Context, hub client.Reader, namespace string, 
 	return nil
 }
 
-// surveyWorkloads reads the metadata of the workloads, where templates may be.
+// surveyWorkloads reads the metadata of the workloads in namespaces that may have templates.
 func surveyWorkloads(ctx context.Context, hub client.Reader, s *situation.Survey) error {
 	for _, gvk := range listing.Workloads {
 		if err := listing.Metadata(ctx, hub, gvk, s.Namespaces(), s.Workload); err != nil {
@@ -132,7 +132,7 @@ func surveyWorkloads(ctx context.Context, hub client.Reader, s *situation.Survey
 	return listing.OtherWorkloads(ctx, hub, s.Namespaces(), s.Workload)
 }
 
-// of reports whether the first object that a Work holds is one of a namespace.
+// of reports whether the first object in a Work belongs to a namespace.
 func of(w *workv1alpha1.Work, namespace string) bool {
 	manifest, err := manifestOf(w)
 	return err == nil && manifest.GetNamespace() == namespace
@@ -177,7 +177,7 @@ func surveyWorks(ctx context.Context, hub client.Reader, namespace string, thoro
 	return listing.Each(ctx, hub, &workv1alpha1.WorkList{}, func(w *workv1alpha1.Work) { situation.Unbound(s, w) }, situation.BoundToNothing)()
 }
 
-// surveyClusters reads the clusters, and when their agents were last heard.
+// surveyClusters reads the clusters, and when their agents last reported.
 func surveyClusters(ctx context.Context, hub client.Reader, s *situation.Survey) error {
 	clusters, leases, err := listing.Clusters(ctx, hub, listing.SharingKinds())
 	if err != nil {
@@ -192,8 +192,8 @@ func surveyClusters(ctx context.Context, hub client.Reader, s *situation.Survey)
 	return surveyAwaited(ctx, hub, s)
 }
 
-// surveyAwaited reads which clusters were registered and are not there. Who may read
-// clusters alone is shown those.
+// surveyAwaited reads which clusters were registered and do not exist yet. It reads nothing for a
+// user who may read only clusters.
 func surveyAwaited(ctx context.Context, hub client.Reader, s *situation.Survey) error {
 	awaited, err := registration.AwaitedClusters(ctx, hub)
 	if apierrors.IsForbidden(err) {

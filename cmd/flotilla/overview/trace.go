@@ -67,7 +67,7 @@ With --cluster the way begins at an object in that member, such as a Pod.`,
 	return cmd
 }
 
-// place is where an object is, in the words of a command line.
+// place names an object by the arguments of a command.
 type place struct{ cluster, kind, name string }
 
 func runTrace(ctx context.Context, f *fleet.Flags, w, errOut io.Writer, out *output, at place) error {
@@ -89,7 +89,7 @@ func runTrace(ctx context.Context, f *fleet.Flags, w, errOut io.Writer, out *out
 type tracer struct {
 	reader
 	flags  *fleet.Flags
-	errOut io.Writer // where it is shown who is waited for
+	errOut io.Writer // shows which clusters have not answered yet
 	files  revision.Reader
 	out    lineage.Trace
 }
@@ -128,7 +128,7 @@ func (t *tracer) run(ctx context.Context, at place) error {
 	return t.delivery(ctx, template)
 }
 
-// gone shows what is left of an object that is not on the control plane, if there is anything.
+// gone prints what is left of an object that is not on the control plane, if there is anything.
 func gone(ctx context.Context, t *tracer, at place, err error) error {
 	var absent *absentError
 	if !errors.As(err, &absent) || at.cluster != "" {
@@ -164,7 +164,7 @@ func (t *tracer) carried(ctx context.Context, obj *unstructured.Unstructured) (*
 	return t.templateOrNote(t.get(ctx, ref.APIVersion, ref.Kind, ref.Namespace, ref.Name))
 }
 
-// templateOfWork returns the template of a Work, as far as there is one.
+// templateOfWork returns the template of a Work; nil, with a note, if there is none.
 func (t *tracer) templateOfWork(ctx context.Context, w *workv1alpha1.Work) (*unstructured.Unstructured, error) {
 	if w.Labels[workv1alpha2.ResourceBindingPermanentIDLabel] == "" && w.Labels[workv1alpha2.ClusterResourceBindingPermanentIDLabel] == "" {
 		t.note("Work %s was made by no binding, so that no template stands behind it: what it holds is in the cluster until somebody deletes the Work.", w.Namespace+"/"+w.Name)
@@ -173,7 +173,7 @@ func (t *tracer) templateOfWork(ctx context.Context, w *workv1alpha1.Work) (*uns
 	return t.templateOrNote(t.templateOf(ctx, w))
 }
 
-// templateOrNote turns a template that is gone, or may not be read, into a note.
+// templateOrNote adds a note for a template that is gone or that the user may not read.
 func (t *tracer) templateOrNote(template *unstructured.Unstructured, err error) (*unstructured.Unstructured, error) {
 	if apierrors.IsNotFound(err) {
 		t.note("Its template is not on the control plane any more: what is in the clusters will go.")
@@ -234,9 +234,9 @@ func (t *tracer) delivery(ctx context.Context, template *unstructured.Unstructur
 	return t.members(ctx, template, silent)
 }
 
-// asCarried is a template in the version in which its binding carries it, which is not always
-// the one in which the control plane prefers to show it: clusters have that, and serve no
-// other for sure. Where it may not be had it is the template as it is.
+// asCarried returns a template in the version of its binding, which may differ from the version that
+// the control plane prefers: clusters get that version and may not serve another one. It returns the
+// template unchanged if that version cannot be read.
 func (r reader) asCarried(ctx context.Context, template *unstructured.Unstructured, b workv1alpha2.Binding) *unstructured.Unstructured {
 	ref := b.BindingSpec().Resource
 	if ref.APIVersion == template.GetAPIVersion() {
@@ -249,8 +249,8 @@ func (r reader) asCarried(ctx context.Context, template *unstructured.Unstructur
 	return carried
 }
 
-// untaken is what a policy says of a template that it could not take up; empty where none
-// does, and where policies may not be read.
+// untaken returns the message of a policy that could not claim a template; empty if there is none, or
+// if the user may not read policies.
 func (r reader) untaken(ctx context.Context, template *unstructured.Unstructured) (message string) {
 	title := objectOf(template, "").String()
 	take := func(p policyv1alpha1.Policy) { message = cmp.Or(message, situation.UntakenOf(p, title)) }
@@ -259,8 +259,7 @@ func (r reader) untaken(ctx context.Context, template *unstructured.Unstructured
 	return message
 }
 
-// deliveryOfNamespace finds the Works and members' objects of a namespace, which no binding
-// stands for.
+// deliveryOfNamespace finds the Works and members' objects of a namespace, which has no binding.
 func (t *tracer) deliveryOfNamespace(ctx context.Context, template *unstructured.Unstructured) error {
 	works, err := remains.Works(ctx, t.hub, "Namespace", "", template.GetName())
 	if apierrors.IsForbidden(err) {
@@ -278,8 +277,7 @@ func (t *tracer) deliveryOfNamespace(ctx context.Context, template *unstructured
 	return t.members(ctx, template, silent)
 }
 
-// worksOrNote returns the Works of a binding; nil, with a note, where they may not be
-// read.
+// worksOrNote returns the Works of a binding; nil, with a note, if the user may not read them.
 func (t *tracer) worksOrNote(ctx context.Context, b workv1alpha2.Binding) ([]*workv1alpha1.Work, error) {
 	works, err := t.worksOf(ctx, []workv1alpha2.Binding{b})
 	switch {
@@ -292,8 +290,8 @@ func (t *tracer) worksOrNote(ctx context.Context, b workv1alpha2.Binding) ([]*wo
 	return append([]*workv1alpha1.Work{}, works[b.GetLabels()[idLabel(b)]]...), nil
 }
 
-// placed says what the binding was decided to be, and what keeps the template from being placed
-// as it is wanted.
+// placed records the decision about the binding, and notes why the template is not placed as
+// requested.
 func (t *tracer) placed(template *unstructured.Unstructured, b workv1alpha2.Binding, works []*workv1alpha1.Work) {
 	part := rollup.PartOf(template, b, works, nil)
 	out := &lineage.Binding{Object: objectOf(b, ""), Fault: part.Fault, Released: rollup.Released(b)}
@@ -315,7 +313,7 @@ func (t *tracer) placed(template *unstructured.Unstructured, b workv1alpha2.Bind
 	}
 }
 
-// advise says where the cause is shown of what is not well in a cluster, if nothing else does.
+// advise notes which command shows the cause of a problem in a cluster, if there is no other note.
 func (t *tracer) advise(template *unstructured.Unstructured) {
 	var unwell []string
 	for _, c := range t.out.Clusters {
@@ -328,7 +326,7 @@ func (t *tracer) advise(template *unstructured.Unstructured) {
 	}
 }
 
-// explained is where it is shown why a template fares as it does.
+// explained returns a sentence with the command that explains the state of a template.
 func explained(template *unstructured.Unstructured) string {
 	return fmt.Sprintf("flotilla explain %s/%s%s says why.", strings.ToLower(template.GetKind()), template.GetName(), inNamespace(template.GetNamespace()))
 }

@@ -83,7 +83,7 @@ func printTree(w io.Writer, out *output, root lineage.Node, notes []string) erro
 	return nil
 }
 
-// grow reads the tree of an object. Notes say what of it could not be read.
+// grow reads the tree of an object. The notes list what the user may not read.
 func grow(ctx context.Context, f *fleet.Flags, kind, name string) (root lineage.Node, notes []string, err error) {
 	hub, err := listing.Hub(f)
 	if err != nil {
@@ -121,16 +121,15 @@ func grow(ctx context.Context, f *fleet.Flags, kind, name string) (root lineage.
 	return nodes[0], g.notes(), nil
 }
 
-// grower reads trees. A Kustomization that hangs below itself is met once.
+// grower reads trees. met prevents a Kustomization below itself from being read again.
 type grower struct {
 	reader
 	met map[client.ObjectKey]bool
-	// unread are what may not be read, in the order in which that was found.
+	// unread is what the user may not read, in the order in which that was found.
 	unread []string
 }
 
-// may reports whether an answer is more than that the caller may not read something, of which
-// it makes a note.
+// may returns false, and records what, if the error means that the user may not read something.
 func (g *grower) may(err error, what string) bool {
 	if !apierrors.IsForbidden(err) {
 		return true
@@ -141,7 +140,7 @@ func (g *grower) may(err error, what string) bool {
 	return false
 }
 
-// notes say what a tree lacks; none where it is whole.
+// notes returns what a tree lacks; nil if it is complete.
 func (g *grower) notes() []string {
 	if len(g.unread) == 0 {
 		return nil
@@ -149,7 +148,7 @@ func (g *grower) notes() []string {
 	return []string{fmt.Sprintf("You may not read %s: what hangs below is left out, or shown as bindings tell of it.", strings.Join(g.unread, ", "))}
 }
 
-// kustomization reads the tree of a Kustomization: what its inventory lists.
+// kustomization reads the tree of a Kustomization: the objects in its inventory.
 func (g *grower) kustomization(ctx context.Context, ks *kustomizev1.Kustomization) (lineage.Node, error) {
 	g.met[client.ObjectKeyFromObject(ks)] = true
 	s := situation.NewSurvey(ks.CreationTimestamp.Time, "")
@@ -217,8 +216,8 @@ func (g *grower) templates(ctx context.Context, entries []inventory.Entry) ([]li
 	return nodes, nil
 }
 
-// template reads what a binding stands for, which shows whether the binding knows its last edit;
-// nil where that is not known, as it is not asked for each of many.
+// template reads the template of a binding, to compare the binding with its last change. It returns
+// nil if there are many, which are not read one by one, or on an error.
 func (g *grower) template(ctx context.Context, b workv1alpha2.Binding, of int) *unstructured.Unstructured {
 	if of > fewObjects {
 		return nil
@@ -248,10 +247,10 @@ func (g *grower) nested(ctx context.Context, node lineage.Node) (lineage.Node, e
 	return g.kustomization(ctx, &ks)
 }
 
-// fewObjects is up to how many bindings are asked for one by one; more are listed.
+// fewObjects is up to how many bindings are read one by one; more are listed.
 const fewObjects = 5
 
-// bindings returns the bindings of what the entries list.
+// bindings returns the bindings of the entries.
 func (g *grower) bindings(ctx context.Context, entries []inventory.Entry) (map[inventory.ID]workv1alpha2.Binding, error) {
 	out := map[inventory.ID]workv1alpha2.Binding{}
 	if len(entries) <= fewObjects {
@@ -299,8 +298,8 @@ func (g *grower) bindings(ctx context.Context, entries []inventory.Entry) (map[i
 
 const unreadWorks = "Works"
 
-// unreadBindings are what the bindings of a namespace are called, or those of templates that
-// are in none.
+// unreadBindings returns the words for the bindings in a namespace, or for those of cluster-scoped
+// templates.
 func unreadBindings(namespace string) string {
 	if namespace == "" {
 		return "ClusterResourceBindings"
@@ -313,8 +312,8 @@ func templateID(b workv1alpha2.Binding) inventory.ID {
 	return inventory.ID{Namespace: ref.Namespace, Name: ref.Name, GroupKind: schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind()}
 }
 
-// grown hangs a binding, and what is below that, below a template, of which part shows how it
-// fares. Silences that are nil are not known.
+// grown adds a binding, with the nodes below it, to the node of a template. part is the state of the
+// template. silent is nil if it is not known.
 func grown(node *lineage.Node, part rollup.Part, b workv1alpha2.Binding, below []lineage.Node, silent rollup.Silences) {
 	kind := workv1alpha2.ResourceKindResourceBinding
 	if b.GetNamespace() == "" {
@@ -341,8 +340,8 @@ func grown(node *lineage.Node, part rollup.Part, b workv1alpha2.Binding, below [
 	}
 }
 
-// judged says of a template that is placed how many of its clusters have it, and what is wrong
-// in the first of the others, with those that have the same message.
+// judged sets, for a placed template, how many of its clusters have it, and the problem of the first
+// of the others, with those that have the same message.
 func judged(node *lineage.Node, part rollup.Part, hearsay bool) {
 	node.State = situation.Ready
 	ready, wrong := 0, ""
@@ -379,7 +378,7 @@ func judged(node *lineage.Node, part rollup.Part, hearsay bool) {
 	}
 }
 
-// nameSome names the first of several.
+// nameSome lists the first of several names.
 func nameSome(names []string) string {
 	const most = 3
 	text := strings.Join(names[:min(len(names), most)], ", ")
@@ -389,7 +388,7 @@ func nameSome(names []string) string {
 	return text
 }
 
-// worksNodes are Works with the objects that they put into members.
+// worksNodes returns nodes for Works, with the objects that they apply in members.
 func worksNodes(works []*workv1alpha1.Work, silent rollup.Silences) []lineage.Node {
 	var out []lineage.Node
 	for _, w := range works {
@@ -417,8 +416,8 @@ func worksNodes(works []*workv1alpha1.Work, silent rollup.Silences) []lineage.No
 	return out
 }
 
-// reportedNodes are the objects in members, as far as a binding reports them, for those who
-// may not read Works.
+// reportedNodes returns nodes for the objects in members from the binding's status, for users who may
+// not read Works.
 func reportedNodes(template lineage.Object, b workv1alpha2.Binding, silent rollup.Silences) []lineage.Node {
 	items := b.BindingStatus().AggregatedStatus
 	var out []lineage.Node
@@ -438,7 +437,7 @@ func reportedNodes(template lineage.Object, b workv1alpha2.Binding, silent rollu
 	return out
 }
 
-// reportedText is what a binding says of one cluster.
+// reportedText returns the text about one cluster from a binding's status.
 func reportedText(kind schema.GroupKind, item *workv1alpha2.AggregatedStatusItem) string {
 	health := rollup.HealthText(kind, item.Health, item.Status)
 	switch {
@@ -453,7 +452,7 @@ func reportedText(kind schema.GroupKind, item *workv1alpha2.AggregatedStatusItem
 	}
 }
 
-// memberText is what a member last reported of an object.
+// memberText returns the text about what a member last reported about an object.
 func memberText(w *workv1alpha1.Work) string {
 	applied := apimeta.IsStatusConditionTrue(w.Status.Conditions, workv1alpha1.WorkApplied)
 	drift := rollup.DriftOf(w)

@@ -1,8 +1,8 @@
-// Package progress shows somebody at a terminal which servers have not answered yet, or which tasks
-// are not done.
+// Package progress shows on a terminal which servers have not answered yet, or which tasks are not
+// done.
 //
-// In go the names of servers, and which have answered; out comes one line, which is taken away
-// again. In a pipe or a file it says nothing.
+// In go the names of servers, and which of them have answered; out comes one line, which is erased
+// at the end. It writes nothing to a pipe or a file.
 package progress
 
 import (
@@ -17,23 +17,23 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Delay is how long somebody waits without wondering what for.
+// Delay is how long people wait without an explanation.
 const Delay = time.Second
 
-// Line is the line. It is safe for use by several goroutines.
+// Line is the line of progress. It is safe for concurrent use.
 type Line struct {
-	out   io.Writer // nil: nobody looks
+	out   io.Writer // nil if it is no terminal
 	ended chan struct{}
 
 	mutex   sync.Mutex
 	shown   bool
 	all     int
 	waiting []string
-	done    string // what became of the others
+	done    string // the word for the others
 	width   int
 }
 
-// New starts to wait for servers, and says so at once. It says nothing about a single one.
+// New shows at once that servers have not answered. It shows nothing for a single server.
 func New(out io.Writer, servers []string) *Line {
 	l := newLine(out, servers)
 	if len(servers) < 2 {
@@ -43,7 +43,7 @@ func New(out io.Writer, servers []string) *Line {
 	return l
 }
 
-// Late starts to wait for servers, and says nothing before the Delay is over.
+// Late shows after Delay which servers have not answered.
 func Late(out io.Writer, now clock.Clock, servers []string) *Line {
 	l := newLine(out, servers)
 	if l.out == nil || len(servers) == 0 {
@@ -60,7 +60,7 @@ func Late(out io.Writer, now clock.Clock, servers []string) *Line {
 	return l
 }
 
-// Tasks says at once which of so many tasks are not done yet. Done is the word for the others, as
+// Tasks shows at once which tasks, out of all, are not done yet. done is the word for the others, as
 // in "2 of 5 moved; waiting for web".
 func Tasks(out io.Writer, done string, all int, waiting []string) *Line {
 	l := newLine(out, waiting)
@@ -84,7 +84,7 @@ func (l *Line) begin() {
 	l.show()
 }
 
-// Done says that a server has answered.
+// Done records that a server has answered.
 func (l *Line) Done(server string) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -92,7 +92,7 @@ func (l *Line) Done(server string) {
 	l.show()
 }
 
-// End takes the line away, once and for all.
+// End erases the line for good.
 func (l *Line) End() {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()

@@ -18,16 +18,16 @@ import (
 	"github.com/flotilla-io/flotilla/internal/registration"
 )
 
-// published is what the control plane says of itself to clusters that do not know it.
+// published is what the control plane publishes about itself for new clusters.
 type published struct {
-	// hash of its authority.
+	// hash is the hash of its authority.
 	hash string
-	// address is HOST:PORT where other machines find it, as far as it knows: that of its
-	// first --advertise-host. Empty if it says none.
+	// address is the HOST:PORT for other machines, from its first --advertise-host; empty if it
+	// publishes none.
 	address string
 }
 
-// readPublished reads how clusters get to know the control plane.
+// readPublished reads what the control plane publishes for new clusters.
 func readPublished(ctx context.Context, cfg *rest.Config) (published, error) {
 	hub, err := kubernetes.NewForConfig(cfg)
 	if err != nil {
@@ -55,8 +55,8 @@ func readPublished(ctx context.Context, cfg *rest.Config) (published, error) {
 	return published{}, errors.New("the ConfigMap kube-public/cluster-info of the control plane holds no authority")
 }
 
-// elsewhere returns where clusters find a control plane that the caller finds at an address:
-// where it says itself, unless that is its own machine alone.
+// elsewhere returns the address of the control plane for clusters: the published one, or here, the
+// user's own, if that is empty or a loopback address.
 func (p published) elsewhere(here string) string {
 	if p.address == "" || isLoopback(p.address) {
 		return here
@@ -64,7 +64,7 @@ func (p published) elsewhere(here string) string {
 	return p.address
 }
 
-// isLoopback reports whether HOST:PORT is this machine alone.
+// isLoopback reports whether HOST:PORT is a loopback address.
 func isLoopback(address string) bool {
 	host := (&url.URL{Host: address}).Hostname()
 	ip := net.ParseIP(host)

@@ -22,12 +22,12 @@ import (
 	"github.com/flotilla-io/flotilla/internal/join"
 )
 
-// Commands are the commands of this package.
+// Commands returns the commands of this package.
 func Commands(f *fleet.Flags) []*cobra.Command {
 	return []*cobra.Command{newJoin(f), newUnjoin(f), newToken(f), newRegister(), newUnregister(f)}
 }
 
-// memberFlags lead to a member cluster, as join, unjoin and unregister have them.
+// memberFlags are the flags of join, unjoin and unregister for the connection to a member.
 type memberFlags struct {
 	kubeconfig, context, namespace string
 	allow                          join.Allow
@@ -50,8 +50,8 @@ func (m *memberFlags) connect() (*rest.Config, client.Client, error) {
 	return cfg, c, err
 }
 
-// connect leads to what is called so, by one context of a kubeconfig. Without a
-// path it looks where kubectl does.
+// connect connects to a server by one context of a kubeconfig. An empty path means kubectl's
+// default files. what names the server in errors.
 func connect(what, path, context string) (*rest.Config, client.Client, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = path
@@ -68,8 +68,7 @@ func connect(what, path, context string) (*rest.Config, client.Client, error) {
 	return cfg, c, nil
 }
 
-// described says what an error of the control plane means. Those of the member are
-// left as they are.
+// described explains an error of the control plane. It returns those of the member unchanged.
 func described(f *fleet.Flags, err error) error {
 	var request *url.Error
 	cfg, failed := f.Config()
@@ -79,7 +78,7 @@ func described(f *fleet.Flags, err error) error {
 	return fleet.Describe(err)
 }
 
-// noCluster says what to do where a cluster is not there.
+// noCluster explains an error for a missing cluster.
 func noCluster(ctx context.Context, hub client.Reader, name string, err error) error {
 	if apierrors.IsNotFound(err) {
 		return fleet.NoCluster(ctx, hub, name)
@@ -87,7 +86,7 @@ func noCluster(ctx context.Context, hub client.Reader, name string, err error) e
 	return err
 }
 
-// interrupted reports whether the user has enough of waiting.
+// interrupted reports whether the user has interrupted the call.
 func interrupted(ctx context.Context) bool { return errors.Is(ctx.Err(), context.Canceled) }
 
 func warn(out io.Writer, err error) error {

@@ -37,7 +37,7 @@ func completeTokens(f *fleet.Flags) cobra.CompletionFunc {
 	}
 }
 
-// complete offers the contexts of the file that leads to the member.
+// complete offers the contexts in the member's kubeconfig.
 func (m *memberFlags) complete(cmd *cobra.Command) {
 	completeFlag(cmd, "cluster-context", func(_ *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
 		rules := clientcmd.NewDefaultClientConfigLoadingRules()
@@ -51,12 +51,12 @@ func (m *memberFlags) complete(cmd *cobra.Command) {
 	})
 }
 
-// completeApplyAs offers as whom templates are applied.
+// completeApplyAs offers the values of --apply-as.
 func completeApplyAs(cmd *cobra.Command) {
 	completeFlag(cmd, "apply-as", cobra.FixedCompletions([]string{clusterv1alpha1.ApplyAsAuthor, clusterv1alpha1.ApplyAsHub}, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// completeFlag says how a flag is completed that was defined just now.
+// completeFlag registers the completion of a flag, which must be defined.
 func completeFlag(cmd *cobra.Command, flag string, fn cobra.CompletionFunc) {
 	if err := cmd.RegisterFlagCompletionFunc(flag, fn); err != nil {
 		panic(err)

@@ -18,25 +18,25 @@ import (
 	"github.com/flotilla-io/flotilla/internal/join/outlook"
 )
 
-// leftovers say what stays in a cluster that has left.
+// leftovers reports what stays in a cluster that has left the fleet.
 type leftovers struct {
 	departure *join.Departure
-	// member, which may be nil, is asked what is there that the hub with this id has applied.
+	// member, which may be nil, is read for what the hub with the id in hub has applied.
 	member *rest.Config
 	hub    string
-	// pull says that an agent should have removed it.
+	// pull is true if an agent should have removed it.
 	pull bool
-	// kept names what is to stay there although the rest goes, and why.
+	// kept lists what stays there on purpose, and why.
 	kept []string
-	// stays asks the member, in place of join.Stays; nil is that.
+	// stays reads the member; nil means join.Stays.
 	stays func(context.Context) (join.Remains, error)
 }
 
-// mostNamed is how many objects are named that stay.
+// mostNamed is how many objects are listed by name.
 const mostNamed = 10
 
-// lines say what stays, and what to do about it; none where nothing does. What goes by itself
-// is waited for.
+// lines returns what stays, and what to do about it; nil if nothing stays. It waits for objects that
+// are being deleted.
 func (l *leftovers) lines(ctx context.Context) []string {
 	name := l.departure.Name
 	is, seen := l.find(ctx)
@@ -53,15 +53,15 @@ func (l *leftovers) lines(ctx context.Context) []string {
 	}
 }
 
-// predict takes note of what is to stay in the cluster: nobody can ask once it has left. Of one that is
-// away all stays.
+// predict records what will stay in the cluster on purpose, because that cannot be read once the cluster
+// has left. It records nothing for a cluster that is away, where everything stays.
 func (l *leftovers) predict(will outlook.Outlook) {
 	if will.Away == "" {
 		l.kept = will.Stays()
 	}
 }
 
-// inside looks into the member, where there is a way to it; nil where there is none.
+// inside returns a reader of the member; nil if there is no connection to it.
 func (l *leftovers) inside() (outlook.Inside, error) {
 	if l.member == nil {
 		return nil, nil
@@ -69,7 +69,7 @@ func (l *leftovers) inside() (outlook.Inside, error) {
 	return outlook.Member(l.departure.Name, l.member)
 }
 
-// keeps says what was left in the cluster on purpose.
+// keeps returns what was left in the cluster on purpose.
 func (l *leftovers) keeps() []string {
 	if len(l.kept) == 0 {
 		return nil
@@ -77,7 +77,7 @@ func (l *leftovers) keeps() []string {
 	return append([]string{fmt.Sprintf("cluster %s keeps:", l.departure.Name)}, few(l.kept)...)
 }
 
-// few lists titles, and how many more there are.
+// few lists the first titles, and how many more there are.
 func few(titles []string) []string {
 	var out []string
 	for _, title := range titles[:min(len(titles), mostNamed)] {
@@ -89,13 +89,13 @@ func few(titles []string) []string {
 	return out
 }
 
-// What is being deleted may take some seconds: a namespace empties first.
+// A deletion may take some seconds: a namespace is emptied first.
 const (
 	goingPoll = time.Second
 	mostPolls = 10
 )
 
-// pause waits, and returns false where the call ends.
+// pause waits, and returns false if the call ends meanwhile.
 func pause(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():
@@ -105,7 +105,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// going says what goes by itself.
+// going returns what is still being deleted.
 func (l *leftovers) going(titles []string) []string {
 	if len(titles) == 0 {
 		return nil
@@ -117,7 +117,7 @@ func (l *leftovers) going(titles []string) []string {
 	return []string{out}
 }
 
-// staying says what stays, and what to do about it.
+// staying returns what stays, and what to do about it.
 func (l *leftovers) staying(titles []string, seen bool) []string {
 	name := l.departure.Name
 	known := ""
@@ -136,7 +136,7 @@ func (l *leftovers) staying(titles []string, seen bool) []string {
 	return out
 }
 
-// stay is "1 object stays", and "2 objects stay".
+// stay returns "1 object stays", or "2 objects stay".
 func stay(n int) string {
 	if n == 1 {
 		return "1 object stays"
@@ -144,7 +144,7 @@ func stay(n int) string {
 	return fmt.Sprintf("%d objects stay", n)
 }
 
-// warn says it on standard error.
+// warn prints the lines as a warning on standard error.
 func (l *leftovers) warn(cmd *cobra.Command) error {
 	lines := l.lines(cmd.Context())
 	if len(lines) == 0 {
@@ -153,7 +153,7 @@ func (l *leftovers) warn(cmd *cobra.Command) error {
 	return warn(cmd.ErrOrStderr(), errors.New(strings.Join(lines, "\n")))
 }
 
-// goesOn returns an error that ended the wait. Who has enough of waiting is shown that the
+// goesOn returns the error that ended the wait. If the user interrupted it, goesOn prints that the
 // cluster leaves all the same.
 func goesOn(cmd *cobra.Command, d *join.Departure, err error) error {
 	if interrupted(cmd.Context()) && d.Begun() {
@@ -162,7 +162,8 @@ func goesOn(cmd *cobra.Command, d *join.Departure, err error) error {
 	return err
 }
 
-// find returns what is seen to be there, or what is known to have been let go.
+// find returns what the member still has, or, if it cannot be read, what the control plane has
+// released there; seen is false then.
 func (l *leftovers) find(ctx context.Context) (is join.Remains, seen bool) {
 	if l.member == nil || l.hub == "" {
 		return join.Remains{Titles: l.departure.Left()}, false
@@ -180,13 +181,13 @@ func (l *leftovers) find(ctx context.Context) (is join.Remains, seen bool) {
 	return is, is.All
 }
 
-// reports prints lines.
+// reports returns a function that prints lines.
 func reports(out io.Writer) func(string) {
 	return func(line string) { _, _ = fmt.Fprintln(out, line) }
 }
 
-// answers asks a member through the control plane whether it is there; nil if that is of
-// no use.
+// answers returns a function that checks, through the control plane, whether a member answers; nil if
+// there is no connection to the control plane.
 func answers(f *fleet.Flags, cluster string) func(context.Context) error {
 	cfg, err := f.Config()
 	if err != nil {

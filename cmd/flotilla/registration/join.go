@@ -42,7 +42,7 @@ that it is to lose it. What that means for each object there is printed first; w
 		Example: `  flotilla join east --cluster-kubeconfig ~/.kube/config --cluster-context east
   flotilla join east --cluster-kubeconfig ~/.kube/config --take-over --dry-run`,
 		Args:              command.Exactly("NAME"),
-		ValidArgsFunction: f.CompleteClusters, // for those that are joined again; the name of a new one is nobody's yet
+		ValidArgsFunction: f.CompleteClusters, // for clusters that are joined again
 		RunE:              j.run,
 	}
 	flags := cmd.Flags()
@@ -100,7 +100,7 @@ func (j *joining) run(cmd *cobra.Command, args []string) (err error) {
 	return warn(cmd.ErrOrStderr(), err)
 }
 
-// explain prints what taking the cluster over means.
+// explain prints the consequences of taking over the cluster.
 func (j *joining) explain(cmd *cobra.Command) error {
 	id, err := join.HubIdentity(cmd.Context(), j.opts.Hub)
 	if err != nil {

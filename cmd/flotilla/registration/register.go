@@ -39,7 +39,7 @@ type registering struct {
 	within     time.Duration
 }
 
-// clusterFlags are what the agent is given about its cluster.
+// clusterFlags are the flags about the cluster that the agent gets.
 type clusterFlags struct {
 	name, namespace, provider, region string
 	zones                             []string
@@ -96,7 +96,7 @@ func (r *registering) addFlags(cmd *cobra.Command) {
 	flags.DurationVar(&r.within, "wait", 30*time.Second, "how long to wait until the cluster is ready; 0 does not wait")
 	flags.BoolVar(&r.takeOver, "take-over", false, "take the cluster from another control plane that has it, after printing what that means")
 	flags.BoolVar(&r.agent.DryRun, "dry-run", false, "print what would be done; nobody is asked but for --take-over")
-	// Scripts for karmadactl have them.
+	// Scripts for karmadactl use them.
 	flags.Bool("enable-cert-rotation", true, "ignored: the agent always renews its certificate")
 	flags.String("ca-cert-path", "", "ignored: the authority is kept in the agent's kubeconfig")
 	for _, name := range []string{"enable-cert-rotation", "ca-cert-path"} {
@@ -169,7 +169,7 @@ func (r *registering) run(cmd *cobra.Command, args []string) error {
 	return r.await(cmd, hub, member)
 }
 
-// check refuses what can be seen to be wrong before anybody is asked.
+// check returns an error for wrong flags, before any request.
 func (r *registering) check() error {
 	switch {
 	case r.hub.Token == "":
@@ -191,11 +191,11 @@ func (r *registering) check() error {
 	return errors.New("--karmada-agent-image is missing: name an image of flotilla-agent that the cluster can pull, such as registry.example/flotilla-agent:v1; --standalone FOLDER runs the agent without one")
 }
 
-// minExpiration is the least that the API takes.
+// minExpiration is the shortest expiration, in seconds, that the API accepts.
 const minExpiration = 600
 
-// find leads to the member, and names the cluster after what its kubeconfig calls
-// it unless it has a name.
+// find returns the connection to the member. If no flag names the cluster, it uses the name in the
+// kubeconfig.
 func (r *registering) find() (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = r.member.kubeconfig
@@ -225,12 +225,12 @@ func (r *registering) find() (*rest.Config, error) {
 	return cfg, nil
 }
 
-// args are what the agent is given about its cluster.
+// args returns the agent's flags about its cluster.
 func (r *registering) args(member *rest.Config) []string {
 	return append([]string{"--cluster-namespace=" + r.cluster.namespace, "--cluster-api-endpoint=" + member.Host}, r.reported()...)
 }
 
-// reported are the agent's flags with what the caller declared of the cluster.
+// reported returns the agent's flags with what the user declared about the cluster.
 func (r *registering) reported() []string {
 	var out []string
 	for _, flag := range [][2]string{
@@ -244,14 +244,14 @@ func (r *registering) reported() []string {
 	return out
 }
 
-// prepare finds what would keep the agent from being installed, before the token is
-// used: it may be good for once.
+// prepare checks whether the agent can be installed. It runs before the token is used, because a
+// token may be usable only once.
 func (r *registering) prepare(ctx context.Context, byToken *rest.Config, member client.Client) error {
 	id, err := registration.Identity(ctx, byToken)
 	if err != nil {
 		return err
 	}
-	if id != "" { // one that does not say who it is, says so to its agents
+	if id != "" { // otherwise the control plane publishes its identity only to its agents
 		if err := join.Unclaimed(ctx, join.ClaimOptions{Member: member, Hub: id, Cluster: r.cluster.name, TakeOver: r.takeOver}); err != nil {
 			return err
 		}
@@ -265,8 +265,8 @@ func (r *registering) prepare(ctx context.Context, byToken *rest.Config, member 
 	return installation.Check(ctx, member, r.agent)
 }
 
-// credentials returns the agent's way to the control plane, and the kubeconfig
-// with it. It uses the token.
+// credentials uses the token to get the agent's connection to the control plane, and returns it and
+// its kubeconfig.
 func (r *registering) credentials(ctx context.Context, byToken *rest.Config, id string) (*rest.Config, []byte, error) {
 	got, err := registration.Request(ctx, byToken, registration.Options{
 		Cluster: r.cluster.name, ClusterID: id, Expiration: time.Duration(r.expiration) * time.Second, Timeout: r.hub.Timeout,
@@ -301,7 +301,7 @@ func (r *registering) plan(cmd *cobra.Command, member *rest.Config) error {
 	return installation.Install(cmd.Context(), offline, r.agent)
 }
 
-// write keeps the agent's kubeconfig, and says how the agent is run.
+// write stores the agent's kubeconfig, and prints how to run the agent.
 func (r *registering) write(cmd *cobra.Command, file *place, kubeconfig []byte) error {
 	if err := file.keep(kubeconfig); err != nil {
 		return err
@@ -316,7 +316,7 @@ func (r *registering) write(cmd *cobra.Command, file *place, kubeconfig []byte) 
 	return err
 }
 
-// memberFile is the file that leads to the member, wherever the agent is started.
+// memberFile returns the absolute path of the member's kubeconfig.
 func (r *registering) memberFile() string {
 	path := r.member.kubeconfig
 	if path == "" {
@@ -328,8 +328,8 @@ func (r *registering) memberFile() string {
 	return path
 }
 
-// unapproved says what the control plane does not go by of what the agent was given
-// about its cluster; nil for nothing.
+// unapproved returns a message about declared properties of the cluster that an administrator has not
+// approved; nil if there are none.
 func (r *registering) unapproved(ctx context.Context, hub client.Client) error {
 	cluster := &clusterv1alpha1.Cluster{}
 	if err := hub.Get(ctx, client.ObjectKey{Name: r.cluster.name}, cluster); err != nil {
@@ -343,8 +343,8 @@ func (r *registering) unapproved(ctx context.Context, hub client.Client) error {
 		asked.Words(), r.cluster.name, r.cluster.name, asked.Patch())
 }
 
-// await waits until the agent has made the cluster ready, and errs if that takes too long.
-// What an administrator has yet to approve is shown, and is no error.
+// await waits until the agent has made the cluster ready, and returns an error if that takes too long.
+// It prints a warning about properties that an administrator has yet to approve.
 func (r *registering) await(cmd *cobra.Command, hub *rest.Config, member client.Client) error {
 	begin := time.Now()
 	err := installation.Ready(cmd.Context(), member, r.agent, r.within)

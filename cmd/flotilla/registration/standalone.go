@@ -11,24 +11,24 @@ import (
 	"github.com/flotilla-io/flotilla/internal/durable"
 )
 
-// reservedBytes is how much of a disk is taken in advance: more than a kubeconfig needs.
+// reservedBytes is how much disk space is reserved in advance: more than a kubeconfig needs.
 const reservedBytes = 64 << 10
 
-// place is where an agent's kubeconfig will be. It is taken before the control plane
-// is asked for what goes there: a token is good for once, and would be lost with a
-// kubeconfig that cannot be written. Use takePlace.
+// place is the reserved file for an agent's kubeconfig. It is reserved before the token is used: a
+// token is usable only once, and would be lost if the kubeconfig could not be written. Use
+// takePlace.
 type place struct {
 	path   string
 	folder *os.File // locked
-	draft  *os.File // beside path, as large as room
+	draft  *os.File // in the same folder, of reservedBytes
 }
 
-// standaloneFile is where the agent's kubeconfig goes in a folder.
+// standaloneFile returns the path of the agent's kubeconfig in a folder.
 func standaloneFile(folder string) string { return filepath.Join(folder, installation.Secret) }
 
-// takePlace makes the folder, locks it, and takes room in it. The caller frees the
-// place. Errors: the folder or the file in it cannot be written, or another register
-// is about to write there.
+// takePlace creates the folder, locks it, and reserves space in it. The caller must free the place.
+// It fails if the folder or the file in it cannot be written, or if another register has locked the
+// folder.
 func takePlace(folder string) (p *place, err error) {
 	p = &place{path: standaloneFile(folder)}
 	defer func() {
@@ -56,7 +56,7 @@ func takePlace(folder string) (p *place, err error) {
 	return p, errors.Join(err, p.draft.Sync())
 }
 
-// keep writes the kubeconfig, whole or not at all.
+// keep writes the kubeconfig atomically.
 func (p *place) keep(kubeconfig []byte) error {
 	_, err := p.draft.WriteAt(kubeconfig, 0)
 	err = errors.Join(err, p.draft.Truncate(int64(len(kubeconfig))), p.draft.Sync())
@@ -72,7 +72,7 @@ func (p *place) keep(kubeconfig []byte) error {
 	return nil
 }
 
-// free gives back what was taken. What was kept stays.
+// free releases the lock and the reserved space. A kubeconfig that was kept stays.
 func (p *place) free() {
 	if p.draft != nil {
 		_ = p.draft.Close()

@@ -17,8 +17,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/hubclaim"
 )
 
-// printTakeOver prints what taking a cluster over means. It prints nothing if no
-// other control plane has it.
+// printTakeOver prints the consequences of taking over a cluster. It prints nothing if no other
+// control plane has it.
 func printTakeOver(out io.Writer, plan *join.TakeOver) error {
 	if plan.From == nil {
 		return nil
@@ -49,7 +49,7 @@ func printTakeOver(out io.Writer, plan *join.TakeOver) error {
 	return err
 }
 
-// claim has the member carry the claim of the control plane that its agent is for.
+// claim writes the claim of the agent's control plane to the member.
 func (r *registering) claim(cmd *cobra.Command, hub *rest.Config, member client.Client, config *rest.Config) error {
 	own, err := client.New(hub, client.Options{Scheme: scheme.New()})
 	if err != nil {
@@ -69,20 +69,20 @@ func (r *registering) claim(cmd *cobra.Command, hub *rest.Config, member client.
 	return fleet.Meanwhile("cluster "+r.cluster.name, err)
 }
 
-// reportTakeOver prints what it means that the cluster is taken over, if it is to be.
+// reportTakeOver prints the consequences of the takeover, if --take-over is set.
 func (r *registering) reportTakeOver(cmd *cobra.Command, id string, member client.Client, config *rest.Config) error {
 	if !r.takeOver {
 		return nil
 	}
-	plan, err := join.PlanTakeOver(cmd.Context(), nil, id, member, config) // an agent sees nothing of what is placed
+	plan, err := join.PlanTakeOver(cmd.Context(), nil, id, member, config) // an agent may not read what is placed
 	if err != nil {
 		return err
 	}
 	return printTakeOver(cmd.OutOrStdout(), plan)
 }
 
-// planTakeOver is tellTakeOver before anything is done: both sides are asked, and the
-// token is as good as before.
+// planTakeOver is reportTakeOver before anything is done: it only reads from both sides, and does not
+// use up the token.
 func (r *registering) planTakeOver(cmd *cobra.Command, config *rest.Config) error {
 	if !r.takeOver {
 		return nil

@@ -32,8 +32,8 @@ control plane, and the control plane the cluster: see flotilla register.`,
 	return cmd
 }
 
-// hubOf returns a client for the control plane that f leads to. A token is a Secret, which every cluster takes:
-// another server than a control plane is refused.
+// hubOf returns a client for the control plane, or an error if f leads to another server: a token is a Secret,
+// which every cluster would accept.
 func hubOf(ctx context.Context, f *fleet.Flags) (client.Client, error) {
 	hub, err := f.Client()
 	if err != nil {

@@ -26,11 +26,11 @@ type creation struct {
 	taint []string
 	ttl   time.Duration
 	print string
-	// image of the agent in the line for register; empty leaves it to the reader.
+	// image is the agent's image in the line for register; empty leaves it to the user.
 	image string
 }
 
-// What --print-register-command prints.
+// Values of --print-register-command.
 const (
 	printToken    = "false"
 	printRegister = "true"
@@ -115,7 +115,7 @@ func (c *creation) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	var line func(token string) string
-	if c.print != printToken { // first, so that no token is made that is not shown
+	if c.print != printToken { // first, so that no token is created that is not shown
 		if line, err = c.line(cmd.Context(), cmd.ErrOrStderr()); err != nil {
 			return err
 		}
@@ -137,7 +137,7 @@ func (c *creation) run(cmd *cobra.Command, args []string) error {
 // imageToFillIn stands for the image of the agent in the line for register: none is published.
 const imageToFillIn = "IMAGE"
 
-// line returns what makes the line to run beside the cluster of a token.
+// line returns a function that makes, from a token, the command line to run beside the cluster.
 func (c *creation) line(ctx context.Context, errOut io.Writer) (func(token string) string, error) {
 	cfg, err := c.fleet.Config()
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/registration/token"
 )
 
-// tokenFormats are what -o of token list may say.
+// tokenFormats are the values of -o.
 var tokenFormats = []string{"json", "yaml", "name"}
 
 func newTokenList(f *fleet.Flags) *cobra.Command {
@@ -50,14 +50,14 @@ func newTokenList(f *fleet.Flags) *cobra.Command {
 	return cmd
 }
 
-// listedToken is a token for programs to read.
+// listedToken is a token in the output for programs.
 type listedToken struct {
-	// ID is the public part, by which token delete knows it.
+	// ID is the public part, which token delete takes.
 	ID string `json:"id"`
-	// Expires is when it ends; nil means never. Expired says that it has.
+	// Expires is when it expires; nil means never. Expired is true if it has.
 	Expires *time.Time `json:"expires,omitempty"`
 	Expired bool       `json:"expired,omitempty"`
-	// Used says that it is good for nothing any more, as it was good once.
+	// Used is true if it was usable only once and has been used.
 	Used        bool     `json:"used,omitempty"`
 	Usages      []string `json:"usages,omitempty"`
 	Description string   `json:"description,omitempty"`
@@ -122,7 +122,7 @@ func tokenTable(out io.Writer, all []token.Info, now time.Time) error {
 	return table.Flush()
 }
 
-// plain keeps text of others on its line, and from doing anything to a terminal.
+// plain replaces the control characters in a text by spaces.
 func plain(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || 0x80 <= r && r < 0xa0 {

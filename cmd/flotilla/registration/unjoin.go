@@ -44,7 +44,7 @@ registration. With --cluster-kubeconfig the accounts in the cluster go too.`,
 	return cmd
 }
 
-// unjoin takes a cluster out, and says what stays in it.
+// unjoin removes a cluster from the fleet, and reports what stays in it.
 func unjoin(cmd *cobra.Command, f *fleet.Flags, member *memberFlags, opts join.UnjoinOptions) (err error) {
 	if opts.Hub, err = f.Client(); err != nil {
 		return fleet.Describe(err)
@@ -91,7 +91,7 @@ func unjoin(cmd *cobra.Command, f *fleet.Flags, member *memberFlags, opts join.U
 	return err
 }
 
-// witness reads a member through the control plane; nil if that is of no use.
+// witness returns a reader of a member through the control plane; nil if that fails.
 func witness(f *fleet.Flags, cluster string) client.Reader {
 	const timeout = 5 * time.Second // it may be gone for good
 	cfg, err := f.Server(cluster, timeout).ToRESTConfig()
@@ -106,7 +106,7 @@ func witness(f *fleet.Flags, cluster string) client.Reader {
 	return member
 }
 
-// inside looks into a member through the control plane; nil if that is of no use.
+// inside returns an outlook's reader of a member through the control plane; nil if that fails.
 func inside(f *fleet.Flags, cluster string) outlook.Inside {
 	cfg, err := f.Server(cluster, 0).ToRESTConfig()
 	if err != nil {
@@ -119,7 +119,7 @@ func inside(f *fleet.Flags, cluster string) outlook.Inside {
 	return member
 }
 
-// openedBy asks the control plane at which revision it began.
+// openedBy returns a function that reads at which revision the control plane began.
 func openedBy(f *fleet.Flags) (func(context.Context) (int64, error), error) {
 	cfg, err := f.Config()
 	if err != nil {

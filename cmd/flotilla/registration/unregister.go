@@ -38,9 +38,9 @@ type unregistering struct {
 	member  memberFlags
 	agent   installation.Options
 	wait    time.Duration
-	// asAgent: the way to the control plane is the agent's own.
+	// asAgent is true if the connection to the control plane uses the agent's credentials.
 	asAgent bool
-	// removed: an agent was found in the cluster, and is removed.
+	// removed is true if an agent was found in the cluster, and is removed.
 	removed bool
 }
 
@@ -125,7 +125,7 @@ func (u *unregistering) run(cmd *cobra.Command, args []string) (err error) {
 	return u.remind(cmd.ErrOrStderr())
 }
 
-// remind says that an agent goes on that was not removed: it does not end by itself.
+// remind prints that an agent which was not removed does not end by itself.
 func (u *unregistering) remind(out io.Writer) (err error) {
 	switch {
 	case u.removed:
@@ -137,8 +137,8 @@ func (u *unregistering) remind(out io.Writer) (err error) {
 	return err
 }
 
-// describe says what an error of the control plane means, also where it was asked as the
-// agent, which may do less than an administrator.
+// describe explains an error of the control plane, also for the agent's credentials, which have fewer
+// rights than an administrator's.
 func (u *unregistering) describe(err error) error {
 	if u.asAgent && apierrors.IsForbidden(err) {
 		return fmt.Errorf("the agent's own credentials do not allow to take cluster %s out (%w): name an administrator's kubeconfig of the control plane with --karmada-config", u.name, err)
@@ -146,8 +146,8 @@ func (u *unregistering) describe(err error) error {
 	return fleet.Describe(fleet.Meanwhile("cluster "+u.name, err))
 }
 
-// mayLeave errs if the control plane may not take the cluster out, before anything is
-// done: so it is with a copy of the one that the agent works for.
+// mayLeave returns an error if the control plane may not remove the cluster, before anything is done.
+// That is the case for a copy of the control plane for which the agent works.
 func (u *unregistering) mayLeave(ctx context.Context, cfg *rest.Config, o join.UnjoinOptions) error {
 	cluster := &clusterv1alpha1.Cluster{}
 	if err := o.Hub.Get(ctx, client.ObjectKey{Name: u.name}, cluster); ignoreGone(err) != nil {
@@ -166,7 +166,7 @@ func (u *unregistering) mayLeave(ctx context.Context, cfg *rest.Config, o join.U
 	return join.MayLeave(ctx, o, cluster)
 }
 
-// connect leads to the control plane.
+// connect connects to the control plane.
 func (u *unregistering) connect(ctx context.Context, member client.Client) (*rest.Config, client.Client, error) {
 	switch {
 	case u.config != "":
@@ -262,7 +262,7 @@ func ignoreGone(err error) error {
 	return err
 }
 
-// abandon ends a registration that no agent has followed.
+// abandon removes a registration whose agent never created a Cluster.
 func (u *unregistering) abandon(cmd *cobra.Command, hub client.Client) error {
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: identity.Role(u.name)}}
 	err := hub.Get(cmd.Context(), client.ObjectKeyFromObject(role), role)
@@ -270,7 +270,7 @@ func (u *unregistering) abandon(cmd *cobra.Command, hub client.Client) error {
 		return u.describe(err)
 	}
 	if err != nil {
-		if u.member.kubeconfig != "" { // what is left in the cluster goes all the same
+		if u.member.kubeconfig != "" { // what is left in the cluster is removed all the same
 			_, err := fmt.Fprintf(cmd.ErrOrStderr(), "warning: there is no cluster %s in the fleet\n", u.name)
 			return err
 		}
@@ -283,9 +283,9 @@ func (u *unregistering) abandon(cmd *cobra.Command, hub client.Client) error {
 	return u.describe(client.IgnoreNotFound(hub.Delete(cmd.Context(), role)))
 }
 
-// cleanUp takes the agent out of the member, and the accounts that it made there:
-// but for those in the control plane itself, where their namespace has the
-// credentials of all clusters.
+// cleanUp removes the agent from the member, and the accounts that it created there. It leaves the
+// accounts if the member is the control plane itself, where their namespace has the credentials of
+// all clusters.
 func (u *unregistering) cleanUp(cmd *cobra.Command, member client.Client, hub string, itself bool) error {
 	if err := installation.Remove(cmd.Context(), member, u.agent); err != nil || itself {
 		return fleet.Meanwhile("cluster "+u.name, err)

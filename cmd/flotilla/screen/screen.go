@@ -1,7 +1,7 @@
-// Package screen fits text to the terminal that it is shown on.
+// Package screen fits text to the width of a terminal.
 //
-// In go a writer, or a text and how many characters a line has room for; out come the width
-// of the one, and the lines of the other. Where nobody looks no line is broken. It writes
+// In go a writer, or a text and how many characters a line may have; out come the width of
+// the writer, or the lines of the text. Without a terminal no line is broken. It writes
 // nothing.
 package screen
 
@@ -13,8 +13,8 @@ import (
 	"golang.org/x/term"
 )
 
-// Width is how many characters a line of w has room for; 0 where nobody looks, or where
-// that is not known.
+// Width returns how many characters fit in a line of w; 0 if w is no terminal, or if that is not
+// known.
 func Width(w io.Writer) int {
 	f, ok := w.(interface{ Fd() uintptr })
 	if !ok {
@@ -27,12 +27,12 @@ func Width(w io.Writer) int {
 	return width
 }
 
-// narrowest is the least that lines are broken to, also on a terminal that is narrower: what
-// is one word a line is read by nobody.
+// narrowest is the smallest width of wrapped lines, also on a narrower terminal: nobody can read one
+// word per line.
 const narrowest = 24
 
-// Wrap breaks a text into lines of at most width characters, between words where it can, and
-// within those that are longer than a line. Of a width of 0 nothing is broken.
+// Wrap breaks a text into lines of at most width characters, between words if possible, and within
+// words that are longer than a line. A width of 0 means no wrapping.
 func Wrap(text string, width int) []string {
 	if width <= 0 || utf8.RuneCountInString(text) <= width {
 		return []string{text}
@@ -56,7 +56,7 @@ func Wrap(text string, width int) []string {
 	return append(out, string(line))
 }
 
-// Widest is how many characters the longest line has.
+// Widest returns how many characters the longest line has.
 func Widest(text string) int {
 	most := 0
 	for line := range strings.Lines(text) {

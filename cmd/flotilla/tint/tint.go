@@ -1,8 +1,7 @@
-// Package tint colors what commands say for people, by meaning: what is well, what is
-// not, and what is in doubt.
+// Package tint colors the output of commands by meaning: healthy, failed, and unknown.
 //
-// In go lines as they are laid out; out come the same, with the codes of terminals around
-// words. Where nobody sees colors, or wants none, it changes nothing.
+// In go formatted lines; out come the same lines with the color codes of terminals around words.
+// It changes nothing if out is no terminal, or if the user wants no colors.
 package tint
 
 import (
@@ -15,19 +14,18 @@ import (
 	"golang.org/x/term"
 )
 
-// Wanted reports whether out is a terminal of somebody who likes colors: one that knows
-// codes, while NO_COLOR is empty.
+// Wanted reports whether out is a terminal that supports codes, and NO_COLOR is empty.
 func Wanted(out io.Writer) bool { return os.Getenv("NO_COLOR") == "" && Codes(out) }
 
-// Codes reports whether out is a terminal that knows codes, of colors and to draw over what
-// it shows: not a dumb one.
+// Codes reports whether out is a terminal that supports codes for colors and for drawing over its
+// content.
 func Codes(out io.Writer) bool {
 	file, ok := out.(*os.File)
 	return ok && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(file.Fd()))
 }
 
-// For returns what colors lines on their way to out, and out itself where no colors are
-// wanted. Each write is of whole lines.
+// For returns a writer that colors lines and writes them to out, or out itself if no colors are
+// wanted. Each write must consist of whole lines.
 func For(out io.Writer) io.Writer {
 	if !Wanted(out) {
 		return out
@@ -61,7 +59,7 @@ var (
 	sums  = regexp.MustCompile(`^\d+ things? (?:is|are) not ready`)
 )
 
-// words are the cells of a table that have a meaning.
+// words are the cells of a table that have a color.
 var words = map[string]string{
 	"True": green, "yes": green, "Healthy": green, "Ready": green, "Applied": green,
 	"False": red, "no": red, "Unhealthy": red, "NotReady": red, "Failed": red,

@@ -18,7 +18,7 @@ import (
 // the control plane for one that is not ready, ClusterTaintPolicies, and people. In server-side apply the list has one
 // owner as a whole, so that an apply of the taints in Git alone would remove the others at every interval, and the
 // control plane would put them back. An annotation on the Cluster records which taints came from Git, so that these can
-// be told from the others when they leave Git. Objects of other kinds are returned as they are.
+// be distinguished from the others when they leave Git. Objects of other kinds are returned as they are.
 func keepingTaints(desired, observed *unstructured.Unstructured) *unstructured.Unstructured {
 	gk := desired.GroupVersionKind().GroupKind()
 	if gk.Group != clusterv1alpha1.GroupName || gk.Kind != clusterv1alpha1.ResourceKindCluster {

@@ -16,14 +16,14 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
-// earlier is what the hub holds already under the name of the policy that is to be
-// made. A promotion that was cut off leaves it, and what it carries may be managed by
-// now: that is no other fleet's, and the next try goes on from it.
+// earlier is the policy that the hub already has under the name of the policy to create. An
+// interrupted promotion leaves it, and the objects that it propagates may be managed by now:
+// they do not belong to another fleet, and the next attempt continues from there.
 type earlier struct {
-	policy policyv1alpha1.Policy // nil: there is none
+	policy policyv1alpha1.Policy // nil if there is none
 }
 
-// findEarlier reads the policy, if one is to be made.
+// findEarlier reads the policy, unless none is to be created.
 func findEarlier(ctx context.Context, of Object, o Options) (earlier, error) {
 	if o.NoPolicy {
 		return earlier{}, nil
@@ -38,7 +38,7 @@ func findEarlier(ctx context.Context, of Object, o Options) (earlier, error) {
 	return earlier{policy}, nil
 }
 
-// alike reports whether the policy does with what it selects what the promotion's would.
+// alike reports whether the policy has the same effect on its objects as the promotion's would.
 func (e earlier) alike(o Options) bool {
 	if e.policy == nil || !e.policy.GetDeletionTimestamp().IsZero() {
 		return false
@@ -47,7 +47,7 @@ func (e earlier) alike(o Options) bool {
 	return returns(have) && only(have, o.Cluster) && have.ConflictResolution == policyv1alpha1.ConflictOverwrite && have.PropagateDeps == o.Dependencies
 }
 
-// carries reports whether the policy names a template and has claimed it.
+// carries reports whether the policy selects a template by name and has claimed it.
 func (e earlier) carries(template *unstructured.Unstructured, o Options) bool {
 	if !e.alike(o) {
 		return false
@@ -58,8 +58,8 @@ func (e earlier) carries(template *unstructured.Unstructured, o Options) bool {
 	})
 }
 
-// item returns what the policy has brought as far as the member; nil where the member's
-// object is not managed, or by something else.
+// item returns the item that the policy has already applied in the member; nil if the
+// member's object is not managed, or managed by something else.
 func (e earlier) item(ctx context.Context, live *unstructured.Unstructured, o Options) (*Item, error) {
 	if !managed(live) || !live.GetDeletionTimestamp().IsZero() || !e.alike(o) {
 		return nil, nil
@@ -80,7 +80,7 @@ func (e earlier) item(ctx context.Context, live *unstructured.Unstructured, o Op
 	return &Item{Template: template, There: true, live: live}, nil
 }
 
-// selected is the object that a selector with a name selects.
+// selected returns the object that a selector with a name selects.
 func selected(by policyv1alpha1.Policy, s policyv1alpha1.ResourceSelector) Object {
 	namespace := s.Namespace
 	if namespace == "" {

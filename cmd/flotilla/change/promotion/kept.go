@@ -18,15 +18,15 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
-// returningAnnotation says on the binding of a template that stays that its object
-// is being given back, and by the undoing of which policy: once that is gone,
-// nothing else shows it.
+// returningAnnotation marks the binding of a template that stays while its object is being
+// given back. The value names the policy that is being undone: once that is gone, nothing
+// else shows it.
 const returningAnnotation = "promotion.flotilla.io/returning"
 
 // returning is the value of the annotation.
 func (u *undo) returning() string { return u.Cluster + " " + propagation.Title(u.policy) }
 
-// annotate has the binding of a template that stays say that it is to go.
+// annotate marks the binding of a template that stays as one that is to be deleted.
 func (u *undo) annotate(ctx context.Context, g given) error {
 	binding, err := bindingOf(ctx, u.Hub, g.Object)
 	if binding == nil || err != nil {
@@ -41,7 +41,7 @@ func (u *undo) annotate(ctx context.Context, g given) error {
 	return client.IgnoreNotFound(u.Hub.Patch(ctx, binding, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(manager)))
 }
 
-// resume finds what is left to be given back where the policy has gone already.
+// resume finds what is left to be given back if the policy is already gone.
 func (u *undo) resume(ctx context.Context, of Object) error {
 	u.gone = true
 	title := propagation.Title(u.policy)
@@ -68,8 +68,8 @@ func (u *undo) resume(ctx context.Context, of Object) error {
 	return err
 }
 
-// unbind removes the binding of a template that stays, once no policy carries it:
-// what runs in the member is let go with it.
+// unbind deletes the binding of a template that stays, once no policy propagates it. That
+// releases the object in the member.
 func (u *undo) unbind(ctx context.Context, g given) error {
 	late := fmt.Sprintf("%s is not known yet to be without a policy: try again", g.Object)
 	return u.await(ctx, late, func(ctx context.Context) (bool, error) {

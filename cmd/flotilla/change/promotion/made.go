@@ -17,21 +17,20 @@ import (
 	"github.com/flotilla-io/flotilla/internal/ownership"
 )
 
-// manager is who promotes, in managed fields. They are how an object of the hub
-// remembers that a promotion made it: one that was made anew since, or that others
-// have taken over as a whole, is not ours to remove.
+// manager is the field manager of promotions. By it an object of the hub shows that a
+// promotion created it: one that was created again since, or that others have taken over
+// completely, must not be removed.
 const manager = "flotilla-promote"
 
-// made reports whether a promotion made an object of the hub.
+// made reports whether a promotion created an object of the hub.
 func made(obj client.Object) bool {
 	return slices.ContainsFunc(obj.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool { return e.Manager == manager })
 }
 
-// disown gives up what of a member's object is the fleet's in its managed fields.
-// Nothing else of it changes: what the fleet applied belongs to nobody, and who
-// applies it next gets it. It errs where the object bears the fleet's labels. What
-// cannot be given up is shown alone where nobody could come back to it: where it is
-// forbidden, and where the policy has gone.
+// disown removes the fleet from the managed fields of a member's object and changes nothing
+// else: the next client that applies these fields owns them. It returns an error if the
+// object still has the fleet's labels. If the removal fails it only adds a note where a
+// retry is of no use: if it is forbidden, and if the policy is already gone.
 func (u *undo) disown(ctx context.Context, g given, late string) error {
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		live := &metav1.PartialObjectMetadata{}
@@ -49,7 +48,7 @@ func (u *undo) disown(ctx context.Context, g given, late string) error {
 		return u.Member.Patch(ctx, live, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(manager))
 	})
 	switch {
-	case err == nil, apierrors.IsNotFound(err): // removed there, by somebody else
+	case err == nil, apierrors.IsNotFound(err): // somebody else has deleted it
 		return nil
 	case err.Error() == late:
 		return err
@@ -60,8 +59,8 @@ func (u *undo) disown(ctx context.Context, g given, late string) error {
 	return fmt.Errorf("see whether %s is as it was: %w", g.in(u.Cluster), err)
 }
 
-// disowned returns the merge patch that takes our entries out of an object's
-// managed fields, if it is the same still; nil where there are none.
+// disowned returns a merge patch that removes our entries from an object's managed fields and
+// applies to this version only; nil if there are none.
 func disowned(live *metav1.PartialObjectMetadata) ([]byte, error) {
 	ours := func(e metav1.ManagedFieldsEntry) bool { return e.Manager == ownership.FieldManager }
 	if !slices.ContainsFunc(live.ManagedFields, ours) {
@@ -69,7 +68,7 @@ func disowned(live *metav1.PartialObjectMetadata) ([]byte, error) {
 	}
 	left := slices.DeleteFunc(slices.Clone(live.ManagedFields), ours)
 	if len(left) == 0 {
-		left = []metav1.ManagedFieldsEntry{{}} // none at all would be taken for a client that does not know them
+		left = []metav1.ManagedFieldsEntry{{}} // the server would ignore an empty list
 	}
 	return json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid": live.UID, "resourceVersion": live.ResourceVersion, "managedFields": left,

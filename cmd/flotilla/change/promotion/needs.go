@@ -15,8 +15,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/selector"
 )
 
-// addDependencies adds what the object refers to, as far as the member has it.
-// What every cluster makes by itself, and what is in the fleet already, stays out.
+// addDependencies adds the objects that the object refers to, as far as the member has them.
+// It leaves out what every cluster creates by itself, and what is already in the fleet.
 func (p *Promotion) addDependencies(ctx context.Context) error {
 	template := p.Items[0].Template
 	all, _, err := p.o.Interpreter.Dependencies(template)
@@ -44,7 +44,7 @@ func (p *Promotion) addDependencies(ctx context.Context) error {
 	return nil
 }
 
-// find returns the objects of the member that are needed.
+// find returns the member's objects that a dependency selects.
 func (p *Promotion) find(ctx context.Context, need dependency.Need) ([]unstructured.Unstructured, error) {
 	if need.Name != "" {
 		of := Object{need.GroupVersionKind, need.Namespace, need.Name}
@@ -73,10 +73,10 @@ func (p *Promotion) find(ctx context.Context, need dependency.Need) ([]unstructu
 	return list.Items, nil
 }
 
-// maxSelected is how many objects may be needed by one selector.
+// maxSelected is how many objects one dependency with a selector may have.
 const maxSelected = 500
 
-// addDependency adds one object that is needed.
+// addDependency adds one object on which the promoted one depends.
 func (p *Promotion) addDependency(ctx context.Context, live *unstructured.Unstructured) error {
 	of := objectOf(live)
 	switch {
@@ -102,7 +102,7 @@ func (p *Promotion) addDependency(ctx context.Context, live *unstructured.Unstru
 		if carried != nil {
 			p.Items = append(p.Items, *carried)
 		}
-		return err // where it is nil, the fleet has it: it goes along
+		return err // if nil, an earlier promotion has it in the fleet
 	}
 	item, err := p.item(ctx, live)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 )
 
-// policy makes the policy of the items: it selects each by its name.
+// policy returns the policy for the items, which selects each of them by name.
 func (p *Promotion) policy() policyv1alpha1.Policy {
 	spec := policyv1alpha1.PropagationSpec{
 		ConflictResolution:          policyv1alpha1.ConflictOverwrite,
@@ -32,7 +32,7 @@ func (p *Promotion) policy() policyv1alpha1.Policy {
 	return policy
 }
 
-// emptyPolicy is of the scope of an object, under the name that it would get.
+// emptyPolicy returns a policy of the scope of an object, with the name that it would get.
 func emptyPolicy(of Object, name string) policyv1alpha1.Policy {
 	if name == "" {
 		name = workv1alpha2.PolicyName(of.GroupVersionKind, of.Namespace, of.Name)
@@ -49,8 +49,8 @@ func emptyPolicy(of Object, name string) policyv1alpha1.Policy {
 	}
 }
 
-// readPolicy reads the policy by which an object was promoted. An earlier promotion may
-// have made it under the name that it got then.
+// readPolicy reads the policy by which an object was promoted. An older version may have
+// created it under the former name.
 func readPolicy(ctx context.Context, hub client.Reader, of Object, name string) (policyv1alpha1.Policy, error) {
 	policy := emptyPolicy(of, name)
 	err := hub.Get(ctx, client.ObjectKeyFromObject(policy), policy)
@@ -64,8 +64,8 @@ func readPolicy(ctx context.Context, hub client.Reader, of Object, name string) 
 	return policy, err
 }
 
-// returns reports whether what a policy carries stays in the clusters when the
-// template goes.
+// returns reports whether the objects of a policy stay in the clusters when the template is
+// deleted.
 func returns(spec *policyv1alpha1.PropagationSpec) bool {
 	return ptr.Deref(spec.PreserveResourcesOnDeletion, false)
 }

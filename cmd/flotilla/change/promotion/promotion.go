@@ -31,7 +31,7 @@ type Object struct {
 	Namespace, Name string
 }
 
-// String is the kind and the name, with the namespace before it.
+// String returns the kind and the name, with the namespace before the name.
 func (o Object) String() string {
 	if o.Namespace == "" {
 		return o.Kind + " " + o.Name
@@ -47,54 +47,53 @@ func (o Object) key() client.ObjectKey {
 	return client.ObjectKey{Namespace: o.Namespace, Name: o.Name}
 }
 
-// in says where a member's object is.
+// in returns the object's name for people, with its cluster.
 func (o Object) in(cluster string) string { return o.String() + " in cluster " + cluster }
 
-// Options say what is promoted, and how.
+// Options configure a promotion.
 type Options struct {
 	// Cluster is the member that holds the object.
 	Cluster string
-	// Hub and Member are clients of both sides. The member is read, and asked what
-	// a change would do; nothing is written to it.
+	// Hub and Member are clients of both sides. The member is only read, and gets dry runs;
+	// nothing is written to it.
 	Hub, Member client.Client
-	// Direct: Member does not lead through the hub's proxy, so that it is checked
-	// to be the cluster that the hub knows by this name.
+	// Direct is true if Member does not go through the hub's proxy. Then it is checked to be
+	// the cluster that the hub has under this name.
 	Direct bool
-	// Interpreter knows what objects refer to.
+	// Interpreter finds what objects refer to.
 	Interpreter *interpreter.Interpreter
 	// Dependencies promotes what the object refers to, too.
 	Dependencies bool
-	// PolicyName is the name of the policy that is made; empty means the one that
-	// karmadactl would give it.
+	// PolicyName is the name of the policy to create; empty means the name that karmadactl
+	// would give it.
 	PolicyName string
-	// NoPolicy makes no policy: one that is there carries the object.
+	// NoPolicy creates no policy: an existing one propagates the object.
 	NoPolicy bool
-	// AllowChanges goes on although the object would be changed in the member.
+	// AllowChanges continues even if the object would be changed in the member.
 	AllowChanges bool
-	// Unrehearsed asks neither side what would happen; for a look at what would be
-	// made.
+	// Unrehearsed skips the dry runs on both sides, to only show what would be created.
 	Unrehearsed bool
-	// Now dates decisions that are rehearsed.
+	// Now is the time for rehearsed decisions.
 	Now time.Time
 }
 
 // Item is an object that is promoted.
 type Item struct {
-	// Template is what the hub is to hold.
+	// Template is the object for the hub.
 	Template *unstructured.Unstructured
-	// There: the hub holds the same already.
+	// There is true if the hub already has it.
 	There bool
 
 	live *unstructured.Unstructured
 }
 
-// Promotion is what is made on the hub.
+// Promotion has the objects to create on the hub.
 type Promotion struct {
 	// Items are the object itself and what it refers to.
 	Items []Item
-	// Policy carries them; nil where none is to be made.
+	// Policy propagates them; nil if none is to be created.
 	Policy policyv1alpha1.Policy
-	// PolicyThere: the hub holds the same policy already.
+	// PolicyThere is true if the hub already has the same policy.
 	PolicyThere bool
 	// Notes are what users should know beside it.
 	Notes []string
@@ -102,11 +101,11 @@ type Promotion struct {
 	o       Options
 	skip    propagation.SkipRules
 	earlier earlier
-	// cordoned says that the cluster is.
+	// cordoned is true if the cluster is cordoned.
 	cordoned bool
 }
 
-// Plan says what promoting an object makes, and errs where it would be wrong. It
+// Plan returns what promoting an object would create, or an error if that would be wrong. It
 // writes nothing.
 func Plan(ctx context.Context, of Object, o Options) (*Promotion, error) {
 	p := &Promotion{o: o, skip: propagation.DefaultSkipRules()}
@@ -145,8 +144,8 @@ func Plan(ctx context.Context, of Object, o Options) (*Promotion, error) {
 	return p, p.rehearse(ctx)
 }
 
-// checkCluster errs unless the cluster can be given work, and is the one that
-// the member's client leads to.
+// checkCluster returns an error unless the cluster is in the fleet, is not leaving it, and is
+// the one to which the member's client connects.
 func (p *Promotion) checkCluster(ctx context.Context) error {
 	cluster := &clusterv1alpha1.Cluster{}
 	err := p.o.Hub.Get(ctx, client.ObjectKey{Name: p.o.Cluster}, cluster)
@@ -179,7 +178,7 @@ func (p *Promotion) read(ctx context.Context, of Object) (*unstructured.Unstruct
 	return live, p.o.Member.Get(ctx, of.key(), live)
 }
 
-// item makes the template of a member's object.
+// item returns the item for a member's object.
 func (p *Promotion) item(ctx context.Context, live *unstructured.Unstructured) (Item, error) {
 	if item, err := p.earlier.item(ctx, live, p.o); item != nil || err != nil {
 		return ptr.Deref(item, Item{}), err
@@ -210,8 +209,8 @@ func (p *Promotion) item(ctx context.Context, live *unstructured.Unstructured) (
 	return item, nil
 }
 
-// addPolicy makes the policy, which selects everything by name: what it selects
-// is what Undo gives back.
+// addPolicy sets the policy, which selects every item by name: Undo gives back what it
+// selects.
 func (p *Promotion) addPolicy() error {
 	policy, stored := p.policy(), p.earlier.policy
 	switch {
@@ -227,15 +226,15 @@ func (p *Promotion) addPolicy() error {
 		return nil
 	}
 	if err := refuse(p.Items[0].live, p.skip, p.o.Cluster); err != nil {
-		return err // it is carried already, with other things than it needs now
+		return err // the policy selects other objects than those that are needed now
 	}
 	return fmt.Errorf("%s is there already and says something else: --policy-name names another", propagation.Title(stored))
 }
 
-// Carry makes everything on the hub, the policy first, so that no other policy
-// takes the objects. When something fails, what was made is removed again: the
-// member's objects are as they were. Where another promotion made the same meanwhile it
-// stays, as that one goes by what it found.
+// Carry creates everything on the hub, the policy first, so that no other policy claims the
+// objects. If a step fails, it deletes what it created, and the member's objects are as they
+// were. But if another promotion has created one of the objects meanwhile, everything stays,
+// because that promotion relies on what it found.
 func (p *Promotion) Carry(ctx context.Context) error {
 	var made []client.Object
 	all := p.missing()
@@ -251,8 +250,8 @@ func (p *Promotion) Carry(ctx context.Context) error {
 	return nil
 }
 
-// overtaken reports whether an object could not be made because another promotion
-// made it.
+// overtaken reports whether an object could not be created because another promotion created
+// it.
 func overtaken(ctx context.Context, hub client.Reader, obj client.Object, err error) bool {
 	if !apierrors.IsAlreadyExists(err) {
 		return false
@@ -261,7 +260,7 @@ func overtaken(ctx context.Context, hub client.Reader, obj client.Object, err er
 	return ok && hub.Get(ctx, client.ObjectKeyFromObject(obj), live) == nil && made(live)
 }
 
-// unmade says why an object was not made.
+// unmade explains why an object was not created.
 func unmade(obj client.Object, err error) error {
 	if apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("somebody else made %s in the control plane meanwhile: run the same again, it goes on from what is there by then", nameOf(obj))
@@ -269,11 +268,11 @@ func unmade(obj client.Object, err error) error {
 	return fmt.Errorf("make %s: %w", nameOf(obj), err)
 }
 
-// timeout is how long it may take to remove what was made.
+// timeout is how long it may take to delete what was created.
 const timeout = 30 * time.Second
 
-// missing are the objects that the hub does not hold yet, in the order in which
-// they are made: the object itself is the last.
+// missing returns the objects that the hub does not have yet, in the order of their creation:
+// the promoted object itself is the last.
 func (p *Promotion) missing() []client.Object {
 	var out []client.Object
 	for i := range p.Items {
@@ -313,7 +312,7 @@ func nameOf(obj client.Object) string {
 	return obj.GetName()
 }
 
-// content is what an object says, without metadata.
+// content returns an object without metadata and status.
 func content(obj *unstructured.Unstructured) map[string]any {
 	out := map[string]any{}
 	for key, value := range obj.Object {
@@ -324,7 +323,7 @@ func content(obj *unstructured.Unstructured) map[string]any {
 	return out
 }
 
-// templateOf makes the template of a member's object.
+// templateOf returns the template for a member's object.
 func templateOf(live *unstructured.Unstructured) *unstructured.Unstructured {
 	template := live.DeepCopy()
 	plan.Prune(template)

@@ -17,8 +17,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/selector"
 )
 
-// refuse says why an object of a member must not become a template; nil if it
-// may.
+// refuse returns an error if an object of a member must not become a template.
 func refuse(live *unstructured.Unstructured, skip propagation.SkipRules, cluster string) error {
 	what := objectOf(live)
 	owner := metav1.GetControllerOf(live)
@@ -52,7 +51,7 @@ func isToken(obj *unstructured.Unstructured) bool {
 	return obj.GetAPIVersion() == "v1" && obj.GetKind() == "Secret" && obj.Object["type"] == string(corev1.SecretTypeServiceAccountToken)
 }
 
-// checkServed errs unless the hub has the object's kind and its namespace.
+// checkServed returns an error unless the hub has the object's kind and its namespace.
 func (p *Promotion) checkServed(ctx context.Context, live *unstructured.Unstructured) error {
 	gvk := live.GroupVersionKind()
 	_, err := p.o.Hub.RESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
@@ -74,7 +73,7 @@ func (p *Promotion) checkServed(ctx context.Context, live *unstructured.Unstruct
 	return err
 }
 
-// unserved says what the hub needs before it can hold objects of a kind.
+// unserved returns an error with what the hub needs before it can have objects of a kind.
 func (p *Promotion) unserved(live *unstructured.Unstructured) error {
 	gvk := live.GroupVersionKind()
 	if other, err := p.o.Hub.RESTMapper().RESTMapping(gvk.GroupKind()); err == nil {
@@ -89,7 +88,7 @@ func (p *Promotion) unserved(live *unstructured.Unstructured) error {
 	return fmt.Errorf("the control plane does not serve %s: apply the CustomResourceDefinition %s", gvk.GroupKind(), definition)
 }
 
-// overwrite says on a template that it takes what is in the way.
+// overwrite annotates a template so that it takes over existing objects in members.
 func overwrite(template *unstructured.Unstructured) {
 	annotations := template.GetAnnotations()
 	if annotations == nil {
@@ -99,8 +98,8 @@ func overwrite(template *unstructured.Unstructured) {
 	template.SetAnnotations(annotations)
 }
 
-// pruneResident removes what a member's own components filled in, and what would
-// be wrong in any other cluster.
+// pruneResident removes what a member's own components have filled in and what would be wrong
+// in any other cluster.
 func pruneResident(template *unstructured.Unstructured) {
 	if template.GetAPIVersion() != "v1" || template.GetKind() != "PersistentVolumeClaim" {
 		return

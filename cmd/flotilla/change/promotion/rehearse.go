@@ -28,9 +28,9 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
-// rehearse errs where the hub would not take what is to be made, where another
-// policy would carry it or it would not run in the cluster, and where the member
-// would change it.
+// rehearse returns an error if the hub would refuse an object, if another policy would
+// propagate it, if it would not run in the cluster, or if the object in the member would
+// change.
 func (p *Promotion) rehearse(ctx context.Context) error {
 	in, err := p.world(ctx)
 	if err != nil {
@@ -49,7 +49,7 @@ func (p *Promotion) rehearse(ctx context.Context) error {
 	return nil
 }
 
-// world is what decides where the items go: as the hub would have it.
+// world returns everything that decides where the items run, as the hub would have it.
 func (p *Promotion) world(ctx context.Context) (plan.FleetInput, error) {
 	in := plan.FleetInput{Skip: p.skip, Interpreter: p.o.Interpreter, Now: p.o.Now}
 	for i := range p.Items {
@@ -93,8 +93,8 @@ func (p *Promotion) world(ctx context.Context) (plan.FleetInput, error) {
 	return in, nil
 }
 
-// try asks the hub whether it would take an object, and makes it what the hub
-// would make of it.
+// try creates an object on the hub in a dry run, and sets it to the object that the hub would
+// store.
 func (p *Promotion) try(ctx context.Context, obj client.Object) error {
 	name := nameOf(obj)
 	if err := p.o.Hub.Create(ctx, obj, client.DryRunAll, client.FieldOwner(manager)); err != nil {
@@ -103,7 +103,7 @@ func (p *Promotion) try(ctx context.Context, obj client.Object) error {
 	return nil
 }
 
-// pointers are the elements of a list as what they implement.
+// pointers returns pointers to the elements of a list as the interface I.
 func pointers[I any, T any](items []T) []I {
 	out := make([]I, 0, len(items))
 	for i := range items {
@@ -114,7 +114,7 @@ func pointers[I any, T any](items []T) []I {
 	return out
 }
 
-// rehearseItem judges what becomes of one item.
+// rehearseItem checks one item against its plan.
 func (p *Promotion) rehearseItem(ctx context.Context, item *Item, planned *plan.TemplatePlan) error {
 	of := objectOf(item.Template)
 	switch {
@@ -139,7 +139,7 @@ func (p *Promotion) rehearseItem(ctx context.Context, item *Item, planned *plan.
 		return fmt.Errorf("%s would not run in cluster %s: %w", of, p.o.Cluster, err)
 	}
 	if managed(item.live) {
-		return nil // it runs there as the fleet has it
+		return nil // the fleet has already applied it
 	}
 	if err := p.checkScalers(ctx, item); err != nil {
 		return err
@@ -147,8 +147,8 @@ func (p *Promotion) rehearseItem(ctx context.Context, item *Item, planned *plan.
 	return p.rehearseApply(ctx, item, planned.Works[at].Work)
 }
 
-// checkScalers errs where something in the member sets the replicas of an item:
-// the fleet would set them back each time, to what they were today.
+// checkScalers returns an error if something in the member sets the replicas of an item: the
+// fleet would reset them each time to the number at the promotion.
 func (p *Promotion) checkScalers(ctx context.Context, item *Item) error {
 	of := objectOf(item.live)
 	_, scaled, _ := unstructured.NestedFieldNoCopy(item.live.Object, "spec", "replicas")
@@ -180,7 +180,7 @@ func (p *Promotion) checkScalers(ctx context.Context, item *Item) error {
 	return nil
 }
 
-// rehearseApply asks the member what the Work would change.
+// rehearseApply finds out, by a dry run in the member, what the Work would change.
 func (p *Promotion) rehearseApply(ctx context.Context, item *Item, work *workv1alpha1.Work) error {
 	of := objectOf(item.live)
 	desired := &unstructured.Unstructured{}
@@ -221,18 +221,18 @@ func (p *Promotion) rehearseApply(ctx context.Context, item *Item, work *workv1a
 	return fmt.Errorf("promotion would change %s (%s): --allow-changes promotes it nevertheless", of.in(p.o.Cluster), listed(paths))
 }
 
-// lacking are the words with which a server says that a user lacks a right: for the request
-// itself, and for what a Role would hand on. The name in the middle is the object's.
+// lacking matches a server's message that a user lacks a right: for the request itself, or for
+// the rights in a Role. The quoted name in it is the object's.
 var lacking = regexp.MustCompile(`^[^ ]+( "[^"]*")? is forbidden: (User "[^"]*" cannot |user "[^"]*" \(groups=.*\) is attempting to grant RBAC permissions)`)
 
-// lacksRights distinguishes a refusal for want of rights from one of admission, such as a
-// webhook or a quota: these have the same code and reason.
+// lacksRights reports whether a request was refused because of missing rights, and not by
+// admission such as a webhook or a quota, which has the same code and reason.
 func lacksRights(err error) bool {
 	return apierrors.IsForbidden(err) && lacking.MatchString(err.Error())
 }
 
-// differences are the paths at which two contents differ, sorted. Values are not
-// shown: they may be secrets.
+// differences returns the paths at which two contents differ, sorted. It omits values: they
+// may be secrets.
 func differences(a, b any) []string {
 	var out []string
 	compare("", a, b, &out)

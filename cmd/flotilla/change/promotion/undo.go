@@ -20,32 +20,31 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
-// UndoOptions say what is given back.
+// UndoOptions configure Undo.
 type UndoOptions struct {
 	// Cluster is the member that gets the object back.
 	Cluster string
-	// Hub is written. In Member the fleet's share in the object's managed fields is
-	// given up, and nothing else.
+	// Hub is read and written. In Member, only the fleet's share in the object's managed
+	// fields is removed.
 	Hub, Member client.Client
-	// PolicyName is the name of the policy of the promotion; empty means the one
-	// that Plan gives.
+	// PolicyName is the name of the policy of the promotion; empty means the default name.
 	PolicyName string
-	// Within is how long the loops may take to let go of the objects.
+	// Within is how long the loops may take to release the objects.
 	Within time.Duration
-	// DryRun says what would be given back, and writes nothing.
+	// DryRun returns what would be given back, and writes nothing.
 	DryRun bool
 }
 
 // Returned is what Undo gave back, or would.
 type Returned struct {
-	// Objects are the member's own again.
+	// Objects belong to the member alone again.
 	Objects []Object
-	// Kept are those of them whose templates stay on the hub, without a policy: they
-	// were there before the promotion.
+	// Kept are those objects whose templates stay on the hub, without a policy, because they
+	// existed before the promotion.
 	Kept []Object
-	// Policy is the title of the policy that carried them.
+	// Policy is the title of the policy that propagated them.
 	Policy string
-	// PolicyKept: it stays, since no promotion made it.
+	// PolicyKept is true if the policy stays because no promotion created it.
 	PolicyKept bool
 	// Notes are what users should know beside it.
 	Notes []string
@@ -55,7 +54,7 @@ type Returned struct {
 type undo struct {
 	UndoOptions
 	policy   policyv1alpha1.Policy
-	gone     bool // the policy is, and what it carried is half given back
+	gone     bool // the policy is gone after an interrupted Undo
 	given    []given
 	returned Returned
 }
@@ -63,15 +62,15 @@ type undo struct {
 // given is one object that is given back.
 type given struct {
 	Object
-	template *unstructured.Unstructured // nil: gone already
-	kept     bool                       // the template was there before the promotion
+	template *unstructured.Unstructured // nil if already deleted
+	kept     bool                       // the template existed before the promotion
 }
 
-// Undo gives what was promoted back to the member: it goes on running there and
-// is the fleet's no longer. The templates that a promotion made are removed first,
-// then, once the member has been let go, the policy if a promotion made it. Last
-// come the objects whose templates stay: they need the policy gone. When it is
-// interrupted it can be called again.
+// Undo gives promoted objects back to the member: they keep running there and leave the
+// fleet. It deletes first the templates that a promotion created, then, once the member's
+// objects are released, the policy if a promotion created it. Objects whose templates stay
+// come last, because they can be released only once the policy is gone. If it is
+// interrupted, it can be called again.
 func Undo(ctx context.Context, of Object, o UndoOptions) (*Returned, error) {
 	u := &undo{UndoOptions: o, policy: emptyPolicy(of, o.PolicyName)}
 	if err := u.find(ctx, of); err != nil {
@@ -93,7 +92,7 @@ func Undo(ctx context.Context, of Object, o UndoOptions) (*Returned, error) {
 	return &u.returned, u.giveBack(ctx)
 }
 
-// giveBack does it, step by step for all objects.
+// giveBack runs the steps of Undo, each for all objects.
 func (u *undo) giveBack(ctx context.Context) error {
 	own := slices.DeleteFunc(slices.Clone(u.given), func(g given) bool { return g.kept })
 	kept := slices.DeleteFunc(slices.Clone(u.given), func(g given) bool { return !g.kept })
@@ -170,7 +169,7 @@ func (u *undo) find(ctx context.Context, of Object) error {
 	return nil
 }
 
-// check errs where giving back would be wrong.
+// check returns an error if giving back an object would be wrong.
 func (u *undo) check(ctx context.Context, g given) error {
 	if g.template == nil {
 		return nil
@@ -206,7 +205,7 @@ func (u *undo) check(ctx context.Context, g given) error {
 	return nil
 }
 
-// gives reports whether a binding is of something that is given back, too.
+// gives reports whether the object of a binding is given back as well.
 func (u *undo) gives(user workv1alpha2.BindingSnapshot) bool {
 	for _, g := range u.given {
 		if g.Namespace == user.Namespace && workv1alpha2.BindingName(g.Kind, g.Name) == user.Name {
@@ -246,7 +245,7 @@ func (u *undo) work(ctx context.Context, of Object) (*workv1alpha1.Work, error) 
 	return nil, nil
 }
 
-// preserved waits until the loops know that the object is to stay.
+// preserved waits until the loops have recorded that the object must stay in the member.
 func (u *undo) preserved(ctx context.Context, g given) error {
 	if g.template == nil {
 		return nil
@@ -265,7 +264,7 @@ func (u *undo) preserved(ctx context.Context, g given) error {
 	})
 }
 
-// remove deletes the template that was looked at, and no other.
+// remove deletes the template that was checked, and no later one of the same name.
 func (u *undo) remove(ctx context.Context, g given) error {
 	if g.template == nil {
 		return nil
@@ -274,7 +273,8 @@ func (u *undo) remove(ctx context.Context, g given) error {
 	return client.IgnoreNotFound(err)
 }
 
-// stays says what becomes of the policy while an object is not given back.
+// stays returns a note that the policy stays until an object is given back; empty if it stays
+// or goes for other reasons.
 func (u *undo) stays(g given) string {
 	if g.kept || u.returned.PolicyKept {
 		return ""
@@ -282,7 +282,7 @@ func (u *undo) stays(g given) string {
 	return "; " + propagation.Title(u.policy) + " stays until it does not"
 }
 
-// released waits until the member has been let go.
+// released waits until the member's object is released.
 func (u *undo) released(ctx context.Context, g given) error {
 	late := fmt.Sprintf("%s still bears our labels%s. Is the cluster ready? Then try again", g.in(u.Cluster), u.stays(g))
 	err := u.await(ctx, late, func(ctx context.Context) (bool, error) {
@@ -299,7 +299,8 @@ func (u *undo) released(ctx context.Context, g given) error {
 	return u.disown(ctx, g, late)
 }
 
-// await polls the hub until done.
+// await polls the hub until done returns true. If that takes longer than Within, it returns an
+// error with the text late.
 func (u *undo) await(ctx context.Context, late string, done func(context.Context) (bool, error)) error {
 	err := wait.PollUntilContextTimeout(ctx, pollEvery, u.Within, true, done)
 	if wait.Interrupted(err) && ctx.Err() == nil {
@@ -308,5 +309,5 @@ func (u *undo) await(ctx context.Context, late string, done func(context.Context
 	return err
 }
 
-// pollEvery is how often the hub is asked while a person waits.
+// pollEvery is how often the hub is polled while a person waits.
 const pollEvery = 200 * time.Millisecond

@@ -1,8 +1,8 @@
-// Package overlays builds what Kustomizations make of the folder that they are written in, as the control plane does.
+// Package overlays builds the Kustomizations in a folder as the control plane does.
 //
-// In go a folder, and the Kustomizations, sources and values that are known of it; out comes what each builds, or why it
-// cannot be built. Kustomizations that come out are built, too. It reads files below the repository's root, asks no server,
-// and writes nothing.
+// In go a folder and its Kustomizations, sources and values; out come the objects that each Kustomization builds, or
+// why it cannot be built. Kustomizations among the built objects are built as well. It reads files below the
+// repository's root, makes no requests, and writes nothing.
 package overlays
 
 import (
@@ -28,45 +28,45 @@ import (
 	"github.com/flotilla-io/flotilla/sources/build"
 )
 
-// mostBuilds is how many Kustomizations are built of a folder.
+// mostBuilds is how many Kustomizations of a folder are built at most.
 const mostBuilds = 10_000
 
-// Input is what is known of a folder. Everything names its namespace.
+// Input is what is known about a folder. All objects in it have a namespace.
 type Input struct {
-	// Folder is where the others were found.
+	// Folder is the path of the folder.
 	Folder string
 	// Kustomizations are those of the files, in the order in which they are built.
 	Kustomizations []Kustomization
-	// Sources are those that the files hold.
+	// Sources are those in the files.
 	Sources []*sourcev1.GitRepository
-	// Values are the ConfigMaps and Secrets of the files.
+	// Values are the ConfigMaps and Secrets in the files.
 	Values Values
 }
 
-// Kustomization is one of a file.
+// Kustomization is one in a file.
 type Kustomization struct {
 	*kustomizev1.Kustomization
-	// Base says that it may be a patch, or be patched: it is built only where nothing that is built brings one of its name.
+	// Base is true if it may be a patch, or be patched: it is built only if no build result has one of its name.
 	Base bool
 }
 
-// Result is what one Kustomization comes to.
+// Result is the result of one Kustomization.
 type Result struct {
-	// Of is the Kustomization, and From the index of that of the Input that it came by: its own, where it is one of those.
+	// Of is the Kustomization, and From the index of the one in the Input that is, or that led to, it.
 	Of   *kustomizev1.Kustomization
 	From int
-	// Objects are what it builds. Where Unknown is not empty, variables are in them as they are written.
+	// Objects are the built objects. If Unknown is not empty, variables in them are not replaced.
 	Objects []*unstructured.Unstructured
 	// Unknown are the ConfigMaps and Secrets of its variables that are not in the files: "ConfigMap flux-system/vars".
 	Unknown []string
-	// Err says why it cannot be built; nil if it can.
+	// Err is why it cannot be built; nil if it can.
 	Err error
-	// Doubt says that the folder may not be that of its source: no path shows it.
+	// Doubt is true if the folder may not be that of its source, because no path exists in it.
 	Doubt bool
 }
 
-// Build builds all Kustomizations whose source is the folder's repository, and counts the others. An error is not about a
-// Kustomization.
+// Build builds all Kustomizations whose source is the folder's repository, and counts the others. Errors of single
+// Kustomizations are in the results.
 func Build(ctx context.Context, in Input) (results []Result, others int, err error) {
 	b := &building{in: in, root: rootOf(in), by: build.New(build.Limits{}), trees: map[client.ObjectKey]*build.Tree{}, met: map[string]bool{}, names: map[string]bool{}}
 	only := b.ownSources()
@@ -90,7 +90,7 @@ func Build(ctx context.Context, in Input) (results []Result, others int, err err
 type building struct {
 	in      Input
 	root    string
-	own     map[client.ObjectKey]bool // sources of which the root has a path
+	own     map[client.ObjectKey]bool // sources with a path that exists below the root
 	by      *build.Builder
 	trees   map[client.ObjectKey]*build.Tree
 	met     map[string]bool
@@ -98,7 +98,7 @@ type building struct {
 	results []Result
 }
 
-// add builds a Kustomization, and those that come out.
+// add builds a Kustomization, and those among the built objects.
 func (b *building) add(ctx context.Context, ks *kustomizev1.Kustomization, from int) error {
 	next := []*kustomizev1.Kustomization{ks}
 	for len(next) > 0 {
@@ -145,7 +145,7 @@ func (b *building) build(ctx context.Context, ks *kustomizev1.Kustomization, fro
 // tree returns the files that a source would fetch.
 func (b *building) tree(ctx context.Context, source client.ObjectKey) (*build.Tree, error) {
 	var selection artifact.Selection
-	key := client.ObjectKey{} // of all sources that the files do not have
+	key := client.ObjectKey{} // for all sources that are not in the files
 	for _, known := range b.in.Sources {
 		if client.ObjectKeyFromObject(known) == source {
 			key, selection = source, artifact.Selection{Ignore: known.Spec.Ignore, Directories: known.Spec.SparseCheckout}
@@ -162,8 +162,8 @@ func (b *building) tree(ctx context.Context, source client.ObjectKey) (*build.Tr
 	return b.trees[key], nil
 }
 
-// ownSources finds the sources that stand for the repository itself: those of which it has a path. Where there is only one
-// source, that may be it in any case.
+// ownSources finds the sources that stand for the repository itself: those with a path that exists in it. only is true
+// if there is a single source, which may be the repository in any case.
 func (b *building) ownSources() (only bool) {
 	all := map[client.ObjectKey]bool{}
 	b.own = map[client.ObjectKey]bool{}
@@ -177,8 +177,8 @@ func (b *building) ownSources() (only bool) {
 	return len(all) == 1
 }
 
-// rootOf is the folder that stands for the source: of the one that was given and those above it, up to the top of its Git
-// repository, the uppermost of which most paths are. Where no path shows it, it is the one that was given.
+// rootOf returns the folder that is the root of the source: of the given folder and its parents up to the top of the
+// Git repository, the uppermost one below which most paths exist. If no path exists, it is the given folder.
 func rootOf(in Input) string {
 	folder, err := filepath.Abs(in.Folder)
 	if err != nil {
@@ -207,7 +207,7 @@ func rootOf(in Input) string {
 	return best
 }
 
-// isBelow reports whether a path is that of a folder below a root, and not the root.
+// isBelow reports whether a path is an existing folder below a root, and not the root itself.
 func isBelow(root, name string) bool {
 	name = strings.TrimPrefix(path.Clean("/"+name), "/")
 	info, err := os.Stat(filepath.Join(root, filepath.FromSlash(name)))
@@ -219,7 +219,7 @@ func exists(name string) bool {
 	return err == nil
 }
 
-// kustomizationsIn are the Kustomizations among objects; one that names no namespace is in that of whoever applies it.
+// kustomizationsIn returns the Kustomizations among objects. Those without a namespace get the given one.
 func kustomizationsIn(objects []*unstructured.Unstructured, namespace string) []*kustomizev1.Kustomization {
 	var out []*kustomizev1.Kustomization
 	for _, obj := range objects {
@@ -230,8 +230,8 @@ func kustomizationsIn(objects []*unstructured.Unstructured, namespace string) []
 	return out
 }
 
-// Of returns the Kustomization that an object is, in a namespace if it names none; nil if it is none, or none that can be
-// read.
+// Of returns an object as a Kustomization, in the given namespace if it has none; nil if it is no Kustomization or
+// cannot be read.
 func Of(fields map[string]any, namespace string) *kustomizev1.Kustomization {
 	obj := &unstructured.Unstructured{Object: fields}
 	ks := &kustomizev1.Kustomization{}

@@ -19,19 +19,20 @@ import (
 	"github.com/flotilla-io/flotilla/sources/build"
 )
 
-// Application is a folder with a kustomization that no other one takes in.
+// Application is a folder with a kustomization that no other one uses.
 type Application struct {
-	// File is its kustomization, below the folder that was named, and Path the folder of that: "./production".
+	// File is its kustomization, below the given folder, and Path the folder of that: "./production".
 	File, Path string
 	// Objects are what it builds.
 	Objects []*unstructured.Unstructured
 	// Err says why it cannot be built; nil if it can.
 	Err error
-	// Outside says that it was not built, as it takes in what is outside of the folder, and no repository is known.
+	// Outside is true if it was not built because it uses files outside of the folder and there is no repository.
 	Outside bool
 }
 
-// Standing builds the applications of a folder, as a Kustomization with the path of each would. An error is not about one.
+// Standing builds the applications of a folder, as a Kustomization with the path of each would. Errors of single
+// applications are in the results.
 func Standing(ctx context.Context, folder string) ([]Application, error) {
 	found, err := kustomizedIn(folder)
 	if err != nil || len(found) == 0 {
@@ -76,7 +77,7 @@ func Standing(ctx context.Context, folder string) ([]Application, error) {
 	return out, nil
 }
 
-// standing builds one application; fault is about that.
+// standing builds one application. fault is an error of the application, err any other.
 func standing(ctx context.Context, by *build.Builder, tree *build.Tree, root string, k kustomized) (objects []*unstructured.Unstructured, fault, err error) {
 	folder, err := filepath.Abs(filepath.Dir(k.file))
 	if err != nil {
@@ -96,7 +97,7 @@ func standing(ctx context.Context, by *build.Builder, tree *build.Tree, root str
 type kustomized struct {
 	file      string
 	component bool
-	takes     []string // folders and files that it names, below the one that was named, or outside of it
+	takes     []string // folders and files that it uses, in the given folder or outside of it
 }
 
 // IsKustomization reports whether a file has the name of a kustomization.
@@ -122,7 +123,7 @@ func kustomizedIn(folder string) ([]kustomized, error) {
 		}
 		k := kustomized{file: path}
 		var of map[string]any
-		if yaml.Unmarshal(content, &of) == nil { // what is wrong with it shows as it is built
+		if yaml.Unmarshal(content, &of) == nil { // the build reports an invalid one
 			k.component = of["kind"] == "Component"
 			k.takes = named(of, filepath.Dir(path))
 		}
@@ -132,7 +133,7 @@ func kustomizedIn(folder string) ([]kustomized, error) {
 	return out, err
 }
 
-// named are the texts of a kustomization that may be paths, from a folder on.
+// named returns the strings of a kustomization that may be paths, joined to a folder.
 func named(value any, folder string) []string {
 	var out []string
 	switch v := value.(type) {
@@ -152,7 +153,7 @@ func named(value any, folder string) []string {
 	return out
 }
 
-// tops are those that no other one takes in; all where each is taken in by another.
+// tops returns those that no other one uses; all of them if each is used by another.
 func tops(found []kustomized) []kustomized {
 	taken := map[string]bool{}
 	for _, k := range found {
@@ -168,8 +169,8 @@ func tops(found []kustomized) []kustomized {
 	return out
 }
 
-// rootFor is the folder, or the top of its Git repository if something outside of the folder is taken in; outside says that
-// there is no repository.
+// rootFor returns the folder, or the top of its Git repository if a kustomization uses files outside of the folder.
+// outside is true if there is no repository then.
 func rootFor(folder string, found []kustomized) (root string, outside bool, err error) {
 	root, err = filepath.Abs(folder)
 	if err != nil {

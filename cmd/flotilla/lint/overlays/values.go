@@ -13,14 +13,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Values are ConfigMaps and Secrets of files, from which variables come. The zero value has none. It reads as a
-// client does; a list is empty.
+// Values are the ConfigMaps and Secrets in files, for variables. The zero value is empty. It is a client.Reader whose
+// lists are empty.
 type Values struct {
 	configs map[client.ObjectKey]*corev1.ConfigMap
 	secrets map[client.ObjectKey]*corev1.Secret
 }
 
-// Add takes an object, in a namespace if it names none, unless that is another kind, cannot be read, or is encrypted.
+// Add adds an object, in the given namespace if it has none. It ignores objects of other kinds, and those that cannot
+// be read or are encrypted.
 func (v *Values) Add(fields map[string]any, namespace string) {
 	_, encrypted := fields["sops"]
 	if fields["apiVersion"] != "v1" || encrypted {
@@ -57,7 +58,7 @@ func put[T client.Object](into *map[client.ObjectKey]T, obj T, namespace string)
 	(*into)[client.ObjectKeyFromObject(obj)] = obj
 }
 
-// missing are the objects that a Kustomization needs for its variables and that are not there.
+// missing returns the missing objects that a Kustomization needs for its variables.
 func (v Values) missing(ks *kustomizev1.Kustomization) []string {
 	if ks.Spec.PostBuild == nil {
 		return nil

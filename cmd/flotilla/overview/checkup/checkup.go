@@ -1,8 +1,8 @@
-// Package checkup asks clusters what ails the workloads that a status shows as not ready.
+// Package checkup finds the causes, in clusters, for workloads that a status shows as not ready.
 //
-// In go problems; out come the same, with what Pods, or Warnings, show, and what to do where they lack what the control
-// plane has. It reads only, a few clusters and once each, and what cannot be asked changes nothing, but that a cluster
-// does not answer.
+// In go problems; out come the same problems with the symptoms of Pods, or Warnings, and advice if they lack an object
+// that the control plane has. It only reads, a few clusters and each once. Errors change nothing, except that a cluster
+// that does not answer is noted.
 package checkup
 
 import (
@@ -22,16 +22,16 @@ import (
 )
 
 const (
-	// Timeout is how long all clusters together may take to say what ails workloads: a
-	// status is of use without that.
+	// Timeout is how long all clusters together may take: a status is useful without the
+	// causes.
 	Timeout = 3 * time.Second
-	// mostAsked is how many clusters of one workload are asked: more hardly say anything else.
+	// mostAsked is how many clusters of one workload are read: more hardly show other causes.
 	mostAsked = 3
 )
 
-// Examine adds to the workloads that a status shows as not ready what their Pods show. Each
-// cluster is asked once. One that cannot be asked leaves the line as it is; that one does not answer
-// is shown, unless another says why: it may not be known otherwise for half a minute.
+// Examine adds the symptoms of their Pods to the workloads that a status shows as not ready. It
+// reads each cluster once. Other errors leave a problem as it is, but a timeout is shown unless
+// another cluster shows the cause: the status itself may not show it for half a minute.
 func Examine(ctx context.Context, f *fleet.Flags, found *situation.Fleet) {
 	shown := found.Problems[:min(len(found.Problems), situation.MostProblems)]
 	asked := map[string][]int{} // by cluster, which problems
@@ -56,7 +56,7 @@ func Examine(ctx context.Context, f *fleet.Flags, found *situation.Fleet) {
 	for _, answer := range answers {
 		for i, text := range answer.Value {
 			if shown[i].Symptom != "" {
-				continue // by the first cluster that says why
+				continue // set by the first cluster with a cause
 			}
 			if len(shown[i].Clusters) > 1 {
 				text = answer.Cluster + ": " + text
@@ -74,7 +74,7 @@ func Examine(ctx context.Context, f *fleet.Flags, found *situation.Fleet) {
 	}
 }
 
-// symptoms are what one cluster reports of workloads, by their place among the problems.
+// symptoms returns the symptoms in one cluster, by the index of the problem.
 func symptoms(ctx context.Context, f *fleet.Flags, cluster string, problems []situation.Problem, which []int) (map[int]string, error) {
 	set, err := f.Server(cluster, Timeout).KubernetesClientSet()
 	if err != nil {
@@ -89,7 +89,7 @@ func symptoms(ctx context.Context, f *fleet.Flags, cluster string, problems []si
 		}
 		s, err := Ask(ctx, spaces[p.Namespace], cluster, p.Kind, p.Name)
 		if err != nil {
-			continue // such as a namespace that the caller may not read
+			continue // for example a namespace that the user may not read
 		}
 		if s.Text != "" {
 			out[i] = s.Text
@@ -98,8 +98,8 @@ func symptoms(ctx context.Context, f *fleet.Flags, cluster string, problems []si
 	return out, ctx.Err()
 }
 
-// Ask asks one cluster what ails a workload: its Pods, or else the last Warning about what it
-// owns, such as that a quota refuses its Pods. The zero value says that neither shows anything.
+// Ask returns the symptom of a workload in one cluster: that of its Pods, or else the last Warning
+// about what it owns, for example that a quota refuses its Pods. It returns zero if there is none.
 func Ask(ctx context.Context, space *offspring.Namespace, cluster, kind, name string) (symptom.Symptom, error) {
 	family, err := space.Of(ctx, kind, name)
 	if err != nil {
@@ -110,7 +110,7 @@ func Ask(ctx context.Context, space *offspring.Namespace, cluster, kind, name st
 	}
 	warnings, err := space.Warnings(ctx)
 	if apierrors.IsForbidden(err) {
-		return symptom.Symptom{}, nil // its Pods say nothing
+		return symptom.Symptom{}, nil // its Pods show no symptom
 	}
 	if err != nil {
 		return symptom.Symptom{}, err

@@ -17,8 +17,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/symptom"
 )
 
-// Uncarried says how a workload of a namespace gets what a cluster says that it lacks, where that is on the control plane
-// and no policy carries it; empty where that is not so, or not known.
+// Uncarried returns how a workload gets the object that it lacks according to a cluster's message, if the control plane
+// has that object and no policy propagates it; empty if not, or if that is not known.
 func Uncarried(ctx context.Context, hub client.Reader, kind string, workload client.ObjectKey, says string) string {
 	lacks, found := symptom.Lacks(says)
 	if !found || workload.Namespace == "" {
@@ -49,7 +49,7 @@ func Uncarried(ctx context.Context, hub client.Reader, kind string, workload cli
 		policyKind, policy, lacks.Kind, in(lacks.Name))
 }
 
-// Advise sets what is to be done about workloads of a status that lack what the control plane has and no policy carries.
+// Advise sets the next step for workloads of a status that lack an object which no policy propagates.
 func Advise(ctx context.Context, hub client.Reader, found *situation.Fleet) {
 	shown := found.Problems[:min(len(found.Problems), situation.MostProblems)]
 	for i, p := range shown {

@@ -1,5 +1,5 @@
-// Package clone asks a clone of a fleet's repository, which somebody has before them, for what the control plane
-// does not fetch: the commits before the one that it applies.
+// Package clone reads, from a user's clone of a fleet's repository, what the control plane does not fetch: the
+// commits before the one that it applies.
 //
 // In go a folder, a commit and a file; out comes the commit that last changed the file. It runs git, which fetches
 // nothing, and writes nothing.
@@ -21,9 +21,8 @@ const timeout = 5 * time.Second
 
 var hash = regexp.MustCompile(`^[0-9a-f]{40,64}$`)
 
-// LastChange returns the commit that last changed a file, of those that a commit has behind it, from a clone that
-// dir is in. It is nil where dir is in none, or in one that has no such commit, or only a part of what is behind
-// it.
+// LastChange returns the commit that last changed a file, among a commit and its ancestors, from the clone that
+// contains dir. It returns nil if there is no clone, or if that does not have the commit or is shallow.
 func LastChange(ctx context.Context, dir, commit, file string) *lineage.Commit {
 	if !hash.MatchString(commit) || file == "" || strings.ContainsRune(file, 0) {
 		return nil
@@ -41,7 +40,7 @@ func LastChange(ctx context.Context, dir, commit, file string) *lineage.Commit {
 	return &lineage.Commit{Revision: "sha1:" + fields[0], Author: fields[1], Date: fields[2], Subject: fields[3]}
 }
 
-// git runs the program, without anything of the network.
+// git runs git without network access.
 func git(ctx context.Context, dir string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "git", args...)
 	cmd.Dir = dir

@@ -11,7 +11,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/override"
 )
 
-// OverridesOf are the policies that changed manifests, by what the Works say.
+// OverridesOf returns the policies that changed manifests, according to annotations of the Works.
 func OverridesOf(b workv1alpha2.Binding, works []*workv1alpha1.Work) []Override {
 	found := map[Object][]string{}
 	for _, w := range works {

@@ -11,8 +11,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/plan"
 )
 
-// Placed is where a binding has its template run: "east 2, west 1", or "east 2; moved from west at …" once that has been left.
-// Below are the nodes of its Works.
+// Placed returns where the template of a binding runs: "east 2, west 1", or "east 2; moved from west at …" once it has
+// left west. below are the nodes of its Works.
 func Placed(b workv1alpha2.Binding, below []Node) string {
 	var out []string
 	for _, target := range plan.Targets(plan.SpecOf(b)) {
@@ -33,7 +33,7 @@ func Placed(b workv1alpha2.Binding, below []Node) string {
 	return text
 }
 
-// inClusters are the clusters whose Works the nodes are.
+// inClusters returns the clusters of the Works in the nodes.
 func inClusters(works []Node) []string {
 	var out []string
 	for i := range works {

@@ -18,11 +18,11 @@ type Object struct {
 	Kind       string `json:"kind"`
 	Namespace  string `json:"namespace,omitempty"`
 	Name       string `json:"name"`
-	// Cluster that it is in; empty for the control plane.
+	// Cluster is its cluster; empty for the control plane.
 	Cluster string `json:"cluster,omitempty"`
 }
 
-// String is "Deployment shop/web", or "Deployment shop/web in east".
+// String returns "Deployment shop/web", or "Deployment shop/web in east".
 func (o Object) String() string {
 	out := o.Kind + " " + o.path()
 	if o.Cluster != "" {
@@ -38,29 +38,28 @@ func (o Object) path() string {
 	return o.Namespace + "/" + o.Name
 }
 
-// Trace leads from the commit that an object was written in to the clusters that
-// it runs in.
+// Trace leads from the commit of an object to the clusters in which it runs.
 type Trace struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"` // ObjectTrace
-	// Object is what was asked for.
+	// Object is the requested object.
 	Object Object `json:"object"`
-	// Owners lead from a member's object to the one that the fleet put there.
+	// Owners lead from a member's object to the one that the fleet applied.
 	Owners []Object `json:"owners,omitempty"`
-	// Template is the object on the control plane; nil if that was asked for.
+	// Template is the object on the control plane; nil if that is the requested one.
 	Template *Object `json:"template,omitempty"`
 	Source   *Source `json:"source,omitempty"`
 	Commit   *Commit `json:"commit,omitempty"`
 	File     *File   `json:"file,omitempty"`
-	// Applier is the Kustomization that put the template on the control plane.
+	// Applier is the Kustomization that applied the template.
 	Applier *Applier `json:"kustomization,omitempty"`
-	// Managers are who wrote the template, beside its Kustomization where there is one.
+	// Managers are the field managers of the template, besides its Kustomization.
 	Managers  []string   `json:"managers,omitempty"`
 	Policy    *Object    `json:"policy,omitempty"`
 	Overrides []Override `json:"overrides,omitempty"`
 	Binding   *Binding   `json:"binding,omitempty"`
 	Clusters  []Delivery `json:"clusters,omitempty"`
-	// Notes say what could not be found out, and what that means.
+	// Notes explain what could not be found out, and what that means.
 	Notes []string `json:"notes,omitempty"`
 }
 
@@ -76,24 +75,24 @@ type Source struct {
 
 // Commit is the one that was applied.
 type Commit struct {
-	// Revision as Flux writes it: main@sha1:9f2c….
+	// Revision is the revision in Flux's form: main@sha1:9f2c….
 	Revision string `json:"revision"`
 	Author   string `json:"author,omitempty"`
 	Subject  string `json:"subject,omitempty"`
 	Date     string `json:"date,omitempty"`
-	// Unknown says why author and subject are not known.
+	// Unknown is why author and subject are not known.
 	Unknown string `json:"unknown,omitempty"`
 }
 
-// File is where in the repository the object is written.
+// File is the place of the object in the repository.
 type File struct {
 	Path string `json:"path,omitempty"`
-	// Line that it begins in, from 1; 0 where it is made out of the file.
+	// Line is its first line, from 1; 0 if it is generated from the file.
 	Line int `json:"line,omitempty"`
-	// LastChange is the commit that last changed it, of those that are applied; nil where no clone
-	// of the repository is at hand.
+	// LastChange is the applied commit that last changed the file; nil if there is no clone of the
+	// repository to read it from.
 	LastChange *Commit `json:"lastChange,omitempty"`
-	// Unknown says why the file is not known.
+	// Unknown is why the file is not known.
 	Unknown string `json:"unknown,omitempty"`
 }
 
@@ -112,20 +111,20 @@ type Override struct {
 	Clusters []string `json:"clusters"`
 }
 
-// Binding says where the template was placed.
+// Binding is the placement of the template.
 type Binding struct {
 	Object
-	// Decided is when, as RFC 3339; empty where that is not recorded.
+	// Decided is the time of the decision, as RFC 3339; empty if it is not recorded.
 	Decided string `json:"decided,omitempty"`
 	// Outcome is the reason of the decision: Success, NoClusterFit, …
 	Outcome string `json:"outcome,omitempty"`
 	Message string `json:"message,omitempty"`
-	// Fault is what of the template, or of what clusters have of it, is not understood.
+	// Fault is what in the template, or in a cluster's object, cannot be interpreted.
 	Fault string `json:"fault,omitempty"`
-	// Moved says how the template came to be where it is; empty where it has left no cluster, and while it still does.
+	// Moved describes the last move of the template; empty if it has left no cluster, or is still leaving one.
 	Moved string `json:"moved,omitempty"`
-	// Released says that no policy carries the template any more: what runs in clusters
-	// runs on.
+	// Released is true if no policy propagates the template any more: what runs in clusters
+	// keeps running.
 	Released bool `json:"released,omitempty"`
 }
 
@@ -133,31 +132,31 @@ type Binding struct {
 type Delivery struct {
 	Cluster  string `json:"cluster"`
 	Replicas int32  `json:"replicas,omitempty"`
-	// Work carries the manifest; nil where there is none.
+	// Work has the manifest; nil if there is none.
 	Work    *Object         `json:"work,omitempty"`
 	State   situation.State `json:"state"`
 	Applied string          `json:"applied"` // yes, no, not yet, or not known
 	Health  string          `json:"health,omitempty"`
 	Message string          `json:"message,omitempty"`
-	// Member is the object that the member has; nil where nobody looked.
+	// Member is the member's object; nil if it was not read.
 	Member *Member `json:"member,omitempty"`
 }
 
-// Member is what a member answers for an object.
+// Member is a member's response about an object.
 type Member struct {
 	UID     string `json:"uid,omitempty"`
 	Created string `json:"created,omitempty"`
-	// Generation is the member's.
+	// Generation is the generation in the member.
 	Generation int64 `json:"generation,omitempty"`
-	// Ready is such as "2/2", where the object counts replicas.
+	// Ready is for example "2/2", if the object has replicas.
 	Ready string `json:"ready,omitempty"`
-	// Error says why there is no answer.
+	// Error is why there is no response.
 	Error string `json:"error,omitempty"`
 }
 
 // TextOptions change how a trace is written.
 type TextOptions struct {
-	// Width is how many characters a line has room for; 0 breaks no line.
+	// Width is how many characters a line may have; 0 means no wrapping.
 	Width int
 }
 
@@ -178,7 +177,7 @@ func (t Trace) Text(w io.Writer, opts TextOptions) error {
 	return err
 }
 
-// way writes what leads to the clusters.
+// way writes the lines from the repository to the placement.
 func (t Trace) way(out *strings.Builder, width int) {
 	lines := t.lines()
 	titles := 0
@@ -196,7 +195,7 @@ func (t Trace) way(out *strings.Builder, width int) {
 	}
 }
 
-// less is a width without an indent; 0 stays 0.
+// less returns a width minus an indent; 0 stays 0.
 func less(width, indent int) int {
 	if width <= 0 {
 		return 0
@@ -206,7 +205,7 @@ func less(width, indent int) int {
 
 type line struct{ title, text string }
 
-// lines are all but the clusters, from the repository to the placement.
+// lines returns everything except the clusters, from the repository to the placement.
 func (t Trace) lines() []line {
 	var out []line
 	add := func(title, format string, args ...any) { out = append(out, line{title, fmt.Sprintf(format, args...)}) }
@@ -277,7 +276,7 @@ func (t Trace) lines() []line {
 	return out
 }
 
-// changed says which commit last changed the file, or how to find out; empty where that is not to be known.
+// changed returns which commit last changed the file, or how to find out; empty if that cannot be known.
 func (t Trace) changed() string {
 	switch f := t.File; {
 	case f.Path == "" || t.Commit == nil:
@@ -301,7 +300,7 @@ func orNobody(author string) string {
 	return author
 }
 
-// unless says what is wrong with something that is not ready.
+// unless returns the state and message of something that is not ready; empty if it is ready.
 func unless(state situation.State, message string) string {
 	if state == situation.Ready {
 		return ""
@@ -312,8 +311,8 @@ func unless(state situation.State, message string) string {
 	return ", " + string(state) + ": " + message
 }
 
-// clusters writes how the template fares in each cluster: as a table, or as a smaller one with
-// what is long below each line, where the table is wider than the screen.
+// clusters writes the state of the template in each cluster: as a table, or, if that is wider than the
+// screen, as a smaller one with the long texts below each line.
 func (t Trace) clusters(out *strings.Builder, width int) {
 	if len(t.Clusters) == 0 {
 		return
@@ -384,7 +383,7 @@ func (d Delivery) work() string {
 	return d.Work.path()
 }
 
-// text is what a member answered, in a few words.
+// text returns a member's response in a few words.
 func (m *Member) text() string {
 	switch {
 	case m == nil:

@@ -9,12 +9,12 @@ import (
 	"github.com/flotilla-io/flotilla/policies/excerpt"
 )
 
-// Node is an object and what hangs below it.
+// Node is an object with the objects below it.
 type Node struct {
 	Object
-	// State is empty where an object has none of its own.
+	// State is empty if the object has none of its own.
 	State situation.State `json:"state,omitempty"`
-	// Text says more, such as "3/3 clusters" or what is wrong.
+	// Text is for example "3/3 clusters", or what is wrong.
 	Text     string `json:"text,omitempty"`
 	Children []Node `json:"children,omitempty"`
 }
@@ -52,8 +52,8 @@ func (n Node) below(out *strings.Builder, s strokes, indent string) {
 	}
 }
 
-// label is "Deployment/shop/web  2/3 clusters", with the cluster before what is in
-// a member.
+// label returns "Deployment/shop/web  2/3 clusters", with the cluster before it for an object in a
+// member.
 func (n Node) label() string {
 	label := n.Kind + "/" + n.path()
 	if n.Cluster != "" {
@@ -68,8 +68,8 @@ func (n Node) label() string {
 	return label
 }
 
-// Compact returns the tree without bindings and Works: members' objects hang below
-// their template.
+// Compact returns the tree without bindings and Works, with members' objects directly below their
+// template.
 func (n Node) Compact() Node {
 	out := n
 	out.Children = nil

@@ -17,18 +17,18 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 )
 
-// Cluster is a cluster as far as it was heard since the control plane was started.
+// Cluster is a cluster with what is known about it since the control plane was started.
 type Cluster struct {
 	*clusterv1alpha1.Cluster
-	// Heard is when its agent last gave a sign of life, by the control plane's clock. Zero
-	// if it never did, where it has none, and where that may not be read.
+	// Heard is when its agent last renewed its Lease, by the control plane's clock. Zero if
+	// it never did, if there is no agent, or if the user may not read Leases.
 	Heard time.Time
 }
 
-// Clusters returns all clusters. One that was ready before the control plane was started
-// and has not been heard since is not: it may have died meanwhile. leases is false where
-// the Leases of agents may not be read. What trim takes away of each is not held; nil
-// takes nothing.
+// Clusters returns all clusters. One that was ready before the control plane was started and has not
+// reported since is not shown as ready: it may have failed meanwhile. leases is false if the user may
+// not read the Leases of agents. trim, which may be nil, removes parts of each cluster to save
+// memory.
 func Clusters(ctx context.Context, hub client.Reader, trim func(*clusterv1alpha1.Cluster)) (clusters []Cluster, leases bool, err error) {
 	pull := false
 	err = Each(ctx, hub, &clusterv1alpha1.ClusterList{}, func(c *clusterv1alpha1.Cluster) {
@@ -61,8 +61,8 @@ func Clusters(ctx context.Context, hub client.Reader, trim func(*clusterv1alpha1
 	return clusters, err == nil, nil
 }
 
-// heard returns when an agent last renewed its Lease, by the clock of the server, which
-// dates each write: the agent's own may be wrong. Zero if it never did.
+// heard returns when an agent last renewed its Lease, by the clock of the server, which records the
+// time of each write: the agent's own clock may be wrong. It returns zero if it never did.
 func heard(l *coordinationv1.Lease) time.Time {
 	if l.Spec.RenewTime == nil {
 		return time.Time{}
@@ -75,18 +75,18 @@ func heard(l *coordinationv1.Lease) time.Time {
 	return l.Spec.RenewTime.Time
 }
 
-// How long it takes after a start until the status of all clusters is new: the control
-// plane has asked each, or has waited for its agent.
+// How long it takes after a start until the status of all clusters is up to date: in push mode, when
+// the control plane has asked each, and in pull mode, when it has waited for the agent.
 const (
 	asked  = 20 * time.Second
 	waited = 60 * time.Second
 )
 
-// WithoutKinds takes away what a cluster serves, by far the largest of what is known of it.
+// WithoutKinds removes the list of APIs that a cluster serves, by far its largest part.
 func WithoutKinds(c *clusterv1alpha1.Cluster) { c.Status.APIEnablements = nil }
 
-// SharingKinds returns a function that has clusters which serve the same share what is known of that, which
-// is by far the largest.
+// SharingKinds returns a function that makes clusters with the same APIs share their list, which is by far
+// the largest part.
 func SharingKinds() func(*clusterv1alpha1.Cluster) {
 	var known [][]clusterv1alpha1.APIEnablement
 	return func(c *clusterv1alpha1.Cluster) {
@@ -100,11 +100,10 @@ func SharingKinds() func(*clusterv1alpha1.Cluster) {
 	}
 }
 
-// start is when a control plane was started, and what time it is there. The zero value is
-// one that does not say so.
+// start is when a control plane was started, and its current time. The zero value means not known.
 type start struct{ at, now time.Time }
 
-// startOf asks a control plane, if it has not answered yet.
+// startOf returns the start of a control plane, and reads it if it is not known yet.
 func startOf(ctx context.Context, hub client.Reader) start {
 	a, ok := hub.(*attentive)
 	if !ok {
@@ -113,11 +112,11 @@ func startOf(ctx context.Context, hub client.Reader) start {
 	if s := a.clock.start(); !s.at.IsZero() {
 		return s
 	}
-	_, _ = a.began(ctx) // one that does not answer does not say it
+	_, _ = a.began(ctx) // on an error it stays unknown
 	return a.clock.start()
 }
 
-// doubt turns a cluster of which nothing was heard since the start to what is known of it.
+// doubt sets the condition Ready of a cluster that has not reported since the start to Unknown.
 func (s start) doubt(c *Cluster) {
 	ready := apimeta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
 	if ready == nil || ready.Status != metav1.ConditionTrue || !c.CreationTimestamp.Time.Before(s.at) || !ready.LastTransitionTime.Time.Before(s.at) {

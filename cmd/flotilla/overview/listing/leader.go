@@ -17,9 +17,8 @@ import (
 	"github.com/flotilla-io/flotilla/internal/tenure"
 )
 
-// Leaderless returns why nobody runs the loops of the control plane, so that what it
-// says of the fleet is of an earlier time; empty if somebody does, or the caller may
-// not know.
+// Leaderless returns why nobody runs the loops of the control plane, so that the state of the fleet is
+// out of date; empty if somebody does, or if the user may not read that.
 func Leaderless(ctx context.Context, hub client.Reader) (string, error) {
 	a, ok := hub.(*attentive)
 	if !ok {
@@ -41,8 +40,8 @@ func Leaderless(ctx context.Context, hub client.Reader) (string, error) {
 	return lapsed(lease, a.clock.now()), nil
 }
 
-// began is the revision at which the server itself began to act on the store. One that
-// leaves that to another replica does not say when the loops were started.
+// began returns the revision at which the server itself began to run the loops. It is 0 for one that
+// leaves that to another replica; then the start of the loops is not known.
 func (a *attentive) began(ctx context.Context) (int64, error) {
 	opened, err := a.opened(ctx)
 	if opened == 0 {
@@ -53,7 +52,7 @@ func (a *attentive) began(ctx context.Context) (int64, error) {
 	return opened, err
 }
 
-// lapsed says since when nobody holds a lease; empty if somebody does.
+// lapsed returns a text about since when nobody holds a lease; empty if somebody does.
 func lapsed(lease *coordinationv1.Lease, now time.Time) string {
 	if lease.Spec.RenewTime == nil {
 		return "no controllers run here: none have since the control plane was made"
@@ -68,15 +67,15 @@ func lapsed(lease *coordinationv1.Lease, now time.Time) string {
 	return fmt.Sprintf("no controllers run here: the last ones were heard of %s ago", duration.HumanDuration(since))
 }
 
-// serverClock is the time on the control plane's machine, as its answers show it: that
-// of the caller's may be another.
+// serverClock is the time on the control plane's machine, from its responses: the user's clock may
+// differ.
 type serverClock struct {
 	mu      sync.Mutex
 	last    time.Time
-	started time.Time // when the control plane and its loops were; zero where it does not say
+	started time.Time // when the control plane and its loops were started; zero if not known
 }
 
-// dated is a way to the control plane whose answers set a clock.
+// dated is a transport whose responses set a clock.
 type dated struct {
 	http.RoundTripper
 	clock *serverClock
@@ -101,8 +100,8 @@ func (d dated) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// Started is when the control plane and its loops were started, and what time it is there;
-// false where it did not say. It knows after Leaderless.
+// Started returns when the control plane and its loops were started, and its current time; known is
+// false if it did not publish that. Call Leaderless before.
 func Started(hub client.Reader) (at, now time.Time, known bool) {
 	a, ok := hub.(*attentive)
 	if !ok {
@@ -118,7 +117,7 @@ func (c *serverClock) start() start {
 	return start{at: c.started, now: c.last}
 }
 
-// now is the time of the last answer.
+// now returns the time of the last response.
 func (c *serverClock) now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()

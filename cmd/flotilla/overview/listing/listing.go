@@ -1,8 +1,7 @@
 // Package listing reads the control plane in few requests.
 //
-// In go the flags of a call; out come a client that knows from kubectl's cache what
-// is served, and the objects of lists, page by page. It writes nothing by itself
-// and keeps nothing.
+// In go the flags of a call; out come a client that takes the served APIs from kubectl's cache, and the
+// objects of lists, page by page. It writes nothing by itself and caches nothing.
 package listing
 
 import (
@@ -25,8 +24,8 @@ import (
 	"github.com/flotilla-io/flotilla/internal/setback"
 )
 
-// Hub reads and writes the control plane. It knows what the control plane serves
-// from the cache that kubectl keeps, so that it needs few requests.
+// Hub returns a client of the control plane. It takes the served APIs from kubectl's cache, so that it
+// needs few requests.
 func Hub(f *fleet.Flags) (client.WithWatch, error) {
 	cfg, err := f.Config()
 	if err != nil {
@@ -39,7 +38,7 @@ func Hub(f *fleet.Flags) (client.WithWatch, error) {
 	return HubAt(cfg, mapper)
 }
 
-// HubAt is Hub for who reaches the control plane by a config of its own.
+// HubAt is Hub for callers with their own configuration.
 func HubAt(cfg *rest.Config, mapper apimeta.RESTMapper) (client.WithWatch, error) {
 	reported, clock := &notices{}, &serverClock{}
 	cfg = rest.CopyConfig(cfg)
@@ -52,7 +51,7 @@ func HubAt(cfg *rest.Config, mapper apimeta.RESTMapper) (client.WithWatch, error
 	return &attentive{WithWatch: hub, reported: reported, clock: clock, opened: setback.Opened(cfg)}, nil
 }
 
-// attentive keeps what the control plane says of itself beside its answers.
+// attentive keeps what the control plane adds to its responses: warnings and times.
 type attentive struct {
 	client.WithWatch
 	reported *notices
@@ -60,8 +59,8 @@ type attentive struct {
 	opened   func(context.Context) (int64, error)
 }
 
-// Notice returns why the control plane stores nothing new, if it announced that since it
-// was asked last; empty otherwise.
+// Notice returns why the control plane stores nothing new, if it has announced that since the last call;
+// empty otherwise.
 func Notice(hub client.Reader) string {
 	a, ok := hub.(*attentive)
 	if !ok {
@@ -88,7 +87,7 @@ func (n *notices) HandleWarningHeader(_ int, _, text string) {
 	n.last = text
 }
 
-// PageSize is how many objects one answer of the control plane holds.
+// PageSize is the limit of objects in one response of a list.
 const PageSize = 500
 
 // Pages calls each with list, page by page.
@@ -105,7 +104,7 @@ func Pages[L client.ObjectList](ctx context.Context, hub client.Reader, list L, 
 	}
 }
 
-// Each returns what hands every object of a list on, page by page.
+// Each returns a function that calls take with every object of a list, page by page.
 func Each[L client.ObjectList, T any](ctx context.Context, hub client.Reader, list L, take func(*T), opts ...client.ListOption) func() error {
 	return func() error {
 		var wrong error

@@ -9,9 +9,9 @@ import (
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 )
 
-// Overrides returns what calls found for the overrides of a namespace, or of all, and for those
-// of the whole fleet. Those that the caller may not read are left out: they make for notes only,
-// and keep nobody from saying that all is ready.
+// Overrides returns a function that calls found for the overrides of a namespace, or of all, and for
+// those of the whole fleet. It skips those that the user may not read: they are used for notes only, and
+// do not affect whether everything is ready.
 func Overrides(ctx context.Context, hub client.Reader, namespace string, found func(policyv1alpha1.Override)) func() error {
 	return func() error {
 		for _, read := range []func() error{

@@ -11,18 +11,18 @@ import (
 	"github.com/flotilla-io/flotilla/policies/rollup"
 )
 
-// mostReleased is how many templates are read that no policy carries: each costs a request.
+// mostReleased is how many templates without a policy are read: each costs a request.
 const mostReleased = 20
 
-// Released reads templates that no policy carries any more, though clusters run them. Hub must be
-// set. It is not for use from several goroutines.
+// Released reads templates that no policy propagates any more although clusters run them. Hub must be
+// set. It is not safe for concurrent use.
 type Released struct {
 	Hub  client.Reader
 	read int
 }
 
-// Template is that of a binding, which shows whether it was edited since; nil where a policy
-// carries it, and where it is not known.
+// Template returns the template of a binding, to see whether it was changed since; nil if a policy
+// propagates it, or if it cannot be read.
 func (r *Released) Template(ctx context.Context, b workv1alpha2.Binding) *unstructured.Unstructured {
 	if r.read == mostReleased || !rollup.Released(b) || len(plan.Targets(plan.SpecOf(b))) == 0 {
 		return nil

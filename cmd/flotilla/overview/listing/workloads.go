@@ -19,18 +19,18 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/customizations"
 )
 
-// Workloads are the kinds of which nothing comes unless a policy carries them, and claims.
+// Workloads are the kinds that have no effect unless a policy propagates them, and claims.
 var Workloads = []schema.GroupVersionKind{
 	appsv1.SchemeGroupVersion.WithKind("DaemonSet"), appsv1.SchemeGroupVersion.WithKind("Deployment"), appsv1.SchemeGroupVersion.WithKind("StatefulSet"),
 	batchv1.SchemeGroupVersion.WithKind("CronJob"), batchv1.SchemeGroupVersion.WithKind("Job"), corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"),
 }
 
-// rare are kinds of Kubernetes that few commit.
+// rare are kinds of Kubernetes that are seldom committed.
 var rare = []schema.GroupVersionKind{
 	appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), corev1.SchemeGroupVersion.WithKind("Pod"), corev1.SchemeGroupVersion.WithKind("ReplicationController"),
 }
 
-// Metadata hands on the metadata of all objects of a kind in namespaces.
+// Metadata calls take with the metadata of all objects of a kind in namespaces.
 func Metadata(ctx context.Context, hub client.Reader, gvk schema.GroupVersionKind, namespaces []string, take func(*metav1.PartialObjectMetadata)) error {
 	for _, ns := range namespaces {
 		list := &metav1.PartialObjectMetadataList{}
@@ -46,8 +46,8 @@ func Metadata(ctx context.Context, hub client.Reader, gvk schema.GroupVersionKin
 	return nil
 }
 
-// OtherWorkloads is Metadata of the further kinds: rare ones of Kubernetes, and others whose replicas or parts the fleet
-// knows. Who may not read these misses nothing that is likely to be there.
+// OtherWorkloads is Metadata for further kinds: rare ones of Kubernetes, and others whose replicas or components the
+// fleet can interpret. It skips kinds that the user may not read.
 func OtherWorkloads(ctx context.Context, hub client.Reader, namespaces []string, take func(*metav1.PartialObjectMetadata)) error {
 	others, err := others(ctx, hub)
 	if err != nil {

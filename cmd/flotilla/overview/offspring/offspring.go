@@ -22,40 +22,40 @@ var chains = map[string][]string{
 
 // Family is a workload and what it owns.
 type Family struct {
-	// Names are "Kind/name" of all, the workload included.
+	// Names has "Kind/name" of all objects, the workload included.
 	Names map[string]bool
-	// Pods are those that are its own, or the Pod that it is itself.
+	// Pods are the Pods of the workload, or the Pod that it is itself.
 	Pods []*corev1.Pod
 }
 
-// Below are the kinds that objects of a kind own, in the order of ownership.
+// Below returns the kinds that objects of a kind own, in the order of ownership.
 func Below(kind string) []string { return chains[kind] }
 
 // Has reports whether there may be Pods below an object of the kind.
 func Has(kind string) bool { return kind == "Pod" || chains[kind] != nil }
 
-// Of returns what the object owns. Of a kind that owns nothing it is the object alone. What
-// the caller may not list is an error.
+// Of returns what an object owns; only the object itself for kinds that own nothing. It fails if the
+// user may not list the owned kinds.
 func Of(ctx context.Context, set kubernetes.Interface, namespace, kind, name string) (Family, error) {
 	return In(set, namespace).Of(ctx, kind, name)
 }
 
-// Namespace is what one namespace of a cluster holds. Each kind is listed once, when it is
-// needed. Use In; it is not for use from several goroutines.
+// Namespace caches the objects of one namespace of a cluster. It lists each kind once, when it is
+// needed. Use In. It is not safe for concurrent use.
 type Namespace struct {
 	set   kubernetes.Interface
 	name  string
 	lists map[string][]metav1.Object
-	// warnings is nil until they were asked for.
+	// warnings is nil until they are listed.
 	warnings []corev1.Event
 }
 
-// In is a namespace, of which nothing is read yet.
+// In returns a namespace with an empty cache.
 func In(set kubernetes.Interface, name string) *Namespace {
 	return &Namespace{set: set, name: name, lists: map[string][]metav1.Object{}}
 }
 
-// Of is what the object owns, as the function of that name says.
+// Of is the function Of with the cache of the namespace.
 func (n *Namespace) Of(ctx context.Context, kind, name string) (Family, error) {
 	out := Family{Names: map[string]bool{kind + "/" + name: true}}
 	if kind == "Pod" {
@@ -84,7 +84,7 @@ func (n *Namespace) Of(ctx context.Context, kind, name string) (Family, error) {
 	return out, nil
 }
 
-// Warnings are the Warnings of the namespace, as they were when they were first asked for.
+// Warnings returns the Warnings of the namespace, as of the first call.
 func (n *Namespace) Warnings(ctx context.Context) ([]corev1.Event, error) {
 	if n.warnings != nil {
 		return n.warnings, nil
@@ -97,8 +97,7 @@ func (n *Namespace) Warnings(ctx context.Context) ([]corev1.Event, error) {
 	return n.warnings, nil
 }
 
-// listed are the objects of one of the kinds in chains, as they were when they were first
-// asked for.
+// listed returns the objects of one of the kinds in chains, as of the first call.
 func (n *Namespace) listed(ctx context.Context, kind string) ([]metav1.Object, error) {
 	if objects, read := n.lists[kind]; read {
 		return objects, nil
@@ -110,7 +109,7 @@ func (n *Namespace) listed(ctx context.Context, kind string) ([]metav1.Object, e
 	return objects, err
 }
 
-// listed are the objects of one of the kinds in chains.
+// listed lists the objects of one of the kinds in chains.
 func listed(ctx context.Context, set kubernetes.Interface, namespace, kind string) ([]metav1.Object, error) {
 	var out []metav1.Object
 	switch kind {

@@ -1,8 +1,8 @@
-// Package presence reports whether what somebody names is on a server, so that a typo does
-// not look like quiet.
+// Package presence reports whether an object that a user names is on a server, so that a typo does
+// not look like an object without Events.
 //
-// In go a server and a name; out comes whether it is there. Who may not know, or is not
-// answered, does not read that it is missing.
+// In go a server and a name; out comes whether the object is there. If the user may not read it, or
+// the server does not answer, it is not reported as missing.
 package presence
 
 import (
@@ -18,8 +18,8 @@ import (
 	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 )
 
-// Namespace reports whether the namespace may be on the server; the empty name stands for all
-// of them, and always is.
+// Namespace reports whether the namespace may be on the server. The empty name means all namespaces,
+// for which it returns true.
 func Namespace(ctx context.Context, set kubernetes.Interface, name string) bool {
 	if name == "" {
 		return true
@@ -28,8 +28,8 @@ func Namespace(ctx context.Context, set kubernetes.Interface, name string) bool 
 	return !apierrors.IsNotFound(err)
 }
 
-// Object reports whether an object may be on the server. Word is its kind as people write
-// it; one that the server does not serve has no objects there.
+// Object reports whether an object may be on the server. word is its kind as people write it. A kind
+// that the server does not serve has no objects there.
 func Object(ctx context.Context, server cmdutil.Factory, word, namespace, name string) bool {
 	mapper, err := server.ToRESTMapper()
 	if err != nil {
@@ -57,8 +57,8 @@ func Object(ctx context.Context, server cmdutil.Factory, word, namespace, name s
 	return !apierrors.IsNotFound(err)
 }
 
-// Kind is the kind that a word means on a server; one that it does not know is taken as it
-// is, as another may know it.
+// Kind returns the kind for a word on a server. It returns an unknown word unchanged, because another
+// server may know it.
 func Kind(server cmdutil.Factory, word string) string {
 	mapper, err := server.ToRESTMapper()
 	if err != nil {
@@ -71,8 +71,8 @@ func Kind(server cmdutil.Factory, word string) string {
 	return gvk.Kind
 }
 
-// Named is an object as a server calls it that people name by a word and a name, without content. It errs for a word that the server
-// does not know.
+// Named returns an object without content, with the server's kind for a word. It returns an error for a word that
+// the server does not know.
 func Named(server cmdutil.Factory, word, namespace, name string) (*unstructured.Unstructured, error) {
 	mapper, err := server.ToRESTMapper()
 	if err != nil {
@@ -94,7 +94,7 @@ func Named(server cmdutil.Factory, word, namespace, name string) (*unstructured.
 	return obj, nil
 }
 
-// find returns the kind that a word means: deployment, deploy, deployments.v1.apps.
+// find returns the kind for a word such as deployment, deploy or deployments.v1.apps.
 func find(mapper meta.RESTMapper, word string) (schema.GroupVersionKind, error) {
 	versioned, plain := schema.ParseResourceArg(strings.ToLower(word))
 	if versioned != nil {

@@ -1,11 +1,10 @@
 // Package readiness counts the clusters in which a set of objects is ready.
 //
-// In go, for each object, the clusters that it is placed in and those where it is ready; out comes the number of clusters
-// that any of the objects is placed in, and the number of those where all of theirs are ready. It knows no objects, and does
-// no I/O.
+// In go, for each object, the clusters in which it is placed and those in which it is ready; out come the number of
+// clusters with any of the objects, and the number of those in which all of their objects are ready. It does no I/O.
 package readiness
 
-// Clusters are those of a set of objects. The zero value has none.
+// Clusters are the clusters of a set of objects. The zero value has none.
 type Clusters struct {
 	missing map[string]int // by cluster: objects that are not ready there
 }

@@ -18,10 +18,10 @@ import (
 
 // Entry is one Event.
 type Entry struct {
-	// Server is the cluster that it is from, or what the control plane is called.
+	// Server is the name of its cluster, or the name for the control plane.
 	Server    string `json:"cluster"`
 	Namespace string `json:"namespace"`
-	// Last and First are when it happened; Count is how often.
+	// Last and First are the times of its occurrences; Count is their number.
 	Last    metav1.Time `json:"last"`
 	First   metav1.Time `json:"first"`
 	Count   int32       `json:"count"`
@@ -55,7 +55,7 @@ func Of(server string, e *corev1.Event) Entry {
 	if out.Last.IsZero() {
 		out.Last = out.First
 	}
-	if written := written(e); out.Last.Time.After(written.Add(time.Minute)) { // whoever reported it has another clock
+	if written := written(e); out.Last.Time.After(written.Add(time.Minute)) { // the reporter's clock differs
 		out.Last = written
 	}
 	if out.First.After(out.Last.Time) {
@@ -65,7 +65,7 @@ func Of(server string, e *corev1.Event) Entry {
 	return out
 }
 
-// written is when the server last took a version of an Event, by its own clock.
+// written returns when the server last stored a version of an Event, by its own clock.
 func written(e *corev1.Event) metav1.Time {
 	last := e.CreationTimestamp
 	for _, f := range e.ManagedFields {
@@ -79,8 +79,7 @@ func written(e *corev1.Event) metav1.Time {
 	return last
 }
 
-// Sort orders entries by time, the oldest first, and by what they are about where
-// that is equal.
+// Sort sorts entries by time, the oldest first, and entries of the same time by their objects.
 func Sort(entries []Entry) {
 	slices.SortStableFunc(entries, func(a, b Entry) int {
 		return cmp.Or(a.Last.Time.Compare(b.Last.Time), cmp.Compare(a.Server, b.Server), cmp.Compare(a.Namespace, b.Namespace),
@@ -88,15 +87,15 @@ func Sort(entries []Entry) {
 	})
 }
 
-// Filter says which entries are meant. The zero value means all.
+// Filter selects entries. The zero value selects all.
 type Filter struct {
-	// Types are those of Events, in any case.
+	// Types are the types of Events, in any letter case; none means all.
 	Types []string
 	// Objects are "Kind/name"; none means all.
 	Objects map[string]bool
 }
 
-// Has reports whether an entry is meant.
+// Has reports whether the filter selects an entry.
 func (f Filter) Has(e Entry) bool {
 	if len(f.Types) > 0 && !slices.ContainsFunc(f.Types, func(t string) bool { return strings.EqualFold(t, e.Type) }) {
 		return false
@@ -107,7 +106,7 @@ func (f Filter) Has(e Entry) bool {
 // TextOptions change what Text shows.
 type TextOptions struct {
 	Now time.Time
-	// Namespaces adds their column.
+	// Namespaces adds the column for namespaces.
 	Namespaces bool
 	// NoHeader leaves the header out, for rows that follow others.
 	NoHeader bool
@@ -122,7 +121,7 @@ func Text(w io.Writer, entries []Entry, opts TextOptions) error {
 			cells = append(cells, excerpt.Line(namespace))
 		}
 		for _, cell := range others {
-			cells = append(cells, excerpt.Line(cell)) // a member's server says what it likes
+			cells = append(cells, excerpt.Line(cell)) // text from a member may contain anything
 		}
 		_, _ = fmt.Fprintln(table, strings.Join(cells, "\t")) // Flush errs
 	}
@@ -135,7 +134,7 @@ func Text(w io.Writer, entries []Entry, opts TextOptions) error {
 	return table.Flush()
 }
 
-// seen is "3m", or "3m (x5 over 1h)".
+// seen returns "3m", or "3m (x5 over 1h)".
 func seen(e Entry, now time.Time) string {
 	age := func(at metav1.Time) string { return duration.HumanDuration(max(now.Sub(at.Time), 0)) }
 	if e.Count > 1 {

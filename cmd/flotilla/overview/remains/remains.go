@@ -1,7 +1,7 @@
 // Package remains finds what is left of an object that is not on the control plane any more.
 //
-// In go the control plane and the name of an object; out come the Works that still carry it to clusters, and who removed it,
-// as far as Kustomizations and their Events say so. What may not be read is not known. It writes nothing.
+// In go the control plane and the name of an object; out come the Works that still have it, and who removed it
+// according to Kustomizations and their Events. It skips what the user may not read, and writes nothing.
 package remains
 
 import (
@@ -27,9 +27,9 @@ import (
 
 // Found is what is left of an object. The zero value is nothing.
 type Found struct {
-	// Sentences are about who removed it, and what comes of it.
+	// Sentences describe who removed it, and what follows from that.
 	Sentences []string
-	// Works carry it still. Sorted.
+	// Works are the Works that still have it, sorted.
 	Works []*workv1alpha1.Work
 }
 
@@ -51,8 +51,8 @@ func Of(ctx context.Context, hub client.Reader, obj *unstructured.Unstructured) 
 	return Found{Sentences: sentences, Works: works}, nil
 }
 
-// Works returns the Works that carry an object by their name, which leaves its group out. Those of a namespace are found in no
-// other way.
+// Works returns the Works of an object by their name, which does not contain the object's group. The Works of a
+// namespace can be found in no other way.
 func Works(ctx context.Context, hub client.Reader, kind, namespace, name string) ([]*workv1alpha1.Work, error) {
 	var works []*workv1alpha1.Work
 	var errs []error
@@ -80,7 +80,7 @@ func carries(w *workv1alpha1.Work, id inventory.ID) bool {
 	})
 }
 
-// sentences are what Kustomizations, and their Events, report of an object.
+// sentences returns what Kustomizations and their Events report about an object.
 func sentences(ctx context.Context, hub client.Reader, id inventory.ID) ([]string, error) {
 	var out []string
 	err := each(ctx, hub, id.Namespace, &kustomizev1.KustomizationList{}, func(ks *kustomizev1.Kustomization) {
@@ -106,7 +106,7 @@ func sentences(ctx context.Context, hub client.Reader, id inventory.ID) ([]strin
 	return slices.Insert(out, 0, by), nil
 }
 
-// each lists all objects, or, for who may not, those of a namespace, or none.
+// each lists all objects, or those of a namespace if the user may not list all, or none.
 func each[L client.ObjectList, T any](ctx context.Context, hub client.Reader, namespace string, list L, take func(*T), opts ...client.ListOption) error {
 	err := listing.Each(ctx, hub, list, take, opts...)()
 	if apierrors.IsForbidden(err) && namespace != "" {
@@ -118,7 +118,7 @@ func each[L client.ObjectList, T any](ctx context.Context, hub client.Reader, na
 	return err
 }
 
-// statusSays is what the status of a Kustomization says of an object that is not there; empty for nothing.
+// statusSays returns what the status of a Kustomization contains about a missing object; empty if nothing.
 func statusSays(ks *kustomizev1.Kustomization, id inventory.ID) string {
 	of := fmt.Sprintf("Kustomization %s/%s", ks.Namespace, ks.Name)
 	entries, err := inventory.Read(ks.Status.Inventory)
@@ -146,10 +146,10 @@ func shown(revision string) string {
 	return excerpt.Line(revision)
 }
 
-// deletes finds the revision, and what was deleted, in the message of an Event about a revision that stands.
+// deletes matches the revision, and what was deleted, in the message of an Event about an applied revision.
 var deletes = regexp.MustCompile(`^(?:Applied revision: |Removed what had left revision )(\S+?):? .*\b\d+ deleted: ([^;)]+)`)
 
-// removal is the revision by which an object was removed, as an Event says; only the first few of many are named there.
+// removal returns the revision that removed an object, from the message of an Event, which names only the first few.
 func removal(message string, id inventory.ID) (revision string, removes bool) {
 	found := deletes.FindStringSubmatch(message)
 	if found == nil {

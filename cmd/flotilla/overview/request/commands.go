@@ -18,7 +18,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/command"
 )
 
-// Commands are those of this package.
+// Commands returns the commands of this package.
 func Commands(f *fleet.Flags, now clock.Clock) []*cobra.Command {
 	return []*cobra.Command{newReconcileCommand(f, now), newSuspendCommand(f), newResumeCommand(f, now), newRebalanceCommand(f, now)}
 }
@@ -42,7 +42,7 @@ func (o *requestOptions) requester(out io.Writer) (*requester, error) {
 	return &requester{hub: hub, clock: o.clock, out: out, namespace: namespace, timeout: o.timeout}, fleet.Describe(err)
 }
 
-// perKind makes "VERB source git" and "VERB kustomization".
+// perKind adds "VERB source git" and "VERB kustomization" to a verb.
 func perKind(verb *cobra.Command, build func(what *followed) *cobra.Command) *cobra.Command {
 	git := build(gitRepositories)
 	source := &cobra.Command{Use: "source", Aliases: []string{"sources"}, Short: git.Short, Args: needsCommand}
@@ -55,7 +55,7 @@ func perKind(verb *cobra.Command, build func(what *followed) *cobra.Command) *co
 	return verb
 }
 
-// needsCommand refuses a call without one of the commands below.
+// needsCommand returns an error for a call without a subcommand.
 func needsCommand(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		if kind, name, ok := strings.Cut(args[0], "/"); ok {
@@ -99,10 +99,10 @@ func completeNames(f *fleet.Flags, what *followed) cobra.CompletionFunc {
 	}
 }
 
-// defaultTimeout is Flux's.
+// defaultTimeout is the same as Flux's.
 const defaultTimeout = 5 * time.Minute
 
-// several makes a command about the objects that are named, or all.
+// several returns a command about named objects, or all.
 func (o *requestOptions) several(what *followed, short string, run func(context.Context, *requester, []client.Object) error) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: what.words[0] + " NAME...", Aliases: what.words[1:], Short: short, ValidArgsFunction: completeNames(o.flags, what),

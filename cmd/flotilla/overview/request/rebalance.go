@@ -63,13 +63,13 @@ has it. A WorkloadRebalancer is written, which goes after five minutes.`,
 	return cmd
 }
 
-// rebalancerStays is for how long what was asked for can be looked at. Seconds.
+// rebalancerStays is for how many seconds a finished WorkloadRebalancer is kept.
 const rebalancerStays = 300
 
-// poll is the time between two looks at what sends no event.
+// poll is the time between two reads of objects that are not watched.
 const poll = 200 * time.Millisecond
 
-// rebalance asks for templates to be placed anew, and says where each runs once that is decided.
+// rebalance requests a new placement of templates, and prints where each runs once that is decided.
 func (r *requester) rebalance(ctx context.Context, templates []*unstructured.Unstructured) error {
 	rebalancer := &appsv1alpha1.WorkloadRebalancer{ObjectMeta: metav1.ObjectMeta{GenerateName: "rebalance-"}}
 	rebalancer.Spec.TTLSecondsAfterFinished = ptr.To[int32](rebalancerStays)
@@ -103,7 +103,7 @@ func (r *requester) rebalance(ctx context.Context, templates []*unstructured.Uns
 	return errors.Join(failed...)
 }
 
-// absent says of an object that is not there which one is meant, and how those of its namespace are listed.
+// absent explains the error for a missing object: with a similar name, and how to list the objects of its namespace.
 func (r *requester) absent(ctx context.Context, err error) error {
 	var status apierrors.APIStatus
 	kind := fleet.Absent(err)
@@ -136,7 +136,7 @@ func (r *requester) binding(ctx context.Context, kind, namespace, name string) (
 	return b, r.hub.Get(ctx, client.ObjectKey{Namespace: namespace, Name: workv1alpha2.BindingName(kind, name)}, b)
 }
 
-// notCarried is why a template without a binding is not placed anew.
+// notCarried returns the error that a template without a binding is not placed anew.
 func notCarried(kind, namespace, name string) error {
 	return fmt.Errorf("%s %s is not placed anew: no policy carries it: flotilla explain %s",
 		kind, titleOf(namespace, name), objectOf(appsv1alpha1.ObjectReference{Kind: kind, Namespace: namespace, Name: name}))
@@ -144,7 +144,7 @@ func notCarried(kind, namespace, name string) error {
 
 func titleOf(namespace, name string) string { return strings.TrimPrefix(namespace+"/"+name, "/") }
 
-// placed says where a template runs once that is decided.
+// placed waits for the decision, and prints where a template runs.
 func (r *requester) placed(ctx context.Context, observed appsv1alpha1.ObservedWorkload) error {
 	of := observed.Workload
 	switch {
@@ -169,12 +169,12 @@ func (r *requester) placed(ctx context.Context, observed appsv1alpha1.ObservedWo
 	return nil
 }
 
-// settled is how long the scheduler may take to answer a request. What fails again as it did before is not written
-// again, so that only time tells that it was tried.
+// settled is how long the scheduler may take to answer a request. It does not write the same failure again, so only the
+// time that has passed shows that it tried.
 const settled = 3 * time.Second
 
-// unplaced says why a binding is not placed anew, which was asked for so long ago; empty where it is, or that is not
-// decided yet.
+// unplaced returns why a binding is not placed anew; empty if it is, or if that is not decided yet. ago is the time
+// since the request.
 func unplaced(b workv1alpha2.Binding, ago time.Duration) string {
 	spec := b.BindingSpec()
 	if s := spec.Suspension; s != nil && ptr.Deref(s.Scheduling, false) {
@@ -191,7 +191,7 @@ func unplaced(b workv1alpha2.Binding, ago time.Duration) string {
 	return strings.TrimSuffix(record.Message, ".")
 }
 
-// stays says where a template goes on to run that is not placed anew.
+// stays returns where a template keeps running that is not placed anew.
 func stays(b workv1alpha2.Binding) string {
 	if clusters := b.BindingSpec().Clusters; len(clusters) > 0 {
 		return "stays in " + placement.Text(clusters)
@@ -199,7 +199,7 @@ func stays(b workv1alpha2.Binding) string {
 	return "is placed nowhere"
 }
 
-// objectOf is a template as commands take it.
+// objectOf returns a template as the arguments of a command.
 func objectOf(of appsv1alpha1.ObjectReference) string {
 	return strings.ToLower(of.Kind) + "/" + of.Name + inNamespace(of.Namespace)
 }
@@ -211,7 +211,7 @@ func inNamespace(namespace string) string {
 	return " -n " + namespace
 }
 
-// until looks again and again, until something holds.
+// until polls until holds returns true.
 func (r *requester) until(ctx context.Context, holds func(context.Context) (bool, error)) error {
 	err := wait.PollUntilContextCancel(ctx, poll, true, func(ctx context.Context) (bool, error) {
 		ok, err := holds(ctx)

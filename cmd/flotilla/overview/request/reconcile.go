@@ -47,7 +47,7 @@ interval is over, and wait for what comes of it.`,
 	})
 }
 
-// reconcileSource asks for a look at the source of a Kustomization.
+// reconcileSource requests a reconciliation of the source of a Kustomization.
 func (r *requester) reconcileSource(ctx context.Context, name string) error {
 	obj, err := r.get(ctx, kustomizations, r.namespace, name)
 	if err != nil {
@@ -64,7 +64,7 @@ func (r *requester) reconcileSource(ctx context.Context, name string) error {
 	return r.reconcile(ctx, gitRepositories, namespace, ref.Name)
 }
 
-// sourceRef is the source of a Kustomization.
+// sourceRef returns the reference to the source of a Kustomization.
 func sourceRef(ks client.Object) kustomizev1.CrossNamespaceSourceReference {
 	return ks.(*kustomizev1.Kustomization).Spec.SourceRef
 }

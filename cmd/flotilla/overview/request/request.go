@@ -24,12 +24,12 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
 )
 
-// followed is a kind of Flux that can be asked to look again, and be suspended.
+// followed is a kind of Flux that can be reconciled on request, and suspended.
 type followed struct {
 	kind   string
 	plural string
 	words  []string // on the command line
-	path   string   // what stands between a verb and a name
+	path   string   // the words between a verb and a name
 	object func() client.Object
 	list   func() client.ObjectList
 	// read returns what the loops wrote.
@@ -37,7 +37,7 @@ type followed struct {
 	done string // "fetched revision %s"
 }
 
-// progress is how far a loop is with an object.
+// progress is the progress of a loop with an object.
 type progress struct {
 	suspended  bool
 	handled    string
@@ -71,7 +71,7 @@ var kustomizations = &followed{
 	},
 }
 
-// requester asks loops to do something and waits until they have.
+// requester sends requests to loops, and waits until they are handled.
 type requester struct {
 	hub       client.WithWatch
 	clock     clock.Clock
@@ -103,7 +103,7 @@ func (r *requester) get(ctx context.Context, what *followed, namespace, name str
 	return obj, fleet.Describe(err)
 }
 
-// reconcile asks for a look at an object now, and waits for its outcome.
+// reconcile requests a reconciliation of an object, and waits for the outcome.
 func (r *requester) reconcile(ctx context.Context, what *followed, namespace, name string) error {
 	obj, err := r.get(ctx, what, namespace, name)
 	if err != nil {
@@ -121,7 +121,7 @@ func (r *requester) reconcile(ctx context.Context, what *followed, namespace, na
 	return r.wait(ctx, what, obj, token)
 }
 
-// wait waits until the loop has handled a request, or, without one, has seen the object as it is, and says what came of it.
+// wait waits until the loop has handled a request, or, without one, the current object, and prints the outcome.
 func (r *requester) wait(ctx context.Context, what *followed, obj client.Object, request string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, r.timeout, errTimeout)
 	defer cancel()
@@ -147,14 +147,14 @@ type waiting struct {
 	obj     client.Object
 	request string
 	message string
-	// latest is the object as it was seen last, if it waits for others; nil if not.
+	// latest is the last seen object if it waits for dependencies; nil if not.
 	latest client.Object
 }
 
-// lookAgain is how often it is looked at those that an object waits for: it does not report them.
+// lookAgain is how often the dependencies of a waiting object are read, because it does not report them.
 const lookAgain = 2 * time.Second
 
-// watch follows the object until its end, or that of the connection.
+// watch watches the object until the wait is over, or the connection ends.
 func (w *waiting) watch(ctx context.Context) (ended bool, err error) {
 	watcher, err := w.hub.Watch(ctx, w.what.list(), client.InNamespace(w.obj.GetNamespace()), client.MatchingFields{"metadata.name": w.obj.GetName()})
 	if err != nil {
@@ -200,7 +200,7 @@ func (w *waiting) judge(ctx context.Context, now client.Object) (ended bool, err
 	if ready == nil {
 		return false, nil
 	}
-	// What waits for a dependency goes on by itself.
+	// An object that waits for a dependency continues by itself.
 	waiting := ready.Status == metav1.ConditionUnknown || ready.Reason == meta.DependencyNotReadyReason
 	if waiting && ready.Message != w.message {
 		w.say(waits, "%s", excerpt.Line(ready.Message))
@@ -224,7 +224,7 @@ func (w *waiting) judge(ctx context.Context, now client.Object) (ended bool, err
 	}
 }
 
-// stuck reports whether what a Kustomization depends on needs a person, and what is wrong there.
+// stuck reports whether a dependency of a Kustomization needs a person, and returns an error about it.
 func (w *waiting) stuck(ctx context.Context, now client.Object, ready *metav1.Condition) (ended bool, err error) {
 	ks, is := now.(*kustomizev1.Kustomization)
 	if !is {
@@ -237,7 +237,7 @@ func (w *waiting) stuck(ctx context.Context, now client.Object, ready *metav1.Co
 	return true, fmt.Errorf("%s is not ready: %s: %s; %s", nameOf(w.what, w.obj), ready.Reason, ready.Message, why)
 }
 
-// gaveUp is the error of a wait that a deadline or the user ended.
+// gaveUp returns the error of a wait that a timeout or the user ended.
 func (w *waiting) gaveUp(ctx context.Context) error {
 	if !errors.Is(context.Cause(ctx), errTimeout) {
 		return ctx.Err()
@@ -249,7 +249,7 @@ func (w *waiting) gaveUp(ctx context.Context) error {
 	return fmt.Errorf("%s is not ready after %s: %s", nameOf(w.what, w.obj), w.timeout, message)
 }
 
-// nameOf is "Kind namespace/name".
+// nameOf returns "Kind namespace/name".
 func nameOf(what *followed, obj client.Object) string {
 	return what.kind + " " + obj.GetNamespace() + "/" + obj.GetName()
 }
@@ -271,7 +271,7 @@ func (r *requester) suspend(ctx context.Context, what *followed, obj client.Obje
 	return nil
 }
 
-// chosen are the objects that are named, or all of the namespace.
+// chosen returns the named objects, or all in the namespace.
 func (r *requester) chosen(ctx context.Context, what *followed, names []string, all bool) ([]client.Object, error) {
 	var out []client.Object
 	for _, name := range names {
@@ -296,7 +296,7 @@ func (r *requester) chosen(ctx context.Context, what *followed, names []string, 
 	return out, fleet.Describe(err)
 }
 
-// command is how the kind is called on the command line.
+// command returns the words for the kind on the command line.
 func (w *followed) command() string {
 	if slices.Contains(w.words, "git") {
 		return "source git"

@@ -19,15 +19,15 @@ import (
 	"github.com/flotilla-io/flotilla/policies/hubclaim"
 )
 
-// hubPlan is what resume hub says with -o json.
+// hubPlan is the output of resume hub with -o json.
 type hubPlan struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"` // HubPlan
 	// Hold is why the control plane waits; nil if it does not.
 	Hold *hubclaim.Hold `json:"hold,omitempty"`
-	// Plan is what it does when it goes on.
+	// Plan is what it does when it continues.
 	setback.Plan `json:",inline"`
-	// Resumed says that it goes on.
+	// Resumed is true if it continues.
 	Resumed bool `json:"resumed"`
 }
 
@@ -110,7 +110,8 @@ func resumeHub(cmd *cobra.Command, f *fleet.Flags, now clock.Clock, dry bool, ou
 	return err
 }
 
-// mayGoOn errs while it is not known what would be done in clusters that answer.
+// mayGoOn returns an error while another copy of the control plane acts in clusters, or while it is not
+// known what would be done in clusters that answer.
 func (p *hubPlan) mayGoOn() error {
 	switch {
 	case len(p.Elsewhere) > 0:
@@ -121,8 +122,8 @@ func (p *hubPlan) mayGoOn() error {
 	return nil
 }
 
-// judged errs while nobody runs the loops: they are who finds out that the control
-// plane was set back.
+// judged returns an error while nobody runs the loops, which find out whether the control plane was
+// restored from an older backup.
 func judged(ctx context.Context, hub client.Reader) error {
 	since, err := listing.Leaderless(ctx, hub)
 	if err != nil || since == "" {
@@ -131,7 +132,7 @@ func judged(ctx context.Context, hub client.Reader) error {
 	return fmt.Errorf("%s, so that it is not known whether the control plane was set back: ask again once flotilla status says that somebody does", since)
 }
 
-// text says what is known before it goes on, or where it is only shown.
+// text prints the plan, before it is carried out or in a dry run.
 func (p *hubPlan) text(out io.Writer, dry bool) error {
 	if p.Hold == nil && len(p.Elsewhere) == 0 {
 		_, err := fmt.Fprintln(out, "the control plane does not wait, as far as clusters were looked at since it started: there is nothing to resume")

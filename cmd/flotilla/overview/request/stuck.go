@@ -15,15 +15,15 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// dependencies finds out whether those of a Kustomization may still become ready by themselves. What its reader may
-// not see may.
+// dependencies checks whether the dependencies of a Kustomization may still become ready by themselves. Those that
+// cannot be read count as if they may.
 type dependencies struct {
 	hub client.Reader
 	met map[client.ObjectKey]bool
 }
 
-// stuck says which dependency of a Kustomization will not become ready before somebody does something, and what is
-// wrong there; empty while all may.
+// stuck returns which dependency of a Kustomization will not become ready without a person, and what is wrong with
+// it; empty if all may become ready.
 func (d dependencies) stuck(ctx context.Context, ks *kustomizev1.Kustomization) string {
 	d.met[client.ObjectKeyFromObject(ks)] = true
 	for _, ref := range ks.Spec.DependsOn {
@@ -31,7 +31,7 @@ func (d dependencies) stuck(ctx context.Context, ks *kustomizev1.Kustomization) 
 		if key.Namespace == "" {
 			key.Namespace = ks.Namespace
 		}
-		if d.met[key] || ref.ReadyExpr != "" { // which says itself what it waits for
+		if d.met[key] || ref.ReadyExpr != "" { // an expression defines what it waits for
 			continue
 		}
 		if why := d.lasting(ctx, ks, key); why != "" {
@@ -41,7 +41,7 @@ func (d dependencies) stuck(ctx context.Context, ks *kustomizev1.Kustomization) 
 	return ""
 }
 
-// lasting says what is wrong with one dependency of ks, unless that may pass.
+// lasting returns what is wrong with one dependency of ks; empty if that may pass.
 func (d dependencies) lasting(ctx context.Context, ks *kustomizev1.Kustomization, key client.ObjectKey) string {
 	dep := &kustomizev1.Kustomization{}
 	err := d.hub.Get(ctx, key, dep)
@@ -74,8 +74,8 @@ func (d dependencies) tried(ctx context.Context, ks *kustomizev1.Kustomization) 
 	return ks.Status.LastAttemptedRevision == source.Status.Artifact.Revision
 }
 
-// madeAll reports whether whoever applied a Kustomization, if a Kustomization did, is done with the latest revision:
-// before, it may make others.
+// madeAll reports whether the Kustomization that applied ks, if there is one, has finished the latest revision: before
+// that, it may still create others.
 func (d dependencies) madeAll(ctx context.Context, ks *kustomizev1.Kustomization) bool {
 	key, owned := inventory.OwnerOf(ks)
 	if !owned {

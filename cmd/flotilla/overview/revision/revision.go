@@ -1,4 +1,4 @@
-// Package revision finds the file in a commit that an object is written in.
+// Package revision finds the file in a commit that contains an object.
 //
 // In go a Kustomization, its source and an object; out comes a file with its line, or why it is
 // not known. It reads the artifact that the control plane fetched, compares it with its digest,
@@ -29,12 +29,11 @@ import (
 	"github.com/flotilla-io/flotilla/sources/build"
 )
 
-// timeout is how long the artifact server may take. It is often not reachable from where
-// people are.
+// timeout is how long the artifact server may take. It is often not reachable from the user's
+// machine.
 const timeout = 5 * time.Second
 
-// mostArtifact is how large a packed artifact may be, in bytes: as large as its
-// content at the most.
+// mostArtifact is how large a packed artifact may be, in bytes: at most as large as its content.
 const mostArtifact = 50 << 20
 
 // originKey is kustomize's annotation with the file that an object comes from.

@@ -18,11 +18,12 @@ const (
 	dataDir       = "/var/lib/flotilla-agent"
 	metricsPort   = 8080
 	healthPort    = 10357
-	// nobody is who the agent runs as.
+	// nobody is the user id of the agent's process.
 	nobody = 65532
 )
 
-// deployment runs the agent: one at a time, since it keeps what it knows to itself.
+// deployment returns the Deployment of the agent. Only one Pod runs at a time, because an agent does
+// not share its data.
 func (o *Options) deployment(meta metav1.ObjectMeta) *appsv1.Deployment {
 	app := map[string]string{"app": o.Name}
 	for key, value := range app {
@@ -86,11 +87,11 @@ func probe(path string) *corev1.Probe {
 	}
 }
 
-// credentialsAnnotation on the agent's Pods distinguishes one registration from the next: the
-// agent of the one before has the folder of that, and goes on as it was configured.
+// credentialsAnnotation on the agent's Pods distinguishes registrations. It makes a new registration
+// restart the agent, which would otherwise keep the data and configuration of the last one.
 const credentialsAnnotation = "cluster.flotilla.io/credentials"
 
-// fingerprint is short, and reveals nothing of what it is of.
+// fingerprint returns a short hash of the kubeconfig, which does not reveal its content.
 func (o *Options) fingerprint() string {
 	const short = 8
 	sum := sha256.Sum256(o.Kubeconfig)

@@ -1,8 +1,8 @@
-// Package installation puts the agent of a cluster in pull mode into that cluster,
-// and takes it out again.
+// Package installation installs the agent of a cluster in pull mode in that cluster, and removes
+// it.
 //
-// In go a client of the member and the agent's way to the control plane; out come a
-// namespace, an account with its rights, a Secret with the way, and a Deployment.
-// It may be run again: what is there is brought up to date. The package asks the
-// control plane nothing, and never shows what is in the Secret.
+// In go a client of the member and the agent's kubeconfig for the control plane; out come a
+// namespace, an account with its rights, a Secret with the kubeconfig, and a Deployment. It may
+// be run again, and then updates existing objects. The package sends nothing to the control
+// plane, and never prints the content of the Secret.
 package installation

@@ -23,37 +23,37 @@ import (
 )
 
 const (
-	// DefaultName is what the agent's Deployment is called.
+	// DefaultName is the default name of the agent's Deployment.
 	DefaultName = "karmada-agent"
-	// Secret is the Secret with the way to the control plane, and the key in it.
+	// Secret is the name of the Secret with the control plane's kubeconfig, and the key in it.
 	Secret = "karmada-kubeconfig"
 	// account is the agent's ServiceAccount.
 	account = "karmada-agent-sa"
-	// owner owns what is applied.
+	// owner is the field owner of what is applied.
 	owner = client.FieldOwner("flotilla-register")
 )
 
-// Options say which agent is installed. Cluster, Image and Kubeconfig are required.
+// Options configure the agent. Cluster, Image and Kubeconfig are required.
 type Options struct {
 	// Cluster is the name of the cluster on the control plane.
 	Cluster string
-	// Name of the Deployment; empty means DefaultName.
+	// Name is the name of the Deployment; empty means DefaultName.
 	Name string
-	// Namespace that the agent runs in; empty means karmada-system.
+	// Namespace is the namespace of the agent; empty means karmada-system.
 	Namespace string
-	// Image of the agent.
+	// Image is the agent's image.
 	Image string
-	// Replicas is how many there are; zero means one.
+	// Replicas is the number of Pods; 0 means 1.
 	Replicas int32
-	// Lasting keeps what the agent knows on a volume that outlives its Pods; see func Lasting.
+	// Lasting keeps the agent's data on a volume that outlives its Pods; see func Lasting.
 	Lasting bool
-	// Kubeconfig is the agent's way to the control plane.
+	// Kubeconfig is the agent's kubeconfig for the control plane.
 	Kubeconfig []byte
 	// Args are further flags of the agent.
 	Args []string
 	// DryRun reports the steps without doing them.
 	DryRun bool
-	// Progress is called with every step; nil is not called.
+	// Progress is called with every step; it may be nil.
 	Progress func(string)
 }
 
@@ -72,7 +72,7 @@ func (o *Options) complete() {
 	}
 }
 
-// Install puts the agent into the member, or brings it up to date.
+// Install installs the agent in the member, or updates it.
 func Install(ctx context.Context, member client.Client, o Options) error {
 	o.complete()
 	for _, obj := range o.objects() {
@@ -89,8 +89,8 @@ func Install(ctx context.Context, member client.Client, o Options) error {
 	return nil
 }
 
-// Check errs if the member would refuse an agent: each object is tried, and nothing is
-// changed. What goes into a namespace that is yet to be made is not known before.
+// Check returns an error if the member would refuse the agent: it applies each object in a dry run.
+// Objects in a namespace that does not exist yet cannot be checked.
 func Check(ctx context.Context, member client.Client, o Options) error {
 	o.complete()
 	dry := client.NewDryRunClient(member)
@@ -108,7 +108,7 @@ func Check(ctx context.Context, member client.Client, o Options) error {
 	return nil
 }
 
-// apply writes an object, and takes over what somebody else has set of it.
+// apply applies an object, and takes over fields that others have set.
 func apply(ctx context.Context, member client.Client, obj client.Object) error {
 	gvk, err := apiutil.GVKForObject(obj, member.Scheme())
 	if err != nil {
@@ -135,11 +135,10 @@ func describe(member client.Client, obj client.Object) string {
 	return kind + " " + obj.GetNamespace() + "/" + obj.GetName()
 }
 
-// Remove takes the agent out of the member, but for its namespace, which may hold
-// more.
+// Remove removes the agent from the member, except for its namespace, which may have other objects.
 func Remove(ctx context.Context, member client.Client, o Options) error {
 	o.complete()
-	o.Lasting = true // it may have a volume: which goes with it
+	o.Lasting = true // to remove its volume as well, if it has one
 	objects := o.objects()
 	slices.Reverse(objects)
 	objects = append(objects, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: clusterv1alpha1.AgentLease}}) // its own
@@ -170,7 +169,7 @@ func Remove(ctx context.Context, member client.Client, o Options) error {
 	return nil
 }
 
-// Kubeconfig reads the way to the control plane of an agent that is installed.
+// Kubeconfig reads the control plane's kubeconfig of an installed agent.
 func Kubeconfig(ctx context.Context, member client.Reader, namespace string) ([]byte, error) {
 	o := Options{Namespace: namespace}
 	o.complete()
@@ -209,7 +208,7 @@ func labels() map[string]string {
 	return map[string]string{workv1alpha2.KarmadaSystemLabel: workv1alpha2.KarmadaSystemLabelValue}
 }
 
-// objects are what the agent is made of, in the order in which it is made.
+// objects returns the objects of the agent, in the order of their creation.
 func (o *Options) objects() []client.Object {
 	local := func(name string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Namespace: o.Namespace, Name: name, Labels: labels()}
@@ -218,7 +217,7 @@ func (o *Options) objects() []client.Object {
 	out := []client.Object{
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: o.Namespace}},
 		&corev1.ServiceAccount{ObjectMeta: local(account)},
-		// The agent makes whatever the fleet is to run here.
+		// The agent creates whatever the fleet should run here.
 		&rbacv1.ClusterRole{ObjectMeta: global, Rules: []rbacv1.PolicyRule{
 			{Verbs: []string{rbacv1.VerbAll}, APIGroups: []string{rbacv1.APIGroupAll}, Resources: []string{rbacv1.ResourceAll}},
 			{Verbs: []string{"get"}, NonResourceURLs: []string{rbacv1.NonResourceAll}},

@@ -12,14 +12,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// volumeClaim is the PersistentVolumeClaim of what the agent knows.
+// volumeClaim is the name of the PersistentVolumeClaim for the agent's data.
 const volumeClaim = "karmada-agent-data"
 
-// defaultClass marks the StorageClass of claims that name none.
+// defaultClass is the annotation of the default StorageClass.
 const defaultClass = "storageclass.kubernetes.io/is-default-class"
 
-// Lasting reports whether the member has a StorageClass for claims that name none, so that what
-// the agent knows can outlive its Pod. For callers that may not read StorageClasses it is false.
+// Lasting reports whether the member has a default StorageClass, so that the agent's data can
+// outlive its Pod. It returns false if the user may not read StorageClasses.
 func Lasting(ctx context.Context, member client.Reader) (bool, error) {
 	classes := &storagev1.StorageClassList{}
 	err := member.List(ctx, classes)
@@ -37,7 +37,7 @@ func Lasting(ctx context.Context, member client.Reader) (bool, error) {
 	return false, nil
 }
 
-// volumes are what the agent has besides its image.
+// volumes returns the volumes of the agent's Pod.
 func (o *Options) volumes() []corev1.Volume {
 	data := corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}
 	if o.Lasting {
@@ -49,8 +49,8 @@ func (o *Options) volumes() []corev1.Volume {
 	}
 }
 
-// mounts are where it has them. Each registration has a folder of its own on a volume that
-// outlives it: the agent of the one before may have been another control plane's.
+// mounts returns where the volumes are mounted. On a volume that outlives the Pods, each registration
+// has its own folder: the agent before may have belonged to another control plane.
 func (o *Options) mounts() []corev1.VolumeMount {
 	data := corev1.VolumeMount{Name: "data", MountPath: dataDir}
 	if o.Lasting {
@@ -59,7 +59,7 @@ func (o *Options) mounts() []corev1.VolumeMount {
 	return []corev1.VolumeMount{{Name: "kubeconfig", MountPath: kubeconfigDir, ReadOnly: true}, data}
 }
 
-// volumeClaim asks for the volume that outlives the agent's Pods.
+// volumeClaim returns the claim for the volume that outlives the agent's Pods.
 func (o *Options) volumeClaim(meta metav1.ObjectMeta) *corev1.PersistentVolumeClaim {
 	return &corev1.PersistentVolumeClaim{ObjectMeta: meta, Spec: corev1.PersistentVolumeClaimSpec{
 		AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
