@@ -26,6 +26,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/actors"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/apply/builder"
+	"github.com/flotilla-io/flotilla/reconciler/apply/counts"
 	"github.com/flotilla-io/flotilla/reconciler/apply/dependencies"
 	"github.com/flotilla-io/flotilla/reconciler/apply/endings"
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
@@ -122,7 +123,7 @@ type Reconciler struct {
 	switcher    switcher
 	suspended   *suspended.Keeper
 	runs        *runs.Runs
-	counts      counts
+	counts      counts.Counts
 }
 
 // New returns the loop. It errs if the connection's settings are unusable.
@@ -168,13 +169,13 @@ func New(deps Deps, opts Options) (*Reconciler, error) {
 		switcher:    switcher{switches: deps.Switches, own: own, applier: applier, actors: actors, heritage: successors, clock: opts.Clock},
 		suspended:   suspended.New(own, left),
 		runs:        runs.New(),
-		counts:      newCounts(opts.Metrics, opts.Clock),
+		counts:      counts.New(opts.Metrics, opts.Clock),
 	}, nil
 }
 
 // Reconcile brings one Kustomization's revision to the hub.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	defer r.counts.reconciles.Begin(r.opts.Clock)()
+	defer r.counts.Reconciles.Begin(r.opts.Clock)()
 	ctx, run := r.runs.Start(ctx, req.NamespacedName)
 	defer run.End()
 	ctx, end := r.opts.Places.Start(ctx, req.Namespace)
@@ -218,8 +219,8 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request, run *
 		r.before.refuse,
 		fresh(computing(r.awaitDependencies)),
 		fresh(computing(r.compare)),
-		fresh(computing(stagemetrics.Phases(r.counts.build, r.build))),
-		fresh(stagemetrics.Phases(r.counts.apply, computing(r.observe), r.check, computing(r.heritage.share), computing(r.heritage.leave), r.brake, computing(r.switcher.begin), r.apply, r.switcher.finish, r.departures.bring)),
+		fresh(computing(stagemetrics.Phases(r.counts.Build, r.build))),
+		fresh(stagemetrics.Phases(r.counts.Apply, computing(r.observe), r.check, computing(r.heritage.share), computing(r.heritage.leave), r.brake, computing(r.switcher.begin), r.apply, r.switcher.finish, r.departures.bring)),
 		r.departures.depart,
 		computing(r.assess),
 		computing(r.departures.replace),

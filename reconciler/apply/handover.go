@@ -2,22 +2,20 @@ package apply
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/tenancy"
 	"github.com/flotilla-io/flotilla/reconciler/apply/actors"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
-	"github.com/flotilla-io/flotilla/reconciler/apply/builder"
 	"github.com/flotilla-io/flotilla/reconciler/apply/descendants"
 	"github.com/flotilla-io/flotilla/reconciler/apply/intervals"
 	"github.com/flotilla-io/flotilla/reconciler/apply/kustomizations"
 	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
+	"github.com/flotilla-io/flotilla/reconciler/apply/wanted"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
@@ -25,54 +23,12 @@ import (
 type heritage struct {
 	hub, live client.Reader
 	siblings  *siblings.Index
-	builder   Builder
-	actors    *actors.Actors
-	mapper    apimeta.RESTMapper
 	own       kustomizations.Store
 }
 
 func newHeritage(deps Deps, rules tenancy.Rules, actors *actors.Actors, own kustomizations.Store) *heritage {
-	h := &heritage{hub: deps.Hub, live: deps.Live, builder: deps.Builder, actors: actors, mapper: deps.Hub.RESTMapper(), own: own}
-	h.siblings = siblings.New(deps.Hub, h.wants, eligible(rules))
-	return h
-}
-
-// wants builds a Kustomization and returns what it holds. It is a siblings.Build.
-func (h *heritage) wants(ctx context.Context, ks *kustomizev1.Kustomization, at siblings.Artifact) (siblings.Wants, error) {
-	as, err := h.actors.Of(ks)
-	if err != nil {
-		return siblings.Wants{}, err
-	}
-	if err := as.Check(); err != nil {
-		return siblings.Wants{}, err
-	}
-	objects, err := h.builder.Build(ctx, builder.Input{Kustomization: ks, Digest: at.Digest, Revision: at.Revision, As: as, Retry: intervals.Retry(ks)})
-	if err != nil {
-		return siblings.Wants{}, err
-	}
-	if len(objects) == 0 {
-		return siblings.Wants{}, errors.New("it holds no manifests")
-	}
-	for _, obj := range objects {
-		gvk := obj.GroupVersionKind()
-		if mapping, err := h.mapper.RESTMapping(gvk.GroupKind(), gvk.Version); err == nil && mapping.Scope.Name() == apimeta.RESTScopeNameRoot {
-			obj.SetNamespace("")
-		}
-	}
-	entries, err := inventory.Of(objects)
-	return siblings.Wants{Entries: entries, Children: siblings.ChildrenIn(objects)}, err
-}
-
-// eligible returns the siblings.Eligible for the rules of tenancy. A Kustomization of another namespace may take
-// over only if it is privileged: else its tenant could keep objects of others from being deleted.
-func eligible(rules tenancy.Rules) siblings.Eligible {
-	return func(ks *kustomizev1.Kustomization, namespace string) bool {
-		foreign := inventory.SourceOf(ks).Namespace != ks.Namespace && !rules.AllowCrossNamespace
-		if unsupported, _ := kustomizations.Unsupported(ks.Spec); unsupported != "" || foreign {
-			return false
-		}
-		return ks.Namespace == namespace || rules.Of(actors.Subject(ks)).Privileged()
-	}
+	builds := wanted.Builds{Builder: deps.Builder, Actors: actors, Mapper: deps.Hub.RESTMapper()}
+	return &heritage{hub: deps.Hub, live: deps.Live, siblings: siblings.New(deps.Hub, builds.Wants, wanted.Eligible(rules)), own: own}
 }
 
 // artifact returns the artifact that a run applies.

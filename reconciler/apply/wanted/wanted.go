@@ -1,0 +1,72 @@
+// Package wanted builds what Kustomizations want at an artifact, for those that ask who takes what leaves them.
+//
+// In go a Kustomization, who acts for it, and an artifact; out come its objects by name, as the control plane would have them. It
+// writes nothing.
+package wanted
+
+import (
+	"context"
+	"errors"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/flotilla-io/flotilla/policies/tenancy"
+	"github.com/flotilla-io/flotilla/reconciler/apply/actors"
+	"github.com/flotilla-io/flotilla/reconciler/apply/builder"
+	"github.com/flotilla-io/flotilla/reconciler/apply/intervals"
+	"github.com/flotilla-io/flotilla/reconciler/apply/kustomizations"
+	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
+)
+
+// Builder turns an artifact into objects.
+type Builder interface {
+	Build(ctx context.Context, in builder.Input) ([]*unstructured.Unstructured, error)
+}
+
+// Builds build what Kustomizations want.
+type Builds struct {
+	Builder Builder
+	Actors  *actors.Actors
+	Mapper  apimeta.RESTMapper
+}
+
+// Wants is a siblings.Build.
+func (b Builds) Wants(ctx context.Context, ks *kustomizev1.Kustomization, at siblings.Artifact) (siblings.Wants, error) {
+	as, err := b.Actors.Of(ks)
+	if err != nil {
+		return siblings.Wants{}, err
+	}
+	if err := as.Check(); err != nil {
+		return siblings.Wants{}, err
+	}
+	objects, err := b.Builder.Build(ctx, builder.Input{Kustomization: ks, Digest: at.Digest, Revision: at.Revision, As: as, Retry: intervals.Retry(ks)})
+	if err != nil {
+		return siblings.Wants{}, err
+	}
+	if len(objects) == 0 {
+		return siblings.Wants{}, errors.New("it holds no manifests")
+	}
+	for _, obj := range objects {
+		gvk := obj.GroupVersionKind()
+		if mapping, err := b.Mapper.RESTMapping(gvk.GroupKind(), gvk.Version); err == nil && mapping.Scope.Name() == apimeta.RESTScopeNameRoot {
+			obj.SetNamespace("")
+		}
+	}
+	entries, err := inventory.Of(objects)
+	return siblings.Wants{Entries: entries, Children: siblings.ChildrenIn(objects)}, err
+}
+
+// Eligible returns the siblings.Eligible of what rules allow: one of another namespace may take
+// over only if it acts as the control plane, or its tenant could keep others' objects.
+func Eligible(rules tenancy.Rules) siblings.Eligible {
+	return func(ks *kustomizev1.Kustomization, namespace string) bool {
+		foreign := inventory.SourceOf(ks).Namespace != ks.Namespace && !rules.AllowCrossNamespace
+		if unsupported, _ := kustomizations.Unsupported(ks.Spec); unsupported != "" || foreign {
+			return false
+		}
+		return ks.Namespace == namespace || rules.Of(actors.Subject(ks)).Privileged()
+	}
+}
