@@ -18,6 +18,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/endings"
 	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
+	"github.com/flotilla-io/flotilla/reconciler/switching"
 )
 
 // goneAfter is the pause between looks at whether deleted objects are gone.
@@ -26,7 +27,9 @@ const goneAfter = time.Second
 // finalize deletes what a Kustomization owns, where its deletion policy says so, and then removes its finalizer.
 func (r *Reconciler) finalize(ctx context.Context, ks *kustomizev1.Kustomization) (reconcile.Result, error) {
 	key := client.ObjectKeyFromObject(ks)
-	r.switcher.end(ctx, key, nil)
+	if !switching.HandsOver(ks) {
+		r.switcher.end(ctx, key, nil)
+	}
 	if !controllerutil.ContainsFinalizer(ks, kustomizev1.KustomizationFinalizer) {
 		return reconcile.Result{}, nil
 	}

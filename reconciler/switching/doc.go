@@ -10,7 +10,9 @@
 // the next leader knows it. The next leader leaves what the Kustomization owns, and what its overrides
 // touch, unchanged: which overrides were in force before is no longer known.
 //
-// A Kustomization that is suspended or being deleted is not switched: its objects count as they are. What left one that
-// is suspended is carried as any other template is, but for the clusters from which it has been pruned.
+// Kustomizations that exchange objects can be joined: what they wrote takes effect at the same time.
+//
+// A Kustomization that is suspended or being deleted is not switched: its objects count as they are, but for one of which
+// others have yet to take some. What left one that is suspended is carried as any other template is, but for the clusters from which it has been pruned.
 // The package writes nothing.
 package switching

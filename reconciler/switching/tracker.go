@@ -2,6 +2,7 @@ package switching
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
@@ -17,6 +18,10 @@ import (
 // Condition is the type of the condition that is True on a Kustomization while it is switched.
 const Condition = "Switching"
 
+// ReasonWritten is the condition's reason once all of the revision is written, which counts when others with which
+// the Kustomization exchanges objects have written it, too.
+const ReasonWritten = "Written"
+
 // Listener receives what takes effect from now on. Functions must return at once; nil ones are not called.
 type Listener struct {
 	// Override is called with the versions of an override, before and after, once the last one is in force.
@@ -27,6 +32,16 @@ type Listener struct {
 	// Ended is called once a Kustomization is not switched any more, or something that left it is not
 	// leaving any more.
 	Ended func(owner client.ObjectKey)
+}
+
+type listeners []Listener
+
+func (l listeners) ended(owner client.ObjectKey) {
+	for _, l := range l {
+		if l.Ended != nil {
+			l.Ended(owner)
+		}
+	}
 }
 
 // Tracker knows what is being switched, and the overrides in force. Use New. It is safe for use by
@@ -40,13 +55,18 @@ type Tracker struct {
 	begun, stated map[client.ObjectKey]bool
 	// mixed are those that are stated and were not begun here: which overrides counted before is not
 	// known.
-	mixed     map[client.ObjectKey]bool
+	mixed map[client.ObjectKey]bool
+	// joined are the Kustomizations with which another one, the key, stops being switched.
+	joined    joins
 	overrides overrides
 	leaving   leaving
 	suspends  suspends
 
-	listeners []Listener
+	listeners listeners
 	synced    []toolscache.InformerSynced
+
+	// ends is held while a switch may end, and by who joins one.
+	ends sync.Mutex
 }
 
 // New returns a Tracker that knows of nothing. hub reads from the cache that loops read from.
@@ -54,6 +74,7 @@ func New(hub client.Reader, templates Templates) *Tracker {
 	return &Tracker{
 		watches: watches{hub: hub, templates: templates},
 		begun:   map[client.ObjectKey]bool{}, stated: map[client.ObjectKey]bool{}, mixed: map[client.ObjectKey]bool{},
+		joined:    joins{},
 		overrides: newOverrides(), leaving: leaving{}, suspends: suspends{},
 	}
 }
@@ -90,7 +111,7 @@ func (t *Tracker) observe(owner client.ObjectKey, ks *kustomizev1.Kustomization)
 		fewer = t.suspends.observe(owner, ks) || fewer
 		t.mu.Unlock()
 		if fewer {
-			t.ended(owner)
+			t.listeners.ended(owner)
 		}
 		return
 	}
@@ -103,47 +124,60 @@ func (t *Tracker) observe(owner client.ObjectKey, ks *kustomizev1.Kustomization)
 
 // states reports whether a Kustomization's status says that it is being switched.
 func states(ks *kustomizev1.Kustomization) bool {
-	return ks != nil && ks.DeletionTimestamp.IsZero() && !ks.Spec.Suspend && apimeta.IsStatusConditionTrue(ks.Status.Conditions, Condition)
+	return ks != nil && !ks.Spec.Suspend && apimeta.IsStatusConditionTrue(ks.Status.Conditions, Condition) && (ks.DeletionTimestamp.IsZero() || HandsOver(ks))
 }
 
-// end calls a function that may end a switch. If it does, all that was written takes effect from then on.
+// HandsOver reports whether a Kustomization that is being deleted was being switched, and others have yet to take some of it:
+// they finish that.
+func HandsOver(ks *kustomizev1.Kustomization) bool {
+	return !ks.DeletionTimestamp.IsZero() && !ks.Spec.Suspend && apimeta.IsStatusConditionTrue(ks.Status.Conditions, Condition) && len(inventory.Undecided(ks.Status)) > 0
+}
+
+// end calls a function that may end a switch. If it does, all that was written takes effect from then on, and so does
+// what Kustomizations wrote that have joined it.
 func (t *Tracker) end(owner client.ObjectKey, do func()) {
+	t.ends.Lock()
+	defer t.ends.Unlock()
 	t.mu.Lock()
-	was := t.switches(owner)
-	pending := t.overrides.awaiting(owner)
+	var were []client.ObjectKey
+	pending := map[client.ObjectKey][][]policyv1alpha1.Override{}
+	for _, o := range t.joined.by(owner) {
+		if t.switches(o) {
+			were, pending[o] = append(were, o), t.overrides.awaiting(o)
+		}
+	}
 	t.mu.Unlock()
-	if !was {
+	if len(were) == 0 {
 		return
 	}
 	for _, l := range t.listeners {
-		for _, versions := range pending {
-			if l.Ending != nil {
-				l.Ending(owner, versions...)
+		for _, o := range were {
+			for _, versions := range pending[o] {
+				if l.Ending != nil {
+					l.Ending(o, versions...)
+				}
 			}
 		}
 	}
 	t.mu.Lock()
 	do()
-	ended := !t.switches(owner)
-	if ended {
-		delete(t.mixed, owner)
-		t.overrides.countPending(owner)
+	ended := slices.DeleteFunc(were, t.switches)
+	for _, o := range ended {
+		delete(t.mixed, o)
+		delete(t.joined, o)
+		t.overrides.countPending(o)
 	}
 	t.mu.Unlock()
-	if ended {
-		t.ended(owner)
+	for _, o := range ended {
+		t.listeners.ended(o)
 	}
 }
 
-func (t *Tracker) ended(owner client.ObjectKey) {
-	for _, l := range t.listeners {
-		if l.Ended != nil {
-			l.Ended(owner)
-		}
-	}
+// switches reports whether a Kustomization is being switched, or one that it has joined.
+func (t *Tracker) switches(owner client.ObjectKey) bool {
+	itself := func(o client.ObjectKey) bool { return t.begun[o] || t.stated[o] }
+	return itself(owner) || len(t.joined[owner]) > 0 && slices.ContainsFunc(t.joined.with(owner), itself)
 }
-
-func (t *Tracker) switches(owner client.ObjectKey) bool { return t.begun[owner] || t.stated[owner] }
 
 // Switching returns the Kustomization that holds an object and is being switched; false if none is.
 func (t *Tracker) Switching(obj inventory.Labelled) (client.ObjectKey, bool) {

@@ -1,0 +1,57 @@
+package switching
+
+import "sigs.k8s.io/controller-runtime/pkg/client"
+
+// Join has what a Kustomization wrote take effect no sooner than what others wrote, those of them that are being switched
+// now: to be called before End where the revisions of all of them are written, and of one that is being deleted for
+// those who take what it holds.
+func (t *Tracker) Join(owner client.ObjectKey, others []client.ObjectKey) {
+	t.ends.Lock()
+	defer t.ends.Unlock()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, other := range others {
+		if other == owner || !t.switches(other) {
+			continue
+		}
+		if t.joined[owner] == nil {
+			t.joined[owner] = map[client.ObjectKey]bool{}
+		}
+		t.joined[owner][other] = true
+	}
+}
+
+// joins are the Kustomizations that each one has joined.
+type joins map[client.ObjectKey]map[client.ObjectKey]bool
+
+// with are a Kustomization and those that it has joined, directly or not.
+func (j joins) with(owner client.ObjectKey) []client.ObjectKey {
+	return reached(owner, func(o client.ObjectKey) map[client.ObjectKey]bool { return j[o] })
+}
+
+// by are a Kustomization and those that have joined it, directly or not.
+func (j joins) by(owner client.ObjectKey) []client.ObjectKey {
+	return reached(owner, func(o client.ObjectKey) map[client.ObjectKey]bool {
+		by := map[client.ObjectKey]bool{}
+		for joining, others := range j {
+			if others[o] {
+				by[joining] = true
+			}
+		}
+		return by
+	})
+}
+
+// reached are a Kustomization and those that are next to it, to one of these, and so on.
+func reached(owner client.ObjectKey, next func(client.ObjectKey) map[client.ObjectKey]bool) []client.ObjectKey {
+	seen, out := map[client.ObjectKey]bool{owner: true}, []client.ObjectKey{owner}
+	for i := 0; i < len(out); i++ {
+		for o := range next(out[i]) {
+			if !seen[o] {
+				seen[o] = true
+				out = append(out, o)
+			}
+		}
+	}
+	return out
+}
