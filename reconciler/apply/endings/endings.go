@@ -15,6 +15,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/apply/losses"
 	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
+	"github.com/flotilla-io/flotilla/reconciler/apply/switchover"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
@@ -94,7 +95,7 @@ func (r Remover) End(ctx context.Context, ks *kustomizev1.Kustomization, now tim
 	if refusal := (*inventory.Refusal)(nil); blocked != nil && !errors.As(blocked, &refusal) {
 		return e.Ending, blocked
 	}
-	err = r.deps.Applier.Prune(ctx, e.key, e.Actor, slices.Clone(e.leaving.Deleted), e.seen)
+	err = r.deps.Applier.Prune(ctx, e.key, e.Actor, slices.Clone(e.due(now)), e.seen)
 	if refusal := (*applier.Refusal)(nil); errors.As(err, &refusal) {
 		e.Stays = fmt.Sprintf("%d objects stay: %v", len(refusal.Findings), e.Actor.Explained(err))
 	} else if err != nil {
@@ -189,13 +190,31 @@ func (r Remover) blocked(ctx context.Context, e *end, doomed []inventory.Entry) 
 	return err
 }
 
-// await decides whether the Kustomization may go, or for what its deletion still waits.
+// due is what may go now: policies and overrides, which count with what others have yet to take, only after that.
+func (e *end) due(now time.Time) []inventory.Entry {
+	if !e.leaving.Waits() || e.comesAnew(now) {
+		return e.leaving.Deleted
+	}
+	_, others := switchover.Rules(e.leaving.Deleted)
+	return others
+}
+
+// anew is what the next Kustomization of this name wants.
+func (e *end) anew() []inventory.Entry {
+	return slices.DeleteFunc(slices.Clone(e.leaving.Passing), func(entry inventory.Entry) bool { return e.leaving.Successors[entry.ID] != e.key })
+}
+
+// comesAnew reports whether nothing but the next Kustomization of this name is waited for, which is not made before this one is gone.
+func (e *end) comesAnew(now time.Time) bool {
+	return len(e.anew()) == len(e.leaving.Staying()) && now.After(e.ks.DeletionTimestamp.Add(anewAfter))
+}
+
+// await says for what the end still waits.
 func (r Remover) await(e *end, now time.Time) (Ending, error) {
-	deletion := e.ks.DeletionTimestamp.Time
-	anew := slices.DeleteFunc(slices.Clone(e.leaving.Passing), func(entry inventory.Entry) bool { return e.leaving.Successors[entry.ID] != e.key })
+	anew := e.anew()
 	switch {
 	case !e.leaving.Waits():
-	case len(anew) == len(e.leaving.Staying()) && now.After(deletion.Add(anewAfter)):
+	case e.comesAnew(now):
 		e.Anew = fmt.Sprintf("%s: wanted again by the next Kustomization of this name", inventory.First(inventory.IDsOf(anew), mostNamed))
 	default:
 		after := handoverPoll
@@ -205,6 +224,6 @@ func (r Remover) await(e *end, now time.Time) (Ending, error) {
 		return e.Ending, loop.Waiting(siblings.ReasonHandingOver, after, errors.New(e.leaving.String()))
 	}
 	e.Gone = e.ks.GetDeletionPolicy() != kustomizev1.DeletionPolicyWaitForTermination || e.Stays != "" ||
-		len(e.leaving.Deleted) == 0 && !e.seen.AnyDeleting(e.owned) || now.After(deletion.Add(e.ks.GetTimeout()))
+		len(e.leaving.Deleted) == 0 && !e.seen.AnyDeleting(e.owned) || now.After(e.ks.DeletionTimestamp.Add(e.ks.GetTimeout()))
 	return e.Ending, nil
 }
