@@ -16,9 +16,11 @@ import (
 	"time"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -168,11 +170,20 @@ func sequences(history []revision) map[string][]string {
 // manifests are the files of a revision.
 func (r revision) manifests(namespace string) string {
 	var out strings.Builder
+	for _, manifest := range r.objects(namespace) {
+		out.WriteString(manifest)
+	}
+	return out.String()
+}
+
+// objects are the manifests of a revision, by the names of the objects.
+func (r revision) objects(namespace string) map[string]string {
+	out := map[string]string{}
 	for name, value := range r.templates {
-		fmt.Fprintf(&out, "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s, namespace: %s}\ndata: {is: %s}\n", name, namespace, value)
+		out[name] = fmt.Sprintf("---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s, namespace: %s}\ndata: {is: %s}\n", name, namespace, value)
 	}
 	policy := func(name, selects, more string, clusters []string) {
-		fmt.Fprintf(&out, "---\napiVersion: policy.karmada.io/v1alpha1\nkind: PropagationPolicy\nmetadata: {name: %s, namespace: %s}\nspec:\n"+
+		out[name] = fmt.Sprintf("---\napiVersion: policy.karmada.io/v1alpha1\nkind: PropagationPolicy\nmetadata: {name: %s, namespace: %s}\nspec:\n"+
 			"  resourceSelectors: [{apiVersion: v1, kind: ConfigMap%s}]\n  placement: {clusterAffinity: {clusterNames: [%s]}}\n%s", name, namespace, selects, strings.Join(clusters, ", "), more)
 	}
 	policy("all", "", "", r.all)
@@ -184,10 +195,10 @@ func (r revision) manifests(namespace string) string {
 		if o.only != "" {
 			selects = ", name: " + o.only
 		}
-		fmt.Fprintf(&out, "---\napiVersion: policy.karmada.io/v1alpha1\nkind: OverridePolicy\nmetadata: {name: %s, namespace: %s}\nspec:\n"+
+		out[name] = fmt.Sprintf("---\napiVersion: policy.karmada.io/v1alpha1\nkind: OverridePolicy\nmetadata: {name: %s, namespace: %s}\nspec:\n"+
 			"  resourceSelectors: [{apiVersion: v1, kind: ConfigMap%s}]\n  overrideRules: [{overriders: {annotationsOverrider: [{operator: add, value: {%[1]s: %[4]s}}]}}]\n", name, namespace, selects, o.value)
 	}
-	return out.String()
+	return out
 }
 
 // switches is a control plane with the loops that carry a Kustomization to two members, and a watch on
@@ -199,33 +210,55 @@ type switches struct {
 	stop      func() error
 	plug      *outage
 
+	// distinct says that a Work which is written again with what it holds, such as other labels, is not noted again.
+	distinct bool
+	// wrap is put around the connection of the loops, if it is set.
+	wrap func(http.RoundTripper) http.RoundTripper
+
 	mu  sync.Mutex
 	got map[string][]string
 }
 
 func newSwitches(t *testing.T) *switches {
+	s := newSource(withoutLoops(t))
+	s.create("shop", "")
+	return s
+}
+
+// withoutLoops returns a control plane and two members, and ends the loops.
+func withoutLoops(t *testing.T) *moves {
 	m := newMoves(t)
 	m.check((*m.loops)())
 	*m.loops = func() error { return nil }
-	s := &switches{moves: m, namespace: m.hub.Namespace(t), got: map[string][]string{}}
+	return m
+}
+
+// newSource returns switches with a source, and no Kustomization of it yet.
+func newSource(m *moves) *switches {
+	s := &switches{moves: m, namespace: m.hub.Namespace(m.T), got: map[string][]string{}}
 	var err error
-	s.store, err = artifact.NewStore(t.TempDir(), artifact.Options{BaseURL: "http://localhost"})
+	s.store, err = artifact.NewStore(m.TempDir(), artifact.Options{BaseURL: "http://localhost"})
 	m.check(err)
-	m.check(m.hub.Hub.Create(t.Context(), &sourcev1.GitRepository{
+	m.check(m.hub.Hub.Create(m.Context(), &sourcev1.GitRepository{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "fleet"},
 		Spec:       sourcev1.GitRepositorySpec{URL: "https://git.example.com/fleet", Interval: metav1.Duration{Duration: time.Minute}},
-	}))
-	m.check(m.hub.Hub.Create(t.Context(), &kustomizev1.Kustomization{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "shop"},
-		Spec: kustomizev1.KustomizationSpec{
-			Interval: metav1.Duration{Duration: time.Hour}, RetryInterval: &metav1.Duration{Duration: time.Second}, Prune: true,
-			SourceRef: kustomizev1.CrossNamespaceSourceReference{Kind: sourcev1.GitRepositoryKind, Name: "fleet"},
-		},
 	}))
 	for _, cluster := range []string{from, to} {
 		s.watch(cluster)
 	}
 	return s
+}
+
+// create makes a Kustomization of a folder.
+func (s *switches) create(name, path string) {
+	s.Helper()
+	s.check(s.hub.Hub.Create(s.Context(), &kustomizev1.Kustomization{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name},
+		Spec: kustomizev1.KustomizationSpec{
+			Interval: metav1.Duration{Duration: time.Hour}, RetryInterval: &metav1.Duration{Duration: time.Second}, Prune: true, Path: path,
+			SourceRef: kustomizev1.CrossNamespaceSourceReference{Kind: sourcev1.GitRepositoryKind, Name: "fleet"},
+		},
+	}))
 }
 
 // outage is a connection that ends after a number of writes.
@@ -254,6 +287,9 @@ func (s *switches) start(writes int) {
 	}
 	plug := s.plug
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { plug.next = next; return plug })
+	if s.wrap != nil {
+		config.Wrap(s.wrap)
+	}
 	mgr, err := hub.NewManager(config, scheme.New(), hub.Options{Log: logr.Discard(), SeveralPerProcess: true})
 	s.check(err)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(s.Context()))
@@ -272,8 +308,13 @@ func (s *switches) start(writes int) {
 
 func (s *switches) commit(r revision) {
 	s.Helper()
-	content := r.manifests(s.namespace)
-	stored, err := s.store.Put(s.Context(), "GitRepository/"+s.namespace+"/fleet", artifact.Files{"all.yaml": artifact.File{Data: []byte(content)}})
+	s.push(artifact.Files{"all.yaml": artifact.File{Data: []byte(r.manifests(s.namespace))}})
+}
+
+// push has the source fetch files.
+func (s *switches) push(files artifact.Files) {
+	s.Helper()
+	stored, err := s.store.Put(s.Context(), "GitRepository/"+s.namespace+"/fleet", files)
 	s.check(err)
 	patch, err := json.Marshal(map[string]any{"status": map[string]any{"artifact": map[string]any{
 		"digest": stored.Digest, "path": stored.Path, "url": stored.URL, "revision": "main@" + stored.Digest, "lastUpdateTime": "2026-01-02T03:04:05Z", "size": stored.Size,
@@ -285,6 +326,13 @@ func (s *switches) commit(r revision) {
 
 // settle waits until a revision is everywhere; loops that have died are followed by others.
 func (s *switches) settle(r revision) {
+	s.Helper()
+	s.everywhere(r)
+	s.stand("shop")
+}
+
+// everywhere waits until Works hold a revision.
+func (s *switches) everywhere(r revision) {
 	s.Helper()
 	s.eventually("the revision is everywhere", func() error {
 		s.revive()
@@ -304,18 +352,25 @@ func (s *switches) settle(r revision) {
 		}
 		return nil
 	})
-	s.eventually("the Kustomization is ready", func() error {
+}
+
+// stand waits until the source's revision is applied by Kustomizations, and nothing of it is outstanding.
+func (s *switches) stand(names ...string) {
+	s.Helper()
+	s.eventually("the Kustomizations are ready", func() error {
 		s.revive()
-		var ks kustomizev1.Kustomization
-		if err := s.hub.Hub.Get(s.Context(), client.ObjectKey{Namespace: s.namespace, Name: "shop"}, &ks); err != nil {
-			return err
-		}
 		source := &sourcev1.GitRepository{}
 		if err := s.hub.Hub.Get(s.Context(), client.ObjectKey{Namespace: s.namespace, Name: "fleet"}, source); err != nil {
 			return err
 		}
-		if ks.Status.LastAppliedRevision != source.Status.Artifact.Revision {
-			return fmt.Errorf("conditions: %+v", ks.Status.Conditions)
+		for _, name := range names {
+			var ks kustomizev1.Kustomization
+			if err := s.hub.Hub.Get(s.Context(), client.ObjectKey{Namespace: s.namespace, Name: name}, &ks); err != nil {
+				return err
+			}
+			if ks.Status.LastAppliedRevision != source.Status.Artifact.Revision || !apimeta.IsStatusConditionTrue(ks.Status.Conditions, meta.ReadyCondition) {
+				return fmt.Errorf("conditions of %s: %+v", name, ks.Status.Conditions)
+			}
 		}
 		return nil
 	})
@@ -355,7 +410,9 @@ func (s *switches) watch(cluster string) {
 				delete(versions, key)
 			case work.DeletionTimestamp == nil && work.Generation != versions[key]:
 				versions[key] = work.Generation
-				s.got[key] = append(s.got[key], holds(&obj))
+				if held, had := holds(&obj), s.got[key]; !s.distinct || len(had) == 0 || had[len(had)-1] != held {
+					s.got[key] = append(had, held)
+				}
 			}
 			s.mu.Unlock()
 		}

@@ -29,6 +29,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/counts"
 	"github.com/flotilla-io/flotilla/reconciler/apply/dependencies"
 	"github.com/flotilla-io/flotilla/reconciler/apply/endings"
+	"github.com/flotilla-io/flotilla/reconciler/apply/exchange"
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
 	"github.com/flotilla-io/flotilla/reconciler/apply/kustomizations"
 	"github.com/flotilla-io/flotilla/reconciler/apply/lastgood"
@@ -166,7 +167,7 @@ func New(deps Deps, opts Options) (*Reconciler, error) {
 		losses:      lost,
 		heritage:    successors,
 		departures:  departures{assessor: deps.Assessor, applier: applier, actors: actors, pruner: pruning.New(deps.Hub), remains: left},
-		switcher:    switcher{switches: deps.Switches, own: own, applier: applier, actors: actors, heritage: successors, clock: opts.Clock},
+		switcher:    switcher{switches: deps.Switches, exchanges: exchange.New(deps.Hub, deps.Live, successors.siblings, opts.Clock), own: own, applier: applier, actors: actors, heritage: successors, clock: opts.Clock},
 		suspended:   suspended.New(own, left),
 		runs:        runs.New(),
 		counts:      counts.New(opts.Metrics, opts.Clock),

@@ -234,7 +234,17 @@ func (m *lastApplied) gone(s *state, reason string) map[inventory.ID]bool {
 	return out
 }
 
-// waitsForSiblings records whether the run waits for other Kustomizations of a source.
+// awaiting notes that other Kustomizations are waited for.
+func awaiting(m *lastApplied, others []client.ObjectKey) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.waitsFor = make(map[inventory.ID]bool, len(others))
+	for _, key := range others {
+		m.waitsFor[inventory.OfKustomization(key)] = true
+	}
+}
+
+// waitsForSiblings notes whether other Kustomizations of a source are waited for.
 func (m *lastApplied) waitsForSiblings(source client.ObjectKey, waits bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -395,7 +405,9 @@ func (m *lastApplied) conclude(s *state, outcome *loop.Error, now time.Time) {
 		m.unhealthy.about, m.unhealthy.text = nil, ""
 	}
 	if !stands(outcome) {
-		m.known, m.waitsFor = m.known && s.unchanged, nil
+		if m.known = m.known && s.unchanged; !s.switched.waits {
+			m.waitsFor = nil
+		}
 		return
 	}
 	m.waitsFor = nil

@@ -43,6 +43,9 @@ func statusOf(s *state, outcome *loop.Error, now time.Time) kustomizev1.Kustomiz
 	if s.switched.done {
 		c.Remove(switching.Condition)
 	}
+	if is := apimeta.FindStatusCondition(status.Conditions, switching.Condition); is != nil && s.switched.waits {
+		c.Set(switching.Condition, metav1.ConditionTrue, switching.ReasonWritten, is.Message)
+	}
 	switch {
 	case outcome != nil:
 		failed(c, status, s, outcome)

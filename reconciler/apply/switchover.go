@@ -2,7 +2,6 @@ package apply
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -13,6 +12,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/reconciler/apply/actors"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
+	"github.com/flotilla-io/flotilla/reconciler/apply/exchange"
 	"github.com/flotilla-io/flotilla/reconciler/apply/intervals"
 	"github.com/flotilla-io/flotilla/reconciler/apply/kustomizations"
 	"github.com/flotilla-io/flotilla/reconciler/apply/switchover"
@@ -25,7 +25,11 @@ type switched struct {
 	// needed says that the objects depend on each other, so that a switch is needed; resumed that an earlier run
 	// began it; announced that this run has announced it.
 	needed, resumed, announced bool
-	// pruned is what finish deleted, before health is assessed.
+	// with are the Kustomizations between which and this one the revision moves objects, and waits says that all is
+	// written, and one of them is waited for.
+	with  []client.ObjectKey
+	waits bool
+	// pruned is what went before anything was waited for.
 	pruned []inventory.Entry
 	// done says that other loops have seen all of the revision, so that the switch can end.
 	done bool
@@ -33,20 +37,22 @@ type switched struct {
 
 // switcher makes other loops see revisions as a whole: see docs/design/0009.
 type switcher struct {
-	switches switchover.Switches // nil: other loops see each object as it is written
-	own      kustomizations.Store
-	applier  *applier.Applier
-	actors   *actors.Actors
-	heritage *heritage
-	clock    clock.PassiveClock
+	switches  switchover.Switches // nil: each counts as it is written
+	exchanges *exchange.Exchanges
+	own       kustomizations.Store
+	applier   *applier.Applier
+	actors    *actors.Actors
+	heritage  *heritage
+	clock     clock.PassiveClock
 }
 
 // begin records new objects as owned before they are written, so that a crash in between does not leave
 // any that nobody would ever delete. In the same write it announces a switch, unless definitions have to
 // be created first: clusters would wait for these, which may take long.
 func (w switcher) begin(ctx context.Context, s *state) (loop.Next, error) {
-	s.switched.resumed = apimeta.IsStatusConditionTrue(s.ks.Status.Conditions, switching.Condition)
-	s.switched.needed = w.switches != nil && (s.switched.resumed || switchover.Needed(s.plan.Changes, s.leaving.Deleted))
+	if err := w.need(ctx, s); err != nil {
+		return loop.Next{}, err
+	}
 	announces := s.switched.needed && !s.plan.Defines()
 	if len(s.diff.Added) == 0 && !announces {
 		return loop.Next{}, nil
@@ -54,8 +60,23 @@ func (w switcher) begin(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, w.announce(ctx, s, announces)
 }
 
-// announce writes into the status what is about to be applied. If it is a switch, the loops that propagate objects
-// leave these as they are from then on.
+// need finds out whether a revision is switched: as its parts depend on each other, or what it moves on what another
+// Kustomization writes.
+func (w switcher) need(ctx context.Context, s *state) error {
+	s.switched.resumed = apimeta.IsStatusConditionTrue(s.ks.Status.Conditions, switching.Condition)
+	if w.switches == nil {
+		return nil
+	}
+	var err error
+	s.switched.with, err = w.exchanges.With(ctx, exchange.Query{
+		Of: s.ks, At: s.artifact(), Changes: s.plan.Changes, Leaving: s.leaving.Leaving, Removed: s.diff.Removed, Seen: s.seen,
+	})
+	s.switched.needed = s.switched.resumed || len(s.switched.with) > 0 || switchover.Needed(s.plan.Changes, s.leaving.Deleted)
+	return err
+}
+
+// announce says what is about to be written. Whoever carries objects leaves them as they stand from then
+// on, if it is a switch.
 func (w switcher) announce(ctx context.Context, s *state, isSwitch bool) error {
 	after := s.ks.DeepCopy()
 	if len(s.diff.Added) > 0 {
@@ -63,9 +84,16 @@ func (w switcher) announce(ctx context.Context, s *state, isSwitch bool) error {
 	}
 	if s.switched.announced = isSwitch; isSwitch {
 		w.switches.Begin(s.owner)
+		ending, err := w.exchanges.Ending(ctx, s.switched.with)
+		if err != nil {
+			return err
+		}
+		for _, key := range ending {
+			w.switches.Join(key, []client.ObjectKey{s.owner})
+		}
 		c := kustomizations.Conditions{List: &after.Status.Conditions, Generation: s.ks.Generation, Now: metav1.NewTime(w.clock.Now())}
-		c.Set(switching.Condition, metav1.ConditionTrue, meta.ProgressingReason, fmt.Sprintf(
-			"Clusters keep what they have until all of revision %s (%s) is written", s.source.revision, s.digest))
+		reason, text := exchange.Announce(s.ks, s.plan.Changes, exchange.Text(s.source.revision, s.digest, s.switched.with, s.sees()))
+		c.Set(switching.Condition, metav1.ConditionTrue, reason, text)
 	}
 	if err := w.own.Publish(ctx, s.ks, after); err != nil {
 		return err
@@ -108,6 +136,9 @@ func (w switcher) finish(ctx context.Context, s *state) (loop.Next, error) {
 	if err := switchover.Await(ctx, w.switches, switchover.Written(s.plan.Changes, s.switched.pruned, s.seen, s.switched.resumed)); err != nil {
 		return loop.Next{}, err
 	}
+	if err := w.together(ctx, s); err != nil {
+		return loop.Next{}, err
+	}
 	if s.switched.done = s.switched.needed; !s.switched.needed || len(s.leaving.Deleted) == 0 {
 		return loop.Next{}, nil
 	}
@@ -122,7 +153,20 @@ func (w switcher) finish(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, nil
 }
 
-// first splits what is to be deleted into what is deleted before health is assessed, and the rest.
+// together has a switch end no sooner than those of Kustomizations between which and this one the revision moves objects.
+func (w switcher) together(ctx context.Context, s *state) error {
+	if len(s.switched.with) == 0 {
+		return nil
+	}
+	awaiting(s.last, s.switched.with)
+	written, err := w.exchanges.Await(ctx, exchange.Wait{Of: s.ks, At: s.artifact(), With: s.switched.with, Leaving: s.leaving.Leaving, Within: s.sees()})
+	if s.switched.waits = err != nil; err == nil {
+		w.switches.Join(s.owner, written)
+	}
+	return err
+}
+
+// first divides what is to be deleted into what goes before health is looked at, and the rest.
 func (w switcher) first(ctx context.Context, s *state) (first, rest []inventory.Entry, err error) {
 	first, others := switchover.Rules(s.leaving.Deleted)
 	for _, e := range others {
@@ -142,6 +186,7 @@ func (w switcher) first(ctx context.Context, s *state) (first, rest []inventory.
 // end ends a switch of a Kustomization, if there is one. leaving is what left it and is not deleted yet.
 func (w switcher) end(ctx context.Context, owner client.ObjectKey, leaving []inventory.Entry) {
 	if w.switches != nil {
+		w.exchanges.Forget(owner)
 		w.switches.End(ctx, owner, leaving)
 	}
 }

@@ -21,6 +21,7 @@ type begun int
 
 func (b *begun) Begin(client.ObjectKey)                                   { *b++ }
 func (b *begun) End(context.Context, client.ObjectKey, []inventory.Entry) {}
+func (b *begun) Join(client.ObjectKey, []client.ObjectKey)                {}
 func (b *begun) Unseen(context.Context, []switching.Version) ([]switching.Version, error) {
 	return nil, nil
 }

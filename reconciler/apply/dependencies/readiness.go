@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
+	"github.com/flotilla-io/flotilla/reconciler/switching"
 )
 
 // Readiness is the part of a Kustomization for which others may wait. Values can be compared with ==.
@@ -30,17 +31,25 @@ func ReadinessOf(ks *kustomizev1.Kustomization) Readiness {
 	return out
 }
 
-// MovedOn passes updates for which a Kustomization that hands objects over to the updated one may have waited.
+// MovedOn lets pass what those may have waited for that exchange objects with others.
 func MovedOn() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, okBefore := e.ObjectOld.(*kustomizev1.Kustomization)
 		after, okAfter := e.ObjectNew.(*kustomizev1.Kustomization)
 		return okBefore && okAfter && (ReadinessOf(before) != ReadinessOf(after) || before.Status.LastAttemptedRevision != after.Status.LastAttemptedRevision ||
-			before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero())
+			before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() || switched(before) != switched(after))
 	}}
 }
 
-// Changed passes updates for which dependents may have waited, and deletions.
+// switched is how far the switch of a Kustomization is; empty for none.
+func switched(ks *kustomizev1.Kustomization) string {
+	if c := apimeta.FindStatusCondition(ks.Status.Conditions, switching.Condition); c != nil {
+		return c.Reason
+	}
+	return ""
+}
+
+// Changed lets pass what dependents may have waited for, and what is gone.
 func Changed() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(event.CreateEvent) bool { return false },

@@ -11,6 +11,7 @@ import (
 
 	"github.com/flotilla-io/flotilla/reconciler/apply/dependencies"
 	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
+	"github.com/flotilla-io/flotilla/reconciler/switching"
 )
 
 // TestChanged: which changes of a Kustomization start runs of those that depend on it.
@@ -34,6 +35,32 @@ func TestChanged(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := dependencies.Changed().Update(event.UpdateEvent{ObjectOld: tc.before, ObjectNew: tc.after}); got != tc.want {
+				t.Errorf("wakes: %t", got)
+			}
+		})
+	}
+}
+
+// TestMovedOn says which changes of a Kustomization wake those that exchange objects with it.
+func TestMovedOn(t *testing.T) {
+	ks := func(reason string) *kustomizev1.Kustomization {
+		out := &kustomizev1.Kustomization{}
+		if reason != "" {
+			apimeta.SetStatusCondition(&out.Status.Conditions, metav1.Condition{Type: switching.Condition, Status: metav1.ConditionTrue, Reason: reason})
+		}
+		return out
+	}
+	for name, tc := range map[string]struct {
+		before, after *kustomizev1.Kustomization
+		want          bool
+	}{
+		"a switch begins":      {ks(""), ks(meta.ProgressingReason), true},
+		"all of it is written": {ks(meta.ProgressingReason), ks(switching.ReasonWritten), true},
+		"it is over":           {ks(switching.ReasonWritten), ks(""), true},
+		"it is as it was":      {ks(switching.ReasonWritten), ks(switching.ReasonWritten), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := dependencies.MovedOn().Update(event.UpdateEvent{ObjectOld: tc.before, ObjectNew: tc.after}); got != tc.want {
 				t.Errorf("wakes: %t", got)
 			}
 		})

@@ -28,7 +28,9 @@ type Switches interface {
 	// End announces that the switch is done, or will not happen. leaving is what left the Kustomization and is
 	// not deleted yet.
 	End(ctx context.Context, owner client.ObjectKey, leaving []inventory.Entry)
-	// Unseen returns those of the versions that the watches of these loops have not seen yet.
+	// Join has what a Kustomization wrote count no sooner than what those of the others wrote that are being switched.
+	Join(owner client.ObjectKey, others []client.ObjectKey)
+	// Unseen returns those of the versions that whoever carries objects has not seen yet.
 	Unseen(ctx context.Context, versions []switching.Version) ([]switching.Version, error)
 }
 

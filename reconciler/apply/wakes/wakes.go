@@ -124,12 +124,23 @@ func (w Wakes) WhenBindingChanges() handler.EventHandler {
 	}
 }
 
-// WhenKustomizationChanges returns a handler that enqueues the Kustomizations that wait for the health of another one.
+// WhenKustomizationChanges wakes the Kustomizations that wait for another one.
 func (w Wakes) WhenKustomizationChanges() handler.EventHandler {
 	kind := kustomizev1.GroupVersion.WithKind(kustomizev1.KustomizationKind).GroupKind()
-	return handler.Funcs{UpdateFunc: func(_ context.Context, e event.UpdateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-		w.waiting(inventory.ID{Namespace: e.ObjectNew.GetNamespace(), Name: e.ObjectNew.GetName(), GroupKind: kind}, q)
-	}}
+	wake := func(obj client.Object, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+		w.waiting(inventory.ID{Namespace: obj.GetNamespace(), Name: obj.GetName(), GroupKind: kind}, queue)
+	}
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			wake(e.Object, q)
+		},
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			wake(e.ObjectNew, q)
+		},
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			wake(e.Object, q)
+		},
+	}
 }
 
 // waiting enqueues the Kustomizations that wait for the health of an object.

@@ -37,16 +37,29 @@ type inLine struct {
 
 func (q *inLine) AddAfter(req reconcile.Request, _ time.Duration) { q.later = append(q.later, req) }
 
-// TestAChildWakesItsParent: a Kustomization that waits for the health of another one is enqueued when that changes.
+// TestAChildWakesItsParent: who waits for another Kustomization hears of it when that changes, comes or goes.
 func TestAChildWakesItsParent(t *testing.T) {
 	key := func(name string) client.ObjectKey { return client.ObjectKey{Namespace: "flux-system", Name: name} }
 	handler := wakes.Wakes{States: waiting{key("apps"): {key("fleet")}}}.WhenKustomizationChanges()
-	var queue inLine
-	for _, name := range []string{"apps", "other"} {
-		child := &kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Namespace: "flux-system", Name: name}}
-		handler.Update(t.Context(), event.UpdateEvent{ObjectOld: child, ObjectNew: child}, &queue)
-	}
-	if diff := cmp.Diff([]reconcile.Request{{NamespacedName: key("fleet")}}, queue.later); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+	for name, tell := range map[string]func(child client.Object, queue *inLine){
+		"it changes": func(child client.Object, queue *inLine) {
+			handler.Update(t.Context(), event.UpdateEvent{ObjectOld: child, ObjectNew: child}, queue)
+		},
+		"it comes": func(child client.Object, queue *inLine) {
+			handler.Create(t.Context(), event.CreateEvent{Object: child}, queue)
+		},
+		"it goes": func(child client.Object, queue *inLine) {
+			handler.Delete(t.Context(), event.DeleteEvent{Object: child}, queue)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var queue inLine
+			for _, name := range []string{"apps", "other"} {
+				tell(&kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Namespace: "flux-system", Name: name}}, &queue)
+			}
+			if diff := cmp.Diff([]reconcile.Request{{NamespacedName: key("fleet")}}, queue.later); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
 	}
 }

@@ -1,0 +1,214 @@
+package exchange
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/fluxcd/pkg/apis/meta"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
+	"github.com/flotilla-io/flotilla/reconciler/apply/dependencies"
+	"github.com/flotilla-io/flotilla/reconciler/apply/lastgood"
+	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
+	"github.com/flotilla-io/flotilla/reconciler/switching"
+)
+
+const (
+	// longest is for how long others are waited for.
+	longest = 30 * time.Second
+	// poll is when it is looked again. The loop also hears of them.
+	poll = 5 * time.Second
+)
+
+// Wait asks whether a switch still waits for others.
+type Wait struct {
+	// Of is the Kustomization that has written all of the artifact At.
+	Of *kustomizev1.Kustomization
+	At siblings.Artifact
+	// With are those that it exchanges objects with, and Leaving says which of them take something.
+	With    []client.ObjectKey
+	Leaving siblings.Leaving
+	// Within is the only namespace whose Kustomizations may be named; empty for all.
+	Within string
+}
+
+// Await returns those that have written the artifact, too, once no other is waited for. The error is of class loop.ClassWaiting
+// while one is: one that can write the artifact, and does not itself wait for this one, for half a minute at most.
+func (x *Exchanges) Await(ctx context.Context, w Wait) (written []client.ObjectKey, err error) {
+	var missing []client.ObjectKey
+	for _, key := range w.With {
+		progress, err := x.progressOf(ctx, w, key)
+		if err != nil {
+			return nil, err
+		}
+		switch progress {
+		case hasWritten:
+			written = append(written, key)
+		case willWrite:
+			missing = append(missing, key)
+		}
+	}
+	own := client.ObjectKeyFromObject(w.Of)
+	if len(missing) == 0 {
+		x.Forget(own)
+		return written, nil
+	}
+	left := longest - x.waited(own, w.At.Digest)
+	if left <= 0 {
+		return written, nil
+	}
+	return nil, loop.Waiting(meta.ProgressingReason, min(left, poll), fmt.Errorf("all of revision %s is written; it counts once %s, which exchanges objects with this one, has written it, too",
+		w.At.Revision, "Kustomization "+siblings.Name(missing[0], w.Within)))
+}
+
+// waited is for how long others have been waited for at an artifact.
+func (x *Exchanges) waited(own client.ObjectKey, digest string) time.Duration {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	now := x.clock.Now()
+	if x.since[own].digest != digest {
+		x.since[own] = first{digest: digest, at: now}
+	}
+	return now.Sub(x.since[own].at)
+}
+
+// progress is how far a Kustomization is with an artifact. The zero value is one that does not get there.
+type progress int
+
+const (
+	willWrite progress = iota + 1
+	hasWritten
+)
+
+func (x *Exchanges) progressOf(ctx context.Context, w Wait, key client.ObjectKey) (progress, error) {
+	ks := &kustomizev1.Kustomization{}
+	err := x.hub.Get(ctx, key, ks)
+	switch {
+	case apierrors.IsNotFound(err) && takes(w.Leaving, key):
+		return willWrite, nil // somebody is about to make it
+	case apierrors.IsNotFound(err):
+		return 0, nil
+	case err != nil:
+		return 0, fmt.Errorf("read the Kustomization %s: %w", key, err)
+	}
+	if p := decide(ks, w.At); p != willWrite {
+		return p, nil
+	}
+	waits, err := x.waitsFor(ctx, ks, client.ObjectKeyFromObject(w.Of))
+	if err != nil || waits {
+		return 0, err
+	}
+	return willWrite, nil
+}
+
+// decide says how far a Kustomization is with an artifact by what its status says. One that is being deleted
+// is waited for until it is gone: others have taken by then what it hands over.
+func decide(ks *kustomizev1.Kustomization, at siblings.Artifact) progress {
+	isSwitched := apimeta.FindStatusCondition(ks.Status.Conditions, switching.Condition)
+	ready := apimeta.FindStatusCondition(ks.Status.Conditions, meta.ReadyCondition)
+	switch {
+	case inventory.SourceOf(ks) != at.Source, ks.Spec.Suspend, ks.DeletionTimestamp != nil && !inventory.Deletes(ks):
+		return 0
+	case ks.DeletionTimestamp != nil && apimeta.IsStatusConditionTrue(ks.Status.Conditions, meta.StalledCondition):
+		return 0
+	case ks.DeletionTimestamp != nil, ready == nil, ready.ObservedGeneration != ks.Generation:
+		return willWrite
+	case lastgood.In(ks.Status).Artifact == at.Digest && (isSwitched == nil || isSwitched.Reason == switching.ReasonWritten):
+		return hasWritten
+	case ks.Status.LastAttemptedRevision == at.Revision && ready.Status == metav1.ConditionFalse && !mayPass(ready.Reason):
+		return 0 // it is refused
+	default:
+		return willWrite
+	}
+}
+
+// mayPass reports whether something that keeps a revision from being applied is expected to pass by itself.
+func mayPass(reason string) bool {
+	return reason == meta.DependencyNotReadyReason || reason == meta.ReconciliationFailedReason
+}
+
+// waitsFor reports whether a Kustomization depends on another one, directly or not.
+func (x *Exchanges) waitsFor(ctx context.Context, ks *kustomizev1.Kustomization, other client.ObjectKey) (bool, error) {
+	seen, all := map[client.ObjectKey]bool{}, []*kustomizev1.Kustomization{ks}
+	for i := 0; i < len(all); i++ {
+		for _, ref := range all[i].Spec.DependsOn {
+			key := dependencies.Key(all[i], ref)
+			if key == other {
+				return true, nil
+			}
+			if seen[key] {
+				continue
+			}
+			seen[key] = true
+			next := &kustomizev1.Kustomization{}
+			err := x.hub.Get(ctx, key, next)
+			if client.IgnoreNotFound(err) != nil {
+				return false, fmt.Errorf("read the Kustomization %s: %w", key, err)
+			}
+			if err == nil {
+				all = append(all, next)
+			}
+		}
+	}
+	return false, nil
+}
+
+// among is between what a switch says of itself and the names of those that are switched with it.
+const among = " is written, here and in "
+
+// mostNamed is how many Kustomizations are named. Others are waited for only by the run that finds that it exchanges objects with them.
+const mostNamed = 100
+
+// Text says of a revision that is switched what is waited for; within is the only namespace whose Kustomizations may be
+// named, empty for all.
+func Text(revision, digest string, with []client.ObjectKey, within string) string {
+	text := fmt.Sprintf("Clusters keep what they have until all of revision %s (%s)", revision, digest)
+	if len(with) == 0 {
+		return text + " is written"
+	}
+	var names []string
+	for _, key := range with[:min(len(with), mostNamed)] {
+		names = append(names, siblings.Name(key, within))
+	}
+	kind := "Kustomizations "
+	if len(names) == 1 {
+		kind = "Kustomization "
+	}
+	return text + among + kind + strings.Join(slices.Compact(names), ", ")
+}
+
+// Announce returns the reason and the message of the condition Switching of a Kustomization that is about to make
+// changes: if it has written all of the revision before, and writes nothing now, that it has.
+func Announce(ks *kustomizev1.Kustomization, changes []applier.Change, text string) (reason, message string) {
+	had := apimeta.FindStatusCondition(ks.Status.Conditions, switching.Condition)
+	if had != nil && had.Reason == switching.ReasonWritten && had.Message == text && !slices.ContainsFunc(changes, applier.Change.Writes) {
+		return switching.ReasonWritten, text
+	}
+	return meta.ProgressingReason, text
+}
+
+// named returns the Kustomizations that a text names of a revision.
+func named(text, revision string) []client.ObjectKey {
+	of, names, ok := strings.Cut(text, among)
+	if !ok || !strings.Contains(of, " revision "+revision+" (") {
+		return nil
+	}
+	_, names, _ = strings.Cut(names, " ")
+	var out []client.ObjectKey
+	for name := range strings.SplitSeq(names, ", ") {
+		if namespace, name, ok := strings.Cut(name, "/"); ok {
+			out = append(out, client.ObjectKey{Namespace: namespace, Name: name})
+		}
+	}
+	return out
+}

@@ -1,0 +1,193 @@
+package exchange
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
+	"github.com/flotilla-io/flotilla/reconciler/apply/lastgood"
+	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
+	"github.com/flotilla-io/flotilla/reconciler/apply/switchover"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
+	"github.com/flotilla-io/flotilla/reconciler/switching"
+)
+
+// Exchanges find out with whom Kustomizations exchange objects. Use New. They are safe for use by several goroutines.
+type Exchanges struct {
+	hub, live client.Reader
+	siblings  *siblings.Index
+	clock     clock.PassiveClock
+
+	mu    sync.Mutex
+	since map[client.ObjectKey]first
+}
+
+// first is when others were waited for first, at an artifact.
+type first struct {
+	digest string
+	at     time.Time
+}
+
+// New returns Exchanges; hub reads from a cache, and live without one.
+func New(hub, live client.Reader, index *siblings.Index, clk clock.PassiveClock) *Exchanges {
+	return &Exchanges{hub: hub, live: live, siblings: index, clock: clk, since: map[client.ObjectKey]first{}}
+}
+
+// Forget drops what is known of a Kustomization that waits no more.
+func (x *Exchanges) Forget(key client.ObjectKey) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	delete(x.since, key)
+}
+
+// Query asks with whom a Kustomization exchanges objects.
+type Query struct {
+	Of *kustomizev1.Kustomization
+	// At is the artifact that it is about to apply.
+	At siblings.Artifact
+	// Changes are what it would do, and Leaving what it deletes, and hands over.
+	Changes []applier.Change
+	Leaving siblings.Leaving
+	// Removed is what left its revision, and Seen what the control plane has of it, by its labels.
+	Removed []inventory.Entry
+	Seen    applier.Observed
+}
+
+// With returns the Kustomizations of the source from which one takes objects at an artifact, and those to which it gives some,
+// sorted; also those of which its status says so. It returns none of a revision that is written already.
+func (x *Exchanges) With(ctx context.Context, q Query) ([]client.ObjectKey, error) {
+	isSwitched := apimeta.FindStatusCondition(q.Of.Status.Conditions, switching.Condition)
+	if isSwitched == nil && lastgood.In(q.Of.Status).Artifact == q.At.Digest && !writes(q) {
+		return nil, nil
+	}
+	own := client.ObjectKeyFromObject(q.Of)
+	found, err := x.found(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	var out []client.ObjectKey
+	for _, key := range sorted(found, own) {
+		with, err := x.switchedWith(ctx, q, key)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, with...)
+	}
+	if isSwitched != nil {
+		out = append(out, named(isSwitched.Message, q.At.Revision)...)
+	}
+	return sorted(out, own), nil
+}
+
+// sorted returns names without those that are empty or own, each once.
+func sorted(keys []client.ObjectKey, own client.ObjectKey) []client.ObjectKey {
+	keys = slices.DeleteFunc(keys, func(key client.ObjectKey) bool { return key == client.ObjectKey{} || key == own })
+	slices.SortFunc(keys, func(a, b client.ObjectKey) int { return cmp.Compare(a.String(), b.String()) })
+	return slices.Compact(keys)
+}
+
+// found are those that hold what is taken, and those that get or have what left.
+func (x *Exchanges) found(ctx context.Context, q Query) ([]client.ObjectKey, error) {
+	var out []client.ObjectKey
+	for _, c := range q.Changes {
+		if c.Takes || c.Writes() && !c.Shares {
+			out = append(out, c.Owner)
+		}
+	}
+	for _, e := range q.Leaving.Passing {
+		out = append(out, q.Leaving.Successors[e.ID])
+	}
+	for _, e := range q.Removed {
+		if q.Seen[e.ID] != nil {
+			continue
+		}
+		by, err := x.holder(ctx, e)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, by)
+	}
+	return out, nil
+}
+
+// switchedWith returns a Kustomization, unless it is gone, or of another source, and with one that is being deleted those
+// that take what it holds.
+func (x *Exchanges) switchedWith(ctx context.Context, q Query, key client.ObjectKey) ([]client.ObjectKey, error) {
+	ks := &kustomizev1.Kustomization{}
+	err := x.hub.Get(ctx, key, ks)
+	switch {
+	case apierrors.IsNotFound(err) && takes(q.Leaving, key):
+		return []client.ObjectKey{key}, nil // somebody is about to make it
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("read the Kustomization %s: %w", key, err)
+	case inventory.SourceOf(ks) != q.At.Source:
+		return nil, nil
+	case ks.DeletionTimestamp == nil:
+		return []client.ObjectKey{key}, nil
+	}
+	owned, err := inventory.Read(ks.Status.Inventory)
+	if err != nil {
+		return []client.ObjectKey{key}, nil // whoever deletes it reports that
+	}
+	answer, err := x.siblings.Ask(ctx, siblings.Query{Of: ks, At: q.At, Objects: owned, Going: siblings.KeysIn(owned)})
+	if err != nil {
+		return nil, err
+	}
+	out := slices.DeleteFunc(slices.Collect(maps.Values(answer.Successors)), func(by client.ObjectKey) bool { return by == key })
+	return append(out, key), nil
+}
+
+// takes reports whether a Kustomization takes something of what leaves another one.
+func takes(leaving siblings.Leaving, key client.ObjectKey) bool {
+	return slices.ContainsFunc(leaving.Passing, func(e inventory.Entry) bool { return leaving.Successors[e.ID] == key })
+}
+
+// writes reports whether anything is yet to be written, or to be deleted before a revision counts.
+func writes(q Query) bool {
+	rules, _ := switchover.Rules(q.Leaving.Deleted)
+	return len(rules) > 0 || slices.ContainsFunc(q.Changes, func(c applier.Change) bool { return c.Takes || c.Writes() })
+}
+
+// holder returns the Kustomization that an object's labels name which another one applied; empty for none, and for one that is gone.
+func (x *Exchanges) holder(ctx context.Context, e inventory.Entry) (client.ObjectKey, error) {
+	obj := &metav1.PartialObjectMetadata{}
+	obj.SetGroupVersionKind(e.GroupVersionKind())
+	err := x.live.Get(ctx, client.ObjectKey{Namespace: e.ID.Namespace, Name: e.ID.Name}, obj)
+	switch {
+	case apierrors.IsNotFound(err), apimeta.IsNoMatchError(err):
+		return client.ObjectKey{}, nil
+	case err != nil:
+		return client.ObjectKey{}, fmt.Errorf("look who has taken %s: %w", inventory.Describe(e.ID), err)
+	}
+	by, _ := inventory.OwnerOf(obj)
+	return by, nil
+}
+
+// Ending returns those of the Kustomizations that are being deleted.
+func (x *Exchanges) Ending(ctx context.Context, with []client.ObjectKey) ([]client.ObjectKey, error) {
+	var out []client.ObjectKey
+	for _, key := range with {
+		ks := &kustomizev1.Kustomization{}
+		if err := x.hub.Get(ctx, key, ks); client.IgnoreNotFound(err) != nil {
+			return nil, fmt.Errorf("read the Kustomization %s: %w", key, err)
+		}
+		if ks.DeletionTimestamp != nil {
+			out = append(out, key)
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,315 @@
+package reconciler_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/google/go-cmp/cmp"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-io/flotilla/reconciler/switching"
+	"github.com/flotilla-io/flotilla/sources/artifact"
+)
+
+// TestWhatMovesIsOfOneRevision has random revisions of two Kustomizations of one source follow each other, which
+// move objects from one to the other, change what moves and what stays, and are renamed, with loops that die after a
+// random write: whatever a Work ever holds, but for the labels of its owner, is what one revision wants there.
+func TestWhatMovesIsOfOneRevision(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("the seed is %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	x := newExchange(withoutLoops(t))
+	defer func() { x.check(x.stop()) }()
+
+	var history []revision
+	var layouts []layout
+	next := layout{revision: revision{templates: map[string]string{}, overrides: map[string]overrideOf{}, all: []string{from, to}}, in: map[string]string{}, names: map[string]int{}}
+	for n := range 14 {
+		next = next.after(random, n)
+		history, layouts = append(history, next.revision), append(layouts, next)
+		switch {
+		case n == 0:
+			x.start(-1)
+		case random.IntN(3) > 0:
+			x.check(x.stop())
+			x.start(random.IntN(40))
+		}
+		x.release(next)
+		x.everywhere(next.revision)
+		x.stand(next.kustomizations()...)
+		if t.Failed() {
+			break
+		}
+	}
+	if diff := cmp.Diff(sequences(history), x.seen()); diff != "" {
+		t.Errorf("what Works held, one after the other (-want +got):\n%s", diff)
+		for n, l := range layouts {
+			t.Logf("revision %d: %+v", n, l)
+		}
+	}
+}
+
+// TestWhatMovesCountsWithBothRevisions has one of two Kustomizations be late with a commit that moves an object
+// between them and edits, in the late one, what belongs to it.
+func TestWhatMovesCountsWithBothRevisions(t *testing.T) {
+	m := withoutLoops(t)
+	with := func(template, override string) revision {
+		return revision{templates: map[string]string{"t0": template}, overrides: map[string]overrideOf{"o0": {value: override}}, all: []string{from, to}}
+	}
+	none, left := revision{all: []string{from, to}}, map[string]string{"all": "right", "t0": "left", "o0": "left"}
+	for name, tc := range map[string]struct {
+		before, after map[string]string // which folder holds what
+		late          string
+		changed       revision
+	}{
+		"a template moves, and its override is edited late":               {left, map[string]string{"all": "right", "t0": "right", "o0": "left"}, "left", with("r1", "r1")},
+		"a template moves late, and its override is edited":               {left, map[string]string{"all": "right", "t0": "right", "o0": "left"}, "right", with("r1", "r1")},
+		"an override moves, and its template is edited late":              {left, map[string]string{"all": "right", "t0": "left", "o0": "right"}, "left", with("r1", "r1")},
+		"an override moves late, and its template is edited":              {left, map[string]string{"all": "right", "t0": "left", "o0": "right"}, "right", with("r1", "r1")},
+		"a policy moves, and the template that it carries is edited late": {map[string]string{"all": "left", "t0": "left", "o0": "left"}, map[string]string{"all": "right", "t0": "left", "o0": "left"}, "left", revision{templates: map[string]string{"t0": "r1"}, overrides: map[string]overrideOf{"o0": {value: "r0"}}, all: []string{from}}},
+		"a template moves, and its override is deleted late":              {left, map[string]string{"all": "right", "t0": "right"}, "left", revision{templates: map[string]string{"t0": "r1"}, all: []string{from, to}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := newExchange(m.in(t))
+			history := []revision{none, with("r0", "r0"), tc.changed}
+			x.start(-1)
+			defer func() { x.check(x.stop()) }()
+			first := layout{revision: history[1], in: tc.before}
+			x.release(first)
+			x.everywhere(first.revision)
+			x.stand(first.kustomizations()...)
+			x.hold(tc.late)
+			second := layout{revision: history[2], in: tc.after}
+			x.release(second)
+			early := map[string]string{"left": "right0", "right": "left0"}[tc.late]
+			x.eventually("the other one has written the revision, or it counts already", func() error {
+				if written(x, early) || !cmp.Equal(sequences(history[:2]), x.seen()) {
+					return nil
+				}
+				return fmt.Errorf("%s has not written the revision", early)
+			})
+			x.hold("")
+			x.everywhere(second.revision)
+			x.stand(second.kustomizations()...)
+			if diff := cmp.Diff(sequences(history), x.seen()); diff != "" {
+				t.Errorf("what Works held, one after the other (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// written reports whether a Kustomization says that it has written all of a revision, and that others have not.
+func written(x *exchange, name string) bool {
+	var ks kustomizev1.Kustomization
+	x.check(x.hub.Hub.Get(x.Context(), client.ObjectKey{Namespace: x.namespace, Name: name}, &ks))
+	c := apimeta.FindStatusCondition(ks.Status.Conditions, switching.Condition)
+	return c != nil && c.Reason == switching.ReasonWritten
+}
+
+// layout is a revision whose objects stand in two folders.
+type layout struct {
+	revision
+	// in is the folder of each object, left or right, by name.
+	in map[string]string
+	// names count how often the Kustomization of a folder was renamed.
+	names map[string]int
+}
+
+// exists reports whether a revision has an object.
+func (r revision) exists(name string) bool {
+	switch {
+	case name == "all":
+		return true
+	case name == "one":
+		return r.name != ""
+	case strings.HasPrefix(name, "t"):
+		return r.templates[name] != ""
+	default:
+		_, ok := r.overrides[name]
+		return ok
+	}
+}
+
+// set has an object of a revision be as it is in another one.
+func (r *revision) set(name string, as revision) {
+	switch {
+	case name == "all":
+		r.all = as.all
+	case name == "one":
+		r.name, r.one = as.name, as.one
+	case strings.HasPrefix(name, "t"):
+		if delete(r.templates, name); as.templates[name] != "" {
+			r.templates[name] = as.templates[name]
+		}
+	default:
+		if delete(r.overrides, name); as.exists(name) {
+			r.overrides[name] = as.overrides[name]
+		}
+	}
+}
+
+// objectNames are those that revisions may have.
+func objectNames() []string {
+	return []string{"all", "one", "o0", "o1", "o2", "t0", "t1", "t2", "t3", "t4", "t5"}
+}
+
+// after returns a layout that differs from l at random: in one folder only, unless it moves objects from one to the
+// other. Kustomizations between which nothing moves are switched one by one.
+func (l layout) after(random *rand.Rand, n int) layout {
+	out := layout{revision: l.revision.after(random, n), in: maps.Clone(l.in), names: maps.Clone(l.names)}
+	sides := []string{"left", "right"}
+	moves, side := n > 0 && random.IntN(3) > 0, sides[random.IntN(2)]
+	var both []string
+	for _, name := range objectNames() {
+		before, after := n > 0 && l.exists(name), out.exists(name)
+		switch {
+		case before && !moves && l.in[name] != side:
+			out.set(name, l.revision)
+		case before && !after && !moves && name == "one" && l.in["all"] != side:
+			out.set(name, l.revision)
+		case before && after:
+			both = append(both, name)
+		case !before && moves:
+			out.in[name] = sides[random.IntN(2)]
+		case !before:
+			out.in[name] = side
+		}
+	}
+	if n == 0 {
+		return out
+	}
+	if moves {
+		first := random.IntN(len(both))
+		for i, name := range both {
+			if i == first || random.IntN(4) == 0 {
+				out.in[name] = sides[(slices.Index(sides, out.in[name])+1)%2]
+			}
+		}
+	}
+	if random.IntN(4) == 0 {
+		out.names[side]++
+	}
+	return out
+}
+
+// kustomizations are those of a layout, with the one that makes them.
+func (l layout) kustomizations() []string {
+	return []string{"root", l.kustomization("left"), l.kustomization("right")}
+}
+
+func (l layout) kustomization(folder string) string {
+	return fmt.Sprintf("%s%d", folder, l.names[folder])
+}
+
+// exchange is a control plane whose source holds a Kustomization of two others.
+type exchange struct {
+	*switches
+	late *lateness
+}
+
+func newExchange(m *moves) *exchange {
+	s := newSource(m)
+	s.distinct = true
+	s.create("root", "./root")
+	x := &exchange{switches: s, late: &lateness{changed: make(chan struct{})}}
+	s.wrap = x.late.wrap
+	return x
+}
+
+// release has the source fetch a layout.
+func (x *exchange) release(l layout) {
+	x.Helper()
+	contents := map[string]*strings.Builder{"root": {}, "left": {}, "right": {}}
+	for folder, content := range contents {
+		fmt.Fprintf(content, "---\napiVersion: v1\nkind: ServiceAccount\nmetadata: {name: %s, namespace: %s}\n", folder, x.namespace)
+	}
+	for _, folder := range []string{"left", "right"} {
+		fmt.Fprintf(contents["root"], "---\napiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: %s, namespace: %s}\nspec:\n"+
+			"  interval: 1h\n  retryInterval: 1s\n  prune: true\n  path: ./%s\n  sourceRef: {kind: GitRepository, name: fleet}\n", l.kustomization(folder), x.namespace, folder)
+	}
+	for name, manifest := range l.objects(x.namespace) {
+		contents[l.in[name]].WriteString(manifest)
+	}
+	files := artifact.Files{}
+	for folder, content := range contents {
+		files[folder+"/all.yaml"] = artifact.File{Data: []byte(content.String())}
+	}
+	x.push(files)
+}
+
+// hold has the Kustomization of a folder write nothing until another one is held, or none: "".
+func (x *exchange) hold(folder string) { x.late.hold(folder) }
+
+// lateness keeps the writes of one folder's Kustomization back.
+type lateness struct {
+	mu      sync.Mutex
+	folder  string
+	changed chan struct{}
+}
+
+func (l *lateness) hold(folder string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.folder = folder
+	close(l.changed)
+	l.changed = make(chan struct{})
+}
+
+// held returns a channel that is closed when what is held back changes, and whether a write is.
+func (l *lateness) held(req *http.Request) (<-chan struct{}, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.folder == "" || req.Method == http.MethodGet || strings.Contains(req.URL.RawQuery, "dryRun") {
+		return nil, false
+	}
+	if strings.Contains(req.URL.Path, "/kustomizations/"+l.folder) {
+		return l.changed, strings.HasSuffix(req.URL.Path, "/status")
+	}
+	return l.changed, writes(req, l.folder)
+}
+
+// writes reports whether a request applies an object that carries the labels of a folder's Kustomization, or deletes an override.
+func writes(req *http.Request, folder string) bool {
+	if req.Method == http.MethodDelete && strings.Contains(req.URL.Path, "/overridepolicies/") {
+		return true
+	}
+	if req.Body == nil || !strings.Contains(req.URL.RawQuery, "fieldManager") {
+		return false
+	}
+	body, err := io.ReadAll(req.Body)
+	req.Body = io.NopCloser(bytes.NewReader(body))
+	return err == nil && bytes.Contains(body, []byte(`"kustomize.toolkit.fluxcd.io/name":"`+folder))
+}
+
+func (l *lateness) wrap(next http.RoundTripper) http.RoundTripper {
+	return roundTrip(func(req *http.Request) (*http.Response, error) {
+		for {
+			changed, held := l.held(req)
+			if !held {
+				return next.RoundTrip(req)
+			}
+			select {
+			case <-changed:
+			case <-req.Context().Done():
+				return nil, context.Cause(req.Context())
+			}
+		}
+	})
+}
+
+// roundTrip is a function that is an http.RoundTripper.
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
