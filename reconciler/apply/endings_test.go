@@ -101,7 +101,36 @@ func TestARenameThatIsReverted(t *testing.T) {
 	}
 }
 
-// What another Kustomization was to take over, and nobody wants after all, is deleted only if people allow it.
+// The override that the commit drops which renames a child stays with the old name until the new one has taken all that it
+// wants: what it is for would go to clusters without it, as it was before.
+func TestARenameThatDropsAnOverride(t *testing.T) {
+	w := newWorld(t)
+	const rule = "---\napiVersion: policy.karmada.io/v1alpha1\nkind: OverridePolicy\nmetadata: {name: rule, namespace: NAMESPACE}\n" +
+		"spec: {resourceSelectors: [{apiVersion: v1, kind: ConfigMap}], overrideRules: [{overriders: {annotationsOverrider: [{operator: add, value: {a: b}}]}}]}\n"
+	files := map[string]string{"app/child.yaml": child("inner", "inner"), "app/config.yaml": named("own"), "inner/config.yaml": named("a", "b", "c"), "inner/rule.yaml": rule}
+	first := w.commit(files)
+	w.kustomization("web")
+	w.ready("web", first)
+	w.ready("inner", first)
+	there := func() bool {
+		return w.object("policy.karmada.io/v1alpha1", "OverridePolicy", w.namespace, "rule") != nil
+	}
+	files = map[string]string{"app/child.yaml": strings.Replace(child("shop", "moved"), "prune: true", stuck["it waits for ever"], 1), "app/config.yaml": named("own"), "moved/config.yaml": named("a", "b")}
+	w.commit(files)
+	w.ends("inner", siblings.ReasonHandingOver)
+	w.until("what is no policy goes at once", func() (bool, string) { return w.configMap("c") == nil, "" })
+	if !there() {
+		t.Error("the override went before the objects that it is for were taken")
+	}
+	files["app/child.yaml"] = child("shop", "moved")
+	w.ready("shop", w.commit(files))
+	w.until("inner is gone", func() (bool, string) { return w.isGone("inner"), "" })
+	if there() {
+		t.Error("the override has stayed")
+	}
+}
+
+// What was to change hands, and is wanted by nobody after all, goes only if people say so.
 func TestARenameThatEndsNowhere(t *testing.T) {
 	for name, tc := range map[string]struct {
 		how string
