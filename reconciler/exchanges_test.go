@@ -165,8 +165,9 @@ func objectNames() []string {
 	return []string{"all", "one", "o0", "o1", "o2", "t0", "t1", "t2", "t3", "t4", "t5"}
 }
 
-// after returns a layout that differs from l at random: in one folder only, unless it moves objects from one to the
-// other. Kustomizations between which nothing moves are switched one by one.
+// after returns a layout that differs from l at random. Unless it moves objects from one folder to the other, it
+// differs in one folder only, and in one policy or override there at most: Kustomizations between which nothing moves are
+// switched one by one, and after a crash nobody knows any more which override meant a template of another one.
 func (l layout) after(random *rand.Rand, n int) layout {
 	out := layout{revision: l.revision.after(random, n), in: maps.Clone(l.in), names: maps.Clone(l.names)}
 	sides := []string{"left", "right"}
@@ -190,6 +191,9 @@ func (l layout) after(random *rand.Rand, n int) layout {
 	if n == 0 {
 		return out
 	}
+	if !moves {
+		out.leave(l.revision, random)
+	}
 	if moves {
 		first := random.IntN(len(both))
 		for i, name := range both {
@@ -202,6 +206,27 @@ func (l layout) after(random *rand.Rand, n int) layout {
 		out.names[side]++
 	}
 	return out
+}
+
+// leave has policies and overrides be as they were, but for one.
+func (r *revision) leave(as revision, random *rand.Rand) {
+	rules, changed := []string{"all", "one", "o0", "o1", "o2"}, false
+	random.Shuffle(len(rules), func(i, j int) { rules[i], rules[j] = rules[j], rules[i] })
+	for _, name := range rules {
+		same := r.exists(name) == as.exists(name)
+		switch name {
+		case "all":
+			same = slices.Equal(r.all, as.all)
+		case "one":
+			same = r.name == as.name && slices.Equal(r.one, as.one)
+		default:
+			same = same && r.overrides[name] == as.overrides[name]
+		}
+		if !same && changed {
+			r.set(name, as)
+		}
+		changed = changed || !same
+	}
 }
 
 // kustomizations are those of a layout, with the one that makes them.

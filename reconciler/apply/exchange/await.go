@@ -42,7 +42,8 @@ type Wait struct {
 	Within string
 }
 
-// Await returns those that have written the artifact, too, once no other is waited for. The error is of class loop.ClassWaiting
+// Await returns those that have written the artifact, too, and those that are gone, of which others have taken all, once no
+// other is waited for. The error is of class loop.ClassWaiting
 // while one is: one that can write the artifact, and does not itself wait for this one, for half a minute at most.
 func (x *Exchanges) Await(ctx context.Context, w Wait) (written []client.ObjectKey, err error) {
 	var missing []client.ObjectKey
@@ -52,7 +53,7 @@ func (x *Exchanges) Await(ctx context.Context, w Wait) (written []client.ObjectK
 			return nil, err
 		}
 		switch progress {
-		case hasWritten:
+		case hasWritten, isGone:
 			written = append(written, key)
 		case willWrite:
 			missing = append(missing, key)
@@ -88,6 +89,7 @@ type progress int
 const (
 	willWrite progress = iota + 1
 	hasWritten
+	isGone
 )
 
 func (x *Exchanges) progressOf(ctx context.Context, w Wait, key client.ObjectKey) (progress, error) {
@@ -97,7 +99,7 @@ func (x *Exchanges) progressOf(ctx context.Context, w Wait, key client.ObjectKey
 	case apierrors.IsNotFound(err) && takes(w.Leaving, key):
 		return willWrite, nil // somebody is about to make it
 	case apierrors.IsNotFound(err):
-		return 0, nil
+		return isGone, nil
 	case err != nil:
 		return 0, fmt.Errorf("read the Kustomization %s: %w", key, err)
 	}

@@ -78,15 +78,15 @@ func (x *Exchanges) With(ctx context.Context, q Query) ([]client.ObjectKey, erro
 		return nil, err
 	}
 	var out []client.ObjectKey
-	for _, key := range sorted(found, own) {
+	if isSwitched != nil {
+		out = named(isSwitched.Message, q.At.Revision)
+	}
+	for _, key := range sorted(slices.Concat(found, out), own) {
 		with, err := x.switchedWith(ctx, q, key)
 		if err != nil {
 			return nil, err
 		}
 		out = append(out, with...)
-	}
-	if isSwitched != nil {
-		out = append(out, named(isSwitched.Message, q.At.Revision)...)
 	}
 	return sorted(out, own), nil
 }
