@@ -6,10 +6,8 @@ import (
 	"strings"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
-	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -17,6 +15,7 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/clone"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/lineage"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/standing"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
@@ -58,7 +57,7 @@ func (t *tracer) origin(ctx context.Context, template *unstructured.Unstructured
 	if err != nil || source == nil {
 		return err
 	}
-	t.out.File = t.files.File(ctx, &ks, standing(&ks), source, template)
+	t.out.File = t.files.File(ctx, &ks, standing.Revision(&ks), source, template)
 	if t.out.Commit != nil {
 		t.out.File.LastChange = clone.LastChange(ctx, ".", hashOf(t.out.Commit.Revision), t.out.File.Path)
 	}
@@ -150,24 +149,10 @@ func referenceOf(ref *sourcev1.GitRepositoryRef) string {
 	return "branch master"
 }
 
-// standing returns the revision whose objects are on the control plane. That includes a revision whose
-// health check is running or has failed, which the status does not yet count as applied.
-func standing(ks *kustomizev1.Kustomization) string {
-	ready := apimeta.FindStatusCondition(ks.Status.Conditions, meta.ReadyCondition)
-	if ready == nil || ks.Status.LastAttemptedRevision == "" {
-		return ks.Status.LastAppliedRevision
-	}
-	waits := strings.HasPrefix(ready.Message, "Running health checks ") || strings.HasPrefix(ready.Message, "Applied revision "+ks.Status.LastAttemptedRevision)
-	if waits || ready.Reason == meta.HealthCheckFailedReason {
-		return ks.Status.LastAttemptedRevision
-	}
-	return ks.Status.LastAppliedRevision
-}
-
 // commitOf returns the commit that is on the control plane, with the details that the Kustomization
 // recorded, or the source if that is still at the same commit.
 func commitOf(ks *kustomizev1.Kustomization, source *sourcev1.GitRepository) *lineage.Commit {
-	revision := standing(ks)
+	revision := standing.Revision(ks)
 	if revision == "" {
 		return nil
 	}

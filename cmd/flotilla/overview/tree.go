@@ -24,6 +24,7 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/listing"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/remains"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/standing"
 	"github.com/flotilla-io/flotilla/policies/excerpt"
 	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/rollup"
@@ -159,7 +160,7 @@ func (g *grower) kustomization(ctx context.Context, ks *kustomizev1.Kustomizatio
 		State:  judged.State, Text: excerpt.ShortRevision(judged.Revision),
 	}
 	if judged.State != situation.Ready {
-		node.Text += "  " + situation.Attempted(ks, judged.Message)
+		node.Text += "  " + standing.Attempted(ks, judged.Message)
 	}
 	entries, err := inventory.Read(ks.Status.Inventory)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -11,6 +12,7 @@ import (
 )
 
 func TestBehindOf(t *testing.T) {
+	const three = "main@sha1:3333333333333333333333333333333333333333"
 	const one, two = "main@sha1:1111111111111111111111111111111111111111", "main@sha1:2222222222222222222222222222222222222222"
 	type condition = metav1.Condition
 	ready := condition{Type: "Ready", Status: metav1.ConditionTrue, Reason: "ReconciliationSucceeded"}
@@ -18,6 +20,7 @@ func TestBehindOf(t *testing.T) {
 	switches := condition{Type: "Switching", Status: metav1.ConditionTrue}
 	for name, tc := range map[string]struct {
 		applied, tried string
+		record         string // in the history
 		suspend        bool
 		conditions     []condition
 		want           situation.Behind
@@ -40,15 +43,39 @@ func TestBehindOf(t *testing.T) {
 			Message: "Kustomization team/app is suspended at revision main@sha1:11111111: revision main@sha1:22222222 is not looked at",
 			Next:    "let it go on: flotilla resume kustomization app -n team",
 		}},
+		"it is suspended at one that never became healthy": {applied: one, tried: two, record: two, suspend: true, conditions: []condition{{Type: "Ready", Status: metav1.ConditionFalse, Reason: "HealthCheckFailed"}}},
+		"the one before it never became healthy": {applied: one, tried: three, record: two, conditions: []condition{blocked}, want: situation.Behind{
+			Reason:  "RevisionNotApplied",
+			Message: "Kustomization team/app has not applied revision main@sha1:33333333, so that what is in Git may be newer than this: app/web.yaml: broken",
+			Next:    "correct the files and commit; revision main@sha1:22222222, which has not become ready, stays until then. flotilla trace kustomization/app -n team",
+		}},
 		"it is suspended, and nothing came": {applied: two, tried: two, suspend: true, conditions: []condition{ready}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ks := &kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "app"}}
 			ks.Spec.Suspend = tc.suspend
 			ks.Status = kustomizev1.KustomizationStatus{LastAppliedRevision: tc.applied, LastAttemptedRevision: tc.tried, Conditions: tc.conditions}
+			if tc.record != "" {
+				ks.Status.History = meta.History{{Metadata: map[string]string{"gitops.flotilla.io/applied": "sha256:b sha256:a " + tc.record + " 7"}}}
+			}
 			if diff := cmp.Diff(tc.want, situation.BehindOf(ks, two)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestTheRevisionShownIsTheOneThatIsThere: one that never became healthy is on the control plane all the same.
+func TestTheRevisionShownIsTheOneThatIsThere(t *testing.T) {
+	ks := &kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "app"}}
+	ks.Status = kustomizev1.KustomizationStatus{
+		LastAppliedRevision: "main@sha1:1", LastAttemptedRevision: "main@sha1:3",
+		History:    meta.History{{Metadata: map[string]string{"gitops.flotilla.io/applied": "sha256:b sha256:a main@sha1:2 7"}}},
+		Conditions: []metav1.Condition{{Type: "Ready", Status: metav1.ConditionFalse, Reason: "BuildFailed", Message: "broken"}},
+	}
+	s := situation.NewSurvey(now, "")
+	s.Kustomization(ks)
+	if got := s.Fleet().Kustomizations[0].Revision; got != "main@sha1:2" {
+		t.Errorf("revision %s is shown", got)
 	}
 }

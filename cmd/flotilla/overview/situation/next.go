@@ -18,6 +18,7 @@ import (
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/standing"
 	"github.com/flotilla-io/flotilla/policies/excerpt"
 	"github.com/flotilla-io/flotilla/policies/tenancy"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
@@ -127,7 +128,11 @@ func kustomizationNext(ks *kustomizev1.Kustomization, ready *metav1.Condition) s
 	case "SharedObject":
 		return "see the Kustomizations that it names, and take it out of one: flotilla get kustomizations -A"
 	case meta.BuildFailedReason, "PathNotFound", "EmptyBuild", "DuplicateObject", "InvalidObject", "UnknownKind", "NamespaceNotSet", "ServiceAccountNotFound", "ObjectTooLarge":
-		return "correct the files and commit; the last revision keeps running. flotilla trace kustomization/" + object
+		stays := "the last revision keeps running"
+		if revision := standing.Revision(ks); revision != ks.Status.LastAppliedRevision {
+			stays = "revision " + excerpt.ShortRevision(revision) + ", which has not become ready, stays until then"
+		}
+		return "correct the files and commit; " + stays + ". flotilla trace kustomization/" + object
 	case "Forbidden", meta.PruneFailedReason: // others have no part in what these say to do
 		return orElse(excerpt.Line(tenancy.Advice(ready.Message)), "put right what it says, then: flotilla reconcile kustomization "+object)
 	default:

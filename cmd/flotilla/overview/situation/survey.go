@@ -21,7 +21,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/readiness"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation/remark"
-	"github.com/flotilla-io/flotilla/policies/excerpt"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/standing"
 	"github.com/flotilla-io/flotilla/policies/failover"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/rollup"
@@ -178,7 +178,7 @@ func (s *Survey) Kustomization(ks *kustomizev1.Kustomization) {
 	state, ready := judge(ks.Status.Conditions, ks.Status.ObservedGeneration == ks.Generation)
 	out := Kustomization{
 		Namespace: ks.Namespace, Name: ks.Name, Path: orElse(ks.Spec.Path, "./"),
-		Source: ks.Spec.SourceRef.Kind + "/" + ks.Spec.SourceRef.Name, Revision: ks.Status.LastAppliedRevision, State: state,
+		Source: ks.Spec.SourceRef.Kind + "/" + ks.Spec.SourceRef.Name, Revision: standing.Revision(ks), State: state,
 	}
 	if ns := ks.Spec.SourceRef.Namespace; ns != "" && ns != ks.Namespace {
 		out.Source = ks.Spec.SourceRef.Kind + "/" + ns + "/" + ks.Spec.SourceRef.Name
@@ -198,18 +198,8 @@ func (s *Survey) Kustomization(ks *kustomizev1.Kustomization) {
 	}
 	s.fleet.Kustomizations = append(s.fleet.Kustomizations, out)
 	s.problem(Problem{State: out.State, Kind: kustomizev1.KustomizationKind, Namespace: ks.Namespace, Name: ks.Name,
-		Message: Attempted(ks, orElse(out.Message, "nobody has looked at it yet")), Next: kustomizationNext(ks, ready)})
+		Message: standing.Attempted(ks, orElse(out.Message, "nobody has looked at it yet")), Next: kustomizationNext(ks, ready)})
 	s.problem(hanging(ks))
-}
-
-// Attempted adds to the message of a Kustomization which revision that is about, where it is not the
-// one that was applied last and the message does not name it.
-func Attempted(ks *kustomizev1.Kustomization, message string) string {
-	tried := ks.Status.LastAttemptedRevision
-	if tried == "" || tried == ks.Status.LastAppliedRevision || strings.Contains(message, tried) {
-		return excerpt.Revisions(message)
-	}
-	return "revision " + excerpt.ShortRevision(tried) + ": " + excerpt.Revisions(message)
 }
 
 // Cluster adds a member. heard is when its agent last reported; zero where it

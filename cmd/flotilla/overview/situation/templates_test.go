@@ -187,22 +187,3 @@ func TestWhatWasRemovedAndIsLeftSo(t *testing.T) {
 		t.Errorf("problems (-want +got):\n%s", diff)
 	}
 }
-
-// TestWhichRevisionFails: what is reported of a Kustomization is about the revision that was tried last,
-// which is not always the one that stands beside it.
-func TestWhichRevisionFails(t *testing.T) {
-	ks := &kustomizev1.Kustomization{}
-	ks.Status.LastAppliedRevision, ks.Status.LastAttemptedRevision = "main@sha1:1111111111", "main@sha1:2222222222"
-	for message, want := range map[string]string{
-		"health check failed":                            "revision main@sha1:22222222: health check failed",
-		"revision main@sha1:2222222222 would remove all": "revision main@sha1:2222222222 would remove all",
-	} {
-		if got := situation.Attempted(ks, message); got != want {
-			t.Errorf("it says %q, want %q", got, want)
-		}
-	}
-	ks.Status.LastAppliedRevision = ks.Status.LastAttemptedRevision
-	if got := situation.Attempted(ks, "fine"); got != "fine" {
-		t.Errorf("of the one that stands it says %q", got)
-	}
-}
