@@ -86,6 +86,9 @@ type Count struct {
 	// Suspended are those that are well, and that changes are kept from: an older version
 	// may run there.
 	Suspended int `json:"suspended,omitempty"`
+	// Leaving are, of templates in a cluster, those that are placed elsewhere by now, and whose old copy is there still.
+	// They are not in Total.
+	Leaving int `json:"leaving,omitempty"`
 }
 
 // Source is a GitRepository.

@@ -107,25 +107,41 @@ func TestWhatWasMovedOffALostClusterIsReady(t *testing.T) {
 	}
 }
 
-// TestADrainedClusterIsCalledSo: by that word once nothing is placed there, and not as one with a taint of its operators'.
+// TestADrainedClusterIsCalledSo: by that word once nothing is placed there and no old copy is, and not as one with a
+// taint of its operators'. An old copy is counted in a cluster that takes new ones again, too.
 func TestADrainedClusterIsCalledSo(t *testing.T) {
 	s := situation.NewSurvey(now, "")
-	east := member("east")
-	east.Spec.Taints = drain.Taints()
-	s.Cluster(east, time.Time{})
-	west := member("west")
-	west.Spec.Taints = drain.Taints()
-	s.Cluster(west, time.Time{})
+	for _, name := range []string{"east", "north", "northwest", "south", "west"} {
+		c := member(name)
+		if name != "south" {
+			c.Spec.Taints = drain.Taints()
+		}
+		s.Cluster(c, time.Time{})
+	}
 	b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-deployment"}}
 	b.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"}
 	b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "west"}}
-	b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "west", Applied: true, Health: workv1alpha2.ResourceHealthy}}
+	b.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{{FromCluster: "north"}, {FromCluster: "south"}}
+	b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{
+		{ClusterName: "north", Applied: true, Health: workv1alpha2.ResourceHealthy},
+		{ClusterName: "northwest", Applied: true, Health: workv1alpha2.ResourceHealthy}, // its task is over, and its copy still goes
+		{ClusterName: "west", Applied: true, Health: workv1alpha2.ResourceHealthy},
+	}
 	propagation.ClaimOf(carrying("web", 1)).Set(b)
 	s.Binding(b, nil)
-	got := string(text(t, s.Fleet(), false))
-	for _, want := range []string{"\n  east  True,drained  ", "\n  west  True,draining  "} {
-		if !strings.Contains(got, want) {
-			t.Errorf("%s\nis not in\n%s", want, got)
+	var got []string
+	for _, line := range strings.Split(string(text(t, s.Fleet(), false)), "\n") {
+		for _, name := range []string{"east", "north", "northwest", "south", "west"} {
+			if strings.HasPrefix(line, "  "+name+" ") {
+				got = append(got, strings.Join(strings.Fields(line), " "))
+			}
 		}
+	}
+	want := []string{
+		"east True,drained - Push - 0/0 -", "north True,draining - Push - 0/0 (1 leaving) -", "northwest True,draining - Push - 0/0 (1 leaving) -",
+		"south True - Push - 0/0 (1 leaving) -", "west True,draining - Push - 1/1 -",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

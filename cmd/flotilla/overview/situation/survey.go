@@ -199,7 +199,9 @@ func (s *Survey) Kustomization(ks *kustomizev1.Kustomization) {
 	s.fleet.Kustomizations = append(s.fleet.Kustomizations, out)
 	s.problem(Problem{State: out.State, Kind: kustomizev1.KustomizationKind, Namespace: ks.Namespace, Name: ks.Name,
 		Message: standing.Attempted(ks, orElse(out.Message, "nobody has looked at it yet")), Next: kustomizationNext(ks, ready)})
-	s.problem(hanging(ks))
+	if r, hangs := remark.Hanging(ks); hangs {
+		s.problem(Problem{State: Progressing, Kind: kustomizev1.KustomizationKind, Namespace: ks.Namespace, Name: ks.Name, Message: r.Message, Next: r.Next})
+	}
 }
 
 // Cluster adds a member. heard is when its agent last reported; zero where it

@@ -73,6 +73,7 @@ func (s *Survey) Binding(b workv1alpha2.Binding, template *unstructured.Unstruct
 			}
 		}
 	}
+	s.members.leaving(b, found.clusters)
 	stayingBehind(s, b, len(found.ready) == len(part.Clusters), &problems)
 	s.asides.take(b, kept, gone, s.silent)
 	s.reach[idOf(ref)] = found
@@ -173,6 +174,23 @@ func (c counts) former(part rollup.Part, found *reach, problems *problemsOf) {
 			count.Unknown++
 		case in.State != rollup.Healthy && !in.KeptBack():
 			problems.add(in.State, in.Name, in.Reason)
+		}
+	}
+}
+
+// leaving counts a template where its old copy is still, given where it counts as placed.
+func (c counts) leaving(b workv1alpha2.Binding, placed []string) {
+	var old []string
+	for _, task := range b.BindingSpec().GracefulEvictionTasks {
+		old = append(old, task.FromCluster)
+	}
+	for _, item := range b.BindingStatus().AggregatedStatus {
+		old = append(old, item.ClusterName)
+	}
+	slices.Sort(old)
+	for _, cluster := range slices.Compact(old) {
+		if !slices.Contains(placed, cluster) {
+			c.of(cluster).Leaving++
 		}
 	}
 }

@@ -153,6 +153,9 @@ func (c Count) text() string {
 	if c.Suspended > 0 {
 		besides = append(besides, fmt.Sprintf("%d suspended", c.Suspended))
 	}
+	if c.Leaving > 0 {
+		besides = append(besides, fmt.Sprintf("%d leaving", c.Leaving))
+	}
 	text := fmt.Sprintf("%d/%d", c.Ready, c.Total)
 	if len(besides) > 0 {
 		text += " (" + strings.Join(besides, ", ") + ")"
@@ -259,7 +262,7 @@ func (c *Cluster) word() string {
 		word = Progressing.word() // nobody knows
 	}
 	switch {
-	case c.Drained && c.Templates.Total > 0: // some are on their way, and some may have no other place
+	case c.Drained && c.Templates.Total+c.Templates.Leaving > 0: // some are on their way, and some may have no other place
 		word += ",draining"
 	case c.Drained:
 		word += ",drained"

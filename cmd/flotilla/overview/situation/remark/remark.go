@@ -10,7 +10,7 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 )
 
-// Remark is one thing that is the matter with a cluster.
+// Remark is one thing that is the matter with a cluster, or a Kustomization.
 type Remark struct {
 	// Passes says that it ends by itself.
 	Passes bool
