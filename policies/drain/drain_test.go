@@ -176,6 +176,40 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+// TestPlanNamesWhatIsNotReady: a cluster that a template runs in already is kept, and gets more, though it is lost. A row
+// says so, as the old copy is kept until that one is back and well.
+func TestPlanNamesWhatIsNotReady(t *testing.T) {
+	west := cluster("west", 9)
+	west.Status.Conditions[0].Status, west.Status.Conditions[0].Reason = metav1.ConditionFalse, clusterv1alpha1.ClusterNotReachableReason
+	west.Spec.Taints = []corev1.Taint{{Key: clusterv1alpha1.TaintClusterNotReady, Effect: corev1.TaintEffectNoSchedule}}
+	both := running("web", 2, policyv1alpha1.Placement{}, func(b *workv1alpha2.ResourceBinding) {
+		b.Spec.Clusters = append(b.Spec.Clusters, workv1alpha2.TargetCluster{Name: "west", Replicas: 2})
+	})
+	tolerates := divided()
+	tolerates.ClusterTolerations = []corev1.Toleration{{Key: clusterv1alpha1.TaintClusterNotReady, Operator: corev1.TolerationOpExists}}
+	for name, tc := range map[string]struct {
+		binding workv1alpha2.Binding
+		want    string
+		unready []string
+	}{
+		"it runs in both":           {both, "Leaves Deployment shop/web: east=2 -> west=2 (kept until west is healthy, and west is unreachable since 2026-01-02 12:00 UTC)\n", []string{"west"}},
+		"its policy tolerates that": {running("web", 2, tolerates), "Leaves Deployment shop/web: east=2 -> west=2 (kept until west is healthy, and west is unreachable since 2026-01-02 12:00 UTC)\n", []string{"west"}},
+		"it runs in east only": {running("web", 2, divided(), carried),
+			"Stays Deployment shop/web: east=2 ->  (no other place: 0/2 clusters are available: 1 cluster(s) had untolerated taint {cluster.flotilla.io/drain:NoExecute}, " +
+				"1 cluster(s) had untolerated taint {cluster.karmada.io/not-ready:NoSchedule}): make room for it, or give PropagationPolicy shop/all another cluster; what each says: flotilla explain deployment/web -n shop\n", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rows := drain.Plan(drain.Input{Cluster: "east", Clusters: []*clusterv1alpha1.Cluster{cluster("east", 9), west}, Bindings: []workv1alpha2.Binding{tc.binding}, Now: noon})
+			if diff := cmp.Diff(tc.want, text(rows)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tc.unready, rows[0].Unready); diff != "" {
+				t.Errorf("not ready (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // TestLook says how far a drain is.
 func TestLook(t *testing.T) {
 	east := cluster("east", 9)

@@ -14,6 +14,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/failover"
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/quota"
+	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/policies/whatif"
 )
 
@@ -46,7 +47,10 @@ func Plan(in Input) []Row {
 	if at < 0 {
 		return nil
 	}
-	clusters := p.clusters
+	clusters, silent := p.clusters, rollup.Silences{}
+	for _, c := range clusters {
+		silent.Add(c)
+	}
 	order := make([]int, len(p.all))
 	for i := range order {
 		order[i] = i
@@ -67,6 +71,7 @@ func Plan(in Input) []Row {
 		if after.State == Leaves && before.State != Leaves {
 			after.Next = "" // nothing keeps it yet, and the task that could be changed is not there
 		}
+		after.Doubt(silent)
 		rows = append(rows, after)
 	}
 	Sort(rows)

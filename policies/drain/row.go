@@ -13,6 +13,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/failover"
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/propagation"
+	"github.com/flotilla-io/flotilla/policies/rollup"
 )
 
 // State is how far a template has left a cluster.
@@ -45,6 +46,8 @@ type Row struct {
 	To []workv1alpha2.TargetCluster `json:"to,omitempty"`
 	// RunsOn says that all of that ran already before it left, and no less: it only leaves.
 	RunsOn bool `json:"runsOn,omitempty"`
+	// Unready are those of To that are not ready, or not heard of; empty where all are.
+	Unready []string `json:"unready,omitempty"`
 	// Why it stays or waits, or what its old copy waits for, in words.
 	Why string `json:"why,omitempty"`
 	// Next is what somebody can do about it.
@@ -109,6 +112,18 @@ func RowOf(b workv1alpha2.Binding, cluster *clusterv1alpha1.Cluster, now time.Ti
 	}
 	row.State = Left
 	return row, slices.Contains(record.Drained, cluster.Name)
+}
+
+// Doubt adds which of the clusters that a template leaves for are not ready: placement keeps it in such a one if it is
+// placed there already, or its policy tolerates that. silent are the clusters that are not heard of.
+func (r *Row) Doubt(silent rollup.Silences) {
+	if r.State != Leaves {
+		return
+	}
+	text := ""
+	if r.Unready, text = silent.Among(r.To); text != "" {
+		r.Why = strings.TrimPrefix(r.Why+", and "+text, ", and ")
+	}
 }
 
 // listed reports whether the status of a binding counts a copy in the cluster.

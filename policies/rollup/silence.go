@@ -1,6 +1,7 @@
 package rollup
 
 import (
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -8,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/failover"
 )
 
@@ -88,6 +90,25 @@ func SilencesOf(clusters []clusterv1alpha1.Cluster) Silences {
 		}
 	}
 	return out
+}
+
+// Add adds a cluster if it is not heard of.
+func (s Silences) Add(c *clusterv1alpha1.Cluster) {
+	if silence, silent := SilenceOf(c); silent {
+		s[c.Name] = silence
+	}
+}
+
+// Among returns which clusters of a placement are not heard of, but for those that answer and cannot be read in full,
+// and that as text: "west is unreachable since 2026-01-02 15:04 UTC". It is empty for none.
+func (s Silences) Among(targets []workv1alpha2.TargetCluster) (names []string, text string) {
+	var texts []string
+	for _, target := range targets {
+		if silence, silent := s[target.Name]; silent && silence.Cause != unread {
+			names, texts = append(names, target.Name), append(texts, target.Name+" is "+silence.String())
+		}
+	}
+	return names, strings.Join(texts, ", ")
 }
 
 // String returns a text that stays true as time passes, for where it is stored:

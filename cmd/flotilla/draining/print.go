@@ -61,19 +61,23 @@ func dash(text string) string {
 	return text
 }
 
-// to returns where a template goes, or why it does not move.
+// to is where a template goes, or why it does not, and what it waits for where a cluster is not ready.
 func to(row *drain.Row) string {
+	doubt := ""
+	if len(row.Unready) > 0 {
+		doubt = ": " + row.Why
+	}
 	switch {
 	case row.State == drain.Stays, row.State == drain.Finished:
 		return "- stays: " + row.Why
 	case row.State == drain.Waits:
 		return "- waits: " + row.Why
 	case row.RunsOn:
-		return "- leaves, " + row.Goes()
+		return "- leaves, " + row.Goes() + doubt
 	case len(row.To) == 0:
 		return "- leaves: " + row.Why
 	}
-	return row.Places()
+	return row.Places() + doubt
 }
 
 // shown is how many templates an error names.

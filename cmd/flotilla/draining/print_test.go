@@ -18,12 +18,16 @@ func TestTable(t *testing.T) {
 	if err := (draining.Report{Cluster: "edge", Rows: []drain.Row{
 		{Kind: "Deployment", Namespace: "shop", Name: "api", State: drain.Leaves, Replicas: 4, To: to},
 		{Kind: "Deployment", Namespace: "shop", Name: "web", State: drain.Leaves, Replicas: 4, To: to, RunsOn: true},
+		{Kind: "Service", Namespace: "shop", Name: "api", State: drain.Leaves, To: []workv1alpha2.TargetCluster{{Name: "east"}}, Unready: []string{"east"}, Why: "kept until east is healthy, and east is lost"},
+		{Kind: "Service", Namespace: "shop", Name: "web", State: drain.Leaves, To: []workv1alpha2.TargetCluster{{Name: "east"}}, RunsOn: true, Unready: []string{"east"}, Why: "kept until east is healthy, and east is lost"},
 	}}).Table(&out); err != nil {
 		t.Fatal(err)
 	}
 	const want = `NAMESPACE  KIND        NAME  FROM    TO
 shop       Deployment  api   edge=4  east=4
 shop       Deployment  web   edge=4  - leaves, and runs on in east=4
+shop       Service     api   edge    east: kept until east is healthy, and east is lost
+shop       Service     web   edge    - leaves, and runs on in east: kept until east is healthy, and east is lost
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -22,6 +23,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/excerpt"
 	"github.com/flotilla-io/flotilla/policies/failover"
 	"github.com/flotilla-io/flotilla/policies/placement"
+	"github.com/flotilla-io/flotilla/policies/rollup"
 )
 
 // Plan returns what a drain of a cluster would move if it began now, and what it could not move.
@@ -80,8 +82,24 @@ func read(ctx context.Context, hub client.Reader, name string, now time.Time) (*
 			}
 		}, gone)
 	}
+	if err == nil && slices.ContainsFunc(rows, func(r drain.Row) bool { return r.State == drain.Leaves }) {
+		err = doubt(ctx, hub, rows)
+	}
 	drain.Sort(rows)
 	return cluster, rows, err
+}
+
+// doubt adds which clusters are not ready that rows leave for; none where the caller may not list clusters.
+func doubt(ctx context.Context, hub client.Reader, rows []drain.Row) error {
+	silent := rollup.Silences{}
+	err := listing.Each(ctx, hub, &clusterv1alpha1.ClusterList{}, func(c *clusterv1alpha1.Cluster) { silent.Add(c) })()
+	if apierrors.IsForbidden(err) {
+		return nil
+	}
+	for i := range rows {
+		rows[i].Doubt(silent)
+	}
+	return err
 }
 
 // idOf returns the permanent id of a binding, or of the binding of a Work; empty if there is none.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -40,16 +41,17 @@ type Watch struct {
 	// Timeout ends the watch, not the drain; 0 means no limit.
 	Timeout time.Duration
 
-	seen map[string]drain.State
-	ill  bool
-	line *progress.Line
+	seen   map[string]drain.State
+	warned map[string]bool // of clusters that are not ready, by the row and the clusters
+	ill    bool
+	line   *progress.Line
 }
 
 // Begin records what has left before, so that it is not shown. It must be called before the drain
 // begins and before Run.
 func (w *Watch) Begin(ctx context.Context) error {
 	_, rows, err := read(ctx, w.Hub, w.Cluster, w.Clock.Now())
-	w.seen = map[string]drain.State{}
+	w.seen, w.warned = map[string]drain.State{}, map[string]bool{}
 	for i := range rows {
 		if rows[i].State == drain.Left {
 			w.seen[rows[i].Title()] = drain.Left
@@ -123,6 +125,7 @@ func (w *Watch) report(cluster *clusterv1alpha1.Cluster, rows []drain.Row) error
 	var faults []error
 	for i := range rows {
 		row := &rows[i]
+		faults = append(faults, w.warn(row))
 		if w.seen[row.Title()] == row.State {
 			continue
 		}
@@ -147,6 +150,17 @@ func (w *Watch) report(cluster *clusterv1alpha1.Cluster, rows []drain.Row) error
 		w.line = progress.Tasks(w.ErrOut, "moved", len(rows), waiting)
 	}
 	return errors.Join(faults...)
+}
+
+// warn says once that a template goes to clusters which are not ready.
+func (w *Watch) warn(row *drain.Row) error {
+	key := row.Title() + " " + strings.Join(row.Unready, ",")
+	if len(row.Unready) == 0 || w.warned[key] {
+		return nil
+	}
+	w.warned[key] = true
+	_, err := fmt.Fprintf(w.ErrOut, "warning: %s leaves %s %s: %s\n", row.Title(), w.Cluster, row.Goes(), row.Why)
+	return err
 }
 
 // ended returns an error that explains how to continue when the watch ends before the drain.

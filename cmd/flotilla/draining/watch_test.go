@@ -68,12 +68,16 @@ func TestAWatchEndsBeforeTheDrain(t *testing.T) {
 	const why = "; Deployment shop/web: kept until west is healthy: see what keeps that from it: flotilla explain deployment/web -n shop; to give the old copy up: " + giveUp
 	for name, tc := range map[string]struct {
 		interrupted, undone bool
+		lost                bool // west
 		timeout             time.Duration
 		err, errOut         string
 	}{
 		"interrupted": {interrupted: true, err: "context canceled", errOut: goesOn + why + "\n"},
 		"too long":    {timeout: time.Second, err: "not all has left within 1s: " + goesOn + why},
-		"undone":      {undone: true, err: "the drain of east was ended by somebody: flotilla drain east begins again"},
+		"west is lost": {timeout: time.Second, lost: true,
+			err:    "not all has left within 1s: " + goesOn + strings.Replace(why, "is healthy", "is healthy, and west is unreachable since 2026-01-02 12:00 UTC", 1),
+			errOut: "warning: Deployment shop/web leaves east for west: kept until west is healthy, and west is unreachable since 2026-01-02 12:00 UTC\n"},
+		"undone": {undone: true, err: "the drain of east was ended by somebody: flotilla drain east begins again"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -89,8 +93,14 @@ func TestAWatchEndsBeforeTheDrain(t *testing.T) {
 				Resource: workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"}, Clusters: []workv1alpha2.TargetCluster{{Name: "west"}},
 				GracefulEvictionTasks: []workv1alpha2.GracefulEvictionTask{{FromCluster: "east", Producer: workv1alpha2.EvictionProducerDrain}},
 			}
+			west := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "west"}}
+			west.Status.Conditions = []metav1.Condition{{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionTrue}}
+			if tc.lost {
+				west.Status.Conditions[0] = metav1.Condition{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionFalse, Reason: clusterv1alpha1.ClusterNotReachableReason,
+					LastTransitionTime: metav1.NewTime(time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC))}
+			}
 			looks := 0
-			hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(east, web).WithInterceptorFuncs(interceptor.Funcs{
+			hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(east, west, web).WithInterceptorFuncs(interceptor.Funcs{
 				Get: func(ctx context.Context, hub client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
 					if looks++; looks == 3 && tc.interrupted { // the first is that of Begin
 						cancel()
