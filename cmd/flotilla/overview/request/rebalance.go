@@ -18,10 +18,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1alpha1 "github.com/flotilla-io/flotilla/api/apps/v1alpha1"
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
 	"github.com/flotilla-io/flotilla/internal/command"
 	"github.com/flotilla-io/flotilla/policies/placement"
+	"github.com/flotilla-io/flotilla/policies/rollup"
 )
 
 func newRebalanceCommand(f *fleet.Flags, now clock.Clock) *cobra.Command {
@@ -165,8 +167,24 @@ func (r *requester) placed(ctx context.Context, observed appsv1alpha1.ObservedWo
 	if why := unplaced(binding, settled); why != "" {
 		return fmt.Errorf("%s %s %s: %s: flotilla explain %s", of.Kind, titleOf(of.Namespace, of.Name), stays(binding), why, objectOf(of))
 	}
-	r.say(done, "%s %s is placed in %s", of.Kind, titleOf(of.Namespace, of.Name), placement.Text(binding.BindingSpec().Clusters))
+	targets := binding.BindingSpec().Clusters
+	r.say(done, "%s %s is placed in %s%s", of.Kind, titleOf(of.Namespace, of.Name), placement.Text(targets), r.doubt(ctx, targets))
 	return nil
+}
+
+// doubt says which clusters of a placement are not ready; empty where all are, or that cannot be read.
+func (r *requester) doubt(ctx context.Context, targets []workv1alpha2.TargetCluster) string {
+	silent := rollup.Silences{}
+	for _, target := range targets {
+		var c clusterv1alpha1.Cluster
+		if err := r.hub.Get(ctx, client.ObjectKey{Name: target.Name}, &c); err == nil {
+			silent.Add(&c)
+		}
+	}
+	if _, text := silent.Among(targets); text != "" {
+		return "; " + text
+	}
+	return ""
 }
 
 // settled is how long the scheduler may take to answer a request. It does not write the same failure again, so only the

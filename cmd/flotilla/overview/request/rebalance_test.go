@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	appsv1alpha1 "github.com/flotilla-io/flotilla/api/apps/v1alpha1"
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/api/scheme"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/placement"
@@ -45,6 +46,9 @@ func TestRebalance(t *testing.T) {
 		}
 		return out
 	}
+	lost := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "west"}}
+	lost.Status.Conditions = []metav1.Condition{{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionFalse, Reason: clusterv1alpha1.ClusterNotReachableReason,
+		LastTransitionTime: metav1.NewTime(time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC))}}
 	for name, tc := range map[string]struct {
 		observed  appsv1alpha1.ObservedWorkload
 		there     []client.Object
@@ -53,6 +57,10 @@ func TestRebalance(t *testing.T) {
 		"it is placed": {
 			observed: appsv1alpha1.ObservedWorkload{Result: appsv1alpha1.RebalanceSuccessful}, there: []client.Object{bound(workv1alpha2.BindingReasonSuccess, "")},
 			says: "✔ Deployment shop/web is placed in {east:2, west:2}\n",
+		},
+		"a cluster that it is placed in is lost": {
+			observed: appsv1alpha1.ObservedWorkload{Result: appsv1alpha1.RebalanceSuccessful}, there: []client.Object{bound(workv1alpha2.BindingReasonSuccess, ""), lost},
+			says: "✔ Deployment shop/web is placed in {east:2, west:2}; west is unreachable since 2026-01-02 12:00 UTC\n",
 		},
 		"no policy carries it": {err: "Deployment shop/web is not placed anew: no policy carries it: flotilla explain deployment/web -n shop"},
 		"no policy carries it any more": {
