@@ -40,6 +40,9 @@ const mostNamed = 10
 func (l *leftovers) lines(ctx context.Context) []string {
 	name := l.departure.Name
 	is, seen := l.find(ctx)
+	if report := l.departure.Report; len(is.Going) > 0 && report != nil {
+		report(fmt.Sprintf("waiting for what is still being deleted in cluster %s: %s", name, listed(is.Going)))
+	}
 	for i := 0; len(is.Going) > 0 && i < mostPolls && pause(ctx, goingPoll); i++ {
 		is, seen = l.find(ctx)
 	}
@@ -110,11 +113,16 @@ func (l *leftovers) going(titles []string) []string {
 	if len(titles) == 0 {
 		return nil
 	}
-	out := fmt.Sprintf("being deleted in cluster %s, and not gone yet: %s", l.departure.Name, strings.Join(titles[:min(len(titles), mostNamed)], ", "))
+	return []string{fmt.Sprintf("being deleted in cluster %s, and not gone yet: %s", l.departure.Name, listed(titles))}
+}
+
+// listed is the first of several titles in one line, and how many more there are.
+func listed(titles []string) string {
+	out := strings.Join(titles[:min(len(titles), mostNamed)], ", ")
 	if more := len(titles) - mostNamed; more > 0 {
 		out += fmt.Sprintf(" and %d more", more)
 	}
-	return []string{out}
+	return out
 }
 
 // staying returns what stays, and what to do about it.

@@ -99,26 +99,31 @@ func TestWhatIsStillGoing(t *testing.T) {
 		seen  []join.Remains // at each look; the last one stands
 		want  []string
 		looks int
+		said  []string // meanwhile
 	}{
-		"nothing is there":          {[]join.Remains{remains("")}, nil, 1},
-		"it goes while it is asked": {[]join.Remains{remains("Namespace batch"), remains("Namespace batch"), remains("")}, nil, 3},
-		"it takes long":             {[]join.Remains{remains("Namespace batch")}, []string{"being deleted in cluster west, and not gone yet: Namespace batch"}, 11},
+		"nothing is there":          {[]join.Remains{remains("")}, nil, 1, nil},
+		"it goes while it is asked": {[]join.Remains{remains("Namespace batch"), remains("Namespace batch"), remains("")}, nil, 3, []string{"waiting for what is still being deleted in cluster west: Namespace batch"}},
+		"it takes long":             {[]join.Remains{remains("Namespace batch")}, []string{"being deleted in cluster west, and not gone yet: Namespace batch"}, 11, []string{"waiting for what is still being deleted in cluster west: Namespace batch"}},
 		"something else is held there": {[]join.Remains{remains("", "Job batch/run (being deleted, kept by its finalizers: a/b)")}, []string{
 			"the control plane did not remove what the fleet ran in cluster west; 1 object stays there:",
-			"  Job batch/run (being deleted, kept by its finalizers: a/b)", advice}, 1},
+			"  Job batch/run (being deleted, kept by its finalizers: a/b)", advice}, 1, nil},
 		"something else stays": {[]join.Remains{remains("Namespace batch", "ConfigMap shop/web")}, []string{
 			"the control plane did not remove what the fleet ran in cluster west; 1 object stays there:",
-			"  ConfigMap shop/web", advice, "being deleted in cluster west, and not gone yet: Namespace batch"}, 11},
+			"  ConfigMap shop/web", advice, "being deleted in cluster west, and not gone yet: Namespace batch"}, 11, []string{"waiting for what is still being deleted in cluster west: Namespace batch"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				looks := 0
-				left := &leftovers{departure: &join.Departure{Name: "west"}, member: &rest.Config{}, hub: "h", stays: func(context.Context) (join.Remains, error) {
+				looks, said := 0, []string(nil)
+				report := func(line string) { said = append(said, line) }
+				left := &leftovers{departure: &join.Departure{Name: "west", Report: report}, member: &rest.Config{}, hub: "h", stays: func(context.Context) (join.Remains, error) {
 					looks++
 					return tc.seen[min(looks, len(tc.seen))-1], nil
 				}}
 				if diff := cmp.Diff(tc.want, left.lines(t.Context())); diff != "" || looks != tc.looks {
 					t.Errorf("looked %d times, want %d (-want +got):\n%s", looks, tc.looks, diff)
+				}
+				if diff := cmp.Diff(tc.said, said); diff != "" {
+					t.Errorf("said meanwhile (-want +got):\n%s", diff)
 				}
 			})
 		})
