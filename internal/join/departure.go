@@ -103,6 +103,25 @@ func (d *Departure) Observe(ctx context.Context, cluster *clusterv1alpha1.Cluste
 	return nil
 }
 
+// byItsAnswer returns the cluster as it is now by its own answer: the condition of one in push
+// mode stays Ready for a while after it stops to answer, and what runs there is not
+// removed.
+func byItsAnswer(ctx context.Context, d *Departure, cluster *clusterv1alpha1.Cluster) *clusterv1alpha1.Cluster {
+	if cluster.Spec.SyncMode != clusterv1alpha1.Push || d.Answers == nil || !outlook.Reached(cluster) {
+		return d.lately(ctx, cluster)
+	}
+	d.begin()
+	if d.listen(ctx); !d.voice.mute {
+		return cluster
+	}
+	cluster = cluster.DeepCopy()
+	meta.SetStatusCondition(&cluster.Status.Conditions, metav1.Condition{
+		Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionFalse,
+		Reason: clusterv1alpha1.ClusterNotReachableReason, Message: "it does not answer now",
+	})
+	return cluster
+}
+
 // lately returns the cluster with its present reason. The condition of a cluster
 // in push mode stays NotReachable for a while after it answers again, although
 // its objects are removed by then.

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -263,20 +264,31 @@ func TestADryUnjoinSaysWhatGoes(t *testing.T) {
 	}
 }
 
-// TestAClusterThatHasJustAnsweredAgain checks that the workloads of a cluster
-// that answers again are removed, although its condition is NotReachable for a
-// while longer.
-func TestAClusterThatHasJustAnsweredAgain(t *testing.T) {
+// TestWhatLeavesByWhetherTheClusterAnswersNow checks that the cluster's answer at
+// the time of a dry run counts over its condition, which is older.
+func TestWhatLeavesByWhetherTheClusterAnswersNow(t *testing.T) {
+	is := func(status metav1.ConditionStatus, reason, message string) metav1.Condition {
+		return metav1.Condition{Type: clusterv1alpha1.ClusterConditionReady, Status: status, Reason: reason, Message: message}
+	}
+	ready := is(metav1.ConditionTrue, clusterv1alpha1.ClusterReadyReason, "")
+	lost := is(metav1.ConditionFalse, clusterv1alpha1.ClusterNotReachableReason, "it is unreachable")
+	unwell := is(metav1.ConditionFalse, clusterv1alpha1.ClusterNotReadyReason, "it is not healthy")
+	const goes, stays = "would remove 1 object that the fleet runs there (member)", "would leave 1 object that the fleet runs there, since the cluster is not ready: "
 	for name, tc := range map[string]struct {
+		ready   metav1.Condition
 		answers error
 		want    string
 	}{
-		"it answers":         {nil, "would remove 1 object that the fleet runs there (member)"},
-		"it does not answer": {errors.New("timeout"), "would leave 1 object that the fleet runs there, since the cluster is not ready: it is unreachable (member)"},
+		"it is ready, and answers":                          {ready, nil, goes},
+		"it is ready, and has just stopped to answer":       {ready, errors.New("timeout"), stays + "it does not answer now (member)"},
+		"it is ready, and refuses us":                       {ready, apierrors.NewForbidden(schema.GroupResource{}, "", nil), goes},
+		"it is not healthy, and has just stopped to answer": {unwell, errors.New("timeout"), stays + "it does not answer now (member)"},
+		"it is lost, and has just answered again":           {lost, nil, goes},
+		"it is lost, and does not answer":                   {lost, errors.New("timeout"), stays + "it is unreachable (member)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "eu-1"}, Spec: clusterv1alpha1.ClusterSpec{SyncMode: clusterv1alpha1.Push}}
-			cluster.Status.Conditions = []metav1.Condition{{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionFalse, Reason: clusterv1alpha1.ClusterNotReachableReason, Message: "it is unreachable"}}
+			cluster.Status.Conditions = []metav1.Condition{tc.ready}
 			work := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-eu-1", Name: "web"}}
 			work.Spec.Workload.Manifests = []workv1alpha1.Manifest{{}}
 			work.Spec.Workload.Manifests[0].Raw = []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"shop","name":"web"}}`)

@@ -129,7 +129,7 @@ func Unjoin(ctx context.Context, o UnjoinOptions) error {
 		return ErrPull
 	}
 	if missing == nil && o.Departure != nil {
-		cluster = o.Departure.lately(ctx, cluster)
+		cluster = byItsAnswer(ctx, o.Departure, cluster)
 	}
 	if err := o.mayLeave(ctx, cluster); err != nil {
 		return err
