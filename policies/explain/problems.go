@@ -217,7 +217,7 @@ func (x *explainer) deliveryProblems() {
 	silent := map[string][]string{}
 	const noDispatch = "changes do not reach it: dispatching is suspended"
 	var overdue []string
-	faults, held, suspended, unhealthy := map[string][]string{}, map[string][]string{}, map[string][]string{}, map[string][]string{}
+	faults, held, waits, suspended, unhealthy := map[string][]string{}, map[string][]string{}, map[string][]string{}, map[string][]string{}, map[string][]string{}
 	for _, c := range x.out.Delivery.Clusters {
 		switch {
 		case c.Silent != "":
@@ -228,6 +228,8 @@ func (x *explainer) deliveryProblems() {
 		case failed[c.Message] != nil: // has a problem already, as its override failed
 		case strings.Contains(c.Message, workv1alpha1.WorkHeldPrefix):
 			held[c.Message] = append(held[c.Message], c.Cluster)
+		case strings.HasPrefix(c.Message, rollup.WaitsPrefix):
+			waits[c.Message] = append(waits[c.Message], c.Cluster)
 		case c.Message == rollup.Overdue:
 			overdue = append(overdue, c.Cluster)
 		case c.Applied != nil && !*c.Applied && c.Message != "":
@@ -238,6 +240,7 @@ func (x *explainer) deliveryProblems() {
 		}
 	}
 	x.problems.perCluster(ReasonNotApplied, held, "the control plane waits since it was set back: flotilla resume hub --dry-run shows what it would do")
+	x.problems.perCluster(ReasonNotApplied, waits, "nothing, unless it stays so: it is made by itself once that is gone")
 	x.problems.perCluster(ReasonNotApplied, faults, "put right what the cluster says; it is tried again until it works")
 	if len(overdue) > 0 {
 		x.problems.add(Problem{

@@ -37,6 +37,25 @@ status:
 	}
 }
 
+// TestWhatToDoAboutAWorkThatIsNotApplied checks that nobody is to put right what passes by itself.
+func TestWhatToDoAboutAWorkThatIsNotApplied(t *testing.T) {
+	for message, want := range map[string]string{
+		"waits, as Namespace shop is being deleted in the cluster: it is made once it is gone": "nothing, unless it stays so: it is made by itself once that is gone",
+		"no room": "put right what the cluster says; it is tried again until it works",
+	} {
+		in := input(t)
+		bind(t, &in)
+		in.Works = append(in.Works, parse(t, `
+metadata: {namespace: karmada-es-c-001, name: web}
+status: {conditions: [{type: Applied, status: "False", reason: AppliedFailed, message: "`+message+`"}]}
+`, &workv1alpha1.Work{}))
+		problems := explain.Explain(in).Problems
+		if len(problems) == 0 || problems[0].Message != message || problems[0].Next != want {
+			t.Errorf("of %q it is told: %+v", message, problems)
+		}
+	}
+}
+
 // TestWhatIsRepeatedGivesNoAdvice checks that the text of a Pod never begins a
 // line, wherever it is wrapped: it could be written to look like a next step.
 func TestWhatIsRepeatedGivesNoAdvice(t *testing.T) {

@@ -117,7 +117,7 @@ func (v *view) judge(target workv1alpha2.TargetCluster) (State, string) {
 		case Overdue:
 			return Progressing, Overdue
 		}
-		return Failed, item.AppliedMessage
+		return refused(item.AppliedMessage), item.AppliedMessage
 	}
 	if fault != "" {
 		return Progressing, "health not known: " + fault

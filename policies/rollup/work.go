@@ -2,6 +2,7 @@ package rollup
 
 import (
 	"cmp"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,6 +15,18 @@ import (
 // Goes is the text for a copy that is being removed from a cluster.
 const Goes = "it is being taken out of this cluster"
 
+// WaitsPrefix begins what the condition Applied says of a Work whose objects are made by themselves once what is being
+// deleted in the cluster is gone there.
+const WaitsPrefix = "waits, as "
+
+// refused returns the state of what a cluster has not applied, by the message of the condition Applied.
+func refused(message string) State {
+	if strings.HasPrefix(message, WaitsPrefix) {
+		return Progressing
+	}
+	return Failed
+}
+
 // OfWork judges a Work by its own status; the text is empty where there is nothing to add. A healthy Work has a
 // text where drift is not reverted; one whose object was removed in the cluster is not healthy.
 func OfWork(w *workv1alpha1.Work) (State, string) {
@@ -24,7 +37,7 @@ func OfWork(w *workv1alpha1.Work) (State, string) {
 		}
 		return c.Message, true
 	}
-	refused, failed := of(workv1alpha1.WorkApplied, metav1.ConditionFalse)
+	refusal, failed := of(workv1alpha1.WorkApplied, metav1.ConditionFalse)
 	_, applied := of(workv1alpha1.WorkApplied, metav1.ConditionTrue)
 	fault, unread := of(workv1alpha1.WorkInterpreted, metav1.ConditionFalse)
 	drift, strayed := of(workv1alpha1.WorkDrifted, metav1.ConditionTrue)
@@ -35,7 +48,7 @@ func OfWork(w *workv1alpha1.Work) (State, string) {
 	case w.Annotations[propagation.FaultAnnotation] != "":
 		return Failed, w.Annotations[propagation.FaultAnnotation]
 	case failed && !Behind(w):
-		return Failed, refused
+		return refused(refusal), refusal
 	case !applied, Behind(w):
 		return Progressing, ""
 	case unread:

@@ -1,10 +1,11 @@
 package rollup_test
 
 import (
+	"cmp"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
@@ -18,6 +19,7 @@ func TestOfWork(t *testing.T) {
 	type condition struct{ kind, status, message string }
 	for name, tc := range map[string]struct {
 		applied         string
+		refusal         string // empty: "refused"
 		health          workv1alpha2.ResourceHealth
 		conditions      []condition
 		fault           string
@@ -27,6 +29,7 @@ func TestOfWork(t *testing.T) {
 		"never sent":                      {want: "Progressing "},
 		"applied and well":                {applied: "True", health: workv1alpha2.ResourceHealthy, want: "Healthy "},
 		"not applied":                     {applied: "False", want: "Failed refused"},
+		"its namespace is being deleted":  {applied: "False", refusal: "waits, as Namespace shop is being deleted in the cluster: it is made once it is gone", want: "Progressing waits, as Namespace shop is being deleted in the cluster: it is made once it is gone"},
 		"not ready":                       {applied: "True", health: workv1alpha2.ResourceUnhealthy, want: "Progressing "},
 		"an older version":                {applied: "True", behind: true, want: "Progressing "},
 		"an override fails":               {applied: "True", health: workv1alpha2.ResourceHealthy, fault: "no such path", want: "Failed no such path"},
@@ -38,7 +41,7 @@ func TestOfWork(t *testing.T) {
 		"it goes, and something keeps it": {applied: "True", leaving: true, conditions: []condition{{"DeletionBlocked", "True", "its finalizers keep it"}}, want: "Progressing its finalizers keep it"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := work("a", tc.applied, "refused", tc.health, "")
+			w := work("a", tc.applied, cmp.Or(tc.refusal, "refused"), tc.health, "")
 			for _, s := range tc.conditions {
 				w.Status.Conditions = append(w.Status.Conditions, metav1.Condition{Type: s.kind, Status: metav1.ConditionStatus(s.status), Message: s.message})
 			}
@@ -52,7 +55,7 @@ func TestOfWork(t *testing.T) {
 				w.Generation = 3
 			}
 			state, text := rollup.OfWork(w)
-			if diff := cmp.Diff(tc.want, state.String()+" "+text); diff != "" {
+			if diff := gocmp.Diff(tc.want, state.String()+" "+text); diff != "" {
 				t.Errorf("it is (-want +got):\n%s", diff)
 			}
 		})

@@ -14,6 +14,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/cascade"
 	"github.com/flotilla-io/flotilla/reconciler/execution/acting"
 	"github.com/flotilla-io/flotilla/reconciler/execution/guard"
+	"github.com/flotilla-io/flotilla/reconciler/execution/outcome"
 	"github.com/flotilla-io/flotilla/reconciler/execution/owners"
 	"github.com/flotilla-io/flotilla/reconciler/execution/waitqueue"
 )
@@ -38,6 +39,9 @@ func (f *faults) explain(s *state, o *object, err error) error {
 		return err
 	}
 	if err = f.link.fault(err); waitqueue.IsBlocked(err) {
+		return err
+	}
+	if err = outcome.Within(o.Title(), o.Key.Namespace, err); outcome.IsWaiting(err) {
 		return err
 	}
 	written, busy := apierrors.IsConflict(err), errors.Is(err, members.ErrBusy) || apierrors.IsTooManyRequests(err)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -339,6 +340,13 @@ func TestCarry(t *testing.T) {
 			edge:    edge{presence: members.Absent, refuse: fmt.Errorf("%w: shop", members.ErrNoNamespace)},
 			asked:   []string{"make web"},
 			blocked: &waitqueue.Cause{Event: waitqueue.OnNamespace, Namespace: "shop"},
+		},
+		"a namespace that is being deleted there is waited for": {
+			edge: edge{presence: members.Absent, refuse: &apierrors.StatusError{ErrStatus: metav1.Status{
+				Reason: metav1.StatusReasonForbidden, Message: `deployments.apps "web" is forbidden: unable to create new content in namespace shop because it is being terminated`,
+				Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}},
+			}}},
+			asked: []string{"make web"}, failed: "Namespace shop is being deleted in the cluster: Deployment shop/web is made once it is gone; if it stays, look at its finalizers there",
 		},
 		"a member that leaves requests unanswered is asked again": {
 			edge: edge{presence: members.Absent, refuse: fmt.Errorf("ask: %w", members.ErrBusy)}, asked: []string{"make web"}, blocked: &waitqueue.Cause{Event: waitqueue.OnRetry},

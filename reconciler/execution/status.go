@@ -3,13 +3,11 @@ package execution
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/utils/clock"
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
@@ -177,8 +175,7 @@ func applied(s *state) (metav1.Condition, bool) {
 	}
 	return metav1.Condition{
 		Type: workv1alpha1.WorkApplied, Status: metav1.ConditionFalse,
-		Reason:  acting.Reason(s.failed()),
-		Message: excerpt.Message(fmt.Sprintf("Failed to apply all manifests (%d/%d): %s", good, len(s.objects), egress.Message(utilerrors.NewAggregate(slices.DeleteFunc(s.failed(), outcome.IsAsItIs)))), mostMessage),
+		Reason: acting.Reason(s.failed()), Message: excerpt.Message(outcome.Text(s.failed()), mostMessage),
 	}, true
 }
 

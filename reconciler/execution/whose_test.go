@@ -139,8 +139,8 @@ func TestNamespaceOfSomebodyElse(t *testing.T) {
 	}
 }
 
-// TestNamespaceOfSomebodyElseThatGoes: nothing can be created in a namespace that is being deleted. That is
-// a failure that names what the Work waits for, and ends soon after the namespace is gone.
+// TestNamespaceOfSomebodyElseThatGoes: nothing can be created in a namespace that is being deleted. The condition
+// names what the Work waits for, which ends soon after the namespace is gone, and calls it no failure.
 func TestNamespaceOfSomebodyElseThatGoes(t *testing.T) {
 	const ours = `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"shop","labels":{"karmada.io/managed":"true"}}}`
 	live := parse(t, `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"shop","uid":"u","deletionTimestamp":"2026-01-01T00:00:00Z"}}`)
@@ -154,6 +154,10 @@ func TestNamespaceOfSomebodyElseThatGoes(t *testing.T) {
 	const want = "Namespace shop is being deleted in the cluster: it is made once it is gone; if it stays, look at its finalizers there"
 	if got := s.problem(); got == nil || got.Error() != want {
 		t.Errorf("problem %v, want %s", got, want)
+	}
+	got := meta.FindStatusCondition(s.status.Conditions, workv1alpha1.WorkApplied)
+	if got == nil || got.Status != metav1.ConditionFalse || got.Message != "waits, as "+want {
+		t.Errorf("condition %+v", got)
 	}
 }
 

@@ -10,14 +10,19 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	"github.com/flotilla-io/flotilla/internal/egress"
 	"github.com/flotilla-io/flotilla/policies/cascade"
+	"github.com/flotilla-io/flotilla/policies/rollup"
 )
 
 // What would be done to an object if there were no hold.
@@ -53,8 +58,34 @@ func (a *AsItIs) Error() string {
 // IsAsItIs reports whether err is an *AsItIs.
 func IsAsItIs(err error) bool { return errors.As(err, new(*AsItIs)) }
 
-// leaving says that a namespace of somebody else is being deleted in the cluster.
+// leaving says that a namespace is being deleted in the cluster that no watch shows to the Work.
 type leaving struct{ error }
+
+// waiting says that an object is made by itself once one is gone that is being deleted in the cluster.
+type waiting struct{ error }
+
+// IsWaiting reports whether err says that an object is made by itself, once another one is gone that is being deleted in the
+// cluster.
+func IsWaiting(err error) bool { return errors.As(err, new(*waiting)) || errors.As(err, new(*leaving)) }
+
+// Within returns the error for an object that cannot be made, as its namespace is being deleted in the cluster: IsWaiting holds
+// for it. Other errors are returned as they are.
+func Within(title, namespace string, err error) error {
+	if !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		return err
+	}
+	return &leaving{fmt.Errorf("Namespace %s is being deleted in the cluster: %s is made once it is gone; if it stays, look at its finalizers there", namespace, title)}
+}
+
+// Text returns the message of the condition Applied for the errors of a Work's manifests, some of which are nil, or no failures.
+func Text(of []error) string {
+	failed := slices.DeleteFunc(slices.Clone(of), func(err error) bool { return err == nil || IsAsItIs(err) })
+	text := egress.Message(utilerrors.NewAggregate(failed))
+	if !slices.ContainsFunc(failed, func(err error) bool { return !IsWaiting(err) }) {
+		return rollup.WaitsPrefix + text
+	}
+	return fmt.Sprintf("Failed to apply all manifests (%d/%d): %s", len(of)-len(failed), len(of), text)
+}
 
 // No watch has objects of others. One in the way is read again after
 // untilGone if it is being deleted, and after untilAsked otherwise.
@@ -93,25 +124,29 @@ func Taken(title, by string, isNamespace, goes bool) error {
 }
 
 // Kept returns the error for an object that is left as it is: nil, unless it is being
-// deleted in the cluster. keeps is what blocks its deletion, such as a finalizer; empty if that is not known.
-// sent and wanted are the hashes of the manifest that was sent, and of the present one. reported says that drift is
+// deleted in the cluster. keeps is what blocks its deletion, such as a finalizer; empty if that is not known, and
+// IsWaiting then holds for the error. sent and wanted are the hashes of the manifest that was sent, and of the present one. reported says that drift is
 // only reported, so that an object with the sent manifest is not created again.
 func Kept(title, sent, wanted string, leaving, reported bool, keeps string) error {
-	why, otherwise := "", "; if it stays, look at its finalizers there"
+	title += " is being deleted in the cluster"
 	if keeps != "" {
-		why, otherwise = ", "+keeps, ""
+		title += ", " + keeps
 	}
+	next := "its latest version is made once it is gone"
 	switch {
 	case !leaving:
 		return nil
 	case sent == "":
-		return fmt.Errorf("%s is being deleted in the cluster%s: it is made once it is gone%s", title, why, otherwise)
+		next = "it is made once it is gone"
 	case sent == wanted && reported:
-		return fmt.Errorf("%s is being deleted in the cluster%s, and drift is left as it is: nothing makes it anew before it changes here", title, why)
+		return fmt.Errorf("%s, and drift is left as it is: nothing makes it anew before it changes here", title)
 	case sent == wanted:
-		return fmt.Errorf("%s is being deleted in the cluster%s: it is made anew once it is gone%s", title, why, otherwise)
+		next = "it is made anew once it is gone"
 	}
-	return fmt.Errorf("%s is being deleted in the cluster%s: its latest version is made once it is gone%s", title, why, otherwise)
+	if keeps != "" {
+		return fmt.Errorf("%s: %s", title, next)
+	}
+	return &waiting{fmt.Errorf("%s: %s; if it stays, look at its finalizers there", title, next)}
 }
 
 // Terminating says that an object is being deleted in the cluster, and is still
