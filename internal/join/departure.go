@@ -59,6 +59,14 @@ type voice struct {
 	timeout time.Duration // how long it may be silent
 }
 
+// spoke records a time at which the cluster was heard of as well. An agent that
+// starts reports the state of its cluster before it renews its Lease.
+func (v *voice) spoke(at, now time.Time) {
+	if !v.at.IsZero() && at.After(v.at) && !at.After(now) {
+		v.at = at
+	}
+}
+
 const (
 	// everySome is how often progress is reported, and how often the member is
 	// asked.
@@ -77,6 +85,9 @@ func (d *Departure) Observe(ctx context.Context, cluster *clusterv1alpha1.Cluste
 		d.pull = cluster.Spec.SyncMode == clusterv1alpha1.Pull
 		ready := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
 		d.listen(ctx)
+		if d.pull && outlook.Reached(cluster) { // as the agent says itself
+			d.voice.spoke(ready.LastTransitionTime.Time, d.Clock.Now())
+		}
 		d.well = outlook.Reached(d.lately(ctx, cluster))
 		d.taken = d.taken || ready != nil && ready.Reason == clusterv1alpha1.ClusterClaimedReason
 		if d.well { // Works of a cluster that is reached go only when their objects are removed

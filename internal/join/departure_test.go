@@ -295,6 +295,19 @@ func TestADepartureSaysWhatIsWaitedFor(t *testing.T) {
 	if diff := cmp.Diff(want, l.reported); diff != "" {
 		t.Errorf("of an agent (-want +got):\n%s", diff)
 	}
+	l = newLeaves(t, clusterv1alpha1.Pull)
+	l.clock.Step(42 * time.Second)
+	l.cluster.Status.Conditions[0].LastTransitionTime = metav1.NewTime(l.clock.Now())
+	for range 6 {
+		l.after(3*time.Second, l.cluster)
+	}
+	want = []string{
+		"what 1 Work had it run is still to be removed from cluster eu-1 by its agent",
+		"what 1 Work had it run is still to be removed from cluster eu-1 by its agent; nothing has been heard of its agent for 15s: once the control plane is sure of that, it goes on without",
+	}
+	if diff := cmp.Diff(want, l.reported); diff != "" {
+		t.Errorf("of an agent that has just said that the cluster is ready, and renews its Lease later (-want +got):\n%s", diff)
+	}
 	l = newLeaves(t, clusterv1alpha1.Push)
 	l.away = errors.New("connection refused")
 	for range 5 {
