@@ -31,7 +31,7 @@ func (w *writer) overrides(o *Overrides) {
 		for i, ref := range o.Idle {
 			names[i] = ref.String()
 		}
-		facts.Add("  in none of its clusters", list(names, w.most()))
+		facts.Add("  for other clusters only", list(names, w.most()))
 	}
 	facts.Write(w)
 }

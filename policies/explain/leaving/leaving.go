@@ -69,7 +69,7 @@ func staysIn(b workv1alpha2.Binding, l failover.Leaving, in placement.Situation,
 	d, _ := placement.Decide(b, in, opts)
 	if stays := d.Record.Stays; stays != nil && slices.Contains(stays.Clusters, l.Cluster) {
 		_, why, _ := strings.Cut(stays.Message, ": ")
-		return "it cannot be: " + why
+		return "it cannot be moved: " + why
 	}
 	return ""
 }

@@ -88,7 +88,7 @@ func TestOf(t *testing.T) {
 		},
 		"its cluster is lost, and there is no other": {
 			rules: rules, clusters: []*clusterv1alpha1.Cluster{lost},
-			want: []string{"not west (untolerated taint {cluster.karmada.io/unreachable:NoExecute}) at 12:04:00 UTC, as it cannot be: no other place: 0/1 clusters are available: 1 cluster(s) had untolerated taint {cluster.karmada.io/unreachable:NoExecute}."},
+			want: []string{"west should (untolerated taint {cluster.karmada.io/unreachable:NoExecute}) at 12:04:00 UTC, and stays, as it cannot be moved: no other place: 0/1 clusters are available: 1 cluster(s) had untolerated taint {cluster.karmada.io/unreachable:NoExecute}."},
 		},
 		"its cluster is lost, and it has finished there": {
 			rules: rules, clusters: []*clusterv1alpha1.Cluster{well, lost},
@@ -96,7 +96,7 @@ func TestOf(t *testing.T) {
 				b.Spec.Resource.APIVersion, b.Spec.Resource.Kind = "batch/v1", "Job"
 				b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "west", Applied: true, Status: &runtime.RawExtension{Raw: []byte(`{"conditions":[{"type":"Complete","status":"True"}]}`)}}}
 			},
-			want: []string{"not west (untolerated taint {cluster.karmada.io/unreachable:NoExecute}), as it has finished there, and would run once more elsewhere"},
+			want: []string{"west should (untolerated taint {cluster.karmada.io/unreachable:NoExecute}), and stays, as it has finished there, and would run once more elsewhere"},
 		},
 		"its cluster is well":             {rules: rules, clusters: []*clusterv1alpha1.Cluster{well, cluster("west", "")}},
 		"another cluster is lost":         {rules: rules, clusters: []*clusterv1alpha1.Cluster{cluster("north", clusterv1alpha1.ClusterNotReachableReason, noExecute(unreachable)), cluster("west", "")}},
