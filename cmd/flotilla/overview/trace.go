@@ -206,16 +206,8 @@ func (t *tracer) delivery(ctx context.Context, template *unstructured.Unstructur
 	if err != nil {
 		return err
 	}
-	if b == nil && !propagation.Propagates(selector.ResourceOf(template), propagation.SkipRules{}) {
-		t.note("Objects of this kind, or in this namespace, stay on the control plane.")
-		return nil
-	}
 	if b == nil {
-		if message := t.untaken(ctx, template); message != "" {
-			t.note("A policy means it, and could not take it up: %s", message)
-			return nil
-		}
-		t.note("No policy carries it to clusters: flotilla explain %s/%s%s says why.", strings.ToLower(template.GetKind()), template.GetName(), inNamespace(template.GetNamespace()))
+		t.note("%s", t.uncarried(ctx, template))
 		return nil
 	}
 	mine, err := t.worksOrNote(ctx, b)
@@ -249,8 +241,19 @@ func (r reader) asCarried(ctx context.Context, template *unstructured.Unstructur
 	return carried
 }
 
-// untaken returns the message of a policy that could not claim a template; empty if there is none, or
-// if the user may not read policies.
+// uncarried says why a template without a binding goes to no cluster.
+func (r reader) uncarried(ctx context.Context, template *unstructured.Unstructured) string {
+	if !propagation.Propagates(selector.ResourceOf(template), propagation.SkipRules{}) {
+		return "Objects of this kind, or in this namespace, stay on the control plane."
+	}
+	if message := r.untaken(ctx, template); message != "" {
+		return "A policy means it, and could not take it up: " + message
+	}
+	return fmt.Sprintf("No policy carries it to clusters: flotilla explain %s/%s%s says why.", strings.ToLower(template.GetKind()), template.GetName(), inNamespace(template.GetNamespace()))
+}
+
+// untaken is what a policy says of a template that it could not take up; empty where none
+// does, and where policies may not be read.
 func (r reader) untaken(ctx context.Context, template *unstructured.Unstructured) (message string) {
 	title := objectOf(template, "").String()
 	take := func(p policyv1alpha1.Policy) { message = cmp.Or(message, situation.UntakenOf(p, title)) }

@@ -115,11 +115,20 @@ func grow(ctx context.Context, f *fleet.Flags, kind, name string) (root lineage.
 		}
 		obj = template
 	}
-	nodes, err := g.templates(ctx, []inventory.Entry{{ID: inventory.IDOf(obj), Version: obj.GroupVersionKind().Version}})
+	return g.single(ctx, obj)
+}
+
+// single reads the tree of one template, and says why it ends there.
+func (g *grower) single(ctx context.Context, template *unstructured.Unstructured) (lineage.Node, []string, error) {
+	nodes, err := g.templates(ctx, []inventory.Entry{{ID: inventory.IDOf(template), Version: template.GroupVersionKind().Version}})
 	if err != nil {
-		return root, nil, err
+		return lineage.Node{}, nil, err
 	}
-	return nodes[0], g.notes(), nil
+	notes := g.notes()
+	if len(nodes[0].Children)+len(notes) == 0 && template.GetKind() != "Namespace" {
+		notes = append(notes, g.uncarried(ctx, template))
+	}
+	return nodes[0], notes, nil
 }
 
 // grower reads trees. met prevents a Kustomization below itself from being read again.

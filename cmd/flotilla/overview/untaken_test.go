@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
@@ -35,6 +36,31 @@ func TestTraceOfWhatCouldNotBeTakenUp(t *testing.T) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff([]string{want}, tracer.out.Notes); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", title, diff)
+		}
+	}
+}
+
+// TestTreeOfWhatNoPolicyCarries: one that ends at the template says why.
+func TestTreeOfWhatNoPolicyCarries(t *testing.T) {
+	for title, tc := range map[string]struct {
+		apiVersion, kind string
+		want             []string
+	}{
+		"a workload":             {"apps/v1", "Deployment", []string{"No policy carries it to clusters: flotilla explain deployment/nopol -n shop says why."}},
+		"what stays by its kind": {"policy.karmada.io/v1alpha1", "PropagationPolicy", []string{"Objects of this kind, or in this namespace, stay on the control plane."}},
+	} {
+		template := &unstructured.Unstructured{}
+		template.SetAPIVersion(tc.apiVersion)
+		template.SetKind(tc.kind)
+		template.SetNamespace("shop")
+		template.SetName("nopol")
+		g := &grower{reader: reader{fake.NewClientBuilder().WithScheme(scheme.New()).Build()}, met: map[client.ObjectKey]bool{}}
+		node, notes, err := g.single(t.Context(), template)
+		if err != nil || len(node.Children) > 0 {
+			t.Errorf("%s: error %v, children %v", title, err, node.Children)
+		}
+		if diff := cmp.Diff(tc.want, notes); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", title, diff)
 		}
 	}
