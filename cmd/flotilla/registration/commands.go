@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/url"
 	"strings"
 
@@ -44,14 +45,22 @@ func (m *memberFlags) addTo(flags *pflag.FlagSet) {
 func (m *memberFlags) connect() (*rest.Config, client.Client, error) {
 	cfg, err := join.Load(m.kubeconfig, m.context, m.allow)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, withoutFile(err, "--cluster-kubeconfig names the file that leads to the cluster")
 	}
 	c, err := join.Connect(cfg)
 	return cfg, c, err
 }
 
-// connect connects to a server by one context of a kubeconfig. An empty path means kubectl's
-// default files. what names the server in errors.
+// withoutFile adds what to do to an error that says that there is no such file.
+func withoutFile(err error, next string) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w; %s", err, next)
+	}
+	return err
+}
+
+// connect leads to what is called so, by one context of a kubeconfig. Without a
+// path it looks where kubectl does.
 func connect(what, path, context string) (*rest.Config, client.Client, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = path

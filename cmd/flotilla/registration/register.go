@@ -202,7 +202,7 @@ func (r *registering) find() (*rest.Config, error) {
 	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: r.member.context})
 	cfg, err := loader.ClientConfig()
 	if err != nil {
-		return nil, fmt.Errorf("find the member cluster: %w", contexts.Explain(loader, r.member.context, err))
+		return nil, withoutFile(fmt.Errorf("find the member cluster: %w", contexts.Explain(loader, r.member.context, err)), "--kubeconfig names the file that leads to it")
 	}
 	cfg.QPS = -1
 	if r.cluster.name != "" {

@@ -64,7 +64,7 @@ func (s *script) run(line string) string {
 func TestWrongCalls(t *testing.T) {
 	s := &script{T: t, values: map[string]string{"none": filepath.Join(t.TempDir(), "none"), "hash": "sha256:" + strings.Repeat("0", 64), "member": memberFile(t)}}
 	for _, line := range []string{
-		"join", "join east", "join east west", "unjoin", "join East --cluster-kubeconfig {member} --kubeconfig {member}",
+		"join", "join east", "join east west", "unjoin", "join East --cluster-kubeconfig {member} --kubeconfig {member}", "join east --cluster-kubeconfig {none} --kubeconfig {member}",
 		"token make", "token create --kubeconfig {none}", "token create a b", "token create --print-register-command=maybe",
 		"token create --print-register-command=agent", "token create --karmada-agent-image registry.example/flotilla-agent:v1", "token delete",
 		"register", "register hub:6443", "register hub:6443 --token abcdef.0123456789abcdef",
