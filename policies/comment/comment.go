@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/flotilla-io/flotilla/policies/excerpt"
+	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 )
 
@@ -186,10 +187,7 @@ var weight = map[string]int{rollup.StateFailure: 0, rollup.StatePending: 1, "": 
 func (s Share) outcome() string {
 	switch {
 	case s.Waits != "" && s.State != rollup.StateFailure:
-		if s.Meant != "" {
-			return "⏳ waits for " + cell(s.Waits) + ", which does not exist (did you mean " + cell(s.Meant) + "?)"
-		}
-		return "⏳ waits for " + cell(s.Waits) + ", which does not exist"
+		return "⏳ waits for " + cell(s.Waits) + ", which does not exist" + propagation.DidYouMean(cell(s.Meant))
 	case s.Awaited:
 		return "⏳ to be tried"
 	case s.Unchanged:

@@ -12,10 +12,16 @@ func Hint(word string, names []string) string {
 	if len(word) > longestObject {
 		return ""
 	}
-	if near := Nearest(word, names); near != "" {
-		return fmt.Sprintf(" (did you mean %s?)", near)
+	return DidYouMean(Nearest(word, names))
+}
+
+// DidYouMean returns a text to follow a name that does not exist, with the one that is
+// meant: " (did you mean west?)". It is empty for an empty name.
+func DidYouMean(name string) string {
+	if name == "" {
+		return ""
 	}
-	return ""
+	return fmt.Sprintf(" (did you mean %s?)", name)
 }
 
 // longestObject is how long the name of an object may be, in bytes.

@@ -21,10 +21,7 @@ type Stranger struct {
 
 // String returns a text such as "wst, which does not exist (did you mean west?)".
 func (s Stranger) String() string {
-	if s.Meant == "" {
-		return s.Name + ", which does not exist"
-	}
-	return fmt.Sprintf("%s, which does not exist (did you mean %s?)", s.Name, s.Meant)
+	return s.Name + ", which does not exist" + DidYouMean(s.Meant)
 }
 
 // mostNamed is how many strangers a text names, and for how many a similar name

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
 // Share is the state of one Kustomization that applies a source, at a commit.
@@ -83,10 +85,7 @@ func firstKept(shares []Share) string {
 
 // absent returns what the share waits for, as in "base, which does not exist". Waits must not be empty.
 func (s Share) absent() string {
-	if s.Meant != "" {
-		return s.Waits + ", which does not exist (did you mean " + s.Meant + "?)"
-	}
-	return s.Waits + ", which does not exist"
+	return s.Waits + ", which does not exist" + propagation.DidYouMean(s.Meant)
 }
 
 // state returns the state that counts: pending where it is not known.

@@ -14,6 +14,7 @@ import (
 
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/reconciler/apply/actors"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/apply/dependencies"
@@ -110,7 +111,7 @@ func (p prerequisites) readSource(ctx context.Context, s *state) error {
 	switch {
 	case apierrors.IsNotFound(err):
 		return loop.Waiting(meta.ArtifactFailedReason, intervals.Retry(s.ks), fmt.Errorf("the source %s %s does not exist%s: create it, or correct spec.sourceRef",
-			s.source.kind, s.source.key, hint.Behind(hint.Repository(ctx, p.hub, s.ks, s.source.key))))
+			s.source.kind, s.source.key, propagation.DidYouMean(hint.Repository(ctx, p.hub, s.ks, s.source.key))))
 	case err != nil:
 		return fmt.Errorf("read the source %s %s: %w", s.source.kind, s.source.key, err)
 	case repository.Status.Artifact == nil:

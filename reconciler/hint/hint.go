@@ -64,11 +64,3 @@ func Repository(ctx context.Context, hub client.Reader, of *kustomizev1.Kustomiz
 	}
 	return Name(ctx, hub, &sourcev1.GitRepositoryList{}, key)
 }
-
-// Behind is a name to be put behind another one: " (did you mean web?)"; empty for none.
-func Behind(name string) string {
-	if name == "" {
-		return ""
-	}
-	return " (did you mean " + name + "?)"
-}

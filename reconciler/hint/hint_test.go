@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/flotilla-io/flotilla/api/scheme"
+	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/reconciler/hint"
 )
 
@@ -46,7 +47,7 @@ func TestWhichOneIsMeant(t *testing.T) {
 					return c.List(ctx, list, opts...)
 				},
 			}).Build()
-			if got := hint.Behind(hint.Name(t.Context(), hub, &sourcev1.GitRepositoryList{}, client.ObjectKey{Namespace: "team", Name: tc.written}, tc.but...)); got != tc.want {
+			if got := propagation.DidYouMean(hint.Name(t.Context(), hub, &sourcev1.GitRepositoryList{}, client.ObjectKey{Namespace: "team", Name: tc.written}, tc.but...)); got != tc.want {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})

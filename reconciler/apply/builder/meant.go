@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/flotilla-io/flotilla/policies/propagation"
-	"github.com/flotilla-io/flotilla/reconciler/hint"
 	"github.com/flotilla-io/flotilla/sources/build"
 )
 
@@ -31,7 +30,7 @@ func meant(files *build.Tree, written string) string {
 	if found == "" {
 		return ""
 	}
-	return hint.Behind("." + found)
+	return propagation.DidYouMean("." + found)
 }
 
 // corrected follows names from the root, each to the folder with the nearest name, and returns the path; empty where

@@ -20,6 +20,7 @@ import (
 
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/expression"
+	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/reconciler/apply/actors"
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
 	"github.com/flotilla-io/flotilla/reconciler/apply/siblings"
@@ -133,7 +134,7 @@ func (p Checker) unready(ctx context.Context, q Query, i int, read readDependenc
 	case apierrors.IsForbidden(err):
 		return "may not be looked at: " + q.Actor.Explained(err).Error(), nil
 	case apierrors.IsNotFound(err):
-		return "does not exist" + hint.Behind(hint.Dependency(ctx, p.hub, q.Of, Key(q.Of, ref))), nil
+		return "does not exist" + propagation.DidYouMean(hint.Dependency(ctx, p.hub, q.Of, Key(q.Of, ref))), nil
 	case err != nil:
 		return "", fmt.Errorf("read the dependency %s: %w", Key(q.Of, ref), err)
 	case ref.ReadyExpr != "":

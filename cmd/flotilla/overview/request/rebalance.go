@@ -156,10 +156,10 @@ func (r *requester) placed(ctx context.Context, observed appsv1alpha1.ObservedWo
 		return fmt.Errorf("%s %s is not placed anew: %s", of.Kind, titleOf(of.Namespace, of.Name), observed.Reason)
 	}
 	var binding workv1alpha2.Binding
-	asked := time.Now()
+	asked := r.clock.Now()
 	err := r.until(ctx, func(ctx context.Context) (_ bool, err error) {
 		binding, err = r.binding(ctx, of.Kind, of.Namespace, of.Name)
-		return err == nil && (placement.Answered(binding) || unplaced(binding, time.Since(asked)) != ""), err
+		return err == nil && (placement.Answered(binding) || unplaced(binding, r.clock.Since(asked)) != ""), err
 	})
 	if err != nil {
 		return fmt.Errorf("wait for the placement of %s %s: %w: flotilla explain %s", of.Kind, titleOf(of.Namespace, of.Name), err, objectOf(of))

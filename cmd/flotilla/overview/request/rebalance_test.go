@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -103,7 +104,7 @@ func TestRebalance(t *testing.T) {
 			web.SetNamespace("shop")
 			web.SetName("web")
 			var out strings.Builder
-			r := &requester{hub: hub, out: &out, timeout: 10 * time.Second}
+			r := &requester{hub: hub, clock: clock.RealClock{}, out: &out, timeout: 10 * time.Second}
 			failed := ""
 			if err := r.rebalance(t.Context(), []*unstructured.Unstructured{web}); err != nil {
 				failed = err.Error()
