@@ -38,10 +38,10 @@ func (l leaving) add(owner client.ObjectKey, id inventory.ID, as left) {
 }
 
 // observe reads what is leaving from the status of a Kustomization that is not being switched; nil is one
-// that is gone. It reports whether something is not leaving any more.
+// that is gone. From one that is being deleted it leaves until that has deleted it, or leaves what it applied. It reports whether something is not leaving any more.
 func (l leaving) observe(owner client.ObjectKey, ks *kustomizev1.Kustomization) (fewer bool) {
 	stated := map[inventory.ID]bool{}
-	if ks != nil && ks.DeletionTimestamp.IsZero() {
+	if ks != nil && (ks.DeletionTimestamp.IsZero() || inventory.Deletes(ks)) {
 		for _, id := range inventory.Leaving(ks.Status) {
 			stated[id] = true
 		}

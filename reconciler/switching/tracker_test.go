@@ -192,6 +192,34 @@ func TestWhatLeftKeepsItsOverrides(t *testing.T) {
 	}
 }
 
+// What left a revision before its Kustomization was deleted goes with that, and stays as it was until then.
+func TestWhatLeftOneThatIsBeingDeleted(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*kustomizev1.Kustomization)
+		want   bool
+	}{
+		"one that deletes what it applied": {func(*kustomizev1.Kustomization) {}, true},
+		"one that leaves what it applied":  {func(ks *kustomizev1.Kustomization) { ks.Spec.DeletionPolicy = kustomizev1.DeletionPolicyOrphan }, false},
+		"one that is suspended":            {func(ks *kustomizev1.Kustomization) { ks.Spec.Suspend = true }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ks := &kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: ptr.To(metav1.Now())}}
+			ks.Spec.Prune = true
+			ks.Status.History = meta.History{{Metadata: map[string]string{gitopsv1alpha1.LeavingKey: inventory.IDOf(web()).String()}}}
+			tc.change(ks)
+			tracker := New(nil, fakeTemplates{})
+			tracker.observe(shop, ks)
+			if _, _, stays := tracker.Left(web()); stays != tc.want {
+				t.Errorf("it stays as it stands: %t", stays)
+			}
+			tracker.observe(shop, nil)
+			if _, left, _ := tracker.Left(web()); left {
+				t.Error("it has left one that is gone")
+			}
+		})
+	}
+}
+
 func TestUnseen(t *testing.T) {
 	stored := web()
 	stored.SetResourceVersion("7")
