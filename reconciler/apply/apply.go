@@ -2,6 +2,7 @@ package apply
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -151,7 +152,7 @@ func New(deps Deps, opts Options) (*Reconciler, error) {
 		return nil, err
 	}
 	applier := applier.New(deps.Live, deps.Hub.RESTMapper(), opts.Applier)
-	own := kustomizations.New(deps.Hub, opts.Clock)
+	own := kustomizations.New(deps.Hub, deps.Live, opts.Clock)
 	successors := newHeritage(deps, opts.Tenancy, actors, own)
 	left := remains.New(deps.Assessor, deps.Live, deps.Hub.RESTMapper())
 	return &Reconciler{
@@ -182,7 +183,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	ctx, end := r.opts.Places.Start(ctx, req.Namespace)
 	defer end()
 	result, err := r.reconcile(ctx, req, run)
-	if err != nil && runs.Superseded(ctx) {
+	if err != nil && (runs.Superseded(ctx) || errors.Is(err, kustomizations.ErrChanged)) {
 		return reconcile.Result{RequeueAfter: minimumPause}, nil // run again with the object as it is now
 	}
 	return result, err

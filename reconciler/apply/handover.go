@@ -133,21 +133,21 @@ func (h *heritage) handsOver(ctx context.Context, s *state, e inventory.Entry) (
 	if len(keys) == 0 {
 		return false, nil
 	}
-	var child kustomizev1.Kustomization
-	if err := h.hub.Get(ctx, keys[0], &child); err != nil {
-		return false, client.IgnoreNotFound(err)
+	child, found, err := h.own.Read(ctx, keys[0])
+	if err != nil || !found {
+		return false, err
 	}
 	owned, err := inventory.Read(child.Status.Inventory)
 	if err != nil {
 		return false, err
 	}
-	kept, err := h.kept(s)(ctx, &child, owned)
+	kept, err := h.kept(s)(ctx, child, owned)
 	if err != nil || len(kept) == 0 {
 		return false, err
 	}
 	after := child.DeepCopy()
 	inventory.RecordUndecided(&after.Status, inventory.Sorted(kept))
-	return true, h.own.Publish(ctx, &child, after)
+	return true, h.own.Publish(ctx, child, after)
 }
 
 // handoverPoll is the pause before looking again whether a sibling has taken what it wants, in case the

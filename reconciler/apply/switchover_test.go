@@ -32,7 +32,7 @@ func TestASwitchIsAnnouncedOnceKindsAreServed(t *testing.T) {
 	ks := &kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "shop"}}
 	hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(ks).WithStatusSubresource(ks).Build()
 	var begins begun
-	w := switcher{switches: &begins, own: kustomizations.New(hub, clock.RealClock{}), clock: clock.RealClock{}}
+	w := switcher{switches: &begins, own: kustomizations.New(hub, hub, clock.RealClock{}), clock: clock.RealClock{}}
 	s := &state{ks: ks, owner: client.ObjectKeyFromObject(ks)}
 	s.switched.needed = true
 	for range 2 {

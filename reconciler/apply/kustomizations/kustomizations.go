@@ -6,10 +6,13 @@ package kustomizations
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -22,12 +25,13 @@ import (
 // Store reads and writes Kustomizations. Use New.
 type Store struct {
 	hub     client.Client
+	live    client.Reader
 	written *writecache.Cache[*kustomizev1.Kustomization]
 }
 
-// New returns a Store; hub reads from a cache.
-func New(hub client.Client, clk clock.PassiveClock) Store {
-	return Store{hub: hub, written: writecache.New[*kustomizev1.Kustomization](clk)}
+// New returns a Store; hub reads from a cache, and live without one.
+func New(hub client.Client, live client.Reader, clk clock.PassiveClock) Store {
+	return Store{hub: hub, live: live, written: writecache.New[*kustomizev1.Kustomization](clk)}
 }
 
 // Forget drops what is remembered of a Kustomization that is gone.
@@ -60,20 +64,46 @@ func (k Store) Protect(ctx context.Context, ks *kustomizev1.Kustomization) (*kus
 	return ks, nil
 }
 
-// Publish writes the status of after by a patch, if it differs from that of before.
+// ErrChanged is returned for a status that was written by somebody else meanwhile.
+var ErrChanged = errors.New("the status has changed")
+
+// Publish writes the status of after by a patch, if it differs from that of before. If somebody else has written the
+// status since before, it writes nothing and returns ErrChanged: a Kustomization that hands objects over has two
+// writers, itself and the one that deletes it, and a list in the status can only be replaced.
 func (k Store) Publish(ctx context.Context, before, after *kustomizev1.Kustomization) error {
-	patch := client.MergeFrom(before)
-	if data, err := patch.Data(after); err != nil || string(data) == "{}" {
+	if data, err := client.MergeFrom(before).Data(after); err != nil || string(data) == "{}" {
 		return err
 	}
 	// The run's own deadline must not keep its outcome from being written.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), publishTimeout)
 	defer cancel()
-	if err := k.hub.Status().Patch(ctx, after, patch); err != nil {
+	err := k.publish(ctx, before, after)
+	if err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("write the status: %w", err))
 	}
 	k.written.Wrote(after.DeepCopy())
 	return nil
+}
+
+// publish writes the status of after to a Kustomization whose status is that of before. What else of it changes meanwhile,
+// such as an annotation, does not matter.
+func (k Store) publish(ctx context.Context, before, after *kustomizev1.Kustomization) error {
+	from, status := before, after.Status.DeepCopy()
+	for {
+		err := k.hub.Status().Patch(ctx, after, client.MergeFromWithOptions(from, client.MergeFromWithOptimisticLock{}))
+		if !apierrors.IsConflict(err) {
+			return err
+		}
+		now := &kustomizev1.Kustomization{}
+		if err := k.live.Get(ctx, client.ObjectKeyFromObject(before), now); err != nil {
+			return err
+		}
+		if now.UID != before.UID || !apiequality.Semantic.DeepEqual(now.Status, before.Status) {
+			return ErrChanged
+		}
+		from, *after = now, *now.DeepCopy()
+		after.Status = *status.DeepCopy()
+	}
 }
 
 // publishTimeout bounds one write of a status.

@@ -91,7 +91,7 @@ func newWorld(t *testing.T, change func(*kustomizev1.Kustomization), more ...cli
 	hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithStatusSubresource(ks).WithObjects(append(more, ks)...).Build()
 	mapper := apimeta.NewDefaultRESTMapper([]schema.GroupVersion{{Version: "v1"}})
 	mapper.Add(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, apimeta.RESTScopeNamespace)
-	w := &world{t: t, hub: hub, keeper: suspended.New(kustomizations.New(hub, clock.RealClock{}), remains.New(nothing{}, hub, mapper))}
+	w := &world{t: t, hub: hub, keeper: suspended.New(kustomizations.New(hub, hub, clock.RealClock{}), remains.New(nothing{}, hub, mapper))}
 	w.keep()
 	return w
 }
