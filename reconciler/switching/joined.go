@@ -1,6 +1,12 @@
 package switching
 
-import "sigs.k8s.io/controller-runtime/pkg/client"
+import (
+	"slices"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
 
 // Join has what a Kustomization wrote take effect no sooner than what others wrote, those of them that are being switched
 // now: to be called before End where the revisions of all of them are written, and of one that is being deleted for
@@ -14,15 +20,33 @@ func (t *Tracker) Join(owner client.ObjectKey, others []client.ObjectKey) {
 		if other == owner || !t.switches(other) {
 			continue
 		}
-		if t.joined[owner] == nil {
-			t.joined[owner] = map[client.ObjectKey]bool{}
-		}
-		t.joined[owner][other] = true
+		t.joined.add(owner, other)
 	}
 }
 
 // joins are the Kustomizations that each one has joined.
 type joins map[client.ObjectKey]map[client.ObjectKey]bool
+
+// resume joins others to a Kustomization that another replica began to switch, and that has written all of its revision, and returns
+// them: they may have, too, and then their status does not say any more that they wait for it.
+func (j joins) resume(owner client.ObjectKey, ks *kustomizev1.Kustomization) []client.ObjectKey {
+	stated := apimeta.FindStatusCondition(ks.Status.Conditions, Condition)
+	if stated.Reason != ReasonWritten {
+		return nil
+	}
+	others := slices.DeleteFunc(Partners(stated.Message, ""), func(other client.ObjectKey) bool { return other == owner })
+	for _, other := range others {
+		j.add(other, owner)
+	}
+	return others
+}
+
+func (j joins) add(owner, other client.ObjectKey) {
+	if j[owner] == nil {
+		j[owner] = map[client.ObjectKey]bool{}
+	}
+	j[owner][other] = true
+}
 
 // with are a Kustomization and those that it has joined, directly or not.
 func (j joins) with(owner client.ObjectKey) []client.ObjectKey {

@@ -1,6 +1,7 @@
 package switching
 
 import (
+	"slices"
 	"testing"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
@@ -121,6 +122,52 @@ func TestHandsOver(t *testing.T) {
 			tracker.observe(shop, ks)
 			if got := tracker.IsSwitching(shop); got != (tc.want || ks.DeletionTimestamp == nil) {
 				t.Errorf("is being switched: %t", got)
+			}
+		})
+	}
+}
+
+// Of two Kustomizations that have joined each other one says first that it is switched. Whoever leads from then on
+// has both be switched until the other one says so, too.
+func TestTheNextLeaderKnowsWhatIsJoined(t *testing.T) {
+	states := func(reason string, with ...string) *kustomizev1.Kustomization {
+		ks := stating()
+		ks.Status.Conditions[0].Reason, ks.Status.Conditions[0].Message = reason, Announcement("main@sha1:2", "sha256:2", with)
+		return ks
+	}
+	for name, tc := range map[string]struct {
+		shelf *kustomizev1.Kustomization
+		want  bool
+	}{
+		"the other one has written all, and names it":      {states(ReasonWritten, "team/shop"), true},
+		"the other one names another one":                  {states(ReasonWritten, "team/store"), false},
+		"the other one names nobody":                       {states(ReasonWritten), false},
+		"the other one still writes":                       {states(meta.ProgressingReason, "team/shop"), false},
+		"the other one names it beside one that is hidden": {states(ReasonWritten, "of another namespace", "team/shop"), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tracker := New(nil, fakeTemplates{})
+			var ended []string
+			tracker.Listen(Listener{Ended: func(owner client.ObjectKey) { ended = append(ended, owner.Name) }})
+			of := rule("of-shop", "2")
+			of.Labels = inventory.OwnerLabels(shop)
+			tracker.hear(nil, of, true)
+			tracker.observe(shop, &kustomizev1.Kustomization{})
+			tracker.observe(shelf, tc.shelf)
+			before := []string{"of-shop 2"}
+			if tc.want {
+				before = []string{"unknown"}
+			}
+			if diff := cmp.Diff(before, counting(tracker)); diff != "" || tracker.IsSwitching(shop) != tc.want {
+				t.Errorf("it is being switched: %t; what counts (-want +got):\n%s", tracker.IsSwitching(shop), diff)
+			}
+			ended = nil
+			tracker.observe(shelf, &kustomizev1.Kustomization{})
+			if diff := cmp.Diff([]string{"of-shop 2"}, counting(tracker)); diff != "" || tracker.IsSwitching(shop) {
+				t.Errorf("it is being switched: %t; what counts once the other one is switched (-want +got):\n%s", tracker.IsSwitching(shop), diff)
+			}
+			if slices.Contains(ended, "shop") != tc.want || len(tracker.joined) > 0 {
+				t.Errorf("told of the end: %v; still joined: %v", ended, tracker.joined)
 			}
 		})
 	}

@@ -119,6 +119,11 @@ func (t *Tracker) observe(owner client.ObjectKey, ks *kustomizev1.Kustomization)
 	defer t.mu.Unlock()
 	if t.stated[owner] = true; !t.begun[owner] {
 		t.mixed[owner] = true
+		for _, other := range t.joined.resume(owner, ks) {
+			if !t.begun[other] {
+				t.mixed[other] = true
+			}
+		}
 	}
 }
 

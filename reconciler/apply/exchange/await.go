@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
@@ -165,28 +164,14 @@ func (x *Exchanges) waitsFor(ctx context.Context, ks *kustomizev1.Kustomization,
 	return false, nil
 }
 
-// among is between what a switch says of itself and the names of those that are switched with it.
-const among = " is written, here and in "
-
-// mostNamed is how many Kustomizations are named. Others are waited for only by the run that finds that it exchanges objects with them.
-const mostNamed = 100
-
 // Text says of a revision that is switched what is waited for; within is the only namespace whose Kustomizations may be
 // named, empty for all.
 func Text(revision, digest string, with []client.ObjectKey, within string) string {
-	text := fmt.Sprintf("Clusters keep what they have until all of revision %s (%s)", revision, digest)
-	if len(with) == 0 {
-		return text + " is written"
-	}
 	var names []string
-	for _, key := range with[:min(len(with), mostNamed)] {
+	for _, key := range with {
 		names = append(names, siblings.Name(key, within))
 	}
-	kind := "Kustomizations "
-	if len(names) == 1 {
-		kind = "Kustomization "
-	}
-	return text + among + kind + strings.Join(slices.Compact(names), ", ")
+	return switching.Announcement(revision, digest, names)
 }
 
 // Announce returns the reason and the message of the condition Switching of a Kustomization that is about to make
@@ -197,20 +182,4 @@ func Announce(ks *kustomizev1.Kustomization, changes []applier.Change, text stri
 		return switching.ReasonWritten, text
 	}
 	return meta.ProgressingReason, text
-}
-
-// named returns the Kustomizations that a text names of a revision.
-func named(text, revision string) []client.ObjectKey {
-	of, names, ok := strings.Cut(text, among)
-	if !ok || !strings.Contains(of, " revision "+revision+" (") {
-		return nil
-	}
-	_, names, _ = strings.Cut(names, " ")
-	var out []client.ObjectKey
-	for name := range strings.SplitSeq(names, ", ") {
-		if namespace, name, ok := strings.Cut(name, "/"); ok {
-			out = append(out, client.ObjectKey{Namespace: namespace, Name: name})
-		}
-	}
-	return out
 }

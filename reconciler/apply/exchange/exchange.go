@@ -79,7 +79,7 @@ func (x *Exchanges) With(ctx context.Context, q Query) ([]client.ObjectKey, erro
 	}
 	var out []client.ObjectKey
 	if isSwitched != nil {
-		out = named(isSwitched.Message, q.At.Revision)
+		out = switching.Partners(isSwitched.Message, q.At.Revision)
 	}
 	for _, key := range sorted(slices.Concat(found, out), own) {
 		with, err := x.switchedWith(ctx, q, key)
