@@ -94,6 +94,9 @@ const (
 func (x *Exchanges) progressOf(ctx context.Context, w Wait, key client.ObjectKey) (progress, error) {
 	ks := &kustomizev1.Kustomization{}
 	err := x.hub.Get(ctx, key, ks)
+	if apierrors.IsNotFound(err) {
+		err = x.live.Get(ctx, key, ks) // one that was just made may be missing in the cache
+	}
 	switch {
 	case apierrors.IsNotFound(err) && takes(w.Leaving, key):
 		return willWrite, nil // somebody is about to make it

@@ -66,7 +66,8 @@ type Query struct {
 }
 
 // With returns the Kustomizations of the source from which one takes objects at an artifact, and those to which it gives some,
-// sorted; also those of which its status says so. It returns none of a revision that is written already.
+// sorted; also those of which its status says so, and those that the status of one of them names: one in between may be gone before
+// they are switched. It returns none of a revision that is written already.
 func (x *Exchanges) With(ctx context.Context, q Query) ([]client.ObjectKey, error) {
 	isSwitched := apimeta.FindStatusCondition(q.Of.Status.Conditions, switching.Condition)
 	if isSwitched == nil && lastgood.In(q.Of.Status).Artifact == q.At.Digest && !writes(q) {
@@ -81,12 +82,18 @@ func (x *Exchanges) With(ctx context.Context, q Query) ([]client.ObjectKey, erro
 	if isSwitched != nil {
 		out = switching.Partners(isSwitched.Message, q.At.Revision)
 	}
-	for _, key := range sorted(slices.Concat(found, out), own) {
-		with, err := x.switchedWith(ctx, q, key)
+	reached := sorted(slices.Concat(found, out), own)
+	for i := 0; i < len(reached); i++ {
+		with, further, err := x.switchedWith(ctx, q, reached[i])
 		if err != nil {
 			return nil, err
 		}
 		out = append(out, with...)
+		for _, key := range sorted(further, own) {
+			if !slices.Contains(reached, key) {
+				reached = append(reached, key)
+			}
+		}
 	}
 	return sorted(out, own), nil
 }
@@ -123,32 +130,37 @@ func (x *Exchanges) found(ctx context.Context, q Query) ([]client.ObjectKey, err
 }
 
 // switchedWith returns a Kustomization, unless it is gone, or of another source, and with one that is being deleted those
-// that take what it holds.
-func (x *Exchanges) switchedWith(ctx context.Context, q Query, key client.ObjectKey) ([]client.ObjectKey, error) {
+// that take what it holds. further are those that its status names. It is read without a cache: who labels an object has said before
+// with whom it is switched, and the label is not read from a cache either.
+func (x *Exchanges) switchedWith(ctx context.Context, q Query, key client.ObjectKey) (with, further []client.ObjectKey, err error) {
 	ks := &kustomizev1.Kustomization{}
-	err := x.hub.Get(ctx, key, ks)
+	err = x.live.Get(ctx, key, ks)
 	switch {
 	case apierrors.IsNotFound(err) && takes(q.Leaving, key):
-		return []client.ObjectKey{key}, nil // somebody is about to make it
+		return []client.ObjectKey{key}, nil, nil // somebody is about to make it
 	case apierrors.IsNotFound(err):
-		return nil, nil
+		return nil, nil, nil
 	case err != nil:
-		return nil, fmt.Errorf("read the Kustomization %s: %w", key, err)
+		return nil, nil, fmt.Errorf("read the Kustomization %s: %w", key, err)
 	case inventory.SourceOf(ks) != q.At.Source:
-		return nil, nil
-	case ks.DeletionTimestamp == nil:
-		return []client.ObjectKey{key}, nil
+		return nil, nil, nil
+	}
+	if isSwitched := apimeta.FindStatusCondition(ks.Status.Conditions, switching.Condition); isSwitched != nil {
+		further = switching.Partners(isSwitched.Message, q.At.Revision)
+	}
+	if ks.DeletionTimestamp == nil {
+		return []client.ObjectKey{key}, further, nil
 	}
 	owned, err := inventory.Read(ks.Status.Inventory)
 	if err != nil {
-		return []client.ObjectKey{key}, nil // whoever deletes it reports that
+		return []client.ObjectKey{key}, further, nil // whoever deletes it reports that
 	}
 	answer, err := x.siblings.Ask(ctx, siblings.Query{Of: ks, At: q.At, Objects: owned, Going: siblings.KeysIn(owned)})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	out := slices.DeleteFunc(slices.Collect(maps.Values(answer.Successors)), func(by client.ObjectKey) bool { return by == key })
-	return append(out, key), nil
+	with = slices.DeleteFunc(slices.Collect(maps.Values(answer.Successors)), func(by client.ObjectKey) bool { return by == key })
+	return append(with, key), further, nil
 }
 
 // takes reports whether a Kustomization takes something of what leaves another one.

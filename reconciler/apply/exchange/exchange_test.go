@@ -175,6 +175,16 @@ func TestOneThatIsAboutToBeMadeIsWaitedFor(t *testing.T) {
 	}
 }
 
+func TestOneThatTheCacheLacksIsWaitedFor(t *testing.T) {
+	store := func(objects ...client.Object) client.Client {
+		return fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(objects...).Build()
+	}
+	x := exchange.New(store(named("shop")), store(named("shop"), named("shelf")), nil, clocktesting.NewFakePassiveClock(noon))
+	if written, err := x.Await(t.Context(), exchange.Wait{Of: named("shop"), At: present, With: []client.ObjectKey{key("shelf")}}); err == nil {
+		t.Errorf("it is not waited for; written by %v", written)
+	}
+}
+
 // change is what an apply does to a ConfigMap that a Kustomization holds.
 func change(action applier.Action, name, owner string) applier.Change {
 	obj := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
@@ -216,6 +226,9 @@ func TestWith(t *testing.T) {
 		"it is of another source":                   {query: exchange.Query{Changes: []applier.Change{change(applier.Configured, "a", "foreign")}}},
 		"who had it is gone":                        {query: exchange.Query{Changes: []applier.Change{change(applier.Configured, "a", "nobody")}}},
 		"who had it is deleted, others take, too":   {query: exchange.Query{Changes: []applier.Change{change(applier.Configured, "a", "ending")}}, wants: map[string][]string{"shelf": {"b"}, "shop": {"a"}}, want: "team/ending team/shelf"},
+		"who had it is switched with a third one":   {query: exchange.Query{Changes: []applier.Change{change(applier.Configured, "a", "between")}}, objects: []client.Object{named("between", says(key("shelf"), key("shop")))}, want: "team/between team/shelf"},
+		"so is one that is deleted":                 {query: exchange.Query{Changes: []applier.Change{change(applier.Configured, "a", "going")}}, objects: []client.Object{named("going", deleted, owns("a"), says(key("between"))), named("between", says(key("shelf")))}, want: "team/between team/going team/shelf"},
+		"who had it was, at another revision":       {query: exchange.Query{Changes: []applier.Change{change(applier.Configured, "a", "between")}, At: siblings.Artifact{Source: present.Source, Digest: "sha256:3", Revision: "main@sha1:3"}}, objects: []client.Object{named("between", says(key("shelf")))}, want: "team/between"},
 		"an object is given":                        {query: exchange.Query{Leaving: passing, Removed: configs("a"), Seen: seen}, want: "team/shelf"},
 		"it was taken already":                      {query: exchange.Query{Removed: configs("a")}, objects: []client.Object{held}, want: "team/shelf"},
 		"somebody has deleted what left":            {query: exchange.Query{Removed: configs("a")}},
