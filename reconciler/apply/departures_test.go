@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -104,13 +105,22 @@ func TestWhatIsNotToldToLeaveGoesFromNowhere(t *testing.T) {
 		},
 	}
 	for name, tc := range map[string]struct {
-		settled bool
-		after   time.Duration
-	}{"a run that has the status tell of it": {after: minimumPause}, "one after that": {settled: true, after: silentPoll}} {
+		settled, unreplaced bool
+		ago                 time.Duration // since the revision was applied first
+		after               time.Duration
+	}{
+		"a run that has the status tell of it": {after: minimumPause},
+		"one after that":                       {settled: true, after: silentPoll},
+		"one after that, while a cluster has yet to get what replaces it": {settled: true, unreplaced: true, ago: time.Second, after: healthPoll},
+		"one some seconds later": {settled: true, unreplaced: true, ago: 5 * time.Second, after: 5 * time.Second},
+		"one long after that":    {settled: true, unreplaced: true, ago: time.Hour, after: silentPoll},
+	} {
 		t.Run(name, func(t *testing.T) {
 			hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(binding.DeepCopy()).Build()
 			s := run(func(s *state) {
-				s.current, s.leaving.kept = tc.settled, []inventory.Entry{{ID: configID("z"), Version: "v1"}}
+				s.current, s.leaving.unreplaced = tc.settled, tc.unreplaced
+				s.ks.Status.History = meta.History{{FirstReconciled: metav1.NewTime(s.now.Add(-tc.ago))}}
+				s.leaving.kept = []inventory.Entry{{ID: configID("z"), Version: "v1"}}
 			})
 			next, err := departures{pruner: pruning.New(hub)}.thin(t.Context(), s)
 			if err != nil || next.After != tc.after {

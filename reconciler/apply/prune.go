@@ -122,7 +122,10 @@ func (d departures) thin(ctx context.Context, s *state) (loop.Next, error) {
 	if err != nil || len(s.leaving.kept) == 0 {
 		return loop.Next{}, err
 	}
-	next := loop.Next{After: silentPoll} // changes in clusters start a run earlier, by the watch on bindings
+	next := loop.Next{After: silentPoll} // changes in clusters start a run earlier, if they change a binding
+	if latest := s.ks.Status.History.Latest(); s.leaving.unreplaced && latest != nil {
+		next.After = min(silentPoll, max(healthPoll, s.now.Sub(latest.FirstReconciled.Time)))
+	}
 	leaving := inventory.Leaving(s.ks.Status)
 	reported := slices.DeleteFunc(slices.Clone(due), func(e inventory.Entry) bool { return !slices.Contains(leaving, e.ID) })
 	if len(reported) < len(due) && !s.current {
