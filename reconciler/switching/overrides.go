@@ -7,6 +7,7 @@ import (
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	"github.com/flotilla-io/flotilla/policies/override"
+	"github.com/flotilla-io/flotilla/policies/selector"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
@@ -44,6 +45,24 @@ func (o *overrides) postpone(owner, key client.ObjectKey) {
 	if !slices.Contains(o.pending[owner], key) {
 		o.pending[owner] = append(o.pending[owner], key)
 	}
+}
+
+// inForce returns the overrides that count for a resource of a Kustomization, empty for none. Where that is not known, as
+// one of the mixed ones holds the resource or an override for it, it returns that one.
+func (o *overrides) inForce(r selector.Resource, owner client.ObjectKey, mixed map[client.ObjectKey]bool) (found []policyv1alpha1.Override, by client.ObjectKey, known bool) {
+	found = o.index.Of(r)
+	if len(mixed) == 0 {
+		return found, owner, true
+	}
+	if mixed[owner] {
+		return nil, owner, false
+	}
+	for _, o := range found {
+		if owner, owned := inventory.OwnerOf(o); owned && mixed[owner] {
+			return nil, owner, false
+		}
+	}
+	return found, owner, true
 }
 
 // count makes the latest version of an override take effect. It returns the versions before and after, as far

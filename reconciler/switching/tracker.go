@@ -97,7 +97,8 @@ func (t *Tracker) End(ctx context.Context, owner client.ObjectKey, leaving []inv
 	t.end(owner, func() {
 		delete(t.begun, owner)
 		for _, r := range resources {
-			t.leaving.add(owner, idOf(r), left{overrides: t.overrides.index.Of(r), known: !t.mixed[owner]})
+			overrides, _, known := t.overrides.inForce(r, owner, t.mixed)
+			t.leaving.add(owner, idOf(r), left{overrides: overrides, known: known})
 		}
 	})
 }
@@ -212,19 +213,7 @@ func (t *Tracker) Overrides(r selector.Resource) (found []policyv1alpha1.Overrid
 	if l, leaving := t.leaving[owner][idOf(r)]; owned && leaving && !t.suspends[owner] {
 		return l.overrides, owner, l.known
 	}
-	found = t.overrides.index.Of(r)
-	if len(t.mixed) == 0 {
-		return found, owner, true
-	}
-	if owned && t.mixed[owner] {
-		return nil, owner, false
-	}
-	for _, o := range found {
-		if owner, owned := inventory.OwnerOf(o); owned && t.mixed[owner] {
-			return nil, owner, false
-		}
-	}
-	return found, owner, true
+	return t.overrides.inForce(r, owner, t.mixed)
 }
 
 // EachOverride calls yield with every override in force, in no order.

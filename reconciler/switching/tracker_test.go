@@ -192,6 +192,24 @@ func TestWhatLeftKeepsItsOverrides(t *testing.T) {
 	}
 }
 
+// Which overrides counted for what leaves is not known either while another Kustomization has one for it that a replica
+// before began to switch.
+func TestWhatLeavesWhileAnotherOneIsSwitched(t *testing.T) {
+	tracker := New(nil, fakeTemplates{"web": web()})
+	of := rule("of-shelf", "2")
+	of.Labels = inventory.OwnerLabels(shelf)
+	tracker.hear(nil, of, true)
+	tracker.observe(shelf, stating())
+	tracker.Begin(shop)
+	tracker.End(t.Context(), shop, []inventory.Entry{{ID: inventory.IDOf(web()), Version: web().GroupVersionKind().Version}})
+	for range 2 {
+		if diff := cmp.Diff([]string{"unknown"}, counting(tracker)); diff != "" {
+			t.Errorf("what counts for it (-want +got):\n%s", diff)
+		}
+		tracker.observe(shelf, &kustomizev1.Kustomization{})
+	}
+}
+
 // What left a revision before its Kustomization was deleted goes with that, and stays as it was until then.
 func TestWhatLeftOneThatIsBeingDeleted(t *testing.T) {
 	for name, tc := range map[string]struct {
