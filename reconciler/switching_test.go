@@ -35,6 +35,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/hub"
 	"github.com/flotilla-io/flotilla/policies/tenancy"
 	"github.com/flotilla-io/flotilla/reconciler"
+	"github.com/flotilla-io/flotilla/reconciler/cluster"
 	"github.com/flotilla-io/flotilla/sources/artifact"
 )
 
@@ -296,7 +297,9 @@ func (s *switches) start(writes int) {
 	s.check(reconciler.Register(ctx, mgr, reconciler.Options{
 		Controllers: []string{"kustomization", "template", "scheduler", "dependency", "binding", "namespace", "execution", "status", "cluster"},
 		Artifacts:   s.store,
-		Revisions:   reconciler.Revisions{Tenancy: tenancy.Rules{PrivilegedNamespaces: []string{s.namespace}}},
+		// Loops that were just started do not yet trust what Works report of a move, for as long as both together.
+		Silence: cluster.Silence{Grace: 5 * time.Second}, Tuning: reconciler.Tuning{Period: time.Second},
+		Revisions: reconciler.Revisions{Tenancy: tenancy.Rules{PrivilegedNamespaces: []string{s.namespace}}},
 	}))
 	done := make(chan error, 1)
 	go func() { done <- mgr.Start(ctx) }()
