@@ -2,7 +2,7 @@ package reconciler_test
 
 import (
 	"bytes"
-	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -10,7 +10,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -248,7 +248,7 @@ func newExchange(m *moves) *exchange {
 	s := newSource(m)
 	s.distinct = true
 	s.create("root", "./root")
-	x := &exchange{switches: s, late: &lateness{changed: make(chan struct{})}}
+	x := &exchange{switches: s, late: &lateness{}}
 	s.wrap = x.late.wrap
 	return x
 }
@@ -277,32 +277,21 @@ func (x *exchange) release(l layout) {
 // hold has the Kustomization of a folder write nothing until another one is held, or none: "".
 func (x *exchange) hold(folder string) { x.late.hold(folder) }
 
-// lateness keeps the writes of one folder's Kustomization back.
-type lateness struct {
-	mu      sync.Mutex
-	folder  string
-	changed chan struct{}
-}
+// lateness refuses the writes of one folder's Kustomization.
+type lateness struct{ folder atomic.Value }
 
-func (l *lateness) hold(folder string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.folder = folder
-	close(l.changed)
-	l.changed = make(chan struct{})
-}
+func (l *lateness) hold(folder string) { l.folder.Store(folder) }
 
-// held returns a channel that is closed when what is held back changes, and whether a write is.
-func (l *lateness) held(req *http.Request) (<-chan struct{}, bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.folder == "" || req.Method == http.MethodGet || strings.Contains(req.URL.RawQuery, "dryRun") {
-		return nil, false
+// holds reports whether a write is refused.
+func (l *lateness) holds(req *http.Request) bool {
+	folder, _ := l.folder.Load().(string)
+	if folder == "" || req.Method == http.MethodGet || strings.Contains(req.URL.RawQuery, "dryRun") {
+		return false
 	}
-	if strings.Contains(req.URL.Path, "/kustomizations/"+l.folder) {
-		return l.changed, strings.HasSuffix(req.URL.Path, "/status")
+	if strings.Contains(req.URL.Path, "/kustomizations/"+folder) {
+		return strings.HasSuffix(req.URL.Path, "/status")
 	}
-	return l.changed, writes(req, l.folder)
+	return writes(req, folder)
 }
 
 // writes reports whether a request applies an object that carries the labels of a folder's Kustomization, or deletes an override.
@@ -320,17 +309,10 @@ func writes(req *http.Request, folder string) bool {
 
 func (l *lateness) wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTrip(func(req *http.Request) (*http.Response, error) {
-		for {
-			changed, held := l.held(req)
-			if !held {
-				return next.RoundTrip(req)
-			}
-			select {
-			case <-changed:
-			case <-req.Context().Done():
-				return nil, context.Cause(req.Context())
-			}
+		if l.holds(req) {
+			return nil, errors.New("connection refused")
 		}
+		return next.RoundTrip(req)
 	})
 }
 
