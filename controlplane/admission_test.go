@@ -121,6 +121,17 @@ func TestAdmissionCompletes(t *testing.T) {
 			manifest: overridePolicy, namespaced: true,
 			want: map[string]any{"spec.resourceSelectors.0.namespace": "NAMESPACE"},
 		},
+		"a policy with the former names of purge modes": {
+			manifest:   strings.Replace(propagationPolicy, "spec:", "spec:\n  propagateDeps: true\n  failover: {application: {decisionConditions: {}, purgeMode: Graciously}, cluster: {purgeMode: Immediately}}", 1),
+			namespaced: true,
+			want: map[string]any{
+				"spec.failover.application.purgeMode": "Gracefully", "spec.failover.application.gracePeriodSeconds": int64(600), "spec.failover.cluster.purgeMode": "Directly",
+			},
+		},
+		"a binding with the former name of one": {
+			manifest: strings.Replace(binding, "web}", "web}, gracefulEvictionTasks: [{fromCluster: a, purgeMode: Immediately, reason: A, producer: b}]", 1), namespaced: true,
+			want: map[string]any{"spec.gracefulEvictionTasks.0.purgeMode": "Directly"},
+		},
 		"a binding": {manifest: binding, namespaced: true, label: workv1alpha2.ResourceBindingPermanentIDLabel},
 		"a work": {
 			manifest: work, namespaced: true, label: workv1alpha2.WorkPermanentIDLabel,
@@ -166,6 +177,24 @@ func TestAdmissionCompletes(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestAFormerNameIsNoChange: who applies a policy with the former name of a purge mode again changes nothing.
+func TestAFormerNameIsNoChange(t *testing.T) {
+	hub := shared.Env(t).Hub
+	namespace := shared.Env(t).Namespace(t)
+	var versions []string
+	for range 2 {
+		obj := object(t, strings.NewReplacer(", labels: {propagationpolicy.karmada.io/permanent-id: forged}", "", "spec:", "spec:\n  failover: {cluster: {purgeMode: Immediately}}").Replace(propagationPolicy))
+		obj.SetNamespace(namespace)
+		if err := apply.do(t.Context(), hub, obj); err != nil {
+			t.Fatal(err)
+		}
+		versions = append(versions, obj.GetResourceVersion())
+	}
+	if versions[0] != versions[1] {
+		t.Errorf("versions %v", versions)
 	}
 }
 

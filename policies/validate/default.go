@@ -18,8 +18,9 @@ const defaultGrace = 600
 // in seconds.
 const defaultToleration = 300
 
-// DefaultPolicy fills in p. On creation p gets the permanent id that newID
-// returns, whatever it came with, and its finalizer.
+// DefaultPolicy fills in p, and replaces the former names of purge modes. On
+// creation p gets the permanent id that newID returns, whatever it came with,
+// and its finalizer.
 func DefaultPolicy(p policyv1alpha1.Policy, create bool, newID func() string) {
 	spec := p.PropagationSpec()
 	defaultSelectors(spec.ResourceSelectors, p.GetNamespace())
@@ -39,6 +40,7 @@ func DefaultPolicy(p policyv1alpha1.Policy, create bool, newID func() string) {
 		s.ReplicaSchedulingType == policyv1alpha1.ReplicaSchedulingTypeDivided && s.ReplicaDivisionPreference == "" {
 		s.ReplicaDivisionPreference = policyv1alpha1.ReplicaDivisionPreferenceWeighted
 	}
+	renameModes(spec.Failover)
 	if f := spec.Failover; f != nil && f.Application != nil &&
 		f.Application.PurgeMode == policyv1alpha1.PurgeModeGracefully && f.Application.GracePeriodSeconds == nil {
 		f.Application.GracePeriodSeconds = ptr.To[int32](defaultGrace)
@@ -76,7 +78,8 @@ func defaultSelectors(selectors []policyv1alpha1.ResourceSelector, namespace str
 	}
 }
 
-// DefaultBinding fills in what the schema of b says where b says nothing.
+// DefaultBinding fills in what the schema of b says where b says nothing, and
+// replaces the former names of purge modes.
 func DefaultBinding(b workv1alpha2.Binding) {
 	spec := b.BindingSpec()
 	if spec.ConflictResolution == "" {
@@ -85,6 +88,8 @@ func DefaultBinding(b workv1alpha2.Binding) {
 	if p := spec.Placement; p != nil && p.ReplicaScheduling != nil && p.ReplicaScheduling.ReplicaSchedulingType == "" {
 		p.ReplicaScheduling.ReplicaSchedulingType = policyv1alpha1.ReplicaSchedulingTypeDivided
 	}
+	renameModes(spec.Failover)
+	renameModesOfTasks(spec.GracefulEvictionTasks)
 	if f := spec.Failover; f != nil {
 		defaultFailover(f)
 	}

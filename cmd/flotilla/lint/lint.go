@@ -227,11 +227,14 @@ func (l *linter) known(o *object) error {
 		return nil // it need not be complete: the built object is checked
 	}
 	l.metadata(o, s.namespaced)
+	k, judged := l.kinds[o.gvk]
+	if judged {
+		validate.RenamePurgeModes(fields)
+	}
 	errs := s.complete(fields)
 	for _, e := range errs {
 		l.add(o, Error, e.Field, e.ErrorBody())
 	}
-	k, judged := l.kinds[o.gvk]
 	if !judged || len(errs) > 0 {
 		return nil
 	}

@@ -74,6 +74,34 @@ func TestWhatIsNotApplied(t *testing.T) {
 	}
 }
 
+// TestFormerPurgeModes: what the server takes by its former name is no fault.
+func TestFormerPurgeModes(t *testing.T) {
+	linter, err := lint.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for mode, want := range map[string]string{
+		"Immediately": "",
+		"Soon":        `a.yaml:5: error: PropagationPolicy shop/a: spec.failover.cluster.purgeMode: Unsupported value: "Soon": supported values: "Directly", "Gracefully"`,
+	} {
+		content := "apiVersion: policy.karmada.io/v1alpha1\nkind: PropagationPolicy\nmetadata: {name: a, namespace: shop}\nspec:\n  failover: {cluster: {purgeMode: " + mode + "}}\n" +
+			"  propagateDeps: true\n  resourceSelectors: [{apiVersion: apps/v1, kind: Deployment, name: web}]\n"
+		report, err := linter.Lint(t.Context(), []lint.File{{Name: "a.yaml", Content: []byte(content)}}, lint.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, f := range report.Findings {
+			if strings.Contains(f.String(), "purgeMode") {
+				got = f.String()
+			}
+		}
+		if got != want {
+			t.Errorf("%s: %s, want %s", mode, got, want)
+		}
+	}
+}
+
 // TestKindsThatAreNotServed: those of Flux that only members act on are no faults, and a misspelt one is.
 func TestKindsThatAreNotServed(t *testing.T) {
 	linter, err := lint.New()
