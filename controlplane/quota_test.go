@@ -18,6 +18,8 @@ import (
 	configv1alpha1 "github.com/flotilla-io/flotilla/api/config/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/controlplane"
+	"github.com/flotilla-io/flotilla/controlplane/servertest"
 	"github.com/flotilla-io/flotilla/policies/quota"
 )
 
@@ -99,6 +101,50 @@ func TestQuotaHolds(t *testing.T) {
 	if cpu := used[corev1.ResourceCPU]; cpu.Value() != 10 {
 		t.Errorf("%s is used, want 10", cpu.String())
 	}
+}
+
+// TestQuotasThatAreSwitchedOff: without the gate FederatedQuotaEnforcement a quota refuses nothing. What was stored over it
+// meanwhile stays when the gate is on again, and grows no further.
+func TestQuotasThatAreSwitchedOff(t *testing.T) {
+	dir := t.TempDir()
+	during := func(rules controlplane.Rules, do func(hub client.Client)) {
+		t.Helper()
+		e, err := servertest.StartBy(t.Context(), dir, rules)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			if err := e.Stop(); err != nil {
+				t.Errorf("control plane: %v", err)
+			}
+		}()
+		do(e.Hub)
+	}
+	limit := &policyv1alpha1.FederatedResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "team"}}
+	limit.Spec.Overall = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}
+	grow := func(hub client.Client, to int) error {
+		patch := fmt.Sprintf(`{"spec":{"clusters":[{"name":"a","replicas":%d}]}}`, to)
+		return hub.Patch(t.Context(), placed(metav1.NamespaceDefault, "web", 0), client.RawPatch(types.MergePatchType, []byte(patch)))
+	}
+	during(controlplane.Rules{}, func(hub client.Client) {
+		if err := hub.Create(t.Context(), limit); err != nil {
+			t.Fatal(err)
+		}
+		poll(t, "the quota holds", func() bool {
+			return isExceeded(hub.Create(t.Context(), placed(metav1.NamespaceDefault, "web", 3), client.DryRunAll))
+		})
+	})
+	during(controlplane.Rules{IgnoreQuotas: true}, func(hub client.Client) {
+		if err := errors.Join(hub.Create(t.Context(), placed(metav1.NamespaceDefault, "web", 3)), grow(hub, 4)); err != nil {
+			t.Errorf("without the gate: %v", err)
+		}
+	})
+	during(controlplane.Rules{}, func(hub client.Client) {
+		poll(t, "the quota holds again", func() bool { return isExceeded(grow(hub, 5)) })
+		if err := grow(hub, 3); err != nil {
+			t.Errorf("it gives something back: %v", err)
+		}
+	})
 }
 
 func TestCustomizationsDoNotCompete(t *testing.T) {
