@@ -81,7 +81,7 @@ func oneDeployment(ctx context.Context, b *bench, r *results.Report) error {
 		label := map[bool]string{true: "paused, no pods", false: "with its pods"}[paused]
 		r.AtMost("1", "writes for one Deployment, "+label, float64(cost.Revision-int64(cost.Events)), "writes", goal)
 		r.AtMost("1", "Events for one Deployment, "+label, float64(cost.Events), "Events", 2)
-		_, conflicts := cost.conflicts()
+		_, conflicts := cost.Requests.Conflicts()
 		r.AtMost("3", "conflicts for one Deployment, "+label, conflicts, "conflicts", 0)
 		if err := r.Raw(name, cost); err != nil {
 			return err
@@ -244,7 +244,7 @@ func (b *bench) reportMany(r *results.Report, cost counters, created, applied, a
 	r.Note("6", what+", every status back after", atRest.Seconds(), "s")
 	r.Note("6", "writes per Deployment under load", float64(cost.Revision-int64(cost.Events))/float64(b.apps), "writes")
 	r.Note("6", "Events per Deployment under load", float64(cost.Events)/float64(b.apps), "Events")
-	share, number := cost.conflicts()
+	share, number := cost.Requests.Conflicts()
 	r.AtMost("3", "conflicts under load", share*100, "%", 0.1)
 	r.Note("3", "conflicts under load, number", number, "conflicts")
 	for name, seconds := range cost.CPU {

@@ -8,6 +8,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-io/flotilla/bench/requests"
 	"github.com/flotilla-io/flotilla/bench/results"
 	"github.com/flotilla-io/flotilla/bench/usage"
 )
@@ -109,7 +110,7 @@ func measureHeap(ctx context.Context, b *bench) (footprint, error) {
 
 // heap returns the size of the control plane's heap.
 func heap(ctx context.Context, b *bench) (float64, error) {
-	families, err := b.metrics(ctx)
+	families, err := requests.Metrics(ctx, b.kube.Discovery().RESTClient())
 	if err != nil {
 		return 0, err
 	}

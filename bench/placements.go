@@ -154,7 +154,7 @@ func (p *placing) record(name string, answered, took time.Duration, cost counter
 	p.report.Note("7", what+", writes", float64(cost.Revision)/took.Seconds(), "writes/s")
 	p.report.Note("7", what+", writes for each", float64(cost.Revision)/n, "writes")
 	p.report.Note("7", what+", CPU time of the control plane for each", cost.CPU["control plane"]*1000/n, "ms")
-	share, _ := cost.conflicts()
+	share, _ := cost.Requests.Conflicts()
 	p.report.AtMost("3", what+", conflicts", share*100, "%", 0.1)
 	file := strings.NewReplacer(" ", "-", ",", "", ":", "", "'", "").Replace(what)
 	return p.report.Raw(file, map[string]any{

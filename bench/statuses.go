@@ -212,7 +212,7 @@ func statusStorm(ctx context.Context, b *bench, r *results.Report) error {
 	}
 	cost := after.since(before)
 	what := fmt.Sprintf("%d Deployments × %d whose status flips each second for %s: ", b.apps, len(b.fakes.Members), b.storm)
-	share, number := cost.conflicts()
+	share, number := cost.Requests.Conflicts()
 	r.AtMost("status-storm", what+"conflicts", share*100, "%", 0.1)
 	r.Note("status-storm", what+"conflicts, number", number, "conflicts")
 	r.Note("status-storm", what+"flips", float64(storm.Flips), "flips")

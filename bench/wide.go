@@ -170,6 +170,6 @@ func (w *widening) record(r *results.Report, samples []placed, cost counters) {
 	r.AtMost("1", fmt.Sprintf("writes for one Deployment on %d clusters", len(w.fakes.Members)), float64(cost.Revision-int64(cost.Events))/n, "writes", goal)
 	r.Note("8", what+"CPU time of the control plane", cost.CPU["control plane"]*1000/n, "ms")
 	r.Note("8", what+"CPU time of the fake members", cost.CPU["fake members"]*1000/n, "ms")
-	_, conflicts := cost.conflicts()
+	_, conflicts := cost.Requests.Conflicts()
 	r.AtMost("3", fmt.Sprintf("conflicts for Deployments on %d clusters", len(w.fakes.Members)), conflicts, "conflicts", 0)
 }
