@@ -219,13 +219,13 @@ func monorepoTimed(ctx context.Context, b *bench, r *results.Report) error {
 // lifeOf takes so many Deployments through their life.
 func lifeOf(n int) func(context.Context, *bench, *results.Report) error {
 	return func(ctx context.Context, b *bench, r *results.Report) error {
-		return life.Measure(ctx, life.Fleet{Hub: b.fleet.Hub, Client: b.hub, Members: b.members, Processes: b.fleet.Members, Namespace: namespace, Quiet: b.quiet}, n, r)
+		return life.Measure(ctx, life.Fleet{Hub: b.fleet.Hub, Client: b.hub, Requests: b.requests, Members: b.members, Processes: b.fleet.Members, Namespace: namespace, Quiet: b.quiet}, n, r)
 	}
 }
 
 // moved takes 1,000 Deployments off the one of two members in which they run.
 func moved(ctx context.Context, b *bench, r *results.Report) error {
-	return life.MeasureMoves(ctx, life.Fleet{Hub: b.fleet.Hub, Client: b.hub, Members: b.members, Processes: b.fleet.Members, Namespace: namespace, Quiet: b.quiet}, 1000, r)
+	return life.MeasureMoves(ctx, life.Fleet{Hub: b.fleet.Hub, Client: b.hub, Requests: b.requests, Members: b.members, Processes: b.fleet.Members, Namespace: namespace, Quiet: b.quiet}, 1000, r)
 }
 
 // comes has the first member come and go.

@@ -4,20 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	"github.com/flotilla-io/flotilla/bench/requests"
 	"github.com/flotilla-io/flotilla/bench/results"
 	"github.com/flotilla-io/flotilla/bench/usage"
 	"github.com/flotilla-io/flotilla/internal/localfleet"
@@ -25,9 +24,11 @@ import (
 
 // Fleet is what is measured: a control plane with two members.
 type Fleet struct {
-	Hub     *localfleet.Process
-	Client  client.WithWatch
-	Members map[string]kubernetes.Interface
+	Hub    *localfleet.Process
+	Client client.WithWatch
+	// Requests are what the control plane has answered so far.
+	Requests func(ctx context.Context) (requests.Counts, error)
+	Members  map[string]kubernetes.Interface
 	// Processes are those of the members, by name: what they take is the measure of the machine.
 	Processes map[string]*localfleet.Process
 	// Namespace is one that the members have.
@@ -87,6 +88,7 @@ type cost struct {
 	seconds, cpu, writes float64
 	beside               float64 // CPU time of the members, in seconds
 	ended                time.Time
+	requests             requests.Counts
 }
 
 // measured does something, until what it leads to is there and nothing is written any more.
@@ -103,6 +105,10 @@ func (l *life) measured(ctx context.Context, do, until func(context.Context) err
 	if err != nil {
 		return cost{}, err
 	}
+	answered, err := l.Requests(ctx)
+	if err != nil {
+		return cost{}, err
+	}
 	begin := time.Now()
 	if err := errors.Join(do(ctx), until(ctx)); err != nil {
 		return cost{}, err
@@ -114,7 +120,10 @@ func (l *life) measured(ctx context.Context, do, until func(context.Context) err
 	}
 	now, err := usage.CPUSeconds(l.Hub.PID())
 	nowBeside, besideErr := l.besides()
-	return cost{ended.Sub(begin).Seconds(), now - used, float64(after-before) / float64(l.n), nowBeside - usedBeside, ended}, errors.Join(err, besideErr)
+	nowAnswered, answeredErr := l.Requests(ctx)
+	return cost{
+		ended.Sub(begin).Seconds(), now - used, float64(after-before) / float64(l.n), nowBeside - usedBeside, ended, nowAnswered.Since(answered),
+	}, errors.Join(err, besideErr, answeredErr)
 }
 
 // besides returns the CPU time that the members have taken so far, in seconds.
@@ -128,6 +137,16 @@ func (l *life) besides() (float64, error) {
 		sum += used
 	}
 	return sum, nil
+}
+
+// recordWrites reports which writes there were for each Deployment, and leaves out those of which there was one for a
+// hundred at most.
+func (l *life) recordWrites(what string, all requests.Counts) {
+	for _, w := range all.Writes() {
+		if each := w.Number / float64(l.n); each > 0.01 {
+			l.record(what+w.What, each, "writes", 0)
+		}
+	}
 }
 
 // record reports a figure, with its goal if there is one.
@@ -262,53 +281,15 @@ func (l *life) aside() map[client.ObjectList][]client.ListOption {
 // countAside counts the writes of those, until the function that it returns is called. That
 // errs where a watch did not hear of all.
 func (l *life) countAside(ctx context.Context) (func() (int, error), error) {
-	var group errgroup.Group
 	var total atomic.Int64
-	var over atomic.Bool // from here on a watch may say that it was cut off
-	var watches []watch.Interface
-	end := func() (int, error) {
-		over.Store(true)
-		for _, watcher := range watches {
-			watcher.Stop()
-		}
-		err := group.Wait()
-		return int(total.Load()), err
-	}
-	for list, opts := range l.aside() {
-		watcher, err := l.watch(ctx, list, opts)
-		if err != nil {
-			_, others := end()
-			return nil, errors.Join(err, others)
-		}
-		watches = append(watches, watcher)
-		group.Go(func() error {
-			for event := range watcher.ResultChan() {
-				if event.Type == watch.Error && over.Load() {
-					return nil
-				}
-				if event.Type == watch.Error {
-					return fmt.Errorf("watch %T: %w", list, apierrors.FromObject(event.Object))
-				}
-				total.Add(1)
-			}
-			return nil
-		})
-	}
-	return end, nil
-}
-
-// watch begins with what there is: the version of one object may be older than what a control
-// plane knows that was killed.
-func (l *life) watch(ctx context.Context, list client.ObjectList, opts []client.ListOption) (watch.Interface, error) {
-	if err := l.Client.List(ctx, list, opts...); err != nil {
-		return nil, fmt.Errorf("list %T: %w", list, err)
-	}
-	from := &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: list.GetResourceVersion()}}
-	watcher, err := l.Client.Watch(ctx, list, append(slices.Clone(opts), from)...)
+	end, err := observe(ctx, l.Client, l.aside(), func(watch.Event) { total.Add(1) })
 	if err != nil {
-		return nil, fmt.Errorf("watch %T: %w", list, err)
+		return nil, err
 	}
-	return watcher, nil
+	return func() (int, error) {
+		err := end()
+		return int(total.Load()), err
+	}, nil
 }
 
 // each does something with each Deployment, a few at a time.

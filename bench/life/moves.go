@@ -2,6 +2,7 @@ package life
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -92,6 +93,7 @@ func (m *moves) move(ctx context.Context) error {
 	m.record("moved off a cluster that is there: all stand elsewhere after", moved.Seconds(), "s", moveGoals[m.n].moved)
 	m.record("moved off a cluster that is there: all have left it after", c.seconds, "s", 0)
 	m.record("moved off a cluster that is there: writes each, until they have", c.writes, "writes", 0)
+	m.recordWrites("moved off a cluster that is there: of these ", c.requests)
 	m.record("moved off a cluster that is there: CPU time of the control plane", c.cpu, "s", 0)
 	return nil
 }
@@ -103,6 +105,15 @@ func (m *moves) fail(ctx context.Context) error {
 	}
 	fails := m.Processes[m.to]
 	m.Processes = map[string]*localfleet.Process{m.from: m.Processes[m.from]} // of which CPU time is asked
+	var templates appsv1.DeploymentList
+	if err := m.Client.List(ctx, &templates, client.InNamespace(m.Namespace)); err != nil {
+		return fmt.Errorf("list the Deployments: %w", err)
+	}
+	causes := newCauses(m.from, templates.Items)
+	observed, err := observe(ctx, m.Client, causes.lists(m.Namespace), causes.see)
+	if err != nil {
+		return err
+	}
 	var first time.Time
 	c, err := m.measured(ctx, func(context.Context) error { return fails.Kill() }, func(ctx context.Context) error {
 		if err := m.count(ctx, func(have map[string]int) bool { return have[m.from] > 0 }); err != nil {
@@ -111,14 +122,25 @@ func (m *moves) fail(ctx context.Context) error {
 		first = time.Now()
 		return m.until(ctx, map[string]int{m.from: m.n})
 	})
-	if err != nil {
+	if err := errors.Join(err, observed()); err != nil {
 		return fmt.Errorf("move off a cluster that fails: %w", err)
 	}
-	goals := moveGoals[m.n]
-	m.record("moved off a cluster that fails: all stand elsewhere after the first one does", c.ended.Sub(first).Seconds(), "s", goals.moved)
-	m.record("moved off a cluster that fails: writes each, while it is away", c.writes, "writes", goals.writes)
-	m.record("moved off a cluster that fails: CPU time of the control plane", c.cpu, "s", 0)
+	const what = "moved off a cluster that fails: "
+	m.record(what+"all stand elsewhere after the first one does", c.ended.Sub(first).Seconds(), "s", moveGoals[m.n].moved)
+	m.recordCauses(what, c, causes)
+	m.record(what+"CPU time of the control plane", c.cpu, "s", 0)
 	return nil
+}
+
+// recordCauses reports the writes for each Deployment, and what they were for: in no kind is one left out.
+func (m *moves) recordCauses(what string, c cost, causes *causes) {
+	moves, starts := causes.written()
+	n := float64(m.n)
+	m.record(what+"writes each that the move takes, until its binding says that the new cluster has it", float64(moves)/n, "writes", moveGoals[m.n].writes)
+	m.record(what+"writes each of what new copies report as they become healthy", float64(starts)/n, "writes", 0)
+	m.record(what+"writes of the clusters' and the control plane's own meanwhile", c.writes*n-float64(moves+starts), "writes", 0)
+	m.record(what+"writes each, all of these", c.writes, "writes", 0)
+	m.recordWrites(what+"of these ", c.requests)
 }
 
 // taint has a member have a taint of this effect and none other of its key; none where that is empty.
