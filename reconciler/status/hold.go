@@ -25,13 +25,16 @@ type delays struct {
 	urgent  *debounce.Debouncer[client.ObjectKey] // changes that must not wait
 	partial *debounce.Debouncer[client.ObjectKey] // partial progress
 	behind  *debounce.Debouncer[client.ObjectKey] // changes that the template's status shows already
+	// arriving are changes that lack what clusters have yet to report that take up others meanwhile.
+	arriving *debounce.Debouncer[client.ObjectKey]
 }
 
 func newDelays(o Options) delays {
 	return delays{
-		urgent:  debounce.New[client.ObjectKey](debounce.Options{Wait: o.Debounce, MaxWait: o.Debounce, Clock: o.Clock}),
-		partial: debounce.New[client.ObjectKey](debounce.Options{Wait: o.Wait, MaxWait: o.MaxWait, Clock: o.Clock}),
-		behind:  debounce.New[client.ObjectKey](debounce.Options{Wait: o.Behind, MaxWait: 3 * o.Behind, Clock: o.Clock}),
+		urgent:   debounce.New[client.ObjectKey](debounce.Options{Wait: o.Debounce, MaxWait: o.Debounce, Clock: o.Clock}),
+		partial:  debounce.New[client.ObjectKey](debounce.Options{Wait: o.Wait, MaxWait: o.MaxWait, Clock: o.Clock}),
+		behind:   debounce.New[client.ObjectKey](debounce.Options{Wait: o.Behind, MaxWait: 3 * o.Behind, Clock: o.Clock}),
+		arriving: debounce.New[client.ObjectKey](debounce.Options{Wait: o.OverdueAfter, MaxWait: o.OverdueAfter, Clock: o.Clock}),
 	}
 }
 
@@ -40,6 +43,7 @@ func newDelays(o Options) delays {
 func (d delays) sent(s *state) {
 	d.urgent.Forget(s.key)
 	d.partial.Forget(s.key)
+	d.arriving.Forget(s.key)
 	if s.changed {
 		d.behind.Forget(s.key)
 	}
@@ -49,6 +53,7 @@ func (d delays) sent(s *state) {
 func (d delays) forget(key client.ObjectKey) {
 	d.urgent.Forget(key)
 	d.partial.Forget(key)
+	d.arriving.Forget(key)
 	d.behind.Forget(key)
 }
 
@@ -70,7 +75,7 @@ func (r *Reconciler) debounce(_ context.Context, s *state) (loop.Next, error) {
 	}
 	wait := r.delays.partial.Delay(s.key, form)
 	if complete(was) && !complete(is) { // what another cluster reports makes it whole again
-		wait = r.delays.partial.Await(s.key, form)
+		wait = max(r.delays.partial.Await(s.key, form), r.arriving(s))
 	}
 	if urgent(was, is) {
 		wait = min(wait, r.delays.urgent.Delay(s.key, ""))

@@ -46,7 +46,7 @@ type Options struct {
 	Debounce time.Duration
 	// Wait is how long partial progress waits for more; zero means 100 ms, as
 	// the changes of each cluster have been delayed already. That another cluster is to have it as well waits for MaxWait:
-	// that one is about to report.
+	// that one is about to report; and for OverdueAfter while that one takes up others.
 	Wait time.Duration
 	// MaxWait is how long partial progress waits in all; zero means 1 s.
 	MaxWait time.Duration
@@ -108,6 +108,7 @@ type Reconciler struct {
 	delays     delays
 	faults     workqueue.TypedRateLimiter[client.ObjectKey]
 	overdue    *overdue
+	arrivals   *arrivals
 	inbox      inbox
 	counts     *stagemetrics.Stage
 }
@@ -124,6 +125,7 @@ func New(hub client.Client, templates Templates, aggregator Aggregator, o Option
 		delays:     newDelays(o),
 		faults:     workqueue.NewTypedItemExponentialFailureRateLimiter[client.ObjectKey](firstRetry, lastRetry),
 		overdue:    newOverdue(o),
+		arrivals:   newArrivals(o),
 		counts:     newCounts(o.Metrics, o.Clock),
 	}
 }
@@ -232,6 +234,9 @@ func (r *Reconciler) reportedChanges() predicate.Predicate {
 			is, also := e.ObjectNew.(*workv1alpha1.Work)
 			if also {
 				r.overdue.observe(is, false)
+			}
+			if ok && also {
+				r.arrivals.observe(was, is)
 			}
 			return !ok || !also || was.DeletionTimestamp.IsZero() != is.DeletionTimestamp.IsZero() || !members.Same(reported(was), reported(is)) ||
 				was.Annotations[propagation.FaultAnnotation] != is.Annotations[propagation.FaultAnnotation]
