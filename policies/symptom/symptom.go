@@ -48,32 +48,65 @@ const longestMessage = 201
 // Of says what ails Pods: what keeps most of those that are not well from being it.
 // It is the zero value where all are.
 func Of(pods []*corev1.Pod) Symptom {
-	count, says := map[string]int{}, map[string]string{}
-	for _, pod := range pods {
-		reason, message := ails(pod)
-		if reason == "" {
-			continue
-		}
-		count[reason]++
-		if says[reason] == "" || message < says[reason] && message != "" {
-			says[reason] = message
-		}
-	}
-	if len(count) == 0 {
+	all := countOf(pods, func(f finding) string { return f.message })
+	if len(all.reasons) == 0 {
 		return Symptom{}
 	}
-	reasons := slices.SortedFunc(maps.Keys(count), func(a, b string) int {
-		return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(a, b))
-	})
 	of := func(reason string) string {
-		return fmt.Sprintf("%d of %d %s", count[reason], len(pods), plural(len(pods)))
+		return fmt.Sprintf("%d of %d %s", all.count[reason], len(pods), plural(len(pods)))
 	}
-	first := reasons[0]
-	text := describe(first, says[first]) + " (" + of(first) + ")"
-	for _, reason := range reasons[1:] {
+	first := all.reasons[0]
+	text := describe(first, all.says[first]) + " (" + of(first) + ")"
+	for _, reason := range all.reasons[1:] {
 		text += fmt.Sprintf("; %s (%s)", reason, of(reason))
 	}
 	return Symptom{Reason: first, Text: text}
+}
+
+// Told is Of as it may be told to more people than may read the Pods: without what programs in containers wrote, of the
+// most frequent reason alone, and without numbers, so that it stays the same while Pods come and go.
+func Told(pods []*corev1.Pod) Symptom {
+	all := countOf(pods, func(f finding) string { return f.told })
+	if len(all.reasons) == 0 {
+		return Symptom{}
+	}
+	first := all.reasons[0]
+	return Symptom{Reason: first, Text: describe(first, all.says[first])}
+}
+
+// inTurn are reasons between which kubelets go back and forth: something fails, and they wait before they try it again.
+var inTurn = [][]string{{"ErrImagePull", "ImagePullBackOff"}, {"Error", "CrashLoopBackOff"}}
+
+// GoesOn reports whether the symptom is of the same thing as the one of a moment ago, whose reason is was.
+func (s Symptom) GoesOn(was string) bool {
+	return was == s.Reason || slices.ContainsFunc(inTurn, func(pair []string) bool {
+		return slices.Contains(pair, was) && slices.Contains(pair, s.Reason)
+	})
+}
+
+// counted are the reasons of Pods, the most frequent first, how many have each, and a message of each.
+type counted struct {
+	reasons []string
+	count   map[string]int
+	says    map[string]string
+}
+
+func countOf(pods []*corev1.Pod, text func(finding) string) counted {
+	out := counted{count: map[string]int{}, says: map[string]string{}}
+	for _, pod := range pods {
+		f := ails(pod)
+		if f.reason == "" {
+			continue
+		}
+		out.count[f.reason]++
+		if message := text(f); out.says[f.reason] == "" || message < out.says[f.reason] && message != "" {
+			out.says[f.reason] = message
+		}
+	}
+	out.reasons = slices.SortedFunc(maps.Keys(out.count), func(a, b string) int {
+		return cmp.Or(cmp.Compare(out.count[b], out.count[a]), cmp.Compare(a, b))
+	})
+	return out
 }
 
 func plural(pods int) string {
@@ -97,62 +130,81 @@ func FromEvent(reason, message string) Symptom {
 	return Symptom{Reason: reason, Text: describe(reason, strings.TrimPrefix(message, combined))}
 }
 
-// ails returns what keeps one Pod from being well, and its message; empty for one
+// finding is what keeps one Pod from being well; the zero value for nothing.
+type finding struct {
+	reason, message string
+	// told is the message without what programs in containers wrote.
+	told string
+}
+
+// found returns a finding that Kubernetes wrote all of.
+func found(reason, message string) finding {
+	return finding{reason: reason, message: message, told: message}
+}
+
+// ails returns what keeps one Pod from being well; the zero value for one
 // that is, or is on its way.
-func ails(pod *corev1.Pod) (reason, message string) {
+func ails(pod *corev1.Pod) finding {
 	if pod.DeletionTimestamp != nil {
-		return "", ""
+		return finding{}
 	}
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
-			return "FailedScheduling", c.Message
+			return found("FailedScheduling", c.Message)
 		}
 	}
 	statuses := slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses)
 	for i := range statuses {
-		if reason, message := stopped(&statuses[i]); reason != "" {
-			return reason, message
+		if f := stopped(&statuses[i]); f.reason != "" {
+			return f
 		}
 	}
 	if pod.Status.Phase == corev1.PodFailed {
-		return cmp.Or(pod.Status.Reason, "Failed"), pod.Status.Message
+		return finding{reason: cmp.Or(pod.Status.Reason, "Failed"), message: pod.Status.Message}
 	}
 	for i := range statuses {
 		if c := &statuses[i]; c.State.Running != nil && !c.Ready && pod.Status.Phase == corev1.PodRunning {
-			return "NotReady", fmt.Sprintf("container %s runs, and its readiness probe does not succeed", c.Name)
+			return found("NotReady", fmt.Sprintf("container %s runs, and its readiness probe does not succeed", c.Name))
 		}
 	}
-	return "", ""
+	return finding{}
 }
 
+// beforeStart are the reasons of containers that no program was started in: what is said of them is Kubernetes' own.
+var beforeStart = []string{"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "ImageInspectError", "RegistryUnavailable", "CreateContainerConfigError"}
+
 // stopped returns why a container does not run though it should.
-func stopped(c *corev1.ContainerStatus) (reason, message string) {
+func stopped(c *corev1.ContainerStatus) finding {
 	ended := c.State.Terminated
 	if wait := c.State.Waiting; wait != nil {
 		switch wait.Reason {
 		case "", "ContainerCreating", "PodInitializing":
-			return "", ""
+			return finding{}
 		case "CrashLoopBackOff":
 			ended = c.LastTerminationState.Terminated
 			if ended == nil {
-				return wait.Reason, "container " + c.Name
+				return found(wait.Reason, "container "+c.Name)
 			}
 		default:
-			return wait.Reason, cmp.Or(wait.Message, "container "+c.Name)
+			f := found(wait.Reason, cmp.Or(wait.Message, "container "+c.Name))
+			if !slices.Contains(beforeStart, wait.Reason) {
+				f.told = "container " + c.Name
+			}
+			return f
 		}
 	}
 	if ended == nil || ended.ExitCode == 0 && c.State.Waiting == nil {
-		return "", ""
-	}
-	how := fmt.Sprintf("container %s ended with exit code %d", c.Name, ended.ExitCode)
-	if ended.Message != "" {
-		how += ": " + ended.Message
+		return finding{}
 	}
 	if ended.Reason == "OOMKilled" {
-		return ended.Reason, fmt.Sprintf("container %s took more memory than its limit allows", c.Name)
+		return found(ended.Reason, fmt.Sprintf("container %s took more memory than its limit allows", c.Name))
+	}
+	f := found(cmp.Or(ended.Reason, "Error"), fmt.Sprintf("container %s ended with exit code %d", c.Name, ended.ExitCode))
+	if ended.Message != "" {
+		f.message += ": " + ended.Message
 	}
 	if c.State.Waiting != nil {
-		return c.State.Waiting.Reason, how
+		f.reason = c.State.Waiting.Reason
 	}
-	return cmp.Or(ended.Reason, "Error"), how
+	return f
 }

@@ -1,0 +1,77 @@
+package symptom
+
+import (
+	"slices"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Selection says which Pods of its namespace are a workload's. Use PodsOf.
+type Selection struct {
+	// Labels and Fields are the selectors of the list that has all of its Pods; empty for any.
+	Labels, Fields string
+
+	name string
+	uid  types.UID
+}
+
+// PodsOf returns the selection of the Pods of a workload: of a Pod, a Job, or an object of any kind with a Pod template and
+// a label selector. uid is that of the object in the cluster. It returns false for an object that has no Pods, or
+// whose Pods are not known by labels.
+func PodsOf(workload *unstructured.Unstructured, uid types.UID) (Selection, bool) {
+	out := Selection{name: workload.GetName(), uid: uid}
+	switch workload.GroupVersionKind().GroupKind() {
+	case schema.GroupKind{Kind: "Pod"}:
+		out.Fields = "metadata.name=" + out.name
+		return out, true
+	case schema.GroupKind{Group: batchv1.GroupName, Kind: "Job"}:
+		out.Labels = "job-name=" + out.name // the server sets its selector, and this label
+		return out, true
+	}
+	_, hasTemplate, err := unstructured.NestedMap(workload.Object, "spec", "template")
+	if err != nil || !hasTemplate {
+		return Selection{}, false
+	}
+	text, found, err := unstructured.NestedMap(workload.Object, "spec", "selector")
+	if err != nil || !found {
+		return Selection{}, false
+	}
+	var labels metav1.LabelSelector
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(text, &labels); err != nil {
+		return Selection{}, false
+	}
+	selector, err := metav1.LabelSelectorAsSelector(&labels)
+	if err != nil || selector.Empty() {
+		return Selection{}, false
+	}
+	out.Labels = selector.String()
+	return out, true
+}
+
+// Own returns those of the Pods that belong to the workload: the one that it is, and those that it, or a ReplicaSet of its
+// name, controls.
+func (s Selection) Own(pods []*corev1.Pod) []*corev1.Pod {
+	var out []*corev1.Pod
+	for _, pod := range pods {
+		if pod.UID == s.uid || slices.ContainsFunc(pod.OwnerReferences, s.controls) {
+			out = append(out, pod)
+		}
+	}
+	return out
+}
+
+// controls reports whether an owner is the workload, or a ReplicaSet of it, whose name ends in a hash.
+func (s Selection) controls(owner metav1.OwnerReference) bool {
+	if owner.UID == s.uid {
+		return true
+	}
+	hash, of := strings.CutPrefix(owner.Name, s.name+"-")
+	return of && owner.Kind == "ReplicaSet" && !strings.Contains(hash, "-")
+}
