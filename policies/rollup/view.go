@@ -1,6 +1,7 @@
 package rollup
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -132,18 +133,25 @@ func (v *view) judge(target workv1alpha2.TargetCluster) (State, string) {
 	if g := templateGeneration(status); g > 0 && g < v.generation {
 		return Progressing, NotSeen + counts(status, target.Replicas)
 	}
+	pods := v.pods(target.Name)
 	if state, reason, known := verdict(v.kind, status); known {
+		if state != Healthy {
+			reason += pods
+		}
 		return state, reason
 	}
 	if old := replaced(v.kind, status); old > 0 && item.Health == workv1alpha2.ResourceHealthy {
-		if old == 1 {
+		switch {
+		case pods != "":
+			return Progressing, "not ready" + pods + "; the version before still runs"
+		case old == 1:
 			return Progressing, "still runs 1 replica of the version before"
 		}
 		return Progressing, fmt.Sprintf("still runs %d replicas of the version before", old)
 	}
 	state, reason := byHealth(item, counts(status, target.Replicas))
 	if item.Health == workv1alpha2.ResourceUnhealthy {
-		reason += cause(status)
+		reason += cmp.Or(pods, cause(status))
 	}
 	return state, reason
 }

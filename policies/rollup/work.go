@@ -54,7 +54,7 @@ func OfWork(w *workv1alpha1.Work) (State, string) {
 	case unread:
 		return Progressing, fault
 	case shownOf(w) == workv1alpha2.ResourceUnhealthy:
-		return Progressing, ""
+		return Progressing, PodsOf(w)
 	case strayed && !known(w):
 		return Progressing, Strayed + drift
 	case strayed:

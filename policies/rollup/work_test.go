@@ -31,6 +31,7 @@ func TestOfWork(t *testing.T) {
 		"not applied":                     {applied: "False", want: "Failed refused"},
 		"its namespace is being deleted":  {applied: "False", refusal: "waits, as Namespace shop is being deleted in the cluster: it is made once it is gone", want: "Progressing waits, as Namespace shop is being deleted in the cluster: it is made once it is gone"},
 		"not ready":                       {applied: "True", health: workv1alpha2.ResourceUnhealthy, want: "Progressing "},
+		"not ready, as its Pods say":      {applied: "True", health: workv1alpha2.ResourceUnhealthy, conditions: []condition{{"PodsReady", "False", "ErrImagePull: no such image"}}, want: "Progressing ErrImagePull: no such image"},
 		"an older version":                {applied: "True", behind: true, want: "Progressing "},
 		"an override fails":               {applied: "True", health: workv1alpha2.ResourceHealthy, fault: "no such path", want: "Failed no such path"},
 		"a rule fails":                    {applied: "True", conditions: []condition{{"Interpreted", "False", "boom"}}, want: "Progressing boom"},
@@ -43,7 +44,7 @@ func TestOfWork(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := work("a", tc.applied, cmp.Or(tc.refusal, "refused"), tc.health, "")
 			for _, s := range tc.conditions {
-				w.Status.Conditions = append(w.Status.Conditions, metav1.Condition{Type: s.kind, Status: metav1.ConditionStatus(s.status), Message: s.message})
+				w.Status.Conditions = append(w.Status.Conditions, metav1.Condition{Type: s.kind, Status: metav1.ConditionStatus(s.status), Message: s.message, ObservedGeneration: 2})
 			}
 			if tc.fault != "" {
 				w.Annotations = map[string]string{propagation.FaultAnnotation: tc.fault}

@@ -22,13 +22,19 @@ const (
 	// WorkDrifted is True while the member's object differs from what was applied
 	// and is left so, and False once a difference was put back.
 	WorkDrifted = "Drifted"
+	// WorkPodsReady is False while the Pods of the member's object keep it from being
+	// ready, with their reason, such as ErrImagePull; not there otherwise.
+	WorkPodsReady = "PodsReady"
 	// WorkDeletionBlocked is True while a Work that is being deleted cannot go, with
 	// the reason why; not there otherwise.
 	WorkDeletionBlocked = "DeletionBlocked"
 )
 
-// Reasons of the conditions DeletionBlocked, Interpreted and Drifted.
+// Reasons of the conditions DeletionBlocked, Interpreted, Drifted and PodsReady.
 const (
+	// WorkPodsNotReadyReason goes with PodsReady False where the reason of the Pods is none
+	// that a condition may have.
+	WorkPodsNotReadyReason = "PodsNotReady"
 	// WorkHoldsOthersReason goes with DeletionBlocked True: objects of others would
 	// go with the namespace or definition.
 	WorkHoldsOthersReason = "HoldsOthers"
