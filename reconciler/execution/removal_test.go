@@ -81,12 +81,12 @@ func TestARemovalIsWaitedFor(t *testing.T) {
 			if diff := cmp.Diff(tc.asked, f.yard.asked[:2]); diff != "" || tc.refuses == nil && len(f.yard.asked) > 2 {
 				t.Errorf("asked of the member %v (-want +got):\n%s", f.yard.asked, diff)
 			}
-			f.clock.SetTime(f.work("a").DeletionTimestamp.Add(ordinaryRemoval - time.Second))
+			f.clock.SetTime(f.work("a").DeletionTimestamp.Add(30*time.Second - 1))
 			f.look("a")
 			if early := len(f.recorder.reported) > 0; early == tc.later {
 				t.Errorf("Events before it has taken long: %q", f.recorder.reported)
 			}
-			f.clock.SetTime(f.work("a").DeletionTimestamp.Add(ordinaryRemoval))
+			f.clock.SetTime(f.work("a").DeletionTimestamp.Add(30 * time.Second))
 			f.look("a", "a")
 			if diff := cmp.Diff(tc.event, f.recorder.reported); diff != "" {
 				t.Errorf("Events (-want +got):\n%s", diff)

@@ -26,7 +26,6 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/debounce"
 	"github.com/flotilla-io/flotilla/reconciler/execution/backoff"
 	"github.com/flotilla-io/flotilla/reconciler/execution/guard"
-	"github.com/flotilla-io/flotilla/reconciler/execution/outcome"
 	"github.com/flotilla-io/flotilla/reconciler/execution/waitqueue"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
@@ -40,8 +39,7 @@ type reporter struct {
 	finalizer departureRecorder
 	recorder  loop.Recorder
 	clock     clock.PassiveClock
-	// lingering holds the Works for which it was reported that their deletion takes long.
-	lingering *lingering
+	announced *guard.Announced
 }
 
 // departureRecorder deletes a Work whose binding is being deleted, so that the Work has a deletion timestamp, which
@@ -119,7 +117,7 @@ func (r *reporter) reportStay(ctx context.Context, s *state) error {
 			return fmt.Errorf("write the status of work %s: %w", s.key, err)
 		}
 	}
-	if !away && r.isDue(s) { // else a later pass may report it
+	if !away && r.announced.Due(s.work, s.stays.why, r.clock.Now()) { // else a later pass may report it
 		text := egress.Message(s.stays.why)
 		log.FromContext(ctx).Info("Work cannot be removed", "reason", text)
 		r.recorder.Event(s.work, corev1.EventTypeWarning, workv1alpha1.EventReasonDeletionBlocked, excerpt.Message(text, mostEvent))
@@ -128,15 +126,6 @@ func (r *reporter) reportStay(ctx context.Context, s *state) error {
 		return nil
 	}
 	return r.finalizer.Delete(ctx, s.work)
-}
-
-// isDue reports whether to emit the event that a Work is not removed: at once if a person has to act, and for a
-// terminating object once that has taken long.
-func (r *reporter) isDue(s *state) bool {
-	if !outcome.IsTerminating(s.stays.why) {
-		return meta.FindStatusCondition(s.work.Status.Conditions, workv1alpha1.WorkDeletionBlocked) == nil && r.lingering.first(s.key)
-	}
-	return r.clock.Since(s.work.DeletionTimestamp.Time) >= ordinaryRemoval && r.lingering.first(s.key)
 }
 
 // write replaces the status of a Work, if it still has the UID in the patch.

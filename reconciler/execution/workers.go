@@ -73,11 +73,11 @@ func (p *parts) worker(cluster string, others elsewhere) *worker {
 	inspector := drift.New(cluster, p.retention, pauses, p.recorder, p.drifts)
 	way := link{cluster: cluster, connected: p.connected}
 	closed := gate{held: func() bool { return p.options.Hold != nil && p.options.Hold(cluster) != nil }}
-	lingers := &lingering{}
+	announced := &guard.Announced{}
 	removes := &remover{link: way, gate: closed, owners: asked, manifests: manifests, guard: guard.New(p.hub), tries: queue.Retries, clock: p.options.Clock}
 	return &worker{
 		cluster: cluster, elsewhere: others, hub: p.hub, queue: queue, owners: asked, renames: renames, dispatch: p.dispatch,
-		memories: []memory{queue, manifests, applied, asked, inspector, pauses, renames, p.delayed, lingers},
+		memories: []memory{queue, manifests, applied, asked, inspector, pauses, renames, p.delayed, announced},
 
 		reader:   &workReader{hub: p.hub, wrote: p.wrote, finalizer: ends, connected: p.connected, manifests: manifests, records: applied},
 		lifetime: &lifetime{finalizer: ends, manifests: manifests, remover: removes},
@@ -90,7 +90,7 @@ func (p *parts) worker(cluster string, others elsewhere) *worker {
 		tidier:    &tidier{manifests: manifests, remover: removes},
 		describer: &describer{clock: p.options.Clock, records: applied},
 		reporter: &reporter{
-			hub: p.hub, wrote: p.wrote, delayed: p.delayed, records: applied, finalizer: ends, recorder: p.recorder, clock: p.options.Clock, lingering: lingers,
+			hub: p.hub, wrote: p.wrote, delayed: p.delayed, records: applied, finalizer: ends, recorder: p.recorder, clock: p.options.Clock, announced: announced,
 		},
 	}
 }
